@@ -1,0 +1,107 @@
+package core
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Prefixes of ids. An id reads PREFIX_TAG_SEQ, for example
+// "tk_7f3ac_0000000042": TAG marks the tenant, SEQ counts within it. The tag
+// lets the engine refuse (and audit) an id of another tenant without ever
+// looking into that tenant's records.
+const (
+	TaskPrefix     = "tk"
+	SessionPrefix  = "se"
+	DecisionPrefix = "gd"
+	ApprovalPrefix = "ap"
+	EventPrefix    = "ev"
+	RulePrefix     = "ru"
+)
+
+const tagLen = 5
+
+var tenantPattern = regexp.MustCompile(`^t_[a-z0-9][a-z0-9_-]{1,62}$`)
+
+// CheckTenant reports a malformed tenant id (contract 1.1).
+func CheckTenant(id string) error {
+	if !tenantPattern.MatchString(id) {
+		return Invalid("tenant_id", id, "t_ then a lower-case letter or digit, then 1-62 of a-z 0-9 _ -")
+	}
+	return nil
+}
+
+// TenantTag is the short mark of a tenant inside its ids.
+func TenantTag(tenant string) string {
+	sum := sha256.Sum256([]byte(tenant))
+	return hex.EncodeToString(sum[:])[:tagLen]
+}
+
+// NewID makes the id of record seq of a tenant.
+func NewID(prefix, tenant string, seq uint64) string {
+	return fmt.Sprintf("%s_%s_%010d", prefix, TenantTag(tenant), seq)
+}
+
+// ParseID splits an id made by NewID.
+func ParseID(id string) (prefix, tag string, seq uint64, ok bool) {
+	parts := strings.Split(id, "_")
+	if len(parts) != 3 || len(parts[1]) != tagLen || len(parts[2]) < 10 {
+		return "", "", 0, false
+	}
+	seq, err := strconv.ParseUint(parts[2], 10, 64)
+	if err != nil {
+		return "", "", 0, false
+	}
+	return parts[0], parts[1], seq, true
+}
+
+// ErrForeign is wrapped by LocalSeq when an id belongs to another tenant; the
+// caller audits it as tenant.violation.
+var ErrForeign = &Error{Code: Denied, Message: "belongs to another tenant"}
+
+// LocalSeq returns the sequence number of an id of this tenant and prefix.
+// It fails with INVALID_INPUT for a malformed id and with ErrForeign for an
+// id of another tenant.
+func LocalSeq(prefix, tenant, id string) (uint64, error) {
+	p, tag, seq, ok := ParseID(id)
+	if !ok || p != prefix {
+		return 0, Invalid(kindOf[prefix]+"_id", id, prefix+"_TAG_NUMBER, as printed by the list commands")
+	}
+	if tag != TenantTag(tenant) {
+		return 0, fmt.Errorf("%s %s: %w", kindOf[prefix], id, ErrForeign)
+	}
+	return seq, nil
+}
+
+var kindOf = map[string]string{
+	TaskPrefix: "task", SessionPrefix: "session", DecisionPrefix: "decision",
+	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule",
+}
+
+// NewTrace makes a W3C trace-id: 32 lower-case hex digits, never all zero.
+func NewTrace(r io.Reader) string {
+	if r == nil {
+		r = rand.Reader
+	}
+	var b [16]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		panic(fmt.Sprintf("core: random source failed: %v", err)) // crypto/rand never fails on supported systems
+	}
+	b[15] |= 1
+	return hex.EncodeToString(b[:])
+}
+
+var tracePattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// CheckTrace reports a malformed W3C trace-id.
+func CheckTrace(id string) error {
+	if !tracePattern.MatchString(id) || strings.Trim(id, "0") == "" {
+		return Invalid("trace_id", id, "32 lower-case hex digits, not all zero")
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package core
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Raw is a JSON value kept as its bytes.
+type Raw = jsontext.Value
+
+// MaxInput is the largest input of a task: 1 MiB (contract 1.3).
+const MaxInput = 1 << 20
+
+// maxDepth bounds the nesting of JSON from outside.
+const maxDepth = 128
+
+// Encode writes v as compact JSON with sorted map keys.
+func Encode(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
+
+// MustEncode is Encode for values that always can be encoded (our own records).
+func MustEncode(v any) Raw {
+	b, err := Encode(v)
+	if err != nil {
+		panic(fmt.Sprintf("core: encode %T: %v", v, err))
+	}
+	return b
+}
+
+// Decode reads exactly one JSON value into v. Unknown and duplicate members,
+// trailing data and invalid UTF-8 are refused, the field named.
+func Decode(data []byte, v any) error {
+	if err := json.Unmarshal(data, v, json.RejectUnknownMembers(true)); err != nil {
+		return decodeError(err)
+	}
+	return nil
+}
+
+// DecodeStored reads a record of our own. Members of a newer version are
+// ignored rather than refused.
+func DecodeStored(data []byte, v any) error { return json.Unmarshal(data, v) }
+
+func decodeError(err error) error {
+	var sem *json.SemanticError
+	if errors.As(err, &sem) {
+		field := strings.ReplaceAll(strings.TrimPrefix(string(sem.JSONPointer), "/"), "/", ".")
+		if errors.Is(err, json.ErrUnknownName) {
+			return Errorf(InvalidInput, "%s: unknown field", field).With("field", field)
+		}
+		want := ""
+		if sem.GoType != nil {
+			want = sem.GoType.String()
+		}
+		return Errorf(InvalidInput, "%s: want %s, got %s", field, want, sem.JSONKind).With("field", field)
+	}
+	return Errorf(InvalidInput, "not valid JSON: %v", err)
+}
+
+// CheckObject reports data that is not exactly one JSON object of at most max
+// bytes, or that nests too deeply.
+func CheckObject(field string, data []byte, max int) error {
+	if len(data) > max {
+		return Invalid(field, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d bytes", max))
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for first := true; ; first = false {
+		tok, err := dec.ReadToken()
+		if err == io.EOF && !first {
+			return nil
+		}
+		if err != nil {
+			return Errorf(InvalidInput, "%s: not valid JSON: %v", field, err).With("field", field)
+		}
+		if first && tok.Kind() != '{' {
+			return Errorf(InvalidInput, "%s: want a JSON object", field).With("field", field)
+		}
+		if dec.StackDepth() > maxDepth {
+			return Errorf(InvalidInput, "%s: nested deeper than %d", field, maxDepth).With("field", field)
+		}
+	}
+}
+
+// Canonical returns the RFC 8785 form of a JSON value. Numbers that a float64
+// can't carry exactly as integers, or at all, are refused: two different
+// documents must never share one digest.
+func Canonical(data []byte) (Raw, error) {
+	if err := checkNumbers(data); err != nil {
+		return nil, err
+	}
+	out := Raw(bytes.Clone(data))
+	if err := out.Canonicalize(); err != nil {
+		return nil, Errorf(InvalidInput, "not valid JSON: %v", err)
+	}
+	return out, nil
+}
+
+// Digest is the lower-case hex sha256 over the canonical JSON of v.
+func Digest(v any) (string, error) {
+	data, err := Encode(v)
+	if err != nil {
+		return "", fmt.Errorf("encode for digest: %w", err)
+	}
+	canon, err := Canonical(data)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canon)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func checkNumbers(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		tok, err := dec.ReadToken()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return Errorf(InvalidInput, "not valid JSON: %v", err)
+		}
+		if tok.Kind() != '0' {
+			continue
+		}
+		text := tok.String()
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsInf(f, 0) {
+			return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", clip(text))
+		}
+		if f == math.Trunc(f) && math.Abs(f) > 1<<53 {
+			return Errorf(InvalidInput, "number %s: integers beyond 2^53 lose digits; carry it as a string", clip(text))
+		}
+	}
+}

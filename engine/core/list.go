@@ -1,0 +1,77 @@
+package core
+
+import "time"
+
+// Filter narrows a list. Zero fields do not filter. Lists are newest first.
+type Filter struct {
+	Status  string
+	Agent   string
+	Kind    string
+	Session string
+	Trace   string
+	Task    string
+	Since   time.Time
+	Until   time.Time
+	Match   string // substring of the record's text, case-insensitive
+	Page    int    // 1-based; 0 means 1
+	Size    int    // 1-100; 0 means DefaultPageSize
+}
+
+// DefaultPageSize is the page size where the user named none.
+const DefaultPageSize = 20
+
+// MaxPageSize is the largest page (seed 2).
+const MaxPageSize = 100
+
+// Check fills the defaults in and reports a page or size out of range.
+func (f Filter) Check() (Filter, error) {
+	if f.Page == 0 {
+		f.Page = 1
+	}
+	if f.Size == 0 {
+		f.Size = DefaultPageSize
+	}
+	if f.Page < 1 {
+		return f, Invalid("page", f.Page, "1 or more")
+	}
+	if f.Size < 1 || f.Size > MaxPageSize {
+		return f, Invalid("page_size", f.Size, "1-100")
+	}
+	if !f.Since.IsZero() && !f.Until.IsZero() && f.Until.Before(f.Since) {
+		return f, Invalid("until", f.Until.Format(time.RFC3339), "a time after since")
+	}
+	return f, nil
+}
+
+// Narrows reports whether any field filters.
+func (f Filter) Narrows() bool {
+	f.Page, f.Size = 0, 0
+	return f != Filter{}
+}
+
+// Offset is the number of records before the page.
+func (f Filter) Offset() int { return (f.Page - 1) * f.Size }
+
+// Page is one page of a list with its place in the whole.
+type Page[T any] struct {
+	Items []T
+	Info  PageInfo
+}
+
+// PageInfo is the trailer of a paged list. A page past the end is empty, not
+// an error (contract 4.2).
+type PageInfo struct {
+	Page     int  `json:"page"`
+	PageSize int  `json:"page_size"`
+	Total    int  `json:"total_count"`
+	Next     bool `json:"has_next_page"`
+	Previous bool `json:"has_previous_page"`
+}
+
+// NewPage places items within a list of total records.
+func NewPage[T any](items []T, f Filter, total int) Page[T] {
+	return Page[T]{Items: items, Info: PageInfo{
+		Page: f.Page, PageSize: f.Size, Total: total,
+		Next: f.Page*f.Size < total, Previous: f.Page > 1 && total > 0,
+	}}
+}

@@ -1,0 +1,271 @@
+// Package judge stands before every effect. It answers approve, deny or hitl
+// (ask a person) from an ordered rule table, opens an approval for each hitl,
+// and lets an operator answer it exactly once. Without a judge's recorded
+// answer nothing happens.
+package judge
+
+import (
+	"context"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Decision is the seed's enum.
+type Decision string
+
+// The decisions.
+const (
+	Approve Decision = "approve"
+	Deny    Decision = "deny"
+	HITL    Decision = "hitl"
+)
+
+// Gate is the place an ask comes from.
+type Gate string
+
+// The gates.
+const (
+	GateStart  Gate = "task.start"   // before a task is queued
+	GateTool   Gate = "tool.call"    // an agent's tool call, mid-run
+	GateResult Gate = "result"       // before a result is committed
+	GateBudget Gate = "budget"       // a budget is used up
+	GateAgent  Gate = "agent.delete" // deleting an agent
+)
+
+// Risk grades what could go wrong.
+type Risk string
+
+// The risks, lowest first.
+const (
+	Low      Risk = "low"
+	Medium   Risk = "medium"
+	High     Risk = "high"
+	Critical Risk = "critical"
+)
+
+// Action is what will be done, with the final arguments.
+type Action struct {
+	Kind   string   `json:"kind"`             // task kind, or "tool"
+	Server string   `json:"server,omitempty"` // MCP server or runtime
+	Tool   string   `json:"tool,omitempty"`
+	CallID string   `json:"call_id,omitempty"`
+	Args   core.Raw `json:"args"` // JSON object
+}
+
+// AgentRef is the agent that would act; empty for a plain task.
+type AgentRef struct {
+	Name    string `json:"name,omitempty"`
+	Role    string `json:"role,omitempty"`
+	Project string `json:"project,omitempty"`
+}
+
+// Ask is one question to the judge.
+type Ask struct {
+	Gate     Gate
+	TraceID  string
+	TaskID   string
+	Session  string
+	Attempt  int
+	Priority int
+	Action   Action
+	Agent    AgentRef
+	Driver   string // "exec", "acp", …
+	Intent   string // one line in the operator's words; hostile when an agent gave it
+	Risk     Risk   // claimed by who asks; rules may raise it
+	By       core.Caller
+	// Result gate only.
+	Confidence *float64 // claimed confidence of the result
+	Text       string   // the output's text, for sensitive topics
+	LastTry    bool
+}
+
+// Verdict is the judge's answer, not yet recorded.
+type Verdict struct {
+	Decision      Decision
+	ReasonCode    string // ^[a-z0-9_.]+$
+	Rationale     string
+	Confidence    *float64
+	RuleID        string
+	PolicyVersion string // digest of the active rules
+	Digest        string // what an approval is bound to (contract 2.4)
+	Risk          Risk
+	Retry         bool // result gate: reject and retry with feedback
+}
+
+// GateDecision is the seed's record, with who, when and why beside it.
+type GateDecision struct {
+	TenantID   string    `json:"tenant_id"`
+	TraceID    string    `json:"trace_id"`
+	TaskID     string    `json:"task_id"`
+	Decision   Decision  `json:"decision"`
+	ReasonCode string    `json:"reason_code"`
+	Confidence *float64  `json:"confidence,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+
+	DecisionID    string    `json:"decision_id"`
+	Gate          Gate      `json:"gate"`
+	Rationale     string    `json:"rationale,omitempty"`
+	RuleID        string    `json:"rule_id,omitempty"`
+	PolicyVersion string    `json:"policy_version"`
+	Digest        string    `json:"digest"`
+	PriorDigest   string    `json:"prior_digest,omitempty"` // digest before an edit
+	ApprovalID    string    `json:"approval_id,omitempty"`
+	DecidedBy     string    `json:"decided_by"` // operator, or "policy"
+	Door          core.Door `json:"door"`
+	ShownAt       time.Time `json:"shown_at,omitzero"`
+	SelfApproved  bool      `json:"self_approved,omitempty"`
+	Abort         bool      `json:"abort,omitempty"`
+	Agent         string    `json:"agent,omitempty"`
+	Kind          string    `json:"kind,omitempty"`
+	Session       string    `json:"session_id,omitempty"`
+}
+
+// ApprovalStatus says where an approval stands. Only open ones can be answered.
+type ApprovalStatus string
+
+// The statuses.
+const (
+	Open     ApprovalStatus = "open"
+	Approved ApprovalStatus = "approved"
+	Refused  ApprovalStatus = "denied"
+	Expired  ApprovalStatus = "expired" // the deadline denied
+	Voided   ApprovalStatus = "void"    // what it was about changed or is gone
+)
+
+// Approval is one question that waits for a person (contract 2.4).
+type Approval struct {
+	TenantID      string         `json:"tenant_id"`
+	TraceID       string         `json:"trace_id"`
+	TaskID        string         `json:"task_id"`
+	ApprovalID    string         `json:"approval_id"`
+	Status        ApprovalStatus `json:"status"`
+	Gate          Gate           `json:"gate"`
+	Action        Action         `json:"action"`
+	Agent         AgentRef       `json:"agent,omitzero"`
+	Session       string         `json:"session_id,omitempty"`
+	Attempt       int            `json:"attempt"`
+	Intent        string         `json:"intent"`
+	Risk          Risk           `json:"risk"`
+	ReasonCode    string         `json:"reason_code"`
+	Rationale     string         `json:"rationale,omitempty"`
+	RuleID        string         `json:"rule_id,omitempty"`
+	PolicyVersion string         `json:"policy_version"`
+	Confidence    *float64       `json:"confidence,omitempty"`
+	Digest        string         `json:"digest"`
+	PriorDigest   string         `json:"prior_digest,omitempty"` // before an edit
+	RequestedBy   string         `json:"requested_by"`
+	RequestedKind core.ActorKind `json:"requested_kind"`
+	CreatedAt     time.Time      `json:"created_at"`
+	DeadlineAt    time.Time      `json:"deadline_at"`
+	AtDeadline    string         `json:"at_deadline"` // always "deny"
+	DeferredUntil time.Time      `json:"deferred_until,omitzero"`
+	EscalatedTo   string         `json:"escalated_to,omitempty"`
+	EscalatedAt   time.Time      `json:"escalated_at,omitzero"`
+	ShownAt       time.Time      `json:"shown_at,omitzero"`
+	AnsweredBy    string         `json:"answered_by,omitempty"`
+	AnsweredAt    time.Time      `json:"answered_at,omitzero"`
+	AnswerReason  string         `json:"answer_reason,omitempty"`
+	Abort         bool           `json:"abort,omitempty"`
+	FirstBy       string         `json:"first_approved_by,omitempty"` // two-person rule: the first of two
+	// UsedAt is when the approved effect started; an approval is used once.
+	UsedAt time.Time `json:"used_at,omitzero"`
+}
+
+// Answer is what an operator says to an approval.
+type Answer struct {
+	Approve bool
+	Reason  string    // required for a deny and for a high-risk approve
+	Abort   bool      // deny and end the task as blocked
+	Edit    core.Raw  // new arguments; validated and judged again
+	ShownAt time.Time // when the card was drawn; zero from a script
+	Always  *Always   // also make a rule
+	Digest  string    // when set, must equal the approval's: what the operator saw
+}
+
+// Always asks for a rule that approves the same shape from now on.
+type Always struct {
+	Scope   string        // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session"
+	Expires time.Duration // required, at most 30 days
+	MaxUses int           // required, 1-1000
+}
+
+// Rule is one "always" rule.
+type Rule struct {
+	TenantID  string    `json:"tenant_id"`
+	RuleID    string    `json:"rule_id"`
+	Scope     string    `json:"scope"`
+	Gate      Gate      `json:"gate"`
+	Action    Action    `json:"action"`
+	Agent     string    `json:"agent,omitempty"`
+	Session   string    `json:"session_id,omitempty"`
+	Owner     string    `json:"owner"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	MaxUses   int       `json:"max_uses"`
+	Uses      int       `json:"uses"`
+	Revoked   bool      `json:"revoked,omitempty"`
+	Backtest  Backtest  `json:"backtest"`
+}
+
+// Backtest says what a rule would have changed in the recorded history.
+type Backtest struct {
+	Checked int `json:"checked"`
+	Flips   int `json:"flips"`
+}
+
+// Outcome tells the gate's owner how an approval ended.
+type Outcome struct {
+	Approved bool
+	Abort    bool
+	Args     core.Raw // the arguments to run: the edited ones after an edit
+	Reason   string
+	By       string
+	Decision GateDecision
+}
+
+// Settler is the owner of a gate: it applies an approval's end to its own
+// records, in the same transaction (release or block a task, and so on).
+type Settler interface {
+	// Validate checks edited arguments before they are judged again.
+	Validate(a Approval, args core.Raw) error
+	Settle(tx *audit.Tx, a Approval, out Outcome) error
+}
+
+// Service is the judge's API.
+type Service interface {
+	// Evaluate decides without recording and never fails: a fault is hitl.
+	// Call it outside a transaction.
+	Evaluate(ctx context.Context, tenant string, ask Ask) Verdict
+	// Commit records the verdict, and opens an approval for a hitl, inside
+	// the caller's transaction. It fails with ErrStale when the rules changed
+	// or an always-rule ran out since Evaluate: evaluate again.
+	Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approval, error)
+	// Start checks, when an approved effect is about to start, that the
+	// approval still stands for exactly this ask, and marks it used. A
+	// mismatch voids it and reports false: ask anew.
+	Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error)
+	// Void closes the open approvals of a task (taskID), or of an agent or
+	// session when taskID is "" and ref names it; they can't be answered any more.
+	Void(tx *audit.Tx, match func(*Approval) bool, reason string) error
+
+	Answer(ctx context.Context, by core.Caller, id string, a Answer) (Approval, error)
+	Defer(ctx context.Context, by core.Caller, id string, d time.Duration) (Approval, error)
+	Escalate(ctx context.Context, by core.Caller, id, to, reason string) (Approval, error)
+	// Shown records when an operator first saw the card.
+	Shown(ctx context.Context, by core.Caller, id string) error
+
+	Approval(ctx context.Context, tenant, id string) (Approval, error)
+	Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error)
+	Open(ctx context.Context, tenant string) ([]Approval, error)
+	Decision(ctx context.Context, tenant, id string) (GateDecision, error)
+	Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[GateDecision], error)
+	// Past returns the latest answered approvals of the same shape (gate, kind, tool, agent).
+	Past(ctx context.Context, tenant string, a Approval, n int) ([]Approval, error)
+	Rules(ctx context.Context, tenant string) ([]Rule, error)
+	RevokeRule(ctx context.Context, by core.Caller, id string) (Rule, error)
+
+	// Run enforces deadlines and escalations until ctx ends.
+	Run(ctx context.Context) error
+}

@@ -1,0 +1,75 @@
+// Package store keeps each tenant's records in ordered, named buckets with
+// multi-key transactions. It knows bytes, keys and tenants, nothing else.
+//
+// A transaction is bound to one tenant: no call takes another. An Update that
+// returned nil is on disk; one that returned an error left nothing behind and
+// never spoiled the updates committed together with it.
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// Bucket names one ordered table of a tenant.
+type Bucket string
+
+// Store is what the engine asks of its storage (design 2 and 6).
+type Store interface {
+	// Update runs fn in a writing transaction. fn may run once only, on the
+	// writer's goroutine: it must not block, do I/O or call the store.
+	Update(ctx context.Context, tenant string, fn func(Tx) error) error
+	// View runs fn on a consistent read-only snapshot. Values must be copied
+	// to be kept. fn should be short: it holds old pages.
+	View(ctx context.Context, tenant string, fn func(Tx) error) error
+	// CreateTenant adds a tenant; ErrTenantExists when it is there.
+	CreateTenant(ctx context.Context, tenant string) error
+	// Tenants lists the tenants in order.
+	Tenants(ctx context.Context) ([]string, error)
+	Close() error
+}
+
+// Tx is one tenant's transaction. Keys and values given to Put are owned by
+// the store from then on; values got are valid until the transaction ends and
+// must not be modified.
+type Tx interface {
+	// Tenant is the tenant this transaction is bound to.
+	Tenant() string
+	// Get returns nil, nil for an absent key, ErrCorrupt for a damaged record.
+	Get(b Bucket, key []byte) ([]byte, error)
+	Put(b Bucket, key, value []byte) error
+	Delete(b Bucket, key []byte) error
+	// Scan calls fn for the keys in [from, to) in order, or from the last to
+	// the first when reverse; nil means no bound. fn returns false to stop.
+	// fn must not write.
+	Scan(b Bucket, from, to []byte, reverse bool, fn func(key, value []byte) bool) error
+	// Counter reads a named counter; 0 when never written.
+	Counter(name string) int64
+	// Add changes a counter and returns its new value. Counters are written
+	// once per commit, however many updates changed them.
+	Add(name string, delta int64) int64
+	// OnCommit registers fn to run after the commit, in commit order, on the
+	// writer's goroutine, before Update returns. fn must be quick.
+	OnCommit(fn func())
+}
+
+// Errors a caller branches on. ErrUnusable and ErrLocked mean exit code 3.
+var (
+	ErrNoTenant     = errors.New("no such tenant")
+	ErrTenantExists = errors.New("tenant exists")
+	ErrReadOnly     = errors.New("data file is open read-only")
+	ErrLocked       = errors.New("data file is in use by another process")
+	ErrCorrupt      = errors.New("record is damaged (checksum mismatch)")
+	ErrUnusable     = errors.New("data file can't be used")
+	ErrClosed       = errors.New("store is closed")
+)
+
+// Options of Open. The zero value is what production uses.
+type Options struct {
+	// ReadOnly opens without writing a byte; Update fails with ErrReadOnly.
+	ReadOnly bool
+	// Seal runs once for each tenant touched by a commit, just before it, on
+	// the writer's goroutine, with all the commit's changes visible. An error
+	// fails the whole commit. The audit log extends its Merkle tree here.
+	Seal func(Tx) error
+}
