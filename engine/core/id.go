@@ -39,12 +39,20 @@ func CheckTenant(id string) error {
 // TenantTag is the short mark of a tenant inside its ids.
 func TenantTag(tenant string) string {
 	sum := sha256.Sum256([]byte(tenant))
-	return hex.EncodeToString(sum[:])[:tagLen]
+	return hex.EncodeToString(sum[:tagLen/2+1])[:tagLen]
 }
 
 // NewID makes the id of record seq of a tenant.
 func NewID(prefix, tenant string, seq uint64) string {
-	return fmt.Sprintf("%s_%s_%010d", prefix, TenantTag(tenant), seq)
+	b := make([]byte, 0, 24)
+	b = append(b, prefix...)
+	b = append(b, '_')
+	b = append(b, TenantTag(tenant)...)
+	b = append(b, '_')
+	for limit := uint64(1_000_000_000); seq < limit && limit > 1; limit /= 10 {
+		b = append(b, '0')
+	}
+	return string(strconv.AppendUint(b, seq, 10))
 }
 
 // ParseID splits an id made by NewID.

@@ -31,6 +31,7 @@ const (
 // Session is a time-bounded operating context (seed 1, SwarmSession).
 type Session struct {
 	SessionID string       `json:"session_id"`
+	Name      string       `json:"name,omitempty"` // label from a swarm file or --name, unique among live sessions
 	TenantID  string       `json:"tenant_id"`
 	State     SessionState `json:"state"`
 	CreatedAt time.Time    `json:"created_at"`
@@ -251,7 +252,7 @@ type Service interface {
 	Tenant(ctx context.Context, id string) (Tenant, error)
 	Tenants(ctx context.Context) ([]Tenant, error)
 
-	CreateSession(ctx context.Context, by core.Caller) (Session, error)
+	CreateSession(ctx context.Context, by core.Caller, name string) (Session, error)
 	StartSession(ctx context.Context, by core.Caller, id string) (Session, error)
 	PauseSession(ctx context.Context, by core.Caller, id, reason string) (Session, error)
 	ResumeSession(ctx context.Context, by core.Caller, id string) (Session, error)
