@@ -1,0 +1,162 @@
+// Package audit is the one path by which state changes, and the log that
+// proves it: every change, decision and refusal appends an event in the same
+// transaction, events form an RFC 6962 Merkle log per tenant, and each commit
+// carries a signed checkpoint (C2SP note) of it.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Options of New.
+type Options struct {
+	Clock    core.Clock        // nil means the system clock
+	NewTrace func() string     // fresh trace ids; nil means random
+	OnChange func(core.Change) // called in commit order; must be quick and not block
+	// Trusted are the verifier keys known from outside the data file, as
+	// Sealer.Verifier prints them. Verify then insists on one of them; without
+	// any it can only trust the keys that the log itself names.
+	Trusted func(tenant string) []string
+}
+
+// Ledger is the one path by which state changes.
+type Ledger struct {
+	st  store.Store
+	opt Options
+
+	mu      sync.Mutex // guards what follows
+	last    time.Time  // newest time given out
+	tenants map[string]string
+}
+
+// New binds a ledger to a store.
+func New(st store.Store, opt Options) *Ledger {
+	if opt.Clock == nil {
+		opt.Clock = core.SystemClock{}
+	}
+	if opt.NewTrace == nil {
+		opt.NewTrace = func() string { return core.NewTrace(nil) }
+	}
+	return &Ledger{st: st, opt: opt, tenants: map[string]string{}}
+}
+
+// Clock is the ledger's time.
+func (l *Ledger) Clock() core.Clock { return l.opt.Clock }
+
+// Update makes a state change: fn writes and records at least one event, all
+// in one transaction with one time. A write without an event is refused. fn
+// runs once, on the store's writer: it must not block, do I/O, or call the
+// ledger or the store.
+func (l *Ledger) Update(ctx context.Context, by core.Caller, fn func(*Tx) error) error {
+	return l.write(ctx, by, true, fn)
+}
+
+// Append writes records that are not state (log lines, outputs) without an event.
+func (l *Ledger) Append(ctx context.Context, by core.Caller, fn func(*Tx) error) error {
+	return l.write(ctx, by, false, fn)
+}
+
+func (l *Ledger) write(ctx context.Context, by core.Caller, audited bool, fn func(*Tx) error) error {
+	return l.st.Update(ctx, by.Tenant, func(st store.Tx) error {
+		tx := &Tx{Tx: st, By: by, l: l}
+		if err := l.start(tx); err != nil {
+			return err
+		}
+		if err := fn(tx); err != nil {
+			return err
+		}
+		if audited && tx.wrote && tx.events == 0 {
+			return core.Errorf(core.Internal, "a change was written without an audit event; nothing was changed")
+		}
+		tx.announce()
+		return nil
+	})
+}
+
+// start gives the transaction its time, which never runs backwards: searching
+// the log by time relies on it, after a restart with the clock set back too.
+func (l *Ledger) start(tx *Tx) error {
+	tenant := tx.Tenant()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	prefix, known := l.tenants[tenant]
+	if !known {
+		prefix = idPrefix(tenant)
+		newest, err := newestTime(tx.Tx)
+		if err != nil {
+			return err
+		}
+		if newest.After(l.last) {
+			l.last = newest
+		}
+		l.tenants[tenant] = prefix
+	}
+	tx.at = l.opt.Clock.Now().UTC().Round(0)
+	if tx.at.Before(l.last) {
+		tx.at = l.last
+	}
+	l.last = tx.at
+	tx.prefix = prefix
+	return nil
+}
+
+func newestTime(tx store.Tx) (time.Time, error) {
+	var newest time.Time
+	var bad error
+	err := tx.Scan(Events, nil, nil, true, func(_, value []byte) bool {
+		var e Event
+		if e, bad = decode(value); bad == nil {
+			newest = e.CreatedAt
+		}
+		return false
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return newest, fmt.Errorf("read the newest audit event: %w", err)
+	}
+	return newest, nil
+}
+
+// View reads a consistent snapshot. fn should be short: it holds old pages.
+func (l *Ledger) View(ctx context.Context, tenant string, fn func(*Tx) error) error {
+	return l.st.View(ctx, tenant, func(st store.Tx) error {
+		tx := &Tx{Tx: st, l: l, at: l.opt.Clock.Now().UTC().Round(0), readOnly: true}
+		l.mu.Lock()
+		if tx.at.Before(l.last) {
+			tx.at = l.last
+		}
+		l.mu.Unlock()
+		return fn(tx)
+	})
+}
+
+// Refuse audits a refusal in a transaction of its own (tenant.violation, a
+// late result, …) and returns cause, so that callers can `return l.Refuse(…)`.
+// The refusal is kept even when the caller has gone. A nil Detail becomes the
+// cause's code and message. It must not be called from inside an Update:
+// return the cause there, and refuse after.
+func (l *Ledger) Refuse(ctx context.Context, by core.Caller, e Entry, cause error) error {
+	if e.Detail == nil && cause != nil {
+		c := core.AsError(cause)
+		e.Detail = refusal{Code: c.Code, Message: c.Message}
+	}
+	err := l.Update(context.WithoutCancel(ctx), by, func(tx *Tx) error {
+		_, err := tx.Record(e)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrReadOnly) {
+		return errors.Join(cause, fmt.Errorf("audit the refusal: %w", err))
+	}
+	return cause
+}
+
+type refusal struct {
+	Code    core.Code `json:"code"`
+	Message string    `json:"message"`
+}

@@ -1,0 +1,323 @@
+package audit_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+const acme = "t_acme"
+
+var (
+	alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	trace = strings.Repeat("0a", 16)
+)
+
+// stepClock is a clock the test moves.
+type stepClock struct{ now time.Time }
+
+func (c *stepClock) Now() time.Time { return c.now }
+
+func newClock() *stepClock {
+	return &stepClock{now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+func entry(typ, id string) audit.Entry {
+	return audit.Entry{Type: typ, Trace: trace, Subject: "task", ID: id, State: core.Raw(`{"status":"queued"}`)}
+}
+
+// record writes one record and its event.
+func record(t testing.TB, l *audit.Ledger, e audit.Entry) uint64 {
+	t.Helper()
+	var seq uint64
+	err := l.Update(t.Context(), alice, func(tx *audit.Tx) (err error) {
+		if err := tx.Put("task", []byte(e.ID), []byte("x")); err != nil {
+			return err
+		}
+		seq, err = tx.Record(e)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+func TestEventIsStoredAsItIsEncoded(t *testing.T) {
+	m := newMemory(acme)
+	l := audit.New(m, audit.Options{Clock: newClock()})
+	hostile := "a\"b\\c\u202e\n\x00é"
+	for i, e := range []audit.Entry{
+		entry("task.queued", "tk_1"),
+		{Type: "x.y", Subject: hostile, ID: hostile, Prev: 1, State: map[string]any{"b": 1, "a": "<&>"}, Detail: []int{1, 2}},
+		{Type: "x.gone", Subject: "task", ID: "tk_1", Trace: trace, State: audit.Gone},
+	} {
+		seq := record(t, l, e)
+		if seq != uint64(i+1) {
+			t.Fatalf("seq %d, want %d", seq, i+1)
+		}
+		id := core.NewID(core.EventPrefix, acme, seq)
+		got, err := l.Get(t.Context(), acme, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := got.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.EventID != id || got.TenantID != acme || got.EventType != e.Type || got.Seq != seq || got.Prev != e.Prev || p.Subject != e.Subject || p.ID != e.ID {
+			t.Errorf("got %+v %+v from %+v", got, p, e)
+		}
+		if got.Actor != "alice" || got.Kind != core.Operator || got.Door != core.DoorCLI {
+			t.Errorf("actor of %+v", got)
+		}
+		again, err := core.Encode(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := m.tenants[acme].buckets[audit.Events]["\x00\x00\x00\x00\x00\x00\x00"+string(rune(seq))]
+		if string(again) != string(stored) {
+			t.Errorf("stored  %s\nencoded %s", stored, again)
+		}
+	}
+}
+
+func TestWriteWithoutEventIsRefused(t *testing.T) {
+	m := newMemory(acme)
+	l := audit.New(m, audit.Options{})
+	for name, write := range map[string]func(*audit.Tx) error{
+		"put":    func(tx *audit.Tx) error { return tx.Put("task", []byte("k"), []byte("v")) },
+		"delete": func(tx *audit.Tx) error { return tx.Delete("task", []byte("k")) },
+		"add":    func(tx *audit.Tx) error { tx.Add("tasks", 1); return nil },
+	} {
+		if err := l.Update(t.Context(), alice, write); !errors.Is(err, core.Kind(core.Internal)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Append(t.Context(), alice, write); err != nil {
+			t.Errorf("append %s: %v", name, err)
+		}
+	}
+	if err := l.Update(t.Context(), alice, func(*audit.Tx) error { return nil }); err != nil {
+		t.Errorf("an update that finds nothing to do: %v", err)
+	}
+}
+
+func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
+	var changes []core.Change
+	m := newMemory(acme)
+	l := audit.New(m, audit.Options{OnChange: func(c core.Change) { changes = append(changes, c) }})
+	boom := errors.New("boom")
+	err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		if _, err := tx.Record(entry("task.queued", "tk_1")); err != nil {
+			return err
+		}
+		tx.Changed("task", "tk_1", 1)
+		return boom
+	})
+	if !errors.Is(err, boom) || len(changes) != 0 {
+		t.Fatalf("err %v, changes %v", err, changes)
+	}
+	if seq := record(t, l, entry("task.queued", "tk_1")); seq != 1 {
+		t.Fatalf("seq %d after a failed update, want 1", seq)
+	}
+}
+
+func TestChangesArriveAfterCommitInOrder(t *testing.T) {
+	var got []string
+	m := newMemory(acme)
+	l := audit.New(m, audit.Options{OnChange: func(c core.Change) { got = append(got, fmt.Sprint(c.Kind, " ", c.ID, " ", c.Record)) }})
+	err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		tx.Changed("task", "tk_1", "a")
+		tx.Changed("session", "se_1", nil)
+		if len(got) > 0 {
+			t.Error("told before the commit")
+		}
+		_, err := tx.Record(entry("task.queued", "tk_1"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"task tk_1 a", "session se_1 <nil>", "event " + core.NewID("ev", acme, 1) + " 1"}
+	if strings.Join(got, ";") != strings.Join(want, ";") {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+}
+
+func TestBadEntriesAreRefused(t *testing.T) {
+	l := audit.New(newMemory(acme), audit.Options{})
+	good := entry("task.queued", "tk_1")
+	for name, spoil := range map[string]func(*audit.Entry){
+		"no type":     func(e *audit.Entry) { e.Type = "" },
+		"no subject":  func(e *audit.Entry) { e.Subject = "" },
+		"no id":       func(e *audit.Entry) { e.ID = "" },
+		"short trace": func(e *audit.Entry) { e.Trace = "abc" },
+		"zero trace":  func(e *audit.Entry) { e.Trace = strings.Repeat("0", 32) },
+		"upper trace": func(e *audit.Entry) { e.Trace = strings.Repeat("A", 32) },
+		"bad utf-8":   func(e *audit.Entry) { e.ID = "a\xff" },
+		"half raw":    func(e *audit.Entry) { e.State = core.Raw(`{"a":`) },
+		"two raws":    func(e *audit.Entry) { e.State = core.Raw(`{} {}`) },
+		"line break":  func(e *audit.Entry) { e.Detail = core.Raw("{\n}") },
+		"not json":    func(e *audit.Entry) { e.Detail = make(chan int) },
+		"too large":   func(e *audit.Entry) { e.Detail = strings.Repeat("x", audit.MaxEvent) },
+	} {
+		e := good
+		spoil(&e)
+		err := l.Update(t.Context(), alice, func(tx *audit.Tx) error { _, err := tx.Record(e); return err })
+		if err == nil {
+			t.Errorf("%s: recorded", name)
+		}
+	}
+	if page, err := l.List(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total != 0 {
+		t.Errorf("refused entries left %d events (%v)", page.Info.Total, err)
+	}
+}
+
+func TestTimeNeverRunsBackwards(t *testing.T) {
+	m, clock := newMemory(acme), newClock()
+	l := audit.New(m, audit.Options{Clock: clock})
+	record(t, l, entry("a", "1"))
+	first := clock.now
+	clock.now = first.Add(-time.Hour)
+	record(t, l, entry("b", "1"))
+	l = audit.New(m, audit.Options{Clock: clock}) // a restart with the clock still wrong
+	record(t, l, entry("c", "1"))
+	events, err := l.Since(t.Context(), acme, 0, 10)
+	if err != nil || len(events) != 3 {
+		t.Fatal(events, err)
+	}
+	for _, e := range events {
+		if !e.CreatedAt.Equal(first) {
+			t.Errorf("%s at %s, want %s", e.EventType, e.CreatedAt, first)
+		}
+	}
+}
+
+func TestRefusalIsAuditedAndReturned(t *testing.T) {
+	l := audit.New(newMemory(acme), audit.Options{})
+	cause := core.Errorf(core.Denied, "not yours")
+	if err := l.Refuse(t.Context(), alice, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "tk_9"}, cause); err != cause {
+		t.Fatalf("got %v", err)
+	}
+	page, err := l.List(t.Context(), acme, core.Filter{Kind: "tenant.*"})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatal(page, err)
+	}
+	if p, _ := page.Items[0].Data(); string(p.Detail) != `{"code":"DENIED","message":"not yours"}` {
+		t.Errorf("detail %s", p.Detail)
+	}
+	bob := core.Caller{Tenant: "t_none", Name: "bob"}
+	err = l.Refuse(t.Context(), bob, audit.Entry{Type: "x", Subject: "task", ID: "1"}, cause)
+	if !errors.Is(err, cause) || !errors.Is(err, store.ErrNoTenant) {
+		t.Errorf("a refusal that can't be audited must say so: %v", err)
+	}
+}
+
+func TestListFiltersAndPages(t *testing.T) {
+	clock := newClock()
+	l := audit.New(newMemory(acme), audit.Options{Clock: clock})
+	start := clock.now
+	for i := range 50 {
+		clock.now = start.Add(time.Duration(i) * time.Second)
+		typ := "task.queued"
+		if i%5 == 0 {
+			typ = "task.done"
+		}
+		record(t, l, audit.Entry{Type: typ, Trace: fmt.Sprintf("%032x", i%3+1), Subject: "task", ID: fmt.Sprintf("tk_%d", i%10), Detail: map[string]string{"say": fmt.Sprintf("Ünï \"%d\"", i)}})
+	}
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	for _, c := range []struct {
+		name        string
+		f           core.Filter
+		total       int
+		first, last uint64 // seqs on the page
+	}{
+		{"all", core.Filter{}, 50, 50, 31},
+		{"third page", core.Filter{Page: 3}, 50, 10, 1},
+		{"past the end", core.Filter{Page: 4}, 50, 0, 0},
+		{"type", core.Filter{Kind: "task.done", Size: 3}, 10, 46, 36},
+		{"prefix", core.Filter{Kind: "task.*", Page: 2}, 50, 30, 11},
+		{"star alone", core.Filter{Kind: "*"}, 50, 50, 31},
+		{"no such type", core.Filter{Kind: "task"}, 0, 0, 0},
+		{"task", core.Filter{Task: "tk_3"}, 5, 44, 4},
+		{"actor", core.Filter{Agent: "alice", Size: 1}, 50, 50, 50},
+		{"trace", core.Filter{Trace: fmt.Sprintf("%032x", 1), Size: 100}, 17, 49, 1},
+		{"since", core.Filter{Since: at(45)}, 5, 50, 46},
+		{"until", core.Filter{Until: at(4)}, 5, 5, 1},
+		{"between", core.Filter{Since: at(10), Until: at(12)}, 3, 13, 11},
+		{"before all", core.Filter{Until: at(-1)}, 0, 0, 0},
+		{"after all", core.Filter{Since: at(99)}, 0, 0, 0},
+		{"between and type", core.Filter{Since: at(10), Until: at(20), Kind: "task.done"}, 3, 21, 11},
+		{"match folds case", core.Filter{Match: "üNÏ \"7\""}, 1, 8, 8},
+		{"match nothing", core.Filter{Match: "absent"}, 0, 0, 0},
+	} {
+		page, err := l.List(t.Context(), acme, c.f)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var first, last uint64
+		if n := len(page.Items); n > 0 {
+			first, last = page.Items[0].Seq, page.Items[n-1].Seq
+		}
+		if page.Info.Total != c.total || first != c.first || last != c.last {
+			t.Errorf("%s: total %d, seqs %d…%d; want %d, %d…%d", c.name, page.Info.Total, first, last, c.total, c.first, c.last)
+		}
+	}
+	if _, err := l.List(t.Context(), acme, core.Filter{Size: 101}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("page size 101: %v", err)
+	}
+}
+
+func TestTrailFollowsTheSubject(t *testing.T) {
+	l := audit.New(newMemory(acme), audit.Options{})
+	var prev uint64
+	for i := range 6 {
+		e := entry(fmt.Sprint("step.", i), "tk_1")
+		e.Prev = prev
+		prev = record(t, l, e)
+		record(t, l, entry("noise", "tk_2"))
+	}
+	events, err := l.Trail(t.Context(), acme, prev, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, e.EventType)
+	}
+	if strings.Join(got, " ") != "step.5 step.4 step.3 step.2" {
+		t.Errorf("trail %v", got)
+	}
+}
+
+func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {
+	l := audit.New(newMemory(acme, "t_other"), audit.Options{})
+	record(t, l, entry("a", "1"))
+	if _, err := l.Get(t.Context(), acme, core.NewID("ev", acme, 2)); !errors.Is(err, core.Kind(core.NotFound)) {
+		t.Errorf("absent: %v", err)
+	}
+	if _, err := l.Get(t.Context(), acme, core.NewID("ev", "t_other", 1)); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("foreign: %v", err)
+	}
+	if _, err := l.Get(t.Context(), acme, "nonsense"); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("malformed: %v", err)
+	}
+}
+
+func TestViewCanNotWrite(t *testing.T) {
+	l := audit.New(newMemory(acme), audit.Options{})
+	err := l.View(t.Context(), acme, func(tx *audit.Tx) error {
+		_, err := tx.Record(entry("a", "1"))
+		return err
+	})
+	if !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("got %v", err)
+	}
+}

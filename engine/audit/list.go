@@ -1,0 +1,199 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// slice is how many events one read transaction walks: a walk of the whole
+// log must not pin old pages. The log never changes behind such a walk, it
+// only grows at its end.
+const slice = 20_000
+
+// List returns events newest first; f.Kind filters by event type (a trailing
+// * matches a prefix), f.Task by subject id, f.Agent by actor or subject id,
+// f.Trace, f.Match (over the event's JSON), f.Since and f.Until (both
+// inclusive). Status and session do not apply to events. Without Kind, Task,
+// Agent, Trace and Match a page costs the same however long the log is.
+func (l *Ledger) List(ctx context.Context, tenant string, f core.Filter) (core.Page[Event], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[Event]{}, err
+	}
+	lo, hi, err := l.span(ctx, tenant, f)
+	if err != nil {
+		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
+	}
+	want := newMatcher(f)
+	if want == nil {
+		return l.page(ctx, tenant, f, lo, hi)
+	}
+	var items []Event
+	total := 0
+	err = l.walkBack(ctx, tenant, lo, hi, func(data []byte) error {
+		ok, err := want.match(data)
+		if err != nil || !ok {
+			return err
+		}
+		if total++; total > f.Offset() && len(items) < f.Size {
+			e, err := decode(data)
+			if err != nil {
+				return err
+			}
+			items = append(items, e)
+		}
+		return nil
+	})
+	if err != nil {
+		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
+	}
+	return core.NewPage(items, f, total), nil
+}
+
+// page takes one page out of [lo, hi] by arithmetic: seqs have no gaps.
+func (l *Ledger) page(ctx context.Context, tenant string, f core.Filter, lo, hi uint64) (core.Page[Event], error) {
+	total := int(hi + 1 - lo)
+	if f.Offset() >= total {
+		return core.NewPage[Event](nil, f, total), nil
+	}
+	last := hi - uint64(f.Offset())
+	first := max(lo, last+1-min(last, uint64(f.Size)))
+	items := make([]Event, 0, last+1-first)
+	err := l.walkBack(ctx, tenant, first, last, func(data []byte) error {
+		e, err := decode(data)
+		items = append(items, e)
+		return err
+	})
+	if err != nil {
+		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
+	}
+	return core.NewPage(items, f, total), nil
+}
+
+// span returns the first and last seq within the filter's times; an empty
+// span has last = first-1.
+func (l *Ledger) span(ctx context.Context, tenant string, f core.Filter) (lo, hi uint64, err error) {
+	err = l.st.View(ctx, tenant, func(tx store.Tx) error {
+		n := int(tx.Counter(counter))
+		lo, hi = 1, uint64(n)
+		var bad error
+		at := func(i int) time.Time {
+			t, err := timeOf(tx, uint64(i)+1)
+			bad = errors.Join(bad, err)
+			return t
+		}
+		if !f.Since.IsZero() {
+			lo = uint64(sort.Search(n, func(i int) bool { return !at(i).Before(f.Since) })) + 1
+		}
+		if !f.Until.IsZero() {
+			hi = uint64(sort.Search(n, func(i int) bool { return at(i).After(f.Until) }))
+		}
+		hi = max(hi, lo-1)
+		return bad
+	})
+	return lo, hi, err
+}
+
+func timeOf(tx store.Tx, seq uint64) (time.Time, error) {
+	data, err := tx.Get(Events, key(seq))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("event %d: %w", seq, err)
+	}
+	if data == nil {
+		return time.Time{}, core.Errorf(core.Internal, "event %d is missing from the log; run audit verify", seq)
+	}
+	h, err := headOf(data)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("event %d: %w", seq, err)
+	}
+	return time.Parse(time.RFC3339Nano, string(h.at))
+}
+
+// walkBack calls fn with the stored bytes of [lo, hi], newest first.
+func (l *Ledger) walkBack(ctx context.Context, tenant string, lo, hi uint64, fn func(data []byte) error) error {
+	for hi >= lo && hi > 0 {
+		from := max(lo, hi+1-min(hi, slice))
+		if err := l.walkSlice(ctx, tenant, from, hi, true, fn); err != nil {
+			return err
+		}
+		hi = from - 1
+	}
+	return nil
+}
+
+// walk calls fn with the stored bytes of [lo, hi], oldest first.
+func (l *Ledger) walk(ctx context.Context, tenant string, lo, hi uint64, fn func(data []byte) error) error {
+	for lo <= hi {
+		to := min(hi, lo+slice-1)
+		if err := l.walkSlice(ctx, tenant, lo, to, false, fn); err != nil {
+			return err
+		}
+		lo = to + 1
+	}
+	return nil
+}
+
+func (l *Ledger) walkSlice(ctx context.Context, tenant string, lo, hi uint64, reverse bool, fn func(data []byte) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.st.View(ctx, tenant, func(tx store.Tx) error {
+		var bad error
+		err := tx.Scan(Events, key(lo), key(hi+1), reverse, func(_, data []byte) bool {
+			bad = fn(data)
+			return bad == nil
+		})
+		return errors.Join(err, bad)
+	})
+}
+
+// matcher holds a filter in the form that scanning needs.
+type matcher struct {
+	kind, trace, task, agent string
+	prefix                   bool
+	needle                   []byte
+}
+
+func newMatcher(f core.Filter) *matcher {
+	m := &matcher{trace: f.Trace, task: f.Task, agent: f.Agent}
+	m.kind, m.prefix = strings.CutSuffix(f.Kind, "*")
+	if m.prefix && m.kind == "" {
+		m.prefix = false
+	}
+	if f.Match != "" {
+		// The text is searched as stored, so the needle is written the same way.
+		quoted, _ := jsontext.AppendQuote(nil, strings.ToLower(f.Match))
+		m.needle = quoted[1 : len(quoted)-1]
+	}
+	if m.kind == "" && m.trace == "" && m.task == "" && m.agent == "" && m.needle == nil {
+		return nil
+	}
+	return m
+}
+
+func (m *matcher) match(data []byte) (bool, error) {
+	h, err := headOf(data)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case m.prefix && (len(h.typ) < len(m.kind) || string(h.typ[:len(m.kind)]) != m.kind),
+		!m.prefix && m.kind != "" && string(h.typ) != m.kind,
+		m.trace != "" && string(h.trace) != m.trace,
+		m.task != "" && string(h.subjectID) != m.task,
+		m.agent != "" && string(h.actor) != m.agent && string(h.subjectID) != m.agent,
+		m.needle != nil && !bytes.Contains(bytes.ToLower(data), m.needle):
+		return false, nil
+	}
+	return true, nil
+}

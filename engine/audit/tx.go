@@ -1,0 +1,136 @@
+package audit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Tx is a transaction of the ledger: the store's, plus audit and changes. It
+// is itself a store.Tx.
+type Tx struct {
+	store.Tx
+	By core.Caller
+	at time.Time
+	l  *Ledger
+
+	prefix   string // of event ids
+	stamp    *stamp // made by the first Record
+	events   int
+	last     uint64 // seq of the newest event recorded here
+	wrote    bool
+	readOnly bool
+	changes  []core.Change
+}
+
+var _ store.Tx = (*Tx)(nil)
+
+// Now is the one time of this transaction; it never runs backwards from one
+// transaction to the next.
+func (tx *Tx) Now() time.Time { return tx.at }
+
+// Put implements store.Tx.
+func (tx *Tx) Put(b store.Bucket, key, value []byte) error {
+	tx.wrote = true
+	return tx.Tx.Put(b, key, value)
+}
+
+// Delete implements store.Tx.
+func (tx *Tx) Delete(b store.Bucket, key []byte) error {
+	tx.wrote = true
+	return tx.Tx.Delete(b, key)
+}
+
+// Add implements store.Tx.
+func (tx *Tx) Add(name string, delta int64) int64 {
+	tx.wrote = true
+	return tx.Tx.Add(name, delta)
+}
+
+// Record appends an event and returns its seq, which is what the next Entry
+// about the same subject gives as Prev.
+func (tx *Tx) Record(e Entry) (uint64, error) {
+	if tx.readOnly {
+		return 0, fmt.Errorf("record audit event %s: %w", e.Type, store.ErrReadOnly)
+	}
+	if e.Type == "" || e.Subject == "" || e.ID == "" {
+		return 0, core.Errorf(core.Internal, "audit event %q about %q %q: type, subject and id are required", e.Type, e.Subject, e.ID)
+	}
+	if e.Trace == "" {
+		e.Trace = tx.l.opt.NewTrace()
+	} else if !plainTrace(e.Trace) {
+		return 0, core.CheckTrace(e.Trace)
+	}
+	if tx.stamp == nil {
+		tx.stamp = &stamp{tenant: tx.Tenant(), prefix: tx.prefix, by: tx.By, at: tx.at.AppendFormat(nil, time.RFC3339Nano)}
+	}
+	seq := uint64(tx.Tx.Add(counter, 1))
+	if err := tx.stamp.put(tx.Tx, seq, &e); err != nil {
+		return 0, err
+	}
+	tx.events++
+	tx.last = seq
+	return seq, nil
+}
+
+// put stores the event, key and value in one allocation.
+func (s *stamp) put(tx store.Tx, seq uint64, e *Entry) error {
+	const head = 400 // what an event takes beside its state and detail
+	buf := make([]byte, 8, 8+head+rawLen(e.State)+rawLen(e.Detail))
+	binary.BigEndian.PutUint64(buf, seq)
+	buf, err := s.appendEvent(buf, seq, e)
+	if err != nil {
+		return fmt.Errorf("audit event %s of %s %s: %w", e.Type, e.Subject, e.ID, err)
+	}
+	return tx.Put(Events, buf[:8:8], buf[8:])
+}
+
+func rawLen(v any) int {
+	raw, ok := v.(core.Raw)
+	if !ok {
+		return 64
+	}
+	return len(raw)
+}
+
+func plainTrace(s string) bool {
+	if len(s) != 32 {
+		return false
+	}
+	zero := true
+	for i := range len(s) {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+		zero = zero && c == '0'
+	}
+	return !zero
+}
+
+// Changed tells the watchers, after the commit, that a record changed. record
+// is the immutable new value, nil when it was removed.
+func (tx *Tx) Changed(kind, id string, record any) {
+	tx.changes = append(tx.changes, core.Change{Tenant: tx.Tenant(), Kind: kind, ID: id, Record: record})
+}
+
+// announce hands the changes over at the commit. One more, of kind "event",
+// follows them when the log grew: its Record is the newest seq (uint64).
+func (tx *Tx) announce() {
+	notify := tx.l.opt.OnChange
+	if notify == nil || len(tx.changes) == 0 && tx.events == 0 {
+		return
+	}
+	if tx.events > 0 {
+		tx.Changed("event", string(appendID(nil, tx.prefix, tx.last)), tx.last)
+	}
+	changes := tx.changes
+	tx.OnCommit(func() {
+		for _, c := range changes {
+			notify(c)
+		}
+	})
+}
