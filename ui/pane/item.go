@@ -1,0 +1,51 @@
+package pane
+
+import "strings"
+
+// Item is a thing that a key, a mark or a copy acts on. The words of a bound
+// command line are filled from it, so it holds what was drawn, by id, and
+// never a row number.
+type Item struct {
+	Kind string // "task", "agent", "approval", "event", "decision", "session", "tenant"; "" is no thing
+	ID   string // task_id, agent name, …
+	// The rest may be empty.
+	Task     string
+	Agent    string
+	Session  string
+	Trace    string
+	Approval string
+	Digest   string // of the approval whose card was drawn
+	Shown    string // RFC 3339, when that card was drawn
+	Row      string // the row as text, for copying
+}
+
+// Empty reports whether there is no thing.
+func (it Item) Empty() bool { return it.Kind == "" }
+
+// Field returns the value of a placeholder of a bound command line.
+func (it Item) Field(name string) (string, bool) {
+	switch name {
+	case "id", "name":
+		return it.ID, it.ID != ""
+	case "task":
+		return it.Task, it.Task != ""
+	case "agent":
+		return it.Agent, it.Agent != ""
+	case "session":
+		return it.Session, it.Session != ""
+	case "trace":
+		return it.Trace, it.Trace != ""
+	case "approval":
+		return it.Approval, it.Approval != ""
+	case "digest":
+		return it.Digest, it.Digest != ""
+	case "shown":
+		return it.Shown, it.Shown != ""
+	case "kind":
+		return it.Kind, it.Kind != ""
+	}
+	return "", false
+}
+
+// String is the item as an operator would name it.
+func (it Item) String() string { return strings.TrimSpace(it.Kind + " " + it.ID) }

@@ -1,0 +1,87 @@
+// Package pane declares what a pane of the cockpit is and holds what several
+// panes share: the world they read, the item under the cursor, filters, the
+// pager of long lists, the tail of a log and the sheet of a record.
+//
+// A pane is a plain struct owned by the root model. Its methods run inside the
+// root's Update or View, do no I/O and never block; what it wants read it
+// returns as a tea.Cmd whose answer comes back through Update as a Reply. A
+// Cmd never touches the pane.
+package pane
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/screen"
+)
+
+// Kind is what a pane shows; it is also the keymap scope between the pane's
+// own scope and the global one.
+type Kind string
+
+// The kinds of pane.
+const (
+	List  Kind = "list"  // rows with one under the cursor
+	Sheet Kind = "sheet" // one record, scrolled
+)
+
+// Pane is one view of the cockpit.
+type Pane interface {
+	// Name is unique; it is the pane's keymap scope too.
+	Name() string
+	Kind() Kind
+	// Title stands in the border; it counts n/m when a filter hides rows.
+	Title(env Env) string
+
+	// Show binds a sheet to a thing; a list may take it as its filter.
+	Show(env Env, it Item) tea.Cmd
+	// Refresh is called when the pane becomes visible and when the world has
+	// changed while it is; it returns what must be read anew, or nil.
+	Refresh(env Env) tea.Cmd
+	// Update takes the answer of one of the pane's own Cmds.
+	Update(env Env, body any) tea.Cmd
+	// Resize says how many cells Draw will get.
+	Resize(w, h int)
+
+	// Do carries out a named action (down, top, mark, follow, …) and reports
+	// whether the pane knows it.
+	Do(env Env, action string) (tea.Cmd, bool)
+	// Selected is the thing that keys act on; its Kind is "" when there is none.
+	Selected(env Env) Item
+	// Marks are the marked things, in no special order.
+	Marks() []Item
+	// ClearMarks forgets them.
+	ClearMarks()
+	// Filter narrows a list ("" shows all) or searches a sheet. An error
+	// leaves everything as it was.
+	Filter(env Env, text string) (tea.Cmd, error)
+	// FilterText is the filter in force.
+	FilterText() string
+
+	Draw(c *screen.Canvas, env Env, focused bool)
+}
+
+// Env is what a pane may know at one moment. Snap is never nil.
+type Env struct {
+	World    World
+	Snap     *engine.Snapshot
+	Tenant   string
+	Caller   core.Caller
+	Now      time.Time
+	Glyphs   *screen.Glyphs
+	ReadOnly bool
+}
+
+// Reply carries the answer of a Cmd back to the pane that asked.
+type Reply struct {
+	Pane string
+	Body any
+}
+
+// Ask makes a Cmd that calls read outside Update and replies to the pane.
+func Ask(pane string, read func() any) tea.Cmd {
+	return func() tea.Msg { return Reply{Pane: pane, Body: read()} }
+}
