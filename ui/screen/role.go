@@ -1,0 +1,78 @@
+package screen
+
+// Role says what a cell means; a theme says what that looks like. Goldens and
+// scripts know roles only, so a change of theme changes no test.
+type Role uint8
+
+// The roles. Text is the zero value.
+const (
+	Text        Role = iota
+	Dim              // secondary text, placeholders, disabled things
+	Title            // titles of panes and cards, column heads
+	Header           // the header line
+	HeaderHot        // what in the header wants attention
+	Footer           // the footer line
+	FooterKey        // a key in the footer
+	Border           // borders of panes without focus
+	BorderFocus      // borders of the pane with focus
+	Selected         // the selected row of the pane with focus
+	SelectedOff      // the selected row of another pane
+	Marked           // a marked row
+	Good             // succeeded, approved, healthy
+	Busy             // running, working
+	Warn             // waiting, paused, slow
+	Bad              // failed, denied, offline
+	Danger           // emergency stop, high risk, destructive
+	Accent           // ids, links, what may be opened
+	Input            // text being typed
+	Match            // found by a search
+	Toast            // a message
+	ToastBad         // an error message
+	Added            // added lines of a diff
+	Removed          // removed lines of a diff
+	Hidden           // hidden characters made visible
+	Roles            // how many there are
+)
+
+var roleNames = [Roles]string{
+	"text", "dim", "title", "header", "header-hot", "footer", "footer-key", "border", "border-focus", "selected",
+	"selected-off", "marked", "good", "busy", "warn", "bad", "danger", "accent", "input", "match", "toast", "toast-bad",
+	"added", "removed", "hidden",
+}
+
+// roleLetters are what Canvas.Roles prints, in the order of the constants.
+const roleLetters = ".dtHAfkbFsSmgywxDaiMoO+-h"
+
+// String is the role's name in themes and scripts, such as "header-hot".
+func (r Role) String() string {
+	if r < Roles {
+		return roleNames[r]
+	}
+	return "unknown"
+}
+
+// Letter is the role's sign in Canvas.Roles; '.' is Text.
+func (r Role) Letter() byte {
+	if r < Roles {
+		return roleLetters[r]
+	}
+	return '?'
+}
+
+// ParseRole finds a role by its name.
+func ParseRole(name string) (Role, bool) {
+	for i, n := range roleNames {
+		if n == name {
+			return Role(i), true
+		}
+	}
+	return Text, false
+}
+
+// known is r, or Text for a number that is no role.
+func (r Role) known() Role {
+	if r < Roles {
+		return r
+	}
+	return Text
+}

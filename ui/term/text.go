@@ -1,0 +1,155 @@
+package term
+
+import "strings"
+
+// TabWidth is the distance of tab stops in cells.
+const TabWidth = 4
+
+// Clean returns s as one printable line: escape sequences, controls,
+// bidirectional and invisible characters gone, tabs expanded, line breaks as
+// spaces, characters of doubtful width replaced. Clean text comes back as it
+// is, without a copy.
+func Clean(s string) string {
+	if ascii(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for col := 0; len(s) > 0; {
+		if s[0] == '\t' {
+			n := TabWidth - col%TabWidth
+			b.WriteString("    "[:n])
+			col, s = col+n, skipMarks(s[1:])
+			continue
+		}
+		var c Cluster
+		c, s = Next(s)
+		b.WriteString(c.Text)
+		col += c.Width
+	}
+	return b.String()
+}
+
+// ascii tells whether s is printable ASCII only.
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// Width is the number of cells Clean(s) takes.
+func Width(s string) int {
+	if ascii(s) {
+		return len(s)
+	}
+	w := 0
+	for len(s) > 0 {
+		if s[0] == '\t' {
+			w, s = w+TabWidth-w%TabWidth, skipMarks(s[1:])
+			continue
+		}
+		var c Cluster
+		c, s = Next(s)
+		w += c.Width
+	}
+	return w
+}
+
+// Cut returns Clean(s) in at most w cells; what doesn't fit ends in "…". It
+// reads no further than it must, so a line of a megabyte costs as little as a
+// short one.
+func Cut(s string, w int) string { return CutWith(s, w, "…") }
+
+// CutWith is Cut with a mark of its own, such as "..." without UTF-8.
+func CutWith(s string, w int, mark string) string {
+	if w <= 0 {
+		return ""
+	}
+	head, width, rest := take(s, w)
+	if rest == "" {
+		return head
+	}
+	mark, mw, _ := take(mark, w)
+	if width > w-mw {
+		head, _, _ = take(head, w-mw)
+	}
+	return head + mark
+}
+
+// take returns what of Clean(s) fits in w cells, its width, and whether
+// something is left: rest is then not empty.
+func take(s string, w int) (head string, width int, rest string) {
+	if len(s) <= w && ascii(s) {
+		return s, len(s), ""
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		if s[0] == '\t' {
+			n := TabWidth - width%TabWidth
+			if width+n > w {
+				return b.String(), width, s
+			}
+			b.WriteString("    "[:n])
+			width, s = width+n, skipMarks(s[1:])
+			continue
+		}
+		c, after := Next(s)
+		if width+c.Width > w {
+			return b.String(), width, s
+		}
+		b.WriteString(c.Text)
+		width, s = width+c.Width, after
+	}
+	return b.String(), width, ""
+}
+
+// CutMiddle returns Clean(s) in at most w cells with "…" in the middle: for
+// paths and ids, whose ends say the most.
+func CutMiddle(s string, w int) string { return CutMiddleWith(s, w, "…") }
+
+// CutMiddleWith is CutMiddle with a mark of its own.
+func CutMiddleWith(s string, w int, mark string) string {
+	s = Clean(s)
+	total := Width(s)
+	if total <= w {
+		return s
+	}
+	mw := Width(mark)
+	if w < mw+2 {
+		return CutWith(s, w, mark)
+	}
+	left := (w - mw + 1) / 2
+	head, hw, _ := take(s, left)
+	tail := s
+	for skip := total - (w - mw - hw); skip > 0; {
+		c, after := Next(tail)
+		tail, skip = after, skip-c.Width
+	}
+	return head + mark + tail
+}
+
+// Pad returns Cut(s, w) filled with spaces to exactly w cells.
+func Pad(s string, w int) string {
+	s = Cut(s, w)
+	return s + blanks(w-Width(s))
+}
+
+// PadLeft is Pad with the spaces in front: for numbers.
+func PadLeft(s string, w int) string {
+	s = Cut(s, w)
+	return blanks(w-Width(s)) + s
+}
+
+func blanks(n int) string {
+	const many = "                                                                "
+	if n <= 0 {
+		return ""
+	}
+	if n <= len(many) {
+		return many[:n]
+	}
+	return strings.Repeat(" ", n)
+}
