@@ -9,6 +9,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Bucket names one ordered table of a tenant.
@@ -35,6 +36,8 @@ type Store interface {
 type Tx interface {
 	// Tenant is the tenant this transaction is bound to.
 	Tenant() string
+	// Epoch is the fencing token of the store's present owner; see Fence.
+	Epoch() uint64
 	// Get returns nil, nil for an absent key, ErrCorrupt for a damaged record.
 	Get(b Bucket, key []byte) ([]byte, error)
 	Put(b Bucket, key, value []byte) error
@@ -62,7 +65,18 @@ var (
 	ErrCorrupt      = errors.New("record is damaged (checksum mismatch)")
 	ErrUnusable     = errors.New("data file can't be used")
 	ErrClosed       = errors.New("store is closed")
+	ErrFenced       = errors.New("the data has a newer owner")
 )
+
+// Fence fails with ErrFenced when the store's owner is no longer the one that
+// epoch stands for. An Update made for an owner that may have been replaced
+// meanwhile calls it first, with the epoch it was started under.
+func Fence(tx Tx, epoch uint64) error {
+	if now := tx.Epoch(); now != epoch {
+		return fmt.Errorf("epoch %d, now %d: %w", epoch, now, ErrFenced)
+	}
+	return nil
+}
 
 // Options of Open. The zero value is what production uses.
 type Options struct {
@@ -72,4 +86,8 @@ type Options struct {
 	// the writer's goroutine, with all the commit's changes visible. An error
 	// fails the whole commit. The audit log extends its Merkle tree here.
 	Seal func(Tx) error
+	// Migrations lead from an empty file to the schema this program knows. A
+	// new file starts at the end of the list; an older one is brought there
+	// at a writable open; a file that has seen more steps is ErrUnusable.
+	Migrations []Migration
 }

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/bbolt"
+)
+
+// DB is the embedded store: one bbolt file, owned by one process at a time.
+type DB struct {
+	path     string
+	opt      Options
+	readOnly bool
+	bolt     *bbolt.DB
+	file     *os.File // bbolt's own handle
+	epoch    uint64
+	schema   int
+
+	queue   queue
+	stopped chan struct{} // closed when the writer has ended
+	dead    atomic.Pointer[error]
+	stuck   atomic.Bool // bbolt still holds its locks after a panic
+	closing sync.Once
+	closed  error
+}
+
+var _ Store = (*DB)(nil)
+
+// Path is the data file's path.
+func (db *DB) Path() string { return db.path }
+
+// Epoch is the fencing token of this opening: every writable open raises it.
+func (db *DB) Epoch() uint64 { return db.epoch }
+
+// Schema is the number of migrations that the file has been through.
+func (db *DB) Schema() int { return db.schema }
+
+// Update implements Store.
+func (db *DB) Update(ctx context.Context, tenant string, fn func(Tx) error) error {
+	return db.submit(ctx, tenant, false, fn)
+}
+
+// CreateTenant implements Store.
+func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
+	return db.submit(ctx, tenant, true, nil)
+}
+
+// View implements Store.
+func (db *DB) View(ctx context.Context, tenant string, fn func(Tx) error) error {
+	return db.read(ctx, func(tx *bbolt.Tx) error {
+		r := &readTx{epoch: db.epoch}
+		if err := r.open(tx, tenant); err != nil {
+			return err
+		}
+		defer func() { r.over = true }()
+		if err := fn(r); err != nil {
+			return err
+		}
+		return r.err
+	})
+}
+
+func (tx *readTx) open(btx *bbolt.Tx, tenant string) (err error) {
+	defer guard(&err, "open tenant", "")
+	root := btx.Bucket(tenantKey(tenant))
+	if root == nil {
+		return fmt.Errorf("tenant %.80q: %w", tenant, ErrNoTenant)
+	}
+	tx.tenant, tx.root = tenant, root
+	return nil
+}
+
+// Tenants implements Store.
+func (db *DB) Tenants(ctx context.Context) ([]string, error) {
+	var out []string
+	err := db.read(ctx, func(tx *bbolt.Tx) (err error) {
+		defer guard(&err, "list tenants", "")
+		out = tenantsOf(tx)
+		return nil
+	})
+	return out, err
+}
+
+// read runs fn in a bbolt read transaction, whatever fn or a damaged page
+// does.
+func (db *DB) read(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.fatal(); err != nil {
+		return err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	tx, err := db.beginRead()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := tx.Rollback(); err == nil && e != nil {
+			err = fmt.Errorf("end of view: %w", e)
+		}
+	}()
+	defer recovered(&err)
+	return fn(tx)
+}
+
+func (db *DB) beginRead() (tx *bbolt.Tx, err error) {
+	defer guard(&err, "begin view", "")
+	tx, err = db.bolt.Begin(false)
+	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+		return nil, ErrClosed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("begin view: %w: %w", ErrUnusable, err)
+	}
+	return tx, nil
+}
+
+// Close commits what was accepted, waits for the views under way and gives
+// the file up. Later calls return what the first did.
+func (db *DB) Close() error {
+	db.closing.Do(func() {
+		db.queue.close(ErrClosed)
+		if db.stopped != nil {
+			<-db.stopped
+		}
+		if db.stuck.Load() {
+			// bbolt would wait for ever for its own lock. Closing the file
+			// lets the next owner in; nothing of ours writes any more.
+			db.closed = db.file.Close()
+			return
+		}
+		if err := db.bolt.Close(); err != nil {
+			db.closed = fmt.Errorf("close data file %s: %w", db.path, err)
+		}
+	})
+	return db.closed
+}
+
+// fail ends the store's work: nothing is acknowledged or read any more until
+// it is opened again.
+func (db *DB) fail(err error) {
+	db.dead.CompareAndSwap(nil, &err)
+	db.queue.close(err)
+}
+
+// fatal is the error that ended the store's work, nil while all is well.
+func (db *DB) fatal() error {
+	if p := db.dead.Load(); p != nil {
+		return fmt.Errorf("data file %s must be opened again: %w", db.path, *p)
+	}
+	return nil
+}
+
+var tenantPrefix = []byte("tenant:")
+
+func tenantKey(id string) []byte {
+	return append(tenantPrefix[:len(tenantPrefix):len(tenantPrefix)], id...)
+}
+
+func checkTenant(id string) error {
+	if id == "" || len(id) > MaxName {
+		return fmt.Errorf("tenant %.40q: want 1-%d bytes", id, MaxName)
+	}
+	return nil
+}
+
+func tenantsOf(tx *bbolt.Tx) []string {
+	var out []string
+	c := tx.Cursor()
+	for k, v := c.Seek(tenantPrefix); bytes.HasPrefix(k, tenantPrefix); k, v = c.Next() {
+		if v == nil {
+			out = append(out, string(k[len(tenantPrefix):]))
+		}
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// addressSpace is how much of it the file may grow into before the writer has
+// to wait for every reader to map it anew. It costs no memory.
+const addressSpace = 64 << 30
+
+// Open opens the data file, creating it when there is none. The file belongs
+// to this process until Close: ErrLocked while another has it. A file that is
+// damaged, cut short, foreign or newer than this program is ErrUnusable and
+// is not written to.
+func Open(path string, opt Options) (*DB, error) {
+	db, err := open(path, opt)
+	if err != nil {
+		return nil, fmt.Errorf("open data file %s: %w", path, err)
+	}
+	return db, nil
+}
+
+func open(path string, opt Options) (*DB, error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && !opt.ReadOnly {
+		if err := create(path, len(opt.Migrations)); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	db := &DB{path: path, opt: opt, readOnly: opt.ReadOnly}
+	if db.bolt, db.file, err = openBolt(path, opt.ReadOnly); err != nil {
+		return nil, err
+	}
+	db.queue.bell = make(chan struct{}, 1)
+	if opt.ReadOnly {
+		err = db.inspect()
+	} else {
+		err = db.adopt()
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if !opt.ReadOnly {
+		db.stopped = make(chan struct{})
+		w := &writer{db: db, tenants: map[string]*tenant{}}
+		go w.run()
+	}
+	return db, nil
+}
+
+// openBolt opens a file that exists, under its lock, after a look at its meta
+// pages.
+func openBolt(path string, readOnly bool) (*bbolt.DB, *os.File, error) {
+	for range 3 {
+		m, err := readMeta(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		db, file, err := mapBolt(path, readOnly, m.size)
+		if err != nil {
+			return nil, nil, err
+		}
+		now, err := os.Stat(path)
+		if err == nil {
+			if mine, e := file.Stat(); e == nil && os.SameFile(now, mine) {
+				return db, file, nil
+			}
+		}
+		// The file was exchanged (restore, compact) before we had its lock.
+		if err := db.Close(); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: the file keeps being exchanged", ErrLocked)
+}
+
+func mapBolt(path string, readOnly bool, size int64) (db *bbolt.DB, file *os.File, err error) {
+	space := addressSpace
+	if runtime.GOOS == "windows" {
+		space = 0
+	}
+	if size > addressSpace/2 {
+		space = int(2 * size)
+	}
+	opt := &bbolt.Options{
+		ReadOnly:     readOnly,
+		Timeout:      time.Nanosecond, // one attempt: zero would wait for ever
+		FreelistType: bbolt.FreelistMapType,
+		NoStatistics: true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag&^os.O_CREATE, mode)
+			file = f
+			return f, err
+		},
+	}
+	for {
+		opt.InitialMmapSize = space
+		db, err = tryBolt(path, opt)
+		switch {
+		case err == nil:
+			return db, file, nil
+		case errors.Is(err, bbolt.ErrTimeout):
+			return nil, nil, lockedBy(path)
+		case outOfSpace(err) && space > 1<<30:
+			space = 1 << 30
+		case outOfSpace(err) && space > 0:
+			space = 0
+		default:
+			if file != nil {
+				_ = file.Close() // after a panic bbolt leaves it open and locked
+			}
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+		}
+	}
+}
+
+func tryBolt(path string, opt *bbolt.Options) (db *bbolt.DB, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged page: %v", r)
+		}
+	}()
+	return bbolt.Open(path, 0o600, opt)
+}

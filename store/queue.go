@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// request is one Update or CreateTenant waiting for the writer.
+type request struct {
+	tenant string
+	create bool
+	fn     func(Tx) error
+	state  atomic.Int32
+	err    error
+	done   chan struct{} // one slot
+}
+
+// States of a request: whoever moves it from waiting first owns it.
+const (
+	waiting int32 = iota
+	taken
+	abandoned
+)
+
+var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
+
+// queue holds the requests that wait while a commit is on its way to disk.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	closed  error         // why nothing more is accepted
+	bell    chan struct{} // one slot
+}
+
+func (q *queue) push(r *request) error {
+	q.mu.Lock()
+	if q.closed != nil {
+		q.mu.Unlock()
+		return q.closed
+	}
+	q.waiting = append(q.waiting, r)
+	first := len(q.waiting) == 1
+	q.mu.Unlock()
+	if first {
+		q.ring()
+	}
+	return nil
+}
+
+func (q *queue) ring() {
+	select {
+	case q.bell <- struct{}{}:
+	default:
+	}
+}
+
+// take swaps everything that waits for an empty slice.
+func (q *queue) take(empty []*request) (batch []*request, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch, q.waiting = q.waiting, empty[:0]
+	return batch, q.closed != nil
+}
+
+// close lets nothing more in. The first reason stays.
+func (q *queue) close(why error) {
+	q.mu.Lock()
+	if q.closed == nil {
+		q.closed = why
+	}
+	q.mu.Unlock()
+	q.ring()
+}
+
+// submit hands a request to the writer and waits for its outcome. When ctx
+// ends before the writer took it, it is not run at all.
+func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if db.readOnly {
+		return ErrReadOnly
+	}
+	r := requests.Get().(*request)
+	r.tenant, r.create, r.fn, r.err = tenant, create, fn, nil
+	r.state.Store(waiting)
+	if err := db.queue.push(r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, abandoned) {
+			return ctx.Err() // the writer drops r
+		}
+		<-r.done
+	}
+	err := r.err
+	r.fn = nil
+	requests.Put(r)
+	return err
+}

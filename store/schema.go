@@ -1,0 +1,175 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+)
+
+// Migration is one step of the records' schema. The steps of a program form
+// one list that only ever grows at its end; a file remembers how many it has
+// been through.
+type Migration struct {
+	// Name says what changes, for error messages.
+	Name string
+	// Apply changes one tenant. It runs once for each tenant that exists; all
+	// tenants and all missing steps are one transaction.
+	Apply func(Tx) error
+}
+
+// layout is the version of what this package itself keeps in a file.
+const layout = 1
+
+var (
+	identityKey = []byte("swarmdeck")
+	layoutKey   = []byte("layout")
+	schemaKey   = []byte("schema")
+	epochKey    = []byte("epoch")
+)
+
+// identity is the file's own record: the bucket "swarmdeck" beside tenants.
+type identity struct {
+	layout, schema, epoch uint64
+}
+
+func identitySeed() uint32 { return seedOf("", Bucket(identityKey)) }
+
+func readIdentity(tx *bbolt.Tx) (id identity, err error) {
+	defer guard(&err, "read", "identity")
+	b := tx.Bucket(identityKey)
+	if b == nil {
+		return id, fmt.Errorf("%w: not a swarmdeck data file", ErrUnusable)
+	}
+	for _, f := range []struct {
+		key []byte
+		to  *uint64
+	}{{layoutKey, &id.layout}, {schemaKey, &id.schema}, {epochKey, &id.epoch}} {
+		value, err := unwrap(identitySeed(), Bucket(identityKey), f.key, b.Get(f.key))
+		if err != nil || len(value) != 8 {
+			return id, fmt.Errorf("%w: identity record %s: %w", ErrUnusable, f.key, ErrCorrupt)
+		}
+		*f.to = binary.BigEndian.Uint64(value)
+	}
+	if id.layout != layout {
+		return id, fmt.Errorf("%w: file layout %d; this program knows %d", ErrUnusable, id.layout, layout)
+	}
+	return id, nil
+}
+
+func (id identity) write(tx *bbolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists(identityKey)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		key   []byte
+		value uint64
+	}{{layoutKey, id.layout}, {schemaKey, id.schema}, {epochKey, id.epoch}} {
+		value := binary.BigEndian.AppendUint64(nil, f.value)
+		if err := b.Put(f.key, wrap(nil, identitySeed(), f.key, value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeIdentity marks a new file.
+func writeIdentity(tx *bbolt.Tx, schema int) error {
+	return identity{layout: layout, schema: uint64(schema)}.write(tx)
+}
+
+// inspect reads the identity of a file opened read-only.
+func (db *DB) inspect() (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	tx, err := db.beginRead()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	id, err := readIdentity(tx)
+	if err != nil {
+		return err
+	}
+	db.epoch, db.schema = id.epoch, int(id.schema)
+	if err := db.checkSchema(id); err != nil {
+		return err
+	}
+	if have := len(db.opt.Migrations); int(id.schema) < have {
+		return fmt.Errorf("%w: schema %d is older than this program's %d; open it once for writing", ErrUnusable, id.schema, have)
+	}
+	return nil
+}
+
+func (db *DB) checkSchema(id identity) error {
+	if have := uint64(len(db.opt.Migrations)); id.schema > have {
+		return fmt.Errorf("%w: schema %d is newer than this program's %d", ErrUnusable, id.schema, have)
+	}
+	return nil
+}
+
+// adopt makes the file ours: it applies the missing migrations and raises the
+// epoch, in one transaction.
+func (db *DB) adopt() (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if err := db.identify(); err != nil {
+		return err
+	}
+	db.stopped = make(chan struct{})
+	defer close(db.stopped)
+	w := &writer{db: db, tenants: map[string]*tenant{}}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	err = w.migrate()
+	if err == nil {
+		err = w.write()
+	}
+	if err != nil {
+		w.rollback()
+		return fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	w.settle(true)
+	return nil
+}
+
+// identify reads the identity before anything is written.
+func (db *DB) identify() error {
+	tx, err := db.beginRead()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	id, err := readIdentity(tx)
+	if err != nil {
+		return err
+	}
+	db.epoch, db.schema = id.epoch, int(id.schema)
+	return db.checkSchema(id)
+}
+
+func (w *writer) migrate() (err error) {
+	db := w.db
+	steps := db.opt.Migrations[db.schema:]
+	if len(steps) > 0 {
+		for _, name := range tenantsOf(w.tx) {
+			t, err := w.tenant(name)
+			if err != nil {
+				return err
+			}
+			for i, step := range steps {
+				if err := w.call(t, step.Apply); err != nil {
+					return fmt.Errorf("migration %d (%s) of tenant %s: %w", db.schema+i+1, step.Name, name, err)
+				}
+				if err := w.apply(t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	db.schema += len(steps)
+	db.epoch++
+	defer guard(&err, "write", "identity")
+	return identity{layout: layout, schema: uint64(db.schema), epoch: db.epoch}.write(w.tx)
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+// Limits of names, keys and values.
+const (
+	MaxName  = 128      // bytes of a tenant id or a bucket name
+	MaxKey   = 4 << 10  // bytes of a key
+	MaxValue = 64 << 20 // bytes of a value
+)
+
+// countersBucket holds a tenant's counters. Names that begin with "_" are the
+// store's own.
+const countersBucket Bucket = "_counters"
+
+// table is one bucket of a tenant inside one bbolt transaction, with what is
+// worth keeping between calls: the handle and a cursor for gets.
+type table struct {
+	name   Bucket
+	seed   uint32
+	looked bool // b is known for this transaction
+	b      *bbolt.Bucket
+	point  *bbolt.Cursor // for gets
+	spare  *bbolt.Cursor // for scans, nil while one runs
+
+	// What this commit did to the bucket.
+	written  bool
+	last     []byte // greatest key, valid once written
+	appended int    // puts past the greatest key
+	others   int
+	deleted  bool
+}
+
+func (t *table) reset() { *t = table{name: t.name, seed: t.seed, last: t.last[:0]} }
+
+// tables are the buckets of one tenant inside one bbolt transaction. Few
+// buckets are in use at a time: a linear search beats a map.
+type tables struct {
+	tenant string
+	root   *bbolt.Bucket
+	list   []*table
+}
+
+// begin binds the tables to a new transaction.
+func (ts *tables) begin(root *bbolt.Bucket) {
+	ts.root = root
+	for _, t := range ts.list {
+		t.reset()
+	}
+}
+
+// find returns the table of a bucket, whether or not the bucket exists yet.
+func (ts *tables) find(name Bucket) (*table, error) {
+	for _, t := range ts.list {
+		if t.name == name {
+			return t, ts.look(t)
+		}
+	}
+	if err := checkBucket(name); err != nil {
+		return nil, err
+	}
+	return ts.add(name)
+}
+
+func (ts *tables) add(name Bucket) (*table, error) {
+	t := &table{name: name, seed: seedOf(ts.tenant, name)}
+	ts.list = append(ts.list, t)
+	return t, ts.look(t)
+}
+
+// counters is the table of the tenant's counters, which no caller can name.
+func (ts *tables) counters() (*table, error) {
+	for _, t := range ts.list {
+		if t.name == countersBucket {
+			return t, ts.look(t)
+		}
+	}
+	return ts.add(countersBucket)
+}
+
+func (ts *tables) look(t *table) (err error) {
+	if t.looked {
+		return nil
+	}
+	defer guard(&err, "open bucket", t.name)
+	t.b = ts.root.Bucket([]byte(t.name))
+	t.looked = true
+	return nil
+}
+
+// get returns the value of a key, nil when absent.
+func (t *table) get(key []byte) (value []byte, err error) {
+	if t.b == nil {
+		return nil, nil
+	}
+	k, record, err := t.seek(key)
+	if err != nil || !bytes.Equal(k, key) {
+		return nil, err
+	}
+	return unwrap(t.seed, t.name, key, record)
+}
+
+func (t *table) seek(key []byte) (k, record []byte, err error) {
+	defer guard(&err, "read bucket", t.name)
+	if t.point == nil {
+		t.point = t.b.Cursor()
+	}
+	k, record = t.point.Seek(key)
+	return k, record, nil
+}
+
+// put writes a record. Its memory comes from the arena.
+func (t *table) put(ts *tables, a *arena, key, value []byte) error {
+	if t.b == nil {
+		b, err := ts.root.CreateBucketIfNotExists([]byte(t.name))
+		if err != nil {
+			return fmt.Errorf("create bucket %s: %w", t.name, err)
+		}
+		t.b = b
+	}
+	if !t.written {
+		c := t.cursor()
+		k, _ := c.Last()
+		t.done(c)
+		t.last = append(t.last[:0], k...)
+		t.written = true
+	}
+	if bytes.Compare(key, t.last) > 0 {
+		t.last = append(t.last[:0], key...)
+		t.appended++
+	} else {
+		t.others++
+	}
+	record := wrap(a.take(sumLen+len(value)), t.seed, key, value)
+	if err := t.b.Put(key, record); err != nil {
+		return fmt.Errorf("put %s/%x: %w", t.name, clipKey(key), err)
+	}
+	return nil
+}
+
+func (t *table) delete(key []byte) error {
+	if t.b == nil {
+		return nil
+	}
+	t.deleted = true
+	if err := t.b.Delete(key); err != nil {
+		return fmt.Errorf("delete %s/%x: %w", t.name, clipKey(key), err)
+	}
+	return nil
+}
+
+// fill chooses how full pages are left when they are split: keys that arrive
+// in order leave full pages behind, keys that arrive anywhere need room.
+func (t *table) fill() {
+	if t.b == nil || !t.written {
+		return
+	}
+	t.b.FillPercent = bbolt.DefaultFillPercent
+	if t.appended > 0 && 4*t.appended >= t.others {
+		t.b.FillPercent = 0.9
+	}
+}
+
+// cursor lends the spare cursor; give it back with done.
+func (t *table) cursor() *bbolt.Cursor {
+	c := t.spare
+	t.spare = nil
+	if c == nil {
+		c = t.b.Cursor()
+	}
+	return c
+}
+
+func (t *table) done(c *bbolt.Cursor) { t.spare = c }
+
+func checkBucket(b Bucket) error {
+	if b == "" || len(b) > MaxName || b[0] == '_' {
+		return fmt.Errorf("bucket %.40q: want 1-%d bytes, not beginning with _", string(b), MaxName)
+	}
+	return nil
+}
+
+func checkKey(b Bucket, key []byte) error {
+	if len(key) == 0 || len(key) > MaxKey {
+		return fmt.Errorf("bucket %s: key of %d bytes; want 1-%d", b, len(key), MaxKey)
+	}
+	return nil
+}
+
+// guard turns a panic of bbolt, which is how it meets a damaged page, into an
+// error. Use it only around calls of bbolt, never around a caller's code.
+func guard(err *error, doing string, b Bucket) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%s %s: %w: damaged page: %v", doing, b, ErrUnusable, r)
+	}
+}

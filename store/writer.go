@@ -1,0 +1,345 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+)
+
+// writer is the one goroutine that changes the file. Everything it holds
+// belongs to that goroutine.
+type writer struct {
+	db      *DB
+	tenants map[string]*tenant
+	touched []*tenant // by this commit
+	arena   arena
+	overlay overlay
+	hooks   []func()
+	commit  uint64 // number of the current commit
+	tx      *bbolt.Tx
+	wrote   bool
+	broken  error // an update was applied in part: this commit must not happen
+}
+
+// run commits until the queue is closed and empty.
+func (w *writer) run() {
+	defer close(w.db.stopped)
+	debug.SetPanicOnFault(true) // a page that can't be read is an error, not the end
+	var batch []*request
+	ended := false
+	defer func() {
+		if !ended { // an fn or a hook called Goexit
+			w.exited(batch)
+		}
+	}()
+	var spare []*request
+	for {
+		var closed bool
+		batch, closed = w.db.queue.take(spare)
+		if len(batch) == 0 {
+			if closed {
+				ended = true
+				return
+			}
+			spare = batch
+			<-w.db.queue.bell
+			continue
+		}
+		w.group(batch)
+		clear(batch)
+		spare, batch = batch, nil
+	}
+}
+
+// exited ends the store after a Goexit tore the writer out of a commit.
+func (w *writer) exited(batch []*request) {
+	err := fmt.Errorf("an update stopped the writer's goroutine: %w", ErrUnusable)
+	w.db.fail(err)
+	w.rollback()
+	rest, _ := w.db.queue.take(nil)
+	for _, r := range append(batch, rest...) {
+		if r.state.Load() == taken || r.state.CompareAndSwap(waiting, taken) {
+			r.err = err
+			r.done <- struct{}{}
+		}
+	}
+}
+
+// group runs the waiting requests and commits what they changed at once.
+func (w *writer) group(batch []*request) {
+	err := w.begin()
+	for i, r := range batch {
+		if !r.state.CompareAndSwap(waiting, taken) {
+			batch[i] = nil // its caller has gone
+			continue
+		}
+		if err != nil {
+			r.err = err
+			continue
+		}
+		r.err = w.serve(r)
+	}
+	if err == nil {
+		err = w.end()
+	}
+	for _, r := range batch {
+		if r == nil {
+			continue
+		}
+		if r.err == nil {
+			r.err = err
+		}
+		r.done <- struct{}{}
+	}
+}
+
+// begin opens the bbolt transaction of a commit.
+func (w *writer) begin() (err error) {
+	if err := w.db.fatal(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			w.db.fail(err)
+		}
+	}()
+	defer guard(&err, "begin", "")
+	w.tx, err = w.db.bolt.Begin(true)
+	if err != nil {
+		return fmt.Errorf("begin: %w: %w", ErrUnusable, err)
+	}
+	w.commit++
+	w.touched, w.hooks, w.wrote, w.broken = w.touched[:0], w.hooks[:0], false, nil
+	return nil
+}
+
+// serve runs one request inside the current transaction.
+func (w *writer) serve(r *request) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	if r.create {
+		return w.create(r.tenant)
+	}
+	t, err := w.tenant(r.tenant)
+	if err != nil {
+		return err
+	}
+	if err := w.call(t, r.fn); err != nil {
+		return err
+	}
+	return w.apply(t)
+}
+
+// call runs fn against a fresh overlay.
+func (w *writer) call(t *tenant, fn func(Tx) error) (err error) {
+	w.overlay.reset()
+	tx := &writeTx{t: t, o: &w.overlay, epoch: w.db.epoch}
+	defer func() { tx.t = nil }()
+	defer recovered(&err)
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return w.overlay.err
+}
+
+// apply moves a successful overlay into the transaction.
+func (w *writer) apply(t *tenant) (err error) {
+	o := &w.overlay
+	defer func() {
+		if err != nil {
+			w.broken = fmt.Errorf("apply: %w: %w", ErrUnusable, err)
+			err = w.broken
+		}
+	}()
+	defer guard(&err, "write", "")
+	for i := range o.ops {
+		if op := &o.ops[i]; op.remove {
+			err = op.t.delete(op.key)
+		} else {
+			err = op.t.put(&t.tables, &w.arena, op.key, op.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.apply(o.deltas)
+	w.hooks = append(w.hooks, o.hooks...)
+	if len(o.ops)+len(o.deltas) > 0 {
+		w.wrote = true
+		if !t.touched {
+			t.touched = true
+			w.touched = append(w.touched, t)
+		}
+	}
+	return nil
+}
+
+// tenant returns a tenant bound to the current transaction.
+func (w *writer) tenant(id string) (t *tenant, err error) {
+	defer guard(&err, "open tenant", "")
+	t = w.tenants[id]
+	if t == nil {
+		t = &tenant{tables: tables{tenant: id}}
+	}
+	if t.commit == w.commit {
+		return t, nil
+	}
+	root := w.tx.Bucket(tenantKey(id))
+	if root == nil {
+		return nil, fmt.Errorf("tenant %.80q: %w", id, ErrNoTenant)
+	}
+	t.begin(root)
+	t.commit, t.touched = w.commit, false
+	w.tenants[id] = t
+	return t, nil
+}
+
+func (w *writer) create(id string) (err error) {
+	defer guard(&err, "create tenant", "")
+	if err := checkTenant(id); err != nil {
+		return err
+	}
+	switch _, err := w.tx.CreateBucket(tenantKey(id)); {
+	case errors.Is(err, bbolt.ErrBucketExists):
+		return fmt.Errorf("tenant %s: %w", id, ErrTenantExists)
+	case err != nil:
+		return fmt.Errorf("create tenant %s: %w", id, err)
+	}
+	w.wrote = true
+	return nil
+}
+
+// end seals and commits. An error means that nothing of the group is to be
+// acknowledged.
+func (w *writer) end() error {
+	if w.broken != nil {
+		w.db.fail(w.broken)
+		w.rollback()
+		return w.broken
+	}
+	if !w.wrote {
+		w.rollback()
+		w.notify(w.hooks)
+		return nil
+	}
+	if err := w.seal(); err != nil {
+		if w.broken != nil {
+			w.db.fail(w.broken)
+		}
+		w.rollback()
+		return err
+	}
+	if err := w.write(); err != nil {
+		err = fmt.Errorf("commit failed, what it held may or may not be on disk: %w: %w", ErrUnusable, err)
+		w.db.fail(err)
+		w.rollback()
+		return err
+	}
+	w.settle(true)
+	w.notify(w.hooks)
+	return nil
+}
+
+// seal runs the hook of Options for each touched tenant.
+func (w *writer) seal() error {
+	if w.db.opt.Seal == nil {
+		return nil
+	}
+	for _, t := range w.touched {
+		if err := w.call(t, w.db.opt.Seal); err != nil {
+			return fmt.Errorf("seal commit of tenant %s: %w", t.tenant, err)
+		}
+		if err := w.apply(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write puts the counters in and commits.
+func (w *writer) write() (err error) {
+	defer guard(&err, "commit", "")
+	for _, t := range w.touched {
+		if err := t.write(&t.tables, &w.arena); err != nil {
+			return err
+		}
+		for _, b := range t.list {
+			b.fill()
+		}
+	}
+	w.db.bolt.AllocSize = growth(w.tx.Size())
+	tx := w.tx
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	w.tx = nil
+	return nil
+}
+
+// growth is by how much a file of this size grows at a time: each step costs
+// a sync, but a small file should stay small.
+func growth(size int64) int {
+	return int(min(max(size/8, 1<<20), 64<<20))
+}
+
+// settle ends the commit's in-memory side.
+func (w *writer) settle(committed bool) {
+	for _, t := range w.touched {
+		t.settle(committed)
+	}
+	w.arena.reset()
+}
+
+func (w *writer) rollback() {
+	w.settle(false)
+	tx := w.tx
+	w.tx = nil
+	if tx == nil {
+		return
+	}
+	var err error
+	defer func() {
+		if err != nil {
+			w.db.stuck.Store(true)
+			w.db.fail(err)
+		}
+	}()
+	defer guard(&err, "roll back", "")
+	if e := tx.Rollback(); e != nil && !errors.Is(e, bbolt.ErrTxClosed) {
+		err = fmt.Errorf("roll back: %w: %w", ErrUnusable, e)
+	}
+}
+
+// notify runs the commit's hooks. A panic in one leaves its owner out of step
+// with what is on disk: the updates stand, the store stops.
+func (w *writer) notify(hooks []func()) {
+	var err error
+	defer func() {
+		if err != nil {
+			w.db.fail(fmt.Errorf("after a commit: %w: %w", ErrUnusable, err))
+		}
+	}()
+	defer recovered(&err)
+	for _, fn := range hooks {
+		fn()
+	}
+	clear(hooks)
+}
+
+// recovered turns a panic of a caller's code into that caller's error.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = &PanicError{Value: r, Stack: debug.Stack()}
+	}
+}
+
+// PanicError is what an Update or View returns when its fn panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("transaction panicked: %v", e.Value) }
