@@ -1,0 +1,131 @@
+package term
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+)
+
+// Flags are the command line's wishes; they win over the environment.
+type Flags struct {
+	Color      string // auto, always or never; empty means auto
+	ASCII      bool
+	Accessible bool
+}
+
+// Caps is what the terminal at hand can do, or should be asked to do.
+type Caps struct {
+	Plain      bool                 // no cells, no CSI: lines of text only
+	Accessible bool                 // plain, and in words for a screen reader
+	ASCII      bool                 // no character above U+007E of our own
+	Color      colorprofile.Profile // NoTTY with Plain, ASCII means decoration but no colour
+	SSH        bool                 // frames are slower and synchronised output isn't asked for by the toolkit
+	Sync       bool                 // synchronised output has to be switched on by us
+	Dark       bool                 // a guess until the terminal answers: most are
+	Why        string               // why Plain, for the message; else empty
+}
+
+// Detect reads the environment through env (os.Getenv, or that of an SSH
+// session) and judges what the screen gets. It runs no program and asks the
+// terminal nothing.
+//
+// NO_COLOR counts with any value that isn't empty (no-color.org), which is
+// why it is read here and not left to the toolkit. CLICOLOR_FORCE counts
+// unless empty or "0" (bixense.com/clicolors), CLICOLOR=0 switches colour off.
+func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps {
+	term := env("TERM")
+	c := Caps{
+		Accessible: flags.Accessible || on(env("ACCESSIBLE")),
+		ASCII:      flags.ASCII || !utf8Locale(env),
+		SSH:        env("SSH_TTY") != "" || env("SSH_CONNECTION") != "",
+		Dark:       darkGround(env("COLORFGBG")),
+	}
+	switch {
+	case c.Accessible:
+		c.Plain, c.Why = true, "accessible mode"
+	case !stdoutTTY:
+		c.Plain, c.Why = true, "standard output is not a terminal"
+	case !stdinTTY:
+		c.Plain, c.Why = true, "standard input is not a terminal"
+	case term == "":
+		c.Plain, c.Why = true, "TERM is not set"
+	case term == "dumb":
+		c.Plain, c.Why = true, "TERM is dumb"
+	}
+	c.Color = profile(env, term, stdoutTTY, flags.Color)
+	c.Sync = !c.Plain && env("SSH_TTY") != "" && !asked(term)
+	return c
+}
+
+// profile is how many colours to use.
+func profile(env func(string) string, term string, tty bool, wish string) colorprofile.Profile {
+	known := tty && term != "" && term != "dumb"
+	switch {
+	case wish == "never":
+	case wish == "always", on(env("CLICOLOR_FORCE")) && env("NO_COLOR") == "":
+		return max(colors(env, term), colorprofile.ANSI)
+	case !known:
+		return colorprofile.NoTTY
+	case env("NO_COLOR") == "" && env("CLICOLOR") != "0":
+		return colors(env, term)
+	}
+	if !known {
+		return colorprofile.NoTTY
+	}
+	return colorprofile.ASCII
+}
+
+// colors is what TERM and COLORTERM promise.
+func colors(env func(string) string, term string) colorprofile.Profile {
+	ct := strings.ToLower(env("COLORTERM"))
+	multiplexer := strings.HasPrefix(term, "screen") // screen passes no true colour on
+	switch {
+	case (ct == "truecolor" || ct == "24bit") && !multiplexer, strings.HasSuffix(term, "-direct"):
+		return colorprofile.TrueColor
+	case strings.Contains(term, "256color"), ct != "" && multiplexer, asked(term):
+		return colorprofile.ANSI256
+	case term == "vt100", term == "vt52", term == "vt220", strings.HasSuffix(term, "-mono"), strings.HasSuffix(term, "-m"):
+		return colorprofile.ASCII
+	}
+	return colorprofile.ANSI
+}
+
+// asked tells whether the toolkit asks this terminal about synchronised output
+// even when SSH_TTY is set.
+func asked(term string) bool {
+	for _, name := range []string{"ghostty", "wezterm", "alacritty", "kitty", "rio"} {
+		if strings.Contains(term, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// utf8Locale follows POSIX: the first of LC_ALL, LC_CTYPE and LANG that isn't
+// empty decides, and none of them means the C locale.
+func utf8Locale(env func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(env(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// darkGround reads COLORFGBG, "foreground;background" or with a middle part.
+func darkGround(v string) bool {
+	_, bg, ok := strings.Cut(v, ";")
+	if i := strings.LastIndexByte(bg, ';'); i >= 0 {
+		bg = bg[i+1:]
+	}
+	return !ok || bg != "7" && bg != "15"
+}
+
+// on reads a switch: empty, 0, false, no and off are off.
+func on(v string) bool {
+	switch strings.ToLower(v) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,245 @@
+package term_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/mattn/go-runewidth"
+
+	"swarmdeck/ui/term"
+)
+
+// hostile is the corpus every fuzz test of this package starts from.
+func hostile() []string {
+	return []string{
+		"", "plain", "a\tb\tc", "two\nlines\r\n", "\x1b[31mred\x1b[0m", "\x1b]52;c;SGVsbG8=\x07x", "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+		"\x1bP1$r0m\x1b\\after", "\x1b]never ends", "\x1b[12;", "\x1b", "\x1b\x1b[A", "\u009b31mx\u009d52;c;A\u009cz", "\x9b31m", "\x1b(B\x1b#8\x1bc",
+		"\u202edesrever\u202c", "\u2066\u2067\u2068x\u2069", "a\u200bb\u200cc\u200dd\ufeffe", "soft\u00adhyphen", "nbsp\u00a0\u2003\u3000x",
+		"⚠️ ❤️ ☺️", "👨‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "🇩🇪🇫", "1️⃣", "世界人民", "한국어", "ᄀ" + "ᅡ" + "ᆨ", "e\u0301\u0302\u0303\u0304\u0305", "\u0301lead",
+		"क्षत्रिय", "கொ", "ไทยำ", "שלום עולם", "العربية", "\U000E0041\U000E0042tag", "\ue000\uf8ff", "\xff\xfe\xc0\x80", "\xed\xa0\x80", "�",
+		"\x00\x01\x07\x08\x7f", "⟨U+202E⟩", "ｱｶﾞ", "🏽", "\u0600\u0661", "a\u20e3", strings.Repeat("z\u0300\u0301\u0302\u0303\u0304\u0305", 50), "…▸─✓",
+	}
+}
+
+// harmless fails when s holds anything that may not reach a terminal, or when
+// the two ways of counting disagree about it.
+func harmless(t *testing.T, s string) {
+	t.Helper()
+	if !utf8.ValidString(s) {
+		t.Fatalf("invalid UTF-8: %q", s)
+	}
+	wc := 0
+	narrow := runewidth.Condition{StrictEmojiNeutral: true}
+	for _, r := range s {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Variation_Selector) {
+			t.Fatalf("%U in %q", r, s)
+		}
+		wc += narrow.RuneWidth(r)
+	}
+	if g := ansi.StringWidth(s); g != wc {
+		t.Fatalf("grapheme width %d, wcwidth %d: %q", g, wc, s)
+	}
+	if g := ansi.StringWidthWc(s); g != wc {
+		t.Fatalf("toolkit's wcwidth %d, wcwidth %d: %q", g, wc, s)
+	}
+	if w := term.Width(s); w != wc {
+		t.Fatalf("Width %d, wcwidth %d: %q", w, wc, s)
+	}
+}
+
+func TestClean(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "plain text", "plain text"},
+		{"colour", "\x1b[1;31mred\x1b[0m", "red"},
+		{"clipboard", "a\x1b]52;c;SGVsbG8=\x07b", "ab"},
+		{"hyperlink", "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"},
+		{"device control", "\x1bP1$r0m\x1b\\after", "after"},
+		{"string without end stays visible", "\x1b]0;rm -rf /", "0;rm -rf /"},
+		{"string cut by another escape", "\x1b]0;t\x1b[31mx", "0;tx"},
+		{"C1 in UTF-8", "\u009b31mx\u009d0;t\u009cz", "xz"},
+		{"raw C1 byte", "\x9b31m", "\uFFFD31m"},
+		{"bidi", "a\u202eb\u2066c", "abc"},
+		{"zero width", "a\u200bb\ufeffc", "abc"},
+		{"tabs", "a\tb\t", "a   b   "},
+		{"line break", "a\nb", "a b"},
+		{"family", "👨‍👩‍👧", "👨👩👧"},
+		{"skin tone", "👍🏽!", "👍!"},
+		{"flag", "🇩🇪", "DE"},
+		{"keycap", "1\ufe0f\u20e3", "1"},
+		{"variation selector", "⚠\ufe0f", "⚠"},
+		{"accent", "e\u0301", "e\u0301"},
+		{"heap of marks", "e\u0301\u0302\u0303\u0304\u0305x", "e\u0301\u0302\u0303x"},
+		{"spaces", "a\u00a0\u3000b", "a  b"},
+		{"private use", "\ue0b0", "\uFFFD"},
+		{"controls", "\x00a\x08\x7fb", "ab"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := term.Clean(tt.in); got != tt.want {
+				t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRevealSpellsOutWhatIsHidden(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain", "plain"},
+		{"rm \u202exyz", "rm ⟨U+202E⟩xyz"},
+		{"\x1b[31m", "⟨ESC⟩[31m"},
+		{"a\tb\nc\r", "a⟨TAB⟩b⟨LF⟩c⟨CR⟩"},
+		{"\xff", `⟨\xff⟩`},
+		{"a\u200bb", "a⟨U+200B⟩b"},
+		{"a\u00a0b", "a⟨U+00A0⟩b"},
+		{"⟨ESC⟩", "⟨U+27E8⟩ESC⟨U+27E9⟩"},
+		{"é世", "é世"},
+	}
+	for _, tt := range tests {
+		if got := term.Reveal(tt.in); got != tt.want {
+			t.Errorf("Reveal(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestSuspicious(t *testing.T) {
+	for s, want := range map[string]bool{
+		"plain": false, "é世界\t\n": false, "a\r\nb": false, "e\u0301": false, "a\rb": true, "\x1b[m": true, "a\u202e": true, "\u200b": true, "\xff": true, "a\ufe0f": true,
+	} {
+		if got := term.Suspicious(s); got != want {
+			t.Errorf("Suspicious(%q) = %v", s, got)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := []struct {
+		in   string
+		w    int
+		want string
+	}{
+		{"abcdef", 6, "abcdef"}, {"abcdef", 5, "abcd…"}, {"abcdef", 1, "…"}, {"abcdef", 0, ""}, {"abcdef", -3, ""},
+		{"世界人", 6, "世界人"}, {"世界人", 5, "世界…"}, {"世界人", 4, "世…"}, {"a\tb", 3, "a…"}, {"ab\x1b[0m", 2, "ab"},
+	}
+	for _, tt := range tests {
+		if got := term.Cut(tt.in, tt.w); got != tt.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", tt.in, tt.w, got, tt.want)
+		}
+	}
+}
+
+func TestCutMiddleKeepsBothEnds(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		w    int
+		want string
+	}{
+		{"abcdefghij", 10, "abcdefghij"}, {"abcdefghij", 7, "abc…hij"}, {"abcdefghij", 2, "a…"}, {"世界人民", 5, "世…民"},
+	} {
+		if got := term.CutMiddle(tt.in, tt.w); got != tt.want {
+			t.Errorf("CutMiddle(%q, %d) = %q, want %q", tt.in, tt.w, got, tt.want)
+		}
+	}
+}
+
+func TestPadFillsExactly(t *testing.T) {
+	if got := term.Pad("世", 4); got != "世  " {
+		t.Errorf("got %q", got)
+	}
+	if got := term.PadLeft("12", 4); got != "  12" {
+		t.Errorf("got %q", got)
+	}
+	if got := term.Pad("世界", 3); got != "世…" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	tests := []struct {
+		in   string
+		w    int
+		want []string
+	}{
+		{"", 5, []string{""}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 8, []string{"one two", "three"}},
+		{"abcdefgh", 3, []string{"abc", "def", "gh"}},
+		{"  indented text", 10, []string{"  indented", "text"}},
+		{"a\nb\r\nc", 5, []string{"a", "b", "c"}},
+		{"世界人", 5, []string{"世界", "人"}},
+		{"世", 1, []string{"?"}},
+		{"x", 0, []string{""}},
+	}
+	for _, tt := range tests {
+		got := term.Wrap(tt.in, tt.w)
+		if strings.Join(got, "|") != strings.Join(tt.want, "|") {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.in, tt.w, got, tt.want)
+		}
+	}
+}
+
+func TestCleanTextIsNotCopied(t *testing.T) {
+	s := strings.Repeat("plain ", 100)
+	if n := testing.AllocsPerRun(100, func() { _ = term.Clean(s) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Every character of Unicode, alone and between neighbours, keeps the widths.
+func TestEveryCharacterIsHarmless(t *testing.T) {
+	var b strings.Builder
+	flush := func() {
+		harmless(t, term.Clean(b.String()))
+		b.Reset()
+	}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		s := string(r)
+		if r%64 == 0 {
+			flush()
+		}
+		b.WriteString(s)
+		b.WriteString("क")
+		if r < 0x20000 || r > 0xE0000 && r < 0xE0200 {
+			harmless(t, term.Clean(s))
+			harmless(t, "a"+term.Clean(s)+"b")
+			harmless(t, "👍"+term.Clean(s)+"가"+term.Clean(s))
+		}
+	}
+	flush()
+}
+
+func FuzzText(f *testing.F) {
+	for i, s := range hostile() {
+		f.Add(s, "x"+s, i%12)
+	}
+	f.Fuzz(func(t *testing.T, a, b string, w int) {
+		w = min(max(w, -1), 300)
+		ca, cb := term.Clean(a), term.Clean(b)
+		harmless(t, ca)
+		harmless(t, ca+cb)
+		if again := term.Clean(ca); again != ca {
+			t.Fatalf("Clean isn't stable: %q, then %q", ca, again)
+		}
+		harmless(t, term.Reveal(a))
+		if got := term.Width(a); got != term.Width(ca) {
+			t.Fatalf("Width %d, of clean text %d", got, term.Width(ca))
+		}
+		for _, cut := range []string{term.Cut(a, w), term.CutMiddle(a, w), term.CutWith(a, w, "...")} {
+			harmless(t, cut)
+			if n := term.Width(cut); n > max(w, 0) {
+				t.Fatalf("cut to %d cells is %d wide: %q", w, n, cut)
+			}
+		}
+		if n := term.Width(term.Pad(a, w)); n != max(w, 0) {
+			t.Fatalf("padded to %d cells is %d wide", w, n)
+		}
+		for _, line := range term.Wrap(a, w) {
+			harmless(t, line)
+			if n := term.Width(line); n > max(w, 0) {
+				t.Fatalf("wrapped at %d is %d wide: %q", w, n, line)
+			}
+		}
+	})
+}
