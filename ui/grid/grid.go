@@ -1,0 +1,245 @@
+// Package grid draws tables of any length. It asks its source for the rows in
+// sight only, so a frame costs the same at a hundred rows and at a million,
+// and it keeps its place by the id of a row, not by its number: rows may come,
+// go and move, and the selection stays on the same thing.
+package grid
+
+import (
+	"slices"
+
+	"swarmdeck/ui/screen"
+)
+
+// Source is what a grid shows. All calls come from Draw and the movements, on
+// the goroutine that owns the grid.
+type Source interface {
+	// Len is how many rows there are.
+	Len() int
+	// Row calls set for the cells of row i that aren't empty, 0 <= i < Len.
+	Row(i int, set func(col int, text string, role screen.Role))
+	// ID names row i; unique, and the same as long as the thing exists.
+	ID(i int) string
+}
+
+// Finder is a Source that knows where an id is. Without it a grid looks for a
+// row that moved within 4096 rows of where it was.
+type Finder interface {
+	// Index is the row of id, or -1.
+	Index(id string) int
+}
+
+// Grid is a table with a selected row and marks. The zero value isn't usable;
+// make one with New. It belongs to one goroutine.
+type Grid struct {
+	Empty string // shown when there are no rows
+
+	cols   []Column
+	widths []int
+	wide   int // what widths were made for
+	src    Source
+	set    func(col int, text string, role screen.Role)
+	row    []content
+	at     int    // the selected row
+	id     string // and its name
+	top    int    // the first row in sight
+	page   int    // rows in sight at the last Draw
+	marks  map[string]struct{}
+	order  []string // marks in the order they were made
+	sort   int      // the column of the sort sign, -1 for none
+	desc   bool
+}
+
+// content is one cell of the row being drawn.
+type content struct {
+	text string
+	role screen.Role
+}
+
+// New makes a grid without rows.
+func New(cols ...Column) *Grid {
+	g := &Grid{page: 1, marks: map[string]struct{}{}, sort: -1}
+	g.set = func(col int, text string, role screen.Role) {
+		if col >= 0 && col < len(g.row) {
+			g.row[col] = content{text, role}
+		}
+	}
+	g.SetColumns(cols...)
+	return g
+}
+
+// SetColumns replaces the columns; the sort sign goes.
+func (g *Grid) SetColumns(cols ...Column) {
+	g.cols = slices.Clone(cols)
+	g.widths = make([]int, len(cols))
+	g.row = make([]content, len(cols))
+	g.wide, g.sort = -1, -1
+}
+
+// Columns are the columns; don't change them.
+func (g *Grid) Columns() []Column { return g.cols }
+
+// Titles are the titles of the columns, for filter.Parse.
+func (g *Grid) Titles() []string {
+	out := make([]string, len(g.cols))
+	for i, c := range g.cols {
+		out[i] = c.Title
+	}
+	return out
+}
+
+// SetSort puts a sign for up or down at a column's title; -1 takes it away.
+// Sorting itself is the source's work.
+func (g *Grid) SetSort(col int, desc bool) { g.sort, g.desc = col, desc }
+
+// SetSource shows other rows. The selection stays on its id when that is
+// there, else on its row number.
+func (g *Grid) SetSource(src Source) {
+	g.src = src
+	g.sync()
+}
+
+// Len is how many rows there are.
+func (g *Grid) Len() int {
+	if g.src == nil {
+		return 0
+	}
+	return max(g.src.Len(), 0)
+}
+
+// Selected is the id of the selected row; ok is false when there are no rows.
+func (g *Grid) Selected() (id string, ok bool) {
+	g.sync()
+	return g.id, g.Len() > 0
+}
+
+// Index is the number of the selected row, or -1 when there are none.
+func (g *Grid) Index() int {
+	g.sync()
+	if g.Len() == 0 {
+		return -1
+	}
+	return g.at
+}
+
+// Select moves to the row with this id and tells whether it is there.
+func (g *Grid) Select(id string) bool {
+	i := g.find(id)
+	if i < 0 {
+		return false
+	}
+	g.place(i)
+	return true
+}
+
+// SelectIndex moves to row i, or the nearest there is.
+func (g *Grid) SelectIndex(i int) { g.place(i) }
+
+// Move moves the selection by n rows, as far as there are rows, and tells
+// whether it moved.
+func (g *Grid) Move(n int) bool {
+	g.sync()
+	was := g.at
+	// n is bounded first: a sum of two ints may wrap.
+	g.place(g.at + min(max(n, -g.Len()), g.Len()))
+	return g.at != was
+}
+
+// Page is how many rows were in sight at the last Draw; at least 1.
+func (g *Grid) Page() int { return g.page }
+
+// Do performs a movement or marking by its name in the keymap and tells
+// whether it knows it: up, down, top, bottom, half-up, half-down, page-up,
+// page-down, mark, mark-all, clear-marks.
+func (g *Grid) Do(action string) bool {
+	switch action {
+	case "up":
+		g.Move(-1)
+	case "down":
+		g.Move(1)
+	case "top":
+		g.place(0)
+	case "bottom":
+		g.place(g.Len() - 1)
+	case "half-up":
+		g.Move(-max(g.page/2, 1))
+	case "half-down":
+		g.Move(max(g.page/2, 1))
+	case "page-up":
+		g.Move(-g.page)
+	case "page-down":
+		g.Move(g.page)
+	case "mark":
+		g.ToggleMark()
+		g.Move(1)
+	case "mark-all":
+		g.MarkAll()
+	case "clear-marks":
+		g.ClearMarks()
+	default:
+		return false
+	}
+	return true
+}
+
+// place selects row i, clamped.
+func (g *Grid) place(i int) {
+	n := g.Len()
+	if n == 0 {
+		g.at, g.id, g.top = 0, "", 0
+		return
+	}
+	g.at = min(max(i, 0), n-1)
+	g.id = g.src.ID(g.at)
+}
+
+// sync finds the selected row again after rows changed.
+func (g *Grid) sync() {
+	n := g.Len()
+	if n == 0 {
+		g.at, g.top = 0, 0 // the id stays: rows may come back after loading
+		return
+	}
+	if g.id == "" {
+		g.place(g.at)
+		return
+	}
+	if g.at < n && g.src.ID(g.at) == g.id {
+		return
+	}
+	was := g.at
+	if i := g.find(g.id); i >= 0 {
+		g.at = i
+		g.top = max(0, g.top+i-was) // the row stays at its height on the screen
+		return
+	}
+	g.place(g.at)
+}
+
+const reach = 4096
+
+// find is the row of id, or -1.
+func (g *Grid) find(id string) int {
+	n := g.Len()
+	if id == "" || n == 0 {
+		return -1
+	}
+	if f, ok := g.src.(Finder); ok {
+		if i := f.Index(id); i >= 0 && i < n {
+			return i
+		}
+		return -1
+	}
+	from := min(g.at, n-1)
+	for d := 0; d <= reach; d++ {
+		if i := from + d; i < n && g.src.ID(i) == id {
+			return i
+		}
+		if i := from - d; i >= 0 && g.src.ID(i) == id {
+			return i
+		}
+		if from+d >= n && from-d < 0 {
+			break
+		}
+	}
+	return -1
+}

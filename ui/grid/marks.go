@@ -1,0 +1,74 @@
+package grid
+
+import "slices"
+
+// MaxMarks bounds how many rows can be marked.
+const MaxMarks = 10_000
+
+// ToggleMark marks the selected row, or takes its mark away.
+func (g *Grid) ToggleMark() {
+	id, ok := g.Selected()
+	if !ok {
+		return
+	}
+	if _, marked := g.marks[id]; marked {
+		delete(g.marks, id)
+		g.order = slices.DeleteFunc(g.order, func(o string) bool { return o == id })
+		return
+	}
+	g.mark(id)
+}
+
+// MarkAll marks every row, up to MaxMarks.
+func (g *Grid) MarkAll() {
+	for i := range min(g.Len(), MaxMarks) {
+		g.mark(g.src.ID(i))
+	}
+}
+
+func (g *Grid) mark(id string) {
+	if _, marked := g.marks[id]; marked || len(g.order) >= MaxMarks {
+		return
+	}
+	g.marks[id] = struct{}{}
+	g.order = append(g.order, id)
+}
+
+// ClearMarks takes all marks away.
+func (g *Grid) ClearMarks() {
+	clear(g.marks)
+	g.order = nil
+}
+
+// Marked tells whether the row with this id is marked.
+func (g *Grid) Marked(id string) bool {
+	_, ok := g.marks[id]
+	return ok
+}
+
+// Marks are the marked ids in the order they were marked. A mark stays when
+// its row is filtered out of sight; call KeepMarks to forget such rows.
+func (g *Grid) Marks() []string { return slices.Clone(g.order) }
+
+// KeepMarks takes the mark from every row that keep refuses.
+func (g *Grid) KeepMarks(keep func(id string) bool) {
+	g.order = slices.DeleteFunc(g.order, func(id string) bool {
+		if keep(id) {
+			return false
+		}
+		delete(g.marks, id)
+		return true
+	})
+}
+
+// Targets are the marked ids, or the selected one when nothing is marked: what
+// a command acts on.
+func (g *Grid) Targets() []string {
+	if len(g.order) > 0 {
+		return g.Marks()
+	}
+	if id, ok := g.Selected(); ok {
+		return []string{id}
+	}
+	return nil
+}
