@@ -1,0 +1,83 @@
+package exec
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"swarmdeck/engine/core"
+)
+
+// Kind is the task kind that Runner serves.
+const Kind = "exec.run"
+
+// runInput is the input of an exec.run task.
+type runInput struct {
+	Argv  []string          `json:"argv"`
+	Dir   string            `json:"dir,omitempty"` // absolute, or relative to the engine's directory
+	Env   map[string]string `json:"env,omitempty"`
+	Stdin string            `json:"stdin,omitempty"`
+}
+
+// parseInput reads an input strictly and completes it: what it returns is
+// exactly what would run.
+func parseInput(data core.Raw, base string) (runInput, error) {
+	var in runInput
+	if err := core.CheckObject("input", data, core.MaxInput); err != nil {
+		return in, err
+	}
+	if err := core.Decode(data, &in); err != nil {
+		return in, err
+	}
+	if err := checkCommand("argv", in.Argv); err != nil {
+		return in, err
+	}
+	if err := checkEnv(in.Env); err != nil {
+		return in, err
+	}
+	dir, err := checkDir(in.Dir, base)
+	if err != nil {
+		return in, err
+	}
+	in.Dir = dir
+	return in, nil
+}
+
+// maxTitle is the length of a task's line in a list, in characters.
+const maxTitle = 120
+
+// title is the command on one line, quoted where a shell would need it, with
+// given variables in front as a shell would take them.
+func (in runInput) title() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
+		words = append(words, name+"="+quote(in.Env[name]))
+	}
+	for _, a := range in.Argv {
+		words = append(words, quote(a))
+	}
+	line := []rune(strings.Join(words, " "))
+	if len(line) > maxTitle {
+		line = append(line[:maxTitle-1], '…')
+	}
+	for i, r := range line {
+		if !unicode.IsPrint(r) {
+			line[i] = '\uFFFD' // a title is one visible line, the arguments tell the rest
+		}
+	}
+	return string(line)
+}
+
+func quote(word string) string {
+	if len(word) > 4*maxTitle {
+		word = word[:4*maxTitle] // the title is cut shorter anyway
+	}
+	plain := word != "" && strings.IndexFunc(word, func(r rune) bool {
+		return !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-+=.,:/@%", r))
+	}) < 0
+	if plain {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,74 @@
+package exec
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain makes the tests' process what the engine's is, and checks at the
+// end that no process was left.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("EXEC_TEST_ROLE"); role != "" {
+		os.Exit(play(role))
+	}
+	if err := BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if kids := childrenOf(os.Getpid()); len(kids) > 0 {
+		fmt.Fprintf(os.Stderr, "processes left by the tests: %v\n", kids)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func newSupervisor(t *testing.T) *Supervisor {
+	t.Helper()
+	s, err := NewSupervisor("test" + strconv.Itoa(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close supervisor: %v", err)
+		}
+	})
+	return s
+}
+
+// eventually waits for a condition of the outside world.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+// pidsIn reads a file of pids, one on each line.
+func pidsIn(t *testing.T, path string, n int) []int {
+	t.Helper()
+	var pids []int
+	eventually(t, fmt.Sprintf("%s holds %d pids", path, n), func() bool {
+		data, _ := os.ReadFile(path)
+		pids = pids[:0]
+		for _, f := range strings.Fields(string(data)) {
+			if pid, err := strconv.Atoi(f); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+		return len(pids) >= n
+	})
+	return pids
+}
+
+func alive(pid int) bool {
+	p, ok := look(pid)
+	return ok && !p.dead()
+}

@@ -1,0 +1,130 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// RunnerOptions of NewRunner.
+type RunnerOptions struct {
+	// Dir is where a task without "dir" runs, and what relative ones start
+	// from. "" is the engine's working directory.
+	Dir string
+	// Limits of every task; the zero value means DefaultLimits.
+	Limits Limits
+	// Grace of a cancel, between its steps; the zero value means 1.5 s each.
+	Grace Grace
+}
+
+// Runner carries out exec.run tasks.
+//
+// Input is {"argv":[…],"dir":?,"env":?,"stdin":?}. A command is not a shell
+// line: write ["sh","-c","…"] for one. Its environment holds PATH, HOME, the
+// locale and the like, TERM=dumb, and what "env" gives. When its first
+// process ends, everything it left running is ended too, a background
+// process after up to a second.
+//
+// The result is {"rc","stdout","stderr","duration_ms"}; "signal" when one
+// ended it (rc is then 128 + its number); "stdout_truncated",
+// "stdout_bytes" and "spill" (a file with all of it) when output was more
+// than 1 MiB, and the same for stderr with "spill_stderr".
+//
+// A command that exits with 0 has succeeded. Otherwise the error's code is
+//
+//	exit_nonzero    it said no; not retried, since running it again is
+//	                for whoever knows why
+//	killed          a signal that we did not send ended it; retried
+//	limit_exceeded  a resource limit ended it; not retried, the limit stays
+//	not_found       no such program or directory; not retried
+//	not_runnable    no permission, or no format the system runs; not retried
+//	start_failed    the system had no room for a process; retried
+//	cancelled       Cancel was called (status cancelled)
+type Runner struct {
+	sup *Supervisor
+	opt RunnerOptions
+}
+
+var _ swarm.Runner = (*Runner)(nil)
+
+// NewRunner returns a runner whose processes the supervisor owns.
+func NewRunner(sup *Supervisor, opt RunnerOptions) (*Runner, error) {
+	dir, err := filepath.Abs(opt.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	opt.Dir = dir
+	if opt.Limits == (Limits{}) {
+		opt.Limits = DefaultLimits()
+	}
+	return &Runner{sup: sup, opt: opt}, nil
+}
+
+// Check implements swarm.Runner. The action's arguments are the input with
+// its directory made absolute. Whether the program and the directory exist is
+// found out when it starts: an earlier task may make them.
+func (r *Runner) Check(_ string, input core.Raw) (string, judge.Action, error) {
+	in, err := parseInput(input, r.opt.Dir)
+	if err != nil {
+		return "", judge.Action{}, err
+	}
+	args, err := core.Encode(in)
+	if err != nil {
+		return "", judge.Action{}, fmt.Errorf("encode input: %w", err)
+	}
+	return in.title(), judge.Action{Kind: Kind, Args: args}, nil
+}
+
+// Slot implements swarm.Runner: the number of slots is the swarm's.
+func (r *Runner) Slot(_, _ string) (bool, string) { return true, "" }
+
+// Start implements swarm.Runner. It returns an error for an invalid input
+// only; a command that can't be started is a failed outcome.
+func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
+	in, err := parseInput(job.Task.Input, r.opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{
+		job: job, in: in, grace: r.opt.Grace, done: make(chan struct{}), cancel: make(chan string, 1),
+		capture: newCapture(job.Spill),
+	}
+	w.proc, err = r.sup.Start(Spec{
+		Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: in.Env, Limits: r.opt.Limits,
+	})
+	if err != nil {
+		w.outcome = failed(startError(err))
+		close(w.done)
+		return w, nil
+	}
+	go w.run(ctx)
+	return w, nil
+}
+
+// startError says why a command could not be started.
+func startError(err error) swarm.TaskError {
+	e := swarm.TaskError{Code: "start_failed", Message: clip(text([]byte(err.Error())), maxMessage), Retryable: true}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		e.Code, e.Retryable = "not_found", false
+	case errors.Is(err, os.ErrPermission), isFormat(err), errors.As(err, new(badDir)):
+		e.Code, e.Retryable = "not_runnable", false
+	case errors.As(err, new(*core.Error)):
+		e.Code, e.Retryable = "invalid_input", false
+	}
+	return e
+}
+
+// maxMessage is the longest message of a task's error (contract 1.6), in
+// bytes, and so never more characters.
+const maxMessage = 4096
+
+func failed(e swarm.TaskError) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &e}
+}

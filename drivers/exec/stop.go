@@ -1,0 +1,136 @@
+package exec
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Grace is how long Stop waits after each step before the next, harder one.
+// Zero means the default, a negative time skips the step.
+type Grace struct {
+	Interrupt time.Duration // after SIGINT to the process group; default 1.5 s
+	Terminate time.Duration // after SIGTERM to every process; default 1.5 s
+}
+
+const (
+	defaultGrace = 1500 * time.Millisecond
+	// A killed process can stay as long as the kernel needs for it, for example
+	// while a network file system does not answer.
+	killPatience = 5 * time.Second
+)
+
+func (g Grace) filled() Grace {
+	if g.Interrupt == 0 {
+		g.Interrupt = defaultGrace
+	}
+	if g.Terminate == 0 {
+		g.Terminate = defaultGrace
+	}
+	return g
+}
+
+// Stop ends the run: SIGINT to its group, SIGTERM to each of its processes,
+// SIGKILL to each, every step only as far as something is left. It returns
+// when none is left and all are reaped, or with an error that names those
+// which the kernel could not end within 5 s. It also stands at the end of a
+// run whose first process exited by itself, for what that left behind. A
+// second Stop waits for the first.
+func (p *Process) Stop(g Grace) error {
+	g = g.filled()
+	p.mu.Lock()
+	p.stopping = true
+	if p.alarm != nil {
+		p.alarm.Stop()
+	}
+	p.mu.Unlock()
+	p.stop <- struct{}{}
+	defer func() { <-p.stop }()
+
+	if g.Interrupt > 0 && !p.reaped() {
+		p.Interrupt(syscall.SIGINT)
+		p.signal(p.tree(), unix.SIGCONT)
+		select {
+		case <-p.done:
+		case <-time.After(g.Interrupt):
+		}
+	}
+	if g.Terminate > 0 {
+		left := p.left()
+		p.signal(left, unix.SIGTERM)
+		p.signal(left, unix.SIGCONT)
+		p.await(g.Terminate)
+	}
+	return p.kill()
+}
+
+// kill ends everything with SIGKILL, again and again: a process may fork
+// between the look and the signal.
+func (p *Process) kill() error {
+	for deadline := time.Now().Add(killPatience); ; {
+		left := p.left()
+		if len(left) == 0 && p.reaped() {
+			p.sup.forget(p)
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("stop run %s: still there after SIGKILL: %s", p.mark, describe(left))
+		}
+		if !p.reaped() {
+			_ = unix.Kill(-p.pid, unix.SIGKILL)
+		}
+		p.signal(left, unix.SIGKILL)
+		p.await(20 * time.Millisecond)
+	}
+}
+
+// await waits until nothing is left, at most for d.
+func (p *Process) await(d time.Duration) {
+	deadline := time.Now().Add(d)
+	for pause := time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 25*time.Millisecond) {
+		if len(p.left()) == 0 && p.reaped() {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// left reaps the run's ended orphans and lists its processes that still live,
+// together with the first one until that is reaped.
+func (p *Process) left() []proc {
+	var list []proc
+	self := os.Getpid()
+	for _, q := range p.tree() {
+		switch {
+		case !q.dead():
+			list = append(list, q)
+		case q.pid == p.pid: // its own goroutine waits for it
+		case q.ppid == self:
+			collect(q.pid)
+		}
+		// Another's zombie is left to its parent, or comes to us with the
+		// parent's end.
+	}
+	return list
+}
+
+func (p *Process) signal(list []proc, sig unix.Signal) {
+	for _, q := range list {
+		q.send(sig)
+	}
+}
+
+func describe(list []proc) string {
+	var b strings.Builder
+	for i, q := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d (state %c)", q.pid, q.state)
+	}
+	return b.String()
+}
