@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,8 +12,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
-
-const acme = "t_acme"
 
 var (
 	alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
@@ -50,7 +49,7 @@ func record(t testing.TB, l *audit.Ledger, e audit.Entry) uint64 {
 }
 
 func TestEventIsStoredAsItIsEncoded(t *testing.T) {
-	m := newMemory(acme)
+	m := newStore(t)
 	l := audit.New(m, audit.Options{Clock: newClock()})
 	hostile := "a\"b\\c\u202e\n\x00é"
 	for i, e := range []audit.Entry{
@@ -81,7 +80,15 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored := m.tenants[acme].buckets[audit.Events]["\x00\x00\x00\x00\x00\x00\x00"+string(rune(seq))]
+		var stored []byte
+		err = m.View(t.Context(), acme, func(tx store.Tx) error {
+			stored, err = tx.Get(audit.Events, []byte{0, 0, 0, 0, 0, 0, 0, byte(seq)})
+			stored = bytes.Clone(stored)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if string(again) != string(stored) {
 			t.Errorf("stored  %s\nencoded %s", stored, again)
 		}
@@ -89,7 +96,7 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 }
 
 func TestWriteWithoutEventIsRefused(t *testing.T) {
-	m := newMemory(acme)
+	m := newStore(t)
 	l := audit.New(m, audit.Options{})
 	for name, write := range map[string]func(*audit.Tx) error{
 		"put":    func(tx *audit.Tx) error { return tx.Put("task", []byte("k"), []byte("v")) },
@@ -110,7 +117,7 @@ func TestWriteWithoutEventIsRefused(t *testing.T) {
 
 func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
 	var changes []core.Change
-	m := newMemory(acme)
+	m := newStore(t)
 	l := audit.New(m, audit.Options{OnChange: func(c core.Change) { changes = append(changes, c) }})
 	boom := errors.New("boom")
 	err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
@@ -130,7 +137,7 @@ func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
 
 func TestChangesArriveAfterCommitInOrder(t *testing.T) {
 	var got []string
-	m := newMemory(acme)
+	m := newStore(t)
 	l := audit.New(m, audit.Options{OnChange: func(c core.Change) { got = append(got, fmt.Sprint(c.Kind, " ", c.ID, " ", c.Record)) }})
 	err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		tx.Changed("task", "tk_1", "a")
@@ -151,7 +158,7 @@ func TestChangesArriveAfterCommitInOrder(t *testing.T) {
 }
 
 func TestBadEntriesAreRefused(t *testing.T) {
-	l := audit.New(newMemory(acme), audit.Options{})
+	l := audit.New(newStore(t), audit.Options{})
 	good := entry("task.queued", "tk_1")
 	for name, spoil := range map[string]func(*audit.Entry){
 		"no type":     func(e *audit.Entry) { e.Type = "" },
@@ -180,7 +187,7 @@ func TestBadEntriesAreRefused(t *testing.T) {
 }
 
 func TestTimeNeverRunsBackwards(t *testing.T) {
-	m, clock := newMemory(acme), newClock()
+	m, clock := newStore(t), newClock()
 	l := audit.New(m, audit.Options{Clock: clock})
 	record(t, l, entry("a", "1"))
 	first := clock.now
@@ -200,7 +207,7 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 }
 
 func TestRefusalIsAuditedAndReturned(t *testing.T) {
-	l := audit.New(newMemory(acme), audit.Options{})
+	l := audit.New(newStore(t), audit.Options{})
 	cause := core.Errorf(core.Denied, "not yours")
 	if err := l.Refuse(t.Context(), alice, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "tk_9"}, cause); err != cause {
 		t.Fatalf("got %v", err)
@@ -221,7 +228,7 @@ func TestRefusalIsAuditedAndReturned(t *testing.T) {
 
 func TestListFiltersAndPages(t *testing.T) {
 	clock := newClock()
-	l := audit.New(newMemory(acme), audit.Options{Clock: clock})
+	l := audit.New(newStore(t), audit.Options{Clock: clock})
 	start := clock.now
 	for i := range 50 {
 		clock.now = start.Add(time.Duration(i) * time.Second)
@@ -276,7 +283,7 @@ func TestListFiltersAndPages(t *testing.T) {
 }
 
 func TestTrailFollowsTheSubject(t *testing.T) {
-	l := audit.New(newMemory(acme), audit.Options{})
+	l := audit.New(newStore(t), audit.Options{})
 	var prev uint64
 	for i := range 6 {
 		e := entry(fmt.Sprint("step.", i), "tk_1")
@@ -298,12 +305,12 @@ func TestTrailFollowsTheSubject(t *testing.T) {
 }
 
 func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {
-	l := audit.New(newMemory(acme, "t_other"), audit.Options{})
+	l := audit.New(newStore(t), audit.Options{})
 	record(t, l, entry("a", "1"))
 	if _, err := l.Get(t.Context(), acme, core.NewID("ev", acme, 2)); !errors.Is(err, core.Kind(core.NotFound)) {
 		t.Errorf("absent: %v", err)
 	}
-	if _, err := l.Get(t.Context(), acme, core.NewID("ev", "t_other", 1)); !errors.Is(err, core.ErrForeign) {
+	if _, err := l.Get(t.Context(), acme, core.NewID("ev", other, 1)); !errors.Is(err, core.ErrForeign) {
 		t.Errorf("foreign: %v", err)
 	}
 	if _, err := l.Get(t.Context(), acme, "nonsense"); !errors.Is(err, core.Kind(core.InvalidInput)) {
@@ -312,7 +319,7 @@ func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {
 }
 
 func TestViewCanNotWrite(t *testing.T) {
-	l := audit.New(newMemory(acme), audit.Options{})
+	l := audit.New(newStore(t), audit.Options{})
 	err := l.View(t.Context(), acme, func(tx *audit.Tx) error {
 		_, err := tx.Record(entry("a", "1"))
 		return err

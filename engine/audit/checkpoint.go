@@ -1,0 +1,162 @@
+package audit
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// heads is the small bucket of the log's newest checkpoint and of the
+// verifier keys ever used for it.
+const heads store.Bucket = "audit_head"
+
+var (
+	checkpointKey = []byte("checkpoint")
+	verifiersKey  = []byte("verifiers") // one per line, oldest first
+)
+
+// maxCheckpoint bounds what is read as a checkpoint: three lines and some
+// signatures.
+const maxCheckpoint = 64 << 10
+
+// Origin names a tenant's log in its checkpoints, and its keys.
+func Origin(tenant string) string { return "swarmdeck/" + tenant }
+
+// Checkpoint is the signed head of a log (C2SP tlog-checkpoint).
+type Checkpoint struct {
+	Origin string
+	Size   uint64 // events
+	Root   [32]byte
+	Signer string // the verifier key that its signature was checked with
+}
+
+// ErrUnsigned means that no given key signed a checkpoint, which otherwise
+// reads well.
+var ErrUnsigned = errors.New("not signed by a known key")
+
+// ParseCheckpoint reads a checkpoint of any origin and checks its signature
+// with the verifier keys. With ErrUnsigned the checkpoint is returned too.
+func ParseCheckpoint(data []byte, verifiers ...string) (Checkpoint, error) {
+	if len(data) > maxCheckpoint {
+		return Checkpoint{}, fmt.Errorf("checkpoint: %d bytes, at most %d are allowed", len(data), maxCheckpoint)
+	}
+	var known []note.Verifier
+	seen := map[string]bool{}
+	for _, key := range verifiers {
+		v, err := note.NewVerifier(key)
+		if err != nil {
+			return Checkpoint{}, core.Invalid("verifier", key, "a verifier key NAME+HASH+KEY as printed by audit checkpoint")
+		}
+		if !seen[key] {
+			known = append(known, v)
+		}
+		seen[key] = true
+	}
+	n, err := note.Open(data, note.VerifierList(known...))
+	var unsigned *note.UnverifiedNoteError
+	if errors.As(err, &unsigned) {
+		n, err = unsigned.Note, nil
+	}
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	c, err := parseHeadLines(n.Text)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	for _, key := range verifiers {
+		for _, sig := range n.Sigs {
+			if sig.Name == c.Origin && strings.HasPrefix(key, fmt.Sprintf("%s+%08x+", sig.Name, sig.Hash)) {
+				c.Signer = key
+			}
+		}
+	}
+	if c.Signer == "" {
+		return c, fmt.Errorf("checkpoint of %s: %w", c.Origin, ErrUnsigned)
+	}
+	return c, nil
+}
+
+func parseHeadLines(text string) (Checkpoint, error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 4 { // the last one is what follows the final line break
+		return Checkpoint{}, errors.New("checkpoint: want three lines: origin, size, root hash")
+	}
+	c := Checkpoint{Origin: lines[0]}
+	size, err := strconv.ParseInt(lines[1], 10, 64)
+	if err != nil || size < 0 || strconv.FormatInt(size, 10) != lines[1] {
+		return Checkpoint{}, fmt.Errorf("checkpoint: size %q is not a count", clip(lines[1]))
+	}
+	c.Size = uint64(size)
+	root, ok := parseHash(lines[2])
+	if !ok {
+		return Checkpoint{}, fmt.Errorf("checkpoint: root hash %q is not the base64 of 32 bytes", clip(lines[2]))
+	}
+	if c.Origin == "" {
+		return Checkpoint{}, errors.New("checkpoint: empty origin")
+	}
+	c.Root = root
+	return c, nil
+}
+
+// parseHash reads the one base64 form of a hash.
+func parseHash(s string) (h tlog.Hash, ok bool) {
+	raw, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil || len(raw) != tlog.HashSize || base64.StdEncoding.EncodeToString(raw) != s {
+		return h, false
+	}
+	return tlog.Hash(raw), true
+}
+
+func clip(s string) string { return s[:min(len(s), 80)] }
+
+// headText is the body of a checkpoint.
+func headText(origin string, size uint64, root tlog.Hash) string {
+	return origin + "\n" + strconv.FormatUint(size, 10) + "\n" + root.String() + "\n"
+}
+
+// Checkpoint is the newest signed checkpoint (C2SP tlog-checkpoint note). One
+// kept outside the data file lets Verify notice later that the log was cut or
+// rewritten, even by one who has the key.
+func (l *Ledger) Checkpoint(ctx context.Context, tenant string) ([]byte, error) {
+	var data []byte
+	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
+		value, err := tx.Get(heads, checkpointKey)
+		data = append(data, value...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoint of %s: %w", tenant, err)
+	}
+	if data == nil {
+		return nil, core.Errorf(core.NotFound, "the audit log of %s has no checkpoint yet", tenant)
+	}
+	return data, nil
+}
+
+// Verifiers are the verifier keys ever used for a tenant's log, oldest first.
+func (l *Ledger) Verifiers(ctx context.Context, tenant string) ([]string, error) {
+	var keys []string
+	err := l.st.View(ctx, tenant, func(tx store.Tx) (err error) {
+		keys, err = readVerifiers(tx)
+		return err
+	})
+	return keys, err
+}
+
+func readVerifiers(tx store.Tx) ([]string, error) {
+	data, err := tx.Get(heads, verifiersKey)
+	if err != nil {
+		return nil, fmt.Errorf("read the verifier keys of %s: %w", tx.Tenant(), err)
+	}
+	return strings.Fields(string(data)), nil
+}

@@ -1,0 +1,128 @@
+package audit_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/store"
+)
+
+const acme, other = "t_acme", "t_other"
+
+// openStore opens, and the first time makes, a data file with two tenants.
+func openStore(t testing.TB, path string, opt store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(path, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if tenants, _ := db.Tenants(t.Context()); len(tenants) == 0 && !opt.ReadOnly {
+		for _, tenant := range []string{acme, other} {
+			if err := db.CreateTenant(t.Context(), tenant); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return db
+}
+
+// newStore is a fresh data file without a sealer.
+func newStore(t testing.TB) *store.DB {
+	return openStore(t, filepath.Join(t.TempDir(), "data.db"), store.Options{})
+}
+
+func openSealer(t testing.TB, path string) *audit.Sealer {
+	t.Helper()
+	s, err := audit.OpenSealer(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// house is a data file with its key, opened and closed as a process would.
+type house struct {
+	t         testing.TB
+	data, key string
+	sealer    *audit.Sealer
+	db        *store.DB
+	*audit.Ledger
+}
+
+func newHouse(t testing.TB) *house {
+	dir := t.TempDir()
+	h := &house{t: t, data: filepath.Join(dir, "data.db"), key: filepath.Join(dir, "audit.key")}
+	h.open()
+	return h
+}
+
+func (h *house) open() {
+	h.t.Helper()
+	h.sealer = openSealer(h.t, h.key)
+	h.db = openStore(h.t, h.data, store.Options{Seal: h.sealer.Seal})
+	h.Ledger = audit.New(h.db, audit.Options{Trusted: h.trusted})
+}
+
+func (h *house) trusted(tenant string) []string { return []string{h.sealer.Verifier(tenant)} }
+
+func (h *house) close() {
+	h.t.Helper()
+	if err := h.db.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// tamper changes the closed data file without the sealer.
+func (h *house) tamper(fn func(store.Tx) error) {
+	h.t.Helper()
+	h.close()
+	db := openStore(h.t, h.data, store.Options{})
+	if err := db.Update(h.t.Context(), acme, fn); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.open()
+}
+
+// record appends n events in commits of their own size.
+func (h *house) record(commits ...int) {
+	h.t.Helper()
+	for _, n := range commits {
+		err := h.Update(h.t.Context(), alice, func(tx *audit.Tx) error {
+			for range n {
+				if _, err := tx.Record(entry("task.queued", "tk_1")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func (h *house) verify(saved []byte) audit.Report {
+	h.t.Helper()
+	r, err := h.Verify(h.t.Context(), acme, saved)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if r.OK != (len(r.Problems) == 0) {
+		h.t.Errorf("report says ok=%v with problems %q", r.OK, r.Problems)
+	}
+	return r
+}
+
+func (h *house) checkpoint() []byte {
+	h.t.Helper()
+	c, err := h.Checkpoint(h.t.Context(), acme)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return c
+}

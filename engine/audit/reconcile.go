@@ -1,0 +1,228 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Delta is one difference between the replayed log and the store.
+type Delta struct {
+	Subject string `json:"subject"`
+	ID      string `json:"id"`
+	Field   string `json:"field"` // "" when the whole record is absent on one side
+	Log     string `json:"log"`   // value by the log, "" when absent
+	Store   string `json:"store"` // value in the store, "" when absent
+}
+
+// Auditable is a kind of record that reconcile compares. State must encode
+// to the same JSON object that the service puts in Entry.State.
+type Auditable interface {
+	Subject() string
+	States(tx store.Tx, each func(id string, state any) error) error
+}
+
+// maxDeltas bounds the answer; the last one then counts the rest.
+const maxDeltas = 10_000
+
+// Reconcile replays the log, the newest Entry.State of each subject and id,
+// and lists every difference from the store. Subjects of no kind given are
+// left out. It keeps some 60 bytes per record in memory, and ends with one
+// read transaction in which the kinds are compared.
+func (l *Ledger) Reconcile(ctx context.Context, tenant string, kinds []Auditable) ([]Delta, error) {
+	r := &replay{seed: maphash.MakeSeed(), second: maphash.MakeSeed(), newest: map[[2]uint64]fold{}, kinds: map[string]bool{}}
+	for _, k := range kinds {
+		r.kinds[k.Subject()] = true
+	}
+	var count uint64
+	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
+		count = uint64(tx.Counter(counter))
+		return nil
+	})
+	if err == nil {
+		err = l.walk(ctx, tenant, 1, count, r.event)
+	}
+	if err == nil {
+		err = l.st.View(ctx, tenant, func(tx store.Tx) error { return r.compare(ctx, tx, count, kinds) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reconcile %s: %w", tenant, err)
+	}
+	slices.SortFunc(r.deltas, func(a, b Delta) int {
+		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Field, b.Field))
+	})
+	if r.more > 0 {
+		r.deltas = append(r.deltas, Delta{Field: "…", Log: fmt.Sprintf("%d more differences", r.more)})
+	}
+	return r.deltas, nil
+}
+
+// fold is what the log says last of one record.
+type fold struct {
+	seq  uint64 // of the event with the state
+	sum  uint64 // hash of the state
+	gone bool
+	seen bool // the store has it
+}
+
+type replay struct {
+	seed, second maphash.Seed
+	kinds        map[string]bool
+	newest       map[[2]uint64]fold
+	deltas       []Delta
+	more         int
+	name         []byte
+}
+
+func (r *replay) keyOf(subject, id []byte) [2]uint64 {
+	r.name = append(append(append(r.name[:0], subject...), 0), id...)
+	return [2]uint64{maphash.Bytes(r.seed, r.name), maphash.Bytes(r.second, r.name)}
+}
+
+// event folds one event in.
+func (r *replay) event(data []byte) error {
+	h, err := headOf(data)
+	if err != nil || !r.kinds[string(h.subject)] {
+		return err
+	}
+	state, err := stateOf(h)
+	if err != nil || state == nil {
+		return err
+	}
+	r.newest[r.keyOf(h.subject, h.subjectID)] = fold{seq: h.seq, sum: maphash.Bytes(r.seed, state), gone: string(state) == "null"}
+	return nil
+}
+
+// stateOf is the state in an event's payload, nil when it has none.
+func stateOf(h head) ([]byte, error) {
+	var p Payload
+	if err := core.DecodeStored(h.payload, &p); err != nil {
+		return nil, fmt.Errorf("event %d: %w", h.seq, err)
+	}
+	return p.State, nil
+}
+
+// compare folds in what was appended meanwhile and walks the store.
+func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, kinds []Auditable) error {
+	var bad error
+	err := tx.Scan(Events, key(after+1), nil, false, func(_, data []byte) bool {
+		bad = r.event(data)
+		return bad == nil
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		n := 0
+		err := k.States(tx, func(id string, state any) error {
+			if n++; n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return r.record(tx, k.Subject(), id, state)
+		})
+		if err != nil {
+			return fmt.Errorf("read the %s records: %w", k.Subject(), err)
+		}
+	}
+	return r.absent(tx)
+}
+
+// record compares one record of the store with the log.
+func (r *replay) record(tx store.Tx, subject, id string, state any) error {
+	stored, ok := state.(core.Raw)
+	if !ok {
+		encoded, err := core.Encode(state)
+		if err != nil {
+			return fmt.Errorf("encode %s %s: %w", subject, id, err)
+		}
+		stored = encoded
+	}
+	k := r.keyOf([]byte(subject), []byte(id))
+	said, ok := r.newest[k]
+	if !ok || said.gone {
+		r.delta(Delta{Subject: subject, ID: id, Store: string(stored)})
+		return nil
+	}
+	said.seen = true
+	r.newest[k] = said
+	if maphash.Bytes(r.seed, stored) == said.sum {
+		return nil
+	}
+	logged, _, err := stateAt(tx, said.seq)
+	if err != nil {
+		return err
+	}
+	return r.fields(subject, id, logged, stored)
+}
+
+func stateAt(tx store.Tx, seq uint64) (state core.Raw, p Payload, err error) {
+	e, err := get(tx, seq)
+	if err != nil {
+		return nil, p, err
+	}
+	p, err = e.Data()
+	return p.State, p, err
+}
+
+// fields lists the members in which two states differ.
+func (r *replay) fields(subject, id string, logged, stored core.Raw) error {
+	var a, b map[string]core.Raw
+	if err := errors.Join(core.DecodeStored(logged, &a), core.DecodeStored(stored, &b)); err != nil {
+		return fmt.Errorf("state of %s %s is not a JSON object: %w", subject, id, err)
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			a[name] = nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if !sameJSON(a[name], b[name]) {
+			r.delta(Delta{Subject: subject, ID: id, Field: name, Log: string(a[name]), Store: string(b[name])})
+		}
+	}
+	return nil
+}
+
+// sameJSON ignores spelling: the order of members, the form of numbers.
+func sameJSON(a, b core.Raw) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if a == nil || b == nil {
+		return false
+	}
+	x, errX := core.Canonical(a)
+	y, errY := core.Canonical(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// absent lists what the log has and the store has not.
+func (r *replay) absent(tx store.Tx) error {
+	for _, said := range r.newest {
+		if said.seen || said.gone {
+			continue
+		}
+		state, p, err := stateAt(tx, said.seq)
+		if err != nil {
+			return err
+		}
+		r.delta(Delta{Subject: p.Subject, ID: p.ID, Log: string(state)})
+	}
+	return nil
+}
+
+func (r *replay) delta(d Delta) {
+	if len(r.deltas) >= maxDeltas {
+		r.more++
+		return
+	}
+	r.deltas = append(r.deltas, d)
+}

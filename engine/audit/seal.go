@@ -1,0 +1,194 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// keyEvent is recorded when a log is first signed with a key.
+const keyEvent = "audit.key"
+
+// Sealer extends the Merkle tree and signs a checkpoint inside each commit.
+type Sealer struct {
+	key  ed25519.PrivateKey
+	mu   sync.Mutex
+	logs map[string]*sealed
+}
+
+// sealed is what the sealer keeps of one tenant's log between commits. It
+// holds as long as the stored checkpoint is the one it belongs to.
+type sealed struct {
+	checkpoint []byte
+	edge       frontier
+	signer     note.Signer
+	verifier   string
+	announced  bool // the log names the key
+}
+
+// Verifier is the C2SP verifier key of a tenant's log ("name+hash+key"), with
+// which another tool can check its checkpoints and proofs.
+func (s *Sealer) Verifier(tenant string) string {
+	_, verifier, err := signerOf(s.key, Origin(tenant))
+	if err != nil {
+		return "" // not for a tenant id that core.CheckTenant accepts
+	}
+	return verifier
+}
+
+// Seal implements store.Options.Seal: it adds the tenant's new events to the
+// tree and replaces the checkpoint, once per commit however many updates
+// stand in it.
+func (s *Sealer) Seal(tx store.Tx) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored, err := tx.Get(heads, checkpointKey)
+	if err != nil {
+		return fmt.Errorf("seal: read the checkpoint of %s: %w", tx.Tenant(), err)
+	}
+	count := uint64(tx.Counter(counter))
+	log := s.logs[tx.Tenant()]
+	if count == 0 && stored == nil {
+		return nil
+	}
+	if log == nil || !bytes.Equal(log.checkpoint, stored) || log.checkpoint == nil {
+		// First use, or a commit that was sealed and then failed.
+		if log, err = s.load(tx, stored); err != nil {
+			return fmt.Errorf("seal the audit log of %s: %w", tx.Tenant(), err)
+		}
+	}
+	if count == log.edge.size {
+		return nil
+	}
+	if log, err = log.extend(tx, count); err != nil {
+		delete(s.logs, tx.Tenant())
+		return fmt.Errorf("seal the audit log of %s: %w", tx.Tenant(), err)
+	}
+	s.logs[tx.Tenant()] = log
+	return nil
+}
+
+// load reads the right edge from the store. An edge or signature that does
+// not hold stops all change: signing on would make the damage look right.
+func (s *Sealer) load(tx store.Tx, stored []byte) (*sealed, error) {
+	origin := Origin(tx.Tenant())
+	log := &sealed{}
+	var err error
+	if log.signer, log.verifier, err = signerOf(s.key, origin); err != nil {
+		return nil, err
+	}
+	if stored == nil {
+		return log, nil
+	}
+	keys, err := readVerifiers(tx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := ParseCheckpoint(stored, keys...)
+	if err == nil && head.Origin != origin {
+		err = fmt.Errorf("checkpoint is of %s", head.Origin)
+	}
+	if err == nil {
+		log.edge, err = loadFrontier(tx, head.Size)
+	}
+	if err == nil && log.edge.root() != head.Root {
+		err = errors.New("the tree does not match its signed checkpoint")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w (see audit verify; restore a backup to go on)", err)
+	}
+	log.checkpoint = bytes.Clone(stored)
+	return log, nil
+}
+
+// extend returns the log grown to count events, with all that is stored for it.
+func (l *sealed) extend(tx store.Tx, count uint64) (*sealed, error) {
+	fresh, err := l.announceKey(tx, &count)
+	if err != nil {
+		return nil, err
+	}
+	grown := &sealed{edge: l.edge.clone(), signer: l.signer, verifier: l.verifier, announced: true}
+	first := tlog.StoredHashIndex(0, int64(l.edge.size))
+	hashes := make([]tlog.Hash, 0, 2*(count-l.edge.size)+64)
+	var buf []byte
+	wrong := false
+	err = tx.Scan(Events, key(l.edge.size+1), key(count+1), false, func(k, data []byte) bool {
+		var leaf tlog.Hash
+		leaf, buf = leafHash(buf, data)
+		wrong = binary.BigEndian.Uint64(k) != grown.edge.size+1
+		hashes = grown.edge.push(leaf, hashes)
+		return !wrong
+	})
+	if err != nil {
+		return nil, err
+	}
+	if wrong || grown.edge.size != count {
+		return nil, fmt.Errorf("event %d is missing", grown.edge.size+1)
+	}
+	value := make([]byte, 0, len(hashes)*tlog.HashSize)
+	for i := range hashes {
+		value = append(value, hashes[i][:]...)
+	}
+	if err := tx.Put(tree, key(uint64(first)), value); err != nil {
+		return nil, err
+	}
+	if fresh != nil {
+		if err := tx.Put(heads, bytes.Clone(verifiersKey), fresh); err != nil {
+			return nil, err
+		}
+	}
+	head := headText(l.verifier[:strings.IndexByte(l.verifier, '+')], count, grown.edge.root())
+	if grown.checkpoint, err = note.Sign(&note.Note{Text: head}, l.signer); err != nil {
+		return nil, err
+	}
+	return grown, tx.Put(heads, bytes.Clone(checkpointKey), bytes.Clone(grown.checkpoint))
+}
+
+// announceKey records a key that is new to this log as an event of the log,
+// and returns the new list of verifier keys; nil when the key is known.
+func (l *sealed) announceKey(tx store.Tx, count *uint64) ([]byte, error) {
+	if l.announced {
+		return nil, nil
+	}
+	keys, err := readVerifiers(tx)
+	if err != nil || slices.Contains(keys, l.verifier) {
+		return nil, err
+	}
+	at, err := newestTime(tx)
+	if err != nil {
+		return nil, err
+	}
+	text, err := at.MarshalText()
+	if err != nil {
+		return nil, err
+	}
+	detail := keyDetail{Verifier: l.verifier}
+	if len(keys) > 0 {
+		detail.Replaces = keys[len(keys)-1]
+	}
+	sum := sha256.Sum256([]byte(l.verifier)) // the trace: replays must not differ
+	mark := stamp{tenant: tx.Tenant(), prefix: idPrefix(tx.Tenant()), by: core.Self(tx.Tenant(), "audit"), at: text}
+	*count = uint64(tx.Add(counter, 1))
+	err = mark.put(tx, *count, &Entry{Type: keyEvent, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: l.signerID(), Detail: detail})
+	return []byte(strings.Join(append(keys, l.verifier), "\n") + "\n"), err
+}
+
+type keyDetail struct {
+	Verifier string `json:"verifier"`
+	Replaces string `json:"replaces,omitzero"`
+}
+
+func (l *sealed) signerID() string { return fmt.Sprintf("%08x", l.signer.KeyHash()) }
