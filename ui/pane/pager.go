@@ -89,6 +89,27 @@ func (p *Pager[T]) Refresh(fetch Fetch[T], first, n int) tea.Cmd {
 	return p.read(fetch, first, n, true)
 }
 
+// Held is how many rows are in memory.
+func (p *Pager[T]) Held() int {
+	n := 0
+	for _, page := range p.pages {
+		n += len(page)
+	}
+	return n
+}
+
+// Index is the number of the first row in memory that is, or -1.
+func (p *Pager[T]) Index(is func(*T) bool) int {
+	for number, page := range p.pages {
+		for i := range page {
+			if is(&page[i]) {
+				return (number-1)*pageRows + i
+			}
+		}
+	}
+	return -1
+}
+
 func (p *Pager[T]) read(fetch Fetch[T], first, n int, again bool) tea.Cmd {
 	var cmds []tea.Cmd
 	from := max(first, 0)/pageRows + 1

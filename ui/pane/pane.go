@@ -60,6 +60,8 @@ type Pane interface {
 	Filter(env Env, text string) (tea.Cmd, error)
 	// FilterText is the filter in force.
 	FilterText() string
+	// Reset forgets what was read: another tenant is shown from now on.
+	Reset()
 
 	Draw(c *screen.Canvas, env Env, focused bool)
 }
@@ -73,6 +75,9 @@ type Env struct {
 	Now      time.Time
 	Glyphs   *screen.Glyphs
 	ReadOnly bool
+	// Settled says that the screen has stood still long enough for an answer
+	// to an approval to count.
+	Settled bool
 }
 
 // Reply carries the answer of a Cmd back to the pane that asked.
@@ -84,4 +89,15 @@ type Reply struct {
 // Ask makes a Cmd that calls read outside Update and replies to the pane.
 func Ask(pane string, read func() any) tea.Cmd {
 	return func() tea.Msg { return Reply{Pane: pane, Body: read()} }
+}
+
+// Note is a message of a pane to the operator.
+type Note struct {
+	Text string
+	Bad  bool
+}
+
+// Say makes a Cmd that tells the operator something.
+func Say(text string, bad bool) tea.Cmd {
+	return func() tea.Msg { return Note{Text: text, Bad: bad} }
 }

@@ -1,0 +1,49 @@
+// Package audit is the pane of the audit log, newest first.
+package audit
+
+import (
+	"context"
+
+	log "swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "audit"
+
+// Pane lists events.
+type Pane struct{ *pane.Table[log.Event] }
+
+// New makes the pane.
+func New() *Pane {
+	return &Pane{pane.NewTable(pane.Spec[log.Event]{
+		Name: Name, Title: "audit", Empty: "no events",
+		Cols: []grid.Column{
+			{Title: "TIME", Min: 8, Priority: 1},
+			{Title: "TYPE", Min: 16, Weight: 1},
+			{Title: "ACTOR", Min: 10, Weight: 1, Priority: 2},
+			{Title: "WHAT", Min: 16, Weight: 4, Priority: 3},
+			{Title: "EVENT", Min: 19, Priority: 4, Key: true},
+		},
+		ID: func(e *log.Event) string { return e.EventID },
+		Row: func(env *pane.Env, e *log.Event, set func(int, string, screen.Role)) {
+			set(0, pane.Clock(env.Now, e.CreatedAt), screen.Dim)
+			set(1, e.EventType, screen.Accent)
+			set(2, e.Actor+" ("+string(e.Door)+")", screen.Text)
+			set(3, string(e.Payload[:min(len(e.Payload), 512)]), screen.Dim)
+			set(4, e.EventID, screen.Accent)
+		},
+		Item: func(_ *pane.Env, e *log.Event) pane.Item {
+			return pane.Item{Kind: "event", ID: e.EventID, Trace: e.TraceID}
+		},
+		Fetch: func(env pane.Env) pane.Fetch[log.Event] {
+			world, tenant := env.World, env.Tenant
+			return func(ctx context.Context, f core.Filter) (core.Page[log.Event], error) {
+				return world.Events(ctx, tenant, f)
+			}
+		},
+	})}
+}

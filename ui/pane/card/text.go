@@ -1,0 +1,169 @@
+package card
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// gates are the gates in an operator's words.
+var gates = map[judge.Gate]string{
+	judge.GateStart:  "before the task may start",
+	judge.GateTool:   "before the agent's tool call",
+	judge.GateResult: "before the result is committed",
+	judge.GateBudget: "because a budget is used up",
+	judge.GateAgent:  "before the agent is deleted",
+}
+
+// lay writes the card, top of the screen first.
+func (p *Pane) lay(env pane.Env) {
+	a := p.a
+	var t pane.Paras
+	if a.Status != judge.Open {
+		st := pane.ApprovalState(a)
+		t.Add("", st.Label(env.Glyphs)+": "+p.outcome(), st.Role())
+	}
+	t.Exact("intent", pane.Intent(a), screen.Title)
+	what := a.Action.Kind
+	for _, more := range []string{a.Action.Server, a.Action.Tool} {
+		if more != "" {
+			what += " " + more
+		}
+	}
+	t.Exact("action", what, screen.Accent)
+	args := pane.Pretty(a.Action.Args)
+	if args == "" {
+		args = "{}"
+	}
+	p.args = t.Exact("arguments", args, screen.Text)
+	if a.PriorDigest != "" {
+		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
+	}
+	t.Add("touches", p.touches(), screen.Text)
+	t.Add("risk", string(a.Risk), pane.RiskRole(a.Risk))
+	why := a.ReasonCode
+	if a.Rationale != "" {
+		why += ": " + a.Rationale
+	}
+	t.Exact("why asked", why, screen.Text)
+	if a.Confidence != nil {
+		t.Add("confidence", pane.Confidence(*a.Confidence), screen.Text)
+	}
+	rule := a.RuleID
+	if rule == "" {
+		rule = "none matched: ask a person"
+	}
+	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
+	t.Head("who asks")
+	agent := a.Agent.Name
+	if agent != "" && a.Agent.Role != "" {
+		agent += " (" + a.Agent.Role + " in " + a.Agent.Project + ")"
+	}
+	t.Add("agent", agent, screen.Accent)
+	t.Add("asked by", string(a.RequestedKind)+" "+a.RequestedBy, screen.Text)
+	t.Add("task", a.TaskID+" attempt "+strconv.Itoa(a.Attempt), screen.Accent)
+	t.Add("session", a.Session, screen.Accent)
+	t.Add("trace", a.TraceID, screen.Dim)
+	t.Head("time")
+	t.Add("asked", pane.When(env.Now, a.CreatedAt), screen.Text)
+	if a.Status == judge.Open {
+		t.Add("deadline", a.DeadlineAt.Format("15:04:05")+", then: deny", screen.Warn)
+	}
+	if !a.DeferredUntil.IsZero() {
+		t.Add("deferred", "until "+a.DeferredUntil.Format("15:04:05"), screen.Warn)
+	}
+	if a.EscalatedTo != "" {
+		t.Add("escalated", "to "+a.EscalatedTo+" "+pane.When(env.Now, a.EscalatedAt), screen.Warn)
+	}
+	if a.FirstBy != "" {
+		t.Add("two persons", "first approved by "+a.FirstBy+"; another person must approve too", screen.Warn)
+	}
+	t.Head("past answers of this shape")
+	for i := range p.past {
+		t.Add("", pastLine(env, &p.past[i]), screen.Text)
+	}
+	if len(p.past) == 0 {
+		t.Add("", "none", screen.Dim)
+	}
+	t.Head("bound to")
+	t.Add("digest", a.Digest, screen.Dim)
+	t.Add("id", a.ApprovalID, screen.Dim)
+	p.Page.Set(t)
+}
+
+// touches says what the effect is about and in which tenant.
+func (p *Pane) touches() string {
+	a := p.a
+	when := gates[a.Gate]
+	if when == "" {
+		when = string(a.Gate)
+	}
+	return fmt.Sprintf("task %s of tenant %s, %s", a.TaskID, a.TenantID, when)
+}
+
+func pastLine(env pane.Env, a *judge.Approval) string {
+	st := pane.ApprovalState(a)
+	text := st.Label(env.Glyphs)
+	if a.AnsweredBy != "" {
+		text += " by " + a.AnsweredBy
+	}
+	text += " " + pane.Age(env.Now, a.AnsweredAt) + " ago"
+	if took := a.AnsweredAt.Sub(a.ShownAt); !a.ShownAt.IsZero() && took > 0 {
+		text += fmt.Sprintf(", after %s", took.Round(time.Second))
+	}
+	if a.AnswerReason != "" {
+		text += ": " + a.AnswerReason
+	}
+	return text
+}
+
+// short is the start of a digest.
+func short(digest string) string {
+	if len(digest) > 12 {
+		return digest[:12]
+	}
+	return digest
+}
+
+// Draw shows the card and, in its last rows, the countdown and whether an
+// answer counts now.
+func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	if p.a == nil || c.H() < 3 {
+		p.Page.Draw(c)
+		return
+	}
+	top, bottom := c.Bounds().SplitBottom(1)
+	p.Page.Draw(c.Sub(top))
+	b := c.Sub(bottom)
+	if p.a.Status != judge.Open {
+		b.TextIn(0, 0, b.W(), screen.Dim, p.outcome())
+		return
+	}
+	role := screen.Warn
+	if pane.HighRisk(p.a.Risk) {
+		role = screen.Danger
+	}
+	x := b.Text(0, 0, role, string(p.a.Risk)+" risk")
+	x = b.Text(x+1, 0, screen.Text, pane.Left(env.Now, p.a.DeadlineAt)+" left, then: deny")
+	_, why := p.Armed()
+	if why == "" && !env.Settled {
+		why = "wait"
+	}
+	if why != "" {
+		b.TextRight(x+1, 0, b.W()-x-1, screen.Dim, why)
+	} else {
+		b.TextRight(x+1, 0, b.W()-x-1, screen.Good, "armed")
+	}
+}
+
+// Resize keeps one row for the countdown.
+func (p *Pane) Resize(w, h int) {
+	if h >= 3 {
+		h--
+	}
+	p.Record.Resize(w, h)
+}

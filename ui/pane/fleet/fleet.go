@@ -1,0 +1,173 @@
+// Package fleet is the pane of everything that works: agents of every
+// runtime, and running tasks that no agent runs.
+package fleet
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	agents "swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "fleet"
+
+// worker is one row: an agent, or a task that runs without one.
+type worker struct {
+	agent *agents.Agent
+	task  *swarm.Task
+}
+
+// Pane lists the workers of the tenant.
+type Pane struct {
+	*pane.Table[worker]
+	tasks []swarm.Task
+	busy  bool // a read of running tasks is under way
+	stale bool
+}
+
+type running struct {
+	tasks []swarm.Task
+	err   error
+}
+
+// New makes the pane.
+func New() *Pane {
+	p := &Pane{}
+	p.Table = pane.NewTable(pane.Spec[worker]{
+		Name: Name, Title: "fleet", Empty: "no agents yet: agent create NAME --project P --role R --task TEXT",
+		Cols: []grid.Column{
+			{Title: "STATE", Min: 11},
+			{Title: "NAME", Min: 12, Weight: 2, Key: true},
+			{Title: "ROLE", Min: 12, Weight: 1, Priority: 4},
+			{Title: "TASK", Min: 16, Weight: 5, Priority: 2},
+			{Title: "AGE", Min: 4, Priority: 3, Right: true},
+			{Title: "WHY", Min: 10, Weight: 3, Priority: 1},
+		},
+		ID: id, Row: row, Item: item,
+	})
+	return p
+}
+
+// Refresh shows the snapshot's agents and asks for running tasks.
+func (p *Pane) Refresh(env pane.Env) tea.Cmd {
+	p.rebuild(env)
+	if env.Snap.Counts.ByStatus[swarm.Running] == 0 {
+		if len(p.tasks) > 0 {
+			p.tasks = nil
+			p.rebuild(env)
+		}
+		return nil
+	}
+	if p.busy {
+		p.stale = true
+		return nil
+	}
+	p.busy, p.stale = true, false
+	world, tenant := env.World, env.Tenant
+	return pane.Ask(Name, func() any {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		page, err := world.Tasks(ctx, tenant, core.Filter{Status: string(swarm.Running), Page: 1, Size: core.MaxPageSize})
+		return running{page.Items, err}
+	})
+}
+
+// Update takes the running tasks.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	got, ok := body.(running)
+	if !ok {
+		return nil
+	}
+	p.busy = false
+	if got.err == nil {
+		p.tasks = got.tasks
+	}
+	if p.stale {
+		return p.Refresh(env)
+	}
+	p.rebuild(env)
+	return nil
+}
+
+func (p *Pane) rebuild(env pane.Env) {
+	all := make([]worker, 0, len(env.Snap.Agents)+len(p.tasks))
+	for _, a := range env.Snap.Agents {
+		all = append(all, worker{agent: a})
+	}
+	for i := range p.tasks {
+		if t := &p.tasks[i]; t.Agent == "" && t.TenantID == env.Tenant {
+			all = append(all, worker{task: t})
+		}
+	}
+	p.SetRows(env, all)
+}
+
+func id(w *worker) string {
+	if w.agent != nil {
+		return w.agent.Name
+	}
+	return w.task.TaskID
+}
+
+func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
+	if w.task != nil {
+		t := w.task
+		st := pane.TaskState(t)
+		set(0, st.Label(env.Glyphs), st.Role())
+		set(1, t.TaskID, screen.Accent)
+		set(2, t.Kind, screen.Dim)
+		set(3, t.Title, screen.Text)
+		set(4, pane.Age(env.Now, t.StartedAt), screen.Dim)
+		if t.Waiting != "" {
+			set(5, "approval", screen.Warn)
+		}
+		return
+	}
+	a := w.agent
+	st := pane.AgentState(a)
+	set(0, st.Label(env.Glyphs), st.Role())
+	set(1, a.Name, screen.Accent)
+	set(2, a.Role+"/"+a.Project, screen.Dim)
+	task, taskRole := a.LastTask, screen.Text
+	if a.TaskID == "" {
+		taskRole = screen.Dim
+	}
+	set(3, task, taskRole)
+	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
+	why, role := why(a)
+	set(5, why, role)
+}
+
+// why is the reason for a state that is not plain work.
+func why(a *agents.Agent) (string, screen.Role) {
+	switch {
+	case a.Waiting != "":
+		return "approval " + a.Waiting, screen.Warn
+	case a.Attention != "":
+		return a.Attention, screen.Warn
+	case a.Reason != "":
+		return a.Reason, screen.Bad
+	}
+	return "", screen.Dim
+}
+
+func item(_ *pane.Env, w *worker) pane.Item {
+	if t := w.task; t != nil {
+		return pane.Item{
+			Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
+			Trace: t.TraceID, Approval: t.ApprovalID,
+		}
+	}
+	a := w.agent
+	return pane.Item{
+		Kind: "agent", ID: a.Name, Agent: a.Name, Task: a.TaskID, Session: a.SessionID, Approval: a.Waiting,
+	}
+}

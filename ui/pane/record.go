@@ -1,0 +1,143 @@
+package pane
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/screen"
+)
+
+// Record is what every sheet shares: the thing it is bound to, its page of
+// paragraphs, scrolling and search. Embed it and fill the page.
+type Record struct {
+	name string
+	it   Item
+	Page Page
+	find string
+	busy bool // a read is under way
+	more bool // the world changed meanwhile
+}
+
+// NewRecord makes an unbound record for a pane.
+func NewRecord(name string) Record { return Record{name: name} }
+
+// Name implements Pane.
+func (r *Record) Name() string { return r.name }
+
+// Kind implements Pane.
+func (r *Record) Kind() Kind { return Sheet }
+
+// Bind points the record at a thing and reports whether that is a new one.
+func (r *Record) Bind(it Item) bool {
+	if it.Kind == r.it.Kind && it.ID == r.it.ID {
+		return false
+	}
+	r.it, r.find, r.busy, r.more = it, "", false, false
+	r.Page.Find("")
+	r.Page.Set(nil)
+	r.Page.Top()
+	return true
+}
+
+// Item is what the record is bound to.
+func (r *Record) Item() Item { return r.it }
+
+// Selected implements Pane.
+func (r *Record) Selected(Env) Item { return r.it }
+
+// Marks implements Pane: a sheet has none.
+func (r *Record) Marks() []Item { return nil }
+
+// ClearMarks implements Pane.
+func (r *Record) ClearMarks() {}
+
+// Title implements Pane.
+func (r *Record) Title(Env) string { return r.it.String() }
+
+// Filter searches the page.
+func (r *Record) Filter(_ Env, text string) (tea.Cmd, error) {
+	r.find = text
+	r.Page.Find(text)
+	return nil, nil
+}
+
+// FilterText implements Pane.
+func (r *Record) FilterText() string { return r.find }
+
+// Reset implements Pane.
+func (r *Record) Reset() { r.Bind(Item{}) }
+
+// Resize implements Pane.
+func (r *Record) Resize(w, h int) { r.Page.Resize(w, h) }
+
+// Do implements Pane.
+func (r *Record) Do(_ Env, action string) (tea.Cmd, bool) { return nil, r.Page.Do(action) }
+
+// Draw implements Pane.
+func (r *Record) Draw(c *screen.Canvas, _ Env, _ bool) { r.Page.Draw(c) }
+
+// answer is a reply about one thing.
+type answer struct {
+	id   string
+	body any
+}
+
+// Read asks for what the sheet shows; while a read is under way the next one
+// waits for it, so that a busy world never piles up reads.
+func (r *Record) Read(read func(ctx context.Context) any) tea.Cmd {
+	if r.it.Empty() {
+		return nil
+	}
+	if r.busy {
+		r.more = true
+		return nil
+	}
+	r.busy, r.more = true, false
+	id := r.it.ID
+	return Ask(r.name, func() any {
+		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+		defer cancel()
+		return answer{id, read(ctx)}
+	})
+}
+
+// Taken unpacks a reply; ok is false for one about another thing. again says
+// that the world changed since it was read.
+func (r *Record) Taken(body any) (got any, again, ok bool) {
+	a, mine := body.(answer)
+	if !mine || a.id != r.it.ID {
+		return nil, false, false
+	}
+	r.busy = false
+	again, r.more = r.more, false
+	return a.body, again, true
+}
+
+// When is a time with its age, for paragraphs.
+func When(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return Clock(now, t) + " (" + Age(now, t) + " ago)"
+}
+
+// Paras collects paragraphs; empty ones are left out.
+type Paras []Para
+
+// Head adds a heading.
+func (p *Paras) Head(text string) { *p = append(*p, Para{Label: text, Head: true}) }
+
+// Add adds a line when it says something.
+func (p *Paras) Add(label, text string, role screen.Role) {
+	if text != "" {
+		*p = append(*p, Para{Label: label, Text: text, Role: role})
+	}
+}
+
+// Exact adds text that must be judged exactly and returns its number.
+func (p *Paras) Exact(label, text string, role screen.Role) int {
+	*p = append(*p, Para{Label: label, Text: text, Role: role, Exact: true})
+	return len(*p) - 1
+}

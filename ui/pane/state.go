@@ -1,0 +1,115 @@
+package pane
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/screen"
+)
+
+// State is a sign, a word and a role: colour never stands alone.
+type State struct {
+	screen.State
+	Word string
+}
+
+// Label is the sign and the word.
+func (s State) Label(g *screen.Glyphs) string { return s.Glyph(g) + " " + s.Word }
+
+// TaskState is the task's status, or what it waits for.
+func TaskState(t *swarm.Task) State {
+	switch {
+	case t.Status.Terminal():
+	case t.Waiting != "":
+		return State{screen.Waiting, "needs you"}
+	case !t.PausedAt.IsZero():
+		return State{screen.Paused, "paused"}
+	}
+	word := string(t.Status)
+	return State{screen.StateOf(word), strings.ReplaceAll(word, "_", " ")}
+}
+
+// AgentState is the common word for any runtime's status.
+func AgentState(a *fleet.Agent) State {
+	switch word := a.State(); word {
+	case "waiting for you":
+		return State{screen.Waiting, "needs you"}
+	default:
+		return State{screen.StateOf(word), word}
+	}
+}
+
+// SessionState shows "pausing" until every part has acknowledged.
+func SessionState(s *swarm.Session) State {
+	word := string(s.State)
+	if s.State == swarm.SessionPaused && len(s.Pausing) > 0 {
+		word = "pausing"
+	}
+	return State{screen.StateOf(word), word}
+}
+
+// ApprovalState is where an approval stands.
+func ApprovalState(a *judge.Approval) State {
+	word := string(a.Status)
+	if a.Status == judge.Open && !a.DeferredUntil.IsZero() {
+		word = "deferred"
+	}
+	return State{screen.StateOf(word), word}
+}
+
+// RiskRole colours a risk; the word is always drawn too.
+func RiskRole(r judge.Risk) screen.Role {
+	switch r {
+	case judge.Critical, judge.High:
+		return screen.Danger
+	case judge.Medium:
+		return screen.Warn
+	}
+	return screen.Good
+}
+
+// HighRisk reports whether approving needs the whole card seen and a reason.
+func HighRisk(r judge.Risk) bool { return r != judge.Low && r != judge.Medium }
+
+// Pretty indents JSON for reading; what is no JSON comes back as it is. Keys
+// keep their order and strings their exact characters.
+func Pretty(raw core.Raw) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// DecisionState is a decision's answer.
+func DecisionState(d *judge.GateDecision) State {
+	switch d.Decision {
+	case judge.HITL:
+		return State{screen.Waiting, "ask"}
+	case judge.Deny:
+		if d.Abort {
+			return State{screen.Failure, "abort"}
+		}
+	}
+	return State{screen.StateOf(string(d.Decision)), string(d.Decision)}
+}
+
+// Intent is one line of what an approval is about.
+func Intent(a *judge.Approval) string {
+	if a.Intent != "" {
+		return a.Intent
+	}
+	what := a.Action.Kind
+	if a.Action.Tool != "" {
+		what = a.Action.Tool
+	}
+	return string(a.Gate) + " " + what
+}

@@ -1,0 +1,305 @@
+package pane
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/filter"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/screen"
+)
+
+// Spec is what makes one list different from another.
+type Spec[T any] struct {
+	Name  string
+	Title string
+	Empty string // said when there are no rows
+	Cols  []grid.Column
+	ID    func(*T) string
+	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
+	Item  func(env *Env, t *T) Item
+	// Fetch reads pages of a list that is too long to hold; nil for a list
+	// whose rows are set with SetRows.
+	Fetch func(env Env) Fetch[T]
+}
+
+// Table is a list pane: a grid over rows in memory or over pages of a list of
+// any length. Embed it; it implements Pane.
+type Table[T any] struct {
+	spec   Spec[T]
+	grid   *grid.Grid
+	all    []T
+	rows   []T // those that pass the filter
+	pager  *Pager[T]
+	text   string
+	filter *filter.Filter
+	env    Env // of the last call, for drawing rows
+	marked map[string]Item
+}
+
+// NewTable makes the list of a spec.
+func NewTable[T any](spec Spec[T]) *Table[T] {
+	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}}
+	if spec.Fetch != nil {
+		t.pager = NewPager[T](spec.Name)
+	}
+	t.grid.Empty = spec.Empty
+	t.grid.SetSource(source[T]{t})
+	return t
+}
+
+// source is the grid's view of the table.
+type source[T any] struct{ t *Table[T] }
+
+func (s source[T]) Len() int {
+	if s.t.pager != nil {
+		return s.t.pager.Len()
+	}
+	return len(s.t.rows)
+}
+
+func (s source[T]) ID(i int) string {
+	if row, ok := s.t.at(i); ok {
+		return s.t.spec.ID(row)
+	}
+	return ""
+}
+
+func (s source[T]) Row(i int, set func(col int, text string, role screen.Role)) {
+	if row, ok := s.t.at(i); ok {
+		s.t.spec.Row(&s.t.env, row, set)
+		return
+	}
+	set(0, s.t.env.Glyphs.Ellipsis, screen.Dim)
+}
+
+// Index implements grid.Finder over the rows that are in memory.
+func (s source[T]) Index(id string) int {
+	if s.t.pager != nil {
+		return s.t.pager.Index(func(row *T) bool { return s.t.spec.ID(row) == id })
+	}
+	for i := range s.t.rows {
+		if s.t.spec.ID(&s.t.rows[i]) == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *Table[T]) at(i int) (*T, bool) {
+	if t.pager != nil {
+		return t.pager.At(i)
+	}
+	if i < 0 || i >= len(t.rows) {
+		return nil, false
+	}
+	return &t.rows[i], true
+}
+
+// SetRows replaces the rows of a list in memory.
+func (t *Table[T]) SetRows(env Env, rows []T) {
+	t.env, t.all = env, rows
+	t.narrow()
+}
+
+func (t *Table[T]) narrow() {
+	if t.filter.Empty() {
+		t.rows = t.all
+		return
+	}
+	cells := make([]string, len(t.spec.Cols))
+	set := func(col int, text string, _ screen.Role) { cells[col] = text }
+	kept := make([]T, 0, len(t.all))
+	for i := range t.all {
+		clear(cells)
+		t.spec.Row(&t.env, &t.all[i], set)
+		if t.filter.Match(cells) {
+			kept = append(kept, t.all[i])
+		}
+	}
+	t.rows = kept
+}
+
+// Name implements Pane.
+func (t *Table[T]) Name() string { return t.spec.Name }
+
+// Kind implements Pane.
+func (t *Table[T]) Kind() Kind { return List }
+
+// Title implements Pane.
+func (t *Table[T]) Title(Env) string {
+	n := source[T]{t}.Len()
+	if t.pager == nil && !t.filter.Empty() {
+		return fmt.Sprintf("%s %d/%d  /%s", t.spec.Title, n, len(t.all), t.text)
+	}
+	if t.text != "" {
+		return fmt.Sprintf("%s %d  /%s", t.spec.Title, n, t.text)
+	}
+	return fmt.Sprintf("%s %d", t.spec.Title, n)
+}
+
+// Show implements Pane.
+func (t *Table[T]) Show(Env, Item) tea.Cmd { return nil }
+
+// Refresh implements Pane for lists in pages.
+func (t *Table[T]) Refresh(env Env) tea.Cmd {
+	t.env = env
+	if t.pager == nil {
+		return nil
+	}
+	first, n := t.window()
+	return t.pager.Refresh(t.spec.Fetch(env), first, n)
+}
+
+// window is the part of the list that the screen needs.
+func (t *Table[T]) window() (first, n int) {
+	page := t.grid.Page()
+	return max(0, t.grid.Index()-page), 2*page + 1
+}
+
+// Update implements Pane for lists in pages.
+func (t *Table[T]) Update(env Env, body any) tea.Cmd {
+	if t.pager == nil {
+		return nil
+	}
+	t.env = env
+	first, n := t.window()
+	mine, again := t.pager.Take(body, first, n)
+	if err := t.pager.Err(); mine && err != nil {
+		t.grid.Empty = err.Error()
+	} else if mine {
+		t.grid.Empty = t.spec.Empty
+	}
+	if again {
+		return t.Refresh(env)
+	}
+	if mine && t.pager.Err() == nil {
+		return t.pager.Need(t.spec.Fetch(env), first, n)
+	}
+	return nil
+}
+
+// Resize implements Pane; the grid takes its size from Draw.
+func (t *Table[T]) Resize(int, int) {}
+
+// Do implements Pane.
+func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
+	t.env = env
+	switch action {
+	case "mark":
+		if row, ok := t.at(t.grid.Index()); ok {
+			it := t.spec.Item(&t.env, row)
+			t.marked[t.spec.ID(row)] = it
+		}
+	case "mark-all":
+		if t.pager != nil && t.pager.Held() < t.pager.Len() {
+			return Say(fmt.Sprintf("mark-all: %d rows are too many; narrow the list with / first", t.pager.Len()), true), true
+		}
+		for i := range (source[T]{t}).Len() {
+			if row, ok := t.at(i); ok {
+				t.marked[t.spec.ID(row)] = t.spec.Item(&t.env, row)
+			}
+		}
+	}
+	if !t.grid.Do(action) {
+		return nil, false
+	}
+	if t.pager == nil {
+		return nil, true
+	}
+	first, n := t.window()
+	return t.pager.Need(t.spec.Fetch(env), first, n), true
+}
+
+// Selected implements Pane.
+func (t *Table[T]) Selected(env Env) Item {
+	t.env = env
+	row, ok := t.at(t.grid.Index())
+	if !ok {
+		return Item{}
+	}
+	it := t.spec.Item(&t.env, row)
+	it.Row = t.line(row)
+	return it
+}
+
+// line is a row as text.
+func (t *Table[T]) line(row *T) string {
+	cells := make([]string, len(t.spec.Cols))
+	t.spec.Row(&t.env, row, func(col int, text string, _ screen.Role) { cells[col] = text })
+	text := ""
+	for _, c := range cells {
+		if c != "" && text != "" {
+			text += "\t"
+		}
+		text += c
+	}
+	return text
+}
+
+// Position is the number of the row under the cursor, -1 for none: the root
+// watches it to know when rows moved.
+func (t *Table[T]) Position() int { return t.grid.Index() }
+
+// Select moves to the row with this id, if it is there.
+func (t *Table[T]) Select(id string) bool { return t.grid.Select(id) }
+
+// Marks implements Pane.
+func (t *Table[T]) Marks() []Item {
+	ids := t.grid.Marks()
+	if len(ids) == 0 {
+		return nil
+	}
+	items := make([]Item, 0, len(ids))
+	for _, id := range ids {
+		if it, ok := t.marked[id]; ok {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// ClearMarks implements Pane.
+func (t *Table[T]) ClearMarks() {
+	t.grid.ClearMarks()
+	clear(t.marked)
+}
+
+// Filter implements Pane.
+func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
+	t.env = env
+	if t.pager == nil {
+		t.text, t.filter = text, filter.Parse(text, t.grid.Titles())
+		t.narrow()
+		return nil, nil
+	}
+	f, err := EngineFilter(text)
+	if err != nil {
+		return nil, err
+	}
+	t.text = text
+	t.pager.Reset(f)
+	t.grid.Do("top")
+	return t.Refresh(env), nil
+}
+
+// FilterText implements Pane.
+func (t *Table[T]) FilterText() string { return t.text }
+
+// Reset forgets rows, marks and place: another tenant is shown.
+func (t *Table[T]) Reset() {
+	t.ClearMarks()
+	t.all, t.rows = nil, nil
+	if t.pager != nil {
+		f, _ := EngineFilter(t.text)
+		t.pager.Reset(f)
+	}
+	t.grid.Do("top")
+}
+
+// Draw implements Pane.
+func (t *Table[T]) Draw(c *screen.Canvas, env Env, focused bool) {
+	t.env = env
+	t.grid.Draw(c, c.Bounds(), focused)
+}

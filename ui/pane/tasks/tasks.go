@@ -1,0 +1,65 @@
+// Package tasks is the pane of a tenant's tasks, newest first, over a history
+// of any size: it holds only the pages around the window.
+package tasks
+
+import (
+	"context"
+	"strconv"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "tasks"
+
+// Pane lists tasks.
+type Pane struct{ *pane.Table[swarm.Task] }
+
+// New makes the pane.
+func New() *Pane {
+	return &Pane{pane.NewTable(pane.Spec[swarm.Task]{
+		Name: Name, Title: "tasks", Empty: "no tasks: press d to dispatch one",
+		Cols: []grid.Column{
+			{Title: "STATUS", Min: 11},
+			{Title: "PRI", Min: 3, Priority: 4, Right: true},
+			{Title: "KIND", Min: 12, Weight: 1, Priority: 3},
+			{Title: "TITLE", Min: 16, Weight: 5},
+			{Title: "AGENT", Min: 8, Weight: 1, Priority: 2},
+			{Title: "AGE", Min: 4, Priority: 1, Right: true},
+			{Title: "ID", Min: 19, Priority: 1, Key: true},
+		},
+		ID:  func(t *swarm.Task) string { return t.TaskID },
+		Row: row,
+		Item: func(_ *pane.Env, t *swarm.Task) pane.Item {
+			return pane.Item{
+				Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
+				Trace: t.TraceID, Approval: t.ApprovalID,
+			}
+		},
+		Fetch: func(env pane.Env) pane.Fetch[swarm.Task] {
+			world, tenant := env.World, env.Tenant
+			return func(ctx context.Context, f core.Filter) (core.Page[swarm.Task], error) {
+				return world.Tasks(ctx, tenant, f)
+			}
+		},
+	})}
+}
+
+func row(env *pane.Env, t *swarm.Task, set func(int, string, screen.Role)) {
+	st := pane.TaskState(t)
+	set(0, st.Label(env.Glyphs), st.Role())
+	set(1, strconv.Itoa(t.Priority), screen.Dim)
+	set(2, t.Kind, screen.Dim)
+	title := t.Title
+	if title == "" {
+		title = t.Kind
+	}
+	set(3, title, screen.Text)
+	set(4, t.Agent, screen.Accent)
+	set(5, pane.Age(env.Now, t.CreatedAt), screen.Dim)
+	set(6, t.TaskID, screen.Accent)
+}
