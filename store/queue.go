@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -52,6 +53,24 @@ func (q *queue) ring() {
 	select {
 	case q.bell <- struct{}{}:
 	default:
+	}
+}
+
+// gather lets the callers that the last commit answered run, so that their
+// next requests join this one: otherwise two halves of them take turns, each
+// waiting for the other's sync. It yields while requests keep coming in, a few
+// times at most, and never waits for anything.
+func (q *queue) gather() {
+	seen := -1
+	for range 4 {
+		runtime.Gosched()
+		q.mu.Lock()
+		n := len(q.waiting)
+		q.mu.Unlock()
+		if n == seen {
+			return
+		}
+		seen = n
 	}
 }
 

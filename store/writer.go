@@ -37,6 +37,7 @@ func (w *writer) run() {
 	var spare []*request
 	for {
 		var closed bool
+		w.db.queue.gather()
 		batch, closed = w.db.queue.take(spare)
 		if len(batch) == 0 {
 			if closed {
