@@ -135,8 +135,8 @@ func checkNumbers(data []byte) error {
 		if err != nil || math.IsInf(f, 0) {
 			return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", clip(text))
 		}
-		if f == math.Trunc(f) && math.Abs(f) > 1<<53 {
-			return Errorf(InvalidInput, "number %s: integers beyond 2^53 lose digits; carry it as a string", clip(text))
+		if f == math.Trunc(f) && math.Abs(f) >= 1<<53 {
+			return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits; carry it as a string", clip(text))
 		}
 	}
 }
