@@ -1,0 +1,182 @@
+// Package keymap turns keys into what they do. Bindings are data: the
+// defaults are a TOML file, a user's file changes them, and the footer, the
+// help and the palette show what is in force. A binding runs a command line,
+// the same as one typed, or performs an action of the cockpit itself.
+//
+// A keymap doesn't change once loaded and may be read from any goroutine.
+package keymap
+
+import (
+	"slices"
+	"strings"
+)
+
+// Sequence is one or more keys pressed one after another, in the spelling of
+// the toolkit: "j", "G", "ctrl+d", "space", "shift+tab".
+type Sequence []string
+
+// String is how a sequence is written in a keymap file: keys with spaces
+// between them.
+func (s Sequence) String() string { return strings.Join(s, " ") }
+
+// Confirm is the least a command line wants before it runs.
+type Confirm string
+
+// The tiers. With ConfirmAuto the command itself decides.
+const (
+	ConfirmAuto Confirm = ""
+	ConfirmNone Confirm = "none"
+	ConfirmAsk  Confirm = "confirm" // y or n; Enter means no
+	ConfirmType Confirm = "type"    // type the name or the count
+)
+
+// Binding is what some keys do in one scope.
+type Binding struct {
+	Scope   string
+	Keys    []Sequence // at least one
+	Line    string     // a command line with placeholders, or else
+	Action  string     // an action of the cockpit
+	Help    string     // a sentence for the help
+	Hint    string     // a word for the footer; empty keeps it out
+	Confirm Confirm
+	Fill    bool   // put Line into the palette to be completed, don't run it
+	Bulk    bool   // Line may run once for every marked row
+	Guard   bool   // answers something: never by repeat or paste, dead while the view settles
+	From    string // "default" or the user's file, with the line: "keys.toml:12"
+}
+
+// What is the line or the action.
+func (b *Binding) What() string {
+	if b.Line != "" {
+		return b.Line
+	}
+	return b.Action
+}
+
+// Label is the binding's keys for a person: "j, down".
+func (b *Binding) Label() string {
+	names := make([]string, len(b.Keys))
+	for i, k := range b.Keys {
+		names[i] = k.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Keymap holds bindings by scope.
+type Keymap struct {
+	all     []*Binding // in file order, the user's after the defaults
+	byScope map[string][]entry
+}
+
+// entry is one sequence of one binding.
+type entry struct {
+	keys Sequence
+	b    *Binding
+}
+
+// Match is what pressed keys mean.
+type Match struct {
+	Binding *Binding // they are complete; nil otherwise
+	More    []Next   // they are the beginning of these; empty otherwise
+}
+
+// Next is a way to go on.
+type Next struct {
+	Keys    Sequence // what is still to be pressed
+	Binding *Binding
+}
+
+// Lookup tells what keys mean in scopes, the innermost first. The innermost
+// scope that knows the keys, whole or as a beginning, decides; ways to go on
+// come from the outer scopes too.
+func (m *Keymap) Lookup(scopes []string, keys Sequence) Match {
+	var out Match
+	if len(keys) == 0 {
+		return out
+	}
+	for _, scope := range scopes {
+		for _, e := range m.byScope[scope] {
+			if len(e.keys) < len(keys) || !slices.Equal(e.keys[:len(keys)], keys) {
+				continue
+			}
+			if len(e.keys) > len(keys) {
+				out.More = append(out.More, Next{e.keys[len(keys):], e.b})
+			} else if len(out.More) == 0 {
+				return Match{Binding: e.b}
+			}
+		}
+	}
+	return out
+}
+
+// Bindings are those in force in scopes, innermost scope first, in file order.
+// A binding of which an inner scope hides some keys comes with the others
+// only; one that is hidden altogether is left out.
+func (m *Keymap) Bindings(scopes []string) []Binding {
+	var out []Binding
+	for i, scope := range scopes {
+		for _, b := range m.all {
+			if b.Scope != scope || slices.Contains(scopes[:i], scope) {
+				continue
+			}
+			live := *b
+			live.Keys = slices.DeleteFunc(slices.Clone(b.Keys), func(k Sequence) bool { return m.hidden(scopes[:i], k) })
+			if len(live.Keys) > 0 {
+				out = append(out, live)
+			}
+		}
+	}
+	return out
+}
+
+// hidden tells whether one of the inner scopes takes keys, or the beginning
+// of them, for itself.
+func (m *Keymap) hidden(inner []string, keys Sequence) bool {
+	for _, scope := range inner {
+		for _, e := range m.byScope[scope] {
+			n := min(len(e.keys), len(keys))
+			if slices.Equal(e.keys[:n], keys[:n]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// All are all bindings of all scopes in file order.
+func (m *Keymap) All() []Binding {
+	out := make([]Binding, len(m.all))
+	for i, b := range m.all {
+		out[i] = *b
+	}
+	return out
+}
+
+// Hint is one entry of the footer.
+type Hint struct {
+	Key, Text string
+	Binding   Binding
+}
+
+// Hints are the footer's entries for scopes, the innermost scope's first.
+func (m *Keymap) Hints(scopes []string) []Hint {
+	var out []Hint
+	for _, b := range m.Bindings(scopes) {
+		if b.Hint != "" {
+			out = append(out, Hint{b.Keys[0].String(), b.Hint, b})
+		}
+	}
+	return out
+}
+
+// KeyFor is the first key in force in scopes for an action, or for a command
+// line that begins with the words of what; empty when there is none. The
+// palette shows it beside a command.
+func (m *Keymap) KeyFor(scopes []string, what string) string {
+	for _, b := range m.Bindings(scopes) {
+		if b.Action == what && what != "" || b.Line != "" && (b.Line == what || strings.HasPrefix(b.Line, what+" ")) {
+			return b.Keys[0].String()
+		}
+	}
+	return ""
+}

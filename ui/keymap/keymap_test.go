@@ -1,0 +1,227 @@
+package keymap_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/keymap"
+)
+
+func load(t *testing.T, user string) *keymap.Keymap {
+	t.Helper()
+	m, err := keymap.Load([]byte(user), "keys.toml", keymap.Words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func bind(scope, key, action string) string {
+	return "[[bind]]\nscope = \"" + scope + "\"\nkeys = [\"" + key + "\"]\naction = \"" + action + "\"\nhelp = \"h\"\n"
+}
+
+func TestInnerScopesWin(t *testing.T) {
+	m := load(t, "")
+	for _, tt := range []struct {
+		scopes string
+		key    string
+		want   string
+	}{
+		{"global", "d", "task dispatch --kind exec.run --input"},
+		{"fleet list global", "d", "agent assign {name}"},
+		{"fleet list global", "j", "down"},
+		{"fleet list global", "q", "back"},
+		{"approvals list global", "a", "approve"},
+		{"tasks list global", "a", ""},
+	} {
+		got := m.Lookup(strings.Fields(tt.scopes), keymap.Sequence{tt.key})
+		what := ""
+		if got.Binding != nil {
+			what = got.Binding.What()
+		}
+		if what != tt.want {
+			t.Errorf("%s in %s does %q, want %q", tt.key, tt.scopes, what, tt.want)
+		}
+	}
+}
+
+func TestEmergencyStopIsAChord(t *testing.T) {
+	p := keymap.Presser{Map: load(t, "")}
+	scopes := []string{"tasks", "list", "global"}
+	if m := p.Press(scopes, "E"); m.Binding != nil || len(m.More) != 1 || m.More[0].Keys.String() != "E" {
+		t.Fatalf("after E: %+v", m)
+	}
+	if m := p.Press(scopes, "E"); m.Binding == nil || m.Binding.Action != "estop" {
+		t.Fatalf("after E E: %+v", m)
+	}
+	p.Press(scopes, "E")
+	if m := p.Press(scopes, "j"); m.Binding != nil || len(p.Pending()) != 0 {
+		t.Fatalf("a broken chord did %+v", m)
+	}
+	p.Press(scopes, "E")
+	if m := p.Press(scopes, "esc"); m.Binding != nil {
+		t.Fatalf("esc in a chord did %+v", m)
+	}
+	if m := p.Press(scopes, "j"); m.Binding == nil || m.Binding.Action != "down" {
+		t.Fatalf("after a chord: %+v", m)
+	}
+}
+
+// Multiplexer prefixes, flow control, function keys and keys that old
+// terminals can't send may be extra ways, never the only one.
+func TestNothingNeedsAnAwkwardKey(t *testing.T) {
+	awkward := func(k string) bool {
+		return slices.Contains([]string{"ctrl+a", "ctrl+b", "ctrl+space", "ctrl+s", "ctrl+q", "ctrl+h", "ctrl+j", "ctrl+k", "ctrl+i", "ctrl+m", "ctrl+z"}, k) ||
+			strings.HasPrefix(k, "f1") && len(k) > 1 || strings.Contains(k, "alt+") || strings.Contains(k, "ctrl+shift")
+	}
+	for _, b := range load(t, "").All() {
+		if !slices.ContainsFunc(b.Keys, func(s keymap.Sequence) bool { return !slices.ContainsFunc(s, awkward) }) {
+			t.Errorf("%s needs %s", b.What(), b.Label())
+		}
+		if b.Confirm == keymap.ConfirmNone {
+			t.Errorf("%s asks nothing", b.What())
+		}
+	}
+}
+
+// Half a page, never a deletion; stopping and answering by a plain letter is
+// guarded.
+func TestDangerousKeys(t *testing.T) {
+	for _, b := range load(t, "").All() {
+		for _, k := range b.Keys {
+			if k.String() == "ctrl+d" && b.Action != "half-down" || k.String() == "ctrl+u" && b.Action != "half-up" {
+				t.Errorf("%s is %s", k, b.What())
+			}
+			if b.Guard && k.String() == "enter" {
+				t.Errorf("enter answers in %s", b.Scope)
+			}
+		}
+		if slices.Contains([]string{"approve", "deny", "edit", "always", "defer"}, b.Action) && !b.Guard {
+			t.Errorf("%s in %s is not guarded", b.Action, b.Scope)
+		}
+	}
+}
+
+func TestUserFileOverridesAndUnbinds(t *testing.T) {
+	m := load(t, bind("list", "j", "up")+"[[unbind]]\nscope = \"global\"\nkeys = [\"q\"]\n"+bind("global", "escape", "help"))
+	if b := m.Lookup([]string{"list"}, keymap.Sequence{"j"}).Binding; b == nil || b.Action != "up" || b.From != "keys.toml:1" {
+		t.Errorf("j is %+v", b)
+	}
+	if b := m.Lookup([]string{"list"}, keymap.Sequence{"down"}).Binding; b == nil || b.Action != "down" {
+		t.Errorf("down is %+v", b)
+	}
+	if b := m.Lookup([]string{"global"}, keymap.Sequence{"q"}).Binding; b != nil {
+		t.Errorf("q is %+v", b)
+	}
+}
+
+func TestMistakesAreRefusedWithFileAndLine(t *testing.T) {
+	words := keymap.Words()
+	words.Line = func(line string) error {
+		if strings.HasPrefix(line, "dance") {
+			return errors.New("no such command")
+		}
+		return nil
+	}
+	tests := []struct{ name, file, want string }{
+		{"unknown action", "\n\n" + bind("list", "x", "dance"), `keys.toml:3: action "dance" is unknown`},
+		{"unknown scope", bind("dance", "x", "up"), `keys.toml:1: scope "dance" is unknown`},
+		{"unknown key", bind("list", "meta+x", "up"), `keys.toml:1: key "meta+x": no such key`},
+		{"too long a sequence", bind("list", "a b c d e", "up"), `keys.toml:1: key "a b c d e": at most 4 keys`},
+		{"unknown field", "[[bind]]\nscoop = 1\n", `keys.toml:2: field "bind.scoop" is unknown`},
+		{"not TOML", "[[bind]\n", "keys.toml:1: "},
+		{"no help", "[[bind]]\nscope = \"list\"\nkeys = [\"x\"]\naction = \"up\"\n", "keys.toml:1: help is missing"},
+		{"both", bind("list", "x", "up") + "line = \"task list\"\n", "keys.toml:1: line and action both given"},
+		{"neither", bind("list", "x", ""), "keys.toml:1: line or action is missing"},
+		{"unknown command", "[[bind]]\nscope = \"list\"\nkey = \"x\"\nline = \"dance\"\nhelp = \"h\"\n", `keys.toml:1: line "dance": no such command`},
+		{"open brace", "[[bind]]\nscope = \"list\"\nkey = \"x\"\nline = \"task why {id\"\nhelp = \"h\"\n", "a placeholder is {name}"},
+		{"unknown tier", "[[bind]]\nscope = \"list\"\nkey = \"x\"\nline = \"task list\"\nhelp = \"h\"\nconfirm = \"maybe\"\n", `confirm "maybe" is unknown`},
+		{"same key twice", bind("list", "x", "up") + bind("list", "x", "down"), `keys.toml:6: key "x" in scope "list" is taken by "up" (keys.toml:1)`},
+		{"key begins a sequence", bind("global", "E", "up"), `key "E" in scope "global" and key "E E" of "estop" (default:`},
+		{"unbind of nothing", "[[unbind]]\nscope = \"list\"\nkeys = [\"x\"]\n", `keys.toml:1: key "x" has no binding in scope "list"`},
+		{"control character in help", "[[bind]]\nscope = \"list\"\nkey = \"x\"\naction = \"up\"\nhelp = \"\\u001b[31m\"\n", "help \"[31m\""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := keymap.Load([]byte(tt.file), "keys.toml", words)
+			if err == nil || !strings.Contains(err.Error(), tt.want) && tt.name != "control character in help" {
+				t.Fatalf("got %v, want %q", err, tt.want)
+			}
+			if strings.ContainsAny(err.Error(), "\x1b\n") {
+				t.Fatalf("the message holds control characters: %q", err)
+			}
+		})
+	}
+}
+
+func TestKeysAreSpeltAsTheToolkitDoes(t *testing.T) {
+	for in, want := range map[string]string{
+		"Ctrl+D": "ctrl+d", "shift+g": "G", "Escape": "esc", "alt+ctrl+x": "ctrl+alt+x", "shift+tab": "shift+tab", "+": "+", "ctrl++": "ctrl++",
+		"PageUp": "pgup", "é": "é", "g G": "g G",
+	} {
+		got, err := keymap.ParseSequence(in)
+		if err != nil || got.String() != want {
+			t.Errorf("%q is %q, %v; want %q", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "  ", "ctrl+ctrl+x", "enterr", "\x1b", "\u202e", "ctrl+"} {
+		if got, err := keymap.ParseSequence(in); err == nil {
+			t.Errorf("%q is %q", in, got)
+		}
+	}
+}
+
+func TestHelpAndFooterShowWhatIsInForce(t *testing.T) {
+	m := load(t, "")
+	scopes := []string{"fleet", "list", "global"}
+	seen := map[string]string{}
+	for _, b := range m.Bindings(scopes) {
+		for _, k := range b.Keys {
+			if other, twice := seen[k.String()]; twice {
+				t.Errorf("%s is shown for %s and %s", k, other, b.What())
+			}
+			seen[k.String()] = b.What()
+		}
+	}
+	if seen["d"] != "agent assign {name}" || seen["j"] != "down" || seen["?"] != "help" {
+		t.Errorf("bindings are %v", seen)
+	}
+	hints := m.Hints(scopes)
+	if len(hints) < 5 || hints[0].Binding.Scope != "fleet" {
+		t.Errorf("hints are %v", hints)
+	}
+	if got := m.KeyFor(scopes, "agent assign"); got != "d" {
+		t.Errorf("agent assign has key %q", got)
+	}
+	if got := m.KeyFor(scopes, "agent"); got == "" {
+		t.Errorf("agent has no key")
+	}
+	if got := m.KeyFor(scopes, "task dispatch"); got != "" {
+		t.Errorf("a hidden binding has key %q", got)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(keymap.Default())
+	f.Add(bind("list", "x", "up") + "[[unbind]]\nscope = \"global\"\nkeys = [\"q\"]\n")
+	f.Add("bind = [{scope='list', keys=['g g','x'], line='task why {id}', help='\\u001b'}]")
+	f.Add("\"bi\\u006ed\" = [[1]]\n[[ bind ]]\n[bind.x]\n")
+	f.Fuzz(func(t *testing.T, file string) {
+		m, err := keymap.Load([]byte(file), "f", keymap.Words())
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\x1b\u202e") {
+				t.Fatalf("the message holds control characters: %q", err)
+			}
+			return
+		}
+		for _, b := range m.All() {
+			for _, k := range b.Keys {
+				if got := m.Lookup([]string{b.Scope}, k); got.Binding == nil || got.Binding.What() != b.What() {
+					t.Fatalf("%s in %s is %+v", k, b.Scope, got)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,342 @@
+package keymap
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"swarmdeck/ui/term"
+)
+
+//go:embed default.toml
+var defaults []byte
+
+// Vocabulary is what a keymap may speak of. A nil list or function allows
+// everything.
+type Vocabulary struct {
+	Scopes  []string
+	Actions []string
+	Line    func(line string) error // refuses a command line
+}
+
+// Limits of a keymap file.
+const (
+	MaxFile     = 256 << 10 // bytes
+	MaxBindings = 500
+	maxEach     = 16   // keys of one binding
+	maxLine     = 4096 // bytes of a command line
+	maxText     = 200  // bytes of help, hint, scope, action
+)
+
+// Load reads the defaults and, when user isn't empty, the user's file over
+// them: a binding takes its keys away from the default binding of the same
+// scope, and [[unbind]] takes keys away from whatever has them. Any mistake
+// refuses the whole file, naming file and line.
+func Load(user []byte, name string, v Vocabulary) (*Keymap, error) {
+	m := &Keymap{}
+	base, err := parse(defaults, "default", v)
+	if err != nil {
+		return nil, err
+	}
+	m.all = base.binds
+	if len(bytes.TrimSpace(user)) > 0 {
+		over, err := parse(user, name, v)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.merge(over); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.index(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Check reads a user's file for its mistakes only.
+func Check(user []byte, name string, v Vocabulary) error {
+	_, err := Load(user, name, v)
+	return err
+}
+
+// Default is the file that is built in.
+func Default() string { return string(defaults) }
+
+// file is a parsed keymap file.
+type file struct {
+	binds   []*Binding
+	unbinds []unbind
+}
+
+type unbind struct {
+	scope string
+	keys  []Sequence
+	from  string
+}
+
+// document is the TOML shape.
+type document struct {
+	Bind []struct {
+		Scope   string   `toml:"scope"`
+		Key     string   `toml:"key"`
+		Keys    []string `toml:"keys"`
+		Line    string   `toml:"line"`
+		Action  string   `toml:"action"`
+		Help    string   `toml:"help"`
+		Hint    string   `toml:"hint"`
+		Confirm string   `toml:"confirm"`
+		Fill    bool     `toml:"fill"`
+		Bulk    bool     `toml:"bulk"`
+		Guard   bool     `toml:"guard"`
+	} `toml:"bind"`
+	Unbind []struct {
+		Scope string   `toml:"scope"`
+		Key   string   `toml:"key"`
+		Keys  []string `toml:"keys"`
+	} `toml:"unbind"`
+}
+
+func parse(data []byte, name string, v Vocabulary) (*file, error) {
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d", name, len(data), MaxFile)
+	}
+	var doc document
+	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := dec.Decode(&doc); err != nil {
+		return nil, syntax(name, err)
+	}
+	if len(doc.Bind)+len(doc.Unbind) > MaxBindings {
+		return nil, fmt.Errorf("%s: %d bindings, at most %d", name, len(doc.Bind)+len(doc.Unbind), MaxBindings)
+	}
+	lines := tableLines(data)
+	f := &file{}
+	for i, d := range doc.Bind {
+		b := &Binding{
+			Scope: d.Scope, Line: strings.TrimSpace(d.Line), Action: d.Action, Help: d.Help, Hint: d.Hint, Confirm: Confirm(d.Confirm),
+			Fill: d.Fill, Bulk: d.Bulk, Guard: d.Guard, From: lines.at(name, "bind", i),
+		}
+		var err error
+		if b.Keys, err = sequences(d.Key, d.Keys); err == nil {
+			err = v.check(b)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.From, err)
+		}
+		f.binds = append(f.binds, b)
+	}
+	for i, d := range doc.Unbind {
+		u := unbind{scope: d.Scope, from: lines.at(name, "unbind", i)}
+		var err error
+		if u.keys, err = sequences(d.Key, d.Keys); err == nil {
+			err = v.scope(u.scope)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", u.from, err)
+		}
+		f.unbinds = append(f.unbinds, u)
+	}
+	return f, nil
+}
+
+func sequences(key string, keys []string) ([]Sequence, error) {
+	if key != "" && len(keys) > 0 {
+		return nil, errors.New("key and keys both given; use one")
+	}
+	if key != "" {
+		keys = []string{key}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("keys is missing")
+	}
+	if len(keys) > maxEach {
+		return nil, fmt.Errorf("%d keys, at most %d for one binding", len(keys), maxEach)
+	}
+	out := make([]Sequence, 0, len(keys))
+	for _, k := range keys {
+		seq, err := ParseSequence(k)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(out, func(o Sequence) bool { return slices.Equal(o, seq) }) {
+			return nil, fmt.Errorf("key %q given twice", seq)
+		}
+		out = append(out, seq)
+	}
+	return out, nil
+}
+
+func (v Vocabulary) scope(scope string) error {
+	if scope == "" {
+		return errors.New("scope is missing")
+	}
+	if v.Scopes != nil && !slices.Contains(v.Scopes, scope) {
+		return fmt.Errorf("scope %q is unknown; one of %s", term.Cut(scope, 60), strings.Join(v.Scopes, " "))
+	}
+	return nil
+}
+
+func (v Vocabulary) check(b *Binding) error {
+	for _, f := range [][2]string{{"scope", b.Scope}, {"action", b.Action}, {"help", b.Help}, {"hint", b.Hint}} {
+		if len(f[1]) > maxText || f[1] != term.Clean(f[1]) {
+			return fmt.Errorf("%s %q: at most %d bytes of printable text", f[0], term.Cut(f[1], 60), maxText)
+		}
+	}
+	if err := v.scope(b.Scope); err != nil {
+		return err
+	}
+	switch {
+	case b.Line == "" && b.Action == "":
+		return errors.New("line or action is missing")
+	case b.Line != "" && b.Action != "":
+		return errors.New("line and action both given; use one")
+	case len(b.Line) > maxLine || term.Suspicious(b.Line):
+		return fmt.Errorf("line %q: at most %d bytes of printable text", term.Cut(b.Line, 60), maxLine)
+	case b.Help == "":
+		return errors.New("help is missing")
+	case b.Action != "" && (b.Fill || b.Bulk || b.Confirm != ConfirmAuto):
+		return errors.New("fill, bulk and confirm belong to a line, not to an action")
+	case b.Action != "" && v.Actions != nil && !slices.Contains(v.Actions, b.Action):
+		return fmt.Errorf("action %q is unknown; one of %s", term.Cut(b.Action, 60), strings.Join(v.Actions, " "))
+	}
+	switch b.Confirm {
+	case ConfirmAuto, ConfirmNone, ConfirmAsk, ConfirmType:
+	default:
+		return fmt.Errorf("confirm %q is unknown; one of none confirm type", term.Cut(string(b.Confirm), 60))
+	}
+	if b.Line != "" {
+		if err := braces(b.Line); err != nil {
+			return err
+		}
+		if v.Line != nil && !b.Fill {
+			if err := v.Line(b.Line); err != nil {
+				return fmt.Errorf("line %q: %w", term.Cut(b.Line, 60), err)
+			}
+		}
+	}
+	return nil
+}
+
+// braces refuses a placeholder that isn't closed or has no name.
+func braces(line string) error {
+	for rest := line; ; {
+		_, after, ok := strings.Cut(rest, "{")
+		if !ok {
+			return nil
+		}
+		name, tail, ok := strings.Cut(after, "}")
+		if !ok || strings.Trim(name, "?! ") == "" || strings.Contains(name, "{") {
+			return fmt.Errorf("line %q: a placeholder is {name} or {?Question}", term.Cut(line, 60))
+		}
+		rest = tail
+	}
+}
+
+// merge lays the user's file over the defaults.
+func (m *Keymap) merge(over *file) error {
+	for _, u := range over.unbinds {
+		for _, k := range u.keys {
+			if !m.take(u.scope, k) {
+				return fmt.Errorf("%s: key %q has no binding in scope %q to take away", u.from, k, u.scope)
+			}
+		}
+	}
+	for _, b := range over.binds {
+		for _, k := range b.Keys {
+			m.take(b.Scope, k)
+		}
+	}
+	m.all = append(m.all, over.binds...)
+	return nil
+}
+
+// take removes keys from the binding that has them and tells whether one had.
+func (m *Keymap) take(scope string, keys Sequence) bool {
+	for i, b := range m.all {
+		if b.Scope != scope {
+			continue
+		}
+		at := slices.IndexFunc(b.Keys, func(k Sequence) bool { return slices.Equal(k, keys) })
+		if at < 0 {
+			continue
+		}
+		if b.Keys = slices.Delete(b.Keys, at, at+1); len(b.Keys) == 0 {
+			m.all = slices.Delete(m.all, i, i+1)
+		}
+		return true
+	}
+	return false
+}
+
+// index builds the lookup and refuses what contradicts itself: the same keys
+// twice in a scope, or keys that are also the beginning of others.
+func (m *Keymap) index() error {
+	m.byScope = map[string][]entry{}
+	for _, b := range m.all {
+		for _, k := range b.Keys {
+			for _, e := range m.byScope[b.Scope] {
+				n := min(len(e.keys), len(k))
+				if !slices.Equal(e.keys[:n], k[:n]) {
+					continue
+				}
+				if len(e.keys) == len(k) {
+					return fmt.Errorf("%s: key %q in scope %q is taken by %q (%s); unbind one", b.From, k, b.Scope, e.b.What(), e.b.From)
+				}
+				return fmt.Errorf("%s: key %q in scope %q and key %q of %q (%s): one begins the other; unbind one", b.From, k, b.Scope, e.keys, e.b.What(), e.b.From)
+			}
+			m.byScope[b.Scope] = append(m.byScope[b.Scope], entry{k, b})
+		}
+	}
+	return nil
+}
+
+// syntax names file and line of a TOML mistake.
+func syntax(name string, err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		row, _ := strict.Errors[0].Position()
+		return fmt.Errorf("%s:%d: field %q is unknown", name, row, term.Cut(strings.Join(strict.Errors[0].Key(), "."), 60))
+	}
+	var de *toml.DecodeError
+	if errors.As(err, &de) {
+		row, _ := de.Position()
+		return fmt.Errorf("%s:%d: %s", name, row, term.Cut(de.Error(), 200))
+	}
+	return fmt.Errorf("%s: %s", name, term.Cut(err.Error(), 200))
+}
+
+// positions are the line numbers of tables, by name.
+type positions map[string][]int
+
+func (p positions) at(file, table string, i int) string {
+	if i < len(p[table]) {
+		return fmt.Sprintf("%s:%d", file, p[table][i])
+	}
+	return file
+}
+
+// tableLines finds where each [[table]] stands.
+func tableLines(data []byte) positions {
+	out := positions{}
+	p := unstable.Parser{}
+	p.Reset(data)
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind != unstable.ArrayTable {
+			continue
+		}
+		for it := e.Key(); it.Next(); {
+			n := it.Node()
+			row := 1 + bytes.Count(data[:n.Raw.Offset], []byte{'\n'})
+			out[string(n.Data)] = append(out[string(n.Data)], row)
+			break
+		}
+	}
+	return out
+}

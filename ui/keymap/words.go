@@ -1,0 +1,24 @@
+package keymap
+
+import "strconv"
+
+// Words is the vocabulary of the cockpit.
+func Words() Vocabulary {
+	v := Vocabulary{
+		Scopes: []string{
+			"global", "list", "sheet", "fleet", "agent", "tasks", "task", "approvals", "card", "sessions", "session", "tenants", "audit", "event",
+			"decisions", "decision", "messages", "message",
+		},
+		Actions: []string{
+			"up", "down", "left", "right", "top", "bottom", "half-up", "half-down", "page-up", "page-down", "open", "back", "quit",
+			"mark", "mark-all", "clear-marks", "filter", "sort", "next-match", "prev-match", "follow", "wrap",
+			"palette", "help", "messages", "dismiss", "tenants", "redraw", "record",
+			"next-need", "copy", "copy-row", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
+			"approve", "deny", "edit", "always", "defer", "pause", "estop",
+		},
+	}
+	for n := range 9 {
+		v.Actions = append(v.Actions, "goto-"+strconv.Itoa(n+1))
+	}
+	return v
+}
