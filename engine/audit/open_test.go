@@ -62,7 +62,7 @@ func (h *house) open() {
 	h.t.Helper()
 	h.sealer = openSealer(h.t, h.key)
 	h.db = openStore(h.t, h.data, store.Options{Seal: h.sealer.Seal})
-	h.Ledger = audit.New(h.db, audit.Options{Trusted: h.trusted})
+	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
 }
 
 func (h *house) trusted(tenant string) []string { return []string{h.sealer.Verifier(tenant)} }

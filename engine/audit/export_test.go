@@ -1,0 +1,92 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+func TestJSONLExportIsTheLogItself(t *testing.T) {
+	h := newHouse(t)
+	h.record(1, 2500)
+	var out bytes.Buffer
+	if err := h.Export(t.Context(), acme, "jsonl", &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 2502 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for i, line := range lines {
+		var e audit.Event
+		if err := core.Decode([]byte(line), &e); err != nil || e.Seq != uint64(i+1) {
+			t.Fatalf("line %d: %v: %s", i+1, err, line)
+		}
+	}
+}
+
+func TestCSVExportHasNoFormula(t *testing.T) {
+	h := newHouse(t)
+	hostile := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\n=1", "＝1", "|x", "%x", "a\"b,c;d\ne", "plain"}
+	for _, s := range hostile {
+		by := alice
+		by.Name = s
+		if err := h.Refuse(t.Context(), by, audit.Entry{Type: "x.y", Subject: "task", ID: s, Detail: map[string]string{"say": s}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := h.Export(t.Context(), acme, "csv", &out); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(out.Bytes())).ReadAll()
+	if err != nil || len(rows) != len(hostile)+2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, row := range rows[1:] {
+		for i, cell := range row {
+			if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r\n |%") || strings.HasPrefix(cell, "＝") {
+				t.Errorf("column %s: %q", rows[0][i], cell)
+			}
+		}
+	}
+	last := rows[len(rows)-1]
+	if last[6] != "plain" || last[11] != "plain" || last[13] != `{"say":"plain"}` {
+		t.Errorf("plain row %q", last)
+	}
+}
+
+type brokenPipe struct{ left int }
+
+var errPipe = errors.New("broken pipe")
+
+func (p *brokenPipe) Write(b []byte) (int, error) {
+	if p.left -= len(b); p.left < 0 {
+		return 0, errPipe
+	}
+	return len(b), nil
+}
+
+func TestExportReportsWhatWentWrong(t *testing.T) {
+	h := newHouse(t)
+	h.record(2000)
+	for _, format := range []string{"jsonl", "csv"} {
+		if err := h.Export(t.Context(), acme, format, &brokenPipe{left: 10_000}); !errors.Is(err, errPipe) {
+			t.Errorf("%s to a broken pipe: %v", format, err)
+		}
+	}
+	if err := h.Export(t.Context(), acme, "xml", &bytes.Buffer{}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("xml: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Export(ctx, acme, "jsonl", &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

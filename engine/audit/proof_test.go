@@ -1,0 +1,185 @@
+package audit_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+func TestProofRoundTrip(t *testing.T) {
+	h := newHouse(t)
+	total := uint64(0)
+	for _, n := range []int{1, 1, 6, 9} {
+		h.record(n)
+		total = h.verify(nil).Events
+		for seq := uint64(1); seq <= total; seq++ {
+			id := core.NewID(core.EventPrefix, acme, seq)
+			proof, err := h.Prove(t.Context(), acme, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := audit.CheckProof(proof, h.sealer.Verifier(acme))
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", id, err, proof)
+			}
+			want, err := h.Get(t.Context(), acme, id)
+			if err != nil || e.EventID != id || string(core.MustEncode(e)) != string(core.MustEncode(want)) {
+				t.Fatalf("%+v, want %+v (%v)", e, want, err)
+			}
+		}
+	}
+	if total != 18 {
+		t.Fatalf("%d events", total)
+	}
+}
+
+func TestProofHasTheSpecifiedForm(t *testing.T) {
+	h := newHouse(t)
+	h.record(4)
+	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(proof), "\n")
+	var event bytes.Buffer
+	if err := h.Export(t.Context(), acme, "jsonl", &event); err != nil {
+		t.Fatal(err)
+	}
+	stored := strings.Split(event.String(), "\n")[1]
+	if lines[0] != "c2sp.org/tlog-proof@v1" || lines[1] != "extra "+base64.StdEncoding.EncodeToString([]byte(stored)) || lines[2] != "index 1" || lines[6] != "" {
+		t.Errorf("proof:\n%s", proof)
+	}
+	if !bytes.HasSuffix(proof, append([]byte("\n\n"), h.checkpoint()...)) {
+		t.Error("the proof does not end with the checkpoint, verbatim")
+	}
+}
+
+func TestCheckProofRefusesEveryChangedByte(t *testing.T) {
+	h := newHouse(t)
+	h.record(6)
+	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := h.sealer.Verifier(acme)
+	for i := range proof {
+		for _, flip := range []byte{1, 4, 32, 128} {
+			bad := bytes.Clone(proof)
+			bad[i] ^= flip
+			if e, err := audit.CheckProof(bad, key); err == nil {
+				t.Fatalf("byte %d (%q→%q) changed, accepted as %+v", i, proof[i], bad[i], e)
+			}
+		}
+	}
+	for n := range proof {
+		if _, err := audit.CheckProof(proof[:n], key); err == nil {
+			t.Fatalf("cut to %d of %d bytes, accepted", n, len(proof))
+		}
+	}
+}
+
+func TestCheckProofWantsTheRightKey(t *testing.T) {
+	h, stranger := newHouse(t), newHouse(t)
+	h.record(2)
+	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, key := range map[string]string{
+		"another key": stranger.sealer.Verifier(acme), "another tenant": h.sealer.Verifier(other), "no key": "", "rubbish": "a+b+c",
+	} {
+		if _, err := audit.CheckProof(proof, key); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := audit.CheckProof(proof, stranger.sealer.Verifier(acme)); !errors.Is(err, audit.ErrUnsigned) {
+		t.Errorf("another key: %v", err)
+	}
+}
+
+func TestProveNamesWhatItCanNotFind(t *testing.T) {
+	h := newHouse(t)
+	h.record(1)
+	for id, kind := range map[string]core.Code{
+		core.NewID("ev", acme, 99): core.NotFound, core.NewID("ev", acme, 0): core.NotFound, "x": core.InvalidInput, core.NewID("ev", other, 1): core.Denied,
+	} {
+		if _, err := h.Prove(t.Context(), acme, id); core.AsError(err).Code != kind {
+			t.Errorf("%s: %v, want %s", id, err, kind)
+		}
+	}
+	if _, err := h.Checkpoint(t.Context(), other); core.AsError(err).Code != core.NotFound {
+		t.Errorf("checkpoint of an empty log: %v", err)
+	}
+}
+
+func FuzzCheckProof(f *testing.F) {
+	h := newHouse(f)
+	h.record(5)
+	key := h.sealer.Verifier(acme)
+	genuine := map[string]bool{}
+	for seq := uint64(1); seq <= 6; seq++ {
+		proof, err := h.Prove(f.Context(), acme, core.NewID("ev", acme, seq))
+		if err != nil {
+			f.Fatal(err)
+		}
+		e, err := audit.CheckProof(proof, key)
+		if err != nil {
+			f.Fatal(err)
+		}
+		genuine[string(core.MustEncode(e))] = true
+		f.Add(proof)
+	}
+	f.Add([]byte("c2sp.org/tlog-proof@v1\nextra \nindex 0\n\n"))
+	f.Fuzz(func(t *testing.T, proof []byte) {
+		e, err := audit.CheckProof(proof, key)
+		if err == nil && !genuine[string(core.MustEncode(e))] {
+			t.Fatalf("a forged event was proved: %+v", e)
+		}
+	})
+}
+
+func FuzzParseCheckpoint(f *testing.F) {
+	h := newHouse(f)
+	h.record(5)
+	key := h.sealer.Verifier(acme)
+	f.Add(h.checkpoint())
+	f.Add([]byte("swarmdeck/t_acme\n1\nAAAA\n\n— swarmdeck/t_acme AAAAAAA=\n"))
+	want, err := audit.ParseCheckpoint(h.checkpoint(), key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := audit.ParseCheckpoint(data, key)
+		if err == nil && c != want {
+			t.Fatalf("a forged checkpoint holds: %+v", c)
+		}
+		if err != nil && !errors.Is(err, audit.ErrUnsigned) && c != (audit.Checkpoint{}) {
+			t.Fatalf("%v, yet %+v", err, c)
+		}
+	})
+}
+
+func TestParseCheckpointNamesTheFault(t *testing.T) {
+	h := newHouse(t)
+	h.record(1)
+	for _, c := range []struct{ text, want string }{
+		{"", "malformed note"},
+		{strings.Repeat("x", 1<<20), "at most"},
+		{"a\n1\n\n— a AAAAAAAA\n", "three lines"},
+		{"a\n01\nAAAA\n\n— a AAAAAAAA\n", `size "01"`},
+		{"a\n-1\nAAAA\n\n— a AAAAAAAA\n", `size "-1"`},
+		{"a\n1\nAAAA\n\n— a AAAAAAAA\n", `root hash "AAAA"`},
+		{"a\n1\n" + strings.Repeat("A", 43) + "=\n\n— a AAAAAAAA\n", "not signed by a known key"},
+		{fmt.Sprintf("\n1\n%s=\n\n— a AAAAAAAA\n", strings.Repeat("A", 43)), "empty origin"},
+	} {
+		if _, err := audit.ParseCheckpoint([]byte(c.text), h.sealer.Verifier(acme)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: %v, want %q", c.text, err, c.want)
+		}
+	}
+}

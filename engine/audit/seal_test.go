@@ -1,0 +1,249 @@
+package audit_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+func TestCheckpointIsTheTreeOfTheEvents(t *testing.T) {
+	h := newHouse(t)
+	for _, n := range []int{1, 1, 5, 64, 1, 130} {
+		h.record(n)
+		// The reference implementation's tree over the exported lines.
+		var log bytes.Buffer
+		if err := h.Export(t.Context(), acme, "jsonl", &log); err != nil {
+			t.Fatal(err)
+		}
+		var stored []tlog.Hash
+		read := tlog.HashReaderFunc(func(at []int64) (out []tlog.Hash, err error) {
+			for _, i := range at {
+				out = append(out, stored[i])
+			}
+			return out, nil
+		})
+		lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
+		for i, line := range lines {
+			hashes, err := tlog.StoredHashes(int64(i), []byte(line), read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, hashes...)
+		}
+		root, err := tlog.TreeHash(int64(len(lines)), read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := note.NewVerifier(h.sealer.Verifier(acme))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := note.Open(h.checkpoint(), note.VerifierList(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("swarmdeck/%s\n%d\n%s\n", acme, len(lines), root)
+		if signed.Text != want {
+			t.Fatalf("checkpoint %q, want %q", signed.Text, want)
+		}
+	}
+	if r := h.verify(nil); !r.OK || r.Events != 203 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestSealGoesOnAfterReopening(t *testing.T) {
+	h := newHouse(t)
+	for _, n := range []int{3, 7, 1, 22} {
+		h.record(n)
+		before := h.checkpoint()
+		h.close()
+		h.open()
+		if !bytes.Equal(before, h.checkpoint()) {
+			t.Fatal("reopening changed the checkpoint")
+		}
+	}
+	if r := h.verify(nil); !r.OK || r.Events != 34 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestSealSurvivesACommitThatFailsAfterIt(t *testing.T) {
+	dir := t.TempDir()
+	sealer := openSealer(t, filepath.Join(dir, "audit.key"))
+	full := errors.New("disk full")
+	var fail error
+	db := openStore(t, filepath.Join(dir, "data.db"), store.Options{Seal: func(tx store.Tx) error {
+		return errors.Join(sealer.Seal(tx), fail)
+	}})
+	l := audit.New(db, audit.Options{Trusted: func(string) []string { return []string{sealer.Verifier(acme)} }})
+	for i := range 12 {
+		fail = nil
+		if i%3 != 0 {
+			fail = full
+		}
+		err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
+			_, err := tx.Record(entry(fmt.Sprint("step.", i), "tk_1"))
+			return err
+		})
+		if !errors.Is(err, fail) {
+			t.Fatal(i, err)
+		}
+	}
+	r, err := l.Verify(t.Context(), acme, nil)
+	if err != nil || !r.OK || r.Events != 5 {
+		t.Errorf("report %+v, %v", r, err)
+	}
+}
+
+func TestTenantsAreSealedApart(t *testing.T) {
+	h := newHouse(t)
+	h.record(3)
+	bob := core.Caller{Tenant: other, Name: "bob", Kind: core.Operator, Door: core.DoorSSH}
+	if err := h.Refuse(t.Context(), bob, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "x"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for tenant, want := range map[string]uint64{acme: 4, other: 2} {
+		r, err := h.Verify(t.Context(), tenant, nil)
+		if err != nil || !r.OK || r.Events != want {
+			t.Errorf("%s: %+v, %v", tenant, r, err)
+		}
+	}
+	r := h.verify(mustCheckpoint(t, h, other))
+	if len(r.Problems) == 0 || !strings.Contains(strings.Join(r.Problems, "\n"), "the saved checkpoint is of swarmdeck/t_other") {
+		t.Errorf("another tenant's checkpoint: %q", r.Problems)
+	}
+}
+
+func mustCheckpoint(t *testing.T, h *house, tenant string) []byte {
+	t.Helper()
+	c, err := h.Checkpoint(t.Context(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestNewKeyIsRecordedAndOldCheckpointsHold(t *testing.T) {
+	h := newHouse(t)
+	h.record(3)
+	old, oldKey := h.checkpoint(), h.sealer.Verifier(acme)
+	h.close()
+	if err := os.Remove(h.key); err != nil {
+		t.Fatal(err)
+	}
+	h.open()
+	newKey := h.sealer.Verifier(acme)
+	if newKey == oldKey {
+		t.Fatal("no new key was made")
+	}
+	if r := h.verify(nil); r.OK || !strings.Contains(r.Problems[0], "not a trusted key") {
+		t.Errorf("until the new key signs, the old signature is not ours: %q", r.Problems)
+	}
+	h.record(2)
+	if r := h.verify(old); !r.OK {
+		t.Errorf("problems %q", r.Problems)
+	}
+	page, err := h.List(t.Context(), acme, core.Filter{Kind: "audit.key"})
+	if err != nil || len(page.Items) != 2 {
+		t.Fatal(page, err)
+	}
+	p, _ := page.Items[0].Data()
+	if want := fmt.Sprintf(`{"verifier":%q,"replaces":%q}`, newKey, oldKey); string(p.Detail) != want {
+		t.Errorf("detail %s, want %s", p.Detail, want)
+	}
+	keys, err := h.Verifiers(t.Context(), acme)
+	if err != nil || len(keys) != 2 || keys[0] != oldKey || keys[1] != newKey {
+		t.Errorf("keys %q, %v", keys, err)
+	}
+}
+
+func TestSealRefusesToSignOverDamage(t *testing.T) {
+	h := newHouse(t)
+	h.record(9)
+	h.tamper(func(tx store.Tx) error { return replaceTree(tx, func(v []byte) { v[len(v)-1] ^= 1 }) })
+	err := h.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		_, err := tx.Record(entry("task.queued", "tk_1"))
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "does not match its signed checkpoint") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
+	h := newHouse(t)
+	h.record(3)
+	saved := h.checkpoint()
+	h.close()
+	db := openStore(t, h.data, store.Options{ReadOnly: true})
+	l := audit.New(db, audit.Options{})
+	if r, err := l.Verify(t.Context(), acme, saved); err != nil || !r.OK {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := l.Prove(t.Context(), acme, core.NewID("ev", acme, 2)); err != nil {
+		t.Error(err)
+	}
+	cause := core.Errorf(core.Denied, "no")
+	if err := l.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, cause); err != cause {
+		t.Errorf("refusal in read-only: %v", err)
+	}
+}
+
+func TestKeyFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "deep", "audit.key")
+	first := openSealer(t, path).Verifier(acme)
+	if again := openSealer(t, path).Verifier(acme); again != first {
+		t.Error("the key changed")
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "deep", ".key-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		"readable by others": {string(good), 0o644, "chmod 600"},
+		"empty":              {"", 0o600, "not a key of the form"},
+		"rubbish":            {"hello\n", 0o600, "not a key of the form"},
+		"cut":                {string(good[:len(good)-9]), 0o600, "not a key of the form"},
+		"another name":       {strings.Replace(string(good), "swarmdeck", "somebody", 1), 0o600, "not a key of the form"},
+		"huge":               {strings.Repeat("x", 1<<20), 0o600, "not a key of the form"},
+	} {
+		bad := filepath.Join(dir, "bad.key")
+		if err := errors.Join(os.WriteFile(bad, []byte(c.text), 0o600), os.Chmod(bad, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := audit.OpenSealer(bad)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), bad) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now, _ := os.ReadFile(bad); string(now) != c.text {
+			t.Errorf("%s: the file was changed", name)
+		}
+	}
+	if _, err := audit.OpenSealer(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("directory: %v", err)
+	}
+}
