@@ -93,6 +93,9 @@ func (db *DB) inspect() (err error) {
 		return err
 	}
 	db.epoch, db.schema = id.epoch, int(id.schema)
+	if db.opt.anySchema {
+		return nil
+	}
 	if err := db.checkSchema(id); err != nil {
 		return err
 	}

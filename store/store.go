@@ -90,4 +90,6 @@ type Options struct {
 	// new file starts at the end of the list; an older one is brought there
 	// at a writable open; a file that has seen more steps is ErrUnusable.
 	Migrations []Migration
+
+	anySchema bool // for reading whatever the schema is
 }

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// lockFile opens a data file for reading and takes its lock, shared or
+// exclusive, without waiting. Closing the file gives the lock up.
+func lockFile(path string, exclusive bool) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	how := syscall.LOCK_SH
+	if exclusive {
+		how = syscall.LOCK_EX
+	}
+	switch err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		_ = f.Close()
+		return nil, lockedBy(path)
+	case err != nil:
+		_ = f.Close()
+		return nil, fmt.Errorf("%w: lock: %w", ErrUnusable, err)
+	}
+	return f, nil
+}
+
+// lockedBy is ErrLocked, with the process that has the lock where the system
+// tells.
+func lockedBy(path string) error {
+	if pid := lockHolder(path); pid > 0 {
+		return fmt.Errorf("%w (pid %d)", ErrLocked, pid)
+	}
+	return ErrLocked
+}
+
+// lockHolder finds the owner of the file's lock in /proc/locks, whose lines
+// read "1: FLOCK ADVISORY WRITE 812 fd:01:4711 0 EOF". 0 when unknown.
+func lockHolder(path string) int {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	data, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if len(f) < 6 || f[1] != "FLOCK" || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(st.Ino, 10)) {
+			continue
+		}
+		if pid, err := strconv.Atoi(f[4]); err == nil && pid > 0 {
+			return pid
+		}
+	}
+	return 0
+}
+
+// outOfSpace reports that a mapping did not fit the address space.
+func outOfSpace(err error) bool { return errors.Is(err, syscall.ENOMEM) }

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+// Stats are figures that cost no walk through the file. Check's report has
+// the rest.
+type Stats struct {
+	Path      string        `json:"path"`
+	Size      int64         `json:"size"`       // bytes of the file
+	PageSize  int64         `json:"page_size"`  // bytes
+	Pages     int64         `json:"pages"`      // up to the high water mark
+	FreePages int64         `json:"free_pages"` // of these; compacting gives them back
+	Commits   uint64        `json:"commits"`    // since the file was made or compacted
+	Schema    int           `json:"schema"`     // migrations it has been through
+	Epoch     uint64        `json:"epoch"`      // writable opens so far
+	Tenants   []TenantStats `json:"tenants"`
+}
+
+// TenantStats are a tenant's buckets and counters.
+type TenantStats struct {
+	Tenant   string           `json:"tenant_id"`
+	Buckets  []Bucket         `json:"buckets"`
+	Counters map[string]int64 `json:"counters"`
+}
+
+// Stats reads the figures of the open store.
+func (db *DB) Stats(ctx context.Context) (*Stats, error) {
+	s := &Stats{Path: db.path, Schema: db.schema, Epoch: db.epoch}
+	err := db.snapshot(ctx, func(tx *bbolt.Tx, m fileMeta) error {
+		s.Size, s.PageSize, s.Pages, s.Commits = m.size, m.pageSize, m.pages, m.txid
+		if p, err := readPage(db.file, m, m.freelist, nil); err == nil {
+			if _, n, err := p.freePages(); err == nil {
+				s.FreePages = int64(n)
+			}
+		}
+		return s.tenants(tx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("statistics of data file %s: %w", db.path, err)
+	}
+	return s, nil
+}
+
+// ReadStats is DB.Stats for a data file that no process has open.
+func ReadStats(ctx context.Context, path string) (*Stats, error) {
+	db, err := open(path, Options{ReadOnly: true, anySchema: true})
+	if err != nil {
+		return nil, fmt.Errorf("open data file %s: %w", path, err)
+	}
+	defer db.Close()
+	return db.Stats(ctx)
+}
+
+func (s *Stats) tenants(tx *bbolt.Tx) (err error) {
+	defer guard(&err, "read", "tenants")
+	s.Tenants = []TenantStats{}
+	for _, id := range tenantsOf(tx) {
+		t := TenantStats{Tenant: id, Buckets: []Bucket{}, Counters: map[string]int64{}}
+		root := tx.Bucket(tenantKey(id))
+		err := root.ForEachBucket(func(name []byte) error {
+			if Bucket(name) != countersBucket {
+				t.Buckets = append(t.Buckets, Bucket(name))
+				return nil
+			}
+			return root.Bucket(name).ForEach(func(k, v []byte) error {
+				value, err := unwrap(seedOf(id, countersBucket), countersBucket, k, v)
+				if err != nil || len(value) != 8 {
+					return fmt.Errorf("counter %s of tenant %s: %w", clipKey(k), id, ErrCorrupt)
+				}
+				t.Counters[string(k)] = int64(binary.BigEndian.Uint64(value))
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		s.Tenants = append(s.Tenants, t)
+	}
+	return nil
+}
