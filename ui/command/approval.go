@@ -1,0 +1,254 @@
+package command
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/judge"
+)
+
+func approvalStates() []string {
+	return words(judge.Open, judge.Approved, judge.Refused, judge.Expired, judge.Voided)
+}
+
+func (t *tree) approvals() *cobra.Command {
+	return t.group("approval", "Questions that wait for a person",
+		t.approvalList(),
+		t.command(spec{
+			use: "show ID", short: "Show exactly what would be done, by whom and why it was asked", effect: Reads, args: []string{"approval"},
+			run: func(c *call, args []string) error {
+				eng, by, err := c.scope()
+				if err != nil {
+					return err
+				}
+				found, err := eng.Judge.Approval(c.ctx, by.Tenant, args[0])
+				if err != nil {
+					return err
+				}
+				return c.show(found)
+			},
+		}),
+		t.approvalApprove(),
+		t.approvalDeny(),
+		t.approvalDefer(),
+		t.approvalEscalate(),
+	)
+}
+
+func (t *tree) approvalList() *cobra.Command {
+	var l filter
+	var open bool
+	return t.command(spec{
+		use: "list", short: "List the approvals, newest first", effect: Reads,
+		flags: func(f *pflag.FlagSet) {
+			l.bind(f, approvalStates()...)
+			f.BoolVar(&open, "open", false, "only those that wait for an answer")
+		},
+		run: func(c *call, _ []string) error {
+			f, err := l.read(c, approvalStates()...)
+			if err != nil {
+				return err
+			}
+			if open {
+				if f.Status != "" && f.Status != string(judge.Open) {
+					return usage("open", "--open and --status %s exclude each other", f.Status)
+				}
+				f.Status = string(judge.Open)
+			}
+			eng, by, err := c.scope()
+			if err != nil {
+				return err
+			}
+			page, err := eng.Judge.Approvals(c.ctx, by.Tenant, f)
+			if err != nil {
+				return err
+			}
+			return list(c, page, c.approvalColumns())
+		},
+	})
+}
+
+// seen are the flags that bind an answer to what the operator saw.
+type seen struct {
+	digest, shown string
+}
+
+func (s *seen) bind(f *pflag.FlagSet) {
+	f.StringVar(&s.digest, "digest", "", "answer only if the approval still has this digest (`HEX`)")
+	f.StringVar(&s.shown, "shown", "", "when the card was shown, RFC 3339 `TIME`")
+}
+
+func (s *seen) fill(a *judge.Answer) error {
+	a.Digest = s.digest
+	if s.shown == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, s.shown)
+	if err != nil {
+		return usage("shown", "--shown: %q is not allowed; allowed: a time like 2026-01-02T15:04:05.678Z", clip(s.shown))
+	}
+	a.ShownAt = at.UTC()
+	return nil
+}
+
+func (c *call) answer(id string, a judge.Answer) error {
+	eng, by, err := c.scope()
+	if err != nil {
+		return err
+	}
+	done, err := eng.Judge.Answer(c.ctx, by, id, a)
+	if err != nil {
+		return err
+	}
+	return record(c, done, c.approvalColumns())
+}
+
+func (t *tree) approvalApprove() *cobra.Command {
+	var s seen
+	var a judge.Answer
+	var edit string
+	var always judge.Always
+	return t.command(spec{
+		use: "approve ID", short: "Let it happen, once", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"approval:open"},
+		long: "Approve exactly what the approval shows. --edit replaces the arguments and judges them again.\n" +
+			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session.",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&a.Reason, "reason", "", "why (needed when the risk is high)")
+			f.StringVar(&edit, "edit", "", "run with these arguments instead: `JSON`, @file, -")
+			enumVar(f, &always.Scope, "always", "", "", "also make a rule of this `SCOPE`: exact|tool|agent|session", "exact", "tool", "agent", "session")
+			spanVar(f, &always.Expires, "expires", "the rule ends after this `DURATION`, at most 30d")
+			f.IntVar(&always.MaxUses, "max-uses", 0, "the rule may be used `N` times, 1-1000")
+			s.bind(f)
+			source(f, "edit", "file")
+		},
+		run: func(c *call, args []string) error {
+			a.Approve = true
+			if err := s.fill(&a); err != nil {
+				return err
+			}
+			if c.flags.Changed("edit") {
+				var err error
+				if a.Edit, err = c.document("edit", edit); err != nil {
+					return err
+				}
+			}
+			limits := c.flags.Changed("expires") && c.flags.Changed("max-uses")
+			switch {
+			case always.Scope != "" && !limits:
+				return usage("always", "--always needs --expires and --max-uses")
+			case always.Scope == "" && (c.flags.Changed("expires") || c.flags.Changed("max-uses")):
+				return usage("always", "--expires and --max-uses belong to --always SCOPE")
+			case always.Scope != "":
+				a.Always = &always
+			}
+			return c.answer(args[0], a)
+		},
+	})
+}
+
+func (t *tree) approvalDeny() *cobra.Command {
+	var s seen
+	var a judge.Answer
+	return t.command(spec{
+		use: "deny ID", short: "Refuse it; the agent is told and goes on, or ends with --abort", effect: Writes, role: Approver, confirm: ConfirmAsk,
+		args: []string{"approval:open"},
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&a.Reason, "reason", "", "why; the agent is told")
+			f.BoolVar(&a.Abort, "abort", false, "also end the task as blocked")
+			s.bind(f)
+		},
+		run: func(c *call, args []string) error {
+			if strings.TrimSpace(a.Reason) == "" {
+				return usage("reason", "approval deny: --reason is missing")
+			}
+			if err := s.fill(&a); err != nil {
+				return err
+			}
+			return c.answer(args[0], a)
+		},
+	})
+}
+
+func (t *tree) approvalDefer() *cobra.Command {
+	var d time.Duration
+	return t.command(spec{
+		use: "defer ID", short: "Put it off; the deadline moves with it", effect: Writes, role: Approver, args: []string{"approval:open"},
+		flags: func(f *pflag.FlagSet) { spanVar(f, &d, "for", "how long: `DURATION`") },
+		run: func(c *call, args []string) error {
+			if d == 0 {
+				return usage("for", "approval defer: --for is missing; allowed: a duration like 15m")
+			}
+			eng, by, err := c.scope()
+			if err != nil {
+				return err
+			}
+			put, err := eng.Judge.Defer(c.ctx, by, args[0], d)
+			if err != nil {
+				return err
+			}
+			return record(c, put, c.approvalColumns())
+		},
+	})
+}
+
+func (t *tree) approvalEscalate() *cobra.Command {
+	var to, reason string
+	return t.command(spec{
+		use: "escalate ID", short: "Ask someone else to answer", effect: Writes, role: Approver, args: []string{"approval:open"},
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&to, "to", "", "operator `NAME`")
+			f.StringVar(&reason, "reason", "", "why, for the record")
+		},
+		run: func(c *call, args []string) error {
+			if to == "" {
+				return usage("to", "approval escalate: --to is missing")
+			}
+			eng, by, err := c.scope()
+			if err != nil {
+				return err
+			}
+			up, err := eng.Judge.Escalate(c.ctx, by, args[0], to, reason)
+			if err != nil {
+				return err
+			}
+			return record(c, up, c.approvalColumns())
+		},
+	})
+}
+
+func action(a judge.Action) string {
+	if a.Tool != "" {
+		return a.Tool
+	}
+	return a.Kind
+}
+
+func (c *call) approvalColumns() []column[judge.Approval] {
+	type A = judge.Approval
+	return []column[A]{
+		{title: "APPROVAL", text: func(a A) string { return a.ApprovalID }},
+		{title: "STATUS", text: func(a A) string { return string(a.Status) }},
+		{title: "RISK", text: func(a A) string { return string(a.Risk) }},
+		{title: "AGENT", text: func(a A) string { return a.Agent.Name }},
+		{title: "ACTION", most: 24, text: func(a A) string { return action(a.Action) }},
+		{title: "AGE", right: true, text: func(a A) string { return c.age(a.CreatedAt) }},
+		{title: "LEFT", right: true, text: func(a A) string {
+			if a.Status != judge.Open {
+				return ""
+			}
+			return short(max(0, a.DeadlineAt.Sub(c.now())))
+		}},
+		{title: "GATE", wide: true, text: func(a A) string { return string(a.Gate) }},
+		{title: "RULE", wide: true, text: func(a A) string { return a.RuleID }},
+		{title: "TASK", wide: true, text: func(a A) string { return a.TaskID }},
+		{title: "DIGEST", wide: true, text: func(a A) string { return a.Digest }},
+		{title: "BY", wide: true, text: func(a A) string { return a.AnsweredBy }},
+		{title: "ANSWERED", wide: true, text: func(a A) string { return stamp(a.AnsweredAt) }},
+		{title: "REASON", wide: true, text: func(a A) string { return a.AnswerReason }},
+		{title: "INTENT", most: 48, text: func(a A) string { return a.Intent }},
+	}
+}
+

@@ -1,0 +1,122 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/swarm"
+)
+
+func (t *tree) budgets() *cobra.Command {
+	var b swarm.Budget
+	var wall time.Duration
+	var l filter
+	return t.group("budget", "Limits on tokens, cost, tasks and time",
+		t.command(spec{
+			use: "set SUBJECT", short: "Limit tenant, session:ID or agent:NAME", effect: Writes, role: Approver,
+			long: "Set the limits of a subject: tenant, session:ID or agent:NAME. A limit not given stays, 0 takes it away.\n" +
+				"Reaching a limit opens an approval; it never kills work.",
+			args: []string{"subject"},
+			flags: func(f *pflag.FlagSet) {
+				f.Int64Var(&b.Tokens, "tokens", 0, "tokens at most `N`")
+				f.Float64Var(&b.CostUSD, "cost", 0, "cost at most `USD`")
+				f.Int64Var(&b.Tasks, "tasks", 0, "tasks at most `N`")
+				spanVar(f, &wall, "wall", "running time at most `DURATION`")
+			},
+			run: func(c *call, args []string) error {
+				eng, by, err := c.scope()
+				if err != nil {
+					return err
+				}
+				all, err := eng.Swarm.Budgets(c.ctx, by.Tenant)
+				if err != nil {
+					return err
+				}
+				next := swarm.Budget{TenantID: by.Tenant, Subject: args[0]}
+				for _, old := range all {
+					if old.Subject == args[0] {
+						next = old
+					}
+				}
+				for flag, set := range map[string]func(){
+					"tokens": func() { next.Tokens = b.Tokens },
+					"cost":   func() { next.CostUSD = b.CostUSD },
+					"tasks":  func() { next.Tasks = b.Tasks },
+					"wall":   func() { next.WallS = seconds(wall) },
+				} {
+					if c.flags.Changed(flag) {
+						set()
+					}
+				}
+				saved, err := eng.Swarm.SetBudget(c.ctx, by, next)
+				if err != nil {
+					return err
+				}
+				return record(c, saved, c.budgetColumns())
+			},
+		}),
+		t.command(spec{
+			use: "list", short: "List the budgets and what is used of them", effect: Reads,
+			flags: func(f *pflag.FlagSet) { l.bind(f) },
+			run: func(c *call, _ []string) error {
+				f, err := l.read(c)
+				if err != nil {
+					return err
+				}
+				eng, by, err := c.scope()
+				if err != nil {
+					return err
+				}
+				all, err := eng.Swarm.Budgets(c.ctx, by.Tenant)
+				if err != nil {
+					return err
+				}
+				page, err := pick(all, f, func(b swarm.Budget) traits {
+					kind, name, _ := strings.Cut(b.Subject, ":")
+					x := traits{status: b.Reached, kind: kind, at: b.UpdatedAt, text: b.Subject}
+					switch kind {
+					case "agent":
+						x.agent = name
+					case "session":
+						x.session = name
+					}
+					return x
+				})
+				if err != nil {
+					return err
+				}
+				return list(c, page, c.budgetColumns())
+			},
+		}),
+	)
+}
+
+func (c *call) budgetColumns() []column[swarm.Budget] {
+	of := func(used, limit string, unlimited bool) string {
+		if unlimited {
+			return used
+		}
+		return used + "/" + limit
+	}
+	return []column[swarm.Budget]{
+		{title: "SUBJECT", text: func(b swarm.Budget) string { return b.Subject }},
+		{title: "TOKENS", right: true, text: func(b swarm.Budget) string {
+			return of(fmt.Sprint(b.Used.Tokens), fmt.Sprint(b.Tokens), b.Tokens == 0)
+		}},
+		{title: "COST", right: true, text: func(b swarm.Budget) string {
+			return of(fmt.Sprintf("$%.2f", b.Used.CostUSD), fmt.Sprintf("$%.2f", b.CostUSD), b.CostUSD == 0)
+		}},
+		{title: "TASKS", right: true, text: func(b swarm.Budget) string {
+			return of(fmt.Sprint(b.Used.Tasks), fmt.Sprint(b.Tasks), b.Tasks == 0)
+		}},
+		{title: "TIME", right: true, text: func(b swarm.Budget) string {
+			return of(short(time.Duration(b.Used.WallMS)*time.Millisecond), short(time.Duration(b.WallS)*time.Second), b.WallS == 0)
+		}},
+		{title: "REACHED", text: func(b swarm.Budget) string { return b.Reached }},
+		{title: "UPDATED", wide: true, text: func(b swarm.Budget) string { return stamp(b.UpdatedAt) }},
+	}
+}

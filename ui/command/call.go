@@ -1,0 +1,164 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+)
+
+// DefaultTenant is made for the first command that needs a tenant.
+const DefaultTenant = "t_default"
+
+// call is one command being carried out.
+type call struct {
+	ctx   context.Context
+	env   *Env
+	cmd   *cobra.Command
+	flags *pflag.FlagSet
+	g     Globals
+
+	reads  bool // the command changes nothing
+	active bool // it needs work to be scheduled meanwhile
+	eng    *engine.Engine
+	opened Need
+}
+
+func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
+	env, g := t.env, t.g
+	if g.Data != "" && env.Caller.Door != core.DoorCLI {
+		return nil, core.Errorf(core.InvalidInput, "--data: this door already has its data file").With("field", "data")
+	}
+	if g.As != "" && env.Caller.Door != core.DoorCLI && env.Caller.Door != core.DoorScript {
+		return nil, core.Errorf(core.Denied, "--as: the operator is known by this door and can't be changed").With("field", "as")
+	}
+	g.Data = env.dataPath(g.Data)
+	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads}, nil
+}
+
+// permit holds the command against --read-only and the door's role.
+func (c *call) permit(path string, s spec) error {
+	if c.g.ReadOnly && s.effect != Reads {
+		return core.Errorf(core.Denied, "%s: refused because of --read-only", path).With("field", "read-only")
+	}
+	if !c.env.Role.allows(s.role) {
+		return core.Errorf(core.Denied, "%s: needs the role %s, you are %s", path, s.role, c.env.Role).With("field", "role")
+	}
+	return nil
+}
+
+// activate asks for an engine that does work while the command runs.
+func (c *call) activate() error {
+	if c.g.ReadOnly {
+		return core.Errorf(core.Denied, "%s: nothing runs with --read-only", commandPath(c.cmd)).With("field", "read-only")
+	}
+	c.active = true
+	return nil
+}
+
+// engine opens the engine on first use.
+func (c *call) engine() (*engine.Engine, error) {
+	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active}
+	if c.reads && !c.active && !need.ReadOnly {
+		// Readers share the file, so open it for reading when it is there.
+		_, err := os.Stat(c.g.Data)
+		need.ReadOnly = err == nil
+	}
+	return c.open(need)
+}
+
+func (c *call) open(need Need) (*engine.Engine, error) {
+	if c.eng != nil && (need == c.opened || !c.opened.ReadOnly && !need.Active || c.opened.Active) {
+		return c.eng, nil
+	}
+	if c.env.Open == nil {
+		return nil, core.Errorf(core.Unavailable, "no engine here")
+	}
+	eng, err := c.env.Open(c.ctx, need)
+	if err != nil {
+		return nil, err
+	}
+	c.eng, c.opened = eng, need
+	return eng, nil
+}
+
+// scope opens the engine and settles the tenant and the operator.
+func (c *call) scope() (*engine.Engine, core.Caller, error) {
+	eng, err := c.engine()
+	if err != nil {
+		return nil, core.Caller{}, err
+	}
+	by := c.operator()
+	by.Tenant, err = c.tenant(eng, by)
+	return c.eng, by, err
+}
+
+func (c *call) operator() core.Caller {
+	by := c.env.Caller
+	by.Kind = core.Operator
+	if c.g.As != "" {
+		by.Name = c.g.As
+	}
+	for _, name := range []string{"USER", "LOGNAME"} {
+		if by.Name == "" {
+			by.Name = c.env.getenv(name)
+		}
+	}
+	if by.Name == "" {
+		by.Name = "operator"
+		if u, err := user.Current(); err == nil && u.Username != "" {
+			by.Name = u.Username
+		}
+	}
+	return by
+}
+
+// tenant picks the tenant: flag, door, environment, the only one there is. On
+// a data file without any it makes DefaultTenant.
+func (c *call) tenant(eng *engine.Engine, by core.Caller) (string, error) {
+	all, err := eng.Swarm.Tenants(c.ctx)
+	if err != nil {
+		return "", fmt.Errorf("list tenants: %w", err)
+	}
+	want := c.env.getenv("SWARMDECK_TENANT")
+	for _, t := range []string{c.env.Caller.Tenant, c.g.Tenant} {
+		if t != "" {
+			want = t
+		}
+	}
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.TenantID
+		if t.TenantID == want {
+			return want, nil
+		}
+	}
+	listed := strings.Join(names, ", ")
+	switch {
+	case want != "" && len(all) == 0:
+		return "", core.Errorf(core.NotFound, "tenant %q: not found; there is none yet, make it with: tenant create %s", clip(want), clip(want)).With("field", "tenant").With("value", clip(want))
+	case want != "":
+		return "", core.Errorf(core.NotFound, "tenant %q: not found; there are: %s", clip(want), listed).With("field", "tenant").With("value", clip(want)).With("allowed", names)
+	case len(all) == 1:
+		return names[0], nil
+	case len(all) > 1:
+		return "", usageError{core.Errorf(core.InvalidInput, "which tenant? name one with --tenant: %s", listed).With("field", "tenant").With("allowed", names)}
+	case c.g.ReadOnly:
+		return "", core.Errorf(core.NotFound, "there is no tenant yet, and --read-only makes none").With("field", "tenant")
+	}
+	if eng, err = c.open(Need{Data: c.g.Data, Active: c.active}); err != nil {
+		return "", err
+	}
+	made, err := eng.Swarm.CreateTenant(c.ctx, core.Caller{Tenant: DefaultTenant, Name: by.Name, Kind: by.Kind, Door: by.Door}, DefaultTenant)
+	return made.TenantID, err
+}
+
+func (c *call) now() time.Time { return c.env.clock().Now() }

@@ -1,0 +1,264 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/ui/term"
+)
+
+// Candidate is one way to go on. Text replaces the word under the cursor.
+type Candidate struct {
+	Text string
+	Help string
+}
+
+// maxCandidates bounds what one completion looks up and returns.
+const maxCandidates = 100
+
+// Complete says how the last word of a line may go on: commands, flags, the
+// values of enumerations, and live ids. A line that ends in a blank asks for
+// the next word. An engine that can't be opened just has no ids to offer.
+func Complete(ctx context.Context, env *Env, line string) []Candidate {
+	words, open, _ := scan(line)
+	last := ""
+	if open {
+		last, words = words[len(words)-1], words[:len(words)-1]
+	}
+	found := complete(ctx, env, words, last)
+	for i := range found {
+		found[i].Text = Quote(found[i].Text)
+	}
+	return found
+}
+
+// complete works on words that are already split.
+func complete(ctx context.Context, env *Env, words []string, last string) []Candidate {
+	t := newTree(env, ctx)
+	at := t.position(words)
+	var all []Candidate
+	switch {
+	case at.flag != nil:
+		return t.values(at, sourceOf(at.flag), last)
+	case at.dashes:
+		return nil
+	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
+		name, value, _ := strings.Cut(last, "=")
+		flag := at.cmd.Flag(strings.TrimPrefix(name, "--"))
+		if flag == nil {
+			return nil
+		}
+		all = t.values(at, sourceOf(flag), value)
+		for i := range all {
+			all[i].Text = name + "=" + all[i].Text
+		}
+		return all
+	case strings.HasPrefix(last, "-"):
+		return matching(flagsOf(at), last)
+	}
+	for _, sub := range at.cmd.Commands() {
+		if !sub.Hidden {
+			all = append(all, Candidate{sub.Name(), sub.Short})
+		}
+	}
+	if len(all) > 0 && len(at.args) == 0 {
+		return matching(all, last)
+	}
+	if from := argSource(at); from != "" {
+		return t.values(at, from, last)
+	}
+	return nil
+}
+
+// position is where in a line the next word stands.
+type position struct {
+	cmd    *cobra.Command
+	args   []string        // positional arguments so far
+	flag   *pflag.Flag     // whose value comes next, or nil
+	given  map[string]bool // flags so far
+	dashes bool            // after --
+}
+
+// position walks the words the way the parser would, forgiving mistakes.
+func (t *tree) position(words []string) position {
+	at := position{cmd: t.root, given: map[string]bool{}}
+	for _, w := range words {
+		switch {
+		case at.flag != nil:
+			_ = at.flag.Value.Set(w) // a wrong value is reported when the line runs
+			at.flag = nil
+		case at.dashes:
+			at.args = append(at.args, w)
+		case w == "--":
+			at.dashes = true
+		case len(w) > 1 && w[0] == '-':
+			name, value, has := strings.Cut(strings.TrimLeft(w, "-"), "=")
+			flag := at.cmd.Flag(name)
+			if flag == nil && !strings.HasPrefix(w, "--") {
+				flag = at.cmd.Flags().ShorthandLookup(name[:1])
+				if flag == nil {
+					flag = t.root.PersistentFlags().ShorthandLookup(name[:1])
+				}
+			}
+			if flag == nil {
+				continue
+			}
+			at.given[flag.Name] = true
+			if has {
+				_ = flag.Value.Set(value)
+			} else if flag.NoOptDefVal == "" {
+				at.flag = flag
+			} else {
+				_ = flag.Value.Set(flag.NoOptDefVal)
+			}
+		default:
+			if len(at.args) == 0 {
+				if sub := child(at.cmd, w); sub != nil {
+					at.cmd = sub
+					continue
+				}
+			}
+			at.args = append(at.args, w)
+		}
+	}
+	return at
+}
+
+func child(cmd *cobra.Command, name string) *cobra.Command {
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == name {
+			return sub
+		}
+	}
+	return nil
+}
+
+func flagsOf(at position) []Candidate {
+	var all []Candidate
+	add := func(f *pflag.Flag) {
+		_, many := f.Value.(pflag.SliceValue)
+		if !f.Hidden && (many || !at.given[f.Name]) {
+			all = append(all, Candidate{"--" + f.Name, f.Usage})
+		}
+	}
+	at.cmd.LocalNonPersistentFlags().VisitAll(add)
+	at.cmd.InheritedFlags().VisitAll(add)
+	if !at.cmd.HasParent() {
+		at.cmd.PersistentFlags().VisitAll(add)
+	}
+	return all
+}
+
+// argSource is where the next positional argument's values come from.
+func argSource(at position) string {
+	sources := strings.Split(at.cmd.Annotations[noteArgs], " ")
+	names := strings.Fields(at.cmd.Use)
+	i := len(at.args)
+	if i < len(sources) {
+		return sources[i]
+	}
+	if strings.Contains(names[len(names)-1], "…") {
+		return sources[len(sources)-1]
+	}
+	return ""
+}
+
+func sourceOf(f *pflag.Flag) string {
+	if s := f.Annotations[noteSource]; len(s) > 0 {
+		return s[0]
+	}
+	return ""
+}
+
+// values lists what a source offers.
+func (t *tree) values(at position, from, last string) []Candidate {
+	kind, detail, _ := strings.Cut(from, ":")
+	switch kind {
+	case "":
+		return nil
+	case "enum":
+		var all []Candidate
+		for _, w := range strings.Split(detail, ",") {
+			all = append(all, Candidate{Text: w})
+		}
+		return matching(all, last)
+	case "file", "dir":
+		return t.files(kind == "dir", last)
+	case "command":
+		cmd := t.find(at.args)
+		if cmd == nil {
+			return nil
+		}
+		var all []Candidate
+		for _, sub := range cmd.Commands() {
+			all = append(all, Candidate{sub.Name(), sub.Short})
+		}
+		return matching(all, last)
+	}
+	all := t.static(kind)
+	if all == nil {
+		all = t.live(kind, detail)
+	}
+	return matching(all, last)
+}
+
+// matching keeps what begins with the word, or else what contains it.
+func matching(all []Candidate, word string) []Candidate {
+	for _, fits := range []func(string) bool{
+		func(s string) bool { return strings.HasPrefix(s, word) },
+		func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(word)) },
+	} {
+		var kept []Candidate
+		for _, c := range all {
+			if fits(c.Text) && len(kept) < maxCandidates {
+				c.Help = term.Clean(c.Help)
+				kept = append(kept, c)
+			}
+		}
+		if len(kept) > 0 {
+			return kept
+		}
+	}
+	return nil
+}
+
+// shellComplete answers the completion scripts of shells, which call the
+// program with __complete and the words so far.
+func shellComplete(ctx context.Context, env *Env, args []string) int {
+	words, last := args[1:], ""
+	if len(words) > 0 {
+		last, words = words[len(words)-1], words[:len(words)-1]
+	}
+	const noFiles, dirsOnly = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveFilterDirs
+	directive := noFiles
+	t := newTree(env, ctx)
+	at := t.position(words)
+	from := argSource(at)
+	if at.flag != nil {
+		from = sourceOf(at.flag)
+	}
+	var found []Candidate
+	switch {
+	case from == "file" && !strings.HasPrefix(last, "-"): // the shell knows files better
+		directive = cobra.ShellCompDirectiveDefault
+	case from == "dir":
+		directive = dirsOnly
+	default:
+		found = complete(ctx, env, slices.Clone(words), last)
+	}
+	for _, c := range found {
+		if args[0] == cobra.ShellCompNoDescRequestCmd || c.Help == "" {
+			fmt.Fprintln(env.Stdout, c.Text)
+		} else {
+			fmt.Fprintf(env.Stdout, "%s\t%s\n", c.Text, c.Help)
+		}
+	}
+	fmt.Fprintf(env.Stdout, ":%d\n", directive)
+	return ExitOK
+}
+

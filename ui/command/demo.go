@@ -1,0 +1,100 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/examples"
+)
+
+func (t *tree) demo() *cobra.Command {
+	var dir string
+	var keep bool
+	return t.command(spec{
+		use: "demo", short: "Open the cockpit on a fresh example swarm", effect: Writes, role: Admin,
+		long: "Open the cockpit on a fresh data file with four example agents. They work in the current directory:\n" +
+			"three only read it, the fourth asks before it writes a file. The data file is removed at the end\n" +
+			"unless --keep or --dir says where it stays.",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&dir, "dir", "", "keep the demo's files in `DIR`, which holds no demo yet")
+			f.BoolVar(&keep, "keep", false, "don't remove the demo's files at the end")
+			source(f, "dir", "dir")
+		},
+		run: func(c *call, _ []string) (err error) {
+			if c.env.Doors.Cockpit == nil || c.env.Caller.Door != core.DoorCLI {
+				return core.Errorf(core.Unavailable, "demo: only from the command line")
+			}
+			place, temporary, err := c.demoDir(dir)
+			if err != nil {
+				return err
+			}
+			if temporary && !keep {
+				defer func() { err = errors.Join(err, c.clearDemo(place)) }()
+			} else {
+				fmt.Fprintf(c.env.Stderr, "the demo's files are in %s\n", place)
+			}
+			swarm, err := examples.Extract("quickstart", place)
+			if err != nil {
+				return err
+			}
+			c.g.Data, c.g.Tenant = filepath.Join(place, "demo.db"), ""
+			if err := c.activate(); err != nil {
+				return err
+			}
+			file, err := c.loadSwarm(filepath.Join(swarm, "swarm.yaml"))
+			if err != nil {
+				return err
+			}
+			eng, by, err := c.applyTo(file)
+			if err != nil {
+				return err
+			}
+			if _, _, err := c.apply(eng, by, file); err != nil {
+				return fmt.Errorf("apply the example swarm: %w", err)
+			}
+			c.g.Tenant = file.Tenant
+			return c.enterCockpit(Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir})
+		},
+	})
+}
+
+// demoDir finds an absolute directory for the demo's files.
+func (c *call) demoDir(dir string) (place string, temporary bool, err error) {
+	if dir == "" {
+		place, err = os.MkdirTemp("", "swarmdeck-demo-")
+		if err != nil {
+			return "", false, fmt.Errorf("make a directory for the demo: %w", err)
+		}
+		return place, true, nil
+	}
+	place, err = filepath.Abs(c.env.path(dir))
+	if err != nil {
+		return "", false, fmt.Errorf("find %s: %w", dir, err)
+	}
+	if _, err := os.Lstat(filepath.Join(place, "demo.db")); err == nil {
+		return "", false, core.Errorf(core.Conflict, "dir: %s holds a demo already; open it with --data %s", clip(dir), Quote(filepath.Join(dir, "demo.db"))).With("field", "dir").With("value", clip(dir))
+	}
+	if err := os.MkdirAll(place, 0o700); err != nil {
+		return "", false, fmt.Errorf("make %s for the demo: %w", dir, err)
+	}
+	return place, false, nil
+}
+
+// clearDemo closes the engine on the demo's data file and removes its files.
+func (c *call) clearDemo(place string) error {
+	if c.env.Close != nil {
+		if err := c.env.Close(); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(place); err != nil {
+		return fmt.Errorf("remove the demo's files: %w", err)
+	}
+	return nil
+}

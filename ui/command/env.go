@@ -1,0 +1,144 @@
+// Package command is the one tree of commands behind every door: argv, the
+// cockpit's palette, script lines, completion and help. A command declares its
+// effect and least role once; confirmations, --read-only and help follow from
+// that declaration.
+//
+// A tree is made for each Run and dropped with it; nothing is kept between
+// runs, so any number may run at once.
+package command
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+)
+
+// Env is what a command runs in. Run does not change it; a copy with another
+// Tenant, Door or writer is another, independent environment.
+type Env struct {
+	// Caller is who asks. Tenant "" picks the default tenant, Name "" the OS
+	// user. Doors with an authenticated user set Name, and --as is refused
+	// unless Door is cli or script.
+	Caller core.Caller
+	// Role is what the door grants; "" is Admin.
+	Role Role
+	// Dir is the base of relative paths: @file, --out, swarm files, agent dirs.
+	Dir    string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// Getenv reads the environment; nil reads none.
+	Getenv func(string) string
+	// Open gives the engine; it is called on first need, and again when a
+	// stronger Need shows up later in the same run. The owner closes it.
+	Open func(ctx context.Context, need Need) (*engine.Engine, error)
+	// Close closes what Open opened before the door itself ends; nil when the
+	// engine outlives every command.
+	Close func() error
+	Doors Doors
+	// Clock tells the time for ages and --since; nil is the system clock.
+	Clock core.Clock
+	// Version is printed by `version`; "" reads the build information.
+	Version string
+}
+
+// Need says what a command asks of the engine.
+type Need struct {
+	Data     string // path of the data file, never ""
+	ReadOnly bool   // opens without writing a byte
+	Active   bool   // work must be scheduled while the command runs
+}
+
+// Globals are the global flags, with the environment's defaults filled in.
+type Globals struct {
+	Data       string // absolute path
+	Tenant     string // as given; "" when defaulted
+	Output     string // text, json, wide
+	As         string
+	ReadOnly   bool
+	Color      string // auto, always, never
+	ASCII      bool
+	Theme      string
+	Accessible bool
+	Script     string
+	Update     bool
+	Show       bool
+}
+
+// Start is what a full-screen door or a script starts from.
+type Start struct {
+	Globals
+	Caller core.Caller // with the tenant resolved, except for a script
+	// Engine is open and active (read-only with --read-only); nil for a
+	// script, which opens its own through Open.
+	Engine *engine.Engine
+	Open   func(ctx context.Context, need Need) (*engine.Engine, error)
+	// Dir is the directory the door was opened in.
+	Dir string
+}
+
+// Doors are the ways in that need more than this package has. A nil door is
+// refused as not available.
+type Doors struct {
+	Cockpit func(ctx context.Context, s Start) error
+	Script  func(ctx context.Context, s Start) error
+}
+
+// ExitError ends a run with a given exit code. A nil Err prints nothing.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return "failed"
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+func (e *Env) getenv(name string) string {
+	if e.Getenv == nil {
+		return ""
+	}
+	return e.Getenv(name)
+}
+
+func (e *Env) clock() core.Clock {
+	if e.Clock == nil {
+		return core.SystemClock{}
+	}
+	return e.Clock
+}
+
+// path resolves a path given on the command line.
+func (e *Env) path(p string) string {
+	if filepath.IsAbs(p) || e.Dir == "" {
+		return p
+	}
+	return filepath.Join(e.Dir, p)
+}
+
+// dataPath is the data file: the flag, SWARMDECK_DATA, then the XDG default.
+func (e *Env) dataPath(flag string) string {
+	for _, p := range []string{flag, e.getenv("SWARMDECK_DATA")} {
+		if p != "" {
+			return e.path(p)
+		}
+	}
+	base := e.getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
+		home := e.getenv("HOME")
+		if home == "" {
+			home, _ = os.UserHomeDir()
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "swarmdeck", "swarmdeck.db")
+}

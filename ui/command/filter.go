@@ -1,0 +1,95 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+)
+
+// filter holds the flags that every list has.
+type filter struct {
+	f            core.Filter
+	since, until string
+}
+
+// bind declares the flags; statuses are the values --status takes.
+func (l *filter) bind(f *pflag.FlagSet, statuses ...string) {
+	f.StringVar(&l.f.Status, "status", "", "only with this `STATUS`"+allowedList(statuses))
+	f.StringVar(&l.f.Agent, "agent", "", "only of this agent `NAME`")
+	f.StringVar(&l.f.Kind, "kind", "", "only of this `KIND`")
+	f.StringVar(&l.f.Session, "session", "", "only of this session `ID`")
+	f.StringVar(&l.f.Trace, "trace", "", "only with this trace `ID`")
+	f.StringVar(&l.since, "since", "", "only from this `TIME` on (RFC 3339, or 15m for that long ago)")
+	f.StringVar(&l.until, "until", "", "only before this `TIME`")
+	f.StringVar(&l.f.Match, "match", "", "only with this `TEXT` in it")
+	f.IntVar(&l.f.Page, "page", 0, "page `N`, from 1; prints where the page stands as a last line")
+	f.IntVar(&l.f.Size, "page-size", 0, "records on a page `N`, 1-100 (default 20)")
+	if len(statuses) > 0 {
+		source(f, "status", "enum:"+strings.Join(statuses, ","))
+	}
+	source(f, "agent", "agent")
+	source(f, "session", "session")
+}
+
+func allowedList(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(words, "|")
+}
+
+// read checks the flags' values.
+func (l *filter) read(c *call, statuses ...string) (core.Filter, error) {
+	f := l.f
+	var err error
+	if f.Since, err = c.instant("since", l.since); err != nil {
+		return f, err
+	}
+	if f.Until, err = c.instant("until", l.until); err != nil {
+		return f, err
+	}
+	if c.flags.Changed("page") && f.Page < 1 {
+		return f, usage("page", "--page: %d is not allowed; allowed: 1 or more", f.Page)
+	}
+	if c.flags.Changed("page-size") && (f.Size < 1 || f.Size > core.MaxPageSize) {
+		return f, usage("page_size", "--page-size: %d is not allowed; allowed: 1-%d", f.Size, core.MaxPageSize)
+	}
+	if f.Status != "" && len(statuses) > 0 && !slices.Contains(statuses, f.Status) {
+		return f, usage("status", "--status: %q is not allowed; allowed: %s", clip(f.Status), strings.Join(statuses, ", "))
+	}
+	return f, nil
+}
+
+// traits are what a filter looks at in a record that the engine hands over as
+// a plain slice.
+type traits struct {
+	status, agent, kind, session, trace string
+	at                                  time.Time
+	text                                string
+}
+
+// pick filters and pages a short list in memory.
+func pick[T any](all []T, f core.Filter, of func(T) traits) (core.Page[T], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	same := func(want, got string) bool { return want == "" || want == got }
+	var kept []T
+	for _, v := range all {
+		x := of(v)
+		if same(f.Status, x.status) && same(f.Agent, x.agent) && same(f.Kind, x.kind) &&
+			same(f.Session, x.session) && same(f.Trace, x.trace) &&
+			(f.Since.IsZero() || !x.at.Before(f.Since)) && (f.Until.IsZero() || x.at.Before(f.Until)) &&
+			(f.Match == "" || strings.Contains(strings.ToLower(x.text), strings.ToLower(f.Match))) {
+			kept = append(kept, v)
+		}
+	}
+	from := min(f.Offset(), len(kept))
+	to := min(from+f.Size, len(kept))
+	return core.NewPage(kept[from:to], f, len(kept)), nil
+}

@@ -1,0 +1,179 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/term"
+)
+
+// static lists the sources that need no engine; nil for the others.
+func (t *tree) static(kind string) []Candidate {
+	switch kind {
+	case "kind":
+		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}}
+	}
+	return nil
+}
+
+// live lists ids of the tenant that the line so far works in.
+func (t *tree) live(kind, detail string) []Candidate {
+	if t.env.Open == nil {
+		return nil
+	}
+	c := &call{ctx: t.ctx, env: t.env, g: t.g, reads: true}
+	c.g.Data = t.env.dataPath(t.g.Data)
+	if _, err := os.Stat(c.g.Data); err != nil && t.env.Caller.Door == core.DoorCLI {
+		return nil // completing must not create a data file
+	}
+	c.g.ReadOnly = true
+	eng, by, err := c.scope()
+	if err != nil {
+		if kind != "tenant" || eng == nil {
+			return nil
+		}
+	}
+	if kind == "tenant" {
+		all, err := eng.Swarm.Tenants(c.ctx)
+		return candidates(all, err, func(t swarm.Tenant) Candidate { return Candidate{Text: t.TenantID} })
+	}
+	page := core.Filter{Size: core.MaxPageSize}
+	switch kind {
+	case "task":
+		return t.liveTasks(c, eng, by.Tenant, detail)
+	case "session":
+		all, err := eng.Swarm.Sessions(c.ctx, by.Tenant, page)
+		return candidates(all.Items, err, func(s swarm.Session) Candidate {
+			return Candidate{s.SessionID, strings.TrimSpace(string(s.State) + " " + s.Name)}
+		})
+	case "agent", "subject":
+		all, err := eng.Fleet.Agents(c.ctx, by.Tenant, agentFilter(page, detail))
+		found := candidates(all.Items, err, func(a fleet.Agent) Candidate { return Candidate{a.Name, a.State() + " " + a.Role} })
+		if kind == "subject" {
+			for i := range found {
+				found[i].Text = "agent:" + found[i].Text
+			}
+			found = append([]Candidate{{"tenant", "the whole tenant"}}, found...)
+			sessions, err := eng.Swarm.Sessions(c.ctx, by.Tenant, page)
+			found = append(found, candidates(sessions.Items, err, func(s swarm.Session) Candidate { return Candidate{"session:" + s.SessionID, string(s.State)} })...)
+		}
+		return found
+	case "approval":
+		page.Status = detail
+		all, err := eng.Judge.Approvals(c.ctx, by.Tenant, page)
+		return candidates(all.Items, err, func(a judge.Approval) Candidate {
+			return Candidate{a.ApprovalID, string(a.Risk) + " " + a.Intent}
+		})
+	case "decision":
+		all, err := eng.Judge.Decisions(c.ctx, by.Tenant, page)
+		return candidates(all.Items, err, func(d judge.GateDecision) Candidate {
+			return Candidate{d.DecisionID, string(d.Decision) + " " + d.ReasonCode}
+		})
+	case "event":
+		all, err := eng.Audit.List(c.ctx, by.Tenant, page)
+		return candidates(all.Items, err, func(e audit.Event) Candidate { return Candidate{e.EventID, e.EventType} })
+	case "rule":
+		all, err := eng.Judge.Rules(c.ctx, by.Tenant)
+		return candidates(all, err, func(r judge.Rule) Candidate { return Candidate{r.RuleID, r.Scope + " " + action(r.Action)} })
+	case "project":
+		all, err := eng.Fleet.Projects(c.ctx, by.Tenant)
+		return candidates(all, err, func(p fleet.Project) Candidate { return Candidate{p.Name, p.Description} })
+	case "role":
+		return liveRoles(c, eng, by.Tenant)
+	}
+	return nil
+}
+
+// liveTasks lists the tasks that a verb can be used on.
+func (t *tree) liveTasks(c *call, eng *engine.Engine, tenant, verb string) []Candidate {
+	fits := func(swarm.Task) bool { return true }
+	switch verb {
+	case "cancel":
+		fits = func(x swarm.Task) bool { return !x.Status.Terminal() }
+	case "undo":
+		fits = func(x swarm.Task) bool { return x.Status == swarm.Queued }
+	case "pause":
+		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && x.PausedAt.IsZero() }
+	case "resume":
+		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && !x.PausedAt.IsZero() }
+	case "retry":
+		fits = func(x swarm.Task) bool { return x.Status.Terminal() && x.Status != swarm.Succeeded }
+	}
+	page, err := eng.Swarm.Tasks(c.ctx, tenant, core.Filter{Size: core.MaxPageSize})
+	var kept []swarm.Task
+	for _, x := range page.Items {
+		if fits(x) {
+			kept = append(kept, x)
+		}
+	}
+	return candidates(kept, err, func(x swarm.Task) Candidate {
+		return Candidate{x.TaskID, strings.TrimSpace(string(x.Status) + " " + x.Title)}
+	})
+}
+
+func liveRoles(c *call, eng *engine.Engine, tenant string) []Candidate {
+	projects, err := eng.Fleet.Projects(c.ctx, tenant)
+	if err != nil {
+		return nil
+	}
+	var all []Candidate
+	for _, p := range projects {
+		roles, err := eng.Fleet.Roles(c.ctx, tenant, p.Name)
+		all = append(all, candidates(roles, err, func(r fleet.Role) Candidate { return Candidate{r.Name, r.ProjectName} })...)
+	}
+	return all
+}
+
+func agentFilter(f core.Filter, status string) core.Filter {
+	f.Status = status
+	return f
+}
+
+func candidates[T any](all []T, err error, of func(T) Candidate) []Candidate {
+	if err != nil {
+		return nil
+	}
+	found := make([]Candidate, len(all))
+	for i, v := range all {
+		found[i] = of(v)
+	}
+	return found
+}
+
+// files lists paths below the environment's directory.
+func (t *tree) files(dirs bool, last string) []Candidate {
+	prefix := ""
+	if strings.HasPrefix(last, "@") {
+		prefix, last = "@", last[1:]
+	}
+	dir, _ := filepath.Split(last)
+	entries, err := os.ReadDir(t.env.path(filepath.Clean(dir)))
+	if err != nil {
+		return nil
+	}
+	var all []Candidate
+	for _, e := range entries {
+		name := dir + e.Name()
+		switch {
+		case e.IsDir():
+			all = append(all, Candidate{Text: prefix + name + "/"})
+		case !dirs:
+			all = append(all, Candidate{Text: prefix + name})
+		}
+	}
+	var kept []Candidate
+	for _, c := range all {
+		hidden := strings.HasPrefix(filepath.Base(strings.TrimPrefix(c.Text, prefix)), ".") && !strings.HasPrefix(filepath.Base(last), ".")
+		if strings.HasPrefix(c.Text, prefix+last) && !hidden && len(kept) < maxCandidates && term.Clean(c.Text) == c.Text {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}

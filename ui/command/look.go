@@ -1,0 +1,118 @@
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/keymap"
+)
+
+// ConfigDir is where the user's keys and themes are kept:
+// $XDG_CONFIG_HOME/swarmdeck, or ~/.config/swarmdeck.
+func ConfigDir(getenv func(string) string) string {
+	base := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(base) {
+		home := getenv("HOME")
+		if home == "" {
+			home, _ = os.UserHomeDir()
+		}
+		base = filepath.Join(home, ".config")
+	}
+	return filepath.Join(base, "swarmdeck")
+}
+
+// Vocabulary is what a user's keymap may speak of: the cockpit's scopes and
+// actions, and lines that name a command.
+func Vocabulary() keymap.Vocabulary {
+	v := keymap.Words()
+	v.Line = func(line string) error {
+		words, err := Split(line)
+		if err != nil {
+			return err
+		}
+		if Describe(words).Path == "" {
+			return core.Errorf(core.InvalidInput, "%q names no command", clip(line))
+		}
+		return nil
+	}
+	return v
+}
+
+func (t *tree) keys() *cobra.Command {
+	var l filter
+	return t.group("keys", "The cockpit's keys",
+		t.command(spec{
+			use: "list", short: "List the keys in force: the defaults and your keys.toml over them", effect: Reads,
+			flags: func(f *pflag.FlagSet) { l.bind(f) },
+			run: func(c *call, _ []string) error {
+				f, err := l.read(c)
+				if err != nil {
+					return err
+				}
+				user, name, err := c.userKeys()
+				if err != nil {
+					return err
+				}
+				keys, err := keymap.Load(user, name, Vocabulary())
+				if err != nil {
+					return err
+				}
+				all := make([]boundKey, 0, 100)
+				for _, b := range keys.All() {
+					all = append(all, boundKey{Scope: b.Scope, Keys: b.Label(), What: b.What(), Help: b.Help, From: b.From})
+				}
+				page, err := pick(all, f, func(b boundKey) traits {
+					return traits{kind: b.Scope, text: strings.Join([]string{b.Scope, b.Keys, b.What, b.Help}, " ")}
+				})
+				if err != nil {
+					return err
+				}
+				return list(c, page, []column[boundKey]{
+					{title: "SCOPE", text: func(b boundKey) string { return b.Scope }},
+					{title: "KEYS", text: func(b boundKey) string { return b.Keys }},
+					{title: "DOES", most: 48, text: func(b boundKey) string { return b.What }},
+					{title: "HELP", most: 60, text: func(b boundKey) string { return b.Help }},
+					{title: "FROM", wide: true, text: func(b boundKey) string { return b.From }},
+				})
+			},
+		}),
+		t.command(spec{
+			use: "check FILE", short: "Check a keymap file", effect: Reads, args: []string{"file"},
+			run: func(c *call, args []string) error {
+				data, err := c.file("file", args[0])
+				if err != nil {
+					return err
+				}
+				if err := keymap.Check(data, args[0], Vocabulary()); err != nil {
+					return core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "file").With("value", clip(args[0]))
+				}
+				return c.say(map[string]any{"file": args[0], "ok": true}, "%s: ok", args[0])
+			},
+		}),
+	)
+}
+
+// boundKey is one binding as `keys list` prints it.
+type boundKey struct {
+	Scope string `json:"scope"`
+	Keys  string `json:"keys"`
+	What  string `json:"what"`
+	Help  string `json:"help"`
+	From  string `json:"from"`
+}
+
+// userKeys reads the user's keymap file; no file is an empty one.
+func (c *call) userKeys() (data []byte, name string, err error) {
+	name = filepath.Join(ConfigDir(c.env.getenv), "keys.toml")
+	data, err = c.file("keys", name)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		return nil, name, nil
+	}
+	return data, name, err
+}

@@ -1,0 +1,240 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/term"
+)
+
+// column is one column of a text table.
+type column[T any] struct {
+	title string
+	wide  bool // only with -o wide
+	right bool
+	most  int // cells at most in text; 0 is no limit
+	text  func(T) string
+}
+
+// list prints records: a table, or one JSON object per line with the page's
+// place as a last line when --page was asked for.
+func list[T any](c *call, page core.Page[T], cols []column[T]) error {
+	var out bytes.Buffer
+	if c.g.Output == "json" {
+		for _, v := range page.Items {
+			if err := putJSON(&out, v); err != nil {
+				return err
+			}
+		}
+		if c.flags.Changed("page") {
+			if err := putJSON(&out, page.Info); err != nil {
+				return err
+			}
+		}
+		return c.flush(&out)
+	}
+	table(&out, page.Items, cols, c.g.Output == "wide")
+	if i := page.Info; c.flags.Changed("page") || i.Next {
+		fmt.Fprintf(&out, "page %d of %d, %d in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), i.Total)
+	}
+	return c.flush(&out)
+}
+
+// record prints one record the way list would.
+func record[T any](c *call, v T, cols []column[T]) error {
+	var out bytes.Buffer
+	if c.g.Output == "json" {
+		if err := putJSON(&out, v); err != nil {
+			return err
+		}
+		return c.flush(&out)
+	}
+	table(&out, []T{v}, cols, c.g.Output == "wide")
+	return c.flush(&out)
+}
+
+// show prints one record in full: JSON, or a line per field. Hidden
+// characters are shown as text, so that what is read is what is there.
+func (c *call) show(v any) error {
+	var out bytes.Buffer
+	if c.g.Output == "json" {
+		if err := putJSON(&out, v); err != nil {
+			return err
+		}
+		return c.flush(&out)
+	}
+	data, err := core.Encode(v)
+	if err != nil {
+		return fmt.Errorf("encode %T: %w", v, err)
+	}
+	if err := details(&out, data); err != nil {
+		return err
+	}
+	return c.flush(&out)
+}
+
+// flush writes a command's output in one piece.
+func (c *call) flush(out *bytes.Buffer) error { return c.raw(out.Bytes()) }
+
+func (c *call) raw(data []byte) error {
+	if _, err := c.env.Stdout.Write(data); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// say prints one clean line, or v with -o json.
+func (c *call) say(v any, format string, args ...any) error {
+	var out bytes.Buffer
+	if c.g.Output == "json" {
+		if err := putJSON(&out, v); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(&out, term.Clean(fmt.Sprintf(format, args...)))
+	}
+	return c.flush(&out)
+}
+
+func putJSON(w *bytes.Buffer, v any) error {
+	data, err := core.Encode(v)
+	if err != nil {
+		return fmt.Errorf("encode %T: %w", v, err)
+	}
+	w.Write(visible(data))
+	w.WriteByte('\n')
+	return nil
+}
+
+// visible escapes control and format characters (C1, bidi, zero width) in
+// encoded JSON: the value stays the same, a terminal sees nothing of them.
+func visible(data []byte) []byte {
+	hidden := func(r rune) bool { return r >= 0x7f && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)) }
+	if bytes.IndexFunc(data, hidden) < 0 {
+		return data
+	}
+	var out bytes.Buffer
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		switch {
+		case !hidden(r):
+			out.Write(data[:n])
+		case r > 0xffff:
+			r -= 0x10000
+			fmt.Fprintf(&out, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+		data = data[n:]
+	}
+	return out.Bytes()
+}
+
+func table[T any](w io.Writer, items []T, cols []column[T], wide bool) {
+	kept := cols[:0:0]
+	for _, col := range cols {
+		if wide || !col.wide {
+			kept = append(kept, col)
+		}
+	}
+	rows := make([][]string, len(items)+1)
+	widths := make([]int, len(kept))
+	for i := range rows {
+		rows[i] = make([]string, len(kept))
+		for j, col := range kept {
+			text := col.title
+			if i > 0 {
+				text = term.Clean(col.text(items[i-1]))
+				if !wide && col.most > 0 {
+					text = term.Cut(text, col.most)
+				}
+				if text == "" {
+					text = "-"
+				}
+			}
+			rows[i][j] = text
+			widths[j] = max(widths[j], term.Width(text))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for j, text := range row {
+			if j > 0 {
+				line.WriteString("  ")
+			}
+			gap := strings.Repeat(" ", widths[j]-term.Width(text))
+			if kept[j].right {
+				line.WriteString(gap + text)
+			} else {
+				line.WriteString(text + gap)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// details prints the members of a JSON object, one per line, in their order.
+func details(w io.Writer, data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	if _, err := dec.ReadToken(); err != nil {
+		return fmt.Errorf("read record: %w", err)
+	}
+	type field struct{ name, value string }
+	var fields []field
+	width := 0
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return fmt.Errorf("read record: %w", err)
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return fmt.Errorf("read record: %w", err)
+		}
+		text := string(value)
+		if value.Kind() == '"' {
+			b, err := jsontext.AppendUnquote(nil, value)
+			if err != nil {
+				return fmt.Errorf("read record: %w", err)
+			}
+			text = string(b)
+		}
+		fields = append(fields, field{term.Reveal(key), text})
+		width = max(width, term.Width(term.Reveal(key)))
+	}
+	for _, f := range fields {
+		pad := strings.Repeat(" ", width-term.Width(f.name)+2)
+		for i, line := range strings.Split(strings.TrimRight(f.value, "\n"), "\n") {
+			if i == 0 {
+				fmt.Fprintf(w, "%s%s%s\n", f.name, pad, term.Reveal(line))
+			} else {
+				fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", width+2), term.Reveal(line))
+			}
+		}
+	}
+	return nil
+}
+
+// age is how long ago at was, "" for no time.
+func (c *call) age(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return short(max(0, c.now().Sub(at)))
+}
+
+func stamp(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+	"swarmdeck/ui/term"
+)
+
+// The exit codes.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitStore       = 3
+	ExitTimeout     = 4
+	ExitInterrupted = 130
+)
+
+// errTimeout is a wait that ran out of time.
+var errTimeout = errors.New("timed out")
+
+// Run carries out one command line and returns its exit code. Output goes to
+// env's writers, errors as one line (an object with -o json) to Stderr.
+func Run(ctx context.Context, env *Env, args []string) int {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		return shellComplete(ctx, env, args)
+	}
+	t := newTree(env, ctx)
+	t.root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args
+	t.root.SetIn(env.Stdin)
+	t.root.SetOut(env.Stdout)
+	t.root.SetErr(env.Stderr)
+	err := t.root.ExecuteContext(ctx)
+	code := t.exitCode(err)
+	if code != ExitOK {
+		report(env, jsonWanted(args), code, err)
+	}
+	return code
+}
+
+func (t *tree) exitCode(err error) int {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.Is(err, errTimeout):
+		return ExitTimeout
+	case t.ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case storeFault(err):
+		return ExitStore
+	case t.call == nil || errors.As(err, new(usageError)):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+func storeFault(err error) bool {
+	for _, fault := range []error{store.ErrLocked, store.ErrUnusable, store.ErrCorrupt, store.ErrClosed} {
+		if errors.Is(err, fault) {
+			return true
+		}
+	}
+	return false
+}
+
+// usageError marks a value that could not be read from the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// usage makes a mistake in the command line: exit code 2.
+func usage(field string, format string, args ...any) error {
+	return usageError{core.Errorf(core.InvalidInput, format, args...).With("field", field)}
+}
+
+// flagError names the flag in what pflag found.
+func flagError(err error) error {
+	e := core.Errorf(core.InvalidInput, "%s", err.Error())
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		e = e.With("field", unknown.GetSpecifiedName())
+	case errors.As(err, &missing):
+		e = e.With("field", missing.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		name := invalid.GetFlag().Name
+		reason := strings.TrimPrefix(err.Error(), "invalid argument ")
+		if _, after, ok := strings.Cut(err.Error(), " flag: "); ok {
+			reason = after
+		}
+		e = core.Errorf(core.InvalidInput, "--%s: %q is not allowed; %s", name, clip(invalid.GetValue()), reason).With("field", name).With("value", clip(invalid.GetValue()))
+	}
+	return e
+}
+
+// asError gives err its code of the command language.
+func asError(err error, code int) *core.Error {
+	e := core.AsError(err)
+	if e.Code != core.Internal {
+		return e
+	}
+	switch {
+	case code == ExitUsage:
+		return &core.Error{Code: core.InvalidInput, Message: e.Message, Details: e.Details}
+	case code == ExitStore, code == ExitTimeout, code == ExitInterrupted:
+		return &core.Error{Code: core.Unavailable, Message: e.Message, Details: e.Details}
+	case errors.Is(err, store.ErrNoTenant):
+		return &core.Error{Code: core.NotFound, Message: e.Message, Details: e.Details}
+	case errors.Is(err, store.ErrTenantExists):
+		return &core.Error{Code: core.Conflict, Message: e.Message, Details: e.Details}
+	case errors.Is(err, store.ErrReadOnly):
+		return &core.Error{Code: core.Denied, Message: e.Message, Details: e.Details}
+	}
+	return e
+}
+
+// report prints what went wrong, on one line.
+func report(env *Env, asJSON bool, code int, err error) {
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Err == nil {
+		return
+	}
+	e := asError(err, code)
+	if asJSON {
+		line, encErr := core.Encode(map[string]any{"error": e})
+		if encErr == nil {
+			fmt.Fprintf(env.Stderr, "%s\n", visible(line))
+			return
+		}
+	}
+	for i, line := range strings.Split(strings.TrimSpace(e.Message), "\n") {
+		if i == 0 {
+			fmt.Fprintf(env.Stderr, "swarmdeck: %s\n", term.Clean(line))
+		} else if line = strings.TrimSpace(line); line != "" {
+			fmt.Fprintf(env.Stderr, "  %s\n", term.Clean(line))
+		}
+	}
+}
+
+// jsonWanted looks for -o json without a parse, because the error to print
+// may be that the line can't be parsed.
+func jsonWanted(args []string) bool {
+	wanted := false
+	for i, a := range args {
+		next := ""
+		if i+1 < len(args) {
+			next = args[i+1]
+		}
+		switch a {
+		case "--":
+			return wanted
+		case "-o", "--output":
+			wanted = next == "json"
+		case "-ojson", "-o=json", "--output=json":
+			wanted = true
+		}
+	}
+	return wanted
+}
+
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,380 @@
+package swarmfile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"swarmdeck/engine/core"
+)
+
+// maxProblems bounds what one report says.
+const maxProblems = 50
+
+// reader walks a YAML tree and collects what is wrong with it.
+type reader struct {
+	file     string
+	problems []Problem
+}
+
+// value is a place in the file: a node and the field's path.
+type value struct {
+	node ast.Node
+	path string
+	at   int // line of the key, for nodes without a place of their own
+}
+
+func (v value) line() int {
+	if v.node != nil {
+		if t := v.node.GetToken(); t != nil && t.Position != nil && t.Position.Line > 0 {
+			return t.Position.Line
+		}
+	}
+	return max(1, v.at)
+}
+
+// child is the place of a field that is not there.
+func (v value) child(name string) value {
+	return value{path: join(v.path, name), at: v.line()}
+}
+
+func (v value) empty() bool {
+	switch n := v.node.(type) {
+	case nil, *ast.NullNode:
+		return true
+	case *ast.MappingNode:
+		return len(n.Values) == 0
+	case *ast.SequenceNode:
+		return len(n.Values) == 0
+	case *ast.StringNode:
+		return n.Value == ""
+	}
+	return false
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// parse reads the document; nil when there is none to walk.
+func (r *reader) parse(data []byte) (root *value) {
+	if len(data) > MaxSize {
+		r.at(1, "file", fmt.Sprintf("larger than %d bytes", MaxSize))
+		return nil
+	}
+	defer func() { // the parser is not ours: its panics are mistakes of the file
+		if p := recover(); p != nil {
+			r.at(1, "file", "not valid YAML")
+			root = nil
+		}
+	}()
+	if deep(data) {
+		r.at(1, "file", "nested too deeply")
+		return nil
+	}
+	doc, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		line, text := 1, err.Error()
+		var syntax yaml.Error
+		if errors.As(err, &syntax) {
+			text = syntax.GetMessage()
+			if t := syntax.GetToken(); t != nil && t.Position != nil {
+				line = t.Position.Line
+			}
+		}
+		r.at(line, "file", "not valid YAML: "+firstLine(text))
+		return nil
+	}
+	var bodies []ast.Node
+	for _, d := range doc.Docs {
+		if d != nil && d.Body != nil {
+			bodies = append(bodies, d.Body)
+		}
+	}
+	switch {
+	case len(bodies) == 0:
+		r.at(1, "file", "empty; want a mapping with tenant, sessions, agents, budgets")
+		return nil
+	case len(bodies) > 1:
+		r.at(value{node: bodies[1]}.line(), "file", "a second document; want one")
+		return nil
+	}
+	return &value{node: bodies[0]}
+}
+
+// deep reports nesting that no swarm file has and that would exhaust the
+// recursive parser.
+func deep(data []byte) bool {
+	const most = 64
+	flow, indent := 0, 0
+	for _, line := range strings.Split(string(data), "\n") {
+		rest := strings.TrimLeft(line, " ")
+		indent = max(indent, strings.Count(rest[:min(len(rest), 2*most)], "- "), (len(line)-len(rest))/2)
+		for _, ch := range rest {
+			switch ch {
+			case '[', '{':
+				flow++
+			case ']', '}':
+				flow = max(0, flow-1)
+			}
+		}
+		if flow > most {
+			return true
+		}
+	}
+	return indent > 4*most
+}
+
+func (r *reader) at(line int, field, message string) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, Problem{File: r.file, Line: line, Field: field, Message: message})
+	}
+}
+
+func (r *reader) fail(v value, format string, args ...any) {
+	field := v.path
+	if field == "" {
+		field = "file"
+	}
+	r.at(v.line(), field, fmt.Sprintf(format, args...))
+}
+
+// check reports err about v; the field is already named.
+func (r *reader) check(v value, err error) {
+	if err != nil {
+		r.fail(v, "%s", err)
+	}
+}
+
+// err is everything found so far, in the order of the file.
+func (r *reader) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	sort.SliceStable(r.problems, func(i, j int) bool { return r.problems[i].Line < r.problems[j].Line })
+	lines := make([]string, len(r.problems))
+	for i, p := range r.problems {
+		lines[i] = p.String()
+	}
+	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).
+		With("field", r.problems[0].Field).With("problems", r.problems)
+}
+
+// object reads a mapping; every key must be known and the needed ones there.
+func (r *reader) object(v value, fields map[string]func(value), needed ...string) {
+	pairs, ok := r.pairs(v)
+	if !ok {
+		return
+	}
+	allowed := make([]string, 0, len(fields))
+	for name := range fields {
+		allowed = append(allowed, name)
+	}
+	slices.Sort(allowed)
+	var given []string
+	for _, p := range pairs {
+		read, known := fields[p.key]
+		if !known {
+			r.fail(p.value, "unknown field; allowed: %s", strings.Join(allowed, ", "))
+			continue
+		}
+		given = append(given, p.key)
+		read(p.value)
+	}
+	for _, name := range needed {
+		if !slices.Contains(given, name) {
+			r.fail(v.child(name), "missing")
+		}
+	}
+}
+
+type pair struct {
+	key string
+	value
+}
+
+func (r *reader) pairs(v value) ([]pair, bool) {
+	var nodes []*ast.MappingValueNode
+	switch n := v.node.(type) {
+	case *ast.MappingNode:
+		nodes = n.Values
+	case *ast.MappingValueNode:
+		nodes = []*ast.MappingValueNode{n}
+	default:
+		r.fail(v, "want a mapping, got %s", kindOf(v.node))
+		return nil, false
+	}
+	var all []pair
+	for _, n := range nodes {
+		key, ok := n.Key.(*ast.StringNode)
+		if !ok {
+			r.fail(value{node: n, path: v.path, at: v.line()}, "want plain names as keys, got %s", clip(n.Key.String()))
+			continue
+		}
+		line := v.line()
+		if t := key.GetToken(); t != nil && t.Position != nil {
+			line = t.Position.Line
+		}
+		all = append(all, pair{key.Value, value{node: n.Value, path: join(v.path, clip(key.Value)), at: line}})
+	}
+	return all, true
+}
+
+// each reads a list.
+func each[T any](r *reader, v value, read func(value) T) []T {
+	if v.empty() {
+		return nil
+	}
+	list, ok := v.node.(*ast.SequenceNode)
+	if !ok {
+		r.fail(v, "want a list, got %s", kindOf(v.node))
+		return nil
+	}
+	all := make([]T, 0, len(list.Values))
+	for i, n := range list.Values {
+		all = append(all, read(value{node: n, path: fmt.Sprintf("%s[%d]", v.path, i), at: v.line()}))
+	}
+	return all
+}
+
+// text reads a scalar as the text that stands in the file.
+func (r *reader) text(v value) string {
+	switch n := v.node.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return v.node.GetToken().Value
+	}
+	r.fail(v, "want text, got %s", kindOf(v.node))
+	return ""
+}
+
+// word is text that is not empty and of one line.
+func (r *reader) word(v value) string {
+	before := len(r.problems)
+	s := r.text(v)
+	if len(r.problems) == before && (strings.TrimSpace(s) == "" || strings.ContainsAny(s, "\n\r")) {
+		r.fail(v, "%q is not allowed; want one line of text", clip(s))
+	}
+	return s
+}
+
+func (r *reader) command(v value, vars Vars) []string {
+	words := each(r, v, r.text)
+	for i := range words {
+		words[i] = vars.expand(words[i])
+	}
+	if len(words) > 0 && (strings.HasPrefix(words[0], "./") || strings.HasPrefix(words[0], "../")) {
+		words[0] = filepath.Join(vars.Dir, words[0])
+	}
+	return words
+}
+
+func (r *reader) texts(v value, vars Vars) map[string]string {
+	if v.empty() {
+		return nil
+	}
+	pairs, _ := r.pairs(v)
+	all := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		all[p.key] = vars.expand(r.text(p.value))
+	}
+	return all
+}
+
+func (r *reader) boolean(v value) bool {
+	if n, ok := v.node.(*ast.BoolNode); ok {
+		return n.Value
+	}
+	r.fail(v, "want true or false, got %s", kindOf(v.node))
+	return false
+}
+
+func (r *reader) integer(v value) int64 {
+	n := r.number(v)
+	if n != math.Trunc(n) || n > 1<<53 {
+		r.fail(v, "want a whole number")
+		return 0
+	}
+	return int64(n)
+}
+
+func (r *reader) number(v value) float64 {
+	var n float64
+	switch node := v.node.(type) {
+	case *ast.IntegerNode:
+		switch i := node.Value.(type) {
+		case int64:
+			n = float64(i)
+		case uint64:
+			n = float64(i)
+		}
+	case *ast.FloatNode:
+		n = node.Value
+	default:
+		r.fail(v, "want a number, got %s", kindOf(v.node))
+		return 0
+	}
+	if n < 0 || math.IsNaN(n) || math.IsInf(n, 0) {
+		r.fail(v, "want a number of 0 or more")
+		return 0
+	}
+	return n
+}
+
+func (r *reader) duration(v value) time.Duration {
+	s := r.text(v)
+	d, err := time.ParseDuration(s)
+	if s != "" && (err != nil || d < 0) {
+		r.fail(v, "%q is not allowed; want a duration like 30s, 15m or 2h", clip(s))
+		return 0
+	}
+	return d
+}
+
+func kindOf(n ast.Node) string {
+	switch n.(type) {
+	case nil, *ast.NullNode:
+		return "nothing"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.AliasNode, *ast.AnchorNode:
+		return "an anchor or alias, which swarm files don't have"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.IntegerNode, *ast.FloatNode:
+		return "a number"
+	}
+	return "something else"
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return clip(line)
+}
+
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}

@@ -1,0 +1,210 @@
+// Package swarmfile reads swarm files: YAML that names a tenant's sessions,
+// agents and budgets. Reading is strict and finds every mistake at once, each
+// with its file, line and field; nothing is applied here.
+package swarmfile
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// MaxSize is the largest swarm file in bytes.
+const MaxSize = 1 << 20
+
+// File is one swarm file, valid and with its variables filled in.
+type File struct {
+	Path     string
+	Tenant   string // "" leaves the choice to the caller
+	Sessions []Session
+	Agents   []Agent
+	Budgets  []Budget
+}
+
+// Session is a named session.
+type Session struct {
+	Name   string
+	Start  bool // running at once; true unless the file says otherwise
+	Budget Limits
+	Line   int
+}
+
+// Agent is one agent to keep.
+type Agent struct {
+	Name    string
+	Runtime string // "exec" unless the file says otherwise
+	Project string
+	Role    string
+	Command []string
+	Env     map[string]string
+	Dir     string
+	Session string // name of a session of this file, or an id
+	Task    string // first task, given only when the agent is made
+	Line    int
+}
+
+// Budget limits a subject: tenant, session:NAME or agent:NAME.
+type Budget struct {
+	Subject string
+	Limits
+	Line int
+}
+
+// Limits are what a budget holds; zero is no limit.
+type Limits struct {
+	Tokens int64
+	Cost   float64
+	Tasks  int64
+	Wall   time.Duration
+}
+
+// Problem is one mistake.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Field, p.Message)
+}
+
+// Vars fill ${DIR} (the file's directory) and ${CWD} (where the command was
+// given) in commands, environments and directories. Nothing else is expanded.
+type Vars struct{ Dir, CWD string }
+
+func (v Vars) expand(s string) string {
+	return strings.NewReplacer("${DIR}", v.Dir, "${CWD}", v.CWD).Replace(s)
+}
+
+// later are the keys that the command language knows and this version does
+// not apply.
+func later() []string {
+	return []string{"skills", "policy", "roles", "scenarios", "mcp_servers", "operators", "topics"}
+}
+
+// Load reads a swarm file. The error is a core.Error whose details list every
+// Problem under "problems".
+func Load(path string, data []byte, vars Vars) (*File, error) {
+	r := &reader{file: path}
+	f := &File{Path: path}
+	root := r.parse(data)
+	if root == nil {
+		return nil, r.err()
+	}
+	fields := map[string]func(value){
+		"tenant":   func(v value) { f.Tenant = r.text(v); r.check(v, core.CheckTenant(f.Tenant)) },
+		"sessions": func(v value) { f.Sessions = each(r, v, r.session) },
+		"agents":   func(v value) { f.Agents = each(r, v, func(v value) Agent { return r.agent(v, vars) }) },
+		"budgets":  func(v value) { f.Budgets = each(r, v, r.budget) },
+	}
+	for _, key := range later() {
+		fields[key] = func(v value) {
+			if !v.empty() {
+				r.fail(v, "not supported yet by this version")
+			}
+		}
+	}
+	r.object(*root, fields)
+	r.unique(f)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (r *reader) session(v value) Session {
+	s := Session{Start: true, Line: v.line()}
+	r.object(v, map[string]func(value){
+		"name":   func(v value) { s.Name = r.word(v) },
+		"start":  func(v value) { s.Start = r.boolean(v) },
+		"budget": func(v value) { r.object(v, r.limits(&s.Budget)) },
+	}, "name")
+	return s
+}
+
+func (r *reader) agent(v value, vars Vars) Agent {
+	a := Agent{Runtime: "exec", Dir: vars.Dir, Line: v.line()}
+	r.object(v, map[string]func(value){
+		"name":    func(v value) { a.Name = r.word(v) },
+		"runtime": func(v value) { a.Runtime = r.word(v) },
+		"project": func(v value) { a.Project = r.word(v) },
+		"role":    func(v value) { a.Role = r.word(v) },
+		"command": func(v value) { a.Command = r.command(v, vars) },
+		"env":     func(v value) { a.Env = r.texts(v, vars) },
+		"dir": func(v value) {
+			a.Dir = vars.expand(r.text(v))
+			if !filepath.IsAbs(a.Dir) {
+				a.Dir = filepath.Join(vars.Dir, a.Dir)
+			}
+		},
+		"session": func(v value) { a.Session = r.word(v) },
+		"task":    func(v value) { a.Task = r.text(v) },
+	}, "name", "project")
+	if a.Runtime == "exec" && len(a.Command) == 0 {
+		r.fail(v.child("command"), "missing; the exec runtime needs it")
+	}
+	return a
+}
+
+func (r *reader) budget(v value) Budget {
+	b := Budget{Line: v.line()}
+	fields := r.limits(&b.Limits)
+	fields["subject"] = func(v value) {
+		b.Subject = r.word(v)
+		kind, name, _ := strings.Cut(b.Subject, ":")
+		if b.Subject != "tenant" && (kind != "session" && kind != "agent" || name == "") {
+			r.fail(v, "%q is not allowed; allowed: tenant, session:NAME, agent:NAME", clip(b.Subject))
+		}
+	}
+	r.object(v, fields, "subject")
+	return b
+}
+
+func (r *reader) limits(l *Limits) map[string]func(value) {
+	return map[string]func(value){
+		"tokens": func(v value) { l.Tokens = r.integer(v) },
+		"cost":   func(v value) { l.Cost = r.number(v) },
+		"tasks":  func(v value) { l.Tasks = r.integer(v) },
+		"wall":   func(v value) { l.Wall = r.duration(v) },
+	}
+}
+
+// unique reports names that are given twice and sessions that are not there.
+func (r *reader) unique(f *File) {
+	seen := map[string]int{}
+	once := func(kind, name string, line int) {
+		if name == "" {
+			return
+		}
+		if before, twice := seen[kind+name]; twice {
+			r.at(line, kind, fmt.Sprintf("%q is already named in line %d", clip(name), before))
+			return
+		}
+		seen[kind+name] = line
+	}
+	for _, s := range f.Sessions {
+		once("sessions.name", s.Name, s.Line)
+	}
+	for _, a := range f.Agents {
+		once("agents.name", a.Name, a.Line)
+		if a.Session != "" && seen["sessions.name"+a.Session] == 0 && !isID(a.Session) {
+			r.at(a.Line, "agents.session", fmt.Sprintf("%q is no session of this file and no session id", clip(a.Session)))
+		}
+	}
+	for _, b := range f.Budgets {
+		once("budgets.subject", b.Subject, b.Line)
+		if name, ok := strings.CutPrefix(b.Subject, "session:"); ok && seen["sessions.name"+name] == 0 && !isID(name) {
+			r.at(b.Line, "budgets.subject", fmt.Sprintf("%q is no session of this file and no session id", clip(name)))
+		}
+	}
+}
+
+func isID(s string) bool {
+	prefix, _, _, ok := core.ParseID(s)
+	return ok && prefix == core.SessionPrefix
+}

@@ -1,0 +1,228 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+)
+
+// Annotations of a cobra command.
+const (
+	noteEffect  = "effect"
+	noteConfirm = "confirm"
+	noteRole    = "role"
+	noteArgs    = "args" // sources of completion for the positional arguments
+)
+
+// noteSource annotates a flag with its source of completion.
+const noteSource = "source"
+
+// tree is one tree of commands, made for one run.
+type tree struct {
+	env  *Env
+	ctx  context.Context
+	root *cobra.Command
+	g    Globals
+	// call is the run's state once a command has started, nil before: an
+	// error until then is one of usage.
+	call *call
+}
+
+// spec declares one command.
+type spec struct {
+	use     string // "show ID", "wait ID…", "list", "show [ID]"
+	short   string
+	long    string
+	effect  Effect
+	role    Role    // "" follows from the effect: Viewer or Operator
+	confirm Confirm // "" is ConfirmNone
+	// args are the sources of completion of the positional arguments, one
+	// each; the last one repeats for "ID…".
+	args   []string
+	anyArg bool // the command checks its own arguments
+	hidden bool
+	flags  func(*pflag.FlagSet)
+	run    func(c *call, args []string) error
+}
+
+func newTree(env *Env, ctx context.Context) *tree {
+	t := &tree{env: env, ctx: ctx}
+	root := &cobra.Command{
+		Use:           "swarmdeck",
+		Short:         "A cockpit for swarms of agents",
+		Long:          rootHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          t.wrap(spec{effect: Reads, role: Viewer, run: runCockpit}),
+		Annotations:   map[string]string{noteEffect: string(Reads), noteRole: string(Viewer), noteConfirm: string(ConfirmNone)},
+	}
+	t.root = root
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	t.globals(root.PersistentFlags())
+	root.AddCommand(
+		t.demo(), t.up(),
+		t.tenants(), t.sessions(), t.tasks(), t.results(),
+		t.approvals(), t.decisions(), t.policies(), t.estop(), t.budgets(),
+		t.agents(), t.projects(), t.roles(),
+		t.audit(), t.keys(),
+		t.version(), t.completion(),
+	)
+	root.SetHelpCommand(t.help())
+	return t
+}
+
+const rootHelp = `swarmdeck without a command opens the cockpit.
+
+Every command also works as a line of the cockpit's ":" palette and of a script.
+Exit codes: 0 ok, 1 failed, 2 usage, 3 data file, 4 timed out, 130 interrupted.`
+
+func (t *tree) globals(f *pflag.FlagSet) {
+	f.StringVar(&t.g.Data, "data", "", "data `FILE` (env SWARMDECK_DATA; default $XDG_DATA_HOME/swarmdeck/swarmdeck.db)")
+	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default the only one)")
+	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide", "text", "json", "wide")
+	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as (default the OS user)")
+	f.BoolVar(&t.g.ReadOnly, "read-only", false, "refuse every command that would change something")
+	enumVar(f, &t.g.Color, "color", "", "auto", "colours: auto|always|never", "auto", "always", "never")
+	f.BoolVar(&t.g.ASCII, "ascii", false, "draw with ASCII only")
+	f.StringVar(&t.g.Theme, "theme", "", "cockpit theme `NAME`")
+	f.BoolVar(&t.g.Accessible, "accessible", false, "plain lines instead of a full screen")
+	f.StringVar(&t.g.Script, "script", "", "run a script `FILE` (- is stdin) on a headless cockpit")
+	f.BoolVar(&t.g.Update, "update", false, "with --script: rewrite its expected screens")
+	f.BoolVar(&t.g.Show, "show", false, "with --script: play it visibly")
+	source(f, "tenant", "tenant")
+	source(f, "theme", "theme")
+	source(f, "data", "file")
+	source(f, "script", "file")
+}
+
+// group makes a command that only holds others.
+func (t *tree) group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	g.RunE = func(cmd *cobra.Command, args []string) error {
+		names := make([]string, 0, len(subs))
+		for _, s := range cmd.Commands() {
+			names = append(names, s.Name())
+		}
+		allowed := strings.Join(names, ", ")
+		if len(args) == 0 {
+			return core.Errorf(core.InvalidInput, "%s: which command? one of %s", commandPath(cmd), allowed).With("field", "command").With("allowed", allowed)
+		}
+		cmd.SuggestionsMinimumDistance = 2
+		hint := "one of " + allowed
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return core.Errorf(core.InvalidInput, "unknown command %q for %q; %s", clip(args[0]), commandPath(cmd), hint).With("field", "command").With("allowed", allowed)
+	}
+	g.AddCommand(subs...)
+	return g
+}
+
+// command makes a runnable command.
+func (t *tree) command(s spec) *cobra.Command {
+	if s.role == "" {
+		s.role = Viewer
+		if s.effect != Reads {
+			s.role = Operator
+		}
+	}
+	if s.confirm == "" {
+		s.confirm = ConfirmNone
+	}
+	cmd := &cobra.Command{
+		Use: s.use, Short: s.short, Long: s.long, Hidden: s.hidden,
+		Args: positional(s), RunE: t.wrap(s),
+		Annotations: map[string]string{
+			noteEffect: string(s.effect), noteRole: string(s.role), noteConfirm: string(s.confirm),
+			noteArgs: strings.Join(s.args, " "),
+		},
+	}
+	cmd.DisableFlagsInUseLine = true
+	if s.flags != nil {
+		s.flags(cmd.Flags())
+	}
+	return cmd
+}
+
+// positional derives the check of arguments from the words of use.
+func positional(s spec) cobra.PositionalArgs {
+	if s.anyArg {
+		return cobra.ArbitraryArgs
+	}
+	names := strings.Fields(s.use)[1:]
+	return func(cmd *cobra.Command, args []string) error {
+		for i, name := range names {
+			if i >= len(args) && !strings.HasPrefix(name, "[") {
+				return core.Errorf(core.InvalidInput, "%s: %s is missing; usage: %s", commandPath(cmd), strings.TrimSuffix(name, "…"), cmd.UseLine()).With("field", strings.ToLower(strings.Trim(name, "[]…")))
+			}
+		}
+		many := len(names) > 0 && strings.Contains(names[len(names)-1], "…")
+		if len(args) > len(names) && !many {
+			return core.Errorf(core.InvalidInput, "%s: unexpected argument %q; usage: %s", commandPath(cmd), clip(args[len(names)]), cmd.UseLine()).With("field", "args")
+		}
+		return nil
+	}
+}
+
+// wrap puts what every command has in common around its run function.
+func (t *tree) wrap(s spec) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := t.begin(cmd, s)
+		if err != nil {
+			return err
+		}
+		t.call = c
+		if err := c.permit(commandPath(cmd), s); err != nil {
+			return err
+		}
+		return s.run(c, args)
+	}
+}
+
+// find returns the command that args name, or nil.
+func (t *tree) find(args []string) *cobra.Command {
+	cmd, _, err := t.root.Find(args)
+	if err != nil || cmd == nil {
+		return nil
+	}
+	return cmd
+}
+
+// source names where the values of a flag come from, for completion.
+func source(f *pflag.FlagSet, flag, from string) {
+	fl := f.Lookup(flag)
+	if fl.Annotations == nil {
+		fl.Annotations = map[string][]string{}
+	}
+	fl.Annotations[noteSource] = []string{from}
+}
+
+// enum is a string flag with a closed set of values.
+type enum struct {
+	value   *string
+	allowed []string
+}
+
+func enumVar(f *pflag.FlagSet, p *string, name, short, def, usage string, allowed ...string) {
+	*p = def
+	f.VarP(&enum{value: p, allowed: allowed}, name, short, usage)
+	source(f, name, "enum:"+strings.Join(allowed, ","))
+}
+
+func (e *enum) String() string { return *e.value }
+func (e *enum) Type() string   { return "WORD" }
+func (e *enum) Set(s string) error {
+	for _, a := range e.allowed {
+		if s == a {
+			*e.value = s
+			return nil
+		}
+	}
+	return fmt.Errorf("allowed: %s", strings.Join(e.allowed, ", "))
+}

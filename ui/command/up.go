@@ -1,0 +1,337 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/command/swarmfile"
+)
+
+// Applied says what `up` did to one object.
+type Applied struct {
+	Action string `json:"action"` // created, changed, unchanged
+	Object string `json:"object"` // tenant, session, agent, budget
+	Name   string `json:"name"`
+	ID     string `json:"id,omitempty"`
+}
+
+func (t *tree) up() *cobra.Command {
+	var wait bool
+	var limit time.Duration
+	return t.command(spec{
+		use: "up PATH", short: "Apply a swarm file: make what is missing, change what differs", effect: Writes, args: []string{"file"},
+		long: "Apply a swarm file, or swarm.yaml of a directory. Applying it again changes nothing.\n" +
+			"In commands, env and dir, ${DIR} is the file's directory and ${CWD} the current one.",
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&wait, "wait", false, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
+			spanVar(f, &limit, "wait-timeout", "give up waiting after this `DURATION` (exit 4)")
+		},
+		run: func(c *call, args []string) error {
+			if wait {
+				if err := c.activate(); err != nil {
+					return err
+				}
+			}
+			file, err := c.loadSwarm(args[0])
+			if err != nil {
+				return err
+			}
+			eng, by, err := c.applyTo(file)
+			if err != nil {
+				return err
+			}
+			done, first, err := c.apply(eng, by, file)
+			if printErr := list(c, core.Page[Applied]{Items: done}, appliedColumns()); err == nil {
+				err = printErr
+			}
+			if err != nil || !wait || len(first) == 0 {
+				return err
+			}
+			return c.waitAndPrint(eng, by.Tenant, first, "", limit)
+		},
+	})
+}
+
+func appliedColumns() []column[Applied] {
+	return []column[Applied]{
+		{title: "ACTION", text: func(a Applied) string { return a.Action }},
+		{title: "OBJECT", text: func(a Applied) string { return a.Object }},
+		{title: "NAME", text: func(a Applied) string { return a.Name }},
+		{title: "ID", wide: true, text: func(a Applied) string { return a.ID }},
+	}
+}
+
+func (c *call) loadSwarm(path string) (*swarmfile.File, error) {
+	full := c.env.path(path)
+	if info, err := os.Stat(full); err == nil && info.IsDir() {
+		for _, name := range []string{"swarm.yaml", "swarm.yml"} {
+			if _, err := os.Stat(filepath.Join(full, name)); err == nil {
+				full, path = filepath.Join(full, name), filepath.Join(path, name)
+				break
+			}
+		}
+		if filepath.Ext(full) == "" {
+			return nil, core.Errorf(core.NotFound, "file: no swarm.yaml in %s", clip(path)).With("field", "file").With("value", clip(path))
+		}
+	}
+	data, err := c.file("file", full)
+	if err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(full)
+	if err != nil {
+		return nil, fmt.Errorf("find the directory of %s: %w", path, err)
+	}
+	cwd, err := filepath.Abs(c.env.path("."))
+	if err != nil {
+		return nil, fmt.Errorf("find the current directory: %w", err)
+	}
+	return swarmfile.Load(path, data, swarmfile.Vars{Dir: filepath.Dir(abs), CWD: cwd})
+}
+
+// applyTo opens the engine and settles the tenant: the file's own wins over
+// the default, but must not contradict --tenant.
+func (c *call) applyTo(file *swarmfile.File) (*engine.Engine, core.Caller, error) {
+	if file.Tenant == "" {
+		return c.scope()
+	}
+	by := c.operator()
+	if c.g.Tenant != "" && c.g.Tenant != file.Tenant {
+		return nil, by, core.Errorf(core.Conflict, "tenant: --tenant is %s, the file says %s", c.g.Tenant, file.Tenant).With("field", "tenant")
+	}
+	by.Tenant = file.Tenant
+	eng, err := c.engine()
+	return eng, by, err
+}
+
+// applier carries one application of a file.
+type applier struct {
+	ctx      context.Context
+	eng      *engine.Engine
+	by       core.Caller
+	sessions map[string]string // name → id
+	budgets  map[string]swarm.Budget
+	done     []Applied
+	first    []string // tasks given
+}
+
+func (a *applier) did(action, object, name, id string) {
+	a.done = append(a.done, Applied{Action: action, Object: object, Name: name, ID: id})
+}
+
+// apply makes the tenant as the file says. What was done before an error is
+// returned with it; applying again goes on from there.
+func (c *call) apply(eng *engine.Engine, by core.Caller, file *swarmfile.File) ([]Applied, []string, error) {
+	a := &applier{ctx: c.ctx, eng: eng, by: by, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+	err := a.all(file)
+	return a.done, a.first, err
+}
+
+func (a *applier) all(file *swarmfile.File) error {
+	if file.Tenant != "" {
+		if err := a.tenant(file.Tenant); err != nil {
+			return err
+		}
+	}
+	all, err := a.eng.Swarm.Budgets(a.ctx, a.by.Tenant)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		a.budgets[b.Subject] = b
+	}
+	where := func(line int, err error) error {
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("%s:%d: %w", file.Path, line, err)
+	}
+	for _, s := range file.Sessions {
+		if err := a.session(s); err != nil {
+			return where(s.Line, err)
+		}
+	}
+	for _, g := range file.Agents {
+		if err := a.agent(g); err != nil {
+			return where(g.Line, err)
+		}
+	}
+	for _, b := range file.Budgets {
+		if err := a.budget(b.Subject, b.Limits); err != nil {
+			return where(b.Line, err)
+		}
+	}
+	return nil
+}
+
+func (a *applier) tenant(id string) error {
+	all, err := a.eng.Swarm.Tenants(a.ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if t.TenantID == id {
+			a.did("unchanged", "tenant", id, id)
+			return nil
+		}
+	}
+	if _, err := a.eng.Swarm.CreateTenant(a.ctx, a.by, id); err != nil {
+		return err
+	}
+	a.did("created", "tenant", id, id)
+	return nil
+}
+
+func (a *applier) session(want swarmfile.Session) error {
+	s, found, err := a.liveSession(want.Name)
+	if err != nil {
+		return err
+	}
+	action := "unchanged"
+	if !found {
+		action = "created"
+		if s, err = a.eng.Swarm.CreateSession(a.ctx, a.by, want.Name); err != nil {
+			return err
+		}
+	}
+	a.sessions[want.Name] = s.SessionID
+	if want.Budget != (swarmfile.Limits{}) {
+		if err := a.budget("session:"+want.Name, want.Budget); err != nil {
+			return err
+		}
+	}
+	if want.Start && s.State == swarm.SessionCreated {
+		if _, err = a.eng.Swarm.StartSession(a.ctx, a.by, s.SessionID); err != nil {
+			return err
+		}
+		if found {
+			action = "changed"
+		}
+	}
+	a.did(action, "session", want.Name, s.SessionID)
+	return nil
+}
+
+// liveSession finds the session of this name that is not stopped.
+func (a *applier) liveSession(name string) (swarm.Session, bool, error) {
+	for _, state := range []swarm.SessionState{swarm.SessionRunning, swarm.SessionPaused, swarm.SessionCreated} {
+		for f := (core.Filter{Status: string(state), Size: core.MaxPageSize, Page: 1}); ; f.Page++ {
+			page, err := a.eng.Swarm.Sessions(a.ctx, a.by.Tenant, f)
+			if err != nil {
+				return swarm.Session{}, false, err
+			}
+			for _, s := range page.Items {
+				if s.Name == name {
+					return s, true, nil
+				}
+			}
+			if !page.Info.Next {
+				break
+			}
+		}
+	}
+	return swarm.Session{}, false, nil
+}
+
+func (a *applier) sessionID(name string) string {
+	if id, ok := a.sessions[name]; ok {
+		return id
+	}
+	return name
+}
+
+func (a *applier) agent(want swarmfile.Agent) error {
+	make := fleet.Create{
+		Name: want.Name, Project: want.Project, Role: want.Role, Task: want.Task, Runtime: want.Runtime,
+		Command: want.Command, Env: want.Env, Dir: want.Dir, Session: a.sessionID(want.Session),
+	}
+	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
+	switch {
+	case errors.Is(err, core.Kind(core.NotFound)):
+		made, err := a.eng.Fleet.Create(a.ctx, a.by, make)
+		if made.Name != "" { // also when its first task was refused
+			a.did("created", "agent", made.Name, made.WorkspaceID)
+		}
+		if err != nil {
+			return err
+		}
+		return a.firstTask(want)
+	case err != nil:
+		return err
+	}
+	same := have.Project == make.Project && have.Role == make.Role && have.Runtime == make.Runtime &&
+		slices.Equal(have.Command, make.Command) && maps.Equal(have.Env, make.Env) &&
+		have.Dir == make.Dir && have.SessionID == make.Session
+	if same {
+		a.did("unchanged", "agent", have.Name, have.WorkspaceID)
+		return nil
+	}
+	make.Task = "" // the first task belongs to the making
+	fl, ok := any(a.eng.Fleet).(interface {
+		Update(context.Context, core.Caller, string, fleet.Create) (fleet.Agent, error)
+	})
+	if !ok {
+		return core.Errorf(core.Conflict, "agent %s differs from the file", want.Name)
+	}
+	changed, err := fl.Update(a.ctx, a.by, want.Name, make)
+	if err != nil {
+		return err
+	}
+	a.did("changed", "agent", changed.Name, changed.WorkspaceID)
+	return nil
+}
+
+func (a *applier) firstTask(want swarmfile.Agent) error {
+	if want.Task == "" {
+		return nil
+	}
+	page, err := a.eng.Fleet.History(a.ctx, a.by.Tenant, want.Name, core.Filter{Size: 1})
+	if err != nil {
+		return err
+	}
+	for _, h := range page.Items {
+		a.first = append(a.first, h.TaskID)
+	}
+	return nil
+}
+
+func (a *applier) budget(subject string, want swarmfile.Limits) error {
+	name := subject
+	if session, ok := strings.CutPrefix(subject, "session:"); ok {
+		subject = "session:" + a.sessionID(session)
+	}
+	next := swarm.Budget{
+		TenantID: a.by.Tenant, Subject: subject,
+		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: seconds(want.Wall),
+	}
+	have, found := a.budgets[subject]
+	if found && have.Tokens == next.Tokens && have.CostUSD == next.CostUSD && have.Tasks == next.Tasks && have.WallS == next.WallS {
+		a.did("unchanged", "budget", name, subject)
+		return nil
+	}
+	saved, err := a.eng.Swarm.SetBudget(a.ctx, a.by, next)
+	if err != nil {
+		return err
+	}
+	a.budgets[subject] = saved
+	action := "created"
+	if found {
+		action = "changed"
+	}
+	a.did(action, "budget", name, subject)
+	return nil
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+)
+
+// maxArg bounds what a command reads from stdin or a file for one argument.
+const maxArg = core.MaxInput
+
+// document reads a JSON argument: a literal, @file, or - for stdin. It must
+// be one JSON object.
+func (c *call) document(field, arg string) (core.Raw, error) {
+	data, err := c.text(field, arg)
+	if err != nil {
+		return nil, err
+	}
+	if err := core.CheckObject(field, data, maxArg); err != nil {
+		return nil, usageError{err}
+	}
+	return core.Raw(data), nil
+}
+
+// text reads an argument that may be @file or -.
+func (c *call) text(field, arg string) ([]byte, error) {
+	switch {
+	case arg == "-":
+		if c.env.Stdin == nil {
+			return nil, usage(field, "%s: there is no stdin here", field)
+		}
+		return readBounded(field, "stdin", c.env.Stdin)
+	case strings.HasPrefix(arg, "@"):
+		return c.file(field, arg[1:])
+	}
+	return []byte(arg), nil
+}
+
+// file reads a file given on the command line; - is stdin.
+func (c *call) file(field, path string) ([]byte, error) {
+	if path == "-" {
+		return c.text(field, path)
+	}
+	f, err := os.Open(c.env.path(path))
+	if err != nil {
+		return nil, fileError(field, path, err)
+	}
+	defer f.Close()
+	return readBounded(field, path, f)
+}
+
+func fileError(field, path string, err error) error {
+	code := core.Internal
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		code = core.NotFound
+	case errors.Is(err, os.ErrPermission):
+		code = core.Denied
+	}
+	var why *os.PathError
+	if errors.As(err, &why) {
+		err = why.Err
+	}
+	return core.Errorf(code, "%s: can't read %s: %v", field, clip(path), err).With("field", field).With("value", clip(path))
+}
+
+func readBounded(field, name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxArg+1))
+	if err != nil {
+		return nil, fileError(field, name, err)
+	}
+	if len(data) > maxArg {
+		return nil, usage(field, "%s: %s is larger than %d bytes", field, clip(name), maxArg)
+	}
+	return data, nil
+}
+
+// span is a duration flag like 15m, which also takes days (30d).
+type span struct{ d *time.Duration }
+
+func spanVar(f *pflag.FlagSet, p *time.Duration, name, usage string) {
+	f.Var(span{p}, name, usage)
+}
+
+func (s span) String() string {
+	if s.d == nil || *s.d == 0 {
+		return ""
+	}
+	return s.d.String()
+}
+func (s span) Type() string { return "DURATION" }
+func (s span) Set(text string) (err error) {
+	*s.d, err = parseSpan(text)
+	return err
+}
+
+func parseSpan(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n <= 36500 {
+			return time.Duration(n * float64(24*time.Hour)), nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, errors.New("allowed: a duration like 30s, 15m, 2h or 7d")
+	}
+	return d, nil
+}
+
+// instant is a point in time: RFC 3339, or a duration before now.
+func (c *call) instant(field, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC(), nil
+	}
+	d, err := parseSpan(text)
+	if err != nil {
+		return time.Time{}, usage(field, "--%s: %q is not allowed; allowed: a time like 2026-01-02T15:04:05Z or a duration like 15m", field, clip(text))
+	}
+	return c.now().Add(-d), nil
+}
+
+// pairs reads K=V flags.
+func pairs(field string, list []string) (map[string]string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	m := make(map[string]string, len(list))
+	for _, kv := range list {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, usage(field, "--%s: %q is not allowed; allowed: KEY=VALUE", field, clip(kv))
+		}
+		if _, twice := m[k]; twice {
+			return nil, usage(field, "--%s: %s is given twice", field, clip(k))
+		}
+		m[k] = v
+	}
+	return m, nil
+}
+
+// short prints a duration the short way: 45s, 12m, 3h, 2d.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + short(-d)
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/term"
+)
+
+func (t *tree) taskWait() *cobra.Command {
+	var status string
+	var limit time.Duration
+	return t.command(spec{
+		use: "wait ID…", short: "Wait until tasks are over, or have a status", effect: Reads, args: []string{"task"},
+		long: "Wait until each task is over and print it; exit 1 unless all succeeded.\n" +
+			"With --status: until each has that status; exit 1 for one that ended otherwise. Exit 4 after --timeout.",
+		flags: func(f *pflag.FlagSet) {
+			enumVar(f, &status, "status", "", "", "wait for this `STATUS`"+allowedList(taskStates()), taskStates()...)
+			spanVar(f, &limit, "timeout", "give up after this `DURATION`")
+		},
+		run: func(c *call, args []string) error {
+			if !c.g.ReadOnly {
+				if err := c.activate(); err != nil {
+					return err
+				}
+			}
+			eng, by, err := c.scope()
+			if err != nil {
+				return err
+			}
+			return c.waitAndPrint(eng, by.Tenant, args, swarm.Status(status), limit)
+		},
+	})
+}
+
+// waitAndPrint prints each task when it is where it should be.
+func (c *call) waitAndPrint(eng *engine.Engine, tenant string, ids []string, want swarm.Status, limit time.Duration) error {
+	ctx := c.ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	missed := 0
+	var done []swarm.Task
+	for _, id := range ids {
+		task, err := c.await(ctx, eng, tenant, id, want)
+		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
+			return fmt.Errorf("task %s is still %s after %s: %w", id, task.Status, limit, errTimeout)
+		}
+		if err != nil {
+			return err
+		}
+		done = append(done, task)
+		if want == "" && task.Status != swarm.Succeeded || want != "" && task.Status != want {
+			missed++
+		}
+	}
+	if err := list(c, core.Page[swarm.Task]{Items: done}, c.taskColumns()); err != nil {
+		return err
+	}
+	if missed > 0 {
+		return &ExitError{Code: ExitFailed}
+	}
+	return nil
+}
+
+// await looks at a task after each change until it has the wanted status or
+// is over. On a terminal it says once what the task waits for.
+func (c *call) await(ctx context.Context, eng *engine.Engine, tenant, id string, want swarm.Status) (swarm.Task, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	bell := eng.Watch(ctx)
+	told := ""
+	for {
+		task, err := eng.Swarm.Task(ctx, tenant, id)
+		if err != nil || task.Status == want || task.Status.Terminal() {
+			return task, err
+		}
+		if c.g.ReadOnly {
+			return task, core.Errorf(core.Denied, "task %s is %s, and nothing runs with --read-only", id, task.Status).With("field", "read-only")
+		}
+		if task.Waiting != "" && task.ApprovalID != "" && told != task.ApprovalID && c.g.Output != "json" {
+			told = task.ApprovalID
+			fmt.Fprintf(c.env.Stderr, "%s\n", term.Clean(fmt.Sprintf("%s waits for approval %s", id, told)))
+		}
+		select {
+		case <-ctx.Done():
+			return task, ctx.Err()
+		case _, open := <-bell:
+			if !open {
+				return task, core.Errorf(core.Unavailable, "the engine has closed")
+			}
+		}
+	}
+}
