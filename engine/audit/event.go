@@ -124,7 +124,11 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 	}
 	quote(`,"payload":{"subject":`, e.Subject)
 	quote(`,"id":`, e.ID)
+	start := len(b)
 	value(`,"state":`, e.State)
+	if state := b[start:]; err == nil && len(state) > 0 && state[len(`,"state":`)] != '{' && e.State != Gone {
+		err = fmt.Errorf("state is %s, want a JSON object or Gone", clip(string(state[len(`,"state":`):])))
+	}
 	value(`,"detail":`, e.Detail)
 	b = append(b, '}', '}')
 	if err == nil && len(b) > MaxEvent {

@@ -161,18 +161,20 @@ func TestBadEntriesAreRefused(t *testing.T) {
 	l := audit.New(newStore(t), audit.Options{})
 	good := entry("task.queued", "tk_1")
 	for name, spoil := range map[string]func(*audit.Entry){
-		"no type":     func(e *audit.Entry) { e.Type = "" },
-		"no subject":  func(e *audit.Entry) { e.Subject = "" },
-		"no id":       func(e *audit.Entry) { e.ID = "" },
-		"short trace": func(e *audit.Entry) { e.Trace = "abc" },
-		"zero trace":  func(e *audit.Entry) { e.Trace = strings.Repeat("0", 32) },
-		"upper trace": func(e *audit.Entry) { e.Trace = strings.Repeat("A", 32) },
-		"bad utf-8":   func(e *audit.Entry) { e.ID = "a\xff" },
-		"half raw":    func(e *audit.Entry) { e.State = core.Raw(`{"a":`) },
-		"two raws":    func(e *audit.Entry) { e.State = core.Raw(`{} {}`) },
-		"line break":  func(e *audit.Entry) { e.Detail = core.Raw("{\n}") },
-		"not json":    func(e *audit.Entry) { e.Detail = make(chan int) },
-		"too large":   func(e *audit.Entry) { e.Detail = strings.Repeat("x", audit.MaxEvent) },
+		"no type":            func(e *audit.Entry) { e.Type = "" },
+		"no subject":         func(e *audit.Entry) { e.Subject = "" },
+		"no id":              func(e *audit.Entry) { e.ID = "" },
+		"short trace":        func(e *audit.Entry) { e.Trace = "abc" },
+		"zero trace":         func(e *audit.Entry) { e.Trace = strings.Repeat("0", 32) },
+		"upper trace":        func(e *audit.Entry) { e.Trace = strings.Repeat("A", 32) },
+		"bad utf-8":          func(e *audit.Entry) { e.ID = "a\xff" },
+		"half raw":           func(e *audit.Entry) { e.State = core.Raw(`{"a":`) },
+		"state is no object": func(e *audit.Entry) { e.State = 7 },
+		"state is a list":    func(e *audit.Entry) { e.State = core.Raw("[]") },
+		"two raws":           func(e *audit.Entry) { e.State = core.Raw(`{} {}`) },
+		"line break":         func(e *audit.Entry) { e.Detail = core.Raw("{\n}") },
+		"not json":           func(e *audit.Entry) { e.Detail = make(chan int) },
+		"too large":          func(e *audit.Entry) { e.Detail = strings.Repeat("x", audit.MaxEvent) },
 	} {
 		e := good
 		spoil(&e)

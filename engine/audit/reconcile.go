@@ -93,21 +93,12 @@ func (r *replay) event(data []byte) error {
 	if err != nil || !r.kinds[string(h.subject)] {
 		return err
 	}
-	state, err := stateOf(h)
+	state, err := h.state()
 	if err != nil || state == nil {
 		return err
 	}
 	r.newest[r.keyOf(h.subject, h.subjectID)] = fold{seq: h.seq, sum: maphash.Bytes(r.seed, state), gone: string(state) == "null"}
 	return nil
-}
-
-// stateOf is the state in an event's payload, nil when it has none.
-func stateOf(h head) ([]byte, error) {
-	var p Payload
-	if err := core.DecodeStored(h.payload, &p); err != nil {
-		return nil, fmt.Errorf("event %d: %w", h.seq, err)
-	}
-	return p.State, nil
 }
 
 // compare folds in what was appended meanwhile and walks the store.

@@ -56,6 +56,7 @@ func TestReconcile(t *testing.T) {
 		want []audit.Delta
 	}{
 		{"healthy", func(store.Tx) error { return nil }, nil},
+		{"awkward state", put("odd", `{"s":"}","o":{"x":[{}]}}`), []audit.Delta{{"thing", "odd", "s", `"}\\\"{"`, `"}"`}}},
 		{"spelt otherwise", put("a", `{ "n":2.0, "s":"\u0078" }`), nil},
 		{"field changed", put("a", `{"s":"y","n":2}`), []audit.Delta{{"thing", "a", "s", `"x"`, `"y"`}}},
 		{"field added", put("a", `{"s":"x","n":2,"z":null}`), []audit.Delta{{"thing", "a", "z", "", "null"}}},
@@ -70,6 +71,7 @@ func TestReconcile(t *testing.T) {
 			set(t, h, "b", `{"n":9}`)
 			set(t, h, "a", `{"s":"x","n":2}`)
 			set(t, h, "b", "")
+			set(t, h, "odd", `{"s":"}\\\"{","o":{"x":[{}]}}`)
 			record(t, h.Ledger, entry("task.queued", "tk_1")) // of no kind given
 			// An event without a state says nothing of the record.
 			record(t, h.Ledger, audit.Entry{Type: "thing.seen", Subject: "thing", ID: "a"})

@@ -1,6 +1,11 @@
 package audit
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
 
 // head is what a scan can filter on without decoding an event. Its slices
 // point into the stored bytes.
@@ -11,6 +16,7 @@ type head struct {
 	prev                       uint64
 	payload                    []byte // the JSON object
 	subject, subjectID         []byte
+	after                      []byte // what follows the id in the payload
 }
 
 // parseHead reads an event in the exact shape that appendEvent writes. It
@@ -36,7 +42,47 @@ func parseHead(data []byte) (h head, ok bool) {
 	}
 	h.subject = s.text(`{"subject":"`)
 	h.subjectID = s.text(`,"id":"`)
+	h.after = s.rest
 	return h, s.ok
+}
+
+// state is the payload's state, nil when it has none.
+func (h *head) state() ([]byte, error) {
+	if rest, ok := bytes.CutPrefix(h.after, []byte(`,"state":`)); ok {
+		if n := objectLen(rest); n > 0 {
+			return rest[:n], nil
+		}
+	}
+	var p Payload
+	if err := core.DecodeStored(h.payload, &p); err != nil {
+		return nil, fmt.Errorf("event %d: %w", h.seq, err)
+	}
+	return p.State, nil
+}
+
+// objectLen is the length of the JSON object that b begins with, 0 when it
+// begins with anything else. b is part of valid JSON.
+func objectLen(b []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth <= 0 {
+				return i + 1
+			}
+		}
+		if depth == 0 {
+			return 0
+		}
+	}
+	return 0
 }
 
 // headOf is parseHead, or the JSON decoder where that does not do.

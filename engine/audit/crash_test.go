@@ -1,0 +1,105 @@
+package audit_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/store"
+)
+
+const crashDir = "AUDIT_CRASH_DIR"
+
+// TestKilledProcessLeavesASealedLog kills a writer again and again: what it
+// acknowledged is in the log, and the log verifies against its checkpoint and
+// the one before.
+func TestKilledProcessLeavesASealedLog(t *testing.T) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		writeUntilKilled(t, dir)
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	h := newHouse(t)
+	h.record(1)
+	saved := h.checkpoint()
+	for round := range 6 {
+		h.close()
+		acknowledged := killAfter(t, filepath.Dir(h.data), 40+60*round)
+		h.open()
+		r := h.verify(saved)
+		if !r.OK || r.Events < acknowledged {
+			t.Fatalf("round %d: acknowledged %d: %+v", round, acknowledged, r)
+		}
+		h.record(1) // the log goes on
+		saved = h.checkpoint()
+	}
+}
+
+func writeUntilKilled(t *testing.T, dir string) {
+	sealer := openSealer(t, filepath.Join(dir, "audit.key"))
+	db := openStore(t, filepath.Join(dir, "data.db"), store.Options{Seal: sealer.Seal})
+	l := audit.New(db, audit.Options{})
+	var out sync.Mutex
+	var writers sync.WaitGroup
+	for range 8 {
+		writers.Go(func() {
+			for {
+				var seq uint64
+				err := l.Update(t.Context(), alice, func(tx *audit.Tx) (err error) {
+					seq, err = tx.Record(entry("task.queued", "tk_1"))
+					return err
+				})
+				if err != nil {
+					os.Stderr.WriteString(err.Error())
+					return
+				}
+				out.Lock()
+				os.Stdout.WriteString(strconv.FormatUint(seq, 10) + "\n")
+				out.Unlock()
+			}
+		})
+	}
+	writers.Wait()
+}
+
+// killAfter kills the child after it acknowledged n events and returns the
+// greatest seq it acknowledged.
+func killAfter(t *testing.T, dir string, n int) (greatest uint64) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledProcessLeavesASealedLog$")
+	child.Env = append(os.Environ(), crashDir+"="+dir)
+	var complaints strings.Builder
+	child.Stderr = &complaints
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for count := 0; lines.Scan(); count++ {
+		seq, err := strconv.ParseUint(lines.Text(), 10, 64)
+		if err != nil {
+			break // the last line, cut
+		}
+		greatest = max(greatest, seq)
+		if count == n {
+			if err := child.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := child.Wait(); err == nil || !strings.Contains(err.Error(), "killed") || complaints.Len() > 0 {
+		t.Fatalf("child: %v %s", err, complaints.String())
+	}
+	return greatest
+}
