@@ -5,7 +5,7 @@
 package judge
 
 import (
-	"context"
+	"hash"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -92,6 +92,18 @@ type Verdict struct {
 	Digest        string // what an approval is bound to (contract 2.4)
 	Risk          Risk
 	Retry         bool // result gate: reject and retry with feedback
+
+	ask    evaluated // what was evaluated, for Commit
+	always string    // id of the always rule that approved
+}
+
+// evaluated is what Evaluate prepares for Commit, so that the work inside the
+// transaction stays small.
+type evaluated struct {
+	args    core.Raw
+	attempt int
+	prefix  hash.Hash // over the digest's document up to the task
+	refused error     // the arguments have no canonical form
 }
 
 // GateDecision is the seed's record, with who, when and why beside it.
@@ -121,6 +133,9 @@ type GateDecision struct {
 	Kind          string    `json:"kind,omitempty"`
 	Session       string    `json:"session_id,omitempty"`
 }
+
+// byPolicy is DecidedBy where no person decided.
+const byPolicy = "policy"
 
 // ApprovalStatus says where an approval stands. Only open ones can be answered.
 type ApprovalStatus string
@@ -169,8 +184,15 @@ type Approval struct {
 	AnswerReason  string         `json:"answer_reason,omitempty"`
 	Abort         bool           `json:"abort,omitempty"`
 	FirstBy       string         `json:"first_approved_by,omitempty"` // two-person rule: the first of two
+	SelfApproved  bool           `json:"self_approved,omitempty"`
+	VoidReason    string         `json:"void_reason,omitempty"`
+	DecisionID    string         `json:"decision_id,omitempty"` // the newest decision about it
 	// UsedAt is when the approved effect started; an approval is used once.
 	UsedAt time.Time `json:"used_at,omitzero"`
+
+	Driver   string `json:"driver,omitempty"`
+	Priority int    `json:"priority,omitzero"`
+	AuditSeq uint64 `json:"audit_seq,omitzero"` // its newest audit event
 }
 
 // Answer is what an operator says to an approval.
@@ -207,6 +229,10 @@ type Rule struct {
 	Uses      int       `json:"uses"`
 	Revoked   bool      `json:"revoked,omitempty"`
 	Backtest  Backtest  `json:"backtest"`
+
+	Risk       Risk   `json:"risk"` // of the ask it came from; a riskier one asks a person
+	ApprovalID string `json:"approval_id"`
+	AuditSeq   uint64 `json:"audit_seq,omitzero"`
 }
 
 // Backtest says what a rule would have changed in the recorded history.
@@ -231,41 +257,4 @@ type Settler interface {
 	// Validate checks edited arguments before they are judged again.
 	Validate(a Approval, args core.Raw) error
 	Settle(tx *audit.Tx, a Approval, out Outcome) error
-}
-
-// Service is the judge's API.
-type Service interface {
-	// Evaluate decides without recording and never fails: a fault is hitl.
-	// Call it outside a transaction.
-	Evaluate(ctx context.Context, tenant string, ask Ask) Verdict
-	// Commit records the verdict, and opens an approval for a hitl, inside
-	// the caller's transaction. It fails with ErrStale when the rules changed
-	// or an always-rule ran out since Evaluate: evaluate again.
-	Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approval, error)
-	// Start checks, when an approved effect is about to start, that the
-	// approval still stands for exactly this ask, and marks it used. A
-	// mismatch voids it and reports false: ask anew.
-	Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error)
-	// Void closes the open approvals of a task (taskID), or of an agent or
-	// session when taskID is "" and ref names it; they can't be answered any more.
-	Void(tx *audit.Tx, match func(*Approval) bool, reason string) error
-
-	Answer(ctx context.Context, by core.Caller, id string, a Answer) (Approval, error)
-	Defer(ctx context.Context, by core.Caller, id string, d time.Duration) (Approval, error)
-	Escalate(ctx context.Context, by core.Caller, id, to, reason string) (Approval, error)
-	// Shown records when an operator first saw the card.
-	Shown(ctx context.Context, by core.Caller, id string) error
-
-	Approval(ctx context.Context, tenant, id string) (Approval, error)
-	Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error)
-	Open(ctx context.Context, tenant string) ([]Approval, error)
-	Decision(ctx context.Context, tenant, id string) (GateDecision, error)
-	Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[GateDecision], error)
-	// Past returns the latest answered approvals of the same shape (gate, kind, tool, agent).
-	Past(ctx context.Context, tenant string, a Approval, n int) ([]Approval, error)
-	Rules(ctx context.Context, tenant string) ([]Rule, error)
-	RevokeRule(ctx context.Context, by core.Caller, id string) (Rule, error)
-
-	// Run enforces deadlines and escalations until ctx ends.
-	Run(ctx context.Context) error
 }

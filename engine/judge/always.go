@@ -1,0 +1,264 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Scopes of an always rule, narrowest first. All of them bind the gate, the
+// kind of action, the server and the tool (for exec.run the program).
+const (
+	scopeExact   = "exact"   // and the very same arguments
+	scopeAgent   = "agent"   // and the agent
+	scopeSession = "session" // and the session
+	scopeTool    = "tool"    // nothing more
+)
+
+// Bounds of an always rule.
+const (
+	maxExpiry   = 30 * 24 * time.Hour
+	maxUses     = 1000
+	maxBacktest = 1000
+)
+
+func (w *Always) check() error {
+	switch w.Scope {
+	case scopeExact, scopeTool, scopeAgent, scopeSession:
+	default:
+		return core.Invalid("always", w.Scope, "exact, tool, agent, session")
+	}
+	if w.Expires < time.Second || w.Expires > maxExpiry {
+		return core.Invalid("expires", w.Expires, "1s-720h (30 days)")
+	}
+	if w.MaxUses < 1 || w.MaxUses > maxUses {
+		return core.Invalid("max_uses", w.MaxUses, "1-1000")
+	}
+	return nil
+}
+
+// program is what an action runs: its tool, or the program of an exec.run.
+func program(a *Action) string {
+	if a.Tool != "" || a.Kind != KindExec {
+		return a.Tool
+	}
+	var in struct {
+		Argv []string `json:"argv"`
+	}
+	if err := json.Unmarshal(a.Args, &in); err != nil || len(in.Argv) == 0 {
+		return ""
+	}
+	return in.Argv[0]
+}
+
+// covers reports whether the rule is about this ask. Texts are compared
+// exactly; a rule holds no pattern.
+func (r *Rule) covers(gate Gate, a *Action, agent, session string) bool {
+	if r.Gate != gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || program(&r.Action) != program(a) {
+		return false
+	}
+	switch r.Scope {
+	case scopeExact:
+		return sameArgs(r.Action.Args, a.Args)
+	case scopeAgent:
+		return r.Agent != "" && r.Agent == agent
+	case scopeSession:
+		return r.Session != "" && r.Session == session
+	}
+	return r.Scope == scopeTool
+}
+
+func sameArgs(a, b core.Raw) bool {
+	ca, errA := canonicalArgs(a)
+	cb, errB := canonicalArgs(b)
+	return errA == nil && errB == nil && string(ca) == string(cb)
+}
+
+// alive reports whether the rule may still be used.
+func (r *Rule) alive(now time.Time) bool {
+	return !r.Revoked && r.Uses < r.MaxUses && now.Before(r.ExpiresAt)
+}
+
+// applyAlways lets an always rule stand in for the person whom the table
+// asks. Never for a fault, never above the risk the rule was made at.
+func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
+	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.Risk == Critical || !ruleGate(ask.Gate) {
+		return
+	}
+	live, err := j.always.rules(ctx, j.ledger, tenant)
+	if err != nil || len(live) == 0 {
+		return // a person it is
+	}
+	now := j.ledger.Clock().Now()
+	for _, r := range live {
+		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask.Gate, &ask.Action, ask.Agent.Name, ask.Session) {
+			continue
+		}
+		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
+		v.Rationale = fmt.Sprintf("%s approved this always (scope %s) until %s.", r.Owner, r.Scope, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
+		return
+	}
+}
+
+func ruleGate(g Gate) bool { return g == GateStart || g == GateTool }
+
+// useRule counts one use. ErrStale when the rule ran out since Evaluate.
+func (j *Judge) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
+	r, err := loadRule(tx, v.always)
+	if err != nil {
+		return err
+	}
+	if !r.alive(tx.Now()) {
+		j.always.spend(tx.Tenant(), r.RuleID)
+		return ErrStale
+	}
+	r.Uses++
+	return j.saveRule(tx, r, "rule.used", map[string]any{
+		"task_id": ask.TaskID, "digest": v.Digest, "uses_left": r.MaxUses - r.Uses,
+	})
+}
+
+// proposal is an always rule that passed its checks, for one exact approval.
+type proposal struct {
+	rule   Rule
+	digest string
+}
+
+// proposeRule checks what an operator asks to approve always: no deny rule
+// matches, the risk allows it, and the tenant's recorded approvals were tried
+// against it.
+func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
+	refuse := func(format string, args ...any) error {
+		return core.Errorf(core.InvalidInput, "always: "+format, args...).With("field", "always")
+	}
+	switch {
+	case !ruleGate(a.Gate):
+		return nil, refuse("a rule can't stand for the gate %s; each one is a person's", a.Gate)
+	case a.Risk == Critical:
+		return nil, refuse("not at critical risk")
+	case a.Risk == High && want.Scope != scopeExact:
+		return nil, refuse("at high risk only the scope exact")
+	case want.Scope == scopeAgent && a.Agent.Name == "":
+		return nil, refuse("scope agent: no agent asked for this")
+	case want.Scope == scopeSession && a.Session == "":
+		return nil, refuse("scope session: this belongs to no session")
+	}
+	floor, err := j.refusal(ctx, ptr(a.ask()))
+	if err != nil {
+		return nil, fmt.Errorf("check the deny rules: %w", err)
+	}
+	if floor != nil {
+		return nil, core.Errorf(core.Denied, "always: the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
+	}
+	r := Rule{
+		TenantID: a.TenantID, Scope: want.Scope, Gate: a.Gate, Action: a.Action,
+		Owner: by.Name, ExpiresAt: time.Time{}.Add(want.Expires), MaxUses: want.MaxUses,
+		Risk: a.Risk, ApprovalID: a.ApprovalID,
+	}
+	r.Action.CallID = ""
+	switch want.Scope {
+	case scopeAgent:
+		r.Agent = a.Agent.Name
+	case scopeSession:
+		r.Session = a.Session
+	}
+	if r.Backtest, err = j.backtest(ctx, &r); err != nil {
+		return nil, err
+	}
+	return &proposal{rule: r, digest: a.Digest}, nil
+}
+
+// Preview tells what an always rule made from an approval would have changed
+// in the tenant's recorded approvals, or why it can't be made.
+func (j *Judge) Preview(ctx context.Context, by core.Caller, id string, want Always) (Backtest, error) {
+	if err := want.check(); err != nil {
+		return Backtest{}, err
+	}
+	a, err := j.Approval(ctx, by.Tenant, id)
+	if err != nil {
+		return Backtest{}, err
+	}
+	p, err := j.proposeRule(ctx, by, &a, &want)
+	if err != nil {
+		return Backtest{}, err
+	}
+	return p.rule.Backtest, nil
+}
+
+// backtest tries a rule on the newest 1000 approvals: how many it covers, and
+// how many of those a person or the deadline had denied.
+func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
+	var b Backtest
+	var bad error
+	err := j.ledger.View(ctx, r.TenantID, func(tx *audit.Tx) error {
+		seen := 0
+		return tx.Scan(approvals, nil, nil, true, func(_, value []byte) bool {
+			a, err := decodeApproval(value)
+			if err != nil {
+				bad = err
+				return false
+			}
+			seen++
+			if a.Status != Open && a.Status != Voided && r.covers(a.Gate, &a.Action, a.Agent.Name, a.Session) {
+				b.Checked++
+				if a.Status != Approved {
+					b.Flips++
+				}
+			}
+			return seen < maxBacktest
+		})
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return b, fmt.Errorf("try the rule on the recorded approvals: %w", err)
+	}
+	return b, nil
+}
+
+// Rules lists the always rules, newest first; revoked and expired ones too.
+func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
+	var out []Rule
+	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return eachRule(tx.Tx, func(r *Rule) { out = append(out, *r) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the always rules: %w", err)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// RevokeRule ends an always rule at once. Revoking twice is no error.
+func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule, error) {
+	if by.Kind != core.Operator {
+		cause := core.Errorf(core.Denied, "rule %s: only an operator may revoke it", id)
+		return Rule{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "rule.refused", Subject: "rule", ID: clip(id, 128)}, cause)
+	}
+	if err := j.local(ctx, by, core.RulePrefix, "rule", id); err != nil {
+		return Rule{}, err
+	}
+	var out Rule
+	err := j.change(ctx, by, "revoke rule "+id, func(tx *audit.Tx) error {
+		r, err := loadRule(tx, id)
+		if err != nil {
+			return err
+		}
+		if !r.Revoked {
+			r.Revoked = true
+			if err := j.saveRule(tx, r, "rule.revoked", map[string]any{"by": by.Name}); err != nil {
+				return err
+			}
+		}
+		out = *r
+		return nil
+	})
+	return out, err
+}

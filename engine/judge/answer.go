@@ -1,0 +1,284 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Answer is an operator's word on an open approval. One answer wins: the next
+// gets CONFLICT with who answered, when and what (R2). Other errors are
+// INVALID_INPUT (a missing reason, a bad edit), NOT_FOUND, and DENIED, which
+// is audited: an agent, another tenant's approval, the two-person rule.
+//
+// At critical risk two operators must approve, and who asked is neither of
+// them: the first leaves the approval open with FirstBy set.
+func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answer) (Approval, error) {
+	if err := checkAnswer(&ans); err != nil {
+		return Approval{}, err
+	}
+	if err := j.mayAnswer(ctx, by, id); err != nil {
+		return Approval{}, err
+	}
+	var next *revision
+	var rule *proposal
+	if len(ans.Edit) > 0 || ans.Always != nil {
+		a, err := j.Approval(ctx, by.Tenant, id)
+		if err != nil {
+			return Approval{}, err
+		}
+		if err := stillOpen(&a); err != nil {
+			return Approval{}, err
+		}
+		if len(ans.Edit) > 0 {
+			if next, err = j.revise(ctx, by, a, ans.Edit); err != nil {
+				return Approval{}, err
+			}
+			a = next.after
+		}
+		if ans.Always != nil {
+			if rule, err = j.proposeRule(ctx, by, &a, ans.Always); err != nil {
+				return Approval{}, err
+			}
+		}
+	}
+	var answered Approval
+	var late, denied error
+	err := j.change(ctx, by, "answer approval "+id, func(tx *audit.Tx) error {
+		a, err := load(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := stillOpen(a); err != nil {
+			return err
+		}
+		if !tx.Now().Before(a.DeadlineAt) {
+			late = core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt)).With("status", Expired)
+			if err := j.expire(tx, a); err != nil {
+				return err
+			}
+			answered = *a
+			return nil
+		}
+		if next != nil && a.Digest != next.before {
+			return core.Errorf(core.Conflict, "approval %s: it changed while you edited it; look again", id).With("digest", a.Digest)
+		}
+		if ans.Digest != "" && ans.Digest != a.Digest {
+			return core.Errorf(core.Conflict, "approval %s: it is no longer what you saw (digest %.12s, now %.12s)", id, ans.Digest, a.Digest).With("digest", a.Digest)
+		}
+		if ans.Approve {
+			denied, err = j.approve(tx, a, &ans, next, rule)
+		} else {
+			err = j.refuse(tx, a, &ans)
+		}
+		if err != nil || denied != nil {
+			return errors.Join(err, denied)
+		}
+		answered = *a
+		return nil
+	})
+	if denied != nil {
+		return Approval{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: id}, denied)
+	}
+	if err == nil {
+		err = late
+	}
+	return answered, err
+}
+
+func checkAnswer(ans *Answer) error {
+	ans.Reason = strings.TrimSpace(ans.Reason)
+	switch {
+	case len(ans.Reason) > maxReason || !utf8.ValidString(ans.Reason):
+		return core.Invalid("reason", ans.Reason, fmt.Sprintf("at most %d bytes of UTF-8", maxReason))
+	case !ans.Approve && ans.Reason == "":
+		return core.Errorf(core.InvalidInput, "reason: a denial needs one").With("field", "reason")
+	case ans.Approve && ans.Abort:
+		return core.Invalid("abort", true, "only with a denial")
+	case !ans.Approve && len(ans.Edit) > 0:
+		return core.Errorf(core.InvalidInput, "edit: only with an approval").With("field", "edit")
+	case !ans.Approve && ans.Always != nil:
+		return core.Errorf(core.InvalidInput, "always: only with an approval").With("field", "always")
+	}
+	if len(ans.Edit) > 0 {
+		if err := core.CheckObject("edit", ans.Edit, core.MaxInput); err != nil {
+			return err
+		}
+		if err := CheckArgs(ans.Edit); err != nil {
+			return fmt.Errorf("edit: %w", err)
+		}
+	}
+	if ans.Always != nil {
+		return ans.Always.check()
+	}
+	return nil
+}
+
+// mayAnswer refuses, and audits, whoever is no operator of the approval's tenant.
+func (j *Judge) mayAnswer(ctx context.Context, by core.Caller, id string) error {
+	if by.Kind != core.Operator || by.Name == "" {
+		cause := core.Errorf(core.Denied, "approval %s: only an operator may answer; %s %q may not", id, by.Kind, by.Name)
+		return j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: clip(id, 128)}, cause)
+	}
+	return j.local(ctx, by, core.ApprovalPrefix, "approval", id)
+}
+
+// local refuses, and audits, an id of another tenant.
+func (j *Judge) local(ctx context.Context, by core.Caller, prefix, subject, id string) error {
+	_, err := core.LocalSeq(prefix, by.Tenant, id)
+	if errors.Is(err, core.ErrForeign) {
+		return j.ledger.Refuse(ctx, by, audit.Entry{Type: "tenant.violation", Subject: subject, ID: id}, err)
+	}
+	return err
+}
+
+// stillOpen says who was faster.
+func stillOpen(a *Approval) error {
+	var err *core.Error
+	switch a.Status {
+	case Open:
+		return nil
+	case Expired:
+		err = core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", a.ApprovalID, clock(a.AnsweredAt))
+	case Voided:
+		err = core.Errorf(core.Conflict, "approval %s: void since %s: %s", a.ApprovalID, clock(a.AnsweredAt), a.VoidReason)
+	default:
+		err = core.Errorf(core.Conflict, "approval %s: already %s by %s at %s", a.ApprovalID, a.Status, a.AnsweredBy, clock(a.AnsweredAt))
+		if a.AnswerReason != "" {
+			err.Message += ": " + a.AnswerReason
+		}
+	}
+	return err.With("status", a.Status).With("answered_by", a.AnsweredBy).With("answered_at", a.AnsweredAt)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
+
+// approve applies an approving answer. denied is a refusal to be audited
+// apart, since the transaction is then undone.
+func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, rule *proposal) (denied, err error) {
+	by := tx.By
+	if next != nil {
+		next.apply(a)
+	}
+	if a.Risk.above(Medium) && ans.Reason == "" {
+		return nil, core.Errorf(core.InvalidInput, "reason: an approval at %s risk needs one", a.Risk).With("field", "reason")
+	}
+	own := a.RequestedKind == core.Operator && a.RequestedBy == by.Name
+	code := reasonApproved
+	if next != nil {
+		code = reasonEdited
+	}
+	if a.Risk == Critical {
+		if own {
+			return core.Errorf(core.Denied, "approval %s: at critical risk who asked may not approve", a.ApprovalID), nil
+		}
+		if a.FirstBy == by.Name {
+			return core.Errorf(core.Denied, "approval %s: you already approved; at critical risk a second operator must", a.ApprovalID), nil
+		}
+		if a.FirstBy == "" {
+			return nil, j.firstOfTwo(tx, a, ans)
+		}
+	}
+	if rule != nil && rule.digest != a.Digest {
+		return nil, core.Errorf(core.Conflict, "approval %s: it changed while the rule was tried; look again", a.ApprovalID).With("digest", a.Digest)
+	}
+	a.Status, a.SelfApproved = Approved, own
+	return nil, j.close(tx, a, ans, code, rule)
+}
+
+// firstOfTwo keeps a critical approval open for its second operator.
+func (j *Judge) firstOfTwo(tx *audit.Tx, a *Approval, ans *Answer) error {
+	a.FirstBy = tx.By.Name
+	d := a.decision(tx.By, HITL, reasonFirst)
+	d.Rationale = ans.Reason
+	d.ShownAt = shownAt(tx, a, ans)
+	if err := j.record(tx, &d); err != nil {
+		return err
+	}
+	a.DecisionID = d.DecisionID
+	return j.save(tx, a, "approval.first", map[string]any{
+		"by": tx.By.Name, "reason": ans.Reason, "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
+	})
+}
+
+func (j *Judge) refuse(tx *audit.Tx, a *Approval, ans *Answer) error {
+	a.Status, a.Abort = Refused, ans.Abort
+	code := reasonDenied
+	if ans.Abort {
+		code = reasonAborted
+	}
+	return j.close(tx, a, ans, code, nil)
+}
+
+// close records a final answer and hands it to the gate's owner.
+func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule *proposal) error {
+	a.AnsweredBy, a.AnsweredAt, a.AnswerReason = tx.By.Name, tx.Now(), ans.Reason
+	a.DeferredUntil = time.Time{}
+	decision := Deny
+	if a.Status == Approved {
+		decision = Approve
+	}
+	d := a.decision(tx.By, decision, code)
+	d.Rationale, d.SelfApproved, d.Abort = ans.Reason, a.SelfApproved, a.Abort
+	d.ShownAt = shownAt(tx, a, ans)
+	a.ShownAt = d.ShownAt
+	if err := j.record(tx, &d); err != nil {
+		return err
+	}
+	a.DecisionID = d.DecisionID
+	detail := map[string]any{
+		"by": tx.By.Name, "reason": ans.Reason, "reason_code": code, "digest": a.Digest, "decision_id": d.DecisionID,
+		"shown_at": a.ShownAt, "abort": a.Abort, "self_approved": a.SelfApproved,
+	}
+	if a.PriorDigest != "" {
+		detail["prior_digest"] = a.PriorDigest
+		detail["args"] = a.Action.Args
+	}
+	if rule != nil {
+		made, err := j.addRule(tx, rule)
+		if err != nil {
+			return err
+		}
+		detail["always_rule"] = made.RuleID
+	}
+	if err := j.save(tx, a, "approval."+string(a.Status), detail); err != nil {
+		return err
+	}
+	return j.settle(tx, a, Outcome{
+		Approved: a.Status == Approved, Abort: a.Abort, Args: a.Action.Args,
+		Reason: ans.Reason, By: tx.By.Name, Decision: d,
+	})
+}
+
+// shownAt is when the card was first drawn, never outside the approval's life.
+func shownAt(tx *audit.Tx, a *Approval, ans *Answer) time.Time {
+	t := a.ShownAt
+	if t.IsZero() {
+		t = ans.ShownAt
+	}
+	if t.IsZero() || t.Before(a.CreatedAt) || t.After(tx.Now()) {
+		return a.ShownAt
+	}
+	return t.UTC()
+}
+
+// settle tells the gate's owner. Without one nothing can be approved.
+func (j *Judge) settle(tx *audit.Tx, a *Approval, out Outcome) error {
+	owner := j.owners[a.Gate]
+	if owner == nil {
+		if out.Approved {
+			return core.Errorf(core.Unavailable, "approval %s: nothing here can carry out %s", a.ApprovalID, a.Gate)
+		}
+		return nil
+	}
+	if err := owner.Settle(tx, *a, out); err != nil {
+		return fmt.Errorf("settle approval %s: %w", a.ApprovalID, err)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package judge
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Bounds of what an approval keeps of an ask.
+const (
+	maxIntent = 1024
+	maxReason = 4096
+)
+
+// state is what the audit log says of an approval.
+type approvalState struct {
+	Status ApprovalStatus `json:"status"`
+}
+
+// newApproval is the approval that a hitl verdict asks for, with its id.
+func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
+	seq := uint64(tx.Add(countApprovals, 1))
+	a := &Approval{
+		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
+		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), seq), Status: Open,
+		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, Session: ask.Session, Attempt: ask.Attempt,
+		Intent: clip(ask.Intent, maxIntent), Risk: v.Risk,
+		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
+		Confidence: v.Confidence, Digest: v.Digest,
+		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind,
+		CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
+		Driver: ask.Driver, Priority: ask.Priority,
+	}
+	a.Action.Args = append(core.Raw(nil), ask.Action.Args...)
+	if len(a.Action.Args) == 0 {
+		a.Action.Args = core.Raw("{}")
+	}
+	return a
+}
+
+// open stores a new approval and tells everyone.
+func (j *Judge) open(tx *audit.Tx, a *Approval) error {
+	return j.save(tx, a, "approval.opened", map[string]any{
+		"gate": a.Gate, "risk": a.Risk, "reason_code": a.ReasonCode, "rule_id": a.RuleID, "digest": a.Digest,
+		"task_id": a.TaskID, "agent": a.Agent.Name, "deadline_at": a.DeadlineAt, "decision_id": a.DecisionID,
+	})
+}
+
+// save writes an approval with its audit event and keeps the open ones' small
+// bucket in step.
+func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error {
+	seq, err := tx.Record(audit.Entry{
+		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID,
+		State: approvalState{a.Status}, Detail: detail, Prev: a.AuditSeq,
+	})
+	if err != nil {
+		return fmt.Errorf("audit %s of %s: %w", event, a.ApprovalID, err)
+	}
+	a.AuditSeq = seq
+	_, _, n, _ := core.ParseID(a.ApprovalID)
+	value, err := core.Encode(a)
+	if err != nil {
+		return fmt.Errorf("encode approval %s: %w", a.ApprovalID, err)
+	}
+	if err := tx.Put(approvals, key(n), value); err != nil {
+		return fmt.Errorf("write approval %s: %w", a.ApprovalID, err)
+	}
+	if a.Status == Open {
+		err = tx.Put(approvalsOpen, key(n), binary.BigEndian.AppendUint64(nil, uint64(j.due(a).UnixMicro())))
+	} else {
+		err = tx.Delete(approvalsOpen, key(n))
+	}
+	if err != nil {
+		return fmt.Errorf("index approval %s: %w", a.ApprovalID, err)
+	}
+	if a.Status == Approved || a.Status == Refused {
+		if err := tx.Put(approvalsShape, binary.BigEndian.AppendUint64(shape(a), n), []byte{1}); err != nil {
+			return fmt.Errorf("index approval %s: %w", a.ApprovalID, err)
+		}
+	}
+	made := *a
+	tx.Changed("approval", a.ApprovalID, &made)
+	tenant := tx.Tenant()
+	tx.OnCommit(func() { j.watch.ring(tenant) })
+	return nil
+}
+
+// load reads an approval in a transaction.
+func load(tx *audit.Tx, id string) (*Approval, error) {
+	seq, err := core.LocalSeq(core.ApprovalPrefix, tx.Tenant(), id)
+	if err != nil {
+		return nil, err
+	}
+	value, err := tx.Get(approvals, key(seq))
+	if err != nil {
+		return nil, fmt.Errorf("read approval %s: %w", id, err)
+	}
+	if value == nil {
+		return nil, core.Missing("approval", id)
+	}
+	return decodeApproval(value)
+}
+
+func decodeApproval(value []byte) (*Approval, error) {
+	a := &Approval{}
+	if err := core.DecodeStored(value, a); err != nil {
+		return nil, fmt.Errorf("decode an approval: %w", err)
+	}
+	// The value belongs to the transaction.
+	a.Action.Args = append(core.Raw(nil), a.Action.Args...)
+	return a, nil
+}
+
+// escalateAt is when half of the time to answer is over.
+func (j *Judge) escalateAt(a *Approval) time.Time {
+	return a.DeadlineAt.Add(-j.deadlines[a.Risk] / 2)
+}
+
+// due is when Run has to look at an open approval next.
+func (j *Judge) due(a *Approval) time.Time {
+	due := a.DeadlineAt
+	if a.EscalatedAt.IsZero() && j.escalateAt(a).Before(due) {
+		due = j.escalateAt(a)
+	}
+	if !a.DeferredUntil.IsZero() && a.DeferredUntil.Before(due) {
+		due = a.DeferredUntil
+	}
+	return due
+}
+
+// shape hashes what makes two approvals alike: gate, kind, program and agent.
+func shape(a *Approval) []byte {
+	h := fnv.New64a()
+	for _, part := range []string{string(a.Gate), a.Action.Kind, a.Action.Server, program(&a.Action), a.Agent.Name} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	return h.Sum(nil)
+}
+
+// ask is the question that an approval came from, for a new evaluation.
+func (a *Approval) ask() Ask {
+	door := core.DoorEngine
+	return Ask{
+		Gate: a.Gate, TraceID: a.TraceID, TaskID: a.TaskID, Session: a.Session, Attempt: a.Attempt,
+		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Driver: a.Driver, Intent: a.Intent,
+		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Door: door},
+		Confidence: a.Confidence,
+	}
+}
+
+// decision is a GateDecision about an approval, still without id and time.
+func (a *Approval) decision(by core.Caller, d Decision, reason string) GateDecision {
+	return GateDecision{
+		TenantID: a.TenantID, TraceID: a.TraceID, TaskID: a.TaskID,
+		Decision: d, ReasonCode: reason, Confidence: a.Confidence,
+		Gate: a.Gate, RuleID: a.RuleID, PolicyVersion: a.PolicyVersion,
+		Digest: a.Digest, PriorDigest: a.PriorDigest, ApprovalID: a.ApprovalID,
+		DecidedBy: by.Name, Door: by.Door, ShownAt: a.ShownAt,
+		Agent: a.Agent.Name, Kind: a.Action.Kind, Session: a.Session,
+	}
+}

@@ -1,0 +1,228 @@
+package judge
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Buckets. Keys are 8-byte big-endian sequence numbers unless said.
+const (
+	decisions      store.Bucket = "decision"        // every GateDecision, append-only
+	decisionRare   store.Bucket = "decision.rare"   // {decision byte}{seq}: those that are not approve
+	approvals      store.Bucket = "approval"        // every Approval
+	approvalsOpen  store.Bucket = "approval.open"   // seq → when to look next, Unix µs
+	approvalsShape store.Bucket = "approval.shape"  // {shape hash}{seq}: the answered ones
+	rulesBucket    store.Bucket = "always"          // every always Rule
+	policies       store.Bucket = "policy.versions" // version → number, number → table
+)
+
+// Counters.
+const (
+	countDecisions = "decision"
+	countApprovals = "approval"
+	countRules     = "always"
+	countPolicies  = "policy.versions"
+)
+
+func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
+
+// Audit is the decision for the detail of an audit event, as compact JSON:
+// {"decision_id","decision","reason_code","rule_id","digest"}.
+//
+// An approve by policy at the gates task.start and result has no event of its
+// own: such decisions come with every task, and the caller records one anyway
+// ("task.queued", "task.succeeded"). That event's detail must hold this, in
+// the transaction of Commit. Every other decision audits itself.
+func (d *GateDecision) Audit() core.Raw {
+	b := make([]byte, 0, 256)
+	b = append(b, `{"decision_id":"`...)
+	b = append(b, d.DecisionID...)
+	b = append(b, `","decision":"`...)
+	b = append(b, d.Decision...)
+	b = append(b, `","reason_code":"`...)
+	b = append(b, d.ReasonCode...)
+	b = append(b, `","rule_id":`...)
+	b = quote(b, d.RuleID)
+	b = append(b, `,"digest":"`...)
+	b = append(b, d.Digest...)
+	return append(b, `"}`...)
+}
+
+// folded reports whether the caller's event carries the decision.
+func (d *GateDecision) folded() bool {
+	return d.Decision == Approve && d.DecidedBy == byPolicy && (d.Gate == GateStart || d.Gate == GateResult)
+}
+
+// Commit records the verdict, and opens an approval for a hitl, inside the
+// caller's transaction. It fails with ErrStale when the rules changed or an
+// always rule ran out since Evaluate: evaluate again. See GateDecision.Audit
+// for the audit event.
+func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approval, error) {
+	if err := j.checkVerdict(&ask, &v); err != nil {
+		return GateDecision{}, nil, err
+	}
+	v.Digest = finish(v.ask.prefix, ask.TaskID, tx.Tenant())
+	d := GateDecision{
+		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
+		Decision: v.Decision, ReasonCode: v.ReasonCode, Confidence: v.Confidence,
+		Gate: ask.Gate, Rationale: v.Rationale, RuleID: v.RuleID,
+		PolicyVersion: v.PolicyVersion, Digest: v.Digest,
+		DecidedBy: byPolicy, Door: ask.By.Door,
+		Agent: ask.Agent.Name, Kind: ask.Action.Kind, Session: ask.Session,
+	}
+	if v.always != "" {
+		if err := j.useRule(tx, &ask, &v); err != nil {
+			return GateDecision{}, nil, err
+		}
+	}
+	var a *Approval
+	if v.Decision == HITL {
+		a = j.newApproval(tx, &ask, &v)
+		d.ApprovalID = a.ApprovalID
+	}
+	if err := j.record(tx, &d); err != nil {
+		return GateDecision{}, nil, err
+	}
+	if a != nil {
+		a.DecisionID = d.DecisionID
+		if err := j.open(tx, a); err != nil {
+			return GateDecision{}, nil, err
+		}
+	}
+	return d, a, nil
+}
+
+// record appends a decision, and its audit event unless the caller has one.
+func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
+	seq := uint64(tx.Add(countDecisions, 1))
+	d.DecisionID = core.NewID(core.DecisionPrefix, tx.Tenant(), seq)
+	d.CreatedAt = tx.Now()
+	number, err := j.number(tx)
+	if err != nil {
+		return err
+	}
+	if err := tx.Put(decisions, key(seq), j.appendRow(make([]byte, 0, 384), d, number)); err != nil {
+		return fmt.Errorf("record a decision: %w", err)
+	}
+	if d.Decision != Approve {
+		tx.Add(countDecisions+"."+string(d.Decision), 1)
+		if err := tx.Put(decisionRare, rareKey(d.Decision, seq), []byte{1}); err != nil {
+			return fmt.Errorf("index a decision: %w", err)
+		}
+	}
+	if !d.folded() {
+		if _, err := tx.Record(audit.Entry{
+			Type: "judge.outcome", Trace: d.TraceID, Subject: "decision", ID: d.DecisionID, Detail: d,
+		}); err != nil {
+			return fmt.Errorf("audit a decision: %w", err)
+		}
+	}
+	made := *d
+	tx.Changed("decision", d.DecisionID, &made)
+	return nil
+}
+
+func rareKey(d Decision, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{d[0]}, seq)
+}
+
+// decisionRow is a stored decision: the seed's names, without what the key,
+// the tenant and the rule table already say.
+type decisionRow struct {
+	GateDecision
+	Policy    uint64  `json:"policy"`
+	Rationale *string `json:"rationale"`
+}
+
+// readDecision decodes the decision stored under seq.
+func (j *Judge) readDecision(tx store.Tx, seq uint64, value []byte) (GateDecision, error) {
+	var row decisionRow
+	if err := core.DecodeStored(value, &row); err != nil {
+		return GateDecision{}, fmt.Errorf("decode decision %d: %w", seq, err)
+	}
+	d := row.GateDecision
+	d.TenantID = tx.Tenant()
+	d.DecisionID = core.NewID(core.DecisionPrefix, d.TenantID, seq)
+	if d.DecidedBy == "" {
+		d.DecidedBy = byPolicy
+	}
+	if d.PolicyVersion == "" {
+		p, err := j.policy(tx, row.Policy)
+		if err != nil {
+			return d, err
+		}
+		d.PolicyVersion, d.Rationale = p.version, p.rationale[d.RuleID]
+	}
+	if row.Rationale != nil {
+		d.Rationale = *row.Rationale
+	}
+	return d, nil
+}
+
+// appendRow writes a decisionRow. It runs on the store's writer with each
+// task, so it is written by hand.
+func (j *Judge) appendRow(b []byte, d *GateDecision, policy uint64) []byte {
+	b = append(b, `{"decision":"`...)
+	b = append(b, d.Decision...)
+	b = append(b, `","reason_code":"`...)
+	b = append(b, d.ReasonCode...)
+	b = append(b, `","gate":"`...)
+	b = append(b, d.Gate...)
+	b = append(b, `","created_at":"`...)
+	b = d.CreatedAt.AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","trace_id":"`...)
+	b = append(b, d.TraceID...)
+	b = append(b, `","digest":"`...)
+	b = append(b, d.Digest...)
+	b = append(b, `","policy":`...)
+	b = strconv.AppendUint(b, policy, 10)
+	b = field(b, "task_id", d.TaskID)
+	b = field(b, "kind", d.Kind)
+	b = field(b, "rule_id", d.RuleID)
+	b = field(b, "agent", d.Agent)
+	b = field(b, "session_id", d.Session)
+	b = field(b, "door", string(d.Door))
+	if d.DecidedBy != byPolicy {
+		b = field(b, "decided_by", d.DecidedBy)
+	}
+	current := d.PolicyVersion == j.table.version
+	if !current {
+		b = field(b, "policy_version", d.PolicyVersion)
+	}
+	if r := j.table.byID[d.RuleID]; !current || r == nil || r.Rationale != d.Rationale {
+		b = append(b, `,"rationale":`...)
+		b = quote(b, d.Rationale)
+	}
+	b = field(b, "prior_digest", d.PriorDigest)
+	b = field(b, "approval_id", d.ApprovalID)
+	if d.Confidence != nil {
+		b = append(b, `,"confidence":`...)
+		b = strconv.AppendFloat(b, *d.Confidence, 'g', -1, 64)
+	}
+	if !d.ShownAt.IsZero() {
+		b = field(b, "shown_at", d.ShownAt.Format(time.RFC3339Nano))
+	}
+	if d.SelfApproved {
+		b = append(b, `,"self_approved":true`...)
+	}
+	if d.Abort {
+		b = append(b, `,"abort":true`...)
+	}
+	return append(b, '}')
+}
+
+func field(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":`...)
+	return quote(b, value)
+}

@@ -1,0 +1,58 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// revision is an approval with edited arguments that were judged again.
+type revision struct {
+	before string // digest of what was edited
+	after  Approval
+}
+
+// revise validates edited arguments with the gate's owner and judges them
+// again. A deny rule refuses the edit (DENIED, audited) and the approval stays
+// as it was; any other verdict leaves the word to the operator, at the graver
+// of both risks.
+func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args core.Raw) (*revision, error) {
+	owner := j.owners[a.Gate]
+	if owner == nil {
+		return nil, core.Errorf(core.Unavailable, "approval %s: nothing here can check an edit of %s", a.ApprovalID, a.Gate)
+	}
+	if err := owner.Validate(a, args); err != nil {
+		return nil, fmt.Errorf("edit of approval %s: %w", a.ApprovalID, err)
+	}
+	before := a.Digest
+	a.Action.Args = append(core.Raw(nil), args...)
+	v := j.decide(ctx, a.TenantID, ptr(a.ask()))
+	if v.Decision == Deny {
+		cause := core.Errorf(core.Denied, "edit of approval %s: refused by %s: %s", a.ApprovalID, v.RuleID, v.Rationale).With("rule_id", v.RuleID)
+		return nil, j.ledger.Refuse(ctx, by, audit.Entry{
+			Type: "approval.edit_refused", Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID,
+			Detail: map[string]any{"rule_id": v.RuleID, "reason_code": v.ReasonCode, "digest": v.Digest, "prior_digest": before},
+		}, cause)
+	}
+	a.Digest, a.PolicyVersion = v.Digest, v.PolicyVersion
+	a.Risk = graver(a.Risk, v.Risk)
+	if a.Digest != before {
+		a.PriorDigest = before
+		a.FirstBy = "" // who approved first approved something else
+	}
+	return &revision{before: before, after: a}, nil
+}
+
+// apply carries an edit over to the approval as it now is.
+func (r *revision) apply(a *Approval) {
+	a.Action.Args = r.after.Action.Args
+	a.Digest, a.PriorDigest = r.after.Digest, r.after.PriorDigest
+	a.PolicyVersion, a.Risk = r.after.PolicyVersion, r.after.Risk
+	if r.after.Digest != r.before {
+		a.FirstBy = ""
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

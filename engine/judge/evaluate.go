@@ -1,0 +1,153 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Reason codes that the judge itself gives. The others come from rules.
+const (
+	reasonNoRule   = "no_rule"
+	reasonError    = "policy.error"
+	reasonTimeout  = "policy.timeout"
+	reasonArgs     = "args.invalid"
+	reasonAlways   = "always.rule"
+	reasonDeadline = "deadline"
+	reasonApproved = "operator.approved"
+	reasonEdited   = "operator.edited"
+	reasonFirst    = "operator.first_of_two"
+	reasonDenied   = "operator.denied"
+	reasonAborted  = "operator.aborted"
+)
+
+// Evaluate decides without recording and never fails: a fault of the rules or
+// a time-out is hitl (R9). Call it outside a transaction. The deny rules come
+// first, then the table; an always rule stands in for the person whom the
+// table would ask, unless the ask is riskier than the one it was made from.
+//
+// Arguments that can't be bound to a digest (CheckArgs) are denied.
+func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
+	v := j.decide(ctx, tenant, &ask)
+	if v.Decision == HITL && v.RuleID != "" {
+		j.applyAlways(ctx, tenant, &ask, &v)
+	}
+	return v
+}
+
+// decide is Evaluate without the always rules.
+func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
+	v := Verdict{PolicyVersion: j.table.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
+	v.ask = evaluated{args: ask.Action.Args, attempt: ask.Attempt}
+	canonical, err := canonicalArgs(ask.Action.Args)
+	if err != nil {
+		v.ask.refused = err
+		v.Decision, v.ReasonCode, v.Rationale = Deny, reasonArgs, err.Error()
+		return v
+	}
+	v.ask.prefix = digestPrefix(ask, canonical, v.PolicyVersion)
+	if ask.TaskID != "" {
+		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.evaluation)
+	defer cancel()
+	r, err := j.table.first(ctx, &facts{t: j.table, ask: ask})
+	switch {
+	case err != nil:
+		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonError, clip("The policy failed: "+err.Error(), 512)
+		if ctx.Err() != nil {
+			v.ReasonCode = reasonTimeout
+		}
+	case r == nil:
+		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonNoRule, "No rule covers this."
+	default:
+		v.Decision, v.ReasonCode, v.Rationale, v.RuleID = r.Decision, r.ReasonCode, r.Rationale, r.ID
+		v.Risk = graver(v.Risk, r.Risk)
+		v.Retry = r.Retry && !ask.LastTry
+		if ask.Gate != GateResult {
+			v.Confidence = r.Confidence
+		}
+	}
+	return v
+}
+
+// first is the rule that decides: a deny rule wherever it stands, then the
+// first that matches. nil when none does.
+func (t *table) first(ctx context.Context, f *facts) (*rule, error) {
+	for _, rules := range [...][]*rule{t.floor[f.ask.Gate], t.rest[f.ask.Gate]} {
+		for _, r := range rules {
+			if !r.applies(f.ask.Action.Kind) {
+				continue
+			}
+			yes, err := r.match(ctx, f)
+			if err == nil {
+				err = late(ctx)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if yes {
+				return r, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// late reports a context that is over. A deadline counts from the moment it
+// passed, not from when its timer fired.
+func late(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// refusal is the verdict of the deny rules alone.
+func (j *Judge) refusal(ctx context.Context, ask *Ask) (*rule, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.evaluation)
+	defer cancel()
+	f := &facts{t: j.table, ask: ask}
+	for _, r := range j.table.floor[ask.Gate] {
+		if !r.applies(ask.Action.Kind) {
+			continue
+		}
+		yes, err := r.match(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// checkVerdict reports a verdict that must not be committed for this ask.
+func (j *Judge) checkVerdict(ask *Ask, v *Verdict) error {
+	switch {
+	case v.ask.refused != nil:
+		return v.ask.refused
+	case v.ask.prefix == nil:
+		return errors.New("commit a verdict that Evaluate did not make")
+	case v.PolicyVersion != j.table.version:
+		return ErrStale
+	case v.ask.attempt != ask.Attempt || string(v.ask.args) != string(ask.Action.Args):
+		return fmt.Errorf("commit a verdict for another ask (attempt %d, now %d, or other arguments)", v.ask.attempt, ask.Attempt)
+	}
+	return nil
+}
+
+// clip bounds text from outside to n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

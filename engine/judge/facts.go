@@ -1,0 +1,180 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+	"github.com/go-json-experiment/json"
+)
+
+// newEnv declares what a rule can see. Each field is a variable of its own
+// ("action.kind"), so that a misspelt one does not compile, and none is
+// computed before a rule reads it.
+func newEnv() (*cel.Env, error) {
+	text, words := cel.StringType, cel.ListType(cel.StringType)
+	env, err := cel.NewEnv(
+		cel.CrossTypeNumericComparisons(true),
+		cel.Variable("action.kind", text),
+		cel.Variable("action.server", text),
+		cel.Variable("action.tool", text),
+		cel.Variable("action.args", cel.MapType(text, cel.DynType)),
+		cel.Variable("action.risk", text),
+		cel.Variable("action.intent", text),
+		cel.Variable("action.effects", words),
+		cel.Variable("agent.name", text),
+		cel.Variable("agent.role", text),
+		cel.Variable("agent.project", text),
+		cel.Variable("context.gate", text),
+		cel.Variable("context.driver", text),
+		cel.Variable("context.attempt", cel.IntType),
+		cel.Variable("context.priority", cel.IntType),
+		cel.Variable("context.requested_by", text),
+		cel.Variable("context.actor_kind", text),
+		cel.Variable("context.session", text),
+		cel.Variable("result.has_confidence", cel.BoolType),
+		cel.Variable("result.confidence", cel.DoubleType),
+		cel.Variable("result.text", text),
+		cel.Variable("result.topics", words),
+		cel.Variable("result.last_try", cel.BoolType),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make the rule environment: %w", err)
+	}
+	return env, nil
+}
+
+// compile checks and plans one expression; nil for the constant true.
+func compile(env *cel.Env, when string) (cel.Program, error) {
+	tree, issues := env.Compile(when)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	if tree.OutputType() != cel.BoolType {
+		return nil, fmt.Errorf("want a bool, got %s", tree.OutputType())
+	}
+	if when == "true" {
+		return nil, nil
+	}
+	return env.Program(tree,
+		cel.EvalOptions(cel.OptOptimize), cel.CostLimit(celCost), cel.InterruptCheckFrequency(100))
+}
+
+// facts is one ask as the rules see it.
+type facts struct {
+	t       *table
+	ask     *Ask
+	effects ref.Val
+	topics  ref.Val
+	args    ref.Val
+}
+
+// Parent implements cel.Activation.
+func (f *facts) Parent() interpreter.Activation { return nil }
+
+// ResolveName implements cel.Activation. What is absent (result.confidence of
+// a result that claims none) is an error in the rule that reads it.
+func (f *facts) ResolveName(name string) (any, bool) {
+	a := f.ask
+	switch name {
+	case "action.kind":
+		return types.String(a.Action.Kind), true
+	case "action.server":
+		return types.String(a.Action.Server), true
+	case "action.tool":
+		return types.String(a.Action.Tool), true
+	case "action.args":
+		return f.arguments(), true
+	case "action.risk":
+		return types.String(claimed(a.Risk)), true
+	case "action.intent":
+		return types.String(a.Intent), true
+	case "action.effects":
+		return f.effectList(), true
+	case "agent.name":
+		return types.String(a.Agent.Name), true
+	case "agent.role":
+		return types.String(a.Agent.Role), true
+	case "agent.project":
+		return types.String(a.Agent.Project), true
+	case "context.gate":
+		return types.String(a.Gate), true
+	case "context.driver":
+		return types.String(a.Driver), true
+	case "context.attempt":
+		return types.Int(a.Attempt), true
+	case "context.priority":
+		return types.Int(a.Priority), true
+	case "context.requested_by":
+		return types.String(a.By.Name), true
+	case "context.actor_kind":
+		return types.String(a.By.Kind), true
+	case "context.session":
+		return types.String(a.Session), true
+	case "result.has_confidence":
+		return types.Bool(a.Confidence != nil), true
+	case "result.confidence":
+		if a.Confidence == nil {
+			return nil, false
+		}
+		return types.Double(*a.Confidence), true
+	case "result.text":
+		return types.String(a.Text), true
+	case "result.topics":
+		return f.topicList(), true
+	case "result.last_try":
+		return types.Bool(a.LastTry), true
+	}
+	return nil, false
+}
+
+func (f *facts) effectList() ref.Val {
+	if f.effects == nil {
+		f.effects = wordList(f.t.effects.of(&f.ask.Action))
+	}
+	return f.effects
+}
+
+func (f *facts) topicList() ref.Val {
+	if f.topics == nil {
+		f.topics = wordList(f.t.topics.in(f.ask.Text))
+	}
+	return f.topics
+}
+
+func wordList(words []string) ref.Val {
+	return types.NewStringList(types.DefaultTypeAdapter, words)
+}
+
+func (f *facts) arguments() ref.Val {
+	if f.args == nil {
+		args := map[string]any{}
+		if len(f.ask.Action.Args) > 0 {
+			if err := json.Unmarshal(f.ask.Action.Args, &args); err != nil {
+				f.args = types.NewErr("action.args: %v", err)
+				return f.args
+			}
+		}
+		f.args = types.NewStringInterfaceMap(types.DefaultTypeAdapter, args)
+	}
+	return f.args
+}
+
+// match evaluates one rule. An error is a fault of the rule, or the deadline.
+func (r *rule) match(ctx context.Context, f *facts) (bool, error) {
+	if r.program == nil {
+		return true, nil
+	}
+	out, _, err := r.program.ContextEval(ctx, f)
+	if err != nil {
+		return false, fmt.Errorf("rule %s: %w", r.ID, err)
+	}
+	yes, ok := out.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("rule %s: want a bool, got %s", r.ID, out.Type())
+	}
+	return bool(yes), nil
+}

@@ -1,0 +1,130 @@
+package judge
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// ErrStale means the rules changed, or an always rule ran out, since Evaluate:
+// evaluate again.
+var ErrStale = errors.New("policy changed since the evaluation")
+
+//go:embed default.yaml
+var defaultPolicy []byte
+
+// DefaultPolicy is the embedded rule table.
+func DefaultPolicy() []byte { return append([]byte(nil), defaultPolicy...) }
+
+// Options of New.
+type Options struct {
+	Ledger *audit.Ledger
+	Policy []byte // rule table (YAML); nil means the embedded default
+	// Deadlines by risk; nil means 30m low, 15m medium, 10m high and critical.
+	Deadlines map[Risk]time.Duration
+	// Evaluation is the longest one evaluation may take before a person is
+	// asked instead; 0 means 250 ms.
+	Evaluation time.Duration
+	// Tenants lists the tenants whose open approvals Run watches from its
+	// start. Without it Run sees a tenant only once something was asked there.
+	Tenants func(context.Context) ([]string, error)
+}
+
+// Judge decides, records and waits for answers. Its methods may be called
+// from any goroutine.
+type Judge struct {
+	ledger     *audit.Ledger
+	table      *table
+	deadlines  map[Risk]time.Duration
+	evaluation time.Duration
+	tenants    func(context.Context) ([]string, error)
+
+	owners   map[Gate]Settler
+	versions versions
+	always   cache
+	watch    watch
+}
+
+// New compiles the policy; a rule that does not compile is an error.
+func New(opt Options) (*Judge, error) {
+	source := opt.Policy
+	if source == nil {
+		source = defaultPolicy
+	}
+	t, err := loadTable(source)
+	if err != nil {
+		return nil, fmt.Errorf("load the policy: %w", err)
+	}
+	j := &Judge{
+		ledger: opt.Ledger, table: t, evaluation: opt.Evaluation, tenants: opt.Tenants,
+		owners: map[Gate]Settler{},
+		deadlines: map[Risk]time.Duration{
+			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
+		},
+	}
+	for risk, d := range opt.Deadlines {
+		if !risk.valid() {
+			return nil, core.Invalid("deadlines", risk, "low, medium, high, critical")
+		}
+		if d < time.Second || d > maxDefer {
+			return nil, core.Invalid("deadlines."+string(risk), d, "1s-24h")
+		}
+		j.deadlines[risk] = d
+	}
+	if j.evaluation == 0 {
+		j.evaluation = 250 * time.Millisecond
+	}
+	j.versions.init()
+	j.always.init()
+	j.watch.init()
+	return j, nil
+}
+
+// Own names the owner of a gate. Call it before Run, once per gate. An
+// approval of a gate without an owner can be denied but never approved.
+func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
+
+// PolicyVersion is the digest of the tenant's active rule table.
+func (j *Judge) PolicyVersion(tenant string) string { return j.table.version }
+
+// change is a transaction of the judge's own.
+func (j *Judge) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {
+	if err := j.ledger.Update(ctx, by, fn); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// watch tells Run which tenants to look at.
+type watch struct {
+	bell chan struct{}
+
+	mu    sync.Mutex
+	dirty map[string]bool
+}
+
+func (w *watch) init() { w.bell, w.dirty = make(chan struct{}, 1), map[string]bool{} }
+
+func (w *watch) ring(tenant string) {
+	w.mu.Lock()
+	w.dirty[tenant] = true
+	w.mu.Unlock()
+	select {
+	case w.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) take() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := w.dirty
+	w.dirty = map[string]bool{}
+	return taken
+}

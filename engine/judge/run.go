@@ -1,0 +1,185 @@
+package judge
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Run enforces deadlines and escalations until ctx ends. It looks at the open
+// approvals, does what is due, and sleeps until the next one is or something
+// changed. What the owner of a gate fails to settle is tried again, from 1 s
+// up to once a minute.
+func (j *Judge) Run(ctx context.Context) error {
+	next := map[string]time.Time{}
+	failed := map[string]*retry{}
+	if j.tenants != nil {
+		all, err := j.tenants(ctx)
+		if err != nil {
+			return fmt.Errorf("list the tenants to watch: %w", err)
+		}
+		for _, t := range all {
+			j.watch.ring(t)
+		}
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		look := j.watch.take()
+		now := j.ledger.Clock().Now()
+		for tenant, at := range next {
+			if !at.After(now) {
+				look[tenant] = true
+			}
+		}
+		for tenant := range look {
+			at, err := j.sweep(ctx, tenant, failed)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case errors.Is(err, store.ErrNoTenant):
+				delete(next, tenant)
+				continue
+			case err != nil:
+				return fmt.Errorf("enforce the deadlines of %s: %w", tenant, err)
+			}
+			if at.IsZero() {
+				delete(next, tenant)
+			} else {
+				next[tenant] = at
+			}
+		}
+		timer.Reset(j.wait(next))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-j.watch.bell:
+		case <-timer.C:
+		}
+	}
+}
+
+func (j *Judge) wait(next map[string]time.Time) time.Duration {
+	wait := time.Hour
+	now := j.ledger.Clock().Now()
+	for _, at := range next {
+		wait = min(wait, at.Sub(now))
+	}
+	return max(wait, time.Millisecond)
+}
+
+// retry is the back-off of an approval whose end could not be settled.
+type retry struct {
+	at    time.Time
+	pause time.Duration
+}
+
+// sweep does what is due in a tenant and returns when to look again; zero
+// when nothing is open.
+func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*retry) (time.Time, error) {
+	now := j.ledger.Clock().Now()
+	var due []string
+	var next time.Time
+	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return tx.Scan(approvalsOpen, nil, nil, false, func(k, value []byte) bool {
+			id := core.NewID(core.ApprovalPrefix, tenant, binary.BigEndian.Uint64(k))
+			at := time.UnixMicro(int64(binary.BigEndian.Uint64(value)))
+			if r := failed[id]; r != nil && r.at.After(at) {
+				at = r.at
+			}
+			if !at.After(now) {
+				due = append(due, id)
+			} else if next.IsZero() || at.Before(next) {
+				next = at
+			}
+			return true
+		})
+	})
+	if err != nil {
+		return next, err
+	}
+	for _, id := range due {
+		at, err := j.enforce(ctx, tenant, id, failed)
+		if err != nil {
+			return next, err
+		}
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next, nil
+}
+
+// enforce does what is due for one approval, in a transaction of its own, and
+// returns when to look at it again.
+func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[string]*retry) (time.Time, error) {
+	self := core.Self(tenant, "judge")
+	var next time.Time
+	var unsettled error
+	err := j.change(ctx, self, "enforce the deadline of "+id, func(tx *audit.Tx) error {
+		next, unsettled = time.Time{}, nil
+		a, err := load(tx, id)
+		if err != nil || a.Status != Open {
+			return err
+		}
+		switch now := tx.Now(); {
+		case !now.Before(a.DeadlineAt):
+			if err := j.expire(tx, a); err != nil {
+				unsettled = err
+				return err
+			}
+			return nil
+		case a.EscalatedAt.IsZero() && !now.Before(j.escalateAt(a)):
+			a.EscalatedAt = now
+			err = j.save(tx, a, "approval.escalated", map[string]any{"by": byPolicy, "deadline_at": a.DeadlineAt})
+		case !a.DeferredUntil.IsZero() && !now.Before(a.DeferredUntil):
+			a.DeferredUntil = time.Time{}
+			err = j.save(tx, a, "approval.resurfaced", map[string]any{"deadline_at": a.DeadlineAt})
+		}
+		next = j.due(a)
+		return err
+	})
+	if unsettled == nil {
+		delete(failed, id)
+		return next, err
+	}
+	if ctx.Err() != nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnusable) {
+		return next, err
+	}
+	// One owner's trouble must not keep the other deadlines from being enforced.
+	r := failed[id]
+	if r == nil {
+		r = &retry{pause: time.Second / 2}
+		failed[id] = r
+		_ = j.ledger.Refuse(ctx, self, audit.Entry{Type: "approval.unsettled", Subject: "approval", ID: id}, unsettled)
+	}
+	r.pause = min(2*r.pause, time.Minute)
+	r.at = j.ledger.Clock().Now().Add(r.pause)
+	return r.at, nil
+}
+
+// expire lets the deadline deny: silence is never consent (R3).
+func (j *Judge) expire(tx *audit.Tx, a *Approval) error {
+	self := core.Self(tx.Tenant(), byPolicy)
+	a.Status, a.AnsweredBy, a.AnsweredAt = Expired, byPolicy, tx.Now()
+	a.AnswerReason = "nobody answered in time"
+	a.DeferredUntil = time.Time{}
+	d := a.decision(self, Deny, reasonDeadline)
+	d.Rationale = a.AnswerReason
+	if err := j.record(tx, &d); err != nil {
+		return err
+	}
+	a.DecisionID = d.DecisionID
+	if err := j.save(tx, a, "approval.expired", map[string]any{
+		"deadline_at": a.DeadlineAt, "digest": a.Digest, "decision_id": d.DecisionID, "first_approved_by": a.FirstBy,
+	}); err != nil {
+		return err
+	}
+	return j.settle(tx, a, Outcome{Args: a.Action.Args, Reason: a.AnswerReason, By: byPolicy, Decision: d})
+}

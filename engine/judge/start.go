@@ -1,0 +1,97 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Start checks, when an approved effect is about to start, that the approval
+// still stands for exactly this ask under the rules now active, and marks it
+// used: an approval is used once. A mismatch voids it and reports false: ask
+// anew (R1). So does an approval that is not approved, or was used before,
+// without changing it.
+func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
+	a, err := load(tx, approvalID)
+	if err != nil {
+		return false, err
+	}
+	if a.Status != Approved || !a.UsedAt.IsZero() {
+		return false, nil
+	}
+	why := ""
+	digest, err := Digest(tx.Tenant(), a.PolicyVersion, ask)
+	switch {
+	case err != nil:
+		why = "the arguments can't be bound: " + err.Error()
+	case digest != a.Digest:
+		why = "what would start is not what was approved"
+	case a.PolicyVersion != j.table.version:
+		why = "the policy changed since it was approved"
+	}
+	if why != "" {
+		return false, j.void(tx, a, why, map[string]any{"reason": why, "digest": a.Digest, "found_digest": digest})
+	}
+	a.UsedAt = tx.Now()
+	if err := j.save(tx, a, "approval.used", map[string]any{"digest": digest, "task_id": a.TaskID}); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// Void closes the open approvals that match: their task was cancelled, their
+// session stopped, their agent died. They can't be answered any more. It reads
+// every open approval of the tenant, so call it only for what has one. It does
+// not call the gate's owner: the caller is about to settle that itself.
+func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) error {
+	open, err := openIn(tx)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if match(a) {
+			if err := j.void(tx, a, reason, map[string]any{"reason": reason, "digest": a.Digest}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error {
+	if a.Status == Open {
+		a.AnsweredAt = tx.Now()
+	}
+	a.Status, a.VoidReason = Voided, clip(reason, maxReason)
+	a.DeferredUntil = time.Time{}
+	return j.save(tx, a, "approval.voided", detail)
+}
+
+// openIn reads the open approvals, oldest first.
+func openIn(tx *audit.Tx) ([]*Approval, error) {
+	var keys [][]byte
+	if err := tx.Scan(approvalsOpen, nil, nil, false, func(k, _ []byte) bool {
+		keys = append(keys, append([]byte(nil), k...))
+		return true
+	}); err != nil {
+		return nil, fmt.Errorf("list the open approvals: %w", err)
+	}
+	out := make([]*Approval, 0, len(keys))
+	for _, k := range keys {
+		value, err := tx.Get(approvals, k)
+		if err != nil {
+			return nil, fmt.Errorf("read an open approval: %w", err)
+		}
+		if value == nil {
+			return nil, core.Errorf(core.Internal, "an open approval (number %x) has no record", k)
+		}
+		a, err := decodeApproval(value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}

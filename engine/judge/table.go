@@ -1,0 +1,236 @@
+package judge
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"swarmdeck/engine/core"
+)
+
+// Limits of a policy file.
+const (
+	maxPolicy = 256 << 10
+	maxRules  = 500
+	maxWhen   = 4096
+	celCost   = 100_000
+)
+
+// tableFile is a policy as written. The digest of its canonical JSON is the
+// policy version.
+type tableFile struct {
+	Schema int        `yaml:"schema" json:"schema"`
+	Name   string     `yaml:"name" json:"name"`
+	Rules  []ruleFile `yaml:"rules" json:"rules"`
+
+	Commands    []commandClass `yaml:"commands" json:"commands,omitempty"`
+	Wrappers    []wrapper      `yaml:"wrappers" json:"wrappers,omitempty"`
+	Shells      []string       `yaml:"shells" json:"shells,omitempty"`
+	SystemDirs  []string       `yaml:"system_dirs" json:"system_dirs,omitempty"`
+	Roots       []string       `yaml:"roots" json:"roots,omitempty"`
+	Devices     []string       `yaml:"devices" json:"devices,omitempty"`
+	SecretPaths []string       `yaml:"secret_paths" json:"secret_paths,omitempty"`
+	Tools       []toolClass    `yaml:"tools" json:"tools,omitempty"`
+	Topics      []topic        `yaml:"topics" json:"topics,omitempty"`
+}
+
+// ruleFile is one rule as written.
+type ruleFile struct {
+	ID         string   `yaml:"id" json:"id"`
+	Gates      []Gate   `yaml:"gates" json:"gates"`
+	Kinds      []string `yaml:"kinds" json:"kinds,omitempty"` // action.kind; none means any
+	When       string   `yaml:"when" json:"when"`
+	Decision   Decision `yaml:"decision" json:"decision"`
+	ReasonCode string   `yaml:"reason_code" json:"reason_code"`
+	Risk       Risk     `yaml:"risk" json:"risk"`
+	Confidence *float64 `yaml:"confidence" json:"confidence,omitempty"`
+	Rationale  string   `yaml:"rationale" json:"rationale,omitempty"`
+	Retry      bool     `yaml:"retry" json:"retry,omitempty"`
+}
+
+// rule is a compiled one. A nil program always matches.
+type rule struct {
+	ruleFile
+	program cel.Program
+}
+
+// table is a compiled policy; it never changes.
+type table struct {
+	version string
+	source  core.Raw // canonical JSON; version is its sha256
+	file    tableFile
+	byID    map[string]*rule
+	floor   map[Gate][]*rule // the deny rules
+	rest    map[Gate][]*rule
+	effects *classifier
+	topics  *topicIndex
+}
+
+var (
+	gates      = []Gate{GateStart, GateTool, GateResult, GateBudget, GateAgent}
+	ruleName   = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,63}$`)
+	reasonName = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)
+)
+
+// loadTable reads and compiles a policy. Unknown fields, aliases and more
+// than one document are refused; every error names its rule and field.
+func loadTable(source []byte) (*table, error) {
+	file, err := parseTable(source)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.check(); err != nil {
+		return nil, err
+	}
+	canon, err := core.Canonical(core.MustEncode(file))
+	if err != nil {
+		return nil, err
+	}
+	t := &table{
+		version: versionOf(canon), source: canon, file: file, byID: map[string]*rule{},
+		floor: map[Gate][]*rule{}, rest: map[Gate][]*rule{},
+	}
+	if t.effects, err = newClassifier(&file); err != nil {
+		return nil, err
+	}
+	if t.topics, err = newTopicIndex(file.Topics); err != nil {
+		return nil, err
+	}
+	env, err := newEnv()
+	if err != nil {
+		return nil, err
+	}
+	for i := range file.Rules {
+		r := &rule{ruleFile: file.Rules[i]}
+		if r.program, err = compile(env, r.When); err != nil {
+			return nil, core.Errorf(core.InvalidInput, "rules.%s.when: %v", r.ID, err).With("field", "rules."+r.ID+".when")
+		}
+		t.byID[r.ID] = r
+		for _, g := range r.Gates {
+			if r.Decision == Deny {
+				t.floor[g] = append(t.floor[g], r)
+			} else {
+				t.rest[g] = append(t.rest[g], r)
+			}
+		}
+	}
+	return t, nil
+}
+
+// versionOf is the digest of a table's canonical JSON.
+func versionOf(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])
+}
+
+func parseTable(source []byte) (tableFile, error) {
+	var file tableFile
+	if len(source) > maxPolicy {
+		return file, core.Invalid("policy", fmt.Sprintf("%d bytes", len(source)), fmt.Sprintf("at most %d bytes", maxPolicy))
+	}
+	tree, err := parser.ParseBytes(source, 0)
+	if err != nil {
+		return file, core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
+	}
+	if len(tree.Docs) != 1 {
+		return file, core.Errorf(core.InvalidInput, "policy: want one YAML document, got %d", len(tree.Docs))
+	}
+	// An alias can stand for exponentially much text.
+	if tree.Docs[0].Body != nil && len(ast.Filter(ast.AliasType, tree.Docs[0].Body)) > 0 {
+		return file, core.Errorf(core.InvalidInput, "policy: YAML aliases are not allowed")
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
+	if err := dec.Decode(&file); err != nil && err != io.EOF {
+		return file, core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
+	}
+	return file, nil
+}
+
+// plainYAML is the error's first line, without the excerpt and colours.
+func plainYAML(err error) string {
+	text := yaml.FormatError(err, false, false)
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
+func (f *tableFile) check() error {
+	if f.Schema != 1 {
+		return core.Invalid("schema", f.Schema, "1")
+	}
+	if len(f.Rules) == 0 || len(f.Rules) > maxRules {
+		return core.Invalid("rules", len(f.Rules), fmt.Sprintf("1-%d rules", maxRules))
+	}
+	seen := map[string]bool{}
+	for i, r := range f.Rules {
+		if !ruleName.MatchString(r.ID) {
+			return core.Invalid(fmt.Sprintf("rules[%d].id", i), r.ID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
+		}
+		if seen[r.ID] {
+			return core.Invalid(fmt.Sprintf("rules[%d].id", i), r.ID, "an id that no other rule has")
+		}
+		seen[r.ID] = true
+		if err := r.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *ruleFile) check() error {
+	at := func(field string) string { return "rules." + r.ID + "." + field }
+	if len(r.Gates) == 0 {
+		return core.Invalid(at("gates"), "", "at least one of "+list(gates))
+	}
+	for _, g := range r.Gates {
+		if !slices.Contains(gates, g) {
+			return core.Invalid(at("gates"), string(g), list(gates))
+		}
+	}
+	if r.When == "" || len(r.When) > maxWhen {
+		return core.Invalid(at("when"), r.When, fmt.Sprintf("a CEL expression of at most %d bytes; \"true\" always matches", maxWhen))
+	}
+	switch r.Decision {
+	case Approve, Deny, HITL:
+	default:
+		return core.Invalid(at("decision"), string(r.Decision), "approve, deny, hitl")
+	}
+	if !reasonName.MatchString(r.ReasonCode) {
+		return core.Invalid(at("reason_code"), r.ReasonCode, "1-64 of a-z 0-9 _ .")
+	}
+	if !r.Risk.valid() {
+		return core.Invalid(at("risk"), string(r.Risk), "low, medium, high, critical")
+	}
+	if r.Confidence != nil && !(*r.Confidence >= 0 && *r.Confidence <= 1) {
+		return core.Invalid(at("confidence"), *r.Confidence, "0-1")
+	}
+	if len(r.Rationale) > 1024 {
+		return core.Invalid(at("rationale"), r.Rationale, "at most 1024 bytes")
+	}
+	if r.Retry && (r.Decision != Deny || len(r.Gates) != 1 || r.Gates[0] != GateResult) {
+		return core.Invalid(at("retry"), true, "only in a deny rule of the result gate")
+	}
+	return nil
+}
+
+func list[T ~string](of []T) string {
+	parts := make([]string, len(of))
+	for i, v := range of {
+		parts[i] = string(v)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// applies reports whether the rule is about this kind of action.
+func (r *rule) applies(kind string) bool {
+	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
+}

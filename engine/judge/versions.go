@@ -1,0 +1,112 @@
+package judge
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// versions keeps what decisions leave out: decisions are many and policy
+// versions few, so a decision holds its version's number in the tenant, and
+// the tenant holds each version's whole table once.
+type versions struct {
+	mu      sync.RWMutex
+	numbers map[string]uint64        // tenant → number of the active table
+	known   map[numbered]*pastPolicy // what a number stands for
+}
+
+type numbered struct {
+	tenant string
+	number uint64
+}
+
+// pastPolicy is what is needed of a table to read its decisions.
+type pastPolicy struct {
+	version   string
+	rationale map[string]string // by rule
+}
+
+func (p *versions) init() {
+	p.numbers, p.known = map[string]uint64{}, map[numbered]*pastPolicy{}
+}
+
+// number of the active table in the transaction's tenant; it is kept, with an
+// audit event, when it decides there for the first time.
+func (j *Judge) number(tx *audit.Tx) (uint64, error) {
+	tenant := tx.Tenant()
+	j.versions.mu.RLock()
+	n, ok := j.versions.numbers[tenant]
+	j.versions.mu.RUnlock()
+	if ok {
+		return n, nil
+	}
+	stored, err := tx.Get(policies, []byte(j.table.version))
+	if err != nil {
+		return 0, fmt.Errorf("read policy version %s: %w", j.table.version, err)
+	}
+	if len(stored) == 8 {
+		n = binary.BigEndian.Uint64(stored)
+	} else if n, err = j.keepTable(tx); err != nil {
+		return 0, fmt.Errorf("keep policy version %s: %w", j.table.version, err)
+	}
+	tx.OnCommit(func() {
+		j.versions.mu.Lock()
+		j.versions.numbers[tenant] = n
+		j.versions.mu.Unlock()
+	})
+	return n, nil
+}
+
+func (j *Judge) keepTable(tx *audit.Tx) (uint64, error) {
+	n := uint64(tx.Add(countPolicies, 1))
+	if err := tx.Put(policies, []byte(j.table.version), key(n)); err != nil {
+		return 0, err
+	}
+	if err := tx.Put(policies, key(n), append([]byte(nil), j.table.source...)); err != nil {
+		return 0, err
+	}
+	_, err := tx.Record(audit.Entry{
+		Type: "policy.active", Subject: "policy", ID: j.table.version,
+		Detail: map[string]any{"name": j.table.file.Name, "rules": len(j.table.file.Rules), "number": n},
+	})
+	return n, err
+}
+
+// policy is the table that a decision's number stands for.
+func (j *Judge) policy(tx store.Tx, n uint64) (*pastPolicy, error) {
+	at := numbered{tx.Tenant(), n}
+	j.versions.mu.RLock()
+	p := j.versions.known[at]
+	j.versions.mu.RUnlock()
+	if p != nil {
+		return p, nil
+	}
+	source, err := tx.Get(policies, key(n))
+	if err != nil {
+		return nil, fmt.Errorf("read policy %d: %w", n, err)
+	}
+	p = &pastPolicy{rationale: map[string]string{}}
+	if source != nil {
+		var f struct {
+			Rules []struct {
+				ID        string `json:"id"`
+				Rationale string `json:"rationale"`
+			} `json:"rules"`
+		}
+		if err := core.DecodeStored(source, &f); err != nil {
+			return nil, fmt.Errorf("read policy %d: %w", n, err)
+		}
+		for _, r := range f.Rules {
+			p.rationale[r.ID] = r.Rationale
+		}
+		p.version = versionOf(source)
+	}
+	j.versions.mu.Lock()
+	j.versions.known[at] = p
+	j.versions.mu.Unlock()
+	return p, nil
+}
