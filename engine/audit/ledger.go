@@ -103,7 +103,7 @@ func (l *Ledger) start(tx *Tx) error {
 		tx.at = l.last
 	}
 	l.last = tx.at
-	tx.prefix = prefix
+	tx.stamp.tenant, tx.stamp.prefix = tenant, prefix
 	return nil
 }
 

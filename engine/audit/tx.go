@@ -17,8 +17,8 @@ type Tx struct {
 	at time.Time
 	l  *Ledger
 
-	prefix   string // of event ids
-	stamp    *stamp // made by the first Record
+	stamp    stamp // its time is written by the first Record
+	stampBuf [40]byte
 	events   int
 	last     uint64 // seq of the newest event recorded here
 	wrote    bool
@@ -64,8 +64,8 @@ func (tx *Tx) Record(e Entry) (uint64, error) {
 	} else if !plainTrace(e.Trace) {
 		return 0, core.CheckTrace(e.Trace)
 	}
-	if tx.stamp == nil {
-		tx.stamp = &stamp{tenant: tx.Tenant(), prefix: tx.prefix, by: tx.By, at: tx.at.AppendFormat(nil, time.RFC3339Nano)}
+	if tx.stamp.at == nil {
+		tx.stamp.by, tx.stamp.at = tx.By, tx.at.AppendFormat(tx.stampBuf[:0], time.RFC3339Nano)
 	}
 	seq := uint64(tx.Tx.Add(counter, 1))
 	if err := tx.stamp.put(tx.Tx, seq, &e); err != nil {
@@ -125,7 +125,8 @@ func (tx *Tx) announce() {
 		return
 	}
 	if tx.events > 0 {
-		tx.Changed("event", string(appendID(nil, tx.prefix, tx.last)), tx.last)
+		var id [64]byte
+		tx.Changed("event", string(appendID(id[:0], tx.stamp.prefix, tx.last)), tx.last)
 	}
 	changes := tx.changes
 	tx.OnCommit(func() {
