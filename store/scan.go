@@ -40,6 +40,11 @@ func (w *walker) step() (err error) {
 	return nil
 }
 
+func (w *walker) value() (value []byte, err error) {
+	defer guard(&err, "scan bucket", w.t.name)
+	return unwrap(w.t.seed, w.t.name, w.key, w.record)
+}
+
 // last moves to the greatest key below the upper bound.
 func (w *walker) last() {
 	if w.to != nil {
@@ -116,7 +121,7 @@ func scan(t *table, o *overlay, from, to []byte, reverse bool, fn func(key, valu
 				continue
 			}
 		}
-		value, err := unwrap(t.seed, t.name, w.key, w.record)
+		value, err := w.value()
 		if err != nil {
 			return err
 		}

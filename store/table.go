@@ -98,20 +98,15 @@ func (t *table) get(key []byte) (value []byte, err error) {
 	if t.b == nil {
 		return nil, nil
 	}
-	k, record, err := t.seek(key)
-	if err != nil || !bytes.Equal(k, key) {
-		return nil, err
-	}
-	return unwrap(t.seed, t.name, key, record)
-}
-
-func (t *table) seek(key []byte) (k, record []byte, err error) {
 	defer guard(&err, "read bucket", t.name)
 	if t.point == nil {
 		t.point = t.b.Cursor()
 	}
-	k, record = t.point.Seek(key)
-	return k, record, nil
+	k, record := t.point.Seek(key)
+	if !bytes.Equal(k, key) {
+		return nil, nil
+	}
+	return unwrap(t.seed, t.name, key, record)
 }
 
 // put writes a record. Its memory comes from the arena.

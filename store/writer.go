@@ -332,7 +332,13 @@ func (w *writer) notify(hooks []func()) {
 
 // recovered turns a panic of a caller's code into that caller's error.
 func recovered(err *error) {
-	if r := recover(); r != nil {
+	r := recover()
+	if r == nil {
+		return
+	}
+	if fault, ok := r.(interface{ Addr() uintptr }); ok {
+		*err = fmt.Errorf("%w: a page can't be read (fault at %#x)", ErrUnusable, fault.Addr())
+	} else {
 		*err = &PanicError{Value: r, Stack: debug.Stack()}
 	}
 }

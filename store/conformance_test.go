@@ -1,0 +1,19 @@
+package store_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/store"
+	"swarmdeck/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t testing.TB, dir string, opt store.Options) store.Store {
+		db, err := store.Open(filepath.Join(dir, "data.db"), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	})
+}
