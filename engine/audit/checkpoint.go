@@ -73,6 +73,12 @@ func ParseCheckpoint(data []byte, verifiers ...string) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
+	for _, sig := range n.Sigs {
+		// One signature, one spelling: base64 leaves spare bits at its end.
+		if raw, err := base64.StdEncoding.Strict().DecodeString(sig.Base64); err != nil || base64.StdEncoding.EncodeToString(raw) != sig.Base64 {
+			return Checkpoint{}, fmt.Errorf("checkpoint: the signature of %s is not plain base64", clip(sig.Name))
+		}
+	}
 	for _, key := range verifiers {
 		for _, sig := range n.Sigs {
 			if sig.Name == c.Origin && strings.HasPrefix(key, fmt.Sprintf("%s+%08x+", sig.Name, sig.Hash)) {

@@ -59,8 +59,8 @@ type Entry struct {
 	ID      string
 	// State is the subject's audited state after the change, a JSON object;
 	// replaying the log folds these, and reconcile compares them with the
-	// store. Leave nil when the event changes nothing, and use Gone when the
-	// subject no longer exists. A core.Raw is written as it is: it must be one
+	// store. Leave nil when the event changes nothing, and use Gone (or the Raw
+	// null) when the subject no longer exists. A core.Raw is written as it is: it must be one
 	// compact JSON value.
 	State any
 	// Detail is everything else worth keeping: reason, error, digest.
@@ -126,8 +126,8 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 	quote(`,"id":`, e.ID)
 	start := len(b)
 	value(`,"state":`, e.State)
-	if state := b[start:]; err == nil && len(state) > 0 && state[len(`,"state":`)] != '{' && e.State != Gone {
-		err = fmt.Errorf("state is %s, want a JSON object or Gone", clip(string(state[len(`,"state":`):])))
+	if err == nil && len(b) > start {
+		err = checkState(e.State, b[start+len(`,"state":`):])
 	}
 	value(`,"detail":`, e.Detail)
 	b = append(b, '}', '}')
@@ -135,6 +135,16 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 		err = fmt.Errorf("%d bytes, at most %d are allowed", len(b), MaxEvent)
 	}
 	return b, err
+}
+
+// checkState wants an object, or null where it was meant: a nil pointer that
+// happens to encode as null must not read as a removal.
+func checkState(given any, state []byte) error {
+	_, raw := given.(core.Raw)
+	if state[0] == '{' || string(state) == "null" && (raw || given == Gone) {
+		return nil
+	}
+	return fmt.Errorf("state is %s, want a JSON object or Gone", clip(string(state)))
 }
 
 func encodeValue(v any) (core.Raw, error) {

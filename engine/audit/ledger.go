@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Clock    core.Clock        // nil means the system clock
 	NewTrace func() string     // fresh trace ids; nil means random
-	OnChange func(core.Change) // called in commit order; must be quick and not block
+	OnChange func(core.Change) // called in commit order, and by Notify; must be quick and not block
 	// Trusted are the verifier keys known from outside the data file, as
 	// Sealer.Verifier prints them. Verify then insists on one of them; without
 	// any it can only trust the keys that the log itself names.

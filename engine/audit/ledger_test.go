@@ -56,6 +56,7 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 		entry("task.queued", "tk_1"),
 		{Type: "x.y", Subject: hostile, ID: hostile, Prev: 1, State: map[string]any{"b": 1, "a": "<&>"}, Detail: []int{1, 2}},
 		{Type: "x.gone", Subject: "task", ID: "tk_1", Trace: trace, State: audit.Gone},
+		{Type: "x.gone", Subject: "task", ID: "tk_2", Trace: trace, State: core.Raw("null")},
 	} {
 		seq := record(t, l, e)
 		if seq != uint64(i+1) {
@@ -161,20 +162,21 @@ func TestBadEntriesAreRefused(t *testing.T) {
 	l := audit.New(newStore(t), audit.Options{})
 	good := entry("task.queued", "tk_1")
 	for name, spoil := range map[string]func(*audit.Entry){
-		"no type":            func(e *audit.Entry) { e.Type = "" },
-		"no subject":         func(e *audit.Entry) { e.Subject = "" },
-		"no id":              func(e *audit.Entry) { e.ID = "" },
-		"short trace":        func(e *audit.Entry) { e.Trace = "abc" },
-		"zero trace":         func(e *audit.Entry) { e.Trace = strings.Repeat("0", 32) },
-		"upper trace":        func(e *audit.Entry) { e.Trace = strings.Repeat("A", 32) },
-		"bad utf-8":          func(e *audit.Entry) { e.ID = "a\xff" },
-		"half raw":           func(e *audit.Entry) { e.State = core.Raw(`{"a":`) },
-		"state is no object": func(e *audit.Entry) { e.State = 7 },
-		"state is a list":    func(e *audit.Entry) { e.State = core.Raw("[]") },
-		"two raws":           func(e *audit.Entry) { e.State = core.Raw(`{} {}`) },
-		"line break":         func(e *audit.Entry) { e.Detail = core.Raw("{\n}") },
-		"not json":           func(e *audit.Entry) { e.Detail = make(chan int) },
-		"too large":          func(e *audit.Entry) { e.Detail = strings.Repeat("x", audit.MaxEvent) },
+		"no type":                func(e *audit.Entry) { e.Type = "" },
+		"no subject":             func(e *audit.Entry) { e.Subject = "" },
+		"no id":                  func(e *audit.Entry) { e.ID = "" },
+		"short trace":            func(e *audit.Entry) { e.Trace = "abc" },
+		"zero trace":             func(e *audit.Entry) { e.Trace = strings.Repeat("0", 32) },
+		"upper trace":            func(e *audit.Entry) { e.Trace = strings.Repeat("A", 32) },
+		"bad utf-8":              func(e *audit.Entry) { e.ID = "a\xff" },
+		"half raw":               func(e *audit.Entry) { e.State = core.Raw(`{"a":`) },
+		"state is no object":     func(e *audit.Entry) { e.State = 7 },
+		"state is a list":        func(e *audit.Entry) { e.State = core.Raw("[]") },
+		"state is a nil pointer": func(e *audit.Entry) { e.State = (*core.Filter)(nil) },
+		"two raws":               func(e *audit.Entry) { e.State = core.Raw(`{} {}`) },
+		"line break":             func(e *audit.Entry) { e.Detail = core.Raw("{\n}") },
+		"not json":               func(e *audit.Entry) { e.Detail = make(chan int) },
+		"too large":              func(e *audit.Entry) { e.Detail = strings.Repeat("x", audit.MaxEvent) },
 	} {
 		e := good
 		spoil(&e)

@@ -1,0 +1,63 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Readers walk the log in several read transactions: what is committed
+// meanwhile must not look like damage, nor like a difference.
+func TestReadersAreNotMisledByWriters(t *testing.T) {
+	h := newHouse(t)
+	h.record(1)
+	saved := h.checkpoint()
+	ctx, stop := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprint(w, "-", i%50)
+				err := h.Update(t.Context(), alice, func(tx *audit.Tx) error {
+					state := fmt.Appendf(nil, `{"n":%d}`, i)
+					if err := tx.Put("thing", []byte(id), state); err != nil {
+						return err
+					}
+					_, err := tx.Record(audit.Entry{Type: "thing.set", Subject: "thing", ID: id, State: core.Raw(state)})
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		if r := h.verify(saved); !r.OK {
+			t.Errorf("problems %q", r.Problems)
+		}
+		saved = h.checkpoint()
+		if d, err := h.Reconcile(t.Context(), acme, []audit.Auditable{things{}}); err != nil || len(d) > 0 {
+			t.Errorf("deltas %v, %v", d, err)
+		}
+		page, err := h.List(t.Context(), acme, core.Filter{Kind: "thing.*"})
+		if err != nil {
+			t.Error(err)
+		}
+		for i := 1; i < len(page.Items); i++ {
+			if page.Items[i-1].Seq <= page.Items[i].Seq {
+				t.Errorf("page out of order: %d before %d", page.Items[i-1].Seq, page.Items[i].Seq)
+			}
+		}
+	}
+	stop()
+	writers.Wait()
+	if r := h.verify(saved); !r.OK || r.Events < 20 {
+		t.Errorf("%+v", r)
+	}
+}
