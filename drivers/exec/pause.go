@@ -20,6 +20,9 @@ const pausePatience = 2 * time.Second
 // twice; otherwise, within 2 s or at ctx's end, an error that names those
 // which still move. It does not undo what it stopped then.
 func (p *Process) Pause(ctx context.Context) error {
+	p.mu.Lock()
+	p.paused = true
+	p.mu.Unlock()
 	calm := 0
 	return p.settle(ctx, "pause", func(tree []proc) (moving []proc) {
 		for _, q := range tree {
@@ -46,6 +49,9 @@ func (p *Process) Pause(ctx context.Context) error {
 // Resume continues every process of the run. Children go first, so that a
 // shell with job control does not take them for stopped jobs.
 func (p *Process) Resume(ctx context.Context) error {
+	p.mu.Lock()
+	p.paused = false
+	p.mu.Unlock()
 	return p.settle(ctx, "resume", func(tree []proc) (still []proc) {
 		slices.Reverse(tree)
 		for _, q := range tree {

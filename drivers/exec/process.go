@@ -52,6 +52,7 @@ type Process struct {
 	mu       sync.Mutex
 	known    map[int]uint64 // start times of the run's processes when last seen
 	stopping bool
+	paused   bool
 	late     bool
 	alarm    *time.Timer
 }

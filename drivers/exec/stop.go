@@ -40,6 +40,9 @@ func (g Grace) filled() Grace {
 // which the kernel could not end within 5 s. It also stands at the end of a
 // run whose first process exited by itself, for what that left behind. A
 // second Stop waits for the first.
+//
+// A paused run is killed at once: it would have to be continued to be asked,
+// and what is frozen must not run again unless somebody resumes it.
 func (p *Process) Stop(g Grace) error {
 	g = g.filled()
 	p.mu.Lock()
@@ -51,21 +54,47 @@ func (p *Process) Stop(g Grace) error {
 	p.stop <- struct{}{}
 	defer func() { <-p.stop }()
 
+	p.mu.Lock()
+	if p.paused {
+		g = Grace{Interrupt: -1, Terminate: -1}
+	}
+	p.mu.Unlock()
 	if g.Interrupt > 0 && !p.reaped() {
 		p.Interrupt(syscall.SIGINT)
-		p.signal(p.tree(), unix.SIGCONT)
 		select {
 		case <-p.done:
 		case <-time.After(g.Interrupt):
 		}
 	}
 	if g.Terminate > 0 {
-		left := p.left()
-		p.signal(left, unix.SIGTERM)
-		p.signal(left, unix.SIGCONT)
+		p.signal(p.left(), unix.SIGTERM)
 		p.await(g.Terminate)
 	}
 	return p.kill()
+}
+
+// prune ends the processes of the run that are not in keep, and leaves the
+// first one alone: SIGTERM, then SIGKILL after the grace. It gives up after
+// 5 s.
+func (p *Process) prune(keep map[int]uint64, grace time.Duration) {
+	began := time.Now()
+	for first := true; time.Since(began) < killPatience; first = false {
+		var extra []proc
+		for _, q := range p.left() {
+			if start, ok := keep[q.pid]; q.pid != p.pid && !(ok && start == q.start) {
+				extra = append(extra, q)
+			}
+		}
+		switch {
+		case len(extra) == 0:
+			return
+		case first:
+			p.signal(extra, unix.SIGTERM)
+		case time.Since(began) > grace:
+			p.signal(extra, unix.SIGKILL)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
 }
 
 // kill ends everything with SIGKILL, again and again: a process may fork

@@ -57,6 +57,15 @@ func (p *Process) tree() []proc {
 	return list
 }
 
+// census names the run's processes of this moment.
+func (p *Process) census() map[int]uint64 {
+	now := map[int]uint64{}
+	for _, q := range p.tree() {
+		now[q.pid] = q.start
+	}
+	return now
+}
+
 // strays are the processes among which a run's orphans are to be looked for.
 func (s *Supervisor) strays() []int {
 	if s.narrow {

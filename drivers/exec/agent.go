@@ -1,0 +1,310 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// agent is one open agent: at most one process and one prompt at a time.
+//
+// Lock order: agent.mu, then turn.mu, Supervisor's and Process's own. Nothing that can
+// block is called with mu held, except the start of a process.
+type agent struct {
+	sup    *Supervisor
+	opt    RuntimeOptions
+	spec   Spec
+	notify func(fleet.Health)
+	life   context.Context
+	unhook func() bool
+	closed chan struct{} // closed by the first Close
+
+	mu       sync.Mutex
+	sess     *session // until its process, output and leftovers are gone
+	turn     *turn
+	stopped  bool
+	paused   chan struct{} // closed by Resume; nil while not paused
+	lasting  bool          // its command stays alive between prompts
+	crashed  bool          // its last process crashed: the next one is a restart
+	restarts int
+	failures int         // crashes in a row
+	timer    *time.Timer // the next try after a failure
+	due      bool        // that try waits for Resume
+	backlog  backlog     // output while no prompt runs
+}
+
+var _ fleet.Handle = (*agent)(nil)
+
+var errClosedAgent = core.Errorf(core.Unavailable, "the agent is closed")
+
+// Prompt implements fleet.Handle. An error means that the agent did not take
+// the task; whatever happens after that is an outcome.
+func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+	t := newTurn(ctx, p)
+	a.mu.Lock()
+	var err error
+	switch {
+	case a.isClosed():
+		err = errClosedAgent
+	case a.stopped:
+		err = core.Errorf(core.Unavailable, "the agent is stopped")
+	case a.turn != nil:
+		err = core.Errorf(core.Conflict, "the agent works on task %s", a.turn.p.TaskID)
+	default:
+		a.turn = t
+	}
+	a.mu.Unlock()
+	if err != nil {
+		t.cancel()
+		return swarm.Outcome{}, err
+	}
+	defer a.release(t)
+	t.helper.Go(t.beat)
+	for {
+		s, err := a.begin(t)
+		if err != nil {
+			return t.refused(err), nil
+		}
+		if out, again := a.follow(t, s); !again {
+			return out, nil
+		}
+	}
+}
+
+// release ends a turn and frees the agent for the next.
+func (a *agent) release(t *turn) {
+	t.close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn = nil
+	if a.sess != nil {
+		a.sess.turn.CompareAndSwap(t, nil)
+	}
+}
+
+// begin finds or starts the process for a turn and tells it the task. It
+// waits while the agent is paused, and for an earlier process to be gone.
+func (a *agent) begin(t *turn) (*session, error) {
+	for {
+		a.mu.Lock()
+		var wait <-chan struct{}
+		switch {
+		case a.isClosed() || a.stopped || t.ended() != running:
+			a.mu.Unlock()
+			return nil, errStopped
+		case a.paused != nil:
+			wait = a.paused
+		case a.sess != nil && (a.sess.ending || a.sess.proc.reaped()):
+			wait = a.sess.ended
+		}
+		if wait == nil {
+			s, err := a.attach(t)
+			a.mu.Unlock()
+			return s, err
+		}
+		a.mu.Unlock()
+		select {
+		case <-wait:
+		case <-t.stop:
+			return nil, errStopped
+		case <-t.ctx.Done():
+			return nil, errStopped
+		case <-a.closed:
+			return nil, errStopped
+		}
+	}
+}
+
+var errStopped = errors.New("ended before it began")
+
+// attach gives the turn a live process; mu is held.
+func (a *agent) attach(t *turn) (*session, error) {
+	a.quiet()
+	if a.sess == nil {
+		if err := a.launch(); err != nil {
+			a.fail("can't start: " + startError(err).Message)
+			return nil, err
+		}
+		a.tell(fleet.Idle, "")
+	}
+	line, err := core.Encode(taskLine{Type: "task", TaskID: t.p.TaskID, Message: t.p.Message, URI: t.p.URI})
+	if err != nil {
+		return nil, fmt.Errorf("encode task: %w", err)
+	}
+	t.earlier = append(t.earlier, a.backlog.take()...)
+	if t.reused = a.sess.turns > 0; t.reused {
+		t.before = a.sess.proc.census()
+	}
+	a.sess.turns++
+	a.sess.turn.Store(t)
+	if err := a.sess.send(line); err != nil {
+		return nil, err
+	}
+	return a.sess, nil
+}
+
+// launch starts the command; mu is held.
+func (a *agent) launch() error {
+	proc, err := a.sup.Start(a.spec)
+	if err != nil {
+		return err
+	}
+	if a.crashed {
+		a.crashed = false
+		a.restarts++
+	}
+	a.sess = newSession(a, proc)
+	return nil
+}
+
+// Interrupt implements fleet.Handle.
+func (a *agent) Interrupt() {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil {
+		t.end(byCancel, byCancel.String())
+	}
+}
+
+// Pause implements fleet.Handle. An agent without a process is paused by
+// being told: a prompt or a restart then waits for Resume.
+func (a *agent) Pause(ctx context.Context) error {
+	a.mu.Lock()
+	if a.isClosed() {
+		a.mu.Unlock()
+		return errClosedAgent
+	}
+	if a.paused == nil {
+		a.paused = make(chan struct{})
+	}
+	s := a.sess
+	a.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.unlessOver(ctx, s.proc.Pause(ctx))
+}
+
+// Resume implements fleet.Handle.
+func (a *agent) Resume(ctx context.Context) error {
+	a.mu.Lock()
+	s := a.sess
+	a.mu.Unlock()
+	if s != nil {
+		if err := s.unlessOver(ctx, s.proc.Resume(ctx)); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unpause()
+	return nil
+}
+
+// unpause lets what waited for Resume go on; mu is held.
+func (a *agent) unpause() {
+	if a.paused == nil {
+		return
+	}
+	close(a.paused)
+	a.paused = nil
+	if a.due {
+		a.due = false
+		a.retryIn(0)
+	}
+}
+
+// Stop implements fleet.Handle. Prompts are refused until Restart.
+func (a *agent) Stop(ctx context.Context) error {
+	a.mu.Lock()
+	a.stopped = true
+	a.mu.Unlock()
+	if err := a.endProcess(ctx, byStop); err != nil {
+		return fmt.Errorf("stop the agent: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		a.tell(fleet.Offline, "stopped")
+	}
+	return nil
+}
+
+// Restart implements fleet.Handle. The command runs again with the next
+// prompt, as after Open.
+func (a *agent) Restart(ctx context.Context) error {
+	if err := a.endProcess(ctx, byRestart); err != nil {
+		return fmt.Errorf("restart the agent: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped, a.lasting, a.crashed, a.failures = false, false, false, 0
+	a.unpause()
+	a.quiet()
+	a.check()
+	return nil
+}
+
+// Close implements fleet.Handle.
+func (a *agent) Close() error {
+	a.mu.Lock()
+	if !a.isClosed() {
+		close(a.closed)
+	}
+	a.quiet()
+	a.mu.Unlock()
+	a.unhook()
+	return a.endProcess(context.Background(), byStop)
+}
+
+func (a *agent) isClosed() bool {
+	select {
+	case <-a.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// endProcess ends the prompt and the process, and waits until both are gone.
+func (a *agent) endProcess(ctx context.Context, why ending) error {
+	a.mu.Lock()
+	a.quiet()
+	t, s := a.turn, a.sess
+	if s != nil {
+		s.ending = true
+	}
+	if t != nil {
+		t.end(why, why.String())
+	}
+	a.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		s.stop(Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
+		stopped <- s.errs
+	}()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

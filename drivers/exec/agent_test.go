@@ -1,0 +1,162 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// watch is a fleet that remembers what an agent's runtime reports.
+type watch struct {
+	mu     sync.Mutex
+	health []fleet.Health
+	events []fleet.Event
+	beats  int
+	answer func(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, error)
+}
+
+func (w *watch) notify(h fleet.Health) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.health = append(w.health, h)
+}
+
+func (w *watch) last() fleet.Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.health) == 0 {
+		return fleet.Health{}
+	}
+	return w.health[len(w.health)-1]
+}
+
+func (w *watch) seen(status fleet.AgentStatus, reason string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.health {
+		if h.Status == status && strings.Contains(h.Reason, reason) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watch) prompt(message string) fleet.Prompt {
+	return fleet.Prompt{
+		TaskID: "tk_00000_0000000001", Message: message,
+		Emit: func(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+			w.mu.Lock()
+			w.events = append(w.events, e)
+			answer := w.answer
+			w.mu.Unlock()
+			if e.Type == "tool_request" && answer != nil {
+				return answer(ctx, e)
+			}
+			return fleet.ToolAnswer{}, nil
+		},
+		Beat: func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.beats++
+		},
+	}
+}
+
+// texts lists the events of a type, as "LEVEL text" for logs.
+func (w *watch) texts(kind string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []string
+	for _, e := range w.events {
+		switch {
+		case e.Type == kind && kind == "log":
+			list = append(list, e.Level+" "+e.Text)
+		case e.Type == kind:
+			list = append(list, e.Text)
+		}
+	}
+	return list
+}
+
+func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
+	t.Helper()
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watch{}
+	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: argv}, w.notify)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, w
+}
+
+func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) swarm.Outcome {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	defer stop()
+	out, err := h.Prompt(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// steady is an agent of the kind that stays: it answers each task with its
+// own pid and a count.
+const steady = `n=0
+while read -r line; do
+	n=$((n+1))
+	echo "plain $n"
+	echo "oops $n" >&2
+	printf '{"type":"message","text":"working %d"}\n' $n
+	printf '{"type":"result","status":"succeeded","output":{"pid":%d,"n":%d},"confidence":0.95}\n' $$ $n
+done`
+
+func TestAnAgentThatStaysServesManyPromptsInOneProcess(t *testing.T) {
+	h, w := openAgent(t, sh(steady)...)
+	if got := w.last(); got.Status != fleet.Idle || got.PID != 0 {
+		t.Fatalf("after open: %+v, want idle without a process", got)
+	}
+	one := ask(t, h, w.prompt("first"))
+	pid := w.last().PID
+	two := ask(t, h, w.prompt("second"))
+	if one.Status != swarm.Succeeded || two.Status != swarm.Succeeded {
+		t.Fatalf("outcomes %+v, %+v", one, two)
+	}
+	var a, b struct {
+		PID int `json:"pid"`
+		N   int `json:"n"`
+	}
+	if err := errors.Join(core.Decode(one.Output, &a), core.Decode(two.Output, &b)); err != nil {
+		t.Fatal(err)
+	}
+	if a.PID != b.PID || a.PID != pid || b.N != 2 {
+		t.Errorf("outputs %s, %s; health says process %d", one.Output, two.Output, pid)
+	}
+	if one.Confidence == nil || *one.Confidence != 0.95 {
+		t.Errorf("confidence %v", one.Confidence)
+	}
+	if got, want := strings.Join(w.texts("message"), "|"), "working 1|working 2"; got != want {
+		t.Errorf("messages %q, want %q", got, want)
+	}
+	logs := strings.Join(w.texts("log"), "|")
+	for _, want := range []string{"INFO plain 1", "WARN oops 1", "INFO plain 2", "WARN oops 2"} {
+		if !strings.Contains(logs, want) {
+			t.Errorf("logs %q lack %q", logs, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package exec
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/fleet"
+)
+
+// Bounds of what is kept between prompts.
+const (
+	maxBacklogEvents = 1000
+	maxBacklogBytes  = 256 << 10
+)
+
+// backlog keeps what an agent prints while no prompt runs, for the log of the
+// next one. Past its bounds the oldest goes, and is counted.
+type backlog struct {
+	events  []fleet.Event
+	bytes   int
+	dropped int
+}
+
+func (b *backlog) add(e fleet.Event) {
+	if e.Type != "log" {
+		e = fleet.Event{Type: "log", Level: "INFO", Text: e.Text}
+	}
+	e.Text = clip(e.Text, 16<<10)
+	b.events = append(b.events, e)
+	b.bytes += len(e.Text)
+	for len(b.events) > maxBacklogEvents || b.bytes > maxBacklogBytes {
+		b.bytes -= len(b.events[0].Text)
+		b.events = b.events[1:]
+		b.dropped++
+	}
+}
+
+// take empties it.
+func (b *backlog) take() []fleet.Event {
+	events := b.events
+	if b.dropped > 0 {
+		events = append([]fleet.Event{{Type: "log", Level: "WARN",
+			Text: fmt.Sprintf("%d lines from between the tasks were dropped", b.dropped)}}, events...)
+	}
+	*b = backlog{}
+	return events
+}

@@ -1,0 +1,211 @@
+package exec
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// Bounds of what an agent may say in one line.
+const (
+	maxAgentLine = 1 << 20
+	maxCallID    = 128
+	maxTool      = 128
+)
+
+// What goes to an agent's stdin, one JSON object on each line.
+type taskLine struct {
+	Type    string `json:"type"` // "task"
+	TaskID  string `json:"task_id"`
+	Message string `json:"message"`
+	URI     string `json:"uri,omitempty"`
+}
+
+type decisionLine struct {
+	Type     string   `json:"type"` // "decision"
+	CallID   string   `json:"call_id"`
+	Decision string   `json:"decision"` // approve, deny or abort
+	Args     core.Raw `json:"args"`
+	Reason   string   `json:"reason,omitempty"`
+}
+
+var cancelLine = []byte(`{"type":"cancel"}`)
+
+// What comes from its stdout. Each kind has its own shape and no other members.
+type (
+	messageLine struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	logLine struct {
+		Type    string `json:"type"`
+		Level   string `json:"level"`
+		Message string `json:"message"`
+	}
+	toolRequestLine struct {
+		Type   string   `json:"type"`
+		CallID string   `json:"call_id"`
+		Tool   string   `json:"tool"`
+		Args   core.Raw `json:"args"`
+		Intent string   `json:"intent"`
+		Risk   string   `json:"risk"`
+	}
+	toolResultLine struct {
+		Type   string   `json:"type"`
+		CallID string   `json:"call_id"`
+		Status string   `json:"status"`
+		Result core.Raw `json:"result"`
+	}
+	usageLine struct {
+		Type    string  `json:"type"`
+		Tokens  int64   `json:"tokens"`
+		CostUSD float64 `json:"cost_usd"`
+	}
+	attentionLine struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	resultLine struct {
+		Type       string   `json:"type"`
+		Status     string   `json:"status"`
+		Output     core.Raw `json:"output"`
+		Error      string   `json:"error"`
+		Confidence *float64 `json:"confidence"`
+	}
+)
+
+// malformed is a line of a known kind that breaks its shape. CallID is set
+// when an agent waits for an answer to it.
+type malformed struct {
+	kind   string
+	callID string
+	err    error
+}
+
+func (m *malformed) Error() string { return fmt.Sprintf("malformed %s line: %v", m.kind, m.err) }
+func (m *malformed) Unwrap() error { return m.err }
+
+// parse reads one line of an agent's stdout. A line that is no JSON object
+// of a known type is plain output: an event without a type. One of a known
+// type that breaks its shape is an error (*malformed).
+func parse(line []byte) (fleet.Event, error) {
+	plain := fleet.Event{Level: "INFO", Text: text(line)}
+	data := bytes.TrimSpace(line)
+	if len(data) == 0 || data[0] != '{' {
+		return plain, nil
+	}
+	var head struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+	}
+	if core.DecodeStored(data, &head) != nil || core.CheckObject("line", data, maxAgentLine) != nil {
+		return plain, nil
+	}
+	read, known := readers[head.Type]
+	if !known {
+		return plain, nil
+	}
+	e, err := read(data)
+	if err != nil {
+		return plain, &malformed{kind: head.Type, callID: clip(head.CallID, maxCallID), err: err}
+	}
+	e.Type = head.Type
+	return e, nil
+}
+
+// readers is constant: how each kind of line becomes an event.
+var readers = map[string]func([]byte) (fleet.Event, error){
+	"message": func(data []byte) (fleet.Event, error) {
+		l, err := decode[messageLine](data)
+		return fleet.Event{Text: l.Text}, err
+	},
+	"log": func(data []byte) (fleet.Event, error) {
+		l, err := decode[logLine](data)
+		return fleet.Event{Level: l.Level, Text: l.Message}, first(err, oneOf("level", l.Level, "DEBUG", "INFO", "WARN", "ERROR"))
+	},
+	"tool_request": func(data []byte) (fleet.Event, error) {
+		l, err := decode[toolRequestLine](data)
+		args, bad := object("args", l.Args)
+		return fleet.Event{CallID: l.CallID, Tool: l.Tool, Args: args, Intent: l.Intent, Risk: l.Risk},
+			first(err, name("call_id", l.CallID, maxCallID), name("tool", l.Tool, maxTool), bad,
+				oneOf("risk", l.Risk, "", "low", "medium", "high", "critical"))
+	},
+	"tool_result": func(data []byte) (fleet.Event, error) {
+		l, err := decode[toolResultLine](data)
+		out, bad := object("result", l.Result)
+		return fleet.Event{CallID: l.CallID, Status: l.Status, Output: out},
+			first(err, name("call_id", l.CallID, maxCallID), oneOf("status", l.Status, "ok", "error"), bad)
+	},
+	"usage": func(data []byte) (fleet.Event, error) {
+		l, err := decode[usageLine](data)
+		var bad error
+		if l.Tokens < 0 || l.CostUSD < 0 || math.IsInf(l.CostUSD, 0) || math.IsNaN(l.CostUSD) {
+			bad = core.Invalid("usage", fmt.Sprintf("%d tokens, %g USD", l.Tokens, l.CostUSD), "amounts of 0 or more")
+		}
+		return fleet.Event{Tokens: l.Tokens, CostUSD: l.CostUSD}, first(err, bad)
+	},
+	"attention": func(data []byte) (fleet.Event, error) {
+		l, err := decode[attentionLine](data)
+		return fleet.Event{Text: l.Message}, err
+	},
+	"result": func(data []byte) (fleet.Event, error) {
+		l, err := decode[resultLine](data)
+		out, bad := object("output", l.Output)
+		if c := l.Confidence; bad == nil && c != nil && !(*c >= 0 && *c <= 1) {
+			bad = core.Invalid("confidence", *c, "0 to 1")
+		}
+		return fleet.Event{Status: l.Status, Output: out, Error: l.Error, Confidence: l.Confidence},
+			first(err, oneOf("status", l.Status, "succeeded", "failed"), bad)
+	},
+}
+
+func decode[T any](data []byte) (T, error) {
+	var v T
+	err := core.Decode(data, &v)
+	return v, err
+}
+
+// object checks a member that must be a JSON object, {} when it is absent.
+func object(field string, v core.Raw) (core.Raw, error) {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return core.Raw(`{}`), nil
+	}
+	if v.Kind() != '{' {
+		return nil, core.Invalid(field, string(v), "a JSON object")
+	}
+	out := bytes.Clone(v)
+	compact := core.Raw(out)
+	if err := compact.Compact(); err != nil {
+		return nil, core.Errorf(core.InvalidInput, "%s: not valid JSON: %v", field, err)
+	}
+	return compact, nil
+}
+
+func name(field, value string, max int) error {
+	if value == "" || len(value) > max {
+		return core.Invalid(field, value, fmt.Sprintf("1-%d bytes", max))
+	}
+	return nil
+}
+
+func oneOf(field, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return core.Invalid(field, value, fmt.Sprintf("one of %q", allowed))
+}
+
+// first is the first of some errors.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// RuntimeOptions of NewRuntime.
+type RuntimeOptions struct {
+	// Dir is where an agent without a directory runs, and what relative ones
+	// start from. "" is the engine's working directory.
+	Dir string
+	// Limits of every agent's processes; the zero value means DefaultLimits.
+	Limits Limits
+	// Interrupt is the signal that a cancelled prompt's process group gets
+	// beside the cancel line; 0 means SIGINT. An agent that does not handle it
+	// ends by it and is started again for the next prompt.
+	Interrupt syscall.Signal
+	// CancelLine is what is written to its stdin then, without the newline;
+	// nil means {"type":"cancel"}.
+	CancelLine []byte
+	// Grace is how long an interrupted prompt may take until its processes
+	// are killed; 0 means 3 s. An agent must be idle within 5 s of a cancel.
+	Grace time.Duration
+}
+
+// Runtime keeps local commands as agents that speak JSON lines.
+//
+// A prompt starts the command unless it still runs from an earlier one, and
+// writes one task line to its stdin. The prompt ends with a result line, or
+// with the command's exit: status 0 is success with the output
+// {"rc":0,"stdout":"the last plain lines"}, another is the failure
+// "agent_exit", a signal "agent_killed" (retried). A command that stays alive
+// after its result gets the next prompt too; its stdin stays open all the time,
+// so a command must not wait for its end.
+//
+// What it prints between prompts is kept, bounded, and logged with the next.
+type Runtime struct {
+	sup *Supervisor
+	opt RuntimeOptions
+}
+
+var _ fleet.Runtime = (*Runtime)(nil)
+
+// NewRuntime returns a runtime whose processes the supervisor owns.
+func NewRuntime(sup *Supervisor, opt RuntimeOptions) (*Runtime, error) {
+	dir, err := filepath.Abs(opt.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	opt.Dir = dir
+	if opt.Limits == (Limits{}) {
+		opt.Limits = DefaultLimits()
+	}
+	if opt.Interrupt == 0 {
+		opt.Interrupt = syscall.SIGINT
+	}
+	if opt.CancelLine == nil {
+		opt.CancelLine = cancelLine
+	}
+	if opt.Grace <= 0 {
+		opt.Grace = 3 * time.Second
+	}
+	return &Runtime{sup: sup, opt: opt}, nil
+}
+
+// Check implements fleet.Runtime: the command must be there and runnable, and
+// its directory exist.
+func (r *Runtime) Check(c fleet.Create) error {
+	spec, err := r.spec(c.Command, c.Env, c.Dir)
+	if err != nil {
+		return err
+	}
+	return available(spec)
+}
+
+func (r *Runtime) spec(argv []string, env map[string]string, dir string) (Spec, error) {
+	if err := checkCommand("command", argv); err != nil {
+		return Spec{}, err
+	}
+	if err := checkEnv(env); err != nil {
+		return Spec{}, err
+	}
+	abs, err := checkDir(dir, r.opt.Dir)
+	if err != nil {
+		return Spec{}, err
+	}
+	return Spec{Argv: argv, Env: env, Dir: abs, Limits: r.opt.Limits}, nil
+}
+
+// available reports whether a command could be started now.
+func available(spec Spec) error {
+	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
+		return core.Invalid("dir", spec.Dir, "an existing directory")
+	}
+	if _, err := find(spec.Argv[0], spec.Env, spec.Dir); err != nil {
+		why := "a program that exists in PATH, or its path"
+		if errors.Is(err, os.ErrPermission) {
+			why = "a program that may be executed"
+		}
+		return core.Invalid("command", spec.Argv[0], why)
+	}
+	return nil
+}
+
+// Open implements fleet.Runtime. The agent is idle at once, or offline until
+// its program is there; nothing runs before the first prompt. Notify is called
+// in order, must not block and must not call the handle. When ctx ends the
+// agent is closed.
+func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	spec, err := r.spec(a.Command, a.Env, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
+	h := &agent{
+		sup: r.sup, opt: r.opt, spec: spec, notify: notify,
+		life: ctx, closed: make(chan struct{}), restarts: a.Restarts,
+	}
+	h.mu.Lock()
+	h.check()
+	h.mu.Unlock()
+	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
+	return h, nil
+}

@@ -1,0 +1,249 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// session is one process of an agent with its three streams.
+type session struct {
+	a     *agent
+	proc  *Process
+	in    *outbox
+	turn  atomic.Pointer[turn] // whom the output belongs to; nil between prompts
+	ended chan struct{}        // closed when nothing of it is left
+	once  sync.Once
+	errs  error // of stop, valid after it
+
+	// Guarded by agent.mu.
+	turns  int
+	ending bool // it was asked to end
+
+	lastResult atomic.Int64 // unix nanoseconds
+	reading    atomic.Bool  // stderr was read and is being passed on
+	exit       Exit         // valid after ended
+	unread     bool         // valid after ended: it left some of its stdin unread
+}
+
+// newSession follows a process that has just started; agent.mu is held.
+func newSession(a *agent, proc *Process) *session {
+	s := &session{a: a, proc: proc, in: newOutbox(proc.Stdin), ended: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *session) run() {
+	var wg sync.WaitGroup
+	wg.Go(s.in.run)
+	drained := make(chan struct{})
+	var readers sync.WaitGroup
+	readers.Go(s.readStdout)
+	readers.Go(s.readStderr)
+	go func() {
+		readers.Wait()
+		close(drained)
+	}()
+
+	<-s.proc.Done()
+	s.unread = s.in.unread()
+	select {
+	case <-drained:
+	case <-time.After(drainPatience):
+	}
+	s.stop(Grace{Interrupt: -1, Terminate: afterGrace})
+	select {
+	case <-drained:
+	case <-time.After(drainPatience):
+	}
+	s.in.close()
+	s.proc.CloseIO()
+	wg.Wait()
+	<-drained
+	s.exit = s.proc.Exit()
+	t := s.turn.Load()
+	if t != nil && t.settled() {
+		t = nil
+	}
+	s.a.over(s, t, s.exit, s.unread)
+	close(s.ended)
+}
+
+// stop ends the whole process tree, once; others wait for it.
+func (s *session) stop(g Grace) {
+	s.once.Do(func() { s.errs = s.proc.Stop(g) })
+}
+
+// unlessOver forgives the conflict of pausing or resuming a process that is
+// ending, once it has ended: then nothing of it runs.
+func (s *session) unlessOver(ctx context.Context, err error) error {
+	if !errors.Is(err, core.Kind(core.Conflict)) {
+		return err
+	}
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the process to end: %w", ctx.Err())
+	}
+}
+
+func (s *session) send(line []byte) error { return s.in.put(line) }
+
+// idleFor is the time since its last result, 0 before the first.
+func (s *session) idleFor() time.Duration {
+	at := s.lastResult.Load()
+	if at == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, at))
+}
+
+func (s *session) readStdout() {
+	lines := &splitter{max: maxAgentLine, emit: s.line}
+	defer lines.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := s.proc.Stdout.Read(buf)
+		_, _ = lines.Write(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *session) readStderr() {
+	lines := &splitter{max: maxLogLine, emit: func(line []byte, cut int) {
+		e := fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)}
+		if t := s.turn.Load(); t != nil {
+			t.note(e.Text, true)
+		}
+		s.emit(e)
+	}}
+	defer lines.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := s.proc.Stderr.Read(buf)
+		s.reading.Store(true)
+		_, _ = lines.Write(buf[:n])
+		s.reading.Store(false)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// quiesce waits until what is in stderr's pipe has been passed on, so that
+// the complaint before a result is logged with it. It is bounded: the writer
+// may never stop.
+func (s *session) quiesce() {
+	for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if n, ok := pending(s.proc.Stderr); (!ok || n == 0) && !s.reading.Load() {
+			return
+		}
+	}
+}
+
+// line handles one line of stdout.
+func (s *session) line(line []byte, cut int) {
+	if cut > 0 {
+		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line[:min(len(line), maxLogLine)], cut+max(0, len(line)-maxLogLine))})
+		return
+	}
+	e, err := parse(line)
+	if bad := (*malformed)(nil); errors.As(err, &bad) {
+		s.refuse(bad, e)
+		return
+	}
+	switch t := s.turn.Load(); {
+	case e.Type == "" || e.Type == "log":
+		e.Text = clip(e.Text, maxLogLine)
+		if e.Type == "" && t != nil {
+			t.note(e.Text, false)
+		}
+		e.Type = "log"
+		s.emit(e)
+	case e.Type == "tool_request" && t == nil:
+		s.decide(e.CallID, fleet.ToolAnswer{Decision: "deny", Reason: "no task is running"})
+		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("tool request %q outside of a task was denied", e.Tool)})
+	case t == nil:
+		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + clip(text(line), maxLogLine)})
+	case e.Type == "tool_request":
+		t.ask(s, e)
+	case e.Type == "result":
+		t.finish(s, e)
+	default:
+		s.emit(e)
+	}
+}
+
+// refuse deals with a malformed line so that the agent does not wait for ever.
+func (s *session) refuse(bad *malformed, e fleet.Event) {
+	e.Type, e.Level, e.Text = "log", "WARN", clip(bad.Error()+": "+e.Text, maxLogLine)
+	s.emit(e)
+	switch bad.kind {
+	case "tool_request":
+		if bad.callID != "" {
+			s.decide(bad.callID, fleet.ToolAnswer{Decision: "deny", Reason: clip(bad.Error(), 1024)})
+		}
+	case "result":
+		if t := s.turn.Load(); t != nil {
+			t.spoil(s, bad)
+		}
+	}
+}
+
+// emit passes an event to the running prompt, or keeps it for the next.
+func (s *session) emit(e fleet.Event) {
+	if t := s.turn.Load(); t != nil && t.emit(e) {
+		return
+	}
+	s.a.mu.Lock()
+	defer s.a.mu.Unlock()
+	s.a.backlog.add(e)
+}
+
+// decide writes a decision line. An agent that does not read it will have to
+// live without: the effect was not allowed.
+func (s *session) decide(callID string, ans fleet.ToolAnswer) {
+	d := decisionLine{Type: "decision", CallID: callID, Decision: ans.Decision, Args: ans.Args, Reason: ans.Reason}
+	if len(d.Args) == 0 || d.Decision != "approve" {
+		d.Args = core.Raw(`{}`)
+	}
+	line, err := core.Encode(d)
+	if err == nil {
+		err = s.send(line)
+	}
+	if err != nil {
+		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "decision for call " + callID + " was not delivered: " + err.Error()})
+	}
+}
+
+func withCut(line []byte, cut int) string {
+	s := text(line)
+	if cut > 0 {
+		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
+	}
+	return s
+}
+
+// pending is the number of bytes in a pipe.
+func pending(f *os.File) (n int, ok bool) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	cerr := c.Control(func(fd uintptr) {
+		n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+	})
+	return n, err == nil && cerr == nil
+}
