@@ -1,0 +1,104 @@
+package overlay
+
+import (
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/screen"
+)
+
+// Item is one choice of a menu.
+type Item struct {
+	ID   string
+	Text string
+	Help string
+	Why  string // when set, the item can't be chosen, and this is why
+}
+
+// Menu offers choices.
+type Menu struct {
+	Title string
+	Items []Item
+
+	at, top int
+}
+
+// Update answers Pick with the item's ID, or Close.
+func (m *Menu) Update(msg tea.Msg) Action {
+	k, ok := msg.(tea.KeyPressMsg)
+	if !ok {
+		return Action{}
+	}
+	m.at = min(max(m.at, 0), max(len(m.Items)-1, 0))
+	switch s := k.String(); s {
+	case "esc", "q", "ctrl+c", "left", "h":
+		return Action{Kind: Close}
+	case "j", "down", "tab", "ctrl+n":
+		m.at = min(m.at+1, max(len(m.Items)-1, 0))
+	case "k", "up", "shift+tab", "ctrl+p":
+		m.at = max(m.at-1, 0)
+	case "g", "home":
+		m.at = 0
+	case "G", "end":
+		m.at = max(len(m.Items)-1, 0)
+	case "enter":
+		if !k.IsRepeat {
+			return m.pick(m.at)
+		}
+	default:
+		if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= 9 && n <= len(m.Items) {
+			m.at = n - 1
+			return m.pick(m.at)
+		}
+	}
+	return Action{}
+}
+
+func (m *Menu) pick(i int) Action {
+	if i >= len(m.Items) || m.Items[i].Why != "" {
+		return Action{}
+	}
+	return Action{Kind: Pick, ID: m.Items[i].ID, Text: m.Items[i].Text}
+}
+
+// Draw draws the choices in sight.
+func (m *Menu) Draw(c *screen.Canvas) {
+	in := box(c, 60, len(m.Items)+2, m.Title)
+	m.at = min(max(m.at, 0), max(len(m.Items)-1, 0))
+	m.top = window(m.top, m.at, in.H, len(m.Items))
+	for i := 0; i < in.H && m.top+i < len(m.Items); i++ {
+		n := m.top + i
+		it, role, y := m.Items[n], screen.Text, in.Y+i
+		label := "  "
+		if n < 9 {
+			label = strconv.Itoa(n+1) + " "
+		}
+		help := it.Help
+		if it.Why != "" {
+			role, help = screen.Dim, it.Why
+		}
+		x := c.TextIn(in.X, y, min(2, in.W), screen.FooterKey, label)
+		half := (in.W - 2 + 1) / 2
+		if help == "" {
+			half = in.W - 2
+		}
+		x = c.TextIn(x, y, half, role, it.Text)
+		c.TextIn(x, y, in.X+in.W-x, screen.Dim, " "+help)
+		if n == m.at {
+			c.Paint(screen.Rect{X: in.X, Y: y, W: in.W, H: 1}, screen.Selected)
+		}
+	}
+}
+
+// window is the first of n rows to show in h lines so that row at is in sight
+// and as little as possible moves.
+func window(top, at, h, n int) int {
+	if at < top {
+		top = at
+	}
+	if h > 0 && at >= top+h {
+		top = at - h + 1
+	}
+	return max(0, min(top, n-h))
+}

@@ -1,0 +1,425 @@
+package overlay_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/screen"
+)
+
+// press makes a key as the toolkit would.
+func press(name string) tea.KeyPressMsg {
+	k := tea.Key{}
+	for {
+		if rest, ok := strings.CutPrefix(name, "ctrl+"); ok {
+			k.Mod, name = k.Mod|tea.ModCtrl, rest
+		} else if rest, ok := strings.CutPrefix(name, "alt+"); ok {
+			k.Mod, name = k.Mod|tea.ModAlt, rest
+		} else if rest, ok := strings.CutPrefix(name, "shift+"); ok {
+			k.Mod, name = k.Mod|tea.ModShift, rest
+		} else {
+			break
+		}
+	}
+	named := map[string]rune{
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete,
+		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd,
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
+	}
+	if code, ok := named[name]; ok {
+		k.Code = code
+		if name == "space" {
+			k.Text = " "
+		}
+		return tea.KeyPressMsg(k)
+	}
+	k.Code = []rune(name)[0]
+	if k.Mod == 0 {
+		k.Text = name
+	}
+	return tea.KeyPressMsg(k)
+}
+
+// keys presses keys one after another and gives back the last action.
+func keys(o overlay.Overlay, names ...string) overlay.Action {
+	var a overlay.Action
+	for _, n := range names {
+		a = o.Update(press(n))
+	}
+	return a
+}
+
+func typed(o overlay.Overlay, text string) (a overlay.Action) {
+	for _, r := range text {
+		if r == ' ' {
+			a = keys(o, "space")
+		} else {
+			a = keys(o, string(r))
+		}
+	}
+	return a
+}
+
+func shown(o overlay.Overlay, w, h int) string {
+	c := screen.New(w, h)
+	o.Draw(c)
+	return strings.Join(c.Plain(), "\n")
+}
+
+func TestEnterNeverConfirms(t *testing.T) {
+	for key, want := range map[string]overlay.Kind{
+		"enter": overlay.Close, "esc": overlay.Close, "n": overlay.Close, "q": overlay.Close, "y": overlay.Yes, "x": overlay.None, "space": overlay.None, "Y": overlay.None,
+	} {
+		if got := keys(&overlay.Confirm{Verb: "stop"}, key); got.Kind != want {
+			t.Errorf("%s gives %v", key, got)
+		}
+	}
+	q := &overlay.Confirm{Verb: "stop"}
+	held := press("y")
+	held.IsRepeat = true
+	if got := q.Update(held); got.Kind != overlay.None {
+		t.Errorf("a key that repeats gives %v", got)
+	}
+	if got := q.Update(tea.PasteMsg{Content: "y"}); got.Kind != overlay.None {
+		t.Errorf("a paste gives %v", got)
+	}
+	if got := keys(&overlay.Confirm{Trigger: "y"}, "y"); got.Kind != overlay.None {
+		t.Errorf("the trigger gives %v", got)
+	}
+	if got := keys(&overlay.Confirm{Trigger: "y"}, "o"); got.Kind != overlay.Yes {
+		t.Errorf("o gives %v", got)
+	}
+}
+
+func TestIrreversibleWantsTheNameTyped(t *testing.T) {
+	q := &overlay.Confirm{Title: "Delete", Verb: "delete the agent", Lines: []string{"agent scout, revision 7"}, Type: "scout"}
+	if got := keys(q, "y", "enter"); got.Kind != overlay.None {
+		t.Fatalf("y gives %v", got)
+	}
+	if !strings.Contains(shown(q, 60, 12), "that is not scout") {
+		t.Errorf("the screen is\n%s", shown(q, 60, 12))
+	}
+	q.Update(tea.PasteMsg{Content: "scout"})
+	keys(q, "ctrl+u")
+	typed(q, "scout")
+	if got := keys(q, "enter"); got.Kind != overlay.Yes {
+		t.Errorf("the name gives %v", got)
+	}
+	out := shown(q, 60, 12)
+	for _, want := range []string{"agent scout, revision 7", "delete the agent", "Delete"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q isn't in\n%s", want, out)
+		}
+	}
+}
+
+func TestConfirmCountsWhatDoesNotFit(t *testing.T) {
+	q := &overlay.Confirm{Verb: "cancel 40 tasks"}
+	for i := range 40 {
+		q.Lines = append(q.Lines, fmt.Sprintf("task %d", i))
+	}
+	out := shown(q, 60, 20)
+	if !strings.Contains(out, "and 26 more lines") || !strings.Contains(out, "cancel 40 tasks") {
+		t.Errorf("the screen is\n%s", out)
+	}
+}
+
+func TestKeysAreDeadAfterAnUnaskedOverlay(t *testing.T) {
+	var got []overlay.Kind
+	now := time.Unix(1000, 0)
+	var s overlay.Stack
+	s.PushUnasked(&overlay.Confirm{}, func(a overlay.Action) tea.Cmd { got = append(got, a.Kind); return nil }, now)
+	if _, taken := s.Update(press("y"), now.Add(299*time.Millisecond)); !taken || len(got) != 0 || s.Len() != 1 {
+		t.Fatalf("a key in the dead time did %v", got)
+	}
+	s.Update(press("y"), now.Add(overlay.DeadTime))
+	if len(got) != 1 || got[0] != overlay.Yes || s.Len() != 0 {
+		t.Fatalf("got %v, %d open", got, s.Len())
+	}
+	if _, taken := s.Update(press("y"), now); taken {
+		t.Fatal("an empty stack took a key")
+	}
+}
+
+func TestOnlyTheTopOverlayGetsKeys(t *testing.T) {
+	var s overlay.Stack
+	p := &overlay.Prompt{Title: "Reason"}
+	s.Push(p, nil)
+	s.Push(&overlay.Menu{Items: []overlay.Item{{ID: "a"}}}, nil)
+	s.Update(press("k"), time.Time{})
+	s.Update(tea.PasteMsg{Content: "pasted"}, time.Time{})
+	if p.Input.Value() != "" {
+		t.Errorf("the lower one got %q", p.Input.Value())
+	}
+	s.Update(press("esc"), time.Time{})
+	s.Update(press("k"), time.Time{})
+	if s.Len() != 1 || p.Input.Value() != "k" {
+		t.Errorf("%d open, value %q", s.Len(), p.Input.Value())
+	}
+	if _, taken := s.Update(tea.WindowSizeMsg{}, time.Time{}); taken {
+		t.Error("a message that is no key was taken")
+	}
+}
+
+func TestPromptChecksBeforeItSubmits(t *testing.T) {
+	p := &overlay.Prompt{Title: "Deny", Label: "Reason", Check: func(s string) error {
+		if len(s) < 3 {
+			return errors.New("too short")
+		}
+		return nil
+	}}
+	if a := keys(p, "enter"); a.Kind != overlay.None || !strings.Contains(shown(p, 40, 8), "can't be empty") {
+		t.Errorf("an empty line gives %v", a)
+	}
+	typed(p, "no")
+	if a := keys(p, "enter"); a.Kind != overlay.None || !strings.Contains(shown(p, 40, 8), "too short") {
+		t.Errorf("a short line gives %v", a)
+	}
+	p.Update(tea.PasteMsg{Content: "\x1b[31m way\n\u202e"})
+	if a := keys(p, "enter"); a.Kind != overlay.Submit || a.Text != "no way " {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestInputEdits(t *testing.T) {
+	tests := []struct{ keys, want string }{
+		{"a b c left backspace", "ac"}, {"a b c home delete", "bc"}, {"a b space c d ctrl+w", "ab "}, {"a b c ctrl+u x", "x"},
+		{"a b left ctrl+k", "a"}, {"a b space c alt+b alt+b x", "xab c"}, {"é 世 left left end !", "é世!"},
+	}
+	for _, tt := range tests {
+		var in overlay.Input
+		for _, k := range strings.Fields(tt.keys) {
+			in.Update(press(k))
+		}
+		if in.Value() != tt.want {
+			t.Errorf("%s gives %q, want %q", tt.keys, in.Value(), tt.want)
+		}
+	}
+}
+
+func TestEditorShowsHiddenCharactersAsEscapes(t *testing.T) {
+	e := overlay.NewEditor("Arguments", "{\n\t\"a\": \"x\u202ey\U000E0041\u200b\"\n}", nil)
+	want := "{\n  \"a\": \"x\\u202ey\\udb40\\udc41\\u200b\"\n}"
+	if e.Value() != want {
+		t.Fatalf("got %q, want %q", e.Value(), want)
+	}
+	if a := keys(e, "ctrl+x"); a.Kind != overlay.Submit || a.Text != want {
+		t.Fatalf("got %+v", a)
+	}
+}
+
+func TestEditorEdits(t *testing.T) {
+	e := overlay.NewEditor("Arguments", "{}", func(s string) error {
+		if !strings.HasSuffix(s, "}") {
+			return errors.New("line 1: not an object")
+		}
+		return nil
+	})
+	keys(e, "right", "enter", "space", "space")
+	e.Update(tea.PasteMsg{Content: "\"a\": 1,\n\"b\": 2"})
+	keys(e, "enter", "backspace")
+	if want := "{\n  \"a\": 1,\n\"b\": 2}"; e.Value() != want {
+		t.Fatalf("got %q, want %q", e.Value(), want)
+	}
+	if a := keys(e, "esc"); a.Kind != overlay.None || !strings.Contains(shown(e, 60, 14), "drops the changes") {
+		t.Fatalf("esc over changes gives %v", a)
+	}
+	keys(e, "end", "x")
+	if a := keys(e, "ctrl+x"); a.Kind != overlay.None || !strings.Contains(shown(e, 60, 14), "line 1: not an object") {
+		t.Fatalf("a wrong document gives %v", a)
+	}
+	keys(e, "backspace")
+	if a := keys(e, "ctrl+x"); a.Kind != overlay.Submit {
+		t.Fatalf("got %+v", a)
+	}
+	if a := keys(overlay.NewEditor("", "x", nil), "esc"); a.Kind != overlay.Close {
+		t.Fatalf("esc over no changes gives %v", a)
+	}
+}
+
+func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
+	m, err := keymap.Load(nil, "", keymap.Words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := func(b keymap.Binding) string {
+		if b.Action == "approve" {
+			return "read-only"
+		}
+		return ""
+	}
+	h := &overlay.Help{Entries: overlay.Entries(m.Bindings([]string{"approvals", "list", "global"}), why)}
+	typed(h, "z")
+	if out := shown(h, 80, 24); !strings.Contains(out, "Put it off") {
+		t.Errorf("z shows\n%s", out)
+	}
+	keys(h, "esc")
+	typed(h, "approve what")
+	out := shown(h, 80, 24)
+	if !strings.Contains(out, "not now: read-only") || strings.Contains(out, "Put it off") {
+		t.Errorf("approve shows\n%s", out)
+	}
+	if a := keys(h, "esc"); a.Kind != overlay.None {
+		t.Error("esc over a search closes")
+	}
+	if a := keys(h, "?"); a.Kind != overlay.Close {
+		t.Error("? doesn't close")
+	}
+}
+
+func TestMenuPicks(t *testing.T) {
+	m := &overlay.Menu{Title: "Tenant", Items: []overlay.Item{{ID: "a", Text: "A"}, {ID: "b", Text: "B", Why: "no role there"}, {ID: "c", Text: "C"}}}
+	if a := keys(m, "j", "enter"); a.Kind != overlay.None {
+		t.Errorf("a disabled item gives %v", a)
+	}
+	if !strings.Contains(shown(m, 60, 10), "no role there") {
+		t.Errorf("the reason isn't shown")
+	}
+	if a := keys(m, "j", "enter"); a.Kind != overlay.Pick || a.ID != "c" {
+		t.Errorf("got %+v", a)
+	}
+	if a := keys(m, "1"); a.ID != "a" {
+		t.Errorf("got %+v", a)
+	}
+	if a := keys(m, "9"); a.Kind != overlay.None {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestPaletteCompletesTheLastWord(t *testing.T) {
+	p := overlay.NewPalette("", nil)
+	a := typed(p, "task d")
+	if a.Kind != overlay.Complete || a.Text != "task d" {
+		t.Fatalf("got %+v", a)
+	}
+	p.SetCandidates("task x", []overlay.Candidate{{Text: "stale"}})
+	p.SetCandidates("task d", []overlay.Candidate{{Text: "dispatch", Help: "give work", Key: "d"}, {Text: "delete"}})
+	out := shown(p, 60, 10)
+	if !strings.Contains(out, "give work") || strings.Contains(out, "stale") {
+		t.Fatalf("the screen is\n%s", out)
+	}
+	keys(p, "tab", "tab")
+	if p.Input.Value() != "task delete" {
+		t.Fatalf("two tabs give %q", p.Input.Value())
+	}
+	if a := keys(p, "esc"); a.Kind != overlay.Complete || p.Input.Value() != "task d" {
+		t.Fatalf("esc gives %+v and %q", a, p.Input.Value())
+	}
+	p.SetCandidates("task d", []overlay.Candidate{{Text: "dispatch"}})
+	if a := keys(p, "tab"); a.Kind != overlay.Complete || p.Input.Value() != "task dispatch " {
+		t.Fatalf("one candidate gives %+v and %q", a, p.Input.Value())
+	}
+	if a := keys(p, "enter"); a.Kind != overlay.Submit || a.Text != "task dispatch" {
+		t.Fatalf("got %+v", a)
+	}
+}
+
+func TestPaletteRecallsLinesThatBeginAlike(t *testing.T) {
+	p := overlay.NewPalette("", []string{"task list", "agent list", "task why t_1"})
+	typed(p, "task")
+	keys(p, "up", "up")
+	if p.Input.Value() != "task list" {
+		t.Fatalf("got %q", p.Input.Value())
+	}
+	keys(p, "up", "down")
+	if p.Input.Value() != "task why t_1" {
+		t.Fatalf("got %q", p.Input.Value())
+	}
+	keys(p, "down")
+	if p.Input.Value() != "task" {
+		t.Fatalf("got %q", p.Input.Value())
+	}
+}
+
+func TestToasts(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var ts overlay.Toasts
+	ts.Add(now, overlay.Error, "disk is full")
+	ts.Add(now, overlay.Info, "one")
+	ts.Add(now.Add(time.Second), overlay.Done, "two\x1b[31m")
+	ts.Add(now.Add(2*time.Second), overlay.Info, "three")
+	texts := func() (out []string) {
+		for _, v := range ts.Visible() {
+			out = append(out, v.Text)
+		}
+		return out
+	}
+	if got := fmt.Sprint(texts()); got != "[disk is full two three]" {
+		t.Fatalf("in sight: %s", got)
+	}
+	if at, ok := ts.Next(); !ok || !at.Equal(now.Add(5*time.Second)) {
+		t.Fatalf("next is %v, %v", at, ok)
+	}
+	c := screen.New(40, 6)
+	ts.Draw(c, c.Bounds(), 4)
+	rows := c.Plain()
+	if !strings.HasSuffix(rows[0], "error: disk is full") || rows[4] != "" {
+		t.Fatalf("the screen is\n%s", strings.Join(rows, "\n"))
+	}
+	if !ts.Expire(now.Add(time.Minute)) || fmt.Sprint(texts()) != "[disk is full]" {
+		t.Fatalf("after a minute: %s", texts())
+	}
+	if !ts.Dismiss() || ts.Dismiss() || len(ts.All()) != 4 {
+		t.Fatal("dismiss")
+	}
+}
+
+// Random keys, pastes and sizes: no panic, no row that is too wide, the cursor
+// on the canvas.
+func TestAnyKeyAtAnySize(t *testing.T) {
+	names := strings.Fields("enter esc tab shift+tab space backspace delete up down left right home end pgup pgdown ctrl+a ctrl+e ctrl+w ctrl+u ctrl+k ctrl+d ctrl+x ctrl+n ctrl+p ctrl+f ctrl+b a y q 世 é { \" ? 3")
+	pastes := []string{"\x1b]52;c;AA\x07", "a\nb\r\nc", "\u202e\u200b\ufeff", "世界👨‍👩‍👧", "\xff\xfe", strings.Repeat("x", 5000), "e\u0301\u0302\u0303\u0304"}
+	make := []func() overlay.Overlay{
+		func() overlay.Overlay {
+			return &overlay.Confirm{Title: "T\x1b[m", Verb: "v", Lines: []string{"世界", strings.Repeat("l ", 200)}}
+		},
+		func() overlay.Overlay { return &overlay.Confirm{Type: "世界", Verb: "v"} },
+		func() overlay.Overlay { return &overlay.Prompt{Title: "T", Label: "L"} },
+		func() overlay.Overlay { return overlay.NewEditor("E", "{\"a\":\n 1}", nil) },
+		func() overlay.Overlay {
+			return &overlay.Help{Entries: []overlay.Entry{{Section: "s", Keys: "j", Text: "t", What: "a b"}}, Notes: []string{"n"}}
+		},
+		func() overlay.Overlay { return &overlay.Menu{Items: []overlay.Item{{ID: "a", Text: "A", Help: "h"}}} },
+		func() overlay.Overlay { return &overlay.Menu{} },
+		func() overlay.Overlay {
+			p := overlay.NewPalette("x", []string{"xa", "xb"})
+			p.SetCandidates("x", []overlay.Candidate{{Text: "one"}, {Text: "世", Help: "h", Key: "k"}})
+			return p
+		},
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	theme := screen.NewTheme("", nil)
+	for round := range 4000 {
+		o := make[round%len(make)]()
+		for range rng.IntN(30) {
+			if rng.IntN(6) == 0 {
+				o.Update(tea.PasteMsg{Content: pastes[rng.IntN(len(pastes))]})
+			} else {
+				o.Update(press(names[rng.IntN(len(names))]))
+			}
+			if rng.IntN(4) > 0 {
+				continue
+			}
+			w, h := rng.IntN(90), rng.IntN(30)
+			c := screen.New(w, h)
+			o.Draw(c)
+			if x, y, ok := c.Cursor(); ok && (x < 0 || x >= w || y < 0 || y >= h) {
+				t.Fatalf("cursor at %d,%d of %dx%d", x, y, w, h)
+			}
+			for _, row := range strings.Split(c.Render(theme), "\n") {
+				if got := ansi.StringWidth(row); h > 0 && got != w {
+					t.Fatalf("a row of %d cells on %d: %q", got, w, row)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package overlay
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/screen"
+)
+
+// Candidate completes the last word of the palette's line.
+type Candidate struct {
+	Text string // replaces the last word
+	Help string
+	Key  string // the key that does the same, if any
+}
+
+// Palette is the command line at the bottom of the screen, with completion
+// and history. It asks for candidates with a Complete action whenever its text
+// changes; give them back through SetCandidates.
+type Palette struct {
+	Input   Input
+	History []string // oldest first
+
+	cands   []Candidate
+	at      int    // the chosen candidate, -1 for none
+	top     int    // the first one in sight
+	typed   string // the line up to the cursor before a candidate was chosen
+	tail    string // and after the cursor
+	past    int    // steps back in the history, 0 for none
+	prefix  string // what was typed before going back
+	problem string
+}
+
+// NewPalette opens a palette with a line to go on with.
+func NewPalette(line string, history []string) *Palette {
+	p := &Palette{History: history, at: -1}
+	p.Input.SetValue(line)
+	return p
+}
+
+// Ask is the action to perform after opening: candidates for the line there is.
+func (p *Palette) Ask() Action { return Action{Kind: Complete, Text: p.Input.BeforeCursor()} }
+
+// SetCandidates shows candidates for line; they are ignored when the line has
+// changed meanwhile.
+func (p *Palette) SetCandidates(line string, cands []Candidate) {
+	if line != p.Input.BeforeCursor() || p.at >= 0 {
+		return
+	}
+	const most = 500
+	p.cands, p.at, p.top = cands[:min(len(cands), most)], -1, 0
+}
+
+// Refuse shows why the line can't be run.
+func (p *Palette) Refuse(problem string) { p.problem = problem }
+
+// Update answers Submit with the line, Complete, or Close.
+func (p *Palette) Update(msg tea.Msg) Action {
+	k, ok := msg.(tea.KeyPressMsg)
+	if !ok {
+		return p.edit(msg)
+	}
+	switch k.String() {
+	case "esc":
+		if p.at >= 0 {
+			return p.leave()
+		}
+		return Action{Kind: Close}
+	case "ctrl+c":
+		return Action{Kind: Close}
+	case "backspace":
+		if p.Input.Value() == "" {
+			return Action{Kind: Close}
+		}
+	case "enter":
+		if line := strings.TrimSpace(p.Input.Value()); line != "" && !k.IsRepeat {
+			return Action{Kind: Submit, Text: line}
+		}
+		return Action{}
+	case "tab":
+		return p.cycle(1)
+	case "shift+tab":
+		return p.cycle(-1)
+	case "down", "ctrl+n":
+		if p.past > 0 {
+			return p.recall(-1)
+		}
+		return p.cycle(1)
+	case "up", "ctrl+p":
+		if p.at >= 0 {
+			return p.cycle(-1)
+		}
+		return p.recall(1)
+	}
+	return p.edit(msg)
+}
+
+// edit changes the line and asks for new candidates.
+func (p *Palette) edit(msg tea.Msg) Action {
+	before, value := p.Input.BeforeCursor(), p.Input.Value()
+	if !p.Input.Update(msg) {
+		return Action{}
+	}
+	p.past, p.problem = 0, ""
+	if p.Input.BeforeCursor() == before && p.Input.Value() == value {
+		return Action{}
+	}
+	return p.changed()
+}
+
+func (p *Palette) changed() Action {
+	p.cands, p.at = nil, -1
+	return p.Ask()
+}
+
+// leave puts back what was typed before a candidate was chosen.
+func (p *Palette) leave() Action {
+	p.Input.SetValue(p.typed + p.tail)
+	return p.changed()
+}
+
+// cycle chooses the next candidate. A single candidate is taken at once, so
+// that the next tab completes the next word.
+func (p *Palette) cycle(by int) Action {
+	n := len(p.cands)
+	if n == 0 {
+		return p.Ask()
+	}
+	if p.at < 0 {
+		p.typed = p.Input.BeforeCursor()
+		p.tail = strings.TrimPrefix(p.Input.Value(), p.typed)
+		if by < 0 {
+			p.at = n - 1
+		} else {
+			p.at = 0
+		}
+	} else {
+		p.at = (p.at + by + n) % n
+	}
+	p.Input.SetValue(replaceLast(p.typed, p.cands[p.at].Text) + p.tail)
+	if n == 1 {
+		if !strings.HasSuffix(p.Input.Value(), " ") {
+			p.Input.Insert(" ")
+		}
+		return p.changed()
+	}
+	return Action{}
+}
+
+// recall goes to an earlier or later line that begins with what was typed.
+func (p *Palette) recall(by int) Action {
+	if p.past == 0 {
+		p.prefix = p.Input.Value()
+	}
+	for i := p.past + by; i >= 0 && i <= len(p.History); i += by {
+		line := p.prefix
+		if i > 0 {
+			line = p.History[len(p.History)-i]
+		}
+		if strings.HasPrefix(line, p.prefix) {
+			p.past = i
+			p.Input.SetValue(line)
+			return p.changed()
+		}
+	}
+	return Action{}
+}
+
+// replaceLast puts text in the place of the word at the end of line; a line
+// that ends in a blank has an empty word there. Quotes hold a word together.
+func replaceLast(line, text string) string {
+	start, quote := 0, rune(0)
+	for i, r := range line {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == ' ':
+			start = i + 1
+		}
+	}
+	return line[:start] + text
+}
+
+// Draw draws the line at the bottom and the candidates above it.
+func (p *Palette) Draw(c *screen.Canvas) {
+	if c.H() < 1 || c.W() < 2 {
+		return
+	}
+	y := c.H() - 1
+	c.Fill(screen.Rect{X: 0, Y: y, W: c.W(), H: 1}, screen.Input, ' ')
+	c.Text(0, y, screen.FooterKey, ":")
+	p.Input.Draw(c, 1, y, c.W()-1, screen.Input)
+	if p.problem != "" && y > 0 {
+		y--
+		c.TextIn(0, y, c.W(), screen.ToastBad, p.problem)
+	}
+	h := min(len(p.cands), 8, max(y-1, 0))
+	if h == 0 {
+		return
+	}
+	p.top = window(p.top, max(p.at, 0), h, len(p.cands))
+	nameW := 8
+	for i := range h {
+		nameW = max(nameW, len(p.cands[p.top+i].Text)+1)
+	}
+	nameW = min(nameW, c.W()/2)
+	for i := range h {
+		n, row := p.top+i, y-h+i
+		k := p.cands[n]
+		c.Fill(screen.Rect{X: 0, Y: row, W: c.W(), H: 1}, screen.Toast, ' ')
+		x := c.TextIn(1, row, nameW, screen.Toast, k.Text)
+		keyW := 0
+		if k.Key != "" {
+			keyW = min(10, c.W()/4)
+			c.TextRight(c.W()-keyW-1, row, keyW, screen.FooterKey, k.Key)
+		}
+		c.TextIn(x+1, row, c.W()-x-keyW-3, screen.Dim, k.Help)
+		if n == p.at {
+			c.Paint(screen.Rect{X: 0, Y: row, W: c.W(), H: 1}, screen.Selected)
+		}
+	}
+}

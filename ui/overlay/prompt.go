@@ -1,0 +1,67 @@
+package overlay
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/screen"
+)
+
+// Prompt asks for one line.
+type Prompt struct {
+	Title    string
+	Label    string
+	Optional bool               // an empty line may be submitted
+	Check    func(string) error // may be nil; a refusal keeps the prompt open and is shown
+	Input    Input
+
+	problem string
+}
+
+// Update answers Submit with the line, or Close.
+func (p *Prompt) Update(msg tea.Msg) Action {
+	if k, ok := msg.(tea.KeyPressMsg); ok {
+		switch k.String() {
+		case "esc", "ctrl+c":
+			return Action{Kind: Close}
+		case "enter":
+			return p.submit()
+		}
+	}
+	if p.Input.Update(msg) {
+		p.problem = ""
+	}
+	return Action{}
+}
+
+func (p *Prompt) submit() Action {
+	text := p.Input.Value()
+	if text == "" && !p.Optional {
+		p.problem = "this can't be empty"
+		return Action{}
+	}
+	if p.Check != nil {
+		if err := p.Check(text); err != nil {
+			p.problem = err.Error()
+			return Action{}
+		}
+	}
+	return Action{Kind: Submit, Text: text}
+}
+
+// Draw draws the prompt.
+func (p *Prompt) Draw(c *screen.Canvas) {
+	in := box(c, 70, 5, p.Title)
+	if in.H >= 2 {
+		c.TextIn(in.X, in.Y, in.W, screen.Text, p.Label)
+	}
+	if in.H >= 3 {
+		if p.problem != "" {
+			c.TextIn(in.X, in.Y+2, in.W, screen.Bad, p.problem)
+		} else {
+			c.TextIn(in.X, in.Y+2, in.W, screen.Dim, "enter: go on   esc: cancel")
+		}
+	}
+	if in.H >= 1 {
+		p.Input.Draw(c, in.X, in.Y+min(1, in.H-1), in.W, screen.Input)
+	}
+}

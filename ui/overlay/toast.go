@@ -1,0 +1,160 @@
+package overlay
+
+import (
+	"time"
+
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// Level is how bad a message is.
+type Level uint8
+
+// The levels.
+const (
+	Info  Level = iota
+	Done        // something succeeded
+	Alert       // wants a look
+	Error       // stays until dismissed
+)
+
+// String is the word that stands before a message.
+func (l Level) String() string {
+	switch l {
+	case Done:
+		return "done"
+	case Alert:
+		return "alert"
+	case Error:
+		return "error"
+	}
+	return "info"
+}
+
+// Toast is a message that passes.
+type Toast struct {
+	At    time.Time
+	Level Level
+	Text  string
+}
+
+// Limits of toasts.
+const (
+	ToastLife = 4 * time.Second
+	ToastMost = 3    // on the screen
+	ToastKept = 1000 // in the list of messages
+)
+
+// Toasts are all messages so far and those in sight. The zero value is empty.
+// Time is always the caller's.
+type Toasts struct {
+	all  []Toast // oldest first
+	live []live  // in sight, oldest first
+}
+
+type live struct {
+	Toast
+	until time.Time // zero: until dismissed
+}
+
+// Add shows a message. Information makes room for newer messages before it
+// makes errors leave; every message stays in All.
+func (t *Toasts) Add(now time.Time, level Level, text string) {
+	text = term.Clean(clip(text, 4096))
+	k := Toast{now, level, text}
+	if t.all = append(t.all, k); len(t.all) > ToastKept {
+		t.all = append([]Toast(nil), t.all[len(t.all)-ToastKept:]...)
+	}
+	l := live{Toast: k}
+	if level != Error {
+		l.until = now.Add(ToastLife)
+	}
+	t.Expire(now)
+	if t.live = append(t.live, l); len(t.live) > ToastMost {
+		drop := 0
+		for i := range t.live[:ToastMost] {
+			if t.live[i].Level != Error {
+				drop = i
+				break
+			}
+		}
+		t.live = append(t.live[:drop:drop], t.live[drop+1:]...)
+	}
+}
+
+// Expire takes away what has been in sight long enough and tells whether
+// anything went.
+func (t *Toasts) Expire(now time.Time) bool {
+	n := len(t.live)
+	kept := t.live[:0:0]
+	for _, l := range t.live {
+		if l.until.IsZero() || now.Before(l.until) {
+			kept = append(kept, l)
+		}
+	}
+	t.live = kept
+	return len(kept) != n
+}
+
+// Next is when Expire will have something to do; ok is false when nothing in
+// sight passes by itself.
+func (t *Toasts) Next() (at time.Time, ok bool) {
+	for _, l := range t.live {
+		if !l.until.IsZero() && (!ok || l.until.Before(at)) {
+			at, ok = l.until, true
+		}
+	}
+	return at, ok
+}
+
+// Dismiss takes the newest message away, an error too; false when none is in
+// sight.
+func (t *Toasts) Dismiss() bool {
+	if len(t.live) == 0 {
+		return false
+	}
+	t.live = t.live[:len(t.live)-1]
+	return true
+}
+
+// Visible are the messages in sight, oldest first.
+func (t *Toasts) Visible() []Toast {
+	out := make([]Toast, len(t.live))
+	for i, l := range t.live {
+		out[i] = l.Toast
+	}
+	return out
+}
+
+// All are the last thousand messages, oldest first; don't change them.
+func (t *Toasts) All() []Toast { return t.all }
+
+// Draw draws the messages in sight at the right of r: at its bottom, or at its
+// top when the row focus (a line of the canvas, -1 for none) would be covered.
+// What would cover it even so is not drawn.
+func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect, focus int) {
+	r = r.Clip(c.Bounds())
+	n := min(len(t.live), r.H)
+	if n == 0 || r.W < 12 {
+		return
+	}
+	y := r.Y + r.H - n
+	if focus >= y && focus < r.Y+r.H {
+		y = r.Y
+	}
+	for i, l := range t.live[len(t.live)-n:] {
+		if y+i == focus {
+			continue
+		}
+		role := screen.Toast
+		if l.Level == Error {
+			role = screen.ToastBad
+		}
+		text := " " + l.Level.String() + ": " + l.Text
+		if l.Level == Info {
+			text = " " + l.Text
+		}
+		w := min(term.Width(text)+1, r.W, 72)
+		c.TextIn(r.X+r.W-w, y+i, w, role, text)
+	}
+}
