@@ -147,7 +147,7 @@ func stillOpen(a *Approval) error {
 	case Expired:
 		err = core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", a.ApprovalID, clock(a.AnsweredAt))
 	case Voided:
-		err = core.Errorf(core.Conflict, "approval %s: void since %s: %s", a.ApprovalID, clock(a.AnsweredAt), a.VoidReason)
+		err = core.Errorf(core.Conflict, "approval %s: void since %s: %s", a.ApprovalID, clock(a.VoidedAt), a.VoidReason)
 	default:
 		err = core.Errorf(core.Conflict, "approval %s: already %s by %s at %s", a.ApprovalID, a.Status, a.AnsweredBy, clock(a.AnsweredAt))
 		if a.AnswerReason != "" {
@@ -171,7 +171,7 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 	}
 	own := a.RequestedKind == core.Operator && a.RequestedBy == by.Name
 	code := reasonApproved
-	if next != nil {
+	if next != nil && next.after.Digest != next.before {
 		code = reasonEdited
 	}
 	if a.Risk == Critical {

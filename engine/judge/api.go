@@ -186,6 +186,7 @@ type Approval struct {
 	FirstBy       string         `json:"first_approved_by,omitempty"` // two-person rule: the first of two
 	SelfApproved  bool           `json:"self_approved,omitempty"`
 	VoidReason    string         `json:"void_reason,omitempty"`
+	VoidedAt      time.Time      `json:"voided_at,omitzero"`
 	DecisionID    string         `json:"decision_id,omitempty"` // the newest decision about it
 	// UsedAt is when the approved effect started; an approval is used once.
 	UsedAt time.Time `json:"used_at,omitzero"`

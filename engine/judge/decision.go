@@ -100,14 +100,13 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 
 // record appends a decision, and its audit event unless the caller has one.
 func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
-	seq := uint64(tx.Add(countDecisions, 1))
-	d.DecisionID = core.NewID(core.DecisionPrefix, tx.Tenant(), seq)
-	d.CreatedAt = tx.Now()
-	number, err := j.number(tx)
+	policy, err := j.number(tx)
 	if err != nil {
 		return err
 	}
-	if err := tx.Put(decisions, key(seq), j.appendRow(make([]byte, 0, 384), d, number)); err != nil {
+	seq := uint64(tx.Add(countDecisions, 1))
+	d.DecisionID, d.CreatedAt = policy.id(seq), tx.Now()
+	if err := tx.Put(decisions, key(seq), j.appendRow(make([]byte, 0, 384), d, policy.number)); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
 	if d.Decision != Approve {

@@ -57,11 +57,13 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	switch {
 	case err != nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonError, clip("The policy failed: "+err.Error(), 512)
+		v.Risk = graver(v.Risk, Medium)
 		if ctx.Err() != nil {
 			v.ReasonCode = reasonTimeout
 		}
 	case r == nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonNoRule, "No rule covers this."
+		v.Risk = graver(v.Risk, Medium)
 	default:
 		v.Decision, v.ReasonCode, v.Rationale, v.RuleID = r.Decision, r.ReasonCode, r.Rationale, r.ID
 		v.Risk = graver(v.Risk, r.Risk)

@@ -61,10 +61,7 @@ func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) er
 }
 
 func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error {
-	if a.Status == Open {
-		a.AnsweredAt = tx.Now()
-	}
-	a.Status, a.VoidReason = Voided, clip(reason, maxReason)
+	a.Status, a.VoidedAt, a.VoidReason = Voided, tx.Now(), clip(reason, maxReason)
 	a.DeferredUntil = time.Time{}
 	return j.save(tx, a, "approval.voided", detail)
 }

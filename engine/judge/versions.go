@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"swarmdeck/engine/audit"
@@ -15,8 +16,15 @@ import (
 // the tenant holds each version's whole table once.
 type versions struct {
 	mu      sync.RWMutex
-	numbers map[string]uint64        // tenant → number of the active table
+	numbers map[string]active        // by tenant
 	known   map[numbered]*pastPolicy // what a number stands for
+}
+
+// active is the active table's number in a tenant, and how the tenant's
+// decision ids begin.
+type active struct {
+	number uint64
+	idHead string
 }
 
 type numbered struct {
@@ -31,34 +39,45 @@ type pastPolicy struct {
 }
 
 func (p *versions) init() {
-	p.numbers, p.known = map[string]uint64{}, map[numbered]*pastPolicy{}
+	p.numbers, p.known = map[string]active{}, map[numbered]*pastPolicy{}
 }
 
 // number of the active table in the transaction's tenant; it is kept, with an
 // audit event, when it decides there for the first time.
-func (j *Judge) number(tx *audit.Tx) (uint64, error) {
+func (j *Judge) number(tx *audit.Tx) (active, error) {
 	tenant := tx.Tenant()
 	j.versions.mu.RLock()
-	n, ok := j.versions.numbers[tenant]
+	now, ok := j.versions.numbers[tenant]
 	j.versions.mu.RUnlock()
 	if ok {
-		return n, nil
+		return now, nil
 	}
 	stored, err := tx.Get(policies, []byte(j.table.version))
 	if err != nil {
-		return 0, fmt.Errorf("read policy version %s: %w", j.table.version, err)
+		return now, fmt.Errorf("read policy version %s: %w", j.table.version, err)
 	}
 	if len(stored) == 8 {
-		n = binary.BigEndian.Uint64(stored)
-	} else if n, err = j.keepTable(tx); err != nil {
-		return 0, fmt.Errorf("keep policy version %s: %w", j.table.version, err)
+		now.number = binary.BigEndian.Uint64(stored)
+	} else if now.number, err = j.keepTable(tx); err != nil {
+		return now, fmt.Errorf("keep policy version %s: %w", j.table.version, err)
 	}
+	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
 	tx.OnCommit(func() {
 		j.versions.mu.Lock()
-		j.versions.numbers[tenant] = n
+		j.versions.numbers[tenant] = now
 		j.versions.mu.Unlock()
 	})
-	return n, nil
+	return now, nil
+}
+
+// id is the decision id of a number, as core.NewID makes it.
+func (a active) id(seq uint64) string {
+	b := make([]byte, 0, len(a.idHead)+20)
+	b = append(b, a.idHead...)
+	for limit := uint64(1_000_000_000); limit > seq && limit > 1; limit /= 10 {
+		b = append(b, '0')
+	}
+	return string(strconv.AppendUint(b, seq, 10))
 }
 
 func (j *Judge) keepTable(tx *audit.Tx) (uint64, error) {

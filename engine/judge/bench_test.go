@@ -1,0 +1,65 @@
+package judge_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// oneKiB is an input of 1 KiB, as the task life benchmark uses.
+var oneKiB = `{"argv":["echo","` + strings.Repeat("x", 1000) + `"]}`
+
+func BenchmarkEvaluate(b *testing.B) {
+	f := setup(b)
+	confidence := 0.95
+	result := execBy(alice, `{}`)
+	result.Gate = judge.GateResult
+	sure := result
+	sure.Confidence, sure.Text = &confidence, strings.Repeat("all tests pass ", 20)
+	for name, ask := range map[string]judge.Ask{
+		"read-only":   execBy(alice, `{"argv":["git","log","--oneline","-20"],"dir":"/src"}`),
+		"1KiB":        execBy(alice, oneKiB),
+		"operator":    execBy(alice, `{"argv":["make","build"]}`),
+		"shell":       execBy(alice, `{"argv":["sh","-c","make build && ls -l dist | wc -l"]}`),
+		"tool":        call("read_file", `{"path":"README.md"}`),
+		"result":      result,
+		"result-text": sure,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if v := f.Evaluate(context.Background(), acme, ask); v.Decision != judge.Approve && name != "shell" {
+					b.Fatal(v.ReasonCode)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCommit is the judge's share of the writer's time: many decisions
+// in one transaction, so that the store's sync does not count.
+func BenchmarkCommit(b *testing.B) {
+	f := setup(b)
+	ask := execBy(alice, `{"argv":["true"]}`)
+	v := f.Evaluate(context.Background(), acme, ask)
+	b.ReportAllocs()
+	const batch = 1000
+	for i := 0; i < b.N; i += batch {
+		err := f.ledger.Update(context.Background(), alice, func(tx *audit.Tx) error {
+			for range min(batch, b.N-i) {
+				if _, _, err := f.Commit(tx, ask, v); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Record(audit.Entry{Type: "task.queued", Subject: "task", ID: taskID, Detail: core.Raw(`{}`)})
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
