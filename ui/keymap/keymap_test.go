@@ -130,7 +130,7 @@ func TestMistakesAreRefusedWithFileAndLine(t *testing.T) {
 		{"unknown scope", bind("dance", "x", "up"), `keys.toml:1: scope "dance" is unknown`},
 		{"unknown key", bind("list", "meta+x", "up"), `keys.toml:1: key "meta+x": no such key`},
 		{"too long a sequence", bind("list", "a b c d e", "up"), `keys.toml:1: key "a b c d e": at most 4 keys`},
-		{"unknown field", "[[bind]]\nscoop = 1\n", `keys.toml:2: field "bind.scoop" is unknown`},
+		{"unknown field", "[[bind]]\nscoop = 1\n", `keys.toml:2: field "scoop" is unknown`},
 		{"not TOML", "[[bind]\n", "keys.toml:1: "},
 		{"no help", "[[bind]]\nscope = \"list\"\nkeys = [\"x\"]\naction = \"up\"\n", "keys.toml:1: help is missing"},
 		{"both", bind("list", "x", "up") + "line = \"task list\"\n", "keys.toml:1: line and action both given"},

@@ -301,7 +301,7 @@ func syntax(name string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		row, _ := strict.Errors[0].Position()
-		return fmt.Errorf("%s:%d: field %q is unknown", name, row, term.Cut(strings.Join(strict.Errors[0].Key(), "."), 60))
+		return fmt.Errorf("%s:%d: field %q is unknown", name, row, term.Cut(last(strict.Errors[0].Key()), 60))
 	}
 	var de *toml.DecodeError
 	if errors.As(err, &de) {
@@ -339,4 +339,12 @@ func tableLines(data []byte) positions {
 		}
 	}
 	return out
+}
+
+// last is the field's own name.
+func last(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return path[len(path)-1]
 }

@@ -76,3 +76,6 @@ func (r Role) known() Role {
 	}
 	return Text
 }
+
+// RoleNames are the names of all roles, in order.
+func RoleNames() []string { return append([]string(nil), roleNames[:]...) }

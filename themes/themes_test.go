@@ -1,0 +1,160 @@
+package themes_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"swarmdeck/themes"
+	"swarmdeck/ui/screen"
+)
+
+func load(t *testing.T, name string) *screen.Theme {
+	t.Helper()
+	th, err := themes.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return th
+}
+
+// luminance and ratio are those of WCAG 2.2, 1.4.3.
+func luminance(t *testing.T, c screen.Color) float64 {
+	t.Helper()
+	r, g, b, ok := c.RGB()
+	if !ok {
+		t.Fatalf("%v is no true colour", c)
+	}
+	lin := func(v uint8) float64 {
+		f := float64(v) / 255
+		if f <= 0.04045 {
+			return f / 12.92
+		}
+		return math.Pow((f+0.055)/1.055, 2.4)
+	}
+	return 0.2126*lin(r) + 0.7152*lin(g) + 0.0722*lin(b)
+}
+
+func ratio(t *testing.T, s screen.Style) float64 {
+	t.Helper()
+	a, b := luminance(t, s.FG), luminance(t, s.BG)
+	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
+}
+
+func TestTextStandsOutFromItsGround(t *testing.T) {
+	for name, least := range map[string]float64{"dark": 4.5, "light": 4.5, "high-contrast": 7} {
+		th := load(t, name)
+		for r := range screen.Roles {
+			want := least
+			if r == screen.Border && least < 7 {
+				want = 3 // not text (1.4.11)
+			}
+			if got := ratio(t, th.Style(r)); got < want {
+				t.Errorf("%s: %s has contrast %.2f, want %.1f", name, r, got, want)
+			}
+		}
+	}
+}
+
+func TestTheDefaultUsesTheTerminalsColours(t *testing.T) {
+	th := load(t, themes.Default)
+	for r := range screen.Roles {
+		s := th.Style(r)
+		for _, c := range []screen.Color{s.FG, s.BG} {
+			n, indexed := c.Index()
+			if c != (screen.Color{}) && (!indexed || n == 0 || n == 7 || n > 15 || n == 15 || n == 8) {
+				t.Errorf("%s has %v", r, c)
+			}
+		}
+	}
+	if s := th.Style(screen.Selected); !s.Reverse || s.FG != (screen.Color{}) {
+		t.Errorf("selected is %+v", s)
+	}
+}
+
+func TestMonoHasNoColour(t *testing.T) {
+	th := load(t, "mono")
+	for r := range screen.Roles {
+		if s := th.Style(r); s.FG != (screen.Color{}) || s.BG != (screen.Color{}) || s.Italic || s.Dim {
+			t.Errorf("%s is %+v", r, s)
+		}
+	}
+}
+
+// What a person must tell apart looks different in every theme.
+func TestWhatMattersLooksDifferent(t *testing.T) {
+	pairs := [][2]screen.Role{
+		{screen.Text, screen.Selected}, {screen.Text, screen.SelectedOff}, {screen.Selected, screen.SelectedOff}, {screen.Text, screen.Marked},
+		{screen.Border, screen.BorderFocus}, {screen.Text, screen.Match}, {screen.Header, screen.HeaderHot}, {screen.Text, screen.Danger},
+		{screen.Added, screen.Removed}, {screen.Text, screen.Hidden}, {screen.Toast, screen.ToastBad}, {screen.Footer, screen.FooterKey},
+	}
+	for _, name := range themes.Names() {
+		th := load(t, name)
+		for _, p := range pairs {
+			if th.Style(p[0]) == th.Style(p[1]) {
+				t.Errorf("%s: %s and %s look alike", name, p[0], p[1])
+			}
+		}
+	}
+}
+
+func TestUserThemesExtend(t *testing.T) {
+	th, err := themes.Parse([]byte("extends = \"dark\"\n[style]\ngood = { fg = \"#ffffff\", bold = true }\nbad = { bg = \"bright-red\" }\n"), "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dark := load(t, "dark")
+	if got, want := th.Style(screen.Good), (screen.Style{FG: screen.RGB(255, 255, 255), BG: dark.Style(screen.Text).BG, Bold: true}); got != want {
+		t.Errorf("good is %+v, want %+v", got, want)
+	}
+	if got := th.Style(screen.Bad); got.BG != screen.Palette(9) || got.FG != dark.Style(screen.Bad).FG {
+		t.Errorf("bad is %+v", got)
+	}
+	if th.Style(screen.Warn) != dark.Style(screen.Warn) || th.Name != "mine" {
+		t.Errorf("warn is %+v", th.Style(screen.Warn))
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for file, want := range map[string]string{
+		"extends = \"nope\"\n":                       `theme mine: extends: theme "nope" is unknown; one of terminal dark`,
+		"[style]\nglow = { bold = true }\n":          `theme mine: style "glow" is unknown; one of text dim`,
+		"[style]\ngood = { fg = \"pink\" }\n":        `theme mine: style good: colour "pink" is unknown`,
+		"[style]\ngood = { fg = \"#12345\" }\n":      `colour "#12345" is unknown`,
+		"[style]\ngood = { fg = \"256\" }\n":         `colour "256" is unknown`,
+		"[style]\n\ngood = { blink = true }\n":       `theme mine:3: field "blink" is unknown`,
+		"[style\n":                                   `theme mine:1:`,
+		strings.Repeat("#", themes.MaxFile+1):        `at most 65536`,
+		"[style]\ngood = { fg = \"\\u001b[31m\" }\n": `colour "" is unknown`,
+	} {
+		_, err := themes.Parse([]byte(file), "mine")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, err := themes.Load("../themes"); err == nil {
+		t.Error("an unknown name was loaded")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, n := range themes.Names() {
+		text, _ := themes.Builtin(n)
+		f.Add(text)
+	}
+	f.Add("extends = \"dark\"\n[style]\ngood = { fg = \"#fff\" }\n")
+	f.Fuzz(func(t *testing.T, file string) {
+		th, err := themes.Parse([]byte(file), "f")
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\x1b\u202e") {
+				t.Fatalf("the message holds control characters: %q", err)
+			}
+			return
+		}
+		c := screen.New(3, 1)
+		c.Text(0, 0, screen.Good, "abc")
+		if out := c.Render(th); !strings.Contains(out, "abc") {
+			t.Fatalf("got %q", out)
+		}
+	})
+}
