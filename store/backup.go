@@ -178,7 +178,7 @@ func epochOf(f *os.File) uint64 {
 
 // raiseEpoch lifts a file's epoch above its own and another.
 func raiseEpoch(path string, other uint64) error {
-	db, _, err := openBolt(path, false)
+	db, _, err := openBolt(path, false, false)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,10 @@ const compactStep = 16 << 20
 
 // Compact rewrites a data file that no process has open (ErrLocked) without
 // its free pages. The new file is checked before it takes the old one's
-// place; on any error the old file stands as it was. It returns the sizes
-// before and after, in bytes.
+// place; on any error the old file stands as it was. A file of which one meta
+// page is damaged, and which Open refuses for that, is whole again afterwards,
+// perhaps without its newest commit. It returns the sizes before and after, in
+// bytes.
 func Compact(ctx context.Context, path string) (before, after int64, err error) {
 	before, after, err = compact(ctx, path)
 	if err != nil {
@@ -30,7 +32,7 @@ func compact(ctx context.Context, path string) (before, after int64, err error) 
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	src, file, err := openBolt(path, false)
+	src, file, err := openBolt(path, false, true)
 	if err != nil {
 		return 0, 0, err
 	}

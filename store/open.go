@@ -42,7 +42,7 @@ func open(path string, opt Options) (*DB, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
 	db := &DB{path: path, opt: opt, readOnly: opt.ReadOnly}
-	if db.bolt, db.file, err = openBolt(path, opt.ReadOnly); err != nil {
+	if db.bolt, db.file, err = openBolt(path, opt.ReadOnly, opt.anySchema); err != nil {
 		return nil, err
 	}
 	db.queue.bell = make(chan struct{}, 1)
@@ -62,13 +62,21 @@ func open(path string, opt Options) (*DB, error) {
 	return db, nil
 }
 
+// errOlder refuses to lose a commit in silence: with one meta page damaged
+// bbolt would go on from the state before it.
+var errOlder = errors.New("one of its two meta pages is damaged, the newest commit may be missing; " +
+	"restore a backup, or compact the file to accept what it holds")
+
 // openBolt opens a file that exists, under its lock, after a look at its meta
-// pages.
-func openBolt(path string, readOnly bool) (*bbolt.DB, *os.File, error) {
+// pages; older accepts that one of them is damaged.
+func openBolt(path string, readOnly, older bool) (*bbolt.DB, *os.File, error) {
 	for range 3 {
 		m, err := readMeta(path)
 		if err != nil {
 			return nil, nil, err
+		}
+		if m.damaged && !older {
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnusable, errOlder)
 		}
 		db, file, err := mapBolt(path, readOnly, m.size)
 		if err != nil {
