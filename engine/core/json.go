@@ -72,6 +72,7 @@ func CheckObject(field string, data []byte, max int) error {
 		return Invalid(field, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d bytes", max))
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	over := false
 	for first := true; ; first = false {
 		tok, err := dec.ReadToken()
 		if err == io.EOF && !first {
@@ -83,6 +84,10 @@ func CheckObject(field string, data []byte, max int) error {
 		if first && tok.Kind() != '{' {
 			return Errorf(InvalidInput, "%s: want a JSON object", field).With("field", field)
 		}
+		if over {
+			return Errorf(InvalidInput, "%s: more than one JSON value", field).With("field", field)
+		}
+		over = dec.StackDepth() == 0
 		if dec.StackDepth() > maxDepth {
 			return Errorf(InvalidInput, "%s: nested deeper than %d", field, maxDepth).With("field", field)
 		}

@@ -1,0 +1,150 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Cancel ends a queued task at once; a running one is interrupted, and is
+// cancelled when its work has stopped. A task that is over is a CONFLICT.
+func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (Task, error) {
+	if reason == "" {
+		reason = "cancelled by " + by.Name
+	}
+	reason = cut(reason, 1000)
+	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
+		if t.Status.Terminal() {
+			return core.Errorf(core.Conflict, "task %s is %s already", id, t.Status).With("field", "status")
+		}
+		if err := s.voidGates(tx, t, reason); err != nil {
+			return err
+		}
+		if t.Status == Running && s.running(t) {
+			if t.CancelRequested {
+				return core.Errorf(core.Conflict, "task %s is being cancelled already", id).With("field", "status")
+			}
+			t.CancelRequested = true
+			setWaiting(tx, t, false)
+			tx.OnCommit(func() { s.explain(t.TaskID, reason) })
+			return s.move(tx, t, Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
+		}
+		if t.Status == Running {
+			tx.OnCommit(func() { s.released(t.TaskID) })
+		}
+		if err := tx.Delete(bParked, key8(taskSeq(id))); err != nil {
+			return err
+		}
+		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: reason}})
+	})
+}
+
+// running reports whether this engine holds live work of a task.
+func (s *Swarm) running(t *Task) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[t.TaskID]
+	return l != nil && l.local && l.id == t.Lease
+}
+
+func (s *Swarm) explain(id, why string) {
+	s.mu.Lock()
+	if l := s.leases[id]; l != nil {
+		l.why = why
+	}
+	s.mu.Unlock()
+}
+
+func (s *Swarm) runningOf(tenant string, match func(*Task) bool) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for id, l := range s.leases {
+		if l.tenant == tenant && match(&Task{TaskID: id, SessionID: l.session, Agent: l.agent}) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Undo takes a dispatch back as long as nobody has claimed the task.
+func (s *Swarm) Undo(ctx context.Context, by core.Caller, id string) (Task, error) {
+	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
+		if t.Status != Queued || !t.StartedAt.IsZero() {
+			return core.Errorf(core.Conflict, "task %s was claimed already (%s): cancel it instead", id, t.Status).With("field", "status")
+		}
+		if err := s.voidGates(tx, t, "dispatch undone"); err != nil {
+			return err
+		}
+		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "undone", Message: "dispatch undone by " + by.Name}})
+	})
+}
+
+// Retry dispatches a task that did not succeed once more, as a new task with
+// the same input and trace; the old one stays as it ended.
+func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, error) {
+	t, err := s.task(ctx, by, id)
+	if err != nil {
+		return Task{}, err
+	}
+	if !t.Status.Terminal() || t.Status == Succeeded {
+		return Task{}, core.Errorf(core.Conflict, "task %s is %s: only one that failed, was blocked, cancelled or timed out can be retried", id, t.Status).With("field", "status")
+	}
+	d := Dispatch{
+		Kind: t.Kind, Input: t.Input, Priority: &t.Priority, MaxAttempts: &t.MaxAttempts, Session: t.SessionID,
+		Parent: t.ParentTaskID, Agent: t.Agent, Trace: t.TraceID, Intent: t.Intent, retryOf: t.TaskID,
+	}
+	d.Timeout = seconds(t.TimeoutS)
+	made, err := s.Dispatch(ctx, by, d)
+	if err != nil {
+		return Task{}, fmt.Errorf("retry task %s: %w", id, err)
+	}
+	return made, nil
+}
+
+// PauseTask stops the work of a running task; it is acknowledged when Why
+// says "pause" and the task's log stands still.
+func (s *Swarm) PauseTask(ctx context.Context, by core.Caller, id, reason string) (Task, error) {
+	return s.setPaused(ctx, by, id, true, reason)
+}
+
+// ResumeTask continues it.
+func (s *Swarm) ResumeTask(ctx context.Context, by core.Caller, id string) (Task, error) {
+	return s.setPaused(ctx, by, id, false, "")
+}
+
+func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused bool, reason string) (Task, error) {
+	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
+		if t.Status != Running {
+			return core.Errorf(core.Conflict, "task %s is %s: only a running one can be paused or resumed", id, t.Status).With("field", "status")
+		}
+		if t.Paused == paused {
+			return core.Errorf(core.Conflict, "task %s is %s already", id, map[bool]string{true: "paused", false: "running"}[paused]).With("field", "paused")
+		}
+		t.Paused = paused
+		event := map[bool]string{true: "task.paused", false: "task.resumed"}[paused]
+		return s.move(tx, t, Running, event, core.MustEncode(map[string]string{"reason": cut(reason, 1000)}))
+	})
+}
+
+// change loads a task, lets fn change it in a transaction, and returns it.
+func (s *Swarm) change(ctx context.Context, by core.Caller, id string, fn func(*audit.Tx, *Task) error) (Task, error) {
+	seq, err := s.local(ctx, by, core.TaskPrefix, id)
+	if err != nil {
+		return Task{}, err
+	}
+	var t Task
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		t = Task{}
+		if err := loadTask(tx, seq, &t); err != nil {
+			return err
+		}
+		return fn(tx, &t)
+	})
+	if err != nil {
+		return Task{}, err
+	}
+	return t, nil
+}

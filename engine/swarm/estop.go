@@ -1,0 +1,156 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// EStop is the state of a tenant's emergency stop.
+type EStop struct {
+	TenantID string    `json:"tenant_id"`
+	On       bool      `json:"on"`
+	Reason   string    `json:"reason,omitempty"`
+	By       string    `json:"by,omitempty"`
+	At       time.Time `json:"at,omitzero"`
+	// Waiting lists the tasks and agents that have not acknowledged the
+	// freeze, Frozen counts the tasks that have. Not stored.
+	Waiting  []string `json:"waiting"`
+	Frozen   int      `json:"frozen"`
+	AuditSeq uint64   `json:"audit_seq,omitzero"`
+}
+
+// estopWait is how long the emergency stop waits for acknowledgements.
+const estopWait = 2 * time.Second
+
+// StopAll freezes every agent and claim of the tenant (contract 1.12). The
+// stop is on disk and no task starts any more from then on; it then waits up
+// to 2 s for the running work to acknowledge, and lists what has not. It needs
+// no confirmation and is undone by Thaw. Pressing it twice does no harm.
+func (s *Swarm) StopAll(ctx context.Context, by core.Caller, reason string) (EStop, error) {
+	if reason == "" {
+		return EStop{}, core.Errorf(core.InvalidInput, "reason: an emergency stop needs one").With("field", "reason")
+	}
+	if _, err := s.setEStop(ctx, by, true, reason); err != nil {
+		return EStop{}, fmt.Errorf("emergency stop: %w", err)
+	}
+	late := s.freezeAll(ctx, by.Tenant)
+	deadline := time.NewTimer(estopWait)
+	defer deadline.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		st, err := s.EStop(ctx, by.Tenant)
+		if err != nil || len(st.Waiting) == 0 {
+			st.Waiting = append(st.Waiting, late...)
+			return st, err
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			st.Waiting = append(st.Waiting, late...)
+			return st, nil
+		case <-ctx.Done():
+			return st, ctx.Err()
+		}
+	}
+}
+
+// Thaw ends the emergency stop.
+func (s *Swarm) Thaw(ctx context.Context, by core.Caller, reason string) (EStop, error) {
+	if reason == "" {
+		return EStop{}, core.Errorf(core.InvalidInput, "reason: ending an emergency stop needs one").With("field", "reason")
+	}
+	if _, err := s.setEStop(ctx, by, false, reason); err != nil {
+		return EStop{}, fmt.Errorf("end emergency stop: %w", err)
+	}
+	for _, f := range s.allFreezers() {
+		f.Thaw(ctx, by.Tenant)
+	}
+	return s.EStop(ctx, by.Tenant)
+}
+
+func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason string) (EStop, error) {
+	var st EStop
+	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		st = EStop{TenantID: by.Tenant}
+		if err := load(tx, bEStop, keyEStop, "estop", by.Tenant, &st); err != nil && !isCode(err, core.NotFound) {
+			return err
+		}
+		if st.On == on && !on {
+			return core.Errorf(core.Conflict, "the emergency stop is not on").With("field", "on")
+		}
+		if st.On == on {
+			return nil
+		}
+		tx.Add(countEStop, map[bool]int64{true: 1, false: -1}[on])
+		st.On, st.Reason, st.By, st.At = on, cut(reason, 1000), by.Name, tx.Now()
+		n, err := tx.Record(audit.Entry{
+			Type: map[bool]string{true: "estop.on", false: "estop.off"}[on], Subject: "estop", ID: by.Tenant,
+			State: core.MustEncode(map[string]bool{"on": on}), Detail: core.MustEncode(map[string]string{"reason": st.Reason}), Prev: st.AuditSeq,
+		})
+		if err != nil {
+			return err
+		}
+		st.AuditSeq = n
+		c := st
+		tx.Changed("estop", by.Tenant, &c)
+		tx.OnCommit(func() {
+			s.mu.Lock()
+			s.world(by.Tenant).estop = c
+			s.mu.Unlock()
+			s.poke(by.Tenant)
+		})
+		return tx.Put(bEStop, keyEStop, core.MustEncode(st))
+	})
+	return st, err
+}
+
+// freezeAll asks the freezers, all at once, and returns what did not answer.
+func (s *Swarm) freezeAll(ctx context.Context, tenant string) []string {
+	ctx, cancel := context.WithTimeout(ctx, estopWait)
+	defer cancel()
+	var mu sync.Mutex
+	var late []string
+	var wg sync.WaitGroup
+	for _, f := range s.allFreezers() {
+		wg.Go(func() {
+			names := f.Freeze(ctx, tenant)
+			mu.Lock()
+			late = append(late, names...)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return late
+}
+
+func (s *Swarm) allFreezers() []Freezer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.freezers)
+}
+
+// EStop tells whether the stop is on, and who has not acknowledged it.
+func (s *Swarm) EStop(_ context.Context, tenant string) (EStop, error) {
+	s.mu.Lock()
+	st := s.world(tenant).estop
+	s.mu.Unlock()
+	st.Waiting = []string{}
+	if st.On {
+		st.Waiting = append(st.Waiting, s.unpaused(tenant, "")...)
+		slices.Sort(st.Waiting)
+		st.Frozen = s.frozenCount(tenant)
+	}
+	return st, nil
+}
+
+// told tells the watchers that a task's work acknowledged a stop or went on.
+func (s *Swarm) told(l *lease) {
+	s.ledger.Notify(core.Change{Tenant: l.tenant, Kind: "work", ID: l.task})
+}

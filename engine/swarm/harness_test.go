@@ -1,0 +1,318 @@
+package swarm_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+const acme = "t_acme"
+
+var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+
+// testPolicy approves what is not marked in its input.
+const testPolicy = `
+schema: 1
+name: test
+rules:
+  - {id: no, gates: [task.start], when: 'has(action.args.deny)', decision: deny, reason_code: test.deny, risk: low, rationale: marked so}
+  - {id: ask, gates: [task.start], when: 'has(action.args.ask)', decision: hitl, reason_code: test.ask, risk: low, rationale: marked so}
+  - {id: low, gates: [result], when: 'result.has_confidence && result.confidence < 0.70', decision: deny, retry: true, reason_code: confidence.low, risk: low, rationale: say what you are sure of}
+  - {id: band, gates: [result], when: 'result.has_confidence && result.confidence <= 0.90', decision: hitl, reason_code: confidence.band, risk: low}
+  - {id: ok, gates: [task.start, result], when: 'true', decision: approve, reason_code: test.ok, risk: low}
+`
+
+type rig struct {
+	t      testing.TB
+	path   string
+	db     *store.DB
+	ledger *audit.Ledger
+	judge  *judge.Judge
+	swarm  *swarm.Swarm
+	runner *fakeRunner
+	stop   func()
+}
+
+// newRig opens a swarm on a fresh file. It is not running: see run.
+func newRig(t testing.TB) *rig {
+	r := &rig{t: t, path: filepath.Join(t.TempDir(), "test.db"), runner: &fakeRunner{started: make(chan *fakeWork, 100)}}
+	r.open()
+	if _, err := r.swarm.CreateTenant(t.Context(), alice, acme); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.close() })
+	return r
+}
+
+func (r *rig) open() {
+	r.t.Helper()
+	sealer, err := audit.OpenSealer(r.path + ".key")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.db, err = store.Open(r.path, store.Options{Seal: sealer.Seal}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.ledger = audit.New(r.db, audit.Options{})
+	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: []byte(testPolicy), Tenants: r.db.Tenants}); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: r.db, Ledger: r.ledger, Judge: r.judge, Slots: 2, Spill: r.t.TempDir()}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.swarm.Runner("test.run", r.runner)
+	r.swarm.Runner("agent.prompt", agentRunner{r.runner})
+}
+
+func (r *rig) close() {
+	if r.stop != nil {
+		r.stop()
+		r.stop = nil
+	}
+	if r.db != nil {
+		if err := r.db.Close(); err != nil {
+			r.t.Error(err)
+		}
+		r.db = nil
+	}
+}
+
+// run starts the scheduler; close or the test's end stops it.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.swarm.Run(ctx) }()
+	r.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) swarm.Task {
+	r.t.Helper()
+	d := swarm.Dispatch{Kind: "test.run", Input: core.Raw(input)}
+	for _, c := range change {
+		c(&d)
+	}
+	t, err := r.swarm.Dispatch(r.t.Context(), alice, d)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return t
+}
+
+func (r *rig) claim() swarm.Task {
+	r.t.Helper()
+	tasks, err := r.swarm.Claim(r.t.Context(), alice, "w1", 1)
+	if err != nil || len(tasks) != 1 {
+		r.t.Fatalf("claim: %v, %v", tasks, err)
+	}
+	return tasks[0]
+}
+
+func (r *rig) complete(t swarm.Task, out swarm.Outcome) swarm.Result {
+	r.t.Helper()
+	res, err := r.swarm.Complete(r.t.Context(), alice, t.TaskID, t.Lease, out)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return res
+}
+
+func (r *rig) task(id string) swarm.Task {
+	r.t.Helper()
+	t, err := r.swarm.Task(r.t.Context(), acme, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return t
+}
+
+// await polls until ok, for state that no event announces.
+func (r *rig) await(what string, ok func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("waited 10 s for: %s", what)
+		}
+	}
+}
+
+func (r *rig) status(id string, want swarm.Status) swarm.Task {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	defer cancel()
+	t, err := r.swarm.Wait(ctx, acme, id, want)
+	if err != nil || t.Status != want {
+		r.t.Fatalf("task %s is %s (%v), want %s", id, t.Status, err, want)
+	}
+	return t
+}
+
+// whole checks what must hold after any sequence: the log verifies, the store
+// equals its replay and the counters equal a recount.
+func (r *rig) whole() {
+	r.t.Helper()
+	ctx := r.t.Context()
+	rep, err := r.ledger.Verify(ctx, acme, nil)
+	if err != nil || !rep.OK {
+		r.t.Errorf("audit verify: %+v, %v", rep, err)
+	}
+	deltas, err := r.ledger.Reconcile(ctx, acme, append(r.swarm.Auditables(), r.judge.Auditables()...))
+	if err != nil || len(deltas) > 0 {
+		r.t.Errorf("reconcile: %+v, %v", deltas, err)
+	}
+	counts, err := r.swarm.Counts(ctx, acme)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	real := map[swarm.Status]int64{}
+	var total, waiting int64
+	for page := 1; ; page++ {
+		list, err := r.swarm.Tasks(ctx, acme, core.Filter{Page: page, Size: 100})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, t := range list.Items {
+			real[t.Status]++
+			total++
+			if t.Waiting != "" {
+				waiting++
+			}
+		}
+		if !list.Info.Next {
+			break
+		}
+	}
+	if total != counts.Total || waiting != counts.Waiting {
+		r.t.Errorf("counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
+	}
+	for _, st := range swarm.Statuses() {
+		if real[st] != counts.ByStatus[st] {
+			r.t.Errorf("counter of %s is %d, the records say %d", st, counts.ByStatus[st], real[st])
+		}
+		list, err := r.swarm.Tasks(ctx, acme, core.Filter{Status: string(st)})
+		if err != nil || int64(list.Info.Total) != real[st] {
+			r.t.Errorf("list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])
+		}
+	}
+}
+
+func ok(output string) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(output)}
+}
+
+func failure(retryable bool) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "boom", Message: "it broke", Retryable: retryable}}
+}
+
+func hasCode(err error, c core.Code) bool { return errors.Is(err, core.Kind(c)) }
+
+// fakeRunner hands every started work to the test.
+type fakeRunner struct{ started chan *fakeWork }
+
+func (f *fakeRunner) Check(_ string, input core.Raw) (string, judge.Action, error) {
+	if err := core.CheckObject("input", input, core.MaxInput); err != nil {
+		return "", judge.Action{}, err
+	}
+	return "test " + string(input), judge.Action{Kind: "test.run", Args: input}, nil
+}
+
+func (f *fakeRunner) Slot(string, string) (bool, string) { return true, "" }
+
+func (f *fakeRunner) Start(_ context.Context, job swarm.Job) (swarm.Work, error) {
+	w := &fakeWork{job: job, done: make(chan struct{})}
+	go w.beat()
+	f.started <- w
+	return w, nil
+}
+
+type agentRunner struct{ *fakeRunner }
+
+func (agentRunner) Target(input core.Raw) string {
+	var v struct {
+		Agent string `json:"agent"`
+	}
+	_ = core.DecodeStored(input, &v)
+	return v.Agent
+}
+
+type fakeWork struct {
+	job  swarm.Job
+	done chan struct{}
+
+	mu     sync.Mutex
+	out    swarm.Outcome
+	paused bool
+	mute   bool // the worker hangs: no heartbeat
+	reason string
+}
+
+func (w *fakeWork) beat() {
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-time.After(100 * time.Millisecond):
+			w.mu.Lock()
+			mute := w.mute
+			w.mu.Unlock()
+			if !mute {
+				w.job.Beat()
+			}
+		}
+	}
+}
+
+func (w *fakeWork) end(out swarm.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.done:
+	default:
+		w.out = out
+		close(w.done)
+	}
+}
+
+func (w *fakeWork) Done() <-chan struct{} { return w.done }
+
+func (w *fakeWork) Outcome() swarm.Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out
+}
+
+func (w *fakeWork) Cancel(reason string) {
+	w.mu.Lock()
+	w.reason = reason
+	w.mu.Unlock()
+	w.end(swarm.Outcome{Status: swarm.Cancelled, Error: &swarm.TaskError{Code: "cancelled", Message: reason}})
+}
+
+func (w *fakeWork) set(paused bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = paused
+	return nil
+}
+
+func (w *fakeWork) Pause(context.Context) error  { return w.set(true) }
+func (w *fakeWork) Resume(context.Context) error { return w.set(false) }
+
+func (w *fakeWork) isPaused() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.paused
+}

@@ -1,0 +1,138 @@
+package swarm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Buckets of a tenant. Keys are big-endian so that they sort as they are read.
+const (
+	bTenant  store.Bucket = "tenant"
+	bSession store.Bucket = "session"    // seq → Session
+	bTask    store.Bucket = "task"       // seq → Task header
+	bInput   store.Bucket = "task.input" // seq → input; written once
+	bResult  store.Bucket = "result"     // task seq → Result
+	bParked  store.Bucket = "parked"     // task seq → Outcome that waits at the result gate
+	bReady   store.Bucket = "ready"      // lane, 255-priority, seq
+	bDue     store.Bucket = "due"        // run-at µs, seq: to be gated (again) then
+	bLive    store.Bucket = "live"       // 'q' or 'r', seq: queued and running tasks
+	bRare    store.Bucket = "rare"       // first letters of a rare terminal status, seq
+	bAfter   store.Bucket = "after"      // seq waited for, seq that waits
+	bChild   store.Bucket = "child"      // parent seq, seq
+	bOfAgent store.Bucket = "of.agent"   // agent, 0, seq
+	bOfSes   store.Bucket = "of.session" // session id, 0, seq
+	bIdem    store.Bucket = "idem"       // sha256 of the key → seq and request digest
+	bBudget  store.Bucket = "budget"     // subject → Budget
+	bEStop   store.Bucket = "estop"
+	bLog     store.Bucket = "log" // stream, 0, seq → LogLine
+)
+
+// Counters of a tenant.
+const (
+	countSessions = "session"
+	countTasks    = "task"
+	countLease    = "lease"
+	countWaiting  = "task.waiting"
+	countEStop    = "estop"
+)
+
+func countStatus(s Status) string { return "task.status." + string(s) }
+
+var (
+	keyTenant = []byte("tenant")
+	keyEStop  = []byte("estop")
+)
+
+func key8(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func seqAt(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
+
+func pairKey(a, b uint64) []byte { return binary.BigEndian.AppendUint64(key8(a), b) }
+
+func dueKey(at time.Time, seq uint64) []byte { return pairKey(uint64(at.UnixMicro()), seq) }
+
+func dueTime(key []byte) time.Time {
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(key))).UTC()
+}
+
+// nameKey puts a name before a number. Names hold no zero byte.
+func nameKey(name string, seq uint64) []byte {
+	b := make([]byte, 0, len(name)+9)
+	b = append(append(b, name...), 0)
+	return binary.BigEndian.AppendUint64(b, seq)
+}
+
+// span is the range of keys that begin with prefix.
+func span(prefix []byte) (from, to []byte) {
+	to = append([]byte(nil), prefix...)
+	for i := len(to) - 1; i >= 0; i-- {
+		if to[i]++; to[i] != 0 {
+			return prefix, to[:i+1]
+		}
+	}
+	return prefix, nil
+}
+
+func nameSpan(name string) (from, to []byte) { return span(append([]byte(name), 0)) }
+
+func liveKey(s Status, seq uint64) []byte {
+	return append([]byte{s[0]}, key8(seq)...)
+}
+
+func rareKey(s Status, seq uint64) []byte { return append([]byte(s[:2]), key8(seq)...) }
+
+// rare reports whether finished tasks of this status are indexed: succeeded
+// ones are the bulk, and reading the history finds them at once.
+func rare(s Status) bool { return s.Terminal() && s != Succeeded }
+
+// load reads one record into v, or reports it missing.
+func load(tx store.Tx, b store.Bucket, key []byte, kind, id string, v any) error {
+	data, err := tx.Get(b, key)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", kind, id, err)
+	}
+	if data == nil {
+		return core.Missing(kind, id)
+	}
+	if err := core.DecodeStored(data, v); err != nil {
+		return fmt.Errorf("decode %s %s: %w", kind, id, err)
+	}
+	return nil
+}
+
+// loadTask reads a task's header by its number.
+func loadTask(tx *audit.Tx, seq uint64, t *Task) error {
+	return load(tx, bTask, key8(seq), "task", core.NewID(core.TaskPrefix, tx.Tenant(), seq), t)
+}
+
+func taskSeq(id string) uint64 {
+	_, _, seq, _ := core.ParseID(id)
+	return seq
+}
+
+// matches applies the filter's fields to one record's.
+func matches(f core.Filter, status, agent, kind, session, trace string, at time.Time, texts ...string) bool {
+	if f.Status != "" && f.Status != status || f.Agent != "" && f.Agent != agent ||
+		f.Kind != "" && f.Kind != kind || f.Session != "" && f.Session != session || f.Trace != "" && f.Trace != trace {
+		return false
+	}
+	if !f.Since.IsZero() && at.Before(f.Since) || !f.Until.IsZero() && at.After(f.Until) {
+		return false
+	}
+	if f.Match == "" {
+		return true
+	}
+	want := strings.ToLower(f.Match)
+	for _, text := range texts {
+		if strings.Contains(strings.ToLower(text), want) {
+			return true
+		}
+	}
+	return false
+}

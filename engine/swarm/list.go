@@ -1,0 +1,298 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Counts are the totals of a tenant's tasks, kept by counters.
+type Counts struct {
+	Total    int64            `json:"total"`
+	ByStatus map[Status]int64 `json:"by_status"`
+	Waiting  int64            `json:"waiting"` // queued or running, with an open approval
+}
+
+// Counts reads the totals.
+func (s *Swarm) Counts(ctx context.Context, tenant string) (Counts, error) {
+	c := Counts{ByStatus: map[Status]int64{}}
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		c.Total, c.Waiting = tx.Counter(countTasks), tx.Counter(countWaiting)
+		for _, st := range Statuses() {
+			c.ByStatus[st] = tx.Counter(countStatus(st))
+		}
+		return nil
+	})
+	return c, err
+}
+
+// header reads a task without its input.
+func (s *Swarm) header(ctx context.Context, by core.Caller, id string) (Task, error) {
+	seq, err := s.local(ctx, by, core.TaskPrefix, id)
+	if err != nil {
+		return Task{}, err
+	}
+	var t Task
+	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error { return loadTask(tx, seq, &t) })
+	return t, err
+}
+
+func (s *Swarm) task(ctx context.Context, by core.Caller, id string) (Task, error) {
+	seq, err := s.local(ctx, by, core.TaskPrefix, id)
+	if err != nil {
+		return Task{}, err
+	}
+	var t Task
+	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		if err := loadTask(tx, seq, &t); err != nil {
+			return err
+		}
+		input, err := tx.Get(bInput, key8(seq))
+		t.Input = append(core.Raw(nil), input...)
+		return err
+	})
+	return t, err
+}
+
+// Task returns one task with its input.
+func (s *Swarm) Task(ctx context.Context, tenant, id string) (Task, error) {
+	return s.task(ctx, core.Self(tenant, "reader"), id)
+}
+
+// Result returns the result of a task that is over.
+func (s *Swarm) Result(ctx context.Context, tenant, id string) (Result, error) {
+	seq, err := s.local(ctx, core.Self(tenant, "reader"), core.TaskPrefix, id)
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return load(tx, bResult, key8(seq), "result of task", id, &r)
+	})
+	return r, err
+}
+
+// Results lists results, by task, newest task first.
+func (s *Swarm) Results(ctx context.Context, tenant string, f core.Filter) (core.Page[Result], error) {
+	return listRecords(ctx, s, tenant, bResult, f, func(r *Result) bool {
+		text := ""
+		if r.Error != nil {
+			text = r.Error.Code + " " + r.Error.Message
+		}
+		if f.Task != "" && f.Task != r.TaskID {
+			return false
+		}
+		return matches(f, string(r.Status), r.ProducedBy, "", "", r.TraceID, r.CompletedAt, r.TaskID, text)
+	})
+}
+
+// Tree returns a task and all its descendants, parents first, at most 1000.
+func (s *Swarm) Tree(ctx context.Context, tenant, id string) ([]Task, error) {
+	seq, err := s.local(ctx, core.Self(tenant, "reader"), core.TaskPrefix, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []Task
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		todo := []uint64{seq}
+		for len(todo) > 0 && len(out) < 1000 {
+			var t Task
+			if err := loadTask(tx, todo[0], &t); err != nil {
+				return err
+			}
+			out = append(out, t)
+			from, to := span(key8(todo[0]))
+			todo = todo[1:]
+			var kids []uint64
+			if err := tx.Scan(bChild, from, to, false, func(key, _ []byte) bool {
+				kids = append(kids, seqAt(key))
+				return true
+			}); err != nil {
+				return err
+			}
+			todo = append(kids, todo...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Tasks lists tasks, newest first. The page of an unfiltered list is found by
+// its number, whatever the size of the history; one by status, agent or
+// session reads an index; other filters read the history newest first.
+func (s *Swarm) Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[Task], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[Task]{}, err
+	}
+	var page core.Page[Task]
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		l := lister{tx: tx, f: f}
+		if err := l.read(); err != nil {
+			return err
+		}
+		page = core.NewPage(l.items, f, l.total)
+		return nil
+	})
+	if err != nil {
+		return page, fmt.Errorf("list tasks: %w", err)
+	}
+	return page, nil
+}
+
+// lister reads one page of tasks along the narrowest index.
+type lister struct {
+	tx    *audit.Tx
+	f     core.Filter
+	items []Task
+	total int
+}
+
+func (l *lister) read() error {
+	only := func(g core.Filter) bool { // the filter has no other fields than g's
+		g.Page, g.Size = l.f.Page, l.f.Size
+		return l.f == g
+	}
+	st := Status(l.f.Status)
+	switch {
+	case !l.f.Narrows():
+		return l.dense(int(l.tx.Counter(countTasks)))
+	case l.f.Session != "":
+		from, to := nameSpan(l.f.Session)
+		return l.along(bOfSes, from, to, -1)
+	case l.f.Agent != "":
+		from, to := nameSpan(l.f.Agent)
+		return l.along(bOfAgent, from, to, -1)
+	case st == Queued || st == Running:
+		from, to := span([]byte{st[0]})
+		return l.along(bLive, from, to, l.known(only(core.Filter{Status: l.f.Status})))
+	case rare(st) && len(st) > 2:
+		from, to := span([]byte(st[:2]))
+		return l.along(bRare, from, to, l.known(only(core.Filter{Status: l.f.Status})))
+	case only(core.Filter{Status: string(Succeeded)}):
+		return l.history(l.known(true))
+	}
+	return l.history(-1)
+}
+
+// known is the total by the counter, or -1 when it must be counted.
+func (l *lister) known(pure bool) int {
+	if !pure {
+		return -1
+	}
+	return int(l.tx.Counter(countStatus(Status(l.f.Status))))
+}
+
+// dense reads a page of all tasks: numbers have no gaps, so it begins at a
+// known key.
+func (l *lister) dense(total int) error {
+	l.total = total
+	first := total - l.f.Offset()
+	for seq := first; seq > 0 && len(l.items) < l.f.Size; seq-- {
+		var t Task
+		if err := loadTask(l.tx, uint64(seq), &t); err != nil {
+			return err
+		}
+		l.items = append(l.items, t)
+	}
+	return nil
+}
+
+// along follows an index whose keys end in the task's number.
+func (l *lister) along(b store.Bucket, from, to []byte, total int) error {
+	var bad error
+	n := 0
+	pure := total >= 0
+	err := l.tx.Scan(b, from, to, true, func(key, _ []byte) bool {
+		if pure && n < l.f.Offset() {
+			n++
+			return true
+		}
+		var t Task
+		if bad = loadTask(l.tx, seqAt(key), &t); bad != nil {
+			return false
+		}
+		if !pure && !l.match(&t) {
+			return true
+		}
+		if n >= l.f.Offset() && len(l.items) < l.f.Size {
+			l.items = append(l.items, t)
+		}
+		n++
+		return !pure || len(l.items) < l.f.Size
+	})
+	if l.total = n; pure {
+		l.total = total
+	}
+	return errors.Join(err, bad)
+}
+
+// history reads all tasks, newest first, and counts what matches.
+func (l *lister) history(total int) error {
+	var bad error
+	n := 0
+	err := l.tx.Scan(bTask, nil, nil, true, func(_, value []byte) bool {
+		var t Task
+		if bad = core.DecodeStored(value, &t); bad != nil {
+			return false
+		}
+		if !l.f.Since.IsZero() && t.CreatedAt.Before(l.f.Since) {
+			return false // older ones are older still
+		}
+		if !l.match(&t) {
+			return true
+		}
+		if n >= l.f.Offset() && len(l.items) < l.f.Size {
+			l.items = append(l.items, t)
+		}
+		n++
+		return total < 0 || len(l.items) < l.f.Size
+	})
+	if l.total = n; total >= 0 {
+		l.total = total
+	}
+	return errors.Join(err, bad)
+}
+
+func (l *lister) match(t *Task) bool {
+	if l.f.Task != "" && l.f.Task != t.TaskID {
+		return false
+	}
+	return matches(l.f, string(t.Status), t.Agent, t.Kind, t.SessionID, t.TraceID, t.CreatedAt, t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
+}
+
+// listRecords reads a page of any bucket, newest key first.
+func listRecords[T any](ctx context.Context, s *Swarm, tenant string, b store.Bucket, f core.Filter, match func(*T) bool) (core.Page[T], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	var items []T
+	n := 0
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		var bad error
+		err := tx.Scan(b, nil, nil, true, func(_, value []byte) bool {
+			var v T
+			if bad = core.DecodeStored(value, &v); bad != nil {
+				return false
+			}
+			if match(&v) {
+				if n >= f.Offset() && len(items) < f.Size {
+					items = append(items, v)
+				}
+				n++
+			}
+			return true
+		})
+		return errors.Join(err, bad)
+	})
+	if err != nil {
+		return core.Page[T]{}, fmt.Errorf("list %s records: %w", b, err)
+	}
+	return core.NewPage(slices.Clip(items), f, n), nil
+}

@@ -1,0 +1,110 @@
+package swarm
+
+import (
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// move writes a task's header after a change, with its audit event, its place
+// in the live and status indexes and its counters. from is the status before,
+// "" for a new task. It is the only way a task changes.
+func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail core.Raw) error {
+	seq := taskSeq(t.TaskID)
+	t.UpdatedAt = tx.Now()
+	n, err := tx.Record(audit.Entry{
+		Type: event, Trace: t.TraceID, Subject: "task", ID: t.TaskID,
+		State: t.state(), Detail: detail, Prev: t.AuditSeq,
+	})
+	if err != nil {
+		return err
+	}
+	t.AuditSeq = n
+	if from != t.Status {
+		if err := s.reindex(tx, seq, from, t.Status); err != nil {
+			return err
+		}
+	}
+	input := t.Input
+	t.Input = nil
+	err = tx.Put(bTask, key8(seq), core.MustEncode(t))
+	c := *t
+	t.Input = input
+	tx.Changed("task", c.TaskID, &c)
+	tx.OnCommit(func() { s.taskChanged(&c) })
+	return err
+}
+
+func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {
+	if from != "" {
+		tx.Add(countStatus(from), -1)
+		if !from.Terminal() {
+			if err := tx.Delete(bLive, liveKey(from, seq)); err != nil {
+				return err
+			}
+		}
+	}
+	tx.Add(countStatus(to), 1)
+	switch {
+	case !to.Terminal():
+		return tx.Put(bLive, liveKey(to, seq), nil)
+	case rare(to):
+		return tx.Put(bRare, rareKey(to, seq), nil)
+	}
+	return nil
+}
+
+// taskChanged runs after the commit: whoever waits for the task looks again.
+func (s *Swarm) taskChanged(t *Task) {
+	s.mu.Lock()
+	waiting := s.waiters[t.TaskID]
+	delete(s.waiters, t.TaskID)
+	if l := s.leases[t.TaskID]; l != nil {
+		l.paused, l.cancel = t.Paused, t.CancelRequested
+		l.poke()
+	}
+	s.mu.Unlock()
+	for _, ch := range waiting {
+		close(ch)
+	}
+}
+
+// setWaiting marks whether a task's gate is open, and counts it.
+func setWaiting(tx *audit.Tx, t *Task, waiting bool) {
+	switch {
+	case waiting && t.Waiting == "":
+		t.Waiting = "approval"
+		tx.Add(countWaiting, 1)
+	case !waiting && t.Waiting != "":
+		t.Waiting = ""
+		tx.Add(countWaiting, -1)
+	}
+}
+
+// enqueue makes a queued task claimable unless something still holds it.
+func (s *Swarm) enqueue(tx *audit.Tx, t *Task) error {
+	if t.Status != Queued || t.Waiting != "" || t.Pending > 0 {
+		return nil
+	}
+	l := lane{t.SessionID, t.Agent}
+	tx.OnCommit(func() { s.laneFilled(t.TenantID, l) })
+	return tx.Put(bReady, l.key(t.Priority, taskSeq(t.TaskID)), nil)
+}
+
+// dequeue takes a queued task out of every place it may wait in.
+func (s *Swarm) dequeue(tx *audit.Tx, t *Task) error {
+	seq := taskSeq(t.TaskID)
+	if err := tx.Delete(bReady, lane{t.SessionID, t.Agent}.key(t.Priority, seq)); err != nil {
+		return err
+	}
+	if !t.RunAt.IsZero() {
+		if err := tx.Delete(bDue, dueKey(t.RunAt, seq)); err != nil {
+			return err
+		}
+	}
+	for _, dep := range t.After {
+		if err := tx.Delete(bAfter, pairKey(taskSeq(dep), seq)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

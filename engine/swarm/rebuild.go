@@ -1,0 +1,122 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+var agentPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+
+// rebuild reads what the scheduler keeps in mind, and takes back the leases
+// of the engine that died. Its cost is the live work, not the history.
+func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
+	var lost []uint64
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		lanes, err := lanesIn(tx)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w := s.world(tenant)
+		for _, l := range lanes {
+			w.lanes[l] = struct{}{}
+		}
+		if err := load(tx, bEStop, keyEStop, "estop", tenant, &w.estop); err != nil && !isCode(err, core.NotFound) {
+			return err
+		}
+		var bad error
+		err = errors.Join(
+			tx.Scan(bSession, nil, nil, false, func(_, value []byte) bool {
+				var ses Session
+				if bad = core.DecodeStored(value, &ses); bad != nil {
+					return false
+				}
+				if ses.State != SessionStopped {
+					w.sessions[ses.SessionID] = ses.State
+					if ses.Name != "" {
+						w.names[ses.Name] = ses.SessionID
+					}
+				}
+				return true
+			}),
+			tx.Scan(bBudget, nil, nil, false, func(_, value []byte) bool {
+				var b Budget
+				if bad = core.DecodeStored(value, &b); bad != nil {
+					return false
+				}
+				w.budgets[b.Subject] = &b
+				return true
+			}),
+			tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
+				w.nextDue = dueTime(key)
+				return false
+			}),
+		)
+		if err := errors.Join(err, bad); err != nil {
+			return err
+		}
+		from, to := span([]byte{Running[0]})
+		return tx.Scan(bLive, from, to, false, func(key, _ []byte) bool {
+			lost = append(lost, seqAt(key))
+			return true
+		})
+	})
+	if err != nil || s.opt.ReadOnly {
+		return err
+	}
+	for _, seq := range lost {
+		err := s.ledger.Update(ctx, core.Self(tenant, "recovery"), func(tx *audit.Tx) error {
+			var t Task
+			if err := loadTask(tx, seq, &t); err != nil {
+				return err
+			}
+			parked, err := tx.Get(bParked, key8(seq))
+			if err != nil || parked != nil {
+				return err // its work had ended: it waits for a person, no worker
+			}
+			return s.loseTask(tx, &t, "the engine ended while it ran")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Auditables are the records that reconcile compares with the audit log.
+func (s *Swarm) Auditables() []audit.Auditable {
+	return []audit.Auditable{
+		audited[Task]{"task", bTask, func(t *Task) (string, any) { return t.TaskID, t.state() }},
+		audited[Session]{"session", bSession, func(v *Session) (string, any) { return v.SessionID, v.state() }},
+		audited[Budget]{"budget", bBudget, func(b *Budget) (string, any) {
+			return b.Subject, map[string]any{"reached": b.Reached, "granted": b.Granted}
+		}},
+		audited[EStop]{"estop", bEStop, func(e *EStop) (string, any) { return e.TenantID, map[string]bool{"on": e.On} }},
+	}
+}
+
+type audited[T any] struct {
+	subject string
+	bucket  store.Bucket
+	state   func(*T) (id string, state any)
+}
+
+func (a audited[T]) Subject() string { return a.subject }
+
+func (a audited[T]) States(tx store.Tx, each func(id string, state any) error) error {
+	var bad error
+	err := tx.Scan(a.bucket, nil, nil, false, func(_, value []byte) bool {
+		var v T
+		if bad = core.DecodeStored(value, &v); bad == nil {
+			bad = each(a.state(&v))
+		}
+		return bad == nil
+	})
+	return errors.Join(err, bad)
+}

@@ -1,0 +1,451 @@
+package swarm_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, r.dispatch(fmt.Sprintf(`{"i":%d}`, i)).TaskID)
+	}
+	a, b := <-r.runner.started, <-r.runner.started
+	r.await("capacity as the reason", func() bool {
+		why, err := r.swarm.Why(t.Context(), acme, ids[3])
+		return err == nil && why.Kind == "capacity"
+	})
+	select {
+	case w := <-r.runner.started:
+		t.Fatalf("task %s started beyond the two slots", w.job.Task.TaskID)
+	default:
+	}
+	a.job.Log("INFO", "hello")
+	a.end(ok(`{"ok":true}`))
+	b.end(failure(false))
+	(<-r.runner.started).end(ok(`{}`))
+	(<-r.runner.started).end(ok(`{}`))
+	r.status(ids[0], swarm.Succeeded)
+	r.status(ids[1], swarm.Failed)
+	r.status(ids[2], swarm.Succeeded)
+	r.status(ids[3], swarm.Succeeded)
+	lines, last, err := r.swarm.Log(t.Context(), acme, ids[0], 0, 10)
+	if err != nil || last != 1 || lines[0].Message != "hello" {
+		t.Errorf("log: %v %d %v", lines, last, err)
+	}
+	r.whole()
+}
+
+func TestASilentWorkerLosesItsLeaseWithinASecondAndItsResultIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	start := time.Now()
+	w.mu.Lock()
+	w.mute = true
+	w.mu.Unlock()
+	got := r.status(task.TaskID, swarm.Queued)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("noticed after %s", took)
+	}
+	if got.Attempt != 1 || got.ErrorCode != "lease_lost" {
+		t.Errorf("after the loss: %+v", got)
+	}
+	if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, w.job.Task.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+		t.Errorf("late result: %v, want CONFLICT", err)
+	}
+	<-w.Done() // what still ran was told to stop
+	w = <-r.runner.started
+	w.end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+	r.whole()
+}
+
+func TestATimeOutEndsTheTask(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+	w := <-r.runner.started
+	got := r.status(task.TaskID, swarm.TimedOut)
+	if got.ErrorCode != "timed_out" || w.reason != "timed out" {
+		t.Errorf("%+v, work told %q", got, w.reason)
+	}
+	r.whole()
+}
+
+func TestCancelInterruptsARunningTask(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "changed my mind"); err != nil {
+		t.Fatal(err)
+	}
+	r.status(task.TaskID, swarm.Cancelled)
+	res, err := r.swarm.Result(t.Context(), acme, task.TaskID)
+	if err != nil || res.Error == nil || res.Error.Message != "changed my mind" {
+		t.Errorf("result %+v %v", res.Error, err)
+	}
+	<-w.Done()
+	if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, ""); !hasCode(err, core.Conflict) {
+		t.Errorf("second cancel: %v", err)
+	}
+	r.whole()
+}
+
+func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	move := map[string]func(string) error{
+		"start":  func(id string) error { _, err := r.swarm.StartSession(ctx, alice, id); return err },
+		"pause":  func(id string) error { _, err := r.swarm.PauseSession(ctx, alice, id, "why"); return err },
+		"resume": func(id string) error { _, err := r.swarm.ResumeSession(ctx, alice, id); return err },
+		"stop":   func(id string) error { _, err := r.swarm.StopSession(ctx, alice, id, ""); return err },
+	}
+	for _, c := range []struct {
+		path []string
+		bad  []string
+	}{
+		{nil, []string{"pause", "resume"}},
+		{[]string{"start"}, []string{"start", "resume"}},
+		{[]string{"start", "pause"}, []string{"start", "pause"}},
+		{[]string{"start", "pause", "resume"}, []string{"start", "resume"}},
+		{[]string{"start", "pause", "stop"}, []string{"start", "pause", "resume", "stop"}},
+		{[]string{"stop"}, []string{"start", "pause", "resume", "stop"}},
+	} {
+		ses, err := r.swarm.CreateSession(ctx, alice, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range c.path {
+			if err := move[verb](ses.SessionID); err != nil {
+				t.Errorf("%v: %s: %v", c.path, verb, err)
+			}
+		}
+		for _, verb := range c.bad {
+			if err := move[verb](ses.SessionID); !hasCode(err, core.Conflict) {
+				t.Errorf("after %v: %s gave %v, want CONFLICT", c.path, verb, err)
+			}
+		}
+	}
+	r.whole()
+}
+
+func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	ctx := t.Context()
+	ses, err := r.swarm.CreateSession(ctx, alice, "day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(d *swarm.Dispatch) { d.Session = "day" }
+	a := r.dispatch(`{"a":1}`, in)
+	if why, _ := r.swarm.Why(ctx, acme, a.TaskID); why.Kind != "session" {
+		t.Errorf("why before the start: %+v", why)
+	}
+	if _, err := r.swarm.StartSession(ctx, alice, ses.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	w := <-r.runner.started
+	paused, err := r.swarm.PauseSession(ctx, alice, "day", "lunch")
+	if err != nil || len(paused.Pausing) != 1 || paused.Shown() != "pausing" {
+		t.Errorf("right after: %+v %v", paused, err)
+	}
+	r.await("the acknowledgement", func() bool {
+		ses, err := r.swarm.Session(ctx, acme, "day")
+		return err == nil && ses.Shown() == "paused" && w.isPaused()
+	})
+	b := r.dispatch(`{"b":1}`, in)
+	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "pause" {
+		t.Errorf("why: %+v", why)
+	}
+	if _, err := r.swarm.ResumeSession(ctx, alice, "day"); err != nil {
+		t.Fatal(err)
+	}
+	w2 := <-r.runner.started
+	r.await("the work to go on", func() bool { return !w.isPaused() })
+	if _, err := r.swarm.StopSession(ctx, alice, "day", "over"); err != nil {
+		t.Fatal(err)
+	}
+	r.status(a.TaskID, swarm.Cancelled)
+	r.status(b.TaskID, swarm.Cancelled)
+	<-w2.Done()
+	if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Session: ses.SessionID}); !hasCode(err, core.Conflict) {
+		t.Errorf("dispatch into a stopped session: %v", err)
+	}
+	r.whole()
+}
+
+func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	ctx := t.Context()
+	r.dispatch(`{"a":1}`)
+	w := <-r.runner.started
+	start := time.Now()
+	st, err := r.swarm.StopAll(ctx, alice, "smoke")
+	if err != nil || !st.On || len(st.Waiting) != 0 || st.Frozen != 1 || !w.isPaused() {
+		t.Errorf("stop: %+v %v", st, err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+	b := r.dispatch(`{"b":1}`)
+	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "estop" {
+		t.Errorf("why: %+v", why)
+	}
+	if list, err := r.swarm.Claim(ctx, alice, "w", 1); err != nil || len(list) != 0 {
+		t.Errorf("claimed during the stop: %v %v", list, err)
+	}
+	if _, err := r.swarm.Thaw(ctx, alice, ""); !hasCode(err, core.InvalidInput) {
+		t.Errorf("thaw without a reason: %v", err)
+	}
+	if st, err = r.swarm.Thaw(ctx, alice, "false alarm"); err != nil || st.On {
+		t.Errorf("thaw: %+v %v", st, err)
+	}
+	r.await("the work to go on", func() bool { return !w.isPaused() })
+	w.end(ok(`{}`))
+	(<-r.runner.started).end(ok(`{}`))
+	r.status(b.TaskID, swarm.Succeeded)
+	if _, err := r.swarm.Thaw(ctx, alice, "again"); !hasCode(err, core.Conflict) {
+		t.Errorf("second thaw: %v", err)
+	}
+	r.whole()
+}
+
+func (r *rig) openApproval() judge.Approval {
+	r.t.Helper()
+	var open []judge.Approval
+	r.await("an open approval", func() bool {
+		var err error
+		open, err = r.judge.Open(r.t.Context(), acme)
+		return err == nil && len(open) == 1
+	})
+	return open[0]
+}
+
+func (r *rig) answer(id string, a judge.Answer) {
+	r.t.Helper()
+	if _, err := r.judge.Answer(r.t.Context(), alice, id, a); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	a := r.dispatch(`{"ask":"may I?"}`)
+	if a.Status != swarm.Queued || a.Waiting != "approval" {
+		t.Errorf("dispatched: %+v", a)
+	}
+	if why, _ := r.swarm.Why(t.Context(), acme, a.TaskID); why.Kind != "gate" || why.Ref != a.ApprovalID {
+		t.Errorf("why: %+v", why)
+	}
+	other := r.dispatch(`{}`)
+	(<-r.runner.started).end(ok(`{}`)) // it stops no other task
+	r.status(other.TaskID, swarm.Succeeded)
+	r.answer(a.ApprovalID, judge.Answer{Approve: true})
+	w := <-r.runner.started
+	if w.job.Task.TaskID != a.TaskID {
+		t.Errorf("started %s", w.job.Task.TaskID)
+	}
+	w.end(failure(true))
+	// The approval was for that attempt: the next one asks anew.
+	r.await("a new approval", func() bool {
+		got := r.task(a.TaskID)
+		return got.Waiting == "approval" && got.ApprovalID != a.ApprovalID && got.Attempt == 1
+	})
+	r.whole()
+}
+
+func TestADenialBlocksAndAnEditChangesWhatRuns(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	a, b := r.dispatch(`{"ask":1}`), r.dispatch(`{"ask":2}`)
+	r.answer(a.ApprovalID, judge.Answer{Reason: "no thanks"})
+	r.status(a.TaskID, swarm.Blocked)
+	res, err := r.swarm.Result(t.Context(), acme, a.TaskID)
+	if err != nil || res.Error.Code != "approval_denied" {
+		t.Errorf("result %+v %v", res, err)
+	}
+	r.answer(b.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"ask":3}`)})
+	w := <-r.runner.started
+	if string(w.job.Task.Input) != `{"ask":3}` {
+		t.Errorf("ran %s", w.job.Task.Input)
+	}
+	w.end(ok(`{}`))
+	r.status(b.TaskID, swarm.Succeeded)
+	if d := r.dispatch(`{"deny":1}`); d.Status != swarm.Blocked || d.ErrorCode != "denied" {
+		t.Errorf("denied by rule: %+v", d)
+	}
+	r.whole()
+}
+
+func TestCancellingVoidsTheApproval(t *testing.T) {
+	r := newRig(t)
+	a := r.dispatch(`{"ask":1}`)
+	if _, err := r.swarm.Cancel(t.Context(), alice, a.TaskID, ""); err != nil {
+		t.Fatal(err)
+	}
+	ap, err := r.judge.Approval(t.Context(), acme, a.ApprovalID)
+	if err != nil || ap.Status != judge.Voided {
+		t.Errorf("approval %s, %v", ap.Status, err)
+	}
+	if _, err := r.judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
+		t.Errorf("answer to a void approval: %v", err)
+	}
+	r.whole()
+}
+
+func TestConfidenceBandsDecideAboutResults(t *testing.T) {
+	r := newRig(t)
+	conf := func(c float64) swarm.Outcome { o := ok(`{"v":1}`); o.Confidence = &c; return o }
+	sure, maybe, unsure := r.dispatch(`{"i":1}`), r.dispatch(`{"i":2}`), r.dispatch(`{"i":3}`)
+	r.complete(r.claim(), conf(0.95))
+	held := r.claim()
+	r.complete(held, conf(0.8))
+	r.complete(r.claim(), conf(0.5))
+	if got := r.task(sure.TaskID); got.Status != swarm.Succeeded {
+		t.Errorf("0.95: %s", got.Status)
+	}
+	if got := r.task(unsure.TaskID); got.Status != swarm.Queued || got.Attempt != 1 || got.Feedback == "" {
+		t.Errorf("0.50: %+v", got)
+	}
+	got := r.task(maybe.TaskID)
+	if got.Status != swarm.Running || got.Waiting != "approval" {
+		t.Errorf("0.80: %+v", got)
+	}
+	if _, err := r.swarm.Complete(t.Context(), alice, held.TaskID, held.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+		t.Errorf("second result while held: %v", err)
+	}
+	r.answer(got.ApprovalID, judge.Answer{Approve: true})
+	if got = r.task(maybe.TaskID); got.Status != swarm.Succeeded {
+		t.Errorf("0.80 approved: %s", got.Status)
+	}
+	r.whole()
+}
+
+func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	if _, err := r.swarm.SetBudget(t.Context(), alice, swarm.Budget{Subject: "tenant", Tokens: 100}); err != nil {
+		t.Fatal(err)
+	}
+	a := r.dispatch(`{}`)
+	w := <-r.runner.started
+	w.job.Use(99, 0.5)
+	w.job.Use(2, 0)
+	ap := r.openApproval()
+	if ap.Gate != judge.GateBudget {
+		t.Errorf("gate %s", ap.Gate)
+	}
+	r.await("the work to freeze", w.isPaused)
+	b := r.dispatch(`{}`)
+	if why, _ := r.swarm.Why(t.Context(), acme, b.TaskID); why.Kind != "budget" {
+		t.Errorf("why: %+v", why)
+	}
+	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
+	r.await("the work to go on", func() bool { return !w.isPaused() })
+	w2 := <-r.runner.started
+	w2.job.Use(100, 0)
+	ap = r.openApproval()
+	r.answer(ap.ApprovalID, judge.Answer{Reason: "enough"})
+	r.status(a.TaskID, swarm.Cancelled)
+	r.status(b.TaskID, swarm.Cancelled)
+	list, err := r.swarm.Budgets(t.Context(), acme)
+	if err != nil || len(list) != 1 || list[0].Used.Tokens != 201 || !list[0].Denied {
+		t.Errorf("budgets %+v %v", list, err)
+	}
+	r.whole()
+}
+
+func TestATaskBudgetStopsTheNextTask(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	if _, err := r.swarm.SetBudget(t.Context(), alice, swarm.Budget{Subject: "tenant", Tasks: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r.dispatch(`{}`)
+	(<-r.runner.started).end(ok(`{}`))
+	b := r.dispatch(`{}`)
+	ap := r.openApproval()
+	if got := r.task(b.TaskID); got.Status != swarm.Queued {
+		t.Errorf("second task: %s", got.Status)
+	}
+	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
+	(<-r.runner.started).end(ok(`{}`))
+	r.status(b.TaskID, swarm.Succeeded)
+	r.whole()
+}
+
+func TestARestartTakesTheLeasesBackAndKeepsTheRest(t *testing.T) {
+	r := newRig(t)
+	running, waiting, queued := r.dispatch(`{"i":1}`), r.dispatch(`{"ask":1}`), r.dispatch(`{"i":2}`)
+	r.claim()
+	r.close()
+	r.open()
+	if got := r.task(running.TaskID); got.Status != swarm.Queued || got.Attempt != 1 || got.ErrorCode != "lease_lost" {
+		t.Errorf("running before: %+v", got)
+	}
+	if got := r.task(waiting.TaskID); got.Waiting != "approval" {
+		t.Errorf("waiting before: %+v", got)
+	}
+	if got := r.claim(); got.TaskID != queued.TaskID {
+		t.Errorf("claimed %s", got.TaskID)
+	}
+	r.whole()
+}
+
+func TestClosingGivesRunningTasksBackWithoutCostingAnAttempt(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	r.close()
+	<-w.Done()
+	r.open()
+	if got := r.task(task.TaskID); got.Status != swarm.Queued || got.Attempt != 0 {
+		t.Errorf("after closing: %+v", got)
+	}
+	r.run()
+	(<-r.runner.started).end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+	r.whole()
+}
+
+func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	prompt := func(agent string) string {
+		task, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"` + agent + `"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return task.TaskID
+	}
+	a1, a2, b1 := prompt("ann"), prompt("ann"), prompt("bob")
+	first, second := <-r.runner.started, <-r.runner.started
+	if first.job.Task.TaskID != a1 && second.job.Task.TaskID != a1 || first.job.Task.TaskID == a2 || second.job.Task.TaskID == a2 {
+		t.Errorf("started %s and %s", first.job.Task.TaskID, second.job.Task.TaskID)
+	}
+	first.end(ok(`{}`))
+	second.end(ok(`{}`))
+	(<-r.runner.started).end(ok(`{}`))
+	for _, id := range []string{a1, a2, b1} {
+		r.status(id, swarm.Succeeded)
+	}
+	page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Agent: "ann"})
+	if err != nil || page.Info.Total != 2 {
+		t.Errorf("tasks of ann: %d %v", page.Info.Total, err)
+	}
+	r.whole()
+}

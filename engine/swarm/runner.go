@@ -1,0 +1,77 @@
+package swarm
+
+import (
+	"context"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// Job is one attempt of a task, handed to a runner.
+type Job struct {
+	Task Task // with Input
+	// Log receives output lines as they come: level DEBUG|INFO|WARN|ERROR.
+	// It blocks when the log falls behind, so a flood slows its source.
+	Log func(level, line string)
+	// Beat renews the lease; a runner calls it at least 3 times a second
+	// while its work is alive.
+	Beat func()
+	// Use adds spent tokens and cost to the budgets.
+	Use func(tokens int64, costUSD float64)
+	// Spill is the file to keep output past the inline limit in.
+	Spill string
+}
+
+// Outcome is how one attempt ended.
+type Outcome struct {
+	Status     Status     `json:"status"` // Succeeded, Failed, Cancelled, TimedOut or Blocked
+	Output     core.Raw   `json:"output,omitempty"`
+	Error      *TaskError `json:"error,omitempty"`
+	Confidence *float64   `json:"confidence,omitempty"`
+	Text       string     `json:"text,omitempty"`    // the output's text, for the result gate
+	Denials    []string   `json:"denials,omitempty"` // decisions that denied during the run
+}
+
+// Runner carries out the tasks of one kind. Drivers and the fleet provide them.
+type Runner interface {
+	// Check validates an input at dispatch and returns a title for lists and
+	// the action for the judge, its Args the input as it will be executed.
+	Check(tenant string, input core.Raw) (title string, action judge.Action, err error)
+	// Slot reports whether a task for this agent ("" for none) can start now,
+	// and why not. It must not call the swarm or the ledger.
+	Slot(tenant, agent string) (free bool, why string)
+	// Start begins the work and returns at once. ctx ends when the engine closes.
+	Start(ctx context.Context, job Job) (Work, error)
+}
+
+// Work is a started job. Its methods may be called from any goroutine.
+type Work interface {
+	// Done is closed when the work has ended; Outcome is valid from then on.
+	Done() <-chan struct{}
+	Outcome() Outcome
+	// Cancel interrupts, then kills after the grace; it does not wait.
+	Cancel(reason string)
+	// Pause stops the work (SIGSTOP over the process tree) and returns when
+	// that is in effect; Resume continues it.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+}
+
+// Freezer is told when the emergency stop of a tenant goes on and off, beside
+// the running work that the swarm freezes itself. The fleet is one: idle
+// agents have processes too.
+type Freezer interface {
+	// Freeze returns the names of what did not acknowledge before ctx ended.
+	Freeze(ctx context.Context, tenant string) []string
+	Thaw(ctx context.Context, tenant string)
+}
+
+// agentDescriber is implemented by runners whose tasks are for agents.
+type agentDescriber interface {
+	AgentRef(tenant, agent string) judge.AgentRef
+}
+
+// targeter is implemented by runners whose input names the agent.
+type targeter interface {
+	Target(input core.Raw) (agent string)
+}

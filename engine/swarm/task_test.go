@@ -1,0 +1,299 @@
+package swarm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+func TestDispatchRefusesBadFieldsByName(t *testing.T) {
+	r := newRig(t)
+	num := func(n int) *int { return &n }
+	for name, c := range map[string]struct {
+		d     swarm.Dispatch
+		field string
+		code  core.Code
+	}{
+		"no kind":        {swarm.Dispatch{Input: core.Raw(`{}`)}, "kind", core.InvalidInput},
+		"long kind":      {swarm.Dispatch{Kind: strings.Repeat("k", 129), Input: core.Raw(`{}`)}, "kind", core.InvalidInput},
+		"unknown kind":   {swarm.Dispatch{Kind: "nope", Input: core.Raw(`{}`)}, "kind", core.InvalidInput},
+		"priority":       {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Priority: num(101)}, "priority", core.InvalidInput},
+		"low priority":   {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Priority: num(-1)}, "priority", core.InvalidInput},
+		"attempts":       {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), MaxAttempts: num(-1)}, "max_attempts", core.InvalidInput},
+		"short timeout":  {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Timeout: time.Millisecond}, "timeout_s", core.InvalidInput},
+		"long timeout":   {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Timeout: 86401 * time.Second}, "timeout_s", core.InvalidInput},
+		"not an object":  {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`[1]`)}, "input", core.InvalidInput},
+		"not JSON":       {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"a":`)}, "input", core.InvalidInput},
+		"two documents":  {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{} {}`)}, "input", core.InvalidInput},
+		"huge":           {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"a":"` + strings.Repeat("x", core.MaxInput) + `"}`)}, "input", core.InvalidInput},
+		"trace":          {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Trace: "xyz"}, "trace_id", core.InvalidInput},
+		"session":        {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Session: "ghost"}, "session", core.NotFound},
+		"parent":         {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: core.NewID("tk", acme, 99)}, "task", core.NotFound},
+		"dependency":     {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), After: []string{core.NewID("tk", acme, 99)}}, "task", core.NotFound},
+		"lossy number":   {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"n":90071992547409931}`)}, "", core.InvalidInput},
+		"foreign parent": {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: core.NewID("tk", "t_other", 1)}, "", core.Denied},
+	} {
+		_, err := r.swarm.Dispatch(t.Context(), alice, c.d)
+		if !hasCode(err, c.code) || c.field != "" && !strings.Contains(err.Error(), c.field) {
+			t.Errorf("%s: %v, want %s naming %q", name, err, c.code, c.field)
+		}
+	}
+	if list, _ := r.swarm.Tasks(t.Context(), acme, core.Filter{}); list.Info.Total != 0 {
+		t.Errorf("refused dispatches left %d tasks", list.Info.Total)
+	}
+	r.whole()
+}
+
+func TestDispatchFillsTheSeedsFields(t *testing.T) {
+	r := newRig(t)
+	task := r.dispatch(`{"n":1}`)
+	if task.Priority != 50 || task.MaxAttempts != 3 || task.Attempt != 0 || task.Status != swarm.Queued {
+		t.Errorf("defaults: %+v", task)
+	}
+	if core.CheckTrace(task.TraceID) != nil || task.UpdatedAt.Before(task.CreatedAt) || task.TenantID != acme {
+		t.Errorf("record: %+v", task)
+	}
+	got := r.task(task.TaskID)
+	if string(got.Input) != `{"n":1}` {
+		t.Errorf("input read back: %s", got.Input)
+	}
+	child := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Parent = task.TaskID })
+	if child.TraceID != task.TraceID || child.ParentTaskID != task.TaskID {
+		t.Errorf("child: trace %s parent %s", child.TraceID, child.ParentTaskID)
+	}
+	tree, err := r.swarm.Tree(t.Context(), acme, task.TaskID)
+	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {
+		t.Errorf("tree: %v %v", tree, err)
+	}
+}
+
+func TestHigherPriorityGoesFirstAndEqualsInOrder(t *testing.T) {
+	r := newRig(t)
+	for i, p := range []int{50, 10, 90, 50, 90, 0, 100} {
+		r.dispatch(fmt.Sprintf(`{"i":%d}`, i), func(d *swarm.Dispatch) { d.Priority = &p })
+	}
+	var got []string
+	for range 7 {
+		got = append(got, string(r.task(r.claim().TaskID).Input))
+	}
+	want := `[{"i":6} {"i":2} {"i":4} {"i":0} {"i":3} {"i":1} {"i":5}]`
+	if fmt.Sprint(got) != want {
+		t.Errorf("order %v, want %s", got, want)
+	}
+}
+
+func TestAResultIsCommittedOnce(t *testing.T) {
+	r := newRig(t)
+	r.dispatch(`{}`)
+	task := r.claim()
+	if res := r.complete(task, ok(`{"x":1}`)); res.Status != swarm.Succeeded || res.CompletedAt.IsZero() {
+		t.Errorf("result %+v", res)
+	}
+	if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, task.Lease, ok(`{"x":2}`)); !hasCode(err, core.Conflict) {
+		t.Errorf("second result: %v, want CONFLICT", err)
+	}
+	res, err := r.swarm.Result(t.Context(), acme, task.TaskID)
+	if err != nil || string(res.Output) != `{"x":1}` || res.Error != nil {
+		t.Errorf("result %+v, %v", res, err)
+	}
+	events, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: "result.refused"})
+	if err != nil || events.Info.Total != 1 {
+		t.Errorf("refusals audited: %d, %v", events.Info.Total, err)
+	}
+	r.whole()
+}
+
+func TestOutcomesThatTheSeedForbidsAreRefused(t *testing.T) {
+	r := newRig(t)
+	r.dispatch(`{}`)
+	task := r.claim()
+	half := 1.5
+	for name, out := range map[string]swarm.Outcome{
+		"success with error":    {Status: swarm.Succeeded, Error: &swarm.TaskError{Code: "x"}},
+		"failure without error": {Status: swarm.Failed},
+		"not terminal":          {Status: swarm.Running},
+		"unknown":               {Status: "done"},
+		"confidence":            {Status: swarm.Succeeded, Confidence: &half},
+		"output not an object":  {Status: swarm.Succeeded, Output: core.Raw(`3`)},
+	} {
+		if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, task.Lease, out); !hasCode(err, core.InvalidInput) {
+			t.Errorf("%s: %v, want INVALID_INPUT", name, err)
+		}
+	}
+	r.complete(task, ok(`{}`))
+}
+
+func TestRetryableFailuresComeBackUntilTheAttemptsAreUsed(t *testing.T) {
+	r := newRig(t)
+	two := 2
+	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.MaxAttempts = &two })
+	r.complete(r.claim(), failure(true))
+	got := r.task(task.TaskID)
+	if got.Status != swarm.Queued || got.Attempt != 1 || got.RunAt.Before(got.UpdatedAt.Add(time.Second)) || got.ErrorCode != "boom" {
+		t.Errorf("after the first failure: %+v", got)
+	}
+	if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "backoff" {
+		t.Errorf("why: %+v", why)
+	}
+	if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
+		t.Errorf("claimed during the back-off: %v %v", list, err)
+	}
+	r.run()
+	w := <-r.runner.started
+	if w.job.Task.Attempt != 1 {
+		t.Errorf("second run is attempt %d", w.job.Task.Attempt)
+	}
+	w.end(failure(true))
+	done := r.status(task.TaskID, swarm.Failed)
+	if done.CompletedAt.IsZero() || done.Attempt != 1 {
+		t.Errorf("at the end: %+v", done)
+	}
+	r.whole()
+}
+
+func TestNotRetryableAndOneAttemptFailAtOnce(t *testing.T) {
+	r := newRig(t)
+	zero := 0
+	a := r.dispatch(`{}`)
+	b := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.MaxAttempts = &zero })
+	r.complete(r.claim(), failure(false))
+	r.complete(r.claim(), failure(true))
+	for _, id := range []string{a.TaskID, b.TaskID} {
+		if got := r.task(id); got.Status != swarm.Failed {
+			t.Errorf("task %s is %s", id, got.Status)
+		}
+	}
+	again, err := r.swarm.Retry(t.Context(), alice, a.TaskID)
+	if err != nil || again.RetryOf != a.TaskID || again.TraceID != a.TraceID || again.TaskID == a.TaskID {
+		t.Errorf("retry: %+v %v", again, err)
+	}
+	r.whole()
+}
+
+func TestIdempotencyKeyReturnsTheFirstTask(t *testing.T) {
+	r := newRig(t)
+	key := func(d *swarm.Dispatch) { d.IdempotencyKey = "order-1" }
+	a := r.dispatch(`{"n":1}`, key)
+	if b := r.dispatch(`{"n":1}`, key); b.TaskID != a.TaskID {
+		t.Errorf("second dispatch made %s beside %s", b.TaskID, a.TaskID)
+	}
+	d := swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"n":2}`), IdempotencyKey: "order-1"}
+	if _, err := r.swarm.Dispatch(t.Context(), alice, d); !hasCode(err, core.Conflict) {
+		t.Errorf("same key, other request: %v, want CONFLICT", err)
+	}
+	r.whole()
+}
+
+func TestUndoOnlyBeforeTheClaim(t *testing.T) {
+	r := newRig(t)
+	a, b := r.dispatch(`{}`), r.dispatch(`{}`)
+	r.claim()
+	if _, err := r.swarm.Undo(t.Context(), alice, a.TaskID); !hasCode(err, core.Conflict) {
+		t.Errorf("undo of a running task: %v", err)
+	}
+	got, err := r.swarm.Undo(t.Context(), alice, b.TaskID)
+	if err != nil || got.Status != swarm.Cancelled || got.ErrorCode != "undone" {
+		t.Errorf("undo: %+v %v", got, err)
+	}
+	if list, _ := r.swarm.Claim(t.Context(), alice, "w1", 1); len(list) != 0 {
+		t.Errorf("an undone task was claimed")
+	}
+	r.whole()
+}
+
+func TestTasksWaitForTheirDependencies(t *testing.T) {
+	r := newRig(t)
+	a, x := r.dispatch(`{"a":1}`), r.dispatch(`{"x":1}`)
+	after := func(ids ...string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.After = ids } }
+	b := r.dispatch(`{"b":1}`, after(a.TaskID, x.TaskID))
+	c := r.dispatch(`{"c":1}`, after(b.TaskID))
+	if why, _ := r.swarm.Why(t.Context(), acme, b.TaskID); why.Kind != "dependency" {
+		t.Errorf("why: %+v", why)
+	}
+	r.complete(r.claim(), ok(`{}`))
+	tx := r.claim()
+	if list, _ := r.swarm.Claim(t.Context(), alice, "w1", 5); len(list) != 0 {
+		t.Fatalf("claimed too early: %v", list)
+	}
+	r.complete(tx, ok(`{}`))
+	tb := r.claim()
+	if tb.TaskID != b.TaskID {
+		t.Fatalf("claimed %s, want %s", tb.TaskID, b.TaskID)
+	}
+	r.complete(tb, failure(false))
+	if got := r.task(c.TaskID); got.Status != swarm.Blocked || got.ErrorCode != "dependency_failed" {
+		t.Errorf("dependent of a failed task: %s %s", got.Status, got.ErrorCode)
+	}
+	r.whole()
+}
+
+func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
+	r := newRig(t)
+	other := core.NewID(core.TaskPrefix, "t_other", 1)
+	if _, err := r.swarm.Task(t.Context(), acme, other); !hasCode(err, core.Denied) {
+		t.Errorf("read: %v, want DENIED", err)
+	}
+	if _, err := r.swarm.Cancel(t.Context(), alice, other, ""); !hasCode(err, core.Denied) {
+		t.Errorf("cancel: %v, want DENIED", err)
+	}
+	events, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: "tenant.violation"})
+	if err != nil || events.Info.Total != 2 {
+		t.Errorf("violations audited: %d, %v", events.Info.Total, err)
+	}
+}
+
+func TestListsFilterAndPage(t *testing.T) {
+	r := newRig(t)
+	ses, err := r.swarm.CreateSession(t.Context(), alice, "night")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 25 {
+		r.dispatch(fmt.Sprintf(`{"i":%d}`, i), func(d *swarm.Dispatch) {
+			if i%5 == 0 {
+				d.Session = "night"
+			}
+		})
+	}
+	for range 3 {
+		r.complete(r.claim(), failure(false))
+	}
+	for range 4 {
+		r.complete(r.claim(), ok(`{}`))
+	}
+	for name, c := range map[string]struct {
+		f           core.Filter
+		items, sum  int
+		first       string
+		next, prior bool
+	}{
+		"all":         {core.Filter{}, 20, 25, `"i":24`, true, false},
+		"second page": {core.Filter{Page: 2}, 5, 25, `"i":4`, false, true},
+		"past it":     {core.Filter{Page: 9}, 0, 25, "", false, true},
+		"session":     {core.Filter{Session: ses.SessionID}, 5, 5, `"i":20`, false, false},
+		"failed":      {core.Filter{Status: "failed"}, 3, 3, "", false, false},
+		"succeeded":   {core.Filter{Status: "succeeded", Size: 3}, 3, 4, "", true, false},
+		"queued":      {core.Filter{Status: "queued"}, 18, 18, `"i":24`, false, false},
+		"both":        {core.Filter{Status: "queued", Session: ses.SessionID}, 5, 5, "", false, false},
+		"match":       {core.Filter{Match: `"I":7}`}, 1, 1, `"i":7`, false, false},
+		"kind":        {core.Filter{Kind: "other"}, 0, 0, "", false, false},
+		"since":       {core.Filter{Since: time.Now().Add(time.Hour)}, 0, 0, "", false, false},
+	} {
+		page, err := r.swarm.Tasks(t.Context(), acme, c.f)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(page.Items) != c.items || page.Info.Total != c.sum || page.Info.Next != c.next || page.Info.Previous != c.prior {
+			t.Errorf("%s: %d items, %+v", name, len(page.Items), page.Info)
+		}
+		if c.first != "" && !strings.Contains(page.Items[0].Title, c.first) {
+			t.Errorf("%s: first is %s", name, page.Items[0].Title)
+		}
+	}
+	r.whole()
+}

@@ -1,0 +1,82 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Tenant is a strict isolation boundary (seed 1).
+type Tenant struct {
+	TenantID  string    `json:"tenant_id"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// CreateTenant adds a tenant. by.Tenant is ignored.
+func (s *Swarm) CreateTenant(ctx context.Context, by core.Caller, id string) (Tenant, error) {
+	if err := core.CheckTenant(id); err != nil {
+		return Tenant{}, err
+	}
+	switch err := s.store.CreateTenant(ctx, id); {
+	case errors.Is(err, store.ErrTenantExists):
+		// A crash between the bucket and its record leaves a tenant without
+		// one; writing it now completes the first attempt.
+		if _, err := s.Tenant(ctx, id); err == nil {
+			return Tenant{}, core.Errorf(core.Conflict, "tenant %q exists already", id).With("field", "tenant_id")
+		}
+	case err != nil:
+		return Tenant{}, fmt.Errorf("create tenant %s: %w", id, err)
+	}
+	t := Tenant{TenantID: id}
+	by.Tenant = id
+	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		t.CreatedAt = tx.Now()
+		if _, err := tx.Record(audit.Entry{Type: "tenant.created", Subject: "tenant", ID: id}); err != nil {
+			return err
+		}
+		tx.Changed("tenant", id, &t)
+		tx.OnCommit(func() { s.tenantAdded(id) })
+		return tx.Put(bTenant, keyTenant, core.MustEncode(t))
+	})
+	return t, err
+}
+
+// Tenant returns one tenant.
+func (s *Swarm) Tenant(ctx context.Context, id string) (Tenant, error) {
+	if err := core.CheckTenant(id); err != nil {
+		return Tenant{}, err
+	}
+	var t Tenant
+	err := s.ledger.View(ctx, id, func(tx *audit.Tx) error {
+		return load(tx, bTenant, keyTenant, "tenant", id, &t)
+	})
+	if errors.Is(err, store.ErrNoTenant) {
+		return Tenant{}, core.Missing("tenant", id)
+	}
+	return t, err
+}
+
+// Tenants lists the tenants by id.
+func (s *Swarm) Tenants(ctx context.Context) ([]Tenant, error) {
+	ids, err := s.store.Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	out := make([]Tenant, 0, len(ids))
+	for _, id := range ids {
+		t, err := s.Tenant(ctx, id)
+		if isCode(err, core.NotFound) {
+			continue // created halfway; CreateTenant completes it
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

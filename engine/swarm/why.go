@@ -1,0 +1,87 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
+
+// Reason says why a task waits. Kind is one of gate, lease, pause, budget,
+// capacity, dependency, backoff, estop, session, or "" when it does not wait.
+type Reason struct {
+	TaskID string `json:"task_id"`
+	Status Status `json:"status"`
+	Kind   string `json:"kind"`
+	Text   string `json:"text"`
+	Ref    string `json:"ref,omitempty"` // approval, session, agent, budget or task to look at
+}
+
+// Why answers "why is this waiting?".
+func (s *Swarm) Why(ctx context.Context, tenant, id string) (Reason, error) {
+	t, err := s.header(ctx, core.Self(tenant, "reader"), id)
+	if err != nil {
+		return Reason{}, err
+	}
+	return s.why(ctx, &t), nil
+}
+
+func (s *Swarm) why(ctx context.Context, t *Task) Reason {
+	r := Reason{TaskID: t.TaskID, Status: t.Status}
+	set := func(kind, ref, format string, args ...any) Reason {
+		r.Kind, r.Ref, r.Text = kind, ref, fmt.Sprintf(format, args...)
+		return r
+	}
+	if t.Status.Terminal() {
+		return set("", "", "it is over: %s", t.Status)
+	}
+	if t.Waiting != "" {
+		return set("gate", t.ApprovalID, "a person must answer approval %s", t.ApprovalID)
+	}
+	s.mu.Lock()
+	w := s.world(t.TenantID)
+	stop, state := w.estop, w.sessions[t.SessionID]
+	spent := w.reached(lane{t.SessionID, t.Agent})
+	l := s.leases[t.TaskID]
+	frozen := l != nil && l.frozen
+	s.mu.Unlock()
+	acknowledged := map[bool]string{true: "", false: ", not yet acknowledged"}[frozen || t.Status == Queued]
+	switch {
+	case stop.On:
+		return set("estop", t.TenantID, "the emergency stop is on (%s: %s)%s", stop.By, stop.Reason, acknowledged)
+	case t.Pending > 0:
+		return set("dependency", t.After[0], "it waits for %d of the tasks %v", t.Pending, t.After)
+	case t.SessionID != "" && state == SessionCreated:
+		return set("session", t.SessionID, "session %s is not started", t.SessionID)
+	case t.SessionID != "" && state == SessionPaused:
+		return set("pause", t.SessionID, "session %s is paused%s", t.SessionID, acknowledged)
+	case spent != "":
+		return set("budget", spent, "the budget of %s is used up%s", spent, acknowledged)
+	case t.Paused:
+		return set("pause", t.TaskID, "the task is paused%s", acknowledged)
+	case t.Status == Running && t.CancelRequested:
+		return set("lease", t.Worker, "it is being cancelled")
+	case t.Status == Running && l == nil:
+		return set("lease", t.Worker, "its lease was held by %s and is about to be taken away", t.Worker)
+	case t.Status == Running:
+		return set("", "", "it does not wait: worker %s runs it", t.Worker)
+	case !t.RunAt.IsZero():
+		return set("backoff", "", "attempt %d starts at %s, after %s", t.Attempt+1, t.RunAt.Format("15:04:05"), t.ErrorCode)
+	}
+	return s.whyCapacity(t, set)
+}
+
+func (s *Swarm) whyCapacity(t *Task, set func(kind, ref, format string, args ...any) Reason) Reason {
+	if t.Agent == "" {
+		if n := s.slotsLeft(); n <= 0 {
+			return set("capacity", "", "all %d slots are taken", s.opt.Slots)
+		}
+		return set("lease", "", "it is ready: the next free worker claims it")
+	}
+	if r, err := s.runner(t.Kind); err == nil {
+		if free, text := r.Slot(t.TenantID, t.Agent); !free {
+			return set("capacity", t.Agent, "agent %s is not free: %s", t.Agent, text)
+		}
+	}
+	return set("lease", t.Agent, "it is ready: agent %s takes it next", t.Agent)
+}
