@@ -94,6 +94,7 @@ func (a *agent) begin(t *turn) (*session, error) {
 	for {
 		a.mu.Lock()
 		var wait <-chan struct{}
+		var limit <-chan time.Time
 		switch {
 		case a.isClosed() || a.stopped || t.ended() != running:
 			a.mu.Unlock()
@@ -102,6 +103,9 @@ func (a *agent) begin(t *turn) (*session, error) {
 			wait = a.paused
 		case a.sess != nil && (a.sess.ending || a.sess.proc.reaped()):
 			wait = a.sess.ended
+		case a.sess != nil && a.sess.turns == 1 && a.sess.idleFor() < leaveTime:
+			// Many commands give one result and leave: see whether this one does.
+			wait, limit = a.sess.ended, time.After(leaveTime-a.sess.idleFor())
 		}
 		if wait == nil {
 			s, err := a.attach(t)
@@ -111,6 +115,7 @@ func (a *agent) begin(t *turn) (*session, error) {
 		a.mu.Unlock()
 		select {
 		case <-wait:
+		case <-limit:
 		case <-t.stop:
 			return nil, errStopped
 		case <-t.ctx.Done():

@@ -105,8 +105,8 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.how == running && t.reused && s.unread && !t.heard {
-		return out, true
+	if t.how == running && t.reused && !t.heard && (s.unread || s.idle < lingerTime) {
+		return out, true // it was on its way out when the task came
 	}
 	exit := s.exit
 	tail := strings.ToValidUTF8(string(t.tail[max(0, len(t.tail)-tailBytes):]), "\uFFFD")
@@ -123,6 +123,9 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 		out = fail("limit_exceeded", message, false)
 	case exit.Signal != 0:
 		out = fail("agent_killed", message, true)
+	case t.reused:
+		// It knows how to give a result, so its exit is none, whatever the status.
+		out = fail("agent_exit", message, true)
 	case exit.Code != 0:
 		out = fail("agent_exit", message, false)
 	default:

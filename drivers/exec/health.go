@@ -20,6 +20,9 @@ const (
 	// settleTime is how long a restarted process is watched before the agent
 	// is called idle.
 	settleTime = 200 * time.Millisecond
+	// leaveTime after its first result a command is let alone, in case it is a
+	// one-shot that has not exited yet.
+	leaveTime = 100 * time.Millisecond
 	// lingerTime after a result tells a command that stays from one that is
 	// on its way out.
 	lingerTime = time.Second
@@ -113,7 +116,8 @@ func (a *agent) retry() {
 
 // over is called when a session has ended with nothing left of it; t is the
 // turn it was serving, nil when it was idle.
-func (a *agent) over(s *session, t *turn, exit Exit, unread bool) {
+func (a *agent) over(s *session, t *turn) {
+	exit := s.exit
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.sess == s {
@@ -126,7 +130,7 @@ func (a *agent) over(s *session, t *turn, exit Exit, unread bool) {
 		a.failures = 0
 	}
 	asked := s.ending || t != nil && t.ended() != running
-	lasting := a.lasting || t == nil && !unread && s.idleFor() >= lingerTime
+	lasting := a.lasting || t == nil && !s.unread && s.idle >= lingerTime
 	crash := exit.Signal != 0 || exit.Code != 0 && lasting
 	switch {
 	case asked:

@@ -29,10 +29,11 @@ type session struct {
 	turns  int
 	ending bool // it was asked to end
 
-	lastResult atomic.Int64 // unix nanoseconds
-	reading    atomic.Bool  // stderr was read and is being passed on
-	exit       Exit         // valid after ended
-	unread     bool         // valid after ended: it left some of its stdin unread
+	lastResult atomic.Int64  // unix nanoseconds
+	reading    atomic.Bool   // stderr was read and is being passed on
+	exit       Exit          // valid after ended
+	unread     bool          // valid after ended: it left some of its stdin unread
+	idle       time.Duration // valid after ended: between its last result and its exit
 }
 
 // newSession follows a process that has just started; agent.mu is held.
@@ -55,7 +56,7 @@ func (s *session) run() {
 	}()
 
 	<-s.proc.Done()
-	s.unread = s.in.unread()
+	s.unread, s.idle = s.in.unread(), s.idleFor()
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):
@@ -74,7 +75,7 @@ func (s *session) run() {
 	if t != nil && t.settled() {
 		t = nil
 	}
-	s.a.over(s, t, s.exit, s.unread)
+	s.a.over(s, t)
 	close(s.ended)
 }
 

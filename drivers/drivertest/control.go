@@ -1,0 +1,219 @@
+package drivertest
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func (tr *trial) cancelled(t *testing.T, done <-chan ending) {
+	t.Helper()
+	began := time.Now()
+	tr.h.Interrupt()
+	e := wait(t, done)
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("the cancel took %v", d)
+	}
+	if e.out.Status != swarm.Cancelled {
+		t.Errorf("outcome %s %+v, want cancelled", e.out.Status, e.out.Error)
+	}
+}
+
+func cancelAsk(t *testing.T, tr *trial) {
+	done := tr.start(context.Background(), `tool write {"path":"a"}`, "hang")
+	eventually(t, "it asks", func() bool { return tr.asked() == 1 })
+	tr.cancelled(t, done)
+	tr.succeed(t, "say next")
+}
+
+func cancelTree(t *testing.T, tr *trial) {
+	for _, temper := range []string{"say willing", "deaf"} {
+		file := filepath.Join(t.TempDir(), "pid")
+		done := tr.start(context.Background(), "spawn "+file, temper, "hang")
+		eventually(t, "it has spawned", func() bool { return read(file) != "" })
+		pid, err := strconv.Atoi(read(file))
+		if err != nil || !alive(pid) {
+			t.Fatalf("spawned process %d: %v", pid, err)
+		}
+		tr.cancelled(t, done)
+		if alive(pid) {
+			t.Errorf("%s: process %d outlived the cancel", temper, pid)
+		}
+		tr.succeed(t, "say next")
+	}
+}
+
+func cancelContext(t *testing.T, tr *trial) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := tr.start(ctx, "say up", "hang")
+	eventually(t, "it works", func() bool { return len(tr.said()) == 1 })
+	began := time.Now()
+	cancel()
+	e := wait(t, done)
+	if d := time.Since(began); e.out.Status != swarm.Cancelled || d > 5*time.Second {
+		t.Errorf("outcome %s %+v after %v", e.out.Status, e.out.Error, d)
+	}
+	tr.succeed(t, "say next")
+}
+
+func interruptIdle(t *testing.T, tr *trial) {
+	tr.h.Interrupt()
+	tr.succeed(t, "say one")
+	tr.h.Interrupt()
+	tr.succeed(t, "say two")
+}
+
+func pause(t *testing.T, tr *trial) {
+	ctx, file := context.Background(), filepath.Join(t.TempDir(), "n")
+	done := tr.start(ctx, "count "+file)
+	eventually(t, "it counts", func() bool { return read(file) != "" })
+	if err := tr.h.Pause(ctx); err != nil {
+		t.Fatalf("pause: %v", err)
+	}
+	before := read(file)
+	time.Sleep(50 * time.Millisecond) // many counts long
+	if after := read(file); after != before {
+		t.Errorf("it counted from %s to %s while paused", before, after)
+	}
+	if err := tr.h.Resume(ctx); err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	eventually(t, "it counts on", func() bool { n := read(file); return n != "" && n != before })
+	tr.cancelled(t, done)
+}
+
+func pauseCancel(t *testing.T, tr *trial) {
+	ctx, file := context.Background(), filepath.Join(t.TempDir(), "n")
+	done := tr.start(ctx, "count "+file)
+	eventually(t, "it counts", func() bool { return read(file) != "" })
+	if err := tr.h.Pause(ctx); err != nil {
+		t.Fatalf("pause: %v", err)
+	}
+	tr.cancelled(t, done)
+	if err := tr.h.Resume(ctx); err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	tr.succeed(t, "say next")
+}
+
+func pauseStart(t *testing.T, tr *trial) {
+	ctx := context.Background()
+	if err := tr.h.Pause(ctx); err != nil {
+		t.Fatalf("pause: %v", err)
+	}
+	done := tr.start(ctx, "say up")
+	time.Sleep(100 * time.Millisecond) // enough for a process to start and speak
+	if said := tr.said(); len(said) > 0 {
+		t.Errorf("it worked while paused: %q", said)
+	}
+	if err := tr.h.Resume(ctx); err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	if e := wait(t, done); e.out.Status != swarm.Succeeded {
+		t.Errorf("outcome %s %+v", e.out.Status, e.out.Error)
+	}
+}
+
+// healed waits until a broken agent has shown it and come back.
+func (tr *trial) healed(t *testing.T, from int) {
+	t.Helper()
+	eventually(t, "it shows offline or failed", func() bool { return tr.was(from, fleet.Offline) || tr.was(from, fleet.Failed) })
+	eventually(t, "it recovers", func() bool { return tr.now().Status == fleet.Idle })
+	tr.succeed(t, "say next")
+}
+
+func crash(t *testing.T, tr *trial) {
+	from := tr.reports()
+	out := tr.prompt(t, "say up", "crash")
+	if out.Status != swarm.Failed || out.Error == nil || !out.Error.Retryable {
+		t.Errorf("outcome %s %+v, want a retryable failure", out.Status, out.Error)
+	}
+	tr.healed(t, from)
+}
+
+func crashIdle(t *testing.T, tr *trial) {
+	if !tr.Lasting {
+		t.Skip("the actor's process ends with each prompt")
+	}
+	tr.succeed(t, "say one")
+	tr.succeed(t, "say two")
+	was := tr.now()
+	if was.PID == 0 {
+		t.Fatal("no process is reported")
+	}
+	from := tr.reports()
+	if err := syscall.Kill(was.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	tr.healed(t, from)
+	if now := tr.now(); now.PID == was.PID || now.PID == 0 || now.Restarts <= was.Restarts {
+		t.Errorf("health %+v after %+v, want a new process and one restart more", now, was)
+	}
+}
+
+func stop(t *testing.T, tr *trial) {
+	ctx := context.Background()
+	tr.succeed(t, "say one")
+	pid := tr.now().PID
+	if err := tr.h.Stop(ctx); err != nil {
+		t.Fatalf("stop: %v", err)
+	}
+	if pid != 0 && alive(pid) {
+		t.Errorf("process %d outlived the stop", pid)
+	}
+	if h := tr.now(); h.Status != fleet.Offline || h.PID != 0 {
+		t.Errorf("health %+v, want offline", h)
+	}
+	if _, err := tr.h.Prompt(ctx, fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}}); err == nil {
+		t.Error("a stopped agent took a prompt")
+	}
+	if err := tr.h.Restart(ctx); err != nil {
+		t.Fatalf("restart: %v", err)
+	}
+	eventually(t, "it is idle again", func() bool { return tr.now().Status == fleet.Idle })
+	tr.succeed(t, "say two")
+}
+
+func restart(t *testing.T, tr *trial) {
+	done := tr.start(context.Background(), "say up", "deaf", "hang")
+	eventually(t, "it works", func() bool { return len(tr.said()) == 1 })
+	if err := tr.h.Restart(context.Background()); err != nil {
+		t.Fatalf("restart: %v", err)
+	}
+	if e := wait(t, done); e.out.Status == swarm.Succeeded {
+		t.Error("the prompt succeeded")
+	}
+	eventually(t, "it is idle again", func() bool { return tr.now().Status == fleet.Idle })
+	tr.succeed(t, "say next")
+}
+
+func closing(t *testing.T, tr *trial) {
+	file := filepath.Join(t.TempDir(), "pid")
+	done := tr.start(context.Background(), "spawn "+file, "deaf", "hang")
+	eventually(t, "it has spawned", func() bool { return read(file) != "" })
+	pid, _ := strconv.Atoi(read(file))
+	main := tr.now().PID
+	if err := tr.h.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	if e := wait(t, done); e.out.Status == swarm.Succeeded {
+		t.Error("the prompt succeeded")
+	}
+	for _, p := range []int{pid, main} {
+		if p != 0 && alive(p) {
+			t.Errorf("process %d outlived the close", p)
+		}
+	}
+	if _, err := tr.h.Prompt(context.Background(), fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}}); err == nil {
+		t.Error("a closed agent took a prompt")
+	}
+	if err := tr.h.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+}

@@ -1,0 +1,263 @@
+package drivertest
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// Subject is what a driver's test puts on trial.
+type Subject struct {
+	Runtime fleet.Runtime
+	// Actor is an agent whose command performs the acts in its prompts.
+	Actor fleet.Agent
+	// Lasting says that the actor's process serves many prompts.
+	Lasting bool
+}
+
+// Run tests a runtime. New is called for each test; what it makes is to end
+// with the test.
+func Run(t *testing.T, new func(t *testing.T) Subject) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *trial)
+	}{
+		{"an open agent is idle and runs nothing", idle},
+		{"a prompt ends with its result", result},
+		{"a failed result says why", failure},
+		{"a busy agent refuses a second prompt", busy},
+		{"5,000 fast messages come in order", flood},
+		{"an approved tool call runs with the judge's arguments", approve},
+		{"a denied tool call goes on without it", deny},
+		{"an aborted tool call ends the prompt", abort},
+		{"many tool calls wait at once", many},
+		{"a question without an answer is denied", unanswered},
+		{"a cancel drops an open question", cancelAsk},
+		{"a cancel leaves no process within 5 s", cancelTree},
+		{"an ended context cancels the prompt", cancelContext},
+		{"an interrupt without a prompt does nothing", interruptIdle},
+		{"pause stops the work and resume continues it", pause},
+		{"a paused prompt can be cancelled", pauseCancel},
+		{"a paused agent starts nothing", pauseStart},
+		{"a crash fails the prompt, shows and heals", crash},
+		{"a crash while idle shows and heals", crashIdle},
+		{"noise harms nobody", noise},
+		{"a working agent beats", beats},
+		{"a stopped agent refuses until it is restarted", stop},
+		{"a restart ends the running prompt", restart},
+		{"close ends everything", closing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := new(t)
+			c.test(t, open(t, s))
+		})
+	}
+}
+
+// patience is far above what anything here takes; it only ends a hang.
+const patience = 30 * time.Second
+
+// trial is one open agent and what it reported.
+type trial struct {
+	Subject
+	h   fleet.Handle
+	end context.CancelFunc
+
+	mu     sync.Mutex
+	health []fleet.Health
+	events []fleet.Event
+	bad    []string
+	beats  int
+	answer func(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, error)
+}
+
+func open(t *testing.T, s Subject) *trial {
+	t.Helper()
+	tr := &trial{Subject: s}
+	ctx, end := context.WithCancel(context.Background())
+	tr.end = end
+	h, err := s.Runtime.Open(ctx, s.Actor, tr.notify)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	tr.h = h
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		end()
+		tr.mu.Lock()
+		defer tr.mu.Unlock()
+		for _, b := range tr.bad {
+			t.Error(b)
+		}
+	})
+	return tr
+}
+
+func (tr *trial) notify(h fleet.Health) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.health = append(tr.health, h)
+	if (h.Status == fleet.Offline || h.Status == fleet.Failed) && h.Reason == "" {
+		tr.bad = append(tr.bad, "an agent went "+string(h.Status)+" without a reason")
+	}
+}
+
+func (tr *trial) now() fleet.Health {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if len(tr.health) == 0 {
+		return fleet.Health{}
+	}
+	return tr.health[len(tr.health)-1]
+}
+
+// was reports whether some report from the nth on had the status.
+func (tr *trial) was(from int, status fleet.AgentStatus) bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for _, h := range tr.health[from:] {
+		if h.Status == status {
+			return true
+		}
+	}
+	return false
+}
+
+func (tr *trial) reports() int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return len(tr.health)
+}
+
+func (tr *trial) emit(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+	tr.mu.Lock()
+	tr.events = append(tr.events, e)
+	answer := tr.answer
+	for _, s := range []string{e.Text, e.Tool, e.Intent, e.Error} {
+		if strings.ToValidUTF8(s, "") != s {
+			tr.bad = append(tr.bad, "an event is not valid UTF-8: "+strconv.Quote(s))
+		}
+	}
+	tr.mu.Unlock()
+	if e.Type != "tool_request" {
+		return fleet.ToolAnswer{}, nil
+	}
+	if answer == nil {
+		<-ctx.Done()
+		return fleet.ToolAnswer{}, ctx.Err()
+	}
+	return answer(ctx, e)
+}
+
+// said lists the texts of the messages so far.
+func (tr *trial) said() []string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	var list []string
+	for _, e := range tr.events {
+		if e.Type == "message" {
+			list = append(list, e.Text)
+		}
+	}
+	return list
+}
+
+func (tr *trial) asked() int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	n := 0
+	for _, e := range tr.events {
+		if e.Type == "tool_request" {
+			n++
+		}
+	}
+	return n
+}
+
+// ending is how a prompt came back.
+type ending struct {
+	out  swarm.Outcome
+	err  error
+	took time.Duration
+}
+
+// start prompts in the background.
+func (tr *trial) start(ctx context.Context, acts ...string) <-chan ending {
+	done := make(chan ending, 1)
+	began := time.Now()
+	go func() {
+		out, err := tr.h.Prompt(ctx, fleet.Prompt{
+			TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: tr.emit,
+			Beat: func() {
+				tr.mu.Lock()
+				defer tr.mu.Unlock()
+				tr.beats++
+			},
+		})
+		done <- ending{out, err, time.Since(began)}
+	}()
+	return done
+}
+
+func wait(t *testing.T, done <-chan ending) ending {
+	t.Helper()
+	select {
+	case e := <-done:
+		if e.err != nil {
+			t.Fatalf("prompt: %v", e.err)
+		}
+		if (e.out.Status == swarm.Succeeded) != (e.out.Error == nil) {
+			t.Errorf("status %s with error %+v", e.out.Status, e.out.Error)
+		}
+		return e
+	case <-time.After(patience):
+		t.Fatal("the prompt does not end")
+		return ending{}
+	}
+}
+
+// prompt plays acts to their end.
+func (tr *trial) prompt(t *testing.T, acts ...string) swarm.Outcome {
+	t.Helper()
+	return wait(t, tr.start(context.Background(), acts...)).out
+}
+
+func (tr *trial) succeed(t *testing.T, acts ...string) {
+	t.Helper()
+	if out := tr.prompt(t, acts...); out.Status != swarm.Succeeded {
+		t.Fatalf("outcome %s %+v, want succeeded", out.Status, out.Error)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+func read(path string) string {
+	data, _ := os.ReadFile(path)
+	return strings.TrimSpace(string(data))
+}
+
+// alive reports whether a process runs; a zombie does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
