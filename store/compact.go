@@ -41,7 +41,7 @@ func compact(ctx context.Context, path string) (before, after int64, err error) 
 			err = errors.Join(err, src.Close())
 			return
 		}
-		_ = file.Close()
+		_ = abandon(file)
 	}()
 	info, err := file.Stat()
 	if err != nil {

@@ -134,7 +134,7 @@ func (db *DB) Close() error {
 		if db.stuck.Load() {
 			// bbolt would wait for ever for its own lock. Closing the file
 			// lets the next owner in; nothing of ours writes any more.
-			db.closed = db.file.Close()
+			db.closed = abandon(db.file)
 			return
 		}
 		if err := db.bolt.Close(); err != nil {

@@ -31,6 +31,12 @@ func lockFile(path string, exclusive bool) (*os.File, error) {
 	return f, nil
 }
 
+// abandon closes bbolt's file where bbolt can't any more, after a panic. Its
+// mapping stays and would keep the lock alive: that goes first.
+func abandon(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 // lockedBy is ErrLocked, with the process that has the lock where the system
 // tells.
 func lockedBy(path string) error {

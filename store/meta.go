@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -32,11 +33,19 @@ const (
 )
 
 // readMeta looks at the meta pages without mapping the file: reading past the
-// end of a file that was cut short would be a fault.
-func readMeta(path string) (fileMeta, error) {
-	f, err := os.Open(path)
+// end of a file that was cut short would be a fault. Under the lock no owner
+// changes them meanwhile.
+func readMeta(path string, locked bool) (fileMeta, error) {
+	open := os.Open
+	if locked {
+		open = func(path string) (*os.File, error) { return lockFile(path, false) }
+	}
+	f, err := open(path)
 	if err != nil {
-		return fileMeta{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+		if !errors.Is(err, ErrLocked) && !errors.Is(err, ErrUnusable) {
+			err = fmt.Errorf("%w: %w", ErrUnusable, err)
+		}
+		return fileMeta{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()

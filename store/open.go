@@ -71,7 +71,11 @@ var errOlder = errors.New("one of its two meta pages is damaged, the newest comm
 // pages; older accepts that one of them is damaged.
 func openBolt(path string, readOnly, older bool) (*bbolt.DB, *os.File, error) {
 	for range 3 {
-		m, err := readMeta(path)
+		m, err := readMeta(path, false)
+		if err != nil || m.damaged {
+			// Perhaps a running owner was just writing it.
+			m, err = readMeta(path, true)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -129,7 +133,7 @@ func mapBolt(path string, readOnly bool, size int64) (db *bbolt.DB, file *os.Fil
 			space = 0
 		default:
 			if file != nil {
-				_ = file.Close() // after a panic bbolt leaves it open and locked
+				_ = abandon(file) // a panic of bbolt leaves it open; else it is closed already
 			}
 			return nil, nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 		}

@@ -1,0 +1,331 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"swarmdeck/store"
+)
+
+func TestCreationIsPrivateAndMakesItsDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b", "data.db")
+	db := openAt(t, path, store.Options{})
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	if dir, err := os.Stat(filepath.Dir(path)); err != nil || dir.Mode().Perm() != 0o700 {
+		t.Errorf("directory %v, %v", dir.Mode(), err)
+	}
+	if db.Path() != path || db.Epoch() != 1 || db.Schema() != 0 {
+		t.Errorf("%s, epoch %d, schema %d", db.Path(), db.Epoch(), db.Schema())
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestManyCreatorsMakeOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.db")
+	var mu sync.Mutex
+	var owner *store.DB
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			db, err := store.Open(path, store.Options{})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && owner == nil:
+				owner = db
+			case err == nil:
+				t.Error("two owners")
+				_ = db.Close()
+			case !errors.Is(err, store.ErrLocked):
+				t.Errorf("open: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if owner == nil {
+		t.Fatal("no owner")
+	}
+	if err := owner.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSymbolicLinkIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	path := filled(t, dir)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	if _, _, err := store.Compact(ctx, link); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v, %v", info.Mode(), err)
+	}
+	db := openAt(t, link, store.Options{})
+	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
+		t.Errorf("%s, %d missing", wrong, missing)
+	}
+}
+
+func TestCheckCountsEverything(t *testing.T) {
+	path := filled(t, t.TempDir())
+	r, err := store.Check(ctx, path)
+	if err != nil || !r.OK || r.Err() != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if len(r.Tenants) != 1 || r.Tenants[0] != "t_a" || r.Epoch != 1 || r.Layout != 1 {
+		t.Errorf("%+v", r)
+	}
+	for _, b := range r.Buckets {
+		if b.Tenant == "t_a" && b.Bucket == "x" && b.Records != records {
+			t.Errorf("%+v", b)
+		}
+	}
+	db := openAt(t, path, store.Options{})
+	hot, err := db.Check(ctx)
+	if err != nil || !hot.OK || hot.Epoch != 2 {
+		t.Errorf("hot: %+v, %v", hot, err)
+	}
+	s, err := db.Stats(ctx)
+	if err != nil || len(s.Tenants) != 1 || s.Tenants[0].Counters["n"] != records || s.Size == 0 || s.Pages != hot.Pages || s.FreePages != hot.FreePages {
+		t.Errorf("stats: %+v, %v", s, err)
+	}
+}
+
+func TestHotBackupIsOneMomentAndComesBack(t *testing.T) {
+	dir := t.TempDir()
+	path := filled(t, dir)
+	db := openAt(t, path, store.Options{})
+	stop, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := 0; stop.Err() == nil; i++ {
+				err := db.Update(ctx, "t_a", func(tx store.Tx) error {
+					n := tx.Add("pairs", 1)
+					key := fmt.Appendf(nil, "%08d", n)
+					return errors.Join(tx.Put("left", key, make([]byte, 500)), tx.Put("right", key, nil))
+				})
+				if err != nil {
+					t.Errorf("worker %d: %v", w, err)
+					return
+				}
+			}
+		})
+	}
+	var copies []string
+	for i := range 5 {
+		dest := filepath.Join(dir, fmt.Sprintf("copy%d.db", i))
+		if r, err := db.Backup(ctx, dest); err != nil || !r.OK {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := db.Check(ctx); err != nil || !r.OK {
+			t.Errorf("check under load: %+v, %v", r, err)
+		}
+		if _, err := db.Stats(ctx); err != nil {
+			t.Errorf("stats under load: %v", err)
+		}
+		copies = append(copies, dest)
+	}
+	cancel()
+	wg.Wait()
+	for _, c := range copies {
+		if info, err := os.Stat(c); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info, err)
+		}
+		to := filepath.Join(t.TempDir(), "restored.db")
+		if kept, err := store.Restore(ctx, to, c); err != nil || kept != "" {
+			t.Fatalf("%q, %v", kept, err)
+		}
+		back := openAt(t, to, store.Options{})
+		if wrong, missing := compareRecords(back); wrong != "" || missing != 0 {
+			t.Errorf("%s, %d missing", wrong, missing)
+		}
+		if back.Epoch() <= db.Epoch() {
+			t.Errorf("epoch %d after %d", back.Epoch(), db.Epoch())
+		}
+		if err := back.View(ctx, "t_a", func(tx store.Tx) error {
+			var left, right int64
+			err := errors.Join(
+				tx.Scan("left", nil, nil, false, func(_, _ []byte) bool { left++; return true }),
+				tx.Scan("right", nil, nil, false, func(_, _ []byte) bool { right++; return true }))
+			if n := tx.Counter("pairs"); left != right || left != n {
+				t.Errorf("%d left, %d right, counter %d", left, right, n)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := db.Backup(ctx, copies[0]); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over an old backup: %v", err)
+	}
+	if _, err := db.Backup(ctx, path); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over itself: %v", err)
+	}
+	if _, err := db.Backup(stop, filepath.Join(dir, "late.db")); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
+	dir := t.TempDir()
+	path := filled(t, dir)
+	backup := filepath.Join(dir, "copy.db")
+	if _, err := store.Backup(ctx, path, backup); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 { // owners come and go
+		if err := openAt(t, path, store.Options{}).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := read(t, path)
+
+	bad := read(t, backup)
+	bad[len(bad)-5000] ^= 0x10
+	for i := 3 * 4096; i < len(bad); i += 4096 {
+		bad[i+300] ^= 1
+	}
+	damaged := filepath.Join(dir, "damaged.db")
+	if err := os.WriteFile(damaged, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{damaged, filepath.Join(dir, "none.db"), path} {
+		if _, err := store.Restore(ctx, path, from); err == nil {
+			t.Errorf("restored from %s", from)
+		}
+		unchanged(t, path, before)
+	}
+
+	kept, err := store.Restore(ctx, path, backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, kept, before)
+	db := openAt(t, path, store.Options{})
+	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
+		t.Errorf("%s, %d missing", wrong, missing)
+	}
+	if db.Epoch() <= 6 {
+		t.Errorf("epoch %d: an owner before the restore had 6", db.Epoch())
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// A data file damaged beyond reading can be replaced too, twice a second.
+	for range 2 {
+		if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Restore(ctx, path, backup); err != nil {
+			t.Errorf("over nonsense: %v", err)
+		}
+	}
+	if files, _ := filepath.Glob(path + ".before-restore-*"); len(files) != 3 {
+		t.Errorf("kept: %v", files)
+	}
+}
+
+func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
+	path := filled(t, t.TempDir())
+	db, err := store.Open(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, remove := range []bool{false, true} {
+		if err := db.Update(ctx, "t_a", func(tx store.Tx) error {
+			for i := range 3000 {
+				key := fmt.Appendf(nil, "%06d", i)
+				if remove {
+					if err := tx.Delete("bulk", key); err != nil {
+						return err
+					}
+				} else if err := tx.Put("bulk", key, make([]byte, 1000)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	epoch := db.Epoch()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, after, err := store.Compact(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, e := os.Stat(path); e != nil || info.Size() != after || after*2 > before {
+		t.Errorf("%d before, %d after, %v", before, after, e)
+	}
+	if r, err := store.Check(ctx, path); err != nil || !r.OK || r.Epoch != epoch {
+		t.Errorf("%+v, %v", r, err)
+	}
+	again := openAt(t, path, store.Options{})
+	if wrong, missing := compareRecords(again); wrong != "" || missing != 0 {
+		t.Errorf("%s, %d missing", wrong, missing)
+	}
+}
+
+func TestCompactAcceptsAFileWithOneDamagedMetaPage(t *testing.T) {
+	path := filled(t, t.TempDir())
+	data := read(t, path)
+	data[4096*1+30] ^= 4
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(path, store.Options{}); !errors.Is(err, store.ErrUnusable) {
+		t.Fatalf("open: %v", err)
+	}
+	if _, _, err := store.Compact(ctx, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := openAt(t, path, store.Options{}).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCompactRefusesDamageAndLeavesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, filled(t, dir))
+	for i := 4 * 4096; i < 80<<10; i += 1000 {
+		data[i] ^= 0x20
+	}
+	path := filepath.Join(dir, "bad.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Compact(ctx, path); err == nil {
+		t.Error("compacted")
+	}
+	unchanged(t, path, data)
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	// The lock is free again.
+	if _, err := store.Check(ctx, path); errors.Is(err, store.ErrLocked) {
+		t.Error(err)
+	}
+}

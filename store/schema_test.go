@@ -1,0 +1,137 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/store"
+)
+
+// Two steps of a made-up schema: names get upper case, then a prefix.
+func upper(tx store.Tx) error {
+	return rewrite(tx, bytes.ToUpper)
+}
+
+func prefix(tx store.Tx) error {
+	tx.Add("migrated", 1)
+	return rewrite(tx, func(v []byte) []byte { return append([]byte("mx "), v...) })
+}
+
+func rewrite(tx store.Tx, change func([]byte) []byte) error {
+	type record struct{ key, value []byte }
+	var all []record
+	if err := tx.Scan("names", nil, nil, false, func(k, v []byte) bool {
+		all = append(all, record{bytes.Clone(k), change(bytes.Clone(v))})
+		return true
+	}); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := tx.Put("names", r.key, r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func names(t *testing.T, db *store.DB, tenant string) string {
+	t.Helper()
+	var out []string
+	if err := db.View(ctx, tenant, func(tx store.Tx) error {
+		return tx.Scan("names", nil, nil, false, func(_, v []byte) bool {
+			out = append(out, string(v))
+			return true
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(out, ",")
+}
+
+func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.db")
+	steps := []store.Migration{{Name: "upper", Apply: upper}, {Name: "prefix", Apply: prefix}}
+	reopen := func(n int) *store.DB {
+		t.Helper()
+		db, err := store.Open(path, store.Options{Migrations: steps[:n]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	db := reopen(0)
+	for _, id := range []string{"t_a", "t_b"} {
+		if err := db.CreateTenant(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Update(ctx, id, func(tx store.Tx) error {
+			return errors.Join(tx.Put("names", []byte("1"), []byte("ann "+id)), tx.Put("names", []byte("2"), []byte("bob")))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	old := read(t, path)
+
+	// Read-only can't migrate, and says so.
+	if _, err := store.Open(path, store.Options{ReadOnly: true, Migrations: steps}); !errors.Is(err, store.ErrUnusable) {
+		t.Errorf("read-only: %v", err)
+	}
+	// A step that fails for the second tenant leaves the first alone, too.
+	failing := append([]store.Migration{}, steps[0], store.Migration{Name: "bad", Apply: func(tx store.Tx) error {
+		if tx.Tenant() == "t_b" {
+			return errors.New("no")
+		}
+		return prefix(tx)
+	}})
+	if _, err := store.Open(path, store.Options{Migrations: failing}); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "migration 2 (bad) of tenant t_b") {
+		t.Errorf("failing step: %v", err)
+	}
+	if r, err := store.Check(ctx, path); err != nil || !r.OK || r.Schema != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	unchanged(t, path, old)
+
+	db = reopen(2)
+	if got := names(t, db, "t_a"); got != "mx ANN T_A,mx BOB" {
+		t.Errorf("t_a: %s", got)
+	}
+	if got := names(t, db, "t_b"); got != "mx ANN T_B,mx BOB" || db.Schema() != 2 {
+		t.Errorf("t_b: %s, schema %d", got, db.Schema())
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Once only, and never back.
+	db = reopen(2)
+	if got := names(t, db, "t_a"); got != "mx ANN T_A,mx BOB" {
+		t.Errorf("after a second open: %s", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, readOnly := range []bool{false, true} {
+		if _, err := store.Open(path, store.Options{ReadOnly: readOnly, Migrations: steps[:1]}); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("with an older program: %v", err)
+		}
+	}
+	if s, err := store.ReadStats(ctx, path); err != nil || s.Schema != 2 || s.Tenants[0].Counters["migrated"] != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestANewFileStartsAtTheEndOfTheMigrations(t *testing.T) {
+	db := open(t, store.Options{Migrations: []store.Migration{{Name: "never", Apply: func(store.Tx) error {
+		t.Error("a new file was migrated")
+		return nil
+	}}}})
+	if db.Schema() != 1 {
+		t.Errorf("schema %d", db.Schema())
+	}
+}
