@@ -14,7 +14,7 @@ func Words() Vocabulary {
 			"mark", "mark-all", "clear-marks", "filter", "sort", "next-match", "prev-match", "follow", "wrap",
 			"palette", "help", "messages", "dismiss", "tenants", "redraw", "record",
 			"next-need", "copy", "copy-row", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
-			"approve", "deny", "edit", "always", "defer", "pause", "estop",
+			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop",
 		},
 	}
 	for n := range 9 {

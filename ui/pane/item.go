@@ -17,6 +17,7 @@ type Item struct {
 	Digest   string // of the approval whose card was drawn
 	Shown    string // RFC 3339, when that card was drawn
 	Row      string // the row as text, for copying
+	Paused   bool   // it was drawn as paused or pausing
 }
 
 // Empty reports whether there is no thing.

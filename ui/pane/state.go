@@ -27,7 +27,7 @@ func TaskState(t *swarm.Task) State {
 	case t.Status.Terminal():
 	case t.Waiting != "":
 		return State{screen.Waiting, "needs you"}
-	case !t.PausedAt.IsZero():
+	case t.Paused:
 		return State{screen.Paused, "paused"}
 	}
 	word := string(t.Status)
@@ -46,10 +46,7 @@ func AgentState(a *fleet.Agent) State {
 
 // SessionState shows "pausing" until every part has acknowledged.
 func SessionState(s *swarm.Session) State {
-	word := string(s.State)
-	if s.State == swarm.SessionPaused && len(s.Pausing) > 0 {
-		word = "pausing"
-	}
+	word := s.Shown()
 	return State{screen.StateOf(word), word}
 }
 

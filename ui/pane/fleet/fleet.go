@@ -163,11 +163,12 @@ func item(_ *pane.Env, w *worker) pane.Item {
 	if t := w.task; t != nil {
 		return pane.Item{
 			Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
-			Trace: t.TraceID, Approval: t.ApprovalID,
+			Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
 		}
 	}
 	a := w.agent
 	return pane.Item{
 		Kind: "agent", ID: a.Name, Agent: a.Name, Task: a.TaskID, Session: a.SessionID, Approval: a.Waiting,
+		Paused: a.Paused || a.Pausing,
 	}
 }

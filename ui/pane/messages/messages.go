@@ -75,6 +75,9 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 	return nil
 }
 
+// Newest is the id of the message that was added last.
+func (p *Pane) Newest() string { return strconv.Itoa(p.seq) }
+
 // Message is the one with this id.
 func (p *Pane) Message(id string) (Message, bool) {
 	for _, m := range p.all {

@@ -22,7 +22,7 @@ type Pane struct{ *pane.Table[swarm.Session] }
 // New makes the pane.
 func New() *Pane {
 	return &Pane{pane.NewTable(pane.Spec[swarm.Session]{
-		Name: Name, Title: "sessions", Empty: "no sessions: press n to make one",
+		Name: Name, Title: "sessions", Empty: "no sessions: press + to make one",
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 10},
 			{Title: "ID", Min: 19, Key: true},
@@ -44,7 +44,7 @@ func New() *Pane {
 			set(5, s.Reason, screen.Text)
 		},
 		Item: func(_ *pane.Env, s *swarm.Session) pane.Item {
-			return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID}
+			return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == swarm.SessionPaused}
 		},
 		Fetch: func(env pane.Env) pane.Fetch[swarm.Session] {
 			world, tenant := env.World, env.Tenant

@@ -37,7 +37,7 @@ func New() *Pane {
 		Item: func(_ *pane.Env, t *swarm.Task) pane.Item {
 			return pane.Item{
 				Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
-				Trace: t.TraceID, Approval: t.ApprovalID,
+				Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
 			}
 		},
 		Fetch: func(env pane.Env) pane.Fetch[swarm.Task] {

@@ -1,0 +1,243 @@
+package ui
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/agent"
+	"swarmdeck/ui/pane/approvals"
+	"swarmdeck/ui/pane/audit"
+	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/decision"
+	"swarmdeck/ui/pane/decisions"
+	"swarmdeck/ui/pane/event"
+	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/message"
+	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/pane/session"
+	"swarmdeck/ui/pane/sessions"
+	"swarmdeck/ui/pane/task"
+	"swarmdeck/ui/pane/tasks"
+	"swarmdeck/ui/pane/tenants"
+	"swarmdeck/ui/screen"
+)
+
+// The least screen that can be worked on, and the widths from which more
+// panes fit side by side.
+const (
+	leastW, leastH = 60, 15
+	wideW          = 120
+	fullW, fullH   = 160, 32
+)
+
+// lists are the panes of the number keys, in their order.
+var lists = []string{
+	fleet.Name, tasks.Name, approvals.Name, audit.Name, decisions.Name, sessions.Name, messages.Name, tenants.Name,
+}
+
+// sheets are the panes that show one thing, by its kind.
+var sheets = map[string]string{
+	"agent": agent.Name, "task": task.Name, "approval": card.Name, "event": event.Name,
+	"decision": decision.Name, "session": session.Name, "message": message.Name,
+}
+
+func (m *Model) makePanes() {
+	m.list, m.card, m.notes = approvals.New(), card.New(), messages.New()
+	m.panes = map[string]pane.Pane{}
+	for _, p := range []pane.Pane{
+		fleet.New(), tasks.New(), m.list, audit.New(), decisions.New(), sessions.New(), m.notes, tenants.New(),
+		agent.New(), task.New(), m.card, event.New(), decision.New(), session.New(), message.New(m.notes),
+	} {
+		m.panes[p.Name()] = p
+	}
+}
+
+// placement says which panes are on the screen and which has the focus.
+type placement struct {
+	base  string      // the list pane that was chosen
+	lead  string      // the list whose selection the sheet follows: base, or one below
+	open  []pane.Item // things that were opened, the last one shown; empty: the list has the focus
+	prev  string      // the base before
+	shown []placed
+	bound map[string]pane.Item // what each visible sheet shows
+}
+
+// placed is a pane with its place on the screen, frame included.
+type placed struct {
+	pane    pane.Pane
+	rect    screen.Rect
+	item    pane.Item // what a sheet shows
+	focused bool
+}
+
+// small reports whether the screen is too small to work on.
+func (m *Model) small() bool { return m.w < leastW || m.h < leastH }
+
+// body is the part of the screen between header and footer.
+func (m *Model) body() screen.Rect {
+	top := 1
+	if m.snap.EStop.On {
+		top = 2
+	}
+	return screen.Rect{X: 0, Y: top, W: m.w, H: max(m.h-top-1, 0)}
+}
+
+// arrange decides what is shown where: one pane on a narrow screen, the list
+// and the selected thing on a wide one, approvals and events below on a large
+// one.
+func (m *Model) arrange() []placed {
+	if m.small() {
+		return nil
+	}
+	body, p := m.body(), &m.place
+	opened := len(p.open) > 0
+	if m.w < wideW {
+		p.lead = p.base
+		if opened {
+			if s := m.sheet(p.open[len(p.open)-1]); s != nil {
+				return []placed{{s, body, p.open[len(p.open)-1], true}}
+			}
+		}
+		return []placed{{m.panes[p.base], body, pane.Item{}, true}}
+	}
+	var below []string
+	if m.w >= fullW && m.h >= fullH {
+		for _, name := range []string{approvals.Name, audit.Name, fleet.Name} {
+			if name != p.base && len(below) < 2 {
+				below = append(below, name)
+			}
+		}
+	}
+	if p.lead != p.base && !slices.Contains(below, p.lead) {
+		p.lead = p.base
+	}
+	var out []placed
+	var foot screen.Rect
+	if len(below) > 0 {
+		body, foot = body.SplitBottom(min(max(m.h/3, 8), 16))
+	}
+	left, right := body.SplitLeft(body.W / 2)
+	out = append(out, placed{m.panes[p.base], left, pane.Item{}, !opened && p.lead == p.base})
+	it := m.panes[p.lead].Selected(m.env())
+	if opened {
+		it = p.open[len(p.open)-1]
+	}
+	if s := m.sheet(it); s != nil {
+		out = append(out, placed{s, right, it, opened})
+	} else {
+		out[0].rect = body // nothing to show beside: the list takes the room
+		out[0].focused = out[0].focused || opened
+	}
+	for i, name := range below {
+		var r screen.Rect
+		r, foot = foot.SplitLeft(foot.W / (len(below) - i))
+		out = append(out, placed{m.panes[name], r, pane.Item{}, !opened && p.lead == name})
+	}
+	return out
+}
+
+func (m *Model) sheet(it pane.Item) pane.Pane {
+	if it.Empty() {
+		return nil
+	}
+	return m.panes[sheets[it.Kind]]
+}
+
+// sync makes the panes follow the state after every update: what has become
+// visible is bound and read, sizes are passed on, and the guard of answers
+// learns whether anything moved.
+func (m *Model) sync() tea.Cmd {
+	shown := m.arrange()
+	var cmds []tea.Cmd
+	env := m.env()
+	bound := map[string]pane.Item{}
+	for _, pl := range shown {
+		in := pl.rect.Inset(1)
+		pl.pane.Resize(in.W, in.H)
+		name := pl.pane.Name()
+		bound[name] = pl.item
+		was, visible := m.place.bound[name]
+		switch {
+		case pl.pane.Kind() == pane.Sheet && (!visible || was.Kind != pl.item.Kind || was.ID != pl.item.ID):
+			cmds = append(cmds, m.track(pl.pane.Show(env, pl.item)), m.track(pl.pane.Refresh(env)))
+			m.dirty = true
+		case !visible:
+			cmds = append(cmds, m.track(pl.pane.Refresh(env)))
+			m.dirty = true
+		}
+	}
+	m.place.shown, m.place.bound = shown, bound
+	m.trail.note(&m.place)
+	if _, visible := bound[card.Name]; visible && !m.over.open() {
+		cmds = append(cmds, m.track(m.card.Drawn(env)))
+	}
+	cmds = append(cmds, m.watchCard())
+	return tea.Batch(cmds...)
+}
+
+// focused is the pane that has the keys; nil on a screen that is too small.
+func (m *Model) focused() pane.Pane {
+	for _, pl := range m.place.shown {
+		if pl.focused {
+			return pl.pane
+		}
+	}
+	return nil
+}
+
+// goTo shows a list pane.
+func (m *Model) goTo(name string) {
+	p := &m.place
+	if p.base != name {
+		p.prev, p.base = p.base, name
+	}
+	p.lead, p.open = name, nil
+}
+
+// cycle moves the focus to the next place (step 1) or the one before (-1); a
+// narrow screen has one place, so there the pane changes.
+func (m *Model) cycle(step int) {
+	if m.w < wideW {
+		i := slices.Index(lists, m.place.base)
+		m.goTo(lists[(i+step+len(lists))%len(lists)])
+		return
+	}
+	shown := m.place.shown
+	at := slices.IndexFunc(shown, func(pl placed) bool { return pl.focused })
+	if at < 0 || len(shown) < 2 {
+		return
+	}
+	next := shown[(at+step+len(shown))%len(shown)]
+	m.place.open = nil
+	if next.pane.Kind() == pane.Sheet {
+		m.place.open = []pane.Item{next.item}
+		return
+	}
+	m.place.lead = next.pane.Name()
+}
+
+// openItem opens the thing under the cursor.
+func (m *Model) openItem(it pane.Item) {
+	if m.sheet(it) == nil {
+		return
+	}
+	m.place.open = append(m.place.open, it)
+	if n := len(m.place.open); n > 32 {
+		m.place.open = m.place.open[n-32:]
+	}
+}
+
+// back closes the last opened thing and reports whether there was one.
+func (m *Model) back() bool {
+	if n := len(m.place.open); n > 0 {
+		m.place.open = m.place.open[:n-1]
+		return true
+	}
+	if m.place.lead != m.place.base {
+		m.place.lead = m.place.base
+		return true
+	}
+	return false
+}

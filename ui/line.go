@@ -1,0 +1,215 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
+)
+
+// job is one or more command lines that run together.
+type job struct {
+	lines   [][]string
+	targets []pane.Item // what they act on, in the same order; may be empty
+	confirm command.Confirm
+	effect  command.Effect
+	show    bool // the whole output is wanted, not only a message
+	then    func() tea.Cmd
+}
+
+// bound runs the line of a binding on the marked things, or on the selected
+// one, after asking for what the line does not know.
+func (m *Model) bound(b *keymap.Binding) tea.Cmd {
+	t, err := parseTemplate(b.Line)
+	if err != nil {
+		return m.say(true, "", err.Error())
+	}
+	var items []pane.Item
+	if p := m.focused(); p != nil && t.acts() {
+		if items = p.Marks(); len(items) == 0 || !b.Bulk {
+			items = []pane.Item{p.Selected(m.env())}
+		}
+	}
+	return m.ask(t, t.questions(), map[string]string{}, items, command.Confirm(b.Confirm))
+}
+
+// ask puts the questions of a line one after another, then runs it.
+func (m *Model) ask(t template, questions []string, answers map[string]string, items []pane.Item, confirm command.Confirm) tea.Cmd {
+	if len(questions) > 0 {
+		return m.prompt(questions[0], "", func(text string) tea.Cmd {
+			answers[questions[0]] = text
+			return m.ask(t, questions[1:], answers, items, confirm)
+		})
+	}
+	j := job{targets: items, confirm: confirm}
+	if len(items) == 0 {
+		items = []pane.Item{{}}
+	}
+	for _, it := range items {
+		line, err := t.fill(it, m.tenant, answers)
+		if err != nil {
+			return m.say(true, "", err.Error())
+		}
+		j.lines = append(j.lines, line)
+	}
+	return m.submit(j)
+}
+
+// submit runs a job after the confirmation that its command asks for:
+// undoable ones need none, costly ones y, irreversible ones and many targets
+// the name or the count.
+func (m *Model) submit(j job) tea.Cmd {
+	info := command.Describe(j.lines[0])
+	j.effect = info.Effect
+	if j.confirm == "" {
+		j.confirm = info.Confirm
+	}
+	if info.Effect != command.Reads && m.opt.ReadOnly {
+		return m.say(true, command.Join(j.lines[0]), "read-only: "+info.Path+" would change something")
+	}
+	if info.Path == "estop on" { // stopping is reversible and must be one step
+		j.confirm = command.ConfirmNone
+	}
+	if len(j.lines) > 1 && info.Effect != command.Reads {
+		j.confirm = command.ConfirmType
+	}
+	switch j.confirm {
+	case command.ConfirmAsk:
+		return m.confirm(m.question(j, info), "", func() tea.Cmd { return m.run(j) })
+	case command.ConfirmType:
+		want := fmt.Sprint(len(j.lines))
+		if len(j.lines) == 1 {
+			want = lastWord(j.lines[0])
+		}
+		return m.confirm(m.question(j, info), want, func() tea.Cmd { return m.run(j) })
+	}
+	return m.run(j)
+}
+
+// question names what would be done to exactly what.
+func (m *Model) question(j job, info command.Info) string {
+	var b strings.Builder
+	if len(j.lines) == 1 {
+		fmt.Fprintf(&b, "%s\nin tenant %s", command.Join(j.lines[0]), m.tenant)
+	} else {
+		fmt.Fprintf(&b, "%s for %d in tenant %s:", info.Path, len(j.lines), m.tenant)
+		for i, it := range j.targets {
+			if i == 8 {
+				fmt.Fprintf(&b, "\n… and %d more", len(j.targets)-i)
+				break
+			}
+			b.WriteString("\n" + it.ID)
+		}
+	}
+	if info.Short != "" {
+		b.WriteString("\n" + info.Short + ".")
+	}
+	return b.String()
+}
+
+// lastWord is the name that a line acts on: its last word that is no flag.
+func lastWord(line []string) string {
+	for i := len(line) - 1; i > 0; i-- {
+		if !strings.HasPrefix(line[i], "-") {
+			return line[i]
+		}
+	}
+	return "yes"
+}
+
+// ranMsg is what the commands of a job printed.
+type ranMsg struct {
+	job  job
+	outs []output
+}
+
+type output struct {
+	out, err string
+	code     int
+}
+
+// run carries a job out in a Cmd.
+func (m *Model) run(j job) tea.Cmd {
+	for i := range j.lines {
+		if command.Describe(j.lines[i]).Confirm == command.ConfirmType && !contains(j.lines[i], "--yes") {
+			j.lines[i] = append(j.lines[i], "--yes")
+		}
+	}
+	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
+	return m.track(func() tea.Msg {
+		outs := make([]output, len(j.lines))
+		for i, line := range j.lines {
+			o := &outs[i]
+			o.out, o.err, o.code = run(ctx, tenant, line)
+		}
+		return ranMsg{j, outs}
+	})
+}
+
+func contains(words []string, want string) bool {
+	for _, w := range words {
+		if w == want {
+			return true
+		}
+	}
+	return false
+}
+
+// ran tells what a job came to. A long output opens as a sheet.
+func (m *Model) ran(r ranMsg) tea.Cmd {
+	m.dirty = true
+	failed := 0
+	for _, o := range r.outs {
+		if o.code != 0 {
+			failed++
+		}
+	}
+	if p := m.focused(); p != nil && len(r.job.lines) > 1 {
+		p.ClearMarks()
+	}
+	var cmds []tea.Cmd
+	if r.job.then != nil {
+		cmds = append(cmds, r.job.then())
+	}
+	if len(r.outs) > 1 {
+		path := command.Describe(r.job.lines[0]).Path
+		text := fmt.Sprintf("%s: %d done", path, len(r.outs)-failed)
+		for i, o := range r.outs {
+			if o.code != 0 {
+				text += fmt.Sprintf(", %d failed: %s", failed, firstLine(o.err))
+				_ = i
+				break
+			}
+		}
+		return tea.Batch(append(cmds, m.say(failed > 0, path, text))...)
+	}
+	line, o := command.Join(r.job.lines[0]), r.outs[0]
+	if o.code != 0 {
+		text := strings.TrimSpace(o.err)
+		if text == "" {
+			text = strings.TrimSpace(o.out)
+		}
+		return tea.Batch(append(cmds, m.say(true, line, strings.TrimPrefix(text, "error: ")))...)
+	}
+	text := strings.TrimSpace(o.out)
+	if text == "" {
+		text = "done"
+	}
+	if r.job.show || r.job.effect == command.Reads {
+		if strings.Contains(text, "\n") {
+			m.keep(false, line, text)
+			m.openItem(pane.Item{Kind: "message", ID: m.notes.Newest()})
+			return tea.Batch(cmds...)
+		}
+	}
+	return tea.Batch(append(cmds, m.say(false, line, text))...)
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}

@@ -1,0 +1,230 @@
+package ui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/approvals"
+	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/screen"
+)
+
+// Model is the cockpit's root model. It implements tea.Model; every method
+// belongs to the goroutine that calls Update.
+type Model struct {
+	opt    Options
+	ctx    context.Context
+	tenant string
+	snap   *engine.Snapshot
+	now    time.Time
+	theme  *screen.Theme
+
+	panes map[string]pane.Pane
+	list  *approvals.Pane
+	card  *card.Pane
+	notes *messages.Pane
+	place placement
+	trail trail
+
+	w, h    int
+	blurred bool
+	keys    keymap.Presser
+	over    overlays
+	toasts  overlay.Toasts
+	answers guard
+	rec     *recorder
+	history []string // palette lines, oldest first
+	copied  string
+	quitAt  time.Time // ctrl+c was pressed once at this time
+
+	bell      <-chan struct{}
+	lastFrame time.Time
+	frameDue  bool
+	ticking   bool
+	pending   int // Cmds under way that will change the screen
+	alerted   int // approvals that were open at the last bell
+	counts    headCounts
+
+	canvas  *screen.Canvas
+	dirty   bool
+	content string
+}
+
+// New makes a cockpit over a world. It reads the first snapshot and starts
+// nothing; Init does.
+func New(opt Options) *Model {
+	opt.fill()
+	m := &Model{
+		opt: opt, ctx: opt.Context, tenant: opt.Caller.Tenant, theme: opt.Theme,
+		keys: keymap.Presser{Map: opt.Keys}, canvas: screen.New(0, 0), dirty: true,
+	}
+	if opt.ASCII {
+		m.canvas.SetGlyphs(screen.ASCII())
+	}
+	m.now = opt.Clock.Now()
+	m.makePanes()
+	m.place = placement{base: fleet.Name, lead: fleet.Name, bound: map[string]pane.Item{}}
+	// The bell is taken before the snapshot: nothing falls between.
+	m.bell = opt.World.Watch(m.ctx)
+	m.look()
+	return m
+}
+
+// look takes the snapshot of the tenant that is shown.
+func (m *Model) look() {
+	m.snap = m.opt.World.Snapshot(m.tenant)
+	if m.snap == nil {
+		m.snap = &engine.Snapshot{Tenant: m.tenant}
+	}
+	m.counts = count(m.snap)
+}
+
+// Init implements tea.Model.
+func (m *Model) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.listen(), m.tick()}
+	if m.opt.Sync {
+		cmds = append(cmds, func() tea.Msg {
+			return tea.ModeReportMsg{Mode: ansi.ModeSynchronizedOutput, Value: ansi.ModeReset}
+		})
+	}
+	return tea.Batch(cmds...)
+}
+
+// Messages of the model's own.
+type (
+	bellMsg  struct{} // the engine changed something
+	frameMsg struct{} // it is time to look at what
+	tickMsg  struct{} // ages and countdowns go on
+	settled  struct{} // answers to an approval may count again
+	tracked  struct{ msg tea.Msg }
+)
+
+// Update implements tea.Model. It does no I/O and never blocks.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.now = m.opt.Clock.Now()
+	cmd := m.handle(msg)
+	return m, tea.Batch(cmd, m.sync())
+}
+
+func (m *Model) handle(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tracked:
+		m.pending--
+		if batch, ok := msg.msg.(tea.BatchMsg); ok {
+			cmds := make([]tea.Cmd, len(batch))
+			for i, c := range batch {
+				cmds[i] = m.track(c)
+			}
+			return tea.Batch(cmds...)
+		}
+		return m.handle(msg.msg)
+	case nil:
+		return nil
+	case bellMsg:
+		return m.ring()
+	case frameMsg:
+		return m.frame()
+	case tickMsg:
+		m.ticking = false
+		return m.beat()
+	case settled:
+		m.dirty = true
+		return nil
+	case tea.WindowSizeMsg:
+		return m.resize(msg.Width, msg.Height)
+	case tea.FocusMsg:
+		m.blurred = false
+		return m.tick()
+	case tea.BlurMsg:
+		m.blurred = true
+		return nil
+	case tea.KeyPressMsg:
+		m.dirty = true
+		return m.key(msg)
+	case tea.PasteMsg:
+		m.dirty = true
+		return m.paste(msg.Content)
+	case pane.Reply:
+		m.dirty = true
+		if p, ok := m.panes[msg.Pane]; ok {
+			return m.track(p.Update(m.env(), msg.Body))
+		}
+		return nil
+	case pane.Note:
+		return m.say(msg.Bad, "", msg.Text)
+	case ranMsg:
+		return m.ran(msg)
+	case candidatesMsg:
+		m.dirty = true
+		return m.candidates(msg)
+	case recordSaved:
+		return m.saved(msg)
+	case wroteMsg:
+		return m.wrote(msg)
+	}
+	return nil
+}
+
+// track counts a Cmd as under way until its message has come back, so that a
+// driver knows when the cockpit is quiet.
+func (m *Model) track(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	m.pending++
+	return func() tea.Msg { return tracked{cmd()} }
+}
+
+// env is what panes may know now.
+func (m *Model) env() pane.Env {
+	by := m.opt.Caller
+	by.Tenant = m.tenant
+	return pane.Env{
+		World: m.opt.World, Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
+		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Settled: m.answers.settled(m.now),
+	}
+}
+
+func (m *Model) resize(w, h int) tea.Cmd {
+	w, h = min(max(w, 0), 4096), min(max(h, 0), 4096)
+	if w == m.w && h == m.h {
+		return nil
+	}
+	m.w, m.h, m.dirty = w, h, true
+	if m.rec != nil {
+		m.rec.resize(w, h, m.now)
+	}
+	return nil
+}
+
+// Quiet reports whether nothing is under way that would change the screen or
+// hold a key back: no read or command is out, the newest snapshot is shown,
+// and answers to an approval count. A headless driver waits for it.
+func (m *Model) Quiet() bool {
+	if m.pending > 0 || m.frameDue || len(m.keys.Pending()) > 0 || !m.answers.quiet(m.opt.Clock.Now()) {
+		return false
+	}
+	snap := m.opt.World.Snapshot(m.tenant)
+	return snap == nil || snap.Revision == m.snap.Revision && snap.LogRev == m.snap.LogRev
+}
+
+// Copied is the text last sent to the terminal's clipboard.
+func (m *Model) Copied() string { return m.copied }
+
+// Tenant is the tenant that is shown.
+func (m *Model) Tenant() string { return m.tenant }
+
+// working says how much would be interrupted by closing the engine.
+func (m *Model) working() int {
+	return max(m.counts.working, int(m.snap.Counts.ByStatus[swarm.Running]))
+}

@@ -1,0 +1,92 @@
+// Package ui is the cockpit: the root model that owns the panes, the layout,
+// the focus, the overlays and the keys. It learns of the engine's changes by a
+// bell, draws from an immutable snapshot and pages, and changes nothing itself:
+// every change goes through a command line, the same as one typed.
+package ui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Options of New. World, Keys and Theme are required; the zero value of every
+// other field is of use.
+type Options struct {
+	// Context ends the cockpit's reads and commands; nil never does.
+	Context context.Context
+	World   pane.World
+	// Caller is who sits at the screen; its Tenant is shown first.
+	Caller core.Caller
+	// Run carries out one command in a tenant and returns what it printed and
+	// its exit code. It is called from Cmds, several at once. Nil refuses all.
+	Run func(ctx context.Context, tenant string, args []string) (stdout, stderr string, code int)
+	// Complete offers ways to go on for the last word of a line. Nil offers none.
+	Complete func(ctx context.Context, tenant, line string) []command.Candidate
+
+	Keys  *keymap.Keymap
+	Theme *screen.Theme
+	// Themes finds a theme by name for `:theme NAME`; nil refuses.
+	Themes func(name string) (*screen.Theme, error)
+	// ASCII draws with ASCII glyphs only.
+	ASCII bool
+	// Sync switches synchronised output on without asking the terminal, which
+	// the toolkit does not do over SSH.
+	Sync bool
+	// Clock tells the time; nil is the system's.
+	Clock core.Clock
+	// After makes a Cmd that sends msg after d; nil uses real timers. Tests
+	// that move the clock by hand replace it.
+	After func(d time.Duration, msg tea.Msg) tea.Cmd
+	// Frame is the least time between two frames that the engine's changes
+	// cause; 0 means 50 ms. Keys are echoed at once. Blurred is the same for
+	// a terminal without focus; 0 means 250 ms.
+	Frame   time.Duration
+	Blurred time.Duration
+	// ReadOnly refuses every command that would change something.
+	ReadOnly bool
+	// Dir is the base of relative paths in :write and :record.
+	Dir string
+	// Remote says that the engine outlives this screen: quitting ends no agent.
+	Remote bool
+}
+
+// FrameInterval is the right Options.Frame for a link.
+func FrameInterval(ssh bool) time.Duration {
+	if ssh {
+		return 100 * time.Millisecond
+	}
+	return 50 * time.Millisecond
+}
+
+func (o *Options) fill() {
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
+	if o.Clock == nil {
+		o.Clock = core.SystemClock{}
+	}
+	if o.Frame <= 0 {
+		o.Frame = 50 * time.Millisecond
+	}
+	if o.Blurred <= 0 {
+		o.Blurred = 250 * time.Millisecond
+	}
+	if o.After == nil {
+		o.After = func(d time.Duration, msg tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+		}
+	}
+	if o.Run == nil {
+		o.Run = func(context.Context, string, []string) (string, string, int) {
+			return "", "commands are not available here", 1
+		}
+	}
+}

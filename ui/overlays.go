@@ -1,0 +1,180 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/screen"
+)
+
+// overlays is what stands over the panes and has the keys.
+type overlays struct{ overlay.Stack }
+
+func (o *overlays) open() bool { return o.Len() > 0 }
+
+// typing reports whether keys go into a text field now.
+func (o *overlays) typing() bool {
+	switch top := o.Top().(type) {
+	case *overlay.Prompt, *overlay.Editor, *overlay.Palette, *overlay.Help, *filterLine:
+		return true
+	case *overlay.Confirm:
+		return top.Type != ""
+	}
+	return false
+}
+
+// overlayKey hands a key to the overlay on top. A y that may be a held key
+// confirms nothing.
+func (m *Model) overlayKey(k tea.KeyPressMsg, repeat bool) tea.Cmd {
+	if q, ok := m.over.Top().(*overlay.Confirm); ok && q.Type == "" && repeat {
+		return nil
+	}
+	cmd, _ := m.over.Update(k, m.now)
+	return cmd
+}
+
+// paste goes into a text field or nowhere: pasted text is never a key.
+func (m *Model) paste(text string) tea.Cmd {
+	if !m.over.typing() {
+		return nil
+	}
+	if m.rec != nil {
+		m.rec.paste(text, m.now)
+	}
+	cmd, _ := m.over.Update(tea.PasteMsg{Content: text}, m.now)
+	return cmd
+}
+
+// confirm asks before something costly: y, or the text to type. The question
+// is dead at first, so that nothing typed ahead answers it.
+func (m *Model) confirm(text, typed string, yes func() tea.Cmd) tea.Cmd {
+	lines := strings.Split(text, "\n")
+	q := &overlay.Confirm{Title: "sure?", Verb: "do it", Lines: lines, Trigger: m.answers.last, Type: typed}
+	m.over.PushUnasked(q, func(a overlay.Action) tea.Cmd {
+		if a.Kind == overlay.Yes {
+			return yes()
+		}
+		return m.say(false, "", "left as it is")
+	}, m.now)
+	m.answers.from = m.now.Add(deadTime)
+	return m.opt.After(deadTime, settled{})
+}
+
+// prompt asks for one line.
+func (m *Model) prompt(title, initial string, then func(string) tea.Cmd) tea.Cmd {
+	p := &overlay.Prompt{Title: title}
+	p.Input.SetValue(initial)
+	m.over.Push(p, func(a overlay.Action) tea.Cmd {
+		if a.Kind == overlay.Submit {
+			return then(a.Text)
+		}
+		return nil
+	})
+	return nil
+}
+
+// menu offers choices by number.
+func (m *Model) menu(title string, choices []string, then func(int) tea.Cmd) tea.Cmd {
+	menu := &overlay.Menu{Title: title}
+	for i, c := range choices {
+		menu.Items = append(menu.Items, overlay.Item{ID: strconv.Itoa(i), Text: c})
+	}
+	m.over.Push(menu, func(a overlay.Action) tea.Cmd {
+		if i, err := strconv.Atoi(a.ID); a.Kind == overlay.Pick && err == nil {
+			return then(i)
+		}
+		return nil
+	})
+	return nil
+}
+
+// filterLine is the `/` line: the list narrows while it is typed.
+type filterLine struct{ input overlay.Input }
+
+// Update implements overlay.Overlay.
+func (f *filterLine) Update(msg tea.Msg) overlay.Action {
+	if k, ok := msg.(tea.KeyPressMsg); ok {
+		switch k.String() {
+		case "enter":
+			return overlay.Action{Kind: overlay.Submit, Text: f.input.Value()}
+		case "esc":
+			return overlay.Action{Kind: overlay.Close}
+		}
+	}
+	if f.input.Update(msg) {
+		return overlay.Action{Kind: overlay.Complete, Text: f.input.Value()}
+	}
+	return overlay.Action{}
+}
+
+// Draw implements overlay.Overlay.
+func (f *filterLine) Draw(c *screen.Canvas) {
+	y := c.H() - 1
+	x := c.Text(0, y, screen.FooterKey, "/")
+	f.input.Draw(c, x, y, c.W()-x, screen.Input)
+}
+
+func (m *Model) openFilter() tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	before := p.FilterText()
+	line := &filterLine{}
+	line.input.SetValue(before)
+	m.over.Push(line, func(a overlay.Action) tea.Cmd {
+		text := a.Text
+		if a.Kind == overlay.Close {
+			text = before
+		}
+		cmd, err := p.Filter(m.env(), text)
+		if err != nil {
+			if a.Kind == overlay.Complete {
+				return nil // half a word; Enter says what is wrong with it
+			}
+			return m.say(true, "", err.Error())
+		}
+		return m.track(cmd)
+	})
+	return nil
+}
+
+// say tells the operator something: a toast now, and a message that is kept.
+// Errors stay until dismissed.
+func (m *Model) say(bad bool, line, text string) tea.Cmd {
+	m.keep(bad, line, text)
+	level := overlay.Info
+	if bad {
+		level = overlay.Error
+	}
+	m.toasts.Add(m.now, level, firstLine(text))
+	m.dirty = true
+	return nil
+}
+
+// keep adds to the messages without a toast.
+func (m *Model) keep(bad bool, line, text string) {
+	m.notes.Add(m.env(), messages.Message{At: m.now, Bad: bad, Line: line, Text: text})
+}
+
+// dismissBad takes away the error toasts and reports whether there were any.
+func (m *Model) dismissBad() bool {
+	had := false
+	for m.badToast() && m.toasts.Dismiss() {
+		had = true
+	}
+	return had
+}
+
+func (m *Model) badToast() bool {
+	for _, t := range m.toasts.Visible() {
+		if t.Level == overlay.Error {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,282 @@
+package ui
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane"
+)
+
+// own are the palette's commands that concern this screen only.
+var own = []command.Candidate{
+	{Text: "write", Help: "write FILE: what the screen shows, as text"},
+	{Text: "record", Help: "record FILE: write this session as a script; record off ends it"},
+	{Text: "theme", Help: "theme NAME: other colours"},
+	{Text: "use", Help: "use TENANT: show another tenant"},
+	{Text: "messages", Help: "everything the cockpit has said"},
+	{Text: "help", Help: "the keys that work here"},
+	{Text: "quit", Help: "leave the cockpit"},
+}
+
+const historyMost = 200
+
+func (m *Model) openPalette(line string) tea.Cmd {
+	p := overlay.NewPalette(line, m.history)
+	m.over.Push(p, func(a overlay.Action) tea.Cmd {
+		switch a.Kind {
+		case overlay.Submit:
+			return m.typed(a.Text)
+		case overlay.Complete:
+			return m.complete(a.Text)
+		}
+		return nil
+	})
+	return m.complete(line)
+}
+
+// fillPalette puts a binding's line into the palette to be completed.
+func (m *Model) fillPalette(b *keymap.Binding) tea.Cmd {
+	t, err := parseTemplate(b.Line)
+	if err != nil {
+		return m.say(true, "", err.Error())
+	}
+	var it pane.Item
+	if p := m.focused(); p != nil {
+		it = p.Selected(m.env())
+	}
+	words, err := t.fill(it, m.tenant, nil)
+	if err != nil {
+		return m.say(true, "", err.Error())
+	}
+	return m.openPalette(command.Join(words) + " ")
+}
+
+// candidatesMsg brings the ways to go on for a line.
+type candidatesMsg struct {
+	line string
+	all  []command.Candidate
+}
+
+func (m *Model) complete(line string) tea.Cmd {
+	ctx, tenant, find := m.ctx, m.tenant, m.opt.Complete
+	return m.track(func() tea.Msg {
+		var all []command.Candidate
+		if find != nil {
+			all = find(ctx, tenant, line)
+		}
+		return candidatesMsg{line, all}
+	})
+}
+
+// candidates shows what came back, the screen's own commands among them.
+func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
+	p, ok := m.over.Top().(*overlay.Palette)
+	if !ok {
+		return nil
+	}
+	var cands []overlay.Candidate
+	if !strings.Contains(msg.line, " ") {
+		for _, c := range own {
+			if strings.HasPrefix(c.Text, msg.line) {
+				cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help})
+			}
+		}
+	}
+	head, _, _ := cutLast(msg.line)
+	for _, c := range msg.all {
+		key := m.opt.Keys.KeyFor(m.scopes(), strings.TrimSpace(head+c.Text))
+		cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help, Key: key})
+	}
+	if strings.TrimSpace(msg.line) != "" {
+		slices.SortStableFunc(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
+	}
+	p.SetCandidates(msg.line, cands)
+	return nil
+}
+
+// cutLast splits a line before its last word.
+func cutLast(line string) (head, last string, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	return line[:i+1], line[i+1:], i >= 0
+}
+
+// typed runs a line of the palette.
+func (m *Model) typed(line string) tea.Cmd {
+	if n := len(m.history); n == 0 || m.history[n-1] != line {
+		m.history = append(m.history, line)
+		if len(m.history) > historyMost {
+			m.history = m.history[1:]
+		}
+	}
+	words, err := command.Split(line)
+	if err != nil {
+		return m.say(true, line, err.Error())
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	if cmd, ok := m.ownCommand(words); ok {
+		return cmd
+	}
+	return m.submit(job{lines: [][]string{words}, show: true})
+}
+
+// ownCommand runs a command of this screen.
+func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
+	arg := ""
+	if len(words) == 2 {
+		arg = words[1]
+	}
+	switch {
+	case len(words) == 1 && slices.Contains(lists, words[0]):
+		m.goTo(words[0])
+	case len(words) == 1 && (words[0] == "quit" || words[0] == "q"):
+		return m.interrupt(), true
+	case len(words) == 1 && words[0] == "help":
+		m.openHelp()
+	case words[0] == "write" && arg != "":
+		return m.write(arg), true
+	case words[0] == "record" && arg != "":
+		return m.record(arg), true
+	case words[0] == "theme" && len(words) == 2 && arg != "list":
+		return m.setTheme(arg), true
+	case words[0] == "use" && arg != "":
+		if !slices.Contains(m.snap.Tenants, arg) {
+			return m.say(true, "", "use: no tenant "+arg), true
+		}
+		return m.switchTenant(arg), true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+func (m *Model) setTheme(name string) tea.Cmd {
+	if m.opt.Themes == nil {
+		return m.say(true, "", "theme: no themes are available here")
+	}
+	theme, err := m.opt.Themes(name)
+	if err != nil {
+		return m.say(true, "", err.Error())
+	}
+	m.theme, m.dirty = theme, true
+	return m.say(false, "", "theme "+name)
+}
+
+// wroteMsg says that a file was written, or why not.
+type wroteMsg struct {
+	path string
+	n    int
+	err  error
+}
+
+// write saves what the screen shows, as text.
+func (m *Model) write(path string) tea.Cmd {
+	path = m.path(path)
+	text := strings.Join(m.Frame().Plain(), "\n") + "\n"
+	return m.track(func() tea.Msg {
+		err := os.WriteFile(path, []byte(text), 0o600)
+		if err != nil {
+			err = fmt.Errorf("write screen to %s: %w", path, err)
+		}
+		return wroteMsg{path, len(text), err}
+	})
+}
+
+func (m *Model) wrote(msg wroteMsg) tea.Cmd {
+	if msg.err != nil {
+		return m.say(true, "", msg.err.Error())
+	}
+	return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", msg.n, msg.path))
+}
+
+func (m *Model) path(p string) string {
+	if filepath.IsAbs(p) || m.opt.Dir == "" {
+		return p
+	}
+	return filepath.Join(m.opt.Dir, p)
+}
+
+// record starts or ends writing the session down.
+func (m *Model) record(arg string) tea.Cmd {
+	if arg == "off" {
+		if m.rec == nil {
+			return m.say(true, "", "record: nothing is being recorded")
+		}
+		save := m.rec.save(true)
+		m.rec = nil
+		return m.track(save)
+	}
+	if m.rec != nil {
+		return m.say(true, "", "record: already writing "+m.rec.path+"; record off ends it")
+	}
+	m.rec = newRecorder(m.path(arg), m.w, m.h, m.now)
+	return tea.Batch(m.say(false, "", "recording to "+m.rec.path), m.track(m.rec.save(false)))
+}
+
+func (m *Model) saved(msg recordSaved) tea.Cmd {
+	if m.rec != nil {
+		m.rec.saving = false
+	}
+	switch {
+	case msg.err != nil:
+		m.rec = nil
+		return m.say(true, "", msg.err.Error())
+	case msg.last:
+		return m.say(false, "", "recorded "+msg.path)
+	}
+	return nil
+}
+
+// openHelp shows the keys of the focused pane, searchable.
+func (m *Model) openHelp() {
+	scopes := m.scopes()
+	entries := overlay.Entries(m.opt.Keys.Bindings(scopes), m.whyNot)
+	for _, c := range own {
+		entries = append(entries, overlay.Entry{Section: "palette", Keys: ":" + c.Text, Text: c.Help})
+	}
+	m.over.Push(&overlay.Help{Title: "help: " + scopes[0], Entries: entries, Notes: []string{
+		"filter: word, !not, ~fuzzy, col:value   copying goes by OSC 52 (tmux: set -g set-clipboard on)",
+	}}, nil)
+}
+
+// whyNot says why a binding does nothing now, "" when it works.
+func (m *Model) whyNot(b keymap.Binding) string {
+	if m.opt.ReadOnly && b.Line != "" {
+		words, err := command.Split(b.Line)
+		if err == nil && command.Describe(words).Effect != command.Reads {
+			return "read-only"
+		}
+	}
+	if b.Guard {
+		if m.opt.ReadOnly {
+			return "read-only"
+		}
+		if ok, why := m.card.Ready(); !ok {
+			return why
+		}
+		if ok, why := m.card.Armed(); !ok && b.Action != "deny" && b.Action != "abort" && b.Action != "defer" {
+			return why
+		}
+	}
+	return ""
+}
+
+// editor opens a JSON document.
+func (m *Model) editor(title, text string, then func(string) tea.Cmd) tea.Cmd {
+	m.over.Push(overlay.NewEditor(title, text, checkObject), func(a overlay.Action) tea.Cmd {
+		if a.Kind == overlay.Submit {
+			return then(a.Text)
+		}
+		return nil
+	})
+	return nil
+}

@@ -1,0 +1,189 @@
+// Package agent is the sheet of one agent: what it is, how it is, what it was
+// asked, and its live conversation log below.
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "agent"
+
+// historyShown is how many of its latest tasks the sheet lists.
+const historyShown = 8
+
+// Pane shows one agent.
+type Pane struct {
+	pane.Record
+	pane.Split
+	agent   *fleet.Agent
+	history []fleet.HistoryItem
+	total   int
+	err     error
+	asked   string // the agent's state when its history was read
+}
+
+type got struct {
+	page core.Page[fleet.HistoryItem]
+	err  error
+}
+
+// New makes the pane.
+func New() *Pane { return &Pane{Record: pane.NewRecord(Name), Split: pane.NewSplit(Name)} }
+
+// Show implements pane.Pane.
+func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if p.Bind(it) {
+		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
+		p.Log.Bind("agent:" + it.ID)
+	}
+	return nil
+}
+
+// Reset implements pane.Pane.
+func (p *Pane) Reset() {
+	p.Record.Reset()
+	p.agent, p.history = nil, nil
+	p.Log.Bind("")
+}
+
+// Refresh takes the agent from the snapshot, and reads its history when what
+// it works on has changed.
+func (p *Pane) Refresh(env pane.Env) tea.Cmd {
+	name := p.Item().ID
+	i := slices.IndexFunc(env.Snap.Agents, func(a *fleet.Agent) bool { return a.Name == name })
+	p.agent = nil
+	if i >= 0 {
+		p.agent = env.Snap.Agents[i]
+	}
+	p.lay(env)
+	cmd := p.Log.Refresh(env)
+	state := name
+	if p.agent != nil {
+		state += " " + p.agent.TaskID + " " + string(p.agent.Status)
+	}
+	if p.asked == state {
+		return cmd
+	}
+	p.asked = state
+	world, tenant := env.World, env.Tenant
+	return tea.Batch(cmd, p.Read(func(ctx context.Context) any {
+		page, err := world.History(ctx, tenant, name, core.Filter{Page: 1, Size: historyShown})
+		return got{page, err}
+	}))
+}
+
+// Update implements pane.Pane.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	if cmd, mine := p.Log.Take(env, body); mine {
+		return cmd
+	}
+	reply, again, ok := p.Taken(body)
+	if !ok {
+		return nil
+	}
+	r := reply.(got)
+	p.err = r.err
+	if r.err == nil {
+		p.history, p.total = r.page.Items, r.page.Info.Total
+	}
+	p.lay(env)
+	if again {
+		p.asked = ""
+		return p.Refresh(env)
+	}
+	return nil
+}
+
+// Selected is the agent as it was drawn.
+func (p *Pane) Selected(pane.Env) pane.Item {
+	it := p.Item()
+	if a := p.agent; a != nil {
+		it.Agent, it.Task, it.Session, it.Approval = a.Name, a.TaskID, a.SessionID, a.Waiting
+		it.Paused = a.Paused || a.Pausing
+	}
+	return it
+}
+
+// Title implements pane.Pane.
+func (p *Pane) Title(env pane.Env) string {
+	if p.agent == nil {
+		return p.Item().String()
+	}
+	return p.agent.Name + " " + pane.AgentState(p.agent).Label(env.Glyphs)
+}
+
+// Resize implements pane.Pane.
+func (p *Pane) Resize(w, h int) { p.Split.Resize(&p.Page, w, h) }
+
+// Do implements pane.Pane.
+func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	return p.Split.Do(env, &p.Page, action)
+}
+
+// Filter searches the record and the log.
+func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
+	_, _ = p.Record.Filter(env, find)
+	return p.Split.Find(env, find), nil
+}
+
+// Draw implements pane.Pane.
+func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) { p.Split.Draw(c, env, &p.Page) }
+
+func (p *Pane) lay(env pane.Env) {
+	var out pane.Paras
+	a := p.agent
+	if a == nil {
+		out.Add("agent", p.Item().ID, screen.Accent)
+		out.Add("state", "deleted", screen.Dim)
+		p.Page.Set(out)
+		return
+	}
+	st := pane.AgentState(a)
+	out.Add("state", st.Label(env.Glyphs), st.Role())
+	if a.Waiting != "" {
+		out.Add("waits for", "approval "+a.Waiting, screen.Warn)
+	}
+	out.Exact("asks", a.Attention, screen.Warn)
+	if a.Attention == "" {
+		out = out[:len(out)-1]
+	}
+	out.Add("reason", a.Reason, screen.Bad)
+	if a.TaskID != "" {
+		out.Add("task", a.TaskID+" "+a.LastTask, screen.Accent)
+	} else {
+		out.Add("last task", a.LastTask, screen.Text)
+	}
+	out.Add("role", a.Role+" in "+a.Project, screen.Text)
+	out.Add("runtime", a.Runtime, screen.Text)
+	out.Add("command", strings.Join(a.Command, " "), screen.Text)
+	out.Add("directory", a.Dir, screen.Text)
+	out.Add("session", a.SessionID, screen.Accent)
+	if a.PID > 0 {
+		out.Add("process", fmt.Sprintf("%d, %d restarts", a.PID, a.Restarts), screen.Text)
+	}
+	u := a.Usage
+	out.Add("used", fmt.Sprintf("%d tasks, %d tokens, $%.2f", u.Tasks, u.Tokens, u.CostUSD), screen.Text)
+	out.Add("created", pane.When(env.Now, a.CreatedAt), screen.Dim)
+	out.Head("history (" + strconv.Itoa(p.total) + ")")
+	if p.err != nil {
+		out.Add("", p.err.Error(), screen.Bad)
+	}
+	for i := range p.history {
+		h := &p.history[i]
+		s := screen.StateOf(string(h.Status))
+		out.Add(pane.Age(env.Now, h.CreatedAt), s.Glyph(env.Glyphs)+" "+string(h.Status)+" "+h.Message, s.Role())
+	}
+	p.Page.Set(out)
+}

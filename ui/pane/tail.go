@@ -1,0 +1,151 @@
+package pane
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/swarm"
+)
+
+// Bounds of a tail: what one read brings and what is kept around the window.
+const (
+	tailRead = 200
+	tailKeep = 2000
+)
+
+// Tail holds the part of a log stream that a screen shows: the newest lines
+// while it follows, or those around a place further up. It never holds the
+// whole stream.
+type Tail struct {
+	name   string
+	stream string
+	lines  []swarm.LogLine // consecutive
+	last   uint64          // newest seq of the stream
+	busy   bool
+	more   bool
+	err    error
+}
+
+type tailReply struct {
+	stream string
+	from   uint64 // lines after this seq were asked for
+	lines  []swarm.LogLine
+	last   uint64
+	err    error
+}
+
+// NewTail makes a tail for a pane.
+func NewTail(name string) Tail { return Tail{name: name} }
+
+// Bind points the tail at a stream: a task id, "agent:NAME", or "" for none.
+func (t *Tail) Bind(stream string) {
+	if stream != t.stream {
+		*t = Tail{name: t.name, stream: stream}
+	}
+}
+
+// Last is the newest seq of the stream that is known, 0 for an empty one.
+func (t *Tail) Last() uint64 { return t.last }
+
+// Err is why the last read failed.
+func (t *Tail) Err() error { return t.err }
+
+// Window are up to n lines that are in memory from seq from on.
+func (t *Tail) Window(from uint64, n int) []swarm.LogLine {
+	if len(t.lines) == 0 || n <= 0 {
+		return nil
+	}
+	first := t.lines[0].Seq
+	i := 0
+	if from > first {
+		i = int(from - first)
+	}
+	if i >= len(t.lines) {
+		return nil
+	}
+	return t.lines[i:min(i+n, len(t.lines))]
+}
+
+// Refresh reads what was added since.
+func (t *Tail) Refresh(env Env) tea.Cmd {
+	if t.stream == "" {
+		return nil
+	}
+	if t.busy {
+		t.more = true
+		return nil
+	}
+	if len(t.lines) == 0 {
+		return t.read(env, 0, true)
+	}
+	return t.read(env, t.lines[len(t.lines)-1].Seq, false)
+}
+
+// Need reads the lines from seq from on when they are not in memory.
+func (t *Tail) Need(env Env, from uint64, n int) tea.Cmd {
+	if t.stream == "" || t.busy || t.last == 0 {
+		return nil
+	}
+	from = max(from, 1)
+	to := min(from+uint64(max(n, 1))-1, t.last)
+	if len(t.lines) > 0 && from >= t.lines[0].Seq && to <= t.lines[len(t.lines)-1].Seq {
+		return nil
+	}
+	start := uint64(0)
+	if from > tailRead/2 {
+		start = from - tailRead/2
+	}
+	t.lines = nil
+	return t.read(env, start, false)
+}
+
+// read asks for the lines after seq from; newest first finds out where the
+// stream ends.
+func (t *Tail) read(env Env, from uint64, newest bool) tea.Cmd {
+	t.busy, t.more = true, false
+	world, tenant, stream := env.World, env.Tenant, t.stream
+	return Ask(t.name, func() any {
+		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+		defer cancel()
+		if newest {
+			_, last, err := world.Log(ctx, tenant, stream, 0, 1)
+			if err != nil {
+				return tailReply{stream: stream, err: err}
+			}
+			if last > tailRead {
+				from = last - tailRead
+			}
+		}
+		lines, last, err := world.Log(ctx, tenant, stream, from, tailRead)
+		return tailReply{stream, from, lines, last, err}
+	})
+}
+
+// Take stores a reply and reports whether it was this tail's; the Cmd reads on
+// while there is more.
+func (t *Tail) Take(env Env, body any) (tea.Cmd, bool) {
+	r, ok := body.(tailReply)
+	if !ok {
+		return nil, false
+	}
+	if r.stream != t.stream {
+		return nil, true
+	}
+	t.busy, t.err = false, r.err
+	if r.err != nil {
+		return nil, true
+	}
+	t.last = max(r.last, t.last)
+	if n := len(t.lines); n > 0 && len(r.lines) > 0 && r.lines[0].Seq != t.lines[n-1].Seq+1 {
+		t.lines = nil // a gap: what came stands on its own
+	}
+	t.lines = append(t.lines, r.lines...)
+	if n := len(t.lines); n > tailKeep {
+		t.lines = append([]swarm.LogLine(nil), t.lines[n-tailKeep:]...)
+	}
+	if len(r.lines) == tailRead || t.more {
+		return t.Refresh(env), true
+	}
+	return nil, true
+}

@@ -1,0 +1,136 @@
+package ui
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// recorder writes the session down as a script (`:record FILE`): keys, typed
+// and pasted text and sizes, with a wait for quiet wherever the operator
+// paused, so that the script runs at any speed.
+type recorder struct {
+	path    string
+	lines   []string
+	keys    []string
+	typed   strings.Builder
+	last    time.Time
+	w, h    int
+	unsaved bool
+	saving  bool
+}
+
+// pauseGap is how long an operator has to be still for the script to wait.
+const pauseGap = 250 * time.Millisecond
+
+func newRecorder(path string, w, h int, now time.Time) *recorder {
+	return &recorder{
+		path: path, last: now, w: w, h: h, unsaved: true,
+		lines: []string{"# recorded session", fmt.Sprintf("cockpit %dx%d", w, h), "await quiet"},
+	}
+}
+
+// key takes one key press; typing says that it goes into a text field.
+func (r *recorder) key(name, text string, typing bool, now time.Time) {
+	r.gap(now)
+	if typing && text != "" && utf8.RuneCountInString(text) == 1 && text >= " " {
+		r.flushKeys()
+		r.typed.WriteString(text)
+		return
+	}
+	r.flushTyped()
+	if r.keys = append(r.keys, name); len(r.keys) == 10 {
+		r.flushKeys()
+	}
+}
+
+func (r *recorder) paste(text string, now time.Time) {
+	r.gap(now)
+	r.add("paste " + scriptQuote(text))
+}
+
+func (r *recorder) resize(w, h int, now time.Time) {
+	if w == r.w && h == r.h {
+		return
+	}
+	r.w, r.h = w, h
+	r.gap(now)
+	r.add(fmt.Sprintf("resize %dx%d", w, h))
+}
+
+// gap adds a wait when the operator paused since the last thing.
+func (r *recorder) gap(now time.Time) {
+	if now.Sub(r.last) >= pauseGap && r.lines[len(r.lines)-1] != "await quiet" || len(r.keys) > 0 && now.Sub(r.last) >= pauseGap {
+		r.add("await quiet")
+	}
+	r.last = now
+}
+
+func (r *recorder) add(line string) {
+	r.flushKeys()
+	r.flushTyped()
+	r.lines = append(r.lines, line)
+	r.unsaved = true
+}
+
+func (r *recorder) flushKeys() {
+	if len(r.keys) == 0 {
+		return
+	}
+	words := make([]string, len(r.keys))
+	for i, k := range r.keys {
+		words[i] = scriptQuote(k)
+	}
+	r.keys = nil
+	r.lines = append(r.lines, "key "+strings.Join(words, " "))
+	r.unsaved = true
+}
+
+func (r *recorder) flushTyped() {
+	if r.typed.Len() == 0 {
+		return
+	}
+	text := r.typed.String()
+	r.typed.Reset()
+	r.lines = append(r.lines, "type "+scriptQuote(text))
+	r.unsaved = true
+}
+
+// recordSaved says that the script file was written, or why not.
+type recordSaved struct {
+	path string
+	last bool
+	err  error
+}
+
+// save writes what there is; last ends the recording.
+func (r *recorder) save(last bool) tea.Cmd {
+	r.flushKeys()
+	r.flushTyped()
+	if r.saving && !last {
+		return nil
+	}
+	r.saving, r.unsaved = true, false
+	path, text := r.path, strings.Join(r.lines, "\n")+"\nawait quiet\n"
+	return func() tea.Msg {
+		err := os.WriteFile(path, []byte(text), 0o600)
+		if err != nil {
+			err = fmt.Errorf("write script %s: %w", path, err)
+		}
+		return recordSaved{path: path, last: last, err: err}
+	}
+}
+
+// scriptQuote writes a word as scripts read it: in single quotes, a quote
+// inside doubled. Line breaks can't stand in a script's word.
+func scriptQuote(s string) string {
+	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
+	if s != "" && !strings.ContainsAny(s, " \t'\"#$\\") && !strings.HasPrefix(s, "-") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}

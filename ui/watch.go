@@ -1,0 +1,93 @@
+package ui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// listen waits for the engine's bell. It is the only Cmd that waits without a
+// limit; it ends with the context.
+func (m *Model) listen() tea.Cmd {
+	bell, ctx := m.bell, m.ctx
+	return func() tea.Msg {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-bell:
+			if !ok {
+				return nil
+			}
+			return bellMsg{}
+		}
+	}
+}
+
+// ring waits for the next frame: however often the bell rings, the snapshot
+// is looked at once a frame.
+func (m *Model) ring() tea.Cmd {
+	interval := m.opt.Frame
+	if m.blurred {
+		interval = m.opt.Blurred
+	}
+	m.frameDue = true
+	if wait := interval - m.now.Sub(m.lastFrame); wait > 0 && wait <= interval {
+		return m.opt.After(wait, frameMsg{})
+	}
+	return m.frame()
+}
+
+// frame looks at the world and asks the visible panes to follow.
+func (m *Model) frame() tea.Cmd {
+	m.frameDue, m.lastFrame = false, m.now
+	before, logs := m.snap.Revision, m.snap.LogRev
+	m.look()
+	if m.snap.Revision == before && m.snap.LogRev == logs {
+		return m.listen() // another tenant's change
+	}
+	m.dirty = true
+	cmds := []tea.Cmd{m.listen(), m.tick(), m.alert()}
+	for _, pl := range m.place.shown {
+		cmds = append(cmds, m.track(pl.pane.Refresh(m.env())))
+	}
+	return tea.Batch(cmds...)
+}
+
+// tick keeps ages and countdowns going, once a second while someone looks.
+func (m *Model) tick() tea.Cmd {
+	if m.ticking {
+		return nil
+	}
+	m.ticking = true
+	period := time.Second
+	if m.blurred {
+		period = 5 * time.Second
+	}
+	return m.opt.After(period, tickMsg{})
+}
+
+func (m *Model) beat() tea.Cmd {
+	m.dirty = true
+	m.toasts.Expire(m.now)
+	var save tea.Cmd
+	if m.rec != nil && m.rec.unsaved {
+		save = m.rec.save(false)
+	}
+	return tea.Batch(m.tick(), save)
+}
+
+// alertGap is the least time between two bells of a terminal out of focus.
+const alertGap = 10 * time.Second
+
+// alert rings the terminal when something new waits for a person and nobody
+// is looking.
+func (m *Model) alert() tea.Cmd {
+	n := len(m.snap.Approvals)
+	more := n > m.alerted
+	m.alerted = n
+	if !more || !m.blurred || m.now.Sub(m.answers.rang) < alertGap {
+		return nil
+	}
+	m.answers.rang = m.now
+	return tea.Raw("\a")
+}

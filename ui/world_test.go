@@ -1,0 +1,279 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+const tenant = "t_acme"
+
+var start = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// fakeWorld is an engine in memory. Everything it hands out is a copy or
+// immutable.
+type fakeWorld struct {
+	mu        sync.Mutex
+	rev       uint64
+	bells     []chan struct{}
+	tenants   []string
+	agents    []*fleet.Agent
+	sessions  []swarm.Session
+	tasks     []swarm.Task // newest first
+	approvals []*judge.Approval
+	answered  []judge.Approval
+	decisions []judge.GateDecision
+	events    []audit.Event
+	logs      map[string][]swarm.LogLine
+	results   map[string]swarm.Result
+	estop     swarm.EStop
+	budgets   []swarm.Budget
+	shown     []string
+	reads     int
+}
+
+func id(prefix string, n int) string { return core.NewID(prefix, tenant, uint64(n)) }
+
+const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+// newWorld is a small swarm: four agents, tasks, an open approval of each risk.
+func newWorld() *fakeWorld {
+	w := &fakeWorld{tenants: []string{tenant, "t_other"}, logs: map[string][]swarm.LogLine{}, results: map[string]swarm.Result{}}
+	w.sessions = []swarm.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: swarm.SessionRunning, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
+	for i, a := range []fleet.Agent{
+		{Name: "changes", Status: fleet.Busy, Role: "reader", Project: "quickstart", LastTask: "what changed since yesterday", TaskID: id("tk", 3)},
+		{Name: "large", Status: fleet.Idle, Role: "reader", Project: "quickstart", LastTask: "which files are large"},
+		{Name: "scribe", Status: fleet.Busy, Role: "writer", Project: "quickstart", LastTask: "write NOTES.md", TaskID: id("tk", 4), Waiting: id("ap", 1)},
+		{Name: "todo", Status: fleet.Failed, Role: "reader", Project: "quickstart", LastTask: "list the TODOs", Reason: "exit status 127: not found"},
+	} {
+		a.TenantID, a.Runtime, a.WorkspaceID = tenant, "exec", "w_"+a.Name
+		a.Command = []string{"sh", "agents/" + a.Name + ".sh"}
+		a.CreatedAt, a.UpdatedAt = start.Add(-time.Hour), start.Add(-time.Duration(i+1)*time.Minute)
+		w.agents = append(w.agents, &a)
+	}
+	status := []swarm.Status{swarm.Running, swarm.Queued, swarm.Running, swarm.Running, swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Blocked, swarm.TimedOut, swarm.Succeeded}
+	for i := len(status); i >= 1; i-- {
+		t := swarm.Task{
+			TenantID: tenant, TraceID: trace, TaskID: id("tk", i), SessionID: id("se", 1), Kind: "exec.run", Status: status[i-1], Priority: 50,
+			MaxAttempts: 3, Attempt: 1, Title: fmt.Sprintf("go test ./part%d", i), CreatedBy: "ada",
+			CreatedAt: start.Add(-time.Duration(20-i) * time.Minute), UpdatedAt: start.Add(-time.Duration(19-i) * time.Minute),
+			Input: core.Raw(fmt.Sprintf(`{"argv":["go","test","./part%d"]}`, i)),
+		}
+		t.StartedAt = t.CreatedAt.Add(time.Second)
+		if t.Status.Terminal() {
+			t.CompletedAt = t.UpdatedAt
+			r := swarm.Result{TenantID: tenant, TraceID: trace, TaskID: t.TaskID, Status: t.Status, Output: core.Raw(`{"rc":0,"stdout":"ok\n"}`), CompletedAt: t.CompletedAt}
+			if t.Status != swarm.Succeeded {
+				r.Error = &swarm.TaskError{Code: "exit", Message: "exit status 1"}
+			}
+			w.results[t.TaskID] = r
+		}
+		switch i {
+		case 3:
+			t.Kind, t.Agent, t.Title = "agent.prompt", "changes", "what changed since yesterday"
+		case 4:
+			t.Kind, t.Agent, t.Title, t.Waiting, t.ApprovalID = "agent.prompt", "scribe", "write NOTES.md", "approval", id("ap", 1)
+		}
+		w.tasks = append(w.tasks, t)
+	}
+	for n, line := range []string{"reading the tree", "3 files changed", "\x1b[31mred\x1b[0m and \u202eevil\u202c text"} {
+		w.logs["agent:changes"] = append(w.logs["agent:changes"], swarm.LogLine{Seq: uint64(n + 1), Timestamp: start.Add(-time.Minute), Level: "INFO", Message: line})
+		w.logs[id("tk", 1)] = append(w.logs[id("tk", 1)], swarm.LogLine{Seq: uint64(n + 1), Timestamp: start.Add(-time.Minute), Level: "INFO", Message: line})
+	}
+	w.approvals = []*judge.Approval{
+		approval(1, judge.Medium, "write NOTES.md in the current directory", `{"path":"NOTES.md","text":"three files changed\n"}`),
+		approval(2, judge.Low, "list /tmp", `{"argv":["ls","/tmp"]}`),
+		approval(3, judge.High, "remove the build directory", `{"argv":["rm","-rf","build"]}`),
+	}
+	for i := 6; i >= 1; i-- {
+		w.events = append(w.events, audit.Event{
+			TenantID: tenant, TraceID: trace, EventID: id("ev", i), EventType: "task.queued", Seq: uint64(i), Actor: "ada", Kind: core.Operator, Door: core.DoorCockpit,
+			CreatedAt: start.Add(-time.Duration(10-i) * time.Minute), Payload: core.Raw(fmt.Sprintf(`{"subject":"task","id":%q,"state":{"status":"queued"}}`, id("tk", i))),
+		})
+		w.decisions = append(w.decisions, judge.GateDecision{
+			TenantID: tenant, TraceID: trace, TaskID: id("tk", i), DecisionID: id("gd", i), Decision: judge.Approve, ReasonCode: "rule.read_only", Gate: judge.GateStart,
+			RuleID: "read-only", PolicyVersion: strings.Repeat("ab", 32), Digest: strings.Repeat("cd", 32), DecidedBy: "policy", Door: core.DoorEngine, CreatedAt: start.Add(-time.Duration(10-i) * time.Minute),
+		})
+	}
+	w.rev = 1
+	return w
+}
+
+func approval(n int, risk judge.Risk, intent, args string) *judge.Approval {
+	digest, _ := core.Digest(args)
+	return &judge.Approval{
+		TenantID: tenant, TraceID: trace, TaskID: id("tk", 4), ApprovalID: id("ap", n), Status: judge.Open, Gate: judge.GateTool,
+		Action: judge.Action{Kind: "tool", Tool: "write_file", CallID: "c1", Args: core.Raw(args)}, Agent: judge.AgentRef{Name: "scribe", Role: "writer", Project: "quickstart"},
+		Attempt: 1, Intent: intent, Risk: risk, ReasonCode: "rule.writes_ask", Rationale: "writing files asks a person", RuleID: "writes-ask", PolicyVersion: strings.Repeat("ab", 32),
+		Digest: digest, RequestedBy: "scribe", RequestedKind: core.Agent, CreatedAt: start.Add(-2 * time.Minute), DeadlineAt: start.Add(13 * time.Minute), AtDeadline: "deny",
+	}
+}
+
+// change applies fn and rings the bells.
+func (w *fakeWorld) change(fn func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fn()
+	w.rev++
+	for _, b := range w.bells {
+		select {
+		case b <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *fakeWorld) Watch(context.Context) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := make(chan struct{}, 1)
+	w.bells = append(w.bells, b)
+	return b
+}
+
+func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Revision: w.rev, LogRev: w.rev, Counts: swarm.Counts{ByStatus: map[swarm.Status]int64{}}}
+	if t != tenant {
+		return s
+	}
+	for i := range w.sessions {
+		ses := w.sessions[i]
+		s.Sessions = append(s.Sessions, &ses)
+	}
+	s.Agents, s.Approvals, s.EStop, s.Budgets = slices.Clone(w.agents), slices.Clone(w.approvals), w.estop, w.budgets
+	s.Counts.Total = int64(len(w.tasks))
+	for i := range w.tasks {
+		s.Counts.ByStatus[w.tasks[i].Status]++
+	}
+	return s
+}
+
+func page[T any](w *fakeWorld, all []T, f core.Filter, keep func(T) bool) (core.Page[T], error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads++
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	var hits []T
+	for _, v := range all {
+		if keep == nil || keep(v) {
+			hits = append(hits, v)
+		}
+	}
+	from := min(f.Offset(), len(hits))
+	to := min(from+f.Size, len(hits))
+	return core.NewPage(slices.Clone(hits[from:to]), f, len(hits)), nil
+}
+
+func one[T any](all []T, kind, want string, name func(T) string) (T, error) {
+	for _, v := range all {
+		if name(v) == want {
+			return v, nil
+		}
+	}
+	var none T
+	return none, core.Missing(kind, want)
+}
+
+func (w *fakeWorld) Tasks(_ context.Context, t string, f core.Filter) (core.Page[swarm.Task], error) {
+	return page(w, w.tasks, f, func(k swarm.Task) bool {
+		return t == tenant && (f.Status == "" || string(k.Status) == f.Status) && (f.Match == "" || strings.Contains(k.Title, f.Match))
+	})
+}
+
+func (w *fakeWorld) Task(_ context.Context, _, want string) (swarm.Task, error) {
+	return one(w.tasks, "task", want, func(t swarm.Task) string { return t.TaskID })
+}
+
+func (w *fakeWorld) Result(_ context.Context, _, want string) (swarm.Result, error) {
+	if r, ok := w.results[want]; ok {
+		return r, nil
+	}
+	return swarm.Result{}, core.Missing("result", want)
+}
+
+func (w *fakeWorld) Why(_ context.Context, _, want string) (swarm.Reason, error) {
+	return swarm.Reason{TaskID: want, Kind: "capacity", Text: "all slots are taken"}, nil
+}
+
+func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.logs[stream]
+	i := min(int(from), len(all))
+	return slices.Clone(all[i:min(i+n, len(all))]), uint64(len(all)), nil
+}
+
+func (w *fakeWorld) Sessions(_ context.Context, _ string, f core.Filter) (core.Page[swarm.Session], error) {
+	return page(w, w.sessions, f, nil)
+}
+
+func (w *fakeWorld) Agent(_ context.Context, _, want string) (fleet.Agent, error) {
+	a, err := one(w.agents, "agent", want, func(a *fleet.Agent) string { return a.Name })
+	if err != nil {
+		return fleet.Agent{}, err
+	}
+	return *a, nil
+}
+
+func (w *fakeWorld) History(_ context.Context, _, name string, f core.Filter) (core.Page[fleet.HistoryItem], error) {
+	return page(w, []fleet.HistoryItem{{Message: "work of " + name, Status: swarm.Succeeded, CreatedAt: start.Add(-time.Hour), TaskID: id("tk", 9)}}, f, nil)
+}
+
+func (w *fakeWorld) Approval(_ context.Context, _, want string) (judge.Approval, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.approvals {
+		if a.ApprovalID == want {
+			return *a, nil
+		}
+	}
+	return one(w.answered, "approval", want, func(a judge.Approval) string { return a.ApprovalID })
+}
+
+func (w *fakeWorld) Approvals(_ context.Context, _ string, f core.Filter) (core.Page[judge.Approval], error) {
+	return page(w, w.answered, f, nil)
+}
+
+func (w *fakeWorld) Past(context.Context, string, judge.Approval, int) ([]judge.Approval, error) {
+	a := *approval(90, judge.Medium, "", `{}`)
+	a.Status, a.AnsweredBy, a.AnsweredAt, a.ShownAt, a.AnswerReason = judge.Refused, "bob", start.Add(-time.Hour), start.Add(-time.Hour-9*time.Second), "not now"
+	return []judge.Approval{a}, nil
+}
+
+func (w *fakeWorld) Shown(_ context.Context, _ core.Caller, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.shown = append(w.shown, id)
+	return nil
+}
+
+func (w *fakeWorld) Decision(_ context.Context, _, want string) (judge.GateDecision, error) {
+	return one(w.decisions, "decision", want, func(d judge.GateDecision) string { return d.DecisionID })
+}
+
+func (w *fakeWorld) Decisions(_ context.Context, _ string, f core.Filter) (core.Page[judge.GateDecision], error) {
+	return page(w, w.decisions, f, nil)
+}
+
+func (w *fakeWorld) Event(_ context.Context, _, want string) (audit.Event, error) {
+	return one(w.events, "event", want, func(e audit.Event) string { return e.EventID })
+}
+
+func (w *fakeWorld) Events(_ context.Context, _ string, f core.Filter) (core.Page[audit.Event], error) {
+	return page(w, w.events, f, nil)
+}
