@@ -1,0 +1,145 @@
+package logview
+
+import (
+	"swarmdeck/ui/filter"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// Draw draws the lines in sight into r.
+func (v *View) Draw(c *screen.Canvas, r screen.Rect) {
+	r = r.Clip(c.Bounds())
+	v.w, v.h, v.missed = r.W, r.H, 0
+	if r.Empty() {
+		return
+	}
+	c.Fill(r, screen.Text, ' ')
+	last := v.last()
+	if last == 0 {
+		v.shown, v.above, v.end = 0, 0, 0
+		c.TextIn(r.X, r.Y, r.W, screen.Dim, v.Empty)
+		return
+	}
+	top, skip := v.window(last)
+	v.shown, v.above, v.end = top, skip, top
+	v.paint(c.Sub(r), top, skip, last)
+}
+
+// window is the first line to draw and how many of its rows are above.
+func (v *View) window(last uint64) (top uint64, skip int) {
+	h := uint64(v.h)
+	if v.up {
+		v.top = min(max(v.top, 1), last)
+		if !v.wrap && last-v.top+1 < h { // no room left below the end
+			v.top = max(1, last+1-min(h, last))
+		}
+		v.skip = min(v.skip, v.rowsOf(v.top)-1) // the width may have changed
+		return v.top, v.skip
+	}
+	first := last - min(h, last) + 1
+	if !v.wrap {
+		return first, 0
+	}
+	got := v.src.Lines(first, v.h)
+	used := 0
+	for i := len(got) - 1; i >= 0; i-- {
+		if used += rows(&got[i], v.w); used >= v.h {
+			return got[i].Seq, used - v.h
+		}
+	}
+	return first, 0
+}
+
+// paint draws lines from top on into the whole of c.
+func (v *View) paint(c *screen.Canvas, top uint64, skip int, last uint64) {
+	got := v.src.Lines(top, c.H())
+	y := -skip
+	for seq, i := top, 0; y < c.H() && seq <= last; seq++ {
+		if i < len(got) && got[i].Seq == seq {
+			y += v.line(c, y, &got[i])
+			i++
+		} else {
+			if v.missed == 0 {
+				v.missed = seq
+			}
+			c.Text(0, y, screen.Dim, c.Glyphs().Ellipsis)
+			y++
+		}
+		v.end = seq
+	}
+}
+
+// line draws one line from row y on and returns how many rows it takes.
+func (v *View) line(c *screen.Canvas, y int, l *Line) int {
+	x := headWidth(l)
+	if x > 0 && y >= 0 {
+		c.TextIn(0, y, x-1, l.HeadRole, l.Head)
+	}
+	if c.W() <= x {
+		return 1
+	}
+	text := l.Text
+	if v.query != "" {
+		text = term.Clean(text) // so that what is found is what is drawn
+	}
+	if !v.wrap {
+		body := c
+		if x > 0 || v.left > 0 {
+			body = c.Sub(screen.Rect{X: x, Y: y, W: c.W() - x, H: 1})
+			body.Text(-v.left, 0, l.Role, text)
+			v.highlight(body, 0, -v.left, text)
+			return 1
+		}
+		body.TextIn(0, y, c.W(), l.Role, text)
+		v.highlight(body, y, 0, text)
+		return 1
+	}
+	return v.wrapped(c, x, y, l.Role, text)
+}
+
+// wrapped draws text in columns x and on, as many rows as it takes.
+func (v *View) wrapped(c *screen.Canvas, x, y int, role screen.Role, text string) int {
+	w := c.W() - x
+	n, at := 1, 0
+	matchFrom, matchEnd, ok := filter.Index(text, v.query)
+	for pos := 0; pos < len(text); {
+		k, rest := term.Next(text[pos:])
+		if at+k.Width > w {
+			if n == maxRows {
+				return n
+			}
+			y, n, at = y+1, n+1, 0
+		}
+		if y >= c.H() {
+			// The rest is below the window; how much it is doesn't matter.
+			return n
+		}
+		r := role
+		for ok && pos >= matchEnd {
+			a, b, more := filter.Index(text[matchEnd:], v.query)
+			matchFrom, matchEnd, ok = matchEnd+a, matchEnd+b, more
+		}
+		if ok && pos >= matchFrom {
+			r = screen.Match
+		}
+		if k.Width > 0 && k.Width <= w {
+			c.Text(x+at, y, r, k.Text)
+		}
+		at, pos = at+k.Width, len(text)-len(rest)
+	}
+	return n
+}
+
+// highlight paints the matches in a row of text that begins at column x.
+func (v *View) highlight(c *screen.Canvas, y, x int, text string) {
+	for v.query != "" && x < c.W() {
+		from, end, ok := filter.Index(text, v.query)
+		if !ok {
+			return
+		}
+		x += term.Width(text[:from])
+		w := term.Width(text[from:end])
+		c.Paint(screen.Rect{X: x, Y: y, W: w, H: 1}, screen.Match)
+		x, text = x+w, text[end:]
+	}
+}
