@@ -1,0 +1,111 @@
+package store_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/store"
+)
+
+// TestWhatEndsAnOpenStore: after each of these the store acknowledges nothing
+// more, says why, closes, and opens again with what was acknowledged.
+func TestWhatEndsAnOpenStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(db *store.DB) error
+		kept  bool // the spoiling update itself was acknowledged
+		says  string
+	}{
+		"a hook that panics": {func(db *store.DB) error {
+			return db.Update(ctx, "t_a", func(tx store.Tx) error {
+				tx.OnCommit(func() { panic("in a hook") })
+				return tx.Put("y", []byte("new"), []byte("v"))
+			})
+		}, true, "in a hook"},
+		"an update that ends its goroutine": {func(db *store.DB) error {
+			return db.Update(ctx, "t_a", func(tx store.Tx) error {
+				_ = tx.Put("y", []byte("new"), []byte("v"))
+				runtime.Goexit()
+				return nil
+			})
+		}, false, "goroutine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filled(t, t.TempDir())
+			db, err := store.Open(path, store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range 8 { // neighbours must get an answer, whichever
+				wg.Go(func() {
+					_ = db.Update(ctx, "t_a", func(tx store.Tx) error { tx.Add("others", 1); return nil })
+				})
+			}
+			if err := c.spoil(db); (err == nil) != c.kept {
+				t.Errorf("the spoiling update: %v", err)
+			}
+			wg.Wait()
+			for _, err := range []error{
+				db.Update(ctx, "t_a", func(store.Tx) error { return nil }),
+				db.CreateTenant(ctx, "t_b"),
+				db.View(ctx, "t_a", func(store.Tx) error { return nil }),
+			} {
+				if !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("afterwards: %v", err)
+				}
+			}
+			if err := db.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			again := openAt(t, path, store.Options{})
+			if wrong, missing := compareRecords(again); wrong != "" || missing != 0 {
+				t.Errorf("%s, %d missing", wrong, missing)
+			}
+			if err := again.View(ctx, "t_a", func(tx store.Tx) error {
+				v, err := tx.Get("y", []byte("new"))
+				if (v != nil) != c.kept {
+					t.Errorf("the spoiling update's record: %q", v)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSealThatPanicsFailsItsCommitOnly(t *testing.T) {
+	bad := false
+	db := open(t, store.Options{Seal: func(store.Tx) error {
+		if bad {
+			panic("in the seal")
+		}
+		return nil
+	}})
+	if err := db.CreateTenant(ctx, "t_a"); err != nil {
+		t.Fatal(err)
+	}
+	write := func() error {
+		return db.Update(ctx, "t_a", func(tx store.Tx) error { tx.Add("n", 1); return nil })
+	}
+	bad = true
+	var caught *store.PanicError
+	if err := write(); !errors.As(err, &caught) || caught.Value != "in the seal" || len(caught.Stack) == 0 {
+		t.Errorf("update: %v", err)
+	}
+	bad = false
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
+		if n := tx.Counter("n"); n != 1 {
+			t.Errorf("counter %d", n)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
