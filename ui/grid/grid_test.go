@@ -1,0 +1,258 @@
+package grid_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/screen"
+)
+
+// rows are ids; each row shows its id, a state and a number.
+type rows struct {
+	ids  []string
+	read int
+}
+
+func (r *rows) Len() int        { return len(r.ids) }
+func (r *rows) ID(i int) string { return r.ids[i] }
+func (r *rows) Row(i int, set func(int, string, screen.Role)) {
+	r.read++
+	set(0, r.ids[i], screen.Accent)
+	set(1, "● running", screen.Busy)
+	set(2, "42", screen.Text)
+	set(9, "no such column", screen.Text)
+}
+
+func many(n int) *rows {
+	r := &rows{ids: make([]string, n)}
+	for i := range r.ids {
+		r.ids[i] = "t_" + strconv.Itoa(i)
+	}
+	return r
+}
+
+func columns() []grid.Column {
+	return []grid.Column{{Title: "TASK", Key: true, Weight: 1}, {Title: "STATE", Min: 9, Priority: 1}, {Title: "N", Min: 4, Priority: 2, Right: true}}
+}
+
+func shown(g *grid.Grid, w, h int) string {
+	c := screen.New(w, h)
+	g.Draw(c, c.Bounds(), true)
+	return strings.Join(c.Plain(), "\n")
+}
+
+func TestColumnsAreDroppedBeforeTheyAreCut(t *testing.T) {
+	g := grid.New(columns()...)
+	g.SetSource(many(2))
+	for w, want := range map[int]string{
+		30: "  TASK          STATE        N\n▸ t_0           ● running   42\n  t_1           ● running   42",
+		20: "  TASK     STATE\n▸ t_0      ● running\n  t_1      ● running",
+		12: "  TASK\n▸ t_0\n  t_1",
+	} {
+		if got := shown(g, w, 3); got != want {
+			t.Errorf("at %d:\n%s\nwant\n%s", w, got, want)
+		}
+	}
+}
+
+func TestSelectionAndMarksHaveRolesAndSigns(t *testing.T) {
+	g := grid.New(columns()...)
+	g.SetSource(many(3))
+	g.Do("mark")
+	c := screen.New(14, 4)
+	g.Draw(c, c.Bounds(), true)
+	if got := strings.Join(c.Plain(), "|"); got != "  TASK| ■t_0|▸ t_1|  t_2" {
+		t.Errorf("text is %s", got)
+	}
+	if got := strings.Join(c.Roles(), "|"); got != "..tttttttttttt|mmmmmmmmmmmmmm|ssssssssssssss|..aaaaaaaaaaaa" {
+		t.Errorf("roles are %s", got)
+	}
+	g.Draw(c, c.Bounds(), false)
+	if got := c.Roles()[2]; got != "SSSSSSSSSSSSSS" {
+		t.Errorf("without focus the roles are %s", got)
+	}
+	if got := fmt.Sprint(g.Targets()); got != "[t_0]" {
+		t.Errorf("targets are %s", got)
+	}
+	g.Do("clear-marks")
+	if got := fmt.Sprint(g.Targets()); got != "[t_1]" {
+		t.Errorf("targets are %s", got)
+	}
+}
+
+func TestSelectionFollowsTheID(t *testing.T) {
+	src := many(100)
+	g := grid.New(columns()...)
+	g.SetSource(src)
+	g.SelectIndex(50)
+	shown(g, 30, 11)
+	src.ids = append([]string{"new_1", "new_2"}, src.ids...)
+	if id, _ := g.Selected(); id != "t_50" || g.Index() != 52 {
+		t.Errorf("after an insertion: %s at %d", id, g.Index())
+	}
+	slices.Reverse(src.ids)
+	if id, _ := g.Selected(); id != "t_50" {
+		t.Errorf("after a sort: %s", id)
+	}
+	at := g.Index()
+	src.ids = slices.DeleteFunc(src.ids, func(id string) bool { return id == "t_50" })
+	if id, _ := g.Selected(); id != "t_49" || g.Index() != at {
+		t.Errorf("after a deletion: %s at %d, was %d", id, g.Index(), at)
+	}
+	src.ids = nil
+	if _, ok := g.Selected(); ok || g.Index() != -1 {
+		t.Error("an empty list has a selection")
+	}
+	src.ids = many(100).ids
+	if id, _ := g.Selected(); id != "t_49" {
+		t.Errorf("after the rows came back: %s", id)
+	}
+	if g.Select("nope") || !g.Select("t_7") || g.Index() != 7 {
+		t.Error("select")
+	}
+}
+
+func TestPaging(t *testing.T) {
+	g := grid.New(columns()...)
+	g.SetSource(many(100))
+	shown(g, 30, 11) // ten rows
+	for _, tt := range []struct {
+		action string
+		want   int
+	}{
+		{"down", 1}, {"half-down", 6}, {"page-down", 16}, {"bottom", 99}, {"down", 99}, {"page-up", 89}, {"half-up", 84}, {"top", 0}, {"up", 0},
+	} {
+		if !g.Do(tt.action) || g.Index() != tt.want {
+			t.Errorf("%s goes to %d, want %d", tt.action, g.Index(), tt.want)
+		}
+	}
+	if g.Do("dance") {
+		t.Error("it dances")
+	}
+}
+
+func TestEmptyAndTiny(t *testing.T) {
+	g := grid.New(columns()...)
+	g.Empty = "no tasks yet"
+	if got := shown(g, 30, 3); !strings.Contains(got, "no tasks yet") {
+		t.Errorf("shows %s", got)
+	}
+	for w := range 12 {
+		for h := range 4 {
+			shown(g, w, h)
+		}
+	}
+}
+
+// Whatever happens to rows, sizes and columns: the selection is a row there
+// is, it is on the screen, and no row is too wide.
+func TestFocusIsAlwaysValid(t *testing.T) {
+	actions := strings.Fields("up down top bottom half-up half-down page-up page-down mark mark-all clear-marks")
+	texts := []string{"a", "世界", "\x1b[31m", "e\u0301", "long long long text", ""}
+	rng := rand.New(rand.NewPCG(5, 6))
+	for round := range 300 {
+		src := &hostile{rows: many(rng.IntN(40)), texts: texts}
+		g := grid.New(columns()...)
+		g.SetSource(src)
+		for step := range 60 {
+			switch rng.IntN(6) {
+			case 0:
+				rng.Shuffle(len(src.ids), func(i, j int) { src.ids[i], src.ids[j] = src.ids[j], src.ids[i] })
+			case 1:
+				src.ids = src.ids[:rng.IntN(len(src.ids)+1)]
+			case 2:
+				for range rng.IntN(10) {
+					src.ids = append(src.ids, fmt.Sprintf("n_%d_%d", step, len(src.ids)))
+				}
+			case 3:
+				g.Move(rng.IntN(1<<62) - 1<<61)
+			default:
+				g.Do(actions[rng.IntN(len(actions))])
+			}
+			w, h := rng.IntN(40), rng.IntN(14)
+			c := screen.New(w, h)
+			g.Draw(c, c.Bounds(), true)
+			for _, row := range strings.Split(c.Render(screen.NewTheme("", nil)), "\n") {
+				if got := ansi.StringWidth(row); h > 0 && got != w {
+					t.Fatalf("round %d: a row of %d cells on %d", round, got, w)
+				}
+			}
+			i := g.Index()
+			id, ok := g.Selected()
+			if ok != (len(src.ids) > 0) || ok && (i < 0 || i >= len(src.ids) || src.ids[i] != id) {
+				t.Fatalf("round %d: selected %q, %v at %d of %d", round, id, ok, i, len(src.ids))
+			}
+			if ok && w > 2 && h > 1 && !slices.ContainsFunc(c.Plain(), func(s string) bool { return strings.HasPrefix(s, "▸") }) {
+				t.Fatalf("round %d: the selected row isn't on the screen:\n%s", round, strings.Join(c.Plain(), "\n"))
+			}
+		}
+	}
+}
+
+type hostile struct {
+	*rows
+	texts []string
+}
+
+func (h *hostile) Row(i int, set func(int, string, screen.Role)) {
+	for col := range 3 {
+		set(col, h.texts[(i+col)%len(h.texts)], screen.Role(i+col))
+	}
+}
+
+func TestAFrameCostsTheSameAtAMillionRows(t *testing.T) {
+	for _, n := range []int{100, 1_000_000} {
+		src := many(n)
+		g := grid.New(columns()...)
+		g.SetSource(src)
+		g.SelectIndex(n / 2)
+		c := screen.New(120, 40)
+		g.Draw(c, c.Bounds(), true)
+		src.read = 0
+		allocs := testing.AllocsPerRun(100, func() {
+			g.Do("down")
+			g.Draw(c, c.Bounds(), true)
+		})
+		if allocs > 2 {
+			t.Errorf("%v allocations a frame at %d rows", allocs, n)
+		}
+		if per := src.read / 101; per > 40 {
+			t.Errorf("%d rows read a frame at %d rows", per, n)
+		}
+	}
+}
+
+func BenchmarkMoveAndDraw(b *testing.B) {
+	theme := screen.NewTheme("", map[screen.Role]screen.Style{screen.Accent: {FG: screen.Palette(6)}, screen.Busy: {FG: screen.Palette(4)}})
+	for _, n := range []int{100, 10_000, 1_000_000} {
+		src := many(n)
+		g := grid.New(append(columns(), grid.Column{Title: "A", Min: 10}, grid.Column{Title: "B", Min: 10}, grid.Column{Title: "C", Min: 10}, grid.Column{Title: "D", Min: 10})...)
+		g.SetSource(src)
+		c := screen.New(120, 40)
+		b.Run(fmt.Sprintf("rows=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%100 < 50 {
+					g.Do("down")
+				} else {
+					g.Do("up")
+				}
+				g.Draw(c, c.Bounds(), true)
+			}
+		})
+		b.Run(fmt.Sprintf("rows=%d,render", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Draw(c, c.Bounds(), true)
+				_ = c.Render(theme)
+			}
+		})
+	}
+}
