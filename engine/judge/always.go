@@ -88,7 +88,7 @@ func (r *Rule) alive(now time.Time) bool {
 // applyAlways lets an always rule stand in for the person whom the table
 // asks. Never for a fault, never above the risk the rule was made at.
 func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
-	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.Risk == Critical || !ruleGate(ask.Gate) {
+	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.Risk == Critical || !ruleGate(ask.Gate) || j.ledger == nil {
 		return
 	}
 	live, err := j.always.rules(ctx, j.ledger, tenant)

@@ -24,8 +24,8 @@ func DefaultPolicy() []byte { return append([]byte(nil), defaultPolicy...) }
 
 // Options of New.
 type Options struct {
-	Ledger *audit.Ledger
-	Policy []byte // rule table (YAML); nil means the embedded default
+	Ledger *audit.Ledger // without one it can only Evaluate
+	Policy []byte        // rule table (YAML); nil means the embedded default
 	// Deadlines by risk; nil means 30m low, 15m medium, 10m high and critical.
 	Deadlines map[Risk]time.Duration
 	// Evaluation is the longest one evaluation may take before a person is

@@ -133,11 +133,17 @@ func versionOf(canonical []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func parseTable(source []byte) (tableFile, error) {
-	var file tableFile
+// parseTable reads the YAML. Its decoder may panic on odd input, which then
+// is a policy that can't be read.
+func parseTable(source []byte) (file tableFile, err error) {
 	if len(source) > maxPolicy {
 		return file, core.Invalid("policy", fmt.Sprintf("%d bytes", len(source)), fmt.Sprintf("at most %d bytes", maxPolicy))
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = core.Errorf(core.InvalidInput, "policy: not readable as YAML: %v", r)
+		}
+	}()
 	tree, err := parser.ParseBytes(source, 0)
 	if err != nil {
 		return file, core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
@@ -145,9 +151,13 @@ func parseTable(source []byte) (tableFile, error) {
 	if len(tree.Docs) != 1 {
 		return file, core.Errorf(core.InvalidInput, "policy: want one YAML document, got %d", len(tree.Docs))
 	}
-	// An alias can stand for exponentially much text.
-	if tree.Docs[0].Body != nil && len(ast.Filter(ast.AliasType, tree.Docs[0].Body)) > 0 {
-		return file, core.Errorf(core.InvalidInput, "policy: YAML aliases are not allowed")
+	if body := tree.Docs[0].Body; body != nil {
+		// An alias can stand for exponentially much text, and no field needs a tag.
+		for _, t := range []ast.NodeType{ast.AliasType, ast.AnchorType, ast.MergeKeyType, ast.TagType} {
+			if len(ast.Filter(t, body)) > 0 {
+				return file, core.Errorf(core.InvalidInput, "policy: YAML aliases, anchors, merge keys and tags are not allowed")
+			}
+		}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
 	if err := dec.Decode(&file); err != nil && err != io.EOF {

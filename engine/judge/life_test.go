@@ -1,0 +1,339 @@
+package judge_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/store"
+)
+
+// live runs a test with the fake clock of synctest and the judge's own loop.
+func live(t *testing.T, test func(t *testing.T, f *fixture)) {
+	// A channel that the store pooled in one bubble must not come back in another.
+	defer func() { runtime.GC(); runtime.GC() }()
+	runtime.GC()
+	runtime.GC()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := store.Open(filepath.Join(t.TempDir(), "judge.db"), store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.CreateTenant(t.Context(), acme); err != nil {
+			t.Fatal(err)
+		}
+		f := &fixture{t: t, store: db, owner: &owner{}, ledger: audit.New(db, audit.Options{})}
+		if f.Judge, err = judge.New(judge.Options{Ledger: f.ledger, Tenants: db.Tenants}); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []judge.Gate{judge.GateStart, judge.GateTool} {
+			f.Own(g, f.owner)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.Run(ctx) }()
+		test(t, f)
+		f.healthy()
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// R3: silence is never consent.
+func TestDeadlineDenies(t *testing.T) {
+	live(t, func(t *testing.T, f *fixture) {
+		a := f.opened(execBy(robot, rmBuild))
+		time.Sleep(5*time.Minute - time.Second)
+		if got := f.approval(a.ApprovalID); !got.EscalatedAt.IsZero() {
+			t.Error("escalated before half of the time was over")
+		}
+		time.Sleep(2 * time.Second)
+		got := f.approval(a.ApprovalID)
+		if got.Status != judge.Open || got.EscalatedAt.Sub(a.CreatedAt).Round(time.Millisecond) != 5*time.Minute {
+			t.Errorf("at half time: %s, escalated at %v", got.Status, got.EscalatedAt)
+		}
+		time.Sleep(5*time.Minute - 2*time.Second)
+		if got := f.approval(a.ApprovalID); got.Status != judge.Open {
+			t.Errorf("%s before the deadline", got.Status)
+		}
+		time.Sleep(2 * time.Second)
+		got = f.approval(a.ApprovalID)
+		if got.Status != judge.Expired || got.AnsweredBy != "policy" {
+			t.Fatalf("after the deadline: %+v", got)
+		}
+		if out := f.owner.last(t); out.Approved || out.Decision.ReasonCode != "deadline" || out.Decision.Decision != judge.Deny {
+			t.Errorf("settled %+v", out)
+		}
+		if d := f.decision(got.DecisionID); d.ReasonCode != "deadline" || d.DecidedBy != "policy" || d.Digest != a.Digest {
+			t.Errorf("recorded %+v", d)
+		}
+		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "late"}); code(err) != core.Conflict {
+			t.Errorf("a late answer: %v", err)
+		}
+		if f.start(a.ApprovalID, execBy(robot, rmBuild)) {
+			t.Error("an expired approval let the effect start")
+		}
+		if got := f.events(); !slices.Contains(got, "approval.escalated") || !slices.Contains(got, "approval.expired") {
+			t.Errorf("events %v", got)
+		}
+	})
+}
+
+func TestDeadlinesAreByRisk(t *testing.T) {
+	live(t, func(t *testing.T, f *fixture) {
+		medium := f.opened(execBy(robot, argv("make")))
+		high := f.opened(execBy(robot, rmBuild))
+		if medium.DeadlineAt.Sub(medium.CreatedAt) != 15*time.Minute || high.DeadlineAt.Sub(high.CreatedAt) != 10*time.Minute {
+			t.Errorf("deadlines %v, %v", medium.DeadlineAt, high.DeadlineAt)
+		}
+		time.Sleep(10*time.Minute + time.Second)
+		if got := f.approval(high.ApprovalID).Status; got != judge.Expired {
+			t.Errorf("high: %s", got)
+		}
+		if got := f.approval(medium.ApprovalID).Status; got != judge.Open {
+			t.Errorf("medium: %s", got)
+		}
+	})
+}
+
+func TestDeadlinesThatPassedWhileNobodyRanAreEnforcedAtStart(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	f.clock.pass(time.Hour)
+	// A command line without the loop must not approve it either.
+	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "late"})
+	if code(err) != core.Conflict || got.Status != judge.Expired {
+		t.Errorf("a late answer: %s, %v", got.Status, err)
+	}
+	if f.owner.last(t).Approved {
+		t.Error("a late answer approved")
+	}
+	f.healthy()
+}
+
+func TestDeferHidesAndMovesTheDeadline(t *testing.T) {
+	live(t, func(t *testing.T, f *fixture) {
+		a := f.opened(execBy(robot, rmBuild))
+		time.Sleep(time.Minute)
+		for _, d := range []time.Duration{0, time.Second, 25 * time.Hour} {
+			if _, err := f.Defer(t.Context(), alice, a.ApprovalID, d); code(err) != core.InvalidInput {
+				t.Errorf("deferred by %v: %v", d, err)
+			}
+		}
+		got, err := f.Defer(t.Context(), alice, a.ApprovalID, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.DeadlineAt.Equal(a.DeadlineAt.Add(time.Hour)) || got.DeferredUntil.Sub(a.CreatedAt).Round(time.Second) != time.Hour+time.Minute {
+			t.Errorf("deadline %v, until %v", got.DeadlineAt, got.DeferredUntil)
+		}
+		time.Sleep(30 * time.Minute)
+		if got := f.approval(a.ApprovalID); got.Status != judge.Open || got.DeferredUntil.IsZero() || !got.EscalatedAt.IsZero() {
+			t.Errorf("while deferred: %+v", got)
+		}
+		time.Sleep(31 * time.Minute)
+		if got := f.approval(a.ApprovalID); got.Status != judge.Open || !got.DeferredUntil.IsZero() {
+			t.Errorf("when it is back: %+v", got)
+		}
+		time.Sleep(10 * time.Minute)
+		if got := f.approval(a.ApprovalID); got.Status != judge.Expired {
+			t.Errorf("after the moved deadline: %s", got.Status)
+		}
+	})
+}
+
+func TestDeferHasAnEnd(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	var err error
+	n := 0
+	for ; err == nil && n < 10; n++ {
+		_, err = f.Defer(t.Context(), alice, a.ApprovalID, 24*time.Hour)
+	}
+	if code(err) != core.Conflict || n != 7 {
+		t.Errorf("deferred %d times: %v", n, err)
+	}
+}
+
+func TestEscalateNamesSomebodyAndKeepsTheDeadline(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	got, err := f.Escalate(t.Context(), alice, a.ApprovalID, "carol", "she owns the build")
+	if err != nil || got.EscalatedTo != "carol" || got.EscalatedAt.IsZero() || !got.DeadlineAt.Equal(a.DeadlineAt) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, to := range []string{"", strings.Repeat("x", 65), "a\xffb"} {
+		if _, err := f.Escalate(t.Context(), alice, a.ApprovalID, to, ""); code(err) != core.InvalidInput {
+			t.Errorf("to %q: %v", to, err)
+		}
+	}
+}
+
+func TestShownIsTheFirstTime(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	f.clock.pass(time.Minute)
+	for range 2 {
+		if err := f.Shown(t.Context(), bob, a.ApprovalID); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.pass(time.Minute)
+	}
+	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "no", ShownAt: f.clock.Now()})
+	if err != nil || got.ShownAt.Sub(a.CreatedAt) != time.Minute {
+		t.Errorf("shown %v, %v", got.ShownAt, err)
+	}
+	n := 0
+	for _, e := range f.events() {
+		if e == "approval.shown" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events for one first look", n)
+	}
+}
+
+// An owner that fails to settle must not keep others from their deadline.
+func TestAnUnsettledExpiryIsTriedAgain(t *testing.T) {
+	live(t, func(t *testing.T, f *fixture) {
+		broken := &owner{broken: errors.New("tool gate is broken")}
+		f.Own(judge.GateTool, broken)
+		stuck := f.opened(call("rm", `{}`))
+		other := f.opened(execBy(robot, rmBuild))
+		time.Sleep(10*time.Minute + 30*time.Second)
+		if got := f.approval(other.ApprovalID).Status; got != judge.Expired {
+			t.Errorf("the other one: %s", got)
+		}
+		if got := f.approval(stuck.ApprovalID).Status; got != judge.Open {
+			t.Errorf("the stuck one: %s", got)
+		}
+		broken.mu.Lock()
+		broken.broken = nil
+		broken.mu.Unlock()
+		time.Sleep(time.Minute)
+		if got := f.approval(stuck.ApprovalID).Status; got != judge.Expired {
+			t.Errorf("once it can be settled: %s", got)
+		}
+		n := 0
+		for _, e := range f.events() {
+			if e == "approval.unsettled" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d events about one trouble", n)
+		}
+	})
+}
+
+func TestVoidedCanNotBeApproved(t *testing.T) {
+	f := setup(t)
+	mine := f.opened(execBy(robot, rmBuild))
+	otherAsk := execBy(robot, rmBuild)
+	otherAsk.TaskID = "tk_00000_0000000008"
+	other := f.opened(otherAsk)
+	err := f.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		return f.Void(tx, func(a *judge.Approval) bool { return a.TaskID == taskID }, "the task was cancelled")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Answer(t.Context(), bob, mine.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+	if code(err) != core.Conflict || !strings.Contains(err.Error(), "void since 14:00:00: the task was cancelled") {
+		t.Errorf("answering a void approval: %v", err)
+	}
+	if f.start(mine.ApprovalID, execBy(robot, rmBuild)) {
+		t.Error("a void approval let the effect start")
+	}
+	if open, _ := f.Open(t.Context(), acme); len(open) != 1 || open[0].ApprovalID != other.ApprovalID {
+		t.Errorf("open: %v", open)
+	}
+	f.healthy()
+}
+
+// R1: bound to exactly what was approved, checked when it starts.
+func TestStartRefusesAnythingElse(t *testing.T) {
+	for name, change := range map[string]func(*judge.Ask){
+		"arguments": func(a *judge.Ask) { a.Action.Args = core.Raw(`{"argv":["rm","-r","src"]}`) },
+		"attempt":   func(a *judge.Ask) { a.Attempt++ },
+		"task":      func(a *judge.Ask) { a.TaskID += "0" },
+		"agent":     func(a *judge.Ask) { a.Agent.Name = "other" },
+		"kind":      func(a *judge.Ask) { a.Action.Kind = "other" },
+		"tool":      func(a *judge.Ask) { a.Action.Tool = "other" },
+		"server":    func(a *judge.Ask) { a.Action.Server = "other" },
+		"call":      func(a *judge.Ask) { a.Action.CallID = "other" },
+		"gate":      func(a *judge.Ask) { a.Gate = judge.GateTool },
+		"digits":    func(a *judge.Ask) { a.Action.Args = core.Raw(`{"argv":[9007199254740993]}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := setup(t)
+			ask := execBy(robot, rmBuild)
+			a := f.opened(ask)
+			if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
+				t.Fatal(err)
+			}
+			other := ask
+			change(&other)
+			if f.start(a.ApprovalID, other) {
+				t.Fatal("something else started")
+			}
+			if got := f.approval(a.ApprovalID); got.Status != judge.Voided || got.VoidReason == "" || got.UsedAt != (time.Time{}) {
+				t.Errorf("the approval is %s", got.Status)
+			}
+			if f.start(a.ApprovalID, ask) {
+				t.Error("the voided approval was used")
+			}
+			f.healthy()
+		})
+	}
+}
+
+func TestStartIgnoresHowArgumentsAreWritten(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, `{"dir":"/x","argv":["rm","b"]}`)
+	a := f.opened(ask)
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	ask.Action.Args = core.Raw(`{ "argv": ["rm", "\u0062"], "dir": "/x" }`)
+	if !f.start(a.ApprovalID, ask) {
+		t.Error("the same arguments in another order did not start")
+	}
+}
+
+func TestStartAsksAnewUnderAnotherPolicy(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, rmBuild)
+	a := f.opened(ask)
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	later, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("all", "true", "approve")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Judge = later
+	if f.start(a.ApprovalID, ask) {
+		t.Error("an approval under other rules let the effect start")
+	}
+	// What the old rules said of their decisions stays readable.
+	if d := f.decision(a.DecisionID); d.PolicyVersion != a.PolicyVersion || d.Rationale != a.Rationale || d.Rationale == "" {
+		t.Errorf("the old decision reads %+v", d)
+	}
+	f.healthy()
+}
