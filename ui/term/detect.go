@@ -36,7 +36,7 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 	term := env("TERM")
 	c := Caps{
 		Accessible: flags.Accessible || on(env("ACCESSIBLE")),
-		ASCII:      flags.ASCII || !utf8Locale(env),
+		ASCII:      flags.ASCII || !utf8Locale(env) || on(env("RUNEWIDTH_EASTASIAN")), // then lines and signs would count as two cells
 		SSH:        env("SSH_TTY") != "" || env("SSH_CONNECTION") != "",
 		Dark:       darkGround(env("COLORFGBG")),
 	}
