@@ -186,11 +186,14 @@ func (m *Model) edit(it pane.Item, a *judge.Approval) tea.Cmd {
 	})
 }
 
-// spans and uses are the offers for an always-rule: narrow first.
+// rules are the terms offered for an always-rule, the narrowest first.
 var rules = []struct{ expires, uses string }{{"1h", "5"}, {"8h", "20"}, {"24h", "50"}, {"7d", "100"}}
 
 // always approves and makes a rule for the same shape.
 func (m *Model) always(it pane.Item, a *judge.Approval) tea.Cmd {
+	if a.Risk == judge.Critical || a.Gate != judge.GateStart && a.Gate != judge.GateTool {
+		return m.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
+	}
 	scopes := []string{"exact", "tool", "agent", "session"}
 	names := []string{"exact: these very arguments", "tool: this action, any arguments", "agent: this action by this agent", "session: this action in this session"}
 	if a.Agent.Name == "" {
@@ -200,6 +203,9 @@ func (m *Model) always(it pane.Item, a *judge.Approval) tea.Cmd {
 	if a.Session == "" {
 		i := slices.Index(scopes, "session")
 		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
+	}
+	if a.Risk == judge.High { // the engine accepts nothing wider
+		scopes, names = scopes[:1], names[:1]
 	}
 	return m.menu("Always approve", names, func(scope int) tea.Cmd {
 		terms := make([]string, len(rules))

@@ -4,98 +4,169 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/logview"
 	"swarmdeck/ui/screen"
 )
 
 // Split is a sheet with a live log below it. Keys scroll the record, or the
-// log once it was given the room with "right"; "left" gives it back.
+// log once "right" gave it the whole pane; "left" at its left edge gives the
+// pane back.
 type Split struct {
-	Log  Tail
-	zoom bool // the log has the whole pane and the keys
-	top  uint64
-	free bool // the log was scrolled: it does not follow
-	w, h int
+	tail    *Tail
+	view    logview.View
+	zoom    bool // the log has the whole pane and the keys
+	shift   int  // steps the log was scrolled to the right
+	now     Env  // of the last call, for the time of lines
+	scratch *screen.Canvas
+	w, h    int
 }
 
 // NewSplit makes the log part for a pane.
-func NewSplit(name string) Split { return Split{Log: NewTail(name)} }
-
-// heights are the rows of the record and of the log, without the line between.
-func (s *Split) heights() (record, log int) {
-	if s.zoom {
-		return 0, max(s.h-1, 0)
-	}
-	log = s.h / 2
-	return s.h - log, max(log-1, 0)
+func NewSplit(name string) Split {
+	return Split{tail: NewTail(name), scratch: screen.New(0, 0)}
 }
 
-// Resize shares the pane out.
-func (s *Split) Resize(page *Page, w, h int) {
+// BindLog shows another stream from its end: a task id, "agent:NAME", or "".
+func (s *Split) BindLog(stream string) {
+	s.tail.Bind(stream)
+	s.view.Empty = "no lines yet"
+	s.view.SetSource(lines{s})
+	s.zoom, s.shift = false, 0
+}
+
+// RefreshLog reads what was added to the log.
+func (s *Split) RefreshLog(env Env) tea.Cmd {
+	s.now = env
+	if !s.view.Following() { // what is new is below the window; only count it
+		return s.tail.Count(env)
+	}
+	return s.tail.Refresh(env)
+}
+
+// TakeLog stores a reply and reports whether it was one about the log.
+func (s *Split) TakeLog(env Env, body any) (tea.Cmd, bool) {
+	cmd, mine := s.tail.Take(env, body)
+	if mine && cmd == nil {
+		cmd = s.need(env)
+	}
+	return cmd, mine
+}
+
+// lines is the log's view of the tail.
+type lines struct{ s *Split }
+
+func (l lines) Last() uint64 { return l.s.tail.Last() }
+
+func (l lines) Lines(from uint64, n int) []logview.Line {
+	got := l.s.tail.Window(from, n)
+	out := make([]logview.Line, len(got))
+	for i := range got {
+		out[i] = line(l.s.now, &got[i])
+	}
+	return out
+}
+
+func line(env Env, l *swarm.LogLine) logview.Line {
+	out := logview.Line{Seq: l.Seq, Head: Clock(env.Now, l.Timestamp), HeadRole: screen.Dim, Text: l.Message}
+	switch l.Level {
+	case "ERROR":
+		out.Role = screen.Bad
+	case "WARN":
+		out.Role = screen.Warn
+	case "DEBUG":
+		out.Role = screen.Dim
+	}
+	switch l.Source {
+	case "", "message", "stdout":
+	default:
+		out.Head += " " + l.Source
+	}
+	return out
+}
+
+// heights are the rows of the record and of the log, with the line between.
+func (s *Split) heights() (record, log int) {
+	if s.zoom {
+		return 0, s.h
+	}
+	return s.h - s.h/2, s.h / 2
+}
+
+// ResizeSplit shares the pane out.
+func (s *Split) ResizeSplit(page *Page, w, h int) {
 	s.w, s.h = w, h
 	record, _ := s.heights()
 	page.Resize(w, max(record, 1))
 }
 
-// Do scrolls what has the keys.
-func (s *Split) Do(env Env, page *Page, action string) (tea.Cmd, bool) {
+// DoSplit scrolls what has the keys.
+func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
+	s.now = env
+	switch {
+	case action == "follow" || action == "wrap":
+		s.view.Do(action)
+		return s.tail.Refresh(env), true
+	case !s.zoom && action == "right":
+		s.zoom = true
+	case s.zoom && action == "left" && s.shift == 0:
+		s.zoom = false
+		s.ResizeSplit(page, s.w, s.h)
+		return nil, true
+	case !s.zoom:
+		return nil, page.Do(action)
+	case !s.view.Do(action):
+		return nil, false
+	}
 	switch action {
 	case "right":
-		if s.zoom {
-			return nil, true
-		}
-		s.zoom = true
-		return nil, true
+		s.shift++
 	case "left":
-		if s.zoom {
-			s.zoom = false
-			s.Resize(page, s.w, s.h)
-			return nil, true
-		}
-		return nil, false
-	case "follow":
-		s.free = !s.free
-		return s.Log.Refresh(env), true
+		s.shift--
 	}
-	if !s.zoom {
-		return nil, page.Do(action)
-	}
-	return nil, false
+	return s.need(env), true
 }
 
-// Find searches the log.
-func (s *Split) Find(Env, string) tea.Cmd { return nil }
+// need reads the lines that the log's window lacks.
+func (s *Split) need(env Env) tea.Cmd {
+	_, log := s.heights()
+	s.scratch.Resize(s.w, max(log-1, 0))
+	s.view.Draw(s.scratch, s.scratch.Bounds())
+	if from, n := s.view.Missing(); n > 0 {
+		return s.tail.Need(env, from, n)
+	}
+	return nil
+}
 
-// Draw draws the record above and the log below.
-func (s *Split) Draw(c *screen.Canvas, env Env, page *Page) {
+// FindSplit searches the log for text.
+func (s *Split) FindSplit(env Env, text string) tea.Cmd {
+	s.now = env
+	s.view.Search(text)
+	return s.need(env)
+}
+
+// DrawSplit draws the record above and the log below.
+func (s *Split) DrawSplit(c *screen.Canvas, env Env, page *Page) {
+	s.now = env
 	record, log := s.heights()
 	top, rest := c.Bounds().SplitTop(record)
 	if record > 0 {
 		page.Draw(c.Sub(top))
 	}
-	if rest.H < 1 {
+	if log < 1 {
 		return
 	}
-	x := c.Text(rest.X, rest.Y, screen.Title, "log")
+	title := "log"
+	if !s.view.Following() {
+		title = "log (not following: f follows)"
+	}
+	if s.view.Wrapped() {
+		title += " wrapped"
+	}
+	if err := s.tail.Err(); err != nil {
+		title += ": " + err.Error()
+	}
+	x := c.Text(rest.X, rest.Y, screen.Title, title)
 	c.HLine(x+1, rest.Y, rest.W-x-1, screen.Border)
-	from := uint64(1)
-	if last := s.Log.Last(); last > uint64(log) {
-		from = last - uint64(log) + 1
-	}
-	for i, l := range s.Log.Window(from, log) {
-		drawLine(c, env, rest.Y+1+i, rest.W, &l)
-	}
-}
-
-func drawLine(c *screen.Canvas, env Env, y, w int, l *swarm.LogLine) {
-	x := c.Text(0, y, screen.Dim, Clock(env.Now, l.Timestamp))
-	role := screen.Text
-	switch l.Level {
-	case "ERROR":
-		role = screen.Bad
-	case "WARN":
-		role = screen.Warn
-	case "DEBUG":
-		role = screen.Dim
-	}
-	c.TextIn(x+1, y, w-x-1, role, l.Message)
+	_, body := rest.SplitTop(1)
+	s.view.Draw(c, body)
 }

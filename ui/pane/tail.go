@@ -29,14 +29,14 @@ type Tail struct {
 
 type tailReply struct {
 	stream string
-	from   uint64 // lines after this seq were asked for
+	follow bool // the newest lines were wanted, not a place further up
 	lines  []swarm.LogLine
 	last   uint64
 	err    error
 }
 
 // NewTail makes a tail for a pane.
-func NewTail(name string) Tail { return Tail{name: name} }
+func NewTail(name string) *Tail { return &Tail{name: name} }
 
 // Bind points the tail at a stream: a task id, "agent:NAME", or "" for none.
 func (t *Tail) Bind(stream string) {
@@ -77,9 +77,24 @@ func (t *Tail) Refresh(env Env) tea.Cmd {
 		return nil
 	}
 	if len(t.lines) == 0 {
-		return t.read(env, 0, true)
+		return t.read(env, 0, true, true)
 	}
-	return t.read(env, t.lines[len(t.lines)-1].Seq, false)
+	return t.read(env, t.lines[len(t.lines)-1].Seq, true, false)
+}
+
+// Count reads how long the stream is by now, and no lines.
+func (t *Tail) Count(env Env) tea.Cmd {
+	if t.stream == "" || t.busy {
+		return nil
+	}
+	t.busy, t.more = true, false
+	world, tenant, stream, at := env.World, env.Tenant, t.stream, t.last
+	return Ask(t.name, func() any {
+		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+		defer cancel()
+		_, last, err := world.Log(ctx, tenant, stream, at, 1)
+		return tailReply{stream: stream, last: last, err: err}
+	})
 }
 
 // Need reads the lines from seq from on when they are not in memory.
@@ -97,12 +112,12 @@ func (t *Tail) Need(env Env, from uint64, n int) tea.Cmd {
 		start = from - tailRead/2
 	}
 	t.lines = nil
-	return t.read(env, start, false)
+	return t.read(env, start, false, false)
 }
 
 // read asks for the lines after seq from; newest first finds out where the
 // stream ends.
-func (t *Tail) read(env Env, from uint64, newest bool) tea.Cmd {
+func (t *Tail) read(env Env, from uint64, follow, newest bool) tea.Cmd {
 	t.busy, t.more = true, false
 	world, tenant, stream := env.World, env.Tenant, t.stream
 	return Ask(t.name, func() any {
@@ -118,7 +133,7 @@ func (t *Tail) read(env Env, from uint64, newest bool) tea.Cmd {
 			}
 		}
 		lines, last, err := world.Log(ctx, tenant, stream, from, tailRead)
-		return tailReply{stream, from, lines, last, err}
+		return tailReply{stream, follow, lines, last, err}
 	})
 }
 
@@ -137,14 +152,24 @@ func (t *Tail) Take(env Env, body any) (tea.Cmd, bool) {
 		return nil, true
 	}
 	t.last = max(r.last, t.last)
-	if n := len(t.lines); n > 0 && len(r.lines) > 0 && r.lines[0].Seq != t.lines[n-1].Seq+1 {
+	if len(r.lines) == 0 {
+		return nil, true
+	}
+	if n := len(t.lines); n > 0 && r.lines[0].Seq != t.lines[n-1].Seq+1 {
 		t.lines = nil // a gap: what came stands on its own
 	}
 	t.lines = append(t.lines, r.lines...)
 	if n := len(t.lines); n > tailKeep {
 		t.lines = append([]swarm.LogLine(nil), t.lines[n-tailKeep:]...)
 	}
-	if len(r.lines) == tailRead || t.more {
+	more := t.more
+	t.more = false
+	switch behind := t.last - r.lines[len(r.lines)-1].Seq; {
+	case !r.follow:
+	case behind > tailRead: // too much came at once to show: go on at the end
+		t.lines = nil
+		return t.read(env, 0, true, true), true
+	case behind > 0 || more:
 		return t.Refresh(env), true
 	}
 	return nil, true

@@ -46,7 +46,7 @@ func New() *Pane { return &Pane{Record: pane.NewRecord(Name), Split: pane.NewSpl
 func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
-		p.Log.Bind("agent:" + it.ID)
+		p.BindLog("agent:" + it.ID)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 func (p *Pane) Reset() {
 	p.Record.Reset()
 	p.agent, p.history = nil, nil
-	p.Log.Bind("")
+	p.BindLog("")
 }
 
 // Refresh takes the agent from the snapshot, and reads its history when what
@@ -68,7 +68,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 		p.agent = env.Snap.Agents[i]
 	}
 	p.lay(env)
-	cmd := p.Log.Refresh(env)
+	cmd := p.RefreshLog(env)
 	state := name
 	if p.agent != nil {
 		state += " " + p.agent.TaskID + " " + string(p.agent.Status)
@@ -86,7 +86,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 
 // Update implements pane.Pane.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	if cmd, mine := p.Log.Take(env, body); mine {
+	if cmd, mine := p.TakeLog(env, body); mine {
 		return cmd
 	}
 	reply, again, ok := p.Taken(body)
@@ -125,21 +125,21 @@ func (p *Pane) Title(env pane.Env) string {
 }
 
 // Resize implements pane.Pane.
-func (p *Pane) Resize(w, h int) { p.Split.Resize(&p.Page, w, h) }
+func (p *Pane) Resize(w, h int) { p.ResizeSplit(&p.Page, w, h) }
 
 // Do implements pane.Pane.
 func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	return p.Split.Do(env, &p.Page, action)
+	return p.DoSplit(env, &p.Page, action)
 }
 
 // Filter searches the record and the log.
 func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
 	_, _ = p.Record.Filter(env, find)
-	return p.Split.Find(env, find), nil
+	return p.FindSplit(env, find), nil
 }
 
 // Draw implements pane.Pane.
-func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) { p.Split.Draw(c, env, &p.Page) }
+func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) { p.DrawSplit(c, env, &p.Page) }
 
 func (p *Pane) lay(env pane.Env) {
 	var out pane.Paras

@@ -221,8 +221,13 @@ func (p *Pane) outcome() string {
 	if !a.AnsweredAt.IsZero() {
 		text += " " + a.AnsweredAt.Format("15:04:05")
 	}
-	if a.AnswerReason != "" {
-		text += ": " + a.AnswerReason
+	if a.SelfApproved {
+		text += " (self-approved)"
+	}
+	for _, why := range []string{a.AnswerReason, a.VoidReason} {
+		if why != "" {
+			text += ": " + why
+		}
 	}
 	return text
 }

@@ -41,7 +41,7 @@ func New() *Pane { return &Pane{Record: pane.NewRecord(Name), Split: pane.NewSpl
 func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.task = swarm.Task{}
-		p.Log.Bind(it.ID)
+		p.BindLog(it.ID)
 	}
 	return nil
 }
@@ -49,14 +49,14 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 // Reset implements pane.Pane.
 func (p *Pane) Reset() {
 	p.Record.Reset()
-	p.Log.Bind("")
+	p.BindLog("")
 }
 
 // Refresh reads the task and the end of its log.
 func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 	id := p.Item().ID
 	world, tenant := env.World, env.Tenant
-	return tea.Batch(p.Log.Refresh(env), p.Read(func(ctx context.Context) any {
+	return tea.Batch(p.RefreshLog(env), p.Read(func(ctx context.Context) any {
 		var g got
 		if g.task, g.err = world.Task(ctx, tenant, id); g.err != nil {
 			return g
@@ -78,7 +78,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 
 // Update implements pane.Pane.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	if cmd, mine := p.Log.Take(env, body); mine {
+	if cmd, mine := p.TakeLog(env, body); mine {
 		return cmd
 	}
 	reply, again, ok := p.Taken(body)
@@ -117,25 +117,22 @@ func (p *Pane) Title(env pane.Env) string {
 }
 
 // Resize implements pane.Pane.
-func (p *Pane) Resize(w, h int) { p.Split.Resize(&p.Page, w, h) }
+func (p *Pane) Resize(w, h int) { p.ResizeSplit(&p.Page, w, h) }
 
 // Do implements pane.Pane.
 func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if action == "open" && p.task.ApprovalID != "" && p.task.Waiting != "" {
-		return nil, false
-	}
-	return p.Split.Do(env, &p.Page, action)
+	return p.DoSplit(env, &p.Page, action)
 }
 
 // Filter searches the record and the log.
 func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
 	_, _ = p.Record.Filter(env, find)
-	return p.Split.Find(env, find), nil
+	return p.FindSplit(env, find), nil
 }
 
 // Draw implements pane.Pane.
 func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	p.Split.Draw(c, env, &p.Page)
+	p.DrawSplit(c, env, &p.Page)
 }
 
 func text(env pane.Env, g *got) []pane.Para {

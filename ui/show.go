@@ -1,0 +1,43 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/term"
+)
+
+// Show runs the cockpit on a terminal until the operator leaves or ctx ends.
+// The terminal is restored whatever happens; a panic inside comes back as an
+// error. Signals are the caller's: it cancels ctx.
+func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io.Writer) error {
+	if caps.Plain {
+		return fmt.Errorf("the cockpit needs a terminal: %s", caps.Why)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opt.Context = ctx
+	opt.ASCII = opt.ASCII || caps.ASCII
+	opt.Sync = opt.Sync || caps.Sync
+	if opt.Frame == 0 {
+		opt.Frame = FrameInterval(caps.SSH)
+	}
+	p := tea.NewProgram(New(opt),
+		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithColorProfile(caps.Color), tea.WithoutSignalHandler(),
+	)
+	_, err := p.Run()
+	switch {
+	case errors.Is(err, tea.ErrProgramPanic):
+		return fmt.Errorf("the cockpit failed: %w", err)
+	case ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled):
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("run the cockpit: %w", err)
+	}
+	return nil
+}
