@@ -44,6 +44,30 @@ type Overlay interface {
 	Draw(c *screen.Canvas)
 }
 
+// Typist is an overlay in which letters are text, at least for now.
+type Typist interface{ Typing() bool }
+
+// Typing tells whether letters pressed now are text and not keys.
+func (s *Stack) Typing() bool {
+	t, ok := s.Top().(Typist)
+	return ok && t.Typing()
+}
+
+// Typing tells whether the name is to be typed.
+func (q *Confirm) Typing() bool { return q.Type != "" }
+
+// Typing is true.
+func (p *Prompt) Typing() bool { return true }
+
+// Typing is true.
+func (e *Editor) Typing() bool { return true }
+
+// Typing is true: letters search.
+func (h *Help) Typing() bool { return true }
+
+// Typing is true.
+func (p *Palette) Typing() bool { return true }
+
 var (
 	_ Overlay = (*Confirm)(nil)
 	_ Overlay = (*Prompt)(nil)

@@ -14,16 +14,17 @@ func (c *Canvas) Text(x, y int, role Role, s string) int {
 	return next
 }
 
-// TextIn draws s in exactly w cells, cut with an ellipsis or filled with
-// spaces, and returns x+w.
+// TextIn draws s in exactly w cells, or those up to the window's right edge,
+// cut with an ellipsis or filled with spaces, and returns x+w.
 func (c *Canvas) TextIn(x, y, w int, role Role, s string) int {
 	if w <= 0 {
 		return x
 	}
-	next, more := c.text(x, y, x+w, role, s)
-	c.Fill(Rect{next, y, x + w - next, 1}, role, ' ')
-	if more && x+w <= c.view.W {
-		c.text(x+w-1, y, x+w, role, c.g.glyphs.Ellipsis)
+	end := min(x+w, c.view.W)
+	next, more := c.text(x, y, end, role, s)
+	c.Fill(Rect{next, y, end - next, 1}, role, ' ')
+	if more && end > x {
+		c.text(end-1, y, end, role, c.g.glyphs.Ellipsis)
 	}
 	return x + w
 }

@@ -1,7 +1,5 @@
 package term
 
-import "strings"
-
 // escape returns the length of the escape sequence at the start of s, which
 // begins with ESC or with a C1 control in UTF-8. A sequence that is not
 // finished loses only its introducer: what follows stays visible, so nobody
@@ -52,27 +50,21 @@ func control7(s string, i int) int {
 }
 
 // stringEnd is the end of an OSC, DCS, SOS, PM or APC string: after BEL, ESC
-// backslash or U+009C; never past a line break.
+// backslash or U+009C. Any other control breaks the string off, as terminals
+// do, so that looking for ends stays linear in the length of s.
 func stringEnd(s string, start int) int {
 	const maxString = 64 << 10
-	body := s[start:]
-	if len(body) > maxString {
-		body = body[:maxString]
-	}
-	for i := 0; ; {
-		k := strings.IndexAny(body[i:], "\a\x1b\u009c\n")
-		if k < 0 {
+	for i := start; i < len(s) && i < start+maxString; i++ {
+		switch b := s[i]; {
+		case b == '\a':
+			return i + 1
+		case b == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+			return i + 2
+		case b == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
+			return i + 2
+		case b < 0x20, b == 0xc2 && i+1 < len(s) && s[i+1] >= 0x80 && s[i+1] < 0xa0:
 			return start
 		}
-		i += k
-		switch {
-		case body[i] == '\a':
-			return start + i + 1
-		case body[i] == 0xc2:
-			return start + i + 2
-		case body[i] == 0x1b && i+1 < len(body) && body[i+1] == '\\':
-			return start + i + 2
-		}
-		return start
 	}
+	return start
 }

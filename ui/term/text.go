@@ -112,6 +112,10 @@ func CutMiddle(s string, w int) string { return CutMiddleWith(s, w, "…") }
 
 // CutMiddleWith is CutMiddle with a mark of its own.
 func CutMiddleWith(s string, w int, mark string) string {
+	const end = 16 << 10 // bytes of either end that may be shown
+	if len(s) > 2*end && w <= end/4 {
+		s = s[:end] + s[len(s)-end:]
+	}
 	s = Clean(s)
 	total := Width(s)
 	if total <= w {

@@ -210,6 +210,28 @@ func TestEveryCharacterIsHarmless(t *testing.T) {
 	flush()
 }
 
+// A line of a megabyte costs a little, whatever it is made of: the work is
+// linear, or this takes hours.
+func TestEndlessLines(t *testing.T) {
+	for _, piece := range []string{"x", "\x1b", "\x1b]", "\u009d", "\x1b[1", "\x1b[1;", "\x1bP", "\x1b ", "\u0301", "e\u0301", "世", "\u202e", "\xff", "\t", "\u200d👨", "\u009d\x1b[", "word "} {
+		s := strings.Repeat(piece, 1<<20/len(piece))
+		harmless(t, term.Cut(s, 80))
+		if n := term.Width(term.CutMiddle(s, 80)); n > 80 {
+			t.Errorf("%q is cut to %d", piece, n)
+		}
+		if n := term.Width(s); n != term.Width(term.Clean(s)) {
+			t.Errorf("%q is %d wide", piece, n)
+		}
+		term.Reveal(s)
+		term.Suspicious(s)
+		for _, line := range term.Wrap(s, 80) {
+			if term.Width(line) > 80 {
+				t.Fatalf("%q is wrapped at %d", piece, term.Width(line))
+			}
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	for i, s := range hostile() {
 		f.Add(s, "x"+s, i%12)
