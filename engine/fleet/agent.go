@@ -1,0 +1,117 @@
+// Package fleet keeps agents: who they are, how they are, what they were
+// asked and what they said. It supervises their runtimes and carries out
+// agent.prompt tasks, with every tool call gated by the judge.
+//
+// What is durable is the record of each agent (bucket "agent"); an agent's
+// process is only ever driven towards what its record says. A status that was
+// shown or acknowledged is on disk. After a crash no run is alive: records
+// that say otherwise are repaired, and the questions those runs had open are
+// voided, before any agent is opened.
+package fleet
+
+import (
+	"time"
+
+	"swarmdeck/engine/swarm"
+)
+
+// AgentStatus is the seed's enum.
+type AgentStatus string
+
+// The statuses.
+const (
+	Starting AgentStatus = "starting"
+	Idle     AgentStatus = "idle"
+	Busy     AgentStatus = "busy"
+	Offline  AgentStatus = "offline"
+	Failed   AgentStatus = "failed"
+)
+
+// statuses in the order of an agent's life, for counters and error texts.
+var statuses = [...]AgentStatus{Starting, Idle, Busy, Offline, Failed}
+
+// Agent is one agent of the fleet (seed 2).
+type Agent struct {
+	Name        string      `json:"name"`         // ^[a-zA-Z0-9-]{1,20}$, unique in the tenant
+	WorkspaceID string      `json:"workspace_id"` // UUID, the same for the same tenant, runtime, name and directory
+	Status      AgentStatus `json:"status"`
+	Role        string      `json:"role"`
+	Project     string      `json:"project"`
+	LastTask    string      `json:"last_task,omitempty"` // the newest task's message, cut at 1000 bytes
+	CreatedAt   time.Time   `json:"created_at"`
+	UpdatedAt   time.Time   `json:"updated_at"`
+
+	TenantID  string            `json:"tenant_id"`
+	Runtime   string            `json:"runtime"` // "exec"
+	Command   []string          `json:"command,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	Dir       string            `json:"dir,omitempty"`
+	SessionID string            `json:"session_id,omitempty"`
+	Reason    string            `json:"reason,omitempty"`  // why offline or failed
+	TaskID    string            `json:"task_id,omitempty"` // while busy
+	Paused    bool              `json:"paused,omitempty"`
+	Pausing   bool              `json:"pausing,omitempty"`   // asked, not yet acknowledged
+	Stopped   bool              `json:"stopped,omitempty"`   // by an operator; stays so until started
+	Attention string            `json:"attention,omitempty"` // the agent asks for a person
+	Waiting   string            `json:"waiting,omitempty"`   // approval id it waits for
+	PID       int               `json:"pid,omitzero"`
+	Restarts  int               `json:"restarts,omitzero"`
+	Usage     swarm.Usage       `json:"usage"`
+	LogFrom   uint64            `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
+	AuditSeq  uint64            `json:"audit_seq,omitzero"`
+}
+
+// State is the common word for any runtime's status: starting, idle, working,
+// waiting for you, pausing, paused, offline, failed.
+func (a Agent) State() string {
+	switch {
+	case a.Waiting != "" || a.Attention != "":
+		return "waiting for you"
+	case a.Pausing:
+		return "pausing"
+	case a.Paused:
+		return "paused"
+	case a.Status == Busy:
+		return "working"
+	}
+	return string(a.Status)
+}
+
+// Create asks for a new agent.
+type Create struct {
+	Name    string
+	Project string // 1-64 printable characters
+	Role    string // the same; "" means "coder" (seed 2)
+	Task    string // first task; "" gives none
+	Runtime string // "" means "exec"
+	Command []string
+	Env     map[string]string
+	Dir     string
+	Session string // session of the first task
+}
+
+// Project is a set of agents' roles (seed 2). Exec projects are made by
+// creating an agent or by a swarm file.
+type Project struct {
+	ID          string `json:"id"` // UUID derived from tenant and name
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// Role is a capability profile within a project (seed 2).
+type Role struct {
+	ID          string `json:"id"` // UUID derived from tenant, project and name
+	Name        string `json:"name"`
+	ProjectID   string `json:"project_id"`
+	ProjectName string `json:"project_name"`
+}
+
+// HistoryItem is the seed's Task of an agent.
+type HistoryItem struct {
+	Message            string       `json:"message"`
+	URI                string       `json:"uri,omitempty"`
+	NeedsUserAttention bool         `json:"needs_user_attention"` // it asked for a person, or waits for one
+	CreatedAt          time.Time    `json:"created_at"`
+	TaskID             string       `json:"task_id"`
+	Status             swarm.Status `json:"status"`
+}

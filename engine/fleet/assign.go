@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Assign gives an idle agent a task. Every other agent refuses (CONFLICT,
+// AgentBusyError), also one whose last assignment has not started yet.
+func (f *Fleet) Assign(ctx context.Context, by core.Caller, name, message, uri string) (swarm.Task, error) {
+	if err := errors.Join(checkMessage(message), checkURI(uri)); err != nil {
+		return swarm.Task{}, core.AsError(err)
+	}
+	m, err := f.find(ctx, by, name)
+	if err != nil {
+		return swarm.Task{}, err
+	}
+	select { // one assignment at a time, or two could both find it idle
+	case m.offer <- struct{}{}:
+		defer func() { <-m.offer }()
+	case <-ctx.Done():
+		return swarm.Task{}, ctx.Err()
+	}
+	if err := f.idle(ctx, m); err != nil {
+		return swarm.Task{}, err
+	}
+	return f.give(ctx, by, m, message, uri, m.rec.Load().SessionID)
+}
+
+// idle reports why an agent may not be given a task now.
+func (f *Fleet) idle(ctx context.Context, m *member) error {
+	a := m.rec.Load()
+	switch {
+	case m.closing():
+		return core.Missing("agent", m.name)
+	case a.TaskID != "" && a.Status == Busy:
+		return busy(a, "works on task "+a.TaskID)
+	case a.Pausing || a.Paused:
+		return busy(a, "is paused")
+	case a.Status != Idle:
+		return busy(a, "is "+string(a.Status))
+	}
+	next, err := f.next(ctx, m)
+	if err != nil {
+		return err
+	}
+	if next != "" {
+		return busy(a, "is about to start task "+next)
+	}
+	return nil
+}
+
+// next is the task that was assigned and is still in the queue. One that
+// waits for a person keeps nobody from giving the agent other work.
+func (f *Fleet) next(ctx context.Context, m *member) (string, error) {
+	m.mu.Lock()
+	id := m.assigned
+	m.mu.Unlock()
+	if id == "" {
+		return "", nil
+	}
+	t, err := f.opt.Swarm.Task(ctx, m.tenant, id)
+	if err != nil {
+		return "", fmt.Errorf("look at the agent's next task: %w", err)
+	}
+	if t.Status.Terminal() || t.Waiting != "" {
+		return "", nil
+	}
+	return id, nil
+}
+
+// CancelTask interrupts the agent's task, or takes the assigned one out of
+// the queue. It returns when the agent is free again, at most 5 s later.
+func (f *Fleet) CancelTask(ctx context.Context, by core.Caller, name string) (Agent, error) {
+	m, err := f.find(ctx, by, name)
+	if err != nil {
+		return Agent{}, err
+	}
+	id := m.rec.Load().TaskID
+	if id == "" {
+		if id, err = f.next(ctx, m); err != nil {
+			return Agent{}, err
+		}
+	}
+	if id == "" {
+		return Agent{}, core.Errorf(core.Conflict, "agent %s has no task to cancel", name).With("field", "agent").With("value", name)
+	}
+	if err := f.endTask(ctx, by, m, id, "cancelled at agent "+name+" by "+cut(by.Name, maxCall)); err != nil {
+		return Agent{}, err
+	}
+	return *m.rec.Load(), nil
+}
+
+// graceWait is how long an interrupted prompt may take before its process is
+// ended instead; with it an agent is free within 5 s.
+const graceWait = 4 * time.Second
+
+// endTask cancels a task and waits until the agent has let go of it.
+func (f *Fleet) endTask(ctx context.Context, by core.Caller, m *member, id, reason string) error {
+	if _, err := f.opt.Swarm.Cancel(ctx, by, id, reason); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
+		return fmt.Errorf("cancel task %s: %w", id, err)
+	}
+	released := func() bool { return m.run == nil || m.run.job.Task.TaskID != id }
+	if m.await(ctx, graceWait, released) {
+		return nil
+	}
+	h, r := m.now()
+	if h == nil || r == nil || r.job.Task.TaskID != id {
+		return nil
+	}
+	if err := h.Restart(ctx); err != nil {
+		return fmt.Errorf("end the process of agent %s: %w", m.name, err)
+	}
+	m.await(ctx, time.Second, released)
+	return nil
+}

@@ -1,0 +1,267 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestAssignedTaskRunsAndFreesTheAgent(t *testing.T) {
+	w := newWorld(t).run()
+	release := make(chan struct{})
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		return beatUntil(ctx, h, p, release)
+	})
+	w.create("bob")
+	task := w.assign("bob", "count the files\nin here")
+	a := w.awaitStatus("bob", fleet.Busy)
+	if a.TaskID != task.TaskID || a.LastTask != "count the files\nin here" || a.State() != "working" {
+		t.Errorf("busy: %+v", a)
+	}
+	if task.Agent != "bob" || task.Title != "count the files" || task.Kind != fleet.KindPrompt {
+		t.Errorf("task: %+v", task)
+	}
+	close(release)
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || string(r.Output) != `{"ok":true}` {
+		t.Errorf("result: %+v", r)
+	}
+	if a := w.agent("bob"); a.Status != fleet.Idle || a.TaskID != "" || a.Usage.Tasks != 1 {
+		t.Errorf("the agent is not free when its task is over: %+v", a)
+	}
+	w.consistent()
+}
+
+func TestOnlyAnIdleAgentTakesATask(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	for _, name := range []string{"busy", "paused", "stopped", "broken", "next"} {
+		w.create(name)
+	}
+	w.assign("busy", "x")
+	w.awaitStatus("busy", fleet.Busy)
+	if _, err := w.fleet.Pause(t.Context(), alice, "paused"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.fleet.Stop(t.Context(), alice, "stopped"); err != nil {
+		t.Fatal(err)
+	}
+	w.rt.handle("broken").notify(fleet.Health{Status: fleet.Failed, Reason: "crashed 5 times"})
+	w.awaitStatus("broken", fleet.Failed)
+	for _, name := range []string{"busy", "paused", "stopped", "broken"} {
+		_, err := w.fleet.Assign(t.Context(), alice, name, "y", "")
+		refused(t, err, core.Conflict, "error", "AgentBusyError")
+	}
+	// Two at once: one wins, though neither has started yet.
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		go func() {
+			_, err := w.fleet.Assign(t.Context(), alice, "next", "y", "")
+			errs <- err
+		}()
+	}
+	won := 0
+	for range cap(errs) {
+		if err := <-errs; err == nil {
+			won++
+		} else {
+			refused(t, err, core.Conflict, "error", "AgentBusyError")
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d of %d assignments were taken", won, cap(errs))
+	}
+	w.consistent()
+}
+
+func TestAssignChecksItsInput(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	for name, c := range map[string]struct{ message, uri, field string }{
+		"empty":           {"", "", "message"},
+		"white space":     {" \t\n\u00a0", "", "message"},
+		"not text":        {"a\xff", "", "message"},
+		"too long":        {strings.Repeat("x", core.MaxInput+1), "", "message"},
+		"uri with escape": {"x", "file:///\x1b]52;c;aGk=\a", "uri"},
+		"long uri":        {"x", strings.Repeat("u", 3000), "uri"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.fleet.Assign(t.Context(), alice, "bob", c.message, c.uri)
+			refused(t, err, core.InvalidInput, "field", c.field)
+		})
+	}
+	for _, input := range []string{
+		`{"agent":"bob"}`, `{"agent":"bob","message":" "}`, `{"agent":"bob","message":"x","extra":1}`, `{"agent":"b b","message":"x"}`,
+		`{"agent":"bob","agent":"bob","message":"x"}`, `{"agent":"bob","message":7}`, `{"message":"x"}`,
+	} {
+		_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(input)})
+		refused(t, err, core.InvalidInput, "", "")
+	}
+}
+
+func TestCancelFreesTheAgent(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	_, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+	refused(t, err, core.Conflict, "field", "agent")
+	task := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	begin := time.Now()
+	a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
+		t.Errorf("after %v: %+v", took, a)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Cancelled || !strings.Contains(r.Error.Message, "alice") {
+		t.Errorf("result: %+v", r)
+	}
+	w.consistent()
+}
+
+func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
+	w := newWorld(t).run()
+	restarted := make(chan struct{})
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		_, err := hang(ctx, h, p) // the interrupt
+		if h.is(func() bool { return h.prompts == 1 }) {
+			_, err = hang(ctx, h, p) // is ignored
+			close(restarted)
+		}
+		return swarm.Outcome{}, err
+	})
+	w.create("bob")
+	w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	begin := time.Now()
+	a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-restarted
+	if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
+		t.Errorf("after %v: %+v", took, a)
+	}
+}
+
+func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		if p.Message == "task 3" {
+			_, _ = p.Emit(ctx, fleet.Event{Type: "attention", Text: "which branch?"})
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	empty, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
+	if err != nil || len(empty.Items) != 0 || empty.Info.Total != 0 || empty.Info.PageSize != 20 {
+		t.Fatalf("empty history: %+v, %v", empty, err)
+	}
+	for i := range 5 {
+		task, err := w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.result(task.TaskID)
+	}
+	page, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Size: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page.Info.Total != 5 || !page.Info.Next || page.Info.Previous || len(page.Items) != 3 {
+		t.Fatalf("page: %+v", page)
+	}
+	for i, item := range page.Items {
+		n := 4 - i
+		if item.Message != fmt.Sprintf("task %d", n) || item.URI != fmt.Sprintf("file:///%d", n) || item.Status != swarm.Succeeded {
+			t.Errorf("item %d: %+v", i, item)
+		}
+		if item.NeedsUserAttention != (n == 3) {
+			t.Errorf("task %d needs attention: %v", n, item.NeedsUserAttention)
+		}
+	}
+	past, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Page: 9})
+	if err != nil || len(past.Items) != 0 || past.Info.Total != 5 {
+		t.Errorf("past the end: %+v, %v", past, err)
+	}
+	for _, f := range []core.Filter{{Size: 101}, {Page: -1}} {
+		_, err := w.fleet.History(t.Context(), home, "bob", f)
+		refused(t, err, core.InvalidInput, "", "")
+	}
+}
+
+func TestFirstTaskIsGivenOnCreate(t *testing.T) {
+	w := newWorld(t).run()
+	ran := make(chan string, 1)
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		ran <- p.Message
+		return done(ctx, h, p)
+	})
+	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "look around", Command: []string{"x"}})
+	if err != nil || a.LastTask != "look around" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if got := <-ran; got != "look around" {
+		t.Errorf("was told %q", got)
+	}
+	w.awaitStatus("bob", fleet.Idle)
+}
+
+func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
+	w := newWorld(t).run()
+	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: "nosuch", Command: []string{"x"}})
+	refused(t, err, core.NotFound, "", "")
+	if a.Name != "bob" || !strings.Contains(err.Error(), "was created") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	w.awaitStatus("bob", fleet.Idle)
+	w.consistent()
+}
+
+func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
+	w := newWorld(t).run()
+	running := make(chan struct{}, 1)
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		select {
+		case running <- struct{}{}:
+		default:
+			return swarm.Outcome{}, fmt.Errorf("two prompts at once")
+		}
+		defer func() { <-running }()
+		time.Sleep(5 * time.Millisecond)
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	var ids []string
+	for i := range 12 {
+		d := swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.MustEncode(map[string]string{"agent": "bob", "message": fmt.Sprint(i)})}
+		if i%3 > 0 { // two sessions beside the tasks without one
+			s, err := w.swarm.CreateSession(t.Context(), alice, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.swarm.StartSession(t.Context(), alice, s.SessionID); err != nil {
+				t.Fatal(err)
+			}
+			d.Session = s.SessionID
+		}
+		task, err := w.swarm.Dispatch(t.Context(), alice, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, task.TaskID)
+	}
+	for _, id := range ids {
+		if r := w.result(id); r.Status != swarm.Succeeded {
+			t.Errorf("%s: %+v %+v", id, r, r.Error)
+		}
+	}
+	w.consistent()
+}

@@ -1,0 +1,43 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// TestHundredAgentsAreListedFast holds the promised number with room to spare.
+func TestHundredAgentsAreListedFast(t *testing.T) {
+	w := newWorld(t)
+	for i := range 120 {
+		if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := time.Now()
+	p, err := w.fleet.Agents(t.Context(), home, core.Filter{Size: 100})
+	if took := time.Since(begin); err != nil || len(p.Items) != 100 || p.Info.Total != 120 || took > 100*time.Millisecond {
+		t.Errorf("%d of %d in %v, %v", len(p.Items), p.Info.Total, took, err)
+	}
+}
+
+func BenchmarkListAgents(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			w := newWorld(b)
+			for i := range n {
+				if _, err := w.fleet.Create(b.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if _, err := w.fleet.Agents(b.Context(), home, core.Filter{Size: 100}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,337 @@
+package fleet_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+func TestStatusFollowsTheRuntime(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	h := w.rt.handle("bob")
+	for _, s := range []fleet.Health{
+		{Status: fleet.Failed, Reason: "exit status 1", Restarts: 5},
+		{Status: fleet.Starting, Restarts: 6},
+		{Status: fleet.Idle, PID: 4711, Restarts: 6},
+		{Status: fleet.Offline, Reason: "connection lost", Restarts: 6},
+		{Status: fleet.Idle, PID: 4712, Restarts: 7},
+	} {
+		h.notify(s)
+		a := w.awaitStatus("bob", s.Status)
+		if a.Reason != s.Reason || a.PID != s.PID || a.Restarts != s.Restarts {
+			t.Errorf("%+v became %+v", s, a)
+		}
+	}
+	h.notify(fleet.Health{Status: "melting"})
+	if a := w.awaitStatus("bob", fleet.Failed); a.Reason == "" {
+		t.Errorf("unknown status: %+v", a)
+	}
+	w.consistent()
+}
+
+func TestSameHealthIsNotWrittenAgain(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	before := len(w.events("agent.*"))
+	for range 100 {
+		w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle, PID: 100})
+	}
+	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle, PID: 200})
+	w.await("the new pid", func() bool { return w.agent("bob").PID == 200 })
+	if n := len(w.events("agent.*")) - before; n != 1 {
+		t.Errorf("%d events for one change", n)
+	}
+}
+
+func TestAgentThatCannotBeOpenedRecovers(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.breaks(errors.New("no such program"))
+	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Command: []string{"x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.awaitStatus("bob", fleet.Failed); a.Reason != "can't open: no such program" {
+		t.Errorf("reason %q", a.Reason)
+	}
+	w.rt.breaks(nil)
+	w.awaitStatus("bob", fleet.Idle) // by itself
+}
+
+func TestStopLastsUntilStart(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	task := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	a, err := w.fleet.Stop(t.Context(), alice, "bob")
+	if err != nil || a.Status != fleet.Offline || a.Reason != "stopped by alice" || a.TaskID != "" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Cancelled {
+		t.Errorf("result: %+v", r)
+	}
+	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle}) // a runtime's word does not undo it
+	w.shut()
+	w.open()
+	w.run()
+	w.create("other")
+	if a := w.agent("bob"); a.Status != fleet.Offline || !a.Stopped {
+		t.Errorf("after a restart of the engine: %+v", a)
+	}
+	if _, err := w.fleet.Start(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.awaitStatus("bob", fleet.Idle); a.Stopped || a.Reason != "" {
+		t.Errorf("started: %+v", a)
+	}
+	if a, err := w.fleet.Start(t.Context(), alice, "bob"); err != nil || a.Status != fleet.Idle {
+		t.Errorf("starting a running one: %+v, %v", a, err)
+	}
+	w.consistent()
+}
+
+func TestRestartTriesTheTaskAgain(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	task := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	w.rt.does(done)
+	if _, err := w.fleet.Restart(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("result: %+v %+v", r, r.Error)
+	}
+	if now, _ := w.swarm.Task(t.Context(), home, task.TaskID); now.Attempt != 1 {
+		t.Errorf("attempt %d", now.Attempt)
+	}
+}
+
+func TestPauseIsShownWhenAcknowledged(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	h := w.rt.handle("bob")
+	h.is(func() bool { h.deaf = true; return true })
+	acked := make(chan fleet.Agent)
+	go func() {
+		a, err := w.fleet.Pause(t.Context(), alice, "bob")
+		if err != nil {
+			t.Error(err)
+		}
+		acked <- a
+	}()
+	w.await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
+	time.Sleep(50 * time.Millisecond)
+	if a := w.agent("bob"); a.Paused {
+		t.Error("shown as paused before it was")
+	}
+	h.is(func() bool { h.deaf = false; return true })
+	<-acked
+	w.await("paused", func() bool { return w.agent("bob").State() == "paused" })
+	if !h.is(func() bool { return h.paused }) {
+		t.Error("the process runs")
+	}
+	a, err := w.fleet.Resume(t.Context(), alice, "bob")
+	if err != nil || a.State() != "working" || h.is(func() bool { return h.paused }) {
+		t.Errorf("resumed: %+v, %v", a, err)
+	}
+	w.consistent()
+}
+
+func TestPauseOutlastsTheEngine(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.shut()
+	w.open()
+	w.run()
+	w.await("paused again", func() bool {
+		h := w.rt.handle("bob")
+		return h != nil && h.is(func() bool { return h.paused }) && w.agent("bob").Paused
+	})
+	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
+	refused(t, err, core.Conflict, "error", "AgentBusyError")
+	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("bob", fleet.Idle)
+	w.result(w.assign("bob", "x").TaskID)
+}
+
+func TestSessionAndOperatorPauseAddUp(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	s, err := w.swarm.CreateSession(t.Context(), alice, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.swarm.StartSession(t.Context(), alice, s.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	input := core.Raw(`{"agent":"bob","message":"x"}`)
+	if _, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("bob", fleet.Busy)
+	h := w.rt.handle("bob")
+	still := func() bool { return h.is(func() bool { return h.paused }) }
+	if _, err := w.swarm.PauseSession(t.Context(), alice, s.SessionID, "lunch"); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the session's pause", still)
+	if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if !still() {
+		t.Error("resuming the agent resumed a paused session's work")
+	}
+	if _, err := w.swarm.ResumeSession(t.Context(), alice, s.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	w.await("going on", func() bool { return !still() })
+}
+
+func TestEmergencyStopReachesEveryAgent(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	for i := range 20 {
+		w.create(fmt.Sprint("a", i))
+	}
+	w.assign("a0", "x")
+	w.awaitStatus("a0", fleet.Busy)
+	begin := time.Now()
+	if _, err := w.swarm.StopAll(t.Context(), alice, "test"); err != nil {
+		t.Fatal(err)
+	}
+	frozen := func() (n int) {
+		for i := range 20 {
+			if h := w.rt.handle(fmt.Sprint("a", i)); h.is(func() bool { return h.paused }) {
+				n++
+			}
+		}
+		return n
+	}
+	w.await("all stand still", func() bool { return frozen() == 20 })
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
+		t.Error("a frozen agent takes tasks")
+	}
+	if _, err := w.swarm.Thaw(t.Context(), alice, "over"); err != nil {
+		t.Fatal(err)
+	}
+	w.await("all go on", func() bool { return frozen() == 0 })
+}
+
+func TestUpdateOpensTheAgentAnew(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	old := w.rt.handle("bob")
+	a, err := w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}})
+	if err != nil || a.Project != "Other" || a.Role != "tester" || a.Command[0] != "y" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	w.await("opened anew", func() bool { h := w.rt.handle("bob"); return h != old && old.is(func() bool { return old.closed }) })
+	w.awaitStatus("bob", fleet.Idle)
+	opened := w.rt.opened
+	before := len(w.events("agent.updated"))
+	if _, err := w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}}); err != nil {
+		t.Fatal(err)
+	}
+	if w.rt.opened != opened || len(w.events("agent.updated")) != before {
+		t.Error("an update that changes nothing did something")
+	}
+	_, err = w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester"})
+	refused(t, err, core.InvalidInput, "field", "command")
+	w.consistent()
+}
+
+func TestDeleteWorksInEveryState(t *testing.T) {
+	for name, prepare := range map[string]func(w *world){
+		"idle": func(*world) {},
+		"busy": func(w *world) { w.assign("bob", "x"); w.awaitStatus("bob", fleet.Busy) },
+		"failed": func(w *world) {
+			w.rt.handle("bob").notify(fleet.Health{Status: fleet.Failed})
+			w.awaitStatus("bob", fleet.Failed)
+		},
+		"paused and busy": func(w *world) {
+			w.assign("bob", "x")
+			w.awaitStatus("bob", fleet.Busy)
+			if _, err := w.fleet.Pause(w.t.Context(), alice, "bob"); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"with a queue": func(w *world) {
+			if _, err := w.fleet.Pause(w.t.Context(), alice, "bob"); err != nil {
+				w.t.Fatal(err)
+			}
+			for range 150 {
+				_, err := w.swarm.Dispatch(w.t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)})
+				if err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).run()
+			w.rt.does(hang)
+			w.create("bob")
+			prepare(w)
+			h := w.rt.handle("bob")
+			if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.fleet.Agent(t.Context(), home, "bob")
+			refused(t, err, core.NotFound, "value", "bob")
+			if !h.is(func() bool { return h.closed }) {
+				t.Error("not swept")
+			}
+			tasks, err := w.swarm.Tasks(t.Context(), home, core.Filter{Agent: "bob", Size: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, task := range tasks.Items {
+				if r := w.result(task.TaskID); r.Status != swarm.Cancelled {
+					t.Errorf("task %s: %+v", task.TaskID, r)
+				}
+			}
+			refused(t, w.fleet.Delete(t.Context(), alice, "bob"), core.NotFound, "value", "bob")
+			w.consistent()
+		})
+	}
+}
+
+func TestDeleteIsJudged(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("keeper")
+	refused(t, w.fleet.Delete(t.Context(), alice, "keeper"), core.Denied, "reason_code", "kept")
+	w.create("bob")
+	agent := core.Caller{Tenant: home, Name: "keeper", Kind: core.Agent, Door: core.DoorMCP}
+	refused(t, w.fleet.Delete(t.Context(), agent, "bob"), core.Denied, "", "")
+	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	page, err := w.judge.Decisions(t.Context(), home, core.Filter{Agent: "bob"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Gate != judge.GateAgent {
+		t.Errorf("decisions: %+v, %v", page, err)
+	}
+	w.awaitStatus("keeper", fleet.Idle)
+}

@@ -1,0 +1,180 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+// Create makes an agent, its project and its role, and hands it its first
+// task. When the agent was made but its task was refused, both are returned:
+// the agent and the error.
+func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, error) {
+	if err := f.checkCreate(&c); err != nil {
+		return Agent{}, err
+	}
+	seen, err := f.logEnd(ctx, by.Tenant, c.Name)
+	if err != nil {
+		return Agent{}, err
+	}
+	var m *member
+	err = f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := load(tx, c.Name)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			return taken(c.Name)
+		}
+		if err := f.addRole(tx, c.Project, c.Role); err != nil {
+			return err
+		}
+		a := &Agent{
+			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project,
+			LastTask: cut(c.Task, maxLast), CreatedAt: tx.Now(), TenantID: by.Tenant,
+			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, SessionID: c.Session,
+			LogFrom: seen, WorkspaceID: workspaceID(by.Tenant, c),
+		}
+		m = newMember(a)
+		// Before save's own hook: the member is known when its change is told.
+		tx.OnCommit(func() { f.add(m) })
+		return f.save(tx, m, a, "", note{event: "agent.created", detail: createdDetail(c)})
+	})
+	if err != nil {
+		return Agent{}, err
+	}
+	if c.Task == "" {
+		return *m.rec.Load(), nil
+	}
+	if _, err := f.give(ctx, by, m, c.Task, "", c.Session); err != nil {
+		return *m.rec.Load(), fmt.Errorf("agent %s was created, but not given its task: %w", c.Name, err)
+	}
+	return *m.rec.Load(), nil
+}
+
+// checkCreate fills the defaults in and reports the first bad field.
+func (f *Fleet) checkCreate(c *Create) error {
+	c.Runtime, c.Role = cmp.Or(c.Runtime, "exec"), cmp.Or(c.Role, "coder")
+	if err := checkName(c.Name); err != nil {
+		return err
+	}
+	if err := checkLabel("project", c.Project); err != nil {
+		return err
+	}
+	if err := checkLabel("role", c.Role); err != nil {
+		return err
+	}
+	if c.Task != "" {
+		if err := checkMessage(c.Task); err != nil {
+			return fmt.Errorf("task: %w", err)
+		}
+	}
+	rt, ok := f.opt.Runtimes[c.Runtime]
+	if !ok {
+		return core.Invalid("runtime", c.Runtime, f.runtimes())
+	}
+	return rt.Check(*c)
+}
+
+func (f *Fleet) runtimes() string {
+	return strings.Join(slices.Sorted(maps.Keys(f.opt.Runtimes)), ", ")
+}
+
+// workspaceID stands for the workspace of an agent that has none of its own
+// kind: the place where it runs. An agent made again in the same place by the
+// same name gets the same one.
+func workspaceID(tenant string, c Create) string {
+	return stableID("workspace", tenant, c.Runtime, c.Name, c.Dir)
+}
+
+// createdDetail keeps values of the environment out of the log for ever.
+func createdDetail(c Create) any {
+	return struct {
+		Command []string `json:"command,omitempty"`
+		Dir     string   `json:"dir,omitempty"`
+		Env     []string `json:"env,omitempty"` // names only
+	}{c.Command, c.Dir, slices.Sorted(maps.Keys(c.Env))}
+}
+
+// addRole records a project and a role of it that are not there yet.
+func (f *Fleet) addRole(tx *audit.Tx, project, role string) error {
+	tenant := tx.Tenant()
+	p := Project{ID: stableID("project", tenant, project), Name: project}
+	if err := addOnce(tx, bProject, "project", []byte(project), p.ID, p); err != nil {
+		return err
+	}
+	r := Role{ID: stableID("role", tenant, project, role), Name: role, ProjectID: p.ID, ProjectName: project}
+	return addOnce(tx, bRole, "role", roleKey(project, role), r.ID, r)
+}
+
+// roleKey sorts roles by project. Labels are printable: they hold no zero byte.
+func roleKey(project, role string) []byte { return []byte(project + "\x00" + role) }
+
+func addOnce(tx *audit.Tx, b store.Bucket, subject string, key []byte, id string, record any) error {
+	old, err := tx.Get(b, key)
+	if err != nil || old != nil {
+		return err
+	}
+	if _, err := tx.Record(audit.Entry{Type: subject + ".created", Subject: subject, ID: id, State: record}); err != nil {
+		return err
+	}
+	data, err := core.Encode(record)
+	if err != nil {
+		return fmt.Errorf("encode %s %s: %w", subject, id, err)
+	}
+	return tx.Put(b, key, data)
+}
+
+// Update changes what an agent is made of: project, role, command,
+// environment, directory and session. Its name, history and log stay. An idle
+// runtime is opened anew at once, a busy one when its task has ended.
+func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Create) (Agent, error) {
+	m, err := f.find(ctx, by, name)
+	if err != nil {
+		return Agent{}, err
+	}
+	c.Name, c.Task = name, ""
+	c.Runtime = cmp.Or(c.Runtime, m.rec.Load().Runtime)
+	if err := f.checkCreate(&c); err != nil {
+		return Agent{}, err
+	}
+	a, err := f.change(ctx, by, m, note{event: "agent.updated", detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
+		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
+			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env)
+		if same {
+			return errSame
+		}
+		if err := f.addRole(tx, c.Project, c.Role); err != nil {
+			return err
+		}
+		a.Project, a.Role, a.Runtime, a.SessionID = c.Project, c.Role, c.Runtime, c.Session
+		a.Command, a.Env, a.Dir = c.Command, c.Env, c.Dir
+		a.WorkspaceID = workspaceID(by.Tenant, c)
+		tx.OnCommit(m.renew)
+		return nil
+	})
+	return a, err
+}
+
+// give dispatches a task to an agent and remembers it until it starts.
+func (f *Fleet) give(ctx context.Context, by core.Caller, m *member, message, uri, session string) (swarm.Task, error) {
+	t, err := f.opt.Swarm.Dispatch(ctx, by, swarm.Dispatch{
+		Kind: KindPrompt, Agent: m.name, Session: session,
+		Input: core.MustEncode(prompt{Agent: m.name, Message: message, URI: uri}),
+	})
+	if err != nil {
+		return t, err
+	}
+	m.mu.Lock()
+	m.assigned = t.TaskID
+	m.mu.Unlock()
+	return t, nil
+}

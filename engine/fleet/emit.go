@@ -1,0 +1,109 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"swarmdeck/engine/audit"
+)
+
+// emit takes one event of the run from its runtime.
+func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
+	switch e.Type {
+	case "message":
+		r.log.add("INFO", e.Text, "message")
+	case "log":
+		r.log.add(e.Level, e.Text, "log")
+	case "usage":
+		r.use(e.Tokens, e.CostUSD)
+	case "attention":
+		return ToolAnswer{}, r.attend(ctx, e.Text)
+	case "tool_request":
+		return r.tool(ctx, e)
+	case "tool_result":
+		return ToolAnswer{}, r.toolResult(ctx, e)
+	case "result":
+		// The outcome of Prompt says it all; a text beside it is kept.
+		if e.Text != "" {
+			r.log.add("INFO", e.Text, "result")
+		}
+	default:
+		r.log.add("INFO", e.Text, "unknown:"+cut(e.Type, maxCall))
+	}
+	return ToolAnswer{}, r.log.failed()
+}
+
+// use counts what the agent spent. A claim to have gained something is not
+// believed.
+func (r *run) use(tokens int64, cost float64) {
+	if tokens < 0 || math.IsNaN(cost) || math.IsInf(cost, 0) || cost < 0 {
+		r.log.add("WARN", fmt.Sprintf("usage of %d tokens and %g USD is not possible, and was not counted", tokens, cost), "usage")
+		return
+	}
+	r.mu.Lock()
+	r.used.Tokens += tokens
+	r.used.CostUSD += cost
+	r.mu.Unlock()
+	r.job.Use(tokens, cost)
+}
+
+// attend records that the agent asks for a person, on its record and for good
+// beside the task.
+func (r *run) attend(ctx context.Context, text string) error {
+	text = cut(text, maxReason)
+	if text == "" {
+		text = "the agent asks for you"
+	}
+	r.log.add("WARN", text, "attention")
+	t := &r.job.Task
+	n := note{event: "agent.attention", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "text": text}}
+	_, err := r.f.change(ctx, r.m.speaker(), r.m, n, func(tx *audit.Tx, a *Agent) error {
+		if a.Attention == text || a.TaskID != t.TaskID {
+			return errSame
+		}
+		a.Attention = text
+		return tx.Put(bAttention, []byte(t.TaskID), []byte(text))
+	})
+	return err
+}
+
+// toolResult keeps what came of a call. A call that was never asked about is
+// shown as such: the agent did it past the gate, or invented it.
+func (r *run) toolResult(ctx context.Context, e Event) error {
+	r.mu.Lock()
+	tool, asked := r.calls[e.CallID]
+	delete(r.calls, e.CallID)
+	r.mu.Unlock()
+	id, status := cut(e.CallID, maxCall), cut(e.Status, maxCall)
+	if !asked {
+		r.log.add("WARN", fmt.Sprintf("result (%s) of tool call %q, for which no permission was asked", status, id), "tool")
+		return r.log.failed()
+	}
+	level, text := "INFO", fmt.Sprintf("%s %s: %s", tool, id, status)
+	if status != "ok" {
+		level = "WARN"
+	}
+	if len(e.Output) > 0 {
+		text += " " + string(e.Output)
+	}
+	if e.Error != "" {
+		text += " " + e.Error
+	}
+	r.log.add(level, text, "tool")
+	t := &r.job.Task
+	return r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
+		_, err := tx.Record(audit.Entry{
+			Type: "tool.result", Trace: t.TraceID, Subject: "agent", ID: r.m.name,
+			Detail: map[string]any{"task_id": t.TaskID, "call_id": id, "tool": tool, "status": status, "bytes": len(e.Output)},
+		})
+		return err
+	})
+}
+
+// failed is the first error of the log.
+func (t *transcript) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}

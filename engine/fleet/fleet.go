@@ -1,0 +1,159 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// Options of New.
+type Options struct {
+	Ledger   *audit.Ledger
+	Judge    *judge.Judge
+	Swarm    *swarm.Swarm
+	Runtimes map[string]Runtime // by Agent.Runtime
+}
+
+// Fleet keeps the agents of every tenant. It carries out agent.prompt tasks
+// for the swarm and settles the approvals of tool calls for the judge.
+//
+// Lock order: Fleet.mu, then member.mu, then Fleet.asked.mu. None is held
+// while the ledger, the swarm, the judge or a runtime is called.
+type Fleet struct {
+	opt   Options
+	asked waiters
+
+	mu     sync.RWMutex
+	fleet  map[string]map[string]*member // tenant → name
+	launch func(*member)                 // starts supervising; nil unless Run is running
+}
+
+var (
+	_ swarm.Freezer = (*Fleet)(nil)
+	_ judge.Settler = (*Fleet)(nil)
+)
+
+// New reads the agents of every tenant. It writes nothing and starts nothing.
+// The caller makes the fleet known to the swarm (Runner of KindPrompt, Freezer)
+// and to the judge (Own GateTool).
+func New(ctx context.Context, opt Options) (*Fleet, error) {
+	f := &Fleet{opt: opt, fleet: map[string]map[string]*member{}}
+	f.asked.open = map[string]chan judge.Outcome{}
+	tenants, err := opt.Swarm.Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the fleet: %w", err)
+	}
+	for _, t := range tenants {
+		err := opt.Ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
+			return eachAgent(tx, func(a *Agent) { f.add(newMember(a)) })
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the fleet of tenant %s: %w", t.TenantID, err)
+		}
+	}
+	return f, nil
+}
+
+// add makes a member known; a supervisor starts when Run is running.
+func (f *Fleet) add(m *member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fleet[m.tenant] == nil {
+		f.fleet[m.tenant] = map[string]*member{}
+	}
+	f.fleet[m.tenant][m.name] = m
+	if f.launch != nil {
+		f.launch(m)
+	}
+}
+
+// forget drops a deleted member unless its name has a new owner already.
+func (f *Fleet) forget(m *member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fleet[m.tenant][m.name] == m {
+		delete(f.fleet[m.tenant], m.name)
+	}
+}
+
+func (f *Fleet) member(tenant, name string) *member {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.fleet[tenant][name]
+}
+
+// members of a tenant by name; of all tenants when tenant is "".
+func (f *Fleet) members(tenant string) []*member {
+	f.mu.RLock()
+	var out []*member
+	for t, fleet := range f.fleet {
+		if tenant != "" && t != tenant {
+			continue
+		}
+		for _, m := range fleet {
+			out = append(out, m)
+		}
+	}
+	f.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *member) int {
+		if c := strings.Compare(a.tenant, b.tenant); c != 0 {
+			return c
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return out
+}
+
+// find returns a tenant's agent. A name that only another tenant has is
+// refused and audited.
+func (f *Fleet) find(ctx context.Context, by core.Caller, name string) (*member, error) {
+	if m := f.member(by.Tenant, name); m != nil {
+		return m, nil
+	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	f.mu.RLock()
+	foreign := false
+	for tenant, fleet := range f.fleet {
+		foreign = foreign || tenant != by.Tenant && fleet[name] != nil
+	}
+	f.mu.RUnlock()
+	if !foreign {
+		return nil, core.Missing("agent", name)
+	}
+	return nil, f.opt.Ledger.Refuse(ctx, by, audit.Entry{
+		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant,
+		Detail: map[string]string{"named": name, "kind": "agent"},
+	}, fmt.Errorf("agent %s: %w", name, core.ErrForeign))
+}
+
+// Run repairs what a crash left, opens the agents of every tenant and
+// supervises them until ctx ends; it returns when every agent is closed.
+func (f *Fleet) Run(ctx context.Context) error {
+	if err := f.Recover(ctx); err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	f.mu.Lock()
+	f.launch = func(m *member) { all.Go(func() { f.supervise(ctx, m) }) }
+	for _, fleet := range f.fleet {
+		for _, m := range fleet {
+			f.launch(m)
+		}
+	}
+	f.mu.Unlock()
+	<-ctx.Done()
+	f.mu.Lock() // from here on nothing is launched, so Wait can't race with Go
+	f.launch = nil
+	f.mu.Unlock()
+	all.Wait()
+	return nil
+}

@@ -1,0 +1,274 @@
+package fleet_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// asking sets up bob, who calls a tool once for each task.
+func asking(t *testing.T, e fleet.Event) (*world, chan fleet.ToolAnswer) {
+	t.Helper()
+	w := newWorld(t).run()
+	answers := make(chan fleet.ToolAnswer, 16)
+	w.rt.does(call(e, answers))
+	w.create("bob")
+	return w, answers
+}
+
+var write = fleet.Event{CallID: "c1", Tool: "write", Args: core.Raw(`{"path":"a.txt","text":"hi"}`), Intent: "write a\nfile"}
+
+func TestCallAllowedByRuleIsAnsweredAtOnce(t *testing.T) {
+	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "read", Args: core.Raw(`{"path":"x"}`)})
+	task := w.assign("bob", "x")
+	if a := <-answers; a.Decision != "approve" || a.CallID != "c1" || string(a.Args) != `{"path":"x"}` {
+		t.Errorf("answer: %+v", a)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	if n := len(w.events("tool.requested")); n != 1 {
+		t.Errorf("%d events of the request", n)
+	}
+}
+
+func TestCallDeniedByRuleIsToldAndCounted(t *testing.T) {
+	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "remove"})
+	task := w.assign("bob", "x")
+	if a := <-answers; a.Decision != "deny" || a.Reason != "never remove" {
+		t.Errorf("answer: %+v", a)
+	}
+	r := w.result(task.TaskID)
+	if r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+		t.Fatalf("result: %+v", r)
+	}
+	d, err := w.judge.Decision(t.Context(), home, r.Denials[0])
+	if err != nil || d.Decision != judge.Deny || d.Agent != "bob" || d.TaskID != task.TaskID {
+		t.Errorf("decision: %+v, %v", d, err)
+	}
+}
+
+func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
+	w, answers := asking(t, write)
+	task := w.assign("bob", "x")
+	ap := w.approval()
+	if ap.TaskID != task.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
+		t.Errorf("approval: %+v", ap)
+	}
+	a := w.agent("bob")
+	if a.Waiting != ap.ApprovalID || a.Status != fleet.Busy || a.State() != "waiting for you" {
+		t.Errorf("agent: %+v", a)
+	}
+	time.Sleep(1500 * time.Millisecond) // longer than a lease
+	select {
+	case a := <-answers:
+		t.Fatalf("answered by nobody: %+v", a)
+	default:
+	}
+	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
+		t.Errorf("answer: %+v", a)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("result: %+v", r)
+	}
+	if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); used.UsedAt.IsZero() {
+		t.Error("the approval was not marked used")
+	}
+	if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {
+		t.Errorf("agent: %+v", a)
+	}
+	w.consistent()
+}
+
+func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
+	w, answers := asking(t, write)
+	task := w.assign("bob", "x")
+	ap := w.approval()
+	for edit, code := range map[string]core.Code{`["not an object"]`: core.InvalidInput, `{"force":true}`: core.Denied} {
+		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit), Reason: "r"})
+		refused(t, err, code, "", "")
+	}
+	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"path":"b.txt"}`), Reason: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "approve" || string(a.Args) != `{"path":"b.txt"}` {
+		t.Errorf("answer: %+v", a)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
+	w, answers := asking(t, write)
+	task := w.assign("bob", "x")
+	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "deny" || a.Reason != "not there" {
+		t.Errorf("answer: %+v", a)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+		t.Errorf("its outcome is its own: %+v", r)
+	}
+	w.consistent()
+}
+
+func TestAbortEndsTheTaskBlocked(t *testing.T) {
+	w, answers := asking(t, write)
+	task := w.assign("bob", "x")
+	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "abort" {
+		t.Errorf("answer: %+v", a)
+	}
+	r := w.result(task.TaskID)
+	if r.Status != swarm.Blocked || r.Error.Code != "approval_denied" || r.Error.Message != "stop that" {
+		t.Errorf("result: %+v %+v", r, r.Error)
+	}
+	w.awaitStatus("bob", fleet.Idle)
+	w.consistent()
+}
+
+func TestEndingARunVoidsItsQuestion(t *testing.T) {
+	for name, end := range map[string]func(w *world) error{
+		"cancel":  func(w *world) error { _, err := w.fleet.CancelTask(w.t.Context(), alice, "bob"); return err },
+		"delete":  func(w *world) error { return w.fleet.Delete(w.t.Context(), alice, "bob") },
+		"stop":    func(w *world) error { _, err := w.fleet.Stop(w.t.Context(), alice, "bob"); return err },
+		"restart": func(w *world) error { _, err := w.fleet.Restart(w.t.Context(), alice, "bob"); return err },
+		"death": func(w *world) error {
+			w.rt.handle("bob").notify(fleet.Health{Status: fleet.Failed, Reason: "killed"})
+			w.rt.handle("bob").end()
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).run()
+			w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+				ctx, stop := context.WithCancel(ctx) // a runtime stops asking when its process is dead
+				defer stop()
+				kill := h.dead()
+				go func() {
+					select {
+					case <-kill:
+						stop()
+					case <-ctx.Done():
+					}
+				}()
+				e := write
+				e.Type = "tool_request"
+				_, err := p.Emit(ctx, e)
+				return swarm.Outcome{}, err
+			})
+			w.create("bob")
+			w.assign("bob", "x")
+			ap := w.approval()
+			if err := end(w); err != nil {
+				t.Fatal(err)
+			}
+			w.await("the approval is void", func() bool {
+				got, err := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+				return err == nil && got.Status == judge.Voided
+			})
+			_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "late"})
+			refused(t, err, core.Conflict, "", "")
+			for _, a := range w.fleet.Live(home) {
+				w.await("nobody waits", func() bool { return w.agent(a.Name).Waiting == "" })
+			}
+			w.consistent()
+		})
+	}
+}
+
+func TestMalformedRequestsAreDeniedUnasked(t *testing.T) {
+	for name, e := range map[string]fleet.Event{
+		"no call id":    {Tool: "read"},
+		"no tool":       {CallID: "c"},
+		"odd tool":      {CallID: "c", Tool: "read\x1b[2J"},
+		"list":          {CallID: "c", Tool: "read", Args: core.Raw(`[1]`)},
+		"not json":      {CallID: "c", Tool: "read", Args: core.Raw(`{"a":`)},
+		"double member": {CallID: "c", Tool: "read", Args: core.Raw(`{"a":1,"a":2}`)},
+		"lossy number":  {CallID: "c", Tool: "read", Args: core.Raw(`{"a":12345678901234567890}`)},
+		"deep":          {CallID: "c", Tool: "read", Args: core.Raw(`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`)},
+		"long id":       {CallID: strings.Repeat("c", 500), Tool: "read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, answers := asking(t, e)
+			task := w.assign("bob", "x")
+			if a := <-answers; a.Decision != "deny" || a.Reason == "" {
+				t.Errorf("answer: %+v", a)
+			}
+			w.result(task.TaskID)
+		})
+	}
+}
+
+func TestACallIDOfAnOpenCallIsNotTakenTwice(t *testing.T) {
+	w := newWorld(t).run()
+	got := make(chan fleet.ToolAnswer, 4)
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		for _, e := range []fleet.Event{
+			{Type: "tool_request", CallID: "c", Tool: "read"},
+			{Type: "tool_request", CallID: "c", Tool: "read"},
+			{Type: "tool_result", CallID: "c", Status: "ok"},
+			{Type: "tool_request", CallID: "c", Tool: "read"},
+		} {
+			a, err := p.Emit(ctx, e)
+			if err != nil {
+				return swarm.Outcome{}, err
+			}
+			got <- a
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	w.result(w.assign("bob", "x").TaskID)
+	close(got)
+	var words []string
+	for a := range got {
+		words = append(words, a.Decision)
+	}
+	if strings.Join(words, " ") != "approve deny  approve" {
+		t.Errorf("answers: %q", words)
+	}
+	if n := len(w.events("tool.result")); n != 1 {
+		t.Errorf("%d results audited", n)
+	}
+}
+
+func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
+	w, answers := asking(t, write)
+	task := w.assign("bob", "x")
+	ap := w.approval()
+	if a, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil || !a.Paused {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case a := <-answers:
+		t.Fatalf("answered while paused: %+v", a)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); !used.UsedAt.IsZero() {
+		t.Error("used while paused")
+	}
+	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "approve" {
+		t.Errorf("answer: %+v", a)
+	}
+	w.result(task.TaskID)
+}

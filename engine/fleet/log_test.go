@@ -1,0 +1,143 @@
+package fleet_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func (w *world) log(name string, f core.Filter) core.Page[swarm.LogLine] {
+	w.t.Helper()
+	p, err := w.fleet.Log(w.t.Context(), home, name, f)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+func TestLogIsNewestFirstOneLineAPage(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(say(
+		fleet.Event{Type: "message", Text: "first"},
+		fleet.Event{Type: "log", Level: "WARN", Text: "second"},
+		fleet.Event{Type: "message", Text: "third"},
+	))
+	w.create("bob")
+	if p := w.log("bob", core.Filter{}); len(p.Items) != 0 || p.Info.Total != 0 || p.Info.PageSize != 1 {
+		t.Fatalf("empty: %+v", p)
+	}
+	task := w.assign("bob", "speak")
+	w.result(task.TaskID)
+	p := w.log("bob", core.Filter{})
+	if len(p.Items) != 1 || p.Items[0].Message != "third" || p.Info.Total != 4 || p.Info.PageSize != 1 || !p.Info.Next {
+		t.Fatalf("default page: %+v", p)
+	}
+	p = w.log("bob", core.Filter{Size: 3, Page: 1})
+	if p.Items[1].Message != "second" || p.Items[1].Level != "WARN" || p.Items[1].TaskID != task.TaskID || p.Items[0].Source != "message" {
+		t.Errorf("lines: %+v", p.Items)
+	}
+	p = w.log("bob", core.Filter{Size: 3, Page: 2})
+	if len(p.Items) != 1 || p.Items[0].Message != "speak" || p.Items[0].Source != "task" || p.Info.Next || !p.Info.Previous {
+		t.Errorf("last page: %+v", p)
+	}
+	if p = w.log("bob", core.Filter{Page: 5}); len(p.Items) != 0 || p.Info.Total != 4 {
+		t.Errorf("past the end: %+v", p)
+	}
+	if p = w.log("bob", core.Filter{Match: "SEC"}); len(p.Items) != 1 || p.Info.Total != 1 {
+		t.Errorf("match: %+v", p)
+	}
+	_, err := w.fleet.Log(t.Context(), home, "bob", core.Filter{Size: 101})
+	refused(t, err, core.InvalidInput, "field", "page_size")
+}
+
+func TestNoUpdateIsLost(t *testing.T) {
+	w := newWorld(t).run()
+	const n = 5000
+	events := make([]fleet.Event, n)
+	for i := range events {
+		events[i] = fleet.Event{Type: "message", Text: fmt.Sprint("update ", i)}
+	}
+	w.rt.does(say(events...))
+	w.create("bob")
+	w.result(w.assign("bob", "flood").TaskID)
+	if p := w.log("bob", core.Filter{Size: 100}); p.Info.Total != n+1 || p.Items[0].Message != fmt.Sprint("update ", n-1) {
+		t.Fatalf("%+v", p.Info)
+	}
+	for page := 1; page <= n/100; page++ {
+		for i, l := range w.log("bob", core.Filter{Size: 100, Page: page}).Items {
+			if want := fmt.Sprint("update ", n-1-(page-1)*100-i); l.Message != want {
+				t.Fatalf("page %d line %d: %q, want %q", page, i, l.Message, want)
+			}
+		}
+	}
+}
+
+func TestLogOfANewAgentBeginsWithIt(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(say(fleet.Event{Type: "message", Text: "old"}))
+	w.create("bob")
+	old := w.assign("bob", "x")
+	w.result(old.TaskID)
+	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.create("bob")
+	if p := w.log("bob", core.Filter{}); p.Info.Total != 0 || len(p.Items) != 0 {
+		t.Errorf("the old agent's lines: %+v", p)
+	}
+	if h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{}); err != nil || h.Info.Total != 0 {
+		t.Errorf("the old agent's tasks: %+v, %v", h, err)
+	}
+	w.rt.does(say(fleet.Event{Type: "message", Text: "new"}))
+	w.result(w.assign("bob", "y").TaskID)
+	if p := w.log("bob", core.Filter{Size: 10}); p.Info.Total != 2 || p.Items[0].Message != "new" {
+		t.Errorf("its own lines: %+v", p)
+	}
+	if task, err := w.swarm.Task(t.Context(), home, old.TaskID); err != nil || task.Status != swarm.Succeeded {
+		t.Errorf("the old task is gone: %+v, %v", task, err)
+	}
+}
+
+func TestHostileTextsAreBoundedAndValid(t *testing.T) {
+	w := newWorld(t).run()
+	huge := strings.Repeat("A", 1<<20)
+	nan := math.NaN()
+	w.rt.does(say(
+		fleet.Event{Type: "message", Text: "\x1b]52;c;aGk=\a\x1b[2J\u202Eevil\x00"},
+		fleet.Event{Type: "message", Text: "bad \xff\xfe utf8"},
+		fleet.Event{Type: "message", Text: huge},
+		fleet.Event{Type: "log", Level: "PANIC", Text: "odd level"},
+		fleet.Event{Type: "hologram", Text: "odd type"},
+		fleet.Event{Type: "attention", Text: huge},
+		fleet.Event{Type: "usage", Tokens: -5, CostUSD: 1},
+		fleet.Event{Type: "usage", Tokens: 1, CostUSD: nan},
+		fleet.Event{Type: "usage", Tokens: 7, CostUSD: 0.5},
+		fleet.Event{Type: "tool_result", CallID: "never asked", Status: "ok", Output: core.Raw(`{"x":1}`)},
+	))
+	w.create("bob")
+	if r := w.result(w.assign("bob", "attack").TaskID); r.Status != swarm.Succeeded {
+		t.Fatalf("%+v", r.Error)
+	}
+	p := w.log("bob", core.Filter{Size: 100})
+	if p.Info.Total != 10 {
+		t.Errorf("%d lines", p.Info.Total)
+	}
+	for _, l := range p.Items {
+		if !utf8.ValidString(l.Message) || len(l.Message) > 65<<10 {
+			t.Errorf("line of %d bytes: %.40q", len(l.Message), l.Message)
+		}
+		if !strings.Contains("DEBUG INFO WARN ERROR", l.Level) {
+			t.Errorf("level %q", l.Level)
+		}
+	}
+	if u := w.agent("bob").Usage; u.Tokens != 7 || u.CostUSD != 0.5 {
+		t.Errorf("usage: %+v", u)
+	}
+	w.consistent()
+}

@@ -1,0 +1,118 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	task := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	w.crash()
+	w.open()
+	if a := w.agent("bob"); a.Status != fleet.Busy || a.TaskID != task.TaskID {
+		t.Errorf("what the crash left: %+v", a)
+	}
+	w.rt.does(done)
+	w.run()
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("the task was not tried again: %+v %+v", r, r.Error)
+	}
+	if a := w.awaitStatus("bob", fleet.Idle); a.TaskID != "" {
+		t.Errorf("recovered: %+v", a)
+	}
+	w.consistent()
+}
+
+func TestCrashWhileAskingVoidsTheQuestion(t *testing.T) {
+	w, _ := asking(t, write)
+	task := w.assign("bob", "x")
+	ap := w.approval()
+	w.crash()
+	w.open()
+	// Nobody would act on an answer, so even before Run none is taken.
+	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "late"}); err == nil {
+		t.Error("approved a call of a dead run")
+	}
+	answers := make(chan fleet.ToolAnswer, 1)
+	w.rt.does(call(write, answers))
+	w.run()
+	again := w.approval()
+	if again.ApprovalID == ap.ApprovalID || again.TaskID != task.TaskID {
+		t.Errorf("asked again: %+v", again)
+	}
+	if old, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); old.Status != judge.Voided {
+		t.Errorf("the old question: %+v", old)
+	}
+	if _, err := w.judge.Answer(t.Context(), alice, again.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "approve" {
+		t.Errorf("answer: %+v", a)
+	}
+	w.result(task.TaskID)
+	w.consistent()
+}
+
+func TestClosingTheEngineHandsTheTaskBack(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	task := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	w.shut()
+	w.open()
+	if a := w.agent("bob"); a.Status == fleet.Busy || a.TaskID != "" {
+		t.Errorf("closed in order, yet: %+v", a)
+	}
+	now, err := w.swarm.Task(t.Context(), home, task.TaskID)
+	if err != nil || now.Status != swarm.Queued || now.Attempt != 0 {
+		t.Errorf("task: %+v, %v", now, err)
+	}
+	w.consistent()
+}
+
+func TestRuntimePanicFailsOneTaskOnly(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		if p.Message == "boom" {
+			panic("boom")
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	once := 0
+	task, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+		Kind: fleet.KindPrompt, MaxAttempts: &once, Input: core.Raw(`{"agent":"bob","message":"boom"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Failed || r.Error.Message != "the runtime panicked: boom" {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+	if r := w.result(w.assign("bob", "fine").TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("%+v", r)
+	}
+}
+
+func FuzzInput(f *testing.F) {
+	for _, s := range []string{`{"agent":"bob","message":"x"}`, `{"agent":"b","message":"\u202e","uri":"u"}`, `{`, `{"agent":{},"message":[]}`, `null`} {
+		f.Add([]byte(s))
+	}
+	fl := &fleet.Fleet{}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		target := fl.Runner().(interface{ Target(core.Raw) string }).Target(data)
+		if len(target) > 20 {
+			t.Errorf("target %q", target)
+		}
+	})
+}

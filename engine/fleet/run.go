@@ -1,0 +1,266 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// ending says who ended a run before its time.
+type ending int
+
+const (
+	itself ending = iota
+	cancelled
+	restarted
+	aborted // an approval was denied, and the task with it
+)
+
+// run is one attempt of an agent.prompt task: the swarm's Work.
+type run struct {
+	f   *Fleet
+	m   *member
+	job swarm.Job
+	in  prompt
+	log *transcript
+
+	stop  chan struct{} // closed when the run is to end
+	ended chan struct{} // closed when the agent has let go
+	done  chan struct{} // closed when the outcome stands
+
+	mu      sync.Mutex
+	how     ending
+	reason  string
+	out     swarm.Outcome
+	denials []string
+	calls   map[string]string // call id → tool, asked in this run
+	used    swarm.Usage
+}
+
+var _ swarm.Work = (*run)(nil)
+
+// take makes the agent this run's if nobody else has it.
+func (r *run) take() bool {
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	if r.m.run == nil && r.m.handle != nil && !r.m.gone && !r.m.stale {
+		r.m.run = r
+		if r.m.assigned == r.job.Task.TaskID {
+			r.m.assigned = ""
+		}
+	}
+	return r.m.run == r
+}
+
+// turn waits until the agent is this run's. While it waits it keeps the lease.
+func (r *run) turn(ctx context.Context) error {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for !r.take() {
+		r.m.mu.Lock()
+		gone, taken, opened, moved := r.m.gone, r.m.run != nil, r.m.handle != nil, r.m.moved
+		r.m.mu.Unlock()
+		if gone {
+			return core.Missing("agent", r.m.name)
+		}
+		if !taken && !opened {
+			return core.Errorf(core.Unavailable, "%s", describe(r.m.rec.Load()))
+		}
+		select {
+		case <-moved:
+		case <-tick.C:
+			r.job.Beat()
+		case <-r.stop:
+			return context.Canceled
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// beatEvery keeps a lease of 1 s well alive.
+const beatEvery = 250 * time.Millisecond
+
+func (r *run) work(ctx context.Context) {
+	defer close(r.done)
+	defer close(r.ended)
+	out, err := r.attempt(ctx)
+	// What happened must reach the disk although the engine is closing.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer stop()
+	if lost := r.log.flush(ctx); err == nil && lost != nil {
+		err = lost
+	}
+	out = r.settled(out, err)
+	if err := r.release(ctx, out); err != nil && out.Status == swarm.Succeeded {
+		out = failure("agent_record", err.Error(), true)
+	}
+	r.mu.Lock()
+	r.out = out
+	r.mu.Unlock()
+}
+
+// attempt takes the agent, tells it the task and follows it to its end.
+func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the runtime panicked: %v", p)
+		}
+	}()
+	if err := r.turn(ctx); err != nil {
+		return out, err
+	}
+	if err := r.begin(ctx); err != nil {
+		return out, fmt.Errorf("mark agent %s busy: %w", r.m.name, err)
+	}
+	h, _ := r.m.now()
+	if h == nil {
+		return out, core.Errorf(core.Unavailable, "agent %s was closed", r.m.name)
+	}
+	select {
+	case <-r.stop: // cancelled before it began
+		return out, context.Canceled
+	default:
+	}
+	r.log.add("INFO", r.in.Message, sourceTask)
+	return h.Prompt(ctx, Prompt{
+		TaskID: r.job.Task.TaskID, Message: r.in.Message, URI: r.in.URI, Emit: r.emit, Beat: r.job.Beat,
+	})
+}
+
+// begin records that the agent is busy, before it is told anything.
+func (r *run) begin(ctx context.Context) error {
+	t := &r.job.Task
+	n := note{event: "agent.busy", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
+	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
+		a.TaskID, a.LastTask, a.Attention, a.Waiting = t.TaskID, cut(r.in.Message, maxLast), "", ""
+		return nil
+	})
+	return err
+}
+
+// release records that the agent is free again. Questions that the run left
+// open are voided: nobody would act on their answers.
+func (r *run) release(ctx context.Context, out swarm.Outcome) error {
+	t := &r.job.Task
+	defer func() {
+		r.m.mu.Lock()
+		if r.m.run == r {
+			r.m.run = nil
+		}
+		r.m.move()
+		r.m.mu.Unlock()
+		_ = r.m.hold(ctx, byTask, false) // the supervisor tries again
+		r.m.ring()
+	}()
+	open := func(a *judge.Approval) bool { return deadCall(a) && a.TaskID == t.TaskID }
+	n := note{event: "agent.released", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "status": out.Status}}
+	return r.f.opt.Ledger.Update(ctx, r.m.self(), func(tx *audit.Tx) error {
+		_, err := r.f.changeIn(tx, r.m, n, func(_ *audit.Tx, a *Agent) error {
+			if a.TaskID != t.TaskID {
+				return errSame
+			}
+			if a.Waiting != "" {
+				if err := r.f.opt.Judge.Void(tx, open, "the agent's run has ended"); err != nil {
+					return err
+				}
+			}
+			a.TaskID, a.Waiting, a.Attention = "", "", ""
+			r.mu.Lock()
+			a.Usage.Tokens += r.used.Tokens
+			a.Usage.CostUSD += r.used.CostUSD
+			r.mu.Unlock()
+			a.Usage.Tasks++
+			a.Usage.WallMS += tx.Now().Sub(t.StartedAt).Milliseconds()
+			return nil
+		})
+		return err
+	})
+}
+
+// settled is the outcome of the attempt: the agent's own, or what was done to it.
+func (r *run) settled(out swarm.Outcome, err error) swarm.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.how == aborted:
+		out.Status, out.Error = swarm.Blocked, &swarm.TaskError{Code: "approval_denied", Message: cut(r.reason, 4096)}
+	case r.how == cancelled:
+		out.Status, out.Error = swarm.Cancelled, &swarm.TaskError{Code: "cancelled", Message: cut(r.reason, 4096)}
+	case r.how == restarted:
+		out.Status, out.Error = swarm.Failed, &swarm.TaskError{Code: "agent_restarted", Message: cut(r.reason, 4096), Retryable: true}
+	case err != nil:
+		e := core.AsError(err)
+		out = failure("agent_failed", e.Message, true)
+	case out.Status == swarm.Succeeded:
+		out.Error = nil
+	case !out.Status.Terminal() || out.Status == "":
+		out = failure("agent_failed", fmt.Sprintf("the runtime ended the prompt as %q", out.Status), true)
+	case out.Error == nil:
+		out.Error = &swarm.TaskError{Code: "agent_failed", Message: "the agent gave no reason"}
+	}
+	if c := out.Confidence; c != nil && (math.IsNaN(*c) || *c < 0 || *c > 1) {
+		out.Confidence = nil
+	}
+	out.Denials = append([]string(nil), r.denials...)
+	return out
+}
+
+func failure(code, message string, retryable bool) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{
+		Code: code, Message: cut(message, 4096), Retryable: retryable,
+	}}
+}
+
+// end makes the run stop for a reason; the first one counts.
+func (r *run) end(how ending, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.how != itself {
+		return
+	}
+	r.how, r.reason = how, reason
+	close(r.stop)
+}
+
+// Done implements swarm.Work.
+func (r *run) Done() <-chan struct{} { return r.done }
+
+// Outcome implements swarm.Work.
+func (r *run) Outcome() swarm.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out
+}
+
+// Cancel implements swarm.Work.
+func (r *run) Cancel(reason string) {
+	r.end(cancelled, reason)
+	if h, now := r.m.now(); h != nil && now == r {
+		h.Interrupt()
+	}
+}
+
+// Pause implements swarm.Work. A run that has no agent yet stands still anyway.
+func (r *run) Pause(ctx context.Context) error {
+	if _, now := r.m.now(); now != r {
+		return nil
+	}
+	return r.m.hold(ctx, byTask, true)
+}
+
+// Resume implements swarm.Work.
+func (r *run) Resume(ctx context.Context) error {
+	if _, now := r.m.now(); now != r {
+		return nil
+	}
+	return r.m.hold(ctx, byTask, false)
+}

@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"context"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Event is what a runtime reports about a running prompt.
+type Event struct {
+	Type       string // message, log, tool_request, tool_result, usage, attention, result
+	Text       string
+	Level      string
+	CallID     string
+	Tool       string
+	Args       core.Raw
+	Intent     string
+	Risk       string
+	Status     string // tool_result: ok|error; result: succeeded|failed
+	Output     core.Raw
+	Error      string
+	Tokens     int64
+	CostUSD    float64
+	Confidence *float64
+}
+
+// ToolAnswer is the judge's word on a tool request.
+type ToolAnswer struct {
+	CallID   string
+	Decision string // approve, deny, abort
+	Args     core.Raw
+	Reason   string
+}
+
+// Runtime starts and keeps agents of one kind. Drivers provide it.
+type Runtime interface {
+	// Check validates what Create asks for.
+	Check(c Create) error
+	// Open prepares an agent; events about its health go to notify until ctx
+	// ends. It must not run the command before the first prompt.
+	Open(ctx context.Context, a Agent, notify func(Health)) (Handle, error)
+}
+
+// Health is a change in the state of an agent's runtime.
+type Health struct {
+	Status   AgentStatus // Starting, Idle, Offline, Failed
+	Reason   string
+	PID      int
+	Restarts int
+}
+
+// Prompt is one task for an agent.
+type Prompt struct {
+	TaskID  string
+	Message string
+	URI     string
+	// Emit takes each event in order; for a tool_request it blocks until the
+	// judge has answered or ctx ended.
+	Emit func(ctx context.Context, e Event) (ToolAnswer, error)
+	Beat func()
+}
+
+// Handle is one open agent.
+type Handle interface {
+	// Prompt runs one task to its end.
+	Prompt(ctx context.Context, p Prompt) (swarm.Outcome, error)
+	// Interrupt asks the running prompt to stop, then kills after the grace.
+	Interrupt()
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	// Stop ends the process; Restart ends it and clears its failures.
+	Stop(ctx context.Context) error
+	Restart(ctx context.Context) error
+	// Close ends everything and sweeps what the agent left behind.
+	Close() error
+}

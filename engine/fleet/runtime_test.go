@@ -1,0 +1,218 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// script is what an agent does with a prompt.
+type script func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error)
+
+// runtime is a scripted runtime: no process, everything else as the
+// interface demands it.
+type runtime struct {
+	mu     sync.Mutex
+	script script
+	broken error // Open fails with it
+	open   map[string]*handle
+	opened int
+}
+
+func newRuntime() *runtime { return &runtime{script: done, open: map[string]*handle{}} }
+
+func (r *runtime) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = map[string]*handle{}
+}
+
+func (r *runtime) does(s script) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.script = s
+}
+
+func (r *runtime) breaks(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = err
+}
+
+func (r *runtime) handle(name string) *handle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open[name]
+}
+
+func (r *runtime) Check(c fleet.Create) error {
+	if len(c.Command) == 0 {
+		return core.Invalid("command", "", "at least one word")
+	}
+	return nil
+}
+
+func (r *runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken != nil {
+		return nil, r.broken
+	}
+	h := &handle{rt: r, name: a.Name, notify: notify, kill: make(chan struct{})}
+	r.open[a.Name] = h
+	r.opened++
+	notify(fleet.Health{Status: fleet.Idle, PID: 100})
+	return h, nil
+}
+
+// handle is one open agent.
+type handle struct {
+	rt     *runtime
+	name   string
+	notify func(fleet.Health)
+
+	mu      sync.Mutex
+	kill    chan struct{} // closed to end the prompt
+	paused  bool
+	deaf    bool // Pause is not acknowledged
+	pauses  int
+	prompts int
+	closed  bool
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (h *handle) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+	h.mu.Lock()
+	h.prompts++
+	h.mu.Unlock()
+	h.rt.mu.Lock()
+	s := h.rt.script
+	h.rt.mu.Unlock()
+	return s(ctx, h, p)
+}
+
+func (h *handle) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.kill)
+	h.kill = make(chan struct{})
+}
+
+func (h *handle) dead() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.kill
+}
+
+func (h *handle) is(f func() bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return f()
+}
+
+func (h *handle) Interrupt() { h.end() }
+
+func (h *handle) Pause(ctx context.Context) error {
+	h.mu.Lock()
+	h.pauses++
+	deaf := h.deaf
+	h.paused = !deaf
+	h.mu.Unlock()
+	if deaf {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (h *handle) Resume(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.paused = false
+	return nil
+}
+
+func (h *handle) Stop(context.Context) error {
+	h.end()
+	h.notify(fleet.Health{Status: fleet.Offline, Reason: "stopped"})
+	return nil
+}
+
+func (h *handle) Restart(context.Context) error {
+	h.end()
+	h.mu.Lock()
+	h.paused = false
+	h.mu.Unlock()
+	h.notify(fleet.Health{Status: fleet.Starting})
+	h.notify(fleet.Health{Status: fleet.Idle, PID: 101})
+	return nil
+}
+
+func (h *handle) Close() error {
+	h.end()
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	return nil
+}
+
+// done succeeds at once.
+func done(context.Context, *handle, fleet.Prompt) (swarm.Outcome, error) {
+	return swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{"ok":true}`)}, nil
+}
+
+// hang works until it is interrupted.
+func hang(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	return beatUntil(ctx, h, p, nil)
+}
+
+// beatUntil keeps the lease until release, an interrupt or the end.
+func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan struct{}) (swarm.Outcome, error) {
+	kill := h.dead()
+	for {
+		select {
+		case <-release:
+			return done(ctx, h, p)
+		case <-kill:
+			return swarm.Outcome{}, errKilled
+		case <-ctx.Done():
+			return swarm.Outcome{}, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+			p.Beat()
+		}
+	}
+}
+
+// say emits events and succeeds.
+func say(events ...fleet.Event) script {
+	return func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		for _, e := range events {
+			if _, err := p.Emit(ctx, e); err != nil {
+				return swarm.Outcome{}, err
+			}
+		}
+		return done(ctx, h, p)
+	}
+}
+
+// call makes one tool call, keeps the answer, and succeeds.
+func call(e fleet.Event, answers chan<- fleet.ToolAnswer) script {
+	return func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		e.Type = "tool_request"
+		a, err := p.Emit(ctx, e)
+		if err != nil {
+			return swarm.Outcome{}, err
+		}
+		answers <- a
+		if a.Decision == "abort" {
+			return swarm.Outcome{}, errKilled
+		}
+		return done(ctx, h, p)
+	}
+}

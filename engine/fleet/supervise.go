@@ -1,0 +1,215 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// Back-off between tries to open an agent or to have it pause.
+const (
+	firstWait = 250 * time.Millisecond
+	lastWait  = 30 * time.Second
+)
+
+// supervise opens one agent, keeps its record true and its runtime in step
+// with the record, and closes it when ctx or the agent ends.
+func (f *Fleet) supervise(ctx context.Context, m *member) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	m.mu.Lock()
+	if m.gone || m.watched {
+		m.mu.Unlock()
+		return
+	}
+	m.watched, m.stop = true, stop
+	m.mu.Unlock()
+	defer close(m.done)
+
+	wait, retry := firstWait, time.NewTimer(0)
+	defer retry.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-retry.C:
+		case <-m.bell:
+		case <-ctx.Done():
+			continue
+		}
+		f.reopen(ctx, m)
+		if err := f.settle(ctx, m); err != nil {
+			retry.Reset(wait)
+			wait = min(2*wait, lastWait)
+		} else {
+			wait = firstWait
+		}
+	}
+
+	m.mu.Lock()
+	h, r := m.handle, m.run
+	m.gone, m.handle = true, nil
+	m.mu.Unlock()
+	if h != nil {
+		_ = h.Close() // a failure leaves nothing to do: the process tree is swept
+	}
+	if r != nil {
+		<-r.ended
+	}
+}
+
+// reopen opens an agent that is not open, or whose making has changed since.
+// A prompt under way is let finish first.
+func (f *Fleet) reopen(ctx context.Context, m *member) {
+	m.mu.Lock()
+	if !m.stale || m.run != nil || time.Now().Before(m.openAt) {
+		m.mu.Unlock()
+		return
+	}
+	old := m.handle
+	m.stale, m.handle = false, nil
+	m.opening++
+	turn := m.opening
+	m.health = Health{Status: Starting, Restarts: m.health.Restarts}
+	m.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
+	// A runtime that was closed may still report; only the newest counts.
+	h, err := f.open(ctx, m, func(h Health) { m.report(turn, h) })
+	if err != nil {
+		m.mu.Lock()
+		m.openWait = min(max(2*m.openWait, firstWait), lastWait)
+		m.stale, m.openAt = true, time.Now().Add(m.openWait)
+		m.mu.Unlock()
+		time.AfterFunc(m.openWait, m.ring)
+		m.report(turn, Health{Status: Failed, Reason: "can't open: " + err.Error()})
+		return
+	}
+	m.mu.Lock()
+	m.handle, m.held, m.openWait = h, false, 0
+	m.move()
+	m.mu.Unlock()
+}
+
+func (f *Fleet) open(ctx context.Context, m *member, notify func(Health)) (Handle, error) {
+	a := m.rec.Load()
+	rt, ok := f.opt.Runtimes[a.Runtime]
+	if !ok {
+		return nil, core.Invalid("runtime", a.Runtime, f.runtimes())
+	}
+	return rt.Open(ctx, *a, notify)
+}
+
+// settle does what the record and the runtime's health ask for now. An error
+// means: try again later.
+func (f *Fleet) settle(ctx context.Context, m *member) error {
+	a := m.rec.Load()
+	m.mu.Lock()
+	if a.Pausing || a.Paused {
+		m.holds |= byOperator
+	} else {
+		m.holds &^= byOperator
+	}
+	opened := m.handle != nil
+	m.mu.Unlock()
+	var held error
+	if opened {
+		try, stop := context.WithTimeout(ctx, ackLimit)
+		held = m.applyHolds(try)
+		stop()
+		if held == nil && a.Pausing {
+			if err := f.acknowledge(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.keepHealth(ctx, m); err != nil {
+		return err
+	}
+	return held
+}
+
+// acknowledge records that a pause is in effect.
+func (f *Fleet) acknowledge(ctx context.Context, m *member) error {
+	_, err := f.change(ctx, m.self(), m, note{event: "agent.paused"}, func(_ *audit.Tx, a *Agent) error {
+		if !a.Pausing {
+			return errSame
+		}
+		a.Pausing, a.Paused = false, true
+		return nil
+	})
+	return err
+}
+
+// keepHealth writes the runtime's health into the record where it differs.
+func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
+	detail := map[string]any{}
+	_, err := f.change(ctx, m.self(), m, note{event: "agent.status", detail: detail}, func(_ *audit.Tx, a *Agent) error {
+		m.mu.Lock()
+		h := m.health
+		m.mu.Unlock()
+		status, reason := m.status(a)
+		if a.Stopped {
+			h.PID = 0
+		}
+		if status == a.Status && reason == a.Reason && h.PID == a.PID && h.Restarts == a.Restarts {
+			return errSame
+		}
+		detail["from"], detail["to"] = a.Status, status
+		if reason != "" {
+			detail["reason"] = reason
+		}
+		if h.PID != 0 {
+			detail["pid"] = h.PID
+		}
+		a.PID, a.Restarts = h.PID, h.Restarts
+		return nil
+	})
+	return err
+}
+
+// Recover repairs what the last engine left: no run of it is alive, so no
+// agent is busy and no tool call's question can be answered to anyone. The
+// swarm queues or fails the tasks of those runs itself.
+func (f *Fleet) Recover(ctx context.Context) error {
+	tenants := map[string][]*member{}
+	for _, m := range f.members("") {
+		tenants[m.tenant] = append(tenants[m.tenant], m)
+	}
+	for tenant, members := range tenants {
+		err := f.opt.Ledger.Update(ctx, core.Self(tenant, "fleet"), func(tx *audit.Tx) error {
+			if err := f.opt.Judge.Void(tx, deadCall, "the engine was restarted, so the agent's run is gone"); err != nil {
+				return err
+			}
+			for _, m := range members {
+				if err := f.recoverAgent(tx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("recover the fleet of tenant %s: %w", tenant, err)
+		}
+	}
+	return nil
+}
+
+func deadCall(a *judge.Approval) bool { return a.Gate == judge.GateTool && a.Status == judge.Open }
+
+func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
+	a, err := load(tx, m.name)
+	if err != nil || a == nil {
+		return err
+	}
+	if a.TaskID == "" && a.Waiting == "" && a.Attention == "" && a.PID == 0 && a.Status != Busy {
+		return nil
+	}
+	was, task := a.Status, a.TaskID
+	a.TaskID, a.Waiting, a.Attention, a.PID = "", "", "", 0
+	a.Status, a.Reason = m.status(a)
+	return f.save(tx, m, a, was, note{event: "agent.recovered", detail: map[string]any{"from": was, "task_id": task}})
+}
