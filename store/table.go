@@ -29,19 +29,20 @@ type table struct {
 	spare  *bbolt.Cursor // for scans, nil while one runs
 
 	// What this commit did to the bucket.
-	written  bool
-	last     []byte // greatest key, valid once written
-	appended int    // puts past the greatest key
+	appended int // puts at the right edge
 	others   int
 	deleted  bool
+
+	edge edge // kept between commits
 }
 
-func (t *table) reset() { *t = table{name: t.name, seed: t.seed, last: t.last[:0]} }
+func (t *table) reset() { *t = table{name: t.name, seed: t.seed, edge: t.edge} }
 
 // tables are the buckets of one tenant inside one bbolt transaction. Few
 // buckets are in use at a time: a linear search beats a map.
 type tables struct {
 	tenant string
+	commit uint64 // the writer's commit they are bound to
 	root   *bbolt.Bucket
 	list   []*table
 }
@@ -118,15 +119,13 @@ func (t *table) put(ts *tables, a *arena, key, value []byte) error {
 		}
 		t.b = b
 	}
-	if !t.written {
+	if !t.edge.known {
 		c := t.cursor()
 		k, _ := c.Last()
 		t.done(c)
-		t.last = append(t.last[:0], k...)
-		t.written = true
+		t.edge = edge{known: true, was: bytes.Clone(k), is: bytes.Clone(k), next: bytes.Clone(k)}
 	}
-	if bytes.Compare(key, t.last) > 0 {
-		t.last = append(t.last[:0], key...)
+	if t.edge.beyond(key, ts.commit) {
 		t.appended++
 	} else {
 		t.others++
@@ -152,11 +151,11 @@ func (t *table) delete(key []byte) error {
 // fill chooses how full pages are left when they are split: keys that arrive
 // in order leave full pages behind, keys that arrive anywhere need room.
 func (t *table) fill() {
-	if t.b == nil || !t.written {
+	if t.b == nil || t.appended+t.others == 0 {
 		return
 	}
 	t.b.FillPercent = bbolt.DefaultFillPercent
-	if t.appended > 0 && 4*t.appended >= t.others {
+	if 4*t.appended >= t.others {
 		t.b.FillPercent = 0.9
 	}
 }
@@ -185,12 +184,4 @@ func checkKey(b Bucket, key []byte) error {
 		return fmt.Errorf("bucket %s: key of %d bytes; want 1-%d", b, len(key), MaxKey)
 	}
 	return nil
-}
-
-// guard turns a panic of bbolt, which is how it meets a damaged page, into an
-// error. Use it only around calls of bbolt, never around a caller's code.
-func guard(err *error, doing string, b Bucket) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("%s %s: %w: damaged page: %v", doing, b, ErrUnusable, r)
-	}
 }

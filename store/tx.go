@@ -15,8 +15,7 @@ var (
 type tenant struct {
 	tables
 	ledger
-	commit  uint64 // the commit the tables are bound to
-	touched bool   // an update of this commit wrote something
+	touched bool // an update of this commit wrote something
 }
 
 // writeTx is the transaction handed to the fn of one Update.
