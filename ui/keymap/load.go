@@ -9,21 +9,10 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
-
-	"swarmdeck/ui/term"
 )
 
 //go:embed default.toml
 var defaults []byte
-
-// Vocabulary is what a keymap may speak of. A nil list or function allows
-// everything.
-type Vocabulary struct {
-	Scopes  []string
-	Actions []string
-	Line    func(line string) error // refuses a command line
-}
 
 // Limits of a keymap file.
 const (
@@ -172,72 +161,6 @@ func sequences(key string, keys []string) ([]Sequence, error) {
 	return out, nil
 }
 
-func (v Vocabulary) scope(scope string) error {
-	if scope == "" {
-		return errors.New("scope is missing")
-	}
-	if v.Scopes != nil && !slices.Contains(v.Scopes, scope) {
-		return fmt.Errorf("scope %q is unknown; one of %s", term.Cut(scope, 60), strings.Join(v.Scopes, " "))
-	}
-	return nil
-}
-
-func (v Vocabulary) check(b *Binding) error {
-	for _, f := range [][2]string{{"scope", b.Scope}, {"action", b.Action}, {"help", b.Help}, {"hint", b.Hint}} {
-		if len(f[1]) > maxText || f[1] != term.Clean(f[1]) {
-			return fmt.Errorf("%s %q: at most %d bytes of printable text", f[0], term.Cut(f[1], 60), maxText)
-		}
-	}
-	if err := v.scope(b.Scope); err != nil {
-		return err
-	}
-	switch {
-	case b.Line == "" && b.Action == "":
-		return errors.New("line or action is missing")
-	case b.Line != "" && b.Action != "":
-		return errors.New("line and action both given; use one")
-	case len(b.Line) > maxLine || term.Suspicious(b.Line):
-		return fmt.Errorf("line %q: at most %d bytes of printable text", term.Cut(b.Line, 60), maxLine)
-	case b.Help == "":
-		return errors.New("help is missing")
-	case b.Action != "" && (b.Fill || b.Bulk || b.Confirm != ConfirmAuto):
-		return errors.New("fill, bulk and confirm belong to a line, not to an action")
-	case b.Action != "" && v.Actions != nil && !slices.Contains(v.Actions, b.Action):
-		return fmt.Errorf("action %q is unknown; one of %s", term.Cut(b.Action, 60), strings.Join(v.Actions, " "))
-	}
-	switch b.Confirm {
-	case ConfirmAuto, ConfirmNone, ConfirmAsk, ConfirmType:
-	default:
-		return fmt.Errorf("confirm %q is unknown; one of none confirm type", term.Cut(string(b.Confirm), 60))
-	}
-	if b.Line != "" {
-		if err := braces(b.Line); err != nil {
-			return err
-		}
-		if v.Line != nil && !b.Fill {
-			if err := v.Line(b.Line); err != nil {
-				return fmt.Errorf("line %q: %w", term.Cut(b.Line, 60), err)
-			}
-		}
-	}
-	return nil
-}
-
-// braces refuses a placeholder that isn't closed or has no name.
-func braces(line string) error {
-	for rest := line; ; {
-		_, after, ok := strings.Cut(rest, "{")
-		if !ok {
-			return nil
-		}
-		name, tail, ok := strings.Cut(after, "}")
-		if !ok || strings.Trim(name, "?! ") == "" || strings.Contains(name, "{") {
-			return fmt.Errorf("line %q: a placeholder is {name} or {?Question}", term.Cut(line, 60))
-		}
-		rest = tail
-	}
-}
-
 // merge lays the user's file over the defaults.
 func (m *Keymap) merge(over *file) error {
 	for _, u := range over.unbinds {
@@ -294,57 +217,4 @@ func (m *Keymap) index() error {
 		}
 	}
 	return nil
-}
-
-// syntax names file and line of a TOML mistake.
-func syntax(name string, err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		row, _ := strict.Errors[0].Position()
-		return fmt.Errorf("%s:%d: field %q is unknown", name, row, term.Cut(last(strict.Errors[0].Key()), 60))
-	}
-	var de *toml.DecodeError
-	if errors.As(err, &de) {
-		row, _ := de.Position()
-		return fmt.Errorf("%s:%d: %s", name, row, term.Cut(de.Error(), 200))
-	}
-	return fmt.Errorf("%s: %s", name, term.Cut(err.Error(), 200))
-}
-
-// positions are the line numbers of tables, by name.
-type positions map[string][]int
-
-func (p positions) at(file, table string, i int) string {
-	if i < len(p[table]) {
-		return fmt.Sprintf("%s:%d", file, p[table][i])
-	}
-	return file
-}
-
-// tableLines finds where each [[table]] stands.
-func tableLines(data []byte) positions {
-	out := positions{}
-	p := unstable.Parser{}
-	p.Reset(data)
-	for p.NextExpression() {
-		e := p.Expression()
-		if e.Kind != unstable.ArrayTable {
-			continue
-		}
-		for it := e.Key(); it.Next(); {
-			n := it.Node()
-			row := 1 + bytes.Count(data[:n.Raw.Offset], []byte{'\n'})
-			out[string(n.Data)] = append(out[string(n.Data)], row)
-			break
-		}
-	}
-	return out
-}
-
-// last is the field's own name.
-func last(path []string) string {
-	if len(path) == 0 {
-		return ""
-	}
-	return path[len(path)-1]
 }

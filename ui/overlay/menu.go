@@ -72,16 +72,19 @@ func (m *Menu) Draw(c *screen.Canvas) {
 		it, role, y := m.Items[n], screen.Text, in.Y+i
 		label := "  "
 		if n < 9 {
-			label = strconv.Itoa(n+1) + " "
+			label = " " + strconv.Itoa(n+1)
+		}
+		if n == m.at {
+			label = string(c.Glyphs().Cursor) + label[1:]
 		}
 		help := it.Help
 		if it.Why != "" {
 			role, help = screen.Dim, it.Why
 		}
-		x := c.TextIn(in.X, y, min(2, in.W), screen.FooterKey, label)
-		half := (in.W - 2 + 1) / 2
+		x := c.TextIn(in.X, y, min(3, in.W), screen.FooterKey, label)
+		half := max(in.W-2, 0) / 2
 		if help == "" {
-			half = in.W - 2
+			half = in.W - 3
 		}
 		x = c.TextIn(x, y, half, role, it.Text)
 		c.TextIn(x, y, in.X+in.W-x, screen.Dim, " "+help)

@@ -221,6 +221,7 @@ func (p *Palette) Draw(c *screen.Canvas) {
 		}
 		c.TextIn(x+1, row, c.W()-x-keyW-3, screen.Dim, k.Help)
 		if n == p.at {
+			c.Text(0, row, screen.Selected, string(c.Glyphs().Cursor))
 			c.Paint(screen.Rect{X: 0, Y: row, W: c.W(), H: 1}, screen.Selected)
 		}
 	}

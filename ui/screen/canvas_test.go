@@ -117,10 +117,10 @@ func TestRenderChangesStyleOnlyWithTheRole(t *testing.T) {
 func TestEveryGlyphTakesOneCell(t *testing.T) {
 	for _, g := range []*screen.Glyphs{screen.Unicode(), screen.ASCII()} {
 		runes := []rune{
-			g.Horizontal, g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Mark, g.Cursor, g.Expand, g.Collapse,
+			g.Horizontal, g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Mark, g.Cursor,
 			g.Up, g.Down, g.More, g.Separator, g.Bullet, g.ScrollBar, g.ScrollTrack,
 		}
-		runes = append(append(append(runes, g.Spark[:]...), g.State[:]...), []rune(g.Ellipsis)...)
+		runes = append(append(runes, g.State[:]...), []rune(g.Ellipsis)...)
 		for _, r := range runes {
 			c := screen.New(2, 1)
 			c.Fill(c.Bounds(), screen.Text, r)

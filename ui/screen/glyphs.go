@@ -3,24 +3,22 @@ package screen
 // Glyphs are the signs the cockpit draws itself. Each takes one cell by every
 // way of counting.
 type Glyphs struct {
-	Horizontal, Vertical                           rune
-	TopLeft, TopRight, BottomLeft, BottomRight     rune
-	Ellipsis                                       string // one cell; "~" without UTF-8
-	Mark, Cursor, Expand, Collapse, Up, Down, More rune
-	Separator                                      rune // between crumbs
-	Bullet                                         rune
-	ScrollBar, ScrollTrack                         rune
-	Spark                                          [9]rune
-	State                                          [States]rune
+	Horizontal, Vertical                       rune
+	TopLeft, TopRight, BottomLeft, BottomRight rune
+	Ellipsis                                   string // one cell; "~" without UTF-8
+	Mark, Cursor, Up, Down, More               rune
+	Separator                                  rune // between crumbs
+	Bullet                                     rune
+	ScrollBar, ScrollTrack                     rune
+	State                                      [States]rune
 }
 
 // Unicode is the usual set.
 func Unicode() *Glyphs {
 	return &Glyphs{
 		Horizontal: '─', Vertical: '│', TopLeft: '┌', TopRight: '┐', BottomLeft: '└', BottomRight: '┘',
-		Ellipsis: "…", Mark: '■', Cursor: '▸', Expand: '▸', Collapse: '▾', Up: '↑', Down: '↓', More: '…',
+		Ellipsis: "…", Mark: '■', Cursor: '▸', Up: '↑', Down: '↓', More: '…',
 		Separator: '▸', Bullet: '·', ScrollBar: '█', ScrollTrack: '│',
-		Spark: [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'},
 		State: [States]rune{
 			Unknown: '·', Idle: '○', Working: '●', Queued: '◌', Waiting: '◆', Paused: '‖', Blocked: '⊘',
 			Succeeded: '✓', Failure: '✗', Cancelled: '−', Offline: '◇', TimedOut: '◔', Stopped: '■',
@@ -32,9 +30,8 @@ func Unicode() *Glyphs {
 func ASCII() *Glyphs {
 	return &Glyphs{
 		Horizontal: '-', Vertical: '|', TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomRight: '+',
-		Ellipsis: "~", Mark: '*', Cursor: '>', Expand: '>', Collapse: 'v', Up: '^', Down: 'v', More: '~',
+		Ellipsis: "~", Mark: '*', Cursor: '>', Up: '^', Down: 'v', More: '~',
 		Separator: '>', Bullet: '-', ScrollBar: '#', ScrollTrack: '|',
-		Spark: [9]rune{' ', '.', ':', '-', '=', '+', '*', '#', '#'},
 		State: [States]rune{
 			Unknown: '-', Idle: 'o', Working: '*', Queued: '.', Waiting: '?', Paused: '=', Blocked: '#',
 			Succeeded: '+', Failure: 'x', Cancelled: '-', Offline: '!', TimedOut: '%', Stopped: '$',

@@ -1,0 +1,65 @@
+package keymap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"swarmdeck/ui/term"
+)
+
+// syntax names file and line of a TOML mistake.
+func syntax(name string, err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		row, _ := strict.Errors[0].Position()
+		return fmt.Errorf("%s:%d: field %q is unknown", name, row, term.Cut(last(strict.Errors[0].Key()), 60))
+	}
+	var de *toml.DecodeError
+	if errors.As(err, &de) {
+		row, _ := de.Position()
+		return fmt.Errorf("%s:%d: %s", name, row, term.Cut(de.Error(), 200))
+	}
+	return fmt.Errorf("%s: %s", name, term.Cut(err.Error(), 200))
+}
+
+// positions are the line numbers of tables, by name.
+type positions map[string][]int
+
+func (p positions) at(file, table string, i int) string {
+	if i < len(p[table]) {
+		return fmt.Sprintf("%s:%d", file, p[table][i])
+	}
+	return file
+}
+
+// tableLines finds where each [[table]] stands.
+func tableLines(data []byte) positions {
+	out := positions{}
+	p := unstable.Parser{}
+	p.Reset(data)
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind != unstable.ArrayTable {
+			continue
+		}
+		for it := e.Key(); it.Next(); {
+			n := it.Node()
+			row := 1 + bytes.Count(data[:n.Raw.Offset], []byte{'\n'})
+			out[string(n.Data)] = append(out[string(n.Data)], row)
+			break
+		}
+	}
+	return out
+}
+
+// last is the field's own name.
+func last(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return path[len(path)-1]
+}
