@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"go.etcd.io/bbolt"
+	bolterr "go.etcd.io/bbolt/errors"
 )
 
 // begin opens the bbolt transaction of a commit.
@@ -123,7 +123,7 @@ func (w *writer) rollback() {
 		}
 	}()
 	defer guard(&err, "roll back", "")
-	if e := tx.Rollback(); e != nil && !errors.Is(e, bbolt.ErrTxClosed) {
+	if e := tx.Rollback(); e != nil && !errors.Is(e, bolterr.ErrTxClosed) {
 		err = fmt.Errorf("roll back: %w: %w", ErrUnusable, e)
 	}
 }

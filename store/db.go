@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
+	bolterr "go.etcd.io/bbolt/errors"
 )
 
 // DB is the embedded store: one bbolt file, owned by one process at a time.
@@ -114,7 +115,7 @@ func (db *DB) read(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {
 func (db *DB) beginRead() (tx *bbolt.Tx, err error) {
 	defer guard(&err, "begin view", "")
 	tx, err = db.bolt.Begin(false)
-	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, bolterr.ErrDatabaseNotOpen) {
 		return nil, ErrClosed
 	}
 	if err != nil {

@@ -104,3 +104,42 @@ func compareRecords(db *store.DB) (wrong string, missing int) {
 	}
 	return wrong, missing
 }
+
+// TestADamagedRecordFailsTheUpdateThatMeetsIt: even one that ignores it.
+func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
+	path := filled(t, t.TempDir())
+	data := read(t, path)
+	at := bytes.LastIndex(data, recordValue(77))
+	data[at+5] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := store.Check(ctx, path); err != nil || r.Found != 1 || !errors.Is(r.Err(), store.ErrUnusable) {
+		t.Errorf("check: %+v, %v", r, err)
+	}
+	db := openAt(t, path, store.Options{})
+	key := []byte("0077")
+	for name, meet := range map[string]func(store.Tx) error{
+		"get": func(tx store.Tx) error { _, err := tx.Get("x", key); return err },
+		"scan": func(tx store.Tx) error {
+			return tx.Scan("x", nil, nil, false, func(_, _ []byte) bool { return true })
+		},
+	} {
+		if err := db.View(ctx, "t_a", meet); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s in a view: %v", name, err)
+		}
+		if err := db.Update(ctx, "t_a", func(tx store.Tx) error {
+			_ = meet(tx)
+			return tx.Put("y", key, nil)
+		}); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s in an update: %v", name, err)
+		}
+	}
+	// Writing over it, or removing it, mends the bucket.
+	if err := db.Update(ctx, "t_a", func(tx store.Tx) error { return tx.Put("x", key, recordValue(77)) }); err != nil {
+		t.Fatal(err)
+	}
+	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
+		t.Errorf("%s, %d missing", wrong, missing)
+	}
+}

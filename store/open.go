@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterr "go.etcd.io/bbolt/errors"
 )
 
 // addressSpace is how much of it the file may grow into before the writer has
@@ -125,7 +126,7 @@ func mapBolt(path string, readOnly bool, size int64) (db *bbolt.DB, file *os.Fil
 		switch {
 		case err == nil:
 			return db, file, nil
-		case errors.Is(err, bbolt.ErrTimeout):
+		case errors.Is(err, bolterr.ErrTimeout):
 			return nil, nil, lockedBy(path)
 		case outOfSpace(err) && space > 1<<30:
 			space = 1 << 30

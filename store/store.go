@@ -4,6 +4,17 @@
 // A transaction is bound to one tenant: no call takes another. An Update that
 // returned nil is on disk; one that returned an error left nothing behind and
 // never spoiled the updates committed together with it.
+//
+// DB is the embedded store, one bbolt file. One writer goroutine takes every
+// Update that waits, runs each against an overlay of its own, moves what
+// succeeded into one transaction and commits once: the time of one sync is
+// what the next group gathers in. bbolt has no checksums, so each record
+// carries one, which every read verifies. After a failed commit nobody knows
+// what is on disk: the store acknowledges nothing more until it is opened
+// again.
+//
+// Keys are best written in order. A bucket whose new keys arrive at its end
+// is seen to be so and gets full pages; nothing needs to be declared.
 package store
 
 import (
@@ -17,8 +28,10 @@ type Bucket string
 
 // Store is what the engine asks of its storage (design 2 and 6).
 type Store interface {
-	// Update runs fn in a writing transaction. fn may run once only, on the
-	// writer's goroutine: it must not block, do I/O or call the store.
+	// Update runs fn in a writing transaction, once at most, on the writer's
+	// goroutine: fn must not block, do I/O or call the store. When ctx ends
+	// before its turn fn is not run; once it has begun the outcome is waited
+	// for. A panic in fn is that caller's error (PanicError in DB).
 	Update(ctx context.Context, tenant string, fn func(Tx) error) error
 	// View runs fn on a consistent read-only snapshot. Values must be copied
 	// to be kept. fn should be short: it holds old pages.
@@ -30,9 +43,12 @@ type Store interface {
 	Close() error
 }
 
-// Tx is one tenant's transaction. Keys and values given to Put are owned by
-// the store from then on; values got are valid until the transaction ends and
-// must not be modified.
+// Tx is one tenant's transaction. Keys and values given to it are owned by
+// the store from then on; keys and values got are valid until the transaction
+// ends and must not be modified. In an Update a call that fails, fails the
+// Update, even when fn goes on. Names of buckets and counters have 1 to
+// MaxName bytes; those of buckets don't begin with "_". Keys have 1 to MaxKey
+// bytes, values up to MaxValue; an empty value is not an absent one.
 type Tx interface {
 	// Tenant is the tenant this transaction is bound to.
 	Tenant() string

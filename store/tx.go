@@ -48,7 +48,11 @@ func (tx *writeTx) Get(b Bucket, key []byte) ([]byte, error) {
 		}
 		return op.value, nil
 	}
-	return t.get(key)
+	value, err := t.get(key)
+	if err != nil {
+		return nil, tx.o.fail(err)
+	}
+	return value, nil
 }
 
 func (tx *writeTx) Put(b Bucket, key, value []byte) error {
@@ -103,7 +107,10 @@ func (tx *writeTx) Scan(b Bucket, from, to []byte, reverse bool, fn func(key, va
 	}
 	tx.o.scans++
 	defer func() { tx.o.scans-- }()
-	return scan(t, tx.o, from, to, reverse, fn)
+	if err := scan(t, tx.o, from, to, reverse, fn); err != nil {
+		return tx.o.fail(err)
+	}
+	return nil
 }
 
 func (tx *writeTx) Counter(name string) int64 { return tx.Add(name, 0) }

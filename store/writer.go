@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
+	bolterr "go.etcd.io/bbolt/errors"
 )
 
 // writer is the one goroutine that changes the file. Everything it holds
@@ -184,7 +185,7 @@ func (w *writer) create(id string) (err error) {
 		return err
 	}
 	switch _, err := w.tx.CreateBucket(tenantKey(id)); {
-	case errors.Is(err, bbolt.ErrBucketExists):
+	case errors.Is(err, bolterr.ErrBucketExists):
 		return fmt.Errorf("tenant %s: %w", id, ErrTenantExists)
 	case err != nil:
 		return fmt.Errorf("create tenant %s: %w", id, err)
