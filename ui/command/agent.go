@@ -152,7 +152,7 @@ func (t *tree) agentList() *cobra.Command {
 	var l filter
 	var project string
 	return t.command(spec{
-		use: "list", short: "List the agents by name", effect: Reads,
+		use: "list", short: "List the agents", effect: Reads,
 		flags: func(f *pflag.FlagSet) {
 			l.bind(f, agentStates()...)
 			f.StringVar(&project, "project", "", "only of this `PROJECT`")

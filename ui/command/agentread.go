@@ -227,4 +227,3 @@ func (t *tree) roles() *cobra.Command {
 			},
 		}))
 }
-

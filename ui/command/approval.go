@@ -251,4 +251,3 @@ func (c *call) approvalColumns() []column[judge.Approval] {
 		{title: "INTENT", most: 48, text: func(a A) string { return a.Intent }},
 	}
 }
-

@@ -81,7 +81,7 @@ func (t *tree) auditList() *cobra.Command {
 	var l filter
 	return t.command(spec{
 		use: "list", short: "List the audit events, newest first", effect: Reads,
-		long: "List the audit events, newest first. --kind is the event type, task.* takes all that begin so;\n--agent is who acted or what it was about.",
+		long:  "List the audit events, newest first. --kind is the event type, task.* takes all that begin so;\n--agent is who acted or what it was about.",
 		flags: func(f *pflag.FlagSet) { l.bind(f) },
 		run: func(c *call, _ []string) error {
 			f, err := l.read(c)
@@ -161,24 +161,35 @@ func (t *tree) auditCheckProof() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			keys := []string{key}
 			if key == "" {
 				eng, by, err := c.scope()
 				if err != nil {
 					return err
 				}
-				known, ok := any(eng).(interface{ Verifier(tenant string) string })
-				if !ok {
-					return usage("key", "audit check-proof: --key is missing")
+				// Every key the log ever used; the proof names its own.
+				if keys, err = eng.Audit.Verifiers(c.ctx, by.Tenant); err != nil {
+					return err
 				}
-				key = known.Verifier(by.Tenant)
 			}
-			event, err := audit.CheckProof(proof, key)
+			event, err := checkProof(proof, keys)
 			if err != nil {
 				return err
 			}
 			return c.show(event)
 		},
 	})
+}
+
+// checkProof tries each verifier key.
+func checkProof(proof []byte, keys []string) (event audit.Event, err error) {
+	err = core.Errorf(core.NotFound, "this tenant's log has no signing key yet; name one with --key").With("field", "key")
+	for i := len(keys) - 1; i >= 0; i-- {
+		if event, err = audit.CheckProof(proof, keys[i]); err == nil {
+			return event, nil
+		}
+	}
+	return audit.Event{}, err
 }
 
 func (t *tree) auditExport() *cobra.Command {

@@ -261,4 +261,3 @@ func shellComplete(ctx context.Context, env *Env, args []string) int {
 	fmt.Fprintf(env.Stdout, ":%d\n", directive)
 	return ExitOK
 }
-

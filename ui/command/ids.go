@@ -19,6 +19,12 @@ func (t *tree) static(kind string) []Candidate {
 	switch kind {
 	case "kind":
 		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}}
+	case "theme":
+		var all []Candidate
+		for _, name := range themeNames(t.env.getenv) {
+			all = append(all, Candidate{Text: name})
+		}
+		return all
 	}
 	return nil
 }
@@ -100,9 +106,9 @@ func (t *tree) liveTasks(c *call, eng *engine.Engine, tenant, verb string) []Can
 	case "undo":
 		fits = func(x swarm.Task) bool { return x.Status == swarm.Queued }
 	case "pause":
-		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && x.PausedAt.IsZero() }
+		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && !x.Paused }
 	case "resume":
-		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && !x.PausedAt.IsZero() }
+		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && x.Paused }
 	case "retry":
 		fits = func(x swarm.Task) bool { return x.Status.Terminal() && x.Status != swarm.Succeeded }
 	}

@@ -60,14 +60,14 @@ func (c *call) printLog(eng *engine.Engine, tenant, stream string, tail int, fol
 	if follow {
 		bell = eng.Watch(ctx)
 	}
-	var from uint64
+	from := uint64(1)
 	if tail > 0 {
-		_, last, err := eng.Swarm.Log(ctx, tenant, stream, 0, 1)
+		_, last, err := eng.Swarm.Log(ctx, tenant, stream, 1, 1)
 		if err != nil {
 			return err
 		}
 		if last > uint64(tail) {
-			from = last - uint64(tail)
+			from = last - uint64(tail) + 1
 		}
 	}
 	for {
@@ -86,10 +86,12 @@ func (c *call) printLog(eng *engine.Engine, tenant, stream string, tail int, fol
 			if err := c.logLines(lines); err != nil {
 				return err
 			}
-			if len(lines) == 0 {
+			if len(lines) > 0 {
+				from = lines[len(lines)-1].Seq + 1
+			}
+			if len(lines) < logChunk {
 				break
 			}
-			from = lines[len(lines)-1].Seq
 		}
 		if ended {
 			return nil

@@ -13,7 +13,10 @@ import (
 )
 
 // runCockpit is swarmdeck without a command.
-func runCockpit(c *call, _ []string) error {
+func runCockpit(c *call, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(c.cmd, args[0])
+	}
 	s := Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir, Caller: c.operator()}
 	if c.g.Script != "" {
 		if c.env.Doors.Script == nil {

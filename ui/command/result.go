@@ -75,4 +75,3 @@ func confidence(c *float64) string {
 	}
 	return fmt.Sprintf("%.2f", *c)
 }
-

@@ -39,6 +39,10 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	t.root.SetOut(env.Stdout)
 	t.root.SetErr(env.Stderr)
 	err := t.root.ExecuteContext(ctx)
+	var cause *ExitError
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &cause) {
+		err = cause // who cancelled the command says why
+	}
 	code := t.exitCode(err)
 	if code != ExitOK {
 		report(env, jsonWanted(args), code, err)
@@ -55,7 +59,7 @@ func (t *tree) exitCode(err error) int {
 		return exit.Code
 	case errors.Is(err, errTimeout):
 		return ExitTimeout
-	case t.ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case t.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(t.ctx))):
 		return ExitInterrupted
 	case storeFault(err):
 		return ExitStore
@@ -97,9 +101,18 @@ func flagError(err error) error {
 		e = e.With("field", missing.GetSpecifiedName())
 	case errors.As(err, &invalid):
 		name := invalid.GetFlag().Name
-		reason := strings.TrimPrefix(err.Error(), "invalid argument ")
-		if _, after, ok := strings.Cut(err.Error(), " flag: "); ok {
-			reason = after
+		reason := err.Error()
+		switch invalid.GetFlag().Value.Type() {
+		case "int", "int64":
+			reason = "allowed: a whole number"
+		case "float64":
+			reason = "allowed: a number"
+		case "bool":
+			reason = "allowed: true, false"
+		default:
+			if _, after, ok := strings.Cut(reason, " flag: "); ok {
+				reason = after
+			}
 		}
 		e = core.Errorf(core.InvalidInput, "--%s: %q is not allowed; %s", name, clip(invalid.GetValue()), reason).With("field", name).With("value", clip(invalid.GetValue()))
 	}

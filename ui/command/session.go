@@ -135,10 +135,10 @@ func (c *call) sessionColumns() []column[swarm.Session] {
 		{title: "SESSION", text: func(s swarm.Session) string { return s.SessionID }},
 		{title: "NAME", most: 24, text: func(s swarm.Session) string { return s.Name }},
 		{title: "STATE", text: func(s swarm.Session) string {
-			if len(s.Pausing) > 0 {
-				return "pausing (" + strconv.Itoa(len(s.Pausing)) + ")"
+			if n := len(s.Pausing); n > 0 {
+				return s.Shown() + " (" + strconv.Itoa(n) + ")"
 			}
-			return string(s.State)
+			return s.Shown()
 		}},
 		{title: "AGE", right: true, text: func(s swarm.Session) string { return c.age(s.CreatedAt) }},
 		{title: "CREATED", wide: true, text: func(s swarm.Session) string { return stamp(s.CreatedAt) }},

@@ -236,7 +236,7 @@ func (c *call) taskColumns() []column[swarm.Task] {
 			switch {
 			case t.Waiting != "":
 				return string(t.Status) + " (" + t.Waiting + ")"
-			case !t.PausedAt.IsZero() && !t.Status.Terminal():
+			case t.Paused && !t.Status.Terminal():
 				return string(t.Status) + " (paused)"
 			}
 			return string(t.Status)
@@ -244,7 +244,7 @@ func (c *call) taskColumns() []column[swarm.Task] {
 		{title: "KIND", most: 24, text: func(t T) string { return t.Kind }},
 		{title: "AGENT", text: func(t T) string { return t.Agent }},
 		{title: "PRI", right: true, text: func(t T) string { return fmt.Sprint(t.Priority) }},
-		{title: "TRY", right: true, text: func(t T) string { return fmt.Sprintf("%d/%d", t.Attempt, max(1, t.MaxAttempts)) }},
+		{title: "TRY", right: true, text: func(t T) string { return fmt.Sprintf("%d/%d", t.Attempt+1, max(1, t.MaxAttempts)) }},
 		{title: "AGE", right: true, text: func(t T) string { return c.age(t.CreatedAt) }},
 		{title: "SESSION", wide: true, text: func(t T) string { return t.SessionID }},
 		{title: "TRACE", wide: true, text: func(t T) string { return t.TraceID }},

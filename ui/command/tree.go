@@ -58,6 +58,7 @@ func newTree(env *Env, ctx context.Context) *tree {
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // runCockpit says which command is unknown
 		RunE:          t.wrap(spec{effect: Reads, role: Viewer, run: runCockpit}),
 		Annotations:   map[string]string{noteEffect: string(Reads), noteRole: string(Viewer), noteConfirm: string(ConfirmNone)},
 	}
@@ -70,7 +71,7 @@ func newTree(env *Env, ctx context.Context) *tree {
 		t.tenants(), t.sessions(), t.tasks(), t.results(),
 		t.approvals(), t.decisions(), t.policies(), t.estop(), t.budgets(),
 		t.agents(), t.projects(), t.roles(),
-		t.audit(), t.keys(),
+		t.audit(), t.stores(), t.themes(), t.keys(),
 		t.version(), t.completion(),
 	)
 	root.SetHelpCommand(t.help())
@@ -105,23 +106,32 @@ func (t *tree) globals(f *pflag.FlagSet) {
 func (t *tree) group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
 	g.RunE = func(cmd *cobra.Command, args []string) error {
-		names := make([]string, 0, len(subs))
-		for _, s := range cmd.Commands() {
-			names = append(names, s.Name())
-		}
-		allowed := strings.Join(names, ", ")
 		if len(args) == 0 {
-			return core.Errorf(core.InvalidInput, "%s: which command? one of %s", commandPath(cmd), allowed).With("field", "command").With("allowed", allowed)
+			return usage("command", "%s: which command? one of %s", commandPath(cmd), strings.Join(names(cmd), ", "))
 		}
-		cmd.SuggestionsMinimumDistance = 2
-		hint := "one of " + allowed
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return core.Errorf(core.InvalidInput, "unknown command %q for %q; %s", clip(args[0]), commandPath(cmd), hint).With("field", "command").With("allowed", allowed)
+		return unknownCommand(cmd, args[0])
 	}
 	g.AddCommand(subs...)
 	return g
+}
+
+func names(cmd *cobra.Command) []string {
+	var all []string
+	for _, s := range cmd.Commands() {
+		all = append(all, s.Name())
+	}
+	return all
+}
+
+// unknownCommand names what is like a word that is no command of cmd.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	hint := "one of " + strings.Join(names(cmd), ", ")
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	where := strings.TrimSpace("swarmdeck " + commandPath(cmd))
+	return usage("command", "unknown command %q for %q; %s", clip(word), where, hint)
 }
 
 // command makes a runnable command.

@@ -209,11 +209,6 @@ func (a *applier) session(want swarmfile.Session) error {
 		}
 	}
 	a.sessions[want.Name] = s.SessionID
-	if want.Budget != (swarmfile.Limits{}) {
-		if err := a.budget("session:"+want.Name, want.Budget); err != nil {
-			return err
-		}
-	}
 	if want.Start && s.State == swarm.SessionCreated {
 		if _, err = a.eng.Swarm.StartSession(a.ctx, a.by, s.SessionID); err != nil {
 			return err
@@ -223,7 +218,10 @@ func (a *applier) session(want swarmfile.Session) error {
 		}
 	}
 	a.did(action, "session", want.Name, s.SessionID)
-	return nil
+	if want.Budget == (swarmfile.Limits{}) {
+		return nil
+	}
+	return a.budget("session:"+want.Name, want.Budget)
 }
 
 // liveSession finds the session of this name that is not stopped.
@@ -281,13 +279,7 @@ func (a *applier) agent(want swarmfile.Agent) error {
 		return nil
 	}
 	make.Task = "" // the first task belongs to the making
-	fl, ok := any(a.eng.Fleet).(interface {
-		Update(context.Context, core.Caller, string, fleet.Create) (fleet.Agent, error)
-	})
-	if !ok {
-		return core.Errorf(core.Conflict, "agent %s differs from the file", want.Name)
-	}
-	changed, err := fl.Update(a.ctx, a.by, want.Name, make)
+	changed, err := a.eng.Fleet.Update(a.ctx, a.by, want.Name, make)
 	if err != nil {
 		return err
 	}

@@ -20,10 +20,10 @@ ask() {
 	path=swarmdeck-notes.txt
 	verb=write
 	[ -e "$path" ] && verb=replace
-	asked=$((asked + 1))
+	asked=$((asked + 1)) call=write-$$-$asked
 	say "I have a note ready and would like to $verb $path."
-	printf '{"type":"tool_request","call_id":"write-%s","tool":"fs.write","args":{"path":%s,"content":%s},"intent":%s,"risk":"medium"}\n' \
-		"$asked" "$(printf '%s' "$path" | quote)" "$(draft | quote '\\n')" "$(printf '%s' "$verb $path in $(pwd)" | quote)"
+	printf '{"type":"tool_request","call_id":"%s","tool":"fs.write","args":{"path":%s,"content":%s},"intent":%s,"risk":"medium"}\n' \
+		"$call" "$(printf '%s' "$path" | quote)" "$(draft | quote '\\n')" "$(printf '%s' "$verb $path in $(pwd)" | quote)"
 }
 
 # answer does what the decision says.
@@ -44,12 +44,12 @@ write() {
 	# Into a file beside it and renamed: the file is there wholly or not at all.
 	if member "$1" args.content >"$new" && mv -f -- "$new" "$path"; then
 		bytes=$(wc -c <"$path" | tr -d ' ')
-		printf '{"type":"tool_result","call_id":"write-%s","status":"ok","result":{"bytes":%s}}\n' "$asked" "$bytes"
+		printf '{"type":"tool_result","call_id":"%s","status":"ok","result":{"bytes":%s}}\n' "$call" "$bytes"
 		say "Wrote $bytes bytes to $path."
 		done_with "{\"written\":true,\"path\":$(printf '%s' "$path" | quote),\"bytes\":$bytes}"
 	else
 		rm -f -- "$new"
-		printf '{"type":"tool_result","call_id":"write-%s","status":"error","result":{}}\n' "$asked"
+		printf '{"type":"tool_result","call_id":"%s","status":"error","result":{}}\n' "$call"
 		failed "can't write $path"
 	fi
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,11 +54,7 @@ func (t *tree) keys() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				user, name, err := c.userKeys()
-				if err != nil {
-					return err
-				}
-				keys, err := keymap.Load(user, name, Vocabulary())
+				keys, err := LoadKeys(c.env.getenv)
 				if err != nil {
 					return err
 				}
@@ -105,14 +100,4 @@ type boundKey struct {
 	What  string `json:"what"`
 	Help  string `json:"help"`
 	From  string `json:"from"`
-}
-
-// userKeys reads the user's keymap file; no file is an empty one.
-func (c *call) userKeys() (data []byte, name string, err error) {
-	name = filepath.Join(ConfigDir(c.env.getenv), "keys.toml")
-	data, err = c.file("keys", name)
-	if errors.Is(err, core.Kind(core.NotFound)) {
-		return nil, name, nil
-	}
-	return data, name, err
 }

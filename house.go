@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+)
+
+// house holds the one engine this process has open, and all it stands on.
+type house struct {
+	dir  string      // where commands run that name no directory
+	fail func(error) // ends the command because the engine can't go on
+
+	mu   sync.Mutex
+	need command.Need
+	eng  *engine.Engine
+	// rooms are closed in reverse order.
+	rooms []func() error
+}
+
+// open gives the engine for a need: the one that is open when it is enough,
+// else a new one in its place.
+func (h *house) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.eng != nil && need.Data == h.need.Data &&
+		(need.ReadOnly || !h.need.ReadOnly) && (!need.Active || h.need.Active) {
+		return h.eng, nil
+	}
+	if err := h.shut(); err != nil {
+		return nil, err
+	}
+	eng, err := h.build(ctx, need)
+	if err != nil {
+		return nil, errors.Join(err, h.shut())
+	}
+	h.eng, h.need = eng, need
+	return eng, nil
+}
+
+func (h *house) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.shut()
+}
+
+func (h *house) shut() error {
+	var errs []error
+	for i := len(h.rooms) - 1; i >= 0; i-- {
+		errs = append(errs, h.rooms[i]())
+	}
+	h.rooms, h.eng = nil, nil
+	return errors.Join(errs...)
+}
+
+// build opens the data file and makes an engine over it; what it opened is
+// in rooms even when it fails.
+func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
+	opt := engine.Options{ReadOnly: need.ReadOnly, Spill: need.Data + ".spill"}
+	sealer, err := openSealer(need)
+	if err != nil {
+		return nil, err
+	}
+	opt.Sealer = sealer
+	storeOpt := store.Options{ReadOnly: need.ReadOnly}
+	if !need.ReadOnly {
+		storeOpt.Seal = sealer.Seal
+	}
+	db, err := store.Open(need.Data, storeOpt)
+	if err != nil {
+		return nil, err
+	}
+	h.rooms = append(h.rooms, db.Close)
+	opt.Store = db
+	if err := h.drivers(ctx, need, &opt); err != nil {
+		return nil, err
+	}
+	eng, err := engine.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	h.rooms = append(h.rooms, eng.Close)
+	if need.Active {
+		h.rooms = append(h.rooms, h.start(ctx, eng))
+	}
+	return eng, nil
+}
+
+// openSealer loads the key that signs the audit log, beside the data file. A
+// reader does without one rather than make it.
+func openSealer(need command.Need) (*audit.Sealer, error) {
+	path := need.Data + ".key"
+	if need.ReadOnly {
+		if _, err := os.Stat(path); err != nil {
+			return nil, nil
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("%w: make its directory: %w", store.ErrUnusable, err)
+	}
+	sealer, err := audit.OpenSealer(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: open its signing key: %w", store.ErrUnusable, err)
+	}
+	return sealer, nil
+}
+
+// drivers fills in what carries out tasks and keeps agents. Commands that
+// only record need them too: they check what is asked for.
+func (h *house) drivers(ctx context.Context, need command.Need, opt *engine.Options) error {
+	if need.ReadOnly {
+		return nil
+	}
+	instance := instanceOf(need.Data)
+	if need.Active {
+		if err := exec.BecomeSubreaper(); err != nil {
+			return err
+		}
+		if _, err := exec.Sweep(ctx, instance); err != nil {
+			return fmt.Errorf("end what a former engine left running: %w", err)
+		}
+	}
+	sup, err := exec.NewSupervisor(instance)
+	if err != nil {
+		return err
+	}
+	h.rooms = append(h.rooms, sup.Close)
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: h.dir})
+	if err != nil {
+		return err
+	}
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir})
+	if err != nil {
+		return err
+	}
+	opt.Runners = map[string]swarm.Runner{"exec.run": runner}
+	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime}
+	return nil
+}
+
+// instanceOf names the engine of a data file, the same at each start.
+func instanceOf(data string) string {
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
+	}
+	sum := sha256.Sum256([]byte(data))
+	return "swarmdeck-" + hex.EncodeToString(sum[:6])
+}
+
+// start runs the engine until the returned function stops it. The run ends
+// in order at close, not with the command's context; one that ends by itself
+// ends the command.
+func (h *house) start(ctx context.Context, eng *engine.Engine) func() error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := eng.Run(ctx); err != nil && ctx.Err() == nil {
+			code := command.ExitFailed
+			if errors.Is(err, store.ErrUnusable) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrClosed) {
+				code = command.ExitStore
+			}
+			h.fail(&command.ExitError{Code: code, Err: fmt.Errorf("the engine stopped: %w", err)})
+		}
+	}()
+	return func() error {
+		cancel()
+		<-done
+		return nil
+	}
+}

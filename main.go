@@ -1,0 +1,51 @@
+// Command swarmdeck is a cockpit for swarms of agents: one binary, one engine
+// per data file, and one command language behind every door.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/command"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run carries out one command line, closes what it opened and returns the
+// exit code. A signal ends the command in order; a second one ends the
+// process at once.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "swarmdeck: find the current directory: %v\n", err)
+		return command.ExitFailed
+	}
+	house := &house{dir: dir, fail: fail}
+	env := &command.Env{
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI},
+		Dir:    dir,
+		Stdin:  os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv,
+		Open:   house.open,
+		Close:  house.close,
+		Doors:  command.Doors{Cockpit: cockpit},
+	}
+	code := command.Run(ctx, env, args)
+	if err := house.close(); err != nil {
+		fmt.Fprintf(os.Stderr, "swarmdeck: close: %v\n", err)
+		if code == command.ExitOK {
+			code = command.ExitFailed
+		}
+	}
+	return code
+}

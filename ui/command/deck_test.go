@@ -1,0 +1,182 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+)
+
+// deck is an engine at work on a data file of its own, and an environment to
+// run lines in.
+type deck struct {
+	t    testing.TB
+	dir  string
+	data string
+	eng  *engine.Engine
+	env  command.Env
+
+	mu    sync.Mutex
+	needs []command.Need // what commands asked Open for
+}
+
+func newDeck(t testing.TB) *deck {
+	t.Helper()
+	dir := t.TempDir()
+	d := &deck{t: t, dir: dir, data: filepath.Join(dir, "deck.db")}
+	sealer, err := audit.OpenSealer(d.data + ".key")
+	d.no(err)
+	db, err := store.Open(d.data, store.Options{Seal: sealer.Seal})
+	d.no(err)
+	sup, err := exec.NewSupervisor(strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test")
+	d.no(err)
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
+	d.no(err)
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
+	d.no(err)
+	d.eng, err = engine.Open(context.Background(), engine.Options{
+		Store: db, Sealer: sealer, Spill: filepath.Join(dir, "spill"),
+		Runners:  map[string]swarm.Runner{"exec.run": runner},
+		Runtimes: map[string]fleet.Runtime{"exec": runtime},
+	})
+	d.no(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.eng.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("engine: %v", err)
+		}
+		d.eng.Close()
+		sup.Close()
+		db.Close()
+	})
+	d.env = command.Env{
+		Caller: core.Caller{Name: "alice", Kind: core.Operator, Door: core.DoorScript},
+		Dir:    dir, Stdin: strings.NewReader(""),
+		Getenv: func(name string) string {
+			return map[string]string{"HOME": dir, "XDG_CONFIG_HOME": filepath.Join(dir, "config"), "SWARMDECK_DATA": d.data}[name]
+		},
+		Open: func(_ context.Context, need command.Need) (*engine.Engine, error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.needs = append(d.needs, need)
+			return d.eng, nil
+		},
+	}
+	return d
+}
+
+func (d *deck) no(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// run carries out one line given as words.
+func (d *deck) run(args ...string) (code int, stdout, stderr string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return d.runIn(ctx, d.env, args...)
+}
+
+func (d *deck) runIn(ctx context.Context, env command.Env, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	env.Stdout, env.Stderr = &out, &err
+	code = command.Run(ctx, &env, args)
+	return code, out.String(), err.String()
+}
+
+// line runs a line as the palette does, and expects it to succeed.
+func (d *deck) line(line string) string {
+	d.t.Helper()
+	args, err := command.Split(line)
+	d.no(err)
+	code, out, stderr := d.run(args...)
+	if code != command.ExitOK {
+		d.t.Fatalf("%s: exit %d\n%s%s", line, code, out, stderr)
+	}
+	return out
+}
+
+// object runs a line with -o json and returns the last object it printed.
+func (d *deck) object(line string) map[string]any {
+	d.t.Helper()
+	all := d.objects(line)
+	if len(all) == 0 {
+		d.t.Fatalf("%s: printed nothing", line)
+	}
+	return all[len(all)-1]
+}
+
+func (d *deck) objects(line string) []map[string]any {
+	d.t.Helper()
+	return decode(d.t, d.line("-o json "+line))
+}
+
+func decode(t testing.TB, out string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for text := range strings.Lines(out) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatalf("not one JSON object per line: %v\n%s", err, text)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// fails runs a line with -o json, expects an exit code and returns the error.
+func (d *deck) fails(code int, line string) (kind, message string, details map[string]any) {
+	d.t.Helper()
+	args, err := command.Split(line)
+	d.no(err)
+	got, out, stderr := d.run(append([]string{"-o", "json"}, args...)...)
+	if got != code {
+		d.t.Fatalf("%s: exit %d, want %d\n%s%s", line, got, code, out, stderr)
+	}
+	var v struct {
+		Error struct {
+			Code, Message string
+			Details       map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(stderr), &v); err != nil || strings.Count(stderr, "\n") != 1 {
+		d.t.Fatalf("%s: stderr is no error object: %v\n%s", line, err, stderr)
+	}
+	return v.Error.Code, v.Error.Message, v.Error.Details
+}
+
+// until runs a line until a field of the last object has the value.
+func (d *deck) until(line, field, want string) map[string]any {
+	d.t.Helper()
+	for end := time.Now().Add(15 * time.Second); ; {
+		all := d.objects(line)
+		if len(all) > 0 && all[len(all)-1][field] == want {
+			return all[len(all)-1]
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("%s: %s is not %q: %v", line, field, want, all)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func str(v any) string { s, _ := v.(string); return s }

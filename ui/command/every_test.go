@@ -1,0 +1,360 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+// walk is one story that uses every command at least once; what it does not
+// use is reported by the test.
+type walk struct {
+	*deck
+	used map[string]bool
+}
+
+func (w *walk) do(line string) map[string]any {
+	w.t.Helper()
+	args, err := command.Split(line)
+	w.no(err)
+	w.used[command.Describe(args).Path] = true
+	all := w.objects(line)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
+}
+
+// text runs a line in text and wide form and checks what every table must be.
+func (w *walk) text(line string, want ...string) {
+	w.t.Helper()
+	for _, form := range []string{"text", "wide"} {
+		out := w.line(line + " -o " + form)
+		for _, text := range want {
+			if !strings.Contains(out, text) {
+				w.t.Errorf("%s -o %s: %q is missing in\n%s", line, form, text, out)
+			}
+		}
+		if i := strings.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e }); i >= 0 {
+			w.t.Errorf("%s -o %s: control character at %d in %q", line, form, i, out)
+		}
+	}
+}
+
+func TestEveryCommand(t *testing.T) {
+	w := &walk{deck: newDeck(t), used: map[string]bool{}}
+	w.sessionsAndTasks()
+	w.agentsAndApprovals()
+	w.auditAndBudgets()
+	w.filesAndLooks()
+	for _, info := range command.Commands() {
+		if !w.used[info.Path] && info.Path != "demo" { // demo needs a cockpit: see TestDemo
+			t.Errorf("not used in this test: %s", info.Path)
+		}
+	}
+}
+
+func (w *walk) sessionsAndTasks() {
+	t := w.t
+	if got := w.do("tenant create t_test"); got["tenant_id"] != "t_test" {
+		t.Errorf("tenant: %v", got)
+	}
+	w.do("tenant list --match TEST")
+	if got := w.do("tenant show"); got["tenant_id"] != "t_test" || got["created_at"] == nil {
+		t.Errorf("tenant show: %v", got)
+	}
+	session := str(w.do("session create --name day --budget tasks=50,wall=1h,tokens=9,cost=1.5")["session_id"])
+	for _, step := range []struct{ verb, state string }{{"start", "running"}, {"pause", "paused"}, {"resume", "running"}} {
+		if got := w.do("session " + step.verb + " " + session); got["state"] != step.state {
+			t.Errorf("session %s: %v", step.verb, got)
+		}
+	}
+	w.do("session list --status running")
+	w.do("session show " + session)
+	w.text("session list", "SESSION", session, "day")
+
+	made := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --priority 70 --timeout 1m --max-attempts 2 --session ` +
+		session + ` --trace 0af7651916cd43dd8448eb211c80319c --idempotency-key k1 --wait`)
+	id := str(made["task_id"])
+	if made["status"] != "succeeded" || made["priority"] != 70.0 || made["timeout_s"] != 60.0 || made["session_id"] != session {
+		t.Errorf("dispatch: %v", made)
+	}
+	if again := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --idempotency-key k1 --session ` + session +
+		` --priority 70 --timeout 1m --max-attempts 2 --trace 0af7651916cd43dd8448eb211c80319c`); again["task_id"] != id {
+		t.Errorf("the same key made another task: %v", again)
+	}
+	child := str(w.do(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}' --parent ` + id)["task_id"])
+	w.do("task wait " + child + " --status running --timeout 10s")
+	if got := w.do("task pause " + child); got["paused"] != true {
+		t.Errorf("task pause: %v", got)
+	}
+	w.do("task resume " + child)
+	if got := w.do("task why " + child); got["task_id"] != child || got["status"] != "running" {
+		t.Errorf("why: %v", got)
+	}
+	if tree := w.objects("task tree " + id); len(tree) != 2 || tree[1]["task_id"] != child {
+		t.Errorf("tree: %v", tree)
+	}
+	w.do("task tree " + id)
+	w.text("task tree "+id, "· "+child)
+	w.do("task cancel " + child + " --reason 'not needed'")
+	w.until("task show "+child, "status", "cancelled")
+	again := str(w.do("task retry " + child)["task_id"])
+	w.line("task cancel " + again)
+	if got := w.do("task show " + id); got["input"] == nil || got["trace_id"] != "0af7651916cd43dd8448eb211c80319c" {
+		t.Errorf("show: %v", got)
+	}
+	w.do("session pause " + session + " --reason 'a look'")
+	queued := str(w.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --session ` + session)["task_id"])
+	w.text("task why "+queued, "pause")
+	if got := w.do("task undo " + queued); got["status"] != "cancelled" {
+		t.Errorf("undo: %v", got)
+	}
+	if lines := w.objects("task log " + id); len(lines) != 2 || lines[0]["message"] != "one" || lines[1]["seq"] != 2.0 {
+		t.Errorf("log: %v", lines)
+	}
+	w.do("task log " + id + " --follow --tail 1")
+	w.text("task log "+id, "one", "two")
+	w.do("task list --page 1 --page-size 1")
+	w.text("task list", "TASK", id, "succeeded", "exec.run")
+	if got := w.do("result show " + id); got["status"] != "succeeded" || got["output"].(map[string]any)["stdout"] != "one\ntwo\n" {
+		t.Errorf("result: %v", got)
+	}
+	w.do("result list --status succeeded")
+	w.text("result list", id)
+	w.text("result show "+id, "completed_at")
+	if got := w.do("session stop " + session + " --reason done"); got["state"] != "stopped" {
+		t.Errorf("stop: %v", got)
+	}
+}
+
+const asking = `#!/bin/sh
+while read -r line; do
+	case $line in
+	*'"type":"task"'*) printf '{"type":"tool_request","call_id":"c%s","tool":"fs.write","args":{"path":"x","content":"\\u001b]0;owned\\u0007\\u202e"},"intent":"write \\u001b[31mx","risk":"medium"}\n' $((n += 1)) ;;
+	*'"decision":"approve"'*) echo '{"type":"result","status":"succeeded","output":{"did":true},"confidence":0.99}' ;;
+	*'"decision":"deny"'*) echo '{"type":"result","status":"succeeded","output":{"did":false},"confidence":0.99}' ;;
+	*) echo '{"type":"result","status":"failed","output":{},"error":"stopped"}' ;;
+	esac
+done
+`
+
+func (w *walk) agentsAndApprovals() {
+	t := w.t
+	w.no(os.WriteFile(filepath.Join(w.dir, "asking.sh"), []byte(asking), 0o700))
+	made := w.do("agent create asker --project tools --role writer --env A=1 --env B=2 -- sh asking.sh")
+	if made["name"] != "asker" || made["dir"] != w.dir || fmt.Sprint(made["command"]) != "[sh asking.sh]" || made["env"].(map[string]any)["B"] != "2" {
+		t.Errorf("agent create: %v", made)
+	}
+	w.line(`agent create quoted --project tools --command "sh -c 'cat >/dev/null; echo it'"`)
+	if got := w.do("agent show quoted"); fmt.Sprint(got["command"]) != "[sh -c cat >/dev/null; echo it]" {
+		t.Errorf("a command in one string: %v", got["command"])
+	}
+	if all := w.objects("project list"); len(all) != 1 || all[0]["name"] != "tools" {
+		t.Errorf("projects: %v", all)
+	}
+	w.do("project list")
+	if all := w.objects("role list --project tools --match writer"); len(all) != 1 {
+		t.Errorf("roles: %v", all)
+	}
+	w.do("role list")
+	w.text("role list", "writer", "tools")
+	w.until("agent show asker", "status", "idle")
+	w.do("agent pause asker")
+	w.do("agent resume asker")
+	w.do("agent stop asker")
+	w.until("agent show asker", "status", "offline")
+	w.do("agent start asker")
+	w.do("agent restart asker")
+
+	// Approved with other arguments, and a rule made of it.
+	w.until("agent show asker", "status", "idle")
+	task := str(w.do("agent assign asker 'write x' --uri file:x")["task_id"])
+	if code, _, _ := w.fails(1, "agent assign asker more"); code != "CONFLICT" {
+		t.Errorf("a busy agent took a task: %s", code)
+	}
+	id := w.approval()
+	shown := w.do("approval show " + id)
+	if shown["status"] != "open" || shown["digest"] == nil || shown["task_id"] != task {
+		t.Errorf("approval: %v", shown)
+	}
+	w.text("approval list", id, "fs.write", "medium")
+	w.text("approval show "+id, "digest", "at_deadline", `\u001b`)
+	if code, _, _ := w.fails(1, "approval approve "+id+" --digest 00"); code != "CONFLICT" {
+		t.Errorf("approved with another digest: %s", code)
+	}
+	w.do("approval escalate " + id + " --to bob --reason 'your call'")
+	w.do("approval defer " + id + " --for 20m")
+	w.do(fmt.Sprintf(`approval approve %s --reason fine --edit '{"path":"y","content":"z"}' --digest %s --shown 2026-01-02T03:04:05Z`, id, shown["digest"]))
+	w.do("approval list --status approved")
+	if got := w.do("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
+		t.Errorf("approved: %v", got)
+	}
+	if code, _, _ := w.fails(1, "approval deny "+id+" --reason late"); code != "CONFLICT" {
+		t.Errorf("answered twice: %s", code)
+	}
+
+	w.until("agent show asker", "status", "idle")
+	task = str(w.do("agent assign asker 'write x again'")["task_id"])
+	w.do("approval deny " + w.approval() + " --reason no --abort")
+	w.until("task show "+task, "status", "blocked")
+	w.until("agent show asker", "status", "idle")
+	task = str(w.do("agent assign asker 'and again'")["task_id"])
+	w.do("approval approve " + w.approval() + " --always agent --expires 1d --max-uses 5")
+	w.do("task wait " + task + " --timeout 20s")
+	rule := str(w.do("policy rules list --status active")["rule_id"])
+	w.text("policy rules list", rule, "agent", "fs.write")
+	if got := w.do("policy rules revoke " + rule); got["revoked"] != true {
+		t.Errorf("revoke: %v", got)
+	}
+	w.until("agent show asker", "status", "idle")
+	w.do("agent assign asker 'last one'")
+	w.approval()
+	w.do("agent cancel asker")
+	w.until("agent show asker", "status", "idle")
+
+	w.do("agent history asker --page 1 --page-size 2")
+	w.text("agent history asker", "write x", "succeeded", "blocked")
+	w.do("agent log asker --page-size 5")
+	w.text("agent log asker --page-size 50", "MESSAGE")
+	w.do("agent list --project tools --status idle")
+	w.text("agent list", "asker", "quoted", "tools")
+	w.text("agent show asker", "workspace_id")
+	w.do("agent delete quoted --yes")
+
+	decided := w.do("decision list --status hitl")
+	if got := w.do("decision show " + str(decided["decision_id"])); got["gate"] != "tool.call" {
+		t.Errorf("decision: %v", got)
+	}
+	w.text("decision list --page-size 100", "hitl", "tool.call")
+}
+
+func (w *walk) approval() string {
+	w.t.Helper()
+	return str(w.until("approval list --open", "status", "open")["approval_id"])
+}
+
+func (w *walk) auditAndBudgets() {
+	t := w.t
+	if got := w.do("budget set agent:asker --tasks 90 --cost 2.5"); got["subject"] != "agent:asker" || got["tasks"] != 90.0 {
+		t.Errorf("budget: %v", got)
+	}
+	if got := w.do("budget set agent:asker --wall 2h"); got["tasks"] != 90.0 || got["wall_s"] != 7200.0 {
+		t.Errorf("a limit that was not named has changed: %v", got)
+	}
+	w.do("budget list --agent asker")
+	w.text("budget list", "agent:asker", "/90", "/2h")
+	w.do("estop on --reason 'smoke'")
+	if got := w.do("estop show"); got["on"] != true || got["reason"] != "smoke" {
+		t.Errorf("estop: %v", got)
+	}
+	w.text("estop show", "ON", "smoke")
+	w.do("estop off --reason clear")
+
+	event := str(w.do("audit list --kind task.* --page-size 3")["event_id"])
+	w.do("audit show " + event)
+	w.text("audit list", "SEQ", "TYPE")
+	w.text("audit show "+event, "payload")
+	if got := w.do("audit verify"); got["ok"] != true {
+		t.Errorf("verify: %v", got)
+	}
+	w.do("audit checkpoint")
+	w.no(os.WriteFile(filepath.Join(w.dir, "checkpoint"), []byte(w.line("audit checkpoint")), 0o600))
+	w.line("session create")
+	w.line("audit verify --checkpoint checkpoint")
+	proof := w.line("audit prove " + event)
+	w.do("audit prove " + event)
+	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(proof), 0o600))
+	if got := w.do("audit check-proof proof"); got["event_id"] != event {
+		t.Errorf("check-proof: %v", got)
+	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(strings.Replace(proof, "a", "b", 1)), 0o600))
+	w.fails(1, "audit check-proof proof")
+	if deltas := w.objects("audit reconcile"); len(deltas) != 0 {
+		t.Errorf("reconcile: %v", deltas)
+	}
+	w.used["audit reconcile"] = true
+	w.text("audit reconcile", "no unexplained difference")
+	w.do("audit export --format jsonl --out log.jsonl")
+	lines, err := os.ReadFile(filepath.Join(w.dir, "log.jsonl"))
+	w.no(err)
+	if got := w.line("audit export"); !strings.HasPrefix(got, string(lines)) {
+		t.Errorf("export to a file and to stdout differ")
+	}
+	if csv := w.line("audit export --format csv"); !strings.Contains(strings.SplitN(csv, "\n", 2)[0], "event_type") {
+		t.Errorf("csv: %.200s", csv)
+	}
+}
+
+func (w *walk) filesAndLooks() {
+	t := w.t
+	if got := w.do("store check"); got["ok"] != true {
+		t.Errorf("check: %v", got)
+	}
+	w.do("store backup copy.db")
+	w.fails(1, "store backup copy.db")
+	w.do("store stats")
+	w.do("store stats --full")
+	w.text("store stats", "commits")
+	w.text("store check")
+	// What needs the file to itself is run from the command line, on a copy.
+	cli := w.env
+	cli.Caller.Door = "cli"
+	w.env, cli = cli, w.env
+	w.do("store compact --data copy.db")
+	w.do("store restore copy.db --data new.db")
+	w.do("store check --data new.db")
+	w.do("store stats --data new.db")
+	w.do("store backup again.db --data new.db")
+	if code, _, _ := w.fails(3, "store check"); code != "UNAVAILABLE" {
+		t.Errorf("a file that is in use: %s", code)
+	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "junk.db"), []byte(strings.Repeat("junk", 5000)), 0o600))
+	w.fails(3, "store check --data junk.db")
+	w.env, cli = cli, w.env
+
+	if all := w.objects("theme list"); len(all) < 5 || all[0]["default"] != true {
+		t.Errorf("themes: %v", all)
+	}
+	w.do("theme list")
+	if got := w.do("theme show mono"); !strings.Contains(str(got["toml"]), "=") {
+		t.Errorf("theme: %v", got)
+	}
+	w.no(os.MkdirAll(filepath.Join(w.dir, "config", "swarmdeck", "themes"), 0o700))
+	w.no(os.WriteFile(filepath.Join(w.dir, "config", "swarmdeck", "themes", "mine.toml"), []byte("extends = \"dark\"\n"), 0o600))
+	w.text("theme list", "mine", "mono")
+	w.do("theme show mine")
+	if all := w.objects("keys list --page-size 100"); len(all) < 20 {
+		t.Errorf("keys: %d", len(all))
+	}
+	w.do("keys list")
+	w.text("keys list", "SCOPE")
+	w.no(os.WriteFile(filepath.Join(w.dir, "keys.toml"), []byte("[[bind]]\nscope = \"global\"\nkey = \"ctrl+t\"\nline = \"task list\"\nhelp = \"tasks\"\n"), 0o600))
+	w.do("keys check keys.toml")
+	w.no(os.WriteFile(filepath.Join(w.dir, "keys.toml"), []byte("[[bind]]\nscope = \"global\"\nkey = \"ctrl+t\"\nline = \"nosuch list\"\nhelp = \"tasks\"\n"), 0o600))
+	if _, message, _ := w.fails(1, "keys check keys.toml"); !strings.Contains(message, "keys.toml:1") || !strings.Contains(message, "nosuch") {
+		t.Errorf("keys check: %s", message)
+	}
+	if got := w.do("version"); got["go"] == nil {
+		t.Errorf("version: %v", got)
+	}
+	w.text("version", "swarmdeck")
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if out := w.line("completion " + shell); !strings.Contains(out, "__complete") {
+			t.Errorf("completion %s: %.100s", shell, out)
+		}
+	}
+	w.used["completion"] = true
+	for _, line := range []string{"help", "help task dispatch", "task dispatch --help", "task --help"} {
+		if out := w.line(line); !strings.Contains(out, "Usage:") {
+			t.Errorf("%s: %s", line, out)
+		}
+	}
+	w.used["help"] = true
+	w.no(os.WriteFile(filepath.Join(w.dir, "swarm.yaml"), []byte("sessions:\n  - name: night\n"), 0o600))
+	w.do("up swarm.yaml")
+}

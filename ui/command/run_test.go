@@ -1,0 +1,260 @@
+package command_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/command"
+)
+
+func TestExitCodesAndErrorObjects(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant list")
+	d.line("task list") // makes the default tenant
+	failing := str(d.object(`task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`)["task_id"])
+	for _, c := range []struct {
+		line    string
+		exit    int
+		code    string
+		field   string
+		message string
+	}{
+		{"nosuch", 2, "INVALID_INPUT", "command", `unknown command "nosuch"`},
+		{"taks list", 2, "INVALID_INPUT", "command", "did you mean task?"},
+		{"task", 2, "INVALID_INPUT", "command", "dispatch"},
+		{"task lisst", 2, "INVALID_INPUT", "command", "did you mean list?"},
+		{"task list --nosuch", 2, "INVALID_INPUT", "nosuch", "unknown flag"},
+		{"task list --page", 2, "INVALID_INPUT", "page", "needs an argument"},
+		{"task list --page x", 2, "INVALID_INPUT", "page", `"x" is not allowed`},
+		{"task list --page 0", 2, "INVALID_INPUT", "page", "1 or more"},
+		{"task list --page-size 101", 2, "INVALID_INPUT", "page_size", "1-100"},
+		{"task list --status done", 2, "INVALID_INPUT", "status", "queued"},
+		{"task list --since yesterday", 2, "INVALID_INPUT", "since", "15m"},
+		{"task list --until 5m --since 1m", 1, "INVALID_INPUT", "until", "after since"},
+		{"task list extra", 2, "INVALID_INPUT", "args", `unexpected argument "extra"`},
+		{"task show", 2, "INVALID_INPUT", "id", "ID is missing"},
+		{"task show nonsense", 1, "INVALID_INPUT", "task_id", "not allowed"},
+		{"task show tk_8a039_0000009999", 1, "NOT_FOUND", "", ""},
+		{"task show tk_00000_0000000001", 1, "DENIED", "", "another tenant"},
+		{"task cancel " + failing, 1, "CONFLICT", "", ""},
+		{"task dispatch", 2, "INVALID_INPUT", "kind", "--kind is missing"},
+		{"task dispatch --kind exec.run", 2, "INVALID_INPUT", "input", "--input is missing"},
+		{"task dispatch --kind exec.run --input '{'", 2, "INVALID_INPUT", "input", "not valid JSON"},
+		{"task dispatch --kind exec.run --input '[]'", 2, "INVALID_INPUT", "input", "JSON object"},
+		{"task dispatch --kind exec.run --input @missing.json", 1, "NOT_FOUND", "input", "missing.json"},
+		{"task dispatch --kind exec.run --input {}", 1, "INVALID_INPUT", "", "argv"},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --priority 101`, 1, "INVALID_INPUT", "priority", "0-100"},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --timeout soon`, 2, "INVALID_INPUT", "timeout", "15m"},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --timeout 0s`, 2, "INVALID_INPUT", "timeout", "1s-24h"},
+		{"task wait --status done x", 2, "INVALID_INPUT", "status", "queued"},
+		{"agent create x --project p", 1, "INVALID_INPUT", "command", ""},
+		{"agent create x", 2, "INVALID_INPUT", "project", "--project is missing"},
+		{"agent create", 2, "INVALID_INPUT", "name", "NAME is missing"},
+		{"agent create x y --project p", 2, "INVALID_INPUT", "args", `"y"`},
+		{"agent create x --project p --command date -- date", 2, "INVALID_INPUT", "command", "not both"},
+		{"agent create x --project p --env NOPE -- date", 2, "INVALID_INPUT", "env", "KEY=VALUE"},
+		{"agent create x --project p --command \"date 'x\"", 2, "INVALID_INPUT", "line", "quotes"},
+		{"agent show nobody", 1, "NOT_FOUND", "agent", "nobody"},
+		{"agent delete nobody", 2, "INVALID_INPUT", "yes", "--yes"},
+		{"agent delete nobody --yes", 1, "NOT_FOUND", "agent", "nobody"},
+		{"agent assign nobody ' '", 2, "INVALID_INPUT", "text", "empty"},
+		{"approval deny x", 2, "INVALID_INPUT", "reason", "--reason is missing"},
+		{"approval approve x --always tool", 2, "INVALID_INPUT", "always", "--expires"},
+		{"approval approve x --expires 1h", 2, "INVALID_INPUT", "always", "--always"},
+		{"approval approve x --always world", 2, "INVALID_INPUT", "always", "exact"},
+		{"approval approve x --shown now", 2, "INVALID_INPUT", "shown", "2026"},
+		{"approval list --open --status denied", 2, "INVALID_INPUT", "open", "exclude"},
+		{"approval defer x", 2, "INVALID_INPUT", "for", "--for is missing"},
+		{"approval escalate x", 2, "INVALID_INPUT", "to", "--to is missing"},
+		{"estop on", 2, "INVALID_INPUT", "reason", "--reason is missing"},
+		{"budget set nothing --tasks 1", 1, "INVALID_INPUT", "subject", ""},
+		{"session create --budget bad=1", 2, "INVALID_INPUT", "budget", "tokens=N"},
+		{"session create --budget tasks=x", 2, "INVALID_INPUT", "budget", "tasks=x"},
+		{"tenant create Bad", 1, "INVALID_INPUT", "tenant_id", "t_"},
+		{"tenant create t_default", 1, "CONFLICT", "", ""},
+		{"tenant show t_nowhere", 1, "NOT_FOUND", "tenant", "t_default"},
+		{"task list --tenant t_nowhere", 1, "NOT_FOUND", "tenant", "t_default"},
+		{"audit check-proof nofile", 1, "NOT_FOUND", "file", "nofile"},
+		{"audit export --format xml", 2, "INVALID_INPUT", "format", "jsonl"},
+		{"audit export --out deck.db", 1, "CONFLICT", "out", "exists already"},
+		{"completion tcsh", 2, "INVALID_INPUT", "shell", "bash"},
+		{"theme show nosuch", 1, "NOT_FOUND", "theme", "terminal"},
+		{"theme show ../x", 1, "INVALID_INPUT", "theme", ""},
+		{"help nosuch", 2, "INVALID_INPUT", "command", "nosuch"},
+		{"up nofile.yaml", 1, "NOT_FOUND", "file", "nofile.yaml"},
+		{"store compact", 1, "UNAVAILABLE", "", "open"},
+		{"demo", 1, "UNAVAILABLE", "", "command line"},
+		{"--data other.db task list", 2, "INVALID_INPUT", "data", "already"},
+		{"--script x.txtar", 1, "UNAVAILABLE", "script", ""},
+		{"--update", 2, "INVALID_INPUT", "update", "--script"},
+		{"--color red task list", 2, "INVALID_INPUT", "color", "auto"},
+	} {
+		code, message, details := d.fails(c.exit, c.line)
+		if code != c.code || c.field != "" && details["field"] != c.field || !strings.Contains(message, c.message) {
+			t.Errorf("%s:\n got %s field=%v %q\nwant %s field=%v …%q…", c.line, code, details["field"], message, c.code, c.field, c.message)
+		}
+	}
+}
+
+func TestErrorsInTextAreOneCleanLine(t *testing.T) {
+	d := newDeck(t)
+	code, out, stderr := d.run("task", "show", "x\x1b]0;owned\a\u202e\nline")
+	if code != 1 || out != "" || !strings.HasPrefix(stderr, "swarmdeck: ") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, out, stderr)
+	}
+	if strings.ContainsAny(stderr, "\x1b\a\u202e") {
+		t.Errorf("control characters got through: %q", stderr)
+	}
+}
+
+func TestReadOnlyRefusesEveryWriteBeforeOpening(t *testing.T) {
+	d := newDeck(t)
+	d.env.Open = nil // opening would fail with another error
+	for _, info := range command.Commands() {
+		args := append([]string{"--read-only"}, strings.Fields(info.Path)...)
+		for _, word := range strings.Fields(info.Use)[1:] {
+			if !strings.HasPrefix(word, "[") {
+				args = append(args, "x")
+			}
+		}
+		code, _, stderr := d.run(args...)
+		refused := strings.Contains(stderr, "refused because of --read-only")
+		if want := info.Effect != command.Reads; refused != want || want && code != 1 {
+			t.Errorf("%s (%s): exit %d, %s", info.Path, info.Effect, code, stderr)
+		}
+	}
+}
+
+func TestRolesBoundWhatADoorMayDo(t *testing.T) {
+	d := newDeck(t)
+	d.env.Role = command.Viewer
+	d.line("task list")
+	if code, message, _ := d.fails(1, "session create"); code != "DENIED" || !strings.Contains(message, "operator") {
+		t.Errorf("%s %s", code, message)
+	}
+	d.env.Role = command.Operator
+	d.line("session create")
+	if code, message, _ := d.fails(1, "approval deny x --reason y"); code != "DENIED" || !strings.Contains(message, "approver") {
+		t.Errorf("%s %s", code, message)
+	}
+	d.env.Role = "guest"
+	if code, _, _ := d.fails(1, "task list"); code != "DENIED" {
+		t.Error("an unknown role may do something")
+	}
+	d.env.Role, d.env.Caller.Door = "", core.DoorSSH
+	if code, _, _ := d.fails(2, "--as root task list"); code != "DENIED" {
+		t.Error("an authenticated door let its operator be changed")
+	}
+}
+
+func TestTenantIsChosenInOrder(t *testing.T) {
+	d := newDeck(t)
+	// None: made for a command that needs one, but not with --read-only.
+	if code, message, _ := d.fails(1, "--read-only task list"); code != "NOT_FOUND" || !strings.Contains(message, "no tenant") {
+		t.Errorf("%s %s", code, message)
+	}
+	if got := d.object("session create")["tenant_id"]; got != "t_default" {
+		t.Errorf("made %v", got)
+	}
+	d.line("tenant create t_other")
+	_, message, details := d.fails(2, "task list")
+	if !strings.Contains(message, "t_default, t_other") || details["field"] != "tenant" {
+		t.Errorf("%s %v", message, details)
+	}
+	env := d.env.Getenv
+	d.env.Getenv = func(name string) string {
+		if name == "SWARMDECK_TENANT" {
+			return "t_other"
+		}
+		return env(name)
+	}
+	if got := d.object("session create")["tenant_id"]; got != "t_other" {
+		t.Errorf("environment: %v", got)
+	}
+	d.env.Caller.Tenant = "t_default"
+	if got := d.object("session create")["tenant_id"]; got != "t_default" {
+		t.Errorf("door: %v", got)
+	}
+	if got := d.object("session create --tenant t_other")["tenant_id"]; got != "t_other" {
+		t.Errorf("flag: %v", got)
+	}
+}
+
+func TestWaitEndsWithTheTask(t *testing.T) {
+	d := newDeck(t)
+	got := d.object(`task dispatch --kind exec.run --input '{"argv":["echo","hi"]}' --wait`)
+	if got["status"] != "succeeded" || got["input"] == nil {
+		t.Errorf("%v", got)
+	}
+	code, out, stderr := d.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["false"]}`, "--wait", "-o", "json")
+	if last := decode(t, out); code != 1 || len(last) != 1 || last[0]["status"] != "failed" || stderr != "" {
+		t.Errorf("failed task: exit %d, %s%s", code, out, stderr)
+	}
+	slow := str(d.object(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}'`)["task_id"])
+	if kind, message, _ := d.fails(4, "task wait "+slow+" --timeout 100ms"); kind != "UNAVAILABLE" || !strings.Contains(message, "timed out") {
+		t.Errorf("%s %s", kind, message)
+	}
+	d.line("task wait " + slow + " --status running --timeout 10s")
+	d.line("task cancel " + slow + " --reason enough")
+	if code, out, _ := d.run("task", "wait", slow); code != 1 || !strings.Contains(out, "cancelled") {
+		t.Errorf("exit %d %s", code, out)
+	}
+	d.line("task wait " + slow + " --status cancelled")
+	if code, _, _ := d.run("task", "wait", slow, "--status", "succeeded"); code != 1 {
+		t.Errorf("waiting for a status that can't come any more: exit %d", code)
+	}
+}
+
+func TestInterruptedCommandsExitWith130(t *testing.T) {
+	d := newDeck(t)
+	slow := str(d.object(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}'`)["task_id"])
+	for _, args := range [][]string{{"task", "wait", slow}, {"task", "log", slow, "--follow"}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		if code, _, stderr := d.runIn(ctx, d.env, args...); code != command.ExitInterrupted {
+			t.Errorf("%v: exit %d, %s", args, code, stderr)
+		}
+	}
+	d.line("task cancel " + slow)
+}
+
+func TestManyLinesRunAtOnce(t *testing.T) {
+	d := newDeck(t)
+	d.line("task list")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for _, args := range [][]string{
+				{"session", "create"}, {"session", "list", "-o", "json"}, {"task", "list", "--page", "1"}, {"nosuch"}, {"audit", "verify"},
+			} {
+				d.runIn(context.Background(), d.env, args...)
+			}
+			env := d.env
+			command.Complete(context.Background(), &env, "session show ")
+			command.Describe([]string{"task", "cancel", "x"})
+		})
+	}
+	all.Wait()
+	if n := len(d.objects("session list")); n != 8 {
+		t.Errorf("%d sessions, want 8", n)
+	}
+}
+
+func TestInputsComeFromLiteralFileAndStdin(t *testing.T) {
+	d := newDeck(t)
+	input := `{"argv":["true"]}`
+	d.no(os.WriteFile(filepath.Join(d.dir, "in.json"), []byte(input), 0o600))
+	d.line("task dispatch --kind exec.run --input @in.json --wait")
+	d.env.Stdin = strings.NewReader(input)
+	d.line("task dispatch --kind exec.run --input - --wait")
+	d.env.Stdin = strings.NewReader(`{"argv":["` + strings.Repeat("x", core.MaxInput) + `"]}`)
+	if _, message, _ := d.fails(2, "task dispatch --kind exec.run --input -"); !strings.Contains(message, "larger than") {
+		t.Error(message)
+	}
+}

@@ -1,0 +1,192 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// openStore is what can be done with a data file that an engine has open.
+type openStore interface {
+	Check(ctx context.Context) (*store.Report, error)
+	Backup(ctx context.Context, dest string) (*store.Report, error)
+	Stats(ctx context.Context) (*store.Stats, error)
+}
+
+// liveStore is the open store behind a door whose engine is running; nil on
+// the command line, which works on the file.
+func (c *call) liveStore() (openStore, error) {
+	if c.env.Caller.Door == core.DoorCLI {
+		return nil, nil
+	}
+	eng, err := c.engine()
+	if err != nil {
+		return nil, err
+	}
+	live, ok := eng.Store().(openStore)
+	if !ok {
+		return nil, core.Errorf(core.Unavailable, "%s: this engine's store has no such operation", commandPath(c.cmd))
+	}
+	return live, nil
+}
+
+// atRest refuses what needs the file to itself while an engine has it open.
+func (c *call) atRest() error {
+	if c.env.Caller.Door == core.DoorCLI {
+		return nil
+	}
+	return core.Errorf(core.Unavailable, "%s: the data file is open; leave the cockpit and run it from the command line", commandPath(c.cmd))
+}
+
+func (t *tree) stores() *cobra.Command {
+	var full bool
+	return t.group("store", "The data file",
+		t.command(spec{
+			use: "check", short: "Read every page and record of the data file; exit 3 if anything is wrong", effect: Reads, role: Admin,
+			run: func(c *call, _ []string) error {
+				live, err := c.liveStore()
+				if err != nil {
+					return err
+				}
+				var report *store.Report
+				if live != nil {
+					report, err = live.Check(c.ctx)
+				} else {
+					report, err = store.Check(c.ctx, c.g.Data)
+				}
+				if err != nil {
+					return err
+				}
+				if err := c.showReport(report); err != nil {
+					return err
+				}
+				return report.Err()
+			},
+		}),
+		t.command(spec{
+			use: "backup FILE", short: "Copy the data file, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"},
+			run: func(c *call, args []string) error {
+				live, err := c.liveStore()
+				if err != nil {
+					return err
+				}
+				dest := c.env.path(args[0])
+				var report *store.Report
+				if live != nil {
+					report, err = live.Backup(c.ctx, dest)
+				} else {
+					report, err = store.Backup(c.ctx, c.g.Data, dest)
+				}
+				if err != nil {
+					return outError("file", args[0], err)
+				}
+				return c.showReport(report)
+			},
+		}),
+		t.command(spec{
+			use: "restore FILE", short: "Put a backup in the data file's place; the present file is kept beside it", effect: Destroys, role: Admin,
+			confirm: ConfirmAsk, args: []string{"file"},
+			run: func(c *call, args []string) error {
+				if err := c.atRest(); err != nil {
+					return err
+				}
+				kept, err := store.Restore(c.ctx, c.g.Data, c.env.path(args[0]))
+				if err != nil {
+					return err
+				}
+				text := fmt.Sprintf("restored %s from %s", c.g.Data, args[0])
+				if kept != "" {
+					text += "; the file that was there is now " + kept
+				}
+				return c.say(map[string]string{"path": c.g.Data, "from": c.env.path(args[0]), "kept": kept}, "%s", text)
+			},
+		}),
+		t.command(spec{
+			use: "compact", short: "Rewrite the data file without its free space", effect: Writes, role: Admin,
+			run: func(c *call, _ []string) error {
+				if err := c.atRest(); err != nil {
+					return err
+				}
+				before, after, err := store.Compact(c.ctx, c.g.Data)
+				if err != nil {
+					return err
+				}
+				return c.say(map[string]any{"path": c.g.Data, "before": before, "after": after},
+					"compacted %s: %s before, %s now", c.g.Data, size(before), size(after))
+			},
+		}),
+		t.command(spec{
+			use: "stats", short: "Show the data file's figures", effect: Reads,
+			flags: func(f *pflag.FlagSet) {
+				f.BoolVar(&full, "full", false, "also count every bucket's records (reads the whole file)")
+			},
+			run: func(c *call, _ []string) error {
+				live, err := c.liveStore()
+				if err != nil {
+					return err
+				}
+				switch {
+				case full && live != nil:
+					return showFound(c, live.Check)
+				case full:
+					return showFound(c, func(ctx context.Context) (*store.Report, error) { return store.Check(ctx, c.g.Data) })
+				case live != nil:
+					return showFound(c, live.Stats)
+				}
+				return showFound(c, func(ctx context.Context) (*store.Stats, error) { return store.ReadStats(ctx, c.g.Data) })
+			},
+		}),
+	)
+}
+
+func showFound[T any](c *call, read func(context.Context) (T, error)) error {
+	found, err := read(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.show(found)
+}
+
+// showReport prints a check's report; in text only what matters.
+func (c *call) showReport(r *store.Report) error {
+	if c.g.Output != "text" {
+		return c.show(r)
+	}
+	verdict := "ok"
+	if !r.OK {
+		verdict = fmt.Sprintf("DAMAGED: %d problems", r.Found)
+	}
+	var records int64
+	for _, b := range r.Buckets {
+		records += b.Records
+	}
+	if err := c.say(nil, "%s: %s; %s, %d tenants, %d records, %d of %d pages free",
+		filepath.Clean(r.Path), verdict, size(r.Size), len(r.Tenants), records, r.FreePages, r.Pages); err != nil {
+		return err
+	}
+	for _, p := range r.Problems {
+		if err := c.say(nil, "  %s", p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size prints bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/themes"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/screen"
+)
+
+// LoadKeys reads the keys in force: the defaults and, over them, keys.toml of
+// the user's ConfigDir.
+func LoadKeys(getenv func(string) string) (*keymap.Keymap, error) {
+	name := filepath.Join(ConfigDir(getenv), "keys.toml")
+	data, err := userFile(name, keymap.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	return keymap.Load(data, name, Vocabulary())
+}
+
+// LoadTheme finds a theme by name: themes/NAME.toml of the user's ConfigDir,
+// or a built-in one; "" is the default.
+func LoadTheme(getenv func(string) string, name string) (*screen.Theme, error) {
+	if name == "" {
+		name = themes.Default
+	}
+	text, from, err := themeText(getenv, name)
+	if err != nil {
+		return nil, err
+	}
+	return themes.Parse([]byte(text), from)
+}
+
+var themeName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// themeText finds a theme's file and what to call it in a mistake.
+func themeText(getenv func(string) string, name string) (text, from string, err error) {
+	if !themeName.MatchString(name) {
+		return "", "", core.Invalid("theme", name, "a name of lower-case letters, digits and -")
+	}
+	path := filepath.Join(ConfigDir(getenv), "themes", name+".toml")
+	data, err := userFile(path, themes.MaxFile)
+	if err != nil || data != nil {
+		return string(data), path, err
+	}
+	if !slices.Contains(themes.Names(), name) {
+		return "", "", core.Errorf(core.NotFound, "theme %q: not found; there are: %s", name, strings.Join(themeNames(getenv), ", ")).With("field", "theme").With("value", name)
+	}
+	text, err = themes.Builtin(name)
+	return text, name, err
+}
+
+// userFile reads a file of the user's configuration; none is no data.
+func userFile(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && info.Size() > most {
+		return nil, core.Errorf(core.InvalidInput, "%s: larger than %d bytes", path, most)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fileError("config", path, err)
+	}
+	return data, nil
+}
+
+// themeNames are the built-in themes and the user's.
+func themeNames(getenv func(string) string) []string {
+	all := themes.Names()
+	entries, _ := os.ReadDir(filepath.Join(ConfigDir(getenv), "themes"))
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".toml")
+		if ok && themeName.MatchString(name) && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// look is one theme as `theme list` prints it.
+type look struct {
+	Name    string `json:"name"`
+	Default bool   `json:"default,omitzero"`
+	From    string `json:"from"`
+}
+
+func (t *tree) themes() *cobra.Command {
+	var l filter
+	return t.group("theme", "The cockpit's looks",
+		t.command(spec{
+			use: "list", short: "List the themes", effect: Reads,
+			flags: func(f *pflag.FlagSet) { l.bind(f) },
+			run: func(c *call, _ []string) error {
+				f, err := l.read(c)
+				if err != nil {
+					return err
+				}
+				var all []look
+				for _, name := range themeNames(c.env.getenv) {
+					from := "built in"
+					path := filepath.Join(ConfigDir(c.env.getenv), "themes", name+".toml")
+					if _, err := os.Stat(path); err == nil {
+						from = path
+					}
+					all = append(all, look{Name: name, Default: name == themes.Default, From: from})
+				}
+				page, err := pick(all, f, func(x look) traits { return traits{text: x.Name} })
+				if err != nil {
+					return err
+				}
+				return list(c, page, []column[look]{
+					{title: "THEME", text: func(x look) string { return x.Name }},
+					{title: "FROM", text: func(x look) string { return x.From }},
+				})
+			},
+		}),
+		t.command(spec{
+			use: "show NAME", short: "Print a theme's file", effect: Reads, args: []string{"theme"},
+			run: func(c *call, args []string) error {
+				text, from, err := themeText(c.env.getenv, args[0])
+				if err != nil {
+					return err
+				}
+				if _, err := themes.Parse([]byte(text), from); err != nil {
+					return core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "theme").With("value", args[0])
+				}
+				if c.g.Output == "json" {
+					return c.say(map[string]string{"name": args[0], "from": from, "toml": text}, "")
+				}
+				return c.raw([]byte(text))
+			},
+		}),
+	)
+}
