@@ -49,9 +49,9 @@ type Agent struct {
 	SessionID string            `json:"session_id,omitempty"`
 	Reason    string            `json:"reason,omitempty"`  // why offline or failed
 	TaskID    string            `json:"task_id,omitempty"` // while busy
-	Paused    bool              `json:"paused,omitempty"`
-	Pausing   bool              `json:"pausing,omitempty"`   // asked, not yet acknowledged
-	Stopped   bool              `json:"stopped,omitempty"`   // by an operator; stays so until started
+	Paused    bool              `json:"paused,omitzero"`
+	Pausing   bool              `json:"pausing,omitzero"`   // asked, not yet acknowledged
+	Stopped   bool              `json:"stopped,omitzero"`   // by an operator; stays so until started
 	Attention string            `json:"attention,omitempty"` // the agent asks for a person
 	Waiting   string            `json:"waiting,omitempty"`   // approval id it waits for
 	PID       int               `json:"pid,omitzero"`

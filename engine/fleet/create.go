@@ -43,7 +43,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, SessionID: c.Session,
 			LogFrom: seen, WorkspaceID: workspaceID(by.Tenant, c),
 		}
-		m = newMember(a)
+		m = f.newMember(a)
 		// Before save's own hook: the member is known when its change is told.
 		tx.OnCommit(func() { f.add(m) })
 		return f.save(tx, m, a, "", note{event: "agent.created", detail: createdDetail(c)})

@@ -52,7 +52,7 @@ func New(ctx context.Context, opt Options) (*Fleet, error) {
 	}
 	for _, t := range tenants {
 		err := opt.Ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
-			return eachAgent(tx, func(a *Agent) { f.add(newMember(a)) })
+			return eachAgent(tx, func(a *Agent) { f.add(f.newMember(a)) })
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read the fleet of tenant %s: %w", t.TenantID, err)

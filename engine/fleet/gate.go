@@ -161,7 +161,7 @@ func (r *run) judge(ctx context.Context, ask judge.Ask) (judge.GateDecision, *wa
 					return core.Errorf(core.Conflict, "agent %s no longer works on task %s", r.m.name, ask.TaskID)
 				}
 				a.Waiting = ap.ApprovalID
-				return nil
+				return f.opt.Swarm.Gate(tx, ask.TaskID, ap.ApprovalID)
 			})
 			return err
 		})
@@ -321,7 +321,7 @@ func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error
 			return errSame
 		}
 		a.Waiting = ""
-		return nil
+		return f.opt.Swarm.Gate(tx, ap.TaskID, "")
 	})
 	return err
 }

@@ -65,6 +65,9 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 	if a.Waiting != ap.ApprovalID || a.Status != fleet.Busy || a.State() != "waiting for you" {
 		t.Errorf("agent: %+v", a)
 	}
+	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
+		t.Errorf("task: %+v, %v", now, err)
+	}
 	time.Sleep(1500 * time.Millisecond) // longer than a lease
 	select {
 	case a := <-answers:

@@ -12,6 +12,7 @@ import (
 // member is what the engine holds in memory about one agent beside its record.
 type member struct {
 	tenant, name string
+	wake         func() // tells the scheduler that the agent may be free; must not block
 
 	rec   atomic.Pointer[Agent] // newest committed record, never modified
 	bell  chan struct{}         // one slot: the supervisor looks again
@@ -36,9 +37,9 @@ type member struct {
 	stop     context.CancelFunc
 }
 
-func newMember(a *Agent) *member {
+func (f *Fleet) newMember(a *Agent) *member {
 	m := &member{
-		tenant: a.TenantID, name: a.Name,
+		tenant: a.TenantID, name: a.Name, wake: f.opt.Swarm.Wake,
 		bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), offer: make(chan struct{}, 1),
 		health: Health{Status: Starting}, stale: true, moved: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -115,6 +116,7 @@ func (m *member) saved(a *Agent) {
 func (m *member) move() {
 	close(m.moved)
 	m.moved = make(chan struct{})
+	m.wake()
 }
 
 // await returns when ok holds, and reports false when ctx or d ended first. ok

@@ -31,9 +31,9 @@ type state struct {
 	Runtime string      `json:"runtime"`
 	Task    string      `json:"task_id,omitempty"`
 	Waiting string      `json:"waiting,omitempty"`
-	Paused  bool        `json:"paused,omitempty"`
-	Pausing bool        `json:"pausing,omitempty"`
-	Stopped bool        `json:"stopped,omitempty"`
+	Paused  bool        `json:"paused,omitzero"`
+	Pausing bool        `json:"pausing,omitzero"`
+	Stopped bool        `json:"stopped,omitzero"`
 }
 
 func stateOf(a *Agent) state {

@@ -172,6 +172,9 @@ func (r *run) release(ctx context.Context, out swarm.Outcome) error {
 				if err := r.f.opt.Judge.Void(tx, open, "the agent's run has ended"); err != nil {
 					return err
 				}
+				if err := r.f.opt.Swarm.Gate(tx, t.TaskID, ""); err != nil {
+					return err
+				}
 			}
 			a.TaskID, a.Waiting, a.Attention = "", "", ""
 			r.mu.Lock()

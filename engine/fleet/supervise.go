@@ -108,10 +108,12 @@ func (f *Fleet) open(ctx context.Context, m *member, notify func(Health)) (Handl
 func (f *Fleet) settle(ctx context.Context, m *member) error {
 	a := m.rec.Load()
 	m.mu.Lock()
-	if a.Pausing || a.Paused {
+	was := m.holds
+	if m.holds &^= byOperator; a.Pausing || a.Paused {
 		m.holds |= byOperator
-	} else {
-		m.holds &^= byOperator
+	}
+	if m.holds != was {
+		m.move()
 	}
 	opened := m.handle != nil
 	m.mu.Unlock()
