@@ -84,9 +84,18 @@ func TestMonoHasNoColour(t *testing.T) {
 // What a person must tell apart looks different in every theme.
 func TestWhatMattersLooksDifferent(t *testing.T) {
 	pairs := [][2]screen.Role{
-		{screen.Text, screen.Selected}, {screen.Text, screen.SelectedOff}, {screen.Selected, screen.SelectedOff}, {screen.Text, screen.Marked},
-		{screen.Border, screen.BorderFocus}, {screen.Text, screen.Match}, {screen.Header, screen.HeaderHot}, {screen.Text, screen.Danger},
-		{screen.Added, screen.Removed}, {screen.Text, screen.Hidden}, {screen.Toast, screen.ToastBad}, {screen.Footer, screen.FooterKey},
+		{screen.Text, screen.Selected},
+		{screen.Text, screen.SelectedOff},
+		{screen.Selected, screen.SelectedOff},
+		{screen.Text, screen.Marked},
+		{screen.Border, screen.BorderFocus},
+		{screen.Text, screen.Match},
+		{screen.Header, screen.HeaderHot},
+		{screen.Text, screen.Danger},
+		{screen.Added, screen.Removed},
+		{screen.Text, screen.Hidden},
+		{screen.Toast, screen.ToastBad},
+		{screen.Footer, screen.FooterKey},
 	}
 	for _, name := range themes.Names() {
 		th := load(t, name)

@@ -90,8 +90,15 @@ func TestWraps(t *testing.T) {
 	v.SetSource(src)
 	do(&v, "wrap")
 	for _, tt := range []struct{ actions, want string }{
-		{"", "bbb|cccc|ccc"}, {"up", "bbbb|bbb|cccc"}, {"up up", "aaaa|aaa|bbbb"}, {"up", "aaaa|aaa|bbbb"},
-		{"down", "aaa|bbbb|bbb"}, {"down down", "bbb|cccc|ccc"}, {"wrap top", "aaa…|bbb…|ccc…"}, {"right", "||"}, {"left", "aaa…|bbb…|ccc…"},
+		{"", "bbb|cccc|ccc"},
+		{"up", "bbbb|bbb|cccc"},
+		{"up up", "aaaa|aaa|bbbb"},
+		{"up", "aaaa|aaa|bbbb"},
+		{"down", "aaa|bbbb|bbb"},
+		{"down down", "bbb|cccc|ccc"},
+		{"wrap top", "aaa…|bbb…|ccc…"},
+		{"right", "||"},
+		{"left", "aaa…|bbb…|ccc…"},
 	} {
 		do(&v, tt.actions)
 		if got := shown(&v, 4, 3); got != tt.want {
@@ -197,7 +204,7 @@ func TestAnyActionOnAnyLog(t *testing.T) {
 	actions := strings.Fields("up down left right top bottom half-up half-down page-up page-down follow wrap next-match prev-match")
 	texts := []string{"", "plain", "世界人民", "\x1b[31mred", "a\tb", strings.Repeat("long ", 300), "e\u0301\u202e", "\xff"}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
+	for range 120 {
 		src := &log{last: rng.Uint64N(60), text: func(seq uint64) string { return texts[seq%uint64(len(texts))] }}
 		var v logview.View
 		v.SetSource(src)
