@@ -142,10 +142,13 @@ func (a *agent) attach(t *turn) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode task: %w", err)
 	}
+	t.mu.Lock()
 	t.earlier = append(t.earlier, a.backlog.take()...)
+	t.mu.Unlock()
 	if t.reused = a.sess.turns > 0; t.reused {
 		t.before = a.sess.proc.census()
 	}
+	t.lasting = a.lasting
 	a.sess.turns++
 	a.sess.turn.Store(t)
 	if err := a.sess.send(line); err != nil {

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of what is kept of a task's output.
@@ -73,12 +74,12 @@ func (s *stream) open() {
 	if s.path == "" {
 		return
 	}
-	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err == nil {
-		// An earlier attempt's file keeps its mode; ours must be private.
-		err = f.Chmod(0o600)
+	// An earlier attempt's file goes: it may be open still, or have another mode.
+	if err := unix.Unlink(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.err = &os.PathError{Op: "replace", Path: s.path, Err: err}
+		return
 	}
-	s.file, s.err = f, err
+	s.file, s.err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 func (s *stream) spill(p []byte) {

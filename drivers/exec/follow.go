@@ -17,10 +17,7 @@ const killGrace = 300 * time.Millisecond
 // follow watches a turn until it ends. It reports again when the process left
 // without having read the task, so that another one must have it.
 func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
-	t.emitting.Lock()
-	t.flush()
-	t.emitting.Unlock()
-
+	t.helper.Go(t.catchUp)
 	stop, ended := t.stop, t.ctx.Done()
 	var kill <-chan time.Time
 	for {
@@ -37,19 +34,19 @@ func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
 			t.end(byCancel, byCancel.String())
 		case <-stop:
 			stop = nil
-			if !a.interrupt(t, s) {
-				kill = time.After(a.opt.Grace - killGrace)
-			}
+			a.interrupt(t, s)
+			kill = time.After(a.opt.Grace - killGrace)
 		case <-kill:
 			kill = nil
+			t.cancel() // its end must not wait for a log that does not move
 			go s.stop(Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
 }
 
-// interrupt tells the agent to let go. It reports true when its process is
-// already being ended.
-func (a *agent) interrupt(t *turn, s *session) bool {
+// interrupt tells the agent to let go, or ends its process if that is wanted
+// anyway.
+func (a *agent) interrupt(t *turn, s *session) {
 	a.mu.Lock()
 	paused := a.paused != nil
 	how := t.ended()
@@ -61,11 +58,10 @@ func (a *agent) interrupt(t *turn, s *session) bool {
 	if ending {
 		// Frozen, or to be ended anyway: nothing is asked of it.
 		go s.stop(Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
-		return true
+		return
 	}
 	_ = s.send(a.opt.CancelLine) // full: then the signal has to do
 	s.proc.Interrupt(a.opt.Interrupt)
-	return false
 }
 
 // finished makes the outcome of a turn with a result.
@@ -103,9 +99,14 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 
 // exited makes the outcome of a turn whose process ended without a result.
 func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
+	a.mu.Lock()
+	if s.exit.Code == 0 {
+		a.failures = 0
+	}
+	a.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.how == running && t.reused && !t.heard && (s.unread || s.idle < lingerTime) {
+	if t.how == running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.exit.Code == 0) {
 		return out, true // it was on its way out when the task came
 	}
 	exit := s.exit

@@ -33,7 +33,7 @@ const tagResource = unix.RLIMIT_RTTIME
 
 // apply sets the limits on a process that has just started. Core dumps are
 // always bounded by Core, because a crash of an agent must not fill the disk.
-func (l Limits) apply(pid int, tag uint64) error {
+func (l Limits) apply(pid int) error {
 	for _, r := range []struct {
 		name     string
 		resource int
@@ -49,23 +49,32 @@ func (l Limits) apply(pid int, tag uint64) error {
 		if r.value == 0 && !r.always {
 			continue
 		}
-		if err := lower(pid, r.resource, r.value); err != nil {
+		slack := uint64(0)
+		if r.resource == unix.RLIMIT_CPU {
+			slack = 5 // seconds between SIGXCPU and SIGKILL
+		}
+		if err := lower(pid, r.resource, r.value, slack); err != nil {
 			return fmt.Errorf("limit %s to %d: %w", r.name, r.value, err)
 		}
 	}
-	// Best effort: without the tag the environment still marks the run.
-	_ = unix.Prlimit(pid, tagResource, &unix.Rlimit{Cur: tag, Max: tag}, nil)
 	return nil
 }
 
+// setTag marks a process and all that it will start. It fails where the
+// engine itself runs under somebody's tag without the privilege to raise it;
+// the environment still marks the run then.
+func setTag(pid int, tag uint64) bool {
+	return unix.Prlimit(pid, tagResource, &unix.Rlimit{Cur: tag, Max: tag}, nil) == nil && tagOf(pid) == tag
+}
+
 // lower sets a limit, but never asks for more than the process already may.
-func lower(pid, resource int, value uint64) error {
+// Slack lies between the limit and the hard one behind it.
+func lower(pid, resource int, value, slack uint64) error {
 	var old unix.Rlimit
 	if err := unix.Prlimit(pid, resource, nil, &old); err != nil {
 		return err
 	}
-	value = min(value, old.Max)
-	return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
+	return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(value, old.Max), Max: min(value+slack, old.Max)}, nil)
 }
 
 // tagOf reads the mark of a process; 0 when it can't be read.

@@ -3,6 +3,8 @@ package exec
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +21,16 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	before := runtime.NumGoroutine()
 	code := m.Run()
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		fmt.Fprintf(os.Stderr, "%d goroutines, %d before the tests\n", n, before)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		code = 1
+	}
 	if kids := childrenOf(os.Getpid()); len(kids) > 0 {
 		fmt.Fprintf(os.Stderr, "processes left by the tests: %v\n", kids)
 		code = 1

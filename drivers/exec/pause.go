@@ -25,8 +25,12 @@ func (p *Process) Pause(ctx context.Context) error {
 	p.mu.Unlock()
 	calm := 0
 	return p.settle(ctx, "pause", func(tree []proc) (moving []proc) {
+		stopped := map[int]bool{}
 		for _, q := range tree {
-			if q.dead() || frozen(q.pid) {
+			stopped[q.ppid] = stopped[q.ppid] || q.stopped()
+		}
+		for _, q := range tree {
+			if q.dead() || frozen(q.pid) || q.state == 'D' && stopped[q.pid] && stopPending(q.pid) {
 				continue
 			}
 			moving = append(moving, q)
@@ -52,14 +56,18 @@ func (p *Process) Resume(ctx context.Context) error {
 	p.mu.Lock()
 	p.paused = false
 	p.mu.Unlock()
+	first := true
 	return p.settle(ctx, "resume", func(tree []proc) (still []proc) {
 		slices.Reverse(tree)
 		for _, q := range tree {
 			if q.stopped() {
 				still = append(still, q)
-				q.send(unix.SIGCONT)
+			}
+			if first || q.stopped() {
+				q.send(unix.SIGCONT) // drops a stop that is still pending too
 			}
 		}
+		first = false
 		return still
 	})
 }

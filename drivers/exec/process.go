@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -39,13 +38,15 @@ type Process struct {
 	Stdout *os.File
 	Stderr *os.File
 
-	sup   *Supervisor
-	pid   int
-	mark  string
-	tag   uint64
-	began time.Time
-	done  chan struct{} // closed when the first process has been reaped
-	exit  Exit          // valid after done
+	sup  *Supervisor
+	pid  int
+	mark string
+	tag  uint64
+	// tagged says that the tag is in force, so that it alone finds the run.
+	tagged bool
+	began  time.Time
+	done   chan struct{} // closed when the first process has been reaped
+	exit   Exit          // valid after done
 
 	stop chan struct{} // held by the Stop that is at work
 
@@ -113,30 +114,26 @@ func (p *Process) launch(path string, spec Spec) error {
 	}
 	child, err := p.sup.fork(path, spec.Argv, &os.ProcAttr{
 		Dir: spec.Dir, Env: environ(spec.Env, p.mark), Files: files[:3],
+	}, func(pid int) error {
+		p.pid, p.began = pid, time.Now()
+		if first, ok := look(pid); ok {
+			p.known[pid] = first.start
+		}
+		if err := p.sup.register(p); err != nil {
+			return err
+		}
+		p.tagged = setTag(pid, p.tag)
+		return spec.Limits.apply(pid)
 	})
 	shut(files[:3]...)
 	if err != nil {
+		p.sup.forgetMain(p)
+		p.sup.forget(p)
 		shut(files[3:]...)
 		return err
 	}
 	p.Stdin, p.Stdout, p.Stderr = files[3], files[4], files[5]
-	p.pid, p.began = child.Pid, time.Now()
-	if err := p.sup.register(p); err != nil {
-		_ = child.Kill()
-		_, _ = child.Wait()
-		shut(files[3:]...)
-		return err
-	}
-	if first, ok := look(p.pid); ok {
-		p.known[p.pid] = first.start
-	}
-	limitErr := spec.Limits.apply(p.pid, p.tag)
 	go p.wait(child)
-	if limitErr != nil && !errors.Is(limitErr, unix.ESRCH) {
-		_ = p.Stop(Grace{Interrupt: -1, Terminate: -1})
-		shut(files[3:]...)
-		return limitErr
-	}
 	if spec.Deadline > 0 {
 		p.mu.Lock()
 		p.alarm = time.AfterFunc(spec.Deadline, p.expire)

@@ -81,6 +81,21 @@ func frozen(pid int) bool {
 	return true
 }
 
+// stopPending reports whether a SIGSTOP waits for a process to leave the kernel.
+func stopPending(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	_, rest, ok := bytes.Cut(data, []byte("\nShdPnd:"))
+	if !ok {
+		return false
+	}
+	mask, _, _ := bytes.Cut(rest, []byte("\n"))
+	bits, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+	return err == nil && bits&(1<<(unix.SIGSTOP-1)) != 0
+}
+
 // markOf reads a process's Marker variable; "" when it has none, is a zombie
 // or belongs to somebody else.
 func markOf(pid int) string {

@@ -55,18 +55,6 @@ type Supervisor struct {
 	live   map[*Process]struct{} // until nothing of the run is left
 }
 
-type startCall struct {
-	path string
-	argv []string
-	attr *os.ProcAttr
-	out  chan<- startReply
-}
-
-type startReply struct {
-	p   *os.Process
-	err error
-}
-
 // NewSupervisor begins supervising. Instance names the engine and its data
 // file: the same after a restart, so that Sweep finds what a former engine
 // left, and different for every other engine on the machine. It must not
@@ -98,27 +86,28 @@ func NewSupervisor(instance string) (*Supervisor, error) {
 
 // spawn starts every process from one thread that lives as long as the
 // supervisor: the kernel's parent-death signal watches the thread that
-// forked, not the process. The thread ends with this goroutine, which
-// kills whatever is still running.
+// forked, not the process, and so does tracing. The thread ends with this
+// goroutine, which kills whatever is still running.
 func (s *Supervisor) spawn() {
 	defer s.wg.Done()
 	runtime.LockOSThread()
 	for {
 		select {
 		case c := <-s.calls:
-			p, err := os.StartProcess(c.path, c.argv, c.attr)
-			c.out <- startReply{p, err}
+			c.out <- c.start()
 		case <-s.end:
 			return
 		}
 	}
 }
 
-func (s *Supervisor) fork(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
-	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// fork starts a program; prepare sees it before its first instruction,
+// unless the system forbids that or the program changes its user, which it
+// could not while it is held. Then prepare runs right after the start.
+func (s *Supervisor) fork(path string, argv []string, attr *os.ProcAttr, prepare func(pid int) error) (*os.Process, error) {
 	out := make(chan startReply, 1)
 	select {
-	case s.calls <- startCall{path, argv, attr, out}:
+	case s.calls <- startCall{path, argv, attr, prepare, out}:
 		r := <-out
 		return r.p, r.err
 	case <-s.end:

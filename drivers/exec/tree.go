@@ -1,14 +1,16 @@
 package exec
 
 import (
+	"cmp"
 	"maps"
 	"os"
+	"slices"
 )
 
-// tree lists every live or unreaped process of the run, parents before their
-// children, and remembers them. A process belongs to the run when it
-// descends from the first one, carries the run's tag or mark, descends from
-// one that does, or has been seen in the run before.
+// tree lists every live or unreaped process of the run, oldest first, and
+// remembers them. A process belongs to the run when it carries the run's tag,
+// descends from one that does, or has been seen in the run before. Where the
+// tag could not be set, the mark in the environment stands for it.
 func (p *Process) tree() []proc {
 	p.mu.Lock()
 	known := maps.Clone(p.known)
@@ -22,23 +24,24 @@ func (p *Process) tree() []proc {
 			return
 		}
 		seen[pid] = true
+		if pid == p.pid && p.reaped() {
+			return // the number may be another's by now
+		}
 		q, ok := look(pid)
 		if !ok {
 			return
 		}
-		if pid == p.pid && p.reaped() {
-			return // the number may be another's by now
-		}
 		list = append(list, q)
-		for _, kid := range p.sup.childrenOf(pid) {
+		for _, kid := range childrenOf(pid) {
 			add(kid)
 		}
 	}
-	if !p.reaped() {
-		add(p.pid)
-	}
-	for _, pid := range p.sup.strays() {
-		if !seen[pid] && !p.sup.isMain(pid) && (tagOf(pid) == p.tag || markOf(pid) == p.mark) {
+	add(p.pid)
+	for _, pid := range p.sup.strays(p.tagged) {
+		if seen[pid] || p.sup.isMain(pid) {
+			continue
+		}
+		if p.tagged && tagOf(pid) == p.tag || !p.tagged && markOf(pid) == p.mark {
 			add(pid)
 		}
 	}
@@ -47,6 +50,7 @@ func (p *Process) tree() []proc {
 			add(pid)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b proc) int { return cmp.Compare(a.start, b.start) })
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,13 +71,11 @@ func (p *Process) census() map[int]uint64 {
 }
 
 // strays are the processes among which a run's orphans are to be looked for.
-func (s *Supervisor) strays() []int {
-	if s.narrow {
+// A tag is read with one system call, so all processes are asked; environments
+// cost more, so only our own children's are read where orphans become that.
+func (s *Supervisor) strays(tagged bool) []int {
+	if !tagged && s.narrow {
 		return childrenOf(os.Getpid())
 	}
 	return numbers("/proc")
 }
-
-// childrenOf works without the kernel's children files too: there a child
-// still carries its run's tag or mark, and strays finds it.
-func (s *Supervisor) childrenOf(pid int) []int { return childrenOf(pid) }

@@ -35,15 +35,16 @@ type turn struct {
 	cancel context.CancelFunc
 	stop   chan struct{} // closed when the turn is to end
 	done   chan struct{} // closed when its result is there
+	gone   chan struct{} // closed when it gives the agent free
 	helper sync.WaitGroup
 
 	// Set before the task is sent.
-	reused bool           // the process has served another turn
-	before map[int]uint64 // the process tree of a reused process then
+	reused  bool           // the process has served another turn
+	lasting bool           // the agent's processes are known to stay
+	before  map[int]uint64 // the process tree of a reused process then
 
 	emitting sync.Mutex // one event at a time, in order; guards what follows
-	earlier  []fleet.Event
-	over     bool // nothing is passed on any more
+	over     bool       // nothing is passed on any more
 	lines    int
 	bytes    int
 
@@ -53,13 +54,14 @@ type turn struct {
 	result  *fleet.Event
 	broken  error // why the result line is none
 	heard   bool  // the agent has said something in this turn
+	earlier []fleet.Event
 	pending map[string]context.CancelFunc
 	tail    []byte
 	warning string // last line of stderr
 }
 
 func newTurn(ctx context.Context, p fleet.Prompt) *turn {
-	t := &turn{p: p, stop: make(chan struct{}), done: make(chan struct{}), pending: map[string]context.CancelFunc{}}
+	t := &turn{p: p, stop: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), pending: map[string]context.CancelFunc{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	return t
 }
@@ -68,6 +70,7 @@ func newTurn(ctx context.Context, p fleet.Prompt) *turn {
 // neither Emit nor Beat is called again.
 func (t *turn) close() {
 	t.cancel()
+	close(t.gone)
 	t.emitting.Lock()
 	t.over = true
 	t.emitting.Unlock()
@@ -81,7 +84,7 @@ func (t *turn) beat() {
 	for {
 		t.p.Beat()
 		select {
-		case <-t.ctx.Done():
+		case <-t.gone:
 			return
 		case <-tick.C:
 		}
@@ -134,10 +137,22 @@ func (t *turn) emit(e fleet.Event) bool {
 	return true
 }
 
+// catchUp passes on what the agent said between the turns, unless its own
+// next event has already done so.
+func (t *turn) catchUp() {
+	t.emitting.Lock()
+	defer t.emitting.Unlock()
+	if !t.over {
+		t.flush()
+	}
+}
+
 // flush passes on what the agent said between the turns; emitting is held.
 func (t *turn) flush() {
+	t.mu.Lock()
 	earlier := t.earlier
 	t.earlier = nil
+	t.mu.Unlock()
 	for _, e := range earlier {
 		t.pass(e)
 	}

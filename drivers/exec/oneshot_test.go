@@ -1,0 +1,145 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		status       swarm.Status
+		code         string
+		retryable    bool
+		output       string
+	}{
+		{"status 0", "echo one; echo two", swarm.Succeeded, "", false, `{"rc":0,"stdout":"one\ntwo\n"}`},
+		{"status 4", "echo one; echo why >&2; exit 4", swarm.Failed, "agent_exit", false, `{"rc":4,"stdout":"one\n"}`},
+		{"signal", "kill -9 $$", swarm.Failed, "agent_killed", true, `{"rc":137,"stdout":""}`},
+		{"no newline at the end", "printf tail", swarm.Succeeded, "", false, `{"rc":0,"stdout":"tail\n"}`},
+		{"closed streams", "exec <&- >&- 2>&-; exit 0", swarm.Succeeded, "", false, `{"rc":0,"stdout":""}`},
+		{"a result and another", `echo '{"type":"result","status":"failed","error":"no"}'; echo '{"type":"result","status":"succeeded"}'`,
+			swarm.Failed, "agent_failed", false, `{}`},
+		{"a broken result", `echo '{"type":"result","status":"succeeded","output":"text"}'`, swarm.Failed, "agent_protocol", false, `{}`},
+		{"a result of a wrong confidence", `echo '{"type":"result","status":"succeeded","confidence":7}'`, swarm.Failed, "agent_protocol", false, `{}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, w := openAgent(t, sh(c.script)...)
+			for range 2 { // each prompt has a process of its own
+				out := ask(t, h, w.prompt("go"))
+				if out.Status != c.status || string(out.Output) != c.output {
+					t.Errorf("outcome %s %s, want %s %s", out.Status, out.Output, c.status, c.output)
+				}
+				if c.code != "" && (out.Error == nil || out.Error.Code != c.code || out.Error.Retryable != c.retryable) {
+					t.Errorf("error %+v, want %s", out.Error, c.code)
+				}
+			}
+			eventually(t, "it is idle without a process", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
+			if c.code != "agent_killed" && (w.seen(fleet.Offline, "") || w.last().Restarts != 0) {
+				t.Errorf("an ordinary exit was reported as a failure: %+v", w.health)
+			}
+		})
+	}
+}
+
+func TestTheFailureNamesTheLastComplaint(t *testing.T) {
+	h, w := openAgent(t, sh("echo first >&2; echo 'cannot open x' >&2; exit 2")...)
+	out := ask(t, h, w.prompt("go"))
+	if want := "the agent's process exited with status 2 without a result: cannot open x"; out.Error == nil || out.Error.Message != want {
+		t.Errorf("error %+v, want %q", out.Error, want)
+	}
+}
+
+func TestABigTaskForACommandThatReadsNothingDoesNotBlock(t *testing.T) {
+	h, w := openAgent(t, sh("echo done")...)
+	began := time.Now()
+	if out := ask(t, h, w.prompt(strings.Repeat("x", 1<<20))); out.Status != swarm.Succeeded {
+		t.Errorf("outcome %s %+v", out.Status, out.Error)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+func TestACommandIsNeverStartedUnasked(t *testing.T) {
+	runs := filepath.Join(t.TempDir(), "runs")
+	h, w := openAgent(t, sh(`echo run >>`+runs+`; read -r x; echo '{"type":"result","status":"succeeded"}'; kill -9 $$`)...)
+	for range 3 {
+		ask(t, h, w.prompt("go"))
+	}
+	eventually(t, "it is idle", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
+	time.Sleep(300 * time.Millisecond) // a restart would come after 100 ms
+	data, err := os.ReadFile(runs)
+	if err != nil || strings.Count(string(data), "run") != 3 {
+		t.Errorf("it ran %d times for 3 prompts: %v", strings.Count(string(data), "run"), err)
+	}
+}
+
+func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tool")
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(fleet.Create{Command: []string{path}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("check: %v, want INVALID_INPUT", err)
+	}
+	w := &watch{}
+	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if l := w.last(); l.Status != fleet.Offline || !strings.Contains(l.Reason, path) {
+		t.Errorf("health %+v, want offline naming the program", l)
+	}
+	eventually(t, "many failures make it failed", func() bool { return w.seen(fleet.Failed, "5 times") })
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho hi\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
+	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Succeeded {
+		t.Errorf("outcome %s %+v", out.Status, out.Error)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Failed || out.Error.Code != "not_found" {
+		t.Errorf("outcome %s %+v, want not_found", out.Status, out.Error)
+	}
+	eventually(t, "it is offline", func() bool { return w.last().Status == fleet.Offline })
+}
+
+func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		create fleet.Create
+		field  string
+	}{
+		{fleet.Create{}, "command"},
+		{fleet.Create{Command: []string{"no-such-program-here"}}, "command"},
+		{fleet.Create{Command: []string{"/etc/passwd"}}, "command"},
+		{fleet.Create{Command: []string{"sh"}, Dir: "/no/such"}, "dir"},
+		{fleet.Create{Command: []string{"sh"}, Env: map[string]string{"1": ""}}, "env"},
+		{fleet.Create{Command: []string{"sh"}, Env: map[string]string{"PATH": "/nowhere"}}, "command"},
+	} {
+		if e := core.AsError(r.Check(c.create)); e.Code != core.InvalidInput || e.Details["field"] != c.field {
+			t.Errorf("%+v: %v, want INVALID_INPUT naming %s", c.create, e, c.field)
+		}
+	}
+	if err := r.Check(fleet.Create{Command: []string{"sh", "-c", "x"}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,358 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// logbook is a job's side that the swarm would be.
+type logbook struct {
+	mu    sync.Mutex
+	lines []string
+	beats int
+}
+
+func (l *logbook) job(input, spill string) swarm.Job {
+	return swarm.Job{
+		Task:  swarm.Task{TaskID: "tk_00000_0000000001", Input: core.Raw(input)},
+		Spill: spill,
+		Log: func(level, line string) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.lines = append(l.lines, level+" "+line)
+		},
+		Beat: func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.beats++
+		},
+	}
+}
+
+func newRunner(t *testing.T, opt RunnerOptions) *Runner {
+	t.Helper()
+	if opt.Dir == "" {
+		opt.Dir = t.TempDir()
+	}
+	r, err := NewRunner(newSupervisor(t), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func shell(script string) string {
+	return string(core.MustEncode(map[string]any{"argv": sh(script)}))
+}
+
+func finish(t *testing.T, w swarm.Work) (swarm.Outcome, runOutput) {
+	t.Helper()
+	select {
+	case <-w.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the work does not end")
+	}
+	o := w.Outcome()
+	var out runOutput
+	if err := core.Decode(o.Output, &out); err != nil {
+		t.Fatalf("output %s: %v", o.Output, err)
+	}
+	if (o.Status == swarm.Succeeded) != (o.Error == nil) {
+		t.Errorf("status %s with error %+v", o.Status, o.Error)
+	}
+	return o, out
+}
+
+func runShell(t *testing.T, script string) (swarm.Outcome, runOutput, *logbook) {
+	t.Helper()
+	l := &logbook{}
+	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(), l.job(shell(script), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, out := finish(t, w)
+	return o, out, l
+}
+
+func TestCheckRefusesBadInputByField(t *testing.T) {
+	r := newRunner(t, RunnerOptions{})
+	for _, c := range []struct{ input, field string }{
+		{`{}`, "argv"},
+		{`{"argv":[]}`, "argv"},
+		{`{"argv":[""]}`, "argv"},
+		{`{"argv":"ls"}`, "argv"},
+		{`{"argv":["a\u0000b"]}`, "argv"},
+		{`{"argv":["ls"],"shell":true}`, "shell"},
+		{`{"argv":["ls"],"env":{"A B":"x"}}`, "env"},
+		{`{"argv":["ls"],"env":{"SWARMDECK_RUN":"x"}}`, "env"},
+		{`{"argv":["ls"],"env":{"A":"\u0000"}}`, "env.A"},
+		{`{"argv":["ls"],"dir":"\u0000"}`, "dir"},
+		{`["ls"]`, "input"},
+	} {
+		_, _, err := r.Check("t_test", core.Raw(c.input))
+		var e *core.Error
+		if !errors.As(err, &e) || e.Code != core.InvalidInput || e.Details["field"] != c.field {
+			t.Errorf("%s: %v (details %v), want INVALID_INPUT naming %s", c.input, err, core.AsError(err).Details, c.field)
+		}
+	}
+}
+
+func TestCheckShowsExactlyWhatWouldRun(t *testing.T) {
+	dir := t.TempDir()
+	r := newRunner(t, RunnerOptions{Dir: dir})
+	title, action, err := r.Check("t_test", core.Raw(`{"stdin":"in","env":{"B":"2 3","A":"1"},"dir":"sub/..//x","argv":["echo","it's","a\u202eb","plain"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "A=1 B='2 3' echo 'it'\\''s' 'a\uFFFDb' plain"; title != want {
+		t.Errorf("title %q, want %q", title, want)
+	}
+	want := fmt.Sprintf(`{"argv":["echo","it's","a%cb","plain"],"dir":%q,"env":{"A":"1","B":"2 3"},"stdin":"in"}`, '\u202e', filepath.Join(dir, "x"))
+	if string(action.Args) != want || action.Kind != "exec.run" {
+		t.Errorf("action %s %s, want %s", action.Kind, action.Args, want)
+	}
+	// What the judge saw is accepted again, unchanged.
+	_, again, err := r.Check("t_test", action.Args)
+	if err != nil || string(again.Args) != string(action.Args) {
+		t.Errorf("second check: %s, %v", again.Args, err)
+	}
+	if long, _, _ := r.Check("t_test", core.Raw(`{"argv":["x","`+strings.Repeat("é", 5000)+`"]}`)); len([]rune(long)) != maxTitle {
+		t.Errorf("title of %d characters", len([]rune(long)))
+	}
+}
+
+func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
+	r, l := newRunner(t, RunnerOptions{}), &logbook{}
+	w, err := r.Start(context.Background(), l.job(`{"argv":["sh","-c","cat; echo $X; pwd; printf 'no newline' >&2"],"stdin":"one\ntwo\r\n","env":{"X":"y"}}`, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, out := finish(t, w)
+	if o.Status != swarm.Succeeded || out.RC != 0 {
+		t.Errorf("outcome %+v", o)
+	}
+	if want := "one\ntwo\r\ny\n" + r.opt.Dir + "\n"; out.Stdout != want || out.Stderr != "no newline" {
+		t.Errorf("stdout %q, stderr %q", out.Stdout, out.Stderr)
+	}
+	if o.Text != out.Stdout+"\nno newline" {
+		t.Errorf("text %q", o.Text)
+	}
+	got := strings.Join(l.lines, "|")
+	for _, want := range []string{"INFO one|", "INFO two|", "INFO y|", "WARN no newline"} {
+		if !strings.Contains(got+"|", want) {
+			t.Errorf("log %q lacks %q", got, want)
+		}
+	}
+	if l.beats == 0 {
+		t.Error("no beat")
+	}
+}
+
+func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, input string
+		limits      Limits
+		code        string
+		retryable   bool
+		rc          int
+		message     string
+	}{
+		{"exit status", shell("echo why >&2; exit 3"), Limits{}, "exit_nonzero", false, 3, "exit status 3: why"},
+		{"signal", shell("kill -SEGV $$"), Limits{}, "killed", true, 139, "SIGSEGV"},
+		{"file size limit", shell("exec dd if=/dev/zero of=big bs=4096 count=10"), Limits{Size: 8192}, "limit_exceeded", false, 153, "SIGXFSZ"},
+		{"processor limit", shell("while :; do :; done"), Limits{CPU: 1}, "limit_exceeded", false, 152, "SIGXCPU"},
+		{"no such program", `{"argv":["no-such-program-here"]}`, Limits{}, "not_found", false, 0, "no-such-program-here"},
+		{"no such directory", `{"argv":["true"],"dir":"/no/such/dir"}`, Limits{}, "not_found", false, 0, "/no/such/dir"},
+		{"not a program", `{"argv":["/dev/null"]}`, Limits{}, "not_runnable", false, 0, "/dev/null"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.limits.CPU > 0 && testing.Short() {
+				t.Skip("uses a second of processor time")
+			}
+			r := newRunner(t, RunnerOptions{Dir: dir, Limits: c.limits})
+			w, err := r.Start(context.Background(), (&logbook{}).job(c.input, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, out := finish(t, w)
+			if o.Status != swarm.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
+				t.Fatalf("outcome %s %+v, want %s", o.Status, o.Error, c.code)
+			}
+			if !strings.Contains(o.Error.Message, c.message) || out.RC != c.rc {
+				t.Errorf("rc %d, message %q", out.RC, o.Error.Message)
+			}
+		})
+	}
+}
+
+func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
+	spill := filepath.Join(t.TempDir(), "out")
+	l := &logbook{}
+	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(),
+		l.job(shell(`awk 'BEGIN { for (i = 1; i <= 300000; i++) print "line " i }'; echo small >&2`), spill))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, out := finish(t, w)
+	if o.Status != swarm.Succeeded || !out.StdoutTruncated || out.Spill != spill || out.StderrTruncated || out.Stderr != "small\n" {
+		t.Fatalf("outcome %s, truncated %v, spill %q, stderr %q", o.Status, out.StdoutTruncated, out.Spill, out.Stderr)
+	}
+	data, err := os.ReadFile(spill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(data)) != out.StdoutBytes || !strings.HasPrefix(string(data), out.Stdout) || !strings.HasSuffix(string(data), "\nline 300000\n") {
+		t.Errorf("spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
+	}
+	if len(out.Stdout)+len(out.Stderr) > maxInline {
+		t.Errorf("%d bytes inline", len(out.Stdout)+len(out.Stderr))
+	}
+	if info, _ := os.Stat(spill); info.Mode().Perm() != 0o600 {
+		t.Errorf("spill mode %v", info.Mode())
+	}
+	if n := len(l.lines); n > maxLogLines+2 || !strings.Contains(strings.Join(l.lines[n-2:], " "), "log ends here") {
+		t.Errorf("%d log lines, the last %q", n, l.lines[n-1])
+	}
+}
+
+func TestBinaryOutputAndHugeLinesBecomeValidText(t *testing.T) {
+	o, out, l := runShell(t, `printf 'a\377b\n'; head -c 200000 /dev/zero | tr '\0' x; echo; echo end`)
+	if o.Status != swarm.Succeeded || !strings.HasPrefix(out.Stdout, "a\uFFFDb\n") {
+		t.Errorf("outcome %s, stdout %.20q", o.Status, out.Stdout)
+	}
+	if len(l.lines) != 3 || l.lines[0] != "INFO a\uFFFDb" || l.lines[2] != "INFO end" {
+		t.Fatalf("%d log lines", len(l.lines))
+	}
+	if long := l.lines[1]; len(long) > maxLogLine+100 || !strings.HasSuffix(long, "more bytes of this line)") {
+		t.Errorf("long line of %d bytes ends with %q", len(long), long[len(long)-40:])
+	}
+}
+
+func TestABackgroundProcessEndsWithItsTaskAndDoesNotHangIt(t *testing.T) {
+	began := time.Now()
+	o, out, _ := runShell(t, `setsid sleep 300 & echo $!; exit 0`)
+	if o.Status != swarm.Succeeded {
+		t.Errorf("outcome %+v", o)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(out.Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alive(pid) {
+		t.Errorf("process %d is still there", pid)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+func TestCancelEndsTheWholeTree(t *testing.T) {
+	dir := t.TempDir()
+	r := newRunner(t, RunnerOptions{Dir: dir, Grace: Grace{Interrupt: 50 * time.Millisecond, Terminate: 50 * time.Millisecond}})
+	w, err := r.Start(context.Background(), (&logbook{}).job(shell(runaway), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := pidsIn(t, filepath.Join(dir, "pids"), 5)
+	w.Cancel("changed my mind")
+	w.Cancel("again")
+	o, _ := finish(t, w)
+	if o.Status != swarm.Cancelled || o.Error.Message != "changed my mind" {
+		t.Errorf("outcome %s %+v", o.Status, o.Error)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d of %v is still there", pid, pids)
+		}
+	}
+	w.Cancel("too late")
+	if err := w.Pause(context.Background()); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Errorf("pause of ended work: %v", err)
+	}
+}
+
+func TestTheEnginesEndCancelsTheWork(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	w, err := newRunner(t, RunnerOptions{}).Start(ctx, (&logbook{}).job(`{"argv":["sleep","300"]}`, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if o, _ := finish(t, w); o.Status != swarm.Cancelled {
+		t.Errorf("outcome %s", o.Status)
+	}
+}
+
+func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
+	dir, l, ctx := t.TempDir(), &logbook{}, context.Background()
+	w, err := newRunner(t, RunnerOptions{Dir: dir}).Start(ctx, l.job(shell(`i=0; while :; do i=$((i+1)); echo $i >n; done`), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() string {
+		data, _ := os.ReadFile(filepath.Join(dir, "n"))
+		return string(data)
+	}
+	eventually(t, "it counts", func() bool { return count() != "" })
+	if err := w.Pause(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := count()
+	l.mu.Lock()
+	beats := l.beats
+	l.mu.Unlock()
+	eventually(t, "it beats on", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.beats > beats+1 })
+	if count() != before {
+		t.Error("it went on while paused")
+	}
+	if err := w.Resume(ctx); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it counts on", func() bool { c := count(); return c != "" && c != before })
+	w.Cancel("")
+	finish(t, w)
+}
+
+func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
+	old := filepath.Join(t.TempDir(), "old")
+	if err := os.WriteFile(old, []byte("an earlier attempt's"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		spill string
+		fails bool
+	}{{filepath.Join(t.TempDir(), "no", "dir"), true}, {t.TempDir() + "/", true}, {"", false}, {old, false}} {
+		if c.fails && strings.HasSuffix(c.spill, "/") {
+			if err := os.WriteFile(c.spill+"x", nil, 0o600); err != nil { // a directory that is not empty
+				t.Fatal(err)
+			}
+		}
+		w, err := newRunner(t, RunnerOptions{}).Start(context.Background(),
+			(&logbook{}).job(shell(`head -c 3000000 /dev/zero | tr '\0' '\n'`), c.spill))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, out := finish(t, w)
+		if o.Status != swarm.Succeeded || !out.StdoutTruncated || out.StdoutBytes != 3000000 || (out.SpillError != "") != c.fails {
+			t.Errorf("spill %q: outcome %s, bytes %d, error %q", c.spill, o.Status, out.StdoutBytes, out.SpillError)
+		}
+		if kept := out.Spill != ""; kept != (c.spill == old) {
+			t.Errorf("spill %q: result names %q", c.spill, out.Spill)
+		}
+	}
+	if info, err := os.Stat(old); err != nil || info.Size() != 3000000 || info.Mode().Perm() != 0o600 {
+		t.Errorf("the replaced file: %v, %v", info, err)
+	}
+}

@@ -1,0 +1,170 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
+	dir := t.TempDir()
+	// It serves two prompts, and every later process dies at once.
+	h, w := openAgent(t, sh(`if [ -e `+dir+`/broken ]; then echo x >>`+dir+`/starts; kill -9 $$; fi
+		while read -r l; do echo '{"type":"result","status":"succeeded"}'; done`)...)
+	ask(t, h, w.prompt("one"))
+	ask(t, h, w.prompt("two"))
+	touch(t, dir+"/broken")
+	if err := syscall.Kill(w.last().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	eventually(t, "it has failed", func() bool { return w.seen(fleet.Failed, "SIGKILL") })
+	// 100 + 200 + 400 + 800 ms lie before the fifth failure.
+	if d := time.Since(began); d < 1400*time.Millisecond || d > 5*time.Second {
+		t.Errorf("failed after %v, want about 1.5 s", d)
+	}
+	if l := w.last(); l.Restarts != 4 || l.PID != 0 {
+		t.Errorf("health %+v, want 4 restarts and no process", l)
+	}
+	if err := h.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if l := w.last(); l.Status != fleet.Idle {
+		t.Errorf("health after restart %+v", l)
+	}
+}
+
+func TestWhatAnAgentSaysBetweenPromptsIsLoggedWithTheNext(t *testing.T) {
+	h, w := openAgent(t, sh(`while read -r l; do
+		echo '{"type":"result","status":"succeeded"}'; sleep 0.2
+		echo '{"type":"tool_request","call_id":"c9","tool":"rm","args":{}}'
+		read -r answer; echo "$answer" >&2; for i in $(seq 3000); do echo chatter $i; done; done`)...)
+	ask(t, h, w.prompt("one"))
+	eventually(t, "the chatter is there", func() bool {
+		a := h.(*agent)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		n := len(a.backlog.events)
+		return n > 0 && a.backlog.events[n-1].Text == "chatter 3000"
+	})
+	ask(t, h, w.prompt("two"))
+	logs := w.texts("log")
+	if len(logs) < maxBacklogEvents || !strings.Contains(logs[0], "lines from between the tasks were dropped") {
+		t.Fatalf("%d logs, the first %q", len(logs), logs[0])
+	}
+	if !strings.Contains(strings.Join(logs, "|"), "chatter 2999|INFO chatter 3000") {
+		t.Error("the newest chatter is missing")
+	}
+	for _, e := range w.events {
+		if e.Type == "tool_request" {
+			t.Error("a request outside of a task reached the judge")
+		}
+	}
+}
+
+func TestAFloodIsBoundedAndDoesNotBlockTheResult(t *testing.T) {
+	if testing.Short() {
+		t.Skip("prints hundreds of thousands of lines")
+	}
+	h, w := openAgent(t, sh(`read -r l; awk 'BEGIN { for (i = 0; i < 250000; i++) print "flood " i }'
+		echo '{"type":"usage","tokens":7,"cost_usd":0.5}'; echo '{"type":"result","status":"succeeded"}'`)...)
+	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Succeeded {
+		t.Errorf("outcome %s %+v", out.Status, out.Error)
+	}
+	logs := w.texts("log")
+	if n := len(logs); n != maxPromptLines+1 || !strings.Contains(logs[n-1], "log ends here") {
+		t.Errorf("%d lines, the last %q", n, logs[n-1])
+	}
+	if n := len(w.texts("usage")); n != 1 {
+		t.Errorf("%d usage events, want 1 past the log's end", n)
+	}
+}
+
+func TestASlowLogSlowsTheAgentButNotItsCancel(t *testing.T) {
+	h, w := openAgent(t, "yes")
+	p := w.prompt("go")
+	entered := make(chan struct{}, 1)
+	p.Emit = func(ctx context.Context, _ fleet.Event) (fleet.ToolAnswer, error) {
+		select {
+		case entered <- struct{}{}:
+		default:
+		}
+		<-ctx.Done() // a log that has stopped
+		return fleet.ToolAnswer{}, ctx.Err()
+	}
+	done := make(chan swarm.Outcome, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		out, _ := h.Prompt(ctx, p)
+		done <- out
+	}()
+	<-entered
+	h.Interrupt()
+	select {
+	case out := <-done:
+		if out.Status != swarm.Cancelled {
+			t.Errorf("outcome %s %+v", out.Status, out.Error)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("the cancel hangs behind the log")
+	}
+}
+
+func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
+	h, w := openAgent(t, sh(fmt.Sprintf(`read -r l
+		for i in $(seq %d); do echo "{\"type\":\"tool_request\",\"call_id\":\"c$i\",\"tool\":\"x\"}"; done
+		echo '{"type":"tool_request","call_id":"c1","tool":"again"}'
+		read -r a; echo "$a"; read -r a; echo "$a"
+		echo '{"type":"result","status":"succeeded"}'`, maxPending+1))...)
+	w.answer = func(ctx context.Context, _ fleet.Event) (fleet.ToolAnswer, error) {
+		<-ctx.Done()
+		return fleet.ToolAnswer{}, ctx.Err()
+	}
+	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Succeeded {
+		t.Errorf("outcome %s %+v", out.Status, out.Error)
+	}
+	logs := strings.Join(w.texts("log"), "|")
+	for _, want := range []string{
+		`"call_id":"c257","decision":"deny","reason":"256 requests`,
+		`"call_id":"c1","decision":"deny","reason":"a request with this call_id`,
+	} {
+		canonical := strings.ReplaceAll(logs, `"args":{},`, "")
+		if !strings.Contains(strings.ReplaceAll(canonical, `"type":"decision",`, ""), want) {
+			t.Errorf("logs %s lack %s", logs, want)
+		}
+	}
+}
+
+func TestAnEndedContextClosesTheAgent(t *testing.T) {
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	w := &watch{}
+	h, err := r.Open(ctx, fleet.Agent{Name: "a", TenantID: "t_test", Command: sh(steady)}, w.notify)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, h, w.prompt("one"))
+	last := w.last()
+	end()
+	eventually(t, "its process is gone", func() bool { return !alive(last.PID) })
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if now := w.last(); now != last {
+		t.Errorf("health %+v was reported after the context's end", now)
+	}
+	if _, err := h.Prompt(context.Background(), w.prompt("two")); err == nil || core.AsError(err).Code != core.Unavailable {
+		t.Errorf("prompt after the end: %v", err)
+	}
+}
