@@ -127,8 +127,8 @@ type GateDecision struct {
 	DecidedBy     string    `json:"decided_by"` // operator, or "policy"
 	Door          core.Door `json:"door"`
 	ShownAt       time.Time `json:"shown_at,omitzero"`
-	SelfApproved  bool      `json:"self_approved,omitempty"`
-	Abort         bool      `json:"abort,omitempty"`
+	SelfApproved  bool      `json:"self_approved,omitzero"`
+	Abort         bool      `json:"abort,omitzero"`
 	Agent         string    `json:"agent,omitempty"`
 	Kind          string    `json:"kind,omitempty"`
 	Session       string    `json:"session_id,omitempty"`
@@ -182,9 +182,9 @@ type Approval struct {
 	AnsweredBy    string         `json:"answered_by,omitempty"`
 	AnsweredAt    time.Time      `json:"answered_at,omitzero"`
 	AnswerReason  string         `json:"answer_reason,omitempty"`
-	Abort         bool           `json:"abort,omitempty"`
+	Abort         bool           `json:"abort,omitzero"`
 	FirstBy       string         `json:"first_approved_by,omitempty"` // two-person rule: the first of two
-	SelfApproved  bool           `json:"self_approved,omitempty"`
+	SelfApproved  bool           `json:"self_approved,omitzero"`
 	VoidReason    string         `json:"void_reason,omitempty"`
 	VoidedAt      time.Time      `json:"voided_at,omitzero"`
 	DecisionID    string         `json:"decision_id,omitempty"` // the newest decision about it
@@ -228,7 +228,7 @@ type Rule struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	MaxUses   int       `json:"max_uses"`
 	Uses      int       `json:"uses"`
-	Revoked   bool      `json:"revoked,omitempty"`
+	Revoked   bool      `json:"revoked,omitzero"`
 	Backtest  Backtest  `json:"backtest"`
 
 	Risk       Risk   `json:"risk"` // of the ask it came from; a riskier one asks a person

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -61,5 +62,50 @@ func BenchmarkCommit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkHistory reads 100,000 stored decisions in the ways that doors do.
+func BenchmarkHistory(b *testing.B) {
+	f := setup(b)
+	v := f.Evaluate(context.Background(), acme, execBy(alice, argv("ls")))
+	for i := 0; i < 100_000; {
+		err := f.ledger.Update(context.Background(), alice, func(tx *audit.Tx) error {
+			for range 5000 {
+				ask := execBy(alice, argv("ls"))
+				ask.Action.Args, ask.TaskID = core.Raw(argv("ls")), core.NewID(core.TaskPrefix, acme, uint64(i))
+				v := v
+				if _, _, err := f.Commit(tx, ask, v); err != nil {
+					return err
+				}
+				i++
+			}
+			_, err := tx.Record(audit.Entry{Type: "task.queued", Subject: "task", ID: taskID, Detail: core.Raw(`{}`)})
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.clock.pass(time.Second)
+	}
+	b.Run("one", func(b *testing.B) {
+		for b.Loop() {
+			f.decision(core.NewID(core.DecisionPrefix, acme, 50_000))
+		}
+	})
+	for name, filter := range map[string]core.Filter{
+		"newest page": {},
+		"deep page":   {Page: 4000},
+		"by time":     {Since: f.clock.Now().Add(-15 * time.Second), Until: f.clock.Now().Add(-10 * time.Second)},
+		"one task":    {Task: core.NewID(core.TaskPrefix, acme, 7)},
+		"match":       {Match: "nowhere"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := f.Decisions(context.Background(), acme, filter); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -61,7 +61,7 @@ type fixture struct {
 	clock  *clock
 }
 
-// clock runs only when told to; 0 offset means real time.
+// clock moves only when told to.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -81,14 +81,19 @@ func (c *clock) pass(d time.Duration) {
 
 func setup(t testing.TB, change ...func(*judge.Options)) *fixture {
 	t.Helper()
-	db, err := store.Open(filepath.Join(t.TempDir(), "judge.db"), store.Options{})
+	return setupAt(t, filepath.Join(t.TempDir(), "judge.db"), change...)
+}
+
+func setupAt(t testing.TB, path string, change ...func(*judge.Options)) *fixture {
+	t.Helper()
+	db, err := store.Open(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	c := &clock{now: time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC)}
 	f := &fixture{t: t, store: db, owner: &owner{}, clock: c}
-	if err := db.CreateTenant(context.Background(), acme); err != nil {
+	if err := db.CreateTenant(context.Background(), acme); err != nil && !errors.Is(err, store.ErrTenantExists) {
 		t.Fatal(err)
 	}
 	f.ledger = audit.New(db, audit.Options{Clock: c})

@@ -93,12 +93,15 @@ func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
 // PolicyVersion is the digest of the tenant's active rule table.
 func (j *Judge) PolicyVersion(tenant string) string { return j.table.version }
 
-// change is a transaction of the judge's own.
+// change is a transaction of the judge's own. A refusal says by itself what it
+// is about; any other error is wrapped with what was attempted.
 func (j *Judge) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {
-	if err := j.ledger.Update(ctx, by, fn); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	err := j.ledger.Update(ctx, by, fn)
+	var refused *core.Error
+	if err == nil || errors.As(err, &refused) {
+		return err
 	}
-	return nil
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // watch tells Run which tenants to look at.

@@ -337,3 +337,31 @@ func TestStartAsksAnewUnderAnotherPolicy(t *testing.T) {
 	}
 	f.healthy()
 }
+
+// R4: the answer is on disk before the effect, and after a crash an approved
+// but unstarted effect is checked again.
+func TestApprovalsSurviveARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "judge.db")
+	f := setupAt(t, path)
+	ask := execBy(robot, rmBuild)
+	a, waiting := f.opened(ask), f.opened(ask)
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = setupAt(t, path)
+	if open, err := f.Open(t.Context(), acme); err != nil || len(open) != 1 || open[0].ApprovalID != waiting.ApprovalID {
+		t.Errorf("open after a restart: %v, %v", open, err)
+	}
+	other := ask
+	other.Action.Args = core.Raw(argv("rm -r src"))
+	if f.start(waiting.ApprovalID, ask) {
+		t.Error("an open approval let the effect start")
+	}
+	if !f.start(a.ApprovalID, ask) || f.start(a.ApprovalID, other) {
+		t.Error("the approval does not stand as it was given")
+	}
+	f.healthy()
+}

@@ -117,24 +117,21 @@ func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*ret
 }
 
 // enforce does what is due for one approval, in a transaction of its own, and
-// returns when to look at it again.
+// returns when to look at it again. One approval's trouble (its owner can't
+// settle it, its record is damaged) must not keep the other deadlines from
+// being enforced: it is audited once and tried again later.
 func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[string]*retry) (time.Time, error) {
 	self := core.Self(tenant, "judge")
 	var next time.Time
-	var unsettled error
 	err := j.change(ctx, self, "enforce the deadline of "+id, func(tx *audit.Tx) error {
-		next, unsettled = time.Time{}, nil
+		next = time.Time{}
 		a, err := load(tx, id)
 		if err != nil || a.Status != Open {
 			return err
 		}
 		switch now := tx.Now(); {
 		case !now.Before(a.DeadlineAt):
-			if err := j.expire(tx, a); err != nil {
-				unsettled = err
-				return err
-			}
-			return nil
+			return j.expire(tx, a)
 		case a.EscalatedAt.IsZero() && !now.Before(j.escalateAt(a)):
 			a.EscalatedAt = now
 			err = j.save(tx, a, "approval.escalated", map[string]any{"by": byPolicy, "deadline_at": a.DeadlineAt})
@@ -145,19 +142,21 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 		next = j.due(a)
 		return err
 	})
-	if unsettled == nil {
+	if err == nil {
 		delete(failed, id)
-		return next, err
+		return next, nil
 	}
-	if ctx.Err() != nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnusable) {
-		return next, err
+	for _, fatal := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrNoTenant} {
+		if ctx.Err() != nil || errors.Is(err, fatal) {
+			return next, err
+		}
 	}
-	// One owner's trouble must not keep the other deadlines from being enforced.
 	r := failed[id]
 	if r == nil {
 		r = &retry{pause: time.Second / 2}
 		failed[id] = r
-		_ = j.ledger.Refuse(ctx, self, audit.Entry{Type: "approval.unsettled", Subject: "approval", ID: id}, unsettled)
+		// The cause comes back when it can't be audited either; the next try shows it.
+		_ = j.ledger.Refuse(ctx, self, audit.Entry{Type: "approval.unsettled", Subject: "approval", ID: id}, err)
 	}
 	r.pause = min(2*r.pause, time.Minute)
 	r.at = j.ledger.Clock().Now().Add(r.pause)

@@ -1,0 +1,282 @@
+package judge_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// critical is an ask at critical risk.
+func critical(by core.Caller) judge.Ask {
+	ask := execBy(by, rmBuild)
+	ask.Risk = judge.Critical
+	return ask
+}
+
+// R7: two persons for the top risk, and who asked is neither.
+func TestCriticalNeedsTwoOthers(t *testing.T) {
+	f := setup(t)
+	ask := critical(alice)
+	a := f.opened(ask)
+	carol := bob
+	carol.Name = "carol"
+	yes := judge.Answer{Approve: true, Reason: "agreed"}
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, yes); code(err) != core.Denied {
+		t.Errorf("who asked approved: %v", err)
+	}
+	got, err := f.Answer(t.Context(), bob, a.ApprovalID, yes)
+	if err != nil || got.Status != judge.Open || got.FirstBy != "bob" {
+		t.Fatalf("the first: %+v, %v", got, err)
+	}
+	if d := f.decision(got.DecisionID); d.Decision != judge.HITL || d.ReasonCode != "operator.first_of_two" || d.DecidedBy != "bob" {
+		t.Errorf("the first is recorded as %+v", d)
+	}
+	if len(f.owner.outcomes) != 0 || f.start(a.ApprovalID, ask) {
+		t.Error("one of two was enough")
+	}
+	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, yes); code(err) != core.Denied {
+		t.Errorf("the same operator twice: %v", err)
+	}
+	got, err = f.Answer(t.Context(), carol, a.ApprovalID, yes)
+	if err != nil || got.Status != judge.Approved || got.FirstBy != "bob" || got.AnsweredBy != "carol" {
+		t.Fatalf("the second: %+v, %v", got, err)
+	}
+	if !f.start(a.ApprovalID, ask) {
+		t.Error("two were not enough")
+	}
+	if n := count(f.events(), "approval.refused"); n != 2 {
+		t.Errorf("%d refusals audited", n)
+	}
+	f.healthy()
+}
+
+func TestOneCanDenyTheCritical(t *testing.T) {
+	f := setup(t)
+	a := f.opened(critical(alice))
+	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "my mistake", Abort: true})
+	if err != nil || got.Status != judge.Refused || !got.Abort {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if out := f.owner.last(t); out.Approved || !out.Abort || out.Decision.ReasonCode != "operator.aborted" || !out.Decision.Abort {
+		t.Errorf("settled %+v", out)
+	}
+}
+
+func TestOwnApprovalIsMarked(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(alice, rmBuild))
+	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "mine"})
+	if err != nil || !got.SelfApproved || !f.decision(got.DecisionID).SelfApproved {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// An agent of the same name is somebody else.
+	namesake := robot
+	namesake.Name = "alice"
+	a = f.opened(execBy(namesake, rmBuild))
+	if got, err = f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil || got.SelfApproved {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestOnlyOperatorsAnswer(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	nobody := alice
+	nobody.Name = ""
+	for _, by := range []core.Caller{robot, core.Self(acme, "judge"), {Tenant: acme, Name: "x"}, nobody} {
+		if _, err := f.Answer(t.Context(), by, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); code(err) != core.Denied {
+			t.Errorf("%s %q approved: %v", by.Kind, by.Name, err)
+		}
+		if _, err := f.Defer(t.Context(), by, a.ApprovalID, time.Hour); code(err) != core.Denied {
+			t.Errorf("%s %q deferred: %v", by.Kind, by.Name, err)
+		}
+		if _, err := f.Escalate(t.Context(), by, a.ApprovalID, "bob", ""); code(err) != core.Denied {
+			t.Errorf("%s %q escalated: %v", by.Kind, by.Name, err)
+		}
+		if err := f.Shown(t.Context(), by, a.ApprovalID); code(err) != core.Denied {
+			t.Errorf("%s %q was shown it: %v", by.Kind, by.Name, err)
+		}
+	}
+	if got := f.approval(a.ApprovalID); got.Status != judge.Open || !got.ShownAt.IsZero() || !got.DeadlineAt.Equal(a.DeadlineAt) {
+		t.Errorf("changed: %+v", got)
+	}
+	if n := count(f.events(), "approval.refused"); n != 16 {
+		t.Errorf("%d refusals audited, want 16", n)
+	}
+	f.healthy()
+}
+
+func TestAnotherTenantsApprovalIsRefusedAndAudited(t *testing.T) {
+	f := setup(t)
+	foreign := core.NewID(core.ApprovalPrefix, "t_other", 1)
+	if _, err := f.Answer(t.Context(), alice, foreign, judge.Answer{Reason: "no"}); code(err) != core.Denied || !errors.Is(err, core.ErrForeign) {
+		t.Errorf("answered: %v", err)
+	}
+	if _, err := f.Approval(t.Context(), acme, foreign); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := f.Decision(t.Context(), acme, core.NewID(core.DecisionPrefix, "t_other", 1)); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("read a decision: %v", err)
+	}
+	if _, err := f.RevokeRule(t.Context(), alice, core.NewID(core.RulePrefix, "t_other", 1)); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("revoked: %v", err)
+	}
+	if n := count(f.events(), "tenant.violation"); n != 4 {
+		t.Errorf("%d violations audited", n)
+	}
+	if _, err := f.Answer(t.Context(), alice, "ap_bogus", judge.Answer{Reason: "no"}); code(err) != core.InvalidInput {
+		t.Errorf("a malformed id: %v", err)
+	}
+	if _, err := f.Answer(t.Context(), alice, core.NewID(core.ApprovalPrefix, acme, 99), judge.Answer{Reason: "no"}); code(err) != core.NotFound {
+		t.Errorf("an id that is not there: %v", err)
+	}
+}
+
+func TestAnswersAreChecked(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	for name, c := range map[string]struct {
+		ans  judge.Answer
+		want core.Code
+	}{
+		"a denial without a reason":          {judge.Answer{Reason: "  "}, core.InvalidInput},
+		"a high risk without a reason":       {judge.Answer{Approve: true}, core.InvalidInput},
+		"an approval that aborts":            {judge.Answer{Approve: true, Abort: true, Reason: "x"}, core.InvalidInput},
+		"a denial that edits":                {judge.Answer{Edit: core.Raw(`{}`), Reason: "x"}, core.InvalidInput},
+		"a denial always":                    {judge.Answer{Always: &always, Reason: "x"}, core.InvalidInput},
+		"a reason without end":               {judge.Answer{Reason: strings.Repeat("x", 4097)}, core.InvalidInput},
+		"a reason that is no text":           {judge.Answer{Reason: "\xff"}, core.InvalidInput},
+		"an edit that is no object":          {judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`[1]`)}, core.InvalidInput},
+		"an edit that loses digits":          {judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"n":9007199254740993}`)}, core.InvalidInput},
+		"what was seen is not what is asked": {judge.Answer{Approve: true, Reason: "x", Digest: strings.Repeat("0", 64)}, core.Conflict},
+	} {
+		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, c.ans); code(err) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := f.approval(a.ApprovalID); got.Status != judge.Open {
+		t.Errorf("it is %s", got.Status)
+	}
+	medium := f.opened(execBy(robot, argv("make")))
+	if _, err := f.Answer(t.Context(), alice, medium.ApprovalID, judge.Answer{Approve: true}); err != nil {
+		t.Errorf("a medium risk needs no reason: %v", err)
+	}
+}
+
+func TestNothingIsApprovedThatNobodyCanCarryOut(t *testing.T) {
+	f := setup(t)
+	f.Own(judge.GateStart, nil)
+	a := f.opened(execBy(robot, rmBuild))
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"}); code(err) != core.Unavailable {
+		t.Errorf("approved: %v", err)
+	}
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "x"}); err != nil {
+		t.Errorf("denied: %v", err)
+	}
+}
+
+func TestAFailingOwnerUndoesTheAnswer(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	f.owner.broken = errors.New("no")
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"}); err == nil {
+		t.Fatal("answered")
+	}
+	if got := f.approval(a.ApprovalID); got.Status != judge.Open {
+		t.Errorf("it is %s", got.Status)
+	}
+	f.healthy()
+}
+
+func TestEditIsJudgedAgainAndKeepsBothDigests(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, rmBuild)
+	a := f.opened(ask)
+	edit := core.Raw(`{"argv":["rm","-r","build/tmp"]}`)
+	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "only tmp", Edit: edit, Digest: a.Digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.decision(got.DecisionID)
+	if got.PriorDigest != a.Digest || got.Digest == a.Digest || d.PriorDigest != a.Digest || d.Digest != got.Digest || d.ReasonCode != "operator.edited" {
+		t.Errorf("digests %.8s → %.8s, recorded %.8s → %.8s as %s", got.PriorDigest, got.Digest, d.PriorDigest, d.Digest, d.ReasonCode)
+	}
+	if out := f.owner.last(t); string(out.Args) != string(edit) {
+		t.Errorf("settled with %s", out.Args)
+	}
+	if f.start(f.opened(ask).ApprovalID, ask) {
+		t.Error("another approval let it start")
+	}
+	edited := ask
+	edited.Action.Args = edit
+	if !f.start(a.ApprovalID, edited) {
+		t.Error("the edited effect may not start")
+	}
+	f.healthy()
+}
+
+func TestEditsAreRefused(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	edit := func(args string) error {
+		_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(args)})
+		return err
+	}
+	if err := edit(`{"argv":["rm","-rf","/"]}`); code(err) != core.Denied || !strings.Contains(err.Error(), "catastrophe") {
+		t.Errorf("a deny rule: %v", err)
+	}
+	f.owner.refuse = core.Invalid("argv", "", "a program")
+	if err := edit(`{"argv":[]}`); code(err) != core.InvalidInput {
+		t.Errorf("the owner: %v", err)
+	}
+	if got := f.approval(a.ApprovalID); got.Status != judge.Open || got.Digest != a.Digest || string(got.Action.Args) != rmBuild {
+		t.Errorf("changed: %+v", got)
+	}
+	if !slices.Contains(f.events(), "approval.edit_refused") {
+		t.Error("the refused edit is not audited")
+	}
+	f.owner.refuse = nil
+	if err := edit(`{"argv":["ls"]}`); err != nil {
+		t.Errorf("a good edit after bad ones: %v", err)
+	}
+	f.healthy()
+}
+
+// Who approved first approved the arguments as they were.
+func TestAnEditAtCriticalRiskNeedsTwoAgain(t *testing.T) {
+	f := setup(t)
+	a := f.opened(critical(robot))
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "less", Edit: core.Raw(`{"argv":["rm","x"]}`)})
+	if err != nil || got.Status != judge.Open || got.FirstBy != "bob" || got.PriorDigest != a.Digest {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "as it was", Digest: a.Digest}); code(err) != core.Conflict {
+		t.Errorf("approved what she did not see: %v", err)
+	}
+	got, err = f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine", Digest: got.Digest})
+	if err != nil || got.Status != judge.Approved || string(f.owner.last(t).Args) != `{"argv":["rm","x"]}` {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.healthy()
+}
+
+func count(in []string, what string) int {
+	n := 0
+	for _, s := range in {
+		if s == what {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,292 @@
+package judge_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+var always = judge.Always{Scope: "exact", Expires: time.Hour, MaxUses: 3}
+
+// approveAlways opens an approval for ask and approves it with a rule.
+func (f *fixture) approveAlways(ask judge.Ask, w judge.Always) (judge.Approval, error) {
+	f.t.Helper()
+	a := f.opened(ask)
+	return f.Answer(f.t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "routine", Always: &w})
+}
+
+func (f *fixture) rule() judge.Rule {
+	f.t.Helper()
+	rules, err := f.Rules(f.t.Context(), acme)
+	if err != nil || len(rules) == 0 {
+		f.t.Fatalf("rules %v, %v", rules, err)
+	}
+	return rules[0]
+}
+
+func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, argv("make build"))
+	if _, err := f.approveAlways(ask, always); err != nil {
+		t.Fatal(err)
+	}
+	r := f.rule()
+	if r.Owner != "alice" || r.Uses != 0 || r.MaxUses != 3 || r.Risk != judge.Medium || r.ExpiresAt.Sub(r.CreatedAt) != time.Hour {
+		t.Errorf("rule %+v", r)
+	}
+	for i := range 3 {
+		d, a := f.commit(ask)
+		if a != nil || d.Decision != judge.Approve || d.ReasonCode != "always.rule" || d.RuleID != r.RuleID {
+			t.Fatalf("use %d: %+v", i+1, d)
+		}
+		if got := f.rule().Uses; got != i+1 {
+			t.Errorf("%d uses counted after %d", got, i+1)
+		}
+	}
+	if d, _ := f.commit(ask); d.Decision != judge.HITL {
+		t.Errorf("after the last use: %s %s", d.Decision, d.ReasonCode)
+	}
+	f.healthy()
+}
+
+// What Evaluate saw may be used up when Commit comes.
+func TestAlwaysIsCountedInTheTransaction(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, argv("make build"))
+	if _, err := f.approveAlways(ask, judge.Always{Scope: "exact", Expires: time.Hour, MaxUses: 10}); err != nil {
+		t.Fatal(err)
+	}
+	v := f.Evaluate(t.Context(), acme, ask)
+	if v.Decision != judge.Approve {
+		t.Fatal(v.ReasonCode)
+	}
+	var mu sync.Mutex
+	approved, asked := 0, 0
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			d, a, err := f.tryCommit(ask)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				t.Error(err)
+			case d.Decision == judge.Approve:
+				approved++
+			case a != nil:
+				asked++
+			}
+		})
+	}
+	wg.Wait()
+	if approved != 10 || asked != 30 {
+		t.Errorf("%d approved and %d asked, with 10 uses for 40", approved, asked)
+	}
+	err := f.ledger.Update(t.Context(), robot, func(tx *audit.Tx) error {
+		_, _, err := f.Commit(tx, ask, v)
+		return err
+	})
+	if !errors.Is(err, judge.ErrStale) {
+		t.Errorf("committing an old verdict: %v", err)
+	}
+	f.healthy()
+}
+
+func TestAlwaysEnds(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, argv("make build"))
+	if _, err := f.approveAlways(ask, always); err != nil {
+		t.Fatal(err)
+	}
+	stale := f.Evaluate(t.Context(), acme, ask)
+	f.clock.pass(time.Hour)
+	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.HITL {
+		t.Errorf("expired, and %s", v.ReasonCode)
+	}
+	err := f.ledger.Update(t.Context(), robot, func(tx *audit.Tx) error {
+		_, _, err := f.Commit(tx, ask, stale)
+		return err
+	})
+	if !errors.Is(err, judge.ErrStale) {
+		t.Errorf("expired between evaluation and commit: %v", err)
+	}
+	if _, err := f.approveAlways(ask, always); err != nil {
+		t.Fatal(err)
+	}
+	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.Approve {
+		t.Fatalf("a new rule: %s", v.ReasonCode)
+	}
+	for range 2 { // twice is no error
+		if r, err := f.RevokeRule(t.Context(), bob, f.rule().RuleID); err != nil || !r.Revoked {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.HITL {
+		t.Errorf("revoked, and %s", v.ReasonCode)
+	}
+	if _, err := f.RevokeRule(t.Context(), robot, f.rule().RuleID); code(err) != core.Denied {
+		t.Errorf("an agent revoked: %v", err)
+	}
+	if _, err := f.RevokeRule(t.Context(), bob, core.NewID(core.RulePrefix, acme, 99)); code(err) != core.NotFound {
+		t.Errorf("a rule that is not there: %v", err)
+	}
+	f.healthy()
+}
+
+func TestAlwaysSurvivesARestart(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, argv("make build"))
+	if _, err := f.approveAlways(ask, always); err != nil {
+		t.Fatal(err)
+	}
+	f.commit(ask)
+	again, err := judge.New(judge.Options{Ledger: f.ledger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Judge = again
+	if d, _ := f.commit(ask); d.ReasonCode != "always.rule" || f.rule().Uses != 2 {
+		t.Errorf("%s, %d uses", d.ReasonCode, f.rule().Uses)
+	}
+}
+
+func TestAlwaysScopes(t *testing.T) {
+	base := execBy(robot, argv("make build"))
+	base.Session = "se_1"
+	variants := map[string]func(*judge.Ask){
+		"same":          func(*judge.Ask) {},
+		"same, spaced":  func(a *judge.Ask) { a.Action.Args = core.Raw(`{ "argv": ["make", "build"] }`) },
+		"other args":    func(a *judge.Ask) { a.Action.Args = core.Raw(argv("make test")) },
+		"other agent":   func(a *judge.Ask) { a.Agent.Name = "other" },
+		"other session": func(a *judge.Ask) { a.Session = "se_2" },
+		"other program": func(a *judge.Ask) { a.Action.Args = core.Raw(argv("go build")) },
+		"riskier":       func(a *judge.Ask) { a.Action.Args = core.Raw(argv("make rm")); a.Risk = judge.High },
+		"other gate":    func(a *judge.Ask) { a.Gate = judge.GateTool },
+	}
+	for scope, covers := range map[string]string{
+		"exact":   "same|same, spaced|other agent|other session",
+		"tool":    "same|same, spaced|other agent|other session|other args",
+		"agent":   "same|same, spaced|other session|other args",
+		"session": "same|same, spaced|other agent|other args",
+	} {
+		t.Run(scope, func(t *testing.T) {
+			f := setup(t)
+			if _, err := f.approveAlways(base, judge.Always{Scope: scope, Expires: time.Hour, MaxUses: 1000}); err != nil {
+				t.Fatal(err)
+			}
+			for name, change := range variants {
+				ask := base
+				change(&ask)
+				want := strings.Contains("|"+covers+"|", "|"+name+"|")
+				if v := f.Evaluate(t.Context(), acme, ask); (v.ReasonCode == "always.rule") != want {
+					t.Errorf("%s: %s", name, v.ReasonCode)
+				}
+			}
+		})
+	}
+}
+
+// R5: no always rule is stronger than a deny rule, nor stands for what only a
+// person may decide.
+func TestAlwaysHasLimits(t *testing.T) {
+	f := setup(t)
+	for want, w := range map[string]judge.Always{
+		"exact, tool":   {Scope: "everything", Expires: time.Hour, MaxUses: 1},
+		"30 days":       {Scope: "exact", Expires: 31 * 24 * time.Hour, MaxUses: 1},
+		"1s-720h":       {Scope: "exact", MaxUses: 1},
+		"1-1000":        {Scope: "exact", Expires: time.Hour, MaxUses: 1001},
+		"max_uses: 0":   {Scope: "exact", Expires: time.Hour},
+		"scope agent":   {Scope: "agent", Expires: time.Hour, MaxUses: 1},
+		"scope session": {Scope: "session", Expires: time.Hour, MaxUses: 1},
+		"scope exact":   {Scope: "tool", Expires: time.Hour, MaxUses: 1},
+	} {
+		ask := execBy(robot, argv("make"))
+		if want == "scope exact" {
+			ask = execBy(robot, rmBuild)
+		}
+		ask.Agent.Name = ""
+		_, err := f.approveAlways(ask, w)
+		if code(err) != core.InvalidInput || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	ask := execBy(robot, `{}`)
+	ask.Gate = judge.GateBudget
+	if _, err := f.approveAlways(ask, always); code(err) != core.InvalidInput {
+		t.Errorf("a rule for a budget: %v", err)
+	}
+	ask = execBy(robot, argv("make"))
+	ask.Risk = judge.Critical
+	if _, err := f.approveAlways(ask, always); code(err) != core.InvalidInput {
+		t.Errorf("a rule at critical risk: %v", err)
+	}
+	if rules, _ := f.Rules(t.Context(), acme); len(rules) != 0 {
+		t.Errorf("%d rules were made", len(rules))
+	}
+	f.healthy()
+}
+
+func TestDenyFloorStandsAboveAlways(t *testing.T) {
+	rules := func(extra ...string) func(*judge.Options) {
+		return withPolicy(policy(append(extra, ruleLine("ask", "true", "hitl"))...))
+	}
+	f := setup(t, rules())
+	ask := execBy(robot, `{"argv":["deploy"],"n":1}`)
+	if _, err := f.approveAlways(ask, judge.Always{Scope: "tool", Expires: time.Hour, MaxUses: 5}); err != nil {
+		t.Fatal(err)
+	}
+	strict, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("ask", "true", "hitl"), ruleLine("no", "action.args.n == 1", "deny")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := strict.Evaluate(t.Context(), acme, ask); v.Decision != judge.Deny {
+		t.Errorf("an always rule beat a deny rule: %s %s", v.Decision, v.ReasonCode)
+	}
+	faulty, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("ask", "action.args.nope == 1", "hitl")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := faulty.Evaluate(t.Context(), acme, ask); v.ReasonCode != "policy.error" {
+		t.Errorf("an always rule stood in for a faulty policy: %s", v.ReasonCode)
+	}
+	// An approval from before the deny rule can't become an always rule.
+	f.Judge = strict
+	f.Own(judge.GateStart, f.owner)
+	ask.Action.Args = core.Raw(`{"argv":["other"],"n":2}`)
+	a := f.opened(ask)
+	edit := judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"argv":["other"],"n":1}`), Always: &always}
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, edit); code(err) != core.Denied {
+		t.Errorf("edited into a denial, always: %v", err)
+	}
+}
+
+func TestBacktestCountsWhatTheRuleWouldFlip(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, argv("make build"))
+	for i := range 5 {
+		a := f.opened(ask)
+		ans := judge.Answer{Approve: i < 3, Reason: fmt.Sprint(i)}
+		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, ans); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.opened(execBy(robot, argv("make test")))
+	a := f.opened(ask)
+	b, err := f.Preview(t.Context(), alice, a.ApprovalID, always)
+	if err != nil || b != (judge.Backtest{Checked: 5, Flips: 2}) {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &always}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.rule().Backtest; got != b {
+		t.Errorf("the rule keeps %+v", got)
+	}
+}
