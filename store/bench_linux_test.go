@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -106,29 +107,42 @@ func lives(b *testing.B, e engine, producers int, d time.Duration) float64 {
 
 // BenchmarkTaskLife prints lives/s of the store beside one bbolt transaction
 // per transition and beside the limit, a grouped append with fdatasync.
+// SWARMDECK_BENCH_STORED=1000000 adds runs with so many tasks stored before.
 func BenchmarkTaskLife(b *testing.B) {
-	for _, producers := range []int{1, 64, 256} {
-		b.Run(fmt.Sprintf("producers=%d", producers), func(b *testing.B) {
-			const d = time.Second
-			for b.Loop() {
-				ours := lives(b, newStoreEngine(b), producers, 2*d)
-				single := lives(b, newSingleEngine(b), producers, d)
-				raw := lives(b, newRawEngine(b), producers, d)
-				b.ReportMetric(ours, "lives/s")
-				b.ReportMetric(single, "one-update-each/s")
-				b.ReportMetric(raw, "raw-append/s")
-				b.ReportMetric(ours/single, "x-one-update-each")
-				b.ReportMetric(ours/raw, "of-raw")
-				b.ReportMetric(0, "ns/op")
-			}
-		})
+	const d = time.Second
+	stored := []int{0, 100_000}
+	if n, err := strconv.Atoi(os.Getenv("SWARMDECK_BENCH_STORED")); err == nil && n > 0 {
+		stored = append(stored, n)
+	}
+	empty := map[int]float64{}
+	for _, n := range stored {
+		for _, producers := range []int{1, 64, 256} {
+			b.Run(fmt.Sprintf("stored=%d/producers=%d", n, producers), func(b *testing.B) {
+				for b.Loop() {
+					ours := lives(b, newStoreEngine(b, n), producers, 2*d)
+					b.ReportMetric(ours, "lives/s")
+					b.ReportMetric(0, "ns/op")
+					if n > 0 {
+						b.ReportMetric(empty[producers]/ours, "x-cost-of-empty")
+						continue
+					}
+					empty[producers] = ours
+					single := lives(b, newSingleEngine(b), producers, d)
+					raw := lives(b, newRawEngine(b), producers, d)
+					b.ReportMetric(single, "one-update-each/s")
+					b.ReportMetric(raw, "raw-append/s")
+					b.ReportMetric(ours/single, "x-one-update-each")
+					b.ReportMetric(ours/raw, "of-raw")
+				}
+			})
+		}
 	}
 }
 
 // storeEngine is this package.
 type storeEngine struct{ db *store.DB }
 
-func newStoreEngine(b *testing.B) engine {
+func newStoreEngine(b *testing.B, stored int) engine {
 	db, err := store.Open(filepath.Join(b.TempDir(), "data.db"), store.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -136,7 +150,19 @@ func newStoreEngine(b *testing.B) engine {
 	if err := db.CreateTenant(context.Background(), "t_bench"); err != nil {
 		b.Fatal(err)
 	}
-	return storeEngine{db}
+	e := storeEngine{db}
+	for left := stored; left > 0; left -= 500 {
+		if err := e.step(func(t transition) {
+			for range min(left, 500) {
+				n := enqueue(t)
+				claim(t, n)
+				complete(t, n)
+			}
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return e
 }
 
 func (e storeEngine) step(fn func(transition)) error {
