@@ -32,7 +32,7 @@ func StateOf(word string) State {
 		return Working
 	case "queued", "claimed", "pending", "scheduled":
 		return Queued
-	case "open", "waiting", "awaiting_approval", "hitl", "deferred", "escalated", "attention":
+	case "open", "waiting", "waiting for you", "needs you", "awaiting_approval", "hitl", "deferred", "escalated", "attention":
 		return Waiting
 	case "paused", "pausing":
 		return Paused
