@@ -50,14 +50,15 @@ type Agent struct {
 	Reason    string            `json:"reason,omitempty"`  // why offline or failed
 	TaskID    string            `json:"task_id,omitempty"` // while busy
 	Paused    bool              `json:"paused,omitzero"`
-	Pausing   bool              `json:"pausing,omitzero"`   // asked, not yet acknowledged
-	Stopped   bool              `json:"stopped,omitzero"`   // by an operator; stays so until started
+	Pausing   bool              `json:"pausing,omitzero"`    // asked, not yet acknowledged
+	Stopped   bool              `json:"stopped,omitzero"`    // by an operator; stays so until started
 	Attention string            `json:"attention,omitempty"` // the agent asks for a person
 	Waiting   string            `json:"waiting,omitempty"`   // approval id it waits for
 	PID       int               `json:"pid,omitzero"`
 	Restarts  int               `json:"restarts,omitzero"`
 	Usage     swarm.Usage       `json:"usage"`
 	LogFrom   uint64            `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
+	Reused    bool              `json:"reused,omitzero"`   // an earlier agent of this name had tasks
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
 

@@ -108,12 +108,11 @@ func (f *Fleet) Pause(ctx context.Context, by core.Caller, name string) (Agent, 
 	m.mu.Lock()
 	watched := m.watched
 	m.mu.Unlock()
-	a, err := f.change(ctx, by, m, note{event: "agent.pausing"}, func(tx *audit.Tx, a *Agent) error {
+	a, err := f.change(ctx, by, m, note{event: "agent.pausing"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Paused || a.Pausing {
 			return errSame
 		}
 		a.Pausing = true
-		tx.OnCommit(m.ring)
 		return nil
 	})
 	if err != nil || a.Paused {
@@ -132,12 +131,11 @@ func (f *Fleet) Resume(ctx context.Context, by core.Caller, name string) (Agent,
 	if err != nil {
 		return Agent{}, err
 	}
-	a, err := f.change(ctx, by, m, note{event: "agent.resumed"}, func(tx *audit.Tx, a *Agent) error {
+	a, err := f.change(ctx, by, m, note{event: "agent.resumed"}, func(_ *audit.Tx, a *Agent) error {
 		if !a.Paused && !a.Pausing {
 			return errSame
 		}
 		a.Paused, a.Pausing = false, false
-		tx.OnCommit(m.ring)
 		return nil
 	})
 	if err != nil {

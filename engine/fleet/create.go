@@ -25,6 +25,10 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 	if err != nil {
 		return Agent{}, err
 	}
+	earlier, err := f.opt.Swarm.Tasks(ctx, by.Tenant, core.Filter{Agent: c.Name, Size: 1})
+	if err != nil {
+		return Agent{}, err
+	}
 	var m *member
 	err = f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		old, err := load(tx, c.Name)
@@ -41,7 +45,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project,
 			LastTask: cut(c.Task, maxLast), CreatedAt: tx.Now(), TenantID: by.Tenant,
 			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, SessionID: c.Session,
-			LogFrom: seen, WorkspaceID: workspaceID(by.Tenant, c),
+			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c),
 		}
 		m = f.newMember(a)
 		// Before save's own hook: the member is known when its change is told.
@@ -146,6 +150,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	if err := f.checkCreate(&c); err != nil {
 		return Agent{}, err
 	}
+	changed := false
 	a, err := f.change(ctx, by, m, note{event: "agent.updated", detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
 		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
 			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env)
@@ -158,9 +163,12 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 		a.Project, a.Role, a.Runtime, a.SessionID = c.Project, c.Role, c.Runtime, c.Session
 		a.Command, a.Env, a.Dir = c.Command, c.Env, c.Dir
 		a.WorkspaceID = workspaceID(by.Tenant, c)
-		tx.OnCommit(m.renew)
+		changed = true
 		return nil
 	})
+	if err == nil && changed {
+		m.renew()
+	}
 	return a, err
 }
 

@@ -297,8 +297,8 @@ func (r *run) interrupted(call string, err error) (ToolAnswer, error) {
 }
 
 // Validate implements judge.Settler: edited arguments must be a JSON object.
-func (f *Fleet) Validate(_ judge.Approval, args core.Raw) error {
-	return core.CheckObject("args", args, core.MaxInput)
+func (f *Fleet) Validate(_ judge.Approval, args core.Raw) (core.Raw, error) {
+	return args, core.CheckObject("args", args, core.MaxInput)
 }
 
 // Settle implements judge.Settler: the agent no longer waits, and its run is

@@ -104,12 +104,14 @@ func (m *member) ring() {
 	}
 }
 
-// saved takes over a committed record; it runs in commit order.
+// saved takes over a committed record; it runs in commit order. The supervisor
+// then does what the record asks for.
 func (m *member) saved(a *Agent) {
 	m.rec.Store(a)
 	m.mu.Lock()
 	m.move()
 	m.mu.Unlock()
+	m.ring()
 }
 
 // move wakes whoever waits for a state; m.mu is held.

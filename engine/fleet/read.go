@@ -101,9 +101,9 @@ func (f *Fleet) History(ctx context.Context, tenant, name string, q core.Filter)
 	if err != nil {
 		return none, err
 	}
-	q.Agent, q.Kind = name, KindPrompt
-	if born := m.rec.Load().CreatedAt; m.rec.Load().LogFrom > 0 && q.Since.Before(born) {
-		q.Since = born
+	q.Agent = name
+	if a := m.rec.Load(); a.Reused && q.Since.Before(a.CreatedAt) {
+		q.Since = a.CreatedAt
 	}
 	page, err := f.opt.Swarm.Tasks(ctx, tenant, q)
 	if err != nil {
@@ -120,14 +120,18 @@ func (f *Fleet) History(ctx context.Context, tenant, name string, q core.Filter)
 	return out, nil
 }
 
+// item is a task as the agent's history shows it. One of another kind that was
+// meant for the agent has no message but its title.
 func (f *Fleet) item(ctx context.Context, tenant string, t swarm.Task) (HistoryItem, error) {
 	full, err := f.opt.Swarm.Task(ctx, tenant, t.TaskID)
 	if err != nil {
 		return HistoryItem{}, err
 	}
-	p, err := readPrompt(full.Input)
-	if err != nil {
-		return HistoryItem{}, fmt.Errorf("read task %s: %w", t.TaskID, err)
+	p := prompt{Message: t.Title}
+	if t.Kind == KindPrompt {
+		if p, err = readPrompt(full.Input); err != nil {
+			return HistoryItem{}, fmt.Errorf("read task %s: %w", t.TaskID, err)
+		}
 	}
 	item := HistoryItem{Message: p.Message, URI: p.URI, CreatedAt: t.CreatedAt, TaskID: t.TaskID, Status: full.Status}
 	item.NeedsUserAttention = full.Waiting != ""

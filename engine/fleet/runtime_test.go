@@ -193,6 +193,7 @@ func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan st
 func say(events ...fleet.Event) script {
 	return func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
 		for _, e := range events {
+			p.Beat()
 			if _, err := p.Emit(ctx, e); err != nil {
 				return swarm.Outcome{}, err
 			}

@@ -148,21 +148,18 @@ func (f *Fleet) acknowledge(ctx context.Context, m *member) error {
 
 // keepHealth writes the runtime's health into the record where it differs.
 func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
+	if _, differs := m.news(m.rec.Load()); !differs {
+		return nil
+	}
 	detail := map[string]any{}
 	_, err := f.change(ctx, m.self(), m, note{event: "agent.status", detail: detail}, func(_ *audit.Tx, a *Agent) error {
-		m.mu.Lock()
-		h := m.health
-		m.mu.Unlock()
-		status, reason := m.status(a)
-		if a.Stopped {
-			h.PID = 0
-		}
-		if status == a.Status && reason == a.Reason && h.PID == a.PID && h.Restarts == a.Restarts {
+		h, differs := m.news(a)
+		if !differs {
 			return errSame
 		}
-		detail["from"], detail["to"] = a.Status, status
-		if reason != "" {
-			detail["reason"] = reason
+		detail["from"], detail["to"] = a.Status, h.Status
+		if h.Reason != "" {
+			detail["reason"] = h.Reason
 		}
 		if h.PID != 0 {
 			detail["pid"] = h.PID
@@ -171,6 +168,18 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 		return nil
 	})
 	return err
+}
+
+// news is the health that a record should show, and whether it shows another.
+func (m *member) news(a *Agent) (Health, bool) {
+	m.mu.Lock()
+	h := m.health
+	m.mu.Unlock()
+	h.Status, h.Reason = m.status(a)
+	if a.Stopped {
+		h.PID = 0
+	}
+	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts
 }
 
 // Recover repairs what the last engine left: no run of it is alive, so no

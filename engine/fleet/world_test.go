@@ -137,7 +137,7 @@ func (w *world) await(what string, ok func() bool) {
 		case <-w.bell:
 		case <-time.After(5 * time.Millisecond):
 		case <-limit:
-			w.t.Fatalf("waited in vain: %s; %+v", what, w.fleet.Live(home))
+			w.t.Fatalf("waited in vain: %s; %s", what, core.MustEncode(w.fleet.Live(home)))
 		}
 	}
 }
