@@ -255,7 +255,9 @@ type Outcome struct {
 // Settler is the owner of a gate: it applies an approval's end to its own
 // records, in the same transaction (release or block a task, and so on).
 type Settler interface {
-	// Validate checks edited arguments before they are judged again.
-	Validate(a Approval, args core.Raw) error
+	// Validate checks edited arguments before they are judged again, and
+	// returns the final ones, with defaults, exactly as they will run: the
+	// approval is bound to them.
+	Validate(a Approval, args core.Raw) (core.Raw, error)
 	Settle(tx *audit.Tx, a Approval, out Outcome) error
 }

@@ -76,6 +76,9 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 		DecidedBy: byPolicy, Door: ask.By.Door,
 		Agent: ask.Agent.Name, Kind: ask.Action.Kind, Session: ask.Session,
 	}
+	if d.Door == "" {
+		d.Door = core.DoorEngine
+	}
 	if v.always != "" {
 		if err := j.useRule(tx, &ask, &v); err != nil {
 			return GateDecision{}, nil, err

@@ -23,11 +23,15 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 	if owner == nil {
 		return nil, core.Errorf(core.Unavailable, "approval %s: nothing here can check an edit of %s", a.ApprovalID, a.Gate)
 	}
-	if err := owner.Validate(a, args); err != nil {
+	final, err := owner.Validate(a, args)
+	if err == nil {
+		err = CheckArgs(final)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("edit of approval %s: %w", a.ApprovalID, err)
 	}
 	before := a.Digest
-	a.Action.Args = append(core.Raw(nil), args...)
+	a.Action.Args = append(core.Raw(nil), final...)
 	v := j.decide(ctx, a.TenantID, ptr(a.ask()))
 	if v.Decision == Deny {
 		cause := core.Errorf(core.Denied, "edit of approval %s: refused by %s: %s", a.ApprovalID, v.RuleID, v.Rationale).With("rule_id", v.RuleID)

@@ -26,11 +26,17 @@ var (
 type owner struct {
 	mu       sync.Mutex
 	outcomes []judge.Outcome
-	refuse   error // returned by Validate
-	broken   error // returned by Settle
+	refuse   error    // returned by Validate
+	final    core.Raw // what Validate makes of an edit, when set
+	broken   error    // returned by Settle
 }
 
-func (o *owner) Validate(judge.Approval, core.Raw) error { return o.refuse }
+func (o *owner) Validate(_ judge.Approval, args core.Raw) (core.Raw, error) {
+	if o.final != nil {
+		args = o.final
+	}
+	return args, o.refuse
+}
 
 func (o *owner) Settle(_ *audit.Tx, _ judge.Approval, out judge.Outcome) error {
 	o.mu.Lock()

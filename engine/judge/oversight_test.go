@@ -223,6 +223,24 @@ func TestEditIsJudgedAgainAndKeepsBothDigests(t *testing.T) {
 	f.healthy()
 }
 
+// An edit is bound as it will run: after the owner filled its defaults in.
+func TestEditIsBoundToTheFinalArguments(t *testing.T) {
+	f := setup(t)
+	ask := execBy(robot, rmBuild)
+	a := f.opened(ask)
+	f.owner.final = core.Raw(`{"argv":["rm","x"],"dir":"/src"}`)
+	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"argv":["rm","x"]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if out := f.owner.last(t); string(out.Args) != string(f.owner.final) {
+		t.Errorf("settled with %s", out.Args)
+	}
+	ask.Action.Args = f.owner.final
+	if !f.start(a.ApprovalID, ask) {
+		t.Error("the edited effect may not start")
+	}
+}
+
 func TestEditsAreRefused(t *testing.T) {
 	f := setup(t)
 	a := f.opened(execBy(robot, rmBuild))

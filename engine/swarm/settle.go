@@ -10,20 +10,21 @@ import (
 
 var _ judge.Settler = (*Swarm)(nil)
 
-// Validate checks edited arguments before they are judged again.
-func (s *Swarm) Validate(a judge.Approval, args core.Raw) error {
+// Validate checks edited arguments before they are judged again, and returns
+// them as they will run, with the runner's defaults.
+func (s *Swarm) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
 	if a.Gate != judge.GateStart {
-		return core.Errorf(core.InvalidInput, "edit: only the arguments of a task or a tool call can be edited").With("field", "edit")
+		return nil, core.Errorf(core.InvalidInput, "edit: only the arguments of a task or a tool call can be edited").With("field", "edit")
 	}
 	if err := core.CheckObject("edit", args, core.MaxInput); err != nil {
-		return err
+		return nil, err
 	}
 	r, err := s.runner(a.Action.Kind)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, _, err = r.Check(a.TenantID, args)
-	return err
+	_, action, err := r.Check(a.TenantID, args)
+	return action.Args, err
 }
 
 // Settle applies an approval's end to the task or budget it was about.
