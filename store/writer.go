@@ -180,6 +180,11 @@ func (w *writer) tenant(id string) (t *tenant, err error) {
 }
 
 func (w *writer) create(id string) (err error) {
+	defer func() {
+		if errors.Is(err, ErrUnusable) {
+			w.broken = err
+		}
+	}()
 	defer guard(&err, "create tenant", "")
 	if err := checkTenant(id); err != nil {
 		return err
