@@ -55,6 +55,7 @@ func Run(t *testing.T, new func(t *testing.T) Subject) {
 		{"close ends everything", closing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of them wait most of the time
 			s := new(t)
 			c.test(t, open(t, s))
 		})

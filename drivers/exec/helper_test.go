@@ -17,6 +17,9 @@ import (
 
 // play is what the test binary does when a test starts it as a command.
 func play(role string) int {
+	if role == "engine" {
+		return playEngine()
+	}
 	stage := &jsonLines{waiting: map[string]chan decisionLine{}}
 	tasks := make(chan taskLine)
 	go stage.listen(os.Stdin, tasks)
@@ -32,6 +35,20 @@ func play(role string) int {
 		}
 	}
 	return 0
+}
+
+// playEngine starts a run as an engine would, tells its processes, and waits to
+// be killed.
+func playEngine() int {
+	s, err := NewSupervisor(os.Getenv("EXEC_TEST_INSTANCE"))
+	if err != nil {
+		panic(err)
+	}
+	dir := os.Getenv("EXEC_TEST_DIR")
+	if _, err := s.Start(Spec{Run: "r", Argv: sh("echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep 300' & sleep 300"), Dir: dir}); err != nil {
+		panic(err)
+	}
+	select {}
 }
 
 // jsonLines is an actor's stage: the agent's side of the protocol.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -251,6 +252,34 @@ func TestSweepFindsWhatAFormerEngineLeft(t *testing.T) {
 		if alive(pid) {
 			t.Errorf("process %d is still there", pid)
 		}
+	}
+}
+
+func TestAnEngineThatDiesTakesItsRunsAlong(t *testing.T) {
+	dir, instance := t.TempDir(), "dying"+strconv.Itoa(os.Getpid())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSupervisor(t)
+	engine := start(t, s, Spec{Argv: []string{self}, Env: map[string]string{
+		"EXEC_TEST_ROLE": "engine", "EXEC_TEST_DIR": dir, "EXEC_TEST_INSTANCE": instance,
+	}})
+	pids := pidsIn(t, filepath.Join(dir, "pids"), 2)
+	if err := syscall.Kill(engine.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	// The kernel ends the run's first process; the rest waits for the next engine.
+	eventually(t, "the first process is gone", func() bool { return !alive(pids[0]) })
+	if !alive(pids[1]) {
+		t.Error("the process in another session is gone already: nothing is left to sweep")
+	}
+	n, err := Sweep(context.Background(), instance)
+	if err != nil || n == 0 {
+		t.Errorf("sweep killed %d: %v", n, err)
+	}
+	if alive(pids[1]) {
+		t.Errorf("process %d survived the sweep", pids[1])
 	}
 }
 

@@ -66,8 +66,8 @@ func (p *Process) Stop(g Grace) error {
 		case <-time.After(g.Interrupt):
 		}
 	}
-	if g.Terminate > 0 {
-		p.signal(p.left(), unix.SIGTERM)
+	if left := p.left(); len(left) > 0 && g.Terminate > 0 {
+		p.signal(left, unix.SIGTERM)
 		p.await(g.Terminate)
 	}
 	return p.kill()

@@ -1,0 +1,36 @@
+package exec
+
+import (
+	"context"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// BenchmarkTask is one exec.run of the cheapest program, from its start to
+// its outcome with nothing left behind.
+func BenchmarkTask(b *testing.B) {
+	s, err := NewSupervisor("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	r, err := NewRunner(s, RunnerOptions{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	job := swarm.Job{
+		Task: swarm.Task{TaskID: "tk_00000_0000000001", Input: core.Raw(`{"argv":["true"]}`)},
+		Log:  func(string, string) {}, Beat: func() {},
+	}
+	for b.Loop() {
+		w, err := r.Start(context.Background(), job)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if o := w.Outcome(); o.Status != swarm.Succeeded {
+			b.Fatalf("outcome %+v", o)
+		}
+	}
+}
