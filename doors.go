@@ -11,52 +11,74 @@ import (
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/plain"
 	"swarmdeck/ui/screen"
+	"swarmdeck/ui/script"
 	"swarmdeck/ui/term"
 )
 
-// cockpit is the full-screen door.
-func cockpit(ctx context.Context, s command.Start) error {
-	keys, err := command.LoadKeys(os.Getenv)
-	if err != nil {
-		return err
-	}
-	theme, err := command.LoadTheme(os.Getenv, s.Theme)
-	if err != nil {
-		return err
-	}
-	caps := term.Detect(os.Getenv, isTerminal(os.Stdin), isTerminal(os.Stdout),
-		term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible})
+// cockpit is the door for people: the full screen, or plain lines where there
+// is no terminal for it.
+func cockpit(ctx context.Context, env *command.Env, s command.Start) error {
 	s.Caller.Door = core.DoorCockpit
-	return ui.Show(ctx, ui.Options{
+	caps := term.Detect(env.Getenv, isTerminal(os.Stdin), isTerminal(os.Stdout),
+		term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible})
+	if caps.Plain {
+		return plain.Run(ctx, env, s, caps.Why)
+	}
+	opt, err := cockpitOptions(env, s)
+	if err != nil {
+		return err
+	}
+	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
+}
+
+// playScript is the door for --script.
+func playScript(ctx context.Context, env *command.Env, s command.Start) error {
+	return script.Run(ctx, env, s, cockpitOptions)
+}
+
+// cockpitOptions are the options of a cockpit on the start's engine. Its
+// command lines go by the start's door.
+func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
+	keys, err := command.LoadKeys(env.Getenv)
+	if err != nil {
+		return ui.Options{}, err
+	}
+	theme, err := command.LoadTheme(env.Getenv, s.Theme)
+	if err != nil {
+		return ui.Options{}, err
+	}
+	return ui.Options{
 		World:  pane.Of(s.Engine),
 		Caller: s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
 			if s.ReadOnly {
 				args = append([]string{"--read-only"}, args...)
 			}
-			return command.Capture(ctx, lines(s, tenant), args)
+			return command.Capture(ctx, lines(env, s, tenant), args)
 		},
 		Complete: func(ctx context.Context, tenant, line string) []command.Candidate {
-			env := lines(s, tenant)
-			return command.Complete(ctx, &env, line)
+			lineEnv := lines(env, s, tenant)
+			return command.Complete(ctx, &lineEnv, line)
 		},
 		Keys:     keys,
 		Theme:    theme,
-		Themes:   func(name string) (*screen.Theme, error) { return command.LoadTheme(os.Getenv, name) },
+		Themes:   func(name string) (*screen.Theme, error) { return command.LoadTheme(env.Getenv, name) },
+		ASCII:    s.ASCII,
 		ReadOnly: s.ReadOnly,
 		Dir:      s.Dir,
-	}, caps, os.Stdin, os.Stdout)
+	}, nil
 }
 
 // lines is the environment of command lines given inside a door.
-func lines(s command.Start, tenant string) command.Env {
+func lines(env *command.Env, s command.Start, tenant string) command.Env {
 	by := s.Caller
 	by.Tenant = tenant
 	return command.Env{
 		Caller: by,
 		Dir:    s.Dir,
-		Getenv: os.Getenv,
+		Getenv: env.Getenv,
 		Open:   func(context.Context, command.Need) (*engine.Engine, error) { return s.Engine, nil },
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,7 +37,7 @@ type house struct {
 func (h *house) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.eng != nil && need.Data == h.need.Data &&
+	if h.eng != nil && need.Data == h.need.Data && (need.Dir == "" || need.Dir == h.need.Dir) &&
 		(need.ReadOnly || !h.need.ReadOnly) && (!need.Active || h.need.Active) {
 		return h.eng, nil
 	}
@@ -138,11 +139,11 @@ func (h *house) drivers(ctx context.Context, need command.Need, opt *engine.Opti
 		return err
 	}
 	h.rooms = append(h.rooms, sup.Close)
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: h.dir})
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: cmp.Or(need.Dir, h.dir)})
 	if err != nil {
 		return err
 	}
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir})
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: cmp.Or(need.Dir, h.dir)})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func run(args []string) int {
 		Getenv: os.Getenv,
 		Open:   house.open,
 		Close:  house.close,
-		Doors:  command.Doors{Cockpit: cockpit},
+		Doors:  command.Doors{Cockpit: cockpit, Script: playScript},
 	}
 	code := command.Run(ctx, env, args)
 	if err := house.close(); err != nil {

@@ -51,11 +51,12 @@ type Need struct {
 	Data     string // path of the data file, never ""
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
+	Dir      string // where work runs that names no directory; "" is the engine's own choice
 }
 
 // Globals are the global flags, with the environment's defaults filled in.
 type Globals struct {
-	Data       string // absolute path
+	Data       string // absolute path; "" for a script that is to have a fresh file
 	Tenant     string // as given; "" when defaulted
 	Output     string // text, json, wide
 	As         string
@@ -84,8 +85,8 @@ type Start struct {
 // Doors are the ways in that need more than this package has. A nil door is
 // refused as not available.
 type Doors struct {
-	Cockpit func(ctx context.Context, s Start) error
-	Script  func(ctx context.Context, s Start) error
+	Cockpit func(ctx context.Context, env *Env, s Start) error
+	Script  func(ctx context.Context, env *Env, s Start) error
 }
 
 // ExitError ends a run with a given exit code. A nil Err prints nothing.

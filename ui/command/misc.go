@@ -25,7 +25,10 @@ func runCockpit(c *call, args []string) error {
 		if c.g.Script != "-" {
 			s.Script = c.env.path(c.g.Script)
 		}
-		return c.env.Doors.Script(c.ctx, s)
+		if !c.flags.Changed("data") {
+			s.Data = "" // the environment's is for people, not for scripts
+		}
+		return c.env.Doors.Script(c.ctx, c.env, s)
 	}
 	for flag, set := range map[string]bool{"update": c.g.Update, "show": c.g.Show} {
 		if set {
@@ -46,7 +49,7 @@ func (c *call) enterCockpit(s Start) error {
 	}
 	s.Engine, s.Caller = eng, by
 	s.Data = c.g.Data
-	return c.env.Doors.Cockpit(c.ctx, s)
+	return c.env.Doors.Cockpit(c.ctx, c.env, s)
 }
 
 func (t *tree) version() *cobra.Command {

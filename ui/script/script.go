@@ -1,0 +1,242 @@
+// Package script runs a script file: every command of the command language is
+// a line of it, and so are the keys of a real cockpit on a virtual screen.
+// A script waits for states, never for times.
+//
+// The engine of the scripts is testscript; this package adds its words:
+//
+//	cockpit [WxH] [flags]    start the cockpit (80x24)
+//	key K…                   press keys: j, enter, ctrl+e, E
+//	type TEXT, paste TEXT    type or paste
+//	resize WxH               another size
+//	await [-t D] WHAT        wait (10s) for: screen /re/ · status /re/ ·
+//	                         task ID F=V… · agent NAME F=V… · approval [N] ·
+//	                         quiet · left
+//	screen /re/              the screen has it now; ! screen /re/ has it not
+//	cell ROW,COL role=NAME   one cell, counted from 1,1; also text=CHARACTER
+//	snap NAME                the screen is the file want/NAME.screen
+//	capture NAME FIELD       $NAME is a member of the last JSON on stdout
+//	exit N                   the last command's exit code was N
+//	restart                  leave the cockpit, close the engine, open it again
+//	? COMMAND                the command may fail
+//
+// "status" is the header and the footer; "left" means that the cockpit was
+// quit. $DATA is the data file, $WORK the directory the script runs in,
+// $SWARMDECK this program.
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/term"
+)
+
+// Cockpit makes a cockpit's options for a door: env's Open and writers, the
+// start's Engine and Caller.
+type Cockpit func(env *command.Env, s command.Start) (ui.Options, error)
+
+// maxScript bounds a script file.
+const maxScript = 4 << 20
+
+// grace is how long an interrupted script may take to end what it runs.
+const grace = 5 * time.Second
+
+// Run runs the script that s names; "-" is stdin. It works on a fresh data
+// file unless --data or SWARMDECK_DATA names one. The error is a
+// *command.ExitError: 1 for an expectation that failed, 2 for a script that
+// can't be run, 130 for an interrupt; the failure has then been printed.
+func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit) error {
+	root, err := os.MkdirTemp("", "swarmdeck-script-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the script: %w", err)
+	}
+	defer os.RemoveAll(root)
+	// Agents and their working directories are told apart by real paths.
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return fmt.Errorf("make a directory for the script: %w", err)
+	}
+	r := &run{ctx: ctx, outer: env, start: s, cockpit: cockpit, root: root, name: s.Script, file: s.Script}
+	if s.Update && s.Script == "-" {
+		return &command.ExitError{Code: command.ExitUsage, Err: core.Errorf(core.InvalidInput, "--update: a script on stdin can't be rewritten").With("field", "update")}
+	}
+	if err := r.load(); err != nil {
+		return &command.ExitError{Code: command.ExitUsage, Err: err}
+	}
+	r.data = filepath.Join(root, "data", "swarmdeck.db")
+	if r.kept = s.Data != ""; r.kept {
+		r.data = s.Data
+	}
+	if s.Show {
+		if r.show, err = newShow(env); err != nil {
+			return &command.ExitError{Code: command.ExitUsage, Err: err}
+		}
+		defer r.show.end()
+	}
+	return r.play()
+}
+
+// run is one script being run.
+type run struct {
+	ctx     context.Context
+	outer   *command.Env
+	start   command.Start
+	cockpit Cockpit
+	root    string // temporary: work directory, data file, stdin
+	name    string // what the script is called in messages
+	file    string // where it is read from
+	data    string
+	kept    bool // the data file is the user's
+	show    *show
+
+	eng   *engine.Engine
+	stage *stage
+	code  int               // of the last command
+	snaps map[string]string // want/NAME.screen to be rewritten
+}
+
+// load finds the script's text and looks over its words.
+func (r *run) load() error {
+	var in io.Reader = r.outer.Stdin
+	if r.file != "-" {
+		f, err := os.Open(r.file)
+		if err != nil {
+			return fmt.Errorf("open script: %w", err)
+		}
+		defer f.Close()
+		in = f
+	} else if in == nil {
+		return errors.New("script: there is no stdin here")
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxScript+1))
+	if err != nil {
+		return fmt.Errorf("read script %s: %w", r.name, err)
+	}
+	if len(text) > maxScript {
+		return fmt.Errorf("script %s is larger than %d bytes", r.name, maxScript)
+	}
+	if r.file == "-" {
+		r.name, r.file = "stdin", filepath.Join(r.root, "stdin.txtar")
+		if err := os.WriteFile(r.file, text, 0o600); err != nil {
+			return fmt.Errorf("keep the script from stdin: %w", err)
+		}
+	}
+	return r.check(string(text))
+}
+
+// play runs the script to its end and says how it went.
+func (r *run) play() error {
+	began := time.Now()
+	t := &referee{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		testscript.RunT(t, testscript.Params{
+			Files: []string{r.file}, Cmds: r.words(), Setup: r.setup,
+			WorkdirRoot: r.root, UpdateScripts: r.start.Update,
+		})
+	}()
+	select {
+	case <-done:
+	case <-r.ctx.Done():
+		// A command of ours ends with the context; a program that the script
+		// runs has its own mind.
+		select {
+		case <-done:
+		case <-time.After(grace):
+			return &command.ExitError{Code: command.ExitInterrupted, Err: errors.New("interrupted; a program that the script runs may go on")}
+		}
+	}
+	report := r.failure(t)
+	if err := r.close(); err != nil && report == nil {
+		return fmt.Errorf("close the script's engine: %w", err)
+	}
+	switch {
+	case r.ctx.Err() != nil:
+		return &command.ExitError{Code: command.ExitInterrupted, Err: errors.New("interrupted")}
+	case report != nil:
+		return r.tell(report)
+	}
+	if err := r.rewrite(); err != nil {
+		return err
+	}
+	verdict := "ok"
+	if t.skipped != "" {
+		verdict = "skipped: " + t.skipped
+	}
+	r.say(r.outer.Stdout, map[string]any{"script": r.name, "ok": true, "skipped": t.skipped}, fmt.Sprintf("%s: %s (%.1fs)\n", r.name, verdict, time.Since(began).Seconds()))
+	return nil
+}
+
+// setup gives the script its surroundings, the same on any machine.
+func (r *run) setup(env *testscript.Env) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	env.Vars = append(env.Vars, "DATA="+r.data, "SWARMDECK_DATA="+r.data, "SWARMDECK="+self, "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC")
+	if r.kept || r.start.As != "" {
+		env.Vars = append(env.Vars, "USER="+r.start.Caller.Name)
+	} else {
+		env.Vars = append(env.Vars, "USER=operator")
+	}
+	return nil
+}
+
+// open gives the one engine of the script, whatever a command needs.
+func (r *run) open(ctx context.Context, dir string) (*engine.Engine, error) {
+	if r.eng != nil {
+		return r.eng, nil
+	}
+	need := command.Need{Data: r.data, ReadOnly: r.start.ReadOnly, Active: !r.start.ReadOnly, Dir: dir}
+	// The engine outlives the command that asked first.
+	eng, err := r.outer.Open(context.WithoutCancel(ctx), need)
+	if err != nil {
+		return nil, err
+	}
+	r.eng = eng
+	return eng, nil
+}
+
+// close ends the cockpit, then the engine.
+func (r *run) close() error {
+	if r.stage != nil {
+		r.stage.close()
+		r.stage = nil
+	}
+	r.eng = nil
+	if r.outer.Close == nil {
+		return nil
+	}
+	return r.outer.Close()
+}
+
+// say prints a line, or v with -o json.
+func (r *run) say(w io.Writer, v any, text string) {
+	if r.start.Output == "json" {
+		if line, err := core.Encode(v); err == nil {
+			text = string(line) + "\n"
+		}
+	}
+	io.WriteString(w, text) //nolint:errcheck // there is no one else to tell
+}
+
+// clean makes text that came from programs harmless, line by line.
+func clean(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = term.Clean(line)
+	}
+	return strings.Join(lines, "\n")
+}

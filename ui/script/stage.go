@@ -1,0 +1,287 @@
+package script
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// stage is the cockpit on its virtual screen.
+type stage struct {
+	*ui.Headless
+	show *show
+}
+
+func (s *stage) frame() *screen.Canvas { return s.Model().Frame() }
+
+// rows is the screen's text.
+func (s *stage) rows() []string { return s.frame().Plain() }
+
+func (s *stage) text() string { return strings.Join(s.rows(), "\n") }
+
+// status is the header and the footer.
+func (s *stage) status() string {
+	rows := s.rows()
+	if len(rows) == 0 {
+		return ""
+	}
+	return rows[0] + "\n" + rows[len(rows)-1]
+}
+
+// press sends one message and shows what came of it.
+func (s *stage) press(msg tea.Msg) {
+	s.Send(msg)
+	s.show.frame(s.Model(), pressPause)
+}
+
+func (s *stage) close() { s.Close() }
+
+// openCockpit starts the cockpit in the way the command does: flags such as
+// --tenant, --ascii and --read-only mean the same.
+func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
+	w, h := 80, 24
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		var err error
+		w, h, err = size(args[0])
+		ts.Check(err)
+		args = args[1:]
+	}
+	if r.stage != nil {
+		r.stage.close()
+		r.stage = nil
+	}
+	env := r.env(ts)
+	env.Stdout, env.Stderr = ts.Stdout(), ts.Stderr()
+	// What the cockpit runs later must not read the script's own variables.
+	env.Getenv = frozen(env.Getenv)
+	env.Doors.Cockpit = func(ctx context.Context, env *command.Env, s command.Start) error {
+		caps := term.Detect(env.Getenv, true, true, term.Flags{ASCII: s.ASCII})
+		s.ASCII = caps.ASCII
+		opt, err := r.cockpit(env, s)
+		if err != nil {
+			return err
+		}
+		opt.Context = ctx
+		r.show.theme(opt.Theme, caps)
+		r.stage = &stage{Headless: ui.NewHeadless(opt, w, h), show: r.show}
+		return nil
+	}
+	r.code = command.Run(r.ctx, env, r.flagged(args))
+	if r.code != command.ExitOK {
+		ts.Fatalf("expected: the cockpit opens\nactual: exit code %d", r.code)
+	}
+	r.show.frame(r.stage.Model(), pressPause)
+}
+
+// frozen is the part of an environment that a cockpit reads, as it is now.
+func frozen(getenv func(string) string) func(string) string {
+	now := map[string]string{}
+	for _, name := range []string{
+		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TMPDIR",
+		"XDG_CONFIG_HOME", "XDG_DATA_HOME", "SWARMDECK_DATA", "SWARMDECK_TENANT",
+	} {
+		now[name] = getenv(name)
+	}
+	return func(name string) string { return now[name] }
+}
+
+// size reads 80x24.
+func size(text string) (w, h int, err error) {
+	a, b, ok := strings.Cut(text, "x")
+	w, errW := strconv.Atoi(a)
+	h, errH := strconv.Atoi(b)
+	if !ok || errW != nil || errH != nil || w < 1 || h < 1 || w > 4096 || h > 4096 {
+		return 0, 0, core.Invalid("size", text, "WIDTHxHEIGHT in cells, such as 80x24")
+	}
+	return w, h, nil
+}
+
+// on is the cockpit, which must have been opened.
+func (r *run) on(ts *testscript.TestScript) *stage {
+	if r.stage == nil {
+		ts.Fatalf("there is no cockpit; open one with: cockpit 80x24")
+	}
+	return r.stage
+}
+
+// live is the cockpit, which must not have been left.
+func (r *run) live(ts *testscript.TestScript) *stage {
+	s := r.on(ts)
+	if s.Quit() {
+		ts.Fatalf("the cockpit has been left; open it again with: cockpit 80x24")
+	}
+	return s
+}
+
+func (r *run) key(ts *testscript.TestScript, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: key K…, such as: key j j enter ctrl+e")
+	}
+	s := r.live(ts)
+	for _, name := range args {
+		k, err := ui.Key(name)
+		ts.Check(err)
+		s.press(k)
+	}
+}
+
+func (r *run) typeText(ts *testscript.TestScript, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: type 'text'")
+	}
+	s := r.live(ts)
+	for _, ch := range strings.Join(args, " ") {
+		k := tea.KeyPressMsg{Code: ch, Text: string(ch)}
+		s.press(k)
+	}
+}
+
+func (r *run) paste(ts *testscript.TestScript, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: paste 'text'")
+	}
+	r.live(ts).press(tea.PasteMsg{Content: strings.Join(args, " ")})
+}
+
+func (r *run) resize(ts *testscript.TestScript, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: resize 120x40")
+	}
+	w, h, err := size(args[0])
+	ts.Check(err)
+	r.live(ts).press(tea.WindowSizeMsg{Width: w, Height: h})
+}
+
+// screen checks what the screen has, or has not, right now.
+func (r *run) screen(ts *testscript.TestScript, neg bool, args []string) {
+	re := pattern(ts, "screen", args)
+	s := r.on(ts)
+	switch found := re.MatchString(s.text()); {
+	case neg && found:
+		ts.Fatalf("screen\nexpected: no match for /%s/\nactual: it matches %q", re, re.FindString(s.text()))
+	case !neg && !found:
+		ts.Fatalf("screen\nexpected: a match for /%s/\nactual: the screen below", re)
+	}
+}
+
+// pattern reads /re/ or re; a pattern with blanks need not be quoted.
+func pattern(ts *testscript.TestScript, what string, args []string) *regexp.Regexp {
+	text := strings.Join(args, " ")
+	if n := len(text); n >= 2 && text[0] == '/' && text[n-1] == '/' {
+		text = text[1 : n-1]
+	}
+	if text == "" {
+		ts.Fatalf("usage: %s /regular expression/", what)
+	}
+	re, err := regexp.Compile("(?m)" + text)
+	ts.Check(err)
+	return re
+}
+
+// cell checks one cell: its role, or its character.
+func (r *run) cell(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: cell ROW,COL role=NAME")
+	}
+	row, col, ok := strings.Cut(args[0], ",")
+	y, errY := strconv.Atoi(row)
+	x, errX := strconv.Atoi(col)
+	if !ok || errY != nil || errX != nil {
+		ts.Fatalf("cell: %q is not allowed; allowed: ROW,COL from 1,1", args[0])
+	}
+	text, role, ok := r.on(ts).frame().At(x-1, y-1)
+	if !ok {
+		ts.Fatalf("cell %s is not on the screen", args[0])
+	}
+	for _, want := range args[1:] {
+		name, value, _ := strings.Cut(want, "=")
+		got := text
+		switch name {
+		case "role":
+			if _, known := screen.ParseRole(value); !known {
+				ts.Fatalf("cell: there is no role %q; allowed: %s", value, strings.Join(screen.RoleNames(), ", "))
+			}
+			got = role.String()
+		case "text":
+		default:
+			ts.Fatalf("cell: %q is not allowed; allowed: role=NAME, text=CHARACTER", want)
+		}
+		if (got == value) == neg {
+			ts.Fatalf("cell %s\nexpected: %s%s\nactual: %s=%s", args[0], map[bool]string{true: "not "}[neg], want, name, got)
+		}
+	}
+}
+
+// limit is how long await waits unless told otherwise.
+const limit = 10 * time.Second
+
+// until waits for ready, which is asked again whenever the screen has changed.
+// It reports whether ready came true in time; an error of ready ends the wait.
+func (r *run) until(ts *testscript.TestScript, within time.Duration, ready func() (bool, error)) bool {
+	ctx, cancel := context.WithTimeout(r.ctx, within)
+	defer cancel()
+	return r.wait(ctx, ts, nil, ready)
+}
+
+// untilEngine is until for what only the engine knows: its bell says when to
+// ask again. The cockpit lives on meanwhile.
+func (r *run) untilEngine(ts *testscript.TestScript, within time.Duration, ready func() (bool, error)) bool {
+	ctx, cancel := context.WithTimeout(r.ctx, within)
+	defer cancel()
+	eng, err := r.open(r.ctx, ts.Getenv("WORK"))
+	ts.Check(err)
+	return r.wait(ctx, ts, eng.Watch(ctx), ready)
+}
+
+func (r *run) wait(ctx context.Context, ts *testscript.TestScript, bell <-chan struct{}, ready func() (bool, error)) bool {
+	done, err := ready()
+	ask := func() bool {
+		if !done && err == nil {
+			done, err = ready()
+		}
+		return done || err != nil
+	}
+	if r.stage != nil && !r.stage.Quit() {
+		//nolint:errcheck // that time is up shows in done
+		r.stage.Await(ctx, func(m *ui.Model) bool {
+			r.show.frame(m, 0)
+			return rung(bell) && ask() || done || err != nil || r.stage.Quit()
+		})
+	}
+	for !done && err == nil && ctx.Err() == nil && bell != nil {
+		select {
+		case <-ctx.Done():
+		case <-bell:
+			ask()
+		}
+	}
+	if r.ctx.Err() != nil {
+		ts.Fatalf("interrupted")
+	}
+	ts.Check(err)
+	return done || bell == nil && ask()
+}
+
+// rung reports whether there may be news; without a bell there always may.
+func rung(bell <-chan struct{}) bool {
+	if bell == nil {
+		return true
+	}
+	select {
+	case <-bell:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,228 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/command"
+
+	"context"
+)
+
+// word is how testscript calls a word of ours.
+type word = func(ts *testscript.TestScript, neg bool, args []string)
+
+// words are the words that testscript does not have itself.
+func (r *run) words() map[string]word {
+	all := map[string]word{
+		"?":       r.may,
+		"cockpit": positive("cockpit", r.openCockpit),
+		"key":     positive("key", r.key),
+		"type":    positive("type", r.typeText),
+		"paste":   positive("paste", r.paste),
+		"resize":  positive("resize", r.resize),
+		"await":   positive("await", r.await),
+		"screen":  r.screen,
+		"cell":    r.cell,
+		"snap":    positive("snap", r.snap),
+		"capture": positive("capture", r.capture),
+		"exit":    positive("exit", r.exit),
+		"restart": positive("restart", r.restart),
+	}
+	for _, c := range command.Commands() {
+		name, _, _ := strings.Cut(c.Path, " ")
+		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			r.line(ts, neg, append([]string{name}, args...))
+		}
+	}
+	return all
+}
+
+// positive is a word that "!" has no meaning for.
+func positive(name string, f func(ts *testscript.TestScript, args []string)) word {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("%s: ! has no meaning here", name)
+		}
+		f(ts, args)
+	}
+}
+
+// line runs a command; it must succeed, or fail with neg.
+func (r *run) line(ts *testscript.TestScript, neg bool, args []string) {
+	r.command(ts, args)
+	switch {
+	case r.ctx.Err() != nil:
+		ts.Fatalf("interrupted")
+	case neg && r.code == command.ExitOK:
+		ts.Fatalf("expected: the command fails\nactual: it succeeded")
+	case !neg && r.code != command.ExitOK:
+		ts.Fatalf("expected: the command succeeds\nactual: exit code %d", r.code)
+	}
+}
+
+// may runs a command that may fail.
+func (r *run) may(ts *testscript.TestScript, neg bool, args []string) {
+	switch {
+	case neg || len(args) == 0:
+		ts.Fatalf("usage: ? command…")
+	case args[0] == "exec" && len(args) > 1:
+		if err := ts.Exec(args[1], args[2:]...); err != nil {
+			ts.Logf("[%v]", err)
+		}
+	case command.Describe(args).Path == "":
+		ts.Fatalf("?: %q is no command", args[0])
+	default:
+		r.command(ts, args)
+	}
+}
+
+// command runs a command line in this process, on the script's engine.
+func (r *run) command(ts *testscript.TestScript, args []string) {
+	r.show.line(args)
+	env := r.env(ts)
+	env.Stdin = &stdin{ts: ts}
+	env.Stdout, env.Stderr = ts.Stdout(), ts.Stderr()
+	r.code = command.Run(r.ctx, env, r.flagged(args))
+	if r.code != command.ExitOK {
+		ts.Logf("[exit code %d]", r.code)
+	}
+}
+
+// flagged puts the global flags that --script was given with before a line.
+func (r *run) flagged(args []string) []string {
+	var flags []string
+	if r.start.ReadOnly {
+		flags = append(flags, "--read-only")
+	}
+	return append(flags, args...)
+}
+
+// env is what a command of the script runs in.
+func (r *run) env(ts *testscript.TestScript) *command.Env {
+	env := *r.outer
+	env.Dir = ts.MkAbs(".")
+	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: ts.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
+	env.Getenv = ts.Getenv
+	env.Open = func(ctx context.Context, _ command.Need) (*engine.Engine, error) {
+		return r.open(ctx, ts.Getenv("WORK"))
+	}
+	env.Close = nil
+	env.Doors = command.Doors{}
+	return &env
+}
+
+// stdin is what the script's last stdin word named, read when it is asked
+// for. Only a program can see it, so one hands it over.
+type stdin struct {
+	ts   *testscript.TestScript
+	text *strings.Reader
+}
+
+func (s *stdin) Read(p []byte) (int, error) {
+	if s.text == nil {
+		if err := s.ts.Exec("cat"); err != nil {
+			return 0, fmt.Errorf("read the script's stdin: %w", err)
+		}
+		s.text = strings.NewReader(s.ts.ReadFile("stdout"))
+	}
+	return s.text.Read(p)
+}
+
+var _ io.Reader = (*stdin)(nil)
+
+// exit checks the exit code of the last command.
+func (r *run) exit(ts *testscript.TestScript, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: exit code")
+	}
+	if want, err := strconv.Atoi(args[0]); err != nil || want != r.code {
+		ts.Fatalf("exit code\nexpected: %s\nactual: %d", args[0], r.code)
+	}
+}
+
+// restart ends everything in order and starts it again on the same data file.
+func (r *run) restart(ts *testscript.TestScript, args []string) {
+	if len(args) != 0 {
+		ts.Fatalf("usage: restart")
+	}
+	ts.Check(r.close())
+	_, err := r.open(r.ctx, ts.Getenv("WORK"))
+	ts.Check(err)
+}
+
+// capture sets a variable to a member of the JSON on the last stdout; of
+// several lines, to that of the first one that has it.
+func (r *run) capture(ts *testscript.TestScript, args []string) {
+	if len(args) != 2 || !variable(args[0]) {
+		ts.Fatalf("usage: capture NAME FIELD, where NAME is of letters, digits and _")
+	}
+	out := ts.ReadFile("stdout")
+	for line := range strings.Lines(out) {
+		var v any
+		if json.Unmarshal([]byte(line), &v) != nil {
+			continue
+		}
+		if text, ok := member(v, args[1]); ok {
+			ts.Setenv(args[0], text)
+			return
+		}
+	}
+	ts.Fatalf("capture %s\nexpected: JSON with the field %s on stdout\nactual: %s", args[0], args[1], excerpt(out))
+}
+
+func variable(name string) bool {
+	for i, ch := range name {
+		if ch != '_' && (ch < 'A' || ch > 'Z') && (ch < 'a' || ch > 'z') && (i == 0 || ch < '0' || ch > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// member follows a path such as action.args.path or items.0.name, and writes
+// what it finds as text: strings as they are, the rest as JSON.
+func member(v any, path string) (string, bool) {
+	for _, name := range strings.Split(path, ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[name]
+			if !ok {
+				return "", false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) {
+				return "", false
+			}
+			v = at[i]
+		default:
+			return "", false
+		}
+	}
+	if text, ok := v.(string); ok {
+		return text, true
+	}
+	text, err := json.Marshal(v)
+	return string(text), err == nil
+}
+
+// excerpt is text short enough for a message.
+func excerpt(s string) string {
+	const most = 600
+	if s = strings.TrimSpace(s); s == "" {
+		return "nothing"
+	}
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
