@@ -22,7 +22,7 @@ func TestFlippedBitsNeverReadAsData(t *testing.T) {
 	path := filepath.Join(dir, "flipped.db")
 	end := 8192 + bytes.LastIndexByte(good[8192:], '9') // the rest is free
 	r := rand.New(rand.NewPCG(3, 4))
-	flips := 600
+	flips := 300
 	if testing.Short() {
 		flips = 100
 	}

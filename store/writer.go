@@ -62,7 +62,7 @@ func (w *writer) exited(batch []*request) {
 	w.rollback()
 	rest, _ := w.db.queue.take(nil)
 	for _, r := range append(batch, rest...) {
-		if r.state.Load() == taken || r.state.CompareAndSwap(waiting, taken) {
+		if r != nil && (r.state.Load() == taken || r.state.CompareAndSwap(waiting, taken)) {
 			r.err = err
 			r.done <- struct{}{}
 		}
