@@ -24,14 +24,22 @@ const (
 	abandoned
 )
 
-var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
-
 // queue holds the requests that wait while a commit is on its way to disk.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	closed  error         // why nothing more is accepted
 	bell    chan struct{} // one slot
+	spare   sync.Pool     // of *request
+}
+
+// request returns an empty request. Requests are kept per store: inside a
+// testing/synctest bubble their channels must not come from another.
+func (q *queue) request() *request {
+	if r, ok := q.spare.Get().(*request); ok {
+		return r
+	}
+	return &request{done: make(chan struct{}, 1)}
 }
 
 func (q *queue) push(r *request) error {
@@ -101,7 +109,7 @@ func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx
 	if db.readOnly {
 		return ErrReadOnly
 	}
-	r := requests.Get().(*request)
+	r := db.queue.request()
 	r.tenant, r.create, r.fn, r.err = tenant, create, fn, nil
 	r.state.Store(waiting)
 	if err := db.queue.push(r); err != nil {
@@ -117,6 +125,6 @@ func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx
 	}
 	err := r.err
 	r.fn = nil
-	requests.Put(r)
+	db.queue.spare.Put(r)
 	return err
 }

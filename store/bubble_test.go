@@ -1,0 +1,39 @@
+package store_test
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"swarmdeck/store"
+)
+
+// TestStoresLiveInsideBubbles: one after the other, in one process.
+func TestStoresLiveInsideBubbles(t *testing.T) {
+	for range 3 {
+		path := filepath.Join(t.TempDir(), "data.db")
+		synctest.Test(t, func(t *testing.T) {
+			db, err := store.Open(path, store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.CreateTenant(t.Context(), "t_a"); err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					if err := db.Update(t.Context(), "t_a", func(tx store.Tx) error { tx.Add("n", 1); return nil }); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			synctest.Wait()
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
