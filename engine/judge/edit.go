@@ -3,10 +3,14 @@ package judge
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
+
+// edited marks the intent of an approval whose arguments were changed.
+const edited = " (edited)"
 
 // revision is an approval with edited arguments that were judged again.
 type revision struct {
@@ -44,7 +48,8 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 	a.Risk = graver(a.Risk, v.Risk)
 	if a.Digest != before {
 		a.PriorDigest = before
-		a.FirstBy = "" // who approved first approved something else
+		a.Intent = strings.TrimSuffix(a.Intent, edited) + edited // the words were about other arguments
+		a.FirstBy = ""                                           // who approved first approved something else
 	}
 	return &revision{before: before, after: a}, nil
 }
@@ -52,7 +57,7 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 // apply carries an edit over to the approval as it now is.
 func (r *revision) apply(a *Approval) {
 	a.Action.Args = r.after.Action.Args
-	a.Digest, a.PriorDigest = r.after.Digest, r.after.PriorDigest
+	a.Digest, a.PriorDigest, a.Intent = r.after.Digest, r.after.PriorDigest, r.after.Intent
 	a.PolicyVersion, a.Risk = r.after.PolicyVersion, r.after.Risk
 	if r.after.Digest != r.before {
 		a.FirstBy = ""

@@ -209,8 +209,8 @@ func TestEditIsJudgedAgainAndKeepsBothDigests(t *testing.T) {
 	if got.PriorDigest != a.Digest || got.Digest == a.Digest || d.PriorDigest != a.Digest || d.Digest != got.Digest || d.ReasonCode != "operator.edited" {
 		t.Errorf("digests %.8s → %.8s, recorded %.8s → %.8s as %s", got.PriorDigest, got.Digest, d.PriorDigest, d.Digest, d.ReasonCode)
 	}
-	if out := f.owner.last(t); string(out.Args) != string(edit) {
-		t.Errorf("settled with %s", out.Args)
+	if out := f.owner.last(t); string(out.Args) != string(edit) || got.Intent != a.Intent+" (edited)" {
+		t.Errorf("settled with %s, intent %q", out.Args, got.Intent)
 	}
 	if f.start(f.opened(ask).ApprovalID, ask) {
 		t.Error("another approval let it start")
