@@ -93,6 +93,9 @@ func (f *Fleet) Stop(ctx context.Context, by core.Caller, name string) (Agent, e
 		if err := h.Stop(ctx); err != nil {
 			return a, fmt.Errorf("stop agent %s: %w", name, err)
 		}
+		if err := f.keepHealth(ctx, m); err != nil {
+			return a, err
+		}
 	}
 	return *m.rec.Load(), nil
 }

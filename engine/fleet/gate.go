@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -75,61 +74,6 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool")
 	}
 }
-
-// question checks what the agent asks for; a request that is not exactly
-// understood is never passed on.
-func (r *run) question(e *Event) (judge.Ask, error) {
-	if e.CallID == "" || len(e.CallID) > maxCall || !printable(e.CallID) {
-		id := e.CallID
-		e.CallID = cut(id, maxCall)
-		return judge.Ask{}, core.Invalid("call_id", id, fmt.Sprintf("1-%d printable bytes", maxCall))
-	}
-	if e.Tool == "" || len(e.Tool) > maxCall || !printable(e.Tool) {
-		return judge.Ask{}, core.Invalid("tool", e.Tool, fmt.Sprintf("1-%d printable bytes", maxCall))
-	}
-	if len(e.Args) == 0 {
-		e.Args = core.Raw("{}")
-	}
-	if err := core.CheckObject("args", e.Args, core.MaxInput); err != nil {
-		return judge.Ask{}, err
-	}
-	if _, err := core.Canonical(e.Args); err != nil {
-		return judge.Ask{}, fmt.Errorf("args: %w", err)
-	}
-	risk := judge.Risk(e.Risk)
-	switch risk {
-	case "", judge.Low, judge.Medium, judge.High, judge.Critical:
-	default:
-		risk = judge.High // an unknown word is no reason to trust
-	}
-	r.mu.Lock()
-	_, twice := r.calls[e.CallID]
-	full := len(r.calls) >= maxCalls
-	if !twice && !full {
-		r.calls[e.CallID] = e.Tool
-	}
-	r.mu.Unlock()
-	if twice {
-		return judge.Ask{}, core.Invalid("call_id", e.CallID, "an id that this run has not used for another open call")
-	}
-	if full {
-		return judge.Ask{}, core.Errorf(core.InvalidInput, "%d tool calls have no result yet", maxCalls)
-	}
-	t, a := &r.job.Task, r.m.rec.Load()
-	intent := oneLine(e.Intent, maxIntent)
-	if intent == "" {
-		intent = a.Name + " calls " + e.Tool
-	}
-	return judge.Ask{
-		Gate: judge.GateTool, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
-		Action: judge.Action{Kind: "tool", Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: e.Args},
-		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project},
-		Driver: a.Runtime, Intent: intent, Risk: risk, By: r.m.speaker(),
-	}, nil
-}
-
-// maxCalls bounds the open calls of one run.
-const maxCalls = 10_000
 
 // judge records the verdict together with the event, and for a hitl also that
 // the agent waits. The waiter is registered by the commit itself, so that no
@@ -294,79 +238,4 @@ func (r *run) interrupted(call string, err error) (ToolAnswer, error) {
 		return ToolAnswer{CallID: call, Decision: abort, Reason: "the task was ended"}, nil
 	}
 	return ToolAnswer{CallID: call, Decision: deny, Reason: "no decision could be made"}, err
-}
-
-// Validate implements judge.Settler: edited arguments must be a JSON object.
-func (f *Fleet) Validate(_ judge.Approval, args core.Raw) (core.Raw, error) {
-	return args, core.CheckObject("args", args, core.MaxInput)
-}
-
-// Settle implements judge.Settler: the agent no longer waits, and its run is
-// woken after the commit. An approval whose run is gone can't be approved.
-func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
-	tenant := tx.Tenant()
-	if out.Approved && !f.asked.has(tenant, ap.ApprovalID) {
-		return core.Errorf(core.Conflict, "approval %s: the run that asked has ended, nobody would act on it", ap.ApprovalID).With("field", "approval")
-	}
-	tx.OnCommit(func() { f.asked.tell(tenant, ap.ApprovalID, out) })
-	m := f.member(tenant, ap.Agent.Name)
-	if m == nil {
-		return nil
-	}
-	n := note{event: "agent.answered", trace: ap.TraceID, detail: map[string]any{
-		"approval_id": ap.ApprovalID, "approved": out.Approved, "abort": out.Abort,
-	}}
-	_, err := f.changeIn(tx, m, n, func(_ *audit.Tx, a *Agent) error {
-		if a.Waiting != ap.ApprovalID {
-			return errSame
-		}
-		a.Waiting = ""
-		return f.opt.Swarm.Gate(tx, ap.TaskID, "")
-	})
-	return err
-}
-
-// waiters are the tool calls that wait for a person, by tenant and approval.
-type waiters struct {
-	mu   sync.Mutex
-	open map[string]chan judge.Outcome
-}
-
-type waiter struct {
-	all      *waiters
-	key      string
-	approval string
-	ch       chan judge.Outcome // one slot, told at most once
-}
-
-func (w *waiters) prepare(tenant, approval string) *waiter {
-	return &waiter{all: w, key: tenant + "/" + approval, approval: approval, ch: make(chan judge.Outcome, 1)}
-}
-
-func (w *waiter) register() {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	w.all.open[w.key] = w.ch
-}
-
-func (w *waiters) drop(x *waiter) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.open, x.key)
-}
-
-func (w *waiters) has(tenant, approval string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.open[tenant+"/"+approval] != nil
-}
-
-func (w *waiters) tell(tenant, approval string, out judge.Outcome) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := tenant + "/" + approval
-	if ch := w.open[key]; ch != nil {
-		ch <- out
-		delete(w.open, key)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -61,10 +62,10 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 	if ap.TaskID != task.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
 		t.Errorf("approval: %+v", ap)
 	}
-	a := w.agent("bob")
-	if a.Waiting != ap.ApprovalID || a.Status != fleet.Busy || a.State() != "waiting for you" {
-		t.Errorf("agent: %+v", a)
-	}
+	w.await("the agent waits", func() bool {
+		a := w.agent("bob")
+		return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
+	})
 	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
 		t.Errorf("task: %+v, %v", now, err)
 	}
@@ -274,4 +275,47 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 		t.Errorf("answer: %+v", a)
 	}
 	w.result(task.TaskID)
+}
+
+func TestSilenceDenies(t *testing.T) {
+	w := newWorld(t)
+	w.shut()
+	w.deadlines = map[judge.Risk]time.Duration{judge.Low: time.Second, judge.Medium: time.Second, judge.High: time.Second}
+	w.open()
+	w.run()
+	answers := make(chan fleet.ToolAnswer, 1)
+	w.rt.does(call(write, answers))
+	w.create("bob")
+	task := w.assign("bob", "x")
+	if a := <-answers; a.Decision != "deny" {
+		t.Errorf("answer: %+v", a)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	w.consistent()
+}
+
+func TestAQuestionVoidedByOthersIsAskedAnew(t *testing.T) {
+	w, answers := asking(t, write)
+	task := w.assign("bob", "x")
+	first := w.approval()
+	err := w.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		return w.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == first.ApprovalID }, "the rules changed")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := w.approval()
+	if second.ApprovalID == first.ApprovalID {
+		t.Fatal("not asked anew")
+	}
+	if _, err := w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "approve" {
+		t.Errorf("answer: %+v", a)
+	}
+	w.result(task.TaskID)
+	w.consistent()
 }

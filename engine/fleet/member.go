@@ -170,7 +170,7 @@ func (m *member) free() (bool, string) {
 		return false, describe(a)
 	case a.Pausing || a.Paused || m.holds != 0 || m.held:
 		return false, "agent " + m.name + " is paused"
-	case m.handle == nil || a.Status != Idle:
+	case m.handle == nil || m.stale || a.Status != Idle:
 		return false, describe(a)
 	}
 	return true, ""

@@ -148,11 +148,16 @@ func (f *Fleet) acknowledge(ctx context.Context, m *member) error {
 
 // keepHealth writes the runtime's health into the record where it differs.
 func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
-	if _, differs := m.news(m.rec.Load()); !differs {
+	seen := m.rec.Load()
+	h, differs := m.news(seen)
+	if !differs {
 		return nil
 	}
-	detail := map[string]any{}
-	_, err := f.change(ctx, m.self(), m, note{event: "agent.status", detail: detail}, func(_ *audit.Tx, a *Agent) error {
+	event, detail := "agent.status", map[string]any{}
+	if h.Status == seen.Status && h.Reason == seen.Reason {
+		event = "agent.process" // another process, in the same state
+	}
+	_, err := f.change(ctx, m.self(), m, note{event: event, detail: detail}, func(_ *audit.Tx, a *Agent) error {
 		h, differs := m.news(a)
 		if !differs {
 			return errSame

@@ -45,8 +45,9 @@ type world struct {
 	swarm  *swarm.Swarm
 	fleet  *fleet.Fleet
 
-	bell chan struct{}
-	stop func()
+	deadlines map[judge.Risk]time.Duration
+	bell      chan struct{}
+	stop      func()
 }
 
 var alice = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
@@ -79,7 +80,7 @@ func (w *world) open() {
 		default:
 		}
 	}})
-	w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: []byte(rules), Tenants: w.db.Tenants})
+	w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: []byte(rules), Tenants: w.db.Tenants, Deadlines: w.deadlines})
 	must()
 	w.swarm, err = swarm.New(w.t.Context(), swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Spill: w.t.TempDir()})
 	must()
