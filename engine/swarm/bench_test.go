@@ -1,0 +1,198 @@
+package swarm_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+// oneByOne commits every update alone: the design with one fsync for each
+// transition that group commit is measured against.
+type oneByOne struct {
+	store.Store
+	mu sync.Mutex
+}
+
+func (o *oneByOne) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Store.Update(ctx, tenant, fn)
+}
+
+// benchRig is a rig with the default rules, so that every life pays for the
+// real judge.
+func benchRig(b *testing.B, alone bool) *rig {
+	r := &rig{t: b, path: filepath.Join(b.TempDir(), "bench.db"), runner: &fakeRunner{}, policy: defaultRules, alone: alone}
+	r.open()
+	if _, err := r.swarm.CreateTenant(b.Context(), alice, acme); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(r.close)
+	return r
+}
+
+var kib = core.Raw(`{"argv":["echo","` + strings.Repeat("x", 1000) + `"]}`)
+
+// live runs n task lives (enqueue, claim, complete, each durable and audited)
+// with that many producers, and returns the rate and the p99 of a life.
+func (r *rig) live(n, producers int) (perSecond float64, p99 time.Duration) {
+	ctx := context.Background()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var mu sync.Mutex
+	var took []time.Duration
+	start := time.Now()
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			worker := fmt.Sprint("w", p)
+			var mine []time.Duration
+			for left.Add(-1) >= 0 {
+				begin := time.Now()
+				if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: kib}); err != nil {
+					r.t.Error(err)
+					return
+				}
+				tasks, err := r.swarm.Claim(ctx, alice, worker, 1)
+				if err != nil {
+					r.t.Error(err)
+					return
+				}
+				for _, t := range tasks {
+					if _, err := r.swarm.Complete(ctx, alice, t.TaskID, t.Lease, ok(`{"rc":0}`)); err != nil {
+						r.t.Error(err)
+						return
+					}
+				}
+				mine = append(mine, time.Since(begin))
+			}
+			mu.Lock()
+			took = append(took, mine...)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	slices.Sort(took)
+	return float64(n) / time.Since(start).Seconds(), took[len(took)*99/100]
+}
+
+// rawLimit is how many lives a second a bare file allows: three records of a
+// life's size for each, appended by group and synced before the answer.
+func rawLimit(b *testing.B, n, producers int) float64 {
+	f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	record := make([]byte, 1200)
+	type req chan struct{}
+	queue := make(chan req, 4096)
+	go func() {
+		for first := range queue {
+			group := []req{first}
+			for more := true; more; {
+				select {
+				case q := <-queue:
+					group = append(group, q)
+				default:
+					more = false
+				}
+			}
+			_, _ = f.Write(slices.Repeat(record, len(group)))
+			_ = f.Sync()
+			for _, q := range group {
+				close(q)
+			}
+		}
+	}()
+	var left atomic.Int64
+	left.Store(int64(n))
+	start := time.Now()
+	var wg sync.WaitGroup
+	for range producers {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				for range 3 {
+					q := make(req)
+					queue <- q
+					<-q
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(queue)
+	return float64(n) / time.Since(start).Seconds()
+}
+
+// BenchmarkTaskLife prints lives a second at 1, 64 and 256 producers beside
+// the design with one fsync for each transition and beside the raw limit of
+// the disk, all in one run.
+func BenchmarkTaskLife(b *testing.B) {
+	for _, producers := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("producers=%d", producers), func(b *testing.B) {
+			n := max(b.N, 200*min(producers, 50))
+			rate, p99 := benchRig(b, false).live(n, producers)
+			alone, _ := benchRig(b, true).live(min(n, 1000), producers)
+			raw := rawLimit(b, min(n, 5000), producers)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(rate, "lives/s")
+			b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")
+			b.ReportMetric(rate/alone, "x-one-fsync-each")
+			b.ReportMetric(rate/raw, "of-raw-limit")
+		})
+	}
+}
+
+// BenchmarkTaskLifeStored prints what the history costs: the rate with 100k
+// and 1M finished tasks stored against the empty file's, in one run, and the
+// time of a page of history there. SWARMDECK_BENCH_STORED sets the last size.
+func BenchmarkTaskLifeStored(b *testing.B) {
+	sizes := []int{0, 100_000, 1_000_000}
+	if s := os.Getenv("SWARMDECK_BENCH_STORED"); s != "" {
+		var last int
+		if _, err := fmt.Sscan(s, &last); err != nil {
+			b.Fatal(err)
+		}
+		sizes = []int{0, last}
+	}
+	r := benchRig(b, false)
+	stored, empty := 0, 0.0
+	for _, size := range sizes {
+		if size > stored {
+			r.live(size-stored, 256)
+			stored = size
+		}
+		b.Run(fmt.Sprintf("stored=%d", size), func(b *testing.B) {
+			n := max(b.N, 20_000)
+			rate, p99 := r.live(n, 64)
+			stored += n
+			if empty == 0 {
+				empty = rate
+			}
+			start := time.Now()
+			const pages = 50
+			for i := range pages {
+				if _, err := r.swarm.Tasks(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(rate, "lives/s")
+			b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")
+			b.ReportMetric(empty/rate, "x-cost-of-empty")
+			b.ReportMetric(float64(time.Since(start).Microseconds())/pages, "us/page")
+		})
+	}
+}
