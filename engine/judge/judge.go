@@ -29,7 +29,9 @@ type Options struct {
 	// Deadlines by risk; nil means 30m low, 15m medium, 10m high and critical.
 	Deadlines map[Risk]time.Duration
 	// Evaluation is the longest one evaluation may take before a person is
-	// asked instead; 0 means 250 ms.
+	// asked instead; 0 means 2 s. What a rule may compute is bounded by its
+	// cost anyway (some 100 ms), so this only has to outlast a busy machine:
+	// a shorter one asks needlessly.
 	Evaluation time.Duration
 	// Tenants lists the tenants whose open approvals Run watches from its
 	// start. Without it Run sees a tenant only once something was asked there.
@@ -78,7 +80,7 @@ func New(opt Options) (*Judge, error) {
 		j.deadlines[risk] = d
 	}
 	if j.evaluation == 0 {
-		j.evaluation = 250 * time.Millisecond
+		j.evaluation = 2 * time.Second
 	}
 	j.versions.init()
 	j.always.init()
