@@ -75,6 +75,7 @@ func newTree(env *Env, ctx context.Context) *tree {
 		t.version(), t.completion(),
 	)
 	root.SetHelpCommand(t.help())
+	root.InitDefaultHelpCmd()
 	return t
 }
 

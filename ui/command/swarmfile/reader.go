@@ -80,8 +80,8 @@ func (r *reader) parse(data []byte) (root *value) {
 			root = nil
 		}
 	}()
-	if deep(data) {
-		r.at(1, "file", "nested too deeply")
+	if line, why := tangled(data); why != "" {
+		r.at(line, "file", why)
 		return nil
 	}
 	doc, err := parser.ParseBytes(data, 0)
@@ -114,16 +114,28 @@ func (r *reader) parse(data []byte) (root *value) {
 	return &value{node: bodies[0]}
 }
 
-// deep reports nesting that no swarm file has and that would exhaust the
-// recursive parser.
-func deep(data []byte) bool {
-	const most = 64
-	flow, indent := 0, 0
-	for _, line := range strings.Split(string(data), "\n") {
-		rest := strings.TrimLeft(line, " ")
-		indent = max(indent, strings.Count(rest[:min(len(rest), 2*most)], "- "), (len(line)-len(rest))/2)
-		for _, ch := range rest {
-			switch ch {
+// tangled finds what no swarm file has and the recursive parser would spend
+// its stack or minutes on: deep nesting and endless lines.
+func tangled(data []byte) (line int, why string) {
+	const most, longest = 64, 16 << 10
+	const nested = "nested too deeply"
+	flow := 0
+	for text := range strings.Lines(string(data)) {
+		line++
+		if len(text) > longest {
+			return line, fmt.Sprintf("the line is longer than %d bytes", longest)
+		}
+		rest := strings.TrimLeft(text, " ")
+		steps := (len(text) - len(rest)) / 2
+		for len(rest) > 1 && strings.IndexByte("-?:", rest[0]) >= 0 && rest[1] == ' ' { // "- - - a" opens three lists
+			rest = strings.TrimLeft(rest[2:], " ")
+			steps++
+		}
+		if steps > most {
+			return line, nested
+		}
+		for i := range len(rest) {
+			switch rest[i] {
 			case '[', '{':
 				flow++
 			case ']', '}':
@@ -131,10 +143,10 @@ func deep(data []byte) bool {
 			}
 		}
 		if flow > most {
-			return true
+			return line, nested
 		}
 	}
-	return indent > 4*most
+	return 0, ""
 }
 
 func (r *reader) at(line int, field, message string) {

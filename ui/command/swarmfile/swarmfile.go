@@ -13,7 +13,7 @@ import (
 )
 
 // MaxSize is the largest swarm file in bytes.
-const MaxSize = 1 << 20
+const MaxSize = 256 << 10
 
 // File is one swarm file, valid and with its variables filled in.
 type File struct {

@@ -1,0 +1,58 @@
+package command_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	"swarmdeck/ui/command"
+)
+
+func TestSplitFollowsTheShellsQuoting(t *testing.T) {
+	for line, want := range map[string][]string{
+		``:                             nil,
+		"  \t ":                        nil,
+		`task list`:                    {"task", "list"},
+		`a 'b c' d`:                    {"a", "b c", "d"},
+		`a "b \"c\" \\ \n" d`:          {"a", `b "c" \ \n`, "d"},
+		`--input '{"argv":["a","b"]}'`: {"--input", `{"argv":["a","b"]}`},
+		`x'y'"z"`:                      {"xyz"},
+		`'' ""`:                        {"", ""},
+		`a\ b`:                         {"a b"},
+		`$HOME *.go ~ #x ; | &`:        {"$HOME", "*.go", "~", "#x", ";", "|", "&"},
+		"é 日本":                         {"é", "日本"},
+	} {
+		if got, err := command.Split(line); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q %v, want %q", line, got, err, want)
+		}
+	}
+	for _, line := range []string{`'`, `"`, `a 'b`, `a "b\"`, `a\`} {
+		if got, err := command.Split(line); err == nil {
+			t.Errorf("%s: %q, want an error", line, got)
+		}
+	}
+}
+
+func FuzzSplit(f *testing.F) {
+	for _, line := range []string{`task list`, `a 'b c' "d\"e" f\ g`, `'`, `\`, "\x00\xff é", `--input '{"a":"\u202e"}'`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		words, err := command.Split(line)
+		if err != nil {
+			return
+		}
+		again, err := command.Split(command.Join(words))
+		if err != nil || !slices.Equal(words, again) {
+			t.Fatalf("%q splits to %q, joined and split again to %q, %v", line, words, again, err)
+		}
+		env := command.Env{Dir: t.TempDir()}
+		for _, c := range command.Complete(context.Background(), &env, line) {
+			if !utf8.ValidString(c.Text) && utf8.ValidString(line) {
+				t.Fatalf("%q offers %q", line, c.Text)
+			}
+		}
+		command.Describe(words)
+	})
+}

@@ -1,0 +1,211 @@
+package command_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/examples"
+	"swarmdeck/ui/command"
+)
+
+func (d *deck) write(name, text string) {
+	d.t.Helper()
+	d.no(os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
+}
+
+// applied runs `up` and returns "action object name" lines.
+func (d *deck) applied(file string) []string {
+	d.t.Helper()
+	var all []string
+	for _, o := range d.objects("up " + file) {
+		all = append(all, fmt.Sprint(o["action"], " ", o["object"], " ", o["name"]))
+	}
+	return all
+}
+
+func TestUpIsIdempotentAndFollowsTheFile(t *testing.T) {
+	d := newDeck(t)
+	text := `
+tenant: t_up
+sessions:
+  - {name: day, budget: {tasks: 5}}
+  - {name: night, start: false}
+agents:
+  - {name: one, project: p, role: r, command: [cat], session: day, env: {A: "1"}}
+budgets:
+  - {subject: tenant, cost: 3}
+`
+	d.write("swarm.yaml", text)
+	created := []string{
+		"created tenant t_up", "created session day", "created budget session:day", "created session night", "created agent one", "created budget tenant",
+	}
+	if got := d.applied("."); !slices.Equal(got, created) {
+		t.Errorf("first: %q", got)
+	}
+	var unchanged []string
+	for _, line := range created {
+		unchanged = append(unchanged, strings.Replace(line, "created", "unchanged", 1))
+	}
+	if got := d.applied("swarm.yaml"); !slices.Equal(got, unchanged) {
+		t.Errorf("again: %q", got)
+	}
+	if all := d.objects("session list"); len(all) != 2 || all[1]["name"] != "day" || all[1]["state"] != "running" || all[0]["state"] != "created" {
+		t.Errorf("sessions: %v", all)
+	}
+
+	for _, change := range []struct{ from, to, want string }{
+		{"tasks: 5", "tasks: 6", "changed budget session:day"},
+		{"cost: 3", "cost: 4", "changed budget tenant"},
+		{", start: false", "", "changed session night"},
+		{"[cat]", "[cat, -u]", "changed agent one"},
+		{`"1"`, `"2"`, "changed agent one"},
+		{"role: r", "role: s", "changed agent one"},
+		{"session: day, env", "session: night, env", "changed agent one"},
+	} {
+		text = strings.Replace(text, change.from, change.to, 1)
+		d.write("swarm.yaml", text)
+		got := d.applied("swarm.yaml")
+		if changed := slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "unchanged") }); !slices.Equal(changed, []string{change.want}) {
+			t.Errorf("%s → %s: %q", change.from, change.to, changed)
+		}
+	}
+	if got := d.object("agent show one"); fmt.Sprint(got["command"]) != "[cat -u]" || got["role"] != "s" {
+		t.Errorf("agent: %v", got)
+	}
+}
+
+func TestUpTellsWhatItDidBeforeItFailed(t *testing.T) {
+	d := newDeck(t)
+	d.write("bad.yaml", "tenant: t_up\nsessions: [{name: day}]\nagents:\n  - {name: ok, project: p, command: [cat]}\n  - {name: not a name, project: p, command: [cat]}\n")
+	code, out, stderr := d.run("up", "bad.yaml", "-o", "json")
+	if rows := decode(t, out); code != 1 || len(rows) != 3 || rows[2]["name"] != "ok" {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if !strings.Contains(stderr, "bad.yaml:5: ") || !strings.Contains(stderr, "INVALID_INPUT") {
+		t.Errorf("stderr: %s", stderr)
+	}
+	d.write("worse.yaml", "agents:\n  - {name: x}\n  - {nme: y}\n")
+	code, out, stderr = d.run("up", "worse.yaml")
+	if code != 1 || out != "" || strings.Count(stderr, "worse.yaml:") < 4 {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+	d.write("other.yaml", "tenant: t_other\n")
+	if code, message, _ := d.fails(1, "--tenant t_up up other.yaml"); code != "CONFLICT" || !strings.Contains(message, "t_other") {
+		t.Errorf("%s %s", code, message)
+	}
+	d.no(os.Mkdir(filepath.Join(d.dir, "empty"), 0o700))
+	d.fails(1, "up empty")
+}
+
+// quickstart applies the example in the deck's directory.
+func (d *deck) quickstart() {
+	d.t.Helper()
+	dir, err := examples.Extract("quickstart", filepath.Join(d.dir, "examples"))
+	d.no(err)
+	d.line("up " + command.Quote(dir))
+}
+
+func TestTheQuickstartSwarmWorks(t *testing.T) {
+	d := newDeck(t)
+	d.write("main.go", "package main // TODO: say more\n")
+	d.write("big.bin", strings.Repeat("x", 100<<10))
+	d.quickstart()
+	for name, want := range map[string]string{"todo": `"notes":`, "large": `"files_above_64_kib":`, "changed": `"files_changed_within_a_day":`} {
+		task := str(d.object("agent history " + name)["task_id"])
+		if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
+			t.Errorf("%s: %v", name, got)
+		}
+		if got := d.line("result show " + task + " -o json"); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := d.line("agent log todo --page-size 20"); !strings.Contains(got, "main.go:1:package main // TODO: say more") {
+		t.Errorf("todo's log:\n%s", got)
+	}
+
+	if got := d.line("agent log large --page-size 20"); !strings.Contains(got, "100 KiB  ./big.bin") {
+		t.Errorf("large's log:\n%s", got)
+	}
+
+	note := filepath.Join(d.dir, "swarmdeck-notes.txt")
+	task := str(d.object("agent history scribe")["task_id"])
+	open := d.until("approval list --open", "status", "open")
+	if _, err := os.Stat(note); err == nil {
+		t.Fatal("the scribe wrote before it was allowed to")
+	}
+	d.line("approval deny " + str(open["approval_id"]) + " --reason 'not now'")
+	if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" || got["denials"] != 1.0 {
+		t.Errorf("denied: %v", got)
+	}
+	if _, err := os.Stat(note); err == nil {
+		t.Error("the scribe wrote although it was denied")
+	}
+
+	d.until("agent show scribe", "status", "idle")
+	task = str(d.object("agent assign scribe 'try again'")["task_id"])
+	id := str(d.until("approval list --open", "status", "open")["approval_id"])
+	content := "It's \"quoted\" \\ and é 日本 😀\ttabbed\n\nlast line\n"
+	edit := string(core.MustEncode(map[string]string{"path": "my notes.txt", "content": content}))
+	d.line("approval approve " + id + " --reason fine --edit " + command.Quote(edit))
+	if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
+		t.Errorf("approved: %v", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(d.dir, "my notes.txt")); err != nil || string(got) != content {
+		t.Errorf("wrote %q, %v; approved was %q", got, err, content)
+	}
+	if _, err := os.Stat(note); err == nil {
+		t.Error("the scribe wrote what it asked for and not what was approved")
+	}
+	d.line("audit verify")
+	d.line("audit reconcile")
+}
+
+func TestDemo(t *testing.T) {
+	d := newDeck(t)
+	d.env.Caller.Door = core.DoorCLI
+	var at command.Start
+	closed := false
+	d.env.Close = func() error { closed = true; return nil }
+	d.env.Doors.Cockpit = func(_ context.Context, _ *command.Env, s command.Start) error {
+		at = s
+		if _, err := os.Stat(filepath.Join(filepath.Dir(s.Data), "quickstart", "agents", "scribe.sh")); err != nil {
+			t.Error(err)
+		}
+		page, err := s.Engine.Fleet.Agents(context.Background(), s.Caller.Tenant, core.Filter{})
+		if err != nil || page.Info.Total != 4 {
+			t.Errorf("agents: %+v %v", page.Info, err)
+		}
+		return nil
+	}
+	open := d.env.Open
+	d.env.Open = func(ctx context.Context, need command.Need) (*engine.Engine, error) {
+		if !need.Active || need.ReadOnly || need.Data == d.data {
+			t.Errorf("opened with %+v", need)
+		}
+		return open(ctx, need)
+	}
+	if code, _, stderr := d.run("demo"); code != 0 || stderr != "" {
+		t.Fatalf("exit %d %s", code, stderr)
+	}
+	if at.Caller.Tenant != "t_demo" || at.Caller.Name != "alice" || at.Engine == nil {
+		t.Errorf("the cockpit began at %+v", at)
+	}
+	if _, err := os.Stat(filepath.Dir(at.Data)); err == nil || !closed {
+		t.Errorf("the demo's files are still there (closed: %v)", closed)
+	}
+	code, _, stderr := d.run("demo", "--dir", "kept")
+	if _, err := os.Stat(filepath.Join(d.dir, "kept", "quickstart", "swarm.yaml")); err != nil || code != 0 || !strings.Contains(stderr, "kept") {
+		t.Errorf("exit %d %s %v", code, stderr, err)
+	}
+	d.no(os.WriteFile(filepath.Join(d.dir, "kept", "demo.db"), nil, 0o600))
+	if code, _, _ := d.fails(1, "demo --dir kept"); code != "CONFLICT" {
+		t.Errorf("over another demo: %s", code)
+	}
+}
