@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,8 +35,7 @@ func TestMain(m *testing.M) {
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		code = 1
 	}
-	kids := slices.DeleteFunc(childrenOf(os.Getpid()), func(pid int) bool { return !alive(pid) })
-	if len(kids) > 0 {
+	if kids := childrenOf(os.Getpid()); len(kids) > 0 {
 		fmt.Fprintf(os.Stderr, "processes left by the tests: %v\n", kids)
 		code = 1
 	}

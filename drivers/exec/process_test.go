@@ -281,6 +281,15 @@ func TestAnEngineThatDiesTakesItsRunsAlong(t *testing.T) {
 	if alive(pids[1]) {
 		t.Errorf("process %d survived the sweep", pids[1])
 	}
+	// Here they have become this process's children; in life they are init's.
+	eventually(t, "they are reaped", func() bool {
+		for _, pid := range childrenOf(os.Getpid()) {
+			if !s.isMain(pid) {
+				collect(pid)
+			}
+		}
+		return len(childrenOf(os.Getpid())) == 0
+	})
 }
 
 func TestOrphansThatEndAreReapedWhileTheRunGoesOn(t *testing.T) {
