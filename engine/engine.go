@@ -1,10 +1,13 @@
-// Package engine is the whole engine behind one door: Open, Close, the
+// Package engine is the whole engine behind one door: Open, Run, Close, the
 // services, Watch and Snapshot. Doors (the cockpit, a command, a script) use
 // nothing else.
 package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -17,60 +20,126 @@ import (
 // Options of Open.
 type Options struct {
 	Store    store.Store
-	Sealer   *audit.Sealer
-	Clock    core.Clock // nil means the system clock
-	Runners  map[string]swarm.Runner
-	Runtimes map[string]fleet.Runtime
-	Spill    string // directory for large outputs
-	Slots    int
-	Policy   []byte // nil means the default rules
-	NewTrace func() string
+	Sealer   *audit.Sealer            // the one whose Seal the store runs; nil on a read-only store
+	ReadOnly bool                     // the store is read-only: repair nothing
+	Clock    core.Clock               // nil means the system clock
+	Runners  map[string]swarm.Runner  // by task kind
+	Runtimes map[string]fleet.Runtime // by agent runtime
+	Spill    string                   // directory for outputs past the inline limit
+	Slots    int                      // tasks without an agent that run at once; 0 means 8
+	Policy   []byte                   // rule table; nil means the default
+	NewTrace func() string            // nil means random
 }
 
-// Engine embeds everything; one per data file.
+// Engine is one engine over one data file.
 type Engine struct {
 	Swarm *swarm.Swarm
 	Judge *judge.Judge
 	Fleet *fleet.Fleet
 	Audit *audit.Ledger
+
+	store  store.Store
+	sealer *audit.Sealer
+	world  *world
 }
 
-// Open builds the services over a store and repairs what a crash left. It
-// starts no work: call Run for that.
-func Open(ctx context.Context, opt Options) (*Engine, error) { panic("not built") }
+// Open builds the services over a store and takes back the leases of an
+// engine that died. It starts no work: call Run for that.
+func Open(ctx context.Context, opt Options) (*Engine, error) {
+	e := &Engine{store: opt.Store, sealer: opt.Sealer}
+	e.world = newWorld(e)
+	e.Audit = audit.New(opt.Store, audit.Options{
+		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
+	})
+	var err error
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Tenants: opt.Store.Tenants}); err != nil {
+		return nil, err
+	}
+	if e.Swarm, err = swarm.New(ctx, swarm.Options{
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, ReadOnly: opt.ReadOnly,
+	}); err != nil {
+		return nil, fmt.Errorf("open the swarm: %w", err)
+	}
+	if e.Fleet, err = fleet.New(ctx, fleet.Options{
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes,
+	}); err != nil {
+		return nil, fmt.Errorf("open the fleet: %w", err)
+	}
+	for kind, r := range opt.Runners {
+		e.Swarm.Runner(kind, r)
+	}
+	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
+	e.Swarm.Freezer(e.Fleet)
+	e.Judge.Own(judge.GateTool, e.Fleet)
+	return e, nil
+}
+
+func (e *Engine) trusted() func(string) []string {
+	if e.sealer == nil {
+		return nil
+	}
+	return func(tenant string) []string { return []string{e.sealer.Verifier(tenant)} }
+}
 
 // Run schedules tasks, supervises agents and enforces deadlines until ctx
-// ends; it returns when all work has stopped.
-func (e *Engine) Run(ctx context.Context) error { panic("not built") }
+// ends; it returns when all work has stopped. The first service that fails
+// stops the others.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	// The fleet outlives the swarm: tasks that end need their agents.
+	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopFleet()
+	failed := make(chan error, 3)
+	run := func(name string, ctx context.Context, fn func(context.Context) error) {
+		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			err = fmt.Errorf("%s: %w", name, err)
+			failed <- err
+			stop(err)
+		}
+	}
+	all.Go(func() { run("fleet", fleetCtx, e.Fleet.Run) })
+	all.Go(func() { run("judge", ctx, e.Judge.Run) })
+	all.Go(func() {
+		defer stopFleet()
+		run("swarm", ctx, e.Swarm.Run)
+	})
+	all.Wait()
+	close(failed)
+	return <-failed
+}
 
-// Close releases what Open made, but not the store.
-func (e *Engine) Close() error { panic("not built") }
+// Close ends the watches. The store is its opener's to close.
+func (e *Engine) Close() error {
+	e.world.close()
+	return nil
+}
 
-// Watch returns a one-slot bell: a token means something changed since you
-// looked. Take the Watch first, then the Snapshot.
-func (e *Engine) Watch(ctx context.Context) <-chan struct{} { panic("not built") }
+// Watch returns a one-slot bell, closed when ctx or the engine ends: a token
+// means that something changed since you looked. Take the Watch first, then
+// the Snapshot, so that nothing falls between.
+func (e *Engine) Watch(ctx context.Context) <-chan struct{} { return e.world.watch(ctx) }
 
 // Snapshot is the immutable live world of a tenant.
-func (e *Engine) Snapshot(tenant string) *Snapshot { panic("not built") }
+func (e *Engine) Snapshot(tenant string) *Snapshot { return e.world.snapshot(tenant) }
 
-// Reconcile compares the audit log's replay with the store.
+// Reconcile compares the audit log's replay with the store (contract 1.10).
 func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, error) {
-	panic("not built")
+	var kinds []audit.Auditable
+	kinds = append(kinds, e.Swarm.Auditables()...)
+	kinds = append(kinds, e.Judge.Auditables()...)
+	kinds = append(kinds, e.Fleet.Auditables()...)
+	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 
-// Snapshot is what the cockpit draws its live parts from. It must not be
-// modified. Revision grows with every change of the tenant.
-type Snapshot struct {
-	Tenant    string
-	Tenants   []string
-	Revision  uint64
-	Sessions  []*swarm.Session  // live ones, newest first
-	Agents    []*fleet.Agent    // by name
-	Approvals []*judge.Approval // open ones: most urgent first (risk × time left)
-	Counts    swarm.Counts
-	EStop     swarm.EStop
-	Budgets   []swarm.Budget
-	AuditSeq  uint64 // events so far
-	Decisions uint64
-	LogRev    uint64 // grows when any log stream grew
+// Verifier is the C2SP verifier key of a tenant's log, "" when read-only.
+func (e *Engine) Verifier(tenant string) string {
+	if e.sealer == nil {
+		return ""
+	}
+	return e.sealer.Verifier(tenant)
 }
+
+// Store is the store the engine works on, for backups and figures.
+func (e *Engine) Store() store.Store { return e.store }

@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// Snapshot is what the cockpit draws its live parts from. It must not be
+// modified. Revision grows with every change of the tenant.
+type Snapshot struct {
+	Tenant    string
+	Tenants   []string
+	Revision  uint64
+	Sessions  []*swarm.Session  // those that are not stopped, newest first
+	Agents    []*fleet.Agent    // by name
+	Approvals []*judge.Approval // open ones: the riskiest and soonest due first
+	Counts    swarm.Counts
+	EStop     swarm.EStop
+	Budgets   []swarm.Budget
+	AuditSeq  uint64 // events so far
+	LogRev    uint64 // grows when any log stream grew
+	Err       error  // why the snapshot is not complete; the rest is the last good one
+}
+
+// world hands out snapshots. Commits mark what changed; the next Snapshot
+// reads just that again, so the cost is paid per look and not per commit.
+type world struct {
+	e *Engine
+
+	mu      sync.Mutex
+	bells   map[chan struct{}]struct{}
+	closed  bool
+	tenants map[string]*tenantWorld
+}
+
+type tenantWorld struct {
+	mu   sync.Mutex // one reader builds at a time
+	last atomic.Pointer[Snapshot]
+
+	// Guarded by world.mu.
+	rev      uint64
+	logRev   uint64
+	auditSeq uint64
+	stale    map[string]bool // kinds of record that changed since last
+}
+
+func newWorld(e *Engine) *world {
+	return &world{e: e, bells: map[chan struct{}]struct{}{}, tenants: map[string]*tenantWorld{}}
+}
+
+func (w *world) tenant(id string) *tenantWorld {
+	t := w.tenants[id]
+	if t == nil {
+		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true}}
+		w.tenants[id] = t
+	}
+	return t
+}
+
+// changed runs after each commit, on the store's writer.
+func (w *world) changed(c core.Change) {
+	if c.Kind == "agent" {
+		w.e.Swarm.Wake()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.tenant(c.Tenant)
+	t.rev++
+	switch c.Kind {
+	case "log":
+		t.logRev++
+	case "event":
+		if seq, ok := c.Record.(uint64); ok {
+			t.auditSeq = seq
+		}
+	case "tenant":
+		for _, other := range w.tenants {
+			other.stale["tenant"] = true
+		}
+	default:
+		t.stale[c.Kind] = true
+	}
+	for bell := range w.bells {
+		select {
+		case bell <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *world) watch(ctx context.Context) <-chan struct{} {
+	bell := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		close(bell)
+		return bell
+	}
+	w.bells[bell] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if _, ok := w.bells[bell]; ok {
+			delete(w.bells, bell)
+			close(bell)
+		}
+	})
+	return bell
+}
+
+func (w *world) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for bell := range w.bells {
+		delete(w.bells, bell)
+		close(bell)
+	}
+}
+
+func (w *world) snapshot(tenant string) *Snapshot {
+	w.mu.Lock()
+	t := w.tenant(tenant)
+	w.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.mu.Lock()
+	last := t.last.Load()
+	if last != nil && last.Revision == t.rev {
+		w.mu.Unlock()
+		return last
+	}
+	next := Snapshot{Tenant: tenant}
+	if last != nil {
+		next = *last
+	}
+	stale := t.stale
+	t.stale = map[string]bool{}
+	next.Revision, next.LogRev, next.AuditSeq = t.rev, t.logRev, t.auditSeq
+	w.mu.Unlock()
+	if next.Err = w.refresh(&next, stale); next.Err != nil {
+		w.mu.Lock()
+		for kind := range stale {
+			t.stale[kind] = true // read it again at the next look
+		}
+		w.mu.Unlock()
+	}
+	t.last.Store(&next)
+	return &next
+}
+
+// refresh reads the kinds of record that changed.
+func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
+	ctx := context.Background() // bounded by the store: short reads only
+	e := w.e
+	var err error
+	s.EStop, err = e.Swarm.EStop(ctx, s.Tenant)
+	if err != nil {
+		return err
+	}
+	if stale["tenant"] {
+		if s.Tenants, err = e.store.Tenants(ctx); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(s.Tenants, s.Tenant) {
+		return nil // nothing to read yet
+	}
+	if s.AuditSeq == 0 {
+		page, err := e.Audit.List(ctx, s.Tenant, core.Filter{Size: 1})
+		if err != nil {
+			return err
+		}
+		s.AuditSeq = uint64(page.Info.Total)
+	}
+	if stale["task"] || stale["decision"] {
+		if s.Counts, err = e.Swarm.Counts(ctx, s.Tenant); err != nil {
+			return err
+		}
+	}
+	if stale["session"] || stale["work"] {
+		if s.Sessions, err = e.Swarm.LiveSessions(ctx, s.Tenant); err != nil {
+			return err
+		}
+	}
+	if stale["agent"] {
+		s.Agents = e.Fleet.Live(s.Tenant)
+	}
+	if stale["budget"] || stale["usage"] || stale["task"] && len(s.Budgets) > 0 {
+		if s.Budgets, err = e.Swarm.Budgets(ctx, s.Tenant); err != nil {
+			return err
+		}
+	}
+	if stale["approval"] {
+		open, err := e.Judge.Open(ctx, s.Tenant)
+		if err != nil {
+			return err
+		}
+		s.Approvals = make([]*judge.Approval, len(open))
+		for i := range open {
+			s.Approvals[i] = &open[i]
+		}
+		slices.SortStableFunc(s.Approvals, moreUrgent)
+	}
+	return nil
+}
+
+// moreUrgent orders approvals: those put off last, then by risk, then by the
+// time that is left.
+func moreUrgent(a, b *judge.Approval) int {
+	return cmp.Or(
+		cmp.Compare(later(a), later(b)),
+		-cmp.Compare(riskRank(a.Risk), riskRank(b.Risk)),
+		a.DeadlineAt.Compare(b.DeadlineAt),
+		strings.Compare(a.ApprovalID, b.ApprovalID),
+	)
+}
+
+func later(a *judge.Approval) int {
+	if a.DeferredUntil.IsZero() {
+		return 0
+	}
+	return 1
+}
+
+func riskRank(r judge.Risk) int {
+	return slices.Index([]judge.Risk{judge.Low, judge.Medium, judge.High, judge.Critical}, r)
+}
