@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -18,7 +19,8 @@ type Headless struct {
 	model  *Model
 	cancel context.CancelFunc
 	msgs   chan tea.Msg
-	done   chan struct{}
+	done   <-chan struct{}
+	cmds   sync.WaitGroup
 	quit   bool
 }
 
@@ -27,8 +29,12 @@ func NewHeadless(opt Options, w, h int) *Headless {
 	if opt.Context == nil {
 		opt.Context = context.Background()
 	}
-	d := &Headless{msgs: make(chan tea.Msg), done: make(chan struct{})}
+	d := &Headless{msgs: make(chan tea.Msg)}
 	opt.Context, d.cancel = context.WithCancel(opt.Context)
+	d.done = opt.Context.Done()
+	if opt.After == nil {
+		opt.After = after(opt.Context)
+	}
 	d.model = New(opt)
 	d.run(d.model.Init())
 	d.Send(tea.WindowSizeMsg{Width: w, Height: h})
@@ -41,10 +47,27 @@ func (d *Headless) Model() *Model { return d.model }
 // Quit reports whether the cockpit has been left.
 func (d *Headless) Quit() bool { return d.quit }
 
-// Close ends the cockpit's reads; Cmds that still run end by themselves.
+// Close ends the cockpit and waits for its Cmds: nothing of it touches the
+// engine any more.
 func (d *Headless) Close() {
 	d.cancel()
-	close(d.done)
+	d.cmds.Wait()
+}
+
+// after makes timers that end with ctx.
+func after(ctx context.Context) func(time.Duration, tea.Msg) tea.Cmd {
+	return func(d time.Duration, msg tea.Msg) tea.Cmd {
+		return func() tea.Msg {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			select {
+			case <-t.C:
+				return msg
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
 }
 
 // Send gives the model one message: a key press, a paste, a size.
@@ -69,13 +92,25 @@ func (d *Headless) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
-	go func() {
+	d.cmds.Go(func() {
 		msg := cmd()
 		select {
 		case d.msgs <- msg:
 		case <-d.done:
 		}
-	}()
+	})
+}
+
+// Pump passes on the messages that are there now, without waiting.
+func (d *Headless) Pump() {
+	for {
+		select {
+		case msg := <-d.msgs:
+			d.Send(msg)
+		default:
+			return
+		}
+	}
 }
 
 // Await passes messages on until ready reports true; it fails when ctx ends

@@ -84,8 +84,9 @@ func rigOn(t testing.TB, world *fakeWorld, w, h int, opt Options) *rig {
 		return func() tea.Msg { return later{at, msg} }
 	}
 	r.m = New(opt)
-	r.m.bell = make(chan struct{}) // never rings by itself
-	r.m.bell = nil
+	mute := make(chan struct{})
+	close(mute)
+	r.m.bell = mute // tests ring by hand
 	r.do(func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} })
 	r.do(r.m.tick())
 	return r

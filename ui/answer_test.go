@@ -1,0 +1,297 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/judge"
+)
+
+// openCard goes to the approval with this number on a narrow screen and lets
+// the screen settle.
+func openCard(t *testing.T, n int) *rig {
+	t.Helper()
+	r := newRig(t, 80, 24)
+	r.keys("3")
+	for range n - 1 {
+		r.keys("j")
+	}
+	r.keys("enter")
+	r.wait(deadTime)
+	return r
+}
+
+func (r *rig) wantRun(want string) {
+	r.t.Helper()
+	if len(r.ran) != 1 || r.ran[0] != want {
+		r.t.Fatalf("ran %q, want only %q\n%s", r.ran, want, r.text())
+	}
+}
+
+func TestApproveActsOnTheIDAndDigestThatWereDrawn(t *testing.T) {
+	r := openCard(t, 1)
+	a := r.w.approvals[0]
+	shown := r.clock.Now().Add(-deadTime).Format(time.RFC3339Nano)
+	r.press("a")
+	r.wantRun("approval approve " + a.ApprovalID + " --digest " + a.Digest + " --shown " + shown)
+}
+
+func TestKeysAreDeadAfterACardIsDrawn(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("3", "enter")
+	r.press("a")
+	r.ranNothing()
+	r.wait(deadTime - time.Millisecond)
+	r.press("x")
+	r.ranNothing()
+	if r.m.over.open() {
+		t.Fatal("a dead key opened a prompt")
+	}
+}
+
+func TestAHeldKeyAnswersOnce(t *testing.T) {
+	r := openCard(t, 1)
+	r.press("a")
+	r.w.change(func() { r.w.approvals = r.w.approvals[1:] })
+	r.send(bellMsg{})
+	r.wait(500 * time.Millisecond) // the usual delay before a key repeats
+	r.m.openItem(r.m.list.Selected(r.m.env()))
+	for range 100 {
+		r.press("a")
+		r.wait(33 * time.Millisecond)
+	}
+	if len(r.ran) != 1 {
+		t.Fatalf("a held key answered %d times: %q", len(r.ran), r.ran)
+	}
+}
+
+func TestAToldRepeatNeverAnswers(t *testing.T) {
+	r := openCard(t, 1)
+	r.wait(5 * time.Second)
+	k, _ := Key("a")
+	k.IsRepeat = true
+	r.send(k)
+	r.ranNothing()
+}
+
+func TestPastedTextNeverAnswers(t *testing.T) {
+	r := openCard(t, 1)
+	for _, text := range []string{"a", "y", "aaaa\ny\r", ":approval approve " + id("ap", 1) + "\r"} {
+		r.wait(2 * time.Second)
+		r.send(tea.PasteMsg{Content: text})
+	}
+	r.ranNothing()
+}
+
+func TestEnterNeverApproves(t *testing.T) {
+	r := openCard(t, 1)
+	for _, k := range []string{"enter", "enter"} {
+		r.keys(k)
+	}
+	r.ranNothing()
+	r.keys("e", "ctrl+x", "enter", "enter") // edit, done, sure?
+	r.ranNothing()
+	r.keys("A", "enter", "enter", "enter", "enter") // always, scope, terms, sure?
+	r.ranNothing()
+	r.keys(":")
+	r.typeText("approval approve " + id("ap", 1))
+	r.keys("enter", "enter")
+	r.ranNothing()
+}
+
+func TestTheListMovingUnderTheCursorMakesKeysDead(t *testing.T) {
+	r := newRig(t, 120, 40)
+	r.keys("3", "j")
+	r.wait(deadTime)
+	r.has("list /tmp")
+	second := r.w.approvals[1].ApprovalID
+	r.change(func() { r.w.approvals = append([]*judge.Approval{approval(9, judge.Critical, "new and urgent", `{}`)}, r.w.approvals...) })
+	r.press("a")
+	r.ranNothing()
+	if got := r.m.list.Selected(r.m.env()).ID; got != second {
+		t.Fatalf("the selection went from %s to %s", second, got)
+	}
+	r.wait(1100 * time.Millisecond)
+	r.press("a")
+	if len(r.ran) != 1 || !strings.Contains(r.ran[0], second) {
+		t.Fatalf("ran %q, want an answer to %s", r.ran, second)
+	}
+}
+
+func TestTheSelectedApprovalVanishingMakesKeysDead(t *testing.T) {
+	r := newRig(t, 120, 40)
+	r.keys("3")
+	r.wait(deadTime)
+	r.change(func() { r.w.approvals = r.w.approvals[1:] })
+	r.press("a")
+	r.ranNothing()
+}
+
+func TestHighRiskIsArmedOnlyAfterTheEndOfItsArguments(t *testing.T) {
+	r := newRig(t, 80, 24)
+	args := `{"argv":["rm"` + strings.Repeat(`,"some/long/path/to/remove"`, 60) + `]}`
+	r.change(func() { r.w.approvals[2] = approval(3, judge.High, "remove the build directory", args) })
+	r.keys("3", "j", "j", "enter")
+	r.wait(deadTime)
+	r.keys("a")
+	r.ranNothing()
+	r.has("scroll to the end")
+	if r.m.over.open() {
+		t.Fatal("an unarmed approval asked for its reason")
+	}
+	r.keys("q") // the message
+	r.keys("G", "a")
+	r.typeText("the build is stale")
+	r.keys("enter")
+	r.ranNothing()
+	r.keys("enter")
+	r.ranNothing()
+	r.keys("a")
+	r.typeText("the build is stale")
+	r.press("enter")
+	r.press("y") // typed ahead: the question has only just appeared
+	r.ranNothing()
+	r.wait(2 * time.Second)
+	r.press("y")
+	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "approve "+id("ap", 3)) || !strings.HasSuffix(r.ran[0], "--reason the build is stale") {
+		t.Fatalf("ran %q\n%s", r.ran, r.text())
+	}
+}
+
+func TestChangedArgumentsMustBeSeenAnew(t *testing.T) {
+	r := openCard(t, 1)
+	r.change(func() {
+		r.w.approvals[0] = approval(1, judge.Medium, "write NOTES.md in the current directory", `{"path":"/etc/passwd"}`)
+	})
+	r.press("a")
+	r.ranNothing()
+	r.has("/etc/passwd")
+	r.wait(1100 * time.Millisecond)
+	r.press("a")
+	if len(r.ran) != 1 || !strings.Contains(r.ran[0], r.w.approvals[0].Digest) {
+		t.Fatalf("ran %q, want the digest that is drawn", r.ran)
+	}
+}
+
+func TestAnAnsweredApprovalSaysWhoAndCannotBeAnswered(t *testing.T) {
+	r := openCard(t, 1)
+	r.change(func() {
+		a := *r.w.approvals[0]
+		a.Status, a.AnsweredBy, a.AnsweredAt, a.AnswerReason = judge.Refused, "bob", start.Add(2*time.Second), "no"
+		r.w.approvals, r.w.answered = r.w.approvals[1:], []judge.Approval{a}
+	})
+	r.keys("a")
+	r.ranNothing()
+	r.has("denied by bob 12:00:02: no")
+}
+
+func TestTheListAloneAnswersNothing(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("3", "a")
+	r.ranNothing()
+	r.has("arguments") // it shows the card instead
+}
+
+func TestDenyWantsAReason(t *testing.T) {
+	r := openCard(t, 1)
+	r.keys("x", "enter", "space", "enter")
+	r.ranNothing()
+	r.keys("q")
+	r.keys("x")
+	r.typeText("not today")
+	r.keys("enter")
+	if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "approval deny "+id("ap", 1)) || !strings.HasSuffix(r.ran[0], "--reason not today") {
+		t.Fatalf("ran %q", r.ran)
+	}
+}
+
+func TestAbortSaysSo(t *testing.T) {
+	r := openCard(t, 1)
+	r.keys("X")
+	r.has("end the task")
+	r.typeText("stop")
+	r.keys("enter")
+	if len(r.ran) != 1 || !strings.HasSuffix(r.ran[0], "--reason stop --abort") {
+		t.Fatalf("ran %q", r.ran)
+	}
+}
+
+func TestEditedArgumentsAreSentOnceConfirmed(t *testing.T) {
+	r := openCard(t, 1)
+	r.keys("e")
+	r.has("Edit the arguments")
+	r.keys("ctrl+x", "y")
+	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "--edit {") || !strings.Contains(r.ran[0], r.w.approvals[0].Digest) {
+		t.Fatalf("ran %q\n%s", r.ran, r.text())
+	}
+}
+
+func TestAlwaysOffersNarrowScopesFirstAndAsks(t *testing.T) {
+	r := openCard(t, 1)
+	r.keys("A", "1", "1", "y")
+	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "--always exact --expires 1h --max-uses 5") {
+		t.Fatalf("ran %q\n%s", r.ran, r.text())
+	}
+}
+
+func TestReadOnlyAnswersNothing(t *testing.T) {
+	r := rigOn(t, newWorld(), 80, 24, Options{ReadOnly: true})
+	r.keys("3", "enter")
+	r.wait(time.Second)
+	r.keys("a", "x", "X", "e", "A", "z")
+	r.keys("E", "E")
+	r.ranNothing()
+	r.has("read-only")
+	if len(r.w.shown) > 0 {
+		t.Fatal("a read-only screen recorded that it showed the card")
+	}
+}
+
+func TestHiddenCharactersAreShownOnTheCard(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		r.w.approvals[0] = approval(1, judge.Medium, "write \u202etxt.exe", "{\"path\":\"a\u200bb\",\"esc\":\"\\u001b[31m\"}")
+	})
+	r.keys("3", "enter")
+	r.has("⟨U+202E⟩")
+	r.has("a⟨U+200B⟩b")
+	r.has(`\u001b[31m`)
+	if got := strings.Join(r.m.Frame().Roles(), ""); !strings.Contains(got, "h") {
+		t.Fatal("revealed characters do not stand out")
+	}
+}
+
+func TestShowingACardIsRecordedOnce(t *testing.T) {
+	r := openCard(t, 1)
+	r.keys("j", "k")
+	r.change(func() {})
+	if len(r.w.shown) != 1 || r.w.shown[0] != id("ap", 1) {
+		t.Fatalf("recorded %q", r.w.shown)
+	}
+}
+
+func TestEmergencyStopIsOneChordAndThawWantsAReason(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("E", "j")
+	r.ranNothing()
+	r.press("E")
+	r.press("E")
+	if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "estop on --reason ") {
+		t.Fatalf("ran %q", r.ran)
+	}
+	r.change(func() {
+		r.w.estop.On, r.w.estop.By, r.w.estop.At, r.w.estop.Reason, r.w.estop.Waiting = true, "ada", start, "test", []string{"changes"}
+	})
+	r.has("EMERGENCY STOP by ada")
+	r.has("1 not acknowledged: changes")
+	r.ran = nil
+	r.press("E")
+	r.press("E")
+	r.ranNothing()
+	r.typeText("all clear")
+	r.keys("enter")
+	r.wantRun("estop off --reason all clear")
+}
