@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +18,6 @@ import (
 
 // live runs a test with the fake clock of synctest and the judge's own loop.
 func live(t *testing.T, test func(t *testing.T, f *fixture)) {
-	// A channel that the store pooled in one bubble must not come back in another.
-	defer func() { runtime.GC(); runtime.GC() }()
-	runtime.GC()
-	runtime.GC()
 	synctest.Test(t, func(t *testing.T) {
 		db, err := store.Open(filepath.Join(t.TempDir(), "judge.db"), store.Options{})
 		if err != nil {
