@@ -22,9 +22,9 @@ type Subject struct {
 	Lasting bool
 }
 
-// Run tests a runtime. New is called for each test; what it makes is to end
+// Run tests a runtime. Subject is called for each test; what it makes is to end
 // with the test.
-func Run(t *testing.T, new func(t *testing.T) Subject) {
+func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *trial)
@@ -56,7 +56,7 @@ func Run(t *testing.T, new func(t *testing.T) Subject) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // most of them wait most of the time
-			s := new(t)
+			s := subject(t)
 			c.test(t, open(t, s))
 		})
 	}
