@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+)
+
+// The test binary is also the program, when asked by its environment.
+func TestMain(m *testing.M) {
+	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// user is someone with a home directory of their own.
+type user struct {
+	t    *testing.T
+	home string
+	env  []string
+}
+
+func newUser(t *testing.T) *user {
+	home := t.TempDir()
+	return &user{t: t, home: home, env: []string{
+		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8",
+	}}
+}
+
+func (u *user) data() string { return filepath.Join(u.home, ".local", "share", "swarmdeck", "swarmdeck.db") }
+
+func (u *user) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir, cmd.Env = u.home, u.env
+	return cmd
+}
+
+// run runs the program and returns its exit code and what it printed.
+func (u *user) run(args ...string) (code int, stdout, stderr string) {
+	u.t.Helper()
+	cmd := u.command(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		u.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func (u *user) ok(args ...string) string {
+	u.t.Helper()
+	code, out, stderr := u.run(args...)
+	if code != 0 {
+		u.t.Fatalf("%q: exit %d\n%s%s", args, code, out, stderr)
+	}
+	return out
+}
+
+// field finds a text field in the first line of JSON that has it.
+func field(out, name string) string {
+	_, rest, _ := strings.Cut(out, `"`+name+`":"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// await looks until ok, for ten seconds.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no " + what)
+		}
+	}
+}
+
+func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
+	u := newUser(t)
+	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","echo $PWD"]}`, "--wait", "-o", "json")
+	if got := u.ok("result", "show", field(out, "task_id"), "-o", "json"); field(got, "stdout") != u.home+`\n` {
+		t.Errorf("%s", got)
+	}
+	if !strings.Contains(out, `"created_by":"alice"`) {
+		t.Errorf("operator: %s", out)
+	}
+	for path, want := range map[string]os.FileMode{u.data(): 0o600, u.data() + ".key": 0o600, filepath.Dir(u.data()): os.ModeDir | 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	if code, _, stderr := u.run(); code == 0 || stderr == "" {
+		t.Logf("without a terminal: exit %d %s", code, stderr)
+	}
+}
+
+func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	reader, err := store.Open(u.data(), store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	u.ok("session", "list")
+	u.ok("--read-only", "audit", "verify")
+	code, _, stderr := u.run("session", "create", "-o", "json")
+	if code != 3 || field(stderr, "code") != "UNAVAILABLE" || !strings.Contains(stderr, u.data()) {
+		t.Errorf("a writer beside a reader: exit %d %s", code, stderr)
+	}
+}
+
+func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	whole, err := os.ReadFile(u.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"cut": whole[:4*4096], "foreign": []byte("not a data file"), "empty": nil} {
+		path := filepath.Join(u.home, name+".db")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"session", "list"}, {"session", "create"}, {"store", "check"}} {
+			code, _, stderr := u.run(append([]string{"--data", path}, args...)...)
+			if code != 3 || !strings.Contains(stderr, path) {
+				t.Errorf("%s %v: exit %d %s", name, args, code, stderr)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, data) {
+			t.Errorf("%s was written to", name)
+		}
+	}
+}
+
+func TestSignalsEndInOrder(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		u := newUser(t)
+		pidFile := filepath.Join(u.home, "pid")
+		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo $$ >pid; sleep 60"]}`)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var pid string
+		await(t, "process", func() bool {
+			data, _ := os.ReadFile(pidFile)
+			pid = strings.TrimSpace(string(data))
+			return pid != ""
+		})
+		if code, _, stderr := u.run("task", "list"); code != 3 || !strings.Contains(stderr, "in use") {
+			t.Errorf("beside a running engine: exit %d %s", code, stderr)
+		}
+		start := time.Now()
+		cmd.Process.Signal(sig)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 130 {
+			t.Errorf("%v: exit %d", sig, code)
+		}
+		if took := time.Since(start); took > 8*time.Second {
+			t.Errorf("%v: took %s", sig, took)
+		}
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			t.Errorf("%v: the task's process %s is still there", sig, pid)
+		}
+		u.ok("audit", "verify")
+	}
+}
+
+func TestAKilledEngineIsTakenOver(t *testing.T) {
+	u := newUser(t)
+	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo $$ >pid; test -e again || sleep 60"]}`)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "pid")); return err == nil })
+	cmd.Process.Kill()
+	cmd.Wait()
+	if err := os.WriteFile(filepath.Join(u.home, "again"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := field(u.ok("task", "list", "-o", "json"), "task_id")
+	if out := u.ok("task", "wait", id, "--timeout", "20s", "-o", "json"); field(out, "status") != "succeeded" {
+		t.Errorf("%s", out)
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	u.ok("store", "check")
+}
+
+func TestShellsFindTheirCandidates(t *testing.T) {
+	u := newUser(t)
+	if out := u.ok("__complete", "session", "show", ""); out != ":4\n" {
+		t.Errorf("nothing there yet: %q", out)
+	}
+	if _, err := os.Stat(u.data()); err == nil {
+		t.Error("completing made a data file")
+	}
+	id := field(u.ok("session", "create", "-o", "json"), "session_id")
+	if out := u.ok("__complete", "session", "show", ""); !strings.HasPrefix(out, id+"\t") {
+		t.Errorf("%q", out)
+	}
+}
