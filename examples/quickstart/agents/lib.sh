@@ -7,7 +7,7 @@ export LC_ALL
 # left out, so that any output makes a valid line. $1 is put at the end.
 quote() {
 	tr -d '\000-\010\013-\037\177-\377' | awk '
-		{ gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); out = out (NR > 1 ? "\\n" : "") $0 }
+		{ gsub(/[\\"]/, "\\\\&"); gsub(/\t/, "\\t"); out = out (NR > 1 ? "\\n" : "") $0 }
 		END { printf "\"%s%s\"", out, end }' end="$1"
 }
 
@@ -17,8 +17,8 @@ member() { printf '%s\n' "$1" | awk -v path="$2" -f "$here/json.awk"; }
 say() { printf '{"type":"message","text":%s}\n' "$(printf '%s' "$1" | quote)"; }
 log() { printf '{"type":"log","level":"INFO","message":%s}\n' "$(printf '%s' "$1" | quote)"; }
 
-# log_lines logs each line of its stdin.
-log_lines() { while IFS= read -r text; do log "$text"; done; }
+# log_lines logs each line of its stdin, slowly enough to be read as it comes.
+log_lines() { while IFS= read -r text; do log "$text"; sleep 0.1 2>/dev/null || :; done; }
 
 # done_with ends the task: a JSON object as output, and how sure we are.
 done_with() { printf '{"type":"result","status":"succeeded","output":%s,"confidence":%s}\n' "$1" "${2:-0.97}"; }
