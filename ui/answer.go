@@ -145,7 +145,7 @@ func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, sure boo
 	if sure {
 		return m.submit(j)
 	}
-	text := "Approve " + string(a.Risk) + " risk: " + pane.Intent(a) + "\n" + strings.Join(more, " ")
+	text := fmt.Sprintf("Approve %s (%s risk)\n%s\ndigest %s\n%s", a.ApprovalID, a.Risk, pane.Intent(a), a.Digest, strings.Join(more, " "))
 	return m.confirm(text, "", func() tea.Cmd { return m.submit(j) })
 }
 

@@ -141,7 +141,7 @@ func text(env pane.Env, g *got) []pane.Para {
 	out.Exact("title", t.Title, screen.Title)
 	st := pane.TaskState(t)
 	out.Add("status", st.Label(env.Glyphs), st.Role())
-	if g.why.Text != "" {
+	if g.why.Kind != "" {
 		why := g.why.Text
 		if g.why.Ref != "" && !strings.Contains(why, g.why.Ref) {
 			why += " (" + g.why.Ref + ")"

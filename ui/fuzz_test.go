@@ -1,0 +1,185 @@
+package ui
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane/card"
+)
+
+// hostile is what agents might write to take the screen over.
+var hostile = []string{
+	"\x1b[2J\x1b[H", "\x1b]52;c;ZXZpbA==\x07", "\x1b]0;title\x07", "\x9b31m", "\u202eevil\u202c", "a\u200bb\u2060c\ufeff", "❤️👨‍👩‍👧‍👦🏳️‍🌈⚠️",
+	"漢字漢字漢字", "e\u0301\u0301\u0301\u0301", "\x00\x07\x08\x0d\n\t", "\xff\xfe\xc3\x28", strings.Repeat("wide漢", 50), "y\ry\ry\r", "⟨U+0041⟩", "--yes", "",
+}
+
+var fuzzKeys = []string{
+	"a", "a", "x", "X", "e", "A", "z", "y", "y", "n", "enter", "enter", "esc", "q", "space", "tab", "shift+tab", "j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u",
+	"pgdown", "pgup", "1", "2", "3", "3", "4", "5", "6", "7", "8", "i", "i", "E", ":", "/", "?", "p", "c", "r", "d", "D", "s", "w", "t", "u", "Y", "f", "W",
+	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "!", "ctrl+c",
+}
+
+// mischief drives a cockpit with random keys, sizes, pastes, times and a world
+// that lies, and checks after every step what must always hold.
+type mischief struct {
+	*rig
+	rng   *rand.Rand
+	key   string // the last key, "" when something else came last
+	armed string // the approval that this key may answer, "" for none
+}
+
+func (f *mischief) text() string {
+	s := hostile[f.rng.IntN(len(hostile))]
+	if f.rng.IntN(40) == 0 {
+		s += strings.Repeat("x\u202e", 1<<19)
+	}
+	return s + fmt.Sprint(f.rng.IntN(100)) + hostile[f.rng.IntN(len(hostile))]
+}
+
+func (f *mischief) step() {
+	f.key, f.armed = "", ""
+	switch f.rng.IntN(20) {
+	case 0:
+		f.send(tea.WindowSizeMsg{Width: f.rng.IntN(220), Height: f.rng.IntN(60)})
+	case 1:
+		f.send(tea.WindowSizeMsg{Width: 80 + f.rng.IntN(100), Height: 24 + f.rng.IntN(20)})
+	case 2:
+		f.send(tea.PasteMsg{Content: f.text() + "aaayyy\r\n"})
+	case 3, 4:
+		f.change(f.lie)
+	case 5:
+		f.wait(time.Duration(f.rng.IntN(3000)) * time.Millisecond)
+	case 6:
+		k, _ := Key([]string{"a", "y", "x"}[f.rng.IntN(3)])
+		k.IsRepeat = true
+		f.send(k)
+	default:
+		f.wait(time.Duration(f.rng.IntN(1500)) * time.Millisecond)
+		f.key = fuzzKeys[f.rng.IntN(len(fuzzKeys))]
+		f.armed = f.mayAnswer()
+		f.press(f.key)
+	}
+}
+
+// mayAnswer is the test's own idea of what the coming key may approve: the
+// approval on a settled card for a, the one that a question names for y.
+func (f *mischief) mayAnswer() string {
+	switch top := f.m.over.Top().(type) {
+	case nil:
+		if a := f.m.card.Approval(); f.key == "a" && a != nil && f.m.place.visible(card.Name) && a.Status == judge.Open {
+			return a.ApprovalID
+		}
+	case *overlay.Confirm:
+		if f.key == "y" {
+			return strings.Join(top.Lines, " ")
+		}
+	}
+	return ""
+}
+
+// lie changes the world in a random way.
+func (f *mischief) lie() {
+	w, n := f.w, f.rng.IntN(1000)
+	switch f.rng.IntN(8) {
+	case 0:
+		a := approval(n, []judge.Risk{judge.Low, judge.Medium, judge.High, judge.Critical, "odd"}[f.rng.IntN(5)], f.text(), `{"x":`+string(core.MustEncode(strings.ToValidUTF8(f.text(), "?")))+`}`)
+		a.Agent.Name, a.Rationale = f.text(), f.text()
+		w.approvals = append([]*judge.Approval{a}, w.approvals...)
+	case 1:
+		if len(w.approvals) > 1 {
+			i := f.rng.IntN(len(w.approvals))
+			gone := *w.approvals[i]
+			gone.Status, gone.AnsweredBy = judge.Voided, f.text()
+			w.approvals = append(w.approvals[:i:i], w.approvals[i+1:]...)
+			w.answered = append(w.answered, gone)
+		}
+	case 2:
+		w.agents = append(w.agents, &fleet.Agent{Name: f.text(), TenantID: tenant, Status: fleet.AgentStatus(f.text()), Reason: f.text(), Attention: f.text(), LastTask: f.text()})
+	case 3:
+		w.agents = nil
+	case 4:
+		w.tasks = append([]swarm.Task{{TenantID: tenant, TaskID: id("tk", n), Kind: f.text(), Title: f.text(), Status: swarm.Running, Agent: "", Input: core.Raw(f.text())}}, w.tasks...)
+	case 5:
+		for _, s := range []string{id("tk", 1), "agent:changes"} {
+			w.logs[s] = append(w.logs[s], swarm.LogLine{Seq: uint64(len(w.logs[s]) + 1), Message: f.text(), Level: f.text(), Source: f.text()})
+		}
+	case 6:
+		w.estop.On, w.estop.Reason, w.estop.By, w.estop.Waiting = !w.estop.On, f.text(), f.text(), []string{f.text()}
+	case 7:
+		if len(w.approvals) > 0 {
+			a := *w.approvals[0]
+			a.Digest = fmt.Sprint("d", n)
+			w.approvals[0] = &a
+		}
+	}
+}
+
+// check is what must hold at every moment.
+func (f *mischief) check(steps int) {
+	f.t.Helper()
+	c := f.m.Frame()
+	if c.W() != f.m.w || c.H() != f.m.h {
+		f.t.Fatalf("step %d: frame %dx%d on a screen of %dx%d", steps, c.W(), c.H(), f.m.w, f.m.h)
+	}
+	rows := strings.Split(f.m.View().Content, "\n")
+	if len(rows) > max(f.m.h, 1) {
+		f.t.Fatalf("step %d: %d rows on a screen of %d", steps, len(rows), f.m.h)
+	}
+	for _, row := range rows {
+		if n := ansi.StringWidth(row); n > f.m.w {
+			f.t.Fatalf("step %d: a row of %d cells on a screen of %d: %q", steps, n, f.m.w, row)
+		}
+	}
+	for _, row := range c.Plain() {
+		for _, r := range row {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+				f.t.Fatalf("step %d: %U reached the screen: %q", steps, r, row)
+			}
+		}
+	}
+	for _, line := range f.ran {
+		if !strings.HasPrefix(line, "approval approve ") {
+			continue
+		}
+		want := strings.Fields(line)[2]
+		if !strings.Contains(f.armed, want) {
+			f.t.Fatalf("step %d: %q ran unasked after key %q (could answer %q)", steps, line, f.key, f.armed)
+		}
+	}
+	f.ran = nil
+}
+
+func runMischief(t testing.TB, seed uint64, steps int) {
+	f := &mischief{rig: newRig(t, 80, 24), rng: rand.New(rand.NewPCG(seed, 1))}
+	for i := range steps {
+		f.step()
+		f.check(i)
+	}
+}
+
+// FuzzCockpit: no key sequence, resize storm, paste or hostile text makes the
+// screen wrong, the program panic, or an approval happen unasked.
+func FuzzCockpit(f *testing.F) {
+	for seed := range uint64(4) {
+		f.Add(seed, uint16(200))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) { runMischief(t, seed, int(steps%1000)) })
+}
+
+func TestMischief(t *testing.T) {
+	for seed := range uint64(6) {
+		runMischief(t, 1000+seed, 300)
+	}
+}

@@ -1,0 +1,147 @@
+package ui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/judge"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden screens under testdata")
+
+// golden compares the screen, text and roles, with testdata/NAME.screen.
+func (r *rig) golden(name string) {
+	r.t.Helper()
+	c := r.m.Frame()
+	got := strings.Join(c.Plain(), "\n") + "\n---- roles ----\n" + strings.Join(c.Roles(), "\n") + "\n"
+	path := filepath.Join("testdata", name+".screen")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			r.t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		r.t.Fatalf("%v (run the test with -update)", err)
+	}
+	if got != string(want) {
+		r.t.Errorf("%s differs (-update rewrites it); got:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// TestEachPaneLooksRight draws every pane at both sizes that must be complete.
+func TestEachPaneLooksRight(t *testing.T) {
+	views := []struct {
+		name string
+		keys []string
+	}{
+		{"fleet", []string{"1"}},
+		{"tasks", []string{"2", "j"}},
+		{"approvals", []string{"3"}},
+		{"audit", []string{"4"}},
+		{"decisions", []string{"5"}},
+		{"sessions", []string{"6"}},
+		{"messages", []string{"1", "p", "7"}},
+		{"tenants", []string{"8"}},
+		{"agent", []string{"1", "enter"}},
+		{"task", []string{"2", "enter"}},
+		{"task-running", []string{"2", "G", "enter"}},
+		{"card", []string{"3", "enter", "j", "k"}},
+		{"card-end", []string{"3", "j", "j", "enter", "G"}},
+		{"event", []string{"4", "enter"}},
+		{"decision", []string{"5", "enter"}},
+		{"session", []string{"6", "enter"}},
+		{"message", []string{"1", "p", "7", "enter"}},
+		{"help", []string{"1", "?"}},
+		{"palette", []string{"1", ":"}},
+		{"filter", []string{"1", "/", "r", "e", "a", "d"}},
+		{"confirm", []string{"1", "c"}},
+		{"type-to-confirm", []string{"1", "D"}},
+		{"marks", []string{"1", "space", "space"}},
+		{"edit", []string{"3", "enter", "j", "k", "e"}},
+		{"deny", []string{"3", "enter", "j", "k", "x"}},
+	}
+	for _, size := range [][2]int{{80, 24}, {120, 40}} {
+		for _, v := range views {
+			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				r := newRig(t, size[0], size[1])
+				r.keys(v.keys...)
+				r.wait(deadTime)
+				r.golden(name)
+			})
+		}
+	}
+}
+
+func TestTheWholeDeckLooksRight(t *testing.T) {
+	r := newRig(t, 170, 45)
+	r.golden("deck-170x45")
+	r.keys("tab", "tab", "j") // to the approvals below
+	r.wait(deadTime)
+	r.golden("deck-approvals-170x45")
+}
+
+func TestTheEmergencyStopStandsOut(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		r.w.estop.On, r.w.estop.By, r.w.estop.At, r.w.estop.Reason, r.w.estop.Waiting = true, "ada", start, "runaway", []string{"changes"}
+	})
+	r.golden("estop-80x24")
+}
+
+func TestWithoutUTF8TheScreenIsASCII(t *testing.T) {
+	r := rigOn(t, newWorld(), 80, 24, Options{ASCII: true})
+	r.golden("ascii-80x24")
+	for _, row := range r.m.Frame().Plain() {
+		for _, c := range row {
+			if c > 0x7e {
+				t.Fatalf("%q is not ASCII in %q", c, row)
+			}
+		}
+	}
+}
+
+func TestAnEmptyWorldSaysWhatToDo(t *testing.T) {
+	w := newWorld()
+	w.agents, w.tasks, w.approvals, w.sessions, w.events, w.decisions = nil, nil, []*judge.Approval{}, nil, nil, nil
+	r := rigOn(t, w, 80, 24, Options{})
+	r.has("no agents yet")
+	r.keys("2")
+	r.has("no tasks")
+	r.keys("3")
+	r.has("nothing waits for you")
+	r.keys("i")
+	r.has("nothing needs you")
+}
+
+func TestEverySizeIsSafe(t *testing.T) {
+	r := newRig(t, 80, 24)
+	for w := 0; w <= 200; w += 7 {
+		for h := 0; h <= 60; h += 4 {
+			r.m.resize(w, h)
+			r.do(r.m.sync())
+			c := r.m.Frame()
+			if c.W() != w || c.H() != h {
+				t.Fatalf("frame is %dx%d at %dx%d", c.W(), c.H(), w, h)
+			}
+		}
+	}
+	r.m.resize(40, 10)
+	r.do(r.m.sync())
+	r.has("needs 60x15 (now 40x10)")
+	r.keys("a", "E", "E", "q", ":", "x")
+	r.ranNothing()
+	r.keys("ctrl+c", "ctrl+c")
+	if !r.quit {
+		t.Fatal("ctrl+c does not quit a small screen")
+	}
+}
