@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -71,27 +70,41 @@ func CheckObject(field string, data []byte, max int) error {
 	if len(data) > max {
 		return Invalid(field, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d bytes", max))
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	over := false
-	for first := true; ; first = false {
-		tok, err := dec.ReadToken()
-		if err == io.EOF && !first {
-			return nil
-		}
-		if err != nil {
-			return Errorf(InvalidInput, "%s: not valid JSON: %v", field, err).With("field", field)
-		}
-		if first && tok.Kind() != '{' {
-			return Errorf(InvalidInput, "%s: want a JSON object", field).With("field", field)
-		}
-		if over {
-			return Errorf(InvalidInput, "%s: more than one JSON value", field).With("field", field)
-		}
-		over = dec.StackDepth() == 0
-		if dec.StackDepth() > maxDepth {
-			return Errorf(InvalidInput, "%s: nested deeper than %d", field, maxDepth).With("field", field)
-		}
+	if depth(data) > maxDepth {
+		return Errorf(InvalidInput, "%s: nested deeper than %d", field, maxDepth).With("field", field)
 	}
+	value := Raw(data)
+	if !value.IsValid() {
+		err := errors.New("nothing there")
+		if len(bytes.TrimSpace(data)) > 0 {
+			again := value.Clone()
+			err = again.Compact() // says where
+		}
+		return Errorf(InvalidInput, "%s: not valid JSON: %v", field, err).With("field", field)
+	}
+	if value.Kind() != '{' {
+		return Errorf(InvalidInput, "%s: want a JSON object", field).With("field", field)
+	}
+	return nil
+}
+
+// depth is the deepest nesting of a JSON text.
+func depth(data []byte) (deepest int) {
+	now := 0
+	for i := 0; i < len(data); {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i)
+			continue
+		case '{', '[':
+			now++
+			deepest = max(deepest, now)
+		case '}', ']':
+			now--
+		}
+		i++
+	}
+	return deepest
 }
 
 // Canonical returns the RFC 8785 form of a JSON value. Numbers that a float64
@@ -122,26 +135,53 @@ func Digest(v any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// checkNumbers looks at every number of a JSON text, and skips its strings.
 func checkNumbers(data []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	for {
-		tok, err := dec.ReadToken()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return Errorf(InvalidInput, "not valid JSON: %v", err)
-		}
-		if tok.Kind() != '0' {
-			continue
-		}
-		text := tok.String()
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(f, 0) {
-			return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", clip(text))
-		}
-		if f == math.Trunc(f) && math.Abs(f) >= 1<<53 {
-			return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits; carry it as a string", clip(text))
+	for i := 0; i < len(data); {
+		switch c := data[i]; {
+		case c == '"':
+			i = skipString(data, i)
+		case c == '-' || '0' <= c && c <= '9':
+			end := i + 1
+			for end < len(data) && strings.IndexByte("+-.0123456789eE", data[end]) >= 0 {
+				end++
+			}
+			if err := checkNumber(string(data[i:end])); err != nil {
+				return err
+			}
+			i = end
+		default:
+			i++
 		}
 	}
+	return nil
+}
+
+// skipString returns the index after the string that begins at i.
+func skipString(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		next := bytes.IndexAny(data[i:], "\"\\")
+		if next < 0 {
+			return len(data)
+		}
+		if i += next; data[i] == '"' {
+			return i + 1
+		}
+		i++ // an escape: the next byte belongs to it
+	}
+	return i
+}
+
+func checkNumber(text string) error {
+	f, err := strconv.ParseFloat(text, 64)
+	if math.IsInf(f, 0) {
+		return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", clip(text))
+	}
+	if err != nil {
+		return Errorf(InvalidInput, "not valid JSON: number %s", clip(text))
+	}
+	if f == math.Trunc(f) && math.Abs(f) >= 1<<53 {
+		return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits; carry it as a string", clip(text))
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ type Budget struct {
 	Used       Usage     `json:"used"`             // filled in when read
 	Reached    string    `json:"reached,omitempty"`
 	ApprovalID string    `json:"approval_id,omitempty"`
-	Denied     bool      `json:"denied,omitempty"`
+	Denied     bool      `json:"denied,omitzero"`
 	UpdatedAt  time.Time `json:"updated_at"`
 	AuditSeq   uint64    `json:"audit_seq,omitzero"`
 }

@@ -2,10 +2,11 @@ package swarm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"strconv"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -34,7 +35,7 @@ func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id 
 		ask, v := s.judgeResult(ctx, &t, out)
 		err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			var now Task
-			if err := loadTask(tx, taskSeq(taskID), &now); err != nil {
+			if err := s.heads.load(tx, taskSeq(taskID), &now); err != nil {
 				return err
 			}
 			if now.Status != Running || now.Lease != id {
@@ -107,9 +108,8 @@ func resultArgs(out Outcome) core.Raw {
 	if len(out.Output) <= 16<<10 {
 		return out.Output
 	}
-	h := fnv.New64a() // only a label here; the stored outcome itself is what settles
-	h.Write(out.Output)
-	return core.MustEncode(map[string]any{"output_bytes": len(out.Output), "fnv64": strconv.FormatUint(h.Sum64(), 16)})
+	sum := sha256.Sum256(out.Output)
+	return core.MustEncode(map[string]any{"output_bytes": len(out.Output), "output_sha256": hex.EncodeToString(sum[:])})
 }
 
 func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v judge.Verdict) (Result, error) {

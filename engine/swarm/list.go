@@ -37,6 +37,9 @@ func (s *Swarm) header(ctx context.Context, by core.Caller, id string) (Task, er
 	if err != nil {
 		return Task{}, err
 	}
+	if t, ok := s.heads.committed(by.Tenant, seq); ok {
+		return t, nil
+	}
 	var t Task
 	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error { return loadTask(tx, seq, &t) })
 	return t, err

@@ -26,12 +26,15 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 	}
 	input := t.Input
 	t.Input = nil
-	err = tx.Put(bTask, key8(seq), core.MustEncode(t))
+	raw := t.appendJSON(make([]byte, 0, 768))
 	c := *t
 	t.Input = input
 	tx.Changed("task", c.TaskID, &c)
-	tx.OnCommit(func() { s.taskChanged(&c) })
-	return err
+	tx.OnCommit(func() {
+		s.heads.put(&c, raw)
+		s.taskChanged(&c)
+	})
+	return tx.Put(bTask, key8(seq), raw)
 }
 
 func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {

@@ -213,7 +213,7 @@ const (
 func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, error) {
 	seq := seqAt(key)
 	var t Task
-	if err := loadTask(tx, seq, &t); err != nil {
+	if err := s.heads.load(tx, seq, &t); err != nil {
 		return t, notAllowed, err
 	}
 	if s.overTasks(tx, &t) {

@@ -32,7 +32,8 @@ type Swarm struct {
 	judge  *judge.Judge
 	opt    Options
 
-	wake chan struct{} // one slot: something may be claimable, due or to freeze
+	heads heads
+	wake  chan struct{} // one slot: something may be claimable, due or to freeze
 
 	mu       sync.Mutex
 	runners  map[string]Runner

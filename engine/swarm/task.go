@@ -65,8 +65,8 @@ type Task struct {
 	Denials         int            `json:"denials,omitzero"`      // denied and continued, in this run
 	ErrorCode       string         `json:"error_code,omitempty"`  // of the last failed attempt, or the result
 	Feedback        string         `json:"feedback,omitempty"`    // why the last result was rejected
-	Paused          bool           `json:"paused,omitempty"`      // stopped by an operator
-	CancelRequested bool           `json:"cancel_requested,omitempty"`
+	Paused          bool           `json:"paused,omitzero"`       // stopped by an operator
+	CancelRequested bool           `json:"cancel_requested,omitzero"`
 	RetryOf         string         `json:"retry_of,omitempty"`
 	Intent          string         `json:"intent,omitempty"`
 	CreatedBy       string         `json:"created_by,omitempty"`

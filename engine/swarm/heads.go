@@ -1,0 +1,67 @@
+package swarm
+
+import (
+	"bytes"
+	"sync"
+
+	"swarmdeck/engine/audit"
+)
+
+// heads remembers decoded headers of live tasks by the bytes they came from,
+// so that the three transitions of a task decode it at most once. A header
+// that changed, in this commit or before, has other bytes: a stale entry is
+// never used.
+type heads struct {
+	mu sync.Mutex
+	m  map[headKey]head
+}
+
+type headKey struct {
+	tenant string
+	seq    uint64
+}
+
+type head struct {
+	raw  []byte
+	task Task
+}
+
+// maxHeads bounds the memory: about 16 MB when full.
+const maxHeads = 16 << 10
+
+func (h *heads) put(t *Task, raw []byte) {
+	key := headKey{t.TenantID, taskSeq(t.TaskID)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.Status.Terminal() {
+		delete(h.m, key)
+		return
+	}
+	if h.m == nil || len(h.m) >= maxHeads {
+		h.m = make(map[headKey]head, 256)
+	}
+	h.m[key] = head{raw, *t}
+}
+
+// committed returns the header as of the last commit, if it is remembered.
+func (h *heads) committed(tenant string, seq uint64) (Task, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e, ok := h.m[headKey{tenant, seq}]
+	return e.task, ok
+}
+
+// load reads a header inside a transaction.
+func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) error {
+	h.mu.Lock()
+	e, ok := h.m[headKey{tx.Tenant(), seq}]
+	h.mu.Unlock()
+	if ok {
+		raw, err := tx.Get(bTask, key8(seq))
+		if err == nil && bytes.Equal(raw, e.raw) {
+			*t = e.task
+			return nil
+		}
+	}
+	return loadTask(tx, seq, t)
+}
