@@ -69,7 +69,7 @@ func (r *run) awaitText(ts *testscript.TestScript, within time.Duration, what st
 		return re.MatchString(s.text()), nil
 	})
 	if !ok {
-		ts.Fatalf("await %s\nexpected: a match for /%s/ within %s\nactual: the screen below", what, re, within)
+		ts.Fatalf("await %s\nexpected: a match for /%s/ within %s\nactual: the screen below", what, source(re), within)
 	}
 }
 

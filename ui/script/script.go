@@ -20,8 +20,8 @@
 //	? COMMAND                the command may fail
 //
 // "status" is the header and the footer; "left" means that the cockpit was
-// quit. $DATA is the data file, $WORK the directory the script runs in,
-// $SWARMDECK this program.
+// quit. $DATA is the data file, $WORK the directory the script runs in, $HERE
+// the one it is kept in, $SWARMDECK this program.
 package script
 
 import (
@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,7 @@ const grace = 5 * time.Second
 // *command.ExitError: 1 for an expectation that failed, 2 for a script that
 // can't be run, 130 for an interrupt; the failure has then been printed.
 func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit) error {
-	root, err := os.MkdirTemp("", "swarmdeck-script-")
+	root, err := directory()
 	if err != nil {
 		return fmt.Errorf("make a directory for the script: %w", err)
 	}
@@ -85,6 +86,17 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 		defer r.show.end()
 	}
 	return r.play()
+}
+
+// directory makes the script's directory. Its name is as long in every run,
+// so that a screen with a path on it keeps its shape.
+func directory() (string, error) {
+	for {
+		dir := filepath.Join(os.TempDir(), fmt.Sprintf("swarmdeck-%08x", rand.Uint32()))
+		if err := os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
+			return dir, err
+		}
+	}
 }
 
 // run is one script being run.
@@ -185,7 +197,11 @@ func (r *run) setup(env *testscript.Env) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	env.Vars = append(env.Vars, "DATA="+r.data, "SWARMDECK_DATA="+r.data, "SWARMDECK="+self, "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC")
+	here := filepath.Dir(r.file)
+	if r.name == "stdin" {
+		here = r.outer.Dir
+	}
+	env.Vars = append(env.Vars, "HERE="+here, "DATA="+r.data, "SWARMDECK_DATA="+r.data, "SWARMDECK="+self, "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC")
 	if r.kept || r.start.As != "" {
 		env.Vars = append(env.Vars, "USER="+r.start.Caller.Name)
 	} else {

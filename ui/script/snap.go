@@ -46,7 +46,8 @@ var snapName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 //   - the number of an id stays, the mark of its tenant is xxxxx
 //   - trace ids and digests (16 hex digits or more) are all 0
 //   - ages and countdowns (9s, 14m, 1h2m) are 0s, times of day 00:00:00
-//   - process ids (pid 123) are all 0
+//   - process ids are all 0 and have seven digits, the random part of the
+//     script's directory is 00000000
 func Picture(c *screen.Canvas) string {
 	var b strings.Builder
 	for _, row := range c.Plain() {
@@ -66,9 +67,10 @@ var unsteady = []struct {
 	{regexp.MustCompile(`\b(tk|se|gd|ap|ev|ru)_[0-9a-f]{5}_`), func(s string) string { return s[:3] + "xxxxx_" }},
 	{regexp.MustCompile(`\b[0-9a-f]{16,}\b`), func(s string) string { return strings.Repeat("0", len(s)) }},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`), func(string) string { return "0000-00-00" }},
-	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?`), func(s string) string { return zeros(s) }},
+	{regexp.MustCompile(`\b\d\d:\d\d(:\d\d(\.\d+)?)?\b`), zeros},
+	{regexp.MustCompile(`\bswarmdeck-[0-9a-f]{8}\b`), func(string) string { return "swarmdeck-00000000" }},
 	{regexp.MustCompile(` *\b(\d+(ms|s|m|h|d|y))+\b`), age},
-	{regexp.MustCompile(`\bpid \d+`), func(s string) string { return zeros(s) }},
+	{regexp.MustCompile(`\b(pid|process) +\d+\b[^│|]*`), process},
 }
 
 // steady replaces what differs from run to run.
@@ -90,6 +92,15 @@ func zeros(s string) string {
 
 // age keeps the end of the token where it is: ages are right-aligned.
 func age(s string) string { return strings.Repeat(" ", len(s)-len("0s")) + "0s" }
+
+// process gives a process id seven digits and takes what that needs from the
+// blanks after it.
+func process(s string) string {
+	at := strings.IndexAny(s, "0123456789")
+	end := at + strings.IndexFunc(s[at:]+" ", func(ch rune) bool { return ch < '0' || ch > '9' })
+	rest := strings.TrimRight(s[end:], " ")
+	return fmt.Sprintf("%s0000000%s%*s", s[:at], rest, max(0, len(s)-at-7-len(rest)), "")
+}
 
 // rewrite puts the screens of --update into the script.
 func (r *run) rewrite() error {

@@ -169,9 +169,9 @@ func (r *run) screen(ts *testscript.TestScript, neg bool, args []string) {
 	s := r.on(ts)
 	switch found := re.MatchString(s.text()); {
 	case neg && found:
-		ts.Fatalf("screen\nexpected: no match for /%s/\nactual: it matches %q", re, re.FindString(s.text()))
+		ts.Fatalf("screen\nexpected: no match for /%s/\nactual: it matches %q", source(re), re.FindString(s.text()))
 	case !neg && !found:
-		ts.Fatalf("screen\nexpected: a match for /%s/\nactual: the screen below", re)
+		ts.Fatalf("screen\nexpected: a match for /%s/\nactual: the screen below", source(re))
 	}
 }
 
@@ -188,6 +188,9 @@ func pattern(ts *testscript.TestScript, what string, args []string) *regexp.Rege
 	ts.Check(err)
 	return re
 }
+
+// source is a pattern as the script has it.
+func source(re *regexp.Regexp) string { return strings.TrimPrefix(re.String(), "(?m)") }
 
 // cell checks one cell: its role, or its character.
 func (r *run) cell(ts *testscript.TestScript, neg bool, args []string) {
