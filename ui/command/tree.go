@@ -66,15 +66,24 @@ func newTree(env *Env, ctx context.Context) *tree {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	t.globals(root.PersistentFlags())
-	root.AddCommand(
-		t.demo(), t.up(),
-		t.tenants(), t.sessions(), t.tasks(), t.results(),
-		t.approvals(), t.decisions(), t.policies(), t.estop(), t.budgets(),
-		t.agents(), t.projects(), t.roles(),
-		t.audit(), t.stores(), t.themes(), t.keys(),
-		t.version(), t.completion(),
-	)
+	for _, g := range []struct {
+		title string
+		cmds  []*cobra.Command
+	}{
+		{"Begin", []*cobra.Command{t.demo(), t.up()}},
+		{"Work", []*cobra.Command{t.sessions(), t.tasks(), t.results(), t.agents(), t.projects(), t.roles()}},
+		{"Judge and stop", []*cobra.Command{t.approvals(), t.decisions(), t.policies(), t.budgets(), t.estop()}},
+		{"Keep", []*cobra.Command{t.audit(), t.tenants(), t.stores()}},
+		{"Cockpit and program", []*cobra.Command{t.keys(), t.themes(), t.completion(), t.version()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range g.cmds {
+			cmd.GroupID = g.title
+		}
+		root.AddCommand(g.cmds...)
+	}
 	root.SetHelpCommand(t.help())
+	root.SetHelpCommandGroupID("Cockpit and program")
 	root.InitDefaultHelpCmd()
 	return t
 }
@@ -154,7 +163,6 @@ func (t *tree) command(s spec) *cobra.Command {
 			noteArgs: strings.Join(s.args, " "),
 		},
 	}
-	cmd.DisableFlagsInUseLine = true
 	if s.flags != nil {
 		s.flags(cmd.Flags())
 	}

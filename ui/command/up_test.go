@@ -117,7 +117,7 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	d.write("main.go", "package main // TODO: say more\n")
 	d.write("big.bin", strings.Repeat("x", 100<<10))
 	d.quickstart()
-	for name, want := range map[string]string{"todo": `"notes":`, "large": `"files_above_64_kib":`, "changed": `"files_changed_within_a_day":`} {
+	for name, want := range map[string]string{"todo": `"notes":`, "large": `"kib":`, "changed": `"files_changed_within_a_day":`} {
 		task := str(d.object("agent history " + name)["task_id"])
 		if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
 			t.Errorf("%s: %v", name, got)

@@ -1,0 +1,226 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/command/swarmfile"
+)
+
+// applier carries one application of a file.
+type applier struct {
+	ctx      context.Context
+	eng      *engine.Engine
+	by       core.Caller
+	sessions map[string]string // name → id
+	budgets  map[string]swarm.Budget
+	done     []Applied
+	first    []string // tasks given
+}
+
+func (a *applier) did(action, object, name, id string) {
+	a.done = append(a.done, Applied{Action: action, Object: object, Name: name, ID: id})
+}
+
+// apply makes the tenant as the file says. What was done before an error is
+// returned with it; applying again goes on from there.
+func (c *call) apply(eng *engine.Engine, by core.Caller, file *swarmfile.File) ([]Applied, []string, error) {
+	a := &applier{ctx: c.ctx, eng: eng, by: by, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+	err := a.all(file)
+	return a.done, a.first, err
+}
+
+func (a *applier) all(file *swarmfile.File) error {
+	if file.Tenant != "" {
+		if err := a.tenant(file.Tenant); err != nil {
+			return err
+		}
+	}
+	all, err := a.eng.Swarm.Budgets(a.ctx, a.by.Tenant)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		a.budgets[b.Subject] = b
+	}
+	where := func(line int, err error) error {
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("%s:%d: %w", file.Path, line, err)
+	}
+	for _, s := range file.Sessions {
+		if err := a.session(s); err != nil {
+			return where(s.Line, err)
+		}
+	}
+	for _, g := range file.Agents {
+		if err := a.agent(g); err != nil {
+			return where(g.Line, err)
+		}
+	}
+	for _, b := range file.Budgets {
+		if err := a.budget(b.Subject, b.Limits); err != nil {
+			return where(b.Line, err)
+		}
+	}
+	return nil
+}
+
+func (a *applier) tenant(id string) error {
+	all, err := a.eng.Swarm.Tenants(a.ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if t.TenantID == id {
+			a.did("unchanged", "tenant", id, id)
+			return nil
+		}
+	}
+	if _, err := a.eng.Swarm.CreateTenant(a.ctx, a.by, id); err != nil {
+		return err
+	}
+	a.did("created", "tenant", id, id)
+	return nil
+}
+
+func (a *applier) session(want swarmfile.Session) error {
+	s, found, err := a.liveSession(want.Name)
+	if err != nil {
+		return err
+	}
+	action := "unchanged"
+	if !found {
+		action = "created"
+		if s, err = a.eng.Swarm.CreateSession(a.ctx, a.by, want.Name); err != nil {
+			return err
+		}
+	}
+	a.sessions[want.Name] = s.SessionID
+	if want.Start && s.State == swarm.SessionCreated {
+		if _, err = a.eng.Swarm.StartSession(a.ctx, a.by, s.SessionID); err != nil {
+			return err
+		}
+		if found {
+			action = "changed"
+		}
+	}
+	a.did(action, "session", want.Name, s.SessionID)
+	if want.Budget == (swarmfile.Limits{}) {
+		return nil
+	}
+	return a.budget("session:"+want.Name, want.Budget)
+}
+
+// liveSession finds the session of this name that is not stopped.
+func (a *applier) liveSession(name string) (swarm.Session, bool, error) {
+	for _, state := range []swarm.SessionState{swarm.SessionRunning, swarm.SessionPaused, swarm.SessionCreated} {
+		for f := (core.Filter{Status: string(state), Size: core.MaxPageSize, Page: 1}); ; f.Page++ {
+			page, err := a.eng.Swarm.Sessions(a.ctx, a.by.Tenant, f)
+			if err != nil {
+				return swarm.Session{}, false, err
+			}
+			for _, s := range page.Items {
+				if s.Name == name {
+					return s, true, nil
+				}
+			}
+			if !page.Info.Next {
+				break
+			}
+		}
+	}
+	return swarm.Session{}, false, nil
+}
+
+func (a *applier) sessionID(name string) string {
+	if id, ok := a.sessions[name]; ok {
+		return id
+	}
+	return name
+}
+
+func (a *applier) agent(want swarmfile.Agent) error {
+	make := fleet.Create{
+		Name: want.Name, Project: want.Project, Role: want.Role, Task: want.Task, Runtime: want.Runtime,
+		Command: want.Command, Env: want.Env, Dir: want.Dir, Session: a.sessionID(want.Session),
+	}
+	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
+	switch {
+	case errors.Is(err, core.Kind(core.NotFound)):
+		made, err := a.eng.Fleet.Create(a.ctx, a.by, make)
+		if made.Name != "" { // also when its first task was refused
+			a.did("created", "agent", made.Name, made.WorkspaceID)
+		}
+		if err != nil {
+			return err
+		}
+		return a.firstTask(want)
+	case err != nil:
+		return err
+	}
+	same := have.Project == make.Project && have.Role == make.Role && have.Runtime == make.Runtime &&
+		slices.Equal(have.Command, make.Command) && maps.Equal(have.Env, make.Env) &&
+		have.Dir == make.Dir && have.SessionID == make.Session
+	if same {
+		a.did("unchanged", "agent", have.Name, have.WorkspaceID)
+		return nil
+	}
+	make.Task = "" // the first task belongs to the making
+	changed, err := a.eng.Fleet.Update(a.ctx, a.by, want.Name, make)
+	if err != nil {
+		return err
+	}
+	a.did("changed", "agent", changed.Name, changed.WorkspaceID)
+	return nil
+}
+
+func (a *applier) firstTask(want swarmfile.Agent) error {
+	if want.Task == "" {
+		return nil
+	}
+	page, err := a.eng.Fleet.History(a.ctx, a.by.Tenant, want.Name, core.Filter{Size: 1})
+	if err != nil {
+		return err
+	}
+	for _, h := range page.Items {
+		a.first = append(a.first, h.TaskID)
+	}
+	return nil
+}
+
+func (a *applier) budget(subject string, want swarmfile.Limits) error {
+	name := subject
+	if session, ok := strings.CutPrefix(subject, "session:"); ok {
+		subject = "session:" + a.sessionID(session)
+	}
+	next := swarm.Budget{
+		TenantID: a.by.Tenant, Subject: subject,
+		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: seconds(want.Wall),
+	}
+	have, found := a.budgets[subject]
+	if found && have.Tokens == next.Tokens && have.CostUSD == next.CostUSD && have.Tasks == next.Tasks && have.WallS == next.WallS {
+		a.did("unchanged", "budget", name, subject)
+		return nil
+	}
+	saved, err := a.eng.Swarm.SetBudget(a.ctx, a.by, next)
+	if err != nil {
+		return err
+	}
+	a.budgets[subject] = saved
+	action := "created"
+	if found {
+		action = "changed"
+	}
+	a.did(action, "budget", name, subject)
+	return nil
+}
