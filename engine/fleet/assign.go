@@ -34,12 +34,13 @@ func (f *Fleet) Assign(ctx context.Context, by core.Caller, name, message, uri s
 
 // idle reports why an agent may not be given a task now.
 func (f *Fleet) idle(ctx context.Context, m *member) error {
+	_, r := m.now()
 	a := m.rec.Load()
 	switch {
 	case m.closing():
 		return core.Missing("agent", m.name)
-	case a.TaskID != "" && a.Status == Busy:
-		return busy(a, "works on task "+a.TaskID)
+	case r != nil: // also when its record does not say so yet
+		return busy(a, "works on task "+r.job.Task.TaskID)
 	case a.Pausing || a.Paused:
 		return busy(a, "is paused")
 	case a.Status != Idle:

@@ -124,7 +124,7 @@ func (f *Fleet) Pause(ctx context.Context, by core.Caller, name string) (Agent, 
 	if !watched { // no engine runs, so there is nothing to stop
 		return *m.rec.Load(), f.acknowledge(ctx, m)
 	}
-	m.await(ctx, ackWait, func() bool { return !m.rec.Load().Pausing })
+	m.await(ctx, ackWait, func() bool { return m.gone || !m.rec.Load().Pausing })
 	return *m.rec.Load(), nil
 }
 
@@ -148,7 +148,7 @@ func (f *Fleet) Resume(ctx context.Context, by core.Caller, name string) (Agent,
 	watched := m.watched
 	m.mu.Unlock()
 	if watched {
-		m.await(ctx, ackWait, func() bool { return m.holds&byOperator == 0 && (m.holds != 0 || !m.held) })
+		m.await(ctx, ackWait, func() bool { return m.gone || m.holds&byOperator == 0 && (m.holds != 0 || !m.held) })
 	}
 	return *m.rec.Load(), nil
 }

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
 )
 
 // TestEverythingAtOnce lets many hands work on a few agents. Whatever is
@@ -19,45 +21,11 @@ import (
 // nobody waits for nothing and every agent still takes a task.
 func TestEverythingAtOnce(t *testing.T) {
 	w := newWorld(t).run()
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
-		if p.Message == "last" {
-			return done(ctx, h, p)
-		}
-		kill := h.dead()
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		go func() {
-			select {
-			case <-kill:
-				stop()
-			case <-ctx.Done():
-			}
-		}()
-		for i, tool := range []string{"read", "write", "remove"} {
-			p.Beat()
-			e := fleet.Event{Type: "tool_request", CallID: fmt.Sprint(i), Tool: tool}
-			if a, err := p.Emit(ctx, e); err != nil || a.Decision == "abort" {
-				return swarm.Outcome{}, errKilled
-			}
-		}
-		return done(ctx, h, p)
-	})
-	names := []string{"a", "b", "c", "d"}
+	w.rt.does(ask3)
 	for _, n := range names {
 		w.create(n)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
-	defer stop()
-	var hands sync.WaitGroup
-	for seed := range 8 {
-		hands.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(seed), 7))
-			for ctx.Err() == nil {
-				w.meddle(ctx, r, names[r.IntN(len(names))])
-			}
-		})
-	}
-	hands.Wait()
+	w.hands(3*time.Second, 0).Wait()
 	for _, n := range names {
 		_, _ = w.fleet.Create(t.Context(), alice, fleet.Create{Name: n, Project: "Setup", Command: []string{"x"}})
 		for _, undo := range []func(context.Context, core.Caller, string) (fleet.Agent, error){w.fleet.Resume, w.fleet.Start, w.fleet.Restart} {
@@ -89,34 +57,120 @@ func TestEverythingAtOnce(t *testing.T) {
 	w.consistent()
 }
 
+// TestCrashAnywhere cuts the data file off at any moment. What is on the disk
+// then explains itself, and a new engine goes on from it.
+func TestCrashAnywhere(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(ask3)
+	for _, n := range names {
+		w.create(n)
+	}
+	for i := range 12 {
+		hands := w.hands(time.Minute, uint64(i))
+		time.Sleep(time.Duration(10+i*i) * time.Millisecond)
+		w.crash()
+		hands.Wait()
+		w.open()
+		w.consistent()
+		w.run()
+	}
+	for _, n := range names {
+		_, _ = w.fleet.Create(t.Context(), alice, fleet.Create{Name: n, Project: "Setup", Command: []string{"x"}})
+		if _, err := w.fleet.Resume(t.Context(), alice, n); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.fleet.CancelTask(t.Context(), alice, n); err != nil && core.AsError(err).Code != core.Conflict {
+			t.Fatal(err)
+		}
+		if _, err := w.fleet.Start(t.Context(), alice, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.await("all agents are open", func() bool {
+		for _, a := range w.fleet.Live(home) {
+			if a.Status != fleet.Idle && a.Status != fleet.Busy {
+				return false
+			}
+		}
+		return true
+	})
+	w.consistent()
+}
+
+var names = []string{"a", "b", "c", "d"}
+
+// ask3 asks for three tools and ends.
+func ask3(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	if p.Message == "last" {
+		return done(ctx, h, p)
+	}
+	kill := h.dead()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-kill:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	for i, tool := range []string{"read", "write", "remove"} {
+		p.Beat()
+		e := fleet.Event{Type: "tool_request", CallID: fmt.Sprint(i), Tool: tool}
+		if a, err := p.Emit(ctx, e); err != nil || a.Decision == "abort" {
+			return swarm.Outcome{}, errKilled
+		}
+	}
+	return done(ctx, h, p)
+}
+
+// hands meddle for a while, or until the data file is closed.
+func (w *world) hands(d time.Duration, seed uint64) *sync.WaitGroup {
+	ctx := w.t.Context()
+	begin := time.Now()
+	var all sync.WaitGroup
+	for n := range uint64(8) {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(seed, n))
+			for time.Since(begin) < d {
+				if err := w.meddle(ctx, r, names[r.IntN(len(names))]); errors.Is(err, store.ErrClosed) {
+					return
+				}
+			}
+		})
+	}
+	return &all
+}
+
 // meddle does one thing to an agent; refusals are fine.
-func (w *world) meddle(ctx context.Context, r *rand.Rand, name string) {
+func (w *world) meddle(ctx context.Context, r *rand.Rand, name string) (err error) {
 	f := w.fleet
 	switch r.IntN(14) {
 	case 0:
-		_ = f.Delete(ctx, alice, name)
+		err = f.Delete(ctx, alice, name)
 	case 1, 2:
-		_, _ = f.Create(ctx, alice, fleet.Create{Name: name, Project: "Setup", Command: []string{"x"}})
+		_, err = f.Create(ctx, alice, fleet.Create{Name: name, Project: "Setup", Command: []string{"x"}})
 	case 3:
-		_, _ = f.Pause(ctx, alice, name)
+		_, err = f.Pause(ctx, alice, name)
 	case 4, 5:
-		_, _ = f.Resume(ctx, alice, name)
+		_, err = f.Resume(ctx, alice, name)
 	case 6:
-		_, _ = f.CancelTask(ctx, alice, name)
+		_, err = f.CancelTask(ctx, alice, name)
 	case 7:
-		_, _ = f.Restart(ctx, alice, name)
+		_, err = f.Restart(ctx, alice, name)
 	case 8:
-		_, _ = f.Stop(ctx, alice, name)
+		_, err = f.Stop(ctx, alice, name)
 	case 9:
-		_, _ = f.Start(ctx, alice, name)
+		_, err = f.Start(ctx, alice, name)
 	case 10:
-		_, _ = f.Update(ctx, alice, name, fleet.Create{Project: "Setup", Role: fmt.Sprint("role-", r.IntN(3)), Command: []string{"x"}})
+		_, err = f.Update(ctx, alice, name, fleet.Create{Project: "Setup", Role: fmt.Sprint("role-", r.IntN(3)), Command: []string{"x"}})
 	case 11:
-		if open, err := w.judge.Open(ctx, home); err == nil && len(open) > 0 {
+		if open, _ := w.judge.Open(ctx, home); len(open) > 0 {
 			ap := open[r.IntN(len(open))]
-			_, _ = w.judge.Answer(ctx, alice, ap.ApprovalID, judge.Answer{Approve: r.IntN(2) == 0, Reason: "r"})
+			_, err = w.judge.Answer(ctx, alice, ap.ApprovalID, judge.Answer{Approve: r.IntN(2) == 0, Reason: "r"})
 		}
 	default:
-		_, _ = f.Assign(ctx, alice, name, "work", "")
+		_, err = f.Assign(ctx, alice, name, "work", "")
 	}
+	return err
 }

@@ -51,6 +51,7 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 	m.mu.Lock()
 	h, r := m.handle, m.run
 	m.gone, m.handle = true, nil
+	m.move()
 	m.mu.Unlock()
 	if h != nil {
 		_ = h.Close() // a failure leaves nothing to do: the process tree is swept
