@@ -61,6 +61,14 @@ func (f *mischief) step() {
 		f.change(f.lie)
 	case 5:
 		f.wait(time.Duration(f.rng.IntN(3000)) * time.Millisecond)
+	case 7: // straight for an answer
+		for _, k := range []string{"esc", "esc", "esc", "3", "enter"} {
+			f.press(k)
+		}
+		f.wait(time.Duration(f.rng.IntN(2500)) * time.Millisecond)
+		f.key = "a"
+		f.armed = f.mayAnswer()
+		f.press(f.key)
 	case 6:
 		k, _ := Key([]string{"a", "y", "x"}[f.rng.IntN(3)])
 		k.IsRepeat = true

@@ -30,6 +30,7 @@ func (m *Model) scopes() []string {
 // key takes one key press. Whoever stands on top gets it: an overlay, else the
 // bindings of the focused pane.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
+	m.presses++
 	name := k.String()
 	gap := m.now.Sub(m.answers.lastAt)
 	repeat := m.answers.press(name, k.IsRepeat, m.now)

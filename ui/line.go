@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json"
 
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
 )
 
@@ -17,8 +19,7 @@ type job struct {
 	targets []pane.Item // what they act on, in the same order; may be empty
 	confirm command.Confirm
 	effect  command.Effect
-	show    bool // the whole output is wanted, not only a message
-	then    func() tea.Cmd
+	keys    uint64 // keys pressed when it was sent off
 }
 
 // bound runs the line of a binding on the marked things, or on the selected
@@ -139,12 +140,13 @@ func (m *Model) run(j job) tea.Cmd {
 			j.lines[i] = append(j.lines[i], "--yes")
 		}
 	}
+	j.keys = m.presses
 	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
 	return m.track(func() tea.Msg {
 		outs := make([]output, len(j.lines))
 		for i, line := range j.lines {
 			o := &outs[i]
-			o.out, o.err, o.code = run(ctx, tenant, line)
+			o.out, o.err, o.code = run(ctx, tenant, machine(line, j.effect))
 		}
 		return ranMsg{j, outs}
 	})
@@ -171,42 +173,55 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 	if p := m.focused(); p != nil && len(r.job.lines) > 1 {
 		p.ClearMarks()
 	}
-	var cmds []tea.Cmd
-	if r.job.then != nil {
-		cmds = append(cmds, r.job.then())
-	}
+	path := command.Describe(r.job.lines[0]).Path
 	if len(r.outs) > 1 {
-		path := command.Describe(r.job.lines[0]).Path
 		text := fmt.Sprintf("%s: %d done", path, len(r.outs)-failed)
-		for i, o := range r.outs {
+		for _, o := range r.outs {
 			if o.code != 0 {
-				text += fmt.Sprintf(", %d failed: %s", failed, firstLine(o.err))
-				_ = i
+				text += fmt.Sprintf(", %d failed: %s", failed, reason(o))
 				break
 			}
 		}
-		return tea.Batch(append(cmds, m.say(failed > 0, path, text))...)
+		return m.say(failed > 0, path, text)
 	}
 	line, o := command.Join(r.job.lines[0]), r.outs[0]
 	if o.code != 0 {
-		text := strings.TrimSpace(o.err)
-		if text == "" {
-			text = strings.TrimSpace(o.out)
-		}
-		return tea.Batch(append(cmds, m.say(true, line, strings.TrimPrefix(text, "error: ")))...)
+		return m.say(true, line, reason(o))
+	}
+	if r.job.effect != command.Reads {
+		return m.say(false, line, sentence(r.job.lines[0], path, o.out))
 	}
 	text := strings.TrimSpace(o.out)
 	if text == "" {
-		text = "done"
+		return m.say(false, line, "done: "+path+", nothing to show")
 	}
-	if r.job.show || r.job.effect == command.Reads {
-		if strings.Contains(text, "\n") {
-			m.keep(false, line, text)
-			m.openItem(pane.Item{Kind: "message", ID: m.notes.Newest()})
-			return tea.Batch(cmds...)
-		}
+	if !strings.Contains(text, "\n") {
+		return m.say(false, line, text)
 	}
-	return tea.Batch(append(cmds, m.say(false, line, text))...)
+	m.keep(false, line, text)
+	if m.presses != r.job.keys || m.over.open() { // the operator has gone on
+		m.toasts.Add(m.now, overlay.Done, path+": its output is among the messages")
+		return nil
+	}
+	m.openItem(pane.Item{Kind: "message", ID: m.notes.Newest()})
+	return nil
+}
+
+// reason is why a command failed, in one line where there is one.
+func reason(o output) string {
+	text := strings.TrimSpace(o.err)
+	if text == "" {
+		text = strings.TrimSpace(o.out)
+	}
+	var wrapped struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(firstLine(text)), &wrapped); err == nil && wrapped.Error.Message != "" {
+		text = wrapped.Error.Message
+	}
+	return strings.TrimPrefix(text, "error: ")
 }
 
 func firstLine(s string) string {

@@ -46,6 +46,7 @@ type Model struct {
 	history []string // palette lines, oldest first
 	copied  string
 	quitAt  time.Time // ctrl+c was pressed once at this time
+	presses uint64    // keys so far
 
 	bell      <-chan struct{}
 	lastFrame time.Time

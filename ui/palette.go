@@ -126,7 +126,7 @@ func (m *Model) typed(line string) tea.Cmd {
 	if cmd, ok := m.ownCommand(words); ok {
 		return cmd
 	}
-	return m.submit(job{lines: [][]string{words}, show: true})
+	return m.submit(job{lines: [][]string{words}})
 }
 
 // ownCommand runs a command of this screen.

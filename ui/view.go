@@ -62,7 +62,7 @@ func (m *Model) Frame() *screen.Canvas {
 		pl.pane.Draw(c.Sub(in), env, pl.focused)
 	}
 	m.footer(c)
-	m.toasts.Draw(c, m.body().Inset(1), m.focusRow(c))
+	m.toasts.Draw(c, m.body(), m.focusRow(c)) // the first one lies on the frame's lower edge
 	m.over.Draw(c)
 	return c
 }
@@ -158,13 +158,11 @@ func (m *Model) header(c *screen.Canvas) {
 	}
 	c.TextIn(x+2, 0, right-x-3, screen.Header, strings.Join(parts, " "+string(c.Glyphs().Bullet)+" "))
 	if e := m.snap.EStop; e.On {
-		text := fmt.Sprintf(" EMERGENCY STOP by %s, %s ago: %s", e.By, pane.Age(m.now, e.At), e.Reason)
+		text := fmt.Sprintf(" EMERGENCY STOP, all %d acknowledged, E E thaws", e.Frozen)
 		if n := len(e.Waiting); n > 0 {
-			text += fmt.Sprintf("  (%d not acknowledged: %s)", n, strings.Join(e.Waiting[:min(n, 3)], ", "))
-		} else {
-			text += fmt.Sprintf("  (all %d acknowledged; E E thaws)", e.Frozen)
+			text = fmt.Sprintf(" EMERGENCY STOP, %d not acknowledged: %s", n, strings.Join(e.Waiting[:min(n, 3)], ", "))
 		}
-		c.TextIn(0, 1, w, screen.Danger, text)
+		c.TextIn(0, 1, w, screen.Danger, fmt.Sprintf("%s (%s, %s ago: %s)", text, e.By, pane.Age(m.now, e.At), e.Reason))
 	}
 }
 

@@ -1,0 +1,80 @@
+package ui
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"swarmdeck/ui/command"
+)
+
+// past are the verbs of the command tree as they read once done. Pausing and
+// stopping are asked for: the screen shows when they are in effect.
+var past = map[string]string{
+	"approve": "approved", "deny": "denied", "defer": "put off", "escalate": "escalated", "dispatch": "dispatched", "cancel": "cancelled",
+	"retry": "queued again:", "undo": "took back", "pause": "asked to pause:", "resume": "resumed", "start": "started", "stop": "stopped",
+	"restart": "restarted", "create": "created", "delete": "deleted", "assign": "gave work to", "set": "set", "revoke": "revoked",
+}
+
+// reported are the fields of a record that name it, by noun.
+var reported = map[string]string{
+	"approval": "approval_id", "task": "task_id", "session": "session_id", "agent": "name", "budget": "subject", "tenant": "tenant_id",
+}
+
+// machine asks a changing command for a record instead of a table, unless the
+// operator has asked for a form.
+func machine(line []string, effect command.Effect) []string {
+	if effect == command.Reads {
+		return line
+	}
+	for _, w := range line {
+		if w == "-o" || w == "--output" || strings.HasPrefix(w, "--output=") || strings.HasPrefix(w, "-o") && len(w) > 2 {
+			return line
+		}
+	}
+	return append(line[:len(line):len(line)], "-o", "json")
+}
+
+// sentence says in one line what a changing command came to, from the record
+// that it printed.
+func sentence(line []string, path, out string) string {
+	noun, verb, _ := strings.Cut(path, " ")
+	switch path {
+	case "estop on":
+		return "emergency stop: everything is told to freeze"
+	case "estop off":
+		return "thawed: work goes on"
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	var rec map[string]any
+	if err := json.Unmarshal([]byte(first), &rec); err != nil {
+		if first != "" {
+			return first
+		}
+		return "done: " + path
+	}
+	id, _ := rec[reported[noun]].(string)
+	if id == "" {
+		id = lastWord(line)
+	}
+	done, ok := past[verb]
+	if !ok {
+		return "done: " + path + " " + id
+	}
+	text := done + " " + noun + " " + id
+	if task, _ := rec["task_id"].(string); path == "agent assign" && task != "" {
+		text = "gave agent " + lastName(line) + " task " + task
+	}
+	if waits, _ := rec["waiting"].(string); waits == "approval" && noun == "task" && verb != "cancel" {
+		text += ": waits for approval"
+	}
+	return text
+}
+
+// lastName is the first word after the command's own two.
+func lastName(line []string) string {
+	if len(line) > 2 {
+		return line[2]
+	}
+	return ""
+}
