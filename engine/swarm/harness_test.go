@@ -177,7 +177,7 @@ func (r *rig) status(id string, want swarm.Status) swarm.Task {
 // equals its replay and the counters equal a recount.
 func (r *rig) whole() {
 	r.t.Helper()
-	ctx := r.t.Context()
+	ctx := context.Background()
 	rep, err := r.ledger.Verify(ctx, acme, nil)
 	if err != nil || !rep.OK {
 		r.t.Errorf("audit verify: %+v, %v", rep, err)
