@@ -53,9 +53,6 @@ func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
 		World:  pane.Of(s.Engine),
 		Caller: s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
-			if s.ReadOnly {
-				args = append([]string{"--read-only"}, args...)
-			}
 			return command.Capture(ctx, lines(env, s, tenant), args)
 		},
 		Complete: func(ctx context.Context, tenant, line string) []command.Candidate {
@@ -73,14 +70,11 @@ func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
 
 // lines is the environment of command lines given inside a door.
 func lines(env *command.Env, s command.Start, tenant string) command.Env {
-	by := s.Caller
-	by.Tenant = tenant
-	return command.Env{
-		Caller: by,
-		Dir:    s.Dir,
-		Getenv: env.Getenv,
-		Open:   func(context.Context, command.Need) (*engine.Engine, error) { return s.Engine, nil },
-	}
+	line := *env
+	line.Caller, line.Caller.Tenant, line.ReadOnly = s.Caller, tenant, s.ReadOnly
+	line.Dir, line.Stdin, line.Close, line.Doors = s.Dir, nil, nil, command.Doors{}
+	line.Open = func(context.Context, command.Need) (*engine.Engine, error) { return s.Engine, nil }
+	return line
 }
 
 func isTerminal(f *os.File) bool {

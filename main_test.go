@@ -36,7 +36,9 @@ func newUser(t *testing.T) *user {
 	}}
 }
 
-func (u *user) data() string { return filepath.Join(u.home, ".local", "share", "swarmdeck", "swarmdeck.db") }
+func (u *user) data() string {
+	return filepath.Join(u.home, ".local", "share", "swarmdeck", "swarmdeck.db")
+}
 
 func (u *user) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)

@@ -41,6 +41,7 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 		return nil, core.Errorf(core.Denied, "--as: the operator is known by this door and can't be changed").With("field", "as")
 	}
 	g.Data = env.dataPath(g.Data)
+	g.ReadOnly = g.ReadOnly || env.ReadOnly
 	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads}, nil
 }
 

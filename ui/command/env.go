@@ -26,6 +26,8 @@ type Env struct {
 	Caller core.Caller
 	// Role is what the door grants; "" is Admin.
 	Role Role
+	// ReadOnly is --read-only for every line.
+	ReadOnly bool
 	// Dir is the base of relative paths: @file, --out, swarm files, agent dirs.
 	Dir    string
 	Stdin  io.Reader
@@ -83,7 +85,8 @@ type Start struct {
 }
 
 // Doors are the ways in that need more than this package has. A nil door is
-// refused as not available.
+// refused as not available. The cockpit gets an environment for the lines given
+// inside it, which work on its engine; a script that of the program itself.
 type Doors struct {
 	Cockpit func(ctx context.Context, env *Env, s Start) error
 	Script  func(ctx context.Context, env *Env, s Start) error

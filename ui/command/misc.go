@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 )
 
@@ -49,7 +51,11 @@ func (c *call) enterCockpit(s Start) error {
 	}
 	s.Engine, s.Caller = eng, by
 	s.Data = c.g.Data
-	return c.env.Doors.Cockpit(c.ctx, c.env, s)
+	// Lines given inside the door work on this engine, whatever they ask for.
+	inside := *c.env
+	inside.Caller, inside.ReadOnly, inside.Close, inside.Doors = by, c.g.ReadOnly, nil, Doors{}
+	inside.Open = func(context.Context, Need) (*engine.Engine, error) { return eng, nil }
+	return c.env.Doors.Cockpit(c.ctx, &inside, s)
 }
 
 func (t *tree) version() *cobra.Command {

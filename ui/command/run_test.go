@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/command"
 )
 
@@ -128,6 +129,57 @@ func TestReadOnlyRefusesEveryWriteBeforeOpening(t *testing.T) {
 		if want := info.Effect != command.Reads; refused != want || want && code != 1 {
 			t.Errorf("%s (%s): exit %d, %s", info.Path, info.Effect, code, stderr)
 		}
+	}
+}
+
+func TestAReadOnlyDoorStaysOne(t *testing.T) {
+	d := newDeck(t)
+	d.line("session create")
+	d.env.ReadOnly = true
+	d.line("session list")
+	if code, _, _ := d.fails(1, "session create"); code != "DENIED" {
+		t.Error(code)
+	}
+}
+
+func TestLinesInsideADoorWorkOnItsEngine(t *testing.T) {
+	d := newDeck(t)
+	d.env.Caller.Door = core.DoorCLI
+	d.env.Doors.Cockpit = func(ctx context.Context, env *command.Env, s command.Start) error {
+		line := *env
+		line.Caller.Door = core.DoorCockpit
+		out, stderr, code := command.Capture(ctx, line, []string{"session", "create", "-o", "json"})
+		if code != 0 || !strings.Contains(out, s.Caller.Tenant) {
+			t.Errorf("exit %d %s%s", code, out, stderr)
+		}
+		if out, _, code := command.Capture(ctx, line, nil); code != 2 || out != "" {
+			t.Errorf("a cockpit within the cockpit: exit %d", code)
+		}
+		return nil
+	}
+	if code, _, stderr := d.run(); code != 0 {
+		t.Fatalf("exit %d %s", code, stderr)
+	}
+	if n := len(d.needs); n == 0 || !d.needs[n-1].Active {
+		t.Errorf("opened with %+v", d.needs)
+	}
+}
+
+func TestEndlessOutputIsRefused(t *testing.T) {
+	d := newDeck(t)
+	task := str(d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"])
+	by := d.env.Caller
+	by.Tenant = "t_default"
+	many := make([]swarm.LogLine, 100)
+	for i := range many {
+		many[i] = swarm.LogLine{Level: "INFO", Message: strings.Repeat("x", 2000)}
+	}
+	for range 25 {
+		d.no(d.eng.Swarm.AppendLog(t.Context(), by, task, many))
+	}
+	out, stderr, code := command.Capture(t.Context(), d.env, []string{"task", "log", task})
+	if code != 1 || len(out) > command.MaxCapture || !strings.Contains(stderr, "more than") {
+		t.Errorf("exit %d, %d bytes, %s", code, len(out), stderr)
 	}
 }
 
