@@ -56,12 +56,16 @@ func (f *Fleet) idle(ctx context.Context, m *member) error {
 	return nil
 }
 
-// next is the task that was assigned and is still in the queue. One that
-// waits for a person keeps nobody from giving the agent other work.
+// next is the task that was assigned and is not over: in the queue, or just
+// starting. One that waits there for a person keeps nobody from giving the
+// agent other work.
 func (f *Fleet) next(ctx context.Context, m *member) (string, error) {
-	m.mu.Lock()
-	id := m.assigned
+	m.mu.Lock() // a start clears assigned and sets run at once
+	id, r := m.assigned, m.run
 	m.mu.Unlock()
+	if r != nil {
+		return r.job.Task.TaskID, nil
+	}
 	if id == "" {
 		return "", nil
 	}

@@ -128,16 +128,10 @@ func TestCancelFreesTheAgent(t *testing.T) {
 
 func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
 	w := newWorld(t).run()
-	restarted := make(chan struct{})
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
-		_, err := hang(ctx, h, p) // the interrupt
-		if h.is(func() bool { return h.prompts == 1 }) {
-			_, err = hang(ctx, h, p) // is ignored
-			close(restarted)
-		}
-		return swarm.Outcome{}, err
-	})
+	w.rt.does(hang)
 	w.create("bob")
+	h := w.rt.handle("bob")
+	h.is(func() bool { h.stubborn = true; return true })
 	w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	begin := time.Now()
@@ -145,7 +139,6 @@ func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-restarted
 	if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
 		t.Errorf("after %v: %+v", took, a)
 	}
@@ -262,6 +255,24 @@ func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 		if r := w.result(id); r.Status != swarm.Succeeded {
 			t.Errorf("%s: %+v %+v", id, r, r.Error)
 		}
+	}
+	w.consistent()
+}
+
+func TestCancelIsHeardWheneverItComes(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	for i := range 30 {
+		task := w.assign("bob", "x")
+		time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
+		if _, err := w.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.result(task.TaskID); r.Status != swarm.Cancelled {
+			t.Fatalf("result: %+v", r)
+		}
+		w.await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
 	}
 	w.consistent()
 }

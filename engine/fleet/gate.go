@@ -223,9 +223,6 @@ func (r *run) refused(call string, dec judge.GateDecision, end bool, reason stri
 	if end {
 		answer.Decision = abort
 		r.end(aborted, reason)
-		if h, now := r.m.now(); h != nil && now == r {
-			h.Interrupt()
-		}
 	}
 	r.log.add("WARN", "call "+call+": "+answer.Decision+": "+reason, "tool")
 	return answer

@@ -98,7 +98,7 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	}
 	r := &run{
 		f: p.f, m: m, job: job, in: in, calls: map[string]string{},
-		stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.log = newTranscript(r)
 	r.take()

@@ -31,9 +31,8 @@ type run struct {
 	in  prompt
 	log *transcript
 
-	stop  chan struct{} // closed when the run is to end
-	ended chan struct{} // closed when the agent has let go
-	done  chan struct{} // closed when the outcome stands
+	stop chan struct{} // closed when the run is to end
+	done chan struct{} // closed when the agent has let go and the outcome stands
 
 	mu      sync.Mutex
 	how     ending
@@ -91,7 +90,6 @@ const beatEvery = 250 * time.Millisecond
 
 func (r *run) work(ctx context.Context) {
 	defer close(r.done)
-	defer close(r.ended)
 	out, err := r.attempt(ctx)
 	// What happened must reach the disk although the engine is closing.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -125,15 +123,33 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	if h == nil {
 		return out, core.Errorf(core.Unavailable, "agent %s was closed", r.m.name)
 	}
-	select {
-	case <-r.stop: // cancelled before it began
-		return out, context.Canceled
-	default:
-	}
+	over := make(chan struct{})
+	defer close(over)
+	go r.interrupt(h, over)
 	r.log.add("INFO", r.in.Message, sourceTask)
 	return h.Prompt(ctx, Prompt{
 		TaskID: r.job.Task.TaskID, Message: r.in.Message, URI: r.in.URI, Emit: r.emit, Beat: r.job.Beat,
 	})
+}
+
+// interrupt tells the runtime that the run is to end, until it is over: one
+// told just before the prompt began may have gone by unheard.
+func (r *run) interrupt(h Handle, over <-chan struct{}) {
+	select {
+	case <-r.stop:
+	case <-over:
+		return
+	}
+	again := time.NewTicker(beatEvery)
+	defer again.Stop()
+	for {
+		h.Interrupt()
+		select {
+		case <-again.C:
+		case <-over:
+			return
+		}
+	}
 }
 
 // begin records that the agent is busy, before it is told anything.
@@ -161,22 +177,15 @@ func (r *run) release(ctx context.Context, out swarm.Outcome) error {
 		_ = r.m.hold(ctx, byTask, false) // the supervisor tries again
 		r.m.ring()
 	}()
-	open := func(a *judge.Approval) bool { return deadCall(a) && a.TaskID == t.TaskID }
 	n := note{event: "agent.released", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "status": out.Status}}
 	return r.f.opt.Ledger.Update(ctx, r.m.self(), func(tx *audit.Tx) error {
 		_, err := r.f.changeIn(tx, r.m, n, func(_ *audit.Tx, a *Agent) error {
 			if a.TaskID != t.TaskID {
 				return errSame
 			}
-			if a.Waiting != "" {
-				if err := r.f.opt.Judge.Void(tx, open, "the agent's run has ended"); err != nil {
-					return err
-				}
-				if err := r.f.opt.Swarm.Gate(tx, t.TaskID, ""); err != nil {
-					return err
-				}
+			if err := r.f.clear(tx, a); err != nil {
+				return err
 			}
-			a.TaskID, a.Waiting, a.Attention = "", "", ""
 			r.mu.Lock()
 			a.Usage.Tokens += r.used.Tokens
 			a.Usage.CostUSD += r.used.CostUSD
@@ -187,6 +196,22 @@ func (r *run) release(ctx context.Context, out swarm.Outcome) error {
 		})
 		return err
 	})
+}
+
+// clear takes the task out of a record, and voids what the run still asks.
+func (f *Fleet) clear(tx *audit.Tx, a *Agent) error {
+	task := a.TaskID
+	if a.Waiting != "" {
+		open := func(ap *judge.Approval) bool { return deadCall(ap) && ap.TaskID == task }
+		if err := f.opt.Judge.Void(tx, open, "the agent's run has ended"); err != nil {
+			return err
+		}
+		if err := f.opt.Swarm.Gate(tx, task, ""); err != nil {
+			return err
+		}
+	}
+	a.TaskID, a.Waiting, a.Attention = "", "", ""
+	return nil
 }
 
 // settled is the outcome of the attempt: the agent's own, or what was done to it.
@@ -245,12 +270,7 @@ func (r *run) Outcome() swarm.Outcome {
 }
 
 // Cancel implements swarm.Work.
-func (r *run) Cancel(reason string) {
-	r.end(cancelled, reason)
-	if h, now := r.m.now(); h != nil && now == r {
-		h.Interrupt()
-	}
-}
+func (r *run) Cancel(reason string) { r.end(cancelled, reason) }
 
 // Pause implements swarm.Work. A run that has no agent yet stands still anyway.
 func (r *run) Pause(ctx context.Context) error {

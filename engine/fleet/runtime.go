@@ -66,6 +66,7 @@ type Handle interface {
 	// Prompt runs one task to its end.
 	Prompt(ctx context.Context, p Prompt) (swarm.Outcome, error)
 	// Interrupt asks the running prompt to stop, then kills after the grace.
+	// It is called again until the prompt has ended; only the first counts.
 	Interrupt()
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error

@@ -76,13 +76,14 @@ type handle struct {
 	name   string
 	notify func(fleet.Health)
 
-	mu      sync.Mutex
-	kill    chan struct{} // closed to end the prompt
-	paused  bool
-	deaf    bool // Pause is not acknowledged
-	pauses  int
-	prompts int
-	closed  bool
+	mu       sync.Mutex
+	kill     chan struct{} // closed to end the prompt
+	paused   bool
+	deaf     bool // Pause is not acknowledged
+	stubborn bool // Interrupt is ignored
+	pauses   int
+	prompts  int
+	closed   bool
 }
 
 var errKilled = errors.New("the process was killed")
@@ -116,7 +117,11 @@ func (h *handle) is(f func() bool) bool {
 	return f()
 }
 
-func (h *handle) Interrupt() { h.end() }
+func (h *handle) Interrupt() {
+	if !h.is(func() bool { return h.stubborn }) {
+		h.end()
+	}
+}
 
 func (h *handle) Pause(ctx context.Context) error {
 	h.mu.Lock()

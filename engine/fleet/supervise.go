@@ -57,7 +57,7 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 		_ = h.Close() // a failure leaves nothing to do: the process tree is swept
 	}
 	if r != nil {
-		<-r.ended
+		<-r.done
 	}
 }
 
@@ -129,10 +129,32 @@ func (f *Fleet) settle(ctx context.Context, m *member) error {
 			}
 		}
 	}
+	if err := f.dropLost(ctx, m); err != nil {
+		return err
+	}
 	if err := f.keepHealth(ctx, m); err != nil {
 		return err
 	}
 	return held
+}
+
+// dropLost frees an agent whose record names a task that nothing works on:
+// the end of its run could not be written when it ended.
+func (f *Fleet) dropLost(ctx context.Context, m *member) error {
+	lost := func(a *Agent) bool {
+		_, r := m.now() // set before a record names a task, cleared after
+		return r == nil && a.TaskID != ""
+	}
+	if !lost(m.rec.Load()) {
+		return nil
+	}
+	_, err := f.change(ctx, m.self(), m, note{event: "agent.recovered"}, func(tx *audit.Tx, a *Agent) error {
+		if !lost(a) {
+			return errSame
+		}
+		return f.clear(tx, a)
+	})
+	return err
 }
 
 // acknowledge records that a pause is in effect.
