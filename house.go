@@ -71,20 +71,21 @@ func (h *house) shut() error {
 // in rooms even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	opt := engine.Options{ReadOnly: need.ReadOnly, Spill: need.Data + ".spill"}
-	sealer, err := openSealer(need)
-	if err != nil {
-		return nil, err
-	}
-	opt.Sealer = sealer
-	storeOpt := store.Options{ReadOnly: need.ReadOnly}
-	if !need.ReadOnly {
-		storeOpt.Seal = sealer.Seal
-	}
-	db, err := store.Open(need.Data, storeOpt)
+	// The key is made only once the data file has proved usable; nothing is
+	// committed before that.
+	var sealer *audit.Sealer
+	db, err := store.Open(need.Data, store.Options{
+		ReadOnly: need.ReadOnly,
+		Seal:     func(tx store.Tx) error { return sealer.Seal(tx) },
+	})
 	if err != nil {
 		return nil, err
 	}
 	h.rooms = append(h.rooms, db.Close)
+	if sealer, err = openSealer(need); err != nil {
+		return nil, err
+	}
+	opt.Sealer = sealer
 	opt.Store = db
 	if err := h.drivers(ctx, need, &opt); err != nil {
 		return nil, err
@@ -108,9 +109,6 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, nil
 		}
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("%w: make its directory: %w", store.ErrUnusable, err)
 	}
 	sealer, err := audit.OpenSealer(path)
 	if err != nil {

@@ -144,6 +144,9 @@ func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, data) {
 			t.Errorf("%s was written to", name)
 		}
+		if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
+			t.Errorf("%s: files were left beside it: %q", name, left)
+		}
 	}
 }
 

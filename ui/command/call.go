@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -13,6 +14,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // DefaultTenant is made for the first command that needs a tenant.
@@ -84,6 +86,9 @@ func (c *call) open(need Need) (*engine.Engine, error) {
 		return nil, core.Errorf(core.Unavailable, "no engine here")
 	}
 	eng, err := c.env.Open(c.ctx, need)
+	if errors.Is(err, store.ErrLocked) {
+		return nil, fmt.Errorf("%w; leave the cockpit or end the command that has it, or name another file with --data", err)
+	}
 	if err != nil {
 		return nil, err
 	}
