@@ -19,14 +19,21 @@ type Para struct {
 // labelWidth is the width of the column of labels on a page of usual width.
 const labelWidth = 12
 
-// Page lays paragraphs out and scrolls them. The zero value is empty.
+// Page lays paragraphs out and scrolls them. The zero value is empty. A
+// paragraph that stays the same is not laid out again, however long it is.
 type Page struct {
 	paras []Para
+	laid  map[laidKey][]string // the lines of paragraphs, for the width
 	lines []pageLine
 	ends  []int // last line of each paragraph
 	w, h  int
 	top   int
 	find  string // in lower case
+}
+
+type laidKey struct {
+	text  string
+	exact bool
 }
 
 type pageLine struct {
@@ -51,6 +58,7 @@ func (p *Page) Resize(w, h int) {
 	wide := w != p.w
 	p.w, p.h = w, h
 	if wide {
+		p.laid = nil
 		p.lay()
 	}
 	p.clamp()
@@ -75,6 +83,8 @@ func (p *Page) lay() {
 	p.lines, p.ends = p.lines[:0], p.ends[:0]
 	label := min(labelWidth, p.w/4)
 	width := max(p.w-label-2, 1)
+	was := p.laid
+	p.laid = make(map[laidKey][]string, len(p.paras))
 	for _, para := range p.paras {
 		if para.Head {
 			if len(p.lines) > 0 {
@@ -84,19 +94,31 @@ func (p *Page) lay() {
 			p.ends = append(p.ends, len(p.lines)-1)
 			continue
 		}
+		key := laidKey{para.Text, para.Exact}
+		wrapped, ok := was[key]
+		if !ok {
+			wrapped = wrap(para, width)
+		}
+		p.laid[key] = wrapped
 		first := para.Label
-		for _, text := range strings.Split(para.Text, "\n") {
-			if para.Exact {
-				text = term.Reveal(text)
-			}
-			for _, line := range term.Wrap(text, width) {
-				p.lines = append(p.lines, pageLine{label: first, text: line, role: para.Role, exact: para.Exact})
-				first = ""
-			}
+		for _, line := range wrapped {
+			p.lines = append(p.lines, pageLine{label: first, text: line, role: para.Role, exact: para.Exact})
+			first = ""
 		}
 		p.ends = append(p.ends, len(p.lines)-1)
 	}
 	p.clamp()
+}
+
+func wrap(para Para, width int) []string {
+	if !para.Exact {
+		return term.Wrap(para.Text, width)
+	}
+	var out []string
+	for text := range strings.SplitSeq(para.Text, "\n") {
+		out = append(out, term.WrapLine(term.Reveal(text), width)...)
+	}
+	return out
 }
 
 func (p *Page) clamp() { p.top = max(0, min(p.top, len(p.lines)-p.h)) }

@@ -31,7 +31,8 @@ type Pane struct {
 	err     error
 	past    []judge.Approval
 	shown   time.Time // when this approval, with this digest, was first drawn
-	args    int       // paragraph of the arguments
+	pretty  string    // the arguments, indented
+	args    int       // their paragraph
 	seen    bool      // their end has been on the screen
 	told    bool      // the engine knows that it was shown
 	pastFor string    // id and digest that past was asked for
@@ -84,8 +85,13 @@ func (p *Pane) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	if p.a != nil && (p.a.Digest != a.Digest || p.a.Status != a.Status) {
 		p.forget()
 	}
-	fresh := p.a == nil || p.a.Digest != a.Digest
+	fresh := p.a == nil || p.a.Digest != a.Digest || p.a.ApprovalID != a.ApprovalID
 	p.a, p.err = a, nil
+	if fresh {
+		if p.pretty = pane.Pretty(a.Action.Args); p.pretty == "" {
+			p.pretty = "{}"
+		}
+	}
 	p.lay(env)
 	if fresh {
 		p.Page.Top()

@@ -35,11 +35,7 @@ func (p *Pane) lay(env pane.Env) {
 		}
 	}
 	t.Exact("action", what, screen.Accent)
-	args := pane.Pretty(a.Action.Args)
-	if args == "" {
-		args = "{}"
-	}
-	p.args = t.Exact("arguments", args, screen.Text)
+	p.args = t.Exact("arguments", p.pretty, screen.Text)
 	if a.PriorDigest != "" {
 		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
 	}

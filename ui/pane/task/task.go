@@ -31,6 +31,8 @@ type got struct {
 	task   swarm.Task
 	why    swarm.Reason
 	result *swarm.Result
+	input  string // indented
+	output string
 	err    error
 }
 
@@ -61,6 +63,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 		if g.task, g.err = world.Task(ctx, tenant, id); g.err != nil {
 			return g
 		}
+		g.input = pane.Pretty(g.task.Input)
 		if !g.task.Status.Terminal() {
 			g.why, g.err = world.Why(ctx, tenant, id)
 			return g
@@ -68,7 +71,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 		r, err := world.Result(ctx, tenant, id)
 		switch {
 		case err == nil:
-			g.result = &r
+			g.result, g.output = &r, pane.Pretty(r.Output)
 		case !errors.Is(err, core.Kind(core.NotFound)):
 			g.err = err
 		}
@@ -181,10 +184,10 @@ func text(env pane.Env, g *got) []pane.Para {
 			out.Add("confidence", pane.Confidence(*r.Confidence), screen.Text)
 		}
 		out.Add("denials", strings.Join(r.Denials, " "), screen.Warn)
-		out.Exact("output", pane.Pretty(r.Output), screen.Text)
+		out.Exact("output", g.output, screen.Text)
 	}
 	out.Head("input")
-	out.Exact("", pane.Pretty(t.Input), screen.Text)
+	out.Exact("", g.input, screen.Text)
 	return out
 }
 

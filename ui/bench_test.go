@@ -1,0 +1,190 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/themes"
+)
+
+// crowd is a world of n agents.
+func crowd(n int) *fakeWorld {
+	w := newWorld()
+	w.agents = nil
+	for i := range n {
+		w.agents = append(w.agents, &fleet.Agent{
+			Name: fmt.Sprintf("agent-%04d", i), TenantID: tenant, Status: fleet.Idle, Role: "reader", Project: "bench", LastTask: "read part " + fmt.Sprint(i), UpdatedAt: start,
+		})
+	}
+	return w
+}
+
+// churn changes half of the agents, as they do in 50 ms when each changes ten
+// times a second.
+func churn(w *fakeWorld, rng *rand.Rand, now time.Time) {
+	states := []fleet.AgentStatus{fleet.Idle, fleet.Busy, fleet.Busy, fleet.Busy, fleet.Offline}
+	for i := range w.agents {
+		if i%2 == 0 {
+			continue
+		}
+		a := *w.agents[i]
+		a.Status, a.UpdatedAt = states[rng.IntN(len(states))], now
+		w.agents[i] = &a
+	}
+}
+
+func benchTheme(b *testing.B) Options {
+	theme, err := themes.Load(themes.Default)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return Options{Theme: theme}
+}
+
+// BenchmarkFrame is one frame of a swarm of 1,000 agents, half of which have
+// changed: snapshot, panes, cells, terminal text.
+func BenchmarkFrame(b *testing.B) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+		b.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(b *testing.B) {
+			w, rng := crowd(1000), rand.New(rand.NewPCG(1, 1))
+			r := rigOn(b, w, size[0], size[1], benchTheme(b))
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				w.change(func() { churn(w, rng, start) })
+				b.StartTimer()
+				r.send(frameMsg{})
+				if len(r.m.View().Content) == 0 {
+					b.Fatal("empty frame")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkKey is one key press to the text of the next frame.
+func BenchmarkKey(b *testing.B) {
+	r := rigOn(b, crowd(1000), 120, 40, benchTheme(b))
+	keys := []string{"j", "k"}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.press(keys[i%2])
+		_ = r.m.View()
+	}
+}
+
+// BenchmarkFirstFrame opens a cockpit on a large world: nothing of its history
+// is read before the first frame.
+func BenchmarkFirstFrame(b *testing.B) {
+	w := crowd(1000)
+	t := w.tasks[0]
+	w.tasks = make([]swarm.Task, 100_000)
+	for i := range w.tasks {
+		w.tasks[i] = t
+	}
+	opt := benchTheme(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := rigOn(b, w, 120, 40, opt)
+		_ = r.m.View()
+	}
+}
+
+// counter counts what goes to the terminal.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// BenchmarkWire runs the whole program while 1,000 agents change ten times a
+// second and keys are pressed, and reports bytes a second and the time from
+// key to frame.
+func BenchmarkWire(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes three seconds")
+	}
+	for _, frame := range []time.Duration{50 * time.Millisecond, 100 * time.Millisecond} {
+		b.Run("frame="+frame.String(), func(b *testing.B) {
+			for b.Loop() {
+				wire(b, frame, 3*time.Second)
+			}
+		})
+	}
+}
+
+// timed notes when a key's Update is done and when its frame was drawn.
+type timed struct {
+	*Model
+	mu   sync.Mutex
+	keys []time.Duration
+	sent atomic.Int64
+}
+
+func (t *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	_, cmd := t.Model.Update(msg)
+	return t, cmd
+}
+
+func (t *timed) View() tea.View {
+	v := t.Model.View()
+	if at := t.sent.Swap(0); at != 0 {
+		t.mu.Lock()
+		t.keys = append(t.keys, time.Since(time.Unix(0, at)))
+		t.mu.Unlock()
+	}
+	return v
+}
+
+func wire(b *testing.B, frame, length time.Duration) {
+	w, rng := crowd(1000), rand.New(rand.NewPCG(1, 1))
+	opt := benchTheme(b)
+	r := rigOn(b, w, 120, 40, opt) // for its keymap
+	opt = r.m.opt
+	opt.Clock, opt.After, opt.Frame = nil, nil, frame
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	opt.Context = ctx
+	m := &timed{Model: New(opt)}
+	out := &counter{}
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(out), tea.WithoutSignals(), tea.WithoutSignalHandler(),
+		tea.WithWindowSize(120, 40), tea.WithColorProfile(colorprofile.ANSI))
+	done := make(chan error, 1)
+	go func() { _, err := p.Run(); done <- err }()
+	time.Sleep(200 * time.Millisecond)
+	first := out.n.Load()
+	end := time.Now().Add(length)
+	for i := 0; time.Now().Before(end); i++ {
+		w.change(func() { churn(w, rng, time.Now()) })
+		if i%4 == 0 {
+			k, _ := Key([]string{"j", "k"}[i/4%2])
+			m.sent.Store(time.Now().UnixNano())
+			p.Send(k)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	total := out.n.Load() - first
+	cancel()
+	<-done
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slices.Sort(m.keys)
+	b.ReportMetric(float64(total)/length.Seconds(), "B/s")
+	b.ReportMetric(float64(first), "B/first")
+	if n := len(m.keys); n > 0 {
+		b.ReportMetric(float64(m.keys[n/2].Microseconds()), "µs/key-p50")
+		b.ReportMetric(float64(m.keys[n*99/100].Microseconds()), "µs/key-p99")
+	}
+}
