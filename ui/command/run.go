@@ -33,6 +33,9 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return shellComplete(ctx, env, args)
 	}
+	if len(args) == 1 && args[0] == "--version" {
+		args = []string{"version"}
+	}
 	t := newTree(env, ctx)
 	t.root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args
 	t.root.SetIn(env.Stdin)
@@ -147,6 +150,9 @@ func report(env *Env, asJSON bool, code int, err error) {
 		return
 	}
 	e := asError(err, code)
+	if code == ExitInterrupted {
+		e = core.Errorf(core.Unavailable, "interrupted")
+	}
 	if asJSON {
 		line, encErr := core.Encode(map[string]any{"error": e})
 		if encErr == nil {

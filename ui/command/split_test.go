@@ -2,10 +2,14 @@ package command_test
 
 import (
 	"context"
+	"io"
 	"slices"
 	"testing"
 	"unicode/utf8"
 
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
 	"swarmdeck/ui/command"
 )
 
@@ -35,7 +39,10 @@ func TestSplitFollowsTheShellsQuoting(t *testing.T) {
 }
 
 func FuzzSplit(f *testing.F) {
-	for _, line := range []string{`task list`, `a 'b c' "d\"e" f\ g`, `'`, `\`, "\x00\xff é", `--input '{"a":"\u202e"}'`} {
+	for _, line := range []string{`task list`, `a 'b c' "d\"e" f\ g`, `'`, `\`, "\x00\xff é", `--input '{"a":"\u202e"}'`,
+		`task dispatch --kind exec.run --input '{"argv":["x"]}' -o json --wait`, `session create --budget tokens=1,cost=2,tasks=3,wall=1h`, `--read-only agent delete x --yes`,
+		`approval approve x --always tool --expires 1d --max-uses 2`, `agent create x --project p --env A=1 -- y z`, `task list --since 2026-01-02T15:04:05Z --page 2`, `help task wait`,
+	} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -47,12 +54,19 @@ func FuzzSplit(f *testing.F) {
 		if err != nil || !slices.Equal(words, again) {
 			t.Fatalf("%q splits to %q, joined and split again to %q, %v", line, words, again, err)
 		}
-		env := command.Env{Dir: t.TempDir()}
+		env := command.Env{
+			Dir: t.TempDir(), Stdout: io.Discard, Stderr: io.Discard,
+			Caller: core.Caller{Door: core.DoorScript},
+			Open:   func(context.Context, command.Need) (*engine.Engine, error) { return nil, store.ErrUnusable },
+		}
 		for _, c := range command.Complete(context.Background(), &env, line) {
 			if !utf8.ValidString(c.Text) && utf8.ValidString(line) {
 				t.Fatalf("%q offers %q", line, c.Text)
 			}
 		}
 		command.Describe(words)
+		if code := command.Run(context.Background(), &env, words); code < 0 || code > 4 {
+			t.Fatalf("%q: exit %d", line, code)
+		}
 	})
 }
