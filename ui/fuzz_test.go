@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -178,16 +179,20 @@ func runMischief(t testing.TB, seed uint64, steps int) {
 }
 
 // FuzzCockpit: no key sequence, resize storm, paste or hostile text makes the
-// screen wrong, the program panic, or an approval happen unasked.
+// screen wrong, the program panic, or an approval happen unasked. Runs are
+// short, because the fuzzer takes one of more than a second for a hang.
 func FuzzCockpit(f *testing.F) {
 	for seed := range uint64(4) {
-		f.Add(seed, uint16(200))
+		f.Add(seed, uint8(40))
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) { runMischief(t, seed, int(steps%1000)) })
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint8) { runMischief(t, seed, int(steps%50)) })
 }
 
+var soak = flag.Duration("soak", 0, "how long TestMischief goes on")
+
 func TestMischief(t *testing.T) {
-	for seed := range uint64(6) {
-		runMischief(t, 1000+seed, 300)
+	end := time.Now().Add(*soak)
+	for seed := uint64(0); seed < 4 || time.Now().Before(end); seed++ {
+		runMischief(t, 1000+seed, 200)
 	}
 }

@@ -65,8 +65,14 @@ func sentence(line []string, path, out string) string {
 	if task, _ := rec["task_id"].(string); path == "agent assign" && task != "" {
 		text = "gave agent " + lastName(line) + " task " + task
 	}
+	for _, what := range []string{"intent", "title"} {
+		if s, _ := rec[what].(string); s != "" {
+			text += ": " + s
+			break
+		}
+	}
 	if waits, _ := rec["waiting"].(string); waits == "approval" && noun == "task" && verb != "cancel" {
-		text += ": waits for approval"
+		text += " (waits for approval)"
 	}
 	return text
 }

@@ -33,7 +33,7 @@ func New() *Pane {
 			set(0, pane.Clock(env.Now, e.CreatedAt), screen.Dim)
 			set(1, e.EventType, screen.Accent)
 			set(2, e.Actor+" ("+string(e.Door)+")", screen.Text)
-			set(3, string(e.Payload[:min(len(e.Payload), 512)]), screen.Dim)
+			set(3, subject(e), screen.Text)
 			set(4, e.EventID, screen.Accent)
 		},
 		Item: func(_ *pane.Env, e *log.Event) pane.Item {
@@ -46,4 +46,24 @@ func New() *Pane {
 			}
 		},
 	})}
+}
+
+// subject names what the event is about, and the state it was left in.
+func subject(e *log.Event) string {
+	var p struct {
+		Subject string `json:"subject"`
+		ID      string `json:"id"`
+		State   struct {
+			Status string `json:"status"`
+			State  string `json:"state"`
+		} `json:"state"`
+	}
+	if err := core.DecodeStored(e.Payload, &p); err != nil || p.Subject == "" {
+		return string(e.Payload[:min(len(e.Payload), 512)])
+	}
+	text := p.Subject + " " + p.ID
+	if s := p.State.Status + p.State.State; s != "" {
+		text += " " + s
+	}
+	return text
 }

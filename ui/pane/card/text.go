@@ -25,7 +25,7 @@ func (p *Pane) lay(env pane.Env) {
 	var t pane.Paras
 	if a.Status != judge.Open {
 		st := pane.ApprovalState(a)
-		t.Add("", st.Label(env.Glyphs)+": "+p.outcome(), st.Role())
+		t.Add("", st.Glyph(env.Glyphs)+" "+p.outcome(), st.Role())
 	}
 	t.Exact("intent", pane.Intent(a), screen.Title)
 	what := a.Action.Kind
@@ -61,7 +61,7 @@ func (p *Pane) lay(env pane.Env) {
 	}
 	t.Add("agent", agent, screen.Accent)
 	t.Add("asked by", string(a.RequestedKind)+" "+a.RequestedBy, screen.Text)
-	t.Add("task", a.TaskID+" attempt "+strconv.Itoa(a.Attempt), screen.Accent)
+	t.Add("task", a.TaskID+", attempt "+strconv.Itoa(a.Attempt+1), screen.Accent)
 	t.Add("session", a.Session, screen.Accent)
 	t.Add("trace", a.TraceID, screen.Dim)
 	t.Head("time")

@@ -45,11 +45,11 @@ func New() *Pane {
 		Name: Name, Title: "fleet", Empty: "no agents yet: agent create NAME --project P --role R --task TEXT",
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 11},
-			{Title: "NAME", Min: 12, Weight: 2, Key: true},
+			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
 			{Title: "ROLE", Min: 12, Weight: 1, Priority: 4},
-			{Title: "TASK", Min: 16, Weight: 5, Priority: 2},
+			{Title: "TASK", Min: 20, Weight: 5, Priority: 2},
 			{Title: "AGE", Min: 4, Priority: 3, Right: true},
-			{Title: "WHY", Min: 10, Weight: 3, Priority: 1},
+			{Title: "WHY", Min: 18, Weight: 3, Priority: 1},
 		},
 		ID: id, Row: row, Item: item,
 	})
@@ -142,15 +142,20 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	}
 	set(3, task, taskRole)
 	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
-	why, role := why(a)
+	why, role := why(env, a)
 	set(5, why, role)
 }
 
 // why is the reason for a state that is not plain work.
-func why(a *agents.Agent) (string, screen.Role) {
+func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	switch {
 	case a.Waiting != "":
-		return "approval " + a.Waiting, screen.Warn
+		for _, ask := range env.Snap.Approvals {
+			if ask.ApprovalID == a.Waiting {
+				return "asks: " + pane.Intent(ask), screen.Warn
+			}
+		}
+		return "asks: " + a.Waiting, screen.Warn
 	case a.Attention != "":
 		return a.Attention, screen.Warn
 	case a.Reason != "":

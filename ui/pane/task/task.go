@@ -158,7 +158,7 @@ func text(env pane.Env, g *got) []pane.Para {
 	out.Add("parent", t.ParentTaskID, screen.Accent)
 	out.Add("after", strings.Join(t.After, " "), screen.Accent)
 	out.Add("session", t.SessionID, screen.Accent)
-	attempt := strconv.Itoa(t.Attempt) + " of " + strconv.Itoa(max(t.MaxAttempts, 1))
+	attempt := strconv.Itoa(t.Attempt+1) + " of " + strconv.Itoa(max(t.MaxAttempts, 1))
 	out.Add("attempt", attempt+", priority "+strconv.Itoa(t.Priority), screen.Text)
 	if t.TimeoutS > 0 {
 		out.Add("time-out", pane.Span(time.Duration(t.TimeoutS)*time.Second), screen.Text)

@@ -27,7 +27,7 @@ func New() *Pane {
 			{Title: "STATUS", Min: 11},
 			{Title: "PRI", Min: 3, Priority: 4, Right: true},
 			{Title: "KIND", Min: 12, Weight: 1, Priority: 3},
-			{Title: "TITLE", Min: 16, Weight: 5},
+			{Title: "TITLE", Min: 28, Weight: 5},
 			{Title: "AGENT", Min: 8, Weight: 1, Priority: 2},
 			{Title: "AGE", Min: 4, Priority: 1, Right: true},
 			{Title: "ID", Min: 19, Priority: 1, Key: true},
