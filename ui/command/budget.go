@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ func (t *tree) budgets() *cobra.Command {
 				spanVar(f, &wall, "wall", "running time at most `DURATION`")
 			},
 			run: func(c *call, args []string) error {
+				if err := positive(b); err != nil {
+					return err
+				}
 				eng, by, err := c.scope()
 				if err != nil {
 					return err
@@ -93,6 +97,16 @@ func (t *tree) budgets() *cobra.Command {
 			},
 		}),
 	)
+}
+
+// positive refuses limits below 0 (none) and a cost that is no number.
+func positive(b swarm.Budget) error {
+	for field, n := range map[string]float64{"tokens": float64(b.Tokens), "cost": b.CostUSD, "tasks": float64(b.Tasks)} {
+		if !(n >= 0) || math.IsInf(n, 0) {
+			return usage(field, "--%s: %v is not allowed; allowed: 0 (no limit) or more", field, n)
+		}
+	}
+	return nil
 }
 
 func (c *call) budgetColumns() []column[swarm.Budget] {

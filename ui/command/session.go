@@ -175,7 +175,7 @@ func parseBudget(text string) (swarm.Budget, error) {
 			return b, usage("budget", "--budget: %s=%s is not a value; allowed: tokens=N,cost=USD,tasks=N,wall=DURATION", clip(key), clip(value))
 		}
 	}
-	return b, nil
+	return b, positive(b)
 }
 
 // seconds rounds up, so that a limit below a second is still a limit.
