@@ -30,7 +30,13 @@ type guard struct {
 	last   string    // the last key pressed
 	lastAt time.Time
 	asked  time.Time // the last time a guarded key was pressed
-	rang   time.Time
+	// What is under the cursor, at which key it came there, and when it was
+	// last replaced without a key.
+	under   pane.Item
+	place   string
+	presses uint64
+	slipped time.Time
+	rang    time.Time
 }
 
 // cardStamp is what an operator is looking at; any difference makes keys dead.
@@ -76,6 +82,24 @@ func (m *Model) watchCard() tea.Cmd {
 	m.answers.from = m.now.Add(deadTime)
 	m.dirty = true
 	return m.opt.After(deadTime, settled{})
+}
+
+// watchCursor notices when another thing comes under the cursor by itself,
+// because the one that was there has gone.
+func (m *Model) watchCursor() {
+	p, g := m.focused(), &m.answers
+	if p == nil || m.over.open() {
+		return
+	}
+	it := p.Selected(m.env())
+	if it.Kind == g.under.Kind && it.ID == g.under.ID && p.Name() == g.place {
+		g.presses = m.presses
+		return
+	}
+	if p.Name() == g.place && g.presses == m.presses && !g.under.Empty() {
+		g.slipped = m.now
+	}
+	g.under, g.place, g.presses = it, p.Name(), m.presses
 }
 
 // mayAnswer reports whether a key may answer an approval now, and why not.

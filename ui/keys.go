@@ -68,6 +68,9 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 			return m.say(true, "", why)
 		}
 	}
+	if (b.Line != "" || b.Action == "pause") && m.now.Sub(m.answers.slipped) < deadTime {
+		return m.say(true, "", "too early: another row has just come under the cursor")
+	}
 	switch {
 	case b.Action != "":
 		return m.action(b.Action)
@@ -178,8 +181,6 @@ func (m *Model) paneAction(name string) tea.Cmd {
 		if p.Kind() == pane.Sheet {
 			m.back()
 		}
-	case "sort":
-		return m.say(true, "", "this list keeps the order of time; narrow it with / instead")
 	}
 	return nil
 }

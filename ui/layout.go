@@ -173,6 +173,7 @@ func (m *Model) sync() tea.Cmd {
 	if _, visible := bound[card.Name]; visible && !m.over.open() {
 		cmds = append(cmds, m.track(m.card.Drawn(env)))
 	}
+	m.watchCursor()
 	cmds = append(cmds, m.watchCard())
 	return tea.Batch(cmds...)
 }

@@ -83,17 +83,17 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 		return nil
 	}
 	var cands []overlay.Candidate
-	if !strings.Contains(msg.line, " ") {
-		for _, c := range own {
-			if strings.HasPrefix(c.Text, msg.line) {
-				cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help})
-			}
-		}
-	}
-	head, _, _ := cutLast(msg.line)
+	head := msg.line[:strings.LastIndexByte(msg.line, ' ')+1] // all but the last word
 	for _, c := range msg.all {
 		key := m.opt.Keys.KeyFor(m.scopes(), strings.TrimSpace(head+c.Text))
 		cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help, Key: key})
+	}
+	if head == "" {
+		for _, c := range own {
+			if strings.HasPrefix(c.Text, msg.line) {
+				cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help, Key: m.opt.Keys.KeyFor(m.scopes(), c.Text)})
+			}
+		}
 	}
 	if strings.TrimSpace(msg.line) != "" {
 		slices.SortStableFunc(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
@@ -102,11 +102,6 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 	return nil
 }
 
-// cutLast splits a line before its last word.
-func cutLast(line string) (head, last string, ok bool) {
-	i := strings.LastIndexByte(line, ' ')
-	return line[:i+1], line[i+1:], i >= 0
-}
 
 // typed runs a line of the palette.
 func (m *Model) typed(line string) tea.Cmd {

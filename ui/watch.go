@@ -40,9 +40,9 @@ func (m *Model) ring() tea.Cmd {
 // frame looks at the world and asks the visible panes to follow.
 func (m *Model) frame() tea.Cmd {
 	m.frameDue, m.lastFrame = false, m.now
-	before, logs := m.snap.Revision, m.snap.LogRev
+	before := m.snap
 	m.look()
-	if m.snap.Revision == before && m.snap.LogRev == logs {
+	if m.snap.Revision == before.Revision && m.snap.LogRev == before.LogRev && len(m.snap.Tenants) == len(before.Tenants) {
 		return m.listen() // another tenant's change
 	}
 	m.dirty = true

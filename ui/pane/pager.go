@@ -117,6 +117,13 @@ func (p *Pager[T]) read(fetch Fetch[T], first, n int, again bool) tea.Cmd {
 	if last := max(p.total-1, 0)/pageRows + 1; p.ready {
 		from, to = min(from, last), min(to, last)
 	}
+	if again { // rows have moved: what is out of sight is read when it is needed
+		for page := range p.pages {
+			if page < from || page > to {
+				delete(p.pages, page)
+			}
+		}
+	}
 	for page := from; page <= to; page++ {
 		if _, have := p.pages[page]; p.asked[page] || have && !again {
 			continue

@@ -108,6 +108,7 @@ func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 		return s.tail.Refresh(env), true
 	case !s.zoom && action == "right":
 		s.zoom = true
+		return s.need(env), true
 	case s.zoom && action == "left" && s.shift == 0:
 		s.zoom = false
 		s.ResizeSplit(page, s.w, s.h)

@@ -2,6 +2,8 @@ package pane
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -34,6 +36,7 @@ type Table[T any] struct {
 	pager  *Pager[T]
 	text   string
 	filter *filter.Filter
+	sorted int // 0 is the list's own order; else 2*column+1 up, 2*column+2 down
 	env    Env // of the last call, for drawing rows
 	marked map[string]Item
 }
@@ -103,22 +106,50 @@ func (t *Table[T]) SetRows(env Env, rows []T) {
 	t.narrow()
 }
 
+// narrow makes the rows from all: those that pass the filter, in order.
 func (t *Table[T]) narrow() {
-	if t.filter.Empty() {
+	if t.filter.Empty() && t.sorted == 0 {
 		t.rows = t.all
 		return
 	}
+	type keyed struct {
+		row T
+		key string
+	}
 	cells := make([]string, len(t.spec.Cols))
 	set := func(col int, text string, _ screen.Role) { cells[col] = text }
-	kept := make([]T, 0, len(t.all))
+	kept := make([]keyed, 0, len(t.all))
 	for i := range t.all {
 		clear(cells)
 		t.spec.Row(&t.env, &t.all[i], set)
 		if t.filter.Match(cells) {
-			kept = append(kept, t.all[i])
+			kept = append(kept, keyed{t.all[i], cells[max(t.sorted-1, 0)/2]})
 		}
 	}
-	t.rows = kept
+	if t.sorted > 0 {
+		down := t.sorted%2 == 0
+		slices.SortStableFunc(kept, func(a, b keyed) int {
+			if down {
+				a, b = b, a
+			}
+			return strings.Compare(a.key, b.key)
+		})
+	}
+	t.rows = make([]T, len(kept))
+	for i := range kept {
+		t.rows[i] = kept[i].row
+	}
+}
+
+// sort goes on to the next order: each column up and down, then the list's own.
+func (t *Table[T]) sort() {
+	t.sorted = (t.sorted + 1) % (2*len(t.spec.Cols) + 1)
+	if t.sorted == 0 {
+		t.grid.SetSort(-1, false)
+	} else {
+		t.grid.SetSort((t.sorted-1)/2, t.sorted%2 == 0)
+	}
+	t.narrow()
 }
 
 // Name implements Pane.
@@ -187,6 +218,12 @@ func (t *Table[T]) Resize(int, int) {}
 func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 	t.env = env
 	switch action {
+	case "sort":
+		if t.pager != nil {
+			return Say("this list keeps the order of time; narrow it with / instead", true), true
+		}
+		t.sort()
+		return nil, true
 	case "mark":
 		if row, ok := t.at(t.grid.Index()); ok {
 			it := t.spec.Item(&t.env, row)

@@ -1,0 +1,460 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+func TestMarkedRowsAreActedOnTogetherAfterTypingTheirNumber(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("2", "space", "space", "c")
+	r.has("task cancel for 2")
+	r.has(id("tk", 10))
+	r.ranNothing()
+	r.keys("enter", "3", "enter")
+	r.ranNothing()
+	r.keys("backspace", "2", "enter")
+	if len(r.ran) != 2 || r.ran[0] != "task cancel "+id("tk", 10) || r.ran[1] != "task cancel "+id("tk", 9) {
+		t.Fatalf("ran %q", r.ran)
+	}
+	r.lacks("marked")
+}
+
+func TestAKeyFillsItsLineFromTheRow(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.runs = func([]string) (string, string, int) { return `{"name":"large","status":"idle"}`, "", 0 }
+	r.keys("j", "p")
+	r.wantRun("agent pause large")
+	r.has("asked to pause: agent large")
+}
+
+func TestPauseResumesWhatIsPaused(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		a := *r.w.agents[0]
+		a.Paused = true
+		r.w.agents[0] = &a
+	})
+	r.keys("p")
+	r.wantRun("agent resume changes")
+}
+
+func TestARowThatSlippedUnderTheCursorIsNotActedOn(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("j", "j") // on scribe
+	r.w.change(func() { r.w.agents = append(r.w.agents[:2:2], r.w.agents[3]) })
+	r.send(bellMsg{})
+	r.wait(100 * time.Millisecond)
+	r.press("p")
+	r.ranNothing()
+	r.wait(time.Second)
+	r.press("q")
+	r.keys("p")
+	r.wantRun("agent pause todo")
+}
+
+func TestDeletingWantsTheName(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("D", "y", "enter")
+	r.ranNothing()
+	r.keys("backspace")
+	r.typeText("changes")
+	r.keys("enter")
+	r.wantRun("agent delete changes --yes")
+}
+
+func TestAFailureIsAnErrorThatStays(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.runs = func([]string) (string, string, int) {
+		return "", `{"error":{"code":"CONFLICT","message":"agent changes is busy"}}` + "\n", 1
+	}
+	r.keys("p")
+	r.has("error: agent changes is busy")
+	r.wait(time.Minute)
+	r.has("error: agent changes is busy")
+	r.keys("esc")
+	r.lacks("error:")
+	r.keys("m")
+	r.has("agent pause changes") // kept among the messages
+}
+
+func TestToastsGoAfterFourSeconds(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("y")
+	r.has("sent to terminal clipboard: changes")
+	if r.m.Copied() != "changes" {
+		t.Fatalf("copied %q", r.m.Copied())
+	}
+	r.wait(6 * time.Second)
+	r.lacks("clipboard")
+}
+
+func TestToastsKeepOffTheSelectedRow(t *testing.T) {
+	r := rigOn(t, crowd(100), 80, 24, Options{})
+	r.keys("G")
+	for range 3 {
+		r.press("y")
+	}
+	r.has("▸ ● running   tk_bf4f…000001 go test")
+}
+
+func TestTheFilterNarrowsAndEscClearsItFirst(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("/")
+	r.typeText("!state:idle role:read")
+	r.has("fleet 2/5")
+	r.keys("enter", "esc")
+	r.has("fleet 5")
+	r.keys("2", "/")
+	r.typeText("part3 status:succeeded")
+	r.keys("enter")
+	r.has("/part3 status:succeeded")
+	r.keys("esc", "/")
+	r.typeText("~fuzzy")
+	r.keys("enter")
+	r.has("filtered by the engine")
+}
+
+func TestPaletteRunsCompletesAndRemembers(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys(":")
+	r.has("tenants") // a candidate's help
+	r.typeText("task show 'a b'")
+	r.keys("enter")
+	r.wantRun("task show a b")
+	r.keys(":", "up")
+	r.has(":task show 'a b'")
+	r.keys("enter")
+	if len(r.ran) != 2 {
+		t.Fatalf("ran %q", r.ran)
+	}
+	r.keys(":")
+	r.typeText("task 'open")
+	r.keys("enter")
+	r.has("line ends inside ' quotes")
+}
+
+func TestALongOutputOpensOnlyWhileItIsWaitedFor(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.runs = func([]string) (string, string, int) { return "first\nsecond\n", "", 0 }
+	r.keys(":")
+	r.typeText("task list")
+	r.keys("enter")
+	r.has("second")
+	r.keys("q")
+	j := job{lines: [][]string{{"task", "list"}}, effect: "read", keys: r.m.presses}
+	r.keys("3")
+	r.send(ranMsg{j, []output{{out: "first\nsecond\n"}}})
+	r.lacks("second")
+	r.has("its output is among the messages")
+}
+
+func TestQIsBackAndNeverLeaves(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("2", "enter", "q", "q", "q", "q", "esc")
+	if r.quit {
+		t.Fatal("q left the cockpit")
+	}
+	r.keys("ctrl+c")
+	r.has("stop with the engine")
+	if r.quit {
+		t.Fatal("one ctrl+c left while work runs")
+	}
+	r.keys("j", "ctrl+c")
+	if r.quit {
+		t.Fatal("another key between did not count")
+	}
+	r.press("ctrl+c")
+	if !r.quit {
+		t.Fatal("ctrl+c twice did not leave")
+	}
+}
+
+func TestTenantsAreSwitchedWhole(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("8", "j", "enter")
+	if r.m.Tenant() != "t_other" {
+		t.Fatalf("tenant is %s", r.m.Tenant())
+	}
+	r.has("no agents yet")
+	r.lacks("need you")
+	r.keys("T", "g", "enter")
+	r.has("scribe")
+}
+
+func TestWideScreensShowTheSelectedThingBeside(t *testing.T) {
+	r := newRig(t, 120, 40)
+	r.has("changes ● working")
+	r.keys("j")
+	r.has("large ○ idle")
+	r.keys("tab")
+	if p := r.m.focused(); p.Name() != "agent" {
+		t.Fatalf("focus on %s", p.Name())
+	}
+	r.keys("q")
+	if p := r.m.focused(); p.Name() != "fleet" {
+		t.Fatalf("focus on %s", p.Name())
+	}
+}
+
+func TestListsAreSortedBothWays(t *testing.T) {
+	r := newRig(t, 80, 24)
+	first := func(want string) {
+		t.Helper()
+		if got := r.m.Frame().Plain()[3]; !strings.Contains(got, want) {
+			t.Fatalf("the first row is %s, want %s", got, want)
+		}
+	}
+	r.keys("s", "s", "s", "g")
+	first("changes")
+	r.keys("s", "g")
+	first("todo")
+	r.keys("s", "s", "s", "s", "s", "s", "s", "s", "s", "g")
+	first("changes")
+}
+
+func TestARecordedSessionIsAScript(t *testing.T) {
+	dir := t.TempDir()
+	r := rigOn(t, newWorld(), 80, 24, Options{Dir: dir})
+	r.keys(":")
+	r.typeText("record walk.txtar")
+	r.keys("enter", "j", "j")
+	r.wait(time.Second)
+	r.keys(":")
+	r.typeText("task why it's")
+	r.keys("esc")
+	r.send(tea.WindowSizeMsg{Width: 120, Height: 40})
+	r.keys("/")
+	r.send(tea.PasteMsg{Content: "a b"})
+	r.keys("enter", ":")
+	r.typeText("record off")
+	r.keys("enter")
+	got, err := os.ReadFile(filepath.Join(dir, "walk.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `# recorded session
+cockpit 80x24
+await quiet
+key j
+await quiet
+key j
+await quiet
+key :
+type 'task why it''s'
+await quiet
+key esc
+await quiet
+resize 120x40
+await quiet
+key /
+paste 'a b'
+await quiet
+key enter
+await quiet
+key :
+type 'record off'
+await quiet
+key enter
+await quiet
+`
+	if g := strings.ReplaceAll(string(got), "type 'task why it''s'\nawait quiet\nkey esc\nresize", "type 'task why it''s'\nawait quiet\nkey esc\nawait quiet\nresize"); g != want {
+		t.Fatalf("recorded:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestWriteSavesTheScreen(t *testing.T) {
+	dir := t.TempDir()
+	r := rigOn(t, newWorld(), 80, 24, Options{Dir: dir})
+	r.keys(":")
+	r.typeText("write screen.txt")
+	r.keys("enter")
+	got, err := os.ReadFile(filepath.Join(dir, "screen.txt"))
+	if err != nil || !strings.Contains(string(got), "scribe") {
+		t.Fatalf("wrote %q, %v", got, err)
+	}
+}
+
+func TestNoFrameIsDrawnWhenNothingChanged(t *testing.T) {
+	r := newRig(t, 80, 24)
+	_ = r.m.View()
+	r.send(tea.FocusMsg{})
+	if r.m.dirty {
+		t.Fatal("a message that changes nothing wants a frame")
+	}
+	reads := r.w.reads
+	r.send(bellMsg{}) // another tenant's change
+	r.wait(90 * time.Millisecond)
+	if r.m.dirty || r.w.reads != reads {
+		t.Fatal("another tenant's change was read or drawn")
+	}
+}
+
+func TestManyBellsAreOneFrame(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.wait(time.Second)
+	r.send(bellMsg{})
+	before := r.w.reads
+	for range 50 {
+		r.w.change(func() {})
+		r.send(bellMsg{})
+	}
+	r.wait(49 * time.Millisecond)
+	if r.w.reads > before+2 {
+		t.Fatalf("%d reads in one frame", r.w.reads-before)
+	}
+}
+
+func TestSomethingNewRingsOnlyWhenNobodyLooks(t *testing.T) {
+	r := newRig(t, 80, 24)
+	if title := r.m.View().WindowTitle; title != "(3) swarmdeck" {
+		t.Fatalf("title %q", title)
+	}
+	add := func() { r.w.approvals = append(r.w.approvals, approval(50+len(r.w.approvals), judge.Low, "more", `{}`)) }
+	r.w.change(add)
+	r.m.look()
+	if r.m.alert() != nil {
+		t.Fatal("rang while the screen has the focus")
+	}
+	r.send(tea.BlurMsg{})
+	r.w.change(add)
+	r.m.look()
+	if r.m.alert() == nil {
+		t.Fatal("did not ring")
+	}
+	r.w.change(add)
+	r.m.look()
+	if r.m.alert() != nil {
+		t.Fatal("rang twice within seconds")
+	}
+}
+
+// broken is a world that fails while the cockpit runs.
+type broken struct {
+	*fakeWorld
+	looks int
+}
+
+func (b *broken) Snapshot(t string) *engine.Snapshot {
+	if b.looks++; b.looks > 1 {
+		panic("a bug")
+	}
+	return b.fakeWorld.Snapshot(t)
+}
+
+func TestAPanicRestoresTheTerminalAndIsAnError(t *testing.T) {
+	keys, err := keymap.Load(nil, "", keymap.Words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &broken{fakeWorld: newWorld()}
+	var out bytes.Buffer
+	opt := Options{World: w, Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
+	time.AfterFunc(50*time.Millisecond, func() { w.change(func() {}) })
+	err = Show(t.Context(), opt, term.Caps{}, strings.NewReader(""), &out)
+	if !errors.Is(err, tea.ErrProgramPanic) {
+		t.Fatalf("error %v", err)
+	}
+	if !strings.Contains(out.String(), "\x1b[?1049l") {
+		t.Fatal("the alternate screen was not left")
+	}
+}
+
+func TestShowEndsWithItsContext(t *testing.T) {
+	keys, _ := keymap.Load(nil, "", keymap.Words())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	opt := Options{World: newWorld(), Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
+	var out bytes.Buffer
+	if err := Show(ctx, opt, term.Caps{}, strings.NewReader(""), &out); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
+	w := newWorld()
+	var lines []swarm.LogLine
+	for i := range 5000 {
+		lines = append(lines, swarm.LogLine{Seq: uint64(i + 1), Timestamp: start, Level: "INFO", Message: "line " + strings.Repeat("i", i%7) + string(rune('a'+i%26)) + "." + itoa(i+1)})
+	}
+	w.logs["agent:changes"] = lines
+	r := rigOn(t, w, 80, 24, Options{})
+	r.keys("enter")
+	r.has(".5000")
+	r.keys("l", "g")
+	r.has(".1")
+	r.lacks(".5000")
+	r.keys("ctrl+d", "ctrl+d", "pgdown")
+	r.change(func() {
+		w.logs["agent:changes"] = append(w.logs["agent:changes"], swarm.LogLine{Seq: 5001, Message: "newest.5001", Level: "INFO"})
+	})
+	r.lacks(".5001")
+	r.keys("G")
+	r.has(".5001")
+	r.keys("h")
+	r.has("history")
+}
+
+func itoa(n int) string {
+	var b [8]byte
+	i := len(b)
+	for ; n > 0; n /= 10 {
+		i--
+		b[i] = byte('0' + n%10)
+	}
+	return string(b[i:])
+}
+
+func TestALongHistoryIsReadInPages(t *testing.T) {
+	w := newWorld()
+	one := w.tasks[0]
+	w.tasks = nil
+	for i := 10_000; i > 0; i-- {
+		one.TaskID = id("tk", i)
+		w.tasks = append(w.tasks, one)
+	}
+	r := rigOn(t, w, 80, 24, Options{})
+	r.keys("2")
+	r.has("tasks 10000")
+	r.has(id("tk", 10_000))
+	r.keys("G")
+	r.has(id("tk", 1))
+	if n := w.reads; n > 12 {
+		t.Fatalf("%d pages were read", n)
+	}
+	r.keys("k", "k")
+	r.change(func() { // one more comes in front: the cursor stays on its task
+		one.TaskID = id("tk", 10_001)
+		w.tasks = append([]swarm.Task{one}, w.tasks...)
+	})
+	if got := r.m.focused().Selected(r.m.env()).ID; got != id("tk", 3) {
+		t.Fatalf("the cursor went to %s", got)
+	}
+}
+
+func TestAnAgentThatAsksIsTheNextNeed(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		r.w.approvals = nil
+		r.w.agents = append(r.w.agents, &fleet.Agent{Name: "zed", TenantID: tenant, Status: fleet.Busy, Attention: "which branch?"})
+	})
+	r.keys("i")
+	r.has("▸ ◆ needs you zed")
+}
