@@ -21,7 +21,8 @@
 //
 // "status" is the header and the footer; "left" means that the cockpit was
 // quit. $DATA is the data file, $WORK the directory the script runs in, $HERE
-// the one it is kept in, $SWARMDECK this program.
+// the one it is kept in, $SWARMDECK this program, or what the environment
+// has under that name.
 package script
 
 import (
@@ -193,9 +194,12 @@ func (r *run) play() error {
 
 // setup gives the script its surroundings, the same on any machine.
 func (r *run) setup(env *testscript.Env) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+	self := r.outer.Getenv("SWARMDECK")
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
 	}
 	here := filepath.Dir(r.file)
 	if r.name == "stdin" {
