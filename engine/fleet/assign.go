@@ -13,6 +13,16 @@ import (
 // Assign gives an idle agent a task. Every other agent refuses (CONFLICT,
 // AgentBusyError), also one whose last assignment has not started yet.
 func (f *Fleet) Assign(ctx context.Context, by core.Caller, name, message, uri string) (swarm.Task, error) {
+	return f.assign(ctx, by, name, message, uri, 0)
+}
+
+// AssignWhenReady is Assign with patience for an agent that is just starting,
+// as all are when an engine has begun to run; any other state refuses at once.
+func (f *Fleet) AssignWhenReady(ctx context.Context, by core.Caller, name, message, uri string, patience time.Duration) (swarm.Task, error) {
+	return f.assign(ctx, by, name, message, uri, patience)
+}
+
+func (f *Fleet) assign(ctx context.Context, by core.Caller, name, message, uri string, patience time.Duration) (swarm.Task, error) {
 	if err := errors.Join(checkMessage(message), checkURI(uri)); err != nil {
 		return swarm.Task{}, core.AsError(err)
 	}
@@ -26,8 +36,16 @@ func (f *Fleet) Assign(ctx context.Context, by core.Caller, name, message, uri s
 	case <-ctx.Done():
 		return swarm.Task{}, ctx.Err()
 	}
-	if err := f.idle(ctx, m); err != nil {
-		return swarm.Task{}, err
+	end := time.Now().Add(patience)
+	for {
+		m.await(ctx, time.Until(end), func() bool { return m.gone || m.rec.Load().Status != Starting })
+		err := f.idle(ctx, m)
+		if err == nil {
+			break
+		}
+		if m.closing() || m.rec.Load().Status != Starting || ctx.Err() != nil || !time.Now().Before(end) {
+			return swarm.Task{}, err
+		}
 	}
 	return f.give(ctx, by, m, message, uri, m.rec.Load().SessionID)
 }
@@ -43,6 +61,9 @@ func (f *Fleet) idle(ctx context.Context, m *member) error {
 		return busy(a, "works on task "+r.job.Task.TaskID)
 	case a.Pausing || a.Paused:
 		return busy(a, "is paused")
+	case a.Status == Starting && !m.supervised():
+		// No engine runs that could finish starting it: the next one does
+		// that first, and the task waits in the queue until then.
 	case a.Status != Idle:
 		return busy(a, "is "+string(a.Status))
 	}

@@ -276,3 +276,56 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 	}
 	w.consistent()
 }
+
+func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.run() // its agents start at some moment from here on
+	task, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
+	if err != nil {
+		t.Fatalf("right after the engine's start: %v", err)
+	}
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("result: %+v", r)
+	}
+	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Starting, Restarts: 1})
+	w.awaitStatus("bob", fleet.Starting)
+	begun := time.Now()
+	_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", 50*time.Millisecond)
+	refused(t, err, core.Conflict, "error", "AgentBusyError")
+	if waited := time.Since(begun); waited < 50*time.Millisecond {
+		t.Errorf("gave up after %s", waited)
+	}
+	if _, err = w.fleet.Assign(t.Context(), alice, "bob", "y", ""); err == nil {
+		t.Error("an agent that is starting took a task")
+	}
+	if _, err := w.fleet.Stop(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", time.Hour)
+	refused(t, err, core.Conflict, "error", "AgentBusyError")
+	w.consistent()
+}
+
+func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
+	if err != nil {
+		t.Fatalf("the agent was made, nothing runs: %v", err)
+	}
+	if task.Status != swarm.Queued {
+		t.Errorf("task: %+v", task)
+	}
+	w.shut()
+	w.open()
+	w.run()
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("result: %+v", r)
+	}
+	w.consistent()
+}

@@ -108,9 +108,7 @@ func (f *Fleet) Pause(ctx context.Context, by core.Caller, name string) (Agent, 
 	if err != nil {
 		return Agent{}, err
 	}
-	m.mu.Lock()
-	watched := m.watched
-	m.mu.Unlock()
+	watched := m.supervised()
 	a, err := f.change(ctx, by, m, note{event: "agent.pausing"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Paused || a.Pausing {
 			return errSame
@@ -144,10 +142,7 @@ func (f *Fleet) Resume(ctx context.Context, by core.Caller, name string) (Agent,
 	if err != nil {
 		return a, err
 	}
-	m.mu.Lock()
-	watched := m.watched
-	m.mu.Unlock()
-	if watched {
+	if m.supervised() {
 		m.await(ctx, ackWait, func() bool { return m.gone || m.holds&byOperator == 0 && (m.holds != 0 || !m.held) })
 	}
 	return *m.rec.Load(), nil

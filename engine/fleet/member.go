@@ -149,6 +149,13 @@ func (m *member) closing() bool {
 	return m.gone
 }
 
+// supervised says whether an engine runs that keeps this agent going.
+func (m *member) supervised() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.watched
+}
+
 // now returns the open handle and the prompt under way; each may be nil.
 func (m *member) now() (Handle, *run) {
 	m.mu.Lock()

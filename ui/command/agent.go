@@ -232,6 +232,10 @@ func (t *tree) agentDelete() *cobra.Command {
 	})
 }
 
+// startingWait is how long assign --wait has patience with an agent that is
+// starting: the engine may have begun to run with this very command.
+const startingWait = 10 * time.Second
+
 func (t *tree) agentAssign() *cobra.Command {
 	var uri string
 	var wait bool
@@ -256,12 +260,16 @@ func (t *tree) agentAssign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := eng.Fleet.Assign(c.ctx, by, args[0], args[1], uri)
+			if !wait {
+				made, err := eng.Fleet.Assign(c.ctx, by, args[0], args[1], uri)
+				if err != nil {
+					return err
+				}
+				return record(c, made, c.taskColumns())
+			}
+			made, err := eng.Fleet.AssignWhenReady(c.ctx, by, args[0], args[1], uri, startingWait)
 			if err != nil {
 				return err
-			}
-			if !wait {
-				return record(c, made, c.taskColumns())
 			}
 			return c.waitAndPrint(eng, by.Tenant, []string{made.TaskID}, "", limit)
 		},
