@@ -11,6 +11,11 @@ import (
 	"swarmdeck/ui/term"
 )
 
+// frameRate is how often the toolkit looks for something to write, for ever:
+// its clock is nearly all that an idle cockpit costs. At 40 Hz a key is on the
+// screen after 13 ms in the middle and 25 ms at worst.
+const frameRate = 40
+
 // Show runs the cockpit on a terminal until the operator leaves or ctx ends.
 // The terminal is restored whatever happens; a panic inside comes back as an
 // error. Signals are the caller's: it cancels ctx.
@@ -29,6 +34,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	p := tea.NewProgram(New(opt),
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithColorProfile(caps.Color), tea.WithoutSignalHandler(),
+		tea.WithFPS(frameRate),
 	)
 	_, err := p.Run()
 	switch {
