@@ -327,7 +327,9 @@ func TestSomethingNewRingsOnlyWhenNobodyLooks(t *testing.T) {
 	if title := r.m.View().WindowTitle; title != "(3) swarmdeck" {
 		t.Fatalf("title %q", title)
 	}
-	add := func() { r.w.approvals = append(r.w.approvals, approval(50+len(r.w.approvals), judge.Low, "more", `{}`)) }
+	add := func() {
+		r.w.approvals = append(r.w.approvals, approval(50+len(r.w.approvals), judge.Low, "more", `{}`))
+	}
 	r.w.change(add)
 	r.m.look()
 	if r.m.alert() != nil {

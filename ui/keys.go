@@ -229,6 +229,7 @@ func (m *Model) nextNeed() tea.Cmd {
 			}
 		}
 		m.goTo(approvals.Name)
+		m.list.Refresh(m.env())
 		_, _ = m.list.Filter(m.env(), "")
 		m.list.Select(next.ApprovalID)
 		if m.w < wideW {

@@ -149,7 +149,26 @@ func (m *Model) sheet(it pane.Item) pane.Pane {
 // visible is bound and read, sizes are passed on, and the guard of answers
 // learns whether anything moved.
 func (m *Model) sync() tea.Cmd {
-	shown := m.arrange()
+	var cmds []tea.Cmd
+	// A list that has just come into view has a selection only then, and with
+	// it a sheet to show beside.
+	for again := true; again; {
+		var cmd tea.Cmd
+		cmd, again = m.bind(m.arrange())
+		cmds = append(cmds, cmd)
+	}
+	m.trail.note(&m.place)
+	if m.place.visible(card.Name) && !m.over.open() {
+		cmds = append(cmds, m.track(m.card.Drawn(m.env())))
+	}
+	m.watchCursor()
+	cmds = append(cmds, m.watchCard())
+	return tea.Batch(cmds...)
+}
+
+// bind puts panes on the screen, and reports whether a list is among them
+// that was not there before.
+func (m *Model) bind(shown []placed) (cmd tea.Cmd, fresh bool) {
 	var cmds []tea.Cmd
 	env := m.env()
 	bound := map[string]pane.Item{}
@@ -165,17 +184,11 @@ func (m *Model) sync() tea.Cmd {
 			m.dirty = true
 		case !visible:
 			cmds = append(cmds, m.track(pl.pane.Refresh(env)))
-			m.dirty = true
+			m.dirty, fresh = true, true
 		}
 	}
 	m.place.shown, m.place.bound = shown, bound
-	m.trail.note(&m.place)
-	if _, visible := bound[card.Name]; visible && !m.over.open() {
-		cmds = append(cmds, m.track(m.card.Drawn(env)))
-	}
-	m.watchCursor()
-	cmds = append(cmds, m.watchCard())
-	return tea.Batch(cmds...)
+	return tea.Batch(cmds...), fresh
 }
 
 // focused is the pane that has the keys; nil on a screen that is too small.

@@ -212,7 +212,7 @@ func (m *Model) resize(w, h int) tea.Cmd {
 // hold a key back: no read or command is out, the newest snapshot is shown,
 // and answers to an approval count. A headless driver waits for it.
 func (m *Model) Quiet() bool {
-	if m.pending > 0 || m.frameDue || len(m.keys.Pending()) > 0 || !m.answers.quiet(m.opt.Clock.Now()) {
+	if m.pending > 0 || m.frameDue || !m.answers.quiet(m.opt.Clock.Now()) {
 		return false
 	}
 	snap := m.opt.World.Snapshot(m.tenant)

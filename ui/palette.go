@@ -102,7 +102,6 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 	return nil
 }
 
-
 // typed runs a line of the palette.
 func (m *Model) typed(line string) tea.Cmd {
 	if n := len(m.history); n == 0 || m.history[n-1] != line {

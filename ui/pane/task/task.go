@@ -149,7 +149,7 @@ func text(env pane.Env, g *got) []pane.Para {
 		if g.why.Ref != "" && !strings.Contains(why, g.why.Ref) {
 			why += " (" + g.why.Ref + ")"
 		}
-		out.Add("waits for", why, screen.Warn)
+		out.Add("waiting", why, screen.Warn)
 	}
 	out.Add("kind", t.Kind, screen.Text)
 	out.Add("agent", t.Agent, screen.Accent)
