@@ -317,6 +317,13 @@ func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {
 	if _, err := l.Get(t.Context(), acme, core.NewID("ev", other, 1)); !errors.Is(err, core.ErrForeign) {
 		t.Errorf("foreign: %v", err)
 	}
+	if _, err := l.Prove(t.Context(), acme, core.NewID("ev", other, 1)); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("prove foreign: %v", err)
+	}
+	page, err := l.List(t.Context(), acme, core.Filter{Kind: "tenant.violation", Page: 1, Size: 10})
+	if err != nil || len(page.Items) != 2 {
+		t.Errorf("audited: %+v, %v", page, err)
+	}
 	if _, err := l.Get(t.Context(), acme, "nonsense"); !errors.Is(err, core.Kind(core.InvalidInput)) {
 		t.Errorf("malformed: %v", err)
 	}

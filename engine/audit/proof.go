@@ -22,7 +22,7 @@ const proofLine = "c2sp.org/tlog-proof@v1"
 // text). Its extra data are the event's exact stored bytes, whose RFC 6962
 // leaf hash the proof places in the checkpoint.
 func (l *Ledger) Prove(ctx context.Context, tenant, id string) ([]byte, error) {
-	seq, err := core.LocalSeq(core.EventPrefix, tenant, id)
+	seq, err := l.local(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (e Event) Data() (Payload, error) {
 
 // Get returns one event by id.
 func (l *Ledger) Get(ctx context.Context, tenant, id string) (Event, error) {
-	seq, err := core.LocalSeq(core.EventPrefix, tenant, id)
+	seq, err := l.local(ctx, tenant, id)
 	if err != nil {
 		return Event{}, err
 	}
@@ -30,6 +30,16 @@ func (l *Ledger) Get(ctx context.Context, tenant, id string) (Event, error) {
 		return err
 	})
 	return e, err
+}
+
+// local turns an event's id into its sequence number. One of another tenant is
+// refused and the attempt audited.
+func (l *Ledger) local(ctx context.Context, tenant, id string) (uint64, error) {
+	seq, err := core.LocalSeq(core.EventPrefix, tenant, id)
+	if errors.Is(err, core.ErrForeign) {
+		return 0, l.Refuse(ctx, core.Self(tenant, "reader"), Entry{Type: "tenant.violation", Subject: "event", ID: id}, err)
+	}
+	return seq, err
 }
 
 func get(tx store.Tx, seq uint64) (Event, error) {

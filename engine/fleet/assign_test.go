@@ -79,6 +79,31 @@ func TestOnlyAnIdleAgentTakesATask(t *testing.T) {
 	w.consistent()
 }
 
+func TestARejectedResultIsTriedAgainWithTheFeedback(t *testing.T) {
+	w := newWorld(t).run()
+	unsure, sure := 0.4, 0.95
+	asked := make(chan string, 2)
+	w.rt.does(func(_ context.Context, _ *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		asked <- p.Message
+		out := swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{"n":1}`), Confidence: &unsure}
+		if len(asked) == 2 {
+			out.Confidence = &sure
+		}
+		return out, nil
+	})
+	w.create("bob")
+	task := w.assign("bob", "guess")
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("result: %+v", r)
+	}
+	if first := <-asked; first != "guess" {
+		t.Errorf("first asked %q", first)
+	}
+	if second := <-asked; !strings.HasPrefix(second, "guess\n\nYour last result was rejected: Confidence is below 0.70") {
+		t.Errorf("then asked %q", second)
+	}
+}
+
 func TestAssignChecksItsInput(t *testing.T) {
 	w := newWorld(t).run()
 	w.create("bob")
@@ -209,13 +234,50 @@ func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 
 func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 	w := newWorld(t).run()
-	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: "nosuch", Command: []string{"x"}})
-	refused(t, err, core.NotFound, "", "")
+	over := w.session()
+	if _, err := w.swarm.StopSession(t.Context(), alice, over, "it is over"); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: over, Command: []string{"x"}})
+	refused(t, err, core.Conflict, "", "")
 	if a.Name != "bob" || !strings.Contains(err.Error(), "was created") {
 		t.Errorf("%+v, %v", a, err)
 	}
 	w.awaitStatus("bob", fleet.Idle)
 	w.consistent()
+}
+
+func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.swarm.CreateTenant(t.Context(), alice, "t_other"); err != nil {
+		t.Fatal(err)
+	}
+	there := alice
+	there.Tenant = "t_other"
+	foreign, err := w.swarm.CreateSession(t.Context(), there, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	make := fleet.Create{Name: "bob", Project: "P", Session: foreign.SessionID, Command: []string{"x"}}
+	_, err = w.fleet.Create(t.Context(), alice, make)
+	refused(t, err, core.Denied, "", "")
+	if got := w.events("tenant.violation"); len(got) != 1 {
+		t.Errorf("%d violations in the log", len(got))
+	}
+	make.Session = "nosuch"
+	_, err = w.fleet.Create(t.Context(), alice, make)
+	refused(t, err, core.NotFound, "", "")
+	make.Session = w.session()
+	a, err := w.fleet.Create(t.Context(), alice, make)
+	if err != nil || a.SessionID != make.Session {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	make.Session = foreign.SessionID
+	_, err = w.fleet.Update(t.Context(), alice, "bob", make)
+	refused(t, err, core.Denied, "", "")
+	if a := w.agent("bob"); a.SessionID == foreign.SessionID {
+		t.Error("the agent moved into another tenant's session")
+	}
 }
 
 func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {

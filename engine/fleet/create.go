@@ -18,7 +18,7 @@ import (
 // task. When the agent was made but its task was refused, both are returned:
 // the agent and the error.
 func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, error) {
-	if err := f.checkCreate(&c); err != nil {
+	if err := f.checkCreate(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
 	seen, err := f.logEnd(ctx, by.Tenant, c.Name)
@@ -65,7 +65,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 }
 
 // checkCreate fills the defaults in and reports the first bad field.
-func (f *Fleet) checkCreate(c *Create) error {
+func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) error {
 	c.Runtime, c.Role = cmp.Or(c.Runtime, "exec"), cmp.Or(c.Role, "coder")
 	if err := checkName(c.Name); err != nil {
 		return err
@@ -84,6 +84,13 @@ func (f *Fleet) checkCreate(c *Create) error {
 	rt, ok := f.opt.Runtimes[c.Runtime]
 	if !ok {
 		return core.Invalid("runtime", c.Runtime, f.runtimes())
+	}
+	if c.Session != "" {
+		s, err := f.opt.Swarm.Session(ctx, by.Tenant, c.Session)
+		if err != nil {
+			return err
+		}
+		c.Session = s.SessionID // it may have been named by its name
 	}
 	return rt.Check(*c)
 }
@@ -147,7 +154,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	}
 	c.Name, c.Task = name, ""
 	c.Runtime = cmp.Or(c.Runtime, m.rec.Load().Runtime)
-	if err := f.checkCreate(&c); err != nil {
+	if err := f.checkCreate(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
 	changed := false

@@ -168,6 +168,16 @@ func (w *world) create(name string) {
 	w.awaitStatus(name, fleet.Idle)
 }
 
+// session makes a session and returns its id.
+func (w *world) session() string {
+	w.t.Helper()
+	s, err := w.swarm.CreateSession(w.t.Context(), alice, "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s.SessionID
+}
+
 // assign gives an agent a task that ends as the script says.
 func (w *world) assign(name, message string) swarm.Task {
 	w.t.Helper()
