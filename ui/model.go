@@ -190,9 +190,13 @@ func (m *Model) track(cmd tea.Cmd) tea.Cmd {
 func (m *Model) env() pane.Env {
 	by := m.opt.Caller
 	by.Tenant = m.tenant
+	focus := ""
+	if p := m.focused(); p != nil {
+		focus = p.Name()
+	}
 	return pane.Env{
 		World: m.opt.World, Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
-		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Settled: m.answers.settled(m.now),
+		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
 	}
 }
 

@@ -75,6 +75,7 @@ type Env struct {
 	Now      time.Time
 	Glyphs   *screen.Glyphs
 	ReadOnly bool
+	Focus    string // name of the pane that has the keys
 	// Settled says that the screen has stood still long enough for an answer
 	// to an approval to count.
 	Settled bool

@@ -196,7 +196,11 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 	}
 	t.env = env
 	first, n := t.window()
+	atTop := t.grid.Index() <= 0
 	mine, again := t.pager.Take(body, first, n)
+	if mine && atTop && env.Focus != t.spec.Name {
+		t.grid.Do("top") // nobody works here: the newest stays in sight
+	}
 	if err := t.pager.Err(); mine && err != nil {
 		t.grid.Empty = err.Error()
 	} else if mine {

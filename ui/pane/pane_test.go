@@ -1,0 +1,232 @@
+package pane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/screen"
+)
+
+// bodies runs a Cmd and everything in it, and returns the replies.
+func bodies(cmd tea.Cmd) []any {
+	if cmd == nil {
+		return nil
+	}
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		var out []any
+		for _, c := range msg {
+			out = append(out, bodies(c)...)
+		}
+		return out
+	case Reply:
+		return []any{msg.Body}
+	}
+	return nil
+}
+
+// numbers is a list of the integers below n.
+func numbers(n *int, reads *[]int) Fetch[int] {
+	return func(_ context.Context, f core.Filter) (core.Page[int], error) {
+		*reads = append(*reads, f.Page)
+		var items []int
+		for i := f.Offset(); i < min(f.Offset()+f.Size, *n); i++ {
+			items = append(items, i)
+		}
+		return core.NewPage(items, f, *n), nil
+	}
+}
+
+func TestThePagerReadsOnlyTheWindow(t *testing.T) {
+	n, reads := 1_000_000, []int(nil)
+	fetch := numbers(&n, &reads)
+	p := NewPager[int]("x")
+	for _, b := range bodies(p.Refresh(fetch, 0, 40)) {
+		p.Take(b, 0, 40)
+	}
+	if p.Len() != n || len(reads) != 1 {
+		t.Fatalf("%d rows after pages %v", p.Len(), reads)
+	}
+	if _, ok := p.At(500_000); ok {
+		t.Fatal("a row is there that was never read")
+	}
+	for _, b := range bodies(p.Need(fetch, 499_990, 40)) {
+		p.Take(b, 499_990, 40)
+	}
+	if v, ok := p.At(500_000); !ok || *v != 500_000 {
+		t.Fatalf("row 500000 is %v, %v", v, ok)
+	}
+	if p.Held() > keptPages*pageRows {
+		t.Fatalf("%d rows are held", p.Held())
+	}
+	if cmd := p.Need(fetch, 499_990, 40); cmd != nil {
+		t.Fatal("rows in memory are read again")
+	}
+}
+
+func TestThePagerReadsOnceMoreWhenTheWorldWentOn(t *testing.T) {
+	n, reads := 10, []int(nil)
+	fetch := numbers(&n, &reads)
+	p := NewPager[int]("x")
+	cmd := p.Refresh(fetch, 0, 10)
+	if p.Refresh(fetch, 0, 10) != nil || p.Refresh(fetch, 0, 10) != nil {
+		t.Fatal("reads pile up")
+	}
+	if _, again := p.Take(bodies(cmd)[0], 0, 10); !again {
+		t.Fatal("the change in between was forgotten")
+	}
+}
+
+func TestRepliesToAnOlderFilterAreDropped(t *testing.T) {
+	n, reads := 10, []int(nil)
+	fetch := numbers(&n, &reads)
+	p := NewPager[int]("x")
+	old := bodies(p.Refresh(fetch, 0, 10))
+	p.Reset(core.Filter{Match: "new"})
+	if mine, _ := p.Take(old[0], 0, 10); !mine || p.Ready() {
+		t.Fatal("rows of another filter are shown")
+	}
+}
+
+func TestAFailedReadIsKeptAsTheReason(t *testing.T) {
+	p := NewPager[int]("x")
+	broken := func(context.Context, core.Filter) (core.Page[int], error) {
+		return core.Page[int]{}, errors.New("disk gone")
+	}
+	p.Take(bodies(p.Refresh(broken, 0, 10))[0], 0, 10)
+	if p.Err() == nil || p.Err().Error() != "disk gone" {
+		t.Fatalf("error %v", p.Err())
+	}
+}
+
+// logWorld is a world with one log.
+type logWorld struct {
+	World
+	lines int
+	reads int
+}
+
+func (w *logWorld) Log(_ context.Context, _, _ string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
+	w.reads++
+	var out []swarm.LogLine
+	for i := int(from) + 1; i <= w.lines && len(out) < n; i++ {
+		out = append(out, swarm.LogLine{Seq: uint64(i), Message: fmt.Sprint("line ", i)})
+	}
+	return out, uint64(w.lines), nil
+}
+
+// drain gives the tail its replies until it is content.
+func drain(t *Tail, env Env, cmd tea.Cmd) {
+	for cmd != nil {
+		var next tea.Cmd
+		for _, b := range bodies(cmd) {
+			next, _ = t.Take(env, b)
+		}
+		cmd = next
+	}
+}
+
+func TestATailOfAnyLengthShowsItsEnd(t *testing.T) {
+	w := &logWorld{lines: 100_000}
+	env := Env{World: w, Snap: &engine.Snapshot{}}
+	tail := NewTail("x")
+	tail.Bind("s")
+	drain(tail, env, tail.Refresh(env))
+	if got := tail.Window(99_991, 10); len(got) != 10 || got[9].Message != "line 100000" {
+		t.Fatalf("window %v", got)
+	}
+	w.lines += 50
+	drain(tail, env, tail.Refresh(env))
+	if got := tail.Window(100_041, 10); len(got) != 10 || got[9].Seq != 100_050 {
+		t.Fatalf("window %v", got)
+	}
+	w.lines += 1_000_000 // more than any screen can follow
+	drain(tail, env, tail.Refresh(env))
+	if got := tail.Window(1_100_041, 10); len(got) != 10 {
+		t.Fatalf("window %v", got)
+	}
+	drain(tail, env, tail.Need(env, 5, 10))
+	if got := tail.Window(5, 10); len(got) != 10 || got[0].Seq != 5 {
+		t.Fatalf("window %v", got)
+	}
+	if w.reads > 12 || len(tail.lines) > tailKeep {
+		t.Fatalf("%d reads, %d lines held", w.reads, len(tail.lines))
+	}
+}
+
+func TestAPageKnowsWhenItsEndWasInView(t *testing.T) {
+	var p Page
+	p.Resize(40, 5)
+	p.Set([]Para{{Text: "intent"}, {Text: strings.Repeat("line\n", 20)}, {Text: "after"}})
+	if p.Reached(1) {
+		t.Fatal("the end of a long paragraph was in view at once")
+	}
+	for range 30 {
+		p.Do("down")
+	}
+	if !p.Reached(1) || !p.AtEnd() {
+		t.Fatal("scrolled to the end, and it is not known")
+	}
+	p.Resize(0, 0)
+	if p.Reached(1) {
+		t.Fatal("nothing can be in view of no rows")
+	}
+}
+
+func TestExactTextHidesNothing(t *testing.T) {
+	var p Page
+	p.Resize(60, 5)
+	p.Set([]Para{{Label: "args", Text: "a\u202eb\x1b[31m⟨x⟩", Exact: true}})
+	c := screen.New(60, 5)
+	p.Draw(c)
+	row := c.Plain()[0]
+	for _, want := range []string{"⟨U+202E⟩", "⟨ESC⟩"} {
+		if !strings.Contains(row, want) {
+			t.Errorf("%q lacks %s", row, want)
+		}
+	}
+}
+
+func TestEngineFilter(t *testing.T) {
+	f, err := EngineFilter("Status:Running agent:Bob two words trace:AB")
+	if err != nil || f.Status != "running" || f.Agent != "Bob" || f.Match != "two words" || f.Trace != "ab" {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for _, bad := range []string{"!x", "~x", "a !b"} {
+		if _, err := EngineFilter(bad); err == nil {
+			t.Errorf("%q passes", bad)
+		}
+	}
+}
+
+func TestTimesInFewCells(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{-time.Hour, "0s"}, {0, "0s"}, {59 * time.Second, "59s"}, {time.Minute, "1m"}, {47 * time.Hour, "47h"}, {49 * time.Hour, "2d"}, {999 * 24 * time.Hour, "999d"}, {2000 * 24 * time.Hour, "5y"},
+	} {
+		if got := Age(now, now.Add(-c.d)); got != c.want || len(got) > 4 {
+			t.Errorf("age of %s is %q, want %q", c.d, got, c.want)
+		}
+	}
+	if got := Left(now, now.Add(9*time.Minute+5*time.Second)); got != "9m05s" {
+		t.Errorf("left %q", got)
+	}
+	if got := Left(now, now.Add(-time.Second)); got != "now" {
+		t.Errorf("left %q", got)
+	}
+	if Age(now, time.Time{}) != "" || Left(now, time.Time{}) != "" || Clock(now, time.Time{}) != "" {
+		t.Error("a time that is not set has text")
+	}
+}
