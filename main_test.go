@@ -123,6 +123,30 @@ func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
 	}
 }
 
+func TestReadingAnotherTenantsRecordIsAudited(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_one")
+	session := field(u.ok("session", "create", "-o", "json"), "session_id")
+	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "-o", "json"), "task_id")
+	u.ok("agent", "create", "bob", "--project", "p", "--", "true")
+	event := field(u.ok("audit", "list", "-o", "json"), "event_id")
+	u.ok("tenant", "create", "t_two")
+	u.env = append(u.env, "SWARMDECK_TENANT=t_two")
+	named := [][]string{{"session", "show", session}, {"task", "show", task}, {"task", "why", task}, {"result", "show", task}, {"agent", "log", "bob"}, {"audit", "show", event}, {"audit", "prove", event}}
+	for _, args := range named {
+		if code, out, stderr := u.run(append(args, "-o", "json")...); code != 1 || out != "" || field(stderr, "code") != "DENIED" {
+			t.Errorf("%q: exit %d %s%s", args, code, out, stderr)
+		}
+	}
+	if code, _, _ := u.run("task", "show", task, "--read-only"); code != 1 {
+		t.Errorf("--read-only: exit %d", code)
+	}
+	out := u.ok("audit", "list", "--kind", "tenant.violation", "--page-size", "100", "-o", "json")
+	if got := strings.Count(out, "\n"); got != len(named) {
+		t.Errorf("%d of %d attempts are in the log:\n%s", got, len(named), out)
+	}
+}
+
 func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -200,7 +201,16 @@ func (t *tree) wrap(s spec) func(*cobra.Command, []string) error {
 		if err := c.permit(commandPath(cmd), s); err != nil {
 			return err
 		}
-		return s.run(c, args)
+		err = s.run(c, args)
+		if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
+			// Who only reads can't audit that another tenant's record was
+			// named, so name it once more where it can be written down.
+			if _, openErr := c.open(Need{Data: c.g.Data}); openErr != nil {
+				return errors.Join(err, openErr)
+			}
+			err = s.run(c, args)
+		}
+		return err
 	}
 }
 
