@@ -1,30 +1,211 @@
 // Package plain is the cockpit as lines of text, for where there is no
 // terminal to draw on, and for people who have the lines read to them.
+//
+// A line is a command, as anywhere else. What changes is announced, a line
+// each, in words: "approval ap_… waits: write notes.txt; risk: medium". An
+// approval is read and answered by number: "answer" shows the one that has
+// waited longest, then offers numbered choices. Nothing here ever moves a
+// cursor, colours a word or waits for a single key.
 package plain
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
 
+	"golang.org/x/term"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 )
 
-// Run reads command lines until the input ends.
+// patience is how long a person waits for a command before it goes on behind
+// the next one. From a file or a pipe, commands always follow each other.
+const patience = time.Second
+
+// maxLine bounds a line of input.
+const maxLine = 1 << 20
+
+// Run reads lines until the input ends, the operator leaves or ctx ends. Why
+// says what stands against a full screen. The engine of s works meanwhile.
 func Run(ctx context.Context, env *command.Env, s command.Start, why string) error {
-	line := *env
-	line.Caller, line.Dir, line.Open, line.Close, line.Doors = s.Caller, s.Dir, env.Open, nil, command.Doors{}
-	fmt.Fprintf(env.Stdout, "swarmdeck in plain lines (%s); type help for the commands\n", why)
-	in := bufio.NewScanner(env.Stdin)
-	for in.Scan() && ctx.Err() == nil {
-		args, err := command.Split(in.Text())
-		if err != nil {
-			fmt.Fprintln(env.Stderr, err)
-			continue
-		}
-		if len(args) > 0 {
-			command.Run(ctx, &line, args)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &writer{out: env.Stdout}
+	r := &reader{
+		ctx: ctx, env: *env, eng: s.Engine, by: s.Caller, out: out,
+		readOnly: s.ReadOnly, interactive: isTerminal(env.Stdin) && isTerminal(env.Stdout),
+	}
+	r.env.Caller, r.env.Dir = s.Caller, s.Dir
+	r.env.Stdin, r.env.Stdout, r.env.Stderr = nil, out, out
+	if !r.interactive {
+		r.env.Stderr = env.Stderr
+	}
+	lines, failed := read(ctx, env.Stdin)
+
+	var announcing sync.WaitGroup
+	news := newAnnouncer(r.eng, r.by.Tenant, r.tell)
+	announcing.Go(func() { news.watch(ctx) })
+	defer announcing.Wait()
+	defer r.running.Wait()
+	defer cancel()
+
+	r.out.line("swarmdeck in plain lines: %s. Tenant %s, you are %s.", why, r.by.Tenant, r.by.Name)
+	r.out.line("Type a command, \"answer\" for what waits for you, \"help\", or \"quit\".")
+	r.prompt()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case line, ok := <-lines:
+			switch {
+			case ok:
+			case *failed != nil:
+				return fmt.Errorf("read the input: %w", *failed)
+			default:
+				news.look(ctx)
+				r.farewell()
+				return nil
+			}
+			leave := r.take(line)
+			if !r.interactive || leave {
+				news.look(ctx) // what a line caused is told before the next one
+			}
+			if leave {
+				r.farewell()
+				return nil
+			}
+			r.prompt()
 		}
 	}
-	return in.Err()
 }
+
+// read hands over the lines of the input one by one. What went wrong is there
+// when the channel is closed.
+func read(ctx context.Context, in io.Reader) (<-chan string, *error) {
+	lines, failed := make(chan string), new(error)
+	if in == nil {
+		in = strings.NewReader("")
+	}
+	go func() {
+		defer close(lines)
+		scan := bufio.NewScanner(in)
+		scan.Buffer(make([]byte, 0, 4096), maxLine)
+		for scan.Scan() {
+			select {
+			case lines <- scan.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+		*failed = scan.Err()
+	}()
+	return lines, failed
+}
+
+// reader is the operator's side: what they type, and the question that is
+// open, if any.
+type reader struct {
+	ctx         context.Context
+	env         command.Env
+	eng         *engine.Engine
+	by          core.Caller
+	out         *writer
+	readOnly    bool
+	interactive bool
+	ask         func(line string) // takes the answer to an open question
+	running     sync.WaitGroup
+}
+
+// take carries out one line and reports whether the operator leaves.
+func (r *reader) take(line string) (leave bool) {
+	line = strings.TrimSpace(line)
+	if ask := r.ask; ask != nil {
+		r.ask = nil
+		ask(line)
+		return false
+	}
+	words, err := command.Split(line)
+	switch {
+	case err != nil:
+		r.out.line("error: %v", err)
+	case len(words) == 0:
+	case len(words) == 1 && (words[0] == "quit" || words[0] == "exit"):
+		return true
+	case words[0] == "answer" && len(words) <= 2:
+		r.answer(words[1:])
+	default:
+		r.run(words)
+		if len(words) == 1 && words[0] == "help" {
+			r.out.line("Also here: answer [APPROVAL] reads an approval and offers numbered choices; quit leaves.")
+		}
+	}
+	return false
+}
+
+// run carries out a command. A person is not kept waiting for it.
+func (r *reader) run(words []string) {
+	done := make(chan struct{})
+	r.running.Go(func() {
+		defer close(done)
+		env := r.env
+		if code := command.Run(r.ctx, &env, words); code != command.ExitOK && r.interactive {
+			r.out.line("failed: exit code %d: %s", code, command.Join(words))
+		}
+	})
+	var late <-chan time.Time
+	if r.interactive {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-done:
+	case <-late:
+		r.out.line("still working on: %s. You can go on.", command.Join(words))
+	case <-r.ctx.Done():
+	}
+}
+
+// prompt asks for the next line, where a person sees it.
+func (r *reader) prompt() {
+	if r.interactive {
+		r.out.raw("> ")
+	}
+}
+
+// tell announces something. On a terminal it begins on a line of its own and
+// leaves a fresh prompt behind.
+func (r *reader) tell(text string) {
+	if r.interactive {
+		r.out.raw("\n")
+	}
+	r.out.line("%s", text)
+	r.prompt()
+}
+
+func (r *reader) farewell() {
+	working := 0
+	for _, a := range r.eng.Snapshot(r.by.Tenant).Agents {
+		if a.TaskID != "" {
+			working++
+		}
+	}
+	if working > 0 {
+		r.out.line("leaving; agents at work that stop with the engine: %d", working)
+	}
+}
+
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+var errReadOnly = errors.New("read-only: approvals can't be answered")

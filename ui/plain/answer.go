@@ -1,0 +1,152 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/pane"
+)
+
+// choice is one numbered way to answer.
+type choice struct {
+	text string
+	do   func()
+}
+
+// answer shows an approval in full and offers what can be done with it. What
+// is then sent is bound to what was shown.
+func (r *reader) answer(ids []string) {
+	var a judge.Approval
+	if len(ids) == 1 {
+		found, err := r.eng.Judge.Approval(r.ctx, r.by.Tenant, ids[0])
+		if err != nil {
+			r.out.line("error: %v", err)
+			return
+		}
+		a = found
+	} else {
+		open := r.eng.Snapshot(r.by.Tenant).Approvals
+		if len(open) == 0 {
+			r.out.line("nothing waits for you")
+			return
+		}
+		if len(open) > 1 {
+			r.out.line("%d approvals wait; this one is the most urgent", len(open))
+		}
+		a = *open[0]
+	}
+	r.card(&a)
+	switch {
+	case a.Status != judge.Open:
+		r.out.line("it can't be answered: it is %s", a.Status)
+		return
+	case r.readOnly:
+		r.out.line("%v", errReadOnly)
+		return
+	}
+	if err := r.eng.Judge.Shown(r.ctx, r.by, a.ApprovalID); err != nil {
+		r.out.line("error: %v", err)
+		return
+	}
+	r.choose(r.choices(&a, time.Now().UTC()))
+}
+
+// card says exactly what would happen, and why it is asked.
+func (r *reader) card(a *judge.Approval) {
+	r.out.block("approval", a.ApprovalID)
+	r.out.block("state", string(a.Status))
+	r.out.block("intent", pane.Intent(a))
+	r.out.block("action", strings.TrimSpace(strings.Join([]string{a.Action.Kind, a.Action.Server, a.Action.Tool}, " ")))
+	r.out.block("arguments", pane.Pretty(a.Action.Args))
+	r.out.block("risk", string(a.Risk))
+	r.out.block("why asked", a.ReasonCode+" "+a.Rationale)
+	r.out.block("rule", a.RuleID+", policy "+a.PolicyVersion)
+	if a.Agent.Name != "" {
+		r.out.block("agent", fmt.Sprintf("%s, %s in %s", a.Agent.Name, a.Agent.Role, a.Agent.Project))
+	}
+	r.out.block("asked by", fmt.Sprintf("%s %s", a.RequestedKind, a.RequestedBy))
+	r.out.block("task", fmt.Sprintf("%s, attempt %d", a.TaskID, a.Attempt+1))
+	if a.Status == judge.Open {
+		r.out.block("time left", pane.Left(time.Now(), a.DeadlineAt)+", then: "+a.AtDeadline)
+	}
+	r.out.block("digest", a.Digest)
+}
+
+func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
+	line := func(verb string, more ...string) func() {
+		words := []string{"approval", verb, a.ApprovalID}
+		if verb == "approve" || verb == "deny" {
+			words = append(words, "--digest", a.Digest, "--shown", shown.Format(time.RFC3339Nano))
+		}
+		return func() { r.run(append(words, more...)) }
+	}
+	approve := line("approve")
+	if pane.HighRisk(a.Risk) {
+		approve = r.with("reason to approve a "+string(a.Risk)+" risk", func(text string) { line("approve", "--reason", text)() })
+	}
+	all := []choice{
+		{"leave it open", func() { r.out.line("left open") }},
+		{"approve exactly this, once", approve},
+		{"deny; the agent is told and goes on", r.with("reason to deny", func(text string) { line("deny", "--reason", text)() })},
+		{"deny and end the task as blocked", r.with("reason to deny", func(text string) { line("deny", "--abort", "--reason", text)() })},
+		{"approve with other arguments", r.edit(a, line)},
+		{"put it off for 15 minutes", line("defer", "--for", "15m")},
+	}
+	return all
+}
+
+// edit asks for new arguments, and with a high risk for a reason too.
+func (r *reader) edit(a *judge.Approval, line func(string, ...string) func()) func() {
+	return r.with("arguments as one line of JSON", func(text string) {
+		if err := core.CheckObject("arguments", []byte(text), core.MaxInput); err != nil {
+			r.out.line("error: %v; left open", err)
+			return
+		}
+		if !pane.HighRisk(a.Risk) {
+			line("approve", "--edit", text)()
+			return
+		}
+		r.with("reason to approve a "+string(a.Risk)+" risk", func(reason string) {
+			line("approve", "--edit", text, "--reason", reason)()
+		})()
+	})
+}
+
+// with asks for one line of text; nothing typed changes nothing.
+func (r *reader) with(what string, then func(string)) func() {
+	return func() {
+		r.out.line("%s, or nothing to leave it open:", what)
+		r.ask = func(text string) {
+			if text == "" {
+				r.out.line("left open")
+				return
+			}
+			then(text)
+		}
+	}
+}
+
+// choose offers numbers. Nothing typed leaves all as it is, and so does
+// anything that is no number of the list.
+func (r *reader) choose(all []choice) {
+	for i, c := range all {
+		r.out.line("%d. %s", i, c.text)
+	}
+	r.out.line("type a number:")
+	r.ask = func(text string) {
+		for i, c := range all {
+			if text == fmt.Sprint(i) {
+				c.do()
+				return
+			}
+		}
+		if text != "" {
+			r.out.line("%q is none of the choices; left open", text)
+			return
+		}
+		r.out.line("left open")
+	}
+}
