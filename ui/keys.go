@@ -177,6 +177,9 @@ func (m *Model) paneAction(name string) tea.Cmd {
 		if p.Kind() == pane.List {
 			return m.enter(p)
 		}
+		if it := p.Selected(m.env()); name == "open" && it.Approval != "" && p.Name() != card.Name {
+			m.openItem(pane.Item{Kind: "approval", ID: it.Approval})
+		}
 	case "left":
 		if p.Kind() == pane.Sheet {
 			m.back()

@@ -246,7 +246,11 @@ func (w *fakeWorld) Approval(_ context.Context, _, want string) (judge.Approval,
 }
 
 func (w *fakeWorld) Approvals(_ context.Context, _ string, f core.Filter) (core.Page[judge.Approval], error) {
-	return page(w, w.answered, f, nil)
+	all := w.answered
+	for _, a := range w.approvals {
+		all = append(all, *a)
+	}
+	return page(w, all, f, func(a judge.Approval) bool { return f.Task == "" || a.TaskID == f.Task })
 }
 
 func (w *fakeWorld) Past(context.Context, string, judge.Approval, int) ([]judge.Approval, error) {

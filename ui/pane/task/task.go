@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -31,7 +32,8 @@ type got struct {
 	task   swarm.Task
 	why    swarm.Reason
 	result *swarm.Result
-	input  string // indented
+	ask    *judge.Approval // the one it waits for or ran under
+	input  string          // indented
 	output string
 	err    error
 }
@@ -64,6 +66,14 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 			return g
 		}
 		g.input = pane.Pretty(g.task.Input)
+		if ask := g.task.ApprovalID; ask != "" {
+			a, err := world.Approval(ctx, tenant, ask)
+			if err != nil {
+				g.err = err
+				return g
+			}
+			g.ask = &a
+		}
 		if !g.task.Status.Terminal() {
 			g.why, g.err = world.Why(ctx, tenant, id)
 			return g
@@ -175,6 +185,14 @@ func text(env pane.Env, g *got) []pane.Para {
 		out.Add("denied", strconv.Itoa(t.Denials)+" tool calls in this run", screen.Warn)
 	}
 	out.Add("trace", t.TraceID, screen.Dim)
+	if a := g.ask; a != nil {
+		st := pane.ApprovalState(a)
+		line := st.Label(env.Glyphs) + " " + pane.Intent(a)
+		if a.AnsweredBy != "" {
+			line += " (" + a.AnsweredBy + " " + pane.Age(env.Now, a.AnsweredAt) + " ago: " + a.AnswerReason + ")"
+		}
+		out.Add("asked", line, st.Role())
+	}
 	if r := g.result; r != nil {
 		out.Head("result")
 		if r.Error != nil {
