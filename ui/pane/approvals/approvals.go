@@ -26,11 +26,11 @@ func New() *Pane {
 		Cols: []grid.Column{
 			{Title: "RISK", Min: 8},
 			{Title: "LEFT", Min: 6, Priority: 1, Right: true},
-			{Title: "WHAT", Min: 20, Weight: 5},
+			{Title: "WHAT", Min: 28, Weight: 5, Key: true},
 			{Title: "AGENT", Min: 8, Weight: 1, Priority: 2},
 			{Title: "STATE", Min: 10, Priority: 4},
 			{Title: "AGE", Min: 4, Priority: 5, Right: true},
-			{Title: "ID", Min: 19, Priority: 3, Key: true},
+			{Title: "ID", Min: 19, Priority: 6, Middle: true},
 		},
 		ID:   func(a **judge.Approval) string { return (*a).ApprovalID },
 		Row:  row,
