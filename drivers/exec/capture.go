@@ -2,7 +2,9 @@ package exec
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -77,6 +79,14 @@ func (s *stream) open() {
 	// An earlier attempt's file goes: it may be open still, or have another mode.
 	if err := unix.Unlink(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		s.err = &os.PathError{Op: "replace", Path: s.path, Err: err}
+		return
+	}
+	if s.err = os.MkdirAll(filepath.Dir(s.path), 0o700); s.err != nil {
+		return
+	}
+	// An attempt that an engine's end cut off leaves a file and is made again.
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.err = err
 		return
 	}
 	s.file, s.err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -198,7 +198,7 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 }
 
 func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
-	spill := filepath.Join(t.TempDir(), "out")
+	spill := filepath.Join(t.TempDir(), "spill", "t_home", "out")
 	l := &logbook{}
 	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(),
 		l.job(shell(`awk 'BEGIN { for (i = 1; i <= 300000; i++) print "line " i }'; echo small >&2`), spill))
@@ -224,6 +224,22 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 	}
 	if n := len(l.lines); n > maxLogLines+2 || !strings.Contains(strings.Join(l.lines[n-2:], " "), "log ends here") {
 		t.Errorf("%d log lines, the last %q", n, l.lines[n-1])
+	}
+}
+
+func TestAnAttemptMadeAgainSpillsAnew(t *testing.T) {
+	spill := filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(spill, []byte("of the attempt that was cut off"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(), (&logbook{}).job(shell(`head -c 2000000 /dev/zero | tr '\0' x`), spill))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, out := finish(t, w)
+	data, err := os.ReadFile(spill)
+	if err != nil || out.Spill != spill || out.SpillError != "" || strings.Trim(string(data), "x") != "" || len(data) != 2000000 {
+		t.Errorf("%d bytes in %q (%s): %v", len(data), out.Spill, out.SpillError, err)
 	}
 }
 
