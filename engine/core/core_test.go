@@ -69,6 +69,23 @@ func TestDecodeNamesTheField(t *testing.T) {
 	}
 }
 
+func TestCheckObjectSaysWhatIsWrong(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                      "nothing there",
+		`{"a":1`:                "EOF",
+		`{"argv":1,"argv":2}`:   `duplicate object member name "argv"`,
+		`{"a":{"b":1,"b":2}}`:   `"b"`,
+		"{\"a\":\"\xff\"}":      "UTF-8",
+		`[1]`:                   "want a JSON object",
+		`{"a":"too long" }    `: "at most 20 bytes",
+	} {
+		err := CheckObject("input", []byte(in), 20)
+		if !errors.Is(err, Kind(InvalidInput)) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "input: ") {
+			t.Errorf("CheckObject(%s) = %v, want INVALID_INPUT that says %q", in, err, want)
+		}
+	}
+}
+
 func TestCanonicalRefusesNumbersThatLoseDigits(t *testing.T) {
 	for _, in := range []string{`{"n":9007199254740993}`, `[1e400]`, `{"a":-1e309}`} {
 		if out, err := Canonical([]byte(in)); err == nil {

@@ -77,8 +77,8 @@ func CheckObject(field string, data []byte, max int) error {
 	if !value.IsValid() {
 		err := errors.New("nothing there")
 		if len(bytes.TrimSpace(data)) > 0 {
-			again := value.Clone()
-			err = again.Compact() // says where
+			var v any
+			err = json.Unmarshal(data, &v) // says where
 		}
 		return Errorf(InvalidInput, "%s: not valid JSON: %v", field, err).With("field", field)
 	}
