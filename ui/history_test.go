@@ -1,0 +1,80 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
+	w := newWorld()
+	var lines []swarm.LogLine
+	for i := range 5000 {
+		lines = append(lines, swarm.LogLine{Seq: uint64(i + 1), Timestamp: start, Level: "INFO", Message: "line " + strings.Repeat("i", i%7) + string(rune('a'+i%26)) + "." + itoa(i+1)})
+	}
+	w.logs["agent:changes"] = lines
+	r := rigOn(t, w, 80, 24, Options{})
+	r.keys("enter")
+	r.has(".5000")
+	r.keys("l", "g")
+	r.has(".1")
+	r.lacks(".5000")
+	r.keys("ctrl+d", "ctrl+d", "pgdown")
+	r.change(func() {
+		w.logs["agent:changes"] = append(w.logs["agent:changes"], swarm.LogLine{Seq: 5001, Message: "newest.5001", Level: "INFO"})
+	})
+	r.lacks(".5001")
+	r.keys("G")
+	r.has(".5001")
+	r.keys("h")
+	r.has("history")
+}
+
+func itoa(n int) string {
+	var b [8]byte
+	i := len(b)
+	for ; n > 0; n /= 10 {
+		i--
+		b[i] = byte('0' + n%10)
+	}
+	return string(b[i:])
+}
+
+func TestALongHistoryIsReadInPages(t *testing.T) {
+	w := newWorld()
+	one := w.tasks[0]
+	w.tasks = nil
+	for i := 10_000; i > 0; i-- {
+		one.TaskID = id("tk", i)
+		w.tasks = append(w.tasks, one)
+	}
+	r := rigOn(t, w, 80, 24, Options{})
+	r.keys("2")
+	r.has("tasks 10000")
+	r.has(id("tk", 10_000))
+	r.keys("G")
+	r.has(id("tk", 1))
+	if n := w.reads; n > 12 {
+		t.Fatalf("%d pages were read", n)
+	}
+	r.keys("k", "k")
+	r.change(func() { // one more comes in front: the cursor stays on its task
+		one.TaskID = id("tk", 10_001)
+		w.tasks = append([]swarm.Task{one}, w.tasks...)
+	})
+	if got := r.m.focused().Selected(r.m.env()).ID; got != id("tk", 3) {
+		t.Fatalf("the cursor went to %s", got)
+	}
+}
+
+func TestAnAgentThatAsksIsTheNextNeed(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		r.w.approvals = nil
+		r.w.agents = append(r.w.agents, &fleet.Agent{Name: "zed", TenantID: tenant, Status: fleet.Busy, Attention: "which branch?"})
+	})
+	r.keys("i")
+	r.has("▸ ◆ needs you zed")
+}

@@ -1,0 +1,60 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// broken is a world that fails while the cockpit runs.
+type broken struct {
+	*fakeWorld
+	looks int
+}
+
+func (b *broken) Snapshot(t string) *engine.Snapshot {
+	if b.looks++; b.looks > 1 {
+		panic("a bug")
+	}
+	return b.fakeWorld.Snapshot(t)
+}
+
+func TestAPanicRestoresTheTerminalAndIsAnError(t *testing.T) {
+	keys, err := keymap.Load(nil, "", keymap.Words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &broken{fakeWorld: newWorld()}
+	var out bytes.Buffer
+	opt := Options{World: w, Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
+	time.AfterFunc(50*time.Millisecond, func() { w.change(func() {}) })
+	err = Show(t.Context(), opt, term.Caps{}, strings.NewReader(""), &out)
+	if !errors.Is(err, tea.ErrProgramPanic) {
+		t.Fatalf("error %v", err)
+	}
+	if !strings.Contains(out.String(), "\x1b[?1049l") {
+		t.Fatal("the alternate screen was not left")
+	}
+}
+
+func TestShowEndsWithItsContext(t *testing.T) {
+	keys, _ := keymap.Load(nil, "", keymap.Words())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	opt := Options{World: newWorld(), Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
+	var out bytes.Buffer
+	if err := Show(ctx, opt, term.Caps{}, strings.NewReader(""), &out); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+}
