@@ -128,8 +128,17 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	go r.interrupt(h, over)
 	r.log.add("INFO", r.in.Message, sourceTask)
 	return h.Prompt(ctx, Prompt{
-		TaskID: r.job.Task.TaskID, Message: r.in.Message, URI: r.in.URI, Emit: r.emit, Beat: r.job.Beat,
+		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Emit: r.emit, Beat: r.job.Beat,
 	})
+}
+
+// message is what the agent is asked, with the reason when its last result was
+// rejected (contract 2.6).
+func (r *run) message() string {
+	if f := r.job.Task.Feedback; f != "" {
+		return r.in.Message + "\n\nYour last result was rejected: " + f
+	}
+	return r.in.Message
 }
 
 // interrupt tells the runtime that the run is to end, until it is over: one
