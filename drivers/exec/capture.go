@@ -2,7 +2,6 @@ package exec
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -82,11 +81,6 @@ func (s *stream) open() {
 		return
 	}
 	if s.err = os.MkdirAll(filepath.Dir(s.path), 0o700); s.err != nil {
-		return
-	}
-	// An attempt that an engine's end cut off leaves a file and is made again.
-	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.err = err
 		return
 	}
 	s.file, s.err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
