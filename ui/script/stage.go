@@ -39,8 +39,10 @@ func (s *stage) status() string {
 	return rows[0] + "\n" + rows[len(rows)-1]
 }
 
-// press sends one message and shows what came of it.
+// press sends one message, after those that are on their way, and shows what
+// came of it.
 func (s *stage) press(msg tea.Msg) {
+	s.Pump()
 	s.Send(msg)
 	s.show.frame(s.Model(), pressPause)
 }
@@ -77,7 +79,7 @@ func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
 		r.stage = &stage{Headless: ui.NewHeadless(opt, w, h), show: r.show}
 		return nil
 	}
-	r.code = command.Run(r.ctx, env, r.flagged(args))
+	r.code = command.Run(r.ctx, env, args)
 	if r.code != command.ExitOK {
 		ts.Fatalf("expected: the cockpit opens\nactual: exit code %d", r.code)
 	}
@@ -107,11 +109,12 @@ func size(text string) (w, h int, err error) {
 	return w, h, nil
 }
 
-// on is the cockpit, which must have been opened.
+// on is the cockpit, which must have been opened, as it is now.
 func (r *run) on(ts *testscript.TestScript) *stage {
 	if r.stage == nil {
 		ts.Fatalf("there is no cockpit; open one with: cockpit 80x24")
 	}
+	r.stage.Pump()
 	return r.stage
 }
 

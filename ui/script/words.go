@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,8 +13,6 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
-
-	"context"
 )
 
 // word is how testscript calls a word of ours.
@@ -90,25 +89,16 @@ func (r *run) command(ts *testscript.TestScript, args []string) {
 	env := r.env(ts)
 	env.Stdin = &stdin{ts: ts}
 	env.Stdout, env.Stderr = ts.Stdout(), ts.Stderr()
-	r.code = command.Run(r.ctx, env, r.flagged(args))
+	r.code = command.Run(r.ctx, env, args)
 	if r.code != command.ExitOK {
 		ts.Logf("[exit code %d]", r.code)
 	}
 }
 
-// flagged puts the global flags that --script was given with before a line.
-func (r *run) flagged(args []string) []string {
-	var flags []string
-	if r.start.ReadOnly {
-		flags = append(flags, "--read-only")
-	}
-	return append(flags, args...)
-}
-
 // env is what a command of the script runs in.
 func (r *run) env(ts *testscript.TestScript) *command.Env {
 	env := *r.outer
-	env.Dir = ts.MkAbs(".")
+	env.Dir, env.ReadOnly = ts.MkAbs("."), r.start.ReadOnly
 	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: ts.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
 	env.Getenv = ts.Getenv
 	env.Open = func(ctx context.Context, _ command.Need) (*engine.Engine, error) {

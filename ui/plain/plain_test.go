@@ -1,0 +1,275 @@
+package plain_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/plain"
+)
+
+const tenant = "t_test"
+
+// doer carries out exec.run tasks in no time; one named "fail" fails.
+type doer struct{}
+
+func (doer) Check(_ string, input core.Raw) (string, judge.Action, error) {
+	var in struct {
+		Argv []string `json:"argv"`
+	}
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "", judge.Action{}, err
+	}
+	return strings.Join(in.Argv, " "), judge.Action{Kind: "exec.run", Args: input}, nil
+}
+
+func (doer) Slot(string, string) (bool, string) { return true, "" }
+
+func (doer) Start(_ context.Context, job swarm.Job) (swarm.Work, error) {
+	if strings.HasPrefix(job.Task.Title, "fail") {
+		return done{swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "exit_nonzero", Message: "no"}}}, nil
+	}
+	return done{swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{}`)}}, nil
+}
+
+type done struct{ out swarm.Outcome }
+
+func (d done) Done() <-chan struct{}      { ch := make(chan struct{}); close(ch); return ch }
+func (d done) Outcome() swarm.Outcome     { return d.out }
+func (done) Cancel(string)                {}
+func (done) Pause(context.Context) error  { return nil }
+func (done) Resume(context.Context) error { return nil }
+
+// desk is an operator at a plain line.
+type desk struct {
+	t    *testing.T
+	eng  *engine.Engine
+	in   *io.PipeWriter
+	mu   sync.Mutex
+	out  bytes.Buffer
+	seen int
+	over chan error
+}
+
+// Write implements io.Writer.
+func (d *desk) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.Write(p)
+}
+
+func sit(t *testing.T, readOnly bool) *desk {
+	t.Helper()
+	db, err := store.Open(filepath.Join(t.TempDir(), "a.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	eng, err := engine.Open(ctx, engine.Options{Store: db, Runners: map[string]swarm.Runner{"exec.run": doer{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
+	if _, err := eng.Swarm.CreateTenant(ctx, by, tenant); err != nil {
+		t.Fatal(err)
+	}
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		_ = eng.Run(ctx)
+	}()
+	d := &desk{t: t, eng: eng, over: make(chan error, 1)}
+	in, out := io.Pipe()
+	d.in = out
+	env := &command.Env{
+		Caller: by, ReadOnly: readOnly, Stdin: in, Stdout: d, Stderr: d, Getenv: func(string) string { return "" },
+		Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil },
+	}
+	go func() {
+		d.over <- plain.Run(ctx, env, command.Start{Globals: command.Globals{ReadOnly: readOnly}, Caller: by, Engine: eng}, "a test")
+	}()
+	t.Cleanup(func() {
+		cancel()
+		out.Close()
+		<-running
+		eng.Close()
+		db.Close()
+	})
+	return d
+}
+
+func (d *desk) says(lines ...string) {
+	d.t.Helper()
+	for _, line := range lines {
+		if _, err := io.WriteString(d.in, line+"\n"); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// hears waits for a text that was not heard yet.
+func (d *desk) hears(text string) {
+	d.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		d.mu.Lock()
+		fresh := d.out.String()[d.seen:]
+		i := strings.Index(fresh, text)
+		if i >= 0 {
+			d.seen += i + len(text)
+		}
+		d.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("did not hear %q in:\n%s", text, fresh)
+		}
+	}
+}
+
+func (d *desk) leaves() {
+	d.t.Helper()
+	d.in.Close()
+	select {
+	case err := <-d.over:
+		if err != nil {
+			d.t.Errorf("at the end of the input: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		d.t.Fatal("it goes on after the end of the input")
+	}
+	if out := d.out.String(); strings.ContainsFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f || r == 0x202e }) {
+		d.t.Errorf("not plain text: %q", out)
+	}
+}
+
+const risky = `task dispatch --kind exec.run --input '{"argv":["rm","-r","x\u202ey"]}'`
+
+func TestWhatChangesIsAnnouncedInWords(t *testing.T) {
+	d := sit(t, false)
+	d.hears("plain lines: a test. Tenant t_test, you are ada.")
+	d.says(`task dispatch --kind exec.run --input '{"argv":["echo","hi"]}' --wait`)
+	d.hears("ended; state: succeeded; echo hi")
+	d.says(`task dispatch --kind exec.run --input '{"argv":["fail"]}' --wait`)
+	d.hears("ended; state: failed; error: exit_nonzero; fail")
+	d.says("estop on --reason smoke")
+	d.hears("emergency stop: on; by ada: smoke")
+	d.says("estop off --reason clear")
+	d.hears("emergency stop: off")
+	// Changes by others are heard without a line being typed.
+	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
+	if _, err := d.eng.Swarm.StopAll(t.Context(), by, "fire"); err != nil {
+		t.Fatal(err)
+	}
+	d.hears("emergency stop: on; by grace: fire")
+	d.leaves()
+}
+
+func TestManyEndsAreCounted(t *testing.T) {
+	d := sit(t, false)
+	d.says("estop on --reason wait")
+	d.hears("emergency stop: on")
+	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
+	for range 300 {
+		if _, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["echo"]}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.says("estop off --reason go")
+	d.hears("and more tasks ended: ")
+	d.hears(" succeeded")
+	d.leaves()
+	if n := strings.Count(d.out.String(), "ended; state:"); n > 100 {
+		t.Errorf("%d lines for 300 tasks", n)
+	}
+}
+
+func TestAnAnswerIsAskedForByNumberAndBoundToWhatWasRead(t *testing.T) {
+	d := sit(t, false)
+	d.says(risky)
+	d.hears("waits: ")
+	d.hears("risk: high; state: blocked; type answer")
+	d.says("answer")
+	d.hears("⟨U+202E⟩")
+	d.hears("type a number:")
+	d.says("")
+	d.hears("left open")
+	d.says("answer", "yes")
+	d.hears(`"yes" is none of the choices; left open`)
+	d.says("answer", "1", "")
+	d.hears("reason to approve a high risk")
+	d.hears("left open")
+	d.says("answer", "2", "")
+	d.hears("left open")
+	d.says("answer", "4", "no json")
+	d.hears("left open")
+	d.says("answer", "5")
+	d.hears("24m")
+	d.says("answer", "3", "not now")
+	d.hears("state: denied; by ada: not now")
+	d.says("answer")
+	d.hears("nothing waits for you")
+	d.leaves()
+}
+
+func TestAnEditedApprovalRunsTheEditedArguments(t *testing.T) {
+	d := sit(t, false)
+	d.says(risky, "answer", "4", `{"argv":["rm","-r","y"]}`, "only y")
+	d.hears("state: approved; by ada: only y")
+	d.hears("ended; state: succeeded")
+	d.leaves()
+}
+
+func TestReadOnlyAnswersNothing(t *testing.T) {
+	d := sit(t, true)
+	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
+	if _, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["rm","-r","x"]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	d.hears("waits: rm -r x")
+	d.says("answer")
+	d.hears("read-only: approvals can't be answered")
+	d.says("1")
+	d.hears("unknown command")
+	d.says("estop on --reason x")
+	d.hears("read-only")
+	d.leaves()
+}
+
+func TestMistakesAreToldAndNothingElseHappens(t *testing.T) {
+	d := sit(t, false)
+	d.says("bogus", "'open", "answer ap_nonsense", "", "help")
+	d.hears(`unknown command "bogus"`)
+	d.hears("line ends inside ' quotes")
+	d.hears("ap_nonsense")
+	d.hears("Also here: answer")
+	d.says("quit")
+	if err := <-d.over; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnEndlessLineIsRefused(t *testing.T) {
+	d := sit(t, false)
+	go io.WriteString(d.in, strings.Repeat("x", 3<<20)) //nolint:errcheck // it is cut off
+	select {
+	case err := <-d.over:
+		if err == nil || !strings.Contains(err.Error(), "too long") {
+			t.Errorf("%v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on")
+	}
+}
