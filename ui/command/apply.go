@@ -32,8 +32,8 @@ func (a *applier) did(action, object, name, id string) {
 
 // apply makes the tenant as the file says. What was done before an error is
 // returned with it; applying again goes on from there.
-func (c *call) apply(eng *engine.Engine, by core.Caller, file *swarmfile.File) ([]Applied, []string, error) {
-	a := &applier{ctx: c.ctx, eng: eng, by: by, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
+	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
 	err := a.all(file)
 	return a.done, a.first, err
 }

@@ -7,29 +7,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
-
-func approvalStates() []string {
-	return words(judge.Open, judge.Approved, judge.Refused, judge.Expired, judge.Voided)
-}
 
 func (t *tree) approvals() *cobra.Command {
 	return t.group("approval", "Questions that wait for a person",
 		t.approvalList(),
 		t.command(spec{
 			use: "show ID", short: "Show exactly what would be done, by whom and why it was asked", effect: Reads, args: []string{"approval"},
-			run: func(c *call, args []string) error {
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				found, err := eng.Judge.Approval(c.ctx, by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return c.show(found)
-			},
+			run: shows(func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Approval(c.ctx, c.by.Tenant, id) }),
 		}),
 		t.approvalApprove(),
 		t.approvalDeny(),
@@ -38,37 +25,29 @@ func (t *tree) approvals() *cobra.Command {
 	)
 }
 
+func approvalStates() []string {
+	return words(judge.Open, judge.Approved, judge.Refused, judge.Expired, judge.Voided)
+}
+
 func (t *tree) approvalList() *cobra.Command {
-	var l filter
 	var open bool
-	return t.command(spec{
+	return lists(t, spec{
 		use: "list", short: "List the approvals, newest first", effect: Reads,
-		flags: func(f *pflag.FlagSet) {
-			l.bind(f, approvalStates()...)
-			f.BoolVar(&open, "open", false, "only those that wait for an answer")
-		},
-		run: func(c *call, _ []string) error {
-			f, err := l.read(c, approvalStates()...)
-			if err != nil {
-				return err
+		example: "approval list --open",
+		flags:   func(f *pflag.FlagSet) { f.BoolVar(&open, "open", false, "only those that wait for an answer") },
+		check: func(c *call, _ []string) error {
+			if status := c.flag("status"); open && status != "" && status != string(judge.Open) {
+				return usage("open", "--open and --status %s exclude each other", status)
 			}
+			return nil
+		},
+	}, approvalStates(), approvalColumns,
+		func(c *call, f core.Filter) (core.Page[judge.Approval], error) {
 			if open {
-				if f.Status != "" && f.Status != string(judge.Open) {
-					return usage("open", "--open and --status %s exclude each other", f.Status)
-				}
 				f.Status = string(judge.Open)
 			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			page, err := eng.Judge.Approvals(c.ctx, by.Tenant, f)
-			if err != nil {
-				return err
-			}
-			return list(c, page, c.approvalColumns())
-		},
-	})
+			return c.eng.Judge.Approvals(c.ctx, c.by.Tenant, f)
+		})
 }
 
 // seen are the flags that bind an answer to what the operator saw.
@@ -94,18 +73,6 @@ func (s *seen) fill(a *judge.Answer) error {
 	return nil
 }
 
-func (c *call) answer(id string, a judge.Answer) error {
-	eng, by, err := c.scope()
-	if err != nil {
-		return err
-	}
-	done, err := eng.Judge.Answer(c.ctx, by, id, a)
-	if err != nil {
-		return err
-	}
-	return record(c, done, c.approvalColumns())
-}
-
 func (t *tree) approvalApprove() *cobra.Command {
 	var s seen
 	var a judge.Answer
@@ -115,6 +82,7 @@ func (t *tree) approvalApprove() *cobra.Command {
 		use: "approve ID", short: "Let it happen, once", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"approval:open"},
 		long: "Approve exactly what the approval shows. --edit replaces the arguments and judges them again.\n" +
 			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session.",
+		example: "approval approve ap_… --reason 'read it'\napproval approve ap_… --always tool --expires 1h --max-uses 10",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&a.Reason, "reason", "", "why (needed when the risk is high)")
 			f.StringVar(&edit, "edit", "", "run with these arguments instead: `JSON`, @file, -")
@@ -124,13 +92,12 @@ func (t *tree) approvalApprove() *cobra.Command {
 			s.bind(f)
 			source(f, "edit", "file")
 		},
-		run: func(c *call, args []string) error {
+		check: func(c *call, _ []string) (err error) {
 			a.Approve = true
 			if err := s.fill(&a); err != nil {
 				return err
 			}
 			if c.flags.Changed("edit") {
-				var err error
 				if a.Edit, err = c.document("edit", edit); err != nil {
 					return err
 				}
@@ -144,8 +111,9 @@ func (t *tree) approvalApprove() *cobra.Command {
 			case always.Scope != "":
 				a.Always = &always
 			}
-			return c.answer(args[0], a)
+			return nil
 		},
+		run: changes(approvalColumns, func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Answer(c.ctx, c.by, id, a) }),
 	})
 }
 
@@ -154,21 +122,20 @@ func (t *tree) approvalDeny() *cobra.Command {
 	var a judge.Answer
 	return t.command(spec{
 		use: "deny ID", short: "Refuse it; the agent is told and goes on, or ends with --abort", effect: Writes, role: Approver, confirm: ConfirmAsk,
-		args: []string{"approval:open"},
+		args:    []string{"approval:open"},
+		example: "approval deny ap_… --reason 'not in this directory'",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&a.Reason, "reason", "", "why; the agent is told")
 			f.BoolVar(&a.Abort, "abort", false, "also end the task as blocked")
 			s.bind(f)
 		},
-		run: func(c *call, args []string) error {
+		check: func(*call, []string) error {
 			if strings.TrimSpace(a.Reason) == "" {
 				return usage("reason", "approval deny: --reason is missing")
 			}
-			if err := s.fill(&a); err != nil {
-				return err
-			}
-			return c.answer(args[0], a)
+			return s.fill(&a)
 		},
+		run: changes(approvalColumns, func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Answer(c.ctx, c.by, id, a) }),
 	})
 }
 
@@ -177,45 +144,33 @@ func (t *tree) approvalDefer() *cobra.Command {
 	return t.command(spec{
 		use: "defer ID", short: "Put it off; the deadline moves with it", effect: Writes, role: Approver, args: []string{"approval:open"},
 		flags: func(f *pflag.FlagSet) { spanVar(f, &d, "for", "how long: `DURATION`") },
-		run: func(c *call, args []string) error {
+		check: func(*call, []string) error {
 			if d == 0 {
 				return usage("for", "approval defer: --for is missing; allowed: a duration like 15m")
 			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			put, err := eng.Judge.Defer(c.ctx, by, args[0], d)
-			if err != nil {
-				return err
-			}
-			return record(c, put, c.approvalColumns())
+			return nil
 		},
+		run: changes(approvalColumns, func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Defer(c.ctx, c.by, id, d) }),
 	})
 }
 
 func (t *tree) approvalEscalate() *cobra.Command {
-	var to, reason string
+	var to string
 	return t.command(spec{
 		use: "escalate ID", short: "Ask someone else to answer", effect: Writes, role: Approver, args: []string{"approval:open"},
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&to, "to", "", "operator `NAME`")
-			f.StringVar(&reason, "reason", "", "why, for the record")
+			withReason(f)
 		},
-		run: func(c *call, args []string) error {
+		check: func(*call, []string) error {
 			if to == "" {
 				return usage("to", "approval escalate: --to is missing")
 			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			up, err := eng.Judge.Escalate(c.ctx, by, args[0], to, reason)
-			if err != nil {
-				return err
-			}
-			return record(c, up, c.approvalColumns())
+			return nil
 		},
+		run: changes(approvalColumns, func(c *call, id string) (judge.Approval, error) {
+			return c.eng.Judge.Escalate(c.ctx, c.by, id, to, c.reason())
+		}),
 	})
 }
 
@@ -226,7 +181,7 @@ func action(a judge.Action) string {
 	return a.Kind
 }
 
-func (c *call) approvalColumns() []column[judge.Approval] {
+func approvalColumns(c *call) []column[judge.Approval] {
 	type A = judge.Approval
 	return []column[A]{
 		{title: "APPROVAL", text: func(a A) string { return a.ApprovalID }},

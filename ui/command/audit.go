@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,48 +14,38 @@ import (
 
 func (t *tree) audit() *cobra.Command {
 	return t.group("audit", "The log that proves what happened",
-		t.auditList(),
+		lists(t, spec{
+			use: "list", short: "List the audit events, newest first", effect: Reads,
+			long: "List the audit events, newest first. --kind is the event type, task.* takes all that begin so;\n" +
+				"--agent is who acted or what it was about.",
+			example: "audit list --kind 'approval.*' --since 1h",
+		}, nil, eventColumns,
+			func(c *call, f core.Filter) (core.Page[audit.Event], error) {
+				return c.eng.Audit.List(c.ctx, c.by.Tenant, f)
+			}),
 		t.command(spec{
 			use: "show ID", short: "Show an audit event", effect: Reads, args: []string{"event"},
-			run: func(c *call, args []string) error {
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				found, err := eng.Audit.Get(c.ctx, by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return c.show(found)
-			},
+			run: shows(func(c *call, id string) (audit.Event, error) { return c.eng.Audit.Get(c.ctx, c.by.Tenant, id) }),
 		}),
 		t.auditVerify(),
 		t.command(spec{
 			use: "checkpoint", short: "Print the newest signed checkpoint, to keep elsewhere", effect: Reads,
 			run: func(c *call, _ []string) error {
-				eng, by, err := c.scope()
+				note, err := c.eng.Audit.Checkpoint(c.ctx, c.by.Tenant)
 				if err != nil {
 					return err
 				}
-				note, err := eng.Audit.Checkpoint(c.ctx, by.Tenant)
-				if err != nil {
-					return err
-				}
-				return c.textDocument("checkpoint", note)
+				return c.verbatim(map[string]string{"checkpoint": string(note)}, note)
 			},
 		}),
 		t.command(spec{
 			use: "prove ID", short: "Print a proof that an event is in the log", effect: Reads, args: []string{"event"},
 			run: func(c *call, args []string) error {
-				eng, by, err := c.scope()
+				proof, err := c.eng.Audit.Prove(c.ctx, c.by.Tenant, args[0])
 				if err != nil {
 					return err
 				}
-				proof, err := eng.Audit.Prove(c.ctx, by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return c.textDocument("proof", proof)
+				return c.verbatim(map[string]string{"proof": string(proof)}, proof)
 			},
 		}),
 		t.auditCheckProof(),
@@ -65,74 +54,39 @@ func (t *tree) audit() *cobra.Command {
 	)
 }
 
-// textDocument prints a text document as it is, or as one JSON object.
-func (c *call) textDocument(name string, text []byte) error {
-	if c.g.Output != "json" {
-		return c.raw(text)
+func eventColumns(c *call) []column[audit.Event] {
+	type E = audit.Event
+	return []column[E]{
+		{title: "SEQ", right: true, text: func(e E) string { return fmt.Sprint(e.Seq) }},
+		{title: "EVENT", text: func(e E) string { return e.EventID }},
+		{title: "TYPE", text: func(e E) string { return e.EventType }},
+		{title: "BY", most: 20, text: func(e E) string { return e.Actor }},
+		{title: "DOOR", text: func(e E) string { return string(e.Door) }},
+		{title: "AGE", right: true, text: func(e E) string { return c.age(e.CreatedAt) }},
+		{title: "CREATED", wide: true, text: func(e E) string { return stamp(e.CreatedAt) }},
+		{title: "TRACE", wide: true, text: func(e E) string { return e.TraceID }},
+		{title: "PAYLOAD", most: 60, text: func(e E) string { return string(e.Payload) }},
 	}
-	var out bytes.Buffer
-	if err := putJSON(&out, map[string]string{name: string(text)}); err != nil {
-		return err
-	}
-	return c.flush(&out)
-}
-
-func (t *tree) auditList() *cobra.Command {
-	var l filter
-	return t.command(spec{
-		use: "list", short: "List the audit events, newest first", effect: Reads,
-		long:  "List the audit events, newest first. --kind is the event type, task.* takes all that begin so;\n--agent is who acted or what it was about.",
-		flags: func(f *pflag.FlagSet) { l.bind(f) },
-		run: func(c *call, _ []string) error {
-			f, err := l.read(c)
-			if err != nil {
-				return err
-			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			page, err := eng.Audit.List(c.ctx, by.Tenant, f)
-			if err != nil {
-				return err
-			}
-			type E = audit.Event
-			return list(c, page, []column[E]{
-				{title: "SEQ", right: true, text: func(e E) string { return fmt.Sprint(e.Seq) }},
-				{title: "EVENT", text: func(e E) string { return e.EventID }},
-				{title: "TYPE", text: func(e E) string { return e.EventType }},
-				{title: "BY", most: 20, text: func(e E) string { return e.Actor }},
-				{title: "DOOR", text: func(e E) string { return string(e.Door) }},
-				{title: "AGE", right: true, text: func(e E) string { return c.age(e.CreatedAt) }},
-				{title: "CREATED", wide: true, text: func(e E) string { return stamp(e.CreatedAt) }},
-				{title: "TRACE", wide: true, text: func(e E) string { return e.TraceID }},
-				{title: "PAYLOAD", most: 60, text: func(e E) string { return string(e.Payload) }},
-			})
-		},
-	})
 }
 
 func (t *tree) auditVerify() *cobra.Command {
 	var checkpoint string
+	var saved []byte
 	return t.command(spec{
 		use: "verify", short: "Recompute the whole log; exit 1 unless it is sound", effect: Reads,
+		example: "audit verify --checkpoint kept.txt",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&checkpoint, "checkpoint", "", "a checkpoint `FILE` kept elsewhere, which the log must extend")
 			source(f, "checkpoint", "file")
 		},
-		run: func(c *call, _ []string) error {
-			var saved []byte
+		check: func(c *call, _ []string) (err error) {
 			if checkpoint != "" {
-				var err error
-				if saved, err = c.file("checkpoint", checkpoint); err != nil {
-					return err
-				}
+				saved, err = c.file("checkpoint", checkpoint)
 			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			report, err := eng.Audit.Verify(c.ctx, by.Tenant, saved)
+			return err
+		},
+		run: func(c *call, _ []string) error {
+			report, err := c.eng.Audit.Verify(c.ctx, c.by.Tenant, saved)
 			if err != nil {
 				return err
 			}
@@ -140,7 +94,7 @@ func (t *tree) auditVerify() *cobra.Command {
 				return err
 			}
 			if !report.OK {
-				return &ExitError{Code: ExitFailed, Err: core.Errorf(core.Conflict, "audit log of %s does not verify: %d problems", by.Tenant, len(report.Problems))}
+				return &ExitError{Code: ExitFailed, Err: core.Errorf(core.Conflict, "audit log of %s does not verify: %d problems", c.by.Tenant, len(report.Problems))}
 			}
 			return nil
 		},
@@ -150,7 +104,7 @@ func (t *tree) auditVerify() *cobra.Command {
 func (t *tree) auditCheckProof() *cobra.Command {
 	var key string
 	return t.command(spec{
-		use: "check-proof FILE", short: "Check a proof and print its event", effect: Reads, args: []string{"file"},
+		use: "check-proof FILE", short: "Check a proof and print its event", effect: Reads, args: []string{"file"}, ownScope: true,
 		long: "Check a proof made by audit prove and print the event it proves. The verifier key is that of this\n" +
 			"data file's tenant unless --key names another log's.",
 		flags: func(f *pflag.FlagSet) {
@@ -163,12 +117,11 @@ func (t *tree) auditCheckProof() *cobra.Command {
 			}
 			keys := []string{key}
 			if key == "" {
-				eng, by, err := c.scope()
-				if err != nil {
+				if err := c.scope(); err != nil {
 					return err
 				}
 				// Every key the log ever used; the proof names its own.
-				if keys, err = eng.Audit.Verifiers(c.ctx, by.Tenant); err != nil {
+				if keys, err = c.eng.Audit.Verifiers(c.ctx, c.by.Tenant); err != nil {
 					return err
 				}
 			}
@@ -196,25 +149,22 @@ func (t *tree) auditExport() *cobra.Command {
 	var format, out string
 	return t.command(spec{
 		use: "export", short: "Write the whole log as JSON lines or CSV", effect: Reads,
+		example: "audit export --format csv --out audit.csv",
 		flags: func(f *pflag.FlagSet) {
 			enumVar(f, &format, "format", "", "jsonl", "format: jsonl|csv", "jsonl", "csv")
 			f.StringVar(&out, "out", "", "into this `FILE`, which must not exist (default stdout)")
 			source(f, "out", "file")
 		},
 		run: func(c *call, _ []string) error {
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
 			if out == "" || out == "-" {
-				return eng.Audit.Export(c.ctx, by.Tenant, format, c.env.Stdout)
+				return c.eng.Audit.Export(c.ctx, c.by.Tenant, format, c.env.Stdout)
 			}
 			path := c.env.path(out)
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err != nil {
 				return outError("out", out, err)
 			}
-			err = eng.Audit.Export(c.ctx, by.Tenant, format, f)
+			err = c.eng.Audit.Export(c.ctx, c.by.Tenant, format, f)
 			if err == nil {
 				err = f.Sync()
 			}
@@ -241,11 +191,7 @@ func (t *tree) auditReconcile() *cobra.Command {
 	return t.command(spec{
 		use: "reconcile", short: "Replay the log and list every difference from the store; exit 1 if there is one", effect: Reads,
 		run: func(c *call, _ []string) error {
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			deltas, err := eng.Reconcile(c.ctx, by.Tenant)
+			deltas, err := c.eng.Reconcile(c.ctx, c.by.Tenant)
 			if err != nil {
 				return err
 			}

@@ -9,94 +9,72 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
 
 func (t *tree) budgets() *cobra.Command {
+	return t.group("budget", "Limits on tokens, cost, tasks and time",
+		t.budgetSet(),
+		lists(t, spec{use: "list", short: "List the budgets and what is used of them", effect: Reads}, nil, budgetColumns,
+			func(c *call, f core.Filter) (core.Page[swarm.Budget], error) {
+				all, err := c.eng.Swarm.Budgets(c.ctx, c.by.Tenant)
+				return pick(all, err, f, budgetTraits)
+			}),
+	)
+}
+
+func (t *tree) budgetSet() *cobra.Command {
 	var b swarm.Budget
 	var wall time.Duration
-	var l filter
-	return t.group("budget", "Limits on tokens, cost, tasks and time",
-		t.command(spec{
-			use: "set SUBJECT", short: "Limit tenant, session:ID or agent:NAME", effect: Writes, role: Approver,
-			long: "Set the limits of a subject: tenant, session:ID or agent:NAME. A limit not given stays, 0 takes it away.\n" +
-				"Reaching a limit opens an approval; it never kills work.",
-			args: []string{"subject"},
-			flags: func(f *pflag.FlagSet) {
-				f.Int64Var(&b.Tokens, "tokens", 0, "tokens at most `N`")
-				f.Float64Var(&b.CostUSD, "cost", 0, "cost at most `USD`")
-				f.Int64Var(&b.Tasks, "tasks", 0, "tasks at most `N`")
-				spanVar(f, &wall, "wall", "running time at most `DURATION`")
-			},
-			run: func(c *call, args []string) error {
-				if err := positive(b); err != nil {
-					return err
+	return t.command(spec{
+		use: "set SUBJECT", short: "Limit tenant, session:ID or agent:NAME", effect: Writes, role: Approver, args: []string{"subject"},
+		long: "Set the limits of a subject: tenant, session:ID or agent:NAME. A limit not given stays, 0 takes it away.\n" +
+			"Reaching a limit opens an approval; it never kills work.",
+		example: "budget set agent:lister --tokens 100000 --cost 2.50",
+		flags: func(f *pflag.FlagSet) {
+			f.Int64Var(&b.Tokens, "tokens", 0, "tokens at most `N`")
+			f.Float64Var(&b.CostUSD, "cost", 0, "cost at most `USD`")
+			f.Int64Var(&b.Tasks, "tasks", 0, "tasks at most `N`")
+			spanVar(f, &wall, "wall", "running time at most `DURATION`")
+		},
+		check: func(*call, []string) error { return positive(b) },
+		run: changes(budgetColumns, func(c *call, subject string) (swarm.Budget, error) {
+			next := swarm.Budget{TenantID: c.by.Tenant, Subject: subject}
+			all, err := c.eng.Swarm.Budgets(c.ctx, c.by.Tenant)
+			if err != nil {
+				return next, err
+			}
+			for _, old := range all {
+				if old.Subject == subject {
+					next = old
 				}
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
+			}
+			for flag, set := range map[string]func(){
+				"tokens": func() { next.Tokens = b.Tokens },
+				"cost":   func() { next.CostUSD = b.CostUSD },
+				"tasks":  func() { next.Tasks = b.Tasks },
+				"wall":   func() { next.WallS = seconds(wall) },
+			} {
+				if c.flags.Changed(flag) {
+					set()
 				}
-				all, err := eng.Swarm.Budgets(c.ctx, by.Tenant)
-				if err != nil {
-					return err
-				}
-				next := swarm.Budget{TenantID: by.Tenant, Subject: args[0]}
-				for _, old := range all {
-					if old.Subject == args[0] {
-						next = old
-					}
-				}
-				for flag, set := range map[string]func(){
-					"tokens": func() { next.Tokens = b.Tokens },
-					"cost":   func() { next.CostUSD = b.CostUSD },
-					"tasks":  func() { next.Tasks = b.Tasks },
-					"wall":   func() { next.WallS = seconds(wall) },
-				} {
-					if c.flags.Changed(flag) {
-						set()
-					}
-				}
-				saved, err := eng.Swarm.SetBudget(c.ctx, by, next)
-				if err != nil {
-					return err
-				}
-				return record(c, saved, c.budgetColumns())
-			},
+			}
+			return c.eng.Swarm.SetBudget(c.ctx, c.by, next)
 		}),
-		t.command(spec{
-			use: "list", short: "List the budgets and what is used of them", effect: Reads,
-			flags: func(f *pflag.FlagSet) { l.bind(f) },
-			run: func(c *call, _ []string) error {
-				f, err := l.read(c)
-				if err != nil {
-					return err
-				}
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				all, err := eng.Swarm.Budgets(c.ctx, by.Tenant)
-				if err != nil {
-					return err
-				}
-				page, err := pick(all, f, func(b swarm.Budget) traits {
-					kind, name, _ := strings.Cut(b.Subject, ":")
-					x := traits{status: b.Reached, kind: kind, at: b.UpdatedAt, text: b.Subject}
-					switch kind {
-					case "agent":
-						x.agent = name
-					case "session":
-						x.session = name
-					}
-					return x
-				})
-				if err != nil {
-					return err
-				}
-				return list(c, page, c.budgetColumns())
-			},
-		}),
-	)
+	})
+}
+
+func budgetTraits(b swarm.Budget) traits {
+	kind, name, _ := strings.Cut(b.Subject, ":")
+	x := traits{status: b.Reached, kind: kind, at: b.UpdatedAt, text: b.Subject}
+	switch kind {
+	case "agent":
+		x.agent = name
+	case "session":
+		x.session = name
+	}
+	return x
 }
 
 // positive refuses limits below 0 (none) and a cost that is no number.
@@ -109,7 +87,7 @@ func positive(b swarm.Budget) error {
 	return nil
 }
 
-func (c *call) budgetColumns() []column[swarm.Budget] {
+func budgetColumns(c *call) []column[swarm.Budget] {
 	of := func(used, limit string, unlimited bool) string {
 		if unlimited {
 			return used

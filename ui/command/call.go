@@ -30,8 +30,10 @@ type call struct {
 
 	reads  bool // the command changes nothing
 	active bool // it needs work to be scheduled meanwhile
-	eng    *engine.Engine
 	opened Need
+
+	eng *engine.Engine // open since scope or engine
+	by  core.Caller    // who asks, in which tenant; settled by scope
 }
 
 func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
@@ -45,6 +47,34 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	g.Data = env.dataPath(g.Data)
 	g.ReadOnly = g.ReadOnly || env.ReadOnly
 	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads}, nil
+}
+
+// do carries the command out: it is permitted, its line is checked, its tenant
+// is settled, and then it runs.
+func (c *call) do(s spec, args []string) error {
+	if err := c.permit(commandPath(c.cmd), s); err != nil {
+		return err
+	}
+	if s.check != nil {
+		if err := s.check(c, args); err != nil {
+			return err
+		}
+	}
+	if !s.ownScope {
+		if err := c.scope(); err != nil {
+			return err
+		}
+	}
+	err := s.run(c, args)
+	if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
+		// Who only reads can't audit that another tenant's record was named,
+		// so name it once more where it can be written down.
+		if _, openErr := c.open(Need{Data: c.g.Data}); openErr != nil {
+			return errors.Join(err, openErr)
+		}
+		err = s.run(c, args)
+	}
+	return err
 }
 
 // permit holds the command against --read-only and the door's role.
@@ -97,14 +127,17 @@ func (c *call) open(need Need) (*engine.Engine, error) {
 }
 
 // scope opens the engine and settles the tenant and the operator.
-func (c *call) scope() (*engine.Engine, core.Caller, error) {
-	eng, err := c.engine()
-	if err != nil {
-		return nil, core.Caller{}, err
+func (c *call) scope() error {
+	if _, err := c.engine(); err != nil {
+		return err
 	}
 	by := c.operator()
-	by.Tenant, err = c.tenant(eng, by)
-	return c.eng, by, err
+	tenant, err := c.tenant(by)
+	if err != nil {
+		return err
+	}
+	c.by, c.by.Tenant = by, tenant
+	return nil
 }
 
 func (c *call) operator() core.Caller {
@@ -129,8 +162,8 @@ func (c *call) operator() core.Caller {
 
 // tenant picks the tenant: flag, door, environment, the only one there is. On
 // a data file without any it makes DefaultTenant.
-func (c *call) tenant(eng *engine.Engine, by core.Caller) (string, error) {
-	all, err := eng.Swarm.Tenants(c.ctx)
+func (c *call) tenant(by core.Caller) (string, error) {
+	all, err := c.eng.Swarm.Tenants(c.ctx)
 	if err != nil {
 		return "", fmt.Errorf("list tenants: %w", err)
 	}
@@ -160,10 +193,11 @@ func (c *call) tenant(eng *engine.Engine, by core.Caller) (string, error) {
 	case c.g.ReadOnly:
 		return "", core.Errorf(core.NotFound, "there is no tenant yet, and --read-only makes none").With("field", "tenant")
 	}
-	if eng, err = c.open(Need{Data: c.g.Data, Active: c.active}); err != nil {
+	if _, err = c.open(Need{Data: c.g.Data, Active: c.active}); err != nil {
 		return "", err
 	}
-	made, err := eng.Swarm.CreateTenant(c.ctx, core.Caller{Tenant: DefaultTenant, Name: by.Name, Kind: by.Kind, Door: by.Door}, DefaultTenant)
+	by.Tenant = DefaultTenant
+	made, err := c.eng.Swarm.CreateTenant(c.ctx, by, DefaultTenant)
 	return made.TenantID, err
 }
 

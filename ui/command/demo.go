@@ -17,10 +17,11 @@ func (t *tree) demo() *cobra.Command {
 	var dir string
 	var keep bool
 	return t.command(spec{
-		use: "demo", short: "Open the cockpit on a fresh example swarm", effect: Writes, role: Admin,
+		use: "demo", short: "Open the cockpit on a fresh example swarm", effect: Writes, role: Admin, ownScope: true,
 		long: "Open the cockpit on a fresh data file with four example agents. They work in the current directory:\n" +
 			"three only read it, the fourth asks before it writes a file. The data file is removed at the end\n" +
 			"unless --keep or --dir says where it stays.",
+		example: "demo --dir ~/swarmdeck-demo",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&dir, "dir", "", "keep the demo's files in `DIR`, which holds no demo yet")
 			f.BoolVar(&keep, "keep", false, "don't remove the demo's files at the end")
@@ -51,11 +52,10 @@ func (t *tree) demo() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			eng, by, err := c.applyTo(file)
-			if err != nil {
+			if err := c.scopeOf(file); err != nil {
 				return err
 			}
-			if _, _, err := c.apply(eng, by, file); err != nil {
+			if _, _, err := c.apply(file); err != nil {
 				return fmt.Errorf("apply the example swarm: %w", err)
 			}
 			c.g.Tenant = file.Tenant

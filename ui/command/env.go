@@ -10,7 +10,7 @@ package command
 import (
 	"context"
 	"io"
-	"os"
+	"os/user"
 	"path/filepath"
 
 	"swarmdeck/engine"
@@ -136,13 +136,20 @@ func (e *Env) dataPath(flag string) string {
 			return e.path(p)
 		}
 	}
-	base := e.getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
-		home := e.getenv("HOME")
-		if home == "" {
-			home, _ = os.UserHomeDir()
-		}
-		base = filepath.Join(home, ".local", "share")
+	return filepath.Join(baseDir(e.getenv, "XDG_DATA_HOME", ".local/share"), "swarmdeck", "swarmdeck.db")
+}
+
+// baseDir is a directory of the XDG Base Directory Specification: the
+// environment's unless it is relative, else one in the user's home.
+func baseDir(getenv func(string) string, name, inHome string) string {
+	if dir := getenv(name); filepath.IsAbs(dir) {
+		return dir
 	}
-	return filepath.Join(base, "swarmdeck", "swarmdeck.db")
+	home := getenv("HOME")
+	if home == "" {
+		if u, err := user.Current(); err == nil {
+			home = u.HomeDir
+		}
+	}
+	return filepath.Join(home, inHome)
 }

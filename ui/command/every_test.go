@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,52 @@ func TestEveryCommand(t *testing.T) {
 		if !w.used[info.Path] && info.Path != "demo" { // demo needs a cockpit: see TestDemo
 			t.Errorf("not used in this test: %s", info.Path)
 		}
+	}
+}
+
+func TestEveryCommandDeclaresWhatItMayDo(t *testing.T) {
+	for _, info := range command.Commands() {
+		confirm := info.Confirm != command.ConfirmNone
+		switch info.Effect {
+		case command.Reads:
+			if confirm || info.Role != command.Viewer && info.Role != command.Admin {
+				t.Errorf("%s only reads, but asks for role %s, confirmation %s", info.Path, info.Role, info.Confirm)
+			}
+		case command.Writes, command.Destroys:
+			if info.Role == command.Viewer || info.Effect == command.Destroys && !confirm {
+				t.Errorf("%s: %s with role %s, confirmation %s", info.Path, info.Effect, info.Role, info.Confirm)
+			}
+		default:
+			t.Errorf("%s declares no effect", info.Path)
+		}
+	}
+}
+
+func TestExamplesInHelpAreLinesOfTheirCommand(t *testing.T) {
+	d := newDeck(t)
+	found := 0
+	for _, info := range command.Commands() {
+		_, rest, _ := strings.Cut(d.line("help "+info.Path), "Examples:\n")
+		for line := range strings.Lines(rest) {
+			line, ok := strings.CutPrefix(line, "  swarmdeck ")
+			if !ok {
+				break
+			}
+			found++
+			words, err := command.Split(line)
+			if err != nil || command.Describe(words).Path != info.Path {
+				t.Errorf("%s: %q is no line of it: %v", info.Path, line, err)
+			}
+			// The first mistake is found after all the flags before it.
+			end := slices.Index(append(words, "--"), "--")
+			code, _, stderr := d.run(slices.Insert(words, end, "--nosuch")...)
+			if code != command.ExitUsage || !strings.Contains(stderr, "--nosuch") {
+				t.Errorf("%s: %q: exit %d %s", info.Path, line, code, stderr)
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d examples", found)
 	}
 }
 

@@ -72,9 +72,11 @@ type traits struct {
 	text                                string
 }
 
-// pick filters and pages a short list in memory.
-func pick[T any](all []T, f core.Filter, of func(T) traits) (core.Page[T], error) {
-	f, err := f.Check()
+// pick filters and pages a short list in memory, unless reading it failed.
+func pick[T any](all []T, err error, f core.Filter, of func(T) traits) (core.Page[T], error) {
+	if err == nil {
+		f, err = f.Check()
+	}
 	if err != nil {
 		return core.Page[T]{}, err
 	}

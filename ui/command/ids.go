@@ -40,12 +40,10 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return nil // completing must not create a data file
 	}
 	c.g.ReadOnly = true
-	eng, by, err := c.scope()
-	if err != nil {
-		if kind != "tenant" || eng == nil {
-			return nil
-		}
+	if err := c.scope(); err != nil && (kind != "tenant" || c.eng == nil) {
+		return nil
 	}
+	eng, by := c.eng, c.by
 	if kind == "tenant" {
 		all, err := eng.Swarm.Tenants(c.ctx)
 		return candidates(all, err, func(t swarm.Tenant) Candidate { return Candidate{Text: t.TenantID} })

@@ -1,12 +1,10 @@
 package command
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/keymap"
@@ -15,15 +13,7 @@ import (
 // ConfigDir is where the user's keys and themes are kept:
 // $XDG_CONFIG_HOME/swarmdeck, or ~/.config/swarmdeck.
 func ConfigDir(getenv func(string) string) string {
-	base := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		home := getenv("HOME")
-		if home == "" {
-			home, _ = os.UserHomeDir()
-		}
-		base = filepath.Join(home, ".config")
-	}
-	return filepath.Join(base, "swarmdeck")
+	return filepath.Join(baseDir(getenv, "XDG_CONFIG_HOME", ".config"), "swarmdeck")
 }
 
 // Vocabulary is what a user's keymap may speak of: the cockpit's scopes and
@@ -44,41 +34,18 @@ func Vocabulary() keymap.Vocabulary {
 }
 
 func (t *tree) keys() *cobra.Command {
-	var l filter
 	return t.group("keys", "The cockpit's keys",
-		t.command(spec{
-			use: "list", short: "List the keys in force: the defaults and your keys.toml over them", effect: Reads,
-			flags: func(f *pflag.FlagSet) { l.bind(f) },
-			run: func(c *call, _ []string) error {
-				f, err := l.read(c)
-				if err != nil {
-					return err
-				}
-				keys, err := LoadKeys(c.env.getenv)
-				if err != nil {
-					return err
-				}
-				all := make([]boundKey, 0, 100)
-				for _, b := range keys.All() {
-					all = append(all, boundKey{Scope: b.Scope, Keys: b.Label(), What: b.What(), Help: b.Help, From: b.From})
-				}
-				page, err := pick(all, f, func(b boundKey) traits {
+		lists(t, spec{
+			use: "list", short: "List the keys in force: the defaults and your keys.toml over them", effect: Reads, ownScope: true,
+		}, nil, keyColumns,
+			func(c *call, f core.Filter) (core.Page[boundKey], error) {
+				all, err := boundKeys(c.env)
+				return pick(all, err, f, func(b boundKey) traits {
 					return traits{kind: b.Scope, text: strings.Join([]string{b.Scope, b.Keys, b.What, b.Help}, " ")}
 				})
-				if err != nil {
-					return err
-				}
-				return list(c, page, []column[boundKey]{
-					{title: "SCOPE", text: func(b boundKey) string { return b.Scope }},
-					{title: "KEYS", text: func(b boundKey) string { return b.Keys }},
-					{title: "DOES", most: 48, text: func(b boundKey) string { return b.What }},
-					{title: "HELP", most: 60, text: func(b boundKey) string { return b.Help }},
-					{title: "FROM", wide: true, text: func(b boundKey) string { return b.From }},
-				})
-			},
-		}),
+			}),
 		t.command(spec{
-			use: "check FILE", short: "Check a keymap file", effect: Reads, args: []string{"file"},
+			use: "check FILE", short: "Check a keymap file", effect: Reads, args: []string{"file"}, ownScope: true,
 			run: func(c *call, args []string) error {
 				data, err := c.file("file", args[0])
 				if err != nil {
@@ -100,4 +67,26 @@ type boundKey struct {
 	What  string `json:"what"`
 	Help  string `json:"help"`
 	From  string `json:"from"`
+}
+
+func boundKeys(env *Env) ([]boundKey, error) {
+	keys, err := LoadKeys(env.getenv)
+	if err != nil {
+		return nil, err
+	}
+	var all []boundKey
+	for _, b := range keys.All() {
+		all = append(all, boundKey{Scope: b.Scope, Keys: b.Label(), What: b.What(), Help: b.Help, From: b.From})
+	}
+	return all, nil
+}
+
+func keyColumns(*call) []column[boundKey] {
+	return []column[boundKey]{
+		{title: "SCOPE", text: func(b boundKey) string { return b.Scope }},
+		{title: "KEYS", text: func(b boundKey) string { return b.Keys }},
+		{title: "DOES", most: 48, text: func(b boundKey) string { return b.What }},
+		{title: "HELP", most: 60, text: func(b boundKey) string { return b.Help }},
+		{title: "FROM", wide: true, text: func(b boundKey) string { return b.From }},
+	}
 }

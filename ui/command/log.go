@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/term"
@@ -22,47 +21,45 @@ func (t *tree) taskLog() *cobra.Command {
 	var tail int
 	return t.command(spec{
 		use: "log ID", short: "Print a task's log, oldest line first", effect: Reads, args: []string{"task"},
+		example: "task log tk_… --follow",
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&follow, "follow", false, "go on until the task is over")
 			f.IntVar(&tail, "tail", 0, "only the last `N` lines (0 is all)")
 		},
-		run: func(c *call, args []string) error {
+		check: func(c *call, _ []string) error {
 			if tail < 0 {
 				return usage("tail", "--tail: %d is not allowed; allowed: 0 or more", tail)
 			}
 			if follow {
-				if err := c.activate(); err != nil {
-					return err
-				}
+				return c.activate()
 			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			task, err := eng.Swarm.Task(c.ctx, by.Tenant, args[0])
+			return nil
+		},
+		run: func(c *call, args []string) error {
+			task, err := c.eng.Swarm.Task(c.ctx, c.by.Tenant, args[0])
 			if err != nil {
 				return err
 			}
 			over := func() (bool, error) {
-				task, err := eng.Swarm.Task(c.ctx, by.Tenant, args[0])
+				task, err := c.eng.Swarm.Task(c.ctx, c.by.Tenant, args[0])
 				return task.Status.Terminal(), err
 			}
-			return c.printLog(eng, by.Tenant, task.TaskID, tail, follow, over)
+			return c.printLog(task.TaskID, tail, follow, over)
 		},
 	})
 }
 
 // printLog prints a stream; following, it ends once over says so.
-func (c *call) printLog(eng *engine.Engine, tenant, stream string, tail int, follow bool, over func() (bool, error)) error {
+func (c *call) printLog(stream string, tail int, follow bool, over func() (bool, error)) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	var bell <-chan struct{}
 	if follow {
-		bell = eng.Watch(ctx)
+		bell = c.eng.Watch(ctx)
 	}
 	from := uint64(1)
 	if tail > 0 {
-		_, last, err := eng.Swarm.Log(ctx, tenant, stream, 1, 1)
+		_, last, err := c.eng.Swarm.Log(ctx, c.by.Tenant, stream, 1, 1)
 		if err != nil {
 			return err
 		}
@@ -79,7 +76,7 @@ func (c *call) printLog(eng *engine.Engine, tenant, stream string, tail int, fol
 			}
 		}
 		for {
-			lines, _, err := eng.Swarm.Log(ctx, tenant, stream, from, logChunk)
+			lines, _, err := c.eng.Swarm.Log(ctx, c.by.Tenant, stream, from, logChunk)
 			if err != nil {
 				return err
 			}

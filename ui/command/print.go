@@ -50,58 +50,59 @@ func list[T any](c *call, page core.Page[T], cols []column[T]) error {
 
 // record prints one record the way list would.
 func record[T any](c *call, v T, cols []column[T]) error {
-	var out bytes.Buffer
-	if c.g.Output == "json" {
-		if err := putJSON(&out, v); err != nil {
-			return err
-		}
-		return c.flush(&out)
-	}
-	table(&out, []T{v}, cols, c.g.Output == "wide")
-	return c.flush(&out)
+	return c.print(v, func(w io.Writer) error {
+		table(w, []T{v}, cols, c.g.Output == "wide")
+		return nil
+	})
 }
 
 // show prints one record in full: JSON, or a line per field. Hidden
 // characters are shown as text, so that what is read is what is there.
 func (c *call) show(v any) error {
-	var out bytes.Buffer
-	if c.g.Output == "json" {
-		if err := putJSON(&out, v); err != nil {
-			return err
+	return c.print(v, func(w io.Writer) error {
+		data, err := core.Encode(v)
+		if err != nil {
+			return fmt.Errorf("encode %T: %w", v, err)
 		}
-		return c.flush(&out)
+		return details(w, data)
+	})
+}
+
+// say prints one clean line, or v with -o json.
+func (c *call) say(v any, format string, args ...any) error {
+	return c.print(v, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, term.Clean(fmt.Sprintf(format, args...)))
+		return err
+	})
+}
+
+// verbatim prints a text as it is, or v with -o json.
+func (c *call) verbatim(v any, text []byte) error {
+	return c.print(v, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// print prints v as JSON with -o json, else what text writes.
+func (c *call) print(v any, text func(io.Writer) error) error {
+	var out bytes.Buffer
+	write := text
+	if c.g.Output == "json" {
+		write = func(io.Writer) error { return putJSON(&out, v) }
 	}
-	data, err := core.Encode(v)
-	if err != nil {
-		return fmt.Errorf("encode %T: %w", v, err)
-	}
-	if err := details(&out, data); err != nil {
+	if err := write(&out); err != nil {
 		return err
 	}
 	return c.flush(&out)
 }
 
 // flush writes a command's output in one piece.
-func (c *call) flush(out *bytes.Buffer) error { return c.raw(out.Bytes()) }
-
-func (c *call) raw(data []byte) error {
-	if _, err := c.env.Stdout.Write(data); err != nil {
+func (c *call) flush(out *bytes.Buffer) error {
+	if _, err := c.env.Stdout.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
-}
-
-// say prints one clean line, or v with -o json.
-func (c *call) say(v any, format string, args ...any) error {
-	var out bytes.Buffer
-	if c.g.Output == "json" {
-		if err := putJSON(&out, v); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintln(&out, term.Clean(fmt.Sprintf(format, args...)))
-	}
-	return c.flush(&out)
 }
 
 func putJSON(w *bytes.Buffer, v any) error {

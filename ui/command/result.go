@@ -4,52 +4,26 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
 
 func (t *tree) results() *cobra.Command {
-	var l filter
 	ended := taskStates()[2:]
 	return t.group("result", "What came of tasks",
 		t.command(spec{
 			use: "show TASK", short: "Show a task's result", effect: Reads, args: []string{"task"},
-			run: func(c *call, args []string) error {
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				found, err := eng.Swarm.Result(c.ctx, by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return c.show(found)
-			},
+			run: shows(func(c *call, task string) (swarm.Result, error) { return c.eng.Swarm.Result(c.ctx, c.by.Tenant, task) }),
 		}),
-		t.command(spec{
-			use: "list", short: "List the results, newest first", effect: Reads,
-			flags: func(f *pflag.FlagSet) { l.bind(f, ended...) },
-			run: func(c *call, _ []string) error {
-				f, err := l.read(c, ended...)
-				if err != nil {
-					return err
-				}
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				page, err := eng.Swarm.Results(c.ctx, by.Tenant, f)
-				if err != nil {
-					return err
-				}
-				return list(c, page, c.resultColumns())
-			},
-		}),
+		lists(t, spec{use: "list", short: "List the results, newest first", effect: Reads}, ended, resultColumns,
+			func(c *call, f core.Filter) (core.Page[swarm.Result], error) {
+				return c.eng.Swarm.Results(c.ctx, c.by.Tenant, f)
+			}),
 	)
 }
 
-func (c *call) resultColumns() []column[swarm.Result] {
+func resultColumns(c *call) []column[swarm.Result] {
 	type R = swarm.Result
 	return []column[R]{
 		{title: "TASK", text: func(r R) string { return r.TaskID }},

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -9,128 +8,86 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
+
+func (t *tree) sessions() *cobra.Command {
+	return t.group("session", "Time-bounded operating contexts",
+		t.sessionCreate(),
+		t.command(spec{
+			use: "start ID", short: "Start a session: its tasks may run", effect: Writes, args: []string{"session"},
+			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
+				return c.eng.Swarm.StartSession(c.ctx, c.by, id)
+			}),
+		}),
+		t.command(spec{
+			use: "pause ID", short: "Pause a session; it shows pausing until all have acknowledged", effect: Writes, args: []string{"session"},
+			flags: withReason,
+			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
+				return c.eng.Swarm.PauseSession(c.ctx, c.by, id, c.reason())
+			}),
+		}),
+		t.command(spec{
+			use: "resume ID", short: "Resume a paused session", effect: Writes, args: []string{"session"},
+			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
+				return c.eng.Swarm.ResumeSession(c.ctx, c.by, id)
+			}),
+		}),
+		t.command(spec{
+			use: "stop ID", short: "Stop a session for good and cancel what is left", effect: Destroys, confirm: ConfirmAsk, args: []string{"session"},
+			flags: withReason,
+			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
+				return c.eng.Swarm.StopSession(c.ctx, c.by, id, c.reason())
+			}),
+		}),
+		lists(t, spec{use: "list", short: "List the sessions, newest first", effect: Reads}, sessionStates(), sessionColumns,
+			func(c *call, f core.Filter) (core.Page[swarm.Session], error) {
+				return c.eng.Swarm.Sessions(c.ctx, c.by.Tenant, f)
+			}),
+		t.command(spec{
+			use: "show ID", short: "Show a session", effect: Reads, args: []string{"session"},
+			run: shows(func(c *call, id string) (swarm.Session, error) { return c.eng.Swarm.Session(c.ctx, c.by.Tenant, id) }),
+		}),
+	)
+}
+
+func (t *tree) sessionCreate() *cobra.Command {
+	var budget, name string
+	var limits swarm.Budget
+	return t.command(spec{
+		use: "create", short: "Make a session", effect: Writes,
+		long:    "Make a session. --budget takes limits like tokens=100000,cost=2.50,tasks=50,wall=2h.",
+		example: "session create --name night --budget tasks=50,wall=2h",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&budget, "budget", "", "`LIMITS`: tokens=N,cost=USD,tasks=N,wall=DURATION")
+			f.StringVar(&name, "name", "", "a `NAME` for lists and swarm files")
+		},
+		check: func(*call, []string) (err error) {
+			limits, err = parseBudget(budget)
+			return err
+		},
+		run: func(c *call, _ []string) error {
+			made, err := c.eng.Swarm.CreateSession(c.ctx, c.by, name)
+			if err != nil {
+				return err
+			}
+			if budget != "" {
+				limits.TenantID, limits.Subject = c.by.Tenant, "session:"+made.SessionID
+				if _, err := c.eng.Swarm.SetBudget(c.ctx, c.by, limits); err != nil {
+					return err
+				}
+			}
+			return record(c, made, sessionColumns(c))
+		},
+	})
+}
 
 func sessionStates() []string {
 	return words(swarm.SessionCreated, swarm.SessionRunning, swarm.SessionPaused, swarm.SessionStopped)
 }
 
-func (t *tree) sessions() *cobra.Command {
-	var l filter
-	var budget, name string
-	return t.group("session", "Time-bounded operating contexts",
-		t.command(spec{
-			use: "create", short: "Make a session", effect: Writes,
-			long: "Make a session. --budget takes limits like tokens=100000,cost=2.50,tasks=50,wall=2h.",
-			flags: func(f *pflag.FlagSet) {
-				f.StringVar(&budget, "budget", "", "`LIMITS`: tokens=N,cost=USD,tasks=N,wall=DURATION")
-				f.StringVar(&name, "name", "", "a `NAME` for lists and swarm files")
-			},
-			run: func(c *call, _ []string) error {
-				limits, err := parseBudget(budget)
-				if err != nil {
-					return err
-				}
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				made, err := eng.Swarm.CreateSession(c.ctx, by, name)
-				if err != nil {
-					return err
-				}
-				if budget != "" {
-					limits.TenantID, limits.Subject = by.Tenant, "session:"+made.SessionID
-					if _, err := eng.Swarm.SetBudget(c.ctx, by, limits); err != nil {
-						return err
-					}
-				}
-				return record(c, made, c.sessionColumns())
-			},
-		}),
-		t.sessionVerb("start ID", "Start a session: its tasks may run", ConfirmNone, false,
-			func(ctx context.Context, eng *engine.Engine, by core.Caller, id, _ string) (swarm.Session, error) {
-				return eng.Swarm.StartSession(ctx, by, id)
-			}),
-		t.sessionVerb("pause ID", "Pause a session; it shows pausing until all have acknowledged", ConfirmNone, true,
-			func(ctx context.Context, eng *engine.Engine, by core.Caller, id, reason string) (swarm.Session, error) {
-				return eng.Swarm.PauseSession(ctx, by, id, reason)
-			}),
-		t.sessionVerb("resume ID", "Resume a paused session", ConfirmNone, false,
-			func(ctx context.Context, eng *engine.Engine, by core.Caller, id, _ string) (swarm.Session, error) {
-				return eng.Swarm.ResumeSession(ctx, by, id)
-			}),
-		t.sessionVerb("stop ID", "Stop a session for good and cancel what is left", ConfirmAsk, true,
-			func(ctx context.Context, eng *engine.Engine, by core.Caller, id, reason string) (swarm.Session, error) {
-				return eng.Swarm.StopSession(ctx, by, id, reason)
-			}),
-		t.command(spec{
-			use: "list", short: "List the sessions, newest first", effect: Reads,
-			flags: func(f *pflag.FlagSet) { l.bind(f, sessionStates()...) },
-			run: func(c *call, _ []string) error {
-				f, err := l.read(c, sessionStates()...)
-				if err != nil {
-					return err
-				}
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				page, err := eng.Swarm.Sessions(c.ctx, by.Tenant, f)
-				if err != nil {
-					return err
-				}
-				return list(c, page, c.sessionColumns())
-			},
-		}),
-		t.command(spec{
-			use: "show ID", short: "Show a session", effect: Reads, args: []string{"session"},
-			run: func(c *call, args []string) error {
-				eng, by, err := c.scope()
-				if err != nil {
-					return err
-				}
-				found, err := eng.Swarm.Session(c.ctx, by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return c.show(found)
-			},
-		}),
-	)
-}
-
-type sessionFunc func(ctx context.Context, eng *engine.Engine, by core.Caller, id, reason string) (swarm.Session, error)
-
-func (t *tree) sessionVerb(use, text string, confirm Confirm, reasoned bool, do sessionFunc) *cobra.Command {
-	var reason string
-	s := spec{
-		use: use, short: text, effect: Writes, confirm: confirm, args: []string{"session"},
-		run: func(c *call, args []string) error {
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			changed, err := do(c.ctx, eng, by, args[0], reason)
-			if err != nil {
-				return err
-			}
-			return record(c, changed, c.sessionColumns())
-		},
-	}
-	if confirm != ConfirmNone {
-		s.effect = Destroys
-	}
-	if reasoned {
-		s.flags = func(f *pflag.FlagSet) { f.StringVar(&reason, "reason", "", "why, for the record") }
-	}
-	return t.command(s)
-}
-
-func (c *call) sessionColumns() []column[swarm.Session] {
+func sessionColumns(c *call) []column[swarm.Session] {
 	return []column[swarm.Session]{
 		{title: "SESSION", text: func(s swarm.Session) string { return s.SessionID }},
 		{title: "NAME", most: 24, text: func(s swarm.Session) string { return s.Name }},

@@ -1,153 +1,78 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
 
-func taskStates() []string {
-	return words(swarm.Queued, swarm.Running, swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Blocked, swarm.TimedOut)
-}
-
 func (t *tree) tasks() *cobra.Command {
 	return t.group("task", "Units of work",
 		t.taskDispatch(),
-		t.taskList(),
-		t.taskRead("show ID", "Show a task with its input", func(c *call, eng *engine.Engine, tenant, id string) error {
-			found, err := eng.Swarm.Task(c.ctx, tenant, id)
-			if err != nil {
-				return err
-			}
-			return c.show(found)
+		lists(t, spec{
+			use: "list", short: "List the tasks, newest first", effect: Reads,
+			example: "task list --status failed --since 1h",
+			flags:   func(f *pflag.FlagSet) { source(f, "kind", "kind") },
+		}, taskStates(), taskColumns,
+			func(c *call, f core.Filter) (core.Page[swarm.Task], error) {
+				return c.eng.Swarm.Tasks(c.ctx, c.by.Tenant, f)
+			}),
+		t.command(spec{
+			use: "show ID", short: "Show a task with its input", effect: Reads, args: []string{"task"},
+			run: shows(func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.Task(c.ctx, c.by.Tenant, id) }),
 		}),
-		t.taskVerb("cancel ID", "Cancel a task that is not over", Destroys, ConfirmAsk, true, taskCancel),
-		t.taskVerb("retry ID", "Queue a task that is over once more", Writes, ConfirmNone, false, taskRetry),
-		t.taskVerb("pause ID", "Stop a running task's process; resume continues it", Writes, ConfirmNone, true, taskPause),
-		t.taskVerb("resume ID", "Continue a paused task", Writes, ConfirmNone, false, taskResume),
-		t.taskRead("why ID", "Say why a task waits", func(c *call, eng *engine.Engine, tenant, id string) error {
-			why, err := eng.Swarm.Why(c.ctx, tenant, id)
-			if err != nil {
-				return err
-			}
-			text := why.Text
-			if why.Kind != "" {
-				text = why.Kind + ": " + text
-			}
-			if why.Ref != "" && !strings.Contains(text, why.Ref) {
-				text += " (" + why.Ref + ")"
-			}
-			return c.say(why, "%s is %s: %s", why.TaskID, why.Status, text)
+		t.command(spec{
+			use: "cancel ID", short: "Cancel a task that is not over", effect: Destroys, confirm: ConfirmAsk, args: []string{"task:cancel"},
+			flags: withReason,
+			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) {
+				return c.eng.Swarm.Cancel(c.ctx, c.by, id, c.reason())
+			}),
 		}),
-		t.taskRead("tree ID", "List a task and all that came from it", taskTree),
-		t.taskVerb("undo ID", "Take a dispatch back before a worker has claimed it", Writes, ConfirmNone, false, taskUndo),
+		t.command(spec{
+			use: "retry ID", short: "Queue a task that is over once more", effect: Writes, args: []string{"task:retry"},
+			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.Retry(c.ctx, c.by, id) }),
+		}),
+		t.command(spec{
+			use: "pause ID", short: "Stop a running task's process; resume continues it", effect: Writes, args: []string{"task:pause"},
+			flags: withReason,
+			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) {
+				return c.eng.Swarm.PauseTask(c.ctx, c.by, id, c.reason())
+			}),
+		}),
+		t.command(spec{
+			use: "resume ID", short: "Continue a paused task", effect: Writes, args: []string{"task:resume"},
+			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.ResumeTask(c.ctx, c.by, id) }),
+		}),
+		t.command(spec{use: "why ID", short: "Say why a task waits", effect: Reads, args: []string{"task"}, run: taskWhy}),
+		t.command(spec{use: "tree ID", short: "List a task and all that came from it", effect: Reads, args: []string{"task"}, run: taskTree}),
+		t.command(spec{
+			use: "undo ID", short: "Take a dispatch back before a worker has claimed it", effect: Writes, args: []string{"task:undo"},
+			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.Undo(c.ctx, c.by, id) }),
+		}),
 		t.taskWait(),
 		t.taskLog(),
 	)
 }
 
-func (t *tree) taskRead(use, text string, do func(c *call, eng *engine.Engine, tenant, id string) error) *cobra.Command {
-	return t.command(spec{
-		use: use, short: text, effect: Reads, args: []string{"task"},
-		run: func(c *call, args []string) error {
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			return do(c, eng, by.Tenant, args[0])
-		},
-	})
-}
-
-type taskFunc func(ctx context.Context, eng *engine.Engine, by core.Caller, id, reason string) (swarm.Task, error)
-
-func (t *tree) taskVerb(use, text string, effect Effect, confirm Confirm, reasoned bool, do taskFunc) *cobra.Command {
-	var reason string
-	s := spec{
-		use: use, short: text, effect: effect, confirm: confirm, args: []string{"task:" + strings.Fields(use)[0]},
-		run: func(c *call, args []string) error {
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			changed, err := do(c.ctx, eng, by, args[0], reason)
-			if err != nil {
-				return err
-			}
-			return record(c, changed, c.taskColumns())
-		},
-	}
-	if reasoned {
-		s.flags = func(f *pflag.FlagSet) { f.StringVar(&reason, "reason", "", "why, for the record") }
-	}
-	return t.command(s)
-}
-
-func taskCancel(ctx context.Context, eng *engine.Engine, by core.Caller, id, reason string) (swarm.Task, error) {
-	return eng.Swarm.Cancel(ctx, by, id, reason)
-}
-
-func taskRetry(ctx context.Context, eng *engine.Engine, by core.Caller, id, _ string) (swarm.Task, error) {
-	return eng.Swarm.Retry(ctx, by, id)
-}
-
-func taskUndo(ctx context.Context, eng *engine.Engine, by core.Caller, id, _ string) (swarm.Task, error) {
-	return eng.Swarm.Undo(ctx, by, id)
-}
-
-func taskPause(ctx context.Context, eng *engine.Engine, by core.Caller, id, reason string) (swarm.Task, error) {
-	return eng.Swarm.PauseTask(ctx, by, id, reason)
-}
-
-func taskResume(ctx context.Context, eng *engine.Engine, by core.Caller, id, _ string) (swarm.Task, error) {
-	return eng.Swarm.ResumeTask(ctx, by, id)
-}
-
-func (t *tree) taskList() *cobra.Command {
-	var l filter
-	return t.command(spec{
-		use: "list", short: "List the tasks, newest first", effect: Reads,
-		flags: func(f *pflag.FlagSet) {
-			l.bind(f, taskStates()...)
-			source(f, "kind", "kind")
-		},
-		run: func(c *call, _ []string) error {
-			f, err := l.read(c, taskStates()...)
-			if err != nil {
-				return err
-			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			page, err := eng.Swarm.Tasks(c.ctx, by.Tenant, f)
-			if err != nil {
-				return err
-			}
-			return list(c, page, c.taskColumns())
-		},
-	})
+func taskStates() []string {
+	return words(swarm.Queued, swarm.Running, swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Blocked, swarm.TimedOut)
 }
 
 func (t *tree) taskDispatch() *cobra.Command {
 	var d swarm.Dispatch
 	var input string
 	var priority, attempts int
-	var wait bool
-	var limit time.Duration
+	var w waiting
 	return t.command(spec{
 		use: "dispatch", short: "Make a task", effect: Writes,
 		long: "Make a task. --input is a JSON object, @file, or - for stdin.\n" +
-			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.\n" +
-			`For example: task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`,
+			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.",
+		example: `task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`,
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&d.Kind, "kind", "", "`KIND` of work: exec.run, agent.prompt")
 			f.StringVar(&input, "input", "", "input `JSON`: literal, @file, - for stdin")
@@ -160,8 +85,7 @@ func (t *tree) taskDispatch() *cobra.Command {
 			f.StringVar(&d.Trace, "trace", "", "trace `ID`, 32 hex digits (default a new one)")
 			f.StringVar(&d.IdempotencyKey, "idempotency-key", "", "the same `KEY` again gives the first task")
 			f.StringSliceVar(&d.After, "after", nil, "task `IDs` that must have succeeded first")
-			f.BoolVar(&wait, "wait", false, "wait for its end")
-			spanVar(f, &limit, "wait-timeout", "give up waiting after this `DURATION` (exit 4); the task goes on")
+			w.bind(f, "wait for its end")
 			source(f, "kind", "kind")
 			source(f, "session", "session")
 			source(f, "parent", "task")
@@ -169,14 +93,13 @@ func (t *tree) taskDispatch() *cobra.Command {
 			source(f, "agent", "agent")
 			source(f, "input", "file")
 		},
-		run: func(c *call, _ []string) error {
+		check: func(c *call, _ []string) (err error) {
 			if d.Kind == "" {
 				return usage("kind", "task dispatch: --kind is missing")
 			}
 			if !c.flags.Changed("input") {
 				return usage("input", "task dispatch: --input is missing")
 			}
-			var err error
 			if d.Input, err = c.document("input", input); err != nil {
 				return err
 			}
@@ -189,34 +112,40 @@ func (t *tree) taskDispatch() *cobra.Command {
 			if c.flags.Changed("timeout") && d.Timeout == 0 {
 				return usage("timeout", "--timeout: 0 is not allowed; allowed: 1s-24h")
 			}
-			if wait {
-				if err := c.activate(); err != nil {
-					return err
-				}
-			}
-			eng, by, err := c.scope()
+			return w.check(c)
+		},
+		run: func(c *call, _ []string) error {
+			made, err := c.eng.Swarm.Dispatch(c.ctx, c.by, d)
 			if err != nil {
 				return err
 			}
-			made, err := eng.Swarm.Dispatch(c.ctx, by, d)
-			if err != nil {
-				return err
-			}
-			if !wait {
-				return record(c, made, c.taskColumns())
-			}
-			return c.waitAndPrint(eng, by.Tenant, []string{made.TaskID}, "", limit)
+			return w.print(c, made)
 		},
 	})
 }
 
-func taskTree(c *call, eng *engine.Engine, tenant, id string) error {
-	all, err := eng.Swarm.Tree(c.ctx, tenant, id)
+func taskWhy(c *call, args []string) error {
+	why, err := c.eng.Swarm.Why(c.ctx, c.by.Tenant, args[0])
+	if err != nil {
+		return err
+	}
+	text := why.Text
+	if why.Kind != "" {
+		text = why.Kind + ": " + text
+	}
+	if why.Ref != "" && !strings.Contains(text, why.Ref) {
+		text += " (" + why.Ref + ")"
+	}
+	return c.say(why, "%s is %s: %s", why.TaskID, why.Status, text)
+}
+
+func taskTree(c *call, args []string) error {
+	all, err := c.eng.Swarm.Tree(c.ctx, c.by.Tenant, args[0])
 	if err != nil {
 		return err
 	}
 	depth := map[string]int{}
-	cols := c.taskColumns()
+	cols := taskColumns(c)
 	cols[0].text = func(t swarm.Task) string {
 		d := 0
 		if parent, ok := depth[t.ParentTaskID]; ok {
@@ -228,7 +157,7 @@ func taskTree(c *call, eng *engine.Engine, tenant, id string) error {
 	return list(c, core.Page[swarm.Task]{Items: all}, cols)
 }
 
-func (c *call) taskColumns() []column[swarm.Task] {
+func taskColumns(c *call) []column[swarm.Task] {
 	type T = swarm.Task
 	return []column[T]{
 		{title: "TASK", text: func(t T) string { return t.TaskID }},

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/themes"
@@ -96,38 +95,34 @@ type look struct {
 	From    string `json:"from"`
 }
 
+func looks(getenv func(string) string) []look {
+	var all []look
+	for _, name := range themeNames(getenv) {
+		from := "built in"
+		path := filepath.Join(ConfigDir(getenv), "themes", name+".toml")
+		if _, err := os.Stat(path); err == nil {
+			from = path
+		}
+		all = append(all, look{Name: name, Default: name == themes.Default, From: from})
+	}
+	return all
+}
+
+func lookColumns(*call) []column[look] {
+	return []column[look]{
+		{title: "THEME", text: func(x look) string { return x.Name }},
+		{title: "FROM", text: func(x look) string { return x.From }},
+	}
+}
+
 func (t *tree) themes() *cobra.Command {
-	var l filter
 	return t.group("theme", "The cockpit's looks",
+		lists(t, spec{use: "list", short: "List the themes", effect: Reads, ownScope: true}, nil, lookColumns,
+			func(c *call, f core.Filter) (core.Page[look], error) {
+				return pick(looks(c.env.getenv), nil, f, func(x look) traits { return traits{text: x.Name} })
+			}),
 		t.command(spec{
-			use: "list", short: "List the themes", effect: Reads,
-			flags: func(f *pflag.FlagSet) { l.bind(f) },
-			run: func(c *call, _ []string) error {
-				f, err := l.read(c)
-				if err != nil {
-					return err
-				}
-				var all []look
-				for _, name := range themeNames(c.env.getenv) {
-					from := "built in"
-					path := filepath.Join(ConfigDir(c.env.getenv), "themes", name+".toml")
-					if _, err := os.Stat(path); err == nil {
-						from = path
-					}
-					all = append(all, look{Name: name, Default: name == themes.Default, From: from})
-				}
-				page, err := pick(all, f, func(x look) traits { return traits{text: x.Name} })
-				if err != nil {
-					return err
-				}
-				return list(c, page, []column[look]{
-					{title: "THEME", text: func(x look) string { return x.Name }},
-					{title: "FROM", text: func(x look) string { return x.From }},
-				})
-			},
-		}),
-		t.command(spec{
-			use: "show NAME", short: "Print a theme's file", effect: Reads, args: []string{"theme"},
+			use: "show NAME", short: "Print a theme's file", effect: Reads, args: []string{"theme"}, ownScope: true,
 			run: func(c *call, args []string) error {
 				text, from, err := themeText(c.env.getenv, args[0])
 				if err != nil {
@@ -136,10 +131,7 @@ func (t *tree) themes() *cobra.Command {
 				if _, err := themes.Parse([]byte(text), from); err != nil {
 					return core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "theme").With("value", args[0])
 				}
-				if c.g.Output == "json" {
-					return c.say(map[string]string{"name": args[0], "from": from, "toml": text}, "")
-				}
-				return c.raw([]byte(text))
+				return c.verbatim(map[string]string{"name": args[0], "from": from, "toml": text}, []byte(text))
 			},
 		}),
 	)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -38,7 +37,8 @@ type tree struct {
 type spec struct {
 	use     string // "show ID", "wait ID…", "list", "show [ID]"
 	short   string
-	long    string
+	long    string // "" is short
+	example string // lines as typed, without "swarmdeck"
 	effect  Effect
 	role    Role    // "" follows from the effect: Viewer or Operator
 	confirm Confirm // "" is ConfirmNone
@@ -46,9 +46,14 @@ type spec struct {
 	// each; the last one repeats for "ID…".
 	args   []string
 	anyArg bool // the command checks its own arguments
-	hidden bool
-	flags  func(*pflag.FlagSet)
-	run    func(c *call, args []string) error
+	// ownScope commands open what they need themselves; for all others the
+	// engine is open and the tenant settled when run is called.
+	ownScope bool
+	flags    func(*pflag.FlagSet)
+	// check refuses a mistaken line before anything is opened; nil checks
+	// nothing more than the flags' types and the number of arguments.
+	check func(c *call, args []string) error
+	run   func(c *call, args []string) error
 }
 
 func newTree(env *Env, ctx context.Context) *tree {
@@ -57,10 +62,11 @@ func newTree(env *Env, ctx context.Context) *tree {
 		Use:           "swarmdeck",
 		Short:         "A cockpit for swarms of agents",
 		Long:          rootHelp,
+		Example:       exampleLines("demo\ntask dispatch --kind exec.run --input '{\"argv\":[\"date\"]}' --wait"),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // runCockpit says which command is unknown
-		RunE:          t.wrap(spec{effect: Reads, role: Viewer, run: runCockpit}),
+		RunE:          t.wrap(spec{effect: Reads, role: Viewer, ownScope: true, run: runCockpit}),
 		Annotations:   map[string]string{noteEffect: string(Reads), noteRole: string(Viewer), noteConfirm: string(ConfirmNone)},
 	}
 	t.root = root
@@ -157,7 +163,7 @@ func (t *tree) command(s spec) *cobra.Command {
 		s.confirm = ConfirmNone
 	}
 	cmd := &cobra.Command{
-		Use: s.use, Short: s.short, Long: s.long, Hidden: s.hidden,
+		Use: s.use, Short: s.short, Long: s.long, Example: exampleLines(s.example),
 		Args: positional(s), RunE: t.wrap(s),
 		Annotations: map[string]string{
 			noteEffect: string(s.effect), noteRole: string(s.role), noteConfirm: string(s.confirm),
@@ -190,7 +196,7 @@ func positional(s spec) cobra.PositionalArgs {
 	}
 }
 
-// wrap puts what every command has in common around its run function.
+// wrap makes the function cobra calls for a command.
 func (t *tree) wrap(s spec) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := t.begin(cmd, s)
@@ -198,20 +204,16 @@ func (t *tree) wrap(s spec) func(*cobra.Command, []string) error {
 			return err
 		}
 		t.call = c
-		if err := c.permit(commandPath(cmd), s); err != nil {
-			return err
-		}
-		err = s.run(c, args)
-		if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
-			// Who only reads can't audit that another tenant's record was
-			// named, so name it once more where it can be written down.
-			if _, openErr := c.open(Need{Data: c.g.Data}); openErr != nil {
-				return errors.Join(err, openErr)
-			}
-			err = s.run(c, args)
-		}
-		return err
+		return c.do(s, args)
 	}
+}
+
+// exampleLines are an example's lines as help prints them.
+func exampleLines(lines string) string {
+	if lines == "" {
+		return ""
+	}
+	return "  swarmdeck " + strings.ReplaceAll(lines, "\n", "\n  swarmdeck ")
 }
 
 // find returns the command that args name, or nil.

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command/swarmfile"
 )
@@ -23,43 +21,37 @@ type Applied struct {
 }
 
 func (t *tree) up() *cobra.Command {
-	var wait bool
-	var limit time.Duration
+	var w waiting
 	return t.command(spec{
-		use: "up PATH", short: "Apply a swarm file: make what is missing, change what differs", effect: Writes, args: []string{"file"},
+		use: "up PATH", short: "Apply a swarm file: make what is missing, change what differs", effect: Writes, args: []string{"file"}, ownScope: true,
 		long: "Apply a swarm file, or swarm.yaml of a directory. Applying it again changes nothing.\n" +
 			"In commands, env and dir, ${DIR} is the file's directory and ${CWD} the current one.",
+		example: "up swarm.yaml --wait",
 		flags: func(f *pflag.FlagSet) {
-			f.BoolVar(&wait, "wait", false, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
-			spanVar(f, &limit, "wait-timeout", "give up waiting after this `DURATION` (exit 4)")
+			w.bind(f, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
 		},
+		check: func(c *call, _ []string) error { return w.check(c) },
 		run: func(c *call, args []string) error {
-			if wait {
-				if err := c.activate(); err != nil {
-					return err
-				}
-			}
 			file, err := c.loadSwarm(args[0])
 			if err != nil {
 				return err
 			}
-			eng, by, err := c.applyTo(file)
-			if err != nil {
+			if err := c.scopeOf(file); err != nil {
 				return err
 			}
-			done, first, err := c.apply(eng, by, file)
-			if printErr := list(c, core.Page[Applied]{Items: done}, appliedColumns()); err == nil {
+			done, first, err := c.apply(file)
+			if printErr := list(c, core.Page[Applied]{Items: done}, appliedColumns(c)); err == nil {
 				err = printErr
 			}
-			if err != nil || !wait || len(first) == 0 {
+			if err != nil || !w.on || len(first) == 0 {
 				return err
 			}
-			return c.waitAndPrint(eng, by.Tenant, first, "", limit)
+			return c.waitAndPrint(first, "", w.limit)
 		},
 	})
 }
 
-func appliedColumns() []column[Applied] {
+func appliedColumns(*call) []column[Applied] {
 	return []column[Applied]{
 		{title: "ACTION", text: func(a Applied) string { return a.Action }},
 		{title: "OBJECT", text: func(a Applied) string { return a.Object }},
@@ -96,17 +88,17 @@ func (c *call) loadSwarm(path string) (*swarmfile.File, error) {
 	return swarmfile.Load(path, data, swarmfile.Vars{Dir: filepath.Dir(abs), CWD: cwd})
 }
 
-// applyTo opens the engine and settles the tenant: the file's own wins over
+// scopeOf opens the engine and settles the tenant: the file's own wins over
 // the default, but must not contradict --tenant.
-func (c *call) applyTo(file *swarmfile.File) (*engine.Engine, core.Caller, error) {
+func (c *call) scopeOf(file *swarmfile.File) error {
 	if file.Tenant == "" {
 		return c.scope()
 	}
-	by := c.operator()
 	if c.g.Tenant != "" && c.g.Tenant != file.Tenant {
-		return nil, by, core.Errorf(core.Conflict, "tenant: --tenant is %s, the file says %s", c.g.Tenant, file.Tenant).With("field", "tenant")
+		return core.Errorf(core.Conflict, "tenant: --tenant is %s, the file says %s", c.g.Tenant, file.Tenant).With("field", "tenant")
 	}
-	by.Tenant = file.Tenant
-	eng, err := c.engine()
-	return eng, by, err
+	c.by = c.operator()
+	c.by.Tenant = file.Tenant
+	_, err := c.engine()
+	return err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/term"
@@ -22,27 +21,48 @@ func (t *tree) taskWait() *cobra.Command {
 		use: "wait ID…", short: "Wait until tasks are over, or have a status", effect: Reads, args: []string{"task"},
 		long: "Wait until each task is over and print it; exit 1 unless all succeeded.\n" +
 			"With --status: until each has that status; exit 1 for one that ended otherwise. Exit 4 after --timeout.",
+		example: "task wait tk_… --timeout 10m\ntask wait tk_… --status running",
 		flags: func(f *pflag.FlagSet) {
 			enumVar(f, &status, "status", "", "", "wait for this `STATUS`"+allowedList(taskStates()), taskStates()...)
 			spanVar(f, &limit, "timeout", "give up after this `DURATION`")
 		},
-		run: func(c *call, args []string) error {
-			if !c.g.ReadOnly {
-				if err := c.activate(); err != nil {
-					return err
-				}
-			}
-			eng, by, err := c.scope()
-			if err != nil {
-				return err
-			}
-			return c.waitAndPrint(eng, by.Tenant, args, swarm.Status(status), limit)
+		check: func(c *call, _ []string) error {
+			c.active = !c.g.ReadOnly
+			return nil
 		},
+		run: func(c *call, args []string) error { return c.waitAndPrint(args, swarm.Status(status), limit) },
 	})
 }
 
-// waitAndPrint prints each task when it is where it should be.
-func (c *call) waitAndPrint(eng *engine.Engine, tenant string, ids []string, want swarm.Status, limit time.Duration) error {
+// waiting are the flags of commands that give work.
+type waiting struct {
+	on    bool
+	limit time.Duration
+}
+
+func (w *waiting) bind(f *pflag.FlagSet, usage string) {
+	f.BoolVar(&w.on, "wait", false, usage)
+	spanVar(f, &w.limit, "wait-timeout", "give up waiting after this `DURATION` (exit 4); the task goes on")
+}
+
+// check has the engine work while the command waits.
+func (w *waiting) check(c *call) error {
+	if !w.on {
+		return nil
+	}
+	return c.activate()
+}
+
+// print prints a new task; with --wait, once it is over.
+func (w *waiting) print(c *call, made swarm.Task) error {
+	if !w.on {
+		return record(c, made, taskColumns(c))
+	}
+	return c.waitAndPrint([]string{made.TaskID}, "", w.limit)
+}
+
+// waitAndPrint prints the tasks once each is over, or has the wanted status.
+func (c *call) waitAndPrint(ids []string, want swarm.Status, limit time.Duration) error {
 	ctx := c.ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -52,7 +72,7 @@ func (c *call) waitAndPrint(eng *engine.Engine, tenant string, ids []string, wan
 	missed := 0
 	var done []swarm.Task
 	for _, id := range ids {
-		task, err := c.await(ctx, eng, tenant, id, want)
+		task, err := c.await(ctx, id, want)
 		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
 			return fmt.Errorf("task %s is still %s after %s: %w", id, task.Status, limit, errTimeout)
 		}
@@ -64,7 +84,7 @@ func (c *call) waitAndPrint(eng *engine.Engine, tenant string, ids []string, wan
 			missed++
 		}
 	}
-	if err := list(c, core.Page[swarm.Task]{Items: done}, c.taskColumns()); err != nil {
+	if err := list(c, core.Page[swarm.Task]{Items: done}, taskColumns(c)); err != nil {
 		return err
 	}
 	if missed > 0 {
@@ -75,13 +95,13 @@ func (c *call) waitAndPrint(eng *engine.Engine, tenant string, ids []string, wan
 
 // await looks at a task after each change until it has the wanted status or
 // is over. On a terminal it says once what the task waits for.
-func (c *call) await(ctx context.Context, eng *engine.Engine, tenant, id string, want swarm.Status) (swarm.Task, error) {
+func (c *call) await(ctx context.Context, id string, want swarm.Status) (swarm.Task, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	bell := eng.Watch(ctx)
+	bell := c.eng.Watch(ctx)
 	told := ""
 	for {
-		task, err := eng.Swarm.Task(ctx, tenant, id)
+		task, err := c.eng.Swarm.Task(ctx, c.by.Tenant, id)
 		if err != nil || task.Status == want || task.Status.Terminal() {
 			return task, err
 		}

@@ -48,7 +48,7 @@ func (t *tree) stores() *cobra.Command {
 	var full bool
 	return t.group("store", "The data file",
 		t.command(spec{
-			use: "check", short: "Read every page and record of the data file; exit 3 if anything is wrong", effect: Reads, role: Admin,
+			use: "check", short: "Read every page and record of the data file; exit 3 if anything is wrong", effect: Reads, role: Admin, ownScope: true,
 			run: func(c *call, _ []string) error {
 				live, err := c.liveStore()
 				if err != nil {
@@ -70,7 +70,8 @@ func (t *tree) stores() *cobra.Command {
 			},
 		}),
 		t.command(spec{
-			use: "backup FILE", short: "Copy the data file, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"},
+			use: "backup FILE", short: "Copy the data file, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"}, ownScope: true,
+			example: "store backup ../swarmdeck-backup.db",
 			run: func(c *call, args []string) error {
 				live, err := c.liveStore()
 				if err != nil {
@@ -91,7 +92,7 @@ func (t *tree) stores() *cobra.Command {
 		}),
 		t.command(spec{
 			use: "restore FILE", short: "Put a backup in the data file's place; the present file is kept beside it", effect: Destroys, role: Admin,
-			confirm: ConfirmAsk, args: []string{"file"},
+			confirm: ConfirmAsk, args: []string{"file"}, ownScope: true,
 			run: func(c *call, args []string) error {
 				if err := c.atRest(); err != nil {
 					return err
@@ -108,7 +109,7 @@ func (t *tree) stores() *cobra.Command {
 			},
 		}),
 		t.command(spec{
-			use: "compact", short: "Rewrite the data file without its free space", effect: Writes, role: Admin,
+			use: "compact", short: "Rewrite the data file without its free space", effect: Writes, role: Admin, ownScope: true,
 			run: func(c *call, _ []string) error {
 				if err := c.atRest(); err != nil {
 					return err
@@ -122,7 +123,7 @@ func (t *tree) stores() *cobra.Command {
 			},
 		}),
 		t.command(spec{
-			use: "stats", short: "Show the data file's figures", effect: Reads,
+			use: "stats", short: "Show the data file's figures", effect: Reads, ownScope: true,
 			flags: func(f *pflag.FlagSet) {
 				f.BoolVar(&full, "full", false, "also count every bucket's records (reads the whole file)")
 			},

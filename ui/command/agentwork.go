@@ -1,0 +1,128 @@
+package command
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// startingWait is how long assign --wait has patience with an agent that is
+// starting: the engine may have begun to run with this very command.
+const startingWait = 10 * time.Second
+
+func (t *tree) agentAssign() *cobra.Command {
+	var uri string
+	var w waiting
+	return t.command(spec{
+		use: "assign NAME TEXT", short: "Give an idle agent a task", effect: Writes, args: []string{"agent:idle"},
+		example: "agent assign lister 'what is in this directory?' --wait",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&uri, "uri", "", "what it is about: `URI`")
+			w.bind(f, "wait for its end; exit 1 unless it succeeded")
+		},
+		check: func(c *call, args []string) error {
+			if strings.TrimSpace(args[1]) == "" {
+				return usage("text", "agent assign: TEXT is empty")
+			}
+			return w.check(c)
+		},
+		run: func(c *call, args []string) error {
+			var made swarm.Task
+			var err error
+			if w.on {
+				made, err = c.eng.Fleet.AssignWhenReady(c.ctx, c.by, args[0], args[1], uri, startingWait)
+			} else {
+				made, err = c.eng.Fleet.Assign(c.ctx, c.by, args[0], args[1], uri)
+			}
+			if err != nil {
+				return err
+			}
+			return w.print(c, made)
+		},
+	})
+}
+
+func (t *tree) agentHistory() *cobra.Command {
+	return lists(t, spec{
+		use: "history NAME", short: "List what an agent was asked, newest first", effect: Reads, args: []string{"agent"},
+	}, taskStates(), historyColumns,
+		func(c *call, f core.Filter) (core.Page[fleet.HistoryItem], error) {
+			return c.eng.Fleet.History(c.ctx, c.by.Tenant, c.flags.Arg(0), f)
+		})
+}
+
+func (t *tree) agentLog() *cobra.Command {
+	var l filter
+	var f core.Filter
+	var follow bool
+	levels := []string{"DEBUG", "INFO", "WARN", "ERROR"}
+	return t.command(spec{
+		use: "log NAME", short: "Show an agent's conversation log, newest first", effect: Reads, args: []string{"agent"},
+		long: "Show an agent's conversation log, newest line first and one line to a page unless --page-size says more.\n" +
+			"--follow prints from the oldest line on and goes on until interrupted.",
+		example: "agent log lister --page-size 20",
+		flags: func(f *pflag.FlagSet) {
+			l.bind(f, levels...)
+			f.BoolVar(&follow, "follow", false, "print the log and go on with what comes")
+		},
+		check: func(c *call, _ []string) (err error) {
+			if f, err = l.read(c, levels...); err != nil || !follow {
+				return err
+			}
+			return c.activate()
+		},
+		run: func(c *call, args []string) error {
+			if follow {
+				agent, err := c.eng.Fleet.Agent(c.ctx, c.by.Tenant, args[0])
+				if err != nil {
+					return err
+				}
+				exists := func() (bool, error) {
+					_, err := c.eng.Fleet.Agent(c.ctx, c.by.Tenant, agent.Name)
+					return false, err
+				}
+				return c.printLog("agent:"+agent.Name, 0, true, exists)
+			}
+			page, err := c.eng.Fleet.Log(c.ctx, c.by.Tenant, args[0], f)
+			if err != nil {
+				return err
+			}
+			return list(c, page, logColumns(c))
+		},
+	})
+}
+
+func logColumns(*call) []column[swarm.LogLine] {
+	type L = swarm.LogLine
+	return []column[L]{
+		{title: "TIME", text: func(l L) string { return stamp(l.Timestamp) }},
+		{title: "LEVEL", text: func(l L) string { return l.Level }},
+		{title: "SOURCE", wide: true, text: func(l L) string { return l.Source }},
+		{title: "TASK", wide: true, text: func(l L) string { return l.TaskID }},
+		{title: "MESSAGE", text: func(l L) string { return l.Message }},
+	}
+}
+
+func historyColumns(c *call) []column[fleet.HistoryItem] {
+	type H = fleet.HistoryItem
+	return []column[H]{
+		{title: "TASK", text: func(h H) string { return h.TaskID }},
+		{title: "STATUS", text: func(h H) string { return string(h.Status) }},
+		{title: "NEEDS YOU", text: func(h H) string {
+			if h.NeedsUserAttention {
+				return "yes"
+			}
+			return ""
+		}},
+		{title: "AGE", right: true, text: func(h H) string { return c.age(h.CreatedAt) }},
+		{title: "CREATED", wide: true, text: func(h H) string { return stamp(h.CreatedAt) }},
+		{title: "URI", wide: true, text: func(h H) string { return h.URI }},
+		{title: "MESSAGE", most: 60, text: func(h H) string { return h.Message }},
+	}
+}

@@ -1,0 +1,52 @@
+package command
+
+import (
+	"context"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+)
+
+// runCockpit is swarmdeck without a command.
+func runCockpit(c *call, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(c.cmd, args[0])
+	}
+	s := Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir, Caller: c.operator()}
+	if c.g.Script != "" {
+		if c.env.Doors.Script == nil {
+			return core.Errorf(core.Unavailable, "--script is not available here").With("field", "script")
+		}
+		if c.g.Script != "-" {
+			s.Script = c.env.path(c.g.Script)
+		}
+		if !c.flags.Changed("data") {
+			s.Data = "" // the environment's is for people, not for scripts
+		}
+		return c.env.Doors.Script(c.ctx, c.env, s)
+	}
+	for flag, set := range map[string]bool{"update": c.g.Update, "show": c.g.Show} {
+		if set {
+			return usage(flag, "--%s belongs to --script FILE", flag)
+		}
+	}
+	return c.enterCockpit(s)
+}
+
+func (c *call) enterCockpit(s Start) error {
+	if c.env.Doors.Cockpit == nil {
+		return usage("command", "a command is missing; try: help")
+	}
+	c.active = !c.g.ReadOnly
+	if err := c.scope(); err != nil {
+		return err
+	}
+	eng := c.eng
+	s.Engine, s.Caller = eng, c.by
+	s.Data = c.g.Data
+	// Lines given inside the door work on this engine, whatever they ask for.
+	inside := *c.env
+	inside.Caller, inside.ReadOnly, inside.Close, inside.Doors = c.by, c.g.ReadOnly, nil, Doors{}
+	inside.Open = func(context.Context, Need) (*engine.Engine, error) { return eng, nil }
+	return c.env.Doors.Cockpit(c.ctx, &inside, s)
+}
