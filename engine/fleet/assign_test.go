@@ -99,7 +99,7 @@ func TestARejectedResultIsTriedAgainWithTheFeedback(t *testing.T) {
 	if first := <-asked; first != "guess" {
 		t.Errorf("first asked %q", first)
 	}
-	if second := <-asked; !strings.HasPrefix(second, "guess\n\nYour last result was rejected: Confidence is below 0.70") {
+	if second := <-asked; !strings.HasPrefix(second, "guess\n\nYour last result was rejected: say what you are sure of") {
 		t.Errorf("then asked %q", second)
 	}
 }

@@ -61,7 +61,7 @@ func (f *Fleet) Agents(_ context.Context, tenant string, q core.Filter) (core.Pa
 func matches(a *Agent, q core.Filter) bool {
 	if q.Status != "" && q.Status != string(a.Status) || q.Agent != "" && q.Agent != a.Name ||
 		q.Kind != "" && q.Kind != a.Runtime || q.Session != "" && q.Session != a.SessionID ||
-		q.Task != "" && q.Task != a.TaskID || !within(a.CreatedAt, q) {
+		q.Task != "" && q.Task != a.TaskID || q.Trace != "" || !within(a.CreatedAt, q) { // agents outlive traces
 		return false
 	}
 	return contains(q.Match, a.Name, a.Project, a.Role, a.LastTask, a.Reason)

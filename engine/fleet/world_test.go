@@ -30,6 +30,7 @@ rules:
   - {id: remove, gates: [tool.call], when: 'action.tool == "remove" || "force" in action.args', decision: deny, reason_code: removes, risk: high, rationale: never remove}
   - {id: keep, gates: [agent.delete], when: 'agent.name == "keeper"', decision: deny, reason_code: kept, risk: high, rationale: keeper stays}
   - {id: delete, gates: [agent.delete], when: 'context.actor_kind == "operator"', decision: approve, reason_code: ok, risk: low, rationale: fine}
+  - {id: unsure, gates: [result], when: "result.has_confidence && result.confidence < 0.70", decision: deny, retry: true, reason_code: confidence.low, risk: low, rationale: say what you are sure of}
   - {id: result, gates: [result], when: "true", decision: approve, reason_code: ok, risk: low, rationale: fine}
 `
 
