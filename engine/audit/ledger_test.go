@@ -339,3 +339,36 @@ func TestViewCanNotWrite(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestEventsAreListedByTheStateTheyLedTo(t *testing.T) {
+	l := audit.New(newStore(t), audit.Options{})
+	record(t, l, entry("task.queued", "tk_1"))
+	record(t, l, audit.Entry{Type: "task.done", Subject: "task", ID: "tk_1", State: core.Raw(`{"status":"failed","attempt":1}`), Detail: core.Raw(`{"was":"queued"}`)})
+	record(t, l, audit.Entry{Type: "session.paused", Subject: "session", ID: "se_1", State: core.Raw(`{"state":"paused"}`)})
+	record(t, l, audit.Entry{Type: "task.moved", Subject: "task", ID: "tk_2", Detail: core.Raw(`{"session":"se_1"}`)})
+	for _, c := range []struct {
+		f    core.Filter
+		want string
+	}{
+		{core.Filter{Status: "queued"}, "task.queued"},
+		{core.Filter{Status: "failed"}, "task.done"},
+		{core.Filter{Status: "paused"}, "session.paused"},
+		{core.Filter{Status: "nope"}, ""},
+		{core.Filter{Status: `"`}, ""},
+		{core.Filter{Session: "se_1"}, "task.moved session.paused"},
+		{core.Filter{Session: "se_1", Status: "paused"}, "session.paused"},
+		{core.Filter{Session: "se_"}, ""},
+	} {
+		page, err := l.List(t.Context(), acme, c.f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range page.Items {
+			got = append(got, e.EventType)
+		}
+		if strings.Join(got, " ") != c.want || page.Info.Total != len(got) {
+			t.Errorf("%+v: %v of %d, want %q", c.f, got, page.Info.Total, c.want)
+		}
+	}
+}

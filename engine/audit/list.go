@@ -22,9 +22,9 @@ const slice = 20_000
 
 // List returns events newest first; f.Kind filters by event type (a trailing
 // * matches a prefix), f.Task by subject id, f.Agent by actor or subject id,
-// f.Trace, f.Match (over the event's JSON), f.Since and f.Until (both
-// inclusive). Status and session do not apply to events. Without Kind, Task,
-// Agent, Trace and Match a page costs the same however long the log is.
+// f.Trace, f.Match (over the event's JSON), f.Session by an id that the event
+// names, f.Status by the state it led to, f.Since and f.Until (both
+// inclusive). With times alone a page costs the same however long the log is.
 func (l *Ledger) List(ctx context.Context, tenant string, f core.Filter) (core.Page[Event], error) {
 	f, err := f.Check()
 	if err != nil {
@@ -162,10 +162,12 @@ type matcher struct {
 	kind, trace, task, agent string
 	prefix                   bool
 	needle                   []byte
+	session                  []byte // as the event's JSON writes it
+	status                   string
 }
 
 func newMatcher(f core.Filter) *matcher {
-	m := &matcher{trace: f.Trace, task: f.Task, agent: f.Agent}
+	m := &matcher{trace: f.Trace, task: f.Task, agent: f.Agent, status: f.Status}
 	m.kind, m.prefix = strings.CutSuffix(f.Kind, "*")
 	if m.prefix && m.kind == "" {
 		m.prefix = false
@@ -175,7 +177,10 @@ func newMatcher(f core.Filter) *matcher {
 		quoted, _ := jsontext.AppendQuote(nil, strings.ToLower(f.Match))
 		m.needle = quoted[1 : len(quoted)-1]
 	}
-	if m.kind == "" && m.trace == "" && m.task == "" && m.agent == "" && m.needle == nil {
+	if f.Session != "" {
+		m.session, _ = jsontext.AppendQuote(nil, f.Session)
+	}
+	if m.kind == "" && m.trace == "" && m.task == "" && m.agent == "" && m.needle == nil && m.session == nil && m.status == "" {
 		return nil
 	}
 	return m
@@ -192,8 +197,29 @@ func (m *matcher) match(data []byte) (bool, error) {
 		m.trace != "" && string(h.trace) != m.trace,
 		m.task != "" && string(h.subjectID) != m.task,
 		m.agent != "" && string(h.actor) != m.agent && string(h.subjectID) != m.agent,
+		m.session != nil && !bytes.Contains(data, m.session),
 		m.needle != nil && !bytes.Contains(bytes.ToLower(data), m.needle):
 		return false, nil
 	}
-	return true, nil
+	return m.status == "" || m.ledTo(data), nil
+}
+
+// ledTo says whether the event's state has the wanted status. Only events
+// that name it at all are decoded.
+func (m *matcher) ledTo(data []byte) bool {
+	if !bytes.Contains(data, []byte(`"`+m.status+`"`)) {
+		return false
+	}
+	var e struct {
+		Payload struct {
+			State struct {
+				Status string `json:"status"`
+				State  string `json:"state"` // what sessions call it
+			} `json:"state"`
+		} `json:"payload"`
+	}
+	if err := core.DecodeStored(data, &e); err != nil {
+		return false // a state of another shape
+	}
+	return e.Payload.State.Status == m.status || e.Payload.State.State == m.status
 }
