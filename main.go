@@ -22,6 +22,9 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	// A limit on file sizes is to fail a commit, not to end the process. Caught
+	// rather than ignored, because a task's process would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 

@@ -174,6 +174,28 @@ func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
 	}
 }
 
+func TestALimitOnFileSizesFailsTheCommitAlone(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	cmd := exec.Command("sh", "-c", `ulimit -f 1; exec "$0" "$@"`, os.Args[0], "session", "create", "-o", "json")
+	cmd.Dir, cmd.Env = u.home, u.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(field(stderr.String(), "message"), "file too large") {
+		t.Errorf("exit %d %s", code, &stderr)
+	}
+	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 1 {
+		t.Errorf("%d sessions, want the one from before", n)
+	}
+	u.ok("store", "check")
+	// A task's own process still has the signal's default.
+	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["grep","SigIgn","/proc/self/status"]}`, "--wait", "-o", "json")
+	if out = u.ok("result", "show", field(out, "task_id"), "-o", "json"); !strings.Contains(out, `SigIgn:\t0000000000000000`) {
+		t.Errorf("signals are ignored in a task: %s", out)
+	}
+}
+
 func TestSignalsEndInOrder(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		u := newUser(t)
