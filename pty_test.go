@@ -261,6 +261,23 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 	}
 }
 
+func TestAScriptIsPlayedVisibly(t *testing.T) {
+	u := newUser(t).set("TERM=xterm-256color")
+	path := filepath.Join(u.home, "seen.txtar")
+	text := "task dispatch --kind exec.run --input '{\"argv\":[\"echo\",\"apple\"]}' --wait\ncockpit 80x24\nawait screen /fleet/\nkey 2\nawait screen /apple/\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := u.sit(100, 30, "--script", path, "--show")
+	s.see(`> task dispatch`)
+	s.see(`fleet 0`)
+	s.see(`tasks 1`)
+	s.see(`seen.txtar: ok`)
+	if code := s.ends(); code != 0 || !colourSGR.MatchString(s.output()) {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 	u := newUser(t).set("TERM=xterm-256color")
 	u.ok("agent", "create", "looker", "--project", "demo", "--role", "reader", "--", "true")

@@ -65,7 +65,7 @@ var (
 	csi       = regexp.MustCompile(`^\x1b\[([<=>?]?)([0-9;:]*)[ -/]*([@-~])`)
 	openCSI   = regexp.MustCompile(`^\x1b(\[[ -?]*)?$`)
 	controls  = regexp.MustCompile(`\x1b\[[ -?]*[ -/]*[@-~]|\x1b[\]P_^][^\x07\x1b]*(\x07|\x1b\\)|\x1b[ -/]*[0-~]`)
-	colourSGR = regexp.MustCompile(`\x1b\[([0-9]+;)*(3[0-8]|4[0-8]|9[0-7]|10[0-7])(;[0-9:]+)*m`)
+	colourSGR = regexp.MustCompile(`\x1b\[([0-9]*;)*(3[0-8]|4[0-8]|9[0-7]|10[0-7])(;[0-9:]+)*m`)
 )
 
 // draw hands output to the emulator, which does not know "repeat the last

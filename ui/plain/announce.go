@@ -66,10 +66,10 @@ func (a *announcer) look(ctx context.Context) {
 	s := a.eng.Snapshot(a.tenant)
 	a.stop(s)
 	a.fleet(s)
+	a.waiting(ctx, s)
 	if s.AuditSeq > a.seq {
 		a.ended(ctx)
 	}
-	a.waiting(ctx, s)
 }
 
 func (a *announcer) stop(s *engine.Snapshot) {
