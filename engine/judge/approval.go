@@ -19,6 +19,7 @@ const (
 // state is what the audit log says of an approval.
 type approvalState struct {
 	Status ApprovalStatus `json:"status"`
+	Digest string         `json:"digest"` // what it is bound to
 }
 
 // newApproval is the approval that a hitl verdict asks for, with its id.
@@ -55,7 +56,7 @@ func (j *Judge) open(tx *audit.Tx, a *Approval) error {
 func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error {
 	seq, err := tx.Record(audit.Entry{
 		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID,
-		State: approvalState{a.Status}, Detail: detail, Prev: a.AuditSeq,
+		State: approvalState{a.Status, a.Digest}, Detail: detail, Prev: a.AuditSeq,
 	})
 	if err != nil {
 		return fmt.Errorf("audit %s of %s: %w", event, a.ApprovalID, err)

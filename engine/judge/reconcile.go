@@ -6,7 +6,7 @@ import (
 )
 
 // Auditables are the records that reconcile compares: approvals by their
-// status, always rules by their uses.
+// status and digest, always rules by their uses and by all that they allow.
 func (j *Judge) Auditables() []audit.Auditable {
 	return []audit.Auditable{approvalRecords{}, ruleRecords{}}
 }
@@ -20,7 +20,7 @@ func (approvalRecords) States(tx store.Tx, each func(string, any) error) error {
 	err := tx.Scan(approvals, nil, nil, false, func(_, value []byte) bool {
 		a, err := decodeApproval(value)
 		if err == nil {
-			err = each(a.ApprovalID, approvalState{a.Status})
+			err = each(a.ApprovalID, approvalState{a.Status, a.Digest})
 		}
 		bad = err
 		return err == nil
@@ -38,8 +38,12 @@ func (ruleRecords) Subject() string { return "rule" }
 func (ruleRecords) States(tx store.Tx, each func(string, any) error) error {
 	var bad error
 	err := eachRule(tx, func(r *Rule) {
-		if bad == nil {
-			bad = each(r.RuleID, ruleState{r.Uses, r.Revoked})
+		if bad != nil {
+			return
+		}
+		var s ruleState
+		if s, bad = stateOf(r); bad == nil {
+			bad = each(r.RuleID, s)
 		}
 	})
 	if err == nil {

@@ -1,8 +1,10 @@
 package judge_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/store"
 )
 
 var always = judge.Always{Scope: "exact", Expires: time.Hour, MaxUses: 3}
@@ -54,6 +57,41 @@ func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
 		t.Errorf("after the last use: %s %s", d.Decision, d.ReasonCode)
 	}
 	f.healthy()
+}
+
+func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
+	f := setup(t)
+	if _, err := f.approveAlways(execBy(robot, argv("make build")), always); err != nil {
+		t.Fatal(err)
+	}
+	f.healthy()
+	for _, c := range []struct{ subject, field, from, to string }{
+		{"rule", "grant", `"max_uses":3`, `"max_uses":9`},
+		{"approval", "digest", `"digest":"`, `"digest":"0`},
+	} {
+		bucket := store.Bucket(map[string]string{"rule": "always", "approval": "approval"}[c.subject])
+		err := f.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+			first := []byte{0, 0, 0, 0, 0, 0, 0, 1}
+			old, err := tx.Get(bucket, first)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Record(audit.Entry{Type: "test", Subject: "test", ID: "1"}); err != nil {
+				return err
+			}
+			return tx.Put(bucket, first, bytes.Replace(bytes.Clone(old), []byte(c.from), []byte(c.to), 1))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		deltas, err := f.ledger.Reconcile(t.Context(), acme, f.Auditables())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(deltas, func(d audit.Delta) bool { return d.Subject == c.subject && d.Field == c.field }) {
+			t.Errorf("%s: %+v", c.subject, deltas)
+		}
+	}
 }
 
 // What Evaluate saw may be used up when Commit comes.

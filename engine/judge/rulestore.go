@@ -15,8 +15,19 @@ import (
 
 // ruleState is what the audit log says of an always rule.
 type ruleState struct {
-	Uses    int  `json:"uses"`
-	Revoked bool `json:"revoked"`
+	Uses    int    `json:"uses"`
+	Revoked bool   `json:"revoked"`
+	Grant   string `json:"grant"` // digest of all that does not change with use
+}
+
+func stateOf(r *Rule) (ruleState, error) {
+	grant := *r
+	grant.Uses, grant.Revoked, grant.AuditSeq = 0, false, 0
+	digest, err := core.Digest(grant)
+	if err != nil {
+		return ruleState{}, fmt.Errorf("digest rule %s: %w", r.RuleID, err)
+	}
+	return ruleState{r.Uses, r.Revoked, digest}, nil
 }
 
 // addRule stores a proposed rule, live from this commit on.
@@ -29,8 +40,12 @@ func (j *Judge) addRule(tx *audit.Tx, p *proposal) (*Rule, error) {
 }
 
 func (j *Judge) saveRule(tx *audit.Tx, r *Rule, event string, detail any) error {
+	state, err := stateOf(r)
+	if err != nil {
+		return err
+	}
 	seq, err := tx.Record(audit.Entry{
-		Type: event, Subject: "rule", ID: r.RuleID, State: ruleState{r.Uses, r.Revoked}, Detail: detail, Prev: r.AuditSeq,
+		Type: event, Subject: "rule", ID: r.RuleID, State: state, Detail: detail, Prev: r.AuditSeq,
 	})
 	if err != nil {
 		return fmt.Errorf("audit %s of %s: %w", event, r.RuleID, err)
