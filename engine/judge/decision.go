@@ -193,11 +193,11 @@ func (j *Judge) appendRow(b []byte, d *GateDecision, policy uint64) []byte {
 	if d.DecidedBy != byPolicy {
 		b = field(b, "decided_by", d.DecidedBy)
 	}
-	current := d.PolicyVersion == j.table.version
+	current := d.PolicyVersion == j.table().version
 	if !current {
 		b = field(b, "policy_version", d.PolicyVersion)
 	}
-	if r := j.table.byID[d.RuleID]; !current || r == nil || r.Rationale != d.Rationale {
+	if r := j.table().byID[d.RuleID]; !current || r == nil || r.Rationale != d.Rationale {
 		b = append(b, `,"rationale":`...)
 		b = quote(b, d.Rationale)
 	}

@@ -39,7 +39,7 @@ func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
 
 // decide is Evaluate without the always rules.
 func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
-	v := Verdict{PolicyVersion: j.table.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
+	v := Verdict{PolicyVersion: j.table().version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
 	v.ask = evaluated{args: ask.Action.Args, attempt: ask.Attempt}
 	canonical, err := canonicalArgs(ask.Action.Args)
 	if err != nil {
@@ -53,7 +53,7 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.evaluation)
 	defer cancel()
-	r, err := j.table.first(ctx, &facts{t: j.table, ask: ask})
+	r, err := j.table().first(ctx, &facts{t: j.table(), ask: ask})
 	switch {
 	case err != nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonError, clip("The policy failed: "+err.Error(), 512)
@@ -114,8 +114,8 @@ func late(ctx context.Context) error {
 func (j *Judge) refusal(ctx context.Context, ask *Ask) (*rule, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.evaluation)
 	defer cancel()
-	f := &facts{t: j.table, ask: ask}
-	for _, r := range j.table.floor[ask.Gate] {
+	f := &facts{t: j.table(), ask: ask}
+	for _, r := range j.table().floor[ask.Gate] {
 		if !r.applies(ask.Action.Kind) {
 			continue
 		}
@@ -137,7 +137,7 @@ func (j *Judge) checkVerdict(ask *Ask, v *Verdict) error {
 		return v.ask.refused
 	case v.ask.prefix == nil:
 		return errors.New("commit a verdict that Evaluate did not make")
-	case v.PolicyVersion != j.table.version:
+	case v.PolicyVersion != j.table().version:
 		return ErrStale
 	case v.ask.attempt != ask.Attempt || string(v.ask.args) != string(ask.Action.Args):
 		return fmt.Errorf("commit a verdict for another ask (attempt %d, now %d, or other arguments)", v.ask.attempt, ask.Attempt)

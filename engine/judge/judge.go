@@ -42,7 +42,7 @@ type Options struct {
 // from any goroutine.
 type Judge struct {
 	ledger     *audit.Ledger
-	table      *table
+	table      func() *table
 	deadlines  map[Risk]time.Duration
 	evaluation time.Duration
 	tenants    func(context.Context) ([]string, error)
@@ -53,18 +53,30 @@ type Judge struct {
 	watch    watch
 }
 
+// defaultTable loads the embedded rules when they are first needed: a command
+// that only reads does without them, and they take longer than all else.
+func defaultTable() func() *table {
+	return sync.OnceValue(func() *table {
+		t, err := loadTable(defaultPolicy)
+		if err != nil {
+			panic(fmt.Sprintf("judge: the embedded policy: %v", err)) // every test of this package would find it first
+		}
+		return t
+	})
+}
+
 // New compiles the policy; a rule that does not compile is an error.
 func New(opt Options) (*Judge, error) {
-	source := opt.Policy
-	if source == nil {
-		source = defaultPolicy
-	}
-	t, err := loadTable(source)
-	if err != nil {
-		return nil, fmt.Errorf("load the policy: %w", err)
+	load := defaultTable()
+	if opt.Policy != nil {
+		t, err := loadTable(opt.Policy)
+		if err != nil {
+			return nil, fmt.Errorf("load the policy: %w", err)
+		}
+		load = func() *table { return t }
 	}
 	j := &Judge{
-		ledger: opt.Ledger, table: t, evaluation: opt.Evaluation, tenants: opt.Tenants,
+		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants,
 		owners: map[Gate]Settler{},
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
@@ -93,7 +105,7 @@ func New(opt Options) (*Judge, error) {
 func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
 
 // PolicyVersion is the digest of the tenant's active rule table.
-func (j *Judge) PolicyVersion(tenant string) string { return j.table.version }
+func (j *Judge) PolicyVersion(tenant string) string { return j.table().version }
 
 // change is a transaction of the judge's own. A refusal says by itself what it
 // is about; any other error is wrapped with what was attempted.

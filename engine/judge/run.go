@@ -17,6 +17,7 @@ import (
 // changed. What the owner of a gate fails to settle is tried again, from 1 s
 // up to once a minute.
 func (j *Judge) Run(ctx context.Context) error {
+	j.table() // loaded before the first question waits for it
 	next := map[string]time.Time{}
 	failed := map[string]*retry{}
 	if j.tenants != nil {

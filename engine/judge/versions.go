@@ -52,14 +52,14 @@ func (j *Judge) number(tx *audit.Tx) (active, error) {
 	if ok {
 		return now, nil
 	}
-	stored, err := tx.Get(policies, []byte(j.table.version))
+	stored, err := tx.Get(policies, []byte(j.table().version))
 	if err != nil {
-		return now, fmt.Errorf("read policy version %s: %w", j.table.version, err)
+		return now, fmt.Errorf("read policy version %s: %w", j.table().version, err)
 	}
 	if len(stored) == 8 {
 		now.number = binary.BigEndian.Uint64(stored)
 	} else if now.number, err = j.keepTable(tx); err != nil {
-		return now, fmt.Errorf("keep policy version %s: %w", j.table.version, err)
+		return now, fmt.Errorf("keep policy version %s: %w", j.table().version, err)
 	}
 	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
 	tx.OnCommit(func() {
@@ -82,15 +82,15 @@ func (a active) id(seq uint64) string {
 
 func (j *Judge) keepTable(tx *audit.Tx) (uint64, error) {
 	n := uint64(tx.Add(countPolicies, 1))
-	if err := tx.Put(policies, []byte(j.table.version), key(n)); err != nil {
+	if err := tx.Put(policies, []byte(j.table().version), key(n)); err != nil {
 		return 0, err
 	}
-	if err := tx.Put(policies, key(n), append([]byte(nil), j.table.source...)); err != nil {
+	if err := tx.Put(policies, key(n), append([]byte(nil), j.table().source...)); err != nil {
 		return 0, err
 	}
 	_, err := tx.Record(audit.Entry{
-		Type: "policy.active", Subject: "policy", ID: j.table.version,
-		Detail: map[string]any{"name": j.table.file.Name, "rules": len(j.table.file.Rules), "number": n},
+		Type: "policy.active", Subject: "policy", ID: j.table().version,
+		Detail: map[string]any{"name": j.table().file.Name, "rules": len(j.table().file.Rules), "number": n},
 	})
 	return n, err
 }
