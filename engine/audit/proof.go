@@ -74,29 +74,39 @@ func formatProof(index uint64, extra []byte, path tlog.RecordProof, checkpoint [
 }
 
 // CheckProof checks a proof made by Prove against a verifier key of the log,
-// and returns the event that it proves. It needs nothing else.
+// and returns the event that it proves. It needs nothing else. One that does
+// not hold is INVALID_INPUT, and ErrUnsigned when another log signed it.
 func CheckProof(proof []byte, verifier string) (Event, error) {
+	e, err := checkProof(proof, verifier)
+	if err != nil {
+		invalid := &core.Error{Code: core.InvalidInput} // for its code; err says it all
+		return Event{}, fmt.Errorf("proof: %w%w", err, invalid.With("field", "proof"))
+	}
+	return e, nil
+}
+
+func checkProof(proof []byte, verifier string) (Event, error) {
 	index, extra, path, head, err := parseProof(proof)
 	if err != nil {
-		return Event{}, fmt.Errorf("proof: %w", err)
+		return Event{}, err
 	}
 	c, err := ParseCheckpoint(head, verifier)
 	if err != nil {
-		return Event{}, fmt.Errorf("proof: %w", err)
+		return Event{}, err
 	}
 	if index >= c.Size {
-		return Event{}, fmt.Errorf("proof: index %d is outside the checkpoint's %d events", index, c.Size)
+		return Event{}, fmt.Errorf("index %d is outside the checkpoint's %d events", index, c.Size)
 	}
 	leaf, _ := leafHash(nil, extra)
 	if err := tlog.CheckRecord(path, int64(c.Size), tlog.Hash(c.Root), int64(index), leaf); err != nil {
-		return Event{}, fmt.Errorf("proof: the event is not at index %d of the checkpoint: its hashes do not lead to the root", index)
+		return Event{}, fmt.Errorf("the event is not at index %d of the checkpoint: its hashes do not lead to the root", index)
 	}
 	e, err := decode(extra)
 	if err != nil {
-		return Event{}, fmt.Errorf("proof: %w", err)
+		return Event{}, err
 	}
 	if e.Seq != index+1 || Origin(e.TenantID) != c.Origin {
-		return Event{}, fmt.Errorf("proof: the event says seq %d of %s, the proof index %d of %s", e.Seq, clip(e.TenantID), index, clip(c.Origin))
+		return Event{}, fmt.Errorf("the event says seq %d of %s, the proof index %d of %s", e.Seq, clip(e.TenantID), index, clip(c.Origin))
 	}
 	return e, nil
 }
