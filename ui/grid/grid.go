@@ -32,6 +32,11 @@ type Finder interface {
 // make one with New. It belongs to one goroutine.
 type Grid struct {
 	Empty string // shown when there are no rows
+	// HoldTop is for lists that grow at their top: while their first row is in
+	// sight, rows that come in above stay in sight too, as long as the selected
+	// row fits under them. Without it the selected row keeps its height on the
+	// screen.
+	HoldTop bool
 
 	cols   []Column
 	widths []int
@@ -209,7 +214,9 @@ func (g *Grid) sync() {
 	was := g.at
 	if i := g.find(g.id); i >= 0 {
 		g.at = i
-		g.top = max(0, g.top+i-was) // the row stays at its height on the screen
+		if !g.HoldTop || g.top > 0 {
+			g.top = max(0, g.top+i-was) // the row stays at its height on the screen
+		}
 		return
 	}
 	g.place(g.at)

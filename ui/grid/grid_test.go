@@ -119,6 +119,32 @@ func TestSelectionFollowsTheID(t *testing.T) {
 	}
 }
 
+func TestAListThatGrowsAtItsTopKeepsNewRowsInSight(t *testing.T) {
+	src := many(100)
+	g := grid.New(columns()...)
+	g.HoldTop = true
+	g.SetSource(src)
+	grow := func(id string) string {
+		src.ids = append([]string{id}, src.ids...)
+		return shown(g, 30, 4)
+	}
+	shown(g, 30, 4)
+	for i, want := range []string{"new_0 ▸ t_0 t_1", "new_1 new_0 ▸ t_0", "new_1 new_0 ▸ t_0", "new_1 new_0 ▸ t_0"} {
+		var ids []string
+		for _, row := range strings.Split(grow("new_"+strconv.Itoa(i)), "\n")[1:] {
+			ids = append(ids, strings.Fields(strings.TrimSuffix(row, "● running   42"))...)
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("after row %d came: %s, want %s", i, got, want)
+		}
+	}
+	g.Do("top")
+	shown(g, 30, 4)
+	if got := grow("newest"); !strings.Contains(got, "newest") {
+		t.Errorf("back at the top:\n%s", got)
+	}
+}
+
 func TestPaging(t *testing.T) {
 	g := grid.New(columns()...)
 	g.SetSource(many(100))

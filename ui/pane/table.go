@@ -46,6 +46,7 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}}
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)
+		t.grid.HoldTop = true // such lists have the newest first
 	}
 	t.grid.Empty = spec.Empty
 	t.grid.SetSource(source[T]{t})
