@@ -287,7 +287,7 @@ func TestEmergencyStopIsOneChordAndThawWantsAReason(t *testing.T) {
 	r.change(func() {
 		r.w.estop.On, r.w.estop.By, r.w.estop.At, r.w.estop.Reason, r.w.estop.Waiting = true, "ada", start, "test", []string{"changes"}
 	})
-	r.has("1 not acknowledged: changes")
+	r.has("EMERGENCY STOP: 1 NOT acknowledged, E E thaws: changes (ada")
 	r.ran = nil
 	r.press("E")
 	r.press("E")

@@ -96,13 +96,19 @@ func TestToastsGoAfterFourSeconds(t *testing.T) {
 	r.lacks("clipboard")
 }
 
-func TestToastsKeepOffTheSelectedRow(t *testing.T) {
+func TestToastsKeepOffRowsAndTheEndOfALog(t *testing.T) {
 	r := rigOn(t, crowd(100), 80, 24, Options{})
 	r.keys("G")
 	for range 3 {
 		r.press("y")
 	}
 	r.has("▸ ● running   tk_bf4f…000001 go test")
+	for y, row := range r.m.Frame().Plain() {
+		covered := strings.Contains(row, "clipboard")
+		if edge := y == 1 || y == 2 || y == 22; covered != edge { // the frame, the titles, the frame
+			t.Errorf("line %d: %s", y, row)
+		}
+	}
 }
 
 func TestTheFilterNarrowsAndEscClearsItFirst(t *testing.T) {

@@ -19,10 +19,10 @@ const (
 
 // area edits lines of characters each of which is shown as itself.
 type area struct {
-	lines     [][]rune // at least one once set
-	row, col  int
-	top, left int // the first line and cell in sight
-	page      int
+	lines    [][]rune // at least one once set
+	row, col int
+	top      int // the first line in sight
+	page     int
 }
 
 // showable turns text into lines: tabs to two spaces, what can't be shown to
@@ -56,7 +56,7 @@ func showable(s string) [][]rune {
 
 func (a *area) set(s string) {
 	a.lines = showable(s)
-	a.row, a.col, a.top, a.left = 0, 0, 0, 0
+	a.row, a.col, a.top = 0, 0, 0
 }
 
 func (a *area) value() string {
@@ -182,7 +182,9 @@ func (a *area) join(row int) {
 	a.row, a.col = row, col
 }
 
-// draw draws the lines in sight and shows the cursor.
+// draw draws the lines in sight and shows the cursor. Lines start at their
+// beginning; only the cursor's line scrolls sideways, by half a width. A sign
+// stands where a line goes on out of sight.
 func (a *area) draw(c *screen.Canvas, r screen.Rect) {
 	if r.Empty() {
 		return
@@ -190,26 +192,39 @@ func (a *area) draw(c *screen.Canvas, r screen.Rect) {
 	a.fix()
 	a.page = r.H
 	a.top = window(a.top, a.row, r.H, len(a.lines))
-	x := cells(a.lines[a.row][:a.col])
-	if x < a.left {
-		a.left = x
-	}
-	if x >= a.left+r.W {
-		a.left = x - r.W + 1
-	}
 	sub := c.Sub(r)
 	for i := 0; i < r.H && a.top+i < len(a.lines); i++ {
-		line, at := a.lines[a.top+i], 0
-		from := 0
-		for from < len(line) && at < a.left {
+		line, left := a.lines[a.top+i], 0
+		if a.top+i == a.row {
+			x := cells(line[:a.col])
+			left = shift(x, r.W-1)
+			c.SetCursor(r.X+x-left, r.Y+i)
+		}
+		from, at := 0, 0
+		for from < len(line) && at < left {
 			at += cells(line[from : from+1])
 			from++
 		}
 		end := min(len(line), from+r.W+1)
-		sub.Text(at-a.left, i, screen.Input, string(line[from:end]))
+		sub.Text(at-left, i, screen.Input, string(line[from:end]))
 		sub.Paint(screen.Rect{X: 0, Y: i, W: r.W, H: 1}, screen.Input)
+		if at-left+cells(line[from:end]) > r.W {
+			sub.Text(r.W-1, i, screen.Dim, c.Glyphs().Ellipsis)
+		}
+		if left > 0 {
+			sub.Text(0, i, screen.Dim, c.Glyphs().Ellipsis)
+		}
 	}
-	c.SetCursor(r.X+x-a.left, r.Y+a.row-a.top)
+}
+
+// shift is how many cells of a line are out of sight at the left so that cell
+// x is within the w cells in sight, with some of the line on both sides.
+func shift(x, w int) int {
+	half := max(w/2, 1)
+	if x < w {
+		return 0
+	}
+	return (x/half - 1) * half
 }
 
 // cells is the width of characters each of which stands alone.

@@ -251,6 +251,23 @@ func TestEditorEdits(t *testing.T) {
 	}
 }
 
+func TestTheEditorScrollsOnlyTheCursorsLineSideways(t *testing.T) {
+	long := "  \"body\": \"" + strings.Repeat("0123456789", 20) + "end\""
+	e := overlay.NewEditor("Arguments", "{\n"+long+"\n}", nil)
+	first := shown(e, 60, 14)
+	if !strings.Contains(first, `"body": "0123`) || !strings.Contains(first, "…") {
+		t.Fatalf("a long line starts at its beginning and says that it goes on:\n%s", first)
+	}
+	keys(e, "down", "end")
+	if got := shown(e, 60, 14); !strings.Contains(got, "{ ") || !strings.Contains(got, `end"`) || !strings.Contains(got, "}") {
+		t.Fatalf("the lines around it stand still:\n%s", got)
+	}
+	keys(e, "down")
+	if got := shown(e, 60, 14); got != first {
+		t.Fatalf("back at its beginning:\n%s", got)
+	}
+}
+
 func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
 	m, err := keymap.Load(nil, "", keymap.Words())
 	if err != nil {
@@ -365,9 +382,10 @@ func TestToasts(t *testing.T) {
 		t.Fatalf("next is %v, %v", at, ok)
 	}
 	c := screen.New(40, 6)
-	ts.Draw(c, c.Bounds(), 4)
+	ts.Draw(c, c.Bounds())
 	rows := c.Plain()
-	if !strings.HasSuffix(rows[0], "error: disk is full") || rows[4] != "" {
+	if !strings.HasSuffix(rows[0], "error: disk is full") || !strings.HasSuffix(rows[1], "two") ||
+		strings.Join(rows[2:5], "") != "" || !strings.HasSuffix(rows[5], "three") {
 		t.Fatalf("the screen is\n%s", strings.Join(rows, "\n"))
 	}
 	if !ts.Expire(now.Add(time.Minute)) || fmt.Sprint(texts()) != "[disk is full]" {

@@ -43,6 +43,7 @@ const (
 	ToastLife = 4 * time.Second
 	ToastMost = 3    // on the screen
 	ToastKept = 1000 // in the list of messages
+	toastWide = 72   // cells
 )
 
 // Toasts are all messages so far and those in sight. The zero value is empty.
@@ -129,22 +130,20 @@ func (t *Toasts) Visible() []Toast {
 // All are the last thousand messages, oldest first; don't change them.
 func (t *Toasts) All() []Toast { return t.all }
 
-// Draw draws the messages in sight at the right of r: at its bottom, or at its
-// top when the row focus (a line of the canvas, -1 for none) would be covered.
-// What would cover it even so is not drawn.
-func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect, focus int) {
+// Draw draws the messages in sight at the right of r, a screen's panes with
+// their frames: the newest on the lower edge, those before it on the upper
+// edge and the line below that, which holds titles. What lies between, the
+// selected row and the end of a log, is never covered.
+func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect) {
 	r = r.Clip(c.Bounds())
 	n := min(len(t.live), r.H)
 	if n == 0 || r.W < 12 {
 		return
 	}
-	y := r.Y + r.H - n
-	if focus >= y && focus < r.Y+r.H {
-		y = r.Y
-	}
 	for i, l := range t.live[len(t.live)-n:] {
-		if y+i == focus {
-			continue
+		y := r.Y + i
+		if i == n-1 {
+			y = r.Y + r.H - 1
 		}
 		role := screen.Toast
 		if l.Level == Error {
@@ -154,7 +153,7 @@ func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect, focus int) {
 		if l.Level == Info {
 			text = " " + l.Text
 		}
-		w := min(term.Width(text)+1, r.W, 72)
-		c.TextIn(r.X+r.W-w, y+i, w, role, text)
+		w := min(term.Width(text)+1, r.W, toastWide)
+		c.TextIn(r.X+r.W-w, y, w, role, text)
 	}
 }

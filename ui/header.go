@@ -1,0 +1,165 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// headCounts are the header's numbers, counted once a snapshot.
+type headCounts struct {
+	states  [6]int
+	working int
+	running int64 // tasks, those of agents too
+	queued  int64
+	budget  float64 // the largest used share, 0 for none
+}
+
+// agentWords are the header's states in their order, each with its place in
+// what is dropped; the rest is offline.
+var agentWords = [6]headPart{{"needs you", 0}, {"working", 1}, {"idle", 5}, {"paused", 3}, {"failed", 0}, {"offline", 4}}
+
+func count(s *engine.Snapshot) headCounts {
+	var h headCounts
+	for _, a := range s.Agents {
+		i := 5
+		switch a.State() {
+		case "waiting for you":
+			i = 0
+		case "working", "busy", "starting":
+			i = 1
+		case "idle":
+			i = 2
+		case "paused", "pausing":
+			i = 3
+		case "failed":
+			i = 4
+		}
+		h.states[i]++
+	}
+	h.working = h.states[0] + h.states[1]
+	h.running, h.queued = s.Counts.ByStatus[swarm.Running], s.Counts.ByStatus[swarm.Queued]
+	for _, b := range s.Budgets {
+		h.budget = max(h.budget, pane.BudgetShare(b))
+	}
+	return h
+}
+
+// header says where I am and what is going on, in one line; a second one
+// stands out while the emergency stop is on.
+func (m *Model) header(c *screen.Canvas) {
+	w := c.W()
+	c.Fill(screen.Rect{X: 0, Y: 0, W: w, H: 1}, screen.Header, ' ')
+	x := c.Text(1, 0, screen.Header, m.tenant)
+	if s := m.sessionText(); s != "" {
+		x = c.Text(x, 0, screen.Header, " "+string(c.Glyphs().Separator)+" "+s)
+	}
+	right := w
+	if n := len(m.snap.Approvals); n > 0 {
+		text := fmt.Sprintf(" %s %d need you ", screen.Waiting.Glyph(c.Glyphs()), n)
+		right = m.headRight(c, right, screen.HeaderHot, text)
+	}
+	if m.opt.ReadOnly {
+		right = m.headRight(c, right, screen.HeaderHot, " read-only ")
+	}
+	if m.rec != nil {
+		right = m.headRight(c, right, screen.HeaderHot, " rec ")
+	}
+	dot := " " + string(c.Glyphs().Bullet) + " "
+	c.TextIn(x+2, 0, right-x-3, screen.Header, fitting(m.headParts(), dot, right-x-3))
+	if m.snap.EStop.On {
+		c.TextIn(0, 1, w, screen.Danger, m.stopText())
+	}
+}
+
+// stopText is the line of the emergency stop: whether all work has really
+// stopped and how it goes on, before who stopped it and why.
+func (m *Model) stopText() string {
+	e := m.snap.EStop
+	text := fmt.Sprintf(" EMERGENCY STOP: all %d acknowledged", e.Frozen)
+	if e.Frozen == 0 {
+		text = " EMERGENCY STOP: all stopped"
+	}
+	waiting := ""
+	if n := len(e.Waiting); n > 0 {
+		text = fmt.Sprintf(" EMERGENCY STOP: %d NOT acknowledged", n)
+		waiting = ": " + strings.Join(e.Waiting[:min(n, 3)], ", ")
+		if n > 3 {
+			waiting += fmt.Sprintf(" and %d more", n-3)
+		}
+	}
+	return fmt.Sprintf("%s, E E thaws%s (%s, %s ago: %s)", text, waiting, e.By, pane.Age(m.now, e.At), e.Reason)
+}
+
+// headPart is one number of the header.
+type headPart struct {
+	text string
+	last int // what is dropped first where there is no room has the highest
+}
+
+func (m *Model) headParts() []headPart {
+	var parts []headPart
+	n := &m.counts
+	for i, state := range n.states {
+		if i == 0 && m.w < wideW && len(m.snap.Approvals) > 0 {
+			continue // what is on the right says it already
+		}
+		if state > 0 {
+			parts = append(parts, headPart{fmt.Sprintf("%d %s", state, agentWords[i].text), agentWords[i].last})
+		}
+	}
+	if len(m.snap.Agents) == 0 {
+		parts = append(parts, headPart{"no agents", 4})
+	}
+	if n.running > 0 {
+		parts = append(parts, headPart{fmt.Sprintf("run %d", n.running), 0})
+	}
+	parts = append(parts, headPart{fmt.Sprintf("queue %d", n.queued), 0})
+	if n.budget > 0 {
+		parts = append(parts, headPart{fmt.Sprintf("budget %.0f%%", 100*n.budget), 2})
+	}
+	return parts
+}
+
+// fitting joins the parts that fit into w cells, in their order.
+func fitting(parts []headPart, sep string, w int) string {
+	for last := 5; ; last-- {
+		var kept []string
+		for _, p := range parts {
+			if p.last <= last {
+				kept = append(kept, p.text)
+			}
+		}
+		if text := strings.Join(kept, sep); last == 0 || term.Width(text) <= w {
+			return text
+		}
+	}
+}
+
+func (m *Model) headRight(c *screen.Canvas, right int, role screen.Role, text string) int {
+	n := len([]rune(text))
+	c.Text(right-n, 0, role, text)
+	return right - n
+}
+
+// sessionText is the session that is live, or how many are.
+func (m *Model) sessionText() string {
+	switch n := len(m.snap.Sessions); n {
+	case 0:
+		return ""
+	case 1:
+		s := m.snap.Sessions[0]
+		name := s.Name
+		if name == "" {
+			name = s.SessionID
+		}
+		return name + " " + pane.SessionState(s).Word
+	default:
+		return fmt.Sprintf("%d sessions", n)
+	}
+}
