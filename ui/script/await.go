@@ -21,14 +21,7 @@ const awaitUsage = "usage: await [-t 10s] screen|status /re/ · task ID FIELD=VA
 
 // await waits for a state. It is the only thing that waits.
 func (r *run) await(ts *testscript.TestScript, args []string) {
-	within := limit
-	if len(args) >= 2 && args[0] == "-t" {
-		d, err := time.ParseDuration(args[1])
-		if err != nil || d <= 0 {
-			ts.Fatalf("await: -t %q is not allowed; allowed: a duration such as 30s", args[1])
-		}
-		within, args = d, args[2:]
-	}
+	within, args := deadline(ts, args)
 	if len(args) == 0 {
 		ts.Fatalf(awaitUsage)
 	}
@@ -57,6 +50,25 @@ func (r *run) await(ts *testscript.TestScript, args []string) {
 	default:
 		ts.Fatalf(awaitUsage)
 	}
+}
+
+// deadline takes -t D off the beginning or the end of the words.
+func deadline(ts *testscript.TestScript, args []string) (time.Duration, []string) {
+	n := len(args)
+	var text string
+	switch {
+	case n >= 2 && args[0] == "-t":
+		text, args = args[1], args[2:]
+	case n >= 2 && args[n-2] == "-t":
+		text, args = args[n-1], args[:n-2]
+	default:
+		return limit, args
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		ts.Fatalf("await: -t %q is not allowed; allowed: a duration such as 30s", text)
+	}
+	return d, args
 }
 
 func (r *run) awaitText(ts *testscript.TestScript, within time.Duration, what string, args []string) {

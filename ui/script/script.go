@@ -21,8 +21,8 @@
 //
 // "status" is the header and the footer; "left" means that the cockpit was
 // quit. $DATA is the data file, $WORK the directory the script runs in, $HERE
-// the one it is kept in, $SWARMDECK this program, or what the environment
-// has under that name.
+// the one it is kept in. "exec swarmdeck" is this program in a process of its
+// own, or what $SWARMDECK names in the environment.
 package script
 
 import (
@@ -56,7 +56,7 @@ const maxScript = 4 << 20
 const grace = 5 * time.Second
 
 // Run runs the script that s names; "-" is stdin. It works on a fresh data
-// file unless --data or SWARMDECK_DATA names one. The error is a
+// file unless --data names one. The error is a
 // *command.ExitError: 1 for an expectation that failed, 2 for a script that
 // can't be run, 130 for an interrupt; the failure has then been printed.
 func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit) error {
@@ -194,24 +194,41 @@ func (r *run) play() error {
 
 // setup gives the script its surroundings, the same on any machine.
 func (r *run) setup(env *testscript.Env) error {
-	self := r.outer.Getenv("SWARMDECK")
-	if self == "" {
-		var err error
-		if self, err = os.Executable(); err != nil {
-			return fmt.Errorf("find this program: %w", err)
-		}
+	bin, err := r.program()
+	if err != nil {
+		return err
 	}
+	env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 	here := filepath.Dir(r.file)
 	if r.name == "stdin" {
 		here = r.outer.Dir
 	}
-	env.Vars = append(env.Vars, "HERE="+here, "DATA="+r.data, "SWARMDECK_DATA="+r.data, "SWARMDECK="+self, "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC")
+	env.Vars = append(env.Vars, "HERE="+here, "DATA="+r.data, "SWARMDECK_DATA="+r.data, "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC")
 	if r.kept || r.start.As != "" {
 		env.Vars = append(env.Vars, "USER="+r.start.Caller.Name)
 	} else {
 		env.Vars = append(env.Vars, "USER=operator")
 	}
 	return nil
+}
+
+// program makes a directory with this program in it, so that the script can
+// start another one: exec swarmdeck --data other.db task list.
+func (r *run) program() (dir string, err error) {
+	self := r.outer.Getenv("SWARMDECK")
+	if self == "" {
+		if self, err = os.Executable(); err != nil {
+			return "", fmt.Errorf("find this program: %w", err)
+		}
+	}
+	dir = filepath.Join(r.root, "bin")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make this program known: %w", err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "swarmdeck")); err != nil {
+		return "", fmt.Errorf("make this program known: %w", err)
+	}
+	return dir, nil
 }
 
 // open gives the one engine of the script, whatever a command needs.

@@ -35,6 +35,8 @@ func (r *run) words() map[string]word {
 		"exit":    positive("exit", r.exit),
 		"restart": positive("restart", r.restart),
 	}
+	// A line may begin as it would in a shell.
+	all["swarmdeck"] = r.line
 	for _, c := range command.Commands() {
 		name, _, _ := strings.Cut(c.Path, " ")
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
