@@ -6,9 +6,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine"
-	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
+)
 
 // View implements tea.Model.
 func (m *Model) View() tea.View {
