@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -66,6 +67,22 @@ func TestDecodeNamesTheField(t *testing.T) {
 		if !errors.Is(err, Kind(InvalidInput)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Decode(%s) = %v, want INVALID_INPUT naming %q", in, err, want)
 		}
+	}
+}
+
+func TestNoPageIsTooFarOut(t *testing.T) {
+	for _, page := range []int{3, 1 << 40, math.MaxInt / 100, math.MaxInt} {
+		f, err := Filter{Page: page, Size: 100}.Check()
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := NewPage[int](nil, f, 200).Info
+		if f.Offset() < 200 || f.Offset()+f.Size < 0 || info.Next || !info.Previous || info.Page != page {
+			t.Errorf("page %d: offset %d, %+v", page, f.Offset(), info)
+		}
+	}
+	if f, _ := (Filter{Page: 2, Size: 100}).Check(); f.Offset() != 100 || NewPage[int](nil, f, 200).Info.Next || !NewPage[int](nil, f, 201).Info.Next {
+		t.Errorf("page 2: %+v", f)
 	}
 }
 

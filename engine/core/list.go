@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Filter narrows a list. Zero fields do not filter. Lists are newest first.
 type Filter struct {
@@ -49,8 +52,16 @@ func (f Filter) Narrows() bool {
 	return f != Filter{}
 }
 
+// maxOffset is past the end of every list, with room to add to it.
+const maxOffset = math.MaxInt / 4
+
 // Offset is the number of records before the page.
-func (f Filter) Offset() int { return (f.Page - 1) * f.Size }
+func (f Filter) Offset() int {
+	if f.Size > 0 && f.Page > maxOffset/f.Size {
+		return maxOffset
+	}
+	return (f.Page - 1) * f.Size
+}
 
 // Page is one page of a list with its place in the whole.
 type Page[T any] struct {
@@ -72,6 +83,6 @@ type PageInfo struct {
 func NewPage[T any](items []T, f Filter, total int) Page[T] {
 	return Page[T]{Items: items, Info: PageInfo{
 		Page: f.Page, PageSize: f.Size, Total: total,
-		Next: f.Page*f.Size < total, Previous: f.Page > 1 && total > 0,
+		Next: f.Offset()+f.Size < total, Previous: f.Page > 1,
 	}}
 }
