@@ -38,8 +38,10 @@ func (b *backlog) add(e fleet.Event) {
 func (b *backlog) take() []fleet.Event {
 	events := b.events
 	if b.dropped > 0 {
-		events = append([]fleet.Event{{Type: "log", Level: "WARN",
-			Text: fmt.Sprintf("%d lines from between the tasks were dropped", b.dropped)}}, events...)
+		events = append([]fleet.Event{{
+			Type: "log", Level: "WARN",
+			Text: fmt.Sprintf("%d lines from between the tasks were dropped", b.dropped),
+		}}, events...)
 	}
 	*b = backlog{}
 	return events
