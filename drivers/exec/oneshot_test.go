@@ -27,8 +27,10 @@ func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
 		{"signal", "kill -9 $$", swarm.Failed, "agent_killed", true, `{"rc":137,"stdout":""}`},
 		{"no newline at the end", "printf tail", swarm.Succeeded, "", false, `{"rc":0,"stdout":"tail\n"}`},
 		{"closed streams", "exec <&- >&- 2>&-; exit 0", swarm.Succeeded, "", false, `{"rc":0,"stdout":""}`},
-		{"a result and another", `echo '{"type":"result","status":"failed","error":"no"}'; echo '{"type":"result","status":"succeeded"}'`,
-			swarm.Failed, "agent_failed", false, `{}`},
+		{
+			"a result and another", `echo '{"type":"result","status":"failed","error":"no"}'; echo '{"type":"result","status":"succeeded"}'`,
+			swarm.Failed, "agent_failed", false, `{}`,
+		},
 		{"a broken result", `echo '{"type":"result","status":"succeeded","output":"text"}'`, swarm.Failed, "agent_protocol", false, `{}`},
 		{"a result of a wrong confidence", `echo '{"type":"result","status":"succeeded","confidence":7}'`, swarm.Failed, "agent_protocol", false, `{}`},
 	} {
