@@ -23,8 +23,10 @@ const (
 // KindExec is the task kind that runs a local command.
 const KindExec = "exec.run"
 
-var effectNames = []string{effectRead, effectWrite, effectExec, effectOpaque, effectSecret, effectHavoc,
-	"destroy", "publish", "escalate", "spend"}
+var effectNames = []string{
+	effectRead, effectWrite, effectExec, effectOpaque, effectSecret, effectHavoc,
+	"destroy", "publish", "escalate", "spend",
+}
 
 // Bounds of what is looked into; past them the effect is opaque.
 const (
