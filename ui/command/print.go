@@ -118,7 +118,7 @@ func putJSON(w *bytes.Buffer, v any) error {
 // visible escapes control and format characters (C1, bidi, zero width) in
 // encoded JSON: the value stays the same, a terminal sees nothing of them.
 func visible(data []byte) []byte {
-	hidden := func(r rune) bool { return r >= 0x7f && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)) }
+	hidden := func(r rune) bool { return r >= 0x7f && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 	if bytes.IndexFunc(data, hidden) < 0 {
 		return data
 	}
