@@ -39,7 +39,8 @@ func TestSplitFollowsTheShellsQuoting(t *testing.T) {
 }
 
 func FuzzSplit(f *testing.F) {
-	for _, line := range []string{`task list`, `a 'b c' "d\"e" f\ g`, `'`, `\`, "\x00\xff é", `--input '{"a":"\u202e"}'`,
+	for _, line := range []string{
+		`task list`, `a 'b c' "d\"e" f\ g`, `'`, `\`, "\x00\xff é", `--input '{"a":"\u202e"}'`,
 		`task dispatch --kind exec.run --input '{"argv":["x"]}' -o json --wait`, `session create --budget tokens=1,cost=2,tasks=3,wall=1h`, `--read-only agent delete x --yes`,
 		`approval approve x --always tool --expires 1d --max-uses 2`, `agent create x --project p --env A=1 -- y z`, `task list --since 2026-01-02T15:04:05Z --page 2`, `help task wait`,
 	} {
