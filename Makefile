@@ -1,0 +1,87 @@
+# make test checks everything and needs nothing but Go: the linters come from
+# the module mirror at the versions below, into .cache/bin.
+
+STATICCHECK := 0.8.1
+GOFUMPT     := 0.12.0
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+BIN      := $(CURDIR)/.cache/bin
+LOG      := .cache/test.log
+PKG      ?= ./...
+FUZZTIME ?= 10s
+BENCH    ?= .
+
+.PHONY: test build lint race golden fuzz bench clean need
+
+# test runs every test once, all under the race detector. A package that
+# passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
+# test that skips itself is a failure too.
+test: need build lint
+	@mkdir -p $(dir $(LOG))
+	@echo "go test -race $(PKG)"
+	@CGO_ENABLED=1 go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+
+build:
+	go build ./...
+
+lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
+	@echo "gofumpt -l ."
+	@bad=$$(git ls-files -co --exclude-standard '*.go' | xargs ls 2>/dev/null | xargs $(BIN)/gofumpt-$(GOFUMPT) -l); \
+		if [ -n "$$bad" ]; then echo "not formatted by gofumpt:"; echo "$$bad"; exit 1; fi
+	go vet ./...
+	@echo "staticcheck ./..."
+	@$(BIN)/staticcheck-$(STATICCHECK) ./...
+
+# race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
+race: need
+	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
+
+# golden writes the golden screens anew: read the difference before a commit.
+golden:
+	go test ./ui/... -update
+	git --no-pager diff --stat -- '*testdata*'
+
+# fuzz gives each fuzz test a short round: make fuzz FUZZTIME=5m PKG=./ui
+fuzz:
+	@for pkg in $$(go list $(PKG)); do \
+		for name in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$name"; \
+			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+# bench prints each benchmark's ratio beside its time: make bench PKG=./engine/swarm BENCH=Life
+bench:
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+
+clean:
+	rm -rf .cache swarmdeck
+	go clean -testcache
+
+$(BIN)/gofumpt-$(GOFUMPT):
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) go install mvdan.cc/gofumpt@v$(GOFUMPT)
+	@mv $(BIN)/gofumpt $@
+
+$(BIN)/staticcheck-$(STATICCHECK):
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) go install honnef.co/go/tools/cmd/staticcheck@v$(STATICCHECK)
+	@mv $(BIN)/staticcheck $@
+
+# need installs what the tests call besides Go, on Debian and as root; it
+# only says what is missing elsewhere. The race detector wants a C compiler.
+need:
+	@missing=""; \
+	command -v git >/dev/null || missing="$$missing git"; \
+	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
+	command -v mount >/dev/null || missing="$$missing mount"; \
+	if [ -n "$$missing" ]; then \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+			apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends$$missing; \
+		else \
+			echo "install first:$$missing" >&2; exit 1; \
+		fi; \
+	fi
