@@ -120,7 +120,8 @@ func (f *Fleet) Pause(ctx context.Context, by core.Caller, name string) (Agent, 
 		return a, err
 	}
 	if !watched { // no engine runs, so there is nothing to stop
-		return *m.rec.Load(), f.acknowledge(ctx, m)
+		err := f.acknowledge(ctx, m)
+		return *m.rec.Load(), err
 	}
 	m.await(ctx, ackWait, func() bool { return m.gone || !m.rec.Load().Pausing })
 	return *m.rec.Load(), nil

@@ -335,3 +335,18 @@ func TestDeleteIsJudged(t *testing.T) {
 	}
 	w.awaitStatus("keeper", fleet.Idle)
 }
+
+func TestAnAgentIsPausedAtOnceWhenNoEngineRuns(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.fleet.Pause(t.Context(), alice, "bob")
+	if err != nil || !a.Paused || a.Pausing {
+		t.Errorf("paused: %+v, %v", a, err)
+	}
+	if a, err = w.fleet.Resume(t.Context(), alice, "bob"); err != nil || a.Paused || a.Pausing {
+		t.Errorf("resumed: %+v, %v", a, err)
+	}
+	w.consistent()
+}
