@@ -35,6 +35,15 @@ func TestAKeyFillsItsLineFromTheRow(t *testing.T) {
 	r.has("asked to pause: agent large")
 }
 
+func TestAQuestionNamesWhatItIsAboutAndItsAnswerIsOneWord(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("j", "d")
+	r.has("Work (large)")
+	r.typeText("what's large; and 'why'?")
+	r.keys("enter")
+	r.wantRun("agent assign large what's large; and 'why'?")
+}
+
 func TestPauseResumesWhatIsPaused(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.change(func() {

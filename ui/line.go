@@ -41,7 +41,13 @@ func (m *Model) bound(b *keymap.Binding) tea.Cmd {
 // ask puts the questions of a line one after another, then runs it.
 func (m *Model) ask(t template, questions []string, answers map[string]string, items []pane.Item, confirm command.Confirm) tea.Cmd {
 	if len(questions) > 0 {
-		return m.prompt(questions[0], "", func(text string) tea.Cmd {
+		title := questions[0]
+		if n := len(items); n > 1 {
+			title += fmt.Sprintf(" (%d marked)", n)
+		} else if n == 1 && !items[0].Empty() {
+			title += " (" + items[0].ID + ")"
+		}
+		return m.prompt(title, "", func(text string) tea.Cmd {
 			answers[questions[0]] = text
 			return m.ask(t, questions[1:], answers, items, confirm)
 		})

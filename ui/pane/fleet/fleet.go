@@ -42,7 +42,7 @@ type running struct {
 func New() *Pane {
 	p := &Pane{}
 	p.Table = pane.NewTable(pane.Spec[worker]{
-		Name: Name, Title: "fleet", Empty: "no agents yet: agent create NAME --project P --role R --task TEXT",
+		Name: Name, Title: "fleet", Empty: "no agents yet: press : and type agent create",
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 11},
 			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
