@@ -81,7 +81,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 		r.data = s.Data
 	}
 	if s.Show {
-		if r.show, err = newShow(env); err != nil {
+		if r.show, err = newShow(env, s.Color); err != nil {
 			return &command.ExitError{Code: command.ExitUsage, Err: err}
 		}
 		defer r.show.end()

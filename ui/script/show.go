@@ -13,7 +13,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
-	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
 
@@ -28,28 +27,17 @@ const (
 // show draws a script's cockpit on the terminal while it runs. A nil show
 // draws nothing.
 type show struct {
-	out  io.Writer
+	out  io.Writer // makes of the colours what the terminal at hand has
 	last string
 	at   time.Time
 }
 
-func newShow(env *command.Env) (*show, error) {
+func newShow(env *command.Env, color string) (*show, error) {
 	if env.Getenv("TERM") == "" || env.Getenv("TERM") == "dumb" {
 		return nil, core.Errorf(core.InvalidInput, "--show: needs a terminal, TERM is %q", env.Getenv("TERM")).With("field", "show")
 	}
-	return &show{out: env.Stdout}, nil
-}
-
-// theme tells how many colours the terminal at hand has.
-func (s *show) theme(_ *screen.Theme, caps term.Caps) {
-	if s == nil {
-		return
-	}
-	if w, ok := s.out.(*colorprofile.Writer); ok {
-		w.Profile = caps.Color
-		return
-	}
-	s.out = &colorprofile.Writer{Forward: s.out, Profile: caps.Color}
+	caps := term.Detect(env.Getenv, true, true, term.Flags{Color: color})
+	return &show{out: &colorprofile.Writer{Forward: env.Stdout, Profile: caps.Color}}, nil
 }
 
 // frame draws what the model shows when it is new, then waits.

@@ -68,14 +68,12 @@ func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
 	// What the cockpit runs later must not read the script's own variables.
 	env.Getenv = frozen(env.Getenv)
 	env.Doors.Cockpit = func(ctx context.Context, env *command.Env, s command.Start) error {
-		caps := term.Detect(env.Getenv, true, true, term.Flags{ASCII: s.ASCII})
-		s.ASCII = caps.ASCII
+		s.ASCII = term.Detect(env.Getenv, true, true, term.Flags{ASCII: s.ASCII}).ASCII
 		opt, err := r.cockpit(env, s)
 		if err != nil {
 			return err
 		}
 		opt.Context = ctx
-		r.show.theme(opt.Theme, caps)
 		r.stage = &stage{Headless: ui.NewHeadless(opt, w, h), show: r.show}
 		return nil
 	}
