@@ -203,17 +203,13 @@ func Load(ctx context.Context, s store.Store, ack func(string)) error {
 	var wg sync.WaitGroup
 	failed := make(chan error, crashWorkers)
 	for w := range crashWorkers {
-		wg.Go(func() {
-			if err := work(ctx, s, w, ack); err != nil {
-				failed <- err
-			}
-		})
+		wg.Go(func() { failed <- work(ctx, s, w, ack) })
 	}
 	wg.Wait()
 	return <-failed // the load ends by a kill or by an error
 }
 
-// work is one worker of the load.
+// work is one worker of the load. It ends by an error.
 func work(ctx context.Context, s store.Store, w int, ack func(string)) error {
 	next := 0
 	if err := s.View(ctx, crashTenant(w), func(tx store.Tx) error {
