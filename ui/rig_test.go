@@ -44,7 +44,6 @@ type rig struct {
 	runs   func(line []string) (string, string, int)
 	timers []timer
 	quit   bool
-	clip   []string
 }
 
 type timer struct {
