@@ -21,6 +21,8 @@ func (t *tree) agentAssign() *cobra.Command {
 	var w waiting
 	return t.command(spec{
 		use: "assign NAME TEXT", short: "Give an idle agent a task", effect: Writes, args: []string{"agent:idle"},
+		long: "Give an idle agent a task. With --wait an agent that is just starting gets a moment; without a running\n" +
+			"engine the task waits in the queue until one starts the agent. Any other agent refuses.",
 		example: "agent assign lister 'what is in this directory?' --wait",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&uri, "uri", "", "what it is about: `URI`")
