@@ -64,7 +64,7 @@ func (b *Budget) over(u Usage) string {
 	case b.WallS > 0 && u.WallMS >= b.WallS*1000*times:
 		return "wall"
 	case b.Tasks > 0 && u.Tasks > b.Tasks*times:
-		return "tasks"
+		return limitTasks
 	}
 	return ""
 }
@@ -81,7 +81,21 @@ func (l lane) subjects() []string {
 	return out
 }
 
-// reached names the first used-up budget that closes a lane.
+// spent reports whether a used-up budget closes a lane and stops its running
+// work. One on the number of tasks does neither: it holds new ones one by one.
+func (w *world) spent(l lane) bool {
+	if len(w.budgets) == 0 {
+		return false
+	}
+	for _, subject := range l.subjects() {
+		if b := w.budgets[subject]; b != nil && b.Reached != "" && b.Reached != limitTasks {
+			return true
+		}
+	}
+	return false
+}
+
+// reached names the first used-up budget of a lane.
 func (w *world) reached(l lane) string {
 	if len(w.budgets) == 0 {
 		return ""
@@ -94,11 +108,39 @@ func (w *world) reached(l lane) string {
 	return ""
 }
 
-// SetBudget sets the limits of b.Subject; what it has used stays. All limits
-// zero removes the budget.
+// limitTasks is the limit that no running work can go past.
+const limitTasks = "tasks"
+
+// Bounds of a budget's limits: with every grant on top they stay far from
+// overflowing.
+const (
+	maxTokens = 1_000_000_000_000
+	maxCost   = 1_000_000_000 // dollars
+	maxTasks  = 1_000_000_000
+	maxWallS  = 1_000_000_000
+)
+
+func (b *Budget) check() error {
+	for _, f := range []struct {
+		field string
+		v     float64
+		most  float64
+	}{
+		{"tokens", float64(b.Tokens), maxTokens}, {"cost_usd", b.CostUSD, maxCost},
+		{"tasks", float64(b.Tasks), maxTasks}, {"wall_s", float64(b.WallS), maxWallS},
+	} {
+		if !(f.v >= 0 && f.v <= f.most) { // NaN is neither
+			return core.Invalid(f.field, f.v, fmt.Sprintf("0 (no limit) to %.0f", f.most))
+		}
+	}
+	return nil
+}
+
+// SetBudget sets the limits of b.Subject; what it has used stays, an approval
+// that was open about it is void. All limits zero removes the budget.
 func (s *Swarm) SetBudget(ctx context.Context, by core.Caller, b Budget) (Budget, error) {
-	if b.Tokens < 0 || b.Tasks < 0 || b.WallS < 0 || b.CostUSD < 0 || math.IsNaN(b.CostUSD) || b.CostUSD > 1e9 {
-		return b, core.Errorf(core.InvalidInput, "budget: limits must be 0 (none) or more").With("field", "budget")
+	if err := b.check(); err != nil {
+		return b, err
 	}
 	if err := s.checkSubject(ctx, by, &b); err != nil {
 		return b, err
@@ -114,14 +156,36 @@ func (s *Swarm) SetBudget(ctx context.Context, by core.Caller, b Budget) (Budget
 				return err
 			}
 		}
+		if b.Tokens == 0 && b.CostUSD == 0 && b.Tasks == 0 && b.WallS == 0 {
+			return s.removeBudget(tx, &b)
+		}
 		b.Reached = b.over(usage(tx, b.Subject))
 		return s.putBudget(tx, &b, "budget.set")
 	})
 	if err != nil {
 		return b, fmt.Errorf("set budget of %s: %w", b.Subject, err)
 	}
-	s.ring()
 	return b, nil
+}
+
+func (s *Swarm) removeBudget(tx *audit.Tx, b *Budget) error {
+	b.UpdatedAt, b.Used = tx.Now(), usage(tx, b.Subject)
+	if _, err := tx.Record(audit.Entry{
+		Type: "budget.removed", Subject: "budget", ID: b.Subject, State: audit.Gone, Prev: b.AuditSeq,
+	}); err != nil {
+		return err
+	}
+	tenant, subject := tx.Tenant(), b.Subject
+	tx.Changed("budget", subject, nil)
+	tx.OnCommit(func() {
+		s.mu.Lock()
+		w := s.keep(tenant)
+		delete(w.budgets, subject)
+		delete(w.short, subject)
+		s.mu.Unlock()
+		s.poke(tenant)
+	})
+	return tx.Delete(bBudget, []byte(subject))
 }
 
 func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) error {
@@ -167,7 +231,9 @@ func (s *Swarm) putBudget(tx *audit.Tx, b *Budget, event string) error {
 	tx.Changed("budget", b.Subject, &c)
 	tx.OnCommit(func() {
 		s.mu.Lock()
-		s.world(c.TenantID).budgets[c.Subject] = &c
+		w := s.keep(c.TenantID)
+		w.budgets[c.Subject] = &c
+		delete(w.short, c.Subject)
 		s.mu.Unlock()
 		s.poke(c.TenantID)
 	})
@@ -199,8 +265,11 @@ func (s *Swarm) Budgets(ctx context.Context, tenant string) ([]Budget, error) {
 // Use adds to what a running task spent, and so to its agent's, session's and
 // tenant's. Going past a limit freezes the subject and opens an approval.
 func (s *Swarm) Use(ctx context.Context, by core.Caller, taskID string, tokens int64, costUSD float64) error {
-	if tokens < 0 || costUSD < 0 || math.IsNaN(costUSD) || costUSD > 1e6 || tokens > 1e12 {
-		return core.Errorf(core.InvalidInput, "usage: want 0 or more tokens and dollars").With("field", "usage")
+	if tokens < 0 || tokens > maxTokens {
+		return core.Invalid("tokens", tokens, fmt.Sprint("0-", maxTokens))
+	}
+	if !(costUSD >= 0 && costUSD <= 1e6) {
+		return core.Invalid("cost_usd", costUSD, "0-1000000")
 	}
 	t, err := s.header(ctx, by, taskID)
 	if err != nil {
@@ -227,9 +296,13 @@ func (s *Swarm) Usage(ctx context.Context, tenant, subject string) (u Usage, err
 	return u, err
 }
 
-// overTasks reports whether a budget on the number of tasks lets no further
-// one of this lane start.
+// overTasks reports whether a budget on the number of tasks lets this one not
+// start; the budget is asked about then. A task that started before was counted
+// then.
 func (s *Swarm) overTasks(tx *audit.Tx, t *Task) (over bool) {
+	if !t.StartedAt.IsZero() {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	budgets := s.world(t.TenantID).budgets
@@ -239,28 +312,55 @@ func (s *Swarm) overTasks(tx *audit.Tx, t *Task) (over bool) {
 	for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
 		if b := budgets[subject]; b != nil && b.Tasks > 0 && tx.Counter(countUse("tasks", subject)) >= b.Tasks*(b.Granted+1) {
 			over = true
+			tx.OnCommit(func() { s.tooFew(t.TenantID, subject) })
 		}
 	}
 	return over
 }
 
-// spendWall counts the running time of an attempt that ends.
-func (s *Swarm) spendWall(tx *audit.Tx, t *Task) {
+// tooFew notes that a task waits which a budget has no room for.
+func (s *Swarm) tooFew(tenant, subject string) {
 	s.mu.Lock()
-	var billed time.Duration
-	if l := s.leases[t.TaskID]; l != nil {
-		billed = l.billed
+	w := s.keep(tenant)
+	news := !w.short[subject]
+	w.short[subject] = true
+	s.mu.Unlock()
+	if news {
+		s.ring()
+	}
+}
+
+// spendWall bills the running time of an attempt that ends and was not billed
+// yet. An attempt of an engine that died has no lease, and nobody knows how
+// long it ran: what was billed while it did is all.
+func (s *Swarm) spendWall(tx *audit.Tx, t *Task) {
+	var d time.Duration
+	s.mu.Lock()
+	if l := s.leases[t.ref()]; l != nil && l.id == t.Lease {
+		d = l.bill(s.uptime())
 	}
 	s.mu.Unlock()
-	ms := max(0, tx.Now().Sub(t.StartedAt)-billed).Milliseconds()
-	for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
-		tx.Add(countUse("wall", subject), ms)
+	addWall(tx, lane{t.SessionID, t.Agent}, d)
+}
+
+// bill takes the running time that is not billed yet, in whole milliseconds.
+// It is called on the store's writer only, so that no time is billed twice.
+func (l *lease) bill(now time.Duration) time.Duration {
+	d := max(0, l.ran(now)-l.billed).Truncate(time.Millisecond)
+	l.billed += d
+	return d
+}
+
+func addWall(tx *audit.Tx, l lane, d time.Duration) {
+	for _, subject := range l.subjects() {
+		tx.Add(countUse("wall", subject), d.Milliseconds())
 	}
 }
 
 // watchBudgets bills the wall time of running work, notices limits that were
-// gone past and opens the approval for each.
-func (s *Swarm) watchBudgets(ctx context.Context, tenant string) error {
+// gone past and opens the approval for each. It reports whether there is a
+// budget that running work draws on, so that it must look again soon.
+func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err error) {
 	s.mu.Lock()
 	w := s.world(tenant)
 	subjects := make([]string, 0, len(w.budgets))
@@ -269,44 +369,46 @@ func (s *Swarm) watchBudgets(ctx context.Context, tenant string) error {
 	}
 	s.mu.Unlock()
 	if len(subjects) == 0 {
-		return nil
+		return false, nil
 	}
-	if err := s.billWall(ctx, tenant); err != nil {
-		return err
+	if soon, err = s.billWall(ctx, tenant); err != nil {
+		return soon, fmt.Errorf("bill the running time: %w", err)
 	}
 	for _, subject := range subjects {
 		if err := s.watchBudget(ctx, tenant, subject); err != nil {
-			return fmt.Errorf("watch budget of %s: %w", subject, err)
+			return soon, fmt.Errorf("watch budget of %s: %w", subject, err)
 		}
 	}
-	return nil
+	return soon, nil
 }
 
-// billWall adds the time since the last look to the counters, once a second.
-func (s *Swarm) billWall(ctx context.Context, tenant string) error {
-	type bill struct {
-		l *lease
-		d time.Duration
-	}
-	now := s.ledger.Clock().Now()
-	var bills []bill
-	s.mu.Lock()
-	for _, l := range s.leases {
-		if d := now.Sub(l.since) - l.billed; l.tenant == tenant && d >= time.Second {
-			l.billed += d
-			bills = append(bills, bill{l, d})
-		}
-	}
-	s.mu.Unlock()
-	if len(bills) == 0 {
-		return nil
-	}
-	return s.ledger.Append(ctx, core.Self(tenant, "budgets"), func(tx *audit.Tx) error {
-		for _, b := range bills {
-			for _, subject := range (lane{b.l.session, b.l.agent}).subjects() {
-				tx.Add(countUse("wall", subject), b.d.Milliseconds())
+// billWall adds the running time since the last look to the counters, once a
+// second, and reports whether anything runs.
+func (s *Swarm) billWall(ctx context.Context, tenant string) (runs bool, err error) {
+	due := func(now time.Duration) (out []*lease) {
+		for _, l := range s.leases {
+			if l.tenant == tenant {
+				runs = true
+				if l.ran(now)-l.billed >= time.Second {
+					out = append(out, l)
+				}
 			}
 		}
+		return out
+	}
+	s.mu.Lock()
+	now := due(s.uptime())
+	s.mu.Unlock()
+	if len(now) == 0 {
+		return runs, nil
+	}
+	return runs, s.ledger.Append(ctx, core.Self(tenant, "budgets"), func(tx *audit.Tx) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range due(s.uptime()) {
+			addWall(tx, lane{l.session, l.agent}, l.bill(s.uptime()))
+		}
+		tx.Changed("usage", tenant, nil)
 		return nil
 	})
 }
@@ -319,8 +421,8 @@ func (s *Swarm) watchBudget(ctx context.Context, tenant, subject string) error {
 			return err
 		}
 		u := usage(tx, subject)
-		if limit = b.over(u); limit == "" && b.Tasks > 0 && u.Tasks >= b.Tasks*(b.Granted+1) && s.lanesWait(tenant, subject) {
-			limit = "tasks" // the next one would go past it
+		if limit = b.over(u); limit == "" && b.Tasks > 0 && u.Tasks >= b.Tasks*(b.Granted+1) && s.isShort(tenant, subject) {
+			limit = limitTasks // the next one would go past it
 		}
 		b.Used = u
 		return nil
@@ -331,16 +433,10 @@ func (s *Swarm) watchBudget(ctx context.Context, tenant, subject string) error {
 	return s.askBudget(ctx, b, limit)
 }
 
-// lanesWait reports whether a task waits that draws on the budget.
-func (s *Swarm) lanesWait(tenant, subject string) bool {
+func (s *Swarm) isShort(tenant, subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for l := range s.world(tenant).lanes {
-		if contains(l.subjects(), subject) {
-			return true
-		}
-	}
-	return false
+	return s.world(tenant).short[subject]
 }
 
 func (s *Swarm) askBudget(ctx context.Context, b Budget, limit string) error {

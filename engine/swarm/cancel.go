@@ -19,54 +19,52 @@ func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (
 		if t.Status.Terminal() {
 			return core.Errorf(core.Conflict, "task %s is %s already", id, t.Status).With("field", "status")
 		}
-		if err := s.voidGates(tx, t, reason); err != nil {
-			return err
+		if t.CancelRequested {
+			return core.Errorf(core.Conflict, "task %s is being cancelled already", id).With("field", "status")
 		}
-		if t.Status == Running && s.running(t) {
-			if t.CancelRequested {
-				return core.Errorf(core.Conflict, "task %s is being cancelled already", id).With("field", "status")
-			}
-			t.CancelRequested = true
-			setWaiting(tx, t, false)
-			tx.OnCommit(func() { s.explain(t.TaskID, reason) })
-			return s.move(tx, t, Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
-		}
-		if t.Status == Running {
-			tx.OnCommit(func() { s.released(t.TaskID) })
-		}
-		if err := tx.Delete(bParked, key8(taskSeq(id))); err != nil {
-			return err
-		}
-		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: reason}})
+		return s.cancel(tx, t, reason)
 	})
 }
 
-// running reports whether this engine holds live work of a task.
+// cancel ends a task that is not over, or asks its running work to end.
+func (s *Swarm) cancel(tx *audit.Tx, t *Task, reason string) error {
+	if t.CancelRequested {
+		return nil
+	}
+	if err := s.voidGates(tx, t, reason); err != nil {
+		return err
+	}
+	if t.Status == Running && s.running(t) {
+		t.CancelRequested = true
+		setWaiting(tx, t, false)
+		r := t.ref()
+		tx.OnCommit(func() { s.explain(r, reason) })
+		return s.move(tx, t, Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
+	}
+	if t.Status == Running {
+		s.leave(tx, t)
+	}
+	if err := tx.Delete(bParked, key8(taskSeq(t.TaskID))); err != nil {
+		return err
+	}
+	return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: reason}})
+}
+
+// running reports whether this engine holds live work of a task, which has to
+// end first.
 func (s *Swarm) running(t *Task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.leases[t.TaskID]
+	l := s.leases[t.ref()]
 	return l != nil && l.local && l.id == t.Lease
 }
 
-func (s *Swarm) explain(id, why string) {
+func (s *Swarm) explain(r ref, why string) {
 	s.mu.Lock()
-	if l := s.leases[id]; l != nil {
+	if l := s.leases[r]; l != nil {
 		l.why = why
 	}
 	s.mu.Unlock()
-}
-
-func (s *Swarm) runningOf(tenant string, match func(*Task) bool) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []string
-	for id, l := range s.leases {
-		if l.tenant == tenant && match(&Task{TaskID: id, SessionID: l.session, Agent: l.agent}) {
-			out = append(out, id)
-		}
-	}
-	return out
 }
 
 // Undo takes a dispatch back as long as nobody has claimed the task.

@@ -38,7 +38,7 @@ func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id 
 			if err := s.heads.load(tx, taskSeq(taskID), &now); err != nil {
 				return err
 			}
-			if now.Status != Running || now.Lease != id {
+			if now.Status != Running || now.Lease != id || id == 0 { // a parked result has lease 0
 				return errLate
 			}
 			var err error
@@ -63,7 +63,7 @@ func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id 
 
 // checked bounds what a worker reports and refuses what the seed forbids.
 func (o Outcome) checked() (Outcome, error) {
-	if !o.Status.Terminal() || o.Status == "" {
+	if !o.Status.known() || !o.Status.Terminal() {
 		return o, core.Invalid("status", string(o.Status), "succeeded, failed, cancelled, blocked or timed_out")
 	}
 	if o.Status == Succeeded && o.Error != nil {
@@ -73,9 +73,21 @@ func (o Outcome) checked() (Outcome, error) {
 		if o.Error == nil {
 			return o, core.Errorf(core.InvalidInput, "error: a %s result needs one", o.Status).With("field", "error")
 		}
-		o.Error = o.Error.bounded()
+		var err error
+		if o.Error, err = o.Error.checked(); err != nil {
+			return o, err
+		}
 	}
-	if o.Confidence != nil && (*o.Confidence < 0 || *o.Confidence > 1) {
+	o.Text = cut(o.Text, maxOutput)
+	if len(o.Denials) > maxDenials {
+		return o, core.Invalid("denials", len(o.Denials), fmt.Sprint("at most ", maxDenials))
+	}
+	for _, id := range o.Denials {
+		if prefix, _, _, ok := core.ParseID(id); !ok || prefix != core.DecisionPrefix {
+			return o, core.Invalid("denials", id, "ids of decisions")
+		}
+	}
+	if o.Confidence != nil && !(*o.Confidence >= 0 && *o.Confidence <= 1) {
 		return o, core.Invalid("confidence", *o.Confidence, "0-1")
 	}
 	if len(o.Output) == 0 {
@@ -86,6 +98,9 @@ func (o Outcome) checked() (Outcome, error) {
 
 // maxOutput bounds a result's output: 1 MiB of text, escaped at worst.
 const maxOutput = 8 << 20
+
+// maxDenials bounds how many decisions that denied a result names.
+const maxDenials = 1000
 
 // judgeResult asks about a success; failures pass as they are.
 func (s *Swarm) judgeResult(ctx context.Context, t *Task, out Outcome) (judge.Ask, judge.Verdict) {
@@ -99,7 +114,12 @@ func (s *Swarm) judgeResult(ctx context.Context, t *Task, out Outcome) (judge.As
 	if out.Status != Succeeded {
 		return ask, judge.Verdict{}
 	}
-	return ask, s.judge.Evaluate(ctx, t.TenantID, ask)
+	v := s.judge.Evaluate(ctx, t.TenantID, ask)
+	if v.Decision == judge.Deny && v.RuleID == "" { // no rule: the output has no canonical form
+		ask.Action.Args = outputDigest(out)
+		v = s.judge.Evaluate(ctx, t.TenantID, ask)
+	}
+	return ask, v
 }
 
 // resultArgs are what an approval of a result is bound to. A large output is
@@ -108,29 +128,35 @@ func resultArgs(out Outcome) core.Raw {
 	if len(out.Output) <= 16<<10 {
 		return out.Output
 	}
+	return outputDigest(out)
+}
+
+func outputDigest(out Outcome) core.Raw {
 	sum := sha256.Sum256(out.Output)
 	return core.MustEncode(map[string]any{"output_bytes": len(out.Output), "output_sha256": hex.EncodeToString(sum[:])})
 }
 
 func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v judge.Verdict) (Result, error) {
-	tx.OnCommit(func() { s.released(t.TaskID) })
-	s.spendWall(tx, t)
-	if t.Waiting != "" { // its work ended while a tool call of it waited
-		if err := s.voidGates(tx, t, "the run ended"); err != nil {
+	// Its work may have ended while a tool call of it waited.
+	if err := s.voidGates(tx, t, "the run ended"); err != nil {
+		return Result{}, err
+	}
+	setWaiting(tx, t, false)
+	var dec judge.GateDecision
+	var ap *judge.Approval
+	if out.Status == Succeeded {
+		var err error
+		if dec, ap, err = s.judge.Commit(tx, ask, v); err != nil {
 			return Result{}, err
 		}
-		setWaiting(tx, t, false)
 	}
+	s.leave(tx, t)
 	if out.Status != Succeeded {
 		if out.Status == Failed && out.Error.Retryable && !t.lastTry() && !t.CancelRequested {
 			return Result{Status: Queued}, s.retryLater(tx, t, "task.retry", *out.Error)
 		}
 		res := Result{Status: out.Status, Output: out.Output, Error: out.Error, Denials: out.Denials, Confidence: out.Confidence}
 		return res, s.endAs(tx, t, &res)
-	}
-	dec, ap, err := s.judge.Commit(tx, ask, v)
-	if err != nil {
-		return Result{}, err
 	}
 	switch {
 	case ap != nil:

@@ -51,8 +51,11 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 	if err != nil {
 		return Task{}, err
 	}
-	if d.Agent != "" && d.Agent != t.Agent {
+	if d.Agent != t.Agent && d.Agent != "" {
 		return Task{}, core.Invalid("agent", d.Agent, "the agent that the input names: "+t.Agent)
+	}
+	if t.Agent != "" && !agentPattern.MatchString(t.Agent) {
+		return Task{}, core.Invalid("agent", t.Agent, "1-20 of a-z A-Z 0-9 -")
 	}
 	if err := judge.CheckArgs(ask.Action.Args); err != nil {
 		return Task{}, err
@@ -180,9 +183,12 @@ func (s *Swarm) insert(tx *audit.Tx, t *Task, d Dispatch, ask startAsk, v judge.
 		if err := tx.Put(ix.bucket, ix.key, nil); err != nil {
 			return err
 		}
+		if ix.count != "" {
+			tx.Add(ix.count, 1)
+		}
 	}
 	if d.IdempotencyKey != "" {
-		if err := tx.Put(bIdem, idemKey(d.IdempotencyKey), append(key8(seq), d.digest()...)); err != nil {
+		if err := tx.Put(bIdem, idemKey(d.IdempotencyKey), append(key8(seq), t.digest(input)...)); err != nil {
 			return err
 		}
 	}
@@ -234,6 +240,7 @@ func queuedDetail(t *Task, dec judge.GateDecision) core.Raw {
 type index struct {
 	bucket store.Bucket
 	key    []byte
+	count  string // counter of what the list holds
 }
 
 // indexes are the history lists that a task is in from birth, beside the
@@ -242,13 +249,13 @@ func (t *Task) indexes() []index {
 	seq := taskSeq(t.TaskID)
 	var out []index
 	if t.Agent != "" {
-		out = append(out, index{bOfAgent, nameKey(t.Agent, seq)})
+		out = append(out, index{bOfAgent, nameKey(t.Agent, seq), countOf(bOfAgent, t.Agent)})
 	}
 	if t.SessionID != "" {
-		out = append(out, index{bOfSes, nameKey(t.SessionID, seq)})
+		out = append(out, index{bOfSes, nameKey(t.SessionID, seq), countOf(bOfSes, t.SessionID)})
 	}
 	if t.ParentTaskID != "" {
-		out = append(out, index{bChild, pairKey(taskSeq(t.ParentTaskID), seq)})
+		out = append(out, index{bChild, pairKey(taskSeq(t.ParentTaskID), seq), ""})
 	}
 	return out
 }
@@ -259,8 +266,8 @@ func idemKey(key string) []byte {
 }
 
 // digest tells one request from another under the same idempotency key.
-func (d Dispatch) digest() []byte {
-	sum := sha256.Sum256(append([]byte(d.Kind+"\x00"+d.Agent+"\x00"+d.Session+"\x00"), d.Input...))
+func (t *Task) digest(input core.Raw) []byte {
+	sum := sha256.Sum256(append([]byte(t.Kind+"\x00"+t.Agent+"\x00"+t.SessionID+"\x00"), input...))
 	return sum[:]
 }
 
@@ -270,7 +277,7 @@ func (s *Swarm) known(tx *audit.Tx, d Dispatch, t *Task) (bool, error) {
 	if err != nil || old == nil {
 		return false, err
 	}
-	if !bytes.Equal(old[8:], d.digest()) {
+	if !bytes.Equal(old[8:], t.digest(t.Input)) {
 		return false, core.Errorf(core.Conflict, "idempotency_key %q was used for another request", cut(d.IdempotencyKey, 60)).With("field", "idempotency_key")
 	}
 	input := t.Input

@@ -39,24 +39,22 @@ func (s *Swarm) StopAll(ctx context.Context, by core.Caller, reason string) (ESt
 	if _, err := s.setEStop(ctx, by, true, reason); err != nil {
 		return EStop{}, fmt.Errorf("emergency stop: %w", err)
 	}
-	late := s.freezeAll(ctx, by.Tenant)
-	deadline := time.NewTimer(estopWait)
-	defer deadline.Stop()
+	// The stop goes through although who pressed it hangs up.
+	wait, end := context.WithTimeout(context.WithoutCancel(ctx), estopWait)
+	defer end()
+	late := s.obey(wait, by.Tenant)
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for {
 		st, err := s.EStop(ctx, by.Tenant)
-		if err != nil || len(st.Waiting) == 0 {
-			st.Waiting = append(st.Waiting, late...)
+		st.Waiting = append(st.Waiting, late...)
+		if err != nil || len(st.Waiting) == len(late) {
 			return st, err
 		}
 		select {
 		case <-look.C:
-		case <-deadline.C:
-			st.Waiting = append(st.Waiting, late...)
+		case <-wait.Done():
 			return st, nil
-		case <-ctx.Done():
-			return st, ctx.Err()
 		}
 	}
 }
@@ -69,9 +67,7 @@ func (s *Swarm) Thaw(ctx context.Context, by core.Caller, reason string) (EStop,
 	if _, err := s.setEStop(ctx, by, false, reason); err != nil {
 		return EStop{}, fmt.Errorf("end emergency stop: %w", err)
 	}
-	for _, f := range s.allFreezers() {
-		f.Thaw(ctx, by.Tenant)
-	}
+	s.obey(context.WithoutCancel(ctx), by.Tenant)
 	return s.EStop(ctx, by.Tenant)
 }
 
@@ -102,7 +98,7 @@ func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason st
 		tx.Changed("estop", by.Tenant, &c)
 		tx.OnCommit(func() {
 			s.mu.Lock()
-			s.world(by.Tenant).estop = c
+			s.keep(by.Tenant).estop = c
 			s.mu.Unlock()
 			s.poke(by.Tenant)
 		})
@@ -111,10 +107,48 @@ func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason st
 	return st, err
 }
 
+// obey brings the freezers to what the emergency stop of a tenant says, and
+// returns what did not acknowledge. When that changes meanwhile it starts
+// again, so that of a stop and a thaw at once the one on disk wins.
+func (s *Swarm) obey(ctx context.Context, tenant string) (late []string) {
+	for {
+		on := s.stopped(tenant)
+		late = nil
+		if on {
+			late = s.freezeAll(ctx, tenant)
+		} else {
+			for _, f := range s.allFreezers() {
+				f.Thaw(ctx, tenant)
+			}
+		}
+		if s.stopped(tenant) == on {
+			return late
+		}
+	}
+}
+
+func (s *Swarm) stopped(tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world(tenant).estop.On
+}
+
+// refreeze makes the stops that outlived the last engine hold for what this
+// one has started.
+func (s *Swarm) refreeze(ctx context.Context, wg *sync.WaitGroup) {
+	for _, tenant := range s.tenants() {
+		if s.stopped(tenant) {
+			wg.Go(func() {
+				ctx, end := context.WithTimeout(ctx, estopWait)
+				defer end()
+				s.obey(ctx, tenant)
+			})
+		}
+	}
+}
+
 // freezeAll asks the freezers, all at once, and returns what did not answer.
 func (s *Swarm) freezeAll(ctx context.Context, tenant string) []string {
-	ctx, cancel := context.WithTimeout(ctx, estopWait)
-	defer cancel()
 	var mu sync.Mutex
 	var late []string
 	var wg sync.WaitGroup

@@ -1,9 +1,11 @@
 package swarm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -29,6 +31,8 @@ func (s *Swarm) startAsk(t *Task, input core.Raw) (startAsk, error) {
 	}
 	if tg, ok := r.(targeter); ok {
 		t.Agent = tg.Target(input)
+	} else if t.Agent != "" {
+		return startAsk{}, core.Invalid("agent", t.Agent, "none: tasks of kind "+t.Kind+" go to no agent")
 	}
 	intent := t.Intent
 	if intent == "" {
@@ -46,78 +50,117 @@ func (s *Swarm) startAsk(t *Task, input core.Raw) (startAsk, error) {
 	return startAsk{ask, cut(title, 200)}, nil
 }
 
-// promote passes the due tasks of a tenant through their gate: retries after
-// their back-off, and tasks whose approval no longer stood. It returns when
-// the next one is due, zero for none.
-func (s *Swarm) promote(ctx context.Context, tenant string) (time.Time, error) {
-	for ctx.Err() == nil {
-		var t Task
-		var next time.Time
-		now := s.ledger.Clock().Now()
-		err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			var seq uint64
-			if err := tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
-				next, seq = dueTime(key), seqAt(key)
+// promoteAtOnce is how many due tasks pass their gate in one go, and so in one
+// commit or two. The scheduler's other duties come between.
+const promoteAtOnce = 64
+
+// dueTask is a task whose time has come.
+type dueTask struct {
+	task Task
+	due  time.Time
+}
+
+// promote passes due tasks of a tenant through their gate: retries after their
+// back-off, and tasks whose approval no longer stood. It returns when the next
+// one is due, zero for none.
+func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err error) {
+	var ready []dueTask
+	now := s.ledger.Clock().Now()
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		if err := tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
+			next = dueTime(key)
+			if next.After(now) || len(ready) == promoteAtOnce {
 				return false
-			}); err != nil || next.IsZero() || next.After(now) {
-				return err
 			}
-			if err := loadTask(tx, seq, &t); err != nil {
+			d := dueTask{due: next}
+			d.task.TaskID = core.NewID(core.TaskPrefix, tenant, seqAt(key))
+			ready = append(ready, d)
+			next = time.Time{}
+			return true
+		}); err != nil {
+			return err
+		}
+		for i := range ready {
+			t := &ready[i].task
+			seq := taskSeq(t.TaskID)
+			if err := loadTask(tx, seq, t); err != nil {
 				return err
 			}
 			input, err := tx.Get(bInput, key8(seq))
-			t.Input = append(core.Raw(nil), input...)
-			return err
-		})
-		if err != nil {
-			return next, fmt.Errorf("read the schedule of %s: %w", tenant, err)
+			if err != nil {
+				return err
+			}
+			t.Input = bytes.Clone(input)
 		}
-		if next.IsZero() || next.After(now) {
-			return next, nil
-		}
-		if err := s.promoteOne(ctx, next, &t); err != nil {
-			return next, err
-		}
+		return nil
+	})
+	if err != nil {
+		return next, fmt.Errorf("read the schedule of %s: %w", tenant, err)
 	}
-	return time.Time{}, ctx.Err()
+	errs := make([]error, len(ready))
+	var all sync.WaitGroup
+	for i := range ready {
+		all.Go(func() { errs[i] = s.promoteOne(ctx, ready[i].due, &ready[i].task) })
+	}
+	all.Wait()
+	return next, errors.Join(errs...)
 }
 
 func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *Task) error {
-	by := core.Self(t.TenantID, "scheduler")
 	ask, err := s.startAsk(t, t.Input)
-	if err != nil {
-		// The runner no longer takes what it took: the task can't run.
-		e := core.AsError(err)
-		return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			return s.end(tx, t, Result{Status: Failed, Error: &TaskError{Code: "invalid_input", Message: e.Message}})
-		})
+	if err != nil { // the runner no longer takes what it took
+		return s.unpromoted(ctx, due, t, "invalid_input", err)
 	}
 	for {
 		v := s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
-		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			var now Task
-			if err := loadTask(tx, taskSeq(t.TaskID), &now); err != nil {
-				return err
-			}
-			if err := tx.Delete(bDue, dueKey(due, taskSeq(t.TaskID))); err != nil {
-				return err
-			}
-			if now.Status != Queued || !now.RunAt.Truncate(time.Microsecond).Equal(due) {
-				return s.move(tx, &now, now.Status, "task.schedule_dropped", nil)
-			}
-			now.RunAt = time.Time{}
-			return s.pass(tx, &now, Queued, "task.requeued", ask, v)
+		err := s.promoted(ctx, due, t, func(tx *audit.Tx, now *Task) error {
+			return s.pass(tx, now, Queued, "task.requeued", ask, v)
 		})
-		if !errors.Is(err, judge.ErrStale) {
-			if err != nil {
-				return fmt.Errorf("requeue task %s: %w", t.TaskID, err)
-			}
+		switch {
+		case err == nil:
 			return nil
+		case errors.Is(err, judge.ErrStale):
+		case broken(err):
+			return fmt.Errorf("requeue task %s: %w", t.TaskID, err)
+		default:
+			return s.unpromoted(ctx, due, t, "not_judged", err)
 		}
 	}
+}
+
+// promoted takes a due task off the schedule and lets pass decide about it. It
+// does nothing when the task has gone on meanwhile.
+func (s *Swarm) promoted(ctx context.Context, due time.Time, t *Task, pass func(*audit.Tx, *Task) error) error {
+	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
+		key := dueKey(due, taskSeq(t.TaskID))
+		if there, err := tx.Get(bDue, key); err != nil || there == nil {
+			return err
+		}
+		var now Task
+		if err := loadTask(tx, taskSeq(t.TaskID), &now); err != nil {
+			return err
+		}
+		if err := tx.Delete(bDue, key); err != nil {
+			return err
+		}
+		now.RunAt = time.Time{}
+		return pass(tx, &now)
+	})
+}
+
+// unpromoted ends a task that can't pass its gate. One bad task must not stop
+// the scheduler.
+func (s *Swarm) unpromoted(ctx context.Context, due time.Time, t *Task, code string, cause error) error {
+	e := TaskError{Code: code, Message: cut(core.AsError(cause).Message, 4096)}
+	return s.promoted(ctx, due, t, func(tx *audit.Tx, now *Task) error {
+		return s.end(tx, now, Result{Status: Failed, Error: &e})
+	})
 }
 
 // voidGates closes the open approvals of a task that goes away.
 func (s *Swarm) voidGates(tx *audit.Tx, t *Task, reason string) error {
+	if t.Waiting == "" {
+		return nil
+	}
 	return s.judge.Void(tx, func(a *judge.Approval) bool { return a.TaskID == t.TaskID && a.Gate != judge.GateBudget }, reason)
 }

@@ -41,6 +41,8 @@ type rig struct {
 	runner *fakeRunner
 	policy []byte
 	alone  bool
+	slots  int
+	change func(core.Change)
 	stop   func()
 }
 
@@ -49,7 +51,7 @@ var defaultRules = []byte{}
 
 // newRig opens a swarm on a fresh file. It is not running: see run.
 func newRig(t testing.TB) *rig {
-	r := &rig{t: t, path: filepath.Join(t.TempDir(), "test.db"), runner: &fakeRunner{started: make(chan *fakeWork, 100)}}
+	r := &rig{t: t, path: filepath.Join(t.TempDir(), "test.db"), runner: &fakeRunner{started: make(chan *fakeWork, 100)}, slots: 2}
 	r.open()
 	if _, err := r.swarm.CreateTenant(t.Context(), alice, acme); err != nil {
 		t.Fatal(err)
@@ -71,7 +73,11 @@ func (r *rig) open() {
 	if r.alone {
 		st = &oneByOne{Store: r.db}
 	}
-	r.ledger = audit.New(st, audit.Options{})
+	r.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
+		if r.change != nil {
+			r.change(c)
+		}
+	}})
 	policy := []byte(testPolicy)
 	if r.policy != nil {
 		policy = nil
@@ -79,7 +85,7 @@ func (r *rig) open() {
 	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: policy, Tenants: r.db.Tenants}); err != nil {
 		r.t.Fatal(err)
 	}
-	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Slots: 2, Spill: r.t.TempDir()}); err != nil {
+	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Slots: r.slots, Spill: r.t.TempDir()}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.swarm.Runner("test.run", r.runner)
@@ -256,6 +262,12 @@ func (f *fakeRunner) Start(_ context.Context, job swarm.Job) (swarm.Work, error)
 
 type agentRunner struct{ *fakeRunner }
 
+func (a agentRunner) Check(tenant string, input core.Raw) (string, judge.Action, error) {
+	title, action, err := a.fakeRunner.Check(tenant, input)
+	action.Kind = "agent.prompt"
+	return title, action, err
+}
+
 func (agentRunner) Target(input core.Raw) string {
 	var v struct {
 		Agent string `json:"agent"`
@@ -272,6 +284,8 @@ type fakeWork struct {
 	out    swarm.Outcome
 	paused bool
 	mute   bool // the worker hangs: no heartbeat
+	deaf   bool // it does not end when cancelled
+	stuck  int  // so many pauses and resumes fail
 	reason string
 }
 
@@ -313,15 +327,29 @@ func (w *fakeWork) Outcome() swarm.Outcome {
 func (w *fakeWork) Cancel(reason string) {
 	w.mu.Lock()
 	w.reason = reason
+	deaf := w.deaf
 	w.mu.Unlock()
+	if deaf {
+		return
+	}
 	w.end(swarm.Outcome{Status: swarm.Cancelled, Error: &swarm.TaskError{Code: "cancelled", Message: reason}})
 }
 
 func (w *fakeWork) set(paused bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.stuck > 0 {
+		w.stuck--
+		return errors.New("the process does not react")
+	}
 	w.paused = paused
 	return nil
+}
+
+func (w *fakeWork) with(change func(*fakeWork)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(w)
 }
 
 func (w *fakeWork) Pause(context.Context) error  { return w.set(true) }

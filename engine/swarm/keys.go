@@ -13,24 +13,26 @@ import (
 
 // Buckets of a tenant. Keys are big-endian so that they sort as they are read.
 const (
-	bTenant  store.Bucket = "tenant"
-	bSession store.Bucket = "session"    // seq → Session
-	bTask    store.Bucket = "task"       // seq → Task header
-	bInput   store.Bucket = "task.input" // seq → input; written once
-	bResult  store.Bucket = "result"     // task seq → Result
-	bParked  store.Bucket = "parked"     // task seq → Outcome that waits at the result gate
-	bReady   store.Bucket = "ready"      // lane, 255-priority, seq
-	bDue     store.Bucket = "due"        // run-at µs, seq: to be gated (again) then
-	bLive    store.Bucket = "live"       // 'q' or 'r', seq: queued and running tasks
-	bRare    store.Bucket = "rare"       // first letters of a rare terminal status, seq
-	bAfter   store.Bucket = "after"      // seq waited for, seq that waits
-	bChild   store.Bucket = "child"      // parent seq, seq
-	bOfAgent store.Bucket = "of.agent"   // agent, 0, seq
-	bOfSes   store.Bucket = "of.session" // session id, 0, seq
-	bIdem    store.Bucket = "idem"       // sha256 of the key → seq and request digest
-	bBudget  store.Bucket = "budget"     // subject → Budget
-	bEStop   store.Bucket = "estop"
-	bLog     store.Bucket = "log" // stream, 0, seq → LogLine
+	bTenant   store.Bucket = "tenant"
+	bSession  store.Bucket = "session"          // seq → Session
+	bNames    store.Bucket = "session.name"     // name of a live session → its id
+	bStopping store.Bucket = "session.stopping" // seq of a stopped session that still holds tasks → why
+	bTask     store.Bucket = "task"             // seq → Task header
+	bInput    store.Bucket = "task.input"       // seq → input; written once
+	bResult   store.Bucket = "result"           // task seq → Result
+	bParked   store.Bucket = "parked"           // task seq → Outcome that waits at the result gate
+	bReady    store.Bucket = "ready"            // lane, 255-priority, seq
+	bDue      store.Bucket = "due"              // run-at µs, seq: to be gated (again) then
+	bLive     store.Bucket = "live"             // 'q' or 'r', seq: queued and running tasks
+	bRare     store.Bucket = "rare"             // first letters of a rare terminal status, seq
+	bAfter    store.Bucket = "after"            // seq waited for, seq that waits
+	bChild    store.Bucket = "child"            // parent seq, seq
+	bOfAgent  store.Bucket = "of.agent"         // agent, 0, seq
+	bOfSes    store.Bucket = "of.session"       // session id, 0, seq
+	bIdem     store.Bucket = "idem"             // sha256 of the key → seq and request digest
+	bBudget   store.Bucket = "budget"           // subject → Budget
+	bEStop    store.Bucket = "estop"
+	bLog      store.Bucket = "log" // stream, 0, seq → LogLine
 )
 
 // Counters of a tenant.
@@ -41,6 +43,9 @@ const (
 	countWaiting  = "task.waiting"
 	countEStop    = "estop"
 )
+
+// countOf counts the tasks of one agent or session, as its index lists them.
+func countOf(b store.Bucket, name string) string { return string(b) + "." + name }
 
 func countStatus(s Status) string { return "task.status." + string(s) }
 

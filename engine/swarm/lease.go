@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,22 +15,32 @@ import (
 // and fencing token) is in the task's header; the heartbeat is a matter of
 // now and lives here only: a new engine finds every old lease lost.
 type lease struct {
-	tenant, task string
-	session      string
-	agent        string
-	worker       string
-	id           uint64
-	beat         atomic.Int64 // unix µs of the last heartbeat
-	bell         chan struct{}
+	ref
+	session string
+	agent   string
+	worker  string
+	id      uint64
+	local   bool // run by this engine's scheduler
+	pulse   *pulse
+	bell    chan struct{}
+	began   time.Duration // on the swarm's own clock
+	limit   time.Duration // timeout_s of a task that another worker runs
 
 	// Guarded by Swarm.mu.
-	paused bool // an operator paused the task
-	cancel bool // an operator cancelled it
-	why    string
-	frozen bool // its work has acknowledged a stop
-	local  bool // run by this engine's scheduler
-	since  time.Time
-	billed time.Duration // wall time already counted to the budgets
+	paused  bool // an operator paused the task
+	cancel  bool // its work must end
+	why     string
+	frozen  bool          // its work has acknowledged a stop
+	stopped time.Duration // when it did
+	stood   time.Duration // how long it stood still in all, before that
+	billed  time.Duration // running time already counted to the budgets
+}
+
+// pulse is the heartbeat of one worker: all leases it holds share it. The
+// engine's own leases have one each, since each work beats for itself.
+type pulse struct {
+	last   atomic.Int64 // Swarm.awake at the last heartbeat
+	leases int          // guarded by Swarm.mu
 }
 
 func (l *lease) poke() {
@@ -39,104 +50,193 @@ func (l *lease) poke() {
 	}
 }
 
+// ran is how long the attempt has run. Time it stood still does not count,
+// for its time-out and for budgets: the stop was not its doing.
+func (l *lease) ran(now time.Duration) time.Duration {
+	if l.frozen {
+		now = l.stopped
+	}
+	return now - l.began - l.stood
+}
+
+func (l *lease) freeze(on bool, now time.Duration) {
+	switch {
+	case on && !l.frozen:
+		l.stopped = now
+	case !on && l.frozen:
+		l.stood += now - l.stopped
+	}
+	l.frozen = on
+}
+
+// uptime is the swarm's own clock: it never jumps when the system's is set.
+func (s *Swarm) uptime() time.Duration { return time.Since(s.born) }
+
+// awake is uptime without the time in which this process itself stood still (a
+// stopped or starved process): a worker's silence then was ours.
+func (s *Swarm) awake() time.Duration { return s.uptime() - time.Duration(s.slept.Load()) }
+
 // leased notes a committed claim.
 func (s *Swarm) leased(t *Task, worker string) {
 	l := &lease{
-		tenant: t.TenantID, task: t.TaskID, session: t.SessionID, agent: t.Agent, worker: worker, id: t.Lease,
-		bell: make(chan struct{}, 1), since: t.StartedAt,
+		ref: t.ref(), session: t.SessionID, agent: t.Agent, worker: worker, id: t.Lease,
+		local: worker == localWorker, bell: make(chan struct{}, 1), began: s.uptime(),
 	}
-	l.beat.Store(s.ledger.Clock().Now().UnixMicro())
 	s.mu.Lock()
-	s.leases[t.TaskID] = l
+	if l.local {
+		l.pulse = &pulse{}
+	} else {
+		l.limit = seconds(t.TimeoutS)
+		key := ref{t.TenantID, worker}
+		if s.pulses[key] == nil {
+			s.pulses[key] = &pulse{}
+		}
+		l.pulse = s.pulses[key]
+	}
+	l.pulse.leases++
+	l.pulse.last.Store(int64(s.awake()))
+	s.leases[l.ref] = l
+	first := len(s.leases) == 1
 	s.mu.Unlock()
+	if first {
+		s.ring() // leases are looked at from now on
+	}
 }
 
-// released forgets a lease whose task went on.
-func (s *Swarm) released(task string) {
+// released forgets a lease whose attempt is over, and ends what may still run
+// under it.
+func (s *Swarm) released(r ref, id uint64) {
 	s.mu.Lock()
-	delete(s.leases, task)
+	if l := s.leases[r]; l != nil && l.id == id {
+		delete(s.leases, r)
+		l.cancel, l.why = true, "the lease is lost"
+		l.poke()
+		if l.pulse.leases--; l.pulse.leases == 0 && !l.local {
+			delete(s.pulses, ref{l.tenant, l.worker})
+		}
+	}
 	s.mu.Unlock()
 	s.ring()
 }
 
-// Beat renews every lease that a worker holds. A worker that is silent for
-// the lease time (1 s) loses them all.
-func (s *Swarm) Beat(worker string) {
-	now := s.ledger.Clock().Now().UnixMicro()
+// Beat renews every lease that a tenant's worker holds, and reports whether it
+// holds any. A worker that is silent for the lease time (1 s) loses them all.
+func (s *Swarm) Beat(tenant, worker string) bool {
 	s.mu.Lock()
+	p := s.pulses[ref{tenant, worker}]
+	s.mu.Unlock()
+	if p != nil {
+		p.last.Store(int64(s.awake()))
+	}
+	return p != nil
+}
+
+// fault says why a lease must be taken away: silence, or its task's time-out
+// when another worker runs it (the engine's own work is timed by its minder).
+// It also says when to look again.
+func (s *Swarm) fault(l *lease) (silent, late bool, next time.Duration) {
+	now := s.awake()
+	last := time.Duration(l.pulse.last.Load())
+	if last > now { // it beat before we noticed that we had slept
+		last = now
+		l.pulse.last.Store(int64(now))
+	}
+	next = s.opt.LeaseTTL - (now - last)
+	silent = next < 0
+	if l.limit > 0 {
+		left := l.limit - l.ran(s.uptime())
+		late, next = left <= 0, min(next, left)
+	}
+	return silent, late, next
+}
+
+// expire takes the leases of silent workers away. It returns when the next one
+// may be due.
+func (s *Swarm) expire(ctx context.Context) (time.Duration, error) {
+	dead := map[string][]*lease{}
+	next := time.Minute
+	s.mu.Lock()
+	if late := s.uptime() - s.planned; s.planned > 0 && late > 2*leaseTick {
+		s.slept.Add(int64(late))
+	}
+	s.planned = 0
 	for _, l := range s.leases {
-		if l.worker == worker {
-			l.beat.Store(now)
+		silent, late, at := s.fault(l)
+		if silent || late {
+			dead[l.tenant] = append(dead[l.tenant], l)
+		} else {
+			next = min(next, at)
 		}
 	}
 	s.mu.Unlock()
+	for tenant, leases := range dead {
+		for some := range slices.Chunk(leases, changeBatch) {
+			if err := s.takeAway(ctx, tenant, some); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return max(next, time.Millisecond), nil
 }
 
-// expire takes the leases of silent workers away. When this process itself
-// slept (a suspended laptop, a stopped process), everybody gets that time on
-// top: the silence was ours.
-func (s *Swarm) expire(ctx context.Context) error {
-	now := s.ledger.Clock().Now()
-	var lost []*lease
-	s.mu.Lock()
-	slept := now.Sub(s.tick) - 2*leaseTick
-	if s.tick.IsZero() || slept < 0 {
-		slept = 0
-	}
-	s.tick = now
-	for _, l := range s.leases {
-		if slept > 0 {
-			l.beat.Add(slept.Microseconds())
-		}
-		if now.Sub(time.UnixMicro(l.beat.Load())) > s.opt.LeaseTTL {
-			lost = append(lost, l)
-		}
-	}
-	s.mu.Unlock()
-	for _, l := range lost {
-		if err := s.lose(ctx, l, "the worker missed its heartbeat"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// changeBatch is how many tasks one transaction changes at most, where many
+// change for one reason: others must not wait long behind it.
+const changeBatch = 100
 
-// lose requeues or fails the task of a lost lease.
-func (s *Swarm) lose(ctx context.Context, l *lease, why string) error {
-	by := core.Self(l.tenant, "leases")
-	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var t Task
-		if err := loadTask(tx, taskSeq(l.task), &t); err != nil {
-			return err
+// takeAway requeues or fails the tasks of lost leases. A worker that was heard
+// of while this waited for the disk keeps its lease.
+func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) error {
+	err := s.ledger.Update(ctx, core.Self(tenant, "leases"), func(tx *audit.Tx) error {
+		for _, l := range leases {
+			var t Task
+			if err := s.heads.load(tx, taskSeq(l.task), &t); err != nil {
+				return err
+			}
+			if t.Status != Running || t.Lease != l.id {
+				tx.OnCommit(func() { s.released(l.ref, l.id) })
+				continue // it went on meanwhile
+			}
+			s.mu.Lock()
+			silent, late, _ := s.fault(l)
+			s.mu.Unlock()
+			var err error
+			switch {
+			case silent:
+				err = s.loseTask(tx, &t, "the worker missed its heartbeat")
+			case late:
+				s.leave(tx, &t)
+				err = s.end(tx, &t, Result{Status: TimedOut, Error: timedOut()})
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if t.Status != Running || t.Lease != l.id {
-			return nil
-		}
-		return s.loseTask(tx, &t, why)
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("take the lease of task %s away: %w", l.task, err)
+		return fmt.Errorf("take %d leases away: %w", len(leases), err)
 	}
-	s.mu.Lock()
-	l.cancel = true // the work may still run: it must not
-	l.why = "lease lost"
-	l.poke()
-	if s.leases[l.task] == l {
-		delete(s.leases, l.task)
-	}
-	s.mu.Unlock()
 	return nil
+}
+
+// leave is said when an attempt no longer holds its task: its running time is
+// billed and the lease goes with the commit.
+func (s *Swarm) leave(tx *audit.Tx, t *Task) {
+	r, id := t.ref(), t.Lease
+	s.spendWall(tx, t)
+	tx.OnCommit(func() { s.released(r, id) })
 }
 
 func (s *Swarm) loseTask(tx *audit.Tx, t *Task, why string) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}
-	e := TaskError{Code: "lease_lost", Message: why + " (worker " + t.Worker + ")", Retryable: true}
+	s.leave(tx, t)
 	if t.CancelRequested {
 		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: why}})
 	}
 	setWaiting(tx, t, false)
+	e := TaskError{Code: "lease_lost", Message: why + " (worker " + t.Worker + ")", Retryable: true}
 	if t.lastTry() {
 		return s.end(tx, t, Result{Status: Failed, Error: &e})
 	}

@@ -82,6 +82,10 @@ func (s *Swarm) Result(ctx context.Context, tenant, id string) (Result, error) {
 
 // Results lists results, by task, newest task first.
 func (s *Swarm) Results(ctx context.Context, tenant string, f core.Filter) (core.Page[Result], error) {
+	f, err := s.checkFilter(ctx, tenant, f)
+	if err != nil {
+		return core.Page[Result]{}, err
+	}
 	return listRecords(ctx, s, tenant, bResult, f, func(r *Result) bool {
 		text := ""
 		if r.Error != nil {
@@ -94,6 +98,9 @@ func (s *Swarm) Results(ctx context.Context, tenant string, f core.Filter) (core
 	})
 }
 
+// maxTree bounds a tree.
+const maxTree = 1000
+
 // Tree returns a task and all its descendants, parents first, at most 1000.
 func (s *Swarm) Tree(ctx context.Context, tenant, id string) ([]Task, error) {
 	seq, err := s.local(ctx, core.Self(tenant, "reader"), core.TaskPrefix, id)
@@ -103,7 +110,7 @@ func (s *Swarm) Tree(ctx context.Context, tenant, id string) ([]Task, error) {
 	var out []Task
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		todo := []uint64{seq}
-		for len(todo) > 0 && len(out) < 1000 {
+		for len(todo) > 0 && len(out) < maxTree {
 			var t Task
 			if err := loadTask(tx, todo[0], &t); err != nil {
 				return err
@@ -114,7 +121,7 @@ func (s *Swarm) Tree(ctx context.Context, tenant, id string) ([]Task, error) {
 			var kids []uint64
 			if err := tx.Scan(bChild, from, to, false, func(key, _ []byte) bool {
 				kids = append(kids, seqAt(key))
-				return true
+				return len(kids) < maxTree
 			}); err != nil {
 				return err
 			}
@@ -125,11 +132,39 @@ func (s *Swarm) Tree(ctx context.Context, tenant, id string) ([]Task, error) {
 	return out, err
 }
 
+// checkFilter refuses what a list of tasks or results can't be narrowed by, and
+// takes a live session's name for its id. Another tenant's ids are refused and
+// audited.
+func (s *Swarm) checkFilter(ctx context.Context, tenant string, f core.Filter) (core.Filter, error) {
+	f, err := f.Check()
+	if err != nil {
+		return f, err
+	}
+	if f.Status != "" && !Status(f.Status).known() {
+		return f, core.Invalid("status", f.Status, fmt.Sprint("one of ", Statuses()))
+	}
+	by := core.Self(tenant, "reader")
+	if f.Session != "" {
+		if id, ok := s.sessionNamed(tenant, f.Session); ok {
+			f.Session = id
+		}
+		if _, err := s.local(ctx, by, core.SessionPrefix, f.Session); err != nil {
+			return f, err
+		}
+	}
+	if f.Task != "" {
+		if _, err := s.local(ctx, by, core.TaskPrefix, f.Task); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
 // Tasks lists tasks, newest first. The page of an unfiltered list is found by
 // its number, whatever the size of the history; one by status, agent or
 // session reads an index; other filters read the history newest first.
 func (s *Swarm) Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[Task], error) {
-	f, err := f.Check()
+	f, err := s.checkFilter(ctx, tenant, f)
 	if err != nil {
 		return core.Page[Task]{}, err
 	}
@@ -167,28 +202,28 @@ func (l *lister) read() error {
 		return l.dense(int(l.tx.Counter(countTasks)))
 	case l.f.Session != "":
 		from, to := nameSpan(l.f.Session)
-		return l.along(bOfSes, from, to, -1)
+		return l.along(bOfSes, from, to, l.known(only(core.Filter{Session: l.f.Session}), countOf(bOfSes, l.f.Session)))
 	case l.f.Agent != "":
 		from, to := nameSpan(l.f.Agent)
-		return l.along(bOfAgent, from, to, -1)
+		return l.along(bOfAgent, from, to, l.known(only(core.Filter{Agent: l.f.Agent}), countOf(bOfAgent, l.f.Agent)))
 	case st == Queued || st == Running:
 		from, to := span([]byte{st[0]})
-		return l.along(bLive, from, to, l.known(only(core.Filter{Status: l.f.Status})))
-	case rare(st) && len(st) > 2:
+		return l.along(bLive, from, to, l.known(only(core.Filter{Status: l.f.Status}), countStatus(st)))
+	case st != "" && rare(st):
 		from, to := span([]byte(st[:2]))
-		return l.along(bRare, from, to, l.known(only(core.Filter{Status: l.f.Status})))
+		return l.along(bRare, from, to, l.known(only(core.Filter{Status: l.f.Status}), countStatus(st)))
 	case only(core.Filter{Status: string(Succeeded)}):
-		return l.history(l.known(true))
+		return l.history(l.known(true, countStatus(st)))
 	}
 	return l.history(-1)
 }
 
-// known is the total by the counter, or -1 when it must be counted.
-func (l *lister) known(pure bool) int {
+// known is the total by a counter, or -1 when it must be counted.
+func (l *lister) known(pure bool, counter string) int {
 	if !pure {
 		return -1
 	}
-	return int(l.tx.Counter(countStatus(Status(l.f.Status))))
+	return int(l.tx.Counter(counter))
 }
 
 // dense reads a page of all tasks: numbers have no gaps, so it begins at a

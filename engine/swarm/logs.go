@@ -18,7 +18,8 @@ type LogLine struct {
 	Level     string    `json:"level"` // DEBUG, INFO, WARN, ERROR
 	Message   string    `json:"message"`
 	TaskID    string    `json:"task_id,omitempty"`
-	Source    string    `json:"source,omitempty"` // "message", "tool", "stderr", …
+	TraceID   string    `json:"trace_id,omitempty"` // of the task that caused it
+	Source    string    `json:"source,omitempty"`   // "message", "tool", "stderr", …
 }
 
 // maxLine bounds one log line; longer ones are cut, and say so.
@@ -30,10 +31,11 @@ func (s *Swarm) AppendLog(ctx context.Context, by core.Caller, stream string, li
 	if len(lines) == 0 {
 		return nil
 	}
-	if stream == "" || len(stream) > 128 || strings.IndexByte(stream, 0) >= 0 {
-		return core.Invalid("stream", stream, "a task id or agent:NAME")
+	if err := s.checkStream(ctx, by, stream); err != nil {
+		return err
 	}
 	err := s.ledger.Append(ctx, by, func(tx *audit.Tx) error {
+		traces := map[string]string{}
 		last := tx.Add(countLog(stream), int64(len(lines)))
 		for i, line := range lines {
 			line.Seq = uint64(last) - uint64(len(lines)-1-i)
@@ -49,6 +51,8 @@ func (s *Swarm) AppendLog(ctx context.Context, by core.Caller, stream string, li
 				line.Message = cut(line.Message, maxLine) + " … (line cut)"
 			}
 			line.Message = strings.ToValidUTF8(line.Message, "\uFFFD")
+			line.Source = cut(line.Source, 64)
+			s.trace(tx, &line, traces)
 			if err := tx.Put(bLog, nameKey(stream, line.Seq), core.MustEncode(line)); err != nil {
 				return err
 			}
@@ -62,11 +66,46 @@ func (s *Swarm) AppendLog(ctx context.Context, by core.Caller, stream string, li
 	return nil
 }
 
+// trace gives a line about a task that task's trace id. A task id that is none
+// of this tenant is taken off.
+func (s *Swarm) trace(tx *audit.Tx, line *LogLine, known map[string]string) {
+	if line.TaskID == "" {
+		return
+	}
+	id, ok := known[line.TaskID]
+	if !ok {
+		var t Task
+		if seq, err := core.LocalSeq(core.TaskPrefix, tx.Tenant(), line.TaskID); err == nil && s.heads.load(tx, seq, &t) == nil {
+			id = t.TraceID
+		}
+		known[line.TaskID] = id
+	}
+	if line.TraceID = id; id == "" {
+		line.TaskID = ""
+	}
+}
+
+// checkStream reports a stream that is none of this tenant's. Another tenant's
+// task is refused and audited.
+func (s *Swarm) checkStream(ctx context.Context, by core.Caller, stream string) error {
+	if name, ok := strings.CutPrefix(stream, "agent:"); ok && agentPattern.MatchString(name) {
+		return nil
+	}
+	if !strings.HasPrefix(stream, core.TaskPrefix+"_") {
+		return core.Invalid("stream", stream, "a task id or agent:NAME")
+	}
+	_, err := s.local(ctx, by, core.TaskPrefix, stream)
+	return err
+}
+
 func countLog(stream string) string { return "log." + stream }
 
 // Log returns up to n lines (at most 1000) of a stream from seq from on,
 // oldest first, and the newest seq. from 0 means the first line.
 func (s *Swarm) Log(ctx context.Context, tenant, stream string, from uint64, n int) (lines []LogLine, last uint64, err error) {
+	if err := s.checkStream(ctx, core.Self(tenant, "reader"), stream); err != nil {
+		return nil, 0, err
+	}
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		last = uint64(tx.Counter(countLog(stream)))
 		_, to := nameSpan(stream)
@@ -116,8 +155,8 @@ const (
 	pipeDelay = 100 * time.Millisecond
 )
 
-func newLogPipe(s *Swarm, by core.Caller, stream string) *logPipe {
-	p := &logPipe{s: s, by: by, stream: stream, ready: make(chan time.Time, 1)}
+func newLogPipe(s *Swarm, by core.Caller, task string) *logPipe {
+	p := &logPipe{s: s, by: by, stream: task, ready: make(chan time.Time, 1)}
 	p.room = sync.NewCond(&p.mu)
 	return p
 }

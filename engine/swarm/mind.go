@@ -15,122 +15,162 @@ type minder struct {
 	s         *Swarm
 	l         *lease
 	work      Work
-	left      time.Duration // of the time-out, while not frozen; 0 is none
+	limit     time.Duration // timeout_s; 0 is none
 	frozen    bool
 	cancelled bool
 	timedOut  bool
+	ending    bool // it was told to end: no more stops and starts
 }
 
-func (m *minder) run(ctx context.Context, log *logPipe) (Outcome, bool) {
-	var timeout <-chan time.Time
-	var started time.Time
-	if m.left > 0 {
-		timer := time.NewTimer(m.left)
-		defer timer.Stop()
-		timeout, started = timer.C, time.Now()
-	}
-	limit := m.left
-	var pausedFor time.Duration
-	var pausedAt time.Time
-	done := ctx.Done()
-	m.l.poke() // look once at what was decided before the work began
+// Patience of a minder.
+const (
+	ackTime     = 2 * time.Second  // for one pause or resume to be acknowledged
+	earlierTime = 30 * time.Second // for an earlier attempt's work to end
+)
+
+// admit waits until the work may begin. What was claimed just before a stop
+// or a pause does not start under it, and an attempt does not start beside an
+// earlier one of its task that is still being killed. It reports whether to
+// begin; else the outcome says why not.
+func (m *minder) admit(ctx context.Context, earlier <-chan struct{}) bool {
+	tick := time.NewTicker(leaseTick)
+	defer tick.Stop()
+	patience := time.NewTimer(earlierTime)
+	defer patience.Stop()
 	for {
+		m.s.beat(m.l)
+		m.s.mu.Lock()
+		want, cancel := m.s.wantFrozen(m.l), m.l.cancel
+		m.s.mu.Unlock()
+		switch {
+		case cancel:
+			m.cancelled = true
+			return false
+		case ctx.Err() != nil:
+			return false
+		case want != m.frozen:
+			m.set(want) // nothing runs: that is acknowledged at once
+		}
+		if !want && earlier == nil {
+			return true
+		}
 		select {
-		case <-m.work.Done():
-			return m.outcome()
-		case <-log.due():
-			log.flush(ctx)
 		case <-m.l.bell:
-			was := m.frozen
-			m.steer(ctx)
-			if m.frozen && !was {
-				pausedAt = time.Now()
-			} else if was && !m.frozen {
-				pausedFor += time.Since(pausedAt)
-			}
-		case <-timeout:
-			// Time spent frozen does not count.
-			over := pausedFor
-			if m.frozen {
-				over += time.Since(pausedAt)
-			}
-			if rest := limit + over - time.Since(started); rest > 0 || m.frozen {
-				timer := time.NewTimer(max(rest, leaseTick))
-				defer timer.Stop()
-				timeout = timer.C
-				continue
-			}
-			m.timedOut, timeout = true, nil
-			m.work.Cancel("timed out")
-		case <-done:
-			done = nil
-			m.thaw(context.WithoutCancel(ctx)) // a stopped process can't end in order
-			m.work.Cancel("the engine closes")
+		case <-tick.C:
+		case <-earlier:
+			earlier = nil
+		case <-patience.C: // it is beyond our control
+			earlier = nil
+		case <-ctx.Done():
 		}
 	}
 }
 
-// steer brings the work to what is wanted of it now.
-func (m *minder) steer(ctx context.Context) {
+// run minds the work until it has ended. ok is false when the lease was lost
+// meanwhile, so that there is nothing to report.
+func (m *minder) run(ctx context.Context, log *logPipe) (out Outcome, ok bool) {
+	began := m.ran()
+	timeout := time.NewTimer(m.limit)
+	defer timeout.Stop()
+	if m.limit == 0 {
+		timeout.Stop()
+	}
+	again := time.NewTimer(0) // what was decided as the work began is seen at once
+	defer again.Stop()
+	done := ctx.Done()
+	for {
+		select {
+		case <-m.work.Done():
+			return m.outcome(m.work.Outcome())
+		case <-log.due():
+			log.flush(context.WithoutCancel(ctx))
+		case <-m.l.bell:
+			m.look(ctx, again)
+		case <-again.C:
+			m.look(ctx, again)
+		case <-timeout.C:
+			if left := m.limit - (m.ran() - began); left > 0 || m.frozen {
+				timeout.Reset(max(left, leaseTick))
+			} else if !m.ending {
+				m.timedOut = true
+				m.end(ctx, "timed out")
+			}
+		case <-done:
+			done = nil
+			if !m.ending {
+				m.end(context.WithoutCancel(ctx), "the engine closes")
+			}
+		}
+	}
+}
+
+func (m *minder) ran() time.Duration {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	return m.l.ran(m.s.uptime())
+}
+
+// look brings the work to what is wanted of it now. What did not acknowledge
+// is shown as such, and asked again soon.
+func (m *minder) look(ctx context.Context, again *time.Timer) {
 	m.s.mu.Lock()
 	want, cancel, why := m.s.wantFrozen(m.l), m.l.cancel, m.l.why
 	m.s.mu.Unlock()
-	if cancel && !m.cancelled {
+	switch {
+	case cancel && !m.cancelled && !m.timedOut:
 		m.cancelled = true
-		m.thaw(ctx)
-		m.work.Cancel(why)
-		return
+		m.end(ctx, why)
+	case m.ending || want == m.frozen:
+	case !m.bring(ctx, want):
+		again.Reset(leaseTick)
 	}
-	if m.cancelled || want == m.frozen {
-		return
-	}
-	if !want {
-		m.thaw(ctx)
-		return
-	}
-	stop, end := context.WithTimeout(ctx, 2*time.Second)
-	defer end()
-	if err := m.work.Pause(stop); err == nil {
-		m.set(true)
-		return
-	}
-	// Not acknowledged: shown as such, and tried again at the next look.
-	go func() {
-		time.Sleep(leaseTick)
-		m.l.poke()
-	}()
 }
 
-func (m *minder) thaw(ctx context.Context) {
-	if !m.frozen {
-		return
+// end tells the work to end. A stopped process can't do so in order, so it may
+// go on for that, unless the emergency stop forbids even this: then it is for
+// the runner to kill it as it stands.
+func (m *minder) end(ctx context.Context, why string) {
+	m.ending = true
+	if m.frozen && !m.s.stopped(m.l.tenant) {
+		m.bring(ctx, false)
 	}
-	if err := m.work.Resume(ctx); err == nil {
-		m.set(false)
+	m.work.Cancel(why)
+}
+
+// bring stops the work or lets it go on, and reports whether it acknowledged.
+func (m *minder) bring(ctx context.Context, frozen bool) bool {
+	ctx, end := context.WithTimeout(ctx, ackTime)
+	defer end()
+	act := m.work.Resume
+	if frozen {
+		act = m.work.Pause
 	}
+	if act(ctx) != nil {
+		return false
+	}
+	m.set(frozen)
+	return true
 }
 
 func (m *minder) set(frozen bool) {
 	m.frozen = frozen
 	m.s.mu.Lock()
-	m.l.frozen = frozen
+	m.l.freeze(frozen, m.s.uptime())
 	m.s.mu.Unlock()
 	m.s.told(m.l)
 }
 
 // outcome is the work's, or what was done to it.
-func (m *minder) outcome() (Outcome, bool) {
-	out := m.work.Outcome()
+func (m *minder) outcome(out Outcome) (Outcome, bool) {
 	m.s.mu.Lock()
-	lost := m.s.leases[m.l.task] != m.l
+	lost := m.s.leases[m.l.ref] != m.l
 	why := m.l.why
 	m.s.mu.Unlock()
 	switch {
 	case lost:
 		return out, false
 	case m.timedOut:
-		out.Status = TimedOut
-		out.Error = &TaskError{Code: "timed_out", Message: "the attempt ran longer than timeout_s", Retryable: true}
+		out.Status, out.Error = TimedOut, timedOut()
 	case m.cancelled && out.Status != Blocked:
 		out.Status, out.Error = Cancelled, &TaskError{Code: "cancelled", Message: why}
 	}
@@ -142,7 +182,7 @@ func (m *minder) outcome() (Outcome, bool) {
 func (s *Swarm) wantFrozen(l *lease) bool {
 	w := s.world(l.tenant)
 	return w.estop.On || l.paused || l.session != "" && w.sessions[l.session] == SessionPaused ||
-		w.reached(lane{l.session, l.agent}) != ""
+		w.spent(lane{l.session, l.agent})
 }
 
 // unpaused lists the tasks of a paused session (or, with "", of the tenant)
@@ -151,9 +191,9 @@ func (s *Swarm) unpaused(tenant, session string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
-	for id, l := range s.leases {
+	for _, l := range s.leases {
 		if l.tenant == tenant && (session == "" || l.session == session) && !l.frozen && s.wantFrozen(l) {
-			out = append(out, id)
+			out = append(out, l.task)
 		}
 	}
 	return out
@@ -186,7 +226,7 @@ func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t Task, out Outcom
 		if now.Status != Running || now.Lease != t.Lease {
 			return errLate
 		}
-		tx.OnCommit(func() { s.released(t.TaskID) })
+		s.leave(tx, &now)
 		if now.CancelRequested {
 			return s.end(tx, &now, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: "cancelled"}})
 		}

@@ -59,9 +59,10 @@ func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {
 // taskChanged runs after the commit: whoever waits for the task looks again.
 func (s *Swarm) taskChanged(t *Task) {
 	s.mu.Lock()
-	waiting := s.waiters[t.TaskID]
-	delete(s.waiters, t.TaskID)
-	if l := s.leases[t.TaskID]; l != nil {
+	r := t.ref()
+	waiting := s.waiters[r]
+	delete(s.waiters, r)
+	if l := s.leases[r]; l != nil {
 		l.paused, l.cancel = t.Paused, t.CancelRequested
 		l.poke()
 	}

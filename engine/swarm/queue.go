@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -60,7 +61,7 @@ func lanesIn(tx store.Tx) ([]lane, error) {
 
 func (s *Swarm) laneFilled(tenant string, l lane) {
 	s.mu.Lock()
-	s.world(tenant).lanes[l] = struct{}{}
+	s.keep(tenant).lanes[l] = struct{}{}
 	s.mu.Unlock()
 	s.ring()
 }
@@ -71,79 +72,107 @@ func (s *Swarm) laneEmptied(tenant string, l lane) {
 	s.mu.Unlock()
 }
 
+// localWorker is the name under which this engine holds its leases.
+const localWorker = "engine"
+
 // Claim gives worker up to n claimable tasks, the highest priority and the
-// oldest first, each under a lease that Beat keeps. Tasks for agents that are
-// not free, of sessions that do not run, and everything during an emergency
-// stop stay where they are.
+// oldest first, each under a lease that Beat keeps. Tasks of sessions that do
+// not run and everything during an emergency stop stay where they are, and so
+// do tasks for agents: this engine's own runner takes them to their agent.
 func (s *Swarm) Claim(ctx context.Context, by core.Caller, worker string, n int) ([]Task, error) {
 	if n < 1 || n > 1000 {
 		return nil, core.Invalid("n", n, "1-1000")
 	}
-	if worker == "" || len(worker) > 128 {
-		return nil, core.Invalid("worker", worker, "1-128 characters")
+	if worker == "" || len(worker) > 128 || worker == localWorker || !utf8.ValidString(worker) {
+		return nil, core.Invalid("worker", worker, "1-128 bytes of UTF-8, but not "+localWorker+", which is this engine")
 	}
-	return s.claim(ctx, by, worker, n, s.openLanes(by.Tenant, n, n))
+	return s.claim(ctx, by, worker, n, s.generalLanes(by.Tenant))
 }
 
-// openLanes are the lanes a claim may take from now: general ones when slots
-// are left, agent ones whose agent is free.
-func (s *Swarm) openLanes(tenant string, general, agents int) []lane {
+// generalLanes are the lanes for no agent that a claim may take from now.
+func (s *Swarm) generalLanes(tenant string) []lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.world(tenant)
+	out := make([]lane, 0, len(w.lanes))
+	for l := range w.lanes {
+		if l.agent == "" && w.open(l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// agentLanes are the lanes for agents that are free. Only the scheduler takes
+// from them, so that no agent gets two tasks at once.
+func (s *Swarm) agentLanes(tenant string) []lane {
 	s.mu.Lock()
 	w := s.world(tenant)
-	if w.estop.On {
-		s.mu.Unlock()
-		return nil
-	}
 	at := map[string]bool{} // agents at work
 	for _, l := range s.leases {
 		if l.tenant == tenant && l.agent != "" {
 			at[l.agent] = true
 		}
 	}
-	out := make([]lane, 0, len(w.lanes))
+	var out []lane
 	for l := range w.lanes {
-		if at[l.agent] || l.session != "" && w.sessions[l.session] != SessionRunning || w.reached(l) != "" {
-			continue
+		if l.agent != "" && !at[l.agent] && w.open(l) {
+			out = append(out, l)
 		}
-		out = append(out, l)
 	}
-	runner := s.runners["agent.prompt"]
+	runner := s.runners[agentKind]
 	s.mu.Unlock()
 	// Slot is the fleet's: it may take its own lock, so ask without ours.
-	keep := out[:0]
-	for _, l := range out {
-		switch {
-		case l.agent == "":
-			if general > 0 {
-				keep = append(keep, l)
-			}
-		case agents > 0 && runner != nil:
-			if free, _ := runner.Slot(tenant, l.agent); free {
-				keep = append(keep, l)
-			}
+	return slices.DeleteFunc(out, func(l lane) bool {
+		if runner == nil {
+			return true
 		}
-	}
-	return keep
+		free, _ := runner.Slot(tenant, l.agent)
+		return !free
+	})
+}
+
+// agentKind is the kind of the tasks that go to agents.
+const agentKind = "agent.prompt"
+
+// open reports whether tasks of a lane may start now.
+func (w *world) open(l lane) bool {
+	return !w.estop.On && (l.session == "" || w.sessions[l.session] == SessionRunning) && !w.spent(l)
+}
+
+// front is the first task of a lane.
+type front struct {
+	lane lane
+	key  []byte
+}
+
+// before compares by priority and age, the last 9 bytes of a key, across lanes.
+func (f front) before(g front) bool {
+	return bytes.Compare(f.key[len(f.key)-9:], g.key[len(g.key)-9:]) < 0
 }
 
 func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) ([]Task, error) {
-	if len(lanes) == 0 {
+	if len(lanes) == 0 || n == 0 {
 		return nil, nil
 	}
 	var out []Task
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		out = nil
 		if tx.Counter(countEStop) != 0 {
 			return nil
 		}
-		open := lanes
-		for len(out) < n && len(open) > 0 {
-			best, key, left, err := s.bestLane(tx, open)
-			if err != nil || key == nil {
-				return err
+		fronts, err := s.fronts(tx, lanes)
+		if err != nil {
+			return err
+		}
+		for len(out) < n && len(fronts) > 0 {
+			best := 0
+			for i := range fronts {
+				if fronts[i].before(fronts[best]) {
+					best = i
+				}
 			}
-			open = left
-			t, took, err := s.take(tx, worker, key)
+			l := fronts[best].lane
+			t, took, err := s.take(tx, worker, fronts[best].key)
 			if err != nil {
 				return err
 			}
@@ -151,10 +180,17 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 				out = append(out, t)
 			}
 			switch {
-			case took == taken && best.agent != "": // one task at a time
-				open = without(open, func(l lane) bool { return l.agent == best.agent })
+			case took == taken && l.agent != "": // one task at a time
+				fronts = slices.DeleteFunc(fronts, func(f front) bool { return f.lane.agent == l.agent })
 			case took == overBudget:
-				open = without(open, func(l lane) bool { return l == best })
+				fronts = slices.Delete(fronts, best, best+1)
+			default:
+				if fronts[best].key, err = s.front(tx, l); err != nil {
+					return err
+				}
+				if fronts[best].key == nil {
+					fronts = slices.Delete(fronts, best, best+1)
+				}
 			}
 		}
 		return nil
@@ -165,39 +201,44 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 	return out, nil
 }
 
-// bestLane finds the first key over all lanes, and drops the empty ones.
-func (s *Swarm) bestLane(tx *audit.Tx, lanes []lane) (best lane, key []byte, left []lane, err error) {
-	left = make([]lane, 0, len(lanes))
+// fronts are the first tasks of the lanes that hold any and whose session still
+// runs: it may have been paused in this very commit.
+func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
+	out := make([]front, 0, len(lanes))
 	for _, l := range lanes {
-		var head []byte
-		from, to := span(l.prefix())
-		err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
-			head = append([]byte(nil), k...)
-			return false
-		})
+		key, err := s.front(tx, l)
 		if err != nil {
-			return best, nil, nil, err
+			return nil, err
 		}
-		if head == nil {
-			tx.OnCommit(func() { s.laneEmptied(tx.Tenant(), l) })
+		if key == nil {
 			continue
 		}
 		if l.session != "" {
 			var ses Session
 			if err := load(tx, bSession, key8(taskSeq(l.session)), "session", l.session, &ses); err != nil {
-				return best, nil, nil, err
+				return nil, err
 			}
 			if ses.State != SessionRunning {
-				continue // paused in this very commit
+				continue
 			}
 		}
-		left = append(left, l)
-		// The last 9 bytes are priority and age: comparable across lanes.
-		if key == nil || bytes.Compare(head[len(head)-9:], key[len(key)-9:]) < 0 {
-			best, key = l, head
-		}
+		out = append(out, front{l, key})
 	}
-	return best, key, left, nil
+	return out, nil
+}
+
+// front is the key of a lane's first task. An empty lane is forgotten.
+func (s *Swarm) front(tx *audit.Tx, l lane) (key []byte, err error) {
+	from, to := span(l.prefix())
+	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
+		key = bytes.Clone(k)
+		return false
+	})
+	if key == nil && err == nil {
+		tenant := tx.Tenant()
+		tx.OnCommit(func() { s.laneEmptied(tenant, l) })
+	}
+	return key, err
 }
 
 // claimed says what came of one attempt to take a task.
@@ -230,16 +271,17 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 	if ok, err := s.stillAllowed(tx, &t); err != nil || !ok {
 		return t, notAllowed, err
 	}
-	for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
-		tx.Add(countUse("tasks", subject), 1)
+	if t.StartedAt.IsZero() { // a further attempt is not a further task
+		for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
+			tx.Add(countUse("tasks", subject), 1)
+		}
 	}
 	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
 	t.StartedAt, t.RunAt, t.Paused = tx.Now(), time.Time{}, false
-	detail := append(core.Raw(nil), `{"worker":`...)
-	detail = append(detail, core.MustEncode(worker)...)
-	detail = append(detail, `,"lease":`...)
-	detail = fmt.Appendf(detail, "%d}", t.Lease)
-	if err := s.move(tx, &t, Queued, "worker.consumed", detail); err != nil {
+	detail := object{append(make([]byte, 0, len(worker)+48), '{')}
+	detail.text("worker", worker)
+	detail.nonzero("lease", t.Lease)
+	if err := s.move(tx, &t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {
 		return t, notAllowed, err
 	}
 	c := t
@@ -283,13 +325,9 @@ func (s *Swarm) schedule(tx *audit.Tx, t *Task) error {
 
 func (s *Swarm) dueAt(tenant string, at time.Time) {
 	s.mu.Lock()
-	if w := s.world(tenant); w.nextDue.IsZero() || at.Before(w.nextDue) {
+	if w := s.keep(tenant); w.nextDue.IsZero() || at.Before(w.nextDue) {
 		w.nextDue = at
 	}
 	s.mu.Unlock()
 	s.ring()
-}
-
-func without(lanes []lane, drop func(lane) bool) []lane {
-	return slices.DeleteFunc(slices.Clone(lanes), drop)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -23,7 +24,7 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		w := s.world(tenant)
+		w := s.keep(tenant)
 		for _, l := range lanes {
 			w.lanes[l] = struct{}{}
 		}
@@ -53,6 +54,10 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 				w.budgets[b.Subject] = &b
 				return true
 			}),
+			tx.Scan(bStopping, nil, nil, false, func(key, why []byte) bool {
+				w.stopping[core.NewID(core.SessionPrefix, tenant, seqAt(key))] = &stopping{why: string(why)}
+				return true
+			}),
 			tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
 				w.nextDue = dueTime(key)
 				return false
@@ -70,23 +75,36 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	if err != nil || s.opt.ReadOnly {
 		return err
 	}
-	for _, seq := range lost {
-		err := s.ledger.Update(ctx, core.Self(tenant, "recovery"), func(tx *audit.Tx) error {
+	for some := range slices.Chunk(lost, changeBatch) {
+		if err := s.recover(ctx, tenant, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recover takes the leases of the engine that died away. A task whose work had
+// ended waits for a person and no worker: it goes on waiting.
+func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error {
+	return s.ledger.Update(ctx, core.Self(tenant, "recovery"), func(tx *audit.Tx) error {
+		for _, seq := range lost {
 			var t Task
 			if err := loadTask(tx, seq, &t); err != nil {
 				return err
 			}
 			parked, err := tx.Get(bParked, key8(seq))
-			if err != nil || parked != nil {
-				return err // its work had ended: it waits for a person, no worker
+			if err != nil {
+				return err
 			}
-			return s.loseTask(tx, &t, "the engine ended while it ran")
-		})
-		if err != nil {
-			return err
+			if parked != nil {
+				continue
+			}
+			if err := s.loseTask(tx, &t, "the engine ended while it ran"); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Auditables are the records that reconcile compares with the audit log.

@@ -21,9 +21,10 @@ const leaseTick = 250 * time.Millisecond
 // it has stopped. An error means that the store can't be used any more.
 func (s *Swarm) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	var tending sync.WaitGroup
 	defer tending.Wait()
+	defer stop(nil) // first: the work must not outlive the scheduler
+	s.refreeze(ctx, &tending)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -52,46 +53,51 @@ func (s *Swarm) Run(ctx context.Context) error {
 
 // step does what is to do now and says when to look again at the latest.
 func (s *Swarm) step(ctx context.Context, start func(Task)) (time.Duration, error) {
-	if err := s.expire(ctx); err != nil {
+	wait, err := s.expire(ctx)
+	if err != nil {
 		return 0, err
 	}
-	wait := time.Minute
 	for _, tenant := range s.tenants() {
 		now := s.ledger.Clock().Now()
 		s.mu.Lock()
 		due := s.world(tenant).nextDue
 		s.mu.Unlock()
 		if !due.IsZero() && !due.After(now) {
-			next, err := s.promoteDue(ctx, tenant)
-			if err != nil {
+			if due, err = s.promoteDue(ctx, tenant); err != nil {
 				return 0, err
 			}
-			due = next
 		}
 		if !due.IsZero() {
 			wait = min(wait, max(due.Sub(now), time.Millisecond))
 		}
-		if err := s.watchBudgets(ctx, tenant); err != nil {
+		if err := s.emptyStopped(ctx, tenant); err != nil {
 			return 0, err
+		}
+		budgets, err := s.watchBudgets(ctx, tenant)
+		if err != nil {
+			return 0, err
+		}
+		if budgets {
+			wait = min(wait, leaseTick)
 		}
 		if err := s.assign(ctx, tenant, start); err != nil {
 			return 0, err
 		}
 	}
-	if s.busy() > 0 {
-		wait = min(wait, leaseTick)
-	}
+	s.mu.Lock()
+	s.planned = s.uptime() + wait
+	s.mu.Unlock()
 	return wait, nil
 }
 
 func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error) {
 	s.mu.Lock()
-	s.world(tenant).nextDue = time.Time{} // commits from here on set it again
+	s.keep(tenant).nextDue = time.Time{} // commits from here on set it again
 	s.mu.Unlock()
 	next, err := s.promote(ctx, tenant)
 	if err == nil && !next.IsZero() {
 		s.mu.Lock()
-		if w := s.world(tenant); w.nextDue.IsZero() || next.Before(w.nextDue) {
+		if w := s.keep(tenant); w.nextDue.IsZero() || next.Before(w.nextDue) {
 			w.nextDue = next
 		}
 		s.mu.Unlock()
@@ -107,13 +113,6 @@ func (s *Swarm) tenants() []string {
 		out = append(out, id)
 	}
 	return out
-}
-
-// busy counts the tasks that this engine runs.
-func (s *Swarm) busy() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.leases)
 }
 
 // slotsLeft counts the free slots for tasks that go to no agent.
@@ -133,41 +132,37 @@ func (s *Swarm) slotsLeft() int {
 // for them never wait for a slot.
 func (s *Swarm) assign(ctx context.Context, tenant string, start func(Task)) error {
 	by := core.Self(tenant, "scheduler")
-	for _, n := range []struct{ general, agents int }{{max(0, s.slotsLeft()), 0}, {0, 64}} {
-		lanes := s.openLanes(tenant, n.general, n.agents)
-		tasks, err := s.claim(ctx, by, localWorker, n.general+n.agents, lanes)
-		if err != nil {
-			return err
-		}
-		for _, t := range tasks {
-			s.mu.Lock()
-			if l := s.leases[t.TaskID]; l != nil {
-				l.local = true
-			}
-			s.mu.Unlock()
-			start(t)
-		}
+	tasks, err := s.claim(ctx, by, localWorker, max(0, s.slotsLeft()), s.generalLanes(tenant))
+	if err != nil {
+		return err
+	}
+	// Started even when the next claim fails: they are claimed.
+	for _, t := range tasks {
+		start(t)
+	}
+	lanes := s.agentLanes(tenant)
+	if tasks, err = s.claim(ctx, by, localWorker, len(lanes), lanes); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		start(t)
 	}
 	return nil
 }
-
-// localWorker is the name under which this engine holds its leases.
-const localWorker = "engine"
 
 // tend carries one claimed task through its run. It is the only goroutine
 // that starts, stops or continues its work.
 func (s *Swarm) tend(ctx context.Context, t Task) error {
 	s.mu.Lock()
-	l := s.leases[t.TaskID]
-	r := s.runners[t.Kind]
+	l := s.leases[t.ref()]
 	s.mu.Unlock()
 	if l == nil || l.id != t.Lease {
-		return nil
+		return nil // cancelled as it was claimed
 	}
 	by := core.Self(t.TenantID, "scheduler")
 	log := newLogPipe(s, by, t.TaskID)
 	defer log.close()
-	out, ok := s.carry(ctx, l, t, r, log)
+	out, ok := s.carry(ctx, l, t, log)
 	log.flush(context.WithoutCancel(ctx))
 	if !ok {
 		return nil
@@ -179,7 +174,7 @@ func (s *Swarm) tend(ctx context.Context, t Task) error {
 		return ignoreLate(s.giveBack(end, by, t, out))
 	}
 	_, err := s.Complete(end, by, t.TaskID, t.Lease, out)
-	if isCode(err, core.InvalidInput) { // a runner broke its contract
+	if ignoreLate(err) != nil && !broken(err) { // what the runner reported can't be committed
 		_, err = s.Complete(end, by, t.TaskID, t.Lease, Outcome{
 			Status: Failed, Error: &TaskError{Code: "bad_outcome", Message: err.Error()},
 		})
@@ -189,19 +184,26 @@ func (s *Swarm) tend(ctx context.Context, t Task) error {
 
 // carry starts the work and minds it until it has ended. ok is false when the
 // lease was lost meanwhile, so that there is nothing to report.
-func (s *Swarm) carry(ctx context.Context, l *lease, t Task, r Runner, log *logPipe) (out Outcome, ok bool) {
+func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out Outcome, ok bool) {
+	earlier, over := s.enter(l.ref)
+	defer over()
 	defer func() {
 		if p := recover(); p != nil {
 			out, ok = Outcome{Status: Failed, Error: &TaskError{Code: "runner_panic", Message: fmt.Sprint(p)}}, true
 		}
 	}()
-	if r == nil {
+	m := minder{s: s, l: l, limit: seconds(t.TimeoutS)}
+	if !m.admit(ctx, earlier) {
+		return m.outcome(Outcome{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: "not started"}})
+	}
+	r, err := s.runner(t.Kind)
+	if err != nil {
 		return Outcome{Status: Failed, Error: &TaskError{Code: "no_runner", Message: "no runner for kind " + t.Kind}}, true
 	}
-	work, err := r.Start(ctx, Job{
+	m.work, err = r.Start(ctx, Job{
 		Task: t,
 		Log:  log.add,
-		Beat: func() { l.beat.Store(s.ledger.Clock().Now().UnixMicro()) },
+		Beat: func() { s.beat(l) },
 		Use: func(tokens int64, cost float64) {
 			// A usage that can't be written shows at the next write of the run.
 			_ = s.Use(context.WithoutCancel(ctx), core.Self(t.TenantID, "scheduler"), t.TaskID, tokens, cost)
@@ -212,13 +214,47 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t Task, r Runner, log *logP
 		e := core.AsError(err)
 		return Outcome{Status: Failed, Error: &TaskError{Code: "start_failed", Message: e.Message, Retryable: e.Code == core.Unavailable}}, true
 	}
-	m := minder{s: s, l: l, work: work, left: time.Duration(t.TimeoutS) * time.Second}
 	return m.run(ctx, log)
 }
 
+// enter marks that an attempt of a task is in hand until over is called, and
+// returns what closes when an earlier one is over, nil when there is none.
+func (s *Swarm) enter(r ref) (earlier <-chan struct{}, over func()) {
+	mine := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ch := s.tended[r]; ch != nil {
+		earlier = ch
+	}
+	s.tended[r] = mine
+	return earlier, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.tended[r] == mine {
+			delete(s.tended, r)
+		}
+		close(mine)
+	}
+}
+
+func (s *Swarm) beat(l *lease) { l.pulse.last.Store(int64(s.awake())) }
+
 func ignoreLate(err error) error {
-	if err == nil || errors.Is(err, errLate) || errors.Is(err, store.ErrClosed) || isCode(err, core.Conflict) {
+	if err == nil || errors.Is(err, errLate) || errors.Is(err, store.ErrClosed) {
 		return nil
 	}
 	return err
+}
+
+// broken reports an error of the store, not of what was asked of it.
+func broken(err error) bool {
+	for _, e := range []error{
+		store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrCorrupt, store.ErrFenced, store.ErrNoTenant,
+		context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,14 +2,12 @@ package swarm
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/judge"
 )
 
 // SessionState is the seed's enum.
@@ -62,17 +60,15 @@ var sessionMoves = map[SessionState][]SessionState{
 
 // CreateSession adds a session in state created. name is a label, "" for none.
 func (s *Swarm) CreateSession(ctx context.Context, by core.Caller, name string) (Session, error) {
-	if name != "" && !namePattern.MatchString(name) {
-		return Session{}, core.Invalid("name", name, "a letter or digit, then at most 62 of A-Z a-z 0-9 . _ -")
-	}
-	if name != "" {
-		if old, ok := s.sessionNamed(by.Tenant, name); ok {
-			return Session{}, core.Errorf(core.Conflict, "session %q exists already as %s", name, old).With("field", "name")
-		}
+	if _, _, _, id := core.ParseID(name); name != "" && (id || !namePattern.MatchString(name)) {
+		return Session{}, core.Invalid("name", name, "a letter or digit, then at most 62 of A-Z a-z 0-9 . _ -, not like an id")
 	}
 	var made Session
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		seq := uint64(tx.Add(countSessions, 1))
+		if err := takeName(tx, name, core.NewID(core.SessionPrefix, by.Tenant, seq)); err != nil {
+			return err
+		}
 		made = Session{
 			SessionID: core.NewID(core.SessionPrefix, by.Tenant, seq), Name: name, TenantID: by.Tenant,
 			State: SessionCreated, CreatedAt: tx.Now(),
@@ -80,6 +76,21 @@ func (s *Swarm) CreateSession(ctx context.Context, by core.Caller, name string) 
 		return s.putSession(tx, &made, "session.created")
 	})
 	return made, err
+}
+
+// takeName keeps the names of live sessions unique.
+func takeName(tx *audit.Tx, name, id string) error {
+	if name == "" {
+		return nil
+	}
+	old, err := tx.Get(bNames, []byte(name))
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		return core.Errorf(core.Conflict, "session %q exists already as %s", name, old).With("field", "name")
+	}
+	return tx.Put(bNames, []byte(name), []byte(id))
 }
 
 // StartSession lets a created session's tasks run.
@@ -96,37 +107,6 @@ func (s *Swarm) ResumeSession(ctx context.Context, by core.Caller, id string) (S
 // It returns at once; Pausing lists what has not acknowledged.
 func (s *Swarm) PauseSession(ctx context.Context, by core.Caller, id, reason string) (Session, error) {
 	return s.moveSession(ctx, by, id, "pause", SessionPaused, reason)
-}
-
-// StopSession ends a session for good: queued tasks are cancelled, running
-// ones interrupted, open approvals voided.
-func (s *Swarm) StopSession(ctx context.Context, by core.Caller, id, reason string) (Session, error) {
-	ses, err := s.moveSession(ctx, by, id, "stop", SessionStopped, reason)
-	if err != nil {
-		return ses, err
-	}
-	why := "session stopped"
-	if reason != "" {
-		why += ": " + reason
-	}
-	for {
-		// A stopped session takes no new tasks, so this ends.
-		left, err := s.Tasks(ctx, by.Tenant, core.Filter{Session: id, Status: string(Queued), Size: core.MaxPageSize})
-		if err != nil || len(left.Items) == 0 {
-			break
-		}
-		for _, t := range left.Items {
-			if _, err := s.Cancel(ctx, by, t.TaskID, why); err != nil {
-				return ses, fmt.Errorf("cancel task %s of stopped session: %w", t.TaskID, err)
-			}
-		}
-	}
-	for _, id := range s.runningOf(by.Tenant, func(t *Task) bool { return t.SessionID == ses.SessionID }) {
-		if _, err := s.Cancel(ctx, by, id, why); err != nil && !isCode(err, core.Conflict) {
-			return ses, fmt.Errorf("cancel task %s of stopped session: %w", id, err)
-		}
-	}
-	return ses, nil
 }
 
 func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string, to SessionState, reason string) (Session, error) {
@@ -146,7 +126,7 @@ func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string
 		ses.State, ses.Reason = to, cut(reason, 1000)
 		event := map[SessionState]string{SessionRunning: "session.running", SessionPaused: "session.paused", SessionStopped: "session.stopped"}[to]
 		if to == SessionStopped {
-			if err := s.judge.Void(tx, func(a *judge.Approval) bool { return a.Session == id }, "session stopped"); err != nil {
+			if err := s.markStopped(tx, &ses); err != nil {
 				return err
 			}
 		}
@@ -196,6 +176,9 @@ func (s *Swarm) Session(ctx context.Context, tenant, id string) (Session, error)
 
 // Sessions lists sessions, newest first; f.Status filters by state.
 func (s *Swarm) Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[Session], error) {
+	if f.Status != "" && !contains([]SessionState{SessionCreated, SessionRunning, SessionPaused, SessionStopped}, SessionState(f.Status)) {
+		return core.Page[Session]{}, core.Invalid("status", f.Status, "created, running, paused or stopped")
+	}
 	page, err := listRecords(ctx, s, tenant, bSession, f, func(r *Session) bool {
 		return matches(f, string(r.State), "", "", r.SessionID, "", r.CreatedAt, r.SessionID, r.Name, r.Reason)
 	})

@@ -24,7 +24,13 @@ func (s *Swarm) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
 		return nil, err
 	}
 	_, action, err := r.Check(a.TenantID, args)
-	return action.Args, err
+	if err != nil {
+		return nil, err
+	}
+	if tg, ok := r.(targeter); ok && tg.Target(args) != a.Agent.Name {
+		return nil, core.Invalid("edit.agent", tg.Target(args), a.Agent.Name+"; to ask another agent, deny this and dispatch anew")
+	}
+	return action.Args, nil
 }
 
 // Settle applies an approval's end to the task or budget it was about.
@@ -95,14 +101,21 @@ func (s *Swarm) settleResult(tx *audit.Tx, t *Task, out judge.Outcome) error {
 }
 
 // Gate marks that a running task waits for an approval, opened by whoever runs
-// it (the fleet, for a tool call); approvalID "" means that it goes on.
+// it (the fleet, for a tool call); approvalID "" means that it goes on. A task
+// that does not run can't wait: that is a CONFLICT.
 func (s *Swarm) Gate(tx *audit.Tx, taskID, approvalID string) error {
 	var t Task
 	if err := loadTask(tx, taskSeq(taskID), &t); err != nil {
 		return err
 	}
 	if t.Status != Running {
+		if approvalID != "" {
+			return core.Errorf(core.Conflict, "task %s is %s: nobody would act on approval %s", taskID, t.Status, approvalID)
+		}
 		return nil // it ended meanwhile: nothing waits
+	}
+	if approvalID == "" && t.Waiting == "" {
+		return nil
 	}
 	event := "task.waiting"
 	if approvalID == "" {
@@ -148,21 +161,32 @@ func (s *Swarm) settleBudget(tx *audit.Tx, a judge.Approval, out judge.Outcome) 
 	if err := s.putBudget(tx, &b, "budget.denied"); err != nil {
 		return err
 	}
-	for _, id := range s.runningOf(a.TenantID, func(t *Task) bool {
-		return contains(lane{t.SessionID, t.Agent}.subjects(), b.Subject)
-	}) {
+	if b.Reached == limitTasks {
+		return nil // what runs was within it
+	}
+	for _, id := range s.runningOn(a.TenantID, b.Subject) {
 		var t Task
 		if err := loadTask(tx, taskSeq(id), &t); err != nil {
 			return err
 		}
-		if t.Status != Running || t.CancelRequested {
-			continue
-		}
-		t.CancelRequested = true
-		tx.OnCommit(func() { s.explain(id, "budget of "+b.Subject+" used up") })
-		if err := s.move(tx, &t, Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": "budget of " + b.Subject + " used up"})); err != nil {
-			return err
+		if t.Status == Running {
+			if err := s.cancel(tx, &t, "the budget of "+b.Subject+" is used up"); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// runningOn lists the running tasks that draw on a budget.
+func (s *Swarm) runningOn(tenant, subject string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, l := range s.leases {
+		if l.tenant == tenant && contains(lane{l.session, l.agent}.subjects(), subject) {
+			out = append(out, l.task)
+		}
+	}
+	return out
 }

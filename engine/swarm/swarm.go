@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -34,22 +35,32 @@ type Swarm struct {
 
 	heads heads
 	wake  chan struct{} // one slot: something may be claimable, due or to freeze
+	born  time.Time     // the zero of uptime
+	slept atomic.Int64  // how long this process stood still, in ns
 
 	mu       sync.Mutex
 	runners  map[string]Runner
 	freezers []Freezer
 	worlds   map[string]*world // by tenant
-	leases   map[string]*lease // by task id
-	waiters  map[string][]chan struct{}
-	tick     time.Time // last look at the leases, to notice our own sleep
+	leases   map[ref]*lease
+	pulses   map[ref]*pulse // by tenant and worker; not the engine's own
+	tended   map[ref]chan struct{}
+	waiters  map[ref][]chan struct{}
+	planned  time.Duration // uptime of the next look; later than that, we slept
 }
+
+// ref names something of a tenant: a task, or a worker. The id alone would not
+// do: the tag in it only marks a tenant, two may share one.
+type ref struct{ tenant, task string }
 
 // world is what the scheduler keeps in mind about one tenant.
 type world struct {
 	lanes    map[lane]struct{}
 	sessions map[string]SessionState // of sessions that are not stopped
 	names    map[string]string       // session name → id, live ones
+	stopping map[string]*stopping    // stopped sessions that still hold tasks
 	budgets  map[string]*Budget
+	short    map[string]bool // budgets that have no room for a waiting task
 	estop    EStop
 	nextDue  time.Time // earliest entry of the schedule; zero when none is known
 }
@@ -65,8 +76,8 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	}
 	s := &Swarm{
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, opt: opt,
-		wake: make(chan struct{}, 1), runners: map[string]Runner{}, worlds: map[string]*world{},
-		leases: map[string]*lease{}, waiters: map[string][]chan struct{}{},
+		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, worlds: map[string]*world{},
+		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
 	}
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
 		s.judge.Own(g, s)
@@ -112,31 +123,43 @@ func (s *Swarm) runner(kind string) (Runner, error) {
 	return nil, core.Invalid("kind", kind, fmt.Sprint("one of ", kinds))
 }
 
+// world is what is in mind about a tenant, to be read: a tenant that nothing
+// is known of has an empty one that nobody keeps. Call it with Swarm.mu held.
 func (s *Swarm) world(tenant string) *world {
-	w := s.worlds[tenant]
-	if w == nil {
-		w = &world{
-			lanes: map[lane]struct{}{}, sessions: map[string]SessionState{},
-			names: map[string]string{}, budgets: map[string]*Budget{}, estop: EStop{TenantID: tenant},
-		}
-		s.worlds[tenant] = w
+	if w := s.worlds[tenant]; w != nil {
+		return w
 	}
+	return &world{
+		lanes: map[lane]struct{}{}, sessions: map[string]SessionState{}, names: map[string]string{},
+		stopping: map[string]*stopping{}, budgets: map[string]*Budget{}, short: map[string]bool{}, estop: EStop{TenantID: tenant},
+	}
+}
+
+// keep is world to be changed, by what a commit did.
+func (s *Swarm) keep(tenant string) *world {
+	w := s.world(tenant)
+	s.worlds[tenant] = w
 	return w
 }
 
 func (s *Swarm) tenantAdded(id string) {
 	s.mu.Lock()
-	s.world(id)
+	s.keep(id)
 	s.mu.Unlock()
 }
 
 func (s *Swarm) sessionChanged(ses *Session) {
 	s.mu.Lock()
-	w := s.world(ses.TenantID)
+	w := s.keep(ses.TenantID)
 	if ses.State == SessionStopped {
 		delete(w.sessions, ses.SessionID)
 		if w.names[ses.Name] == ses.SessionID {
 			delete(w.names, ses.Name)
+		}
+		for l := range w.lanes {
+			if l.session == ses.SessionID {
+				delete(w.lanes, l)
+			}
 		}
 	} else {
 		w.sessions[ses.SessionID] = ses.State
@@ -151,11 +174,7 @@ func (s *Swarm) sessionChanged(ses *Session) {
 func (s *Swarm) sessionNamed(tenant, name string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w, ok := s.worlds[tenant]
-	if !ok {
-		return "", false
-	}
-	id, ok := w.names[name]
+	id, ok := s.world(tenant).names[name]
 	return id, ok
 }
 

@@ -2,7 +2,9 @@ package swarm
 
 import (
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"swarmdeck/engine/core"
 )
@@ -25,6 +27,8 @@ const (
 func Statuses() []Status {
 	return []Status{Queued, Running, Succeeded, Failed, Blocked, TimedOut, Cancelled}
 }
+
+func (s Status) known() bool { return contains(Statuses(), s) }
 
 // Terminal reports whether a task with this status is over.
 func (s Status) Terminal() bool { return s != Queued && s != Running }
@@ -86,6 +90,8 @@ func (t *Task) state() core.Raw {
 	return append(b, '}')
 }
 
+func (t *Task) ref() ref { return ref{t.TenantID, t.TaskID} }
+
 // lastTry reports whether no attempt is left after this one.
 func (t *Task) lastTry() bool { return t.Attempt+1 >= max(1, t.MaxAttempts) }
 
@@ -97,14 +103,24 @@ type TaskError struct {
 	Details   core.Raw `json:"details,omitempty"`
 }
 
-// bounded cuts a runner's error to the seed's limits.
-func (e *TaskError) bounded() *TaskError {
+// maxDetails bounds an error's details, in bytes of JSON.
+const maxDetails = 64 << 10
+
+// checked cuts a runner's error to the seed's limits.
+func (e *TaskError) checked() (*TaskError, error) {
 	c := *e
 	c.Code, c.Message = cut(c.Code, 64), cut(c.Message, 4096)
 	if c.Code == "" {
 		c.Code = "failed"
 	}
-	return &c
+	if len(c.Details) == 0 {
+		return &c, nil
+	}
+	return &c, core.CheckObject("error.details", c.Details, maxDetails)
+}
+
+func timedOut() *TaskError {
+	return &TaskError{Code: "timed_out", Message: "the attempt ran longer than timeout_s", Retryable: true}
 }
 
 // Result is the terminal outcome of a task (seed 1).
@@ -123,13 +139,17 @@ type Result struct {
 	decision core.Raw // the gate's, for the audit event
 }
 
-// cut shortens s to at most n bytes without splitting a character.
+// cut shortens text from outside to at most n bytes of valid UTF-8, without
+// splitting a character.
 func cut(s string, n int) string {
-	if len(s) <= n {
+	if len(s) > n {
+		for n > 0 && s[n]&0xC0 == 0x80 {
+			n--
+		}
+		s = s[:n]
+	}
+	if utf8.ValidString(s) {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n]
+	return strings.ToValidUTF8(s, "?") // never longer than what it replaces
 }

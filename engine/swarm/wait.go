@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -11,30 +12,34 @@ import (
 // is "". A task that ended otherwise is returned too: it can't get there any
 // more. ctx ends the wait.
 func (s *Swarm) Wait(ctx context.Context, tenant, id string, status Status) (Task, error) {
+	if status != "" && !status.known() {
+		return Task{}, core.Invalid("status", string(status), fmt.Sprint("one of ", Statuses()))
+	}
 	by := core.Self(tenant, "reader")
+	r := ref{tenant, id}
 	for {
 		changed := make(chan struct{})
 		s.mu.Lock()
-		s.waiters[id] = append(s.waiters[id], changed)
+		s.waiters[r] = append(s.waiters[r], changed)
 		s.mu.Unlock()
 		t, err := s.header(ctx, by, id)
 		if err != nil || t.Status == status || t.Status.Terminal() {
-			s.unwait(id, changed)
+			s.unwait(r, changed)
 			return t, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			s.unwait(id, changed)
+			s.unwait(r, changed)
 			return t, ctx.Err()
 		}
 	}
 }
 
-func (s *Swarm) unwait(id string, ch chan struct{}) {
+func (s *Swarm) unwait(r ref, ch chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.waiters[id]
+	list := s.waiters[r]
 	for i, c := range list {
 		if c == ch {
 			list = append(list[:i:i], list[i+1:]...)
@@ -42,9 +47,9 @@ func (s *Swarm) unwait(id string, ch chan struct{}) {
 		}
 	}
 	if len(list) == 0 {
-		delete(s.waiters, id)
+		delete(s.waiters, r)
 	} else {
-		s.waiters[id] = list
+		s.waiters[r] = list
 	}
 }
 

@@ -41,8 +41,16 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 	s.mu.Lock()
 	w := s.world(t.TenantID)
 	stop, state := w.estop, w.sessions[t.SessionID]
-	spent := w.reached(lane{t.SessionID, t.Agent})
-	l := s.leases[t.TaskID]
+	l0 := lane{t.SessionID, t.Agent}
+	spent := w.reached(l0)
+	if t.Status == Running && !w.spent(l0) {
+		spent = ""
+	}
+	var denied bool
+	if b := w.budgets[spent]; b != nil {
+		denied = b.Denied
+	}
+	l := s.leases[t.ref()]
 	frozen := l != nil && l.frozen
 	s.mu.Unlock()
 	acknowledged := map[bool]string{true: "", false: ", not yet acknowledged"}[frozen || t.Status == Queued]
@@ -55,6 +63,10 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 		return set("session", t.SessionID, "session %s is not started", t.SessionID)
 	case t.SessionID != "" && state == SessionPaused:
 		return set("pause", t.SessionID, "session %s is paused%s", t.SessionID, acknowledged)
+	case t.SessionID != "" && state == "" && t.Status == Queued:
+		return set("session", t.SessionID, "session %s is stopped: the task is about to be cancelled", t.SessionID)
+	case spent != "" && denied:
+		return set("budget", spent, "the budget of %s is used up and more was denied: raise it to go on", spent)
 	case spent != "":
 		return set("budget", spent, "the budget of %s is used up%s", spent, acknowledged)
 	case t.Paused:

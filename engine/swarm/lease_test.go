@@ -1,0 +1,177 @@
+package swarm_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// newRemoteRig is a running rig whose engine has no slots of its own, so that
+// other workers claim.
+func newRemoteRig(t *testing.T) *rig {
+	r := newRig(t)
+	r.slots = -1
+	r.close()
+	r.open()
+	r.run()
+	return r
+}
+
+func (r *rig) heartbeat(worker string) (stop func()) {
+	end := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(200 * time.Millisecond):
+				r.swarm.Beat(acme, worker)
+			}
+		}
+	}()
+	return func() { close(end) }
+}
+
+func TestASilentRemoteWorkerIsNoticedAfterAnIdleTime(t *testing.T) {
+	r := newRemoteRig(t)
+	task := r.dispatch(`{}`)
+	time.Sleep(1200 * time.Millisecond) // nothing for the scheduler to do
+	r.claim()
+	start := time.Now()
+	got := r.status(task.TaskID, swarm.Queued)
+	for got.Attempt == 0 && time.Since(start) < 10*time.Second {
+		time.Sleep(5 * time.Millisecond)
+		got = r.task(task.TaskID)
+	}
+	if took := time.Since(start); took > 1500*time.Millisecond || got.ErrorCode != "lease_lost" {
+		t.Errorf("noticed after %s: %+v", took, got)
+	}
+	t.Logf("a dead worker was noticed after %s", time.Since(start).Round(time.Millisecond))
+	r.whole()
+}
+
+func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
+	r := newRemoteRig(t)
+	task := r.dispatch(`{}`)
+	claimed := r.claim()
+	stop := r.heartbeat("w1")
+	time.Sleep(2500 * time.Millisecond)
+	stop()
+	if res := r.complete(claimed, ok(`{}`)); res.Status != swarm.Succeeded {
+		t.Errorf("result %+v", res)
+	}
+	if got := r.task(task.TaskID); got.Attempt != 0 {
+		t.Errorf("lost its lease: %+v", got)
+	}
+	if r.swarm.Beat(acme, "w1") {
+		t.Error("a worker without leases holds some")
+	}
+}
+
+func TestAHeartbeatCountsForItsOwnTenantOnly(t *testing.T) {
+	r := newRemoteRig(t)
+	beta := core.Caller{Tenant: "t_beta", Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
+	if _, err := r.swarm.CreateTenant(t.Context(), beta, beta.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	task := r.dispatch(`{}`)
+	r.claim()
+	for range 8 {
+		r.swarm.Beat("t_beta", "w1") // a worker of the same name
+		time.Sleep(200 * time.Millisecond)
+	}
+	if got := r.task(task.TaskID); got.Attempt != 1 {
+		t.Errorf("kept alive by another tenant's worker: %+v", got)
+	}
+}
+
+func TestARemoteWorkersTaskTimesOut(t *testing.T) {
+	r := newRemoteRig(t)
+	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+	claimed := r.claim()
+	defer r.heartbeat("w1")()
+	if got := r.status(task.TaskID, swarm.TimedOut); got.ErrorCode != "timed_out" {
+		t.Errorf("%+v", got)
+	}
+	if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, claimed.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+		t.Errorf("late result: %v", err)
+	}
+	r.whole()
+}
+
+func TestNobodyClaimsInTheEnginesName(t *testing.T) {
+	r := newRig(t)
+	for _, worker := range []string{"", "engine", "\xff", string(make([]byte, 129))} {
+		if _, err := r.swarm.Claim(t.Context(), alice, worker, 1); !hasCode(err, core.InvalidInput) {
+			t.Errorf("worker %.10q: %v", worker, err)
+		}
+	}
+}
+
+func TestOneAttemptDoesNotStartBesideAnother(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	w.with(func(w *fakeWork) { w.mute, w.deaf = true, true }) // hangs, and takes its time to be killed
+	r.await("the next attempt to be claimed", func() bool {
+		got := r.task(task.TaskID)
+		return got.Attempt == 1 && got.Status == swarm.Running
+	})
+	time.Sleep(1200 * time.Millisecond) // longer than a lease: waiting for it costs no attempt
+	if len(r.runner.started) != 0 {
+		t.Error("the second attempt runs beside the first")
+	}
+	w.end(ok(`{"first":true}`))
+	w = <-r.runner.started
+	if w.job.Task.Attempt != 1 {
+		t.Errorf("attempt %d", w.job.Task.Attempt)
+	}
+	w.end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+	r.whole()
+}
+
+func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
+	seen := map[string]string{}
+	var one, two string
+	for i := 0; two == ""; i++ {
+		id := fmt.Sprintf("t_x%d", i)
+		if other, found := seen[core.TenantTag(id)]; found {
+			one, two = other, id
+		}
+		seen[core.TenantTag(id)] = id
+	}
+	r := newRemoteRig(t)
+	claimed := map[string]swarm.Task{}
+	for _, tenant := range []string{one, two} {
+		by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+		if _, err := r.swarm.CreateTenant(t.Context(), by, tenant); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		tasks, err := r.swarm.Claim(t.Context(), by, "w-"+tenant, 1)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(tasks, err)
+		}
+		claimed[tenant] = tasks[0]
+	}
+	if claimed[one].TaskID != claimed[two].TaskID {
+		t.Fatalf("%s and %s: the ids should be the same", claimed[one].TaskID, claimed[two].TaskID)
+	}
+	for range 8 { // only the second one's worker lives
+		r.swarm.Beat(two, "w-"+two)
+		time.Sleep(200 * time.Millisecond)
+	}
+	if got, err := r.swarm.Task(t.Context(), one, claimed[one].TaskID); err != nil || got.Attempt != 1 {
+		t.Errorf("%s: %+v %v", one, got, err)
+	}
+	if got, err := r.swarm.Task(t.Context(), two, claimed[two].TaskID); err != nil || got.Status != swarm.Running || got.Attempt != 0 {
+		t.Errorf("%s: %+v %v", two, got, err)
+	}
+}

@@ -1,0 +1,268 @@
+package swarm_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+func (r *rig) session(name string) swarm.Session {
+	r.t.Helper()
+	ses, err := r.swarm.CreateSession(r.t.Context(), alice, name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if ses, err = r.swarm.StartSession(r.t.Context(), alice, ses.SessionID); err != nil {
+		r.t.Fatal(err)
+	}
+	return ses
+}
+
+// oneOfEach puts a task of every kind of waiting into a session.
+func (r *rig) oneOfEach(session string) []string {
+	r.t.Helper()
+	in := func(d *swarm.Dispatch) { d.Session = session }
+	held, retried, worked := r.dispatch(`{"held":1}`, in), r.dispatch(`{"retried":1}`, in), r.dispatch(`{"worked":1}`, in)
+	sure := 0.8
+	r.complete(r.claim(), swarm.Outcome{Status: swarm.Succeeded, Confidence: &sure})
+	r.complete(r.claim(), failure(true))
+	r.claim()
+	queued, asked := r.dispatch(`{"queued":1}`, in), r.dispatch(`{"ask":1}`, in)
+	after := r.dispatch(`{"after":1}`, in, func(d *swarm.Dispatch) { d.After = []string{queued.TaskID} })
+	return []string{held.TaskID, retried.TaskID, worked.TaskID, queued.TaskID, asked.TaskID, after.TaskID}
+}
+
+func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
+	r := newRig(t)
+	r.session("day")
+	other := r.session("night")
+	ids := r.oneOfEach("day")
+	r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Session = "night" })
+	if _, err := r.swarm.StopSession(t.Context(), alice, "day", "over"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if got := r.task(id); !got.Status.Terminal() || got.Waiting != "" || got.CompletedAt.IsZero() {
+			t.Errorf("%s is %s (%q)", got.Input, got.Status, got.Waiting)
+		}
+	}
+	if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 0 {
+		t.Errorf("approvals still open: %v %v", open, err)
+	}
+	if page, _ := r.swarm.Tasks(t.Context(), acme, core.Filter{Session: other.SessionID, Status: "queued"}); page.Info.Total != 1 {
+		t.Errorf("the other session has %d queued tasks, want 1", page.Info.Total)
+	}
+	again, err := r.swarm.CreateSession(t.Context(), alice, "day")
+	if err != nil || again.Name != "day" {
+		t.Errorf("the name of a stopped session: %v", err)
+	}
+	r.whole()
+}
+
+func TestAStopCutShortIsFinishedByTheScheduler(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprint("restart=", restart), func(t *testing.T) {
+			r := newRig(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r.change = func(c core.Change) {
+				if s, ok := c.Record.(*swarm.Session); ok && s.State == swarm.SessionStopped {
+					cancel()
+				}
+			}
+			r.close()
+			r.open()
+			ses := r.session("day")
+			ids := r.oneOfEach("day")
+			if _, err := r.swarm.StopSession(ctx, alice, ses.SessionID, "over"); err == nil {
+				t.Fatal("the stop was not cut short")
+			}
+			if restart {
+				r.close()
+				r.open()
+			}
+			r.run()
+			for _, id := range ids {
+				r.await(id+" to end", func() bool { return r.task(id).Status.Terminal() })
+			}
+			r.whole()
+		})
+	}
+}
+
+func TestOfTwoSessionsAtOnceOneGetsTheName(t *testing.T) {
+	r := newRig(t)
+	var wg sync.WaitGroup
+	errs := make([]error, 16)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = r.swarm.CreateSession(t.Context(), alice, "day") })
+	}
+	wg.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else if !hasCode(err, core.Conflict) {
+			t.Errorf("%v, want CONFLICT", err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d sessions have the name", made)
+	}
+	if _, err := r.swarm.CreateSession(t.Context(), alice, core.NewID(core.SessionPrefix, acme, 77)); !hasCode(err, core.InvalidInput) {
+		t.Errorf("a name that reads like an id: %v", err)
+	}
+	r.whole()
+}
+
+func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	go func() {
+		for w := range r.runner.started {
+			w.end(ok(`{}`))
+		}
+	}()
+	ses := r.session("day")
+	var wg sync.WaitGroup
+	for p := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				_, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(fmt.Sprintf(`{"p":%d,"i":%d}`, p, i)), Session: ses.SessionID})
+				if hasCode(err, core.Conflict) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	if _, err := r.swarm.StopSession(t.Context(), alice, ses.SessionID, ""); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	for _, st := range []string{"queued", "running"} {
+		r.await("no task to be "+st, func() bool {
+			page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Session: ses.SessionID, Status: st})
+			return err == nil && page.Info.Total == 0
+		})
+	}
+	r.whole()
+	r.close()
+	close(r.runner.started)
+}
+
+// lateFreezer takes its time and fails.
+type lateFreezer struct{}
+
+func (lateFreezer) Freeze(ctx context.Context, _ string) []string {
+	<-ctx.Done()
+	return []string{"stuck-agent"}
+}
+func (lateFreezer) Thaw(context.Context, string) {}
+
+func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) {
+	r := newRig(t)
+	r.swarm.Freezer(lateFreezer{})
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	w.with(func(w *fakeWork) { w.stuck = 1000 })
+	start := time.Now()
+	st, err := r.swarm.StopAll(t.Context(), alice, "smoke")
+	if took := time.Since(start); err != nil || took > 2500*time.Millisecond {
+		t.Errorf("took %s, %v", took, err)
+	}
+	if fmt.Sprint(st.Waiting) != fmt.Sprint([]string{task.TaskID, "stuck-agent"}) {
+		t.Errorf("waiting: %v", st.Waiting)
+	}
+	w.with(func(w *fakeWork) { w.stuck = 0 })
+	r.await("the late acknowledgement", w.isPaused)
+	w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
+	if _, err := r.swarm.Thaw(t.Context(), alice, "false alarm"); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the work to go on", func() bool { return !w.isPaused() })
+	w.end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+}
+
+func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
+	r := newRig(t)
+	r.slots = 64
+	r.close()
+	r.open()
+	r.run()
+	for round := range 10 {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { r.dispatch(`{}`) })
+		}
+		if _, err := r.swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		for len(r.runner.started) > 0 {
+			if w := <-r.runner.started; !w.isPaused() {
+				t.Fatalf("round %d: work goes on after the stop was acknowledged", round)
+			} else {
+				w.end(ok(`{}`))
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+		if n := len(r.runner.started); n != 0 {
+			t.Fatalf("round %d: %d tasks started under the stop", round, n)
+		}
+		if _, err := r.swarm.Thaw(t.Context(), alice, "drill over"); err != nil {
+			t.Fatal(err)
+		}
+		r.await("the rest to start and end", func() bool {
+			for len(r.runner.started) > 0 {
+				(<-r.runner.started).end(ok(`{}`))
+			}
+			c, err := r.swarm.Counts(t.Context(), acme)
+			return err == nil && c.ByStatus[swarm.Succeeded] == int64(8*(round+1))
+		})
+	}
+	r.whole()
+}
+
+func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.swarm.StopAll(t.Context(), alice, "smoke"); err != nil {
+		t.Fatal(err)
+	}
+	r.close()
+	r.open()
+	var f countFreezer
+	f.frozen = make(chan string, 1)
+	r.swarm.Freezer(f)
+	r.run()
+	if got := <-f.frozen; got != acme {
+		t.Errorf("froze %s", got)
+	}
+	r.dispatch(`{}`)
+	if st, err := r.swarm.EStop(t.Context(), acme); err != nil || !st.On || st.Reason != "smoke" {
+		t.Errorf("%+v %v", st, err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if len(r.runner.started) != 0 {
+		t.Error("a task started")
+	}
+}
+
+type countFreezer struct{ frozen chan string }
+
+func (f countFreezer) Freeze(_ context.Context, tenant string) []string {
+	f.frozen <- tenant
+	return nil
+}
+func (countFreezer) Thaw(context.Context, string) {}
