@@ -102,8 +102,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.gone(`EMERGENCY STOP`)
 
 	// Leave, and find everything again.
-	s.press(ctrlC)
-	if code := s.ends(); code != 0 {
+	if code := s.leaves(); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, s.screen())
 	}
 	restored(t, s)
@@ -113,8 +112,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.press(":approval list" + enter)
 	s.see(`approved`)
 	s.see(`denied`)
-	s.press(ctrlC)
-	if code := s.ends(); code != 0 {
+	if code := s.leaves(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	u.ok("--data", data, "audit", "verify")
@@ -178,8 +176,7 @@ func TestAnyTerminalGetsWhatItCanShow(t *testing.T) {
 				s.press("2")
 				s.see(`tasks 0`)
 			}
-			s.press(ctrlC)
-			if code := s.ends(); code != 0 {
+			if code := s.leaves(); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
 			restored(t, s)
@@ -302,8 +299,7 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 	}
 	s.press("1")
 	s.until("the screen from before", func() bool { return settle.ReplaceAllString(s.screen(), "") == before })
-	s.press(ctrlC)
-	if code := s.ends(); code != 0 {
+	if code := s.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -375,10 +371,7 @@ func TestAfterKillNothingIsLost(t *testing.T) {
 	await(t, "end of the command that was left", func() bool { return !alive(pid) })
 	s.press("2")
 	s.see(`running`)
-	s.press(ctrlC)
-	time.Sleep(100 * time.Millisecond)
-	s.press(ctrlC)
-	if code := s.ends(); code != 0 {
+	if code := s.leaves(); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.screen())
 	}
 	u.ok("audit", "verify")

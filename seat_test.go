@@ -163,6 +163,27 @@ func (s *seat) resize(w, h int) {
 	}
 }
 
+// leaves quits the cockpit: ctrl+c, and once more when work still runs. It
+// returns the exit code.
+func (s *seat) leaves() int {
+	s.t.Helper()
+	s.press(ctrlC)
+	re := regexp.MustCompile(`again to quit`)
+	for left := false; !left && !re.MatchString(s.screen()); {
+		select {
+		case <-s.done:
+			left = true
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	select {
+	case <-s.done:
+	default:
+		s.press(ctrlC)
+	}
+	return s.ends()
+}
+
 // ends waits for the program to end by itself and returns its exit code.
 func (s *seat) ends() int {
 	s.t.Helper()
