@@ -32,6 +32,25 @@ func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
 	r.has("history")
 }
 
+func TestASearchThatFindsNothingMoreSaysSo(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.w.logs["agent:changes"] = []swarm.LogLine{{Seq: 1, Message: "one needle"}, {Seq: 2, Message: "hay"}, {Seq: 3, Message: "another needle"}}
+	r.keys("enter", "l", "g", "/")
+	r.typeText("needle")
+	r.keys("enter")
+	r.lacks("no more")
+	r.keys("n", "n", "n")
+	r.has("/needle: no more in the lines at hand")
+	r.keys("N")
+	r.lacks("no more")
+}
+
+func TestMessagesOpenAtTheNewest(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("y", "j", "y", "m")
+	r.has("▸ 12:00:03 info    sent to terminal clipboard: large")
+}
+
 func itoa(n int) string {
 	var b [8]byte
 	i := len(b)

@@ -12,7 +12,7 @@ import (
 // frozen already, it asks for the reason to thaw.
 func (m *Model) estop() tea.Cmd {
 	if !m.snap.EStop.On {
-		return m.submit(job{lines: [][]string{{"estop", "on", "--reason", "stopped from the cockpit by " + m.opt.Caller.Name}}})
+		return m.submit(job{lines: [][]string{{"estop", "on", "--reason", "stopped from the cockpit"}}})
 	}
 	return m.prompt("Reason to thaw tenant "+m.tenant, "", func(text string) tea.Cmd {
 		return m.submit(job{lines: [][]string{{"estop", "off", "--reason", text}}, confirm: command.ConfirmNone})

@@ -16,6 +16,7 @@ type Split struct {
 	view    logview.View
 	zoom    bool // the log has the whole pane and the keys
 	shift   int  // steps the log was scrolled to the right
+	missed  bool // the last search found nothing
 	now     Env  // of the last call, for the time of lines
 	scratch *screen.Canvas
 	w, h    int
@@ -31,7 +32,7 @@ func (s *Split) BindLog(stream string) {
 	s.tail.Bind(stream)
 	s.view.Empty = "no lines yet"
 	s.view.SetSource(lines{s})
-	s.zoom, s.shift = false, 0
+	s.zoom, s.shift, s.missed = false, 0, false
 }
 
 // RefreshLog reads what was added to the log.
@@ -115,6 +116,13 @@ func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 		return nil, true
 	case !s.zoom:
 		return nil, page.Do(action)
+	case action == "next-match" || action == "prev-match":
+		dir := 1
+		if action == "prev-match" {
+			dir = -1
+		}
+		s.missed = s.view.Query() != "" && !s.view.Find(dir)
+		return s.need(env), true
 	case !s.view.Do(action):
 		return nil, false
 	}
@@ -141,7 +149,7 @@ func (s *Split) need(env Env) tea.Cmd {
 // FindSplit searches the log for text.
 func (s *Split) FindSplit(env Env, text string) tea.Cmd {
 	s.now = env
-	s.view.Search(text)
+	s.missed = !s.view.Search(text)
 	return s.need(env)
 }
 
@@ -162,6 +170,12 @@ func (s *Split) DrawSplit(c *screen.Canvas, env Env, page *Page) {
 	}
 	if s.view.Wrapped() {
 		title += " wrapped"
+	}
+	if q := s.view.Query(); q != "" {
+		title += " /" + q
+		if s.missed {
+			title += ": no more in the lines at hand"
+		}
 	}
 	if err := s.tail.Err(); err != nil {
 		title += ": " + err.Error()

@@ -24,6 +24,8 @@ type Spec[T any] struct {
 	// Fetch reads pages of a list that is too long to hold; nil for a list
 	// whose rows are set with SetRows.
 	Fetch func(env Env) Fetch[T]
+	// NewestFirst is for lists that grow at their top, as all with Fetch do.
+	NewestFirst bool
 }
 
 // Table is a list pane: a grid over rows in memory or over pages of a list of
@@ -46,8 +48,8 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}}
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)
-		t.grid.HoldTop = true // such lists have the newest first
 	}
+	t.grid.HoldTop = spec.NewestFirst || spec.Fetch != nil
 	t.grid.Empty = spec.Empty
 	t.grid.SetSource(source[T]{t})
 	return t
@@ -103,8 +105,19 @@ func (t *Table[T]) at(i int) (*T, bool) {
 
 // SetRows replaces the rows of a list in memory.
 func (t *Table[T]) SetRows(env Env, rows []T) {
+	top := t.grid.Index() <= 0
 	t.env, t.all = env, rows
 	t.narrow()
+	if top && t.spec.NewestFirst {
+		t.holdTop()
+	}
+}
+
+// holdTop keeps the newest row selected of a list that nobody works in.
+func (t *Table[T]) holdTop() {
+	if t.env.Focus != t.spec.Name {
+		t.grid.Do("top")
+	}
 }
 
 // narrow makes the rows from all: those that pass the filter, in order.
@@ -199,8 +212,8 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 	first, n := t.window()
 	atTop := t.grid.Index() <= 0
 	mine, again := t.pager.Take(body, first, n)
-	if mine && atTop && env.Focus != t.spec.Name {
-		t.grid.Do("top") // nobody works here: the newest stays in sight
+	if mine && atTop {
+		t.holdTop()
 	}
 	if err := t.pager.Err(); mine && err != nil {
 		t.grid.Empty = err.Error()

@@ -141,6 +141,14 @@ func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
 // Draw implements pane.Pane.
 func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) { p.DrawSplit(c, env, &p.Page) }
 
+// newest is the agent's latest task, nil while it is not read.
+func (p *Pane) newest() *fleet.HistoryItem {
+	if len(p.history) == 0 {
+		return nil
+	}
+	return &p.history[0]
+}
+
 func (p *Pane) lay(env pane.Env) {
 	var out pane.Paras
 	a := p.agent
@@ -155,13 +163,15 @@ func (p *Pane) lay(env pane.Env) {
 	if a.Waiting != "" {
 		out.Add("waits for", "approval "+a.Waiting, screen.Warn)
 	}
-	out.Exact("asks", a.Attention, screen.Warn)
-	if a.Attention == "" {
-		out = out[:len(out)-1]
+	if a.Attention != "" {
+		out.Exact("asks", a.Attention, screen.Warn)
 	}
 	out.Add("reason", a.Reason, screen.Bad)
 	if a.TaskID != "" {
 		out.Add("task", a.TaskID+" "+a.LastTask, screen.Accent)
+	} else if h := p.newest(); h != nil {
+		s := screen.StateOf(string(h.Status))
+		out.Add("last task", s.Glyph(env.Glyphs)+" "+string(h.Status)+" "+a.LastTask, s.Role())
 	} else {
 		out.Add("last task", a.LastTask, screen.Text)
 	}

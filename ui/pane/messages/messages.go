@@ -37,7 +37,7 @@ type Pane struct {
 // New makes the pane.
 func New() *Pane {
 	return &Pane{Table: pane.NewTable(pane.Spec[Message]{
-		Name: Name, Title: "messages", Empty: "no messages",
+		Name: Name, Title: "messages", Empty: "no messages", NewestFirst: true,
 		Cols: []grid.Column{
 			{Title: "TIME", Min: 8, Priority: 1},
 			{Title: "KIND", Min: 7, Priority: 2},
