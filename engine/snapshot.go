@@ -135,7 +135,7 @@ func (w *world) snapshot(tenant string) *Snapshot {
 	defer t.mu.Unlock()
 	w.mu.Lock()
 	last := t.last.Load()
-	if last != nil && last.Revision == t.rev {
+	if last != nil && last.Revision == t.rev && last.Err == nil {
 		w.mu.Unlock()
 		return last
 	}

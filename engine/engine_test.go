@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+var alice = core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+
+// flaky is a store whose reads can be made to fail.
+type flaky struct {
+	store.Store
+	fail error
+}
+
+func (f *flaky) View(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	return f.Store.View(ctx, tenant, fn)
+}
+
+func open(t *testing.T) (*Engine, *flaky) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	sealer, err := audit.OpenSealer(path + ".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &flaky{Store: db}
+	e, err := Open(t.Context(), Options{Store: st, Sealer: sealer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = e.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, st
+}
+
+func TestASnapshotFollowsWhatChanged(t *testing.T) {
+	e, _ := open(t)
+	bell := e.Watch(t.Context())
+	if s := e.Snapshot("t_acme"); len(s.Tenants) != 0 || s.Err != nil {
+		t.Errorf("before there is a tenant: %+v", s)
+	}
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	ses, err := e.Swarm.CreateSession(t.Context(), alice, "day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-bell
+	s := e.Snapshot("t_acme")
+	if len(s.Tenants) != 1 || len(s.Sessions) != 1 || s.Sessions[0].SessionID != ses.SessionID || s.AuditSeq == 0 {
+		t.Errorf("%+v", s)
+	}
+	if again := e.Snapshot("t_acme"); again != s {
+		t.Error("nothing changed, and it is another snapshot")
+	}
+	if _, err := e.Swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+		t.Fatal(err)
+	}
+	if s = e.Snapshot("t_acme"); !s.EStop.On {
+		t.Errorf("emergency stop: %+v", s.EStop)
+	}
+}
+
+func TestASnapshotThatFailedIsReadAgain(t *testing.T) {
+	e, st := open(t)
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Swarm.CreateSession(t.Context(), alice, "day"); err != nil {
+		t.Fatal(err)
+	}
+	st.fail = errors.New("the disk is away")
+	if s := e.Snapshot("t_acme"); s.Err == nil {
+		t.Error("no error")
+	}
+	st.fail = nil
+	if s := e.Snapshot("t_acme"); s.Err != nil || len(s.Sessions) != 1 {
+		t.Errorf("after the disk is back: %v, %d sessions", s.Err, len(s.Sessions))
+	}
+}
+
+func TestBellsEndWithTheirWatcherAndTheEngine(t *testing.T) {
+	e, _ := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	one, two := e.Watch(ctx), e.Watch(t.Context())
+	cancel()
+	ended := func(bell <-chan struct{}) bool {
+		for {
+			select {
+			case _, open := <-bell:
+				if !open {
+					return true
+				}
+			case <-time.After(5 * time.Second):
+				return false
+			}
+		}
+	}
+	if !ended(one) {
+		t.Error("a bell outlived its watcher")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !ended(two) || !ended(e.Watch(t.Context())) {
+		t.Error("a bell outlived the engine")
+	}
+}
+
+func TestTheEngineRunsAndStops(t *testing.T) {
+	e, _ := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	// A tenant made while it runs is scheduled, too.
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("unknown kind: %v", err)
+	}
+	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
+		t.Errorf("reconcile: %v %v", deltas, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}

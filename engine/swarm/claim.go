@@ -1,0 +1,249 @@
+package swarm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// localWorker is the name under which this engine holds its leases.
+const localWorker = "engine"
+
+// Claim gives worker up to n claimable tasks, the highest priority and the
+// oldest first, each under a lease that Beat keeps. Tasks of sessions that do
+// not run and everything during an emergency stop stay where they are, and so
+// do tasks for agents: this engine's own runner takes them to their agent.
+func (s *Swarm) Claim(ctx context.Context, by core.Caller, worker string, n int) ([]Task, error) {
+	if n < 1 || n > 1000 {
+		return nil, core.Invalid("n", n, "1-1000")
+	}
+	if worker == "" || len(worker) > 128 || worker == localWorker || !utf8.ValidString(worker) {
+		return nil, core.Invalid("worker", worker, "1-128 bytes of UTF-8, but not "+localWorker+", which is this engine")
+	}
+	return s.claim(ctx, by, worker, n, s.generalLanes(by.Tenant))
+}
+
+// generalLanes are the lanes for no agent that a claim may take from now.
+func (s *Swarm) generalLanes(tenant string) []lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.world(tenant)
+	out := make([]lane, 0, len(w.lanes))
+	for l := range w.lanes {
+		if l.agent == "" && w.open(l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// agentLanes are the lanes for agents that are free. Only the scheduler takes
+// from them, so that no agent gets two tasks at once.
+func (s *Swarm) agentLanes(tenant string) []lane {
+	s.mu.Lock()
+	w := s.world(tenant)
+	at := map[string]bool{} // agents at work
+	for _, l := range s.leases {
+		if l.tenant == tenant && l.agent != "" {
+			at[l.agent] = true
+		}
+	}
+	var out []lane
+	for l := range w.lanes {
+		if l.agent != "" && !at[l.agent] && w.open(l) {
+			out = append(out, l)
+		}
+	}
+	runner := s.runners[agentKind]
+	s.mu.Unlock()
+	// Slot is the fleet's: it may take its own lock, so ask without ours.
+	return slices.DeleteFunc(out, func(l lane) bool {
+		if runner == nil {
+			return true
+		}
+		free, _ := runner.Slot(tenant, l.agent)
+		return !free
+	})
+}
+
+// agentKind is the kind of the tasks that go to agents.
+const agentKind = "agent.prompt"
+
+// open reports whether tasks of a lane may start now.
+func (w *world) open(l lane) bool {
+	return !w.estop.On && (l.session == "" || w.sessions[l.session] == SessionRunning) && !w.spent(l)
+}
+
+// front is the first task of a lane.
+type front struct {
+	lane lane
+	key  []byte
+}
+
+// before compares by priority and age, the last 9 bytes of a key, across lanes.
+func (f front) before(g front) bool {
+	return bytes.Compare(f.key[len(f.key)-9:], g.key[len(g.key)-9:]) < 0
+}
+
+func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) ([]Task, error) {
+	if len(lanes) == 0 || n == 0 {
+		return nil, nil
+	}
+	var out []Task
+	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		if tx.Counter(countEStop) != 0 {
+			return nil
+		}
+		fronts, err := s.fronts(tx, lanes)
+		if err != nil {
+			return err
+		}
+		for len(out) < n && len(fronts) > 0 {
+			best := 0
+			for i := range fronts {
+				if fronts[i].before(fronts[best]) {
+					best = i
+				}
+			}
+			l := fronts[best].lane
+			t, took, err := s.take(tx, worker, fronts[best].key)
+			if err != nil {
+				return err
+			}
+			if took == taken {
+				out = append(out, t)
+			}
+			switch {
+			case took == taken && l.agent != "": // one task at a time
+				fronts = slices.DeleteFunc(fronts, func(f front) bool { return f.lane.agent == l.agent })
+			case took == overBudget:
+				fronts = slices.Delete(fronts, best, best+1)
+			default:
+				if fronts[best].key, err = s.front(tx, l); err != nil {
+					return err
+				}
+				if fronts[best].key == nil {
+					fronts = slices.Delete(fronts, best, best+1)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	return out, nil
+}
+
+// fronts are the first tasks of the lanes that hold any and whose session still
+// runs: it may have been paused in this very commit.
+func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
+	out := make([]front, 0, len(lanes))
+	for _, l := range lanes {
+		key, err := s.front(tx, l)
+		if err != nil {
+			return nil, err
+		}
+		if key == nil {
+			continue
+		}
+		if l.session != "" {
+			var ses Session
+			if err := load(tx, bSession, key8(taskSeq(l.session)), "session", l.session, &ses); err != nil {
+				return nil, err
+			}
+			if ses.State != SessionRunning {
+				continue
+			}
+		}
+		out = append(out, front{l, key})
+	}
+	return out, nil
+}
+
+// front is the key of a lane's first task. An empty lane is forgotten.
+func (s *Swarm) front(tx *audit.Tx, l lane) (key []byte, err error) {
+	from, to := span(l.prefix())
+	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
+		key = bytes.Clone(k)
+		return false
+	})
+	if key == nil && err == nil {
+		tenant := tx.Tenant()
+		tx.OnCommit(func() { s.laneEmptied(tenant, l) })
+	}
+	return key, err
+}
+
+// claimed says what came of one attempt to take a task.
+type claimed int
+
+const (
+	taken      claimed = iota
+	notAllowed         // it has to pass its gate again first
+	overBudget         // a budget's approval decides; it keeps its place
+)
+
+// take turns the queued task under key into a running one.
+func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, error) {
+	seq := seqAt(key)
+	var t Task
+	if err := s.heads.load(tx, seq, &t); err != nil {
+		return t, notAllowed, err
+	}
+	if s.overTasks(tx, &t) {
+		return t, overBudget, nil
+	}
+	if err := tx.Delete(bReady, key); err != nil {
+		return t, notAllowed, err
+	}
+	input, err := tx.Get(bInput, key8(seq))
+	if err != nil {
+		return t, notAllowed, fmt.Errorf("read input of task %s: %w", t.TaskID, err)
+	}
+	t.Input = append(core.Raw(nil), input...)
+	if ok, err := s.stillAllowed(tx, &t); err != nil || !ok {
+		return t, notAllowed, err
+	}
+	if t.StartedAt.IsZero() { // a further attempt is not a further task
+		for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
+			tx.Add(countUse("tasks", subject), 1)
+		}
+	}
+	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
+	t.StartedAt, t.RunAt, t.Paused = tx.Now(), time.Time{}, false
+	detail := object{append(make([]byte, 0, len(worker)+48), '{')}
+	detail.text("worker", worker)
+	detail.nonzero("lease", t.Lease)
+	if err := s.move(tx, &t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {
+		return t, notAllowed, err
+	}
+	c := t
+	tx.OnCommit(func() { s.leased(&c, worker) })
+	return t, taken, nil
+}
+
+// stillAllowed is the check at the start of the effect (approvals R1, R4): the
+// approval must stand for exactly these arguments, and the rules that let the
+// task in must still rule. Otherwise the task goes back to its gate.
+func (s *Swarm) stillAllowed(tx *audit.Tx, t *Task) (bool, error) {
+	if t.ApprovalID == "" && t.Policy == s.judge.PolicyVersion(t.TenantID) {
+		return true, nil
+	}
+	if t.ApprovalID != "" {
+		ask, err := s.startAsk(t, t.Input)
+		if err == nil {
+			ok, err := s.judge.Start(tx, t.ApprovalID, ask.Ask)
+			if err != nil || ok {
+				return ok, err
+			}
+		}
+	}
+	return false, s.regate(tx, t, tx.Now(), "task.regate", nil)
+}

@@ -1,0 +1,255 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// Usage is what something spent.
+type Usage struct {
+	Tokens  int64   `json:"tokens"`
+	CostUSD float64 `json:"cost_usd"`
+	Tasks   int64   `json:"tasks"`
+	WallMS  int64   `json:"wall_ms"`
+}
+
+// Usage counters: cost is kept in millionths of a dollar.
+func countUse(what, subject string) string { return "use." + what + "." + subject }
+
+func usage(tx *audit.Tx, subject string) Usage {
+	return Usage{
+		Tokens:  tx.Counter(countUse("tokens", subject)),
+		CostUSD: float64(tx.Counter(countUse("cost", subject))) / 1e6,
+		Tasks:   tx.Counter(countUse("tasks", subject)),
+		WallMS:  tx.Counter(countUse("wall", subject)),
+	}
+}
+
+// Use adds to what a running task spent, and so to its agent's, session's and
+// tenant's. Going past a limit freezes the subject and opens an approval.
+func (s *Swarm) Use(ctx context.Context, by core.Caller, taskID string, tokens int64, costUSD float64) error {
+	if tokens < 0 || tokens > maxTokens {
+		return core.Invalid("tokens", tokens, fmt.Sprint("0-", maxTokens))
+	}
+	if !(costUSD >= 0 && costUSD <= 1e6) {
+		return core.Invalid("cost_usd", costUSD, "0-1000000")
+	}
+	t, err := s.header(ctx, by, taskID)
+	if err != nil {
+		return err
+	}
+	return s.ledger.Append(ctx, by, func(tx *audit.Tx) error {
+		for _, subject := range append(lane{t.SessionID, t.Agent}.subjects(), "task:"+t.TaskID) {
+			tx.Add(countUse("tokens", subject), tokens)
+			tx.Add(countUse("cost", subject), int64(math.Round(costUSD*1e6)))
+		}
+		tx.Changed("usage", t.TaskID, nil)
+		tx.OnCommit(s.ring)
+		return nil
+	})
+}
+
+// Usage is what a subject has spent: "tenant", "session:ID", "agent:NAME" or
+// "task:ID".
+func (s *Swarm) Usage(ctx context.Context, tenant, subject string) (u Usage, err error) {
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		u = usage(tx, subject)
+		return nil
+	})
+	return u, err
+}
+
+// overTasks reports whether a budget on the number of tasks lets this one not
+// start; the budget is asked about then. A task that started before was counted
+// then.
+func (s *Swarm) overTasks(tx *audit.Tx, t *Task) (over bool) {
+	if !t.StartedAt.IsZero() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	budgets := s.world(t.TenantID).budgets
+	if len(budgets) == 0 {
+		return false
+	}
+	for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
+		if b := budgets[subject]; b != nil && b.Tasks > 0 && tx.Counter(countUse("tasks", subject)) >= b.Tasks*(b.Granted+1) {
+			over = true
+			tx.OnCommit(func() { s.tooFew(t.TenantID, subject) })
+		}
+	}
+	return over
+}
+
+// tooFew notes that a task waits which a budget has no room for.
+func (s *Swarm) tooFew(tenant, subject string) {
+	s.mu.Lock()
+	w := s.keep(tenant)
+	news := !w.short[subject]
+	w.short[subject] = true
+	s.mu.Unlock()
+	if news {
+		s.ring()
+	}
+}
+
+// spendWall bills the running time of an attempt that ends and was not billed
+// yet. An attempt of an engine that died has no lease, and nobody knows how
+// long it ran: what was billed while it did is all.
+func (s *Swarm) spendWall(tx *audit.Tx, t *Task) {
+	var d time.Duration
+	s.mu.Lock()
+	if l := s.leases[t.ref()]; l != nil && l.id == t.Lease {
+		d = l.bill(s.uptime())
+	}
+	s.mu.Unlock()
+	addWall(tx, lane{t.SessionID, t.Agent}, d)
+}
+
+// bill takes the running time that is not billed yet, in whole milliseconds.
+// It is called on the store's writer only, so that no time is billed twice.
+func (l *lease) bill(now time.Duration) time.Duration {
+	d := max(0, l.ran(now)-l.billed).Truncate(time.Millisecond)
+	l.billed += d
+	return d
+}
+
+func addWall(tx *audit.Tx, l lane, d time.Duration) {
+	for _, subject := range l.subjects() {
+		tx.Add(countUse("wall", subject), d.Milliseconds())
+	}
+}
+
+// watchBudgets bills the wall time of running work, notices limits that were
+// gone past and opens the approval for each. It reports whether there is a
+// budget that running work draws on, so that it must look again soon.
+func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err error) {
+	s.mu.Lock()
+	w := s.world(tenant)
+	subjects := make([]string, 0, len(w.budgets))
+	for subject := range w.budgets {
+		subjects = append(subjects, subject)
+	}
+	s.mu.Unlock()
+	if len(subjects) == 0 {
+		return false, nil
+	}
+	if soon, err = s.billWall(ctx, tenant); err != nil {
+		return soon, fmt.Errorf("bill the running time: %w", err)
+	}
+	for _, subject := range subjects {
+		if err := s.watchBudget(ctx, tenant, subject); err != nil {
+			return soon, fmt.Errorf("watch budget of %s: %w", subject, err)
+		}
+	}
+	return soon, nil
+}
+
+// billWall adds the running time since the last look to the counters, once a
+// second, and reports whether anything runs.
+func (s *Swarm) billWall(ctx context.Context, tenant string) (runs bool, err error) {
+	due := func(now time.Duration) (out []*lease) {
+		for _, l := range s.leases {
+			if l.tenant == tenant {
+				runs = true
+				if l.ran(now)-l.billed >= time.Second {
+					out = append(out, l)
+				}
+			}
+		}
+		return out
+	}
+	s.mu.Lock()
+	now := due(s.uptime())
+	s.mu.Unlock()
+	if len(now) == 0 {
+		return runs, nil
+	}
+	return runs, s.ledger.Append(ctx, core.Self(tenant, "budgets"), func(tx *audit.Tx) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range due(s.uptime()) {
+			addWall(tx, lane{l.session, l.agent}, l.bill(s.uptime()))
+		}
+		tx.Changed("usage", tenant, nil)
+		return nil
+	})
+}
+
+func (s *Swarm) watchBudget(ctx context.Context, tenant, subject string) error {
+	var b Budget
+	var limit string
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		if b, err = readBudget(tx, subject); err != nil {
+			return err
+		}
+		u := usage(tx, subject)
+		if limit = b.over(u); limit == "" && b.Tasks > 0 && u.Tasks >= b.Tasks*(b.Granted+1) && s.isShort(tenant, subject) {
+			limit = limitTasks // the next one would go past it
+		}
+		b.Used = u
+		return nil
+	})
+	if err != nil || limit == "" || b.Reached != "" && (b.ApprovalID != "" || b.Denied) {
+		return err
+	}
+	return s.askBudget(ctx, b, limit)
+}
+
+func (s *Swarm) isShort(tenant, subject string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world(tenant).short[subject]
+}
+
+func (s *Swarm) askBudget(ctx context.Context, b Budget, limit string) error {
+	by := core.Self(b.TenantID, "budgets")
+	ask := judge.Ask{
+		Gate: judge.GateBudget, TraceID: core.NewTrace(nil), Risk: judge.Medium, By: by, Attempt: int(b.Granted),
+		Action: judge.Action{Kind: "budget", Args: core.MustEncode(map[string]any{
+			"subject": b.Subject, "limit": limit, "granted": b.Granted, "tokens": b.Used.Tokens, "cost_usd": b.Used.CostUSD,
+			"tasks": b.Used.Tasks, "wall_s": b.Used.WallMS / 1000,
+		})},
+		Intent: fmt.Sprintf("the %s budget of %s is used up: grant the same amount again?", limit, b.Subject),
+	}
+	if id, ok := strings.CutPrefix(b.Subject, "session:"); ok {
+		ask.Session = id
+	}
+	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok {
+		ask.Agent.Name = name
+	}
+	for {
+		v := s.judge.Evaluate(ctx, b.TenantID, ask)
+		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			now, err := readBudget(tx, b.Subject)
+			if err != nil || now.Granted != b.Granted || now.ApprovalID != "" {
+				return err
+			}
+			dec, ap, err := s.judge.Commit(tx, ask, v)
+			if err != nil {
+				return err
+			}
+			now.Reached = limit
+			switch {
+			case ap != nil:
+				now.ApprovalID = ap.ApprovalID
+			case dec.Decision == judge.Approve:
+				now.Granted, now.Reached = now.Granted+1, ""
+			default:
+				now.Denied = true
+			}
+			return s.putBudget(tx, &now, "budget.reached")
+		})
+		if !errors.Is(err, judge.ErrStale) {
+			return err
+		}
+	}
+}
