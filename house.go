@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
@@ -74,7 +75,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	// The key is made only once the data file has proved usable; nothing is
 	// committed before that.
 	var sealer *audit.Sealer
-	db, err := store.Open(need.Data, store.Options{
+	db, err := openStore(ctx, need, store.Options{
 		ReadOnly: need.ReadOnly,
 		Seal:     func(tx store.Tx) error { return sealer.Seal(tx) },
 	})
@@ -99,6 +100,28 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		h.rooms = append(h.rooms, h.start(ctx, eng))
 	}
 	return eng, nil
+}
+
+// Waiting for a data file that another process has.
+const (
+	lockPatience = 2 * time.Second
+	lockPoll     = 20 * time.Millisecond
+)
+
+// openStore opens the data file. Short commands take turns: one that finds the
+// file locked waits a while for the other to end.
+func openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
+	for end := time.Now().Add(lockPatience); ; {
+		db, err := store.Open(need.Data, opt)
+		if !errors.Is(err, store.ErrLocked) || need.NoWait || time.Now().After(end) {
+			return db, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-time.After(lockPoll):
+		}
+	}
 }
 
 // openSealer loads the key that signs the audit log, beside the data file. A

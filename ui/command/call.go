@@ -30,6 +30,7 @@ type call struct {
 
 	reads  bool // the command changes nothing
 	active bool // it needs work to be scheduled meanwhile
+	hasty  bool // it does without a data file that is in use
 	opened Need
 
 	eng *engine.Engine // open since scope or engine
@@ -99,7 +100,7 @@ func (c *call) activate() error {
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active}
+	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, NoWait: c.hasty}
 	if c.reads && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there.
 		_, err := os.Stat(c.g.Data)
