@@ -12,6 +12,7 @@
 	fflush()
 	while (named < skips) owner[++named] = $2
 	n = aloud = 0
+	title = ""
 	next
 }
 
@@ -20,10 +21,12 @@
 aloud { print; next }
 
 /^ *--- SKIP: / { skipped[++skips] = $3; next }
-/^ *=== (RUN|PAUSE|CONT|NAME) / { next }
+/^ *=== PAUSE / { next }
+/^ *=== (RUN|CONT|NAME) / { title = $0; next } # shown only above what that test says
 /^ *--- PASS: / { next }
 /^(PASS|FAIL)$/ { next }
 
+title != "" { held[++n] = title; title = "" }
 { held[++n] = $0 }
 
 END {
