@@ -105,8 +105,10 @@ func (b *Budget) check() error {
 		v     float64
 		most  float64
 	}{
-		{"tokens", float64(b.Tokens), maxTokens}, {"cost_usd", b.CostUSD, maxCost},
-		{"tasks", float64(b.Tasks), maxTasks}, {"wall_s", float64(b.WallS), maxWallS},
+		{"tokens", float64(b.Tokens), maxTokens},
+		{"cost_usd", b.CostUSD, maxCost},
+		{"tasks", float64(b.Tasks), maxTasks},
+		{"wall_s", float64(b.WallS), maxWallS},
 	} {
 		if !(f.v >= 0 && f.v <= f.most) { // NaN is neither
 			return core.Invalid(f.field, f.v, fmt.Sprintf("0 (no limit) to %.0f", f.most))
