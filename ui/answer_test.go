@@ -239,6 +239,16 @@ func TestAlwaysOffersNarrowScopesFirstAndAsks(t *testing.T) {
 	}
 }
 
+func TestReadOnlyOffersNoKeysThatChangeSomething(t *testing.T) {
+	r := rigOn(t, newWorld(), 80, 24, Options{ReadOnly: true})
+	for _, key := range []string{"p pause", "d assign", "stop all"} {
+		r.lacks(key)
+	}
+	r.has("enter open")
+	r.keys("i")
+	r.lacks("a approve")
+}
+
 func TestReadOnlyAnswersNothing(t *testing.T) {
 	r := rigOn(t, newWorld(), 80, 24, Options{ReadOnly: true})
 	r.keys("3", "enter")

@@ -242,18 +242,21 @@ func (m *Model) openHelp() {
 	}}, nil)
 }
 
+// changes reports whether a binding is there to change something.
+func changes(b keymap.Binding) bool {
+	if b.Line == "" {
+		return b.Guard || b.Action == "pause" || b.Action == "estop"
+	}
+	words, err := command.Split(b.Line)
+	return err == nil && command.Describe(words).Effect != command.Reads
+}
+
 // whyNot says why a binding does nothing now, "" when it works.
 func (m *Model) whyNot(b keymap.Binding) string {
-	if m.opt.ReadOnly && b.Line != "" {
-		words, err := command.Split(b.Line)
-		if err == nil && command.Describe(words).Effect != command.Reads {
-			return "read-only"
-		}
+	if m.opt.ReadOnly && changes(b) {
+		return "read-only"
 	}
 	if b.Guard {
-		if m.opt.ReadOnly {
-			return "read-only"
-		}
 		if ok, why := m.card.Ready(); !ok {
 			return why
 		}

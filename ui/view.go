@@ -91,6 +91,8 @@ func (m *Model) footer(c *screen.Canvas) {
 		}
 	}
 	for _, h := range m.opt.Keys.Hints(m.scopes()) {
-		put(h.Key, h.Text)
+		if !m.opt.ReadOnly || !changes(h.Binding) {
+			put(h.Key, h.Text)
+		}
 	}
 }
