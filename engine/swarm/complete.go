@@ -254,7 +254,7 @@ func (s *Swarm) close(tx *audit.Tx, t *Task, res Result) error {
 			detail = append(append(core.Raw(`{"decision":`), res.decision...), '}')
 		}
 	}
-	if err := tx.Put(bResult, key8(taskSeq(t.TaskID)), core.MustEncode(res)); err != nil {
+	if err := tx.Put(bResult, key8(taskSeq(t.TaskID)), res.appendJSON(make([]byte, 0, len(res.Output)+512))); err != nil {
 		return err
 	}
 	return s.move(tx, t, from, "task."+string(res.Status), detail)

@@ -133,8 +133,7 @@ func (s *Swarm) stopped(tenant string) bool {
 	return s.world(tenant).estop.On
 }
 
-// refreeze makes the stops that outlived the last engine hold for what this
-// one has started.
+// refreeze makes the stops that are on hold for agents that were started since.
 func (s *Swarm) refreeze(ctx context.Context, wg *sync.WaitGroup) {
 	for _, tenant := range s.tenants() {
 		if s.stopped(tenant) {

@@ -23,8 +23,8 @@ func (s *Swarm) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var tending sync.WaitGroup
 	defer tending.Wait()
-	defer stop(nil) // first: the work must not outlive the scheduler
-	s.refreeze(ctx, &tending)
+	defer stop(nil)      // first: the work must not outlive the scheduler
+	s.agents.Store(true) // a stop outlives the engine it was pressed in
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -36,6 +36,9 @@ func (s *Swarm) Run(ctx context.Context) error {
 			return nil
 		case <-s.wake:
 		case <-timer.C:
+		}
+		if s.agents.Swap(false) {
+			s.refreeze(ctx, &tending)
 		}
 		wait, err := s.step(ctx, func(t Task) {
 			tending.Go(func() {

@@ -249,6 +249,8 @@ func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 	if got := <-f.frozen; got != acme {
 		t.Errorf("froze %s", got)
 	}
+	r.swarm.Wake() // an agent was made under the stop
+	<-f.frozen
 	r.dispatch(`{}`)
 	if st, err := r.swarm.EStop(t.Context(), acme); err != nil || !st.On || st.Reason != "smoke" {
 		t.Errorf("%+v %v", st, err)

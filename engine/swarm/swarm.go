@@ -33,10 +33,11 @@ type Swarm struct {
 	judge  *judge.Judge
 	opt    Options
 
-	heads heads
-	wake  chan struct{} // one slot: something may be claimable, due or to freeze
-	born  time.Time     // the zero of uptime
-	slept atomic.Int64  // how long this process stood still, in ns
+	heads  heads
+	wake   chan struct{} // one slot: something may be claimable, due or to freeze
+	born   time.Time     // the zero of uptime
+	slept  atomic.Int64  // how long this process stood still, in ns
+	agents atomic.Bool   // agents changed: an emergency stop must hold for them too
 
 	mu       sync.Mutex
 	runners  map[string]Runner
@@ -178,8 +179,12 @@ func (s *Swarm) sessionNamed(tenant, name string) (string, bool) {
 	return id, ok
 }
 
-// Wake asks the scheduler for another look: an agent may be free now.
-func (s *Swarm) Wake() { s.ring() }
+// Wake asks the scheduler for another look: an agent may be free now, or new
+// under an emergency stop.
+func (s *Swarm) Wake() {
+	s.agents.Store(true)
+	s.ring()
+}
 
 // ring asks the scheduler for another look.
 func (s *Swarm) ring() {

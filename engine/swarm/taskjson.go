@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"swarmdeck/engine/core"
 )
 
 // appendJSON writes a header exactly as the general encoder does (a test
@@ -38,17 +40,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.time("run_at", t.RunAt, false)
 	o.optional("approval_id", t.ApprovalID)
 	o.optional("waiting", t.Waiting)
-	if len(t.After) > 0 {
-		o.name("after")
-		o.b = append(o.b, '[')
-		for i, id := range t.After {
-			if i > 0 {
-				o.b = append(o.b, ',')
-			}
-			o.quote(id)
-		}
-		o.b = append(o.b, ']')
-	}
+	o.texts("after", t.After)
 	o.nonzero("pending", uint64(t.Pending))
 	o.nonzero("denials", uint64(t.Denials))
 	o.optional("error_code", t.ErrorCode)
@@ -61,6 +53,30 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.optional("created_kind", string(t.CreatedKind))
 	o.optional("policy", t.Policy)
 	o.nonzero("audit_seq", t.AuditSeq)
+	return append(o.b, '}')
+}
+
+// appendJSON writes a result as the general encoder does. Its output was
+// checked to be JSON.
+func (r *Result) appendJSON(b []byte) []byte {
+	o := object{append(b, '{')}
+	o.text("tenant_id", r.TenantID)
+	o.text("trace_id", r.TraceID)
+	o.text("task_id", r.TaskID)
+	o.text("status", string(r.Status))
+	o.name("output")
+	o.b = append(o.b, r.Output...)
+	if r.Error != nil {
+		o.name("error")
+		o.b = append(o.b, core.MustEncode(r.Error)...)
+	}
+	o.optional("produced_by", r.ProducedBy)
+	o.time("completed_at", r.CompletedAt, true)
+	if r.Confidence != nil {
+		o.name("confidence")
+		o.b = append(o.b, core.MustEncode(*r.Confidence)...)
+	}
+	o.texts("denials", r.Denials)
 	return append(o.b, '}')
 }
 
@@ -90,6 +106,21 @@ func (o *object) optional(name, s string) {
 	if s != "" {
 		o.text(name, s)
 	}
+}
+
+func (o *object) texts(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	o.name(name)
+	o.b = append(o.b, '[')
+	for i, s := range list {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.quote(s)
+	}
+	o.b = append(o.b, ']')
 }
 
 func (o *object) number(name string, n int64) {

@@ -49,6 +49,27 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 	}
 }
 
+func TestResultsAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
+	at, sure := time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC), 0.1+0.2
+	fail := &TaskError{Code: "x", Message: "<b>\x00\u2028", Retryable: true, Details: core.Raw(`{"a":[1]}`)}
+	for name, r := range map[string]Result{
+		"plain":   {TenantID: "t_acme", TraceID: "4b", TaskID: "tk", Status: Succeeded, Output: core.Raw(`{}`), CompletedAt: at},
+		"full":    {TenantID: "t_acme", Status: Failed, Output: core.Raw(`{"a":"<&>"}`), Error: fail, ProducedBy: "w\"1", CompletedAt: at, Confidence: &sure, Denials: []string{"gd_1", "gd_2"}},
+		"decided": {Output: core.Raw(`{}`), decision: core.Raw(`{"x":1}`)},
+	} {
+		want, err := core.Encode(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.appendJSON(nil); string(got) != string(want) {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+	if n := reflect.TypeFor[Result]().NumField(); n != 11 {
+		t.Errorf("a result has %d fields: is the new one written?", n)
+	}
+}
+
 func BenchmarkHeader(b *testing.B) {
 	task := Task{
 		TenantID: "t_acme", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", TaskID: "tk_7f3ac_0000000042", Kind: "exec.run", Status: Running,
