@@ -178,3 +178,14 @@ func (m *Model) badToast() bool {
 	}
 	return false
 }
+
+// editor opens a JSON document.
+func (m *Model) editor(title, text string, then func(string) tea.Cmd) tea.Cmd {
+	m.over.Push(overlay.NewEditor(title, text, checkObject), func(a overlay.Action) tea.Cmd {
+		if a.Kind == overlay.Submit {
+			return then(a.Text)
+		}
+		return nil
+	})
+	return nil
+}

@@ -134,3 +134,34 @@ func scriptQuote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
+
+// record starts or ends writing the session down.
+func (m *Model) record(arg string) tea.Cmd {
+	if arg == "off" {
+		if m.rec == nil {
+			return m.say(true, "", "record: nothing is being recorded")
+		}
+		save := m.rec.save(true)
+		m.rec = nil
+		return m.track(save)
+	}
+	if m.rec != nil {
+		return m.say(true, "", "record: already writing "+m.rec.path+"; record off ends it")
+	}
+	m.rec = newRecorder(m.path(arg), m.w, m.h, m.now)
+	return tea.Batch(m.say(false, "", "recording to "+m.rec.path), m.track(m.rec.save(false)))
+}
+
+func (m *Model) saved(msg recordSaved) tea.Cmd {
+	if m.rec != nil {
+		m.rec.saving = false
+	}
+	switch {
+	case msg.err != nil:
+		m.rec = nil
+		return m.say(true, "", msg.err.Error())
+	case msg.last:
+		return m.say(false, "", "recorded "+msg.path)
+	}
+	return nil
+}

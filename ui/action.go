@@ -1,0 +1,179 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/approvals"
+	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/pane/tenants"
+)
+
+// action does one of the cockpit's own actions.
+func (m *Model) action(name string) tea.Cmd {
+	switch name {
+	case "back":
+		return m.goBack()
+	case "quit":
+		return m.interrupt()
+	case "palette":
+		return m.openPalette("")
+	case "filter":
+		return m.openFilter()
+	case "help":
+		m.openHelp()
+	case "next-need":
+		return m.nextNeed()
+	case "copy", "copy-row":
+		return m.copy(name == "copy-row")
+	case "focus-next":
+		m.cycle(1)
+	case "focus-prev":
+		m.cycle(-1)
+	case "last-view":
+		if m.place.prev != "" {
+			m.goTo(m.place.prev)
+		}
+	case "history-back":
+		m.visit(-1)
+	case "history-forward":
+		m.visit(1)
+	case "messages":
+		m.goTo(messages.Name)
+	case "tenants":
+		m.goTo(tenants.Name)
+	case "dismiss":
+		m.toasts.Dismiss()
+	case "redraw":
+		return tea.ClearScreen
+	case "estop":
+		return m.estop()
+	case "pause":
+		return m.pause()
+	case "approve", "deny", "abort", "edit", "always", "defer":
+		return m.answer(name)
+	default:
+		if n, ok := gotoNumber(name); ok {
+			if n <= len(lists) {
+				m.goTo(lists[n-1])
+			}
+			return nil
+		}
+		return m.paneAction(name)
+	}
+	return nil
+}
+
+func gotoNumber(action string) (int, bool) {
+	if len(action) == len("goto-1") && action[:5] == "goto-" && action[5] >= '1' && action[5] <= '9' {
+		return int(action[5] - '0'), true
+	}
+	return 0, false
+}
+
+// paneAction passes an action to the focused pane; enter opens, left and right
+// move the focus where the pane has no use for them.
+func (m *Model) paneAction(name string) tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	if cmd, ok := p.Do(m.env(), name); ok {
+		return m.track(cmd)
+	}
+	switch name {
+	case "open", "right":
+		if p.Kind() == pane.List {
+			return m.enter(p)
+		}
+		if it := p.Selected(m.env()); name == "open" && it.Approval != "" && p.Name() != card.Name {
+			m.openItem(pane.Item{Kind: "approval", ID: it.Approval})
+		}
+	case "left":
+		if p.Kind() == pane.Sheet {
+			m.back()
+		}
+	}
+	return nil
+}
+
+// enter opens the selected row; a tenant is switched to.
+func (m *Model) enter(p pane.Pane) tea.Cmd {
+	it := p.Selected(m.env())
+	if it.Kind == "tenant" {
+		return m.switchTenant(it.ID)
+	}
+	m.openItem(it)
+	return nil
+}
+
+// goBack clears toasts that stay, marks and the filter, then closes; it never
+// leaves the cockpit.
+func (m *Model) goBack() tea.Cmd {
+	if m.dismissBad() {
+		return nil
+	}
+	p := m.focused()
+	if p != nil && len(p.Marks()) > 0 {
+		p.ClearMarks()
+		return nil
+	}
+	if p != nil && p.FilterText() != "" {
+		cmd, _ := p.Filter(m.env(), "")
+		return m.track(cmd)
+	}
+	if !m.back() && m.place.base != fleet.Name {
+		m.goTo(fleet.Name)
+	}
+	return nil
+}
+
+// nextNeed goes to the next thing that waits for the operator.
+func (m *Model) nextNeed() tea.Cmd {
+	open := m.snap.Approvals
+	if len(open) > 0 {
+		next := open[0]
+		if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
+			for i, o := range open {
+				if o.ApprovalID == a.ApprovalID && i+1 < len(open) {
+					next = open[i+1]
+				}
+			}
+		}
+		m.goTo(approvals.Name)
+		m.list.Refresh(m.env())
+		_, _ = m.list.Filter(m.env(), "")
+		m.list.Select(next.ApprovalID)
+		if m.w < wideW {
+			m.openItem(approvals.Item(next))
+		}
+		return nil
+	}
+	for _, a := range m.snap.Agents {
+		if a.Attention != "" {
+			m.goTo(fleet.Name)
+			m.panes[fleet.Name].(*fleet.Pane).Select(a.Name)
+			return nil
+		}
+	}
+	return m.say(false, "", "nothing needs you")
+}
+
+// switchTenant shows another tenant from now on.
+func (m *Model) switchTenant(id string) tea.Cmd {
+	if id == m.tenant {
+		m.goTo(fleet.Name)
+		return nil
+	}
+	m.tenant = id
+	m.look()
+	m.alerted = len(m.snap.Approvals)
+	for _, p := range m.panes {
+		p.Reset()
+	}
+	m.place.bound = map[string]pane.Item{}
+	m.goTo(fleet.Name)
+	return m.say(false, "", "tenant "+id)
+}

@@ -1,0 +1,72 @@
+package ui
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// copy sends the id or the row under the cursor to the terminal's clipboard.
+func (m *Model) copy(row bool) tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	it := p.Selected(m.env())
+	text := it.ID
+	if row && it.Row != "" {
+		text = it.Row
+	}
+	if text == "" {
+		return m.say(true, "", "nothing is selected")
+	}
+	return m.toClipboard(text)
+}
+
+// clipLimit bounds what is sent: terminals drop longer sequences silently.
+const clipLimit = 64 << 10
+
+func (m *Model) toClipboard(text string) tea.Cmd {
+	if len(text) > clipLimit {
+		return m.say(true, "", "too long for the terminal's clipboard; use :write FILE")
+	}
+	m.copied = text
+	return tea.Batch(m.say(false, "", "sent to terminal clipboard: "+text), tea.SetClipboard(text))
+}
+
+// wroteMsg says that a file was written, or why not.
+type wroteMsg struct {
+	path string
+	n    int
+	err  error
+}
+
+// write saves what the screen shows, as text.
+func (m *Model) write(path string) tea.Cmd {
+	path = m.path(path)
+	text := strings.Join(m.Frame().Plain(), "\n") + "\n"
+	return m.track(func() tea.Msg {
+		err := os.WriteFile(path, []byte(text), 0o600)
+		if err != nil {
+			err = fmt.Errorf("write screen to %s: %w", path, err)
+		}
+		return wroteMsg{path, len(text), err}
+	})
+}
+
+func (m *Model) wrote(msg wroteMsg) tea.Cmd {
+	if msg.err != nil {
+		return m.say(true, "", msg.err.Error())
+	}
+	return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", msg.n, msg.path))
+}
+
+func (m *Model) path(p string) string {
+	if filepath.IsAbs(p) || m.opt.Dir == "" {
+		return p
+	}
+	return filepath.Join(m.opt.Dir, p)
+}

@@ -1,0 +1,116 @@
+package ui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/approvals"
+	"swarmdeck/ui/pane/card"
+)
+
+// deadTime is how long keys are dead after a card was drawn or moved under the
+// cursor, and after a question appeared.
+const deadTime = 300 * time.Millisecond
+
+// repeatGap is the longest delay before a held key repeats on a terminal that
+// does not tell repeats apart: the same key again within it answers nothing.
+const repeatGap = time.Second
+
+// guard keeps answers from happening by accident.
+type guard struct {
+	stamp  cardStamp
+	from   time.Time // answers count from here on
+	last   string    // the last key pressed
+	lastAt time.Time
+	asked  time.Time // the last time a guarded key was pressed
+	// What is under the cursor, at which key it came there, and when it was
+	// last replaced without a key.
+	under   pane.Item
+	place   string
+	presses uint64
+	slipped time.Time
+	rang    time.Time
+}
+
+// cardStamp is what an operator is looking at; any difference makes keys dead.
+type cardStamp struct {
+	visible bool
+	id      string
+	digest  string
+	status  judge.ApprovalStatus
+	row     int
+	covered bool
+	w, h    int
+}
+
+// press notes a key and reports whether it is a repeat, told or suspected.
+func (g *guard) press(name string, told bool, now time.Time) bool {
+	repeat := told || name == g.last && now.Sub(g.lastAt) < repeatGap
+	g.last, g.lastAt = name, now
+	return repeat
+}
+
+func (g *guard) settled(now time.Time) bool { return !now.Before(g.from) }
+
+// quiet reports whether the next answer key would count.
+func (g *guard) quiet(now time.Time) bool {
+	return g.settled(now) && (g.asked.IsZero() || now.Sub(g.asked) >= repeatGap)
+}
+
+// watchCard notices when what the operator looks at has changed.
+func (m *Model) watchCard() tea.Cmd {
+	s := cardStamp{}
+	if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
+		s = cardStamp{
+			visible: true, id: a.ApprovalID, digest: a.Digest, status: a.Status, covered: m.over.open(), w: m.w, h: m.h,
+		}
+		if len(m.place.open) == 0 { // the card follows the cursor of a list
+			s.row = m.list.Position()
+		}
+	}
+	if s == m.answers.stamp {
+		return nil
+	}
+	m.answers.stamp = s
+	m.answers.from = m.now.Add(deadTime)
+	m.dirty = true
+	return m.opt.After(deadTime, settled{})
+}
+
+// watchCursor notices when another thing comes under the cursor by itself,
+// because the one that was there has gone.
+func (m *Model) watchCursor() {
+	p, g := m.focused(), &m.answers
+	if p == nil || m.over.open() {
+		return
+	}
+	it := p.Selected(m.env())
+	if it.Kind == g.under.Kind && it.ID == g.under.ID && p.Name() == g.place {
+		g.presses = m.presses
+		return
+	}
+	if p.Name() == g.place && g.presses == m.presses && !g.under.Empty() {
+		g.slipped = m.now
+	}
+	g.under, g.place, g.presses = it, p.Name(), m.presses
+}
+
+// mayAnswer reports whether a key may answer an approval now, and why not.
+func (m *Model) mayAnswer() (bool, string) {
+	if !m.place.visible(card.Name) || m.card.Approval() == nil {
+		if p := m.focused(); p != nil && p.Name() == approvals.Name {
+			if it := p.Selected(m.env()); !it.Empty() {
+				m.openItem(it)
+				return false, "read it first, then answer"
+			}
+		}
+		return false, "no approval is shown"
+	}
+	if !m.answers.settled(m.now) {
+		return false, "too early: what is shown has just changed"
+	}
+	return m.card.Ready()
+}

@@ -1,0 +1,44 @@
+package ui
+
+import (
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/overlay"
+)
+
+// openHelp shows the keys of the focused pane, searchable.
+func (m *Model) openHelp() {
+	scopes := m.scopes()
+	entries := overlay.Entries(m.opt.Keys.Bindings(scopes), m.whyNot)
+	for _, c := range own {
+		entries = append(entries, overlay.Entry{Section: "palette", Keys: ":" + c.Text, Text: c.Help})
+	}
+	m.over.Push(&overlay.Help{Title: "help: " + scopes[0], Entries: entries, Notes: []string{
+		"filter: word, !not, ~fuzzy, col:value   copying goes by OSC 52 (tmux: set -g set-clipboard on)",
+	}}, nil)
+}
+
+// changes reports whether a binding is there to change something.
+func changes(b keymap.Binding) bool {
+	if b.Line == "" {
+		return b.Guard || b.Action == "pause" || b.Action == "estop"
+	}
+	words, err := command.Split(b.Line)
+	return err == nil && command.Describe(words).Effect != command.Reads
+}
+
+// whyNot says why a binding does nothing now, "" when it works.
+func (m *Model) whyNot(b keymap.Binding) string {
+	if m.opt.ReadOnly && changes(b) {
+		return "read-only"
+	}
+	if b.Guard {
+		if ok, why := m.card.Ready(); !ok {
+			return why
+		}
+		if ok, why := m.card.Armed(); !ok && b.Action != "deny" && b.Action != "abort" && b.Action != "defer" {
+			return why
+		}
+	}
+	return ""
+}

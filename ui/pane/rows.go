@@ -1,0 +1,119 @@
+package pane
+
+import (
+	"slices"
+	"strings"
+
+	"swarmdeck/ui/screen"
+)
+
+// source is the grid's view of the table.
+type source[T any] struct{ t *Table[T] }
+
+func (s source[T]) Len() int {
+	if s.t.pager != nil {
+		return s.t.pager.Len()
+	}
+	return len(s.t.rows)
+}
+
+func (s source[T]) ID(i int) string {
+	if row, ok := s.t.at(i); ok {
+		return s.t.spec.ID(row)
+	}
+	return ""
+}
+
+func (s source[T]) Row(i int, set func(col int, text string, role screen.Role)) {
+	if row, ok := s.t.at(i); ok {
+		s.t.spec.Row(&s.t.env, row, set)
+		return
+	}
+	set(0, s.t.env.Glyphs.Ellipsis, screen.Dim)
+}
+
+// Index implements grid.Finder over the rows that are in memory.
+func (s source[T]) Index(id string) int {
+	if s.t.pager != nil {
+		return s.t.pager.Index(func(row *T) bool { return s.t.spec.ID(row) == id })
+	}
+	for i := range s.t.rows {
+		if s.t.spec.ID(&s.t.rows[i]) == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *Table[T]) at(i int) (*T, bool) {
+	if t.pager != nil {
+		return t.pager.At(i)
+	}
+	if i < 0 || i >= len(t.rows) {
+		return nil, false
+	}
+	return &t.rows[i], true
+}
+
+// SetRows replaces the rows of a list in memory.
+func (t *Table[T]) SetRows(env Env, rows []T) {
+	top := t.grid.Index() <= 0
+	t.env, t.all = env, rows
+	t.narrow()
+	if top && t.spec.NewestFirst {
+		t.holdTop()
+	}
+}
+
+// holdTop keeps the newest row selected of a list that nobody works in.
+func (t *Table[T]) holdTop() {
+	if t.env.Focus != t.spec.Name {
+		t.grid.Do("top")
+	}
+}
+
+// narrow makes the rows from all: those that pass the filter, in order.
+func (t *Table[T]) narrow() {
+	if t.filter.Empty() && t.sorted == 0 {
+		t.rows = t.all
+		return
+	}
+	type keyed struct {
+		row T
+		key string
+	}
+	cells := make([]string, len(t.spec.Cols))
+	set := func(col int, text string, _ screen.Role) { cells[col] = text }
+	kept := make([]keyed, 0, len(t.all))
+	for i := range t.all {
+		clear(cells)
+		t.spec.Row(&t.env, &t.all[i], set)
+		if t.filter.Match(cells) {
+			kept = append(kept, keyed{t.all[i], cells[max(t.sorted-1, 0)/2]})
+		}
+	}
+	if t.sorted > 0 {
+		down := t.sorted%2 == 0
+		slices.SortStableFunc(kept, func(a, b keyed) int {
+			if down {
+				a, b = b, a
+			}
+			return strings.Compare(a.key, b.key)
+		})
+	}
+	t.rows = make([]T, len(kept))
+	for i := range kept {
+		t.rows[i] = kept[i].row
+	}
+}
+
+// sort goes on to the next order: each column up and down, then the list's own.
+func (t *Table[T]) sort() {
+	t.sorted = (t.sorted + 1) % (2*len(t.spec.Cols) + 1)
+	if t.sorted == 0 {
+		t.grid.SetSort(-1, false)
+	} else {
+		t.grid.SetSort((t.sorted-1)/2, t.sorted%2 == 0)
+	}
+	t.narrow()
+}
