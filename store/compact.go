@@ -88,5 +88,16 @@ func copyLive(path string, src *bbolt.DB) (err error) {
 		return err
 	}
 	dst.AllocSize = 1 << 20
-	return errors.Join(bbolt.Compact(dst, src, compactStep), dst.Close())
+	var used int64
+	err = bbolt.Compact(dst, src, compactStep)
+	if err == nil {
+		err = dst.View(func(tx *bbolt.Tx) error {
+			used = tx.Size()
+			return nil
+		})
+	}
+	if err := errors.Join(err, dst.Close()); err != nil {
+		return err
+	}
+	return os.Truncate(path, used) // the file was grown ahead of its use
 }

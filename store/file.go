@@ -20,7 +20,7 @@ func create(path string, schema int) error {
 	}
 	temp, err := tempName(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: create: %w", ErrUnusable, err)
 	}
 	defer os.Remove(temp)
 	db, err := bbolt.Open(temp, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, NoStatistics: true})
@@ -41,7 +41,7 @@ func create(path string, schema int) error {
 func tempName(path string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnusable, err)
+		return "", err
 	}
 	return f.Name(), f.Close()
 }

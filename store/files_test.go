@@ -289,6 +289,34 @@ func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
 	}
 }
 
+func TestCompactLeavesNoSpaceAhead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "copy.db")
+	if _, err := store.Backup(ctx, filled(t, dir), path); err != nil {
+		t.Fatal(err)
+	}
+	before, after, err := store.Compact(ctx, path)
+	if err != nil || after > before {
+		t.Errorf("%d before, %d after, %v", before, after, err)
+	}
+	if again, same, err := store.Compact(ctx, path); err != nil || again != after || same != after {
+		t.Errorf("again: %d before, %d after, %v", again, same, err)
+	}
+	if err := openAt(t, path, store.Options{}).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABackupThatHasNoPlaceIsNoFaultOfTheDataFile(t *testing.T) {
+	path := filled(t, t.TempDir())
+	if _, err := store.Backup(ctx, path, filepath.Join(t.TempDir(), "no", "copy.db")); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrUnusable) {
+		t.Error(err)
+	}
+	if _, err := store.Backup(ctx, path, path); !errors.Is(err, fs.ErrExist) || errors.Is(err, store.ErrUnusable) {
+		t.Error(err)
+	}
+}
+
 func TestCompactAcceptsAFileWithOneDamagedMetaPage(t *testing.T) {
 	path := filled(t, t.TempDir())
 	data := read(t, path)
