@@ -67,6 +67,15 @@ func (s *Swarm) explain(r ref, why string) {
 	s.mu.Unlock()
 }
 
+func (s *Swarm) whyCancelled(t *Task) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.leases[t.ref()]; l != nil && l.why != "" {
+		return l.why
+	}
+	return "cancelled"
+}
+
 // Undo takes a dispatch back as long as nobody has claimed the task.
 func (s *Swarm) Undo(ctx context.Context, by core.Caller, id string) (Task, error) {
 	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {

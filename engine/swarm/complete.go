@@ -142,6 +142,9 @@ func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v ju
 		return Result{}, err
 	}
 	setWaiting(tx, t, false)
+	if t.CancelRequested && out.Status != Blocked { // it ended by itself just then: it must not come back
+		out.Status, out.Error = Cancelled, &TaskError{Code: "cancelled", Message: s.whyCancelled(t)}
+	}
 	var dec judge.GateDecision
 	var ap *judge.Approval
 	if out.Status == Succeeded {
@@ -152,7 +155,7 @@ func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v ju
 	}
 	s.leave(tx, t)
 	if out.Status != Succeeded {
-		if out.Status == Failed && out.Error.Retryable && !t.lastTry() && !t.CancelRequested {
+		if out.Status == Failed && out.Error.Retryable && !t.lastTry() {
 			return Result{Status: Queued}, s.retryLater(tx, t, "task.retry", *out.Error)
 		}
 		res := Result{Status: out.Status, Output: out.Output, Error: out.Error, Denials: out.Denials, Confidence: out.Confidence}
