@@ -96,7 +96,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			a.Name = args[0]
 			if command != "" {
 				if a.Command, err = Split(command); err != nil {
-					return usageError{err}
+					return err
 				}
 			}
 			a.Dir = c.env.path(a.Dir)

@@ -113,7 +113,16 @@ func (t *tree) approvalApprove() *cobra.Command {
 			}
 			return nil
 		},
-		run: changes(approvalColumns, func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Answer(c.ctx, c.by, id, a) }),
+		run: func(c *call, args []string) error {
+			answered, err := c.eng.Judge.Answer(c.ctx, c.by, args[0], a)
+			if err != nil {
+				return err
+			}
+			if err := record(c, answered, approvalColumns(c)); err != nil || answered.Status != judge.Open || c.g.Output == "json" {
+				return err
+			}
+			return c.say(nil, "still open: at %s risk a second operator must approve it too, after %s", answered.Risk, answered.FirstBy)
+		},
 	})
 }
 
@@ -166,7 +175,7 @@ func (t *tree) approvalEscalate() *cobra.Command {
 			if to == "" {
 				return usage("to", "approval escalate: --to is missing")
 			}
-			return nil
+			return checkOperator("to", to)
 		},
 		run: changes(approvalColumns, func(c *call, id string) (judge.Approval, error) {
 			return c.eng.Judge.Escalate(c.ctx, c.by, id, to, c.reason())

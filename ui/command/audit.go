@@ -1,7 +1,10 @@
 package command
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -81,7 +84,7 @@ func (t *tree) auditVerify() *cobra.Command {
 		},
 		check: func(c *call, _ []string) (err error) {
 			if checkpoint != "" {
-				saved, err = c.file("checkpoint", checkpoint)
+				saved, err = c.printed("checkpoint", checkpoint)
 			}
 			return err
 		},
@@ -111,7 +114,7 @@ func (t *tree) auditCheckProof() *cobra.Command {
 			f.StringVar(&key, "key", "", "verifier `KEY`: name+hash+key")
 		},
 		run: func(c *call, args []string) error {
-			proof, err := c.file("file", args[0])
+			proof, err := c.printed("proof", args[0])
 			if err != nil {
 				return err
 			}
@@ -127,11 +130,30 @@ func (t *tree) auditCheckProof() *cobra.Command {
 			}
 			event, err := checkProof(proof, keys)
 			if err != nil {
-				return err
+				return inFile(err)
 			}
 			return c.show(event)
 		},
 	})
+}
+
+// printed reads a file with what verbatim printed as name: the text itself, or
+// the object of -o json.
+func (c *call) printed(name, path string) ([]byte, error) {
+	field := "file"
+	if c.flags.Lookup(name) != nil {
+		field = name
+	}
+	data, err := c.file(field, path)
+	if err != nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return data, err
+	}
+	var object map[string]string
+	if err := core.Decode(data, &object); err != nil || len(object) != 1 || object[name] == "" {
+		return nil, inFile(core.Errorf(core.InvalidInput, "%s: %s holds JSON, but not {%q: TEXT}", field, clip(path), name).
+			With("field", field).With("value", clip(path)))
+	}
+	return []byte(object[name]), nil
 }
 
 // checkProof tries each verifier key.
@@ -181,10 +203,13 @@ func (t *tree) auditExport() *cobra.Command {
 }
 
 func outError(field, path string, err error) error {
-	if os.IsExist(err) {
+	switch {
+	case storeFault(err):
+		return fmt.Errorf("%s: %w", field, err)
+	case errors.Is(err, fs.ErrExist):
 		return core.Errorf(core.Conflict, "%s: %s exists already", field, clip(path)).With("field", field).With("value", clip(path))
 	}
-	return fmt.Errorf("%s: %w", field, err)
+	return pathError("write", field, path, err)
 }
 
 func (t *tree) auditReconcile() *cobra.Command {

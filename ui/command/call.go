@@ -8,6 +8,8 @@ import (
 	"os/user"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -132,7 +134,10 @@ func (c *call) scope() error {
 	if _, err := c.engine(); err != nil {
 		return err
 	}
-	by := c.operator()
+	by, err := c.operator()
+	if err != nil {
+		return err
+	}
 	tenant, err := c.tenant(by)
 	if err != nil {
 		return err
@@ -141,11 +146,13 @@ func (c *call) scope() error {
 	return nil
 }
 
-func (c *call) operator() core.Caller {
+// operator is who asks. The name goes into the audit log, where it stays.
+func (c *call) operator() (core.Caller, error) {
 	by := c.env.Caller
 	by.Kind = core.Operator
-	if c.g.As != "" {
+	if c.flags != nil && c.flags.Changed("as") {
 		by.Name = c.g.As
+		return by, checkOperator("as", by.Name)
 	}
 	for _, name := range []string{"USER", "LOGNAME"} {
 		if by.Name == "" {
@@ -158,7 +165,16 @@ func (c *call) operator() core.Caller {
 			by.Name = u.Username
 		}
 	}
-	return by
+	return by, checkOperator("as", by.Name)
+}
+
+// checkOperator reports a name that a log or a list could not show.
+func checkOperator(field, name string) error {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	if n := utf8.RuneCountInString(name); n < 1 || n > 64 || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, hidden) {
+		return core.Invalid(field, name, "an operator's name: 1-64 printable characters without space around them")
+	}
+	return nil
 }
 
 // tenant picks the tenant: flag, door, environment, the only one there is. On
@@ -190,7 +206,7 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	case len(all) == 1:
 		return names[0], nil
 	case len(all) > 1:
-		return "", usageError{core.Errorf(core.InvalidInput, "which tenant? name one with --tenant: %s", listed).With("field", "tenant").With("allowed", names)}
+		return "", core.Errorf(core.InvalidInput, "which tenant? name one with --tenant: %s", listed).With("field", "tenant").With("allowed", names)
 	case c.g.ReadOnly:
 		return "", core.Errorf(core.NotFound, "there is no tenant yet, and --read-only makes none").With("field", "tenant")
 	}

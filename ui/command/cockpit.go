@@ -12,7 +12,11 @@ func runCockpit(c *call, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(c.cmd, args[0])
 	}
-	s := Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir, Caller: c.operator()}
+	by, err := c.operator()
+	if err != nil {
+		return err
+	}
+	s := Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir, Caller: by}
 	if c.g.Script != "" {
 		if c.env.Doors.Script == nil {
 			return core.Errorf(core.Unavailable, "--script is not available here").With("field", "script")

@@ -319,6 +319,18 @@ func (w *walk) auditAndBudgets() {
 	if got := w.do("audit check-proof proof"); got["event_id"] != event {
 		t.Errorf("check-proof: %v", got)
 	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "checkpoint"), []byte(w.line("-o json audit checkpoint")), 0o600))
+	w.line("audit verify --checkpoint checkpoint")
+	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(w.line("-o json audit prove "+event)), 0o600))
+	if got := w.object("audit check-proof proof"); got["event_id"] != event {
+		t.Errorf("check-proof of JSON: %v", got)
+	}
+	if _, message, _ := w.fails(1, "audit check-proof checkpoint"); !strings.Contains(message, `{"proof": TEXT}`) {
+		t.Errorf("a checkpoint for a proof: %s", message)
+	}
+	if _, message, details := w.fails(1, "audit verify --checkpoint proof"); details["field"] != "checkpoint" {
+		t.Errorf("a proof for a checkpoint: %s", message)
+	}
 	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(strings.Replace(proof, "a", "b", 1)), 0o600))
 	w.fails(1, "audit check-proof proof")
 	if deltas := w.objects("audit reconcile"); len(deltas) != 0 {
@@ -404,4 +416,18 @@ func (w *walk) filesAndLooks() {
 	w.used["help"] = true
 	w.no(os.WriteFile(filepath.Join(w.dir, "swarm.yaml"), []byte("sessions:\n  - name: night\n"), 0o600))
 	w.do("up swarm.yaml")
+}
+
+func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
+	d := newDeck(t)
+	d.write("asker", "#!/bin/sh\nread x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n")
+	d.no(os.Chmod(filepath.Join(d.dir, "asker"), 0o700))
+	d.line("agent create asker --project p --task go -- " + filepath.Join(d.dir, "asker"))
+	id := str(d.until("approval list --open", "status", "open")["approval_id"])
+	if out := d.line("approval approve " + id + " --reason fine"); !strings.Contains(out, "a second operator must approve it too, after alice") {
+		t.Errorf("first: %s", out)
+	}
+	if out := d.line("approval approve " + id + " --reason fine --as bob"); !strings.Contains(out, "approved") || strings.Contains(out, "second operator") {
+		t.Errorf("second: %s", out)
+	}
 }

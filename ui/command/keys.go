@@ -52,7 +52,7 @@ func (t *tree) keys() *cobra.Command {
 					return err
 				}
 				if err := keymap.Check(data, args[0], Vocabulary()); err != nil {
-					return core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "file").With("value", clip(args[0]))
+					return inFile(core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "file").With("value", clip(args[0])))
 				}
 				return c.say(map[string]any{"file": args[0], "ok": true}, "%s: ok", args[0])
 			},

@@ -14,7 +14,8 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// The exit codes.
+// The exit codes. A value of the line that is not allowed is usage, whether
+// the command finds it or the engine.
 const (
 	ExitOK          = 0
 	ExitFailed      = 1
@@ -66,7 +67,7 @@ func (t *tree) exitCode(err error) int {
 		return ExitInterrupted
 	case storeFault(err):
 		return ExitStore
-	case t.call == nil || errors.As(err, new(usageError)):
+	case t.call == nil || errors.Is(err, core.Kind(core.InvalidInput)):
 		return ExitUsage
 	}
 	return ExitFailed
@@ -81,14 +82,13 @@ func storeFault(err error) bool {
 	return false
 }
 
-// usageError marks a value that could not be read from the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
+// inFile is a mistake in what a file holds: the line that names the file is
+// well, so this is a failure and no usage.
+func inFile(err error) error { return &ExitError{Code: ExitFailed, Err: err} }
 
 // usage makes a mistake in the command line: exit code 2.
 func usage(field string, format string, args ...any) error {
-	return usageError{core.Errorf(core.InvalidInput, format, args...).With("field", field)}
+	return core.Errorf(core.InvalidInput, format, args...).With("field", field)
 }
 
 // flagError names the flag in what pflag found.

@@ -118,8 +118,11 @@ func (t *tree) stores() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.say(map[string]any{"path": c.g.Data, "before": before, "after": after},
-					"compacted %s: %s before, %s now", c.g.Data, size(before), size(after))
+				text := fmt.Sprintf("compacted %s: %s before, %s now", c.g.Data, size(before), size(after))
+				if after >= before {
+					text += "; it held no free space"
+				}
+				return c.say(map[string]any{"path": c.g.Data, "before": before, "after": after}, "%s", text)
 			},
 		}),
 		t.command(spec{

@@ -17,7 +17,10 @@ func (t *tree) tenants() *cobra.Command {
 				if err != nil {
 					return swarm.Tenant{}, err
 				}
-				by := c.operator()
+				by, err := c.operator()
+				if err != nil {
+					return swarm.Tenant{}, err
+				}
 				by.Tenant = id
 				return eng.Swarm.CreateTenant(c.ctx, by, id)
 			}),

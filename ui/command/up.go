@@ -85,7 +85,11 @@ func (c *call) loadSwarm(path string) (*swarmfile.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the current directory: %w", err)
 	}
-	return swarmfile.Load(path, data, swarmfile.Vars{Dir: filepath.Dir(abs), CWD: cwd})
+	file, err := swarmfile.Load(path, data, swarmfile.Vars{Dir: filepath.Dir(abs), CWD: cwd})
+	if err != nil {
+		return nil, inFile(err)
+	}
+	return file, nil
 }
 
 // scopeOf opens the engine and settles the tenant: the file's own wins over
@@ -97,8 +101,11 @@ func (c *call) scopeOf(file *swarmfile.File) error {
 	if c.g.Tenant != "" && c.g.Tenant != file.Tenant {
 		return core.Errorf(core.Conflict, "tenant: --tenant is %s, the file says %s", c.g.Tenant, file.Tenant).With("field", "tenant")
 	}
-	c.by = c.operator()
-	c.by.Tenant = file.Tenant
-	_, err := c.engine()
+	by, err := c.operator()
+	if err != nil {
+		return err
+	}
+	c.by, c.by.Tenant = by, file.Tenant
+	_, err = c.engine()
 	return err
 }

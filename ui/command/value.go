@@ -25,7 +25,7 @@ func (c *call) document(field, arg string) (core.Raw, error) {
 		return nil, err
 	}
 	if err := core.CheckObject(field, data, maxArg); err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	return core.Raw(data), nil
 }
@@ -57,7 +57,10 @@ func (c *call) file(field, path string) ([]byte, error) {
 	return readBounded(field, path, f)
 }
 
-func fileError(field, path string, err error) error {
+func fileError(field, path string, err error) error { return pathError("read", field, path, err) }
+
+// pathError says why a file that the line names can't be read or written.
+func pathError(do, field, path string, err error) error {
 	code := core.Internal
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -69,7 +72,7 @@ func fileError(field, path string, err error) error {
 	if errors.As(err, &why) {
 		err = why.Err
 	}
-	return core.Errorf(code, "%s: can't read %s: %v", field, clip(path), err).With("field", field).With("value", clip(path))
+	return core.Errorf(code, "%s: can't %s %s: %v", field, do, clip(path), err).With("field", field).With("value", clip(path))
 }
 
 func readBounded(field, name string, r io.Reader) ([]byte, error) {
