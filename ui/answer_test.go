@@ -297,6 +297,8 @@ func TestEmergencyStopIsOneChordAndThawWantsAReason(t *testing.T) {
 	r.change(func() {
 		r.w.estop.On, r.w.estop.By, r.w.estop.At, r.w.estop.Reason, r.w.estop.Waiting = true, "ada", start, "test", []string{"changes"}
 	})
+	r.has("● working   changes") // has not acknowledged
+	r.has("‖ frozen    tk_bf4f")
 	r.has("EMERGENCY STOP: 1 NOT acknowledged, E E thaws: changes (ada")
 	r.ran = nil
 	r.press("E")

@@ -44,6 +44,14 @@ func TestAQuestionNamesWhatItIsAboutAndItsAnswerIsOneWord(t *testing.T) {
 	r.wantRun("agent assign large what's large; and 'why'?")
 }
 
+func TestAKeyThatLacksSomethingSaysSoBeforeItAsks(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("G", "d") // a task that no agent runs
+	r.has("has no agent")
+	r.lacks("Work (")
+	r.ranNothing()
+}
+
 func TestPauseResumesWhatIsPaused(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.change(func() {

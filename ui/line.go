@@ -35,6 +35,16 @@ func (m *Model) bound(b *keymap.Binding) tea.Cmd {
 			items = []pane.Item{p.Selected(m.env())}
 		}
 	}
+	// What the line lacks is said before any question is asked.
+	asked := map[string]string{}
+	for _, q := range t.questions() {
+		asked[q] = ""
+	}
+	for _, it := range items {
+		if _, err := t.fill(it, m.tenant, asked); err != nil {
+			return m.say(true, "", err.Error())
+		}
+	}
 	return m.ask(t, t.questions(), map[string]string{}, items, command.Confirm(b.Confirm))
 }
 

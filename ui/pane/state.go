@@ -3,6 +3,7 @@ package pane
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -21,10 +22,20 @@ type State struct {
 // Label is the sign and the word.
 func (s State) Label(g *screen.Glyphs) string { return s.Glyph(g) + " " + s.Word }
 
+// frozen reports whether the emergency stop has stopped a task's work: it is
+// on, and neither the task nor its agent is among those that have not
+// acknowledged it.
+func frozen(env *Env, task, agent string) bool {
+	stop := &env.Snap.EStop
+	return stop.On && !slices.Contains(stop.Waiting, task) && !slices.Contains(stop.Waiting, agent)
+}
+
 // TaskState is the task's status, or what it waits for.
-func TaskState(t *swarm.Task) State {
+func TaskState(env *Env, t *swarm.Task) State {
 	switch {
 	case t.Status.Terminal():
+	case t.Status == swarm.Running && frozen(env, t.TaskID, t.Agent):
+		return State{screen.Paused, "frozen"}
 	case t.Waiting != "":
 		return State{screen.Waiting, "needs you"}
 	case t.Paused:
@@ -35,13 +46,15 @@ func TaskState(t *swarm.Task) State {
 }
 
 // AgentState is the common word for any runtime's status.
-func AgentState(a *fleet.Agent) State {
-	switch word := a.State(); word {
-	case "waiting for you":
+func AgentState(env *Env, a *fleet.Agent) State {
+	word := a.State()
+	switch {
+	case word == "waiting for you":
 		return State{screen.Waiting, "needs you"}
-	default:
-		return State{screen.StateOf(word), word}
+	case word == "working" && a.TaskID != "" && frozen(env, a.TaskID, a.Name):
+		return State{screen.Paused, "frozen"}
 	}
+	return State{screen.StateOf(word), word}
 }
 
 // SessionState shows "pausing" until every part has acknowledged.

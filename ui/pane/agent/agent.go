@@ -121,7 +121,7 @@ func (p *Pane) Title(env pane.Env) string {
 	if p.agent == nil {
 		return p.Item().String()
 	}
-	return p.agent.Name + " " + pane.AgentState(p.agent).Label(env.Glyphs)
+	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
 }
 
 // Resize implements pane.Pane.
@@ -158,7 +158,7 @@ func (p *Pane) lay(env pane.Env) {
 		p.Page.Set(out)
 		return
 	}
-	st := pane.AgentState(a)
+	st := pane.AgentState(&env, a)
 	out.Add("state", st.Label(env.Glyphs), st.Role())
 	if a.Waiting != "" {
 		out.Add("waits for", "approval "+a.Waiting, screen.Warn)

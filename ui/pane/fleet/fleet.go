@@ -120,7 +120,7 @@ func id(w *worker) string {
 func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	if w.task != nil {
 		t := w.task
-		st := pane.TaskState(t)
+		st := pane.TaskState(env, t)
 		set(0, st.Label(env.Glyphs), st.Role())
 		set(1, t.TaskID, screen.Accent)
 		set(2, t.Kind, screen.Dim)
@@ -132,7 +132,7 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 		return
 	}
 	a := w.agent
-	st := pane.AgentState(a)
+	st := pane.AgentState(env, a)
 	set(0, st.Label(env.Glyphs), st.Role())
 	set(1, a.Name, screen.Accent)
 	set(2, a.Role+"/"+a.Project, screen.Dim)

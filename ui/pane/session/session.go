@@ -66,7 +66,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 	n := 0
 	for _, a := range env.Snap.Agents {
 		if a.SessionID == id && n < 50 {
-			st := pane.AgentState(a)
+			st := pane.AgentState(&env, a)
 			paras.Add("", fmt.Sprintf("%s %s", st.Label(env.Glyphs), a.Name), st.Role())
 			n++
 		}

@@ -126,7 +126,7 @@ func (p *Pane) Title(env pane.Env) string {
 	if p.task.TaskID == "" {
 		return p.Item().String()
 	}
-	return "task " + pane.TaskState(&p.task).Label(env.Glyphs)
+	return "task " + pane.TaskState(&env, &p.task).Label(env.Glyphs)
 }
 
 // Resize implements pane.Pane.
@@ -152,7 +152,7 @@ func text(env pane.Env, g *got) []pane.Para {
 	t := &g.task
 	var out pane.Paras
 	out.Exact("title", t.Title, screen.Title)
-	st := pane.TaskState(t)
+	st := pane.TaskState(&env, t)
 	out.Add("status", st.Label(env.Glyphs), st.Role())
 	if g.why.Kind != "" {
 		why := g.why.Text

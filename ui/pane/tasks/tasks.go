@@ -50,7 +50,7 @@ func New() *Pane {
 }
 
 func row(env *pane.Env, t *swarm.Task, set func(int, string, screen.Role)) {
-	st := pane.TaskState(t)
+	st := pane.TaskState(env, t)
 	set(0, st.Label(env.Glyphs), st.Role())
 	set(1, strconv.Itoa(t.Priority), screen.Dim)
 	set(2, t.Kind, screen.Dim)
