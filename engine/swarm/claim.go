@@ -120,6 +120,7 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 				out = append(out, t)
 			}
 			switch {
+			case len(out) == n: // look no further
 			case took == taken && l.agent != "": // one task at a time
 				fronts = slices.DeleteFunc(fronts, func(f front) bool { return f.lane.agent == l.agent })
 			case took == overBudget:
