@@ -99,7 +99,12 @@ const (
 	maxWallS  = 1_000_000_000
 )
 
-func (b *Budget) check() error {
+// Check reports the first limit that is out of its range, or an agent's name
+// that none can have.
+func (b *Budget) Check() error {
+	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && !agentPattern.MatchString(name) {
+		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
+	}
 	for _, f := range []struct {
 		field string
 		v     float64
@@ -120,7 +125,7 @@ func (b *Budget) check() error {
 // SetBudget sets the limits of b.Subject; what it has used stays, an approval
 // that was open about it is void. All limits zero removes the budget.
 func (s *Swarm) SetBudget(ctx context.Context, by core.Caller, b Budget) (Budget, error) {
-	if err := b.check(); err != nil {
+	if err := b.Check(); err != nil {
 		return b, err
 	}
 	if err := s.checkSubject(ctx, by, &b); err != nil {

@@ -104,7 +104,7 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 	r := newRig(t)
 	r.run()
 	r.budget(swarm.Budget{Subject: "tenant", Tokens: 10})
-	r.dispatch(`{}`)
+	task := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.job.Use(10, 0)
 	first := r.openApproval()
@@ -127,6 +127,7 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 		t.Errorf("open: %v", open)
 	}
 	w.end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
 	r.budget(swarm.Budget{Subject: "tenant", Tokens: 100})
 	r.whole()
 }

@@ -58,10 +58,18 @@ var sessionMoves = map[SessionState][]SessionState{
 	SessionStopped: {SessionCreated, SessionRunning, SessionPaused},
 }
 
+// CheckName reports a name that no session may have; "" is none.
+func CheckName(name string) error {
+	if _, _, _, id := core.ParseID(name); name != "" && (id || !namePattern.MatchString(name)) {
+		return core.Invalid("name", name, "a letter or digit, then at most 62 of A-Z a-z 0-9 . _ -, not like an id")
+	}
+	return nil
+}
+
 // CreateSession adds a session in state created. name is a label, "" for none.
 func (s *Swarm) CreateSession(ctx context.Context, by core.Caller, name string) (Session, error) {
-	if _, _, _, id := core.ParseID(name); name != "" && (id || !namePattern.MatchString(name)) {
-		return Session{}, core.Invalid("name", name, "a letter or digit, then at most 62 of A-Z a-z 0-9 . _ -, not like an id")
+	if err := CheckName(name); err != nil {
+		return Session{}, err
 	}
 	var made Session
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
