@@ -145,6 +145,17 @@ func TestTheFilterNarrowsAndEscClearsItFirst(t *testing.T) {
 	r.has("filtered by the engine")
 }
 
+func TestAFilterThatNothingPassesSaysSo(t *testing.T) {
+	r := newRig(t, 80, 24)
+	for _, list := range []string{"1", "2"} {
+		r.keys(list, "/")
+		r.typeText("nosuchthing")
+		r.keys("enter")
+		r.has("nothing passes the filter; esc clears it")
+		r.keys("esc")
+	}
+}
+
 func TestPaletteRunsCompletesAndRemembers(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.keys(":")

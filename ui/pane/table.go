@@ -48,7 +48,6 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 		t.pager = NewPager[T](spec.Name)
 	}
 	t.grid.HoldTop = spec.NewestFirst || spec.Fetch != nil
-	t.grid.Empty = spec.Empty
 	t.grid.SetSource(source[T]{t})
 	return t
 }
@@ -101,11 +100,6 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 	mine, again := t.pager.Take(body, first, n)
 	if mine && atTop {
 		t.holdTop()
-	}
-	if err := t.pager.Err(); mine && err != nil {
-		t.grid.Empty = err.Error()
-	} else if mine {
-		t.grid.Empty = t.spec.Empty
 	}
 	if again {
 		return t.Refresh(env)
@@ -240,8 +234,20 @@ func (t *Table[T]) Reset() {
 	t.grid.Do("top")
 }
 
+// empty is why there are no rows.
+func (t *Table[T]) empty() string {
+	switch {
+	case t.pager != nil && t.pager.Err() != nil:
+		return t.pager.Err().Error()
+	case t.text != "":
+		return "nothing passes the filter; esc clears it"
+	}
+	return t.spec.Empty
+}
+
 // Draw implements Pane.
 func (t *Table[T]) Draw(c *screen.Canvas, env Env, focused bool) {
 	t.env = env
+	t.grid.Empty = t.empty()
 	t.grid.Draw(c, c.Bounds(), focused)
 }
