@@ -14,6 +14,7 @@ type Para struct {
 	Role  screen.Role
 	Exact bool // text that must be judged exactly: hidden characters are shown
 	Head  bool // a heading: Label only
+	Wide  bool // text that takes the column of labels too: tables keep their shape
 }
 
 // labelWidth is the width of the column of labels on a page of usual width.
@@ -34,6 +35,7 @@ type Page struct {
 type laidKey struct {
 	text  string
 	exact bool
+	wide  bool
 }
 
 type pageLine struct {
@@ -42,6 +44,7 @@ type pageLine struct {
 	role  screen.Role
 	head  bool
 	exact bool
+	wide  bool
 }
 
 // Set replaces the text and keeps the scroll position where it can.
@@ -94,15 +97,19 @@ func (p *Page) lay() {
 			p.ends = append(p.ends, len(p.lines)-1)
 			continue
 		}
-		key := laidKey{para.Text, para.Exact}
+		key := laidKey{para.Text, para.Exact, para.Wide}
 		wrapped, ok := was[key]
 		if !ok {
-			wrapped = wrap(para, width)
+			room := width
+			if para.Wide {
+				room += label
+			}
+			wrapped = wrap(para, room)
 		}
 		p.laid[key] = wrapped
 		first := para.Label
 		for _, line := range wrapped {
-			p.lines = append(p.lines, pageLine{label: first, text: line, role: para.Role, exact: para.Exact})
+			p.lines = append(p.lines, pageLine{label: first, text: line, role: para.Role, exact: para.Exact, wide: para.Wide})
 			first = ""
 		}
 		p.ends = append(p.ends, len(p.lines)-1)
@@ -177,9 +184,11 @@ func (p *Page) seek(step int) {
 
 // Draw shows the window of the page.
 func (p *Page) Draw(c *screen.Canvas) {
-	label := min(labelWidth, c.W()/4)
 	for y := 0; y < c.H() && p.top+y < len(p.lines); y++ {
-		line := p.lines[p.top+y]
+		line, label := p.lines[p.top+y], min(labelWidth, c.W()/4)
+		if line.wide {
+			label = 0
+		}
 		if line.head {
 			x := c.Text(0, y, screen.Title, line.label)
 			c.HLine(x+1, y, c.W()-x-1, screen.Border)

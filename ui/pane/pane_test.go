@@ -232,3 +232,15 @@ func TestTimesInFewCells(t *testing.T) {
 		t.Error("a time that is not set has text")
 	}
 }
+
+func TestWideTextKeepsTheShapeOfTables(t *testing.T) {
+	row := strings.Repeat("x", 75)
+	for _, wide := range []bool{false, true} {
+		var p pane.Page
+		p.Resize(78, 10)
+		p.Set([]pane.Para{{Text: row, Wide: wide}})
+		if one := p.Lines() == 1; one != wide {
+			t.Errorf("wide %v: %d lines", wide, p.Lines())
+		}
+	}
+}

@@ -37,8 +37,8 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if m.Bad {
 		role = screen.Bad
 	}
-	paras.Exact("", m.Text, role)
-	p.Page.Set(paras)
+	paras.Head("what it said")
+	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true}))
 	return nil
 }
 
