@@ -67,32 +67,44 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 // checkCreate fills the defaults in and reports the first bad field.
 func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) error {
 	c.Runtime, c.Role = cmp.Or(c.Runtime, "exec"), cmp.Or(c.Role, "coder")
-	if err := checkName(c.Name); err != nil {
+	if bad := f.Check(*c); len(bad) > 0 {
+		return bad[0]
+	}
+	if c.Session == "" {
+		return nil
+	}
+	s, err := f.opt.Swarm.Session(ctx, by.Tenant, c.Session)
+	if err != nil {
 		return err
 	}
-	if err := checkLabel("project", c.Project); err != nil {
-		return err
+	c.Session = s.SessionID // it may have been named by its name
+	return nil
+}
+
+// Check lists what Create and Update would refuse about c's fields, each
+// error naming its field. Whether the name is free and the session there is
+// not looked at.
+func (f *Fleet) Check(c Create) (bad []error) {
+	add := func(err error) {
+		if err != nil {
+			bad = append(bad, err)
+		}
 	}
-	if err := checkLabel("role", c.Role); err != nil {
-		return err
-	}
+	add(checkName(c.Name))
+	add(checkLabel("project", c.Project))
+	add(checkLabel("role", cmp.Or(c.Role, "coder")))
 	if c.Task != "" {
 		if err := checkMessage(c.Task); err != nil {
-			return fmt.Errorf("task: %w", err)
+			add(fmt.Errorf("task: %w", err))
 		}
 	}
-	rt, ok := f.opt.Runtimes[c.Runtime]
-	if !ok {
-		return core.Invalid("runtime", c.Runtime, f.runtimes())
+	runtime := cmp.Or(c.Runtime, "exec")
+	if rt, ok := f.opt.Runtimes[runtime]; ok {
+		add(rt.Check(c))
+	} else {
+		add(core.Invalid("runtime", runtime, f.runtimes()))
 	}
-	if c.Session != "" {
-		s, err := f.opt.Swarm.Session(ctx, by.Tenant, c.Session)
-		if err != nil {
-			return err
-		}
-		c.Session = s.SessionID // it may have been named by its name
-	}
-	return rt.Check(*c)
+	return bad
 }
 
 func (f *Fleet) runtimes() string {

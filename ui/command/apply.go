@@ -30,10 +30,14 @@ func (a *applier) did(action, object, name, id string) {
 	a.done = append(a.done, Applied{Action: action, Object: object, Name: name, ID: id})
 }
 
-// apply makes the tenant as the file says. What was done before an error is
-// returned with it; applying again goes on from there.
+// apply makes the tenant as the file says. A file that the engine would refuse
+// any of changes nothing. What was done before another error is returned with
+// it; applying again goes on from there.
 func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
 	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+	if err := a.check(file); err != nil {
+		return nil, nil, err
+	}
 	err := a.all(file)
 	return a.done, a.first, err
 }
@@ -149,11 +153,16 @@ func (a *applier) sessionID(name string) string {
 	return name
 }
 
-func (a *applier) agent(want swarmfile.Agent) error {
-	make := fleet.Create{
+// wanted is what the engine is asked to make of an agent.
+func (a *applier) wanted(want swarmfile.Agent) fleet.Create {
+	return fleet.Create{
 		Name: want.Name, Project: want.Project, Role: want.Role, Task: want.Task, Runtime: want.Runtime,
 		Command: want.Command, Env: want.Env, Dir: want.Dir, Session: a.sessionID(want.Session),
 	}
+}
+
+func (a *applier) agent(want swarmfile.Agent) error {
+	make := a.wanted(want)
 	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):
@@ -198,21 +207,26 @@ func (a *applier) firstTask(want swarmfile.Agent) error {
 	return nil
 }
 
+// limits is what the engine is asked to make of a budget.
+func (a *applier) limits(subject string, want swarmfile.Limits) *swarm.Budget {
+	return &swarm.Budget{
+		TenantID: a.by.Tenant, Subject: subject,
+		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: seconds(want.Wall),
+	}
+}
+
 func (a *applier) budget(subject string, want swarmfile.Limits) error {
 	name := subject
 	if session, ok := strings.CutPrefix(subject, "session:"); ok {
 		subject = "session:" + a.sessionID(session)
 	}
-	next := swarm.Budget{
-		TenantID: a.by.Tenant, Subject: subject,
-		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: seconds(want.Wall),
-	}
+	next := a.limits(subject, want)
 	have, found := a.budgets[subject]
 	if found && have.Tokens == next.Tokens && have.CostUSD == next.CostUSD && have.Tasks == next.Tasks && have.WallS == next.WallS {
 		a.did("unchanged", "budget", name, subject)
 		return nil
 	}
-	saved, err := a.eng.Swarm.SetBudget(a.ctx, a.by, next)
+	saved, err := a.eng.Swarm.SetBudget(a.ctx, a.by, *next)
 	if err != nil {
 		return err
 	}

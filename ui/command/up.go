@@ -40,6 +40,9 @@ func (t *tree) up() *cobra.Command {
 				return err
 			}
 			done, first, err := c.apply(file)
+			if err != nil && len(done) == 0 {
+				return err
+			}
 			if printErr := list(c, core.Page[Applied]{Items: done}, appliedColumns(c)); err == nil {
 				err = printErr
 			}

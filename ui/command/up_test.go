@@ -81,20 +81,61 @@ budgets:
 	}
 }
 
-func TestUpTellsWhatItDidBeforeItFailed(t *testing.T) {
+func TestUpRefusesAFileAsAWhole(t *testing.T) {
 	d := newDeck(t)
-	d.write("bad.yaml", "tenant: t_up\nsessions: [{name: day}]\nagents:\n  - {name: ok, project: p, command: [cat]}\n  - {name: not a name, project: p, command: [cat]}\n")
-	code, out, stderr := d.run("up", "bad.yaml", "-o", "json")
-	if rows := decode(t, out); code != 1 || len(rows) != 3 || rows[2]["name"] != "ok" {
-		t.Errorf("exit %d: %s", code, out)
+	d.write("bad.yaml", `tenant: t_up
+sessions:
+  - name: day
+    budget:
+      tokens: 9000000000000000
+  - name: "bad name"
+agents:
+  - {name: ok, project: p, command: [cat]}
+  - name: not a name
+    project: " p"
+    role: "a\u202eb"
+    runtime: nosuch
+    command: [cat]
+  - name: lost
+    project: p
+    command: [no-such-program]
+    session: se_00000_0000000099
+  - name: away
+    project: p
+    command: [cat]
+    dir: /no/such/dir
+    task: "  "
+budgets:
+  - {subject: "agent:b d", cost: 1}
+  - {subject: session:se_00000_0000000098, cost: 1}
+  - subject: tenant
+    cost: 9000000000000000
+`)
+	code, message, details := d.fails(1, "up bad.yaml")
+	if n, _ := details["problems"].([]any); code != "INVALID_INPUT" || len(n) != 13 {
+		t.Errorf("%s %d problems\n%s", code, len(n), message)
 	}
-	if !strings.Contains(stderr, "bad.yaml:5: ") || !strings.Contains(stderr, "INVALID_INPUT") {
-		t.Errorf("stderr: %s", stderr)
+	for _, want := range []string{
+		"bad.yaml:4: sessions[0].budget.tokens: ", "bad.yaml:6: sessions[1].name: ",
+		"bad.yaml:9: agents[1].name: ", "bad.yaml:10: agents[1].project: ", "bad.yaml:11: agents[1].role: ", "bad.yaml:12: agents[1].runtime: ",
+		"bad.yaml:16: agents[2].command: ", "bad.yaml:17: agents[2].session: ",
+		"bad.yaml:21: agents[3].dir: ", "bad.yaml:22: agents[3].task: ",
+		"bad.yaml:24: budgets[0].subject: ", "bad.yaml:25: budgets[1].subject: ", "bad.yaml:27: budgets[2].cost: ",
+	} {
+		if !strings.Contains(message, want) {
+			t.Errorf("no %q in\n%s", want, message)
+		}
+	}
+	if _, _, stderr := d.run("up", "bad.yaml"); strings.Count(stderr, "\n") != 13 {
+		t.Errorf("not a line each:\n%s", stderr)
+	}
+	if all := d.objects("tenant list"); len(all) != 0 {
+		t.Errorf("made: %v", all)
 	}
 	d.write("worse.yaml", "agents:\n  - {name: x}\n  - {nme: y}\n")
-	code, out, stderr = d.run("up", "worse.yaml")
-	if code != 1 || out != "" || strings.Count(stderr, "worse.yaml:") < 4 {
-		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	exit, out, stderr := d.run("up", "worse.yaml")
+	if exit != 1 || out != "" || strings.Count(stderr, "worse.yaml:") < 4 {
+		t.Errorf("exit %d\n%s%s", exit, out, stderr)
 	}
 	d.write("other.yaml", "tenant: t_other\n")
 	if code, message, _ := d.fails(1, "--tenant t_up up other.yaml"); code != "CONFLICT" || !strings.Contains(message, "t_other") {

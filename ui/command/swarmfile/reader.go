@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-
-	"swarmdeck/engine/core"
 )
 
 // maxProblems bounds what one report says.
@@ -169,44 +166,37 @@ func (r *reader) check(v value, err error) {
 
 // err is everything found so far, in the order of the file.
 func (r *reader) err() error {
-	if len(r.problems) == 0 {
-		return nil
-	}
-	sort.SliceStable(r.problems, func(i, j int) bool { return r.problems[i].Line < r.problems[j].Line })
-	lines := make([]string, len(r.problems))
-	for i, p := range r.problems {
-		lines[i] = p.String()
-	}
-	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).
-		With("field", r.problems[0].Field).With("problems", r.problems)
+	return Err(r.problems)
 }
 
 // object reads a mapping; every key must be known and the needed ones there.
-func (r *reader) object(v value, fields map[string]func(value), needed ...string) {
+// It tells where each field stands.
+func (r *reader) object(v value, fields map[string]func(value), needed ...string) Lines {
 	pairs, ok := r.pairs(v)
 	if !ok {
-		return
+		return nil
 	}
 	allowed := make([]string, 0, len(fields))
 	for name := range fields {
 		allowed = append(allowed, name)
 	}
 	slices.Sort(allowed)
-	var given []string
+	given := Lines{}
 	for _, p := range pairs {
 		read, known := fields[p.key]
 		if !known {
 			r.fail(p.value, "unknown field; allowed: %s", strings.Join(allowed, ", "))
 			continue
 		}
-		given = append(given, p.key)
+		given[p.key] = p.at
 		read(p.value)
 	}
 	for _, name := range needed {
-		if !slices.Contains(given, name) {
+		if given[name] == 0 {
 			r.fail(v.child(name), "missing")
 		}
 	}
+	return given
 }
 
 type pair struct {

@@ -6,6 +6,7 @@ package swarmfile
 import (
 	"fmt"
 	"path/filepath"
+	"sort"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type Session struct {
 	Start  bool // running at once; true unless the file says otherwise
 	Budget Limits
 	Line   int
+	Lines  Lines
 }
 
 // Agent is one agent to keep.
@@ -44,13 +46,18 @@ type Agent struct {
 	Session string // name of a session of this file, or an id
 	Task    string // first task, given only when the agent is made
 	Line    int
+	Lines   Lines
 }
+
+// Lines tells where the fields of an object stand.
+type Lines map[string]int
 
 // Budget limits a subject: tenant, session:NAME or agent:NAME.
 type Budget struct {
 	Subject string
 	Limits
-	Line int
+	Line  int
+	Lines Lines
 }
 
 // Limits are what a budget holds; zero is no limit.
@@ -71,6 +78,20 @@ type Problem struct {
 
 func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Field, p.Message)
+}
+
+// Err is an error of all the problems, in the order of the file; nil for none.
+func Err(problems []Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	sort.SliceStable(problems, func(i, j int) bool { return problems[i].Line < problems[j].Line })
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.String()
+	}
+	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).
+		With("field", problems[0].Field).With("problems", problems)
 }
 
 // Vars fill ${DIR} (the file's directory) and ${CWD} (where the command was
@@ -119,7 +140,7 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 
 func (r *reader) session(v value) Session {
 	s := Session{Start: true, Line: v.line()}
-	r.object(v, map[string]func(value){
+	s.Lines = r.object(v, map[string]func(value){
 		"name":   func(v value) { s.Name = r.word(v) },
 		"start":  func(v value) { s.Start = r.boolean(v) },
 		"budget": func(v value) { r.object(v, r.limits(&s.Budget)) },
@@ -129,7 +150,7 @@ func (r *reader) session(v value) Session {
 
 func (r *reader) agent(v value, vars Vars) Agent {
 	a := Agent{Runtime: "exec", Dir: vars.Dir, Line: v.line()}
-	r.object(v, map[string]func(value){
+	a.Lines = r.object(v, map[string]func(value){
 		"name":    func(v value) { a.Name = r.word(v) },
 		"runtime": func(v value) { a.Runtime = r.word(v) },
 		"project": func(v value) { a.Project = r.word(v) },
@@ -161,7 +182,7 @@ func (r *reader) budget(v value) Budget {
 			r.fail(v, "%q is not allowed; allowed: tenant, session:NAME, agent:NAME", clip(b.Subject))
 		}
 	}
-	r.object(v, fields, "subject")
+	b.Lines = r.object(v, fields, "subject")
 	return b
 }
 

@@ -65,6 +65,18 @@ policy:
 			{Subject: "agent:changed", Limits: swarmfile.Limits{Wall: 10 * time.Minute}, Line: 23},
 		},
 	}
+	if at := got.Agents[0].Lines; at["project"] != 10 || at["task"] != 16 {
+		t.Errorf("lines of the fields: %v", at)
+	}
+	for i := range got.Sessions {
+		got.Sessions[i].Lines = nil
+	}
+	for i := range got.Agents {
+		got.Agents[i].Lines = nil
+	}
+	for i := range got.Budgets {
+		got.Budgets[i].Lines = nil
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}

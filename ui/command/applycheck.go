@@ -1,0 +1,116 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+	"swarmdeck/ui/command/swarmfile"
+)
+
+// check finds everything in the file that the engine would refuse, before the
+// first change is made.
+func (a *applier) check(file *swarmfile.File) error {
+	p := problems{file: file.Path}
+	for i, s := range file.Sessions {
+		at := place{fmt.Sprintf("sessions[%d]", i), s.Line, s.Lines}
+		p.add(at, swarm.CheckName(s.Name))
+		budget := at
+		budget.path += ".budget"
+		p.add(budget, a.limits("session:"+s.Name, s.Budget).Check())
+	}
+	for i, g := range file.Agents {
+		at := place{fmt.Sprintf("agents[%d]", i), g.Line, g.Lines}
+		for _, err := range a.eng.Fleet.Check(a.wanted(g)) {
+			p.add(at, err)
+		}
+		if err := a.known(file, g.Session); err != nil && !p.add(at, err) {
+			return err
+		}
+	}
+	for i, b := range file.Budgets {
+		at := place{fmt.Sprintf("budgets[%d]", i), b.Line, b.Lines}
+		p.add(at, a.limits(b.Subject, b.Limits).Check())
+		if id, ok := strings.CutPrefix(b.Subject, "session:"); ok {
+			if err := a.known(file, id); err != nil && !p.add(at, err) {
+				return err
+			}
+		}
+	}
+	if err := swarmfile.Err(p.found); err != nil {
+		return inFile(err)
+	}
+	return nil
+}
+
+// known looks for a session that the file names: in the file or the tenant.
+func (a *applier) known(file *swarmfile.File, session string) error {
+	if session == "" {
+		return nil
+	}
+	for _, s := range file.Sessions {
+		if s.Name == session {
+			return nil
+		}
+	}
+	_, err := a.eng.Swarm.Session(a.ctx, a.by.Tenant, session)
+	if errors.Is(err, store.ErrNoTenant) || errors.Is(err, core.ErrForeign) {
+		return core.Missing("session", session)
+	}
+	return err
+}
+
+// place is where an object of the file stands.
+type place struct {
+	path  string
+	line  int
+	lines swarmfile.Lines
+}
+
+// problems collects what is wrong with a file.
+type problems struct {
+	file  string
+	found []swarmfile.Problem
+}
+
+// inTheFile is the file's name for a field of the engine's.
+func inTheFile(field string, at place) string {
+	switch {
+	case field == "message":
+		return "task"
+	case field == "cost_usd":
+		return "cost"
+	case field == "wall_s":
+		return "wall"
+	case field == "session" && at.lines["subject"] > 0:
+		return "subject"
+	}
+	return field
+}
+
+// add notes an error about the object at a place; nil is none. It tells
+// whether err is about the file at all.
+func (p *problems) add(at place, err error) bool {
+	if err == nil {
+		return true
+	}
+	e := core.AsError(err)
+	if e.Code == core.Internal || e.Code == core.Unavailable {
+		return false
+	}
+	field, _ := e.Details["field"].(string)
+	message := strings.TrimPrefix(strings.TrimPrefix(e.Message, "task: "), field+": ")
+	field = inTheFile(field, at)
+	top, _, _ := strings.Cut(field, ".") // env.NAME stands in env
+	line := at.line
+	if n := at.lines[top]; n > 0 {
+		line = n
+	} else if n := at.lines["budget"]; n > 0 {
+		line = n
+	}
+	p.found = append(p.found, swarmfile.Problem{File: p.file, Line: line, Field: at.path + "." + field, Message: message})
+	return true
+}
