@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -21,9 +22,26 @@ func syntax(name string, err error) error {
 	var de *toml.DecodeError
 	if errors.As(err, &de) {
 		row, _ := de.Position()
+		if strings.Contains(de.Error(), "cannot decode TOML") { // the rest of it is about Go types
+			field := term.Cut(last(de.Key()), 60)
+			return fmt.Errorf("%s:%d: %s: want %s", name, row, field, wanted(field))
+		}
 		return fmt.Errorf("%s:%d: %s", name, row, term.Cut(de.Error(), 200))
 	}
 	return fmt.Errorf("%s: %s", name, term.Cut(err.Error(), 200))
+}
+
+// wanted is the type of a field's value.
+func wanted(field string) string {
+	switch field {
+	case "keys":
+		return "a list of strings"
+	case "fill", "bulk", "guard":
+		return "true or false"
+	case "bind", "unbind":
+		return "[[" + field + "]]"
+	}
+	return "a string"
 }
 
 // positions are the line numbers of tables, by name.
