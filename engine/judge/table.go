@@ -1,11 +1,9 @@
 package judge
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -151,7 +149,8 @@ func parseTable(source []byte) (file tableFile, err error) {
 	if len(tree.Docs) != 1 {
 		return file, core.Errorf(core.InvalidInput, "policy: want one YAML document, got %d", len(tree.Docs))
 	}
-	if body := tree.Docs[0].Body; body != nil {
+	body := tree.Docs[0].Body
+	if body != nil {
 		// An alias can stand for exponentially much text, and no field needs a tag.
 		for _, t := range []ast.NodeType{ast.AliasType, ast.AnchorType, ast.MergeKeyType, ast.TagType} {
 			if len(ast.Filter(t, body)) > 0 {
@@ -159,8 +158,10 @@ func parseTable(source []byte) (file tableFile, err error) {
 			}
 		}
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
-	if err := dec.Decode(&file); err != nil && err != io.EOF {
+	if body == nil {
+		return file, nil
+	}
+	if err := yaml.NodeToValue(body, &file, yaml.Strict()); err != nil {
 		return file, core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
 	}
 	return file, nil
