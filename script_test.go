@@ -40,7 +40,7 @@ func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
 		},
 		"a command that fails": {
 			"# try\ntask show nonsense\n",
-			[]string{"test.txtar:2: expected: the command succeeds\nactual: exit code 1", "phase: try", `"nonsense" is not allowed`},
+			[]string{"test.txtar:2: expected: the command succeeds\nactual: exit code 2", "phase: try", `"nonsense" is not allowed`},
 		},
 		"a command that must fail": {
 			"! version\n",
@@ -51,8 +51,8 @@ func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
 			[]string{"test.txtar:2: no match for `nonsense` found in stdout", `\[stdout\]\nswarmdeck`},
 		},
 		"an exit code": {
-			"? task show nonsense\nexit 2\n",
-			[]string{"test.txtar:2: exit code\nexpected: 2\nactual: 1"},
+			"? task show nonsense\nexit 1\n",
+			[]string{"test.txtar:2: exit code\nexpected: 1\nactual: 2"},
 		},
 		"a task that ends otherwise": {
 			`task dispatch --kind exec.run --input '{"argv":["false"]}' -o json` + "\ncapture T task_id\nawait task $T status=succeeded\n",
