@@ -236,9 +236,9 @@ func TestTimesInFewCells(t *testing.T) {
 func TestWideTextKeepsTheShapeOfTables(t *testing.T) {
 	row := strings.Repeat("x", 75)
 	for _, wide := range []bool{false, true} {
-		var p pane.Page
+		var p Page
 		p.Resize(78, 10)
-		p.Set([]pane.Para{{Text: row, Wide: wide}})
+		p.Set([]Para{{Text: row, Wide: wide}})
 		if one := p.Lines() == 1; one != wide {
 			t.Errorf("wide %v: %d lines", wide, p.Lines())
 		}
