@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -49,5 +51,27 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 	u.ok("__complete", "session", "show", "")
 	if took := time.Since(start); took >= lockPatience {
 		t.Errorf("completion took %s", took)
+	}
+}
+
+func TestATaskRunsWhereItWasDispatched(t *testing.T) {
+	u := newUser(t)
+	home, there := u.home, filepath.Join(u.home, "there")
+	if err := os.MkdirAll(filepath.Join(there, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("session", "list")
+	for input, want := range map[string]string{
+		`{"argv":["pwd"]}`:             there,
+		`{"argv":["pwd"],"dir":"sub"}`: filepath.Join(there, "sub"),
+		`{"argv":["pwd"],"dir":"/"}`:   "/",
+	} {
+		u.home = there
+		id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", input, "-o", "json"), "task_id")
+		u.home = home
+		u.ok("task", "wait", id, "--timeout", "20s")
+		if got := field(u.ok("result", "show", id, "-o", "json"), "stdout"); got != want+`\n` {
+			t.Errorf("%s ran in %s, want %s", input, got, want)
+		}
 	}
 }

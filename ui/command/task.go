@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,6 +104,11 @@ func (t *tree) taskDispatch() *cobra.Command {
 			if d.Input, err = c.document("input", input); err != nil {
 				return err
 			}
+			if d.Kind == "exec.run" {
+				if d.Input, err = c.placed(d.Input); err != nil {
+					return err
+				}
+			}
 			if c.flags.Changed("priority") {
 				d.Priority = &priority
 			}
@@ -122,6 +128,27 @@ func (t *tree) taskDispatch() *cobra.Command {
 			return w.print(c, made)
 		},
 	})
+}
+
+// placed settles where a command runs: it may be another engine that carries
+// it out, opened elsewhere.
+func (c *call) placed(input core.Raw) (core.Raw, error) {
+	if !filepath.IsAbs(c.env.Dir) {
+		return input, nil
+	}
+	var fields map[string]core.Raw
+	if err := core.Decode(input, &fields); err != nil {
+		return nil, err
+	}
+	dir := ""
+	if given := fields["dir"]; given != nil && core.Decode(given, &dir) != nil {
+		return input, nil // the engine says what is wrong with it
+	}
+	var err error
+	if fields["dir"], err = core.Encode(c.env.path(dir)); err != nil {
+		return nil, fmt.Errorf("encode the directory: %w", err)
+	}
+	return core.Encode(fields)
 }
 
 func taskWhy(c *call, args []string) error {
