@@ -79,6 +79,12 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if s = e.Snapshot("t_acme"); !s.EStop.On {
 		t.Errorf("emergency stop: %+v", s.EStop)
 	}
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_two"); err != nil {
+		t.Fatal(err)
+	}
+	if s = e.Snapshot("t_acme"); len(s.Tenants) != 2 {
+		t.Errorf("a second tenant is not seen from the first: %v", s.Tenants)
+	}
 }
 
 func TestASnapshotThatFailedIsReadAgain(t *testing.T) {

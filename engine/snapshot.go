@@ -85,6 +85,7 @@ func (w *world) changed(c core.Change) {
 	case "tenant":
 		for _, other := range w.tenants {
 			other.stale["tenant"] = true
+			other.rev++
 		}
 	default:
 		t.stale[c.Kind] = true
