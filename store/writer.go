@@ -18,7 +18,9 @@ type writer struct {
 	arena   arena
 	overlay overlay
 	hooks   []func()
-	commit  uint64 // number of the current commit
+	batch   []*request // the requests of this commit
+	late    []*request // spare slice for those that join it
+	commit  uint64     // number of the current commit
 	tx      *bbolt.Tx
 	wrote   bool
 	broken  error // an update was applied in part: this commit must not happen
@@ -28,40 +30,36 @@ type writer struct {
 func (w *writer) run() {
 	defer close(w.db.stopped)
 	debug.SetPanicOnFault(true) // a page that can't be read is an error, not the end
-	var batch []*request
 	ended := false
 	defer func() {
 		if !ended { // an fn or a hook called Goexit
-			w.exited(batch)
+			w.exited()
 		}
 	}()
-	var spare []*request
 	for {
 		var closed bool
 		w.db.queue.gather()
-		batch, closed = w.db.queue.take(spare)
-		if len(batch) == 0 {
+		w.batch, closed = w.db.queue.take(w.batch)
+		if len(w.batch) == 0 {
 			if closed {
 				ended = true
 				return
 			}
-			spare = batch
 			<-w.db.queue.bell
 			continue
 		}
-		w.group(batch)
-		clear(batch)
-		spare, batch = batch, nil
+		w.group()
+		clear(w.batch)
 	}
 }
 
 // exited ends the store after a Goexit tore the writer out of a commit.
-func (w *writer) exited(batch []*request) {
+func (w *writer) exited() {
 	err := fmt.Errorf("an update stopped the writer's goroutine: %w", ErrUnusable)
 	w.db.fail(err)
 	w.rollback()
 	rest, _ := w.db.queue.take(nil)
-	for _, r := range append(batch, rest...) {
+	for _, r := range append(w.batch, rest...) {
 		if r != nil && (r.state.Load() == taken || r.state.CompareAndSwap(waiting, taken)) {
 			r.err = err
 			r.done <- struct{}{}
@@ -69,24 +67,34 @@ func (w *writer) exited(batch []*request) {
 	}
 }
 
-// group runs the waiting requests and commits what they changed at once.
-func (w *writer) group(batch []*request) {
+// maxGroup bounds one commit when ever more callers join it.
+const maxGroup = 4096
+
+// group runs the waiting requests, and those that come in meanwhile, and
+// commits what they changed at once. A caller waits for its answer before it
+// asks again, so they run out by themselves.
+func (w *writer) group() {
 	err := w.begin()
-	for i, r := range batch {
-		if !r.state.CompareAndSwap(waiting, taken) {
-			batch[i] = nil // its caller has gone
-			continue
-		}
-		if err != nil {
+	for i := 0; i < len(w.batch); i++ {
+		r := w.batch[i]
+		switch {
+		case !r.state.CompareAndSwap(waiting, taken):
+			w.batch[i] = nil // its caller has gone
+		case err != nil:
 			r.err = err
-			continue
+		default:
+			r.err = w.serve(r)
 		}
-		r.err = w.serve(r)
+		if i == len(w.batch)-1 && len(w.batch) < maxGroup {
+			w.late, _ = w.db.queue.take(w.late)
+			w.batch = append(w.batch, w.late...)
+			clear(w.late)
+		}
 	}
 	if err == nil {
 		err = w.end()
 	}
-	for _, r := range batch {
+	for _, r := range w.batch {
 		if r == nil {
 			continue
 		}

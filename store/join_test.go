@@ -1,0 +1,59 @@
+package store
+
+import (
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
+	var commits atomic.Int64
+	db, err := Open(filepath.Join(t.TempDir(), "join.db"), Options{Seal: func(Tx) error {
+		commits.Add(1)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() int {
+		db.queue.mu.Lock()
+		defer db.queue.mu.Unlock()
+		return len(db.queue.waiting)
+	}
+	commits.Store(0)
+	began := make(chan struct{})
+	put := func(key string) func(Tx) error {
+		return func(tx Tx) error { return tx.Put("b", []byte(key), []byte("v")) }
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := db.Update(t.Context(), "t_acme", func(tx Tx) error {
+			close(began)
+			for waiting() < 2 { // hold the writer until the others wait
+				runtime.Gosched()
+			}
+			return put("first")(tx)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	for _, key := range []string{"second", "third"} {
+		wg.Go(func() {
+			if err := db.Update(t.Context(), "t_acme", put(key)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := commits.Load(); n != 1 {
+		t.Errorf("three updates took %d commits, want one", n)
+	}
+}
