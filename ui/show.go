@@ -12,9 +12,9 @@ import (
 )
 
 // frameRate is how often the toolkit looks for something to write, for ever:
-// its clock is nearly all that an idle cockpit costs. At 40 Hz a key is on the
-// screen after 13 ms in the middle and 25 ms at worst.
-const frameRate = 40
+// its clock is nearly all that an idle cockpit costs. At 32 Hz a key is on the
+// screen after 16 ms in the middle and 32 ms at worst.
+const frameRate = 32
 
 // Show runs the cockpit on a terminal until the operator leaves or ctx ends.
 // The terminal is restored whatever happens; a panic inside comes back as an
