@@ -1,0 +1,42 @@
+package core_test
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"testing"
+
+	"swarmdeck/engine/core"
+)
+
+func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
+	shape := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	for _, seq := range []uint64{0, 1, 42, 1<<48 - 1} {
+		id := core.NewUUID("t_acme", seq, nil)
+		if !shape.MatchString(id) || !core.IsUUID(id) {
+			t.Errorf("%s is no version 4 UUID", id)
+		}
+		if got, err := core.LocalUUID("agent_id", "t_acme", id); err != nil || got != seq {
+			t.Errorf("LocalUUID(%s) = %d, %v, want %d", id, got, err, seq)
+		}
+		if _, err := core.LocalUUID("agent_id", "t_other", id); !errors.Is(err, core.ErrForeign) {
+			t.Errorf("another tenant's id: %v, want ErrForeign", err)
+		}
+	}
+	same := func() string { return core.NewUUID("t_acme", 7, bytes.NewReader(make([]byte, 7))) }
+	if same() != same() {
+		t.Error("the same random bytes gave two ids")
+	}
+}
+
+func TestWhatIsNoUUIDIsRefusedByName(t *testing.T) {
+	for _, id := range []string{
+		"", "x", "a7f3c2e1-8d4b-1a9c-9e2f-1b3c4d5e6f7a", "A7F3C2E1-8D4B-4A9C-9E2F-1B3C4D5E6F7A",
+		"a7f3c2e18d4b4a9c9e2f1b3c4d5e6f7a", "a7f3c2e1-8d4b-4a9c-ce2f-1b3c4d5e6f7a", "g7f3c2e1-8d4b-4a9c-9e2f-1b3c4d5e6f7a",
+	} {
+		_, err := core.LocalUUID("agent_id", "t_acme", id)
+		if !errors.Is(err, core.Kind(core.InvalidInput)) || core.AsError(err).Details["field"] != "agent_id" {
+			t.Errorf("%q: %v, want INVALID_INPUT naming agent_id", id, err)
+		}
+	}
+}
