@@ -1,0 +1,36 @@
+package skill
+
+import (
+	"context"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Runner carries out the skills of one runner kind. Drivers provide them.
+type Runner interface {
+	// Check refuses, when a skill is loaded, a runner section that could never
+	// run; the error names the field ("runner.argv").
+	Check(spec Spec) error
+	// Start begins one try and returns at once. ctx ends when the engine
+	// closes. The work must end soon after Cancel; its Outcome carries the
+	// result as a JSON object in Output. Time-outs, retries and the check
+	// against returns_schema are the caller's.
+	Start(ctx context.Context, call Call) (swarm.Work, error)
+}
+
+// Call is one try of a skill.
+type Call struct {
+	Skill   *Skill
+	Tenant  string
+	TaskID  string
+	TraceID string
+	AgentID string              // the subagent that runs it
+	Session string              // the task's, "" for none
+	Params  core.Raw            // valid, with defaults
+	Results map[string]core.Raw // of earlier skills of the chain, by name
+	Run     string              // names the run for process marks, unique for each try
+	// Log receives output lines: level DEBUG|INFO|WARN|ERROR. It blocks when
+	// the log falls behind.
+	Log func(level, line string)
+}
