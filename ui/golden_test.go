@@ -1,40 +1,17 @@
 package ui
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/ui/screen/screentest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden screens under testdata")
 
 // golden compares the screen, text and roles, with testdata/NAME.screen.
 func (r *rig) golden(name string) {
 	r.t.Helper()
-	c := r.m.Frame()
-	got := strings.Join(c.Plain(), "\n") + "\n---- roles ----\n" + strings.Join(c.Roles(), "\n") + "\n"
-	path := filepath.Join("testdata", name+".screen")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			r.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			r.t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		r.t.Fatalf("%v (run the test with -update)", err)
-	}
-	if got != string(want) {
-		r.t.Errorf("%s differs (-update rewrites it); got:\n%s\nwant:\n%s", path, got, want)
-	}
+	screentest.Golden(r.t, r.m.Frame(), name)
 }
 
 // TestEachPaneLooksRight draws every pane at both sizes that must be complete.
@@ -101,13 +78,7 @@ func TestTheEmergencyStopStandsOut(t *testing.T) {
 func TestWithoutUTF8TheScreenIsASCII(t *testing.T) {
 	r := rigOn(t, newWorld(), 80, 24, Options{ASCII: true})
 	r.golden("ascii-80x24")
-	for _, row := range r.m.Frame().Plain() {
-		for _, c := range row {
-			if c > 0x7e {
-				t.Fatalf("%q is not ASCII in %q", c, row)
-			}
-		}
-	}
+	screentest.ASCII(t, r.m.Frame())
 }
 
 func TestAnEmptyWorldSaysWhatToDo(t *testing.T) {

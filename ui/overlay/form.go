@@ -1,0 +1,300 @@
+package overlay
+
+import (
+	"bytes"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/term"
+)
+
+// Form asks for the members of a JSON object, field by field: the parameters
+// of a skill, the payload of a message. Submit gives the object as text, with
+// the fields that were filled in, in their order; an empty field is left out.
+//
+//	form := overlay.NewForm("invoke detect@1.2.0", []overlay.Field{
+//		{Name: "image", Type: overlay.StringField, Required: true, Description: "path of the picture"},
+//		{Name: "mode", Type: overlay.EnumField, Enum: []core.Raw{core.Raw(`"fast"`), core.Raw(`"exact"`)}, Default: core.Raw(`"fast"`)},
+//	})
+//	form.Check = func(object core.Raw, refuse func(field, problem string)) { … } // the schema's own rules
+//
+// A pane doesn't hold a form: it returns pane.Fill, and the root opens
+// the form and runs the command line that comes of it. What is wrong stands below its field; Enter
+// then goes to the first such field instead.
+type Form struct {
+	Title string
+	// Check looks at an object whose fields are all of their type and calls
+	// refuse for each thing wrong: field is a name, or a path such as
+	// "options.depth" or "/options/depth"; "" and unknown names speak of the
+	// form as a whole. It may be nil.
+	Check func(object core.Raw, refuse func(field, problem string))
+
+	fields  []*entry
+	at      int // the field that has the keys
+	top     int // the first row in sight
+	start   string
+	problem string // of the form as a whole
+	leaving bool   // esc was pressed once over changed fields
+}
+
+// NewForm opens a form on fields, their defaults entered.
+func NewForm(title string, fields []Field) *Form {
+	f := &Form{Title: title}
+	for _, field := range fields {
+		f.fields = append(f.fields, newEntry(field))
+	}
+	f.start = f.entered()
+	return f
+}
+
+// entered is all that was entered, to see whether it changed.
+func (f *Form) entered() string {
+	var b strings.Builder
+	for _, e := range f.fields {
+		b.WriteString(e.text())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Typing is true.
+func (f *Form) Typing() bool { return true }
+
+// Refuse shows what is wrong at a field; see Check for how it is named. Use it
+// to open a form again whose object was refused later on.
+func (f *Form) Refuse(field, problem string) {
+	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '/' })
+	for _, e := range f.fields {
+		if e.Name != field && (len(path) == 0 || e.Name != path[0]) {
+			continue
+		}
+		if e.Name != field && len(path) > 1 {
+			problem = strings.Join(path[1:], ".") + ": " + problem
+		}
+		e.problem = join(e.problem, problem)
+		return
+	}
+	if field != "" {
+		problem = field + ": " + problem
+	}
+	f.problem = join(f.problem, problem)
+}
+
+func join(had, more string) string {
+	if had == "" {
+		return more
+	}
+	return had + "; " + more
+}
+
+// Update answers Submit with the object, on enter, or Close on esc, which asks
+// once more when something was entered. Pasted text goes into the field at
+// hand and does nothing else.
+func (f *Form) Update(msg tea.Msg) Action {
+	switch msg := msg.(type) {
+	case tea.PasteMsg:
+		f.leaving = false
+		f.paste(msg.Content)
+	case tea.KeyPressMsg:
+		return f.key(msg)
+	}
+	return Action{}
+}
+
+func (f *Form) key(k tea.KeyPressMsg) Action {
+	name := k.String()
+	if name == "esc" || name == "ctrl+c" {
+		if f.leaving || f.entered() == f.start {
+			return Action{Kind: Close}
+		}
+		f.leaving = true
+		return Action{}
+	}
+	f.leaving = false
+	switch name {
+	case "enter", "ctrl+x":
+		if k.IsRepeat {
+			return Action{}
+		}
+		return f.submit()
+	case "tab":
+		f.move(1, true)
+	case "shift+tab":
+		f.move(-1, true)
+	case "down", "ctrl+n":
+		if !f.within(1, k) {
+			f.move(1, false)
+		}
+	case "up", "ctrl+p":
+		if !f.within(-1, k) {
+			f.move(-1, false)
+		}
+	default:
+		f.edit(k)
+	}
+	return Action{}
+}
+
+// move goes to another field; round from the last to the first.
+func (f *Form) move(by int, round bool) {
+	n := len(f.fields)
+	switch to := f.at + by; {
+	case n == 0:
+	case round:
+		f.at = (to + n) % n
+	default:
+		f.at = min(max(to, 0), n-1)
+	}
+}
+
+// within moves between the lines of a field that has several.
+func (f *Form) within(by int, k tea.KeyPressMsg) bool {
+	e := f.current()
+	if e == nil || e.chooses() || e.Type != JSONField {
+		return false
+	}
+	if row := e.area.row + by; row < 0 || row >= len(e.area.lines) {
+		return false
+	}
+	e.area.key(k)
+	return true
+}
+
+func (f *Form) current() *entry {
+	if f.at >= len(f.fields) {
+		return nil
+	}
+	return f.fields[f.at]
+}
+
+// edit changes the field at hand.
+func (f *Form) edit(k tea.KeyPressMsg) {
+	e := f.current()
+	if e == nil {
+		return
+	}
+	before := e.text()
+	switch {
+	case e.chooses():
+		e.choose(k)
+	case e.Type != JSONField:
+		e.in.Update(k)
+	case k.String() == "alt+enter" || k.String() == "ctrl+j":
+		e.area.key(tea.KeyPressMsg{Code: tea.KeyEnter})
+	default:
+		e.area.key(k)
+	}
+	if e.text() != before {
+		e.problem, f.problem = "", ""
+	}
+}
+
+// choose goes to another choice: left, right, space, a letter it begins with;
+// backspace chooses none of an optional field.
+func (e *entry) choose(k tea.KeyPressMsg) {
+	n := len(e.choices)
+	switch name := k.String(); {
+	case n == 0:
+	case name == "right" || name == "space":
+		e.at = (e.at + 1) % n
+	case name == "left":
+		e.at = (max(e.at, 0) - 1 + n) % n
+	case name == "home":
+		e.at = 0
+	case name == "end":
+		e.at = n - 1
+	case name == "backspace" || name == "delete":
+		if !e.Required {
+			e.at = -1
+		}
+	case k.Text != "":
+		for i := 1; i <= n; i++ {
+			next := (e.at + i + n) % n
+			if strings.HasPrefix(strings.ToLower(e.choices[next]), strings.ToLower(k.Text)) {
+				e.at = next
+				return
+			}
+		}
+	}
+}
+
+// paste puts text into the field at hand. Text that one line can't show is
+// kept exactly, as a JSON string, where the field is empty.
+func (f *Form) paste(text string) {
+	e := f.current()
+	if e == nil || e.chooses() {
+		return
+	}
+	e.problem, f.problem = "", ""
+	if e.Type == JSONField {
+		e.area.insert(text)
+		return
+	}
+	text = strings.TrimRight(text, "\r\n")
+	if e.Type == StringField && e.in.Value() == "" && term.Clean(text) != text && len(text) < maxInput/6 {
+		if v, err := core.Encode(text); err == nil && e.preset(v) {
+			return
+		}
+	}
+	e.in.Insert(text)
+}
+
+// submit gives the object when nothing is wrong with it, and else says what is.
+func (f *Form) submit() Action {
+	f.problem = ""
+	for _, e := range f.fields {
+		e.problem = ""
+	}
+	object, ok := f.object()
+	if ok && f.Check != nil {
+		f.Check(object, f.Refuse)
+	}
+	for i, e := range f.fields {
+		if e.problem != "" {
+			f.at = i
+			return Action{}
+		}
+	}
+	if f.problem != "" {
+		return Action{}
+	}
+	return Action{Kind: Submit, Text: string(object)}
+}
+
+// object is what was entered as JSON; ok is false when something is wrong.
+func (f *Form) object() (core.Raw, bool) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	ok := true
+	for _, e := range f.fields {
+		v, err := e.value()
+		if err != nil {
+			e.problem, ok = err.Error(), false
+		}
+		if v == nil || err != nil {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(core.MustEncode(e.Name))
+		b.WriteByte(':')
+		b.Write(v)
+	}
+	b.WriteByte('}')
+	if !ok {
+		return nil, false
+	}
+	object := core.Raw(b.Bytes())
+	if err := core.CheckObject("form", object, core.MaxInput); err != nil {
+		f.problem = err.Error()
+		return nil, false
+	}
+	if err := object.Compact(); err != nil {
+		f.problem = err.Error()
+		return nil, false
+	}
+	return object, true
+}
