@@ -75,6 +75,7 @@ type Ask struct {
 	Intent   string // one line in the operator's words; hostile when an agent gave it
 	Risk     Risk   // claimed by who asks; rules may raise it
 	By       core.Caller
+	StartBy  time.Time // when a waiting approval is voided: its task must have started by then; zero is never
 	// Result gate only.
 	Confidence *float64 // claimed confidence of the result
 	Text       string   // the output's text, for sensitive topics
@@ -174,7 +175,8 @@ type Approval struct {
 	RequestedKind core.ActorKind `json:"requested_kind"`
 	CreatedAt     time.Time      `json:"created_at"`
 	DeadlineAt    time.Time      `json:"deadline_at"`
-	AtDeadline    string         `json:"at_deadline"` // always "deny"
+	AtDeadline    string         `json:"at_deadline"`       // always "deny"
+	StartBy       time.Time      `json:"start_by,omitzero"` // its task times out then, which voids it
 	DeferredUntil time.Time      `json:"deferred_until,omitzero"`
 	EscalatedTo   string         `json:"escalated_to,omitempty"`
 	EscalatedAt   time.Time      `json:"escalated_at,omitzero"`

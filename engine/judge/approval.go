@@ -34,13 +34,22 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind,
 		CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
-		Driver: ask.Driver, Priority: ask.Priority,
+		StartBy: ask.StartBy, Driver: ask.Driver, Priority: ask.Priority,
 	}
 	a.Action.Args = append(core.Raw(nil), ask.Action.Args...)
 	if len(a.Action.Args) == 0 {
 		a.Action.Args = core.Raw("{}")
 	}
 	return a
+}
+
+// Ends says when an open approval ends by itself, and how: "deny" at its
+// deadline, or "void" when its task must have started before that.
+func (a *Approval) Ends() (at time.Time, how string) {
+	if !a.StartBy.IsZero() && a.StartBy.Before(a.DeadlineAt) {
+		return a.StartBy, "void: its task times out"
+	}
+	return a.DeadlineAt, a.AtDeadline
 }
 
 // open stores a new approval and tells everyone.

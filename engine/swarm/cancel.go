@@ -103,7 +103,7 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, err
 		Kind: t.Kind, Input: t.Input, Priority: &t.Priority, MaxAttempts: &t.MaxAttempts, Session: t.SessionID,
 		Parent: t.ParentTaskID, Agent: t.Agent, Trace: t.TraceID, Intent: t.Intent, retryOf: t.TaskID,
 	}
-	d.Timeout = seconds(t.TimeoutS)
+	d.Timeout, d.StartTimeout = seconds(t.TimeoutS), seconds(t.StartTimeoutS)
 	made, err := s.Dispatch(ctx, by, d)
 	if err != nil {
 		return Task{}, fmt.Errorf("retry task %s: %w", id, err)

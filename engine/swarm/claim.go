@@ -198,6 +198,9 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 	if err := s.heads.load(tx, seq, &t); err != nil {
 		return t, notAllowed, err
 	}
+	if at := t.StartBy(); !at.IsZero() && !at.After(tx.Now()) {
+		return t, notAllowed, s.tooLate(tx, &t)
+	}
 	if s.overTasks(tx, &t) {
 		return t, overBudget, nil
 	}
@@ -216,6 +219,9 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 		for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
 			tx.Add(countUse("tasks", subject), 1)
 		}
+	}
+	if err := s.started(tx, &t); err != nil {
+		return t, notAllowed, err
 	}
 	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
 	t.StartedAt, t.RunAt, t.Paused = tx.Now(), time.Time{}, false

@@ -21,6 +21,7 @@ type Dispatch struct {
 	Input          core.Raw      // JSON object, at most 1 MiB
 	Priority       *int          // 0-100; nil means 50
 	Timeout        time.Duration // of one attempt, 1 s to 24 h; 0 means none
+	StartTimeout   time.Duration // from creation to the first claim, 1 s to 24 h; 0 means none
 	MaxAttempts    *int          // 0-100; nil means 3; 0 means one attempt
 	Session        string        // id or name
 	Parent         string        // task id; the child keeps its trace
@@ -102,11 +103,12 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (Task, er
 			return t, core.Invalid("max_attempts", t.MaxAttempts, "0-100")
 		}
 	}
-	if d.Timeout != 0 {
-		if d.Timeout < minTimeout || d.Timeout > maxTimeout {
-			return t, core.Invalid("timeout_s", d.Timeout.Seconds(), "1-86400")
-		}
-		t.TimeoutS = int((d.Timeout + time.Second - 1) / time.Second)
+	var err error
+	if t.TimeoutS, err = timeout("timeout_s", d.Timeout); err != nil {
+		return t, err
+	}
+	if t.StartTimeoutS, err = timeout("start_timeout_s", d.StartTimeout); err != nil {
+		return t, err
 	}
 	if len(d.IdempotencyKey) > 256 {
 		return t, core.Invalid("idempotency_key", d.IdempotencyKey, "at most 256 bytes")
@@ -120,6 +122,14 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (Task, er
 		}
 	}
 	return t, s.relations(ctx, by, d, &t)
+}
+
+// timeout is a time-out in whole seconds, rounded up; 0 is none.
+func timeout(field string, d time.Duration) (int, error) {
+	if d != 0 && (d < minTimeout || d > maxTimeout) {
+		return 0, core.Invalid(field, d.Seconds(), "1-86400")
+	}
+	return int((d + time.Second - 1) / time.Second), nil
 }
 
 // relations resolves the session, the parent and the dependencies.
@@ -192,13 +202,16 @@ func (s *Swarm) insert(tx *audit.Tx, t *Task, d Dispatch, ask startAsk, v judge.
 			return err
 		}
 	}
+	if err := s.startBy(tx, t); err != nil {
+		return err
+	}
 	return s.pass(tx, t, "", "task.queued", ask, v)
 }
 
 // pass applies the start gate's verdict to a queued task: ready, held for a
 // person, or blocked. It writes the task under the given event.
 func (s *Swarm) pass(tx *audit.Tx, t *Task, from Status, event string, ask startAsk, v judge.Verdict) error {
-	ask.TaskID, ask.Attempt = t.TaskID, t.Attempt
+	ask.TaskID, ask.Attempt, ask.StartBy = t.TaskID, t.Attempt, t.StartBy()
 	dec, ap, err := s.judge.Commit(tx, ask.Ask, v)
 	if err != nil {
 		return err

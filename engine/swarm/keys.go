@@ -23,6 +23,7 @@ const (
 	bParked   store.Bucket = "parked"           // task seq → Outcome that waits at the result gate
 	bReady    store.Bucket = "ready"            // lane, 255-priority, seq
 	bDue      store.Bucket = "due"              // run-at µs, seq: to be gated (again) then
+	bStartBy  store.Bucket = "start.by"         // deadline µs, seq: tasks that must have started by then
 	bLive     store.Bucket = "live"             // 'q' or 'r', seq: queued and running tasks
 	bRare     store.Bucket = "rare"             // first letters of a rare terminal status, seq
 	bAfter    store.Bucket = "after"            // seq waited for, seq that waits

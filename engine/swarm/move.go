@@ -105,6 +105,9 @@ func (s *Swarm) dequeue(tx *audit.Tx, t *Task) error {
 			return err
 		}
 	}
+	if err := s.started(tx, t); err != nil {
+		return err
+	}
 	for _, dep := range t.After {
 		if err := tx.Delete(bAfter, pairKey(taskSeq(dep), seq)); err != nil {
 			return err

@@ -85,9 +85,16 @@ func (s *Swarm) schedule(tx *audit.Tx, t *Task) error {
 
 func (s *Swarm) dueAt(tenant string, at time.Time) {
 	s.mu.Lock()
-	if w := s.keep(tenant); w.nextDue.IsZero() || at.Before(w.nextDue) {
-		w.nextDue = at
-	}
+	w := s.keep(tenant)
+	w.nextDue = earlier(at, w.nextDue)
 	s.mu.Unlock()
 	s.ring()
+}
+
+// earlier is the earlier of two times; a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

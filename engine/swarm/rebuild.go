@@ -59,7 +59,11 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 				return true
 			}),
 			tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
-				w.nextDue = dueTime(key)
+				w.nextDue = earlier(dueTime(key), w.nextDue)
+				return false
+			}),
+			tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
+				w.nextDue = earlier(dueTime(key), w.nextDue)
 				return false
 			}),
 		)

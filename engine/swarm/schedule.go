@@ -97,15 +97,20 @@ func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error
 	s.mu.Lock()
 	s.keep(tenant).nextDue = time.Time{} // commits from here on set it again
 	s.mu.Unlock()
-	next, err := s.promote(ctx, tenant)
-	if err == nil && !next.IsZero() {
-		s.mu.Lock()
-		if w := s.keep(tenant); w.nextDue.IsZero() || next.Before(w.nextDue) {
-			w.nextDue = next
-		}
-		s.mu.Unlock()
+	starts, err := s.lapse(ctx, tenant)
+	if err != nil {
+		return starts, err
 	}
-	return next, err
+	next, err := s.promote(ctx, tenant)
+	if err != nil {
+		return next, err
+	}
+	next = earlier(starts, next)
+	s.mu.Lock()
+	w := s.keep(tenant)
+	w.nextDue = earlier(next, w.nextDue)
+	s.mu.Unlock()
+	return next, nil
 }
 
 func (s *Swarm) tenants() []string {

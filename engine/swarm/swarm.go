@@ -63,7 +63,7 @@ type world struct {
 	budgets  map[string]*Budget
 	short    map[string]bool // budgets that have no room for a waiting task
 	estop    EStop
-	nextDue  time.Time // earliest entry of the schedule; zero when none is known
+	nextDue  time.Time // earliest entry of the schedules; zero when none is known
 }
 
 // New rebuilds the live set from the store. Tasks that were running when the

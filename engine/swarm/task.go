@@ -48,6 +48,9 @@ type Task struct {
 	Attempt     int    `json:"attempt"`  // 0 on the first run
 	MaxAttempts int    `json:"max_attempts"`
 	TimeoutS    int    `json:"timeout_s,omitzero"` // of one attempt; 0 is none
+	// StartTimeoutS is how long after its creation the task must first be
+	// claimed; 0 is for ever. Later attempts are not bound by it.
+	StartTimeoutS int `json:"start_timeout_s,omitzero"`
 
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`

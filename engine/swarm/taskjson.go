@@ -25,6 +25,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.number("attempt", int64(t.Attempt))
 	o.number("max_attempts", int64(t.MaxAttempts))
 	o.nonzero("timeout_s", uint64(t.TimeoutS))
+	o.nonzero("start_timeout_s", uint64(t.StartTimeoutS))
 	o.time("created_at", t.CreatedAt, true)
 	o.time("updated_at", t.UpdatedAt, true)
 	o.time("started_at", t.StartedAt, false)

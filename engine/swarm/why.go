@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"swarmdeck/engine/core"
 )
@@ -15,6 +16,8 @@ type Reason struct {
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
 	Ref    string `json:"ref,omitempty"` // approval, session, agent, budget or task to look at
+	// StartBy is when the task times out unless it has started.
+	StartBy time.Time `json:"start_by,omitzero"`
 }
 
 // Why answers "why is this waiting?".
@@ -23,7 +26,11 @@ func (s *Swarm) Why(ctx context.Context, tenant, id string) (Reason, error) {
 	if err != nil {
 		return Reason{}, err
 	}
-	return s.why(ctx, &t), nil
+	r := s.why(ctx, &t)
+	if r.StartBy = t.StartBy(); !r.StartBy.IsZero() {
+		r.Text += "; it times out at " + r.StartBy.Format("15:04:05") + " unless it has started"
+	}
+	return r, nil
 }
 
 func (s *Swarm) why(ctx context.Context, t *Task) Reason {
