@@ -218,10 +218,12 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 // moreUrgent orders approvals: those put off last, then by risk, then by the
 // time that is left.
 func moreUrgent(a, b *judge.Approval) int {
+	endsA, _ := a.Ends()
+	endsB, _ := b.Ends()
 	return cmp.Or(
 		cmp.Compare(later(a), later(b)),
 		-cmp.Compare(riskRank(a.Risk), riskRank(b.Risk)),
-		a.DeadlineAt.Compare(b.DeadlineAt),
+		endsA.Compare(endsB),
 		strings.Compare(a.ApprovalID, b.ApprovalID),
 	)
 }

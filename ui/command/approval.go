@@ -203,7 +203,8 @@ func approvalColumns(c *call) []column[judge.Approval] {
 			if a.Status != judge.Open {
 				return ""
 			}
-			return short(max(0, a.DeadlineAt.Sub(c.now())))
+			ends, _ := a.Ends()
+			return short(max(0, ends.Sub(c.now())))
 		}},
 		{title: "GATE", wide: true, text: func(a A) string { return string(a.Gate) }},
 		{title: "RULE", wide: true, text: func(a A) string { return a.RuleID }},

@@ -124,10 +124,10 @@ func (w *walk) sessionsAndTasks() {
 	w.do("session show " + session)
 	w.text("session list", "SESSION", session, "day")
 
-	made := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --priority 70 --timeout 1m --max-attempts 2 --session ` +
+	made := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --priority 70 --timeout 1m --start-within 1h --max-attempts 2 --session ` +
 		session + ` --trace 0af7651916cd43dd8448eb211c80319c --idempotency-key k1 --wait`)
 	id := str(made["task_id"])
-	if made["status"] != "succeeded" || made["priority"] != 70.0 || made["timeout_s"] != 60.0 || made["session_id"] != session {
+	if made["status"] != "succeeded" || made["priority"] != 70.0 || made["timeout_s"] != 60.0 || made["start_timeout_s"] != 3600.0 || made["session_id"] != session {
 		t.Errorf("dispatch: %v", made)
 	}
 	if again := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --idempotency-key k1 --session ` + session +

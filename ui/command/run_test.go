@@ -53,6 +53,8 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --priority 101`, 2, "INVALID_INPUT", "priority", "0-100"},
 		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --timeout soon`, 2, "INVALID_INPUT", "timeout", "15m"},
 		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --timeout 0s`, 2, "INVALID_INPUT", "timeout", "1s-24h"},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --start-within 0s`, 2, "INVALID_INPUT", "start-within", "1s-24h"},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}' --start-within 100000s`, 2, "INVALID_INPUT", "start_timeout_s", "1-86400"},
 		{"task wait --status done x", 2, "INVALID_INPUT", "status", "queued"},
 		{"agent create x --project p", 2, "INVALID_INPUT", "command", ""},
 		{"agent create x", 2, "INVALID_INPUT", "project", "--project is missing"},

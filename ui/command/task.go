@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,6 +73,7 @@ func (t *tree) taskDispatch() *cobra.Command {
 	return t.command(spec{
 		use: "dispatch", short: "Make a task", effect: Writes,
 		long: "Make a task. --input is a JSON object, @file, or - for stdin.\n" +
+			"With --start-within: it ends timed_out unless it has first started by then, whatever it waited for.\n" +
 			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.",
 		example: `task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`,
 		flags: func(f *pflag.FlagSet) {
@@ -79,6 +81,7 @@ func (t *tree) taskDispatch() *cobra.Command {
 			f.StringVar(&input, "input", "", "input `JSON`: literal, @file, - for stdin")
 			f.IntVar(&priority, "priority", 50, "0-100, higher runs first")
 			spanVar(f, &d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h")
+			spanVar(f, &d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h")
 			f.IntVar(&attempts, "max-attempts", 3, "tries `N`; 0 means one")
 			f.StringVar(&d.Session, "session", "", "run within this session `ID`")
 			f.StringVar(&d.Parent, "parent", "", "parent task `ID`; its trace is kept")
@@ -115,8 +118,10 @@ func (t *tree) taskDispatch() *cobra.Command {
 			if c.flags.Changed("max-attempts") {
 				d.MaxAttempts = &attempts
 			}
-			if c.flags.Changed("timeout") && d.Timeout == 0 {
-				return usage("timeout", "--timeout: 0 is not allowed; allowed: 1s-24h")
+			for name, given := range [2]time.Duration{d.Timeout, d.StartTimeout} {
+				if name := [2]string{"timeout", "start-within"}[name]; given == 0 && c.flags.Changed(name) {
+					return usage(name, "--%s: 0 is not allowed; allowed: 1s-24h", name)
+				}
 			}
 			return w.check(c)
 		},

@@ -70,7 +70,8 @@ func (r *reader) card(a *judge.Approval) {
 	r.out.block("asked by", fmt.Sprintf("%s %s", a.RequestedKind, a.RequestedBy))
 	r.out.block("task", fmt.Sprintf("%s, attempt %d", a.TaskID, a.Attempt+1))
 	if a.Status == judge.Open {
-		r.out.block("time left", pane.Left(time.Now(), a.DeadlineAt)+", then: "+a.AtDeadline)
+		ends, how := a.Ends()
+		r.out.block("time left", pane.Left(time.Now(), ends)+", then: "+how)
 	}
 	r.out.block("digest", a.Digest)
 }

@@ -56,10 +56,11 @@ func row(env *pane.Env, p **judge.Approval, set func(int, string, screen.Role)) 
 	a := *p
 	set(0, string(a.Risk), pane.RiskRole(a.Risk))
 	role := screen.Text
-	if a.DeadlineAt.Sub(env.Now) < a.DeadlineAt.Sub(a.CreatedAt)/4 {
+	ends, _ := a.Ends()
+	if ends.Sub(env.Now) < ends.Sub(a.CreatedAt)/4 {
 		role = screen.Bad
 	}
-	set(1, pane.Left(env.Now, a.DeadlineAt), role)
+	set(1, pane.Left(env.Now, ends), role)
 	set(2, pane.Intent(a), screen.Text)
 	who := a.Agent.Name
 	if who == "" {

@@ -67,7 +67,8 @@ func (p *Pane) lay(env pane.Env) {
 	t.Head("time")
 	t.Add("asked", pane.When(env.Now, a.CreatedAt), screen.Text)
 	if a.Status == judge.Open {
-		t.Add("deadline", a.DeadlineAt.Format("15:04:05")+", then: deny", screen.Warn)
+		ends, how := a.Ends()
+		t.Add("deadline", ends.Format("15:04:05")+", then: "+how, screen.Warn)
 	}
 	if !a.DeferredUntil.IsZero() {
 		t.Add("deferred", "until "+a.DeferredUntil.Format("15:04:05"), screen.Warn)
@@ -144,7 +145,8 @@ func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 		role = screen.Danger
 	}
 	x := b.Text(0, 0, role, string(p.a.Risk)+" risk")
-	x = b.Text(x+1, 0, screen.Text, pane.Left(env.Now, p.a.DeadlineAt)+" left, then: deny")
+	ends, how := p.a.Ends()
+	x = b.Text(x+1, 0, screen.Text, pane.Left(env.Now, ends)+" left, then: "+how)
 	_, why := p.Armed()
 	if why == "" && !env.Settled {
 		why = "wait"

@@ -173,6 +173,9 @@ func text(env pane.Env, g *got) []pane.Para {
 	if t.TimeoutS > 0 {
 		out.Add("time-out", pane.Span(time.Duration(t.TimeoutS)*time.Second), screen.Text)
 	}
+	if by := t.StartBy(); !by.IsZero() {
+		out.Add("start by", pane.Clock(env.Now, by)+", else it times out", screen.Warn)
+	}
 	out.Add("created", pane.When(env.Now, t.CreatedAt)+" by "+t.CreatedBy, screen.Text)
 	out.Add("started", pane.When(env.Now, t.StartedAt), screen.Text)
 	if !t.CompletedAt.IsZero() {
