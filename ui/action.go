@@ -80,6 +80,11 @@ func (m *Model) paneAction(name string) tea.Cmd {
 	if p == nil {
 		return nil
 	}
+	if filler, ok := p.(pane.Filler); ok {
+		if f, ok := filler.Fill(m.env(), name); ok {
+			return m.fill(f, true)
+		}
+	}
 	if cmd, ok := p.Do(m.env(), name); ok {
 		return m.track(cmd)
 	}

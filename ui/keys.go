@@ -29,7 +29,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	gap := m.now.Sub(m.answers.lastAt)
 	repeat := m.answers.press(name, k.IsRepeat, m.now)
 	if m.rec != nil {
-		m.rec.key(name, k.Text, m.over.typing(), m.now)
+		m.rec.key(name, k.Text, m.over.Typing(), m.now)
 	}
 	if name == "ctrl+c" {
 		return m.interrupt()

@@ -20,6 +20,9 @@ type job struct {
 	confirm command.Confirm
 	effect  command.Effect
 	keys    uint64 // keys pressed when it was sent off
+	// refused is told why a single line failed while the operator waited; nil
+	// says it in a toast.
+	refused func(output) tea.Cmd
 }
 
 // bound runs the line of a binding on the marked things, or on the selected
@@ -201,7 +204,12 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 		return m.say(failed > 0, path, text)
 	}
 	line, o := command.Join(r.job.lines[0]), r.outs[0]
-	if o.code != 0 {
+	gone := m.presses != r.job.keys || m.over.open() // the operator has gone on
+	switch {
+	case o.code != 0 && r.job.refused != nil && !gone:
+		m.keep(true, line, reason(o))
+		return r.job.refused(o)
+	case o.code != 0:
 		return m.say(true, line, reason(o))
 	}
 	if r.job.effect != command.Reads {
@@ -215,7 +223,7 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 		return m.say(false, line, text)
 	}
 	m.keep(false, line, text)
-	if m.presses != r.job.keys || m.over.open() { // the operator has gone on
+	if gone {
 		m.toasts.Add(m.now, overlay.Done, path+": its output is among the messages")
 		return nil
 	}

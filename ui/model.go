@@ -161,6 +161,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 			return m.track(p.Update(m.env(), msg.Body))
 		}
 		return nil
+	case pane.Fill:
+		m.dirty = true
+		return m.fill(msg, false)
 	case pane.Note:
 		return m.say(msg.Bad, "", msg.Text)
 	case ranMsg:

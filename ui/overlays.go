@@ -16,17 +16,6 @@ type overlays struct{ overlay.Stack }
 
 func (o *overlays) open() bool { return o.Len() > 0 }
 
-// typing reports whether keys go into a text field now.
-func (o *overlays) typing() bool {
-	switch top := o.Top().(type) {
-	case *overlay.Prompt, *overlay.Editor, *overlay.Palette, *overlay.Help, *filterLine:
-		return true
-	case *overlay.Confirm:
-		return top.Type != ""
-	}
-	return false
-}
-
 // overlayKey hands a key to the overlay on top. A y that may be a held key
 // confirms nothing.
 func (m *Model) overlayKey(k tea.KeyPressMsg, repeat bool) tea.Cmd {
@@ -39,7 +28,7 @@ func (m *Model) overlayKey(k tea.KeyPressMsg, repeat bool) tea.Cmd {
 
 // paste goes into a text field or nowhere: pasted text is never a key.
 func (m *Model) paste(text string) tea.Cmd {
-	if !m.over.typing() {
+	if !m.over.Typing() {
 		return nil
 	}
 	if m.rec != nil {
@@ -110,6 +99,9 @@ func (f *filterLine) Update(msg tea.Msg) overlay.Action {
 	}
 	return overlay.Action{}
 }
+
+// Typing implements overlay.Typist.
+func (f *filterLine) Typing() bool { return true }
 
 // Draw implements overlay.Overlay.
 func (f *filterLine) Draw(c *screen.Canvas) {

@@ -73,7 +73,7 @@ func (f *Form) Refuse(field, problem string) {
 		if e.Name != field && len(path) > 1 {
 			problem = strings.Join(path[1:], ".") + ": " + problem
 		}
-		e.problem = join(e.problem, problem)
+		e.problem = join(e.problem, strings.TrimPrefix(problem, field+": "))
 		return
 	}
 	if field != "" {

@@ -1,0 +1,52 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane"
+)
+
+// fill opens a pane's form; asked says that a key has just asked for it.
+func (m *Model) fill(f pane.Fill, asked bool) tea.Cmd {
+	form := overlay.NewForm(f.Title, f.Fields)
+	form.Check = f.Check
+	return m.openForm(form, f.Line, asked)
+}
+
+// openForm runs the line that comes of a form. When it is refused the form
+// comes back with the reason, unless the operator has gone on meanwhile.
+func (m *Model) openForm(form *overlay.Form, line func(core.Raw) []string, asked bool) tea.Cmd {
+	then := func(a overlay.Action) tea.Cmd {
+		if a.Kind != overlay.Submit {
+			return nil
+		}
+		j := job{lines: [][]string{line(core.Raw(a.Text))}}
+		j.refused = func(o output) tea.Cmd {
+			form.Refuse(refusedField(o), reason(o))
+			return m.openForm(form, line, false)
+		}
+		return m.submit(j)
+	}
+	if asked {
+		m.over.Push(form, then)
+		return nil
+	}
+	m.over.PushUnasked(form, then, m.now)
+	m.answers.from = m.now.Add(deadTime)
+	return m.opt.After(deadTime, settled{})
+}
+
+// refusedField is the field that an error names, "" for none.
+func refusedField(o output) string {
+	var e struct {
+		Error core.Error `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(firstLine(o.err)), &e); err != nil {
+		return ""
+	}
+	field, _ := e.Error.Details["field"].(string)
+	return field
+}

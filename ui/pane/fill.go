@@ -1,0 +1,41 @@
+package pane
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/overlay"
+)
+
+// Fill is a form that a pane wants filled in, and the command line that comes
+// of it. A pane that knows the fields gives it at once, as a Filler; one that
+// has to read them first returns Fill.Ask from its Update.
+//
+//	func (p *Pane) Fill(env pane.Env, action string) (pane.Fill, bool) {
+//		s := p.skill
+//		if action != "invoke" || s == nil {
+//			return pane.Fill{}, false
+//		}
+//		return pane.Fill{
+//			Title: "invoke " + s.Ref(), Fields: fields(s),
+//			Line: func(object core.Raw) []string { return []string{"skill", "invoke", s.Ref(), "--input", string(object)} },
+//		}, true
+//	}
+//
+// When the command refuses the line the form comes back, the reason at the
+// field that the error names.
+type Fill struct {
+	Title  string
+	Fields []overlay.Field
+	Check  func(object core.Raw, refuse func(field, problem string)) // see overlay.Form; may be nil
+	Line   func(object core.Raw) []string                            // the words of the command
+}
+
+// Filler is a pane some of whose actions open a form.
+type Filler interface {
+	// Fill is the form of an action; ok is false when it has none now.
+	Fill(env Env, action string) (f Fill, ok bool)
+}
+
+// Ask opens the form by itself: keys pressed just now don't go into it.
+func (f Fill) Ask() tea.Cmd { return func() tea.Msg { return f } }
