@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
@@ -40,7 +41,7 @@ func (a *applier) check(file *swarmfile.File) error {
 			}
 		}
 	}
-	if err := swarmfile.Err(p.found); err != nil {
+	if err := document.Err(p.found); err != nil {
 		return inFile(err)
 	}
 	return nil
@@ -73,7 +74,7 @@ type place struct {
 // problems collects what is wrong with a file.
 type problems struct {
 	file  string
-	found []swarmfile.Problem
+	found []document.Problem
 }
 
 // inTheFile is the file's name for a field of the engine's.
@@ -111,6 +112,6 @@ func (p *problems) add(at place, err error) bool {
 	} else if n := at.lines["budget"]; n > 0 {
 		line = n
 	}
-	p.found = append(p.found, swarmfile.Problem{File: p.file, Line: line, Field: at.path + "." + field, Message: message})
+	p.found = append(p.found, document.Problem{File: p.file, Line: line, Field: at.path + "." + field, Message: message})
 	return true
 }

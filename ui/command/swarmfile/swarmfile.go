@@ -6,11 +6,11 @@ package swarmfile
 import (
 	"fmt"
 	"path/filepath"
-	"sort"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 )
 
 // MaxSize is the largest swarm file in bytes.
@@ -50,7 +50,7 @@ type Agent struct {
 }
 
 // Lines tells where the fields of an object stand.
-type Lines map[string]int
+type Lines = document.Lines
 
 // Budget limits a subject: tenant, session:NAME or agent:NAME.
 type Budget struct {
@@ -68,32 +68,6 @@ type Limits struct {
 	Wall   time.Duration
 }
 
-// Problem is one mistake.
-type Problem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Field   string `json:"field"`
-	Message string `json:"message"`
-}
-
-func (p Problem) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Field, p.Message)
-}
-
-// Err is an error of all the problems, in the order of the file; nil for none.
-func Err(problems []Problem) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	sort.SliceStable(problems, func(i, j int) bool { return problems[i].Line < problems[j].Line })
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
-	}
-	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).
-		With("field", problems[0].Field).With("problems", problems)
-}
-
 // Vars fill ${DIR} (the file's directory) and ${CWD} (where the command was
 // given) in commands, environments and directories. Nothing else is expanded.
 type Vars struct{ Dir, CWD string }
@@ -108,102 +82,126 @@ func later() []string {
 	return []string{"skills", "policy", "roles", "scenarios", "mcp_servers", "operators", "topics"}
 }
 
+// reader reads the objects of a swarm file.
+type reader struct{ *document.Reader }
+
+type value = document.Value
+
 // Load reads a swarm file. The error is a core.Error whose details list every
-// Problem under "problems".
+// document.Problem under "problems".
 func Load(path string, data []byte, vars Vars) (*File, error) {
-	r := &reader{file: path}
+	r := reader{document.NewReader(path)}
 	f := &File{Path: path}
-	root := r.parse(data)
-	if root == nil {
-		return nil, r.err()
+	root, ok := r.Parse(data, MaxSize)
+	if !ok {
+		return nil, r.Err()
 	}
 	fields := map[string]func(value){
-		"tenant":   func(v value) { f.Tenant = r.text(v); r.check(v, core.CheckTenant(f.Tenant)) },
-		"sessions": func(v value) { f.Sessions = each(r, v, r.session) },
-		"agents":   func(v value) { f.Agents = each(r, v, func(v value) Agent { return r.agent(v, vars) }) },
-		"budgets":  func(v value) { f.Budgets = each(r, v, r.budget) },
+		"tenant":   func(v value) { f.Tenant = r.Text(v); r.Check(v, core.CheckTenant(f.Tenant)) },
+		"sessions": func(v value) { f.Sessions = document.Each(r.Reader, v, r.session) },
+		"agents":   func(v value) { f.Agents = document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) }) },
+		"budgets":  func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
 	}
 	for _, key := range later() {
 		fields[key] = func(v value) {
-			if !v.empty() {
-				r.fail(v, "not supported yet by this version")
+			if !v.Empty() {
+				r.Fail(v, "not supported yet by this version")
 			}
 		}
 	}
-	r.object(*root, fields)
+	r.Object(root, fields)
 	r.unique(f)
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func (r *reader) session(v value) Session {
-	s := Session{Start: true, Line: v.line()}
-	s.Lines = r.object(v, map[string]func(value){
-		"name":   func(v value) { s.Name = r.word(v) },
-		"start":  func(v value) { s.Start = r.boolean(v) },
-		"budget": func(v value) { r.object(v, r.limits(&s.Budget)) },
+func (r reader) session(v value) Session {
+	s := Session{Start: true, Line: v.Line()}
+	s.Lines = r.Object(v, map[string]func(value){
+		"name":   func(v value) { s.Name = r.Word(v) },
+		"start":  func(v value) { s.Start = r.Bool(v) },
+		"budget": func(v value) { r.Object(v, r.limits(&s.Budget)) },
 	}, "name")
 	return s
 }
 
-func (r *reader) agent(v value, vars Vars) Agent {
-	a := Agent{Runtime: "exec", Dir: vars.Dir, Line: v.line()}
-	a.Lines = r.object(v, map[string]func(value){
-		"name":    func(v value) { a.Name = r.word(v) },
-		"runtime": func(v value) { a.Runtime = r.word(v) },
-		"project": func(v value) { a.Project = r.word(v) },
-		"role":    func(v value) { a.Role = r.word(v) },
+func (r reader) agent(v value, vars Vars) Agent {
+	a := Agent{Runtime: "exec", Dir: vars.Dir, Line: v.Line()}
+	a.Lines = r.Object(v, map[string]func(value){
+		"name":    func(v value) { a.Name = r.Word(v) },
+		"runtime": func(v value) { a.Runtime = r.Word(v) },
+		"project": func(v value) { a.Project = r.Word(v) },
+		"role":    func(v value) { a.Role = r.Word(v) },
 		"command": func(v value) { a.Command = r.command(v, vars) },
 		"env":     func(v value) { a.Env = r.texts(v, vars) },
 		"dir": func(v value) {
-			a.Dir = vars.expand(r.text(v))
+			a.Dir = vars.expand(r.Text(v))
 			if !filepath.IsAbs(a.Dir) {
 				a.Dir = filepath.Join(vars.Dir, a.Dir)
 			}
 		},
-		"session": func(v value) { a.Session = r.word(v) },
-		"task":    func(v value) { a.Task = r.text(v) },
+		"session": func(v value) { a.Session = r.Word(v) },
+		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
 	if a.Runtime == "exec" && len(a.Command) == 0 {
-		r.fail(v.child("command"), "missing; the exec runtime needs it")
+		r.Fail(v.Child("command"), "missing; the exec runtime needs it")
 	}
 	return a
 }
 
-func (r *reader) budget(v value) Budget {
-	b := Budget{Line: v.line()}
+func (r reader) command(v value, vars Vars) []string {
+	words := document.Each(r.Reader, v, r.Text)
+	for i := range words {
+		words[i] = vars.expand(words[i])
+	}
+	if len(words) > 0 && (strings.HasPrefix(words[0], "./") || strings.HasPrefix(words[0], "../")) {
+		words[0] = filepath.Join(vars.Dir, words[0])
+	}
+	return words
+}
+
+func (r reader) texts(v value, vars Vars) map[string]string {
+	all := r.Texts(v)
+	for name, text := range all {
+		all[name] = vars.expand(text)
+	}
+	return all
+}
+
+func (r reader) budget(v value) Budget {
+	b := Budget{Line: v.Line()}
 	fields := r.limits(&b.Limits)
 	fields["subject"] = func(v value) {
-		b.Subject = r.word(v)
+		b.Subject = r.Word(v)
 		kind, name, _ := strings.Cut(b.Subject, ":")
 		if b.Subject != "tenant" && (kind != "session" && kind != "agent" || name == "") {
-			r.fail(v, "%q is not allowed; allowed: tenant, session:NAME, agent:NAME", clip(b.Subject))
+			r.Bad(v, b.Subject, "tenant, session:NAME, agent:NAME")
 		}
 	}
-	b.Lines = r.object(v, fields, "subject")
+	b.Lines = r.Object(v, fields, "subject")
 	return b
 }
 
-func (r *reader) limits(l *Limits) map[string]func(value) {
+func (r reader) limits(l *Limits) map[string]func(value) {
 	return map[string]func(value){
-		"tokens": func(v value) { l.Tokens = r.integer(v) },
-		"cost":   func(v value) { l.Cost = r.number(v) },
-		"tasks":  func(v value) { l.Tasks = r.integer(v) },
-		"wall":   func(v value) { l.Wall = r.duration(v) },
+		"tokens": func(v value) { l.Tokens = r.Integer(v) },
+		"cost":   func(v value) { l.Cost = r.Number(v) },
+		"tasks":  func(v value) { l.Tasks = r.Integer(v) },
+		"wall":   func(v value) { l.Wall = r.Duration(v) },
 	}
 }
 
 // unique reports names that are given twice and sessions that are not there.
-func (r *reader) unique(f *File) {
+func (r reader) unique(f *File) {
 	seen := map[string]int{}
 	once := func(kind, name string, line int) {
 		if name == "" {
 			return
 		}
 		if before, twice := seen[kind+name]; twice {
-			r.at(line, kind, fmt.Sprintf("%q is already named in line %d", clip(name), before))
+			r.At(line, kind, fmt.Sprintf("%q is already named in line %d", document.Clip(name), before))
 			return
 		}
 		seen[kind+name] = line
@@ -214,13 +212,13 @@ func (r *reader) unique(f *File) {
 	for _, a := range f.Agents {
 		once("agents.name", a.Name, a.Line)
 		if a.Session != "" && seen["sessions.name"+a.Session] == 0 && !isID(a.Session) {
-			r.at(a.Line, "agents.session", fmt.Sprintf("%q is no session of this file and no session id", clip(a.Session)))
+			r.At(a.Line, "agents.session", fmt.Sprintf("%q is no session of this file and no session id", document.Clip(a.Session)))
 		}
 	}
 	for _, b := range f.Budgets {
 		once("budgets.subject", b.Subject, b.Line)
 		if name, ok := strings.CutPrefix(b.Subject, "session:"); ok && seen["sessions.name"+name] == 0 && !isID(name) {
-			r.at(b.Line, "budgets.subject", fmt.Sprintf("%q is no session of this file and no session id", clip(name)))
+			r.At(b.Line, "budgets.subject", fmt.Sprintf("%q is no session of this file and no session id", document.Clip(name)))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -140,7 +141,7 @@ mcp_servers: {x: {}}
 			t.Errorf("missing: %s", w)
 		}
 	}
-	problems, ok := e.Details["problems"].([]swarmfile.Problem)
+	problems, ok := e.Details["problems"].([]document.Problem)
 	if !ok || len(problems) != len(lines) || problems[0].Line != 1 || problems[0].Field != "tenant" {
 		t.Errorf("details: %+v", e.Details)
 	}
