@@ -41,6 +41,9 @@ type Agent struct {
 	CreatedAt   time.Time   `json:"created_at"`
 	UpdatedAt   time.Time   `json:"updated_at"`
 
+	LastTaskID string       `json:"last_task_id,omitempty"` // the newest task it took in hand
+	LastStatus swarm.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
+
 	TenantID  string            `json:"tenant_id"`
 	Runtime   string            `json:"runtime"` // "exec"
 	Command   []string          `json:"command,omitempty"`
@@ -61,6 +64,17 @@ type Agent struct {
 	Reused    bool              `json:"reused,omitzero"`   // an earlier agent of this name had tasks
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
+
+// runs reports whether the record names a run or its process.
+func (a *Agent) runs() bool { return a.works() || a.PID != 0 }
+
+// works reports whether it names a run.
+func (a *Agent) works() bool {
+	return a.TaskID != "" || a.Waiting != "" || a.Attention != "" || a.Status == Busy
+}
+
+// letGo is for a run that is dead.
+func (a *Agent) letGo() { a.TaskID, a.Waiting, a.Attention, a.PID = "", "", "", 0 }
 
 // State is the common word for any runtime's status: starting, idle, working,
 // waiting for you, pausing, paused, offline, failed.

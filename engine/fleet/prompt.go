@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -17,6 +18,8 @@ func (f *Fleet) Runner() swarm.Runner { return prompts{f} }
 
 // prompts is the fleet as the swarm's runner of agent.prompt tasks.
 type prompts struct{ f *Fleet }
+
+var _ swarm.Ender = prompts{}
 
 // prompt is the input of an agent.prompt task.
 type prompt struct {
@@ -104,4 +107,19 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	r.take()
 	go r.work(ctx)
 	return r, nil
+}
+
+// Ended implements swarm.Ender: the agent that had the task last says how it
+// ended. The task's own event audits it.
+func (p prompts) Ended(tx *audit.Tx, t *swarm.Task) error {
+	m := p.f.member(t.TenantID, t.Agent)
+	if m == nil {
+		return nil
+	}
+	a, err := load(tx, m.name)
+	if err != nil || a == nil || a.LastTaskID != t.TaskID {
+		return err
+	}
+	a.LastStatus, a.UpdatedAt = t.Status, tx.Now()
+	return p.f.put(tx, m, a, a.Status)
 }

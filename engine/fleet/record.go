@@ -81,7 +81,7 @@ func eachAgent(tx store.Tx, each func(*Agent)) error {
 
 // save writes an agent with its audit event, counters and change record. was
 // is the status before, "" for a new agent. It is the only way a record of
-// the fleet changes.
+// the fleet changes, but for put.
 func (f *Fleet) save(tx *audit.Tx, m *member, a *Agent, was AgentStatus, n note) error {
 	a.UpdatedAt = tx.Now()
 	seq, err := tx.Record(audit.Entry{
@@ -92,6 +92,11 @@ func (f *Fleet) save(tx *audit.Tx, m *member, a *Agent, was AgentStatus, n note)
 		return err
 	}
 	a.AuditSeq = seq
+	return f.put(tx, m, a, was)
+}
+
+// put is save for what an event about something else says already.
+func (f *Fleet) put(tx *audit.Tx, m *member, a *Agent, was AgentStatus) error {
 	data, err := core.Encode(a)
 	if err != nil {
 		return fmt.Errorf("encode agent %s: %w", a.Name, err)

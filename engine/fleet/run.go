@@ -167,6 +167,7 @@ func (r *run) begin(ctx context.Context) error {
 	n := note{event: "agent.busy", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
 		a.TaskID, a.LastTask, a.Attention, a.Waiting = t.TaskID, cut(r.in.Message, maxLast), "", ""
+		a.LastTaskID, a.LastStatus = t.TaskID, ""
 		return nil
 	})
 	return err

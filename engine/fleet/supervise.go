@@ -241,14 +241,20 @@ func deadCall(a *judge.Approval) bool { return a.Gate == judge.GateTool && a.Sta
 
 func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
 	a, err := load(tx, m.name)
-	if err != nil || a == nil {
+	if err != nil || a == nil || !a.runs() {
 		return err
 	}
-	if a.TaskID == "" && a.Waiting == "" && a.Attention == "" && a.PID == 0 && a.Status != Busy {
-		return nil
-	}
 	was, task := a.Status, a.TaskID
-	a.TaskID, a.Waiting, a.Attention, a.PID = "", "", "", 0
+	a.letGo()
+	if a.LastTaskID != "" && a.LastStatus == "" { // it may have ended before the fleet was there
+		last, err := f.opt.Swarm.StatusIn(tx, a.LastTaskID)
+		if err != nil {
+			return err
+		}
+		if last.Terminal() {
+			a.LastStatus = last
+		}
+	}
 	a.Status, a.Reason = m.status(a)
 	return f.save(tx, m, a, was, note{event: "agent.recovered", detail: map[string]any{"from": was, "task_id": task}})
 }

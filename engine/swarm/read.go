@@ -21,6 +21,13 @@ func (s *Swarm) header(ctx context.Context, by core.Caller, id string) (Task, er
 	return t, err
 }
 
+// StatusIn is a task's status inside a transaction.
+func (s *Swarm) StatusIn(tx *audit.Tx, id string) (Status, error) {
+	var t Task
+	err := s.heads.load(tx, taskSeq(id), &t)
+	return t.Status, err
+}
+
 func (s *Swarm) task(ctx context.Context, by core.Caller, id string) (Task, error) {
 	seq, err := s.local(ctx, by, core.TaskPrefix, id)
 	if err != nil {

@@ -1,0 +1,116 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// last fails unless an agent's record says so of its last task.
+func (w *world) last(name, task string, want swarm.Status) {
+	w.t.Helper()
+	if a := w.agent(name); a.LastTaskID != task || a.LastStatus != want {
+		w.t.Errorf("%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, task, want)
+	}
+}
+
+func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		switch p.Message {
+		case "fail":
+			return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "no", Message: "can't"}}, nil
+		case "hang":
+			return hang(ctx, h, p)
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	w.last("bob", "", "")
+	for message, want := range map[string]swarm.Status{"go": swarm.Succeeded, "fail": swarm.Failed} {
+		task := w.assign("bob", message)
+		w.result(task.TaskID)
+		w.last("bob", task.TaskID, want) // with the result, not some time later
+		w.awaitStatus("bob", fleet.Idle)
+	}
+	hung := w.assign("bob", "hang")
+	w.awaitStatus("bob", fleet.Busy)
+	w.last("bob", hung.TaskID, "")
+	if _, err := w.fleet.CancelTask(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	w.result(hung.TaskID)
+	w.last("bob", hung.TaskID, swarm.Cancelled)
+	late, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"hang"}`), Timeout: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.result(late.TaskID)
+	w.last("bob", late.TaskID, swarm.TimedOut)
+	unstarted, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), After: []string{w.waiting().TaskID},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.swarm.Cancel(t.Context(), alice, unstarted.TaskID, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.last("bob", late.TaskID, swarm.TimedOut) // it never had the other one
+	w.consistent()
+	w.shut()
+	w.open()
+	w.last("bob", late.TaskID, swarm.TimedOut)
+}
+
+// waiting makes a task that nobody runs.
+func (w *world) waiting() swarm.Task {
+	w.t.Helper()
+	t, err := w.swarm.Dispatch(w.t.Context(), alice, swarm.Dispatch{
+		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), Session: w.session(),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return t
+}
+
+func TestTheLastTaskIsNotOverWhileItIsTriedAgain(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(func(context.Context, *handle, fleet.Prompt) (swarm.Outcome, error) {
+		return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "x", Message: "y", Retryable: true}}, nil
+	})
+	w.create("bob")
+	task := w.assign("bob", "x")
+	w.await("the first attempt is over", func() bool {
+		now, err := w.swarm.Task(t.Context(), home, task.TaskID)
+		return err == nil && now.Attempt == 1
+	})
+	w.last("bob", task.TaskID, "")
+}
+
+func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	one := 1
+	task, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`), MaxAttempts: &one,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus("bob", fleet.Busy)
+	w.crash()
+	w.open()
+	w.run()
+	w.await("the record is repaired", func() bool { return w.agent("bob").LastStatus != "" })
+	w.last("bob", task.TaskID, swarm.Failed)
+	w.consistent()
+}
