@@ -89,6 +89,13 @@ func (f *Fleet) member(tenant, name string) *member {
 	return f.fleet[tenant][name]
 }
 
+// running reports whether Run keeps the agents going.
+func (f *Fleet) running() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.launch != nil
+}
+
 // members of a tenant by name; of all tenants when tenant is "".
 func (f *Fleet) members(tenant string) []*member {
 	f.mu.RLock()

@@ -21,7 +21,23 @@ func (f *Fleet) Agent(ctx context.Context, tenant, name string) (Agent, error) {
 	if err != nil {
 		return Agent{}, err
 	}
-	return *m.rec.Load(), nil
+	return *f.shown(m), nil
+}
+
+// shown is an agent's record as readers see it. Only a running fleet makes
+// agents work: without one, what a record says of a run is what an engine left
+// that died, and nobody waits for an answer.
+func (f *Fleet) shown(m *member) *Agent {
+	a := m.rec.Load()
+	if !a.runs() || f.running() {
+		return a
+	}
+	c := *a
+	c.letGo()
+	if a.works() && !a.Stopped {
+		c.Status, c.Reason = Offline, "its engine has ended; the next one goes on with it"
+	}
+	return &c
 }
 
 // Live returns the agents of a tenant by name. The records are shared: they
@@ -30,7 +46,7 @@ func (f *Fleet) Live(tenant string) []*Agent {
 	members := f.members(tenant)
 	out := make([]*Agent, len(members))
 	for i, m := range members {
-		out[i] = m.rec.Load()
+		out[i] = f.shown(m)
 	}
 	return out
 }

@@ -18,9 +18,6 @@ func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
 	w.awaitStatus("bob", fleet.Busy)
 	w.crash()
 	w.open()
-	if a := w.agent("bob"); a.Status != fleet.Busy || a.TaskID != task.TaskID {
-		t.Errorf("what the crash left: %+v", a)
-	}
 	w.rt.does(done)
 	w.run()
 	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
@@ -28,6 +25,38 @@ func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
 	}
 	if a := w.awaitStatus("bob", fleet.Idle); a.TaskID != "" {
 		t.Errorf("recovered: %+v", a)
+	}
+	w.consistent()
+}
+
+func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
+	w, _ := asking(t, write)
+	task := w.assign("bob", "x")
+	ap := w.approval()
+	if a := w.agent("bob"); a.State() != "waiting for you" || a.Waiting != ap.ApprovalID {
+		t.Errorf("while it asks: %+v", a)
+	}
+	w.crash()
+	w.open()
+	a := w.agent("bob")
+	if a.State() != "offline" || a.Status != fleet.Offline || a.Waiting != "" || a.TaskID != "" || a.PID != 0 || a.Reason == "" {
+		t.Errorf("its engine is dead: %+v", a)
+	}
+	if a.LastTaskID != task.TaskID {
+		t.Errorf("what it had in hand: %+v", a)
+	}
+	page, err := w.fleet.Agents(t.Context(), home, core.Filter{Status: string(fleet.Offline)})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("listed as %+v, %v", page.Items, err)
+	}
+	w.rt.does(done)
+	w.run()
+	w.result(task.TaskID)
+	if a := w.awaitStatus("bob", fleet.Idle); a.State() != "idle" {
+		t.Errorf("with an engine: %+v", a)
+	}
+	if old, err := w.judge.Approval(t.Context(), home, ap.ApprovalID); err != nil || old.Status != judge.Voided {
+		t.Errorf("the question: %+v %v", old, err)
 	}
 	w.consistent()
 }

@@ -235,8 +235,18 @@ func (w *world) consistent() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for _, a := range w.fleet.Live(home) {
-		counts[a.Status]--
+	err = w.db.View(w.t.Context(), home, func(tx store.Tx) error {
+		return tx.Scan("agent", nil, nil, false, func(_, value []byte) bool {
+			var a fleet.Agent
+			if err := core.DecodeStored(value, &a); err != nil {
+				w.t.Error(err)
+			}
+			counts[a.Status]--
+			return true
+		})
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	for s, n := range counts {
 		if n != 0 {
