@@ -34,3 +34,9 @@ type Call struct {
 	// the log falls behind.
 	Log func(level, line string)
 }
+
+// Effecter is implemented by runners that know what a spec does outside
+// itself, whatever its file declares: a skill has these effects besides.
+type Effecter interface {
+	Effects(spec Spec) []Effect
+}
