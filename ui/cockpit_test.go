@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
 )
 
 func TestMarkedRowsAreActedOnTogetherAfterTypingTheirNumber(t *testing.T) {
@@ -50,6 +51,25 @@ func TestAKeyThatLacksSomethingSaysSoBeforeItAsks(t *testing.T) {
 	r.has("has no agent")
 	r.lacks("Work (")
 	r.ranNothing()
+}
+
+func TestTheFleetShowsALastTaskThatDidNotSucceed(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.lacks("last task")
+	for status, want := range map[swarm.Status]string{swarm.Failed: "✗ last task failed", swarm.TimedOut: "◔ last task timed"} {
+		r.change(func() {
+			a := *r.w.agents[1]
+			a.LastStatus = status
+			r.w.agents[1] = &a
+		})
+		r.has(want)
+	}
+	r.change(func() {
+		a := *r.w.agents[1]
+		a.LastStatus = swarm.Succeeded
+		r.w.agents[1] = &a
+	})
+	r.lacks("last task")
 }
 
 func TestPauseResumesWhatIsPaused(t *testing.T) {

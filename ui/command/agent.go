@@ -194,6 +194,7 @@ func agentColumns(c *call) []column[fleet.Agent] {
 		{title: "RESTARTS", wide: true, right: true, text: func(a A) string { return count(int64(a.Restarts)) }},
 		{title: "SESSION", wide: true, text: func(a A) string { return a.SessionID }},
 		{title: "TASK", wide: true, text: func(a A) string { return a.TaskID }},
+		{title: "ENDED", wide: true, text: func(a A) string { return string(a.LastStatus) }},
 		{title: "TOKENS", wide: true, right: true, text: func(a A) string { return count(a.Usage.Tokens) }},
 		{title: "COST", wide: true, right: true, text: func(a A) string { return fmt.Sprintf("$%.2f", a.Usage.CostUSD) }},
 		{title: "COMMAND", wide: true, text: func(a A) string { return Join(a.Command) }},

@@ -41,8 +41,12 @@ func TaskState(env *Env, t *swarm.Task) State {
 	case t.Paused:
 		return State{screen.Paused, "paused"}
 	}
-	word := string(t.Status)
-	return State{screen.StateOf(word), strings.ReplaceAll(word, "_", " ")}
+	return StatusState(t.Status)
+}
+
+// StatusState is a task's bare status.
+func StatusState(s swarm.Status) State {
+	return State{screen.StateOf(string(s)), strings.ReplaceAll(string(s), "_", " ")}
 }
 
 // AgentState is the common word for any runtime's status.

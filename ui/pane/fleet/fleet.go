@@ -160,6 +160,9 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 		return a.Attention, screen.Warn
 	case a.Reason != "":
 		return a.Reason, screen.Bad
+	case a.LastStatus != "" && a.LastStatus != swarm.Succeeded:
+		st := pane.StatusState(a.LastStatus)
+		return st.Glyph(env.Glyphs) + " last task " + st.Word, st.Role()
 	}
 	return "", screen.Dim
 }
