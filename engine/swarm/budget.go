@@ -102,7 +102,7 @@ const (
 // Check reports the first limit that is out of its range, or an agent's name
 // that none can have.
 func (b *Budget) Check() error {
-	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && !agentPattern.MatchString(name) {
+	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && !isAgent(name) {
 		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
 	}
 	for _, f := range []struct {
@@ -185,7 +185,7 @@ func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) err
 			return err
 		}
 		b.Subject = "session:" + id
-	case kind == "agent" && agentPattern.MatchString(name):
+	case kind == "agent" && isAgent(name):
 	default:
 		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
 	}

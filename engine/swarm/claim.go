@@ -60,20 +60,21 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 			out = append(out, l)
 		}
 	}
-	runner := s.runners[agentKind]
-	s.mu.Unlock()
-	// Slot is the fleet's: it may take its own lock, so ask without ours.
-	return slices.DeleteFunc(out, func(l lane) bool {
-		if runner == nil {
-			return true
+	var keepers []Runner // of agents: each knows its own
+	for _, r := range s.runners {
+		if _, ok := r.(targeter); ok {
+			keepers = append(keepers, r)
 		}
-		free, _ := runner.Slot(tenant, l.agent)
-		return !free
+	}
+	s.mu.Unlock()
+	// Slot is the keepers': it may take their locks, so ask without ours.
+	return slices.DeleteFunc(out, func(l lane) bool {
+		return !slices.ContainsFunc(keepers, func(r Runner) bool {
+			free, _ := r.Slot(tenant, l.agent)
+			return free
+		})
 	})
 }
-
-// agentKind is the kind of the tasks that go to agents.
-const agentKind = "agent.prompt"
 
 // open reports whether tasks of a lane may start now.
 func (w *world) open(l lane) bool {

@@ -55,8 +55,8 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 	if d.Agent != t.Agent && d.Agent != "" {
 		return Task{}, core.Invalid("agent", d.Agent, "the agent that the input names: "+t.Agent)
 	}
-	if t.Agent != "" && !agentPattern.MatchString(t.Agent) {
-		return Task{}, core.Invalid("agent", t.Agent, "1-20 of a-z A-Z 0-9 -")
+	if t.Agent != "" && !isAgent(t.Agent) {
+		return Task{}, core.Invalid("agent", t.Agent, "1-20 of a-z A-Z 0-9 -, or a subagent's id")
 	}
 	if err := judge.CheckArgs(ask.Action.Args); err != nil {
 		return Task{}, err

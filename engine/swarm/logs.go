@@ -88,7 +88,7 @@ func (s *Swarm) trace(tx *audit.Tx, line *LogLine, known map[string]string) {
 // checkStream reports a stream that is none of this tenant's. Another tenant's
 // task is refused and audited.
 func (s *Swarm) checkStream(ctx context.Context, by core.Caller, stream string) error {
-	if name, ok := strings.CutPrefix(stream, "agent:"); ok && agentPattern.MatchString(name) {
+	if name, ok := strings.CutPrefix(stream, "agent:"); ok && isAgent(name) {
 		return nil
 	}
 	if !strings.HasPrefix(stream, core.TaskPrefix+"_") {

@@ -13,6 +13,10 @@ import (
 
 var agentPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
 
+// isAgent reports whether a name can be an agent's: one of the fleet, or the
+// id of a subagent.
+func isAgent(name string) bool { return agentPattern.MatchString(name) || core.IsUUID(name) }
+
 // rebuild reads what the scheduler keeps in mind, and takes back the leases
 // of the engine that died. Its cost is the live work, not the history.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
