@@ -19,7 +19,7 @@ func (f *Fleet) Runner() swarm.Runner { return prompts{f} }
 // prompts is the fleet as the swarm's runner of agent.prompt tasks.
 type prompts struct{ f *Fleet }
 
-var _ swarm.Ender = prompts{}
+var _ swarm.Follower = prompts{}
 
 // prompt is the input of an agent.prompt task.
 type prompt struct {
@@ -109,11 +109,11 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	return r, nil
 }
 
-// Ended implements swarm.Ender: the agent that had the task last says how it
-// ended. The task's own event audits it.
-func (p prompts) Ended(tx *audit.Tx, t *swarm.Task) error {
+// Moved implements swarm.Follower: the agent that had the task last says how
+// it ended. The task's own event audits it.
+func (p prompts) Moved(tx *audit.Tx, t *swarm.Task, _ swarm.Status) error {
 	m := p.f.member(t.TenantID, t.Agent)
-	if m == nil {
+	if m == nil || !t.Status.Terminal() {
 		return nil
 	}
 	a, err := load(tx, m.name)

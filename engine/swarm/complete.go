@@ -260,15 +260,5 @@ func (s *Swarm) close(tx *audit.Tx, t *Task, res Result) error {
 	if err := tx.Put(bResult, key8(taskSeq(t.TaskID)), res.appendJSON(make([]byte, 0, len(res.Output)+512))); err != nil {
 		return err
 	}
-	if t.Agent != "" {
-		s.mu.Lock()
-		runner := s.runners[t.Kind]
-		s.mu.Unlock()
-		if e, ok := runner.(Ender); ok {
-			if err := e.Ended(tx, t); err != nil {
-				return err
-			}
-		}
-	}
 	return s.move(tx, t, from, "task."+string(res.Status), detail)
 }

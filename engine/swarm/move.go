@@ -34,7 +34,10 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 		s.heads.put(&c, raw)
 		s.taskChanged(&c)
 	})
-	return tx.Put(bTask, key8(seq), raw)
+	if err := tx.Put(bTask, key8(seq), raw); err != nil {
+		return err
+	}
+	return s.follow(tx, t, from)
 }
 
 func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {

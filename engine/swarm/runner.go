@@ -3,7 +3,6 @@ package swarm
 import (
 	"context"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
@@ -70,12 +69,6 @@ type Freezer interface {
 // agentDescriber is implemented by runners whose tasks are for agents.
 type agentDescriber interface {
 	AgentRef(tenant, agent string) judge.AgentRef
-}
-
-// Ender is implemented by runners who record how the tasks for their agents
-// end, in the transaction of the result. An error undoes that.
-type Ender interface {
-	Ended(tx *audit.Tx, t *Task) error
 }
 
 // targeter is implemented by runners whose input names the agent.

@@ -1,0 +1,40 @@
+package swarm
+
+import "swarmdeck/engine/audit"
+
+// Follower is implemented by runners that keep a record of their own beside
+// each task of their kind.
+type Follower interface {
+	// Moved brings that record to where the task now is, in the transaction
+	// that moved it, so that the two never disagree. from is the status
+	// before, "" for a new task: only that may be refused. The result of a
+	// task that is over can be read already (ResultIn). It must not call the
+	// swarm's other methods or the ledger. t's input is there while it starts.
+	Moved(tx *audit.Tx, t *Task, from Status) error
+}
+
+// follow tells the runner of a task what became of it.
+func (s *Swarm) follow(tx *audit.Tx, t *Task, from Status) error {
+	s.mu.Lock()
+	f, ok := s.runners[t.Kind].(Follower)
+	s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return f.Moved(tx, t, from)
+}
+
+// ResultIn reads the result of a task that is over.
+func (s *Swarm) ResultIn(tx *audit.Tx, id string) (Result, error) {
+	var r Result
+	err := load(tx, bResult, key8(taskSeq(id)), "result of task", id, &r)
+	return r, err
+}
+
+// Holds reports, in a transaction, whether an attempt still holds its task:
+// what one does that has lost it must leave no trace.
+func (s *Swarm) Holds(tx *audit.Tx, t *Task) (bool, error) {
+	var now Task
+	err := s.heads.load(tx, taskSeq(t.TaskID), &now)
+	return now.Status == Running && now.Lease == t.Lease, err
+}
