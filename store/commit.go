@@ -47,7 +47,11 @@ func (w *writer) end() error {
 		w.rollback()
 		return err
 	}
-	if err := w.write(); err != nil {
+	err := w.ahead.keep(w.db.file, w.tx.Size())
+	if err == nil {
+		err = w.write()
+	}
+	if err != nil {
 		err = fmt.Errorf("commit failed, what it held may or may not be on disk: %w: %w", ErrUnusable, err)
 		w.db.fail(err)
 		w.rollback()
@@ -85,7 +89,7 @@ func (w *writer) write() (err error) {
 			b.fill()
 		}
 	}
-	w.db.bolt.AllocSize = growth(w.tx.Size())
+	w.db.bolt.AllocSize = int(growth(w.tx.Size()))
 	tx := w.tx
 	if err := tx.Commit(); err != nil {
 		return err
@@ -96,8 +100,8 @@ func (w *writer) write() (err error) {
 
 // growth is by how much a file of this size grows at a time: each step costs
 // a sync, but a small file should stay small.
-func growth(size int64) int {
-	return int(min(max(size/8, 1<<20), 64<<20))
+func growth(size int64) int64 {
+	return min(max(size/8, 1<<20), 64<<20)
 }
 
 // settle ends the commit's in-memory side.

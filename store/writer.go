@@ -16,6 +16,7 @@ type writer struct {
 	tenants map[string]*tenant
 	touched []*tenant // by this commit
 	arena   arena
+	ahead   ahead
 	overlay overlay
 	hooks   []func()
 	batch   []*request // the requests of this commit

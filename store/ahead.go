@@ -1,0 +1,44 @@
+package store
+
+import (
+	"fmt"
+	"os"
+)
+
+// ahead keeps the file written with zeros for some way past its used part. A
+// sync of pages on blocks that were written before is one of data alone; pages
+// in a hole make the file system commit its journal too, for most of the
+// sync's time.
+type ahead struct {
+	end   int64 // of what is known to be written
+	zeros []byte
+}
+
+const (
+	aheadLeast = 512 << 10 // what most commits stay within
+	aheadMost  = 4 << 20   // some milliseconds of writing, once in many commits
+)
+
+// keep writes zeros when little is left past the used part of the file. No
+// page of any commit is there. Without room for them it leaves the file as it
+// is: whether a commit still fits is the commit's own affair.
+func (a *ahead) keep(f *os.File, used int64) error {
+	a.end = max(a.end, used)
+	if a.end-used >= aheadLeast {
+		return nil
+	}
+	if a.zeros == nil {
+		a.zeros = make([]byte, aheadLeast)
+	}
+	for to := used + min(growth(used), aheadMost); a.end < to; {
+		n, err := f.WriteAt(a.zeros[:min(int64(len(a.zeros)), to-a.end)], a.end)
+		a.end += int64(n)
+		if err != nil {
+			break
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("grow the file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestTheFileIsWrittenAheadOfItsUse: only past the used part, and only when
+// little is left there.
+func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	used := bytes.Repeat([]byte{7}, 8192)
+	if err := os.WriteFile(path, used, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var a ahead
+	for _, step := range []struct{ used, size int64 }{
+		{8192, 8192 + 1<<20},
+		{8192 + 100<<10, 8192 + 1<<20},
+		{8192 + 600<<10, 8192 + 600<<10 + 1<<20},
+		{64 << 20, 68 << 20}, // a large commit made it grow by itself
+	} {
+		if err := a.keep(f, step.used); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := f.Stat(); err != nil || info.Size() != step.size {
+			t.Errorf("%d used: size %d, %v; want %d", step.used, info.Size(), err, step.size)
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(data[:8192], used) || len(bytes.Trim(data[8192:], "\x00")) > 0 {
+		t.Errorf("what was used has changed, or what follows is not zeros: %v", err)
+	}
+	f.Close()
+	if err := a.keep(f, 80<<20); err == nil {
+		t.Error("a file that can't be synced was grown")
+	}
+}
