@@ -93,6 +93,12 @@ func (m *Model) paneAction(name string) tea.Cmd {
 		if p.Kind() == pane.List {
 			return m.enter(p)
 		}
+		if o, ok := p.(pane.Opener); ok && name == "open" {
+			if it := o.Open(m.env()); !it.Empty() {
+				m.openItem(it)
+				return nil
+			}
+		}
 		if it := p.Selected(m.env()); name == "open" && it.Approval != "" && p.Name() != card.Name {
 			m.openItem(pane.Item{Kind: "approval", ID: it.Approval})
 		}

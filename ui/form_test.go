@@ -14,7 +14,9 @@ import (
 // filler is a pane that has a form.
 type filler struct{ pane.Pane }
 
-func (f filler) Fill(_ pane.Env, action string) (pane.Fill, bool) { return noteForm, action == "invoke" }
+func (f filler) Fill(_ pane.Env, action string) (pane.Fill, bool) {
+	return noteForm, action == "invoke"
+}
 
 // Do reads the fields first.
 func (f filler) Do(env pane.Env, action string) (tea.Cmd, bool) {
@@ -26,7 +28,9 @@ func (f filler) Do(env pane.Env, action string) (tea.Cmd, bool) {
 
 var noteForm = pane.Fill{
 	Title: "a note", Fields: []overlay.Field{{Name: "title", Type: overlay.StringField, Required: true}},
-	Line: func(object core.Raw) []string { return []string{"task", "dispatch", "--kind", "note", "--input", string(object)} },
+	Line: func(object core.Raw) []string {
+		return []string{"task", "dispatch", "--kind", "note", "--input", string(object)}
+	},
 }
 
 func TestAPanesFormRunsItsLine(t *testing.T) {

@@ -3,8 +3,8 @@ package pane
 import (
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/screen"
-	"swarmdeck/ui/term"
 )
 
 // Para is one paragraph of a page.
@@ -12,45 +12,70 @@ type Para struct {
 	Label string // in the left column; "" goes on below the one before
 	Text  string // line breaks are kept
 	Role  screen.Role
-	Exact bool // text that must be judged exactly: hidden characters are shown
-	Head  bool // a heading: Label only
-	Wide  bool // text that takes the column of labels too: tables keep their shape
+	Exact bool     // text that must be judged exactly: hidden characters are shown
+	Head  bool     // a heading: Label only
+	Wide  bool     // what takes the column of labels too: tables keep their shape
+	Rows  []Row    // lines that are cut, not wrapped, in place of Text
+	JSON  core.Raw // a document whose parts fold, in place of Text
 }
 
-// labelWidth is the width of the column of labels on a page of usual width.
-const labelWidth = 12
+// Row is a line that is cut where the room ends, such as one of a tree.
+type Row struct {
+	Lead string // drawn before the text, in the role of borders
+	Text string
+	Role screen.Role
+	Note string // after the text, never cut
+	Item Item   // what enter opens; may be empty
+}
 
 // Page lays paragraphs out and scrolls them. The zero value is empty. A
-// paragraph that stays the same is not laid out again, however long it is.
+// paragraph that stays the same is not laid out again, however long it is,
+// and a document that stays the same keeps what is folded.
+//
+// A page with something to open or to fold has a cursor, and scrolls with it.
 type Page struct {
 	paras []Para
 	laid  map[laidKey][]string // the lines of paragraphs, for the width
+	docs  map[string]*folds    // by their text
 	lines []pageLine
 	ends  []int // last line of each paragraph
 	w, h  int
 	top   int
+	aims  bool   // there is a cursor
+	at    int    // the line under it
 	find  string // in lower case
-}
-
-type laidKey struct {
-	text  string
-	exact bool
-	wide  bool
-}
-
-type pageLine struct {
-	label string
-	text  string
-	role  screen.Role
-	head  bool
-	exact bool
-	wide  bool
 }
 
 // Set replaces the text and keeps the scroll position where it can.
 func (p *Page) Set(paras []Para) {
 	p.paras = paras
+	docs := p.docs
+	p.docs, p.aims = nil, false
+	for i := range paras {
+		for j := range paras[i].Rows {
+			p.aims = p.aims || !paras[i].Rows[j].Item.Empty()
+		}
+		if raw := paras[i].JSON; raw != nil {
+			p.keep(docs[string(raw)], raw)
+		}
+	}
 	p.lay()
+}
+
+// keep has a document at hand: the one there was, or else a new one.
+func (p *Page) keep(doc *folds, raw core.Raw) {
+	ok := doc != nil
+	if !ok {
+		doc, ok = newFolds(raw)
+	}
+	if !ok { // it is shown as text
+		return
+	}
+	if p.docs == nil {
+		p.docs = map[string]*folds{}
+	}
+	p.docs[string(raw)] = doc
+	p.aims = p.aims || doc.root.folds()
 }
 
 // Resize says how much room there is.
@@ -68,7 +93,7 @@ func (p *Page) Resize(w, h int) {
 }
 
 // Top scrolls to the start.
-func (p *Page) Top() { p.top = 0 }
+func (p *Page) Top() { p.top, p.at = 0, 0 }
 
 // Lines is the height of the whole text.
 func (p *Page) Lines() int { return len(p.lines) }
@@ -82,77 +107,48 @@ func (p *Page) Reached(i int) bool {
 // AtEnd reports whether nothing is left below.
 func (p *Page) AtEnd() bool { return p.top+p.h >= len(p.lines) }
 
-func (p *Page) lay() {
-	p.lines, p.ends = p.lines[:0], p.ends[:0]
-	label := min(labelWidth, p.w/4)
-	width := max(p.w-label-2, 1)
-	was := p.laid
-	p.laid = make(map[laidKey][]string, len(p.paras))
-	for _, para := range p.paras {
-		if para.Head {
-			if len(p.lines) > 0 {
-				p.lines = append(p.lines, pageLine{})
-			}
-			p.lines = append(p.lines, pageLine{label: para.Label, role: para.Role, head: true})
-			p.ends = append(p.ends, len(p.lines)-1)
-			continue
+// clamp brings the window and the cursor into the text, and the cursor into
+// the window.
+func (p *Page) clamp() {
+	if p.aims {
+		p.at = max(0, min(p.at, len(p.lines)-1))
+		if p.at < p.top {
+			p.top = p.at
 		}
-		key := laidKey{para.Text, para.Exact, para.Wide}
-		wrapped, ok := was[key]
-		if !ok {
-			room := width
-			if para.Wide {
-				room += label
-			}
-			wrapped = wrap(para, room)
+		if p.h > 0 && p.at >= p.top+p.h {
+			p.top = p.at - p.h + 1
 		}
-		p.laid[key] = wrapped
-		first := para.Label
-		for _, line := range wrapped {
-			p.lines = append(p.lines, pageLine{label: first, text: line, role: para.Role, exact: para.Exact, wide: para.Wide})
-			first = ""
-		}
-		p.ends = append(p.ends, len(p.lines)-1)
 	}
-	p.clamp()
+	p.top = max(0, min(p.top, len(p.lines)-p.h))
 }
 
-func wrap(para Para, width int) []string {
-	if !para.Exact {
-		return term.Wrap(para.Text, width)
-	}
-	var out []string
-	for text := range strings.SplitSeq(para.Text, "\n") {
-		out = append(out, term.WrapLine(term.Reveal(text), width)...)
-	}
-	return out
-}
-
-func (p *Page) clamp() { p.top = max(0, min(p.top, len(p.lines)-p.h)) }
-
-// Do scrolls by a named action.
+// Do scrolls, folds and opens by a named action: fold folds what the line
+// under the cursor belongs to or opens it, open only does so on its first line,
+// fold-all folds all there is of that document, or opens it.
 func (p *Page) Do(action string) bool {
 	switch action {
 	case "up":
-		p.top--
+		p.move(-1)
 	case "down":
-		p.top++
+		p.move(1)
 	case "half-up":
-		p.top -= max(p.h/2, 1)
+		p.move(-max(p.h/2, 1))
 	case "half-down":
-		p.top += max(p.h/2, 1)
+		p.move(max(p.h/2, 1))
 	case "page-up":
-		p.top -= max(p.h-1, 1)
+		p.move(-max(p.h-1, 1))
 	case "page-down":
-		p.top += max(p.h-1, 1)
+		p.move(max(p.h-1, 1))
 	case "top":
-		p.top = 0
+		p.Top()
 	case "bottom":
-		p.top = len(p.lines)
+		p.top, p.at = len(p.lines), len(p.lines)
 	case "next-match":
-		p.seek(1)
+		p.seek(1, 1)
 	case "prev-match":
-		p.seek(-1)
+		p.seek(-1, -1)
+	case "fold", "fold-all", "open":
+		return p.fold(action)
 	default:
 		return false
 	}
@@ -160,88 +156,122 @@ func (p *Page) Do(action string) bool {
 	return true
 }
 
+func (p *Page) move(by int) {
+	if p.aims {
+		p.at += by
+	} else {
+		p.top += by
+	}
+}
+
+// fold folds or opens at the cursor; it tells whether there was something to.
+func (p *Page) fold(action string) bool {
+	line, ok := p.current()
+	if !ok || line.doc == nil {
+		return false
+	}
+	var to *fold // where the cursor goes
+	switch {
+	case action == "fold-all":
+		line.doc.all()
+		to = line.fold.of
+		for up := to.up; up != nil; up = up.up { // out of what is folded now
+			if !up.open {
+				to = up
+			}
+		}
+	case action == "open" && line.fold.part == foldHead && !line.fold.of.folds():
+		return false
+	default:
+		to = line.fold.toggle()
+	}
+	p.lay()
+	p.aim(to)
+	return true
+}
+
+// aim puts the cursor on the first line of a value: of the nearest, where a
+// page shows a document twice.
+func (p *Page) aim(v *fold) {
+	best := -1
+	for i := range p.lines {
+		head := p.lines[i].fold == foldLine{v, foldHead} && (i == 0 || p.lines[i-1].fold != p.lines[i].fold)
+		if head && (best < 0 || abs(i-p.at) < abs(best-p.at)) {
+			best = i
+		}
+	}
+	if v != nil && best >= 0 {
+		p.at = best
+	}
+	p.clamp()
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// current is the line under the cursor.
+func (p *Page) current() (*pageLine, bool) {
+	if !p.aims || p.at < 0 || p.at >= len(p.lines) {
+		return nil, false
+	}
+	return &p.lines[p.at], true
+}
+
+// Item is what enter opens on the line under the cursor, or empty.
+func (p *Page) Item() Item {
+	if line, ok := p.current(); ok {
+		return line.item
+	}
+	return Item{}
+}
+
+// Row is the line under the cursor for copying: a value of a document whole,
+// "" when there is no cursor.
+func (p *Page) Row() string {
+	line, ok := p.current()
+	switch {
+	case !ok:
+		return ""
+	case line.doc != nil:
+		return line.fold.of.raw
+	}
+	return line.text
+}
+
 // Find highlights text and scrolls to its first place from here on.
 func (p *Page) Find(text string) {
 	p.find = strings.ToLower(text)
-	if p.find != "" && (p.top >= len(p.lines) || !p.hit(p.top)) {
-		p.seek(1)
-		p.clamp()
+	p.seek(0, 1)
+	p.clamp()
+}
+
+// hit tells whether line i shows what is searched.
+func (p *Page) hit(i int) bool { return p.has(p.lines[i].text) }
+
+func (p *Page) has(text string) bool {
+	return p.find != "" && strings.Contains(strings.ToLower(text), p.find)
+}
+
+// seek goes to the next line that holds what is searched, from so many lines
+// on, and opens what hides it.
+func (p *Page) seek(from, step int) {
+	at := &p.top
+	if p.aims {
+		at = &p.at
 	}
-}
-
-func (p *Page) hit(i int) bool {
-	return strings.Contains(strings.ToLower(p.lines[i].text), p.find)
-}
-
-func (p *Page) seek(step int) {
-	for i := p.top + step; p.find != "" && i >= 0 && i < len(p.lines); i += step {
-		if p.hit(i) {
-			p.top = i
+	for i := *at + from; i >= 0 && i < len(p.lines); i += step {
+		l := &p.lines[i]
+		v := l.fold.of
+		switch shut := l.doc != nil && l.fold.part == foldHead && v.folds() && !v.open; {
+		case shut && !p.has(l.text[:l.key]) && p.has(v.raw):
+			before := len(p.lines)
+			l.fold.toggle()
+			p.lay()
+			if step < 0 { // what was opened lies below: its end comes first
+				i += len(p.lines) - before + 1
+			}
+		case p.hit(i):
+			*at = i
 			return
 		}
-	}
-}
-
-// Draw shows the window of the page.
-func (p *Page) Draw(c *screen.Canvas) {
-	for y := 0; y < c.H() && p.top+y < len(p.lines); y++ {
-		line, label := p.lines[p.top+y], min(labelWidth, c.W()/4)
-		if line.wide {
-			label = 0
-		}
-		if line.head {
-			x := c.Text(0, y, screen.Title, line.label)
-			c.HLine(x+1, y, c.W()-x-1, screen.Border)
-			continue
-		}
-		c.TextIn(0, y, label, screen.Dim, line.label)
-		if line.exact {
-			drawExact(c, label+1, y, line)
-		} else {
-			c.Text(label+1, y, line.role, line.text)
-		}
-		if p.find != "" && p.hit(p.top+y) {
-			c.Text(label, y, screen.Match, string(c.Glyphs().Cursor))
-		}
-	}
-	if len(p.lines) > c.H() && c.H() > 0 && c.W() > 0 {
-		p.bar(c)
-	}
-}
-
-// drawExact draws revealed hidden characters in a role of their own.
-func drawExact(c *screen.Canvas, x, y int, line pageLine) {
-	rest := line.text
-	for rest != "" {
-		i := strings.Index(rest, "⟨")
-		if i < 0 {
-			break
-		}
-		j := strings.Index(rest[i:], "⟩")
-		if j < 0 {
-			break
-		}
-		j += i + len("⟩")
-		x = c.Text(x, y, line.role, rest[:i])
-		x = c.Text(x, y, screen.Hidden, rest[i:j])
-		rest = rest[j:]
-	}
-	c.Text(x, y, line.role, rest)
-}
-
-// bar marks, in the right column, which part of the page is in view.
-func (p *Page) bar(c *screen.Canvas) {
-	h := c.H()
-	size := max(1, h*h/len(p.lines))
-	at := 0
-	if hidden := len(p.lines) - h; hidden > 0 {
-		at = p.top * (h - size) / hidden
-	}
-	for y := range h {
-		g := c.Glyphs().ScrollTrack
-		if y >= at && y < at+size {
-			g = c.Glyphs().ScrollBar
-		}
-		c.Fill(screen.Rect{X: c.W() - 1, Y: y, W: 1, H: 1}, screen.Border, g)
 	}
 }

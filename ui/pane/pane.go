@@ -66,6 +66,12 @@ type Pane interface {
 	Draw(c *screen.Canvas, env Env, focused bool)
 }
 
+// Opener is a sheet that opens other things than the one it shows.
+type Opener interface {
+	// Open is the thing under the cursor, empty for none.
+	Open(env Env) Item
+}
+
 // Env is what a pane may know at one moment. Snap is never nil.
 type Env struct {
 	World    World

@@ -189,7 +189,7 @@ func TestExactTextHidesNothing(t *testing.T) {
 	p.Resize(60, 5)
 	p.Set([]Para{{Label: "args", Text: "a\u202eb\x1b[31m⟨x⟩", Exact: true}})
 	c := screen.New(60, 5)
-	p.Draw(c)
+	p.Draw(c, true)
 	row := c.Plain()[0]
 	for _, want := range []string{"⟨U+202E⟩", "⟨ESC⟩"} {
 		if !strings.Contains(row, want) {

@@ -2,7 +2,6 @@ package pane
 
 import (
 	"context"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -44,8 +43,16 @@ func (r *Record) Bind(it Item) bool {
 // Item is what the record is bound to.
 func (r *Record) Item() Item { return r.it }
 
-// Selected implements Pane.
-func (r *Record) Selected(Env) Item { return r.it }
+// Selected implements Pane: the record, with the line under the page's cursor
+// for copying.
+func (r *Record) Selected(Env) Item {
+	it := r.it
+	it.Row = r.Page.Row()
+	return it
+}
+
+// Open implements Opener.
+func (r *Record) Open(Env) Item { return r.Page.Item() }
 
 // Marks implements Pane: a sheet has none.
 func (r *Record) Marks() []Item { return nil }
@@ -76,7 +83,7 @@ func (r *Record) Resize(w, h int) { r.Page.Resize(w, h) }
 func (r *Record) Do(_ Env, action string) (tea.Cmd, bool) { return nil, r.Page.Do(action) }
 
 // Draw implements Pane.
-func (r *Record) Draw(c *screen.Canvas, _ Env, _ bool) { r.Page.Draw(c) }
+func (r *Record) Draw(c *screen.Canvas, _ Env, focused bool) { r.Page.Draw(c, focused) }
 
 // answer is a reply about one thing.
 type answer struct {
@@ -113,31 +120,4 @@ func (r *Record) Taken(body any) (got any, again, ok bool) {
 	r.busy = false
 	again, r.more = r.more, false
 	return a.body, again, true
-}
-
-// When is a time with its age, for paragraphs.
-func When(now, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return Clock(now, t) + " (" + Age(now, t) + " ago)"
-}
-
-// Paras collects paragraphs; empty ones are left out.
-type Paras []Para
-
-// Head adds a heading.
-func (p *Paras) Head(text string) { *p = append(*p, Para{Label: text, Head: true}) }
-
-// Add adds a line when it says something.
-func (p *Paras) Add(label, text string, role screen.Role) {
-	if text != "" {
-		*p = append(*p, Para{Label: label, Text: text, Role: role})
-	}
-}
-
-// Exact adds text that must be judged exactly and returns its number.
-func (p *Paras) Exact(label, text string, role screen.Role) int {
-	*p = append(*p, Para{Label: label, Text: text, Role: role, Exact: true})
-	return len(*p) - 1
 }

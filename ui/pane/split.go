@@ -154,12 +154,12 @@ func (s *Split) FindSplit(env Env, text string) tea.Cmd {
 }
 
 // DrawSplit draws the record above and the log below.
-func (s *Split) DrawSplit(c *screen.Canvas, env Env, page *Page) {
+func (s *Split) DrawSplit(c *screen.Canvas, env Env, page *Page, focused bool) {
 	s.now = env
 	record, log := s.heights()
 	top, rest := c.Bounds().SplitTop(record)
 	if record > 0 {
-		page.Draw(c.Sub(top))
+		page.Draw(c.Sub(top), focused)
 	}
 	if log < 1 {
 		return

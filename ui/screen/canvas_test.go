@@ -119,6 +119,7 @@ func TestEveryGlyphTakesOneCell(t *testing.T) {
 		runes := []rune{
 			g.Horizontal, g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Mark, g.Cursor,
 			g.Up, g.Down, g.More, g.Separator, g.Bullet, g.ScrollBar, g.ScrollTrack,
+			g.Branch, g.LastBranch, g.Open, g.Closed,
 		}
 		runes = append(append(runes, g.State[:]...), []rune(g.Ellipsis)...)
 		for _, r := range runes {

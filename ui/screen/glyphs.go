@@ -10,6 +10,8 @@ type Glyphs struct {
 	Separator                                  rune // between crumbs
 	Bullet                                     rune
 	ScrollBar, ScrollTrack                     rune
+	Branch, LastBranch                         rune // of a tree, before Horizontal
+	Open, Closed                               rune // what can be folded
 	State                                      [States]rune
 }
 
@@ -19,6 +21,7 @@ func Unicode() *Glyphs {
 		Horizontal: '─', Vertical: '│', TopLeft: '┌', TopRight: '┐', BottomLeft: '└', BottomRight: '┘',
 		Ellipsis: "…", Mark: '■', Cursor: '▸', Up: '↑', Down: '↓', More: '…',
 		Separator: '▸', Bullet: '·', ScrollBar: '█', ScrollTrack: '│',
+		Branch: '├', LastBranch: '└', Open: '▾', Closed: '▸',
 		State: [States]rune{
 			Unknown: '·', Idle: '○', Working: '●', Queued: '◌', Waiting: '◆', Paused: '‖', Blocked: '⊘',
 			Succeeded: '✓', Failure: '✗', Cancelled: '−', Offline: '◇', TimedOut: '◔', Stopped: '■',
@@ -32,6 +35,7 @@ func ASCII() *Glyphs {
 		Horizontal: '-', Vertical: '|', TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomRight: '+',
 		Ellipsis: "~", Mark: '*', Cursor: '>', Up: '^', Down: 'v', More: '~',
 		Separator: '>', Bullet: '-', ScrollBar: '#', ScrollTrack: '|',
+		Branch: '|', LastBranch: '`', Open: '-', Closed: '+',
 		State: [States]rune{
 			Unknown: '-', Idle: 'o', Working: '*', Queued: '.', Waiting: '?', Paused: '=', Blocked: '#',
 			Succeeded: '+', Failure: 'x', Cancelled: '-', Offline: '!', TimedOut: '%', Stopped: '$',

@@ -139,7 +139,9 @@ func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
 }
 
 // Draw implements pane.Pane.
-func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) { p.DrawSplit(c, env, &p.Page) }
+func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	p.DrawSplit(c, env, &p.Page, focused)
+}
 
 // newest is the agent's latest task, nil while it is not read.
 func (p *Pane) newest() *fleet.HistoryItem {

@@ -130,11 +130,11 @@ func short(digest string) string {
 // answer counts now.
 func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	if p.a == nil || c.H() < 3 {
-		p.Page.Draw(c)
+		p.Page.Draw(c, focused)
 		return
 	}
 	top, bottom := c.Bounds().SplitBottom(1)
-	p.Page.Draw(c.Sub(top))
+	p.Page.Draw(c.Sub(top), focused)
 	b := c.Sub(bottom)
 	if p.a.Status != judge.Open {
 		b.TextIn(0, 0, b.W(), screen.Dim, p.outcome())

@@ -65,7 +65,7 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 			paras.Add("before it", "event "+strconv.FormatUint(e.Prev, 10)+" of the same subject", screen.Dim)
 		}
 		paras.Head("payload")
-		paras.Exact("", pane.Pretty(e.Payload), screen.Text)
+		paras.JSON("", e.Payload)
 	}
 	p.Page.Set(paras)
 	return nil

@@ -145,7 +145,7 @@ func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
 
 // Draw implements pane.Pane.
 func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	p.DrawSplit(c, env, &p.Page)
+	p.DrawSplit(c, env, &p.Page, focused)
 }
 
 func text(env pane.Env, g *got) []pane.Para {

@@ -1,0 +1,119 @@
+package pane
+
+import (
+	"strings"
+
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// labelWidth is the width of the column of labels on a page of usual width.
+const labelWidth = 12
+
+type laidKey struct {
+	text  string
+	exact bool
+	wide  bool
+}
+
+// pageLine is one line of a page as it is drawn.
+type pageLine struct {
+	label string
+	lead  string // before the text, in the role of borders
+	key   int    // bytes of the text that are a name
+	text  string
+	note  string // after the text
+	role  screen.Role
+	head  bool
+	exact bool
+	wide  bool
+	cut   bool   // the text may be longer than the line
+	doc   *folds // the document that the line is of
+	fold  foldLine
+	item  Item
+}
+
+func (p *Page) lay() {
+	p.lines, p.ends = p.lines[:0], p.ends[:0]
+	label := min(labelWidth, p.w/4)
+	was := p.laid
+	p.laid = make(map[laidKey][]string, len(p.paras))
+	for i := range p.paras {
+		para := &p.paras[i]
+		room := max(p.w-label-2, 1)
+		if para.Wide {
+			room += label
+		}
+		first := len(p.lines)
+		switch doc := p.docs[string(para.JSON)]; {
+		case para.Head:
+			if first > 0 {
+				p.lines = append(p.lines, pageLine{})
+			}
+			p.lines = append(p.lines, pageLine{label: para.Label, role: para.Role, head: true})
+		case doc != nil:
+			p.layFolds(doc, para, room)
+		case para.Rows != nil:
+			for _, row := range para.Rows {
+				p.lines = append(p.lines, pageLine{lead: row.Lead, text: row.Text, note: row.Note, role: row.Role, wide: para.Wide, cut: true, item: row.Item})
+			}
+		default:
+			for _, line := range p.wrapped(para, was, room) {
+				p.lines = append(p.lines, pageLine{text: line, role: para.Role, exact: para.Exact || para.JSON != nil, wide: para.Wide})
+			}
+		}
+		if !para.Head && first < len(p.lines) {
+			p.lines[first].label = para.Label
+		}
+		p.ends = append(p.ends, len(p.lines)-1)
+	}
+	p.clamp()
+}
+
+// wrapped are the lines of a paragraph of text.
+func (p *Page) wrapped(para *Para, was map[laidKey][]string, room int) []string {
+	text, exact := para.Text, para.Exact
+	if para.JSON != nil {
+		text, exact = string(para.JSON), true
+	}
+	key := laidKey{text, exact, para.Wide}
+	lines, ok := was[key]
+	if !ok {
+		if exact {
+			for line := range strings.SplitSeq(text, "\n") {
+				lines = append(lines, term.WrapLine(term.Reveal(line), room)...)
+			}
+		} else {
+			lines = term.Wrap(text, room)
+		}
+	}
+	p.laid[key] = lines
+	return lines
+}
+
+// layFolds lays out the lines of a document that are in sight; what is folded
+// takes one line, the rest is wrapped and nothing in it is hidden.
+func (p *Page) layFolds(doc *folds, para *Para, room int) {
+	for _, l := range doc.lines() {
+		indent := min(2*l.of.depth, max(room/2, 0)/2*2)
+		line := pageLine{lead: strings.Repeat(" ", indent), role: screen.Text, exact: true, wide: para.Wide, doc: doc, fold: l}
+		text, note := l.text()
+		line.note = note
+		key := ""
+		if l.part == foldHead && l.of.key != "" {
+			key = term.Reveal(l.of.key) + ": "
+		}
+		text = key + term.Reveal(text)
+		width := max(room-indent-2, 1)
+		if note != "" {
+			line.text, line.key, line.cut = text, len(key), true
+			p.lines = append(p.lines, line)
+			continue
+		}
+		for _, piece := range term.WrapLine(text, width) {
+			line.text, line.key = piece, min(len(key), len(piece))
+			p.lines = append(p.lines, line)
+			key = ""
+		}
+	}
+}
