@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
 )
 
@@ -24,7 +25,7 @@ func (b *backlog) add(e fleet.Event) {
 	if e.Type != "log" {
 		e = fleet.Event{Type: "log", Level: "INFO", Text: e.Text}
 	}
-	e.Text = clip(e.Text, 16<<10)
+	e.Text = pipe.Clip(e.Text, 16<<10)
 	b.events = append(b.events, e)
 	b.bytes += len(e.Text)
 	for len(b.events) > maxBacklogEvents || b.bytes > maxBacklogBytes {

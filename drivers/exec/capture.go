@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/pipe"
 )
 
 // Bounds of what is kept of a task's output.
@@ -120,7 +122,7 @@ func (c *capture) report(r *runOutput) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out, errs := &c.streams[0], &c.streams[1]
-	r.Stdout, r.Stderr = text(out.inline), text(errs.inline)
+	r.Stdout, r.Stderr = pipe.Text(out.inline), pipe.Text(errs.inline)
 	if out.full {
 		r.StdoutTruncated, r.StdoutBytes, r.Spill = true, out.total, out.where()
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
@@ -92,7 +93,7 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 		if message == "" {
 			message = "the agent gave no reason"
 		}
-		out.Error = &swarm.TaskError{Code: "agent_failed", Message: clip(text([]byte(message)), maxMessage)}
+		out.Error = &swarm.TaskError{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), maxMessage)}
 	}
 	return t.stopped(out)
 }
@@ -145,7 +146,7 @@ func (t *turn) refused(err error) swarm.Outcome {
 		return fail("agent_closed", "the agent was closed before the task began", true)
 	case errors.Is(err, errStopped):
 		return t.stopped(fail("cancelled", "", false))
-	case errors.Is(err, errFull):
+	case errors.Is(err, pipe.ErrFull):
 		return fail("agent_stuck", err.Error(), true)
 	}
 	return failed(startError(err))
@@ -154,7 +155,7 @@ func (t *turn) refused(err error) swarm.Outcome {
 // stopped turns an outcome into that of a turn which was ended on purpose;
 // t.mu is held.
 func (t *turn) stopped(out swarm.Outcome) swarm.Outcome {
-	e := &swarm.TaskError{Message: clip(t.reason, maxMessage)}
+	e := &swarm.TaskError{Message: pipe.Clip(t.reason, maxMessage)}
 	switch t.how {
 	case running:
 		return out
@@ -170,7 +171,7 @@ func (t *turn) stopped(out swarm.Outcome) swarm.Outcome {
 }
 
 func fail(code, message string, retryable bool) swarm.Outcome {
-	return failed(swarm.TaskError{Code: code, Message: clip(text([]byte(message)), maxMessage), Retryable: retryable})
+	return failed(swarm.TaskError{Code: code, Message: pipe.Clip(pipe.Text([]byte(message)), maxMessage), Retryable: retryable})
 }
 
 func (e ending) String() string {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
 )
 
@@ -33,7 +34,7 @@ func (a *agent) tell(status fleet.AgentStatus, reason string) {
 	if a.life.Err() != nil || a.isClosed() {
 		return
 	}
-	h := fleet.Health{Status: status, Reason: clip(reason, 500), Restarts: a.restarts}
+	h := fleet.Health{Status: status, Reason: pipe.Clip(reason, 500), Restarts: a.restarts}
 	if a.sess != nil && !a.sess.proc.reaped() {
 		h.PID = a.sess.proc.PID()
 	}

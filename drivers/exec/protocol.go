@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -92,7 +93,7 @@ func (m *malformed) Unwrap() error { return m.err }
 // of a known type is plain output: an event without a type. One of a known
 // type that breaks its shape is an error (*malformed).
 func parse(line []byte) (fleet.Event, error) {
-	plain := fleet.Event{Level: "INFO", Text: text(line)}
+	plain := fleet.Event{Level: "INFO", Text: pipe.Text(line)}
 	data := bytes.TrimSpace(line)
 	if len(data) == 0 || data[0] != '{' {
 		return plain, nil
@@ -110,7 +111,7 @@ func parse(line []byte) (fleet.Event, error) {
 	}
 	e, err := read(data)
 	if err != nil {
-		return plain, &malformed{kind: head.Type, callID: clip(head.CallID, maxCallID), err: err}
+		return plain, &malformed{kind: head.Type, callID: pipe.Clip(head.CallID, maxCallID), err: err}
 	}
 	e.Type = head.Type
 	return e, nil

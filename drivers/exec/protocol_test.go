@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
 
@@ -69,7 +70,7 @@ func FuzzSplitter(f *testing.F) {
 		most, step = 1+most&63, 1+step&15
 		var got []byte
 		cuts := 0
-		s := &splitter{max: most, emit: func(line []byte, cut int) {
+		s := &pipe.Splitter{Max: most, Emit: func(line []byte, cut int) {
 			if len(line) > most || bytes.IndexByte(line, '\n') >= 0 {
 				t.Fatalf("line %q of at most %d", line, most)
 			}

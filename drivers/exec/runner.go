@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -109,7 +110,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 
 // startError says why a command could not be started.
 func startError(err error) swarm.TaskError {
-	e := swarm.TaskError{Code: "start_failed", Message: clip(text([]byte(err.Error())), maxMessage), Retryable: true}
+	e := swarm.TaskError{Code: "start_failed", Message: pipe.Clip(pipe.Text([]byte(err.Error())), maxMessage), Retryable: true}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		e.Code, e.Retryable = "not_found", false

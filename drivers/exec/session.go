@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -19,7 +17,7 @@ import (
 type session struct {
 	a     *agent
 	proc  *Process
-	in    *outbox
+	in    *pipe.Outbox
 	turn  atomic.Pointer[turn] // whom the output belongs to; nil between prompts
 	ended chan struct{}        // closed when nothing of it is left
 	once  sync.Once
@@ -38,14 +36,14 @@ type session struct {
 
 // newSession follows a process that has just started; agent.mu is held.
 func newSession(a *agent, proc *Process) *session {
-	s := &session{a: a, proc: proc, in: newOutbox(proc.Stdin), ended: make(chan struct{})}
+	s := &session{a: a, proc: proc, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
 	go s.run()
 	return s
 }
 
 func (s *session) run() {
 	var wg sync.WaitGroup
-	wg.Go(s.in.run)
+	wg.Go(s.in.Run)
 	drained := make(chan struct{})
 	var readers sync.WaitGroup
 	readers.Go(s.readStdout)
@@ -56,7 +54,7 @@ func (s *session) run() {
 	}()
 
 	<-s.proc.Done()
-	s.unread, s.idle = s.in.unread(), s.idleFor()
+	s.unread, s.idle = s.in.Unread(), s.idleFor()
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):
@@ -66,7 +64,7 @@ func (s *session) run() {
 	case <-drained:
 	case <-time.After(drainPatience):
 	}
-	s.in.close()
+	s.in.Close()
 	s.proc.CloseIO()
 	wg.Wait()
 	<-drained
@@ -98,7 +96,7 @@ func (s *session) unlessOver(ctx context.Context, err error) error {
 	}
 }
 
-func (s *session) send(line []byte) error { return s.in.put(line) }
+func (s *session) send(line []byte) error { return s.in.Put(line) }
 
 // idleFor is the time since its last result, 0 before the first.
 func (s *session) idleFor() time.Duration {
@@ -110,7 +108,7 @@ func (s *session) idleFor() time.Duration {
 }
 
 func (s *session) readStdout() {
-	lines := &splitter{max: maxAgentLine, emit: s.line}
+	lines := &pipe.Splitter{Max: maxAgentLine, Emit: s.line}
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
@@ -123,7 +121,7 @@ func (s *session) readStdout() {
 }
 
 func (s *session) readStderr() {
-	lines := &splitter{max: maxLogLine, emit: func(line []byte, cut int) {
+	lines := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		e := fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)}
 		if t := s.turn.Load(); t != nil {
 			t.note(e.Text, true)
@@ -148,7 +146,7 @@ func (s *session) readStderr() {
 // may never stop.
 func (s *session) quiesce() {
 	for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if n, ok := pending(s.proc.Stderr); (!ok || n == 0) && !s.reading.Load() {
+		if n, ok := pipe.Pending(s.proc.Stderr); (!ok || n == 0) && !s.reading.Load() {
 			return
 		}
 	}
@@ -167,7 +165,7 @@ func (s *session) line(line []byte, cut int) {
 	}
 	switch t := s.turn.Load(); {
 	case e.Type == "" || e.Type == "log":
-		e.Text = clip(e.Text, maxLogLine)
+		e.Text = pipe.Clip(e.Text, maxLogLine)
 		if e.Type == "" && t != nil {
 			t.note(e.Text, false)
 		}
@@ -177,7 +175,7 @@ func (s *session) line(line []byte, cut int) {
 		s.decide(e.CallID, fleet.ToolAnswer{Decision: "deny", Reason: "no task is running"})
 		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("tool request %q outside of a task was denied", e.Tool)})
 	case t == nil:
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + clip(text(line), maxLogLine)})
+		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + pipe.Clip(pipe.Text(line), maxLogLine)})
 	case e.Type == "tool_request":
 		t.ask(s, e)
 	case e.Type == "result":
@@ -189,12 +187,12 @@ func (s *session) line(line []byte, cut int) {
 
 // refuse deals with a malformed line so that the agent does not wait for ever.
 func (s *session) refuse(bad *malformed, e fleet.Event) {
-	e.Type, e.Level, e.Text = "log", "WARN", clip(bad.Error()+": "+e.Text, maxLogLine)
+	e.Type, e.Level, e.Text = "log", "WARN", pipe.Clip(bad.Error()+": "+e.Text, maxLogLine)
 	s.emit(e)
 	switch bad.kind {
 	case "tool_request":
 		if bad.callID != "" {
-			s.decide(bad.callID, fleet.ToolAnswer{Decision: "deny", Reason: clip(bad.Error(), 1024)})
+			s.decide(bad.callID, fleet.ToolAnswer{Decision: "deny", Reason: pipe.Clip(bad.Error(), 1024)})
 		}
 	case "result":
 		if t := s.turn.Load(); t != nil {
@@ -230,21 +228,9 @@ func (s *session) decide(callID string, ans fleet.ToolAnswer) {
 }
 
 func withCut(line []byte, cut int) string {
-	s := text(line)
+	s := pipe.Text(line)
 	if cut > 0 {
 		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
 	}
 	return s
-}
-
-// pending is the number of bytes in a pipe.
-func pending(f *os.File) (n int, ok bool) {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	cerr := c.Control(func(fd uintptr) {
-		n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-	})
-	return n, err == nil && cerr == nil
 }

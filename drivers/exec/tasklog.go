@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"swarmdeck/drivers/pipe"
 )
 
 // Bounds of a task's log. What is past them is still in the result or its
@@ -38,7 +40,7 @@ func (l *taskLog) line(level string, line []byte, cut int) {
 		return
 	}
 	l.bytes += len(line)
-	s := text(line)
+	s := pipe.Text(line)
 	if cut > 0 {
 		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
 )
 
@@ -182,7 +183,7 @@ func (t *turn) note(line string, warning bool) {
 	defer t.mu.Unlock()
 	if warning {
 		if line != "" {
-			t.warning = clip(line, 256)
+			t.warning = pipe.Clip(line, 256)
 		}
 		return
 	}
@@ -254,7 +255,7 @@ func (t *turn) ask(s *session, e fleet.Event) {
 		t.mu.Unlock()
 		switch {
 		case err != nil:
-			ans = fleet.ToolAnswer{Decision: "deny", Reason: clip("no decision: "+err.Error(), 1024)}
+			ans = fleet.ToolAnswer{Decision: "deny", Reason: pipe.Clip("no decision: "+err.Error(), 1024)}
 		case ans.Decision == "approve" && len(ans.Args) == 0:
 			ans.Args = e.Args
 		case ans.Decision != "approve" && ans.Decision != "deny" && ans.Decision != "abort":

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
@@ -164,7 +165,7 @@ func (w *work) drain() <-chan struct{} {
 }
 
 func (w *work) read(n int, from *os.File, level string, log *taskLog) {
-	lines := &splitter{max: maxLogLine, emit: func(line []byte, cut int) { log.line(level, line, cut) }}
+	lines := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) { log.line(level, line, cut) }}
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
@@ -195,12 +196,12 @@ func (w *work) judge(cancelled bool, reason string, stopErr error) swarm.Outcome
 	o := swarm.Outcome{Status: swarm.Succeeded, Output: core.MustEncode(out), Text: out.text()}
 	switch {
 	case cancelled:
-		o.Status, o.Error = swarm.Cancelled, &swarm.TaskError{Code: "cancelled", Message: clip(text([]byte(reason)), maxMessage)}
+		o.Status, o.Error = swarm.Cancelled, &swarm.TaskError{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(reason)), maxMessage)}
 	case out.Signal != "" || out.RC != 0:
 		o.Status, o.Error = swarm.Failed, out.failure()
 	}
 	if stopErr != nil && o.Error != nil {
-		o.Error.Message = clip(o.Error.Message+"; "+stopErr.Error(), maxMessage)
+		o.Error.Message = pipe.Clip(o.Error.Message+"; "+stopErr.Error(), maxMessage)
 	}
 	return o
 }
@@ -224,7 +225,7 @@ func (r runOutput) failure() *swarm.TaskError {
 	default:
 		e.Code, e.Message, e.Retryable = "killed", "ended by "+r.Signal, true
 	}
-	e.Message = clip(e.Message, 512)
+	e.Message = pipe.Clip(e.Message, 512)
 	return e
 }
 

@@ -1,9 +1,11 @@
-package exec
+package pipe
 
 import (
 	"errors"
 	"os"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of what waits for an agent that does not read its stdin.
@@ -12,11 +14,12 @@ const (
 	maxOutboxLines = 4096
 )
 
-var errFull = errors.New("the agent does not read its stdin, and too much waits for it")
+// ErrFull is what Put says when too much waits already.
+var ErrFull = errors.New("the agent does not read its stdin, and too much waits for it")
 
-// outbox writes lines to an agent's stdin without ever making their sender
+// Outbox writes lines to an agent's stdin without ever making their sender
 // wait.
-type outbox struct {
+type Outbox struct {
 	to   *os.File
 	bell chan struct{} // one slot
 
@@ -27,20 +30,21 @@ type outbox struct {
 	closed bool
 }
 
-func newOutbox(to *os.File) *outbox {
-	return &outbox{to: to, bell: make(chan struct{}, 1)}
+// NewOutbox makes an outbox; Run does its writing.
+func NewOutbox(to *os.File) *Outbox {
+	return &Outbox{to: to, bell: make(chan struct{}, 1)}
 }
 
-// put queues one line, without its newline. What goes to a closed stdin is
+// Put queues one line, without its newline. What goes to a closed stdin is
 // dropped: an agent need not listen.
-func (o *outbox) put(line []byte) error {
+func (o *Outbox) Put(line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.broken || o.closed {
 		return nil
 	}
 	if len(o.lines) >= maxOutboxLines || o.bytes+len(line) > maxOutboxBytes {
-		return errFull
+		return ErrFull
 	}
 	o.lines = append(o.lines, append(line[:len(line):len(line)], '\n'))
 	o.bytes += len(line) + 1
@@ -48,15 +52,15 @@ func (o *outbox) put(line []byte) error {
 	return nil
 }
 
-func (o *outbox) ring() {
+func (o *Outbox) ring() {
 	select {
 	case o.bell <- struct{}{}:
 	default:
 	}
 }
 
-// run writes until close.
-func (o *outbox) run() {
+// Run writes until Close.
+func (o *Outbox) Run() {
 	for range o.bell {
 		for {
 			line, ok := o.next()
@@ -80,7 +84,7 @@ func (o *outbox) run() {
 	}
 }
 
-func (o *outbox) next() ([]byte, bool) {
+func (o *Outbox) next() ([]byte, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || len(o.lines) == 0 {
@@ -91,20 +95,32 @@ func (o *outbox) next() ([]byte, bool) {
 	return line, true
 }
 
-// unread reports whether the other side has left some of it unread.
-func (o *outbox) unread() bool {
+// Unread reports whether the other side has left some of it unread.
+func (o *Outbox) Unread() bool {
 	o.mu.Lock()
 	waiting := len(o.lines) > 0 || o.bytes > 0 || o.broken
 	o.mu.Unlock()
-	n, ok := pending(o.to)
+	n, ok := Pending(o.to)
 	return waiting || ok && n > 0
 }
 
-// close ends run; a write that is stuck ends with the file's own Close.
-func (o *outbox) close() {
+// Close ends Run; a write that is stuck ends with the file's own Close.
+func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
 	o.ring()
 	o.to.Close()
+}
+
+// Pending is the number of bytes in a pipe that nobody has read.
+func Pending(f *os.File) (n int, ok bool) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	cerr := c.Control(func(fd uintptr) {
+		n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+	})
+	return n, err == nil && cerr == nil
 }
