@@ -1,0 +1,212 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine/core"
+)
+
+// object is a decoded JSON object. Its readers give zero values for what is
+// not there.
+type object map[string]any
+
+func asObject(v any) object {
+	switch m := v.(type) {
+	case object:
+		return m
+	case map[string]any:
+		return m
+	}
+	return nil
+}
+
+func (o object) at(key string) object { return asObject(o[key]) }
+
+func (o object) text(key string) string {
+	s, _ := o[key].(string)
+	return s
+}
+
+func (o object) list(key string) []object {
+	items, _ := o[key].([]any)
+	out := make([]object, 0, len(items))
+	for _, i := range items {
+		out = append(out, asObject(i))
+	}
+	return out
+}
+
+// plain joins the texts of a content that is a string or a list of parts.
+func plain(content any) string {
+	switch v := content.(type) {
+	case string:
+		return v
+	case []any:
+		var b strings.Builder
+		for _, p := range v {
+			b.WriteString(asObject(p).text("text"))
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// conversation is what all formats have in common.
+type conversation struct {
+	turns []turn // user texts and tool results, oldest first
+	tools []tool
+	json  bool // the answer is to be JSON
+}
+
+type turn struct {
+	text   string
+	result bool // a tool's result rather than what the user said
+}
+
+type tool struct {
+	name   string
+	schema object
+}
+
+// answer is a text, or a tool call when tool is set.
+type answer struct {
+	text string
+	tool string
+	args core.Raw
+	call string // the call's id
+}
+
+// pieces breaks the text up so that its reader has to join it.
+func (a answer) pieces() []string {
+	var out []string
+	rest := []rune(a.text)
+	for len(rest) > 0 {
+		n := min(12, len(rest))
+		out = append(out, string(rest[:n]))
+		rest = rest[n:]
+	}
+	return out
+}
+
+// decide plays the script of the newest user text that has one.
+func (c conversation) decide(n int) answer {
+	for i := len(c.turns) - 1; i >= 0; i-- {
+		if c.turns[i].result {
+			continue
+		}
+		verb, rest, ok := order(c.turns[i].text)
+		if !ok {
+			continue
+		}
+		for _, later := range c.turns[i+1:] {
+			if later.result {
+				return answer{text: "FINAL: the tool said: " + head(later.text, 300)}
+			}
+		}
+		return c.act(n, verb, rest)
+	}
+	if c.json {
+		return answer{text: `{"reasoning":"scripted","next_speaker":"user","title":"scripted"}`}
+	}
+	return answer{text: "Nothing to do."}
+}
+
+// order finds the last line of a text that is a script.
+func order(text string) (verb, rest string, ok bool) {
+	for line := range strings.Lines(text) {
+		for _, v := range []string{"RUN", "WRITE", "CALL", "SAY"} {
+			if r, found := strings.CutPrefix(strings.TrimSpace(line), v+": "); found {
+				verb, rest, ok = v, r, true
+			}
+		}
+	}
+	return verb, rest, ok
+}
+
+func (c conversation) act(n int, verb, rest string) answer {
+	first, second, _ := strings.Cut(rest, " ")
+	a := answer{call: fmt.Sprintf("call_%d", n)}
+	switch verb {
+	case "SAY":
+		return answer{text: rest}
+	case "CALL":
+		a.tool, a.args = first, core.Raw(second)
+		return a
+	case "RUN":
+		t, ok := c.find("shell", "bash", "exec_command", "run_shell_command", "local_shell", "terminal", "exec")
+		if !ok {
+			return answer{text: "No shell tool is offered."}
+		}
+		a.tool, a.args = t.name, t.fill(rest, "command", "cmd")
+		return a
+	default:
+		t, ok := c.find("write_file", "write", "create_file", "edit")
+		if !ok {
+			return answer{text: "No writing tool is offered."}
+		}
+		a.tool, a.args = t.name, t.fill(first, "file_path", "filePath", "path")
+		var args object
+		_ = core.DecodeStored(a.args, &args)
+		args["content"] = second
+		a.args = core.MustEncode(args)
+		return a
+	}
+}
+
+// find is the first offered tool with one of the names, else the first whose
+// name holds one.
+func (c conversation) find(names ...string) (tool, bool) {
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.Contains} {
+		for _, name := range names {
+			for _, t := range c.tools {
+				if same(t.name, name) {
+					return t, true
+				}
+			}
+		}
+	}
+	return tool{}, false
+}
+
+// fill makes arguments for a schema: the value under the first of the names
+// that the schema has, every other required member by its type.
+func (t tool) fill(value string, names ...string) core.Raw {
+	args, props := object{}, t.schema.at("properties")
+	for _, name := range names {
+		p := asObject(props[name])
+		if p == nil {
+			continue
+		}
+		args[name] = value
+		if fmt.Sprint(p["type"]) == "array" || strings.EqualFold(p.text("type"), "array") {
+			args[name] = []string{"bash", "-lc", value}
+		}
+		break
+	}
+	required, _ := t.schema["required"].([]any)
+	for _, r := range required {
+		name, _ := r.(string)
+		if _, there := args[name]; there {
+			continue
+		}
+		switch strings.ToLower(asObject(props[name]).text("type")) {
+		case "boolean":
+			args[name] = false
+		case "number", "integer":
+			args[name] = 10000
+		case "array":
+			args[name] = []any{}
+		default:
+			args[name] = "scripted"
+		}
+	}
+	return core.MustEncode(args)
+}
+
+func head(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n])
+	}
+	return s
+}
