@@ -87,6 +87,10 @@ func (f *Fleet) mayDelete(ctx context.Context, by core.Caller, m *member) error 
 	}
 }
 
+// maxStale bounds how often a question is put again because the rules changed
+// just then.
+const maxStale = 20
+
 // dropTasks cancels what the agent works on and what is queued for it.
 func (f *Fleet) dropTasks(ctx context.Context, by core.Caller, m *member) error {
 	reason := "agent " + m.name + " was deleted by " + cut(by.Name, maxCall)

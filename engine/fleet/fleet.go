@@ -24,11 +24,11 @@ type Options struct {
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks
 // for the swarm and settles the approvals of tool calls for the judge.
 //
-// Lock order: Fleet.mu, then member.mu, then Fleet.asked.mu. None is held
+// Lock order: Fleet.mu, then member.mu. None is held
 // while the ledger, the swarm, the judge or a runtime is called.
 type Fleet struct {
 	opt   Options
-	asked waiters
+	asked *swarm.Questions
 
 	mu     sync.RWMutex
 	fleet  map[string]map[string]*member // tenant → name
@@ -44,8 +44,7 @@ var (
 // The caller makes the fleet known to the swarm (Runner of KindPrompt, Freezer)
 // and to the judge (Own GateTool).
 func New(ctx context.Context, opt Options) (*Fleet, error) {
-	f := &Fleet{opt: opt, fleet: map[string]map[string]*member{}}
-	f.asked.open = map[string]chan judge.Outcome{}
+	f := &Fleet{opt: opt, asked: opt.Swarm.Questions(), fleet: map[string]map[string]*member{}}
 	tenants, err := opt.Swarm.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)

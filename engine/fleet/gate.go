@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
 )
 
 // The words of a ToolAnswer.
@@ -20,8 +20,7 @@ const (
 )
 
 // tool puts one tool call before the judge and blocks until there is an
-// answer. Approve is said only after the decision is on disk, and after an
-// approval was checked again and marked used. A fault of ours denies.
+// answer. A fault of ours denies.
 func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	ask, err := r.question(&e)
 	if err != nil {
@@ -32,195 +31,82 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	if err := r.log.flush(ctx); err != nil { // who is asked can read what led here
 		return ToolAnswer{}, err
 	}
-	for {
-		if err := r.unheld(ctx); err != nil {
-			return r.interrupted(e.CallID, err)
-		}
-		dec, answer, err := r.judge(ctx, ask)
-		if err != nil {
-			return r.interrupted(e.CallID, err)
-		}
-		switch {
-		case answer != nil:
-		case dec.Decision == judge.Approve:
-			return ToolAnswer{CallID: e.CallID, Decision: approve, Args: ask.Action.Args}, nil
-		default:
-			return r.refused(e.CallID, dec, dec.Abort, dec.Rationale), nil
-		}
-		out, err := r.wait(ctx, answer)
-		r.f.asked.drop(answer)
-		if errors.Is(err, errVoid) {
-			continue
-		}
-		if err != nil {
-			return r.interrupted(e.CallID, err)
-		}
-		if !out.Approved {
-			return r.refused(e.CallID, out.Decision, out.Abort, out.Reason), nil
-		}
-		if len(out.Args) > 0 {
-			ask.Action.Args = out.Args
-		}
-		if err := r.unheld(ctx); err != nil {
-			return r.interrupted(e.CallID, err)
-		}
-		stands, err := r.redeem(ctx, answer.approval, ask)
-		if err != nil {
-			return r.interrupted(e.CallID, err)
-		}
-		if stands {
-			return ToolAnswer{CallID: e.CallID, Decision: approve, Args: ask.Action.Args, Reason: cut(out.Reason, maxReason)}, nil
-		}
-		r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool")
-	}
-}
-
-// judge records the verdict together with the event, and for a hitl also that
-// the agent waits. The waiter is registered by the commit itself, so that no
-// answer can come before it.
-func (r *run) judge(ctx context.Context, ask judge.Ask) (judge.GateDecision, *waiter, error) {
-	f := r.f
-	for tries := 0; ; tries++ {
-		v := f.opt.Judge.Evaluate(ctx, r.m.tenant, ask)
-		var dec judge.GateDecision
-		var answer *waiter
-		err := f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
-			d, ap, err := f.opt.Judge.Commit(tx, ask, v)
-			if err != nil {
-				return err
-			}
-			dec = d
-			n := note{event: "tool.requested", trace: ask.TraceID, detail: map[string]any{
-				"task_id": ask.TaskID, "call_id": ask.Action.CallID, "tool": ask.Action.Tool,
-				"decision_id": d.DecisionID, "decision": d.Decision,
-			}}
-			if ap == nil {
-				_, err := tx.Record(audit.Entry{Type: n.event, Trace: n.trace, Subject: "agent", ID: r.m.name, Detail: n.detail})
-				return err
-			}
-			answer = f.asked.prepare(r.m.tenant, ap.ApprovalID)
-			tx.OnCommit(answer.register)
-			_, err = f.changeIn(tx, r.m, n, func(_ *audit.Tx, a *Agent) error {
-				if a.TaskID != ask.TaskID {
-					return core.Errorf(core.Conflict, "agent %s no longer works on task %s", r.m.name, ask.TaskID)
-				}
-				a.Waiting = ap.ApprovalID
-				return f.opt.Swarm.Gate(tx, ask.TaskID, ap.ApprovalID)
-			})
-			return err
-		})
-		if errors.Is(err, judge.ErrStale) && tries < maxStale {
-			continue
-		}
-		return dec, answer, err
-	}
-}
-
-// maxStale bounds how often a question is put again because the rules changed
-// just then.
-const maxStale = 20
-
-// wait holds the call until its approval has ended. The lease is kept: the
-// agent is alive, it is we who are slow.
-func (r *run) wait(ctx context.Context, w *waiter) (judge.Outcome, error) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for n := 1; ; {
-		select {
-		case out := <-w.ch:
-			return out, nil
-		case <-tick.C:
-			r.job.Beat()
-			// Nobody is told when a question is voided for another reason
-			// than the end of this run: the agent asks anew then.
-			if n++; n%voidLook == 0 {
-				ap, err := r.f.opt.Judge.Approval(ctx, r.m.tenant, w.approval)
-				if err != nil {
-					return judge.Outcome{}, fmt.Errorf("look at approval %s: %w", w.approval, err)
-				}
-				if ap.Status == judge.Voided {
-					return judge.Outcome{}, errVoid
-				}
-			}
-		case <-r.stop:
-			return judge.Outcome{}, errStopped
-		case <-ctx.Done():
-			return judge.Outcome{}, ctx.Err()
-		}
-	}
-}
-
-// unheld waits while the agent is to stand still, so that nothing begins
-// under a pause or an emergency stop.
-func (r *run) unheld(ctx context.Context) error {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		r.m.mu.Lock()
-		held, moved := r.m.holds != 0 || r.m.held, r.m.moved
-		r.m.mu.Unlock()
-		select { // an ended run gets no approval, held or not
-		case <-r.stop:
-			return errStopped
-		default:
-		}
-		if !held {
-			return ctx.Err()
-		}
-		select {
-		case <-moved:
-		case <-tick.C:
-			r.job.Beat()
-		case <-r.stop:
-			return errStopped
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-var (
-	errStopped = errors.New("the run is being ended")
-	errVoid    = errors.New("the approval was voided")
-)
-
-// voidLook is how many beats apart a waiting call looks at its approval.
-const voidLook = 8
-
-// redeem marks the approval as used, right before its effect may start. False
-// means that it does not stand for exactly this call any more.
-func (r *run) redeem(ctx context.Context, approval string, ask judge.Ask) (stands bool, err error) {
-	err = r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
-		if stands, err = r.f.opt.Judge.Start(tx, approval, ask); err != nil {
-			return err
-		}
-		event := "tool.started"
-		if !stands {
-			event = "tool.stale"
-		}
-		_, err = tx.Record(audit.Entry{
-			Type: event, Trace: ask.TraceID, Subject: "agent", ID: r.m.name,
-			Detail: map[string]any{"task_id": ask.TaskID, "call_id": ask.Action.CallID, "tool": ask.Action.Tool, "approval_id": approval},
-		})
-		return err
+	c := toolCall{r, &ask}
+	reply, err := r.f.asked.Put(ctx, swarm.Question{
+		By: r.m.speaker(), Ask: ask, Beat: r.job.Beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used,
+		Anew: func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
 	})
-	return stands, err
+	switch {
+	case err != nil:
+		return r.interrupted(e.CallID, err)
+	case !reply.Approved:
+		return r.refused(e.CallID, reply), nil
+	}
+	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Reason: cut(reply.Reason, maxReason)}, nil
+}
+
+// standing reports whether the agent is to stand still; moved is closed when
+// that may have changed.
+func (m *member) standing() (held bool, moved <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.holds != 0 || m.held, m.moved
+}
+
+// toolCall is what the audit log says about a tool call that is asked about.
+type toolCall struct {
+	r   *run
+	ask *judge.Ask
+}
+
+func (c toolCall) note(event string, with map[string]any) note {
+	with["task_id"], with["call_id"], with["tool"] = c.ask.TaskID, c.ask.Action.CallID, c.ask.Action.Tool
+	return note{event: event, trace: c.ask.TraceID, detail: with}
+}
+
+func (c toolCall) record(tx *audit.Tx, n note) error {
+	_, err := tx.Record(audit.Entry{Type: n.event, Trace: n.trace, Subject: "agent", ID: c.r.m.name, Detail: n.detail})
+	return err
+}
+
+// asked records the verdict, and for a hitl also that the agent waits.
+func (c toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
+	n := c.note("tool.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
+	if ap == nil {
+		return c.record(tx, n)
+	}
+	_, err := c.r.f.changeIn(tx, c.r.m, n, func(_ *audit.Tx, a *Agent) error {
+		if a.TaskID != c.ask.TaskID {
+			return core.Errorf(core.Conflict, "agent %s no longer works on task %s", c.r.m.name, c.ask.TaskID)
+		}
+		a.Waiting = ap.ApprovalID
+		return nil
+	})
+	return err
+}
+
+func (c toolCall) used(tx *audit.Tx, approval string, stands bool) error {
+	event := "tool.started"
+	if !stands {
+		event = "tool.stale"
+	}
+	return c.record(tx, c.note(event, map[string]any{"approval_id": approval}))
 }
 
 // refused tells the agent no, and with abort ends the run.
-func (r *run) refused(call string, dec judge.GateDecision, end bool, reason string) ToolAnswer {
-	reason = cut(strings.TrimSpace(reason), maxReason)
+func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
+	reason := cut(strings.TrimSpace(no.Reason), maxReason)
 	if reason == "" {
-		reason = "denied: " + dec.ReasonCode
+		reason = "denied: " + no.Decision.ReasonCode
 	}
 	r.mu.Lock()
-	if dec.DecisionID != "" {
-		r.denials = append(r.denials, dec.DecisionID)
+	if no.Decision.DecisionID != "" {
+		r.denials = append(r.denials, no.Decision.DecisionID)
 	}
 	delete(r.calls, call)
 	r.mu.Unlock()
 	answer := ToolAnswer{CallID: call, Decision: deny, Reason: reason}
-	if end {
+	if no.Abort {
 		answer.Decision = abort
 		r.end(aborted, reason)
 	}
@@ -231,7 +117,7 @@ func (r *run) refused(call string, dec judge.GateDecision, end bool, reason stri
 // interrupted answers a call whose run ends: pending questions get a no, or
 // agents that wait for an answer would hang. Other faults end the run.
 func (r *run) interrupted(call string, err error) (ToolAnswer, error) {
-	if errors.Is(err, errStopped) {
+	if errors.Is(err, swarm.ErrStopped) {
 		return ToolAnswer{CallID: call, Decision: abort, Reason: "the task was ended"}, nil
 	}
 	return ToolAnswer{CallID: call, Decision: deny, Reason: "no decision could be made"}, err

@@ -1,0 +1,241 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// Questions puts what running work is about to do before the judge, and has
+// the work wait where a person must answer. The owner of a gate has one; its
+// judge.Settler hands the answers on to Settle.
+type Questions struct {
+	s *Swarm
+
+	mu   sync.Mutex
+	open map[ref]chan judge.Outcome // by tenant and approval: one slot, told at most once
+}
+
+// Questions makes the questions of one gate.
+func (s *Swarm) Questions() *Questions {
+	return &Questions{s: s, open: map[ref]chan judge.Outcome{}}
+}
+
+// Question is about one effect of a running task.
+type Question struct {
+	By   core.Caller     // in whose name it is recorded
+	Ask  judge.Ask       // about the task
+	Beat func()          // renews the lease: the work is alive, it is the answer that takes its time
+	Stop <-chan struct{} // closed when the work is to end
+	// Held reports whether the work is to stand still, so that nothing begins
+	// under a pause; moved is closed when that changes.
+	Held func() (held bool, moved <-chan struct{})
+	// Asked records the question, in the transaction of its decision; a is nil
+	// unless a person is asked.
+	Asked func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error
+	// Used records, in its transaction, that an approval is used right before
+	// the effect, or that it no longer stands.
+	Used func(tx *audit.Tx, approval string, stands bool) error
+	// Anew is told when the question is put once more for that.
+	Anew func()
+}
+
+// Reply is the answer to a question. The decision is on disk.
+type Reply struct {
+	Approved bool
+	Abort    bool     // with a no: the task is to end
+	Args     core.Raw // the arguments to act with: the edited ones after an edit
+	Reason   string
+	Decision judge.GateDecision
+}
+
+// ErrStopped is what a question gets whose work is to end.
+var ErrStopped = errors.New("the run is being ended")
+
+var errVoid = errors.New("the approval was voided")
+
+const (
+	questionBeat = 250 * time.Millisecond // keeps a lease of 1 s well alive
+	voidLook     = 8                      // how many beats apart a waiting question looks at its approval
+	maxStale     = 20                     // how often a question is put again because the rules changed just then
+)
+
+// Put blocks until there is an answer. A yes is given only after the decision
+// is on disk, and after an approval was checked again and marked used.
+func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
+	for {
+		if err := x.unheld(ctx); err != nil {
+			return Reply{}, err
+		}
+		dec, approval, answer, err := q.judge(ctx, &x)
+		switch {
+		case err != nil:
+			return Reply{}, err
+		case answer == nil && dec.Decision == judge.Approve:
+			return Reply{Approved: true, Args: x.Ask.Action.Args, Decision: dec}, nil
+		case answer == nil:
+			return Reply{Abort: dec.Abort, Reason: dec.Rationale, Decision: dec}, nil
+		}
+		out, err := q.wait(ctx, &x, approval, answer)
+		q.drop(ref{x.By.Tenant, approval})
+		switch {
+		case errors.Is(err, errVoid):
+			continue
+		case err != nil:
+			return Reply{}, err
+		case !out.Approved:
+			return Reply{Abort: out.Abort, Reason: out.Reason, Decision: out.Decision}, nil
+		}
+		if len(out.Args) > 0 {
+			x.Ask.Action.Args = out.Args
+		}
+		if err := x.unheld(ctx); err != nil {
+			return Reply{}, err
+		}
+		if stands, err := q.redeem(ctx, &x, approval); err != nil || stands {
+			return Reply{Approved: stands, Args: x.Ask.Action.Args, Reason: out.Reason, Decision: out.Decision}, err
+		}
+		x.Anew()
+	}
+}
+
+// judge records the verdict, and for a hitl also that the task waits. The
+// waiter is registered by the commit itself, so that no answer comes before it.
+func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecision, approval string, answer chan judge.Outcome, err error) {
+	for tries := 0; ; tries++ {
+		v := q.s.judge.Evaluate(ctx, x.By.Tenant, x.Ask)
+		err = q.s.ledger.Update(ctx, x.By, func(tx *audit.Tx) error {
+			d, ap, err := q.s.judge.Commit(tx, x.Ask, v)
+			if err != nil {
+				return err
+			}
+			dec = d
+			if ap != nil {
+				approval, answer = ap.ApprovalID, make(chan judge.Outcome, 1)
+				tx.OnCommit(func() { q.register(ref{x.By.Tenant, approval}, answer) })
+				if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
+					return err
+				}
+			}
+			return x.Asked(tx, d, ap)
+		})
+		if !errors.Is(err, judge.ErrStale) || tries == maxStale {
+			return dec, approval, answer, err
+		}
+	}
+}
+
+// wait holds the work until its approval has ended.
+func (q *Questions) wait(ctx context.Context, x *Question, approval string, answer <-chan judge.Outcome) (judge.Outcome, error) {
+	tick := time.NewTicker(questionBeat)
+	defer tick.Stop()
+	for n := 1; ; {
+		select {
+		case out := <-answer:
+			return out, nil
+		case <-tick.C:
+			x.Beat()
+			// Nobody is told when a question is voided for another reason than
+			// the end of this run: it is put anew then.
+			if n++; n%voidLook == 0 {
+				ap, err := q.s.judge.Approval(ctx, x.By.Tenant, approval)
+				if err != nil {
+					return judge.Outcome{}, fmt.Errorf("look at approval %s: %w", approval, err)
+				}
+				if ap.Status == judge.Voided {
+					return judge.Outcome{}, errVoid
+				}
+			}
+		case <-x.Stop:
+			return judge.Outcome{}, ErrStopped
+		case <-ctx.Done():
+			return judge.Outcome{}, ctx.Err()
+		}
+	}
+}
+
+// unheld waits while the work is to stand still.
+func (x *Question) unheld(ctx context.Context) error {
+	tick := time.NewTicker(questionBeat)
+	defer tick.Stop()
+	for {
+		held, moved := x.Held()
+		select { // ended work gets no approval, held or not
+		case <-x.Stop:
+			return ErrStopped
+		default:
+		}
+		if !held {
+			return ctx.Err()
+		}
+		select {
+		case <-moved:
+		case <-tick.C:
+			x.Beat()
+		case <-x.Stop:
+			return ErrStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// redeem marks the approval as used, right before its effect may start. False
+// means that it does not stand for exactly this any more.
+func (q *Questions) redeem(ctx context.Context, x *Question, approval string) (stands bool, err error) {
+	err = q.s.ledger.Update(ctx, x.By, func(tx *audit.Tx) error {
+		if stands, err = q.s.judge.Start(tx, approval, x.Ask); err != nil {
+			return err
+		}
+		return x.Used(tx, approval, stands)
+	})
+	return stands, err
+}
+
+// Settle wakes the work that waits for an approval, once its end is on disk.
+// An approval whose work is gone can't be approved.
+func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
+	key := ref{tx.Tenant(), ap.ApprovalID}
+	if out.Approved && !q.waits(key) {
+		return core.Errorf(core.Conflict, "approval %s: the run that asked has ended, nobody would act on it", ap.ApprovalID).With("field", "approval")
+	}
+	tx.OnCommit(func() { q.tell(key, out) })
+	var t Task
+	if err := loadTask(tx, taskSeq(ap.TaskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != ap.ApprovalID {
+		return err
+	}
+	return q.s.Gate(tx, ap.TaskID, "")
+}
+
+func (q *Questions) register(key ref, answer chan judge.Outcome) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open[key] = answer
+}
+
+func (q *Questions) drop(key ref) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, key)
+}
+
+func (q *Questions) waits(key ref) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.open[key] != nil
+}
+
+func (q *Questions) tell(key ref, out judge.Outcome) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if answer := q.open[key]; answer != nil {
+		answer <- out
+		delete(q.open, key)
+	}
+}
