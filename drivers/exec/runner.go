@@ -56,15 +56,23 @@ var _ swarm.Runner = (*Runner)(nil)
 
 // NewRunner returns a runner whose processes the supervisor owns.
 func NewRunner(sup *Supervisor, opt RunnerOptions) (*Runner, error) {
+	opt, err := opt.filled()
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{sup: sup, opt: opt}, nil
+}
+
+func (opt RunnerOptions) filled() (RunnerOptions, error) {
 	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
+		return opt, fmt.Errorf("find the working directory: %w", err)
 	}
 	opt.Dir = dir
 	if opt.Limits == (Limits{}) {
 		opt.Limits = DefaultLimits()
 	}
-	return &Runner{sup: sup, opt: opt}, nil
+	return opt, nil
 }
 
 // Check implements swarm.Runner. The action's arguments are the input with
@@ -92,19 +100,10 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{
-		job: job, in: in, grace: r.opt.Grace, done: make(chan struct{}), cancel: make(chan string, 1),
-		capture: newCapture(job.Spill),
+	w := &work{command: newCommand(in.Stdin, r.opt.Grace), job: job, capture: newCapture(job.Spill)}
+	if w.start(r.sup, Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: in.Env, Limits: r.opt.Limits}) {
+		go w.run(ctx)
 	}
-	w.proc, err = r.sup.Start(Spec{
-		Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: in.Env, Limits: r.opt.Limits,
-	})
-	if err != nil {
-		w.outcome = failed(startError(err))
-		close(w.done)
-		return w, nil
-	}
-	go w.run(ctx)
 	return w, nil
 }
 

@@ -8,8 +8,7 @@ import (
 	"swarmdeck/drivers/pipe"
 )
 
-// Bounds of a task's log. What is past them is still in the result or its
-// spill file.
+// Bounds of a task's log.
 const (
 	maxLogLine  = 64 << 10
 	maxLogBytes = 16 << 20
@@ -23,9 +22,12 @@ type taskLog struct {
 	lines int
 	bytes int
 	over  bool
+	rest  string // where what is past the bounds can be found
 }
 
-func newTaskLog(out func(level, line string)) *taskLog { return &taskLog{out: out} }
+func newTaskLog(out func(level, line string), rest string) *taskLog {
+	return &taskLog{out: out, rest: rest}
+}
 
 func (l *taskLog) line(level string, line []byte, cut int) {
 	l.mu.Lock()
@@ -35,8 +37,8 @@ func (l *taskLog) line(level string, line []byte, cut int) {
 	}
 	if l.lines++; l.lines > maxLogLines || l.bytes+len(line) > maxLogBytes {
 		l.over = true
-		l.out("WARN", fmt.Sprintf("log ends here: it reached its limit of %d lines or %d MiB; the output goes on in the result",
-			maxLogLines, maxLogBytes>>20))
+		l.out("WARN", fmt.Sprintf("log ends here: it reached its limit of %d lines or %d MiB; %s",
+			maxLogLines, maxLogBytes>>20, l.rest))
 		return
 	}
 	l.bytes += len(line)

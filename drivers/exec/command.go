@@ -1,0 +1,191 @@
+package exec
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+const (
+	// drainPatience is how long output is still read after the first process
+	// ended while something else holds the pipe.
+	drainPatience = time.Second
+	// afterGrace is what processes left behind get between SIGTERM and SIGKILL.
+	afterGrace = 300 * time.Millisecond
+)
+
+// command is a process that is fed, read to its end, and ended when asked,
+// with all that it leaves running. Its user closes done once outcome is set.
+type command struct {
+	stdin   string
+	grace   Grace
+	proc    *Process
+	cancel  chan stop // one slot: the first one counts
+	done    chan struct{}
+	outcome swarm.Outcome // valid after done
+}
+
+// stop asks a command to end.
+type stop struct {
+	reason string
+	grace  Grace
+}
+
+func newCommand(stdin string, grace Grace) command {
+	return command{stdin: stdin, grace: grace, cancel: make(chan stop, 1), done: make(chan struct{})}
+}
+
+// start begins the process; where that fails, the outcome says so and the
+// command is over.
+func (c *command) start(sup *Supervisor, spec Spec) bool {
+	var err error
+	if c.proc, err = sup.Start(spec); err != nil {
+		c.outcome = failed(startError(err))
+		close(c.done)
+		return false
+	}
+	return true
+}
+
+func (c *command) Done() <-chan struct{}  { return c.done }
+func (c *command) Outcome() swarm.Outcome { <-c.done; return c.outcome }
+
+func (c *command) Cancel(reason string) { c.end(reason, c.grace) }
+
+func (c *command) end(reason string, grace Grace) {
+	select {
+	case c.cancel <- stop{reason, grace}:
+	default:
+	}
+}
+
+func (c *command) Pause(ctx context.Context) error {
+	if c.proc == nil {
+		return errOver
+	}
+	return c.proc.Pause(ctx)
+}
+
+func (c *command) Resume(ctx context.Context) error {
+	if c.proc == nil {
+		return errOver
+	}
+	return c.proc.Resume(ctx)
+}
+
+var errOver = core.Errorf(core.Conflict, "the command has ended")
+
+// sink takes one stream of a command, chunk by chunk. It must not block for
+// ever: what it leaves unread holds the command up.
+type sink interface {
+	io.Writer
+	Close()
+}
+
+// fate is how a command came to its end.
+type fate struct {
+	cancelled bool
+	reason    string
+	stopErr   error // processes that could not be ended
+}
+
+// follow feeds and reads the command until it, and everything it left
+// running, has ended.
+func (c *command) follow(ctx context.Context, stdout, stderr sink) (f fate) {
+	go c.feed()
+	drained := c.drain(stdout, stderr)
+	grace := c.grace
+	select {
+	case <-c.proc.Done():
+	case s := <-c.cancel:
+		f.cancelled, f.reason, grace = true, s.reason, s.grace
+	case <-ctx.Done():
+		f.cancelled, f.reason = true, "the engine is closing"
+	}
+	if f.cancelled {
+		f.stopErr = c.proc.Stop(grace)
+	} else {
+		select {
+		case <-drained:
+		case <-c.cancel: // the work is done, only what it left is cut short
+		case <-ctx.Done():
+		case <-time.After(drainPatience):
+		}
+		f.stopErr = c.proc.Stop(Grace{Interrupt: -1, Terminate: afterGrace})
+	}
+	// Nothing is left to write: what is in the pipes is all there will be.
+	// Only a process that not even SIGKILL could end may keep one open.
+	select {
+	case <-drained:
+	case <-time.After(drainPatience):
+	}
+	c.proc.CloseIO()
+	<-drained
+	return f
+}
+
+// feed writes stdin and closes the pipe; a command that does not read it
+// breaks the pipe by ending.
+func (c *command) feed() {
+	_, _ = io.WriteString(c.proc.Stdin, c.stdin)
+	c.proc.Stdin.Close()
+}
+
+// drain reads both streams to their ends.
+func (c *command) drain(stdout, stderr sink) <-chan struct{} {
+	var wg sync.WaitGroup
+	wg.Go(func() { pour(c.proc.Stdout, stdout) })
+	wg.Go(func() { pour(c.proc.Stderr, stderr) })
+	done := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	return done
+}
+
+func pour(from *os.File, to sink) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			_, _ = to.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// exit fills in how the process ended.
+func (c *command) exit(f fate, out *runOutput) {
+	if f.stopErr != nil && !c.proc.reaped() {
+		out.RC, out.DurationMS = -1, time.Since(c.proc.began).Milliseconds()
+		return
+	}
+	exit := c.proc.Exit()
+	out.RC, out.DurationMS = exit.Code, exit.Duration.Milliseconds()
+	if exit.Signal != 0 {
+		out.Signal = unix.SignalName(exit.Signal)
+	}
+}
+
+func (f fate) cancelError() *swarm.TaskError {
+	return &swarm.TaskError{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(f.reason)), maxMessage)}
+}
+
+// note adds to an error what could not be ended.
+func (f fate) note(e *swarm.TaskError) {
+	if f.stopErr != nil && e != nil {
+		e.Message = pipe.Clip(e.Message+"; "+f.stopErr.Error(), maxMessage)
+	}
+}
