@@ -12,6 +12,7 @@ package fleet
 import (
 	"time"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
 
@@ -45,10 +46,11 @@ type Agent struct {
 	LastStatus swarm.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
 
 	TenantID  string            `json:"tenant_id"`
-	Runtime   string            `json:"runtime"` // "exec"
+	Runtime   string            `json:"runtime"` // "exec", "acp"
 	Command   []string          `json:"command,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
 	Dir       string            `json:"dir,omitempty"`
+	Options   core.Raw          `json:"options,omitempty"` // what its runtime alone understands
 	SessionID string            `json:"session_id,omitempty"`
 	Reason    string            `json:"reason,omitempty"`  // why offline or failed
 	TaskID    string            `json:"task_id,omitempty"` // while busy
@@ -102,7 +104,8 @@ type Create struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
-	Session string // session of the first task
+	Options core.Raw // JSON object for the runtime; nil means {}
+	Session string   // session of the first task
 }
 
 // Project is a set of agents' roles (seed 2). Exec projects are made by

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"regexp"
@@ -13,14 +14,15 @@ import (
 
 // Bounds of what a record keeps of texts from outside.
 const (
-	maxLabel  = 64   // project and role names, in characters
-	maxURI    = 2048 // bytes
-	maxLast   = 1000 // bytes of Agent.LastTask
-	maxReason = 500  // bytes of a reason or an attention text
-	maxIntent = 300  // bytes of a tool request's intent
-	maxTitle  = 120  // bytes of a task's title
-	maxCall   = 128  // bytes of a call id or a tool name
-	maxLine   = 64 << 10
+	maxLabel   = 64   // project and role names, in characters
+	maxURI     = 2048 // bytes
+	maxLast    = 1000 // bytes of Agent.LastTask
+	maxReason  = 500  // bytes of a reason or an attention text
+	maxIntent  = 300  // bytes of a tool request's intent
+	maxTitle   = 120  // bytes of a task's title
+	maxCall    = 128  // bytes of a call id or a tool name
+	maxOptions = 64 << 10
+	maxLine    = 64 << 10
 )
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
@@ -39,6 +41,25 @@ func checkLabel(field, s string) error {
 		return core.Invalid(field, s, fmt.Sprintf("1-%d printable characters without space around them", maxLabel))
 	}
 	return nil
+}
+
+// checkOptions reports options that are no JSON object, and gives their
+// compact form, nil for none. What they mean is the runtime's to check.
+func checkOptions(options core.Raw) (core.Raw, error) {
+	if len(options) == 0 {
+		return nil, nil
+	}
+	if err := core.CheckObject("options", options, maxOptions); err != nil {
+		return nil, err
+	}
+	compact := core.Raw(bytes.Clone(options))
+	if err := compact.Compact(); err != nil {
+		return nil, core.Errorf(core.InvalidInput, "options: not valid JSON: %v", err).With("field", "options")
+	}
+	if string(compact) == "{}" {
+		return nil, nil
+	}
+	return compact, nil
 }
 
 func checkMessage(s string) error {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -44,7 +45,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 		a := &Agent{
 			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project,
 			LastTask: cut(c.Task, maxLast), CreatedAt: tx.Now(), TenantID: by.Tenant,
-			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, SessionID: c.Session,
+			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, SessionID: c.Session,
 			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c),
 		}
 		m = f.newMember(a)
@@ -70,6 +71,7 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	if bad := f.Check(*c); len(bad) > 0 {
 		return bad[0]
 	}
+	c.Options, _ = checkOptions(c.Options)
 	if c.Session == "" {
 		return nil
 	}
@@ -98,6 +100,9 @@ func (f *Fleet) Check(c Create) (bad []error) {
 			add(fmt.Errorf("task: %w", err))
 		}
 	}
+	if _, err := checkOptions(c.Options); err != nil {
+		return append(bad, err)
+	}
 	runtime := cmp.Or(c.Runtime, "exec")
 	if rt, ok := f.opt.Runtimes[runtime]; ok {
 		add(rt.Check(c))
@@ -123,8 +128,9 @@ func createdDetail(c Create) any {
 	return struct {
 		Command []string `json:"command,omitempty"`
 		Dir     string   `json:"dir,omitempty"`
+		Options core.Raw `json:"options,omitempty"`
 		Env     []string `json:"env,omitempty"` // names only
-	}{c.Command, c.Dir, slices.Sorted(maps.Keys(c.Env))}
+	}{c.Command, c.Dir, c.Options, slices.Sorted(maps.Keys(c.Env))}
 }
 
 // addRole records a project and a role of it that are not there yet.
@@ -157,7 +163,7 @@ func addOnce(tx *audit.Tx, b store.Bucket, subject string, key []byte, id string
 }
 
 // Update changes what an agent is made of: project, role, command,
-// environment, directory and session. Its name, history and log stay. An idle
+// environment, directory, options and session. Its name, history and log stay. An idle
 // runtime is opened anew at once, a busy one when its task has ended.
 func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Create) (Agent, error) {
 	m, err := f.find(ctx, by, name)
@@ -172,7 +178,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	changed := false
 	a, err := f.change(ctx, by, m, note{event: "agent.updated", detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
 		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
-			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env)
+			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options)
 		if same {
 			return errSame
 		}
@@ -180,7 +186,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 			return err
 		}
 		a.Project, a.Role, a.Runtime, a.SessionID = c.Project, c.Role, c.Runtime, c.Session
-		a.Command, a.Env, a.Dir = c.Command, c.Env, c.Dir
+		a.Command, a.Env, a.Dir, a.Options = c.Command, c.Env, c.Dir, c.Options
 		a.WorkspaceID = workspaceID(by.Tenant, c)
 		changed = true
 		return nil

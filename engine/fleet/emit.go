@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
 )
 
 // emit takes one event of the run from its runtime.
@@ -15,6 +17,14 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.log.add("INFO", e.Text, "message")
 	case "log":
 		r.log.add(e.Level, e.Text, "log")
+	case "thought":
+		r.log.add("DEBUG", e.Text, "thought")
+	case "plan", "diff":
+		r.log.add("INFO", e.Text, e.Type)
+	case "tool_call":
+		r.log.add("INFO", "runs "+toolName(e)+" without asking", "tool")
+	case "mode":
+		return ToolAnswer{}, r.mode(ctx, e)
 	case "usage":
 		r.use(e.Tokens, e.CostUSD)
 	case "attention":
@@ -68,6 +78,28 @@ func (r *run) attend(ctx context.Context, text string) error {
 	return err
 }
 
+// mode records how the agent's own permissions are set: another mode asks for
+// less or for more than the one that was wanted, so the gate's strength changed.
+func (r *run) mode(ctx context.Context, e Event) error {
+	level := "INFO"
+	if e.Status != "" {
+		level = "WARN"
+	}
+	r.log.add(level, e.Text, "mode")
+	detail := map[string]any{"task_id": r.job.Task.TaskID, "text": cut(e.Text, maxReason)}
+	if core.CheckObject("args", e.Args, maxOptions) == nil {
+		detail["mode"] = e.Args
+	}
+	return r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
+		_, err := tx.Record(audit.Entry{Type: "agent.mode", Trace: r.job.Task.TraceID, Subject: "agent", ID: r.m.name, Detail: detail})
+		return err
+	})
+}
+
+func toolName(e Event) string {
+	return strings.TrimSpace(cut(e.Tool, maxCall) + " " + oneLine(e.Text, maxIntent))
+}
+
 // toolResult keeps what came of a call. A call that was never asked about is
 // shown as such: the agent did it past the gate, or invented it.
 func (r *run) toolResult(ctx context.Context, e Event) error {
@@ -76,7 +108,9 @@ func (r *run) toolResult(ctx context.Context, e Event) error {
 	delete(r.calls, e.CallID)
 	r.mu.Unlock()
 	id, status := cut(e.CallID, maxCall), cut(e.Status, maxCall)
-	if !asked {
+	if !asked && e.Tool != "" { // the runtime saw it happen
+		tool = toolName(e) + " (not asked)"
+	} else if !asked {
 		r.log.add("WARN", fmt.Sprintf("result (%s) of tool call %q, for which no permission was asked", status, id), "tool")
 		return r.log.failed()
 	}
@@ -95,7 +129,7 @@ func (r *run) toolResult(ctx context.Context, e Event) error {
 	return r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
 		_, err := tx.Record(audit.Entry{
 			Type: "tool.result", Trace: t.TraceID, Subject: "agent", ID: r.m.name,
-			Detail: map[string]any{"task_id": t.TaskID, "call_id": id, "tool": tool, "status": status, "bytes": len(e.Output)},
+			Detail: map[string]any{"task_id": t.TaskID, "call_id": id, "tool": cut(tool, maxIntent), "asked": asked, "status": status, "bytes": len(e.Output)},
 		})
 		return err
 	})

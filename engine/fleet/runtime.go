@@ -7,9 +7,21 @@ import (
 	"swarmdeck/engine/swarm"
 )
 
-// Event is what a runtime reports about a running prompt.
+// Event is what a runtime reports about a running prompt. Its types are
+//
+//	message, thought   Text: what the agent said or reasoned
+//	plan               Text: its plan, one step on each line
+//	log                Level, Text
+//	tool_request       CallID, Tool, Args, Intent, Risk: may it?
+//	tool_call          CallID, Tool, Text: the agent began something it did not ask for
+//	tool_result        CallID, Status, Output, Error; Tool and Text of one it did not ask for
+//	diff               CallID, Text: how a file changes
+//	mode               Text: the mode of its own permissions, Args {"mode", "wanted"}; Status "weaker" if it is not the wanted one
+//	usage              Tokens, CostUSD: spent since the last
+//	attention          Text: it asks for a person
+//	result             Status, Output, Error, Confidence
 type Event struct {
-	Type       string // message, log, tool_request, tool_result, usage, attention, result
+	Type       string
 	Text       string
 	Level      string
 	CallID     string
