@@ -127,10 +127,68 @@ func TestCanonicalRefusesNumbersThatLoseDigits(t *testing.T) {
 	}
 }
 
+// TestCanonicalFormIsTakenAsItIs: and only that; everything else goes the long
+// way or is refused.
+func TestCanonicalFormIsTakenAsItIs(t *testing.T) {
+	for in, want := range map[string]string{
+		`{}`: "", `[]`: "", `""`: "", `0`: "", `-1`: "", `null`: "", `[true,false]`: "",
+		`{"":{},"a":[1,{"b":"x"}],"a1":-20,"b":123456789012345}`: "",
+		`{"b":1,"a":2}`:          `{"a":2,"b":1}`,
+		`{"a": 1}`:               `{"a":1}`,
+		`[1,2] `:                 `[1,2]`,
+		`{"a":1.0}`:              `{"a":1}`,
+		`[-0]`:                   `[0]`,
+		`{"a":"\u0041"}`:         `{"a":"A"}`,
+		`{"\u00e9":1,"e":2}`:     `{"e":2,"é":1}`,
+		`{"é":1}`:                `{"é":1}`,
+		`{"a":1234567890123456}`: `{"a":1234567890123456}`,
+		`{"a":1,"a":2}`:          "error",
+		`[01]`:                   "error",
+		`[1,]`:                   "error",
+		`{"a":1,}`:               "error",
+		`{"a":1}{}`:              "error",
+		`{"a"}`:                  "error",
+		`{"a":}`:                 "error",
+		`[1`:                     "error",
+		`{"a":1`:                 "error",
+		`{"a`:                    "error",
+		`{`:                      "error",
+		`nul`:                    "error",
+		`nulls`:                  "error",
+		`1-`:                     "error",
+		"\"a\nb\"":               "error",
+		``:                       "error",
+		`"\`:                     "error",
+		"\"\xff\"":               "error",
+	} {
+		if want == "" {
+			want = in
+			if !isCanonical([]byte(in)) {
+				t.Errorf("%s was looked at closer", in)
+			}
+		}
+		got, err := Canonical([]byte(in))
+		if err != nil {
+			got = Raw("error")
+		}
+		if string(got) != want {
+			t.Errorf("Canonical(%s) = %s, want %s", in, got, want)
+		}
+	}
+	deep := []byte(strings.Repeat("[", 500) + strings.Repeat("]", 500))
+	if got, err := Canonical(deep); err != nil || string(got) != string(deep) {
+		t.Errorf("500 arrays: %v", err)
+	}
+}
+
 func FuzzCanonicalAgreesWithOracle(f *testing.F) {
+	f.Add([]byte(`{"a":[1,-20,{"b":"x"}],"b":{}}`))
 	f.Add([]byte(`{"b":1,"a":[1.5,null,true,"x"]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got, err := Canonical(in)
+		if err == nil && !Raw(in).IsValid() {
+			t.Fatalf("Canonical(%q) = %s, which is not JSON", in, got)
+		}
 		if err != nil || len(got) == 0 || got[0] != '{' {
 			return
 		}

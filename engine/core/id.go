@@ -57,15 +57,16 @@ func NewID(prefix, tenant string, seq uint64) string {
 
 // ParseID splits an id made by NewID.
 func ParseID(id string) (prefix, tag string, seq uint64, ok bool) {
-	parts := strings.Split(id, "_")
-	if len(parts) != 3 || len(parts[1]) != tagLen || len(parts[2]) < 10 {
+	prefix, rest, _ := strings.Cut(id, "_")
+	tag, number, _ := strings.Cut(rest, "_")
+	if len(tag) != tagLen || len(number) < 10 {
 		return "", "", 0, false
 	}
-	seq, err := strconv.ParseUint(parts[2], 10, 64)
+	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return "", "", 0, false
 	}
-	return parts[0], parts[1], seq, true
+	return prefix, tag, seq, true
 }
 
 // ErrForeign is wrapped by LocalSeq when an id belongs to another tenant; the

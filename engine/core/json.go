@@ -109,8 +109,12 @@ func depth(data []byte) (deepest int) {
 
 // Canonical returns the RFC 8785 form of a JSON value. Numbers that a float64
 // can't carry exactly as integers, or at all, are refused: two different
-// documents must never share one digest.
+// documents must never share one digest. What has that form already is
+// returned as it is.
 func Canonical(data []byte) (Raw, error) {
+	if isCanonical(data) {
+		return data, nil
+	}
 	if err := checkNumbers(data); err != nil {
 		return nil, err
 	}
@@ -159,17 +163,22 @@ func checkNumbers(data []byte) error {
 
 // skipString returns the index after the string that begins at i.
 func skipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		next := bytes.IndexAny(data[i:], "\"\\")
-		if next < 0 {
-			return len(data)
+	end := i
+	for i++; i < len(data); {
+		if end < i {
+			next := bytes.IndexByte(data[i:], '"')
+			if next < 0 {
+				break
+			}
+			end = i + next
 		}
-		if i += next; data[i] == '"' {
-			return i + 1
+		escape := bytes.IndexByte(data[i:end], '\\')
+		if escape < 0 {
+			return end + 1
 		}
-		i++ // an escape: the next byte belongs to it
+		i += escape + 2 // the next byte belongs to it
 	}
-	return i
+	return len(data)
 }
 
 func checkNumber(text string) error {

@@ -98,6 +98,10 @@ type Verdict struct {
 	always string    // id of the always rule that approved
 }
 
+// Refused is the error of arguments that can't be bound to a digest, the one
+// that CheckArgs has for them; nil for all others.
+func (v *Verdict) Refused() error { return v.ask.refused }
+
 // evaluated is what Evaluate prepares for Commit, so that the work inside the
 // transaction stays small.
 type evaluated struct {

@@ -43,7 +43,8 @@ func canonicalArgs(args core.Raw) (core.Raw, error) {
 
 // digestPrefix hashes the document up to and without the task's value.
 func digestPrefix(ask *Ask, canonical core.Raw, version string) hash.Hash {
-	b := make([]byte, 0, len(canonical)+512)
+	h := sha256.New()
+	b := make([]byte, 0, 256)
 	b = append(b, `{"action":{"agent":`...)
 	b = quote(b, ask.Agent.Name)
 	b = append(b, `,"call_id":`...)
@@ -57,13 +58,13 @@ func digestPrefix(ask *Ask, canonical core.Raw, version string) hash.Hash {
 	b = append(b, `,"tool":`...)
 	b = quote(b, ask.Action.Tool)
 	b = append(b, `},"arguments":`...)
-	b = append(b, canonical...)
-	b = append(b, `,"attempt":`...)
+	h.Write(b)
+	h.Write(canonical)
+	b = append(b[:0], `,"attempt":`...)
 	b = strconv.AppendInt(b, int64(ask.Attempt), 10)
 	b = append(b, `,"policy_version":`...)
 	b = quote(b, version)
 	b = append(b, `,"task":`...)
-	h := sha256.New()
 	h.Write(b)
 	return h
 }

@@ -58,12 +58,12 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 	if t.Agent != "" && !isAgent(t.Agent) {
 		return Task{}, core.Invalid("agent", t.Agent, "1-20 of a-z A-Z 0-9 -, or a subagent's id")
 	}
-	if err := judge.CheckArgs(ask.Action.Args); err != nil {
-		return Task{}, err
-	}
 	t.Title = ask.title
 	for {
 		v := s.judge.Evaluate(ctx, by.Tenant, ask.Ask)
+		if err := v.Refused(); err != nil {
+			return Task{}, err
+		}
 		made := t
 		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			if d.IdempotencyKey != "" {
