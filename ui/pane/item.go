@@ -25,27 +25,28 @@ func (it Item) Empty() bool { return it.Kind == "" }
 
 // Field returns the value of a placeholder of a bound command line.
 func (it Item) Field(name string) (string, bool) {
+	value := ""
 	switch name {
 	case "id", "name":
-		return it.ID, it.ID != ""
+		value = it.ID
 	case "task":
-		return it.Task, it.Task != ""
+		value = it.Task
 	case "agent":
-		return it.Agent, it.Agent != ""
+		value = it.Agent
 	case "session":
-		return it.Session, it.Session != ""
+		value = it.Session
 	case "trace":
-		return it.Trace, it.Trace != ""
+		value = it.Trace
 	case "approval":
-		return it.Approval, it.Approval != ""
+		value = it.Approval
 	case "digest":
-		return it.Digest, it.Digest != ""
+		value = it.Digest
 	case "shown":
-		return it.Shown, it.Shown != ""
+		value = it.Shown
 	case "kind":
-		return it.Kind, it.Kind != ""
+		value = it.Kind
 	}
-	return "", false
+	return value, value != ""
 }
 
 // String is the item as an operator would name it.

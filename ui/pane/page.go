@@ -1,32 +1,6 @@
 package pane
 
-import (
-	"strings"
-
-	"swarmdeck/engine/core"
-	"swarmdeck/ui/screen"
-)
-
-// Para is one paragraph of a page.
-type Para struct {
-	Label string // in the left column; "" goes on below the one before
-	Text  string // line breaks are kept
-	Role  screen.Role
-	Exact bool     // text that must be judged exactly: hidden characters are shown
-	Head  bool     // a heading: Label only
-	Wide  bool     // what takes the column of labels too: tables keep their shape
-	Rows  []Row    // lines that are cut, not wrapped, in place of Text
-	JSON  core.Raw // a document whose parts fold, in place of Text
-}
-
-// Row is a line that is cut where the room ends, such as one of a tree.
-type Row struct {
-	Lead string // drawn before the text, in the role of borders
-	Text string
-	Role screen.Role
-	Note string // after the text, never cut
-	Item Item   // what enter opens; may be empty
-}
+import "swarmdeck/engine/core"
 
 // Page lays paragraphs out and scrolls them. The zero value is empty. A
 // paragraph that stays the same is not laid out again, however long it is,
@@ -235,43 +209,4 @@ func (p *Page) Row() string {
 		return line.fold.of.raw
 	}
 	return line.text
-}
-
-// Find highlights text and scrolls to its first place from here on.
-func (p *Page) Find(text string) {
-	p.find = strings.ToLower(text)
-	p.seek(0, 1)
-	p.clamp()
-}
-
-// hit tells whether line i shows what is searched.
-func (p *Page) hit(i int) bool { return p.has(p.lines[i].text) }
-
-func (p *Page) has(text string) bool {
-	return p.find != "" && strings.Contains(strings.ToLower(text), p.find)
-}
-
-// seek goes to the next line that holds what is searched, from so many lines
-// on, and opens what hides it.
-func (p *Page) seek(from, step int) {
-	at := &p.top
-	if p.aims {
-		at = &p.at
-	}
-	for i := *at + from; i >= 0 && i < len(p.lines); i += step {
-		l := &p.lines[i]
-		v := l.fold.of
-		switch shut := l.doc != nil && l.fold.part == foldHead && v.folds() && !v.open; {
-		case shut && !p.has(l.text[:l.key]) && p.has(v.raw):
-			before := len(p.lines)
-			l.fold.toggle()
-			p.lay()
-			if step < 0 { // what was opened lies below: its end comes first
-				i += len(p.lines) - before + 1
-			}
-		case p.hit(i):
-			*at = i
-			return
-		}
-	}
 }

@@ -7,6 +7,27 @@ import (
 	"swarmdeck/ui/screen"
 )
 
+// Para is one paragraph of a page.
+type Para struct {
+	Label string // in the left column; "" goes on below the one before
+	Text  string // line breaks are kept
+	Role  screen.Role
+	Exact bool     // text that must be judged exactly: hidden characters are shown
+	Head  bool     // a heading: Label only
+	Wide  bool     // what takes the column of labels too: tables keep their shape
+	Rows  []Row    // lines that are cut, not wrapped, in place of Text
+	JSON  core.Raw // a document whose parts fold, in place of Text
+}
+
+// Row is a line that is cut where the room ends, such as one of a tree.
+type Row struct {
+	Lead string // drawn before the text, in the role of borders
+	Text string
+	Role screen.Role
+	Note string // after the text, never cut
+	Item Item   // what enter opens; may be empty
+}
+
 // Paras collects paragraphs; empty ones are left out.
 type Paras []Para
 

@@ -10,9 +10,9 @@ import (
 
 // Split is a sheet with a live log below it. Keys scroll the record, or the
 // log once "right" gave it the whole pane; "left" at its left edge gives the
-// pane back.
+// pane back. The zero value is a sheet without a log.
 type Split struct {
-	tail    *Tail
+	tail    *Tail // nil: there is no log
 	view    logview.View
 	zoom    bool // the log has the whole pane and the keys
 	shift   int  // steps the log was scrolled to the right
@@ -29,6 +29,9 @@ func NewSplit(name string) Split {
 
 // BindLog shows another stream from its end: a task id, "agent:NAME", or "".
 func (s *Split) BindLog(stream string) {
+	if s.tail == nil {
+		return
+	}
 	s.tail.Bind(stream)
 	s.view.Empty = "no lines yet"
 	s.view.SetSource(lines{s})
@@ -37,6 +40,9 @@ func (s *Split) BindLog(stream string) {
 
 // RefreshLog reads what was added to the log.
 func (s *Split) RefreshLog(env Env) tea.Cmd {
+	if s.tail == nil {
+		return nil
+	}
 	s.now = env
 	if !s.view.Following() { // what is new is below the window; only count it
 		return s.tail.Count(env)
@@ -46,6 +52,9 @@ func (s *Split) RefreshLog(env Env) tea.Cmd {
 
 // TakeLog stores a reply and reports whether it was one about the log.
 func (s *Split) TakeLog(env Env, body any) (tea.Cmd, bool) {
+	if s.tail == nil {
+		return nil, false
+	}
 	cmd, mine := s.tail.Take(env, body)
 	if mine && cmd == nil {
 		cmd = s.need(env)
@@ -87,7 +96,10 @@ func line(env Env, l *swarm.LogLine) logview.Line {
 
 // heights are the rows of the record and of the log, with the line between.
 func (s *Split) heights() (record, log int) {
-	if s.zoom {
+	switch {
+	case s.tail == nil:
+		return s.h, 0
+	case s.zoom:
 		return 0, s.h
 	}
 	return s.h - s.h/2, s.h / 2
@@ -104,6 +116,8 @@ func (s *Split) ResizeSplit(page *Page, w, h int) {
 func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 	s.now = env
 	switch {
+	case s.tail == nil:
+		return nil, page.Do(action)
 	case action == "follow" || action == "wrap":
 		s.view.Do(action)
 		return s.tail.Refresh(env), true
@@ -148,6 +162,9 @@ func (s *Split) need(env Env) tea.Cmd {
 
 // FindSplit searches the log for text.
 func (s *Split) FindSplit(env Env, text string) tea.Cmd {
+	if s.tail == nil {
+		return nil
+	}
 	s.now = env
 	s.missed = !s.view.Search(text)
 	return s.need(env)

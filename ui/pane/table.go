@@ -1,16 +1,39 @@
 package pane
 
 import (
+	"context"
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/filter"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
 )
 
-// Spec is what makes one list different from another.
+// Spec is what makes one list different from another. A whole pane over a
+// list of any length is:
+//
+//	type Pane struct{ *pane.Table[swarm.Session] }
+//
+//	func New() *Pane {
+//		return &Pane{pane.NewTable(pane.Spec[swarm.Session]{
+//			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
+//			Cols: []grid.Column{{Title: "STATE", Min: 10}, {Title: "ID", Min: 19, Key: true}},
+//			ID:   func(s *swarm.Session) string { return s.SessionID },
+//			Row: func(env *pane.Env, s *swarm.Session, set func(int, string, screen.Role)) {
+//				st := pane.SessionState(s)
+//				set(0, st.Label(env.Glyphs), st.Role())
+//				set(1, s.SessionID, screen.Accent)
+//			},
+//			Item:  func(_ *pane.Env, s *swarm.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
+//			Fetch: pane.World.Sessions,
+//		})}
+//	}
+//
+// One whose rows are in the snapshot has no Fetch and a Refresh that calls
+// SetRows instead.
 type Spec[T any] struct {
 	Name  string
 	Title string
@@ -19,9 +42,9 @@ type Spec[T any] struct {
 	ID    func(*T) string
 	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
 	Item  func(env *Env, t *T) Item
-	// Fetch reads pages of a list that is too long to hold; nil for a list
-	// whose rows are set with SetRows.
-	Fetch func(env Env) Fetch[T]
+	// Fetch reads pages of a list that is too long to hold; a method of World
+	// does. It is nil for a list whose rows are set with SetRows.
+	Fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
 	// NewestFirst is for lists that grow at their top, as all with Fetch do.
 	NewestFirst bool
 }
@@ -80,7 +103,15 @@ func (t *Table[T]) Refresh(env Env) tea.Cmd {
 		return nil
 	}
 	first, n := t.window()
-	return t.pager.Refresh(t.spec.Fetch(env), first, n)
+	return t.pager.Refresh(t.fetch(env), first, n)
+}
+
+// fetch reads from the world that is shown now.
+func (t *Table[T]) fetch(env Env) Fetch[T] {
+	world, tenant, fetch := env.World, env.Tenant, t.spec.Fetch
+	return func(ctx context.Context, f core.Filter) (core.Page[T], error) {
+		return fetch(world, ctx, tenant, f)
+	}
 }
 
 // window is the part of the list that the screen needs.
@@ -105,7 +136,7 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 		return t.Refresh(env)
 	}
 	if mine && t.pager.Err() == nil {
-		return t.pager.Need(t.spec.Fetch(env), first, n)
+		return t.pager.Need(t.fetch(env), first, n)
 	}
 	return nil
 }
@@ -145,7 +176,7 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 		return nil, true
 	}
 	first, n := t.window()
-	return t.pager.Need(t.spec.Fetch(env), first, n), true
+	return t.pager.Need(t.fetch(env), first, n), true
 }
 
 // Selected implements Pane.

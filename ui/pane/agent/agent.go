@@ -25,8 +25,7 @@ const historyShown = 8
 
 // Pane shows one agent.
 type Pane struct {
-	pane.Record
-	pane.Split
+	pane.LogRecord
 	agent   *fleet.Agent
 	history []fleet.HistoryItem
 	total   int
@@ -40,7 +39,7 @@ type got struct {
 }
 
 // New makes the pane.
-func New() *Pane { return &Pane{Record: pane.NewRecord(Name), Split: pane.NewSplit(Name)} }
+func New() *Pane { return &Pane{LogRecord: pane.NewLogRecord(Name)} }
 
 // Show implements pane.Pane.
 func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
@@ -53,9 +52,8 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 
 // Reset implements pane.Pane.
 func (p *Pane) Reset() {
-	p.Record.Reset()
+	p.LogRecord.Reset()
 	p.agent, p.history = nil, nil
-	p.BindLog("")
 }
 
 // Refresh takes the agent from the snapshot, and reads its history when what
@@ -122,25 +120,6 @@ func (p *Pane) Title(env pane.Env) string {
 		return p.Item().String()
 	}
 	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
-}
-
-// Resize implements pane.Pane.
-func (p *Pane) Resize(w, h int) { p.ResizeSplit(&p.Page, w, h) }
-
-// Do implements pane.Pane.
-func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	return p.DoSplit(env, &p.Page, action)
-}
-
-// Filter searches the record and the log.
-func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
-	_, _ = p.Record.Filter(env, find)
-	return p.FindSplit(env, find), nil
-}
-
-// Draw implements pane.Pane.
-func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	p.DrawSplit(c, env, &p.Page, focused)
 }
 
 // newest is the agent's latest task, nil while it is not read.

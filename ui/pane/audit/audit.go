@@ -2,8 +2,6 @@
 package audit
 
 import (
-	"context"
-
 	log "swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/grid"
@@ -36,16 +34,14 @@ func New() *Pane {
 			set(3, subject(e), screen.Text)
 			set(4, e.EventID, screen.Accent)
 		},
-		Item: func(_ *pane.Env, e *log.Event) pane.Item {
-			return pane.Item{Kind: "event", ID: e.EventID, Trace: e.TraceID}
-		},
-		Fetch: func(env pane.Env) pane.Fetch[log.Event] {
-			world, tenant := env.World, env.Tenant
-			return func(ctx context.Context, f core.Filter) (core.Page[log.Event], error) {
-				return world.Events(ctx, tenant, f)
-			}
-		},
+		Item:  func(_ *pane.Env, e *log.Event) pane.Item { return Item(e) },
+		Fetch: pane.World.Events,
 	})}
+}
+
+// Item is an event as a thing under the cursor.
+func Item(e *log.Event) pane.Item {
+	return pane.Item{Kind: "event", ID: e.EventID, Trace: e.TraceID}
 }
 
 // subject names what the event is about, and the state it was left in.

@@ -2,9 +2,6 @@
 package decisions
 
 import (
-	"context"
-
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
@@ -47,17 +44,15 @@ func New() *Pane {
 			set(5, d.TaskID, screen.Accent)
 			set(6, d.DecisionID, screen.Accent)
 		},
-		Item: func(_ *pane.Env, d *judge.GateDecision) pane.Item {
-			return pane.Item{
-				Kind: "decision", ID: d.DecisionID, Task: d.TaskID, Agent: d.Agent, Session: d.Session,
-				Trace: d.TraceID, Approval: d.ApprovalID,
-			}
-		},
-		Fetch: func(env pane.Env) pane.Fetch[judge.GateDecision] {
-			world, tenant := env.World, env.Tenant
-			return func(ctx context.Context, f core.Filter) (core.Page[judge.GateDecision], error) {
-				return world.Decisions(ctx, tenant, f)
-			}
-		},
+		Item:  func(_ *pane.Env, d *judge.GateDecision) pane.Item { return Item(d) },
+		Fetch: pane.World.Decisions,
 	})}
+}
+
+// Item is a decision as a thing under the cursor.
+func Item(d *judge.GateDecision) pane.Item {
+	return pane.Item{
+		Kind: "decision", ID: d.DecisionID, Task: d.TaskID, Agent: d.Agent, Session: d.Session,
+		Trace: d.TraceID, Approval: d.ApprovalID,
+	}
 }

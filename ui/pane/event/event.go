@@ -2,13 +2,11 @@
 package event
 
 import (
-	"context"
 	"strconv"
-
-	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/ui/pane"
+	log "swarmdeck/ui/pane/audit"
 	"swarmdeck/ui/screen"
 )
 
@@ -16,57 +14,25 @@ import (
 const Name = "event"
 
 // Pane shows an event. Events never change, so one read is enough.
-type Pane struct {
-	pane.Record
-}
-
-type got struct {
-	event audit.Event
-	err   error
-}
+type Pane struct{ *pane.Detail[audit.Event] }
 
 // New makes the pane.
-func New() *Pane { return &Pane{pane.NewRecord(Name)} }
-
-// Show implements pane.Pane.
-func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if !p.Bind(it) {
-		return nil
-	}
-	world, tenant := env.World, env.Tenant
-	return p.Read(func(ctx context.Context) any {
-		e, err := world.Event(ctx, tenant, it.ID)
-		return got{e, err}
-	})
+func New() *Pane {
+	return &Pane{pane.NewDetail(pane.DetailSpec[audit.Event]{
+		Name: Name, Fetch: pane.World.Event, Text: text, Item: log.Item,
+	})}
 }
 
-// Refresh implements pane.Pane.
-func (p *Pane) Refresh(pane.Env) tea.Cmd { return nil }
-
-// Update implements pane.Pane.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	reply, _, ok := p.Taken(body)
-	if !ok {
-		return nil
+func text(env pane.Env, e *audit.Event, out *pane.Paras) {
+	out.Add("event", e.EventID, screen.Accent)
+	out.Add("type", e.EventType, screen.Text)
+	out.Add("seq", strconv.FormatUint(e.Seq, 10), screen.Text)
+	out.Add("at", pane.When(env.Now, e.CreatedAt), screen.Text)
+	out.Add("actor", string(e.Kind)+" "+e.Actor+" by "+string(e.Door), screen.Text)
+	out.Add("trace", e.TraceID, screen.Dim)
+	if e.Prev > 0 {
+		out.Add("before it", "event "+strconv.FormatUint(e.Prev, 10)+" of the same subject", screen.Dim)
 	}
-	var paras pane.Paras
-	switch r := reply.(got); {
-	case r.err != nil:
-		paras.Add("", r.err.Error(), screen.Bad)
-	default:
-		e := r.event
-		paras.Add("event", e.EventID, screen.Accent)
-		paras.Add("type", e.EventType, screen.Text)
-		paras.Add("seq", strconv.FormatUint(e.Seq, 10), screen.Text)
-		paras.Add("at", pane.When(env.Now, e.CreatedAt), screen.Text)
-		paras.Add("actor", string(e.Kind)+" "+e.Actor+" by "+string(e.Door), screen.Text)
-		paras.Add("trace", e.TraceID, screen.Dim)
-		if e.Prev > 0 {
-			paras.Add("before it", "event "+strconv.FormatUint(e.Prev, 10)+" of the same subject", screen.Dim)
-		}
-		paras.Head("payload")
-		paras.JSON("", e.Payload)
-	}
-	p.Page.Set(paras)
-	return nil
+	out.Head("payload")
+	out.JSON("", e.Payload)
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/screen"
 )
 
@@ -169,10 +170,7 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 
 func item(_ *pane.Env, w *worker) pane.Item {
 	if t := w.task; t != nil {
-		return pane.Item{
-			Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
-			Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
-		}
+		return tasks.Item(t)
 	}
 	a := w.agent
 	return pane.Item{

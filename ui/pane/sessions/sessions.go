@@ -3,10 +3,8 @@
 package sessions
 
 import (
-	"context"
 	"strconv"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
@@ -46,11 +44,6 @@ func New() *Pane {
 		Item: func(_ *pane.Env, s *swarm.Session) pane.Item {
 			return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == swarm.SessionPaused}
 		},
-		Fetch: func(env pane.Env) pane.Fetch[swarm.Session] {
-			world, tenant := env.World, env.Tenant
-			return func(ctx context.Context, f core.Filter) (core.Page[swarm.Session], error) {
-				return world.Sessions(ctx, tenant, f)
-			}
-		},
+		Fetch: pane.World.Sessions,
 	})}
 }

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/screen"
 )
 
@@ -22,135 +21,56 @@ import (
 const Name = "task"
 
 // Pane shows one task.
-type Pane struct {
-	pane.Record
-	pane.Split
-	task swarm.Task
-}
+type Pane struct{ *pane.Detail[whole] }
 
-type got struct {
+// whole is a task with what else there is to say of it.
+type whole struct {
 	task   swarm.Task
 	why    swarm.Reason
 	result *swarm.Result
 	ask    *judge.Approval // the one it waits for or ran under
 	input  string          // indented
 	output string
-	err    error
 }
 
 // New makes the pane.
-func New() *Pane { return &Pane{Record: pane.NewRecord(Name), Split: pane.NewSplit(Name)} }
+func New() *Pane {
+	return &Pane{pane.NewDetail(pane.DetailSpec[whole]{
+		Name: Name, Fetch: fetch, Text: text, Live: true,
+		Item:  func(g *whole) pane.Item { return tasks.Item(&g.task) },
+		Title: func(env pane.Env, g *whole) string { return "task " + pane.TaskState(&env, &g.task).Label(env.Glyphs) },
+		Log:   func(it pane.Item) string { return it.ID },
+	})}
+}
 
-// Show implements pane.Pane.
-func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if p.Bind(it) {
-		p.task = swarm.Task{}
-		p.BindLog(it.ID)
+func fetch(w pane.World, ctx context.Context, tenant, id string) (g whole, err error) {
+	if g.task, err = w.Task(ctx, tenant, id); err != nil {
+		return g, err
 	}
-	return nil
-}
-
-// Reset implements pane.Pane.
-func (p *Pane) Reset() {
-	p.Record.Reset()
-	p.BindLog("")
-}
-
-// Refresh reads the task and the end of its log.
-func (p *Pane) Refresh(env pane.Env) tea.Cmd {
-	id := p.Item().ID
-	world, tenant := env.World, env.Tenant
-	return tea.Batch(p.RefreshLog(env), p.Read(func(ctx context.Context) any {
-		var g got
-		if g.task, g.err = world.Task(ctx, tenant, id); g.err != nil {
-			return g
+	g.input = pane.Pretty(g.task.Input)
+	if ask := g.task.ApprovalID; ask != "" {
+		a, err := w.Approval(ctx, tenant, ask)
+		if err != nil {
+			return g, err
 		}
-		g.input = pane.Pretty(g.task.Input)
-		if ask := g.task.ApprovalID; ask != "" {
-			a, err := world.Approval(ctx, tenant, ask)
-			if err != nil {
-				g.err = err
-				return g
-			}
-			g.ask = &a
-		}
-		if !g.task.Status.Terminal() {
-			g.why, g.err = world.Why(ctx, tenant, id)
-			return g
-		}
-		r, err := world.Result(ctx, tenant, id)
-		switch {
-		case err == nil:
-			g.result, g.output = &r, pane.Pretty(r.Output)
-		case !errors.Is(err, core.Kind(core.NotFound)):
-			g.err = err
-		}
-		return g
-	}))
-}
-
-// Update implements pane.Pane.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	if cmd, mine := p.TakeLog(env, body); mine {
-		return cmd
+		g.ask = &a
 	}
-	reply, again, ok := p.Taken(body)
-	if !ok {
-		return nil
+	if !g.task.Status.Terminal() {
+		g.why, err = w.Why(ctx, tenant, id)
+		return g, err
 	}
-	r := reply.(got)
-	if r.err != nil {
-		p.Page.Set([]pane.Para{{Text: r.err.Error(), Role: screen.Bad}})
-	} else {
-		p.task = r.task
-		p.Page.Set(text(env, &r))
+	r, err := w.Result(ctx, tenant, id)
+	switch {
+	case err == nil:
+		g.result, g.output = &r, pane.Pretty(r.Output)
+	case !errors.Is(err, core.Kind(core.NotFound)):
+		return g, err
 	}
-	if again {
-		return p.Refresh(env)
-	}
-	return nil
+	return g, nil
 }
 
-// Selected is the task as it was read.
-func (p *Pane) Selected(pane.Env) pane.Item {
-	it := p.Item()
-	if t := &p.task; t.TaskID == it.ID {
-		it.Task, it.Agent, it.Session, it.Trace, it.Approval = t.TaskID, t.Agent, t.SessionID, t.TraceID, t.ApprovalID
-		it.Paused = t.Paused
-	}
-	return it
-}
-
-// Title implements pane.Pane.
-func (p *Pane) Title(env pane.Env) string {
-	if p.task.TaskID == "" {
-		return p.Item().String()
-	}
-	return "task " + pane.TaskState(&env, &p.task).Label(env.Glyphs)
-}
-
-// Resize implements pane.Pane.
-func (p *Pane) Resize(w, h int) { p.ResizeSplit(&p.Page, w, h) }
-
-// Do implements pane.Pane.
-func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	return p.DoSplit(env, &p.Page, action)
-}
-
-// Filter searches the record and the log.
-func (p *Pane) Filter(env pane.Env, find string) (tea.Cmd, error) {
-	_, _ = p.Record.Filter(env, find)
-	return p.FindSplit(env, find), nil
-}
-
-// Draw implements pane.Pane.
-func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	p.DrawSplit(c, env, &p.Page, focused)
-}
-
-func text(env pane.Env, g *got) []pane.Para {
+func text(env pane.Env, g *whole, out *pane.Paras) {
 	t := &g.task
-	var out pane.Paras
 	out.Exact("title", t.Title, screen.Title)
 	st := pane.TaskState(&env, t)
 	out.Add("status", st.Label(env.Glyphs), st.Role())
@@ -209,7 +129,6 @@ func text(env pane.Env, g *got) []pane.Para {
 	}
 	out.Head("input")
 	out.Exact("", g.input, screen.Text)
-	return out
 }
 
 func start(t *swarm.Task) time.Time {

@@ -3,10 +3,8 @@
 package tasks
 
 import (
-	"context"
 	"strconv"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
@@ -32,21 +30,19 @@ func New() *Pane {
 			{Title: "AGE", Min: 4, Priority: 1, Right: true},
 			{Title: "ID", Min: 19, Priority: 1, Key: true},
 		},
-		ID:  func(t *swarm.Task) string { return t.TaskID },
-		Row: row,
-		Item: func(_ *pane.Env, t *swarm.Task) pane.Item {
-			return pane.Item{
-				Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
-				Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
-			}
-		},
-		Fetch: func(env pane.Env) pane.Fetch[swarm.Task] {
-			world, tenant := env.World, env.Tenant
-			return func(ctx context.Context, f core.Filter) (core.Page[swarm.Task], error) {
-				return world.Tasks(ctx, tenant, f)
-			}
-		},
+		ID:    func(t *swarm.Task) string { return t.TaskID },
+		Row:   row,
+		Item:  func(_ *pane.Env, t *swarm.Task) pane.Item { return Item(t) },
+		Fetch: pane.World.Tasks,
 	})}
+}
+
+// Item is a task as a thing under the cursor.
+func Item(t *swarm.Task) pane.Item {
+	return pane.Item{
+		Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
+		Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
+	}
 }
 
 func row(env *pane.Env, t *swarm.Task, set func(int, string, screen.Role)) {

@@ -1,0 +1,150 @@
+package pane
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/screen"
+)
+
+// DetailSpec is what makes one sheet over a stored record different from
+// another. A whole pane is:
+//
+//	type Pane struct{ *pane.Detail[audit.Event] }
+//
+//	func New() *Pane {
+//		return &Pane{pane.NewDetail(pane.DetailSpec[audit.Event]{
+//			Name: "event", Fetch: pane.World.Event, Text: text,
+//		})}
+//	}
+//
+//	func text(env pane.Env, e *audit.Event, out *pane.Paras) {
+//		out.Add("type", e.EventType, screen.Text)
+//		out.Head("payload")
+//		out.JSON("", e.Payload)
+//	}
+type DetailSpec[T any] struct {
+	Name string
+	// Fetch reads the record with this id; a method of World does.
+	Fetch func(w World, ctx context.Context, tenant, id string) (T, error)
+	// Text writes the record out.
+	Text func(env Env, t *T, out *Paras)
+	// Item is what keys act on once the record was read; nil leaves it at the
+	// kind and the id.
+	Item func(t *T) Item
+	// Title of a record that was read; nil is the kind and the id.
+	Title func(env Env, t *T) string
+	// Live says that the record changes: it is read again whenever the world
+	// has. One that doesn't is read once.
+	Live bool
+	// Log names the stream of the live log below the record; nil is none.
+	Log func(Item) string
+}
+
+// Detail is a pane that shows one stored record. Embed it; it implements Pane.
+type Detail[T any] struct {
+	LogRecord
+	spec DetailSpec[T]
+	got  *T // nil until it was read
+	err  error
+}
+
+// NewDetail makes the sheet of a spec.
+func NewDetail[T any](spec DetailSpec[T]) *Detail[T] {
+	d := &Detail[T]{spec: spec, LogRecord: LogRecord{Record: NewRecord(spec.Name)}}
+	if spec.Log != nil {
+		d.Split = NewSplit(spec.Name)
+	}
+	return d
+}
+
+// Show implements Pane; Refresh reads.
+func (d *Detail[T]) Show(_ Env, it Item) tea.Cmd {
+	if d.Bind(it) {
+		d.got, d.err = nil, nil
+		if d.spec.Log != nil {
+			d.BindLog(d.spec.Log(it))
+		}
+	}
+	return nil
+}
+
+// Reset implements Pane.
+func (d *Detail[T]) Reset() {
+	d.LogRecord.Reset()
+	d.got, d.err = nil, nil
+}
+
+// Refresh implements Pane.
+func (d *Detail[T]) Refresh(env Env) tea.Cmd {
+	d.lay(env)
+	cmd := d.RefreshLog(env)
+	if d.got != nil && !d.spec.Live {
+		return cmd
+	}
+	world, tenant, id, fetch := env.World, env.Tenant, d.Record.Item().ID, d.spec.Fetch
+	return tea.Batch(cmd, d.Read(func(ctx context.Context) any {
+		t, err := fetch(world, ctx, tenant, id)
+		return fetched[T]{t, err}
+	}))
+}
+
+// fetched is a record, or why it could not be read.
+type fetched[T any] struct {
+	record T
+	err    error
+}
+
+// Update implements Pane.
+func (d *Detail[T]) Update(env Env, body any) tea.Cmd {
+	if cmd, mine := d.TakeLog(env, body); mine {
+		return cmd
+	}
+	reply, again, ok := d.Taken(body)
+	if !ok {
+		return nil
+	}
+	f := reply.(fetched[T])
+	if d.err = f.err; f.err == nil {
+		d.got = &f.record
+	}
+	d.lay(env)
+	if again && d.spec.Live {
+		return d.Refresh(env)
+	}
+	return nil
+}
+
+// lay writes out what was read, or why it could not be.
+func (d *Detail[T]) lay(env Env) {
+	var out Paras
+	switch {
+	case d.err != nil:
+		out.Add("", d.err.Error(), screen.Bad)
+	case d.got != nil:
+		d.spec.Text(env, d.got, &out)
+	default:
+		return
+	}
+	d.Page.Set(out)
+}
+
+// Selected implements Pane.
+func (d *Detail[T]) Selected(env Env) Item {
+	it := d.Record.Selected(env)
+	if d.got != nil && d.spec.Item != nil {
+		row := it.Row
+		it = d.spec.Item(d.got)
+		it.Row = row
+	}
+	return it
+}
+
+// Title implements Pane.
+func (d *Detail[T]) Title(env Env) string {
+	if d.got == nil || d.spec.Title == nil {
+		return d.Record.Title(env)
+	}
+	return d.spec.Title(env, d.got)
+}

@@ -1,0 +1,100 @@
+package pane
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/screen"
+)
+
+// shelf counts what is read of it.
+type shelf struct {
+	World
+	reads int
+	err   error
+	text  string
+}
+
+func note(w World, _ context.Context, _, id string) (string, error) {
+	s := w.(*shelf)
+	s.reads++
+	return id + ": " + s.text, s.err
+}
+
+func noteSheet(live bool) *Detail[string] {
+	return NewDetail(DetailSpec[string]{
+		Name: "note", Fetch: note, Live: live,
+		Text:  func(_ Env, s *string, out *Paras) { out.Add("says", *s, screen.Text) },
+		Item:  func(s *string) Item { return Item{Kind: "note", ID: *s, Task: "t1"} },
+		Title: func(_ Env, s *string) string { return "note " + *s },
+	})
+}
+
+// look shows the sheet's thing and gives what stands on the screen.
+func look(d *Detail[string], env Env, it Item) string {
+	d.Resize(60, 5)
+	d.Show(env, it)
+	for _, b := range bodies(d.Refresh(env)) {
+		d.Update(env, b)
+	}
+	c := screen.New(60, 5)
+	d.Draw(c, env, true)
+	return strings.Join(c.Plain(), "\n")
+}
+
+func TestARecordThatNeverChangesIsReadOnce(t *testing.T) {
+	w := &shelf{text: "hi"}
+	env := Env{World: w}
+	for _, live := range []bool{false, true} {
+		w.reads = 0
+		d := noteSheet(live)
+		if d.Title(env) != "" || d.Selected(env).Task != "" {
+			t.Error("it shows what was not read")
+		}
+		for range 3 {
+			look(d, env, Item{Kind: "note", ID: "n1"})
+		}
+		if want := map[bool]int{false: 1, true: 3}[live]; w.reads != want {
+			t.Errorf("live %v: %d reads, want %d", live, w.reads, want)
+		}
+		if d.Title(env) != "note n1: hi" || d.Selected(env).Task != "t1" {
+			t.Errorf("%q, %+v", d.Title(env), d.Selected(env))
+		}
+		if out := look(d, env, Item{Kind: "note", ID: "n2"}); !strings.Contains(out, "n2: hi") || strings.Contains(out, "n1") {
+			t.Errorf("another one:\n%s", out)
+		}
+		d.Reset()
+		if d.Selected(env) != (Item{}) || d.Refresh(env) != nil {
+			t.Error("it goes on after a reset")
+		}
+	}
+}
+
+func TestARecordThatCantBeReadSaysWhyAndIsReadAgain(t *testing.T) {
+	w := &shelf{err: errors.New("disk \x1b[31mgone"), text: "hi"}
+	env := Env{World: w}
+	d := noteSheet(false)
+	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "disk gone") {
+		t.Errorf("shown:\n%s", out)
+	}
+	w.err = nil
+	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "n1: hi") {
+		t.Errorf("shown:\n%s", out)
+	}
+}
+
+func TestAReplyAboutAnotherRecordIsDropped(t *testing.T) {
+	env := Env{World: &shelf{text: "hi"}}
+	d := noteSheet(false)
+	d.Show(env, Item{Kind: "note", ID: "n1"})
+	late := bodies(d.Refresh(env))
+	d.Show(env, Item{Kind: "note", ID: "n2"})
+	for _, b := range late {
+		d.Update(env, b)
+	}
+	if d.got != nil {
+		t.Errorf("it shows %q", *d.got)
+	}
+}
