@@ -36,7 +36,7 @@ type agent struct {
 	failures int         // crashes in a row
 	timer    *time.Timer // the next try after a failure
 	due      bool        // that try waits for Resume
-	backlog  backlog     // output while no prompt runs
+	backlog  Backlog     // output while no prompt runs
 }
 
 var _ fleet.Handle = (*agent)(nil)
@@ -143,10 +143,10 @@ func (a *agent) attach(t *turn) (*session, error) {
 		return nil, fmt.Errorf("encode task: %w", err)
 	}
 	t.mu.Lock()
-	t.earlier = append(t.earlier, a.backlog.take()...)
+	t.earlier = append(t.earlier, a.backlog.Take()...)
 	t.mu.Unlock()
 	if t.reused = a.sess.turns > 0; t.reused {
-		t.before = a.sess.proc.census()
+		t.before = a.sess.proc.Census()
 	}
 	t.lasting = a.lasting
 	a.sess.turns++

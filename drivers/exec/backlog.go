@@ -13,15 +13,16 @@ const (
 	maxBacklogBytes  = 256 << 10
 )
 
-// backlog keeps what an agent prints while no prompt runs, for the log of the
+// Backlog keeps what an agent prints while no prompt runs, for the log of the
 // next one. Past its bounds the oldest goes, and is counted.
-type backlog struct {
+type Backlog struct {
 	events  []fleet.Event
 	bytes   int
 	dropped int
 }
 
-func (b *backlog) add(e fleet.Event) {
+// Add keeps one more event, as a line of the log.
+func (b *Backlog) Add(e fleet.Event) {
 	if e.Type != "log" {
 		e = fleet.Event{Type: "log", Level: "INFO", Text: e.Text}
 	}
@@ -35,8 +36,8 @@ func (b *backlog) add(e fleet.Event) {
 	}
 }
 
-// take empties it.
-func (b *backlog) take() []fleet.Event {
+// Take empties it.
+func (b *Backlog) Take() []fleet.Event {
 	events := b.events
 	if b.dropped > 0 {
 		events = append([]fleet.Event{{
@@ -44,6 +45,6 @@ func (b *backlog) take() []fleet.Event {
 			Text: fmt.Sprintf("%d lines from between the tasks were dropped", b.dropped),
 		}}, events...)
 	}
-	*b = backlog{}
+	*b = Backlog{}
 	return events
 }

@@ -71,7 +71,7 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 	how := t.ended()
 	if how != running && !s.proc.reaped() {
 		// An agent may say that it has stopped while its tools still run.
-		s.proc.prune(t.before, killGrace)
+		s.proc.Prune(t.before.Has, killGrace)
 	}
 	a.mu.Lock()
 	if how == running {
@@ -116,7 +116,7 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 		RC     int    `json:"rc"`
 		Stdout string `json:"stdout"`
 	}{exit.Code, tail})
-	message := "the agent's process " + exit.describe() + " without a result"
+	message := "the agent's process " + exit.Describe() + " without a result"
 	if t.warning != "" {
 		message += ": " + t.warning
 	}

@@ -50,8 +50,17 @@ func (c startCall) start() startReply {
 }
 
 func (c startCall) launch(hold bool) (*os.Process, error) {
-	c.attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Ptrace: hold}
+	c.attr.Sys.Ptrace = hold
 	return os.StartProcess(c.path, c.argv, c.attr)
+}
+
+// attributes of every process that is started.
+func (u *User) attributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if u != nil {
+		attr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: []uint32{}}
+	}
+	return attr
 }
 
 // changesUser reports whether a program runs as another user than ours, which

@@ -44,7 +44,7 @@ func (a *agent) tell(status fleet.AgentStatus, reason string) {
 // check makes the agent idle if its command could be started, else offline;
 // mu is held.
 func (a *agent) check() {
-	if err := available(a.spec); err != nil {
+	if err := a.spec.Available(); err != nil {
 		a.fail(err.Error())
 		return
 	}
@@ -138,7 +138,7 @@ func (a *agent) over(s *session, t *turn) {
 		a.tell(fleet.Idle, "")
 	case crash && (t != nil || lasting):
 		a.lasting, a.crashed = lasting, true
-		a.fail(fmt.Sprintf("process %d %s", s.proc.PID(), exit.describe()))
+		a.fail(fmt.Sprintf("process %d %s", s.proc.PID(), exit.Describe()))
 	default:
 		a.lasting = a.lasting && exit.Code != 0
 		a.tell(fleet.Idle, "")
@@ -150,7 +150,8 @@ func (e Exit) limited() bool {
 	return e.Signal == unix.SIGXCPU || e.Signal == unix.SIGXFSZ
 }
 
-func (e Exit) describe() string {
+// Describe says how it ended: "exited with status 1".
+func (e Exit) Describe() string {
 	if e.Signal != 0 {
 		return "was ended by " + unix.SignalName(e.Signal)
 	}

@@ -20,6 +20,9 @@ type Spec struct {
 	// Deadline stops the run this long after its start, with the usual order;
 	// 0 is none.
 	Deadline time.Duration
+	// User runs it as somebody else, which only root may ask for; nil is the
+	// engine's own user.
+	User *User
 }
 
 // Exit is how a run's first process ended.
@@ -113,7 +116,7 @@ func (p *Process) launch(path string, spec Spec) error {
 		}
 	}
 	child, err := p.sup.fork(path, spec.Argv, &os.ProcAttr{
-		Dir: spec.Dir, Env: environ(spec.Env, p.mark), Files: files[:3],
+		Dir: spec.Dir, Env: environ(spec.Env, p.mark), Files: files[:3], Sys: spec.User.attributes(),
 	}, func(pid int) error {
 		p.pid, p.began = pid, time.Now()
 		if first, ok := look(pid); ok {

@@ -2,9 +2,7 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -76,40 +74,14 @@ func NewRuntime(sup *Supervisor, opt RuntimeOptions) (*Runtime, error) {
 // Check implements fleet.Runtime: the command must be there and runnable, and
 // its directory exist.
 func (r *Runtime) Check(c fleet.Create) error {
-	spec, err := r.spec(c.Command, c.Env, c.Dir)
+	spec, err := NewSpec(c.Command, c.Env, c.Dir, r.opt.Dir)
 	if err != nil {
 		return err
 	}
-	return available(spec)
-}
-
-func (r *Runtime) spec(argv []string, env map[string]string, dir string) (Spec, error) {
-	if err := checkCommand("command", argv); err != nil {
-		return Spec{}, err
+	if len(c.Options) > 0 && string(c.Options) != "{}" {
+		return core.Invalid("options", string(c.Options), "nothing: the exec runtime has none")
 	}
-	if err := checkEnv(env); err != nil {
-		return Spec{}, err
-	}
-	abs, err := checkDir(dir, r.opt.Dir)
-	if err != nil {
-		return Spec{}, err
-	}
-	return Spec{Argv: argv, Env: env, Dir: abs, Limits: r.opt.Limits}, nil
-}
-
-// available reports whether a command could be started now.
-func available(spec Spec) error {
-	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
-		return core.Invalid("dir", spec.Dir, "an existing directory")
-	}
-	if _, err := find(spec.Argv[0], spec.Env, spec.Dir); err != nil {
-		why := "a program that exists in PATH, or its path"
-		if errors.Is(err, os.ErrPermission) {
-			why = "a program that may be executed"
-		}
-		return core.Invalid("command", spec.Argv[0], why)
-	}
-	return nil
+	return spec.Available()
 }
 
 // Open implements fleet.Runtime. The agent is idle at once, or offline until
@@ -117,10 +89,11 @@ func available(spec Spec) error {
 // in order, must not block and must not call the handle. When ctx ends the
 // agent is closed.
 func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
-	spec, err := r.spec(a.Command, a.Env, a.Dir)
+	spec, err := NewSpec(a.Command, a.Env, a.Dir, r.opt.Dir)
 	if err != nil {
 		return nil, err
 	}
+	spec.Limits = r.opt.Limits
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	h := &agent{
 		sup: r.sup, opt: r.opt, spec: spec, notify: notify,

@@ -208,7 +208,7 @@ func (s *session) emit(e fleet.Event) {
 	}
 	s.a.mu.Lock()
 	defer s.a.mu.Unlock()
-	s.a.backlog.add(e)
+	s.a.backlog.Add(e)
 }
 
 // decide writes a decision line. An agent that does not read it will have to

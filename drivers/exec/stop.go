@@ -73,15 +73,15 @@ func (p *Process) Stop(g Grace) error {
 	return p.kill()
 }
 
-// prune ends the processes of the run that are not in keep, and leaves the
+// Prune ends the processes of the run that are not to be kept, and leaves the
 // first one alone: SIGTERM, then SIGKILL after the grace. It gives up after
 // 5 s.
-func (p *Process) prune(keep map[int]uint64, grace time.Duration) {
+func (p *Process) Prune(keep func(pid int, start uint64) bool, grace time.Duration) {
 	began := time.Now()
 	for first := true; time.Since(began) < killPatience; first = false {
 		var extra []proc
 		for _, q := range p.left() {
-			if start, ok := keep[q.pid]; q.pid != p.pid && !(ok && start == q.start) {
+			if q.pid != p.pid && !keep(q.pid, q.start) {
 				extra = append(extra, q)
 			}
 		}

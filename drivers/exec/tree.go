@@ -61,9 +61,18 @@ func (p *Process) tree() []proc {
 	return list
 }
 
-// census names the run's processes of this moment.
-func (p *Process) census() map[int]uint64 {
-	now := map[int]uint64{}
+// Census is processes by pid, with their start times.
+type Census map[int]uint64
+
+// Has reports whether exactly this process is in it.
+func (c Census) Has(pid int, start uint64) bool {
+	was, ok := c[pid]
+	return ok && was == start
+}
+
+// Census names the run's processes of this moment.
+func (p *Process) Census() Census {
+	now := Census{}
 	for _, q := range p.tree() {
 		now[q.pid] = q.start
 	}

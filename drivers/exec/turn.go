@@ -40,9 +40,9 @@ type turn struct {
 	helper sync.WaitGroup
 
 	// Set before the task is sent.
-	reused  bool           // the process has served another turn
-	lasting bool           // the agent's processes are known to stay
-	before  map[int]uint64 // the process tree of a reused process then
+	reused  bool   // the process has served another turn
+	lasting bool   // the agent's processes are known to stay
+	before  Census // the process tree of a reused process then
 
 	emitting sync.Mutex // one event at a time, in order; guards what follows
 	over     bool       // nothing is passed on any more

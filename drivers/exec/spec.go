@@ -1,0 +1,42 @@
+package exec
+
+import (
+	"errors"
+	"os"
+
+	"swarmdeck/engine/core"
+)
+
+// User is an account of the system, taken without its supplementary groups.
+type User struct{ UID, GID uint32 }
+
+// NewSpec is what starts an agent's command; an empty or relative dir starts
+// from base. The error names the field of the agent that is wrong.
+func NewSpec(command []string, env map[string]string, dir, base string) (Spec, error) {
+	if err := checkCommand("command", command); err != nil {
+		return Spec{}, err
+	}
+	if err := checkEnv(env); err != nil {
+		return Spec{}, err
+	}
+	abs, err := checkDir(dir, base)
+	if err != nil {
+		return Spec{}, err
+	}
+	return Spec{Argv: command, Env: env, Dir: abs}, nil
+}
+
+// Available reports whether an agent's command could be started now.
+func (s Spec) Available() error {
+	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
+		return core.Invalid("dir", s.Dir, "an existing directory")
+	}
+	if _, err := find(s.Argv[0], s.Env, s.Dir); err != nil {
+		why := "a program that exists in PATH, or its path"
+		if errors.Is(err, os.ErrPermission) {
+			why = "a program that may be executed"
+		}
+		return core.Invalid("command", s.Argv[0], why)
+	}
+	return nil
+}
