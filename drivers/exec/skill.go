@@ -1,0 +1,187 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+// SkillKind is the runner kind that SkillRunner serves.
+const SkillKind = "exec"
+
+// SkillRunner carries out skills that are commands. One gets
+// {"params","results","task_id","trace_id"} as one JSON document on stdin and
+// prints one JSON object of at most skill.MaxResult bytes on stdout; what it
+// prints on stderr goes to the task's log. Directory, environment, limits and
+// the end of what it leaves running are those of exec.run tasks, and so are
+// the codes of failures, besides
+//
+//	bad_output        it exited with 0, but stdout is no such object
+//	output_too_large  stdout was larger; the command was stopped
+type SkillRunner struct {
+	sup *Supervisor
+	opt RunnerOptions
+}
+
+var (
+	_ skill.Runner   = (*SkillRunner)(nil)
+	_ skill.Effecter = (*SkillRunner)(nil)
+)
+
+// NewSkillRunner returns a runner whose processes the supervisor owns.
+func NewSkillRunner(sup *Supervisor, opt RunnerOptions) (*SkillRunner, error) {
+	opt, err := opt.filled()
+	if err != nil {
+		return nil, err
+	}
+	return &SkillRunner{sup: sup, opt: opt}, nil
+}
+
+// Check implements skill.Runner. Whether the program and the directory exist
+// is found out when it starts: an earlier skill may make them.
+func (r *SkillRunner) Check(spec skill.Spec) error {
+	_, err := r.dirOf(spec)
+	for _, err := range []error{checkCommand("argv", spec.Argv), checkEnv(spec.Env), err} {
+		if err != nil {
+			e := core.AsError(err)
+			return core.Errorf(e.Code, "runner.%s", e.Message).With("field", fmt.Sprint("runner.", e.Details["field"]))
+		}
+	}
+	return nil
+}
+
+func (r *SkillRunner) dirOf(spec skill.Spec) (string, error) { return checkDir(spec.Dir, r.opt.Dir) }
+
+// Effects implements skill.Effecter: a command can do anything.
+func (r *SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
+
+// skillInput is the document on a skill's stdin.
+type skillInput struct {
+	Params  core.Raw            `json:"params"`
+	Results map[string]core.Raw `json:"results"`
+	TaskID  string              `json:"task_id"`
+	TraceID string              `json:"trace_id"`
+}
+
+// Start implements skill.Runner. A command that can't be started is a failed
+// outcome.
+func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
+	spec := call.Skill.Runner
+	if err := r.Check(spec); err != nil {
+		return nil, err
+	}
+	in := skillInput{Params: call.Params, Results: call.Results, TaskID: call.TaskID, TraceID: call.TraceID}
+	if len(in.Params) == 0 {
+		in.Params = core.Raw(`{}`)
+	}
+	doc, err := core.Encode(in)
+	if err != nil {
+		return nil, fmt.Errorf("encode the skill's input: %w", err)
+	}
+	dir, err := r.dirOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace), log: call.Log}
+	w.answer.flood = func() { w.end(flooded, Grace{Interrupt: -1, Terminate: afterGrace}) }
+	if w.start(r.sup, Spec{Run: call.Run, Argv: spec.Argv, Dir: dir, Env: spec.Env, Limits: r.opt.Limits}) {
+		go w.run(ctx)
+	}
+	return w, nil
+}
+
+// skillWork is one running command of a skill.
+type skillWork struct {
+	command
+	log    func(level, line string)
+	answer answer
+}
+
+var _ swarm.Work = (*skillWork)(nil)
+
+func (w *skillWork) run(ctx context.Context) {
+	defer close(w.done)
+	log := newTaskLog(w.log, "the skill goes on without it")
+	last := ""
+	stderr := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+		if s := bytes.TrimSpace(line); len(s) > 0 {
+			last = pipe.Clip(pipe.Text(s), maxMessage)
+		}
+		log.line("WARN", line, cut)
+	}}
+	f := w.follow(ctx, &w.answer, stderr)
+	w.outcome = w.judge(f, last)
+}
+
+// flooded is the reason of the cancel by which a command with too much output
+// is stopped.
+const flooded = "stdout is too large"
+
+// judge makes the outcome of how the command ended and what it printed.
+func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
+	out := runOutput{Stderr: lastErr}
+	w.exit(f, &out)
+	o := swarm.Outcome{Status: swarm.Failed}
+	switch {
+	case w.answer.over.Load() && (!f.cancelled || f.reason == flooded):
+		o.Error = &swarm.TaskError{Code: "output_too_large", Message: fmt.Sprintf(
+			"stdout is larger than %d bytes: a skill prints one JSON object", skill.MaxResult)}
+	case f.cancelled:
+		o.Status, o.Error = swarm.Cancelled, f.cancelError()
+	case out.Signal != "" || out.RC != 0:
+		o.Error = out.failure()
+	default:
+		result, err := w.answer.object()
+		if err != nil {
+			o.Error = &swarm.TaskError{Code: "bad_output", Message: pipe.Clip(err.Error(), maxMessage)}
+			break
+		}
+		o = swarm.Outcome{Status: swarm.Succeeded, Output: result, Text: string(result)}
+	}
+	f.note(o.Error)
+	return o
+}
+
+// answer keeps stdout up to the largest result.
+type answer struct {
+	data  []byte
+	over  atomic.Bool
+	flood func() // called once it is too large
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	switch {
+	case a.over.Load():
+	case len(a.data)+len(p) > skill.MaxResult:
+		a.data = nil
+		a.over.Store(true)
+		a.flood()
+	default:
+		a.data = append(a.data, p...)
+	}
+	return len(p), nil
+}
+
+func (a *answer) Close() {}
+
+// object is the one JSON object that was printed.
+func (a *answer) object() (core.Raw, error) {
+	result := core.Raw(a.data)
+	if err := core.CheckObject("stdout", result, skill.MaxResult); err != nil {
+		start := pipe.Clip(pipe.Text(bytes.TrimSpace(a.data[:min(len(a.data), 200)])), 80)
+		if start == "" {
+			return nil, fmt.Errorf("%w; a skill prints one JSON object", err)
+		}
+		return nil, fmt.Errorf("%w; it begins with %q", err, start)
+	}
+	if err := result.Compact(); err != nil {
+		return nil, fmt.Errorf("stdout: %w", err)
+	}
+	return result, nil
+}

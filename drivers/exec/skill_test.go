@@ -1,0 +1,295 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+func newSkillRunner(t *testing.T, dir string) *SkillRunner {
+	t.Helper()
+	r, err := NewSkillRunner(newSupervisor(t), RunnerOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (l *logbook) call(params string, argv ...string) skill.Call {
+	return skill.Call{
+		Skill:  &skill.Skill{Name: "probe", Version: "1.0.0", Runner: skill.Spec{Kind: "exec", Argv: argv}},
+		TaskID: "tk_00000_0000000001", TraceID: "0123456789abcdef0123456789abcdef", Run: "tk_00000_0000000001.1",
+		Params: core.Raw(params), Log: l.job("", "").Log,
+	}
+}
+
+func startSkill(t *testing.T, script string) (swarm.Work, *logbook) {
+	t.Helper()
+	l := &logbook{}
+	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call(`{}`, sh(script)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, l
+}
+
+func over(t *testing.T, w swarm.Work) swarm.Outcome {
+	t.Helper()
+	select {
+	case <-w.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the work does not end")
+	}
+	return w.Outcome()
+}
+
+func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
+	l := &logbook{}
+	call := l.call(`{"location":"kitchen","big":9007199254740993}`, sh(`echo one >&2; printf 'two' >&2; echo; cat; echo`)...)
+	call.Results = map[string]core.Raw{"navigate": core.Raw(`{"x":1.50}`)}
+	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := over(t, w)
+	want := `{"params":{"location":"kitchen","big":9007199254740993},"results":{"navigate":{"x":1.50}},"task_id":"tk_00000_0000000001","trace_id":"0123456789abcdef0123456789abcdef"}`
+	if o.Status != swarm.Succeeded || string(o.Output) != want || o.Error != nil {
+		t.Errorf("outcome %+v %+v\nwant %s", o, o.Error, want)
+	}
+	if got := strings.Join(l.lines, "|"); got != "WARN one|WARN two" {
+		t.Errorf("log %q", got)
+	}
+}
+
+func TestASkillWithoutParametersGetsEmptyObjects(t *testing.T) {
+	l := &logbook{}
+	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call("", "cat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := over(t, w); !strings.HasPrefix(string(o.Output), `{"params":{},"results":{},`) {
+		t.Errorf("outcome %+v %+v", o, o.Error)
+	}
+}
+
+func TestHowASkillsCommandFails(t *testing.T) {
+	for _, c := range []struct{ name, script, code, say string }{
+		{"exit status", `echo '{"ok":true}'; echo first >&2; echo "no such cup" >&2; echo >&2; exit 3`, "exit_nonzero", "exit status 3: no such cup"},
+		{"killed", `kill -9 $$`, "killed", "SIGKILL"},
+		{"nothing", `true`, "bad_output", "a skill prints one JSON object"},
+		{"not JSON", `echo hello world`, "bad_output", `it begins with "hello world"`},
+		{"array", `echo '[1]'`, "bad_output", "want a JSON object"},
+		{"text", `echo '"x"'`, "bad_output", "want a JSON object"},
+		{"two objects", `echo '{}'; echo '{}'`, "bad_output", "not valid JSON"},
+		{"duplicate member", `echo '{"a":1,"a":2}'`, "bad_output", "not valid JSON"},
+		{"not UTF-8", `printf '{"a":"\377"}'`, "bad_output", "not valid JSON"},
+		{"cut short", `printf '{"a":"'`, "bad_output", "not valid JSON"},
+		{"deep", `printf '{"a":'; head -c 200 /dev/zero | tr '\0' '['; head -c 200 /dev/zero | tr '\0' ']'; echo '}'`, "bad_output", "nested deeper"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, _ := startSkill(t, c.script)
+			o := over(t, w)
+			if o.Status != swarm.Failed || o.Error.Code != c.code || !strings.Contains(o.Error.Message, c.say) || o.Output != nil {
+				t.Errorf("outcome %+v %+v, want %s with %q", o, o.Error, c.code, c.say)
+			}
+		})
+	}
+}
+
+func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
+	for name, script := range map[string]string{
+		"stdout":         `trap '' INT TERM; exec cat /dev/zero`,
+		"tree":           `yes '{"a":1}' & yes & wait`,
+		"just too large": fmt.Sprintf(`printf '{"a":"'; head -c %d /dev/zero | tr '\0' x; printf '"}'; sleep 300`, skill.MaxResult),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			w, _ := startSkill(t, script)
+			o := over(t, w)
+			if o.Status != swarm.Failed || o.Error.Code != "output_too_large" || o.Output != nil {
+				t.Errorf("outcome %+v %+v", o, o.Error)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("stopped after %s", took)
+			}
+		})
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapInuse > 64<<20 {
+		t.Errorf("%d MiB of heap in use", m.HeapInuse>>20)
+	}
+	fits := fmt.Sprintf(`printf '{"a":"'; head -c %d /dev/zero | tr '\0' x; printf '"}'`, skill.MaxResult-8)
+	w, _ := startSkill(t, fits)
+	if o := over(t, w); o.Status != swarm.Succeeded || len(o.Output) != skill.MaxResult {
+		t.Errorf("the largest result: %s, %d bytes, %+v", o.Status, len(o.Output), o.Error)
+	}
+}
+
+func TestAFloodOnStderrDoesNotHurtTheResult(t *testing.T) {
+	w, l := startSkill(t, `head -c 3000000 /dev/zero | tr '\0' y >&2; echo >&2; echo '{"ok":true}'`)
+	if o := over(t, w); o.Status != swarm.Succeeded || string(o.Output) != `{"ok":true}` {
+		t.Errorf("outcome %+v %+v", o, o.Error)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lines) != 1 || len(l.lines[0]) > maxLogLine+100 || !strings.Contains(l.lines[0], "more bytes of this line") {
+		t.Errorf("%d lines, the first of %d bytes", len(l.lines), len(l.lines[0]))
+	}
+}
+
+func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
+	dir := t.TempDir()
+	l := &logbook{}
+	call := l.call(`{}`, sh(`trap '' INT; echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep 300' & sleep 300`)...)
+	call.Skill.Runner.Dir = dir
+	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := pidsIn(t, filepath.Join(dir, "pids"), 2)
+	w.Cancel("the try timed out")
+	if o := over(t, w); o.Status != swarm.Cancelled || o.Error.Message != "the try timed out" {
+		t.Errorf("outcome %+v %+v", o, o.Error)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d lives on", pid)
+		}
+	}
+}
+
+func TestAClosingEngineEndsASkill(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &logbook{}
+	w, err := newSkillRunner(t, t.TempDir()).Start(ctx, l.call(`{}`, "sleep", "300"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if o := over(t, w); o.Status != swarm.Cancelled || o.Error.Message != "the engine is closing" {
+		t.Errorf("outcome %+v %+v", o, o.Error)
+	}
+}
+
+func TestAPausedSkillStandsStill(t *testing.T) {
+	dir := t.TempDir()
+	l := &logbook{}
+	call := l.call(`{}`, sh(`n=0; while [ ! -e go ]; do n=$((n+1)); echo $n >count; done; echo '{"ok":true}'`)...)
+	call.Skill.Runner.Dir = dir
+	w, err := newSkillRunner(t, dir).Start(context.Background(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() string {
+		data, _ := os.ReadFile(filepath.Join(dir, "count"))
+		return string(data)
+	}
+	eventually(t, "it counts", func() bool { return count() != "" })
+	if err := w.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := count()
+	time.Sleep(200 * time.Millisecond)
+	if now := count(); now != before {
+		t.Errorf("counted from %s to %s while paused", before, now)
+	}
+	if err := w.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := over(t, w); o.Status != swarm.Succeeded {
+		t.Errorf("outcome %+v %+v", o, o.Error)
+	}
+}
+
+func TestASkillsProcessesCarryTheMarkOfTheirTry(t *testing.T) {
+	w, _ := startSkill(t, `printf '{"mark":"%s","home":"%s"}' "$SWARMDECK_RUN" "$SECRET_TOKEN"`)
+	if o := over(t, w); !strings.HasSuffix(string(o.Output), `/tk_00000_0000000001.1","home":""}`) {
+		t.Errorf("outcome %s %+v", o.Output, o.Error)
+	}
+}
+
+func TestASkillThatCanNotStartFailed(t *testing.T) {
+	r := newSkillRunner(t, t.TempDir())
+	l := &logbook{}
+	for code, call := range map[string]skill.Call{
+		"not_found":    l.call(`{}`, "no-such-program-anywhere"),
+		"not_runnable": l.call(`{}`, "/etc/passwd"),
+	} {
+		w, err := r.Start(context.Background(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := over(t, w); o.Status != swarm.Failed || o.Error.Code != code {
+			t.Errorf("outcome %+v %+v, want %s", o, o.Error, code)
+		}
+		if err := w.Pause(t.Context()); err == nil {
+			t.Error("what never ran can't be paused")
+		}
+		w.Cancel("late")
+	}
+}
+
+func TestASkillsCommandIsCheckedByField(t *testing.T) {
+	r := newSkillRunner(t, t.TempDir())
+	for field, spec := range map[string]skill.Spec{
+		"runner.argv":  {},
+		"runner.env":   {Argv: []string{"a"}, Env: map[string]string{"A B": "x"}},
+		"runner.env.A": {Argv: []string{"a"}, Env: map[string]string{"A": "\x00"}},
+		"runner.dir":   {Argv: []string{"a"}, Dir: "\x00"},
+	} {
+		err := r.Check(spec)
+		if err == nil || core.AsError(err).Details["field"] != field || !strings.HasPrefix(err.Error(), field+":") {
+			t.Errorf("%+v: %v, want an error of %s", spec, err, field)
+		}
+	}
+	if err := r.Check(skill.Spec{Argv: []string{"made-by-an-earlier-skill"}, Dir: "later"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestManySkillsAtOnceDoNotDisturbEachOther(t *testing.T) {
+	r := newSkillRunner(t, t.TempDir())
+	scripts := []string{`sleep 0.2; echo '{"ok":true}'`, `exit 1`, `sleep 300`, `exec cat /dev/zero`}
+	var wg sync.WaitGroup
+	for i := range 24 {
+		wg.Go(func() {
+			l := &logbook{}
+			call := l.call(`{}`, sh(scripts[i%4])...)
+			call.Run = fmt.Sprintf("tk_%d", i)
+			w, err := r.Start(context.Background(), call)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if i%4 == 2 {
+				time.AfterFunc(100*time.Millisecond, func() { w.Cancel("hangs") })
+			}
+			select {
+			case <-w.Done():
+			case <-time.After(20 * time.Second):
+				t.Error("does not end")
+				return
+			}
+			o := w.Outcome()
+			want := []swarm.Status{swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Failed}[i%4]
+			if o.Status != want {
+				t.Errorf("%s ended %s %+v", scripts[i%4], o.Status, o.Error)
+			}
+		})
+	}
+	wg.Wait()
+}
