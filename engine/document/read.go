@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Lines tells where the fields of an object stand.
@@ -167,4 +168,17 @@ func (r *Reader) Duration(v Value) time.Duration {
 		return 0
 	}
 	return d
+}
+
+// String reads what must be written as text: 1.0 and true are none.
+func (r *Reader) String(v Value) (string, bool) {
+	if v.Kind() != Text {
+		r.Want(v, Text)
+		return "", false
+	}
+	if !utf8.ValidString(v.node.text) {
+		r.Fail(v, "want text in UTF-8")
+		return "", false
+	}
+	return v.node.text, true
 }

@@ -30,20 +30,22 @@ type Skill struct {
 	Source           string    `json:"source,omitempty"` // file it came from
 	CreatedAt        time.Time `json:"created_at"`
 	UpdatedAt        time.Time `json:"updated_at"`
+
+	contract *contract // its schemas, ready; nil for a skill from elsewhere
 }
 
 // Ref is "name@version".
 func (s *Skill) Ref() string { return s.Name + "@" + s.Version }
 
 // Area is the first part of the topics on which the end of a run is
-// published: AREA.complete and AREA.failed. It is Topic, else the first tag,
-// else the name: the seed's skill "navigate", tagged "navigation", publishes
-// navigation.complete.
+// published: AREA.complete and AREA.failed. It is Topic, else the first tag if
+// that can be one, else the name: the seed's skill "navigate", tagged
+// "navigation", publishes navigation.complete.
 func (s *Skill) Area() string {
 	switch {
 	case s.Topic != "":
 		return s.Topic
-	case len(s.Tags) > 0:
+	case len(s.Tags) > 0 && goodTopic(s.Tags[0]):
 		return s.Tags[0]
 	}
 	return s.Name

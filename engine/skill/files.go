@@ -1,0 +1,201 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+)
+
+// Bounds of a load.
+const (
+	maxFiles = 5000
+	maxPath  = 4000 // bytes
+)
+
+// skillFile tells whether a file of a directory is taken for a skill.
+func skillFile(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return !strings.HasPrefix(filepath.Base(name), ".")
+	}
+	return false
+}
+
+// filesOf lists the skill files of a path: itself, or those of a directory and
+// its subdirectories, hidden ones left out.
+func filesOf(path string) ([]string, error) {
+	if !utf8.ValidString(path) || len(path) > maxPath {
+		return nil, core.Invalid("path", path, fmt.Sprintf("at most %d bytes of UTF-8", maxPath))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var found []string
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != path && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case !entry.IsDir() && skillFile(name) && !utf8.ValidString(name):
+			return core.Invalid("path", name, "UTF-8")
+		case !entry.IsDir() && skillFile(name):
+			found = append(found, name)
+		}
+		if len(found) > maxFiles {
+			return core.Errorf(core.InvalidInput, "path: %s holds more than %d skill files", path, maxFiles).With("field", "path").With("value", path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	return found, nil
+}
+
+func pathError(path string, err error) error {
+	code := core.Internal
+	var known *core.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, os.ErrNotExist):
+		code = core.NotFound
+	case errors.Is(err, os.ErrPermission):
+		code = core.Denied
+	}
+	var why *os.PathError
+	if errors.As(err, &why) {
+		err = why.Err
+	}
+	return core.Errorf(code, "path: can't read %s: %v", path, err).With("field", "path").With("value", path)
+}
+
+// readFile reads one skill file; what stands in its way is a problem of it.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, core.Errorf(core.InvalidInput, "path: %s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	return data, nil
+}
+
+// readFiles reads and parses skill files, in the given order. skip tells by a
+// file's content that it need not be looked at again; nil looks at all.
+func readFiles(paths []string, skip func(path string, data []byte) bool) []Definition {
+	defs := make([]*Definition, len(paths))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(len(paths), runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := range next {
+				data, err := readFile(paths[i])
+				if err != nil {
+					text := strings.TrimPrefix(core.AsError(err).Message, "path: ")
+					defs[i] = &Definition{file: paths[i], problems: []document.Problem{{File: paths[i], Line: 1, Field: "file", Message: text}}}
+				} else if skip == nil || !skip(paths[i], data) {
+					d := parse(paths[i], data, filepath.Dir(paths[i]))
+					defs[i] = &d
+				}
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	var read []Definition
+	for _, d := range defs {
+		if d != nil {
+			read = append(read, *d)
+		}
+	}
+	return read
+}
+
+// FromCode is a skill that no file holds. The rules are those of a file.
+func FromCode(s Skill) Definition {
+	name := fmt.Sprintf("%s@%s", shorten(s.Name, 60), shorten(s.Version, 40))
+	c := contentOf(&s)
+	data, err := core.Encode(c)
+	if err != nil {
+		return Definition{file: name, problems: []document.Problem{{File: name, Line: 1, Field: "file", Message: err.Error()}}}
+	}
+	d := parse(name+".json", data, s.Runner.Dir)
+	d.skill.Source, d.file = "", name
+	for i := range d.problems {
+		d.problems[i].File = name
+	}
+	return d
+}
+
+// Given is what a load is to take in.
+type Given struct {
+	Paths       []string     // absolute: files and directories, remembered and watched
+	Definitions []Definition // written elsewhere; they are not watched
+}
+
+// origin is a definition and the path it was found by, "" for none.
+type origin struct {
+	Definition
+	path string
+}
+
+// read reads everything that is given. A path that can't be read is an error.
+func (g Given) read() ([]origin, error) {
+	var files, from []string
+	for _, path := range g.Paths {
+		if !filepath.IsAbs(path) {
+			return nil, core.Invalid("path", path, "an absolute path")
+		}
+		path = filepath.Clean(path)
+		found, err := filesOf(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, core.Errorf(core.NotFound, "path: no skill file (*.yaml, *.yml, *.json) in %s", path).With("field", "path").With("value", path)
+		}
+		for _, file := range found {
+			if !slices.Contains(files, file) {
+				files, from = append(files, file), append(from, path)
+			}
+		}
+	}
+	var all []origin
+	for i, d := range readFiles(files, nil) {
+		all = append(all, origin{d, from[i]})
+	}
+	for _, d := range g.Definitions {
+		all = append(all, origin{d, ""})
+	}
+	return all, nil
+}

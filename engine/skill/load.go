@@ -1,0 +1,335 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+)
+
+// Change says what a load or an unload did to one skill.
+type Change struct {
+	Action  string `json:"action"` // created, changed, unchanged, unloaded
+	Object  string `json:"object"` // skill
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+	Source  string `json:"source,omitempty"`
+}
+
+func changeOf(action string, s *Skill) Change {
+	return Change{action, "skill", s.Name, s.Version, s.Digest, s.Source}
+}
+
+// Loaded is what came of a load: a file is taken whole or refused whole, with
+// every problem; what was loaded of a refused file before stays.
+type Loaded struct {
+	Changes []Change
+	Refused []document.Problem
+}
+
+// maxSources bounds what a tenant's skills are read from.
+const maxSources = 1000
+
+// Load takes skills in and remembers their paths: they are read again when
+// the engine starts and when something in them changes.
+func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, error) {
+	read, err := g.read()
+	if err != nil {
+		return Loaded{}, err
+	}
+	release, err := r.write(ctx)
+	if err != nil {
+		return Loaded{}, err
+	}
+	defer release()
+	p := r.plan(by.Tenant, read)
+	p.paths = r.newSources(by.Tenant, p, read)
+	if len(r.Sources(by.Tenant))+len(p.paths) > maxSources {
+		return Loaded{}, core.Errorf(core.Conflict, "path: skills are read from %d files and directories already; load a directory instead of its files", maxSources).With("field", "path")
+	}
+	return Loaded{p.changes, p.refused}, r.carryOut(ctx, by, p)
+}
+
+// Check lists what Load would refuse, and changes nothing.
+func (r *registry) Check(tenant string, g Given) ([]document.Problem, error) {
+	read, err := g.read()
+	if err != nil {
+		return nil, err
+	}
+	return r.plan(tenant, read).refused, nil
+}
+
+// plan is a load thought through before anything is written.
+type plan struct {
+	before  *index
+	add     []*Skill // new or changed
+	changes []Change
+	refused []document.Problem
+	paths   []string // new sources
+	quiet   []string // files whose refusal was audited before
+}
+
+// plan settles which of the definitions hold beside what the tenant has: each
+// runner can run, names and versions are unique, all that is needed is there,
+// and nothing needs itself. What is refused may be needed by others, so it
+// goes on until the rest holds.
+func (r *registry) plan(tenant string, read []origin) *plan {
+	p := &plan{before: r.index(tenant)}
+	var held []*Definition
+	for i := range read {
+		d := &read[i].Definition
+		if len(d.problems) == 0 {
+			d.skill.TenantID = tenant
+			d.refuse(r.checkRunner(d.skill.Runner)...)
+		}
+		if len(d.problems) == 0 {
+			d.refuse(unique(p.before, d, held)...)
+		}
+		if len(d.problems) == 0 {
+			held = append(held, d)
+		}
+	}
+	next := p.before.with(skillsOf(held)...)
+	for {
+		refuseMissing(next, held)
+		if !refused(held) {
+			refuseCycle(next, held)
+		}
+		if !refused(held) {
+			break
+		}
+		held = slices.DeleteFunc(held, func(d *Definition) bool { return len(d.problems) > 0 })
+		next = p.before.with(skillsOf(held)...)
+	}
+	for i := range read {
+		d := &read[i].Definition
+		if len(d.problems) > 0 {
+			p.refused = append(p.refused, d.problems...)
+			continue
+		}
+		s := d.skill // a copy, so that the file's tree is not kept with it
+		old := p.before.find(s.Ref())
+		switch {
+		case old == nil:
+			p.changes = append(p.changes, changeOf("created", &s))
+			p.add = append(p.add, &s)
+		case old.Digest != s.Digest:
+			p.changes = append(p.changes, changeOf("changed", &s))
+			p.add = append(p.add, &s)
+		default:
+			p.changes = append(p.changes, changeOf("unchanged", old))
+		}
+	}
+	document.Sort(p.refused)
+	return p
+}
+
+func skillsOf(held []*Definition) []*Skill {
+	all := make([]*Skill, len(held))
+	for i, d := range held {
+		all[i] = &d.skill
+	}
+	return all
+}
+
+func refused(held []*Definition) bool {
+	return slices.ContainsFunc(held, func(d *Definition) bool { return len(d.problems) > 0 })
+}
+
+// refuse adds errors that name their field as problems of the definition.
+func (d *Definition) refuse(errs ...error) {
+	for _, err := range errs {
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
+			d.refuse(many.Unwrap()...)
+		} else if err != nil {
+			p := problemOf(d.root, err)
+			p.File = d.file
+			d.problems = append(d.problems, p)
+		}
+	}
+}
+
+func (r *registry) checkRunner(spec Spec) []error {
+	if spec.Kind == composite {
+		return nil
+	}
+	runner := r.runners[spec.Kind]
+	if runner == nil {
+		allowed := strings.Join(r.Kinds(), ", ")
+		if spec.Kind == "mcp" || spec.Kind == "cad" {
+			allowed += "; " + spec.Kind + " skills need a driver that this program does not have yet"
+		}
+		return []error{core.Invalid("runner.kind", spec.Kind, allowed)}
+	}
+	return []error{runner.Check(spec)}
+}
+
+// unique refuses a version that is defined twice (seed 3, Unique Name): in one
+// load, or in another file than before while that is still there.
+func unique(x *index, d *Definition, held []*Definition) []error {
+	s := &d.skill
+	for _, other := range held {
+		if other.skill.Ref() == s.Ref() {
+			return []error{taken(s, other.file)}
+		}
+	}
+	old := x.find(s.Ref())
+	if old == nil || old.Digest == s.Digest || old.Source == "" || s.Source == "" || old.Source == s.Source {
+		return nil
+	}
+	if _, err := os.Stat(old.Source); err == nil {
+		return []error{taken(s, old.Source)}
+	}
+	return nil
+}
+
+func taken(s *Skill, where string) error {
+	return core.Errorf(core.Conflict, "name: %q is not allowed; allowed: one definition of each version, and %s is defined in %s", s.Name, s.Ref(), where).
+		With("field", "name").With("value", s.Name).With("allowed", "one definition of each version")
+}
+
+func refuseMissing(next *index, held []*Definition) {
+	for _, d := range held {
+		for _, e := range edges(&d.skill) {
+			if next.find(e.ref) == nil {
+				err := core.Invalid(e.field, e.ref, "a skill that is loaded")
+				name, _, _ := strings.Cut(e.ref, "@")
+				if have := next.skills[name]; len(have) > 0 {
+					err.Message += ", as " + have[0].Ref() + " is"
+				}
+				d.refuse(err)
+			}
+		}
+	}
+}
+
+// refuseCycle refuses every new definition that is part of a cycle.
+func refuseCycle(next *index, held []*Definition) {
+	path := next.cycle(skillsOf(held))
+	for i, s := range path {
+		at := slices.IndexFunc(held, func(d *Definition) bool { return &d.skill == s })
+		if at < 0 {
+			continue
+		}
+		from := slices.Concat(path[i:], path[:i], path[i:i+1])
+		for _, e := range edges(s) {
+			if next.find(e.ref) == from[1] {
+				held[at].refuse(core.Errorf(core.InvalidInput, "%s: %q is not allowed; allowed: what does not need this skill itself; a cycle: %s", e.field, e.ref, next.pathText(from)).
+					With("field", e.field).With("value", e.ref).With("allowed", "what does not need this skill itself"))
+				break
+			}
+		}
+	}
+}
+
+// newSources are the paths of a load that gave a skill and are not remembered.
+func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
+	var paths []string
+	for _, o := range read {
+		if o.path != "" && len(o.problems) == 0 && !slices.Contains(paths, o.path) {
+			paths = append(paths, o.path)
+		}
+	}
+	for _, s := range r.Sources(tenant) {
+		paths = slices.DeleteFunc(paths, func(path string) bool { return path == s.Path })
+	}
+	return paths
+}
+
+// carryOut writes a plan, in one transaction.
+func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error {
+	byFile := map[string][]document.Problem{}
+	var files []string
+	for _, problem := range p.refused {
+		if slices.Contains(p.quiet, problem.File) {
+			continue
+		}
+		if byFile[problem.File] == nil {
+			files = append(files, problem.File)
+		}
+		byFile[problem.File] = append(byFile[problem.File], problem)
+	}
+	if len(p.add)+len(p.paths)+len(files) == 0 {
+		return nil
+	}
+	err := r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		for _, file := range files {
+			_, err := tx.Record(audit.Entry{Type: "skill.refused", Subject: "skill.file", ID: file, Detail: map[string]any{"problems": byFile[file]}})
+			if err != nil {
+				return err
+			}
+		}
+		if err := r.addSources(tx, p.paths); err != nil {
+			return err
+		}
+		return r.addSkills(tx, p)
+	})
+	if err != nil {
+		return fmt.Errorf("load skills: %w", err)
+	}
+	return nil
+}
+
+func (r *registry) addSkills(tx *audit.Tx, p *plan) error {
+	if len(p.add) == 0 {
+		return nil
+	}
+	for _, s := range p.add {
+		event := "skill.loaded"
+		s.CreatedAt, s.UpdatedAt = tx.Now(), tx.Now()
+		if old := p.before.find(s.Ref()); old != nil {
+			event, s.CreatedAt = "skill.changed", old.CreatedAt
+		}
+		r.contracts.adopt(s)
+		if err := put(tx, s, event); err != nil {
+			return err
+		}
+	}
+	tenant, next := tx.Tenant(), p.before.with(p.add...)
+	next.updated = tx.Now()
+	tx.OnCommit(func() { r.install(tenant, next) })
+	return touch(tx)
+}
+
+func (r *registry) addSources(tx *audit.Tx, paths []string) error {
+	var added []Source
+	for _, path := range paths {
+		s := Source{TenantID: tx.Tenant(), Path: path, AddedAt: tx.Now()}
+		if _, err := tx.Record(audit.Entry{Type: "skill.source.added", Subject: "skill.source", ID: path}); err != nil {
+			return err
+		}
+		data, err := core.Encode(s)
+		if err != nil {
+			return fmt.Errorf("encode the source %s: %w", path, err)
+		}
+		if err := tx.Put(bSource, []byte(path), data); err != nil {
+			return err
+		}
+		added = append(added, s)
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	tenant := tx.Tenant()
+	tx.OnCommit(func() {
+		r.mu.Lock()
+		r.sources[tenant] = append(slices.Clip(r.sources[tenant]), added...)
+		r.mu.Unlock()
+		r.stirred()
+	})
+	return nil
+}
+
+// stirred tells the watch that there is more to look at.
+func (r *registry) stirred() {
+	select {
+	case r.stir <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,179 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// registry keeps the skills of every tenant: durable in the store, and in
+// memory as immutable indexes that a change replaces.
+//
+// Lock order: writing, then mu. mu is never held while the ledger is called.
+type registry struct {
+	ledger    *audit.Ledger
+	runners   map[string]Runner // by kind, without composite
+	contracts contracts
+	writing   chan struct{} // one slot: one change of the registry at a time
+	stir      chan struct{} // one slot: there are new sources to watch
+
+	mu      sync.RWMutex
+	shelves map[string]*index // by tenant
+	sources map[string][]Source
+	told    map[string]string // file → the problems that were audited last
+}
+
+// openRegistry reads the skills of every tenant. It writes nothing and starts
+// nothing.
+func openRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, runners map[string]Runner) (*registry, error) {
+	r := &registry{
+		ledger: ledger, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
+		shelves: map[string]*index{}, sources: map[string][]Source{}, told: map[string]string{},
+	}
+	for _, tenant := range tenants {
+		err := ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+			if r.shelves[tenant], err = r.readIndex(tx); err == nil {
+				r.sources[tenant], err = readSources(tx)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the skills of tenant %s: %w", tenant, err)
+		}
+	}
+	return r, nil
+}
+
+// index is what a tenant has now.
+func (r *registry) index(tenant string) *index {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if x := r.shelves[tenant]; x != nil {
+		return x
+	}
+	return newIndex()
+}
+
+func (r *registry) install(tenant string, x *index) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shelves[tenant] = x
+}
+
+// write makes the caller the one who changes the registry, until release.
+func (r *registry) write(ctx context.Context) (release func(), err error) {
+	select {
+	case r.writing <- struct{}{}:
+		return func() { <-r.writing }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for another change of the skills: %w", ctx.Err())
+	}
+}
+
+// resolve returns the skill that "name" or "name@version" stands for; without
+// a version the newest. The value never changes: keep it, and a later load
+// does not touch what runs. It may be called inside a transaction.
+func (r *registry) resolve(tenant, ref string) (*Skill, error) { return r.index(tenant).resolve(ref) }
+
+// chain lists what a run of a skill runs: its dependencies, each after its
+// own, and the skill itself last.
+func (r *registry) chain(tenant, ref string) ([]*Skill, error) {
+	x := r.index(tenant)
+	s, err := x.resolve(ref)
+	if err != nil {
+		return nil, err
+	}
+	return x.chain(s)
+}
+
+// adopt readies a skill that was kept elsewhere, as the pinned definition of a
+// run is, for many checks of parameters and results.
+func (r *registry) adopt(s *Skill) { r.contracts.adopt(s) }
+
+// Skill returns the skill that "name" or "name@version" stands for (seed 3,
+// get_skill). It is immutable.
+func (r *registry) Skill(tenant, ref string) (*Skill, error) { return r.resolve(tenant, ref) }
+
+// Order lists the dependencies of a skill in the order in which they run, and
+// the skill itself last (seed 3, resolve_dependencies).
+func (r *registry) Order(tenant, ref string) ([]*Skill, error) { return r.chain(tenant, ref) }
+
+// All are a tenant's skills by name, the newest version of each first.
+func (r *registry) All(tenant string) []*Skill { return r.index(tenant).all() }
+
+// Newest tells whether a skill is what its bare name stands for.
+func (r *registry) Newest(s *Skill) bool { return r.index(s.TenantID).newest(s) }
+
+// List pages through a tenant's skills by name, the newest version of each
+// first, those with all of tags (seed 3, list_skills). Kind filters on the
+// kind of runner, Since and Until on the last change, Match on names,
+// descriptions and tags.
+func (r *registry) List(tenant string, f core.Filter, tags ...string) (core.Page[*Skill], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[*Skill]{}, err
+	}
+	var kept []*Skill
+	match := strings.ToLower(f.Match)
+	for _, s := range r.All(tenant) {
+		switch text := strings.ToLower(strings.Join(append([]string{s.Ref(), s.Description}, s.Tags...), "\n")); {
+		case f.Kind != "" && s.Runner.Kind != f.Kind,
+			!f.Since.IsZero() && s.UpdatedAt.Before(f.Since),
+			!f.Until.IsZero() && !s.UpdatedAt.Before(f.Until),
+			!strings.Contains(text, match),
+			slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) }):
+			continue
+		}
+		kept = append(kept, s)
+	}
+	from := min(f.Offset(), len(kept))
+	return core.NewPage(kept[from:min(from+f.Size, len(kept))], f, len(kept)), nil
+}
+
+// Registry is the seed's SkillRegistry of a tenant.
+type Registry struct {
+	TenantID        string              `json:"tenant_id"`
+	RegistryID      string              `json:"registry_id"`      // always "default"
+	Skills          map[string]*Skill   `json:"skills"`           // the newest of each name
+	DependencyGraph map[string][]string `json:"dependency_graph"` // of the newest of each name
+	LastUpdated     time.Time           `json:"last_updated,omitzero"`
+}
+
+// Registry is the whole of a tenant's skills.
+func (r *registry) Registry(tenant string) Registry {
+	x := r.index(tenant)
+	all := Registry{
+		TenantID: tenant, RegistryID: RegistryID, LastUpdated: x.updated,
+		Skills: map[string]*Skill{}, DependencyGraph: map[string][]string{},
+	}
+	for name, versions := range x.skills {
+		all.Skills[name], all.DependencyGraph[name] = versions[0], versions[0].Dependencies
+	}
+	return all
+}
+
+// Sources are the files and directories that a tenant's skills are read from.
+func (r *registry) Sources(tenant string) []Source {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.sources[tenant])
+}
+
+// Kinds are the kinds of runner that skills may name here.
+func (r *registry) Kinds() []string {
+	kinds := []string{composite}
+	for kind := range r.runners {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Auditables are the records that reconcile compares.
+func (r *registry) Auditables() []audit.Auditable { return []audit.Auditable{auditedSkills{}} }
