@@ -56,8 +56,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.answer(name)
 	default:
 		if n, ok := gotoNumber(name); ok {
-			if n <= len(lists) {
-				m.goTo(lists[n-1])
+			if n <= len(m.lists) {
+				m.goTo(m.lists[n-1])
 			}
 			return nil
 		}

@@ -29,8 +29,8 @@ func (m *Model) goTo(name string) {
 // narrow screen has one place, so there the pane changes.
 func (m *Model) cycle(step int) {
 	if m.w < wideW {
-		i := slices.Index(lists, m.place.base)
-		m.goTo(lists[(i+step+len(lists))%len(lists)])
+		i := slices.Index(m.lists, m.place.base)
+		m.goTo(m.lists[(i+step+len(m.lists))%len(m.lists)])
 		return
 	}
 	shown := m.place.shown

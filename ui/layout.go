@@ -32,17 +32,9 @@ const (
 	fullW, fullH   = 160, 32
 )
 
-// lists are the panes of the number keys, in their order.
-var lists = []string{
-	fleet.Name, tasks.Name, approvals.Name, audit.Name, decisions.Name, sessions.Name, messages.Name, tenants.Name,
-}
-
-// sheets are the panes that show one thing, by its kind.
-var sheets = map[string]string{
-	"agent": agent.Name, "task": task.Name, "approval": card.Name, "event": event.Name,
-	"decision": decision.Name, "session": session.Name, "message": message.Name,
-}
-
+// makePanes makes every pane of the cockpit. Lists have the number keys in
+// their order here, the first nine of them; a sheet shows the things of the
+// kind that it is named after.
 func (m *Model) makePanes() {
 	m.list, m.card, m.notes = approvals.New(), card.New(), messages.New()
 	m.panes = map[string]pane.Pane{}
@@ -51,6 +43,9 @@ func (m *Model) makePanes() {
 		agent.New(), task.New(), m.card, event.New(), decision.New(), session.New(), message.New(m.notes),
 	} {
 		m.panes[p.Name()] = p
+		if p.Kind() == pane.List {
+			m.lists = append(m.lists, p.Name())
+		}
 	}
 }
 
@@ -138,11 +133,16 @@ func (m *Model) arrange() []placed {
 	return out
 }
 
+// sheet is the pane that shows a thing, nil for none.
 func (m *Model) sheet(it pane.Item) pane.Pane {
-	if it.Empty() {
-		return nil
+	name := it.Kind
+	if name == "approval" {
+		name = card.Name
 	}
-	return m.panes[sheets[it.Kind]]
+	if p := m.panes[name]; p != nil && p.Kind() == pane.Sheet {
+		return p
+	}
+	return nil
 }
 
 // sync makes the panes follow the state after every update: what has become

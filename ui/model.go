@@ -30,6 +30,7 @@ type Model struct {
 	theme  *screen.Theme
 
 	panes map[string]pane.Pane
+	lists []string // names of the lists, in the order of their keys
 	list  *approvals.Pane
 	card  *card.Pane
 	notes *messages.Pane

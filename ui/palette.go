@@ -127,7 +127,7 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 		arg = words[1]
 	}
 	switch {
-	case len(words) == 1 && slices.Contains(lists, words[0]):
+	case len(words) == 1 && slices.Contains(m.lists, words[0]):
 		m.goTo(words[0])
 	case len(words) == 1 && (words[0] == "quit" || words[0] == "q"):
 		return m.interrupt(), true
