@@ -5,11 +5,8 @@ package logview
 
 import (
 	"fmt"
-	"strings"
 
-	"swarmdeck/ui/filter"
 	"swarmdeck/ui/screen"
-	"swarmdeck/ui/term"
 )
 
 // Line is one line of a log.
@@ -50,11 +47,9 @@ type View struct {
 }
 
 const (
-	maxHead  = 24   // cells
-	maxRows  = 500  // of one wrapped line
-	maxLeft  = 8192 // cells
-	reach    = 5000 // lines a search looks at
-	readOnce = 200
+	maxHead = 24   // cells
+	maxRows = 500  // of one wrapped line
+	maxLeft = 8192 // cells
 )
 
 // SetSource shows another log from its end, following.
@@ -113,162 +108,6 @@ func (v *View) Do(action string) bool {
 		v.Find(-1)
 	default:
 		return false
-	}
-	return true
-}
-
-// scroll moves by rows; reaching the end follows again.
-func (v *View) scroll(by int) {
-	if !v.up {
-		if by > 0 {
-			return
-		}
-		v.up, v.top, v.skip = true, max(v.shown, 1), v.above
-	}
-	for ; by < 0; by++ {
-		switch {
-		case v.skip > 0:
-			v.skip--
-		case v.top > 1:
-			v.top--
-			v.skip = v.rowsOf(v.top) - 1
-		}
-	}
-	for ; by > 0; by-- {
-		if v.end >= v.last() && v.fits() {
-			v.up = false
-			return
-		}
-		if v.skip++; v.skip >= v.rowsOf(v.top) {
-			v.top, v.skip = v.top+1, 0
-		}
-	}
-}
-
-// fits tells whether everything from the top line on is in the window.
-func (v *View) fits() bool {
-	rows := -v.skip
-	for seq := v.top; seq <= v.last(); seq++ {
-		if rows += v.rowsOf(seq); rows > v.h {
-			return false
-		}
-	}
-	return true
-}
-
-// rowsOf is how many rows a line takes, 1 when it isn't at hand.
-func (v *View) rowsOf(seq uint64) int {
-	if !v.wrap || v.src == nil {
-		return 1
-	}
-	if got := v.src.Lines(seq, 1); len(got) == 1 && got[0].Seq == seq {
-		return rows(&got[0], v.w)
-	}
-	return 1
-}
-
-// rows is how many rows a wrapped line takes in w cells.
-func rows(l *Line, w int) int {
-	w -= headWidth(l)
-	if len(l.Text) <= w {
-		return 1
-	}
-	n := 1
-	for s, x := l.Text, 0; len(s) > 0 && n < maxRows; {
-		k, rest := term.Next(s)
-		if x+k.Width > w {
-			n, x = n+1, 0
-		}
-		x, s = x+k.Width, rest
-	}
-	return n
-}
-
-func headWidth(l *Line) int {
-	if l.Head == "" {
-		return 0
-	}
-	return min(term.Width(l.Head), maxHead) + 1
-}
-
-// Search sets what is searched, whatever its case; empty ends the search. It
-// tells whether the line of the next match, from the window on, was found.
-func (v *View) Search(text string) bool {
-	v.query = strings.ToLower(term.Clean(text))
-	v.match = 0
-	if v.query == "" {
-		return true
-	}
-	return v.Find(1)
-}
-
-// Query is what is searched.
-func (v *View) Query() string { return v.query }
-
-// Find scrolls to the next line that matches, down or up, and tells whether
-// there is one among the 5000 lines that way that are at hand.
-func (v *View) Find(dir int) bool {
-	last := v.last()
-	if v.query == "" || last == 0 {
-		return false
-	}
-	seq := v.match
-	if seq == 0 {
-		if seq = max(v.shown, 1); dir > 0 {
-			seq--
-		}
-	}
-	for looked := 0; looked < reach; {
-		var got []Line
-		if dir > 0 {
-			got = v.src.Lines(seq+1, readOnce)
-			for i := range got {
-				if v.hit(&got[i]) {
-					return true
-				}
-				seq = got[i].Seq
-			}
-		} else {
-			from := uint64(1)
-			if seq > readOnce {
-				from = seq - readOnce
-			}
-			got = v.before(from, seq)
-			for i := len(got) - 1; i >= 0; i-- {
-				if v.hit(&got[i]) {
-					return true
-				}
-				seq = got[i].Seq
-			}
-		}
-		if looked += len(got); len(got) == 0 {
-			return false
-		}
-	}
-	return false
-}
-
-// before are the lines at hand from from up to, but not with, seq.
-func (v *View) before(from, seq uint64) []Line {
-	if seq <= from {
-		return nil
-	}
-	got := v.src.Lines(from, int(seq-from))
-	for len(got) > 0 && got[len(got)-1].Seq >= seq {
-		got = got[:len(got)-1]
-	}
-	return got
-}
-
-// hit tells whether l matches and brings it in sight.
-func (v *View) hit(l *Line) bool {
-	if _, _, ok := filter.Index(term.Clean(l.Text), v.query); !ok {
-		return false
-	}
-	v.match = l.Seq
-	if !v.up || l.Seq < v.top || l.Seq > v.end {
-		v.up, v.skip = true, 0
-		v.top = max(1, l.Seq-min(l.Seq, uint64(max(v.h/2, 0))))
 	}
 	return true
 }
