@@ -23,3 +23,27 @@ func BenchmarkCompleteAWord(b *testing.B) {
 		command.Complete(context.Background(), &env, "task dis")
 	}
 }
+
+func BenchmarkLoadKeys(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := command.LoadKeys(func(string) string { return "" }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A tree costs a fifth of a millisecond, and the keymap names some forty lines:
+// one tree for each would be most of the time to the first frame.
+func TestReadingTheKeysTakesFewTrees(t *testing.T) {
+	none := func(string) string { return "" }
+	tree := testing.AllocsPerRun(5, func() { command.Commands() })
+	keys := testing.AllocsPerRun(5, func() {
+		if _, err := command.LoadKeys(none); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if keys > 5*tree {
+		t.Errorf("reading the keys allocates %.0f times, a tree of commands %.0f", keys, tree)
+	}
+}

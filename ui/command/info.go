@@ -65,10 +65,20 @@ type Info struct {
 }
 
 // Describe says what a line would do, without running it. Flags may be
-// missing or wrong; only the command words count.
-func Describe(args []string) Info {
-	t := newTree(&Env{}, nil)
-	return describe(t.find(args))
+// missing or wrong; only the command words count. Who asks often keeps a
+// Lexicon.
+func Describe(args []string) Info { return new(Lexicon).Describe(args) }
+
+// Lexicon describes any number of lines with one tree, which it makes when
+// first asked. It is for one goroutine.
+type Lexicon struct{ t *tree }
+
+// Describe says what a line would do, without running it.
+func (l *Lexicon) Describe(args []string) Info {
+	if l.t == nil {
+		l.t = newTree(&Env{}, nil)
+	}
+	return describe(l.t.find(args))
 }
 
 func describe(cmd *cobra.Command) Info {

@@ -20,12 +20,13 @@ func ConfigDir(getenv func(string) string) string {
 // actions, and lines that name a command.
 func Vocabulary() keymap.Vocabulary {
 	v := keymap.Words()
+	var known Lexicon
 	v.Line = func(line string) error {
 		words, err := Split(line)
 		if err != nil {
 			return err
 		}
-		if Describe(words).Path == "" {
+		if known.Describe(words).Path == "" {
 			return core.Errorf(core.InvalidInput, "%q names no command", clip(line))
 		}
 		return nil
