@@ -64,15 +64,21 @@ func NewRunner(sup *Supervisor, opt RunnerOptions) (*Runner, error) {
 }
 
 func (opt RunnerOptions) filled() (RunnerOptions, error) {
-	dir, err := filepath.Abs(opt.Dir)
+	err := fillIn(&opt.Dir, &opt.Limits)
+	return opt, err
+}
+
+// fillIn gives the options that a runner and a runtime share their defaults.
+func fillIn(dir *string, limits *Limits) error {
+	abs, err := filepath.Abs(*dir)
 	if err != nil {
-		return opt, fmt.Errorf("find the working directory: %w", err)
+		return fmt.Errorf("find the working directory: %w", err)
 	}
-	opt.Dir = dir
-	if opt.Limits == (Limits{}) {
-		opt.Limits = DefaultLimits()
+	*dir = abs
+	if *limits == (Limits{}) {
+		*limits = DefaultLimits()
 	}
-	return opt, nil
+	return nil
 }
 
 // Check implements swarm.Runner. The action's arguments are the input with

@@ -2,8 +2,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -51,13 +49,8 @@ var _ fleet.Runtime = (*Runtime)(nil)
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
 func NewRuntime(sup *Supervisor, opt RuntimeOptions) (*Runtime, error) {
-	dir, err := filepath.Abs(opt.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
-	}
-	opt.Dir = dir
-	if opt.Limits == (Limits{}) {
-		opt.Limits = DefaultLimits()
+	if err := fillIn(&opt.Dir, &opt.Limits); err != nil {
+		return nil, err
 	}
 	if opt.Interrupt == 0 {
 		opt.Interrupt = syscall.SIGINT
