@@ -88,7 +88,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	opt.Sealer = sealer
 	opt.Store = db
-	if err := h.drivers(ctx, need, &opt); err != nil {
+	if err := h.drivers(need, &opt); err != nil {
 		return nil, err
 	}
 	eng, err := engine.Open(ctx, opt)
@@ -97,7 +97,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
-		h.rooms = append(h.rooms, h.start(ctx, eng))
+		h.rooms = append(h.rooms, h.start(ctx, need, eng))
 	}
 	return eng, nil
 }
@@ -142,7 +142,7 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 
 // drivers fills in what carries out tasks and keeps agents. Commands that
 // only record need them too: they check what is asked for.
-func (h *house) drivers(ctx context.Context, need command.Need, opt *engine.Options) error {
+func (h *house) drivers(need command.Need, opt *engine.Options) error {
 	if need.ReadOnly {
 		return nil
 	}
@@ -150,9 +150,6 @@ func (h *house) drivers(ctx context.Context, need command.Need, opt *engine.Opti
 	if need.Active {
 		if err := exec.BecomeSubreaper(); err != nil {
 			return err
-		}
-		if _, err := exec.Sweep(ctx, instance); err != nil {
-			return fmt.Errorf("end what a former engine left running: %w", err)
 		}
 	}
 	sup, err := exec.NewSupervisor(instance)
@@ -184,13 +181,20 @@ func instanceOf(data string) string {
 
 // start runs the engine until the returned function stops it. The run ends
 // in order at close, not with the command's context; one that ends by itself
-// ends the command.
-func (h *house) start(ctx context.Context, eng *engine.Engine) func() error {
+// ends the command. What a former engine left running is ended first, beside
+// what the door does meanwhile: it takes longer the more processes there are.
+func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine) func() error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
+	run := func() error {
+		if _, err := exec.Sweep(ctx, instanceOf(need.Data)); err != nil {
+			return fmt.Errorf("end what a former engine left running: %w", err)
+		}
+		return eng.Run(ctx)
+	}
 	go func() {
 		defer close(done)
-		if err := eng.Run(ctx); err != nil && ctx.Err() == nil {
+		if err := run(); err != nil && ctx.Err() == nil {
 			code := command.ExitFailed
 			if errors.Is(err, store.ErrUnusable) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrClosed) {
 				code = command.ExitStore

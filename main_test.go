@@ -254,6 +254,36 @@ func TestAKilledEngineIsTakenOver(t *testing.T) {
 	u.ok("store", "check")
 }
 
+func TestNothingStartsBesideWhatAKilledEngineLeft(t *testing.T) {
+	u := newUser(t)
+	script := `if test -e child; then
+	grep -q ') [RSDTt]' /proc/$(cat child)/stat && echo "$(cat child) goes on" >beside
+	exit 0
+fi
+sleep 600 &
+echo $! >child.new
+mv child.new child
+wait
+`
+	if err := os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","run.sh"]}`)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "child")); return err == nil })
+	cmd.Process.Kill()
+	cmd.Wait()
+	id := field(u.ok("task", "list", "-o", "json"), "task_id")
+	if out := u.ok("task", "wait", id, "--timeout", "20s", "-o", "json"); field(out, "status") != "succeeded" {
+		t.Errorf("%s", out)
+	}
+	if beside, err := os.ReadFile(filepath.Join(u.home, "beside")); err == nil {
+		t.Errorf("the next attempt began while %s", beside)
+	}
+}
+
 func TestShellsFindTheirCandidates(t *testing.T) {
 	u := newUser(t)
 	if out := u.ok("__complete", "session", "show", ""); out != ":4\n" {
