@@ -1,0 +1,199 @@
+package bus
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Accept takes a message: when it returns nil, the message is on disk and will
+// be delivered. An agent can only send in its own name.
+func (b *Bus) Accept(ctx context.Context, by core.Caller, s Send) (Message, error) {
+	d, err := s.check()
+	if err != nil {
+		return Message{}, err
+	}
+	return b.accept(ctx, by, d)
+}
+
+func (b *Bus) accept(ctx context.Context, by core.Caller, d *draft) (Message, error) {
+	var made Message
+	err := b.change(ctx, by, "accept a message", func(tx *audit.Tx) error {
+		m, err := b.acceptIn(tx, d)
+		if err == nil {
+			made = *m
+		}
+		return err
+	})
+	return made, b.foreign(ctx, by, d.Sender+" to "+d.Recipient, err)
+}
+
+// AcceptIn is Accept inside a transaction that changes something else: the
+// message exists if and only if the change does. A refusal undoes both.
+func (b *Bus) AcceptIn(tx *audit.Tx, s Send) (Message, error) {
+	d, err := s.check()
+	if err != nil {
+		return Message{}, err
+	}
+	m, err := b.acceptIn(tx, d)
+	if err != nil {
+		return Message{}, err
+	}
+	return *m, nil
+}
+
+func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
+	if err := b.sender(tx, d); err != nil {
+		return nil, err
+	}
+	tenant := tx.Tenant()
+	if err := b.parties(tenant, d); err != nil {
+		return nil, err
+	}
+	seq := uint64(tx.Add(countMessages, 1))
+	m := &Message{
+		MessageID: core.NewUUID(tenant, seq, nil), Topic: d.Topic, TenantID: tenant, Seq: seq,
+		SenderID: d.Sender, RecipientID: d.Recipient, MessageType: d.Type, Timestamp: tx.Now(), TTL: d.TTL,
+		Priority: d.Priority, CorrelationID: d.CorrelationID, TraceID: d.Trace, TaskID: d.Task, Payload: d.Payload,
+	}
+	if m.TraceID == "" {
+		m.TraceID = core.NewTrace(nil)
+	}
+	if d.resendOf != nil {
+		m.ResendOf = d.resendOf.MessageID
+		if err := markResent(tx, d.resendOf, m); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.converse(tx, d, m); err != nil {
+		return nil, err
+	}
+	if m.RecipientID == Broadcast {
+		m.Recipients = slices.DeleteFunc(slices.Clone(b.opt.Directory.All(tenant)), func(name string) bool { return name == m.SenderID })
+	}
+	data, err := encode(m)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Put(bMessage, key(seq), data); err != nil {
+		return nil, fmt.Errorf("write message %s: %w", m.MessageID, err)
+	}
+	if err := b.route(tx, m); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Record(audit.Entry{
+		Type: "message.accepted", Trace: m.TraceID, Subject: "message", ID: m.MessageID,
+		Detail: accepted{m.Topic, m.SenderID, m.RecipientID, m.MessageType, m.Priority, m.CorrelationID, m.TaskID, m.ResendOf, d.digest},
+	}); err != nil {
+		return nil, err
+	}
+	tx.Changed("message", m.MessageID, m)
+	t := b.of(tenant)
+	tx.OnCommit(func() { b.accepted(t, m) })
+	return m, nil
+}
+
+// accepted is what the audit log says of a message: all but its payload, and
+// the payload's digest.
+type accepted struct {
+	Topic       string `json:"topic,omitempty"`
+	Sender      string `json:"sender_id"`
+	Recipient   string `json:"recipient_id,omitempty"`
+	Type        Type   `json:"message_type"`
+	Priority    int    `json:"priority"`
+	Correlation string `json:"correlation_id,omitempty"`
+	Task        string `json:"task_id,omitempty"`
+	ResendOf    string `json:"resend_of,omitempty"`
+	Digest      string `json:"payload_digest"`
+}
+
+// sender fills the sender in. Nobody but the engine and its operators speaks
+// for others.
+func (b *Bus) sender(tx *audit.Tx, d *draft) error {
+	if tx.By.Kind == core.Agent {
+		if d.Sender == "" {
+			d.Sender = tx.By.Name
+		}
+		if d.Sender != tx.By.Name {
+			return core.Errorf(core.Denied, "sender_id: %s can't send as %q", tx.By.Name, d.Sender).With("field", "sender_id")
+		}
+	}
+	if d.Sender == "" {
+		d.Sender = System
+	}
+	return nil
+}
+
+// route puts a new message where its readers find it.
+func (b *Bus) route(tx *audit.Tx, m *Message) error {
+	if m.Topic != "" {
+		return b.routeTopic(tx, m)
+	}
+	to := m.Recipients
+	if m.RecipientID != Broadcast {
+		to = []string{m.RecipientID}
+	}
+	due := m.ExpiresAt()
+	for _, name := range to {
+		tx.Add(countOpen, 1)
+		if err := putDue(tx, due, m.Seq, toMailbox, name); err != nil {
+			return err
+		}
+		if err := tx.Put(bBox, boxKey(name, m.Priority, m.Seq), dueValue(due)); err != nil {
+			return fmt.Errorf("write message %s into the mailbox of %s: %w", m.MessageID, name, err)
+		}
+	}
+	return nil
+}
+
+func (b *Bus) routeTopic(tx *audit.Tx, m *Message) error {
+	t := Topic{Topic: m.Topic}
+	known, err := fetch(tx, bTopic, []byte(m.Topic), &t)
+	if err != nil {
+		return err
+	}
+	if !known {
+		tx.Add(countTopics, 1)
+	}
+	t.Messages++
+	t.LastSeq, t.LastAt = m.Seq, m.Timestamp
+	if err := put(tx, bTopic, []byte(m.Topic), &t); err != nil {
+		return err
+	}
+	all, err := b.durables(tx)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if d.wants(m.Topic, m.MessageType) {
+			return putDue(tx, m.ExpiresAt(), m.Seq, toSubscription, "")
+		}
+	}
+	return nil
+}
+
+func putDue(tx store.Tx, due time.Time, seq uint64, kind byte, name string) error {
+	if err := tx.Put(bDue, dueKey(due, seq, kind, name), []byte{1}); err != nil {
+		return fmt.Errorf("write when message %d is due: %w", seq, err)
+	}
+	return nil
+}
+
+func dueValue(due time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(due.UnixMicro()))
+}
+
+// accepted runs after the commit, on the store's writer.
+func (b *Bus) accepted(t *tenant, m *Message) {
+	t.feed.message(m)
+	b.watch.due(t.name, m.ExpiresAt())
+	if m.CorrelationID != "" {
+		b.answered(t, m.CorrelationID)
+	}
+}

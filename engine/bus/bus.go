@@ -1,0 +1,173 @@
+// Package bus carries messages between agents and components (seed 3,
+// Message): topics with subscribers, and a mailbox for each recipient.
+//
+// What it promises: an accepted message is on disk. Delivery is at least once:
+// a delivery that was not acknowledged before its reader went away, or within
+// the last moments before a crash, comes again. A topic's messages come in the
+// order in which they were accepted; a mailbox gives the highest priority
+// first and keeps the order of acceptance within one. Readers pull, each at
+// its own pace, so a slow one delays nobody and only its own lag grows.
+//
+// What can be dropped, and how it is seen: a direct message that nobody read
+// within its ttl, a message that a durable subscription did not come to within
+// its ttl, a request without an answer, and what a reader refuses become dead
+// letters with their reason. A subscription that is not durable misses what
+// expires before it comes to it, and counts that. History is kept for the
+// newest messages only; what still can be delivered is never cut off.
+//
+// Topics that begin with "sys." show the engine's audit log as messages, each
+// under "sys." and its event type. They are a view: nothing is stored twice,
+// only a pattern that names sys sees them, and nobody publishes there.
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Directory knows who can send and receive besides the engine's own
+// components. Its methods are called inside transactions: they must be quick
+// and hold no lock under which the ledger is called.
+type Directory interface {
+	Known(tenant, id string) bool
+	// All lists who a broadcast goes to.
+	All(tenant string) []string
+}
+
+// foreigners is a Directory that can tell a name of another tenant from one
+// that nobody has: the former is a tenant violation.
+type foreigners interface {
+	Elsewhere(tenant, id string) bool
+}
+
+// The parties that always exist.
+const (
+	System     = "system"     // the engine and its operators; sends and receives
+	Controller = "controller" // receives; System answers for it
+	Broadcast  = "broadcast"  // stands for everybody in the directory but the sender
+)
+
+// Options of New.
+type Options struct {
+	Ledger    *audit.Ledger
+	Directory Directory                               // nil: nobody but the components
+	Tenants   func(context.Context) ([]string, error) // whose messages Run looks after
+	// Keep is how many messages of a tenant stay as history at least; 0 means
+	// 100,000. Some 600 bytes each beside the payload.
+	Keep int
+}
+
+// Bus is the message bus of every tenant. Its methods may be called from any
+// goroutine.
+//
+// Lock order: Subscription.pull, tenant.flushing, Subscription.mu, Bus.mu,
+// feed.mu. Only the first two are held while the ledger is called.
+type Bus struct {
+	opt    Options
+	ledger *audit.Ledger
+	watch  watch
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+}
+
+// New makes a bus. It reads nothing and starts nothing.
+func New(opt Options) *Bus {
+	if opt.Keep <= 0 {
+		opt.Keep = 100_000
+	}
+	if opt.Directory == nil {
+		opt.Directory = nobody{}
+	}
+	b := &Bus{opt: opt, ledger: opt.Ledger, tenants: map[string]*tenant{}}
+	b.watch.init()
+	return b
+}
+
+type nobody struct{}
+
+func (nobody) Known(string, string) bool { return false }
+func (nobody) All(string) []string       { return nil }
+
+// tenant is what the bus keeps in memory of one tenant. All of it can be lost:
+// the store has what matters.
+type tenant struct {
+	name     string
+	feed     feed
+	flushing sync.Mutex // held by flush, over its transaction
+
+	// Guarded by Bus.mu.
+	subs    map[*Subscription]struct{}
+	durable map[string]*durable        // by name; nil until read, see durables
+	taken   map[slot]*Subscription     // delivered and neither acknowledged nor given back
+	settled uint64                     // grows whenever a mailbox lost a message
+	waiting map[string][]chan struct{} // by correlation id: who waits for an answer
+	acks    []acked                    // mailbox deliveries to settle with the next flush
+	dirty   map[*Subscription]struct{} // whose cursor moved
+}
+
+// slot is one message in one mailbox.
+type slot struct {
+	recipient string
+	seq       uint64
+}
+
+// of returns a tenant's state.
+func (b *Bus) of(name string) *tenant {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenants[name]
+	if t == nil {
+		t = &tenant{
+			name: name, subs: map[*Subscription]struct{}{}, taken: map[slot]*Subscription{},
+			waiting: map[string][]chan struct{}{}, dirty: map[*Subscription]struct{}{},
+		}
+		b.tenants[name] = t
+	}
+	return t
+}
+
+// Changed tells the bus of a change in the engine, so that readers of the
+// engine's events wake up. It never blocks.
+func (b *Bus) Changed(c core.Change) {
+	if c.Kind != "event" {
+		return
+	}
+	b.mu.Lock()
+	t := b.tenants[c.Tenant]
+	b.mu.Unlock()
+	if t != nil {
+		t.feed.event()
+	}
+}
+
+// change is a transaction of the bus's own. A refusal says by itself what it
+// is about; any other error is wrapped with what was attempted.
+func (b *Bus) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {
+	return explain(what, b.ledger.Update(ctx, by, fn))
+}
+
+func explain(what string, err error) error {
+	var refused *core.Error
+	if err == nil || errors.As(err, &refused) || errors.Is(err, store.ErrNoTenant) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// foreign audits err when it says that something belongs to another tenant.
+func (b *Bus) foreign(ctx context.Context, by core.Caller, named string, err error) error {
+	if !errors.Is(err, core.ErrForeign) {
+		return err
+	}
+	return b.ledger.Refuse(ctx, by, audit.Entry{
+		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant,
+		Detail: map[string]string{"named": named, "kind": "message"},
+	}, err)
+}

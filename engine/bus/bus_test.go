@@ -1,0 +1,343 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+)
+
+func TestAcceptedMessagesHaveTheSeedsFields(t *testing.T) {
+	r := newRig(t)
+	m := r.send(bus.Send{Topic: "navigation.complete", Sender: "ann", Payload: core.Raw("{ \"location\" : \"kitchen\" }")})
+	got := r.get(m.MessageID)
+	if !core.IsUUID(m.MessageID) || got.TTL != 60 || got.Priority != 5 || got.MessageType != bus.Event || got.SenderID != "ann" ||
+		string(got.Payload) != `{"location":"kitchen"}` || got.Status != bus.Published || got.TenantID != acme || got.Seq != 1 ||
+		!got.Timestamp.Equal(m.Timestamp) || core.CheckTrace(got.TraceID) != nil {
+		t.Errorf("got %s", core.MustEncode(got))
+	}
+	direct := r.direct("bob", `{"a":1}`, func(s *bus.Send) { s.Priority, s.TTL = 1, 3600 })
+	got = r.get(direct.MessageID)
+	if got.RecipientID != "bob" || got.SenderID != "system" || got.Status != bus.Open || got.TTL != 3600 || got.Priority != 1 {
+		t.Errorf("got %s", core.MustEncode(got))
+	}
+	if events := r.events("message.accepted"); len(events) != 2 || events[1].TraceID != m.TraceID {
+		t.Errorf("%d events", len(events))
+	}
+	r.whole()
+}
+
+// Every rule of the seed's Message section and of ours, broken once.
+func TestWhatIsWrongWithAMessageIsNamed(t *testing.T) {
+	r := newRig(t)
+	long := strings.Repeat("a.", 100) + "a"
+	for name, c := range map[string]struct {
+		send  bus.Send
+		code  core.Code
+		field string
+	}{
+		"neither topic nor recipient":  {bus.Send{}, core.InvalidInput, "topic"},
+		"both topic and recipient":     {bus.Send{Topic: "a", Recipient: "ann"}, core.InvalidInput, "recipient_id"},
+		"empty word":                   {bus.Send{Topic: "a..b"}, core.InvalidInput, "topic"},
+		"wildcard":                     {bus.Send{Topic: "a.*"}, core.InvalidInput, "topic"},
+		"strange character":            {bus.Send{Topic: "a b"}, core.InvalidInput, "topic"},
+		"long topic":                   {bus.Send{Topic: long}, core.InvalidInput, "topic"},
+		"the engine's topic":           {bus.Send{Topic: "sys.task.queued"}, core.InvalidInput, "topic"},
+		"the engine's word":            {bus.Send{Topic: "sys"}, core.InvalidInput, "topic"},
+		"unknown sender":               {bus.Send{Topic: "a", Sender: "nobody"}, core.InvalidInput, "sender_id"},
+		"sender is a component":        {bus.Send{Topic: "a", Sender: "controller"}, core.InvalidInput, "sender_id"},
+		"sender of another tenant":     {bus.Send{Topic: "a", Sender: "zoe"}, core.Denied, ""},
+		"unknown recipient":            {bus.Send{Recipient: "nobody"}, core.InvalidInput, "recipient_id"},
+		"recipient of another tenant":  {bus.Send{Recipient: "zoe"}, core.Denied, ""},
+		"foreign subagent":             {bus.Send{Recipient: core.NewUUID(other, 1, nil)}, core.Denied, ""},
+		"unknown subagent":             {bus.Send{Recipient: core.NewUUID(acme, 1, nil)}, core.InvalidInput, "recipient_id"},
+		"unknown type":                 {bus.Send{Topic: "a", Type: "news"}, core.InvalidInput, "message_type"},
+		"negative ttl":                 {bus.Send{Topic: "a", TTL: -1}, core.InvalidInput, "ttl"},
+		"long ttl":                     {bus.Send{Topic: "a", TTL: 3601}, core.InvalidInput, "ttl"},
+		"priority too high":            {bus.Send{Topic: "a", Priority: 11}, core.InvalidInput, "priority"},
+		"negative priority":            {bus.Send{Topic: "a", Priority: -1}, core.InvalidInput, "priority"},
+		"correlation is no UUID":       {bus.Send{Topic: "a", CorrelationID: "corr-456"}, core.InvalidInput, "correlation_id"},
+		"correlation is no v4":         {bus.Send{Topic: "a", CorrelationID: "a7f3c2e1-8d4b-1a9c-9e2f-1b3c4d5e6f7a"}, core.InvalidInput, "correlation_id"},
+		"correlation in upper case":    {bus.Send{Topic: "a", CorrelationID: "A7F3C2E1-8D4B-4A9C-9E2F-1B3C4D5E6F7A"}, core.InvalidInput, "correlation_id"},
+		"response without correlation": {bus.Send{Recipient: "ann", Type: bus.Response}, core.InvalidInput, "correlation_id"},
+		"response to nothing":          {bus.Send{Recipient: "ann", Type: bus.Response, CorrelationID: core.NewUUID(acme, 9, nil)}, core.Conflict, "correlation_id"},
+		"response to a topic":          {bus.Send{Topic: "a", Type: bus.Response, CorrelationID: core.NewUUID(acme, 9, nil)}, core.InvalidInput, "recipient_id"},
+		"request to a topic":           {bus.Send{Topic: "a", Type: bus.Request}, core.InvalidInput, "recipient_id"},
+		"request to everybody":         {bus.Send{Recipient: "broadcast", Type: bus.Request}, core.InvalidInput, "recipient_id"},
+		"bad trace":                    {bus.Send{Topic: "a", Trace: "xyz"}, core.InvalidInput, "trace_id"},
+		"bad task":                     {bus.Send{Topic: "a", Task: "xyz"}, core.InvalidInput, "task_id"},
+		"task of another tenant":       {bus.Send{Topic: "a", Task: core.NewID(core.TaskPrefix, other, 1)}, core.Denied, ""},
+		"payload missing":              {bus.Send{Topic: "a", Payload: core.Raw(" ")}, core.InvalidInput, "payload"},
+		"payload no object":            {bus.Send{Topic: "a", Payload: core.Raw("[1]")}, core.InvalidInput, "payload"},
+		"payload twice":                {bus.Send{Topic: "a", Payload: core.Raw("{}{}")}, core.InvalidInput, "payload"},
+		"payload with a double member": {bus.Send{Topic: "a", Payload: core.Raw(`{"a":1,"a":2}`)}, core.InvalidInput, "payload"},
+		"payload too large":            {bus.Send{Topic: "a", Payload: core.Raw(`{"a":"` + strings.Repeat("x", bus.MaxPayload) + `"}`)}, core.InvalidInput, "payload"},
+		"payload too deep":             {bus.Send{Topic: "a", Payload: core.Raw(strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200))}, core.InvalidInput, "payload"},
+	} {
+		if c.send.Payload == nil {
+			c.send.Payload = core.Raw("{}")
+		}
+		_, err := r.Accept(t.Context(), alice, c.send)
+		if code(err) != c.code {
+			t.Errorf("%s: %v, want %s", name, err, c.code)
+			continue
+		}
+		if got := core.AsError(err).Details["field"]; c.field != "" && got != c.field {
+			t.Errorf("%s: names %v, want %s: %v", name, got, c.field, err)
+		}
+	}
+	if f := r.figures(); f.Messages != 0 || f.Open != 0 || f.Unanswered != 0 {
+		t.Errorf("something was left: %+v", f)
+	}
+	if n := len(r.events("tenant.violation")); n != 4 {
+		t.Errorf("%d tenant violations audited, want 4", n)
+	}
+	r.whole()
+}
+
+func TestAnAgentSpeaksAndReadsForItselfOnly(t *testing.T) {
+	r := newRig(t)
+	ann := core.Caller{Tenant: acme, Name: "ann", Kind: core.Agent, Door: core.DoorMCP}
+	m, err := r.Accept(t.Context(), ann, bus.Send{Recipient: "bob", Payload: core.Raw("{}")})
+	if err != nil || m.SenderID != "ann" {
+		t.Errorf("sender %q, %v", m.SenderID, err)
+	}
+	for _, sender := range []string{"bob", "system"} {
+		if _, err := r.Accept(t.Context(), ann, bus.Send{Recipient: "cid", Sender: sender, Payload: core.Raw("{}")}); code(err) != core.Denied {
+			t.Errorf("sent as %s: %v", sender, err)
+		}
+	}
+	if _, err := r.Read(t.Context(), ann, "bob", 1); code(err) != core.Denied {
+		t.Errorf("read bob's mail: %v", err)
+	}
+	if _, err := r.Read(t.Context(), ann, "ann", 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
+	r := newRig(t)
+	for i, priority := range []int{5, 1, 10, 5, 1, 7} {
+		r.direct("bob", fmt.Sprintf(`{"n":%d}`, i), func(s *bus.Send) { s.Priority = priority })
+	}
+	peeked, err := r.Peek(t.Context(), alice, "bob", 100)
+	r.no(err)
+	got := append(r.read("bob", 2), r.read("bob", 100)...)
+	var order string
+	for i, m := range got {
+		order += string(m.Payload[5])
+		if peeked[i].MessageID != m.MessageID || m.Status != bus.Taken {
+			t.Errorf("%d: peeked %s, read %s %s", i, peeked[i].MessageID, m.MessageID, m.Status)
+		}
+	}
+	if order != "140352" {
+		t.Errorf("order %s, want 140352", order)
+	}
+	if more := r.read("bob", 1); len(more) > 0 {
+		t.Errorf("read twice: %v", more)
+	}
+	if got := r.get(got[0].MessageID); got.Status != bus.Taken || len(got.Deliveries) != 1 || got.Deliveries[0].At.IsZero() {
+		t.Errorf("after the reading: %s", core.MustEncode(got))
+	}
+	if n := len(r.events("message.read")); n != 2 {
+		t.Errorf("%d reads audited, want 2", n)
+	}
+	r.whole()
+}
+
+func TestBroadcastGoesToEverybodyElse(t *testing.T) {
+	r := newRig(t)
+	m := r.direct("broadcast", `{"hi":1}`, func(s *bus.Send) { s.Sender = "bob" })
+	if f := r.figures(); f.Messages != 1 || f.Open != 2 {
+		t.Errorf("%+v", f)
+	}
+	if got := r.read("ann", 5); len(got) != 1 || got[0].MessageID != m.MessageID {
+		t.Errorf("ann got %v", got)
+	}
+	if got := r.read("bob", 5); len(got) != 0 {
+		t.Errorf("the sender got %v", got)
+	}
+	if got := r.get(m.MessageID); got.Status != bus.Open || len(got.Deliveries) != 2 || got.Deliveries[0].Status != bus.Taken {
+		t.Errorf("%s", core.MustEncode(got))
+	}
+	r.read("cid", 5)
+	if got := r.get(m.MessageID); got.Status != bus.Taken {
+		t.Errorf("%s", core.MustEncode(got))
+	}
+	r.whole()
+}
+
+func TestAMessageInsideAChangeExistsOnlyWithIt(t *testing.T) {
+	r := newRig(t)
+	s := r.subscribe(bus.SubscribeOptions{Pattern: ">"})
+	defer s.Close()
+	boom := errors.New("boom")
+	try := func(fail error) error {
+		return r.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+			if _, err := r.AcceptIn(tx, bus.Send{Topic: "a.b", Sender: "ann", Payload: core.Raw(`{}`)}); err != nil {
+				return err
+			}
+			_, err := tx.Record(audit.Entry{Type: "test.done", Subject: "test", ID: "1"})
+			return errors.Join(err, fail)
+		})
+	}
+	if err := try(boom); !errors.Is(err, boom) {
+		t.Fatal(err)
+	}
+	r.nothing(s)
+	r.no(try(nil))
+	if d := r.next(s); d.Message.Topic != "a.b" || d.Message.Seq != 1 {
+		t.Errorf("%+v", d.Message)
+	}
+	r.whole()
+}
+
+func TestRequestsWaitForTheirResponse(t *testing.T) {
+	r := newRig(t)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	s := r.subscribe(bus.SubscribeOptions{Mailbox: "bob", Type: bus.Request})
+	defer s.Close()
+	wg.Go(func() {
+		for _, isError := range []bool{false, true} {
+			d, err := s.Next(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			d.Ack()
+			if _, err := r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{"objects":["cup"]}`), isError); err != nil {
+				t.Error(err)
+			}
+			if _, err := r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{}`), isError); code(err) != core.Conflict {
+				t.Errorf("answered twice: %v", err)
+			}
+		}
+	})
+	for _, want := range []bus.Type{bus.Response, bus.Error} {
+		got, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Sender: "ann", Payload: core.Raw(`{"skill":"detect"}`)}, 5*time.Second)
+		r.no(err)
+		if got.MessageType != want || got.SenderID != "bob" || got.RecipientID != "ann" || string(got.Payload) != `{"objects":["cup"]}` {
+			t.Errorf("%s", core.MustEncode(got))
+		}
+		page, err := r.Bus.List(t.Context(), acme, bus.Query{Correlation: got.CorrelationID})
+		r.no(err)
+		if len(page.Items) != 2 || page.Items[1].ResponseID != got.MessageID || page.Items[1].TraceID != got.TraceID || page.Items[0].Status != bus.Taken {
+			t.Errorf("thread: %s", core.MustEncode(page.Items))
+		}
+	}
+	wg.Wait()
+	r.no(s.Close())
+	if f := r.figures(); f.Unanswered != 0 || f.Open != 0 {
+		t.Errorf("%+v", f)
+	}
+	r.whole()
+}
+
+func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
+	r := newRig(t)
+	began := time.Now()
+	_, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", TTL: 100, Payload: core.Raw(`{}`)}, 30*time.Millisecond)
+	if !errors.Is(err, bus.ErrNoReply) || time.Since(began) > 5*time.Second {
+		t.Fatalf("%v after %v", err, time.Since(began))
+	}
+	open, err := r.Unanswered(t.Context(), acme)
+	if err != nil || len(open) != 1 || !open[0].Unanswered || open[0].SenderID != "system" {
+		t.Fatalf("unanswered: %v, %v", open, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Request(ctx, alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, time.Second); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for _, d := range []time.Duration{-1, time.Microsecond, 2 * time.Hour} {
+		if _, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, d); code(err) != core.InvalidInput {
+			t.Errorf("timeout %v: %v", d, err)
+		}
+	}
+	// A late answer goes to the mailbox.
+	_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
+	r.no(err)
+	if got := r.read("system", 5); len(got) != 1 || got[0].CorrelationID != open[0].CorrelationID {
+		t.Errorf("late answer: %v", got)
+	}
+	r.whole()
+}
+
+func TestOnlyTheRecipientOfARequestAnswersIt(t *testing.T) {
+	r := newRig(t)
+	ask := r.send(bus.Send{Recipient: "bob", Sender: "ann", Type: bus.Request})
+	reply := bus.Send{Recipient: "ann", Sender: "bob", Type: bus.Response, CorrelationID: ask.CorrelationID, Payload: core.Raw(`{}`)}
+	for name, c := range map[string]struct {
+		change func(*bus.Send)
+		field  string
+	}{
+		"another sender":      {func(s *bus.Send) { s.Sender = "cid" }, "sender_id"},
+		"another recipient":   {func(s *bus.Send) { s.Recipient = "cid" }, "recipient_id"},
+		"an error of a third": {func(s *bus.Send) { s.Sender, s.Type = "cid", bus.Error }, "sender_id"},
+	} {
+		s := reply
+		c.change(&s)
+		_, err := r.Accept(t.Context(), alice, s)
+		if code(err) != core.Conflict || core.AsError(err).Details["field"] != c.field {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "cid", Type: bus.Request, CorrelationID: ask.CorrelationID, Payload: core.Raw(`{}`)}); code(err) != core.Conflict {
+		t.Errorf("two open requests of one correlation: %v", err)
+	}
+	if _, err := r.Reply(t.Context(), alice, r.publish("a", "{}").MessageID, core.Raw("{}"), false); code(err) != core.InvalidInput {
+		t.Errorf("answered an event: %v", err)
+	}
+	r.clock.move(61 * time.Second)
+	if _, err := r.Accept(t.Context(), alice, reply); code(err) != core.Conflict || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("answered an expired request: %v", err)
+	}
+	// The controller is a component: the system answers for it.
+	ask = r.send(bus.Send{Recipient: "controller", Sender: "ann", Type: bus.Request})
+	got, err := r.Reply(t.Context(), alice, ask.MessageID, core.Raw(`{}`), false)
+	if err != nil || got.SenderID != "system" || got.RecipientID != "ann" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// An error about something that is over is a notification like any other.
+	r.send(bus.Send{Recipient: "ann", Sender: "cid", Type: bus.Error, CorrelationID: ask.CorrelationID})
+	r.whole()
+}
+
+func TestTenantsDoNotSeeEachOther(t *testing.T) {
+	r := newRig(t)
+	m := r.direct("bob", `{}`)
+	bob := core.Caller{Tenant: other, Name: "eve", Kind: core.Operator, Door: core.DoorCLI}
+	if _, err := r.Get(t.Context(), other, m.MessageID); code(err) != core.Denied {
+		t.Errorf("get: %v", err)
+	}
+	if _, err := r.Resend(t.Context(), bob, m.MessageID); code(err) != core.Denied {
+		t.Errorf("resend: %v", err)
+	}
+	if _, err := r.Reply(t.Context(), bob, m.MessageID, core.Raw(`{}`), false); code(err) != core.Denied {
+		t.Errorf("reply: %v", err)
+	}
+	if _, err := r.Read(t.Context(), bob, "bob", 1); code(err) != core.Denied {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"}); code(err) != core.Denied {
+		t.Errorf("subscribe: %v", err)
+	}
+	page, err := r.ledger.List(t.Context(), other, core.Filter{Kind: "tenant.violation"})
+	if err != nil || page.Info.Total != 5 {
+		t.Errorf("%d violations, %v", page.Info.Total, err)
+	}
+	if _, err := r.Get(t.Context(), acme, core.NewUUID(acme, m.Seq, nil)); code(err) != core.NotFound {
+		t.Errorf("an id with the right number only: %v", err)
+	}
+	if _, err := r.Get(t.Context(), acme, "m1"); code(err) != core.InvalidInput {
+		t.Errorf("no id: %v", err)
+	}
+}

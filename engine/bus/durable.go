@@ -1,0 +1,265 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// durable is a subscription that outlives its readers.
+type durable struct {
+	name    string
+	rec     subscription
+	pattern Pattern
+	open    *Subscription // guarded by Bus.mu
+}
+
+// subscription is a durable subscription's record, and what the audit log says
+// of it.
+type subscription struct {
+	Pattern   string    `json:"pattern"`
+	Type      Type      `json:"message_type,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func (d *durable) wants(topic string, typ Type) bool {
+	return (d.rec.Type == "" || d.rec.Type == typ) && d.pattern.Match(topic)
+}
+
+// durables are the durable subscriptions of a transaction's tenant. They are
+// read once, on the store's writer: only there nothing can change meanwhile.
+func (b *Bus) durables(tx *audit.Tx) (map[string]*durable, error) {
+	t := b.of(tx.Tenant())
+	b.mu.Lock()
+	known := t.durable
+	b.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	known = map[string]*durable{}
+	err := scan(tx, bSub, nil, func(k, v []byte) (bool, error) {
+		d, err := readDurable(string(k), v)
+		known[string(k)] = d
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	t.durable = known
+	b.mu.Unlock()
+	return known, nil
+}
+
+func readDurable(name string, v []byte) (*durable, error) {
+	d := &durable{name: name}
+	err := core.DecodeStored(v, &d.rec)
+	if err == nil {
+		d.pattern, err = ParsePattern(d.rec.Pattern)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode subscription %s: %w", name, err)
+	}
+	return d, nil
+}
+
+// openDurable opens the durable subscription s, making it when it is new.
+func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
+	by := core.Self(s.t.name, "bus")
+	return b.change(ctx, by, "open subscription "+s.opt.Name, func(tx *audit.Tx) error {
+		all, err := b.durables(tx)
+		if err != nil {
+			return err
+		}
+		d := all[s.opt.Name]
+		if d == nil {
+			return b.makeDurable(tx, s)
+		}
+		if d.rec.Pattern != s.opt.Pattern || d.rec.Type != s.opt.Type {
+			return core.Errorf(core.Conflict, "name: subscription %s is of pattern %q and type %q; remove it first, or take another name",
+				d.name, d.rec.Pattern, d.rec.Type).With("field", "name")
+		}
+		if s.upto, err = loadCursor(tx, d.name); err != nil {
+			return err
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if d.open != nil {
+			return core.Errorf(core.Conflict, "name: subscription %s has a reader already", d.name).With("field", "name")
+		}
+		d.open, s.durable = s, d
+		return nil
+	})
+}
+
+func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
+	d := &durable{name: s.opt.Name, pattern: s.pattern, open: s}
+	d.rec = subscription{Pattern: s.opt.Pattern, Type: s.opt.Type, CreatedAt: tx.Now()}
+	var err error
+	if s.upto, err = s.start(tx); err != nil {
+		return err
+	}
+	if err := put(tx, bSub, []byte(d.name), d.rec); err != nil {
+		return err
+	}
+	if err := tx.Put(bCursor, []byte(d.name), key(s.upto)); err != nil {
+		return err
+	}
+	tx.Add(countSubs, 1)
+	if _, err := tx.Record(audit.Entry{Type: "subscription.created", Subject: "subscription", ID: d.name, State: d.rec}); err != nil {
+		return err
+	}
+	tx.Changed("message", "", nil)
+	s.durable = d
+	b.keepDurable(s.t, d.name, d)
+	return nil
+}
+
+// keepDurable replaces a durable subscription, nil removes it. It is the last
+// step of its transaction, so that the next one in the same commit sees it.
+// The map itself is never changed: transactions read it without a lock.
+func (b *Bus) keepDurable(t *tenant, name string, d *durable) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]*durable{}
+	for other, v := range t.durable {
+		all[other] = v
+	}
+	if all[name] = d; d == nil {
+		delete(all, name)
+	}
+	t.durable = all
+}
+
+// Unsubscribe removes a durable subscription that has no reader, with all that
+// waits for it.
+func (b *Bus) Unsubscribe(ctx context.Context, by core.Caller, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return b.change(ctx, by, "remove subscription "+name, func(tx *audit.Tx) error {
+		all, err := b.durables(tx)
+		if err != nil {
+			return err
+		}
+		d := all[name]
+		if d == nil {
+			return core.Missing("subscription", name)
+		}
+		b.mu.Lock()
+		open := d.open != nil
+		b.mu.Unlock()
+		if open {
+			return core.Errorf(core.Conflict, "name: subscription %s has a reader", name).With("field", "name")
+		}
+		if err := tx.Delete(bSub, []byte(name)); err != nil {
+			return err
+		}
+		if err := tx.Delete(bCursor, []byte(name)); err != nil {
+			return err
+		}
+		tx.Add(countSubs, -1)
+		tx.Changed("message", "", nil)
+		if _, err := tx.Record(audit.Entry{Type: "subscription.removed", Subject: "subscription", ID: name, State: audit.Gone}); err != nil {
+			return err
+		}
+		b.keepDurable(b.of(tx.Tenant()), name, nil)
+		return nil
+	})
+}
+
+// SubscriptionInfo is what a list of subscriptions shows.
+type SubscriptionInfo struct {
+	Name        string    `json:"name,omitempty"` // of a durable one
+	Pattern     string    `json:"pattern,omitempty"`
+	RecipientID string    `json:"recipient_id,omitempty"` // whose mailbox
+	MessageType Type      `json:"message_type,omitempty"`
+	By          string    `json:"by,omitempty"` // who reads
+	Durable     bool      `json:"durable"`
+	Open        bool      `json:"open"`   // has a reader
+	Cursor      uint64    `json:"cursor"` // done with all up to this seq
+	Lag         int       `json:"lag"`    // messages that wait
+	Unacked     int       `json:"unacked"`
+	Missed      int       `json:"missed"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+}
+
+// Subscriptions lists the open subscriptions and the durable ones, those that
+// are furthest behind first.
+func (b *Bus) Subscriptions(ctx context.Context, tenant string) ([]SubscriptionInfo, error) {
+	var out []SubscriptionInfo
+	open := map[string]bool{}
+	for _, s := range b.open(tenant) {
+		lag, err := s.Lag(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		info := SubscriptionInfo{
+			Name: s.opt.Name, Pattern: s.opt.Pattern, RecipientID: s.opt.Mailbox, MessageType: s.opt.Type, By: s.opt.By,
+			Open: true, Lag: lag, Unacked: len(s.flight), Missed: s.missed,
+		}
+		s.mu.Unlock()
+		info.Cursor = s.cursor()
+		if s.durable != nil {
+			open[s.opt.Name] = true
+			info.Durable, info.CreatedAt = true, s.durable.rec.CreatedAt
+		}
+		out = append(out, info)
+	}
+	closed, err := b.closedDurables(ctx, tenant, open)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, closed...)
+	sortByLag(out)
+	return out, nil
+}
+
+// open lists the open subscriptions of a tenant.
+func (b *Bus) open(tenant string) []*Subscription {
+	t := b.of(tenant)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []*Subscription
+	for s := range t.subs {
+		out = append(out, s)
+	}
+	return out
+}
+
+func (b *Bus) closedDurables(ctx context.Context, tenant string, open map[string]bool) ([]SubscriptionInfo, error) {
+	var out []SubscriptionInfo
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return scan(tx, bSub, nil, func(k, v []byte) (bool, error) {
+			if open[string(k)] {
+				return true, nil
+			}
+			d, err := readDurable(string(k), v)
+			if err != nil {
+				return false, err
+			}
+			cursor, err := loadCursor(tx, d.name)
+			out = append(out, SubscriptionInfo{
+				Name: d.name, Pattern: d.rec.Pattern, MessageType: d.rec.Type, Durable: true, Cursor: cursor, CreatedAt: d.rec.CreatedAt,
+			})
+			return true, err
+		})
+	})
+	if err != nil {
+		return nil, explain("list the subscriptions", err)
+	}
+	for i := range out {
+		s := &Subscription{b: b, t: b.of(tenant), opt: SubscribeOptions{Pattern: out[i].Pattern, Type: out[i].MessageType}, pos: out[i].Cursor}
+		if s.pattern, err = ParsePattern(out[i].Pattern); err != nil {
+			return nil, err
+		}
+		if out[i].Lag, err = s.Lag(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package bus
+
+import "sync"
+
+// Bounds of a feed's tail: newer messages push older ones out, and a reader
+// that is further behind reads from the store.
+const (
+	tailMessages = 4096
+	tailBytes    = 4 << 20 // of payload
+)
+
+// feed hands a tenant's new messages to its subscriptions. It keeps the newest
+// ones in memory, so that a hundred readers don't read the store a hundred
+// times, and wakes the readers from a goroutine of its own, so that their
+// number costs the store's writer nothing. Both are only there while somebody
+// subscribes.
+type feed struct {
+	mu     sync.RWMutex
+	subs   map[*Subscription]struct{}
+	first  uint64 // seq of tail[0]
+	tail   []*Message
+	bytes  int
+	newest uint64 // newest seq seen here; 0 before the first
+	system int    // subscriptions to the engine's events
+	bell   chan struct{}
+}
+
+// message takes in a message that was committed. It runs on the store's
+// writer, in the order of the commits.
+func (f *feed) message(m *Message) {
+	f.mu.Lock()
+	f.newest = m.Seq
+	if len(f.subs) > 0 {
+		if len(f.tail) == 0 {
+			f.first = m.Seq
+		}
+		f.tail = append(f.tail, m)
+		if f.bytes += len(m.Payload); len(f.tail) > tailMessages || f.bytes > tailBytes {
+			f.trim()
+		}
+	}
+	f.mu.Unlock()
+	f.ring()
+}
+
+// trim drops the older half of the tail, and more where the payloads are big.
+func (f *feed) trim() {
+	n := 0
+	for size := f.bytes; n < len(f.tail)-1 && (n < len(f.tail)/2 || size > tailBytes/2); n++ {
+		size -= len(f.tail[n].Payload)
+	}
+	for _, m := range f.tail[:n] {
+		f.bytes -= len(m.Payload)
+	}
+	f.first += uint64(n)
+	f.tail = append(make([]*Message, 0, tailMessages), f.tail[n:]...)
+}
+
+// event says that the engine's log grew.
+func (f *feed) event() {
+	f.mu.RLock()
+	wanted := f.system > 0
+	f.mu.RUnlock()
+	if wanted {
+		f.ring()
+	}
+}
+
+// ring wakes the subscriptions soon.
+func (f *feed) ring() {
+	f.mu.RLock() // held for the ring: leave closes the bell
+	defer f.mu.RUnlock()
+	if f.bell != nil {
+		ring(f.bell)
+	}
+}
+
+// join adds a subscription; the first one starts the goroutine that wakes
+// them, the last one that leaves ends it.
+func (f *feed) join(s *Subscription) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.subs == nil {
+		f.subs = map[*Subscription]struct{}{}
+	}
+	f.subs[s] = struct{}{}
+	if s.pattern.system() {
+		f.system++
+	}
+	if f.bell == nil {
+		f.bell = make(chan struct{}, 1)
+		go f.wake(f.bell)
+	}
+}
+
+func (f *feed) leave(s *Subscription) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.subs[s]; !ok {
+		return
+	}
+	delete(f.subs, s)
+	if s.pattern.system() {
+		f.system--
+	}
+	if len(f.subs) == 0 {
+		close(f.bell)
+		f.bell, f.tail, f.bytes = nil, nil, 0
+	}
+}
+
+func (f *feed) wake(bell <-chan struct{}) {
+	var all []*Subscription
+	for range bell {
+		f.mu.RLock()
+		all = all[:0]
+		for s := range f.subs {
+			all = append(all, s)
+		}
+		f.mu.RUnlock()
+		for _, s := range all {
+			ring(s.bell)
+		}
+		clear(all)
+	}
+}
+
+// after appends to into the messages with seq >= from that fit, at most n, and
+// returns the seq up to which it looked; false when the tail does not reach
+// back that far.
+func (f *feed) after(from uint64, n int, fits func(*Message) bool, into []*Message) (found []*Message, upto uint64, ok bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.newest > 0 && from > f.newest {
+		return into, from - 1, true
+	}
+	if len(f.tail) == 0 || from < f.first {
+		return into, 0, false
+	}
+	upto = from - 1
+	for _, m := range f.tail[from-f.first:] {
+		if len(into) >= n {
+			break
+		}
+		upto = m.Seq
+		if fits(m) {
+			into = append(into, m)
+		}
+	}
+	return into, upto, true
+}

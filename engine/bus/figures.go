@@ -1,0 +1,139 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Figures are a tenant's messages in numbers, from counters.
+type Figures struct {
+	Messages      int64  `json:"messages"` // kept
+	Open          int64  `json:"open"`     // unread, in all mailboxes
+	Unanswered    int64  `json:"unanswered"`
+	Dead          int64  `json:"dead"` // letters that were not sent again
+	Topics        int64  `json:"topics"`
+	Subscriptions int64  `json:"subscriptions"` // durable
+	Seq           uint64 `json:"seq"`           // of the newest message
+}
+
+// Figures returns a tenant's messages in numbers.
+func (b *Bus) Figures(ctx context.Context, tenant string) (Figures, error) {
+	var f Figures
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		seq := tx.Counter(countMessages)
+		f = Figures{
+			Messages: seq - tx.Counter(countFloor), Open: tx.Counter(countOpen), Unanswered: tx.Counter(countAsks),
+			Dead: tx.Counter(countDead), Topics: tx.Counter(countTopics), Subscriptions: tx.Counter(countSubs), Seq: uint64(seq),
+		}
+		return nil
+	})
+	return f, explain("count the messages", err)
+}
+
+// Topic is a topic with messages that are kept.
+type Topic struct {
+	Topic    string    `json:"topic"`
+	Messages int64     `json:"messages"` // so far
+	LastSeq  uint64    `json:"last_seq"`
+	LastAt   time.Time `json:"last_at"`
+
+	// Filled in by Topics.
+	Subscribers int `json:"subscribers"` // open or durable
+	Lag         int `json:"lag"`         // of the one furthest behind, over all it reads
+}
+
+// Topics lists the topics, those with the newest messages first. f.Match looks
+// into the name; of the other fields only the page counts.
+func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Page[Topic], error) {
+	var none core.Page[Topic]
+	f, err := f.Check()
+	if err != nil {
+		return none, err
+	}
+	var all []Topic
+	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return scan(tx, bTopic, nil, func(_, v []byte) (bool, error) {
+			var t Topic
+			err := core.DecodeStored(v, &t)
+			if holds(f.Match, t.Topic) && within(t.LastAt, f) {
+				all = append(all, t)
+			}
+			return true, err
+		})
+	})
+	if err != nil {
+		return none, explain("list the topics", err)
+	}
+	slices.SortFunc(all, func(a, b Topic) int { return cmp.Compare(b.LastSeq, a.LastSeq) })
+	page := all[min(f.Offset(), len(all)):min(f.Offset()+f.Size, len(all))]
+	subs, err := b.Subscriptions(ctx, tenant)
+	if err != nil {
+		return none, err
+	}
+	for _, s := range subs {
+		p, err := ParsePattern(s.Pattern)
+		if err != nil {
+			continue // a mailbox
+		}
+		for i := range page {
+			if p.Match(page[i].Topic) {
+				page[i].Subscribers++
+				page[i].Lag = max(page[i].Lag, s.Lag)
+			}
+		}
+	}
+	return core.NewPage(page, f, len(all)), nil
+}
+
+func sortByLag(all []SubscriptionInfo) {
+	slices.SortFunc(all, func(a, b SubscriptionInfo) int {
+		return cmp.Or(cmp.Compare(b.Lag, a.Lag), strings.Compare(a.Name, b.Name), strings.Compare(a.Pattern, b.Pattern),
+			strings.Compare(a.RecipientID, b.RecipientID), strings.Compare(a.By, b.By))
+	})
+}
+
+// Unanswered lists the requests that wait for their answer, oldest first, at
+// most 100.
+func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) {
+	var out []Message
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		seqs, err := live(tx, true)
+		if err != nil {
+			return err
+		}
+		for _, seq := range seqs[:min(len(seqs), core.MaxPageSize)] {
+			m, err := mustGet(tx, seq)
+			if err != nil {
+				return err
+			}
+			out = append(out, *m)
+		}
+		return decorateAll(tx, out)
+	})
+	return out, explain("list the unanswered requests", err)
+}
+
+// Auditables are the records that reconcile compares: the durable
+// subscriptions. Messages never change, their events carry no state.
+func (b *Bus) Auditables() []audit.Auditable { return []audit.Auditable{auditedSubscriptions{}} }
+
+type auditedSubscriptions struct{}
+
+func (auditedSubscriptions) Subject() string { return "subscription" }
+
+func (auditedSubscriptions) States(tx store.Tx, each func(string, any) error) error {
+	return scan(tx, bSub, nil, func(k, v []byte) (bool, error) {
+		d, err := readDurable(string(k), v)
+		if err == nil {
+			err = each(d.name, d.rec)
+		}
+		return true, err
+	})
+}

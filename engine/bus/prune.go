@@ -1,0 +1,137 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Cutting history off.
+const (
+	pruneSlice = 256             // messages in one transaction
+	pruneSlack = 5 * time.Minute // after its time to live a message stays so long: a reader may still have it in hand
+)
+
+// prune cuts off the oldest messages past what is kept. What can still be
+// delivered stays, and so does what came after it.
+func (b *Bus) prune(ctx context.Context, tenant string) error {
+	for {
+		over := false
+		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+			over = b.excess(tx) >= pruneSlice
+			return nil
+		})
+		if err != nil || !over {
+			return err
+		}
+		cut := 0
+		err = b.change(ctx, core.Self(tenant, "bus"), "cut old messages off", func(tx *audit.Tx) error {
+			cut, err = b.pruneIn(tx)
+			return err
+		})
+		if err != nil || cut < pruneSlice {
+			return err
+		}
+	}
+}
+
+// excess is how many more messages there are than are to be kept.
+func (b *Bus) excess(tx *audit.Tx) int {
+	return int(tx.Counter(countMessages)-tx.Counter(countFloor)) - b.opt.Keep
+}
+
+func (b *Bus) pruneIn(tx *audit.Tx) (int, error) {
+	floor := uint64(tx.Counter(countFloor))
+	n := uint64(max(0, min(b.excess(tx), pruneSlice)))
+	upto := floor
+	for upto < floor+n {
+		m, err := mustGet(tx, upto+1)
+		if err != nil {
+			return 0, err
+		}
+		if !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
+			break
+		}
+		if err := forget(tx, m); err != nil {
+			return 0, err
+		}
+		upto++
+	}
+	if upto == floor {
+		return 0, nil
+	}
+	tx.Add(countFloor, int64(upto-floor))
+	tx.Changed("message", "", nil)
+	_, err := tx.Record(audit.Entry{
+		Type: "message.pruned", Subject: "messages", ID: tx.Tenant(), Detail: map[string]uint64{"from_seq": floor + 1, "to_seq": upto},
+	})
+	return int(upto - floor), err
+}
+
+// inHand reports whether a reader has a message that it did not acknowledge.
+func (b *Bus) inHand(tenant string, seq uint64) bool {
+	for _, s := range b.open(tenant) {
+		if _, has := s.holds(seq); has && !s.pattern.system() {
+			return true
+		}
+	}
+	return false
+}
+
+// forget removes a message with all that became of it.
+func forget(tx *audit.Tx, m *Message) error {
+	if err := tx.Delete(bMessage, key(m.Seq)); err != nil {
+		return err
+	}
+	if _, err := dropAll(tx, bFate, m.Seq); err != nil {
+		return err
+	}
+	var unsent int64
+	err := scan(tx, bDead, key(m.Seq), func(_, v []byte) (bool, error) {
+		var d DeadLetter
+		err := core.DecodeStored(v, &d)
+		if d.ResentAs == "" {
+			unsent++
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	letters, err := dropAll(tx, bDead, m.Seq)
+	if err != nil {
+		return err
+	}
+	if letters > 0 {
+		tx.Add(countLetters, -int64(letters))
+		tx.Add(countDead, -unsent)
+	}
+	if m.Topic == "" {
+		return nil
+	}
+	var t Topic
+	known, err := fetch(tx, bTopic, []byte(m.Topic), &t)
+	if err != nil || !known || t.LastSeq != m.Seq {
+		return err
+	}
+	tx.Add(countTopics, -1)
+	return tx.Delete(bTopic, []byte(m.Topic))
+}
+
+// dropAll deletes the keys that begin with a seq and returns their number.
+func dropAll(tx *audit.Tx, bucket store.Bucket, seq uint64) (int, error) {
+	var keys [][]byte
+	err := scan(tx, bucket, key(seq), func(k, _ []byte) (bool, error) {
+		keys = append(keys, slices.Clone(k))
+		return true, nil
+	})
+	for _, k := range keys {
+		err = errors.Join(err, tx.Delete(bucket, k))
+	}
+	return len(keys), err
+}

@@ -1,0 +1,255 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// ErrNoReply means that nobody answered a request in time.
+var ErrNoReply = errors.New("no response came in time")
+
+// converse keeps the open requests: a request opens a conversation, the first
+// response, or error, of its recipient to its sender closes it (seed 3, rule
+// Correlation Matching).
+func (b *Bus) converse(tx *audit.Tx, d *draft, m *Message) error {
+	switch {
+	case m.MessageType == Request:
+		return b.opens(tx, m)
+	case m.CorrelationID == "" || m.MessageType == Event || m.Topic != "" || m.RecipientID == Broadcast:
+		return nil
+	case d.resendOf != nil: // it closed its conversation already
+		return nil
+	}
+	var a ask
+	open, err := fetch(tx, bAsk, []byte(m.CorrelationID), &a)
+	if err != nil {
+		return err
+	}
+	if !open {
+		if m.MessageType == Error && !d.reply { // a notification about something that is over
+			return nil
+		}
+		return core.Errorf(core.Conflict, "correlation_id: no open request has %s; it was answered, has expired, or never was", m.CorrelationID).With("field", "correlation_id")
+	}
+	request, err := get(tx, a.Seq)
+	if err != nil {
+		return err
+	}
+	if request == nil {
+		return core.Errorf(core.Internal, "request %d is open but missing", a.Seq)
+	}
+	switch {
+	case request.expired(tx.Now()):
+		return core.Errorf(core.Conflict, "correlation_id: request %s has expired", request.MessageID).With("field", "correlation_id")
+	case m.SenderID != answerer(a.Recipient):
+		return core.Errorf(core.Conflict, "sender_id: request %s is for %s to answer, not %q", request.MessageID, answerer(a.Recipient), m.SenderID).With("field", "sender_id")
+	case m.RecipientID != a.Sender:
+		return core.Errorf(core.Conflict, "recipient_id: request %s came from %s, not %q", request.MessageID, a.Sender, m.RecipientID).With("field", "recipient_id")
+	}
+	return b.closes(tx, request, fate{At: tx.Now(), Response: m.MessageID})
+}
+
+// answerer is who sends the response to a request.
+func answerer(recipient string) string {
+	if recipient == Controller {
+		return System
+	}
+	return recipient
+}
+
+// opens begins the conversation of a request.
+func (b *Bus) opens(tx *audit.Tx, m *Message) error {
+	if m.CorrelationID == "" {
+		m.CorrelationID = core.NewUUID(m.TenantID, m.Seq, nil)
+	}
+	id := []byte(m.CorrelationID)
+	if used, err := tx.Get(bAsk, id); err != nil {
+		return fmt.Errorf("read the open request %s: %w", m.CorrelationID, err)
+	} else if used != nil {
+		return core.Errorf(core.Conflict, "correlation_id: %s is that of another open request", m.CorrelationID).With("field", "correlation_id")
+	}
+	tx.Add(countAsks, 1)
+	if err := putDue(tx, m.ExpiresAt(), m.Seq, toAnswer, ""); err != nil {
+		return err
+	}
+	return put(tx, bAsk, id, ask{Seq: m.Seq, Sender: m.SenderID, Recipient: m.RecipientID})
+}
+
+// closes ends the conversation of a request.
+func (b *Bus) closes(tx *audit.Tx, request *Message, f fate) error {
+	tx.Add(countAsks, -1)
+	return errors.Join(
+		tx.Delete(bAsk, []byte(request.CorrelationID)),
+		tx.Delete(bDue, dueKey(request.ExpiresAt(), request.Seq, toAnswer, "")),
+		put(tx, bFate, fateKey(request.Seq, ""), f),
+	)
+}
+
+// Request sends a request and waits for its response, or for the error that
+// answers it, and takes that out of the sender's mailbox. timeout is 1 ms to
+// 1 h; 0 means the request's time to live, which in turn is the timeout where
+// it is not given. ErrNoReply is wrapped when nothing came: the request stays
+// open then until its time to live ends.
+func (b *Bus) Request(ctx context.Context, by core.Caller, s Send, timeout time.Duration) (Message, error) {
+	s.Type = Request
+	if timeout < 0 || timeout > MaxTTL*time.Second || timeout > 0 && timeout < time.Millisecond {
+		return Message{}, core.Invalid("timeout", timeout, "1ms-1h")
+	}
+	if s.TTL == 0 && timeout > 0 {
+		s.TTL = int((timeout + time.Second - 1) / time.Second)
+	}
+	d, err := s.check()
+	if err != nil {
+		return Message{}, err
+	}
+	sent, err := b.accept(ctx, by, d)
+	if err != nil {
+		return Message{}, err
+	}
+	if timeout == 0 {
+		timeout = time.Duration(sent.TTL) * time.Second
+	}
+	return b.await(ctx, by, &sent, timeout)
+}
+
+// await waits for the answer to a request.
+func (b *Bus) await(ctx context.Context, by core.Caller, sent *Message, timeout time.Duration) (Message, error) {
+	t := b.of(sent.TenantID)
+	bell := make(chan struct{}, 1)
+	b.mu.Lock()
+	t.waiting[sent.CorrelationID] = append(t.waiting[sent.CorrelationID], bell)
+	b.mu.Unlock()
+	defer b.unwait(t, sent.CorrelationID, bell)
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		answer, open, err := b.answer(ctx, sent)
+		switch {
+		case err != nil:
+			return Message{}, err
+		case answer != nil:
+			return *answer, b.takeAnswer(ctx, by, answer)
+		case !open:
+			return Message{}, fmt.Errorf("request %s to %s: %w", sent.MessageID, sent.RecipientID, ErrNoReply)
+		}
+		select {
+		case <-bell:
+		case <-timer.C:
+			return Message{}, fmt.Errorf("request %s to %s, after %v: %w", sent.MessageID, sent.RecipientID, timeout, ErrNoReply)
+		case <-ctx.Done():
+			return Message{}, ctx.Err()
+		}
+	}
+}
+
+// answer is the answer to a request, nil when there is none, and whether one
+// can still come.
+func (b *Bus) answer(ctx context.Context, sent *Message) (answer *Message, open bool, err error) {
+	err = b.ledger.View(ctx, sent.TenantID, func(tx *audit.Tx) error {
+		var f fate
+		closed, err := fetch(tx, bFate, fateKey(sent.Seq, ""), &f)
+		open = !closed
+		if err != nil || f.Response == "" {
+			return err
+		}
+		seq, err := core.LocalUUID("message_id", sent.TenantID, f.Response)
+		if err == nil {
+			answer, err = get(tx, seq)
+		}
+		return err
+	})
+	return answer, open, explain("look for the answer", err)
+}
+
+// takeAnswer takes an answer out of its mailbox. That it is there already
+// counts, whatever ctx says by now.
+func (b *Bus) takeAnswer(ctx context.Context, by core.Caller, m *Message) error {
+	return b.change(context.WithoutCancel(ctx), by, "take an answer", func(tx *audit.Tx) error {
+		return b.readIn(tx, m.RecipientID, []*Message{m})
+	})
+}
+
+func (b *Bus) unwait(t *tenant, correlation string, bell chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var rest []chan struct{}
+	for _, other := range t.waiting[correlation] {
+		if other != bell {
+			rest = append(rest, other)
+		}
+	}
+	if t.waiting[correlation] = rest; len(rest) == 0 {
+		delete(t.waiting, correlation)
+	}
+	t.feed.ring() // an answer that was kept for the one who waited is anyone's now
+}
+
+// answered wakes who waits for the end of a conversation.
+func (b *Bus) answered(t *tenant, correlation string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, bell := range t.waiting[correlation] {
+		ring(bell)
+	}
+}
+
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+// Reply answers an open request in the name of its recipient. isError makes
+// it an error message.
+func (b *Bus) Reply(ctx context.Context, by core.Caller, requestID string, payload core.Raw, isError bool) (Message, error) {
+	m, err := b.find(ctx, by, requestID)
+	if err != nil {
+		return Message{}, err
+	}
+	if m.MessageType != Request {
+		return Message{}, core.Errorf(core.InvalidInput, "message_id: %s is of type %s; only a request is answered", m.MessageID, m.MessageType).With("field", "message_id")
+	}
+	s := Send{
+		Recipient: m.SenderID, Sender: answerer(m.RecipientID), Type: Response, Payload: payload, Priority: m.Priority,
+		CorrelationID: m.CorrelationID, Trace: m.TraceID, Task: m.TaskID,
+	}
+	if isError {
+		s.Type = Error
+	}
+	d, err := s.check()
+	if err != nil {
+		return Message{}, err
+	}
+	d.reply = true
+	return b.accept(ctx, by, d)
+}
+
+// find returns a message with what became of it. One of another tenant is
+// refused and the attempt audited.
+func (b *Bus) find(ctx context.Context, by core.Caller, id string) (*Message, error) {
+	seq, err := core.LocalUUID("message_id", by.Tenant, id)
+	if err != nil {
+		return nil, b.foreign(ctx, by, id, err)
+	}
+	var m *Message
+	err = b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		if m, err = get(tx, seq); err != nil {
+			return err
+		}
+		if m == nil || m.MessageID != id {
+			m = nil
+			return nil
+		}
+		return decorate(tx, m)
+	})
+	if err == nil && m == nil {
+		m, err = b.event(ctx, by.Tenant, seq, id)
+	}
+	return m, explain("read message "+id, err)
+}

@@ -1,0 +1,109 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// ownEvents begins the types of the events that tell of messages. The view
+// leaves them out: the messages themselves are on the bus already, and a
+// reader that answers every event with a message would never come to an end.
+const ownEvents = "message."
+
+// derive shows an event of the audit log as a message; nil when it is one of
+// the bus's own. Its id follows from the event alone.
+func derive(e *audit.Event) *Message {
+	topic := sysToken + "." + e.EventType
+	if strings.HasPrefix(e.EventType, ownEvents) || !wellFormed(topic, false) {
+		return nil
+	}
+	payload := core.MustEncode(eventPayload{
+		EventID: e.EventID, EventType: e.EventType, Actor: e.Actor, ActorKind: e.Kind, Door: e.Door, Event: e.Payload,
+	})
+	if len(payload) > MaxPayload {
+		payload = core.MustEncode(eventPayload{EventID: e.EventID, EventType: e.EventType, Actor: e.Actor, ActorKind: e.Kind, Door: e.Door})
+	}
+	return &Message{
+		MessageID: core.NewUUID(e.TenantID, e.Seq, seeded(e.EventID)), Topic: topic, TenantID: e.TenantID, Seq: e.Seq,
+		SenderID: System, MessageType: Event, Timestamp: e.CreatedAt, TTL: MaxTTL, Priority: DefaultPriority,
+		TraceID: e.TraceID, Status: Published, Payload: payload,
+	}
+}
+
+// eventPayload is the payload of a derived message. What the event says is
+// left out when it is larger than a message may be; event_id leads to it.
+type eventPayload struct {
+	EventID   string         `json:"event_id"`
+	EventType string         `json:"event_type"`
+	Actor     string         `json:"actor"`
+	ActorKind core.ActorKind `json:"actor_kind"`
+	Door      core.Door      `json:"door"`
+	Event     core.Raw       `json:"event,omitzero"` // {"subject","id","state","detail"}
+}
+
+// seeded is the source of a derived message's id.
+func seeded(eventID string) io.Reader {
+	sum := sha256.Sum256([]byte("bus " + eventID))
+	return bytes.NewReader(sum[:])
+}
+
+// newestEvent is the newest seq of the audit log.
+func newestEvent(tx *audit.Tx) (uint64, error) {
+	var seq uint64
+	err := tx.Scan(audit.Events, nil, nil, true, func(k, _ []byte) bool {
+		seq = readKey(k)
+		return false
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find the newest event: %w", err)
+	}
+	return seq, nil
+}
+
+// eventsAfter returns up to n derived messages after an audit seq that fit,
+// and the seq up to which it looked.
+func (b *Bus) eventsAfter(ctx context.Context, tenant string, seq uint64, n int, fits func(*Message) bool) ([]*Message, uint64, error) {
+	var out []*Message
+	for len(out) < n {
+		events, err := b.ledger.Since(ctx, tenant, seq, batch)
+		if err != nil {
+			return nil, seq, err
+		}
+		for i := range events {
+			if len(out) == n {
+				return out, seq, nil
+			}
+			seq = events[i].Seq
+			if m := derive(&events[i]); m != nil && fits(m) {
+				out = append(out, m)
+			}
+		}
+		if len(events) < batch {
+			break
+		}
+	}
+	return out, seq, nil
+}
+
+// event returns the derived message with an id.
+func (b *Bus) event(ctx context.Context, tenant string, seq uint64, id string) (*Message, error) {
+	if seq > 0 {
+		events, err := b.ledger.Since(ctx, tenant, seq-1, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(events) == 1 && events[0].Seq == seq {
+			if m := derive(&events[0]); m != nil && m.MessageID == id {
+				return m, nil
+			}
+		}
+	}
+	return nil, core.Missing("message", id)
+}

@@ -1,0 +1,173 @@
+package bus
+
+import (
+	"context"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Since returns up to n (1-1000) messages after seq whose topic the pattern
+// selects, oldest first, and the seq to go on from. An empty pattern selects
+// every message, the direct ones too; one that begins with "sys" the engine's
+// events, and seq then is one of the audit log.
+func (b *Bus) Since(ctx context.Context, tenant, pattern string, seq uint64, n int) ([]Message, uint64, error) {
+	if n < 1 || n > maxTail {
+		return nil, seq, core.Invalid("n", n, "1-1000")
+	}
+	p, all, err := tailPattern(pattern)
+	if err != nil {
+		return nil, seq, err
+	}
+	fits := func(m *Message) bool { return all || p.Match(m.Topic) }
+	var found []*Message
+	if p.system() {
+		found, seq, err = b.eventsAfter(ctx, tenant, seq, n, fits)
+	} else {
+		if all {
+			p = Pattern{}
+		}
+		found, seq, err = b.topicsAfter(ctx, tenant, seq, n, p, fits)
+	}
+	if err != nil {
+		return nil, seq, explain("read messages", err)
+	}
+	return b.values(ctx, tenant, found, seq)
+}
+
+const maxTail = 1000
+
+func tailPattern(pattern string) (p Pattern, all bool, err error) {
+	if pattern == "" {
+		return p, true, nil
+	}
+	p, err = ParsePattern(pattern)
+	return p, false, err
+}
+
+// Recent returns the newest n (1-1000) messages that a pattern selects, oldest
+// first, and the seq from which Since goes on.
+func (b *Bus) Recent(ctx context.Context, tenant, pattern string, n int) ([]Message, uint64, error) {
+	if n < 1 || n > maxTail {
+		return nil, 0, core.Invalid("n", n, "1-1000")
+	}
+	p, all, err := tailPattern(pattern)
+	if err != nil {
+		return nil, 0, err
+	}
+	if p.system() {
+		return b.recentEvents(ctx, tenant, p, n)
+	}
+	var found []*Message
+	var newest uint64
+	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		newest = uint64(tx.Counter(countMessages))
+		var bad error
+		err := tx.Scan(bMessage, nil, nil, true, func(_, v []byte) bool {
+			if !all && !p.Match(string(topicOf(v))) {
+				return ctx.Err() == nil
+			}
+			var m *Message
+			m, bad = decode(v)
+			found = append(found, m)
+			return bad == nil && len(found) < n
+		})
+		if err == nil {
+			err = bad
+		}
+		return err
+	})
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, 0, explain("read the newest messages", err)
+	}
+	slices.Reverse(found)
+	return b.values(ctx, tenant, found, newest)
+}
+
+// recentEvents looks back through the audit log in growing steps.
+func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int) ([]Message, uint64, error) {
+	var newest uint64
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		newest, err = newestEvent(tx)
+		return err
+	})
+	if err != nil {
+		return nil, 0, explain("read the newest events", err)
+	}
+	fits := func(m *Message) bool { return p.Match(m.Topic) }
+	var out []Message
+	for upto, step := newest, uint64(n); upto > 0 && len(out) < n; step *= 2 {
+		from := upto - min(upto, step)
+		found, _, err := b.eventsAfter(ctx, tenant, from, int(upto-from), fits)
+		if err != nil {
+			return nil, 0, explain("read the newest events", err)
+		}
+		var older []Message
+		for _, m := range found {
+			if m.Seq <= upto {
+				older = append(older, *m)
+			}
+		}
+		out = append(older, out...)
+		upto = from
+	}
+	return out[max(0, len(out)-n):], newest, nil
+}
+
+// values are messages with what became of them.
+func (b *Bus) values(ctx context.Context, tenant string, found []*Message, seq uint64) ([]Message, uint64, error) {
+	out := make([]Message, len(found))
+	for i, m := range found {
+		out[i] = *m
+	}
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return decorateAll(tx, out) })
+	return out, seq, explain("read what became of messages", err)
+}
+
+// walkSlice is how many records one read transaction looks at.
+const walkSlice = 5000
+
+// topicsAfter returns up to n messages after seq whose topic p selects, every
+// one when p is empty, and that fit; and the seq up to which it looked. It
+// looks at some thousands at most, and tells topics without decoding.
+func (b *Bus) topicsAfter(ctx context.Context, tenant string, seq uint64, n int, p Pattern, fits func(*Message) bool) ([]*Message, uint64, error) {
+	var out []*Message
+	all := len(p.words) == 0 && !p.rest
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		seen := 0
+		return scanFrom(tx, bMessage, key(seq+1), func(k, v []byte) (bool, error) {
+			if seen++; seen > walkSlice || len(out) == n {
+				return false, nil
+			}
+			seq = readKey(k)
+			if !all && !p.Match(string(topicOf(v))) {
+				return true, nil
+			}
+			m, err := decode(v)
+			if err == nil && fits(m) {
+				out = append(out, m)
+			}
+			return true, err
+		})
+	})
+	return out, seq, err
+}
+
+// scanFrom calls fn, which may fail, for the keys from one on.
+func scanFrom(tx store.Tx, bucket store.Bucket, from []byte, fn func(k, v []byte) (bool, error)) error {
+	var bad error
+	err := tx.Scan(bucket, from, nil, false, func(k, v []byte) bool {
+		var more bool
+		more, bad = fn(k, v)
+		return more && bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
