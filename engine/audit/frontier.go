@@ -13,8 +13,28 @@ import (
 )
 
 // tree is the bucket of the Merkle tree's hashes: big-endian index of the
-// first stored hash (tlog.StoredHashIndex) → the hashes that one commit added.
+// first stored hash (tlog.StoredHashIndex) → that hash and those after it.
 const tree store.Bucket = "audit_tree"
+
+// treeRecord is the number of hashes that one record of the tree holds at most
+// (those that one commit added are its least). A page has room for some of
+// them, so that a commit writes few that are not new.
+const treeRecord = 32
+
+// putHashes stores the hashes from index first on.
+func putHashes(tx store.Tx, first uint64, hashes []tlog.Hash) error {
+	for some := range slices.Chunk(hashes, treeRecord) {
+		value := make([]byte, 0, len(some)*tlog.HashSize)
+		for i := range some {
+			value = append(value, some[i][:]...)
+		}
+		if err := tx.Put(tree, key(first), value); err != nil {
+			return err
+		}
+		first += uint64(len(some))
+	}
+	return nil
+}
 
 // frontier is the right edge of an RFC 6962 tree: the roots of the complete
 // subtrees that its leaves divide into, largest first. It is all that is

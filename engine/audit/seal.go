@@ -138,11 +138,7 @@ func (l *sealed) extend(tx store.Tx, count uint64) (*sealed, error) {
 	if wrong || grown.edge.size != count {
 		return nil, fmt.Errorf("event %d is missing", grown.edge.size+1)
 	}
-	value := make([]byte, 0, len(hashes)*tlog.HashSize)
-	for i := range hashes {
-		value = append(value, hashes[i][:]...)
-	}
-	if err := tx.Put(tree, key(uint64(first)), value); err != nil {
+	if err := putHashes(tx, uint64(first), hashes); err != nil {
 		return nil, err
 	}
 	if fresh != nil {
