@@ -16,8 +16,18 @@ type edge struct {
 // edgeAge is the number of commits after which the edge moves on.
 const edgeAge = 8
 
-// beyond reports whether a key lies at the edge, and moves it.
-func (e *edge) beyond(key []byte, commit uint64) bool {
+// arrival says where a key lies that is put.
+type arrival int
+
+const (
+	anywhere arrival = iota
+	again            // at the edge, where a greater one has been: most are written once more
+	newest           // beyond all others
+	arrivals
+)
+
+// arrive says where a key lies, and moves the edge.
+func (e *edge) arrive(key []byte, commit uint64) arrival {
 	if e.lastCommit != commit {
 		e.lastCommit = commit
 		if e.commits++; e.commits >= edgeAge {
@@ -27,6 +37,10 @@ func (e *edge) beyond(key []byte, commit uint64) bool {
 	}
 	if bytes.Compare(key, e.is) > 0 {
 		e.is = append(e.is[:0], key...)
+		return newest
 	}
-	return bytes.Compare(key, e.was) > 0
+	if bytes.Compare(key, e.was) > 0 {
+		return again
+	}
+	return anywhere
 }

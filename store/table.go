@@ -29,9 +29,8 @@ type table struct {
 	spare  *bbolt.Cursor // for scans, nil while one runs
 
 	// What this commit did to the bucket.
-	appended int // puts at the right edge
-	others   int
-	deleted  bool
+	puts    [arrivals]int
+	deleted bool
 
 	edge edge // kept between commits
 }
@@ -125,11 +124,7 @@ func (t *table) put(ts *tables, a *arena, key, value []byte) error {
 		t.done(c)
 		t.edge = edge{known: true, was: bytes.Clone(k), is: bytes.Clone(k), next: bytes.Clone(k)}
 	}
-	if t.edge.beyond(key, ts.commit) {
-		t.appended++
-	} else {
-		t.others++
-	}
+	t.puts[t.edge.arrive(key, ts.commit)]++
 	record := wrap(a.take(sumLen+len(value)), t.seed, key, value)
 	if err := t.b.Put(key, record); err != nil {
 		return fmt.Errorf("put %s/%x: %w", t.name, clipKey(key), err)
@@ -149,13 +144,18 @@ func (t *table) delete(key []byte) error {
 }
 
 // fill chooses how full pages are left when they are split: keys that arrive
-// in order leave full pages behind, keys that arrive anywhere need room.
+// in order leave full pages behind, records that are soon written again need
+// some room to grow in, and keys that arrive anywhere need most.
 func (t *table) fill() {
-	if t.b == nil || t.appended+t.others == 0 {
+	if t.b == nil || t.puts == [arrivals]int{} {
 		return
 	}
-	t.b.FillPercent = bbolt.DefaultFillPercent
-	if 4*t.appended >= t.others {
+	switch {
+	case 4*(t.puts[newest]+t.puts[again]) < t.puts[anywhere]:
+		t.b.FillPercent = bbolt.DefaultFillPercent
+	case t.puts[again] > t.puts[newest]:
+		t.b.FillPercent = 0.8
+	default:
 		t.b.FillPercent = 0.9
 	}
 }
