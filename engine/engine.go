@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -36,7 +37,10 @@ type Engine struct {
 	Swarm *swarm.Swarm
 	Judge *judge.Judge
 	Fleet *fleet.Fleet
+	Bus   *bus.Bus
 	Audit *audit.Ledger
+
+	parties directory // who sends and receives messages; complete once Open has returned
 
 	store  store.Store
 	sealer *audit.Sealer
@@ -51,6 +55,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 	})
+	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants})
 	var err error
 	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
@@ -65,6 +70,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
+	e.parties = append(e.parties, e.Fleet)
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}
@@ -88,10 +94,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var all sync.WaitGroup
-	// The fleet outlives the swarm: tasks that end need their agents.
+	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -100,6 +106,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 	}
 	all.Go(func() { run("fleet", fleetCtx, e.Fleet.Run) })
+	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() {
 		defer stopFleet()
@@ -130,6 +137,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Swarm.Auditables()...)
 	kinds = append(kinds, e.Judge.Auditables()...)
 	kinds = append(kinds, e.Fleet.Auditables()...)
+	kinds = append(kinds, e.Bus.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

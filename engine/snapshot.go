@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -26,6 +27,7 @@ type Snapshot struct {
 	Counts    swarm.Counts
 	EStop     swarm.EStop
 	Budgets   []swarm.Budget
+	Bus       bus.Figures
 	AuditSeq  uint64 // events so far
 	LogRev    uint64 // grows when any log stream grew
 	Err       error  // why the snapshot is not complete; the rest is the last good one
@@ -60,7 +62,7 @@ func newWorld(e *Engine) *world {
 func (w *world) tenant(id string) *tenantWorld {
 	t := w.tenants[id]
 	if t == nil {
-		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true}}
+		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true, "message": true}}
 		w.tenants[id] = t
 	}
 	return t
@@ -71,6 +73,7 @@ func (w *world) changed(c core.Change) {
 	if c.Kind == "agent" {
 		w.e.Swarm.Wake()
 	}
+	w.e.Bus.Changed(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.tenant(c.Tenant)
@@ -198,6 +201,11 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	}
 	if stale["budget"] || stale["usage"] || stale["task"] && len(s.Budgets) > 0 {
 		if s.Budgets, err = e.Swarm.Budgets(ctx, s.Tenant); err != nil {
+			return err
+		}
+	}
+	if stale["message"] {
+		if s.Bus, err = e.Bus.Figures(ctx, s.Tenant); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func (SystemClock) Now() time.Time { return time.Now().UTC().Truncate(time.Micro
 // immutable new value (nil when it was removed); watchers must not modify it.
 type Change struct {
 	Tenant string
-	Kind   string // "task", "session", "agent", "approval", "decision", "budget", "estop", "tenant", "log"
+	Kind   string // "task", "session", "agent", "approval", "decision", "budget", "estop", "tenant", "log", "message"
 	ID     string
 	Record any
 }

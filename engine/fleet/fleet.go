@@ -126,13 +126,7 @@ func (f *Fleet) find(ctx context.Context, by core.Caller, name string) (*member,
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	f.mu.RLock()
-	foreign := false
-	for tenant, fleet := range f.fleet {
-		foreign = foreign || tenant != by.Tenant && fleet[name] != nil
-	}
-	f.mu.RUnlock()
-	if !foreign {
+	if !f.Elsewhere(by.Tenant, name) {
 		return nil, core.Missing("agent", name)
 	}
 	return nil, f.opt.Ledger.Refuse(ctx, by, audit.Entry{

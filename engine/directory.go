@@ -1,0 +1,42 @@
+package engine
+
+import "swarmdeck/engine/bus"
+
+// directory is who can send and receive messages: the members of all its
+// parts.
+type directory []party
+
+// party is one kind of sender and recipient.
+type party interface {
+	bus.Directory
+	Elsewhere(tenant, id string) bool
+}
+
+var _ party = directory{}
+
+func (d directory) Known(tenant, id string) bool {
+	for _, p := range d {
+		if p.Known(tenant, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Elsewhere reports whether another tenant has somebody of this name.
+func (d directory) Elsewhere(tenant, id string) bool {
+	for _, p := range d {
+		if p.Elsewhere(tenant, id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d directory) All(tenant string) []string {
+	var all []string
+	for _, p := range d {
+		all = append(all, p.All(tenant)...)
+	}
+	return all
+}
