@@ -5,9 +5,11 @@
 package document
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of a document. No honest file comes near them; a parser could spend
@@ -34,6 +36,13 @@ func (r *Reader) Parse(data []byte, max int) (root Value, ok bool) {
 	if len(data) > max {
 		r.At(1, "file", fmt.Sprintf("larger than %d bytes", max))
 		return Value{}, false
+	}
+	line := 0
+	for text := range bytes.Lines(data) {
+		if line++; !utf8.Valid(text) {
+			r.At(line, "file", "not valid UTF-8")
+			return Value{}, false
+		}
 	}
 	read := r.yaml
 	if strings.EqualFold(filepath.Ext(r.file), ".json") {

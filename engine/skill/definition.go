@@ -54,11 +54,7 @@ func Define(file string, v document.Value, source, dir string) Definition {
 		Dependencies: []string{}, Tags: []string{}, Effects: []Effect{},
 	}
 	d.read(v)
-	problems := d.Problems()
-	if len(problems) == 0 {
-		d.s.Digest = digest(&d.s)
-	}
-	return Definition{skill: d.s, root: v, file: file, problems: problems}
+	return Definition{skill: d.s, root: v, file: file, problems: d.Problems()}
 }
 
 // parse reads a skill file.

@@ -24,6 +24,8 @@ type shelf struct {
 	dir  string
 	data string
 	db   *store.DB
+
+	static []Skill
 }
 
 // kindOfTest is a runner that checks a name and runs nothing.
@@ -59,7 +61,7 @@ func (s *shelf) open() {
 		s.t.Fatal(err)
 	}
 	kinds := map[string]Runner{"builtin": kindOfTest{}, "exec": kindOfTest{}, "agent": kindOfTest{}}
-	s.registry, err = openRegistry(s.t.Context(), audit.New(s.db, audit.Options{}), tenants, kinds)
+	s.registry, err = newRegistry(s.t.Context(), audit.New(s.db, audit.Options{}), tenants, kinds, s.static)
 	if err != nil {
 		s.t.Fatal(err)
 	}

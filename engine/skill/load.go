@@ -86,7 +86,8 @@ func (r *registry) plan(tenant string, read []origin) *plan {
 		d := &read[i].Definition
 		if len(d.problems) == 0 {
 			d.skill.TenantID = tenant
-			d.refuse(r.checkRunner(d.skill.Runner)...)
+			d.refuse(r.checkRunner(&d.skill)...)
+			d.skill.Digest = digest(&d.skill)
 		}
 		if len(d.problems) == 0 {
 			d.refuse(unique(p.before, d, held)...)
@@ -155,7 +156,10 @@ func (d *Definition) refuse(errs ...error) {
 	}
 }
 
-func (r *registry) checkRunner(spec Spec) []error {
+// checkRunner asks the runner whether it could run the skill, and what that
+// would do besides what is declared.
+func (r *registry) checkRunner(s *Skill) []error {
+	spec := s.Runner
 	if spec.Kind == composite {
 		return nil
 	}
@@ -166,6 +170,13 @@ func (r *registry) checkRunner(spec Spec) []error {
 			allowed += "; " + spec.Kind + " skills need a driver that this program does not have yet"
 		}
 		return []error{core.Invalid("runner.kind", spec.Kind, allowed)}
+	}
+	if e, ok := runner.(Effecter); ok {
+		for _, effect := range e.Effects(spec) {
+			if !slices.Contains(s.Effects, effect) {
+				s.Effects = append(slices.Clip(s.Effects), effect)
+			}
+		}
 	}
 	return []error{runner.Check(spec)}
 }
@@ -180,7 +191,12 @@ func unique(x *index, d *Definition, held []*Definition) []error {
 		}
 	}
 	old := x.find(s.Ref())
-	if old == nil || old.Digest == s.Digest || old.Source == "" || s.Source == "" || old.Source == s.Source {
+	switch {
+	case old == nil || old.Digest == s.Digest:
+		return nil
+	case old.Source == Builtin:
+		return []error{taken(s, "the program itself")}
+	case old.Source == "" || s.Source == "" || old.Source == s.Source:
 		return nil
 	}
 	if _, err := os.Stat(old.Source); err == nil {
@@ -190,7 +206,7 @@ func unique(x *index, d *Definition, held []*Definition) []error {
 }
 
 func taken(s *Skill, where string) error {
-	return core.Errorf(core.Conflict, "name: %q is not allowed; allowed: one definition of each version, and %s is defined in %s", s.Name, s.Ref(), where).
+	return core.Errorf(core.Conflict, "name: %q is not allowed; allowed: one definition of each version, and %s is defined by %s", s.Name, s.Ref(), where).
 		With("field", "name").With("value", s.Name).With("allowed", "one definition of each version")
 }
 

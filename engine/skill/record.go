@@ -18,6 +18,9 @@ const (
 	bRegistry store.Bucket = "skill.registry" // "default" → when it last changed
 )
 
+// Builtin is the source of the program's own skills.
+const Builtin = "builtin"
+
 // RegistryID is the one registry of a tenant (seed 3, SkillRegistry).
 const RegistryID = "default"
 
@@ -137,6 +140,7 @@ func (r *registry) readIndex(tx store.Tx) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+	x = x.with(r.own(tx.Tenant())...)
 	data, err := tx.Get(bRegistry, []byte(RegistryID))
 	if err != nil || data == nil {
 		return x, err

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 )
 
 // registry keeps the skills of every tenant: durable in the store, and in
@@ -19,6 +20,7 @@ import (
 type registry struct {
 	ledger    *audit.Ledger
 	runners   map[string]Runner // by kind, without composite
+	static    []*Skill          // of the program itself, in every tenant
 	contracts contracts
 	writing   chan struct{} // one slot: one change of the registry at a time
 	stir      chan struct{} // one slot: there are new sources to watch
@@ -29,12 +31,16 @@ type registry struct {
 	told    map[string]string // file → the problems that were audited last
 }
 
-// openRegistry reads the skills of every tenant. It writes nothing and starts
-// nothing.
-func openRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, runners map[string]Runner) (*registry, error) {
+// newRegistry reads the skills of every tenant. It writes nothing and starts
+// nothing. Static skills are the program's own: every tenant has them, and
+// they can't be unloaded.
+func newRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
 	r := &registry{
 		ledger: ledger, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
 		shelves: map[string]*index{}, sources: map[string][]Source{}, told: map[string]string{},
+	}
+	if err := r.settle(static); err != nil {
+		return nil, err
 	}
 	for _, tenant := range tenants {
 		err := ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
@@ -50,6 +56,33 @@ func openRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, r
 	return r, nil
 }
 
+// settle checks the program's own skills by the rules of all others.
+func (r *registry) settle(static []Skill) error {
+	read := make([]origin, len(static))
+	for i, s := range static {
+		read[i].Definition = FromCode(s)
+		read[i].skill.Source = Builtin
+	}
+	p := r.plan("", read)
+	if err := document.Err(p.refused); err != nil {
+		return fmt.Errorf("the program's own skills: %w", err)
+	}
+	r.static = p.add
+	return nil
+}
+
+// own are the program's skills as a tenant has them.
+func (r *registry) own(tenant string) []*Skill {
+	all := make([]*Skill, len(r.static))
+	for i, s := range r.static {
+		mine := *s
+		mine.TenantID = tenant
+		r.contracts.adopt(&mine)
+		all[i] = &mine
+	}
+	return all
+}
+
 // index is what a tenant has now.
 func (r *registry) index(tenant string) *index {
 	r.mu.RLock()
@@ -57,7 +90,7 @@ func (r *registry) index(tenant string) *index {
 	if x := r.shelves[tenant]; x != nil {
 		return x
 	}
-	return newIndex()
+	return newIndex().with(r.own(tenant)...)
 }
 
 func (r *registry) install(tenant string, x *index) {

@@ -77,12 +77,16 @@ func (nowhere) Load(string) (any, error) { return nil, errElsewhere }
 
 // schemaFlaws tells why a schema does not compile.
 func schemaFlaws(doc any, err error) []flaw {
-	var invalid *jsonschema.ValidationError
-	if errors.As(err, &invalid) {
-		return flawsOf(invalid)
+	var invalid *jsonschema.SchemaValidationError
+	var found *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &found) {
+		return flawsOf(found)
 	}
-	if at, ref := elsewhere(doc, nil); at != nil && errors.Is(err, errElsewhere) {
-		return []flaw{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", shorten(ref, 80))}}
+	var load *jsonschema.LoadURLError
+	if errors.As(err, &load) {
+		if at, ref := elsewhere(doc, nil); at != nil {
+			return []flaw{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", shorten(ref, 80))}}
+		}
 	}
 	var regex *jsonschema.InvalidRegexError
 	if errors.As(err, &regex) {

@@ -26,10 +26,10 @@ type Skill struct {
 	Effects          []Effect  `json:"effects"`                  // what it does outside itself; ours
 	Topic            string    `json:"topic,omitempty"`          // what its end is announced under; ours, see Area
 	Runner           Spec      `json:"runner"`
-	Digest           string    `json:"digest"`           // sha256 over the definition's canonical JSON
-	Source           string    `json:"source,omitempty"` // file it came from
-	CreatedAt        time.Time `json:"created_at"`
-	UpdatedAt        time.Time `json:"updated_at"`
+	Digest           string    `json:"digest"`              // sha256 over the definition's canonical JSON
+	Source           string    `json:"source,omitempty"`    // file it came from, or Builtin
+	CreatedAt        time.Time `json:"created_at,omitzero"` // zero for the program's own
+	UpdatedAt        time.Time `json:"updated_at,omitzero"`
 
 	contract *contract // its schemas, ready; nil for a skill from elsewhere
 }

@@ -15,6 +15,7 @@ type Options struct {
 	Judge   *judge.Judge
 	Swarm   *swarm.Swarm
 	Runners map[string]Runner // by kind; composite needs none
+	Static  []Skill           // the program's own: every tenant has them
 }
 
 // Skills keeps every tenant's skills.
@@ -34,6 +35,6 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 		ids[i] = t.TenantID
 	}
 	s := &Skills{opt: opt}
-	s.registry, err = openRegistry(ctx, opt.Ledger, ids, opt.Runners)
+	s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static)
 	return s, err
 }

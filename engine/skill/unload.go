@@ -28,6 +28,10 @@ func (r *registry) Unload(ctx context.Context, by core.Caller, ref string) ([]Ch
 	if !strings.Contains(ref, "@") {
 		gone = slices.Clone(x.skills[s.Name])
 	}
+	gone = slices.DeleteFunc(gone, func(s *Skill) bool { return s.Source == Builtin })
+	if len(gone) == 0 {
+		return nil, core.Errorf(core.Conflict, "skill %s: it is part of the program and can't be unloaded", ref).With("field", "skill").With("value", ref)
+	}
 	if users := x.needing(gone); len(users) > 0 {
 		names := make([]string, len(users))
 		for i, u := range users {
