@@ -26,7 +26,7 @@ func (m *Model) answer(how string) tea.Cmd {
 		return m.deferIt(it)
 	}
 	if ok, why := m.card.Armed(); !ok {
-		return m.say(true, "", why)
+		return m.say(false, "", why)
 	}
 	switch how {
 	case "approve":
@@ -108,7 +108,7 @@ var rules = []struct{ expires, uses string }{{"1h", "5"}, {"8h", "20"}, {"24h", 
 
 // always approves and makes a rule for the same shape.
 func (m *Model) always(it pane.Item, a *judge.Approval) tea.Cmd {
-	if a.Risk == judge.Critical || a.Gate != judge.GateStart && a.Gate != judge.GateTool {
+	if a.Risk == judge.Critical || !a.Gate.HasRules() {
 		return m.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
 	}
 	scopes := []string{"exact", "tool", "agent", "session"}

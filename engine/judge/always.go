@@ -63,6 +63,11 @@ func (r *Rule) covers(gate Gate, a *Action, agent, session string) bool {
 	if r.Gate != gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || program(&r.Action) != program(a) {
 		return false
 	}
+	for _, effect := range a.Effects { // a skill that learnt to do more is another one
+		if !slices.Contains(r.Action.Effects, effect) {
+			return false
+		}
+	}
 	switch r.Scope {
 	case scopeExact:
 		return sameArgs(r.Action.Args, a.Args)
@@ -88,7 +93,7 @@ func (r *Rule) alive(now time.Time) bool {
 // applyAlways lets an always rule stand in for the person whom the table
 // asks. Never for a fault, never above the risk the rule was made at.
 func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
-	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.Risk == Critical || !ruleGate(ask.Gate) || j.ledger == nil {
+	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
 	live, err := j.always.rules(ctx, j.ledger, tenant)
@@ -106,7 +111,8 @@ func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Ver
 	}
 }
 
-func ruleGate(g Gate) bool { return g == GateStart || g == GateTool }
+// HasRules reports whether always rules can be made at a gate.
+func (g Gate) HasRules() bool { return g == GateStart || g == GateTool || g == GateSkill }
 
 // useRule counts one use. ErrStale when the rule ran out since Evaluate.
 func (j *Judge) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
@@ -138,7 +144,7 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		return core.Errorf(core.InvalidInput, "always: "+format, args...).With("field", "always")
 	}
 	switch {
-	case !ruleGate(a.Gate):
+	case !a.Gate.HasRules():
 		return nil, refuse("a rule can't stand for the gate %s; each one is a person's", a.Gate)
 	case a.Risk == Critical:
 		return nil, refuse("not at critical risk")

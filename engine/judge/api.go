@@ -29,6 +29,7 @@ type Gate string
 const (
 	GateStart  Gate = "task.start"   // before a task is queued
 	GateTool   Gate = "tool.call"    // an agent's tool call, mid-run
+	GateSkill  Gate = "skill.step"   // a step of a skill's run that does more than read
 	GateResult Gate = "result"       // before a result is committed
 	GateBudget Gate = "budget"       // a budget is used up
 	GateAgent  Gate = "agent.delete" // deleting an agent
@@ -47,11 +48,14 @@ const (
 
 // Action is what will be done, with the final arguments.
 type Action struct {
-	Kind   string   `json:"kind"`             // task kind, or "tool"
+	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill
 	Server string   `json:"server,omitempty"` // MCP server or runtime
 	Tool   string   `json:"tool,omitempty"`
 	CallID string   `json:"call_id,omitempty"`
 	Args   core.Raw `json:"args"` // JSON object
+	// Effects are what the action does by declaration: of skills, whose Args
+	// bind them. Whoever asks vouches for them.
+	Effects []string `json:"effects,omitempty"`
 }
 
 // AgentRef is the agent that would act; empty for a plain task.

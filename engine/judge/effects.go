@@ -20,8 +20,12 @@ const (
 	effectHavoc  = "catastrophe"
 )
 
-// KindExec is the task kind that runs a local command.
-const KindExec = "exec.run"
+// Task kinds that rules look into: a local command, and a skill with what it
+// depends on.
+const (
+	KindExec  = "exec.run"
+	KindSkill = "skill.invoke"
+)
 
 var effectNames = []string{
 	effectRead, effectWrite, effectExec, effectOpaque, effectSecret, effectHavoc,
@@ -91,12 +95,41 @@ func set(of []string) map[string]bool {
 // of lists the effects of an action, sorted. None means unknown.
 func (c *classifier) of(a *Action) []string {
 	found := effects{}
-	if a.Kind == KindExec {
+	switch a.Kind {
+	case KindExec:
 		c.execArgs(&found, a.Args)
-	} else {
+	case KindSkill:
+		return c.skill(a)
+	default:
 		c.tool(&found, a)
 	}
 	return found.list()
+}
+
+// skill lists what the skills of an action declare, and what the commands
+// among them do besides.
+func (c *classifier) skill(a *Action) []string {
+	var found effects
+	var in struct {
+		Plan []struct {
+			Runner struct {
+				Argv []string `json:"argv"`
+				Dir  string   `json:"dir"`
+			} `json:"runner"`
+		} `json:"plan"`
+	}
+	if err := json.Unmarshal(a.Args, &in); err != nil {
+		found.add(effectOpaque)
+	}
+	for _, p := range in.Plan {
+		if len(p.Runner.Argv) > 0 && p.Runner.Argv[0] != "" {
+			c.run(&found, command{words: p.Runner.Argv, dir: p.Runner.Dir}, "", 0)
+		}
+	}
+	found.unknown = true // what a command reads by its name, it may do more by its parameters
+	names := append(found.list(), a.Effects...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // effects collects; reading survives only when everything reads.

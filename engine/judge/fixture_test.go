@@ -110,7 +110,7 @@ func setupAt(t testing.TB, path string, change ...func(*judge.Options)) *fixture
 	if f.Judge, err = judge.New(opt); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range []judge.Gate{judge.GateStart, judge.GateTool, judge.GateResult, judge.GateBudget, judge.GateAgent} {
+	for _, g := range []judge.Gate{judge.GateStart, judge.GateTool, judge.GateSkill, judge.GateResult, judge.GateBudget, judge.GateAgent} {
 		f.Own(g, f.owner)
 	}
 	return f

@@ -61,6 +61,9 @@ func (r *reader) card(a *judge.Approval) {
 	r.out.block("intent", pane.Intent(a))
 	r.out.block("action", strings.TrimSpace(strings.Join([]string{a.Action.Kind, a.Action.Server, a.Action.Tool}, " ")))
 	r.out.block("arguments", pane.Pretty(a.Action.Args))
+	if len(a.Action.Effects) > 0 {
+		r.out.block("effects", strings.Join(a.Action.Effects, ", "))
+	}
 	r.out.block("risk", string(a.Risk))
 	r.out.block("why asked", a.ReasonCode+" "+a.Rationale)
 	r.out.block("rule", a.RuleID+", policy "+a.PolicyVersion)

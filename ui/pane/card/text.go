@@ -3,6 +3,7 @@ package card
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/judge"
@@ -14,6 +15,7 @@ import (
 var gates = map[judge.Gate]string{
 	judge.GateStart:  "before the task may start",
 	judge.GateTool:   "before the agent's tool call",
+	judge.GateSkill:  "before this step of the skill's run",
 	judge.GateResult: "before the result is committed",
 	judge.GateBudget: "because a budget is used up",
 	judge.GateAgent:  "before the agent is deleted",
@@ -38,6 +40,9 @@ func (p *Pane) lay(env pane.Env) {
 	p.args = t.Exact("arguments", p.pretty, screen.Text)
 	if a.PriorDigest != "" {
 		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
+	}
+	if len(a.Action.Effects) > 0 {
+		t.Exact("effects", strings.Join(a.Action.Effects, ", "), screen.Warn)
 	}
 	t.Add("touches", p.touches(), screen.Text)
 	t.Add("risk", string(a.Risk), pane.RiskRole(a.Risk))
