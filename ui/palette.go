@@ -95,7 +95,9 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 	if strings.TrimSpace(msg.line) != "" {
 		slices.SortStableFunc(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
 	}
-	p.SetCandidates(msg.line, cands)
+	if a := p.SetCandidates(msg.line, cands); a.Kind == overlay.Complete {
+		return m.complete(a.Text)
+	}
 	return nil
 }
 

@@ -345,6 +345,41 @@ func TestPaletteCompletesTheLastWord(t *testing.T) {
 	}
 }
 
+func TestATabBeforeTheCandidatesCountsWhenTheyCome(t *testing.T) {
+	p := overlay.NewPalette("task d", nil)
+	if a := keys(p, "tab"); a.Kind != overlay.Complete {
+		t.Errorf("a tab without candidates gives %v", a)
+	}
+	two := []overlay.Candidate{{Text: "dispatch"}, {Text: "delete"}}
+	if a := p.SetCandidates("task d", two); a.Kind != overlay.None || p.Input.Value() != "task dispatch" {
+		t.Errorf("then the line is %q, %v", p.Input.Value(), a)
+	}
+	p = overlay.NewPalette("task d", nil)
+	keys(p, "shift+tab")
+	if p.SetCandidates("task d", two); p.Input.Value() != "task delete" {
+		t.Errorf("backwards the line is %q", p.Input.Value())
+	}
+	p = overlay.NewPalette("task d", nil)
+	keys(p, "tab")
+	if a := p.SetCandidates("task d", two[:1]); a.Kind != overlay.Complete || p.Input.Value() != "task dispatch " {
+		t.Errorf("the only one gives %q, %v", p.Input.Value(), a)
+	}
+	for name, k := range map[string]string{"typing": "e", "going back": "backspace"} {
+		p = overlay.NewPalette("task d", nil)
+		keys(p, "tab", k)
+		line := p.Input.Value()
+		if p.SetCandidates(line, two); p.Input.Value() != line {
+			t.Errorf("after %s the tab still counts: %q", name, p.Input.Value())
+		}
+	}
+	p = overlay.NewPalette("task d", nil)
+	keys(p, "tab")
+	p.SetCandidates("task d", nil)
+	if p.SetCandidates("task d", two); p.Input.Value() != "task d" {
+		t.Errorf("a tab that found nothing still counts: %q", p.Input.Value())
+	}
+}
+
 func TestPaletteRecallsLinesThatBeginAlike(t *testing.T) {
 	p := overlay.NewPalette("", []string{"task list", "agent list", "task why t_1"})
 	typed(p, "task")

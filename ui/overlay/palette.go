@@ -29,6 +29,7 @@ type Palette struct {
 	tail    string // and after the cursor
 	past    int    // steps back in the history, 0 for none
 	prefix  string // what was typed before going back
+	eager   int    // tab was pressed before the candidates came: which way to go then
 	problem string
 }
 
@@ -43,13 +44,20 @@ func NewPalette(line string, history []string) *Palette {
 func (p *Palette) Ask() Action { return Action{Kind: Complete, Text: p.Input.BeforeCursor()} }
 
 // SetCandidates shows candidates for line; they are ignored when the line has
-// changed meanwhile.
-func (p *Palette) SetCandidates(line string, cands []Candidate) {
+// changed meanwhile. A tab that came before them takes effect now, which may
+// ask for the next ones.
+func (p *Palette) SetCandidates(line string, cands []Candidate) Action {
 	if line != p.Input.BeforeCursor() || p.at >= 0 {
-		return
+		return Action{}
 	}
 	const most = 500
 	p.cands, p.at, p.top = cands[:min(len(cands), most)], -1, 0
+	by := p.eager
+	p.eager = 0
+	if by == 0 || len(p.cands) == 0 {
+		return Action{}
+	}
+	return p.cycle(by)
 }
 
 // Refuse shows why the line can't be run.
@@ -110,7 +118,7 @@ func (p *Palette) edit(msg tea.Msg) Action {
 }
 
 func (p *Palette) changed() Action {
-	p.cands, p.at = nil, -1
+	p.cands, p.at, p.eager = nil, -1, 0
 	return p.Ask()
 }
 
@@ -125,6 +133,7 @@ func (p *Palette) leave() Action {
 func (p *Palette) cycle(by int) Action {
 	n := len(p.cands)
 	if n == 0 {
+		p.eager = by
 		return p.Ask()
 	}
 	if p.at < 0 {
