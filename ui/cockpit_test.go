@@ -158,7 +158,7 @@ func TestTheFilterNarrowsAndEscClearsItFirst(t *testing.T) {
 	r.keys("2", "/")
 	r.typeText("part3 status:succeeded")
 	r.keys("enter")
-	r.has("/part3 status:succeeded")
+	r.has("tasks 0/10  /part3 status:succeeded")
 	r.keys("esc", "/")
 	r.typeText("~fuzzy")
 	r.keys("enter")

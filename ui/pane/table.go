@@ -45,6 +45,9 @@ type Spec[T any] struct {
 	// Fetch reads pages of a list that is too long to hold; a method of World
 	// does. It is nil for a list whose rows are set with SetRows.
 	Fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
+	// Total is how many rows a list with Fetch has without its filter; nil when
+	// that is not known.
+	Total func(*Env) int
 	// NewestFirst is for lists that grow at their top, as all with Fetch do.
 	NewestFirst bool
 }
@@ -82,15 +85,17 @@ func (t *Table[T]) Name() string { return t.spec.Name }
 func (t *Table[T]) Kind() Kind { return List }
 
 // Title implements Pane.
-func (t *Table[T]) Title(Env) string {
+func (t *Table[T]) Title(env Env) string {
 	n := source[T]{t}.Len()
-	if t.pager == nil && !t.filter.Empty() {
+	switch {
+	case t.text == "":
+		return fmt.Sprintf("%s %d", t.spec.Title, n)
+	case t.pager == nil:
 		return fmt.Sprintf("%s %d/%d  /%s", t.spec.Title, n, len(t.all), t.text)
+	case t.spec.Total != nil:
+		return fmt.Sprintf("%s %d/%d  /%s", t.spec.Title, n, max(n, t.spec.Total(&env)), t.text)
 	}
-	if t.text != "" {
-		return fmt.Sprintf("%s %d  /%s", t.spec.Title, n, t.text)
-	}
-	return fmt.Sprintf("%s %d", t.spec.Title, n)
+	return fmt.Sprintf("%s %d  /%s", t.spec.Title, n, t.text)
 }
 
 // Show implements Pane.

@@ -34,6 +34,7 @@ func New() *Pane {
 		Row:   row,
 		Item:  func(_ *pane.Env, t *swarm.Task) pane.Item { return Item(t) },
 		Fetch: pane.World.Tasks,
+		Total: func(env *pane.Env) int { return int(env.Snap.Counts.Total) },
 	})}
 }
 
