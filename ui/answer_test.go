@@ -144,7 +144,6 @@ func TestHighRiskIsArmedOnlyAfterTheEndOfItsArguments(t *testing.T) {
 	if r.m.over.open() {
 		t.Fatal("an unarmed approval asked for its reason")
 	}
-	r.keys("q") // the message
 	r.keys("G", "a")
 	r.typeText("the build is stale")
 	r.keys("enter")
@@ -185,9 +184,34 @@ func TestAnAnsweredApprovalSaysWhoAndCannotBeAnswered(t *testing.T) {
 		a.Status, a.AnsweredBy, a.AnsweredAt, a.AnswerReason = judge.Refused, "bob", start.Add(2*time.Second), "no"
 		r.w.approvals, r.w.answered = r.w.approvals[1:], []judge.Approval{a}
 	})
+	r.lacks("x deny") // the footer offers no answer any more
 	r.keys("a")
 	r.ranNothing()
 	r.has("denied by bob 12:00:02: no")
+}
+
+func TestTheFooterOffersAnswersWhileThereIsSomethingToAnswer(t *testing.T) {
+	r := openCard(t, 1)
+	r.has("x deny")
+	r = newRig(t, 80, 24)
+	r.keys("3")
+	r.has("x deny")
+	r.change(func() { r.w.approvals = nil })
+	r.lacks("x deny")
+}
+
+func TestAHintIsNoError(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("3", "enter")
+	r.press("a")
+	r.has("too early: what is shown has just changed")
+	r.lacks("error:")
+	r.wait(5 * time.Second)
+	r.lacks("too early") // it goes by itself
+	r = newRig(t, 80, 24)
+	r.keys("ctrl+c")
+	r.has("press ctrl+c again to quit")
+	r.lacks("error:")
 }
 
 func TestTheListAloneAnswersNothing(t *testing.T) {

@@ -21,7 +21,7 @@ func (m *Model) copy(row bool) tea.Cmd {
 		text = it.Row
 	}
 	if text == "" {
-		return m.say(true, "", "nothing is selected")
+		return m.say(false, "", "nothing is selected")
 	}
 	return m.toClipboard(text)
 }

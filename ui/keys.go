@@ -59,11 +59,11 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 		}
 		m.answers.asked = m.now
 		if ok, why := m.mayAnswer(); !ok {
-			return m.say(true, "", why)
+			return m.say(false, "", why)
 		}
 	}
 	if (b.Line != "" || b.Action == "pause") && m.now.Sub(m.answers.slipped) < deadTime {
-		return m.say(true, "", "too early: another row has just come under the cursor")
+		return m.say(false, "", "too early: another row has just come under the cursor")
 	}
 	switch {
 	case b.Action != "":
@@ -83,7 +83,7 @@ func (m *Model) interrupt() tea.Cmd {
 		return m.leave()
 	}
 	m.quitAt = m.now
-	return m.say(true, "", strconv.Itoa(n)+" at work stop with the engine: press ctrl+c again to quit")
+	return m.say(false, "", strconv.Itoa(n)+" at work stop with the engine: press ctrl+c again to quit")
 }
 
 func (m *Model) leave() tea.Cmd {

@@ -33,7 +33,7 @@ func (m *Model) pause() tea.Cmd {
 	j := job{targets: items, confirm: command.ConfirmNone}
 	for _, it := range items {
 		if it.Kind != "agent" && it.Kind != "task" && it.Kind != "session" {
-			return m.say(true, "", "nothing to pause here")
+			return m.say(false, "", "nothing to pause here")
 		}
 		verb := "pause"
 		if m.paused(it) {

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/ui/pane/card"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
@@ -91,8 +92,18 @@ func (m *Model) footer(c *screen.Canvas) {
 		}
 	}
 	for _, h := range m.opt.Keys.Hints(m.scopes()) {
-		if !m.opt.ReadOnly || !changes(h.Binding) {
-			put(h.Key, h.Text)
+		if h.Binding.Guard && !m.answerable() || m.opt.ReadOnly && changes(h.Binding) {
+			continue
 		}
+		put(h.Key, h.Text)
 	}
+}
+
+// answerable reports whether there is an approval to answer where the focus is.
+func (m *Model) answerable() bool {
+	if p := m.focused(); p != nil && p.Name() == card.Name {
+		ok, _ := m.card.Ready()
+		return ok
+	}
+	return len(m.snap.Approvals) > 0
 }
