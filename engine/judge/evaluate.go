@@ -51,14 +51,13 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	if ask.TaskID != "" {
 		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
 	}
-	ctx, cancel := context.WithTimeout(ctx, j.evaluation)
-	defer cancel()
-	r, err := j.table().first(ctx, &facts{t: j.table(), ask: ask})
+	until := time.Now().Add(j.evaluation)
+	r, err := j.table().first(ctx, until, &facts{t: j.table(), ask: ask})
 	switch {
 	case err != nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonError, clip("The policy failed: "+err.Error(), 512)
 		v.Risk = graver(v.Risk, Medium)
-		if ctx.Err() != nil {
+		if late(ctx, until) != nil {
 			v.ReasonCode = reasonTimeout
 		}
 	case r == nil:
@@ -77,15 +76,15 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 
 // first is the rule that decides: a deny rule wherever it stands, then the
 // first that matches. nil when none does.
-func (t *table) first(ctx context.Context, f *facts) (*rule, error) {
+func (t *table) first(ctx context.Context, until time.Time, f *facts) (*rule, error) {
 	for _, rules := range [...][]*rule{t.floor[f.ask.Gate], t.rest[f.ask.Gate]} {
 		for _, r := range rules {
 			if !r.applies(f.ask.Action.Kind) {
 				continue
 			}
-			yes, err := r.match(ctx, f)
+			yes, err := r.match(f)
 			if err == nil {
-				err = late(ctx)
+				err = late(ctx, until)
 			}
 			if err != nil {
 				return nil, err
@@ -98,13 +97,13 @@ func (t *table) first(ctx context.Context, f *facts) (*rule, error) {
 	return nil, nil
 }
 
-// late reports a context that is over. A deadline counts from the moment it
-// passed, not from when its timer fired.
-func late(ctx context.Context) error {
+// late reports an evaluation whose caller has gone or whose time is over. One
+// rule is not interrupted: its cost limit ends it soon enough.
+func late(ctx context.Context, until time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
+	if !time.Now().Before(until) {
 		return context.DeadlineExceeded
 	}
 	return nil
@@ -112,14 +111,16 @@ func late(ctx context.Context) error {
 
 // refusal is the verdict of the deny rules alone.
 func (j *Judge) refusal(ctx context.Context, ask *Ask) (*rule, error) {
-	ctx, cancel := context.WithTimeout(ctx, j.evaluation)
-	defer cancel()
+	until := time.Now().Add(j.evaluation)
 	f := &facts{t: j.table(), ask: ask}
 	for _, r := range j.table().floor[ask.Gate] {
 		if !r.applies(ask.Action.Kind) {
 			continue
 		}
-		yes, err := r.match(ctx, f)
+		yes, err := r.match(f)
+		if err == nil {
+			err = late(ctx, until)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"context"
 	"fmt"
 
 	"cel.dev/cel-go/cel"
@@ -60,7 +59,7 @@ func compile(env *cel.Env, when string) (cel.Program, error) {
 		return nil, nil
 	}
 	return env.Program(tree,
-		cel.EvalOptions(cel.OptOptimize), cel.CostLimit(celCost), cel.InterruptCheckFrequency(100))
+		cel.EvalOptions(cel.OptOptimize), cel.CostLimit(celCost))
 }
 
 // facts is one ask as the rules see it.
@@ -163,12 +162,12 @@ func (f *facts) arguments() ref.Val {
 	return f.args
 }
 
-// match evaluates one rule. An error is a fault of the rule, or the deadline.
-func (r *rule) match(ctx context.Context, f *facts) (bool, error) {
+// match evaluates one rule. An error is a fault of the rule.
+func (r *rule) match(f *facts) (bool, error) {
 	if r.program == nil {
 		return true, nil
 	}
-	out, _, err := r.program.ContextEval(ctx, f)
+	out, _, err := r.program.Eval(f)
 	if err != nil {
 		return false, fmt.Errorf("rule %s: %w", r.ID, err)
 	}
