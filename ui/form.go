@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"errors"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json"
 
@@ -25,7 +27,7 @@ func (m *Model) openForm(form *overlay.Form, line func(core.Raw) []string, asked
 		}
 		j := job{lines: [][]string{line(core.Raw(a.Text))}}
 		j.refused = func(o output) tea.Cmd {
-			form.Refuse(refusedField(o), reason(o))
+			form.Refuse(refusal(o))
 			return m.openForm(form, line, false)
 		}
 		return m.submit(j)
@@ -39,14 +41,13 @@ func (m *Model) openForm(form *overlay.Form, line func(core.Raw) []string, asked
 	return m.opt.After(deadTime, settled{})
 }
 
-// refusedField is the field that an error names, "" for none.
-func refusedField(o output) string {
+// refusal is the error that a command printed.
+func refusal(o output) error {
 	var e struct {
 		Error core.Error `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(firstLine(o.err)), &e); err != nil {
-		return ""
+	if err := json.Unmarshal([]byte(firstLine(o.err)), &e); err != nil || e.Error.Message == "" {
+		return errors.New(reason(o))
 	}
-	field, _ := e.Error.Details["field"].(string)
-	return field
+	return &e.Error
 }

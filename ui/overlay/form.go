@@ -1,7 +1,6 @@
 package overlay
 
 import (
-	"bytes"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,18 +17,16 @@ import (
 //		{Name: "image", Type: overlay.StringField, Required: true, Description: "path of the picture"},
 //		{Name: "mode", Type: overlay.EnumField, Enum: []core.Raw{core.Raw(`"fast"`), core.Raw(`"exact"`)}, Default: core.Raw(`"fast"`)},
 //	})
-//	form.Check = func(object core.Raw, refuse func(field, problem string)) { … } // the schema's own rules
+//	form.Check = skill.CheckParams // the rules that go beyond one field's type
 //
 // A pane doesn't hold a form: it returns pane.Fill, and the root opens
 // the form and runs the command line that comes of it. What is wrong stands below its field; Enter
 // then goes to the first such field instead.
 type Form struct {
 	Title string
-	// Check looks at an object whose fields are all of their type and calls
-	// refuse for each thing wrong: field is a name, or a path such as
-	// "options.depth" or "/options/depth"; "" and unknown names speak of the
-	// form as a whole. It may be nil.
-	Check func(object core.Raw, refuse func(field, problem string))
+	// Check looks at an object whose fields are all of their type; Refuse says
+	// how its error is shown. It may be nil.
+	Check func(object core.Raw) error
 
 	fields  []*entry
 	at      int // the field that has the keys
@@ -61,33 +58,6 @@ func (f *Form) entered() string {
 
 // Typing is true.
 func (f *Form) Typing() bool { return true }
-
-// Refuse shows what is wrong at a field; see Check for how it is named. Use it
-// to open a form again whose object was refused later on.
-func (f *Form) Refuse(field, problem string) {
-	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '/' })
-	for _, e := range f.fields {
-		if e.Name != field && (len(path) == 0 || e.Name != path[0]) {
-			continue
-		}
-		if e.Name != field && len(path) > 1 {
-			problem = strings.Join(path[1:], ".") + ": " + problem
-		}
-		e.problem = join(e.problem, strings.TrimPrefix(problem, field+": "))
-		return
-	}
-	if field != "" {
-		problem = field + ": " + problem
-	}
-	f.problem = join(f.problem, problem)
-}
-
-func join(had, more string) string {
-	if had == "" {
-		return more
-	}
-	return had + "; " + more
-}
 
 // Update answers Submit with the object, on enter, or Close on esc, which asks
 // once more when something was entered. Pasted text goes into the field at
@@ -239,62 +209,4 @@ func (f *Form) paste(text string) {
 		}
 	}
 	e.in.Insert(text)
-}
-
-// submit gives the object when nothing is wrong with it, and else says what is.
-func (f *Form) submit() Action {
-	f.problem = ""
-	for _, e := range f.fields {
-		e.problem = ""
-	}
-	object, ok := f.object()
-	if ok && f.Check != nil {
-		f.Check(object, f.Refuse)
-	}
-	for i, e := range f.fields {
-		if e.problem != "" {
-			f.at = i
-			return Action{}
-		}
-	}
-	if f.problem != "" {
-		return Action{}
-	}
-	return Action{Kind: Submit, Text: string(object)}
-}
-
-// object is what was entered as JSON; ok is false when something is wrong.
-func (f *Form) object() (core.Raw, bool) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	ok := true
-	for _, e := range f.fields {
-		v, err := e.value()
-		if err != nil {
-			e.problem, ok = err.Error(), false
-		}
-		if v == nil || err != nil {
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.Write(core.MustEncode(e.Name))
-		b.WriteByte(':')
-		b.Write(v)
-	}
-	b.WriteByte('}')
-	if !ok {
-		return nil, false
-	}
-	object := core.Raw(b.Bytes())
-	if err := core.CheckObject("form", object, core.MaxInput); err != nil {
-		f.problem = err.Error()
-		return nil, false
-	}
-	if err := object.Compact(); err != nil {
-		f.problem = err.Error()
-		return nil, false
-	}
-	return object, true
 }

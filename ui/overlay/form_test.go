@@ -38,9 +38,9 @@ func TestAFormLooksRight(t *testing.T) {
 	f := detect()
 	screentest.Golden(t, draw(f, 80, 24, screen.Unicode()), "form-80x24")
 	keys(f, "enter", "tab")
-	f.Refuse("limit", "must be 100 or less")
+	f.Refuse(core.Errorf(core.InvalidInput, "limit: must be 100 or less").With("field", "limit"))
 	screentest.Golden(t, draw(f, 80, 24, screen.Unicode()), "form-refused-80x24")
-	keys(f, "shift+tab", "shift+tab")
+	keys(f, "tab", "tab", "tab")
 	screentest.Golden(t, draw(f, 80, 24, screen.Unicode()), "form-json-80x24")
 	keys(f, "up")
 	c := draw(f, 80, 24, screen.ASCII())
@@ -131,20 +131,20 @@ func TestNumbersThatLoseDigitsAreRefused(t *testing.T) {
 func TestTheRulesOfTheWholeAreShownWhereTheyBelong(t *testing.T) {
 	f := detect()
 	var got string
-	f.Check = func(object core.Raw, refuse func(field, problem string)) {
+	f.Check = func(object core.Raw) error {
 		got = string(object)
-		refuse("options.depth", "must be 1")
-		refuse("/limit", "must be 9")
-		refuse("limit", "or less")
-		refuse("", "too much at once")
-		refuse("nowhere", "is unknown")
+		return core.Errorf(core.InvalidInput, "many").With("field", "limit").With("problems", []map[string]string{
+			{"field": "params.options.depth[0].x", "message": "must be 1"},
+			{"field": "/limit", "message": "must be 9"}, {"field": "limit", "message": "or less"},
+			{"field": "", "message": "too much at once"}, {"field": "nowhere", "message": "is unknown"},
+		})
 	}
 	typed(f, "a")
 	if a := keys(f, "enter"); a.Kind != overlay.None || !strings.Contains(got, `"image":"a"`) {
 		t.Fatalf("%v of %s", a, got)
 	}
 	out := shown(f, 80, 24)
-	for _, want := range []string{"! depth: must be 1", "! must be 9; or less", "too much at once; nowhere: is unknown"} {
+	for _, want := range []string{"! depth.0.x: must be 1", "! must be 9; or less", "too much at once; nowhere: is unknown"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q isn't in\n%s", want, out)
 		}
@@ -248,7 +248,7 @@ func TestAFormWithHostileTextHolds(t *testing.T) {
 			case 0:
 				f.Update(tea.PasteMsg{Content: pick()})
 			case 1:
-				f.Refuse(pick(), pick())
+				f.Refuse(core.Errorf(core.InvalidInput, "%s", pick()).With("field", pick()))
 			default:
 				if a := keys(f, names[rng.IntN(len(names))]); a.Kind == overlay.Submit && !raw(a.Text).IsValid() {
 					t.Fatalf("it made %q", a.Text)

@@ -17,7 +17,7 @@ import (
 //			return pane.Fill{}, false
 //		}
 //		return pane.Fill{
-//			Title: "invoke " + s.Ref(), Fields: fields(s),
+//			Title: "invoke " + s.Ref(), Fields: overlay.SchemaFields(s.ParametersSchema),
 //			Line: func(object core.Raw) []string { return []string{"skill", "invoke", s.Ref(), "--input", string(object)} },
 //		}, true
 //	}
@@ -27,8 +27,8 @@ import (
 type Fill struct {
 	Title  string
 	Fields []overlay.Field
-	Check  func(object core.Raw, refuse func(field, problem string)) // see overlay.Form; may be nil
-	Line   func(object core.Raw) []string                            // the words of the command
+	Check  func(object core.Raw) error    // see overlay.Form; may be nil
+	Line   func(object core.Raw) []string // the words of the command
 }
 
 // Filler is a pane some of whose actions open a form.
