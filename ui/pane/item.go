@@ -25,27 +25,10 @@ func (it Item) Empty() bool { return it.Kind == "" }
 
 // Field returns the value of a placeholder of a bound command line.
 func (it Item) Field(name string) (string, bool) {
-	value := ""
-	switch name {
-	case "id", "name":
-		value = it.ID
-	case "task":
-		value = it.Task
-	case "agent":
-		value = it.Agent
-	case "session":
-		value = it.Session
-	case "trace":
-		value = it.Trace
-	case "approval":
-		value = it.Approval
-	case "digest":
-		value = it.Digest
-	case "shown":
-		value = it.Shown
-	case "kind":
-		value = it.Kind
-	}
+	value := map[string]string{
+		"id": it.ID, "name": it.ID, "kind": it.Kind, "task": it.Task, "agent": it.Agent, "session": it.Session, "trace": it.Trace,
+		"approval": it.Approval, "digest": it.Digest, "shown": it.Shown,
+	}[name]
 	return value, value != ""
 }
 
