@@ -98,20 +98,20 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
 	d := &durable{name: s.opt.Name, pattern: s.pattern, open: s}
 	d.rec = subscription{Pattern: s.opt.Pattern, Type: s.opt.Type, CreatedAt: tx.Now()}
-	var err error
-	if s.upto, err = s.start(tx); err != nil {
+	if err := put(tx, bSub, []byte(d.name), d.rec); err != nil {
 		return err
 	}
-	if err := put(tx, bSub, []byte(d.name), d.rec); err != nil {
+	if _, err := tx.Record(audit.Entry{Type: "subscription.created", Subject: "subscription", ID: d.name, State: d.rec}); err != nil {
+		return err
+	}
+	var err error
+	if s.upto, err = s.start(tx); err != nil { // after its own event
 		return err
 	}
 	if err := tx.Put(bCursor, []byte(d.name), key(s.upto)); err != nil {
 		return err
 	}
 	tx.Add(countSubs, 1)
-	if _, err := tx.Record(audit.Entry{Type: "subscription.created", Subject: "subscription", ID: d.name, State: d.rec}); err != nil {
-		return err
-	}
 	tx.Changed("message", "", nil)
 	s.durable = d
 	b.keepDurable(s.t, d.name, d)

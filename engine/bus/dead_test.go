@@ -1,0 +1,231 @@
+package bus_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+)
+
+func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
+	r := newRig(t)
+	short := r.direct("bob", `{"n":1}`, func(s *bus.Send) { s.TTL = 10 })
+	long := r.direct("bob", `{"n":2}`, func(s *bus.Send) { s.TTL = 1000 })
+	ask := r.send(bus.Send{Recipient: "cid", Sender: "ann", Type: bus.Request, TTL: 10})
+	r.read("cid", 1) // read, but never answered
+	r.clock.move(11 * time.Second)
+	if got := r.read("bob", 10); len(got) != 1 || got[0].MessageID != long.MessageID {
+		t.Errorf("read what had expired: %v", got)
+	}
+	r.run()
+	r.await("the dead letters", func() bool { return r.figures().Dead == 2 })
+	letters := r.dead(core.Filter{})
+	if len(letters) != 2 || letters[0].MessageID != ask.MessageID || letters[0].Reason != "unanswered" ||
+		letters[1].MessageID != short.MessageID || letters[1].Reason != "expired" || letters[1].RecipientID != "bob" || letters[1].At.IsZero() {
+		t.Errorf("%s", core.MustEncode(letters))
+	}
+	if got := r.get(short.MessageID); got.Status != bus.Expired {
+		t.Errorf("status %s", got.Status)
+	}
+	if got := r.get(ask.MessageID); got.Status != bus.Taken || got.Unanswered || got.ResponseID != "" {
+		t.Errorf("%s", core.MustEncode(got))
+	}
+	if f := r.figures(); f.Open != 0 || f.Unanswered != 0 {
+		t.Errorf("%+v", f)
+	}
+	if n := len(r.events("message.dead")); n != 2 {
+		t.Errorf("%d deaths audited, want 2", n)
+	}
+	for status, want := range map[string]int{"expired": 1, "unanswered": 1, "refused": 0, "resent": 0} {
+		if got := r.dead(core.Filter{Status: status}); len(got) != want {
+			t.Errorf("%s: %d, want %d", status, len(got), want)
+		}
+	}
+	if _, err := r.Dead(t.Context(), acme, core.Filter{Status: "lost"}); code(err) != core.InvalidInput {
+		t.Errorf("%v", err)
+	}
+	r.whole()
+
+	repeat, err := r.Resend(t.Context(), alice, short.MessageID)
+	r.no(err)
+	again, err := r.Resend(t.Context(), alice, ask.MessageID)
+	r.no(err)
+	if repeat.ResendOf != short.MessageID || string(repeat.Payload) != `{"n":1}` || repeat.TTL != 10 || again.CorrelationID == ask.CorrelationID || again.SenderID != "ann" {
+		t.Errorf("%s %s", core.MustEncode(repeat), core.MustEncode(again))
+	}
+	if f := r.figures(); f.Dead != 0 || f.Open != 2 || f.Unanswered != 1 {
+		t.Errorf("%+v", f)
+	}
+	if got := r.dead(core.Filter{Status: "resent", Agent: "bob"}); len(got) != 1 || got[0].ResentAs != repeat.MessageID {
+		t.Errorf("%s", core.MustEncode(got))
+	}
+	if _, err := r.Resend(t.Context(), alice, repeat.MessageID); code(err) != core.Conflict {
+		t.Errorf("sent an unread message again: %v", err)
+	}
+	r.whole()
+}
+
+func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"away", "here"} {
+		r.no(r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: name}).Close())
+	}
+	here := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "here"})
+	passing := r.subscribe(bus.SubscribeOptions{Pattern: "job.>"})
+	for i := range 3 {
+		r.send(bus.Send{Topic: "job.new", TTL: 10, Payload: core.Raw(fmt.Sprintf(`{"n":%d}`, i))})
+	}
+	r.send(bus.Send{Topic: "job.new", TTL: 1000, Payload: core.Raw(`{"n":3}`)})
+	r.next(here).Ack()
+	inHand := r.next(here)
+	r.clock.move(11 * time.Second)
+	r.run()
+	// away missed three; here missed the third, and has the second in hand.
+	r.await("the dead letters", func() bool { return r.figures().Dead == 4 })
+	for name, want := range map[string]string{"away": "210", "here": "2"} {
+		got := ""
+		for _, d := range r.dead(core.Filter{Agent: name}) {
+			m := r.get(d.MessageID)
+			got += string(m.Payload[5])
+			if d.Subscription != name || d.Reason != "expired" || d.Topic != "job.new" {
+				t.Errorf("%s", core.MustEncode(d))
+			}
+		}
+		if got != want {
+			t.Errorf("%s: dead %s, want %s", name, got, want)
+		}
+	}
+	inHand.Ack()
+	for _, s := range []*bus.Subscription{here, passing, r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "away"})} {
+		d := r.next(s)
+		if string(d.Message.Payload) != `{"n":3}` {
+			t.Errorf("got %s, want what has not expired", d.Message.Payload)
+		}
+		d.Ack()
+		r.nothing(s)
+		if s == passing && s.Missed() != 3 {
+			t.Errorf("missed %d, want 3", s.Missed())
+		}
+		r.no(s.Close())
+	}
+	if f := r.figures(); f.Dead != 4 {
+		t.Errorf("%d dead letters in the end", f.Dead)
+	}
+	r.whole()
+}
+
+// What expires while its reader has it in hand is looked at again, and dies
+// when the reader goes away without an acknowledgement, whatever the reader
+// does then.
+func TestExpiredInTheHandOfAReaderThatGoesAway(t *testing.T) {
+	r := newRig(t)
+	s := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
+	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	r.send(bus.Send{Topic: "job.new", TTL: 10})
+	r.direct("bob", `{}`, func(s *bus.Send) { s.TTL = 10 })
+	r.next(s)
+	r.next(box)
+	r.clock.move(11 * time.Second)
+	r.run()
+	// The sweep has been there once it put them off.
+	r.direct("cid", `{}`, func(s *bus.Send) { s.TTL = 1 })
+	r.clock.move(2 * time.Second)
+	r.direct("cid", `{}`)
+	r.await("the sweep", func() bool { return r.figures().Dead == 1 })
+	r.no(s.Close())
+	r.no(box.Close())
+	if f := r.figures(); f.Dead != 1 || f.Open != 2 {
+		t.Errorf("%+v", f)
+	}
+	r.clock.move(31 * time.Second)
+	r.reopen() // as after a crash: nobody remembers who had it
+	r.run()
+	r.await("the dead letters", func() bool { return r.figures().Dead == 3 })
+	r.whole()
+}
+
+func TestRefusedMessagesAreDeadLettersWithTheReason(t *testing.T) {
+	r := newRig(t)
+	direct := r.direct("bob", `{}`)
+	s := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
+	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	passing := r.subscribe(bus.SubscribeOptions{Pattern: "job.>"})
+	published := r.publish("job.new", `{}`)
+	d := r.next(box)
+	for _, reason := range []string{"", "  ", strings.Repeat("x", 501), "\xff"} {
+		if err := d.Refuse(t.Context(), reason); code(err) != core.InvalidInput {
+			t.Errorf("reason %q: %v", reason, err)
+		}
+	}
+	r.no(d.Refuse(t.Context(), "can't read it"))
+	if err := d.Refuse(t.Context(), "again"); code(err) != core.Conflict {
+		t.Errorf("refused twice: %v", err)
+	}
+	d.Ack() // changes nothing any more
+	r.no(r.next(s).Refuse(t.Context(), "no such job"))
+	if err := r.next(passing).Refuse(t.Context(), "x"); code(err) != core.Conflict {
+		t.Errorf("refused what needs no acknowledgement: %v", err)
+	}
+	for _, sub := range []*bus.Subscription{s, box, passing} {
+		r.nothing(sub)
+		r.no(sub.Close())
+	}
+	s = r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
+	r.nothing(s)
+	r.no(s.Close())
+	letters := r.dead(core.Filter{Status: "refused"})
+	if len(letters) != 2 || letters[0].MessageID != published.MessageID || letters[0].Subscription != "worker" || letters[0].Detail != "no such job" ||
+		letters[1].MessageID != direct.MessageID || letters[1].Detail != "can't read it" {
+		t.Errorf("%s", core.MustEncode(letters))
+	}
+	if got := r.get(direct.MessageID); got.Status != bus.Refused || got.Deliveries[0].Reason != "can't read it" {
+		t.Errorf("%s", core.MustEncode(got))
+	}
+	r.whole()
+}
+
+func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
+	r := newRig(t)
+	r.close()
+	r.keep = 300
+	r.open()
+	r.send(bus.Send{Topic: "old.topic"})
+	r.direct("bob", `{"dies":1}`)
+	for range 598 {
+		r.publishQuiet("old.other")
+	}
+	r.clock.move(2 * time.Minute)
+	live := r.direct("bob", `{"lives":1}`, func(s *bus.Send) { s.TTL = 3600 })
+	for range 600 {
+		r.publishQuiet("new.topic")
+	}
+	if f := r.figures(); f.Messages != 1201 || f.Topics != 3 {
+		t.Errorf("%+v", f)
+	}
+	r.clock.move(10 * time.Minute) // all but one have expired, and more than the slack ago
+	r.run()
+	r.await("the cut", func() bool { return r.figures().Messages < 900 })
+	r.stop()
+	r.stop = nil
+	f := r.figures()
+	if f.Dead != 0 || f.Topics != 1 || f.Messages != 601 || f.Open != 1 {
+		t.Errorf("%+v", f)
+	}
+	if got := r.read("bob", 5); len(got) != 1 || got[0].MessageID != live.MessageID {
+		t.Errorf("read %v", got)
+	}
+	page, err := r.Bus.List(t.Context(), acme, bus.Query{Filter: core.Filter{Page: 7, Size: 100}})
+	if err != nil || len(page.Items) != 1 || page.Items[0].MessageID != live.MessageID || page.Info.Total != 601 {
+		t.Errorf("last page: %d items of %d, %v", len(page.Items), page.Info.Total, err)
+	}
+	s := r.subscribe(bus.SubscribeOptions{Pattern: ">", From: 1})
+	r.nothing(s)
+	r.no(s.Close())
+	if n := len(r.events("message.pruned")); n == 0 {
+		t.Error("the cut was not audited")
+	}
+	r.whole()
+}

@@ -1,0 +1,383 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+)
+
+func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
+	r := newRig(t)
+	r.publish("nav.before", `{}`)
+	one := r.subscribe(bus.SubscribeOptions{Pattern: "nav.*"})
+	all := r.subscribe(bus.SubscribeOptions{Pattern: ">"})
+	past := r.subscribe(bus.SubscribeOptions{Pattern: "nav.>", From: 1})
+	errs := r.subscribe(bus.SubscribeOptions{Pattern: ">", Type: bus.Error})
+	for i := range 600 { // more than is read ahead
+		r.publish([]string{"nav.done", "det.done", "nav.deep.done"}[i%3], fmt.Sprintf(`{"n":%d}`, i))
+	}
+	r.direct("bob", `{"not":"a topic"}`)
+	r.send(bus.Send{Topic: "nav.failed", Type: bus.Error})
+	for name, c := range map[string]struct {
+		s    *bus.Subscription
+		want func(i int) bool
+		last string
+	}{
+		"nav.*": {one, func(i int) bool { return i%3 == 0 }, "nav.failed"},
+		">":     {all, func(int) bool { return true }, "nav.failed"},
+	} {
+		for i := range 600 {
+			if c.want(i) {
+				if d := r.next(c.s); string(d.Message.Payload) != fmt.Sprintf(`{"n":%d}`, i) {
+					t.Fatalf("%s: got %s, want %d", name, d.Message.Payload, i)
+				}
+			}
+		}
+		if d := r.next(c.s); d.Message.Topic != c.last {
+			t.Errorf("%s: %s", name, d.Message.Topic)
+		}
+		r.nothing(c.s)
+	}
+	if d := r.next(past); d.Message.Topic != "nav.before" {
+		t.Errorf("from the first: %s", d.Message.Topic)
+	}
+	if d := r.next(errs); d.Message.Topic != "nav.failed" {
+		t.Errorf("errors only: %s", d.Message.Topic)
+	}
+	for _, s := range []*bus.Subscription{one, all, past, errs} {
+		r.no(s.Close())
+		r.no(s.Close())
+		if _, err := s.Next(t.Context()); code(err) != core.Conflict {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+func TestCloseEndsAWaitingNext(t *testing.T) {
+	r := newRig(t)
+	s := r.subscribe(bus.SubscribeOptions{Pattern: "a"})
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Next(context.Background())
+		done <- err
+	}()
+	time.Sleep(5 * time.Millisecond)
+	r.no(s.Close())
+	if err := <-done; code(err) != core.Conflict {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
+	r := newRig(t)
+	opt := bus.SubscribeOptions{Pattern: "job.>", Name: "worker-1", By: "test"}
+	s := r.subscribe(opt)
+	for i := range 10 {
+		r.publish("job.new", fmt.Sprintf(`{"n":%d}`, i))
+	}
+	var held []bus.Delivery
+	for range 6 {
+		held = append(held, r.next(s))
+	}
+	for _, i := range []int{0, 1, 2, 4} { // 3 and 5 stay in hand
+		held[i].Ack()
+	}
+	r.no(s.Close())
+	held[3].Ack() // too late: its reader is gone
+
+	// A second reader, then a restart, then a kill-like end without Close.
+	s = r.subscribe(opt)
+	if d := r.next(s); string(d.Message.Payload) != `{"n":3}` {
+		t.Errorf("after Close: %s, want 3 again", d.Message.Payload)
+	}
+	if _, err := r.Subscribe(t.Context(), acme, opt); code(err) != core.Conflict {
+		t.Errorf("two readers of one name: %v", err)
+	}
+	r.no(s.Close())
+	r.reopen()
+	r.publish("job.new", `{"n":10}`)
+	s = r.subscribe(opt)
+	for i := 3; i <= 10; i++ {
+		d := r.next(s)
+		if string(d.Message.Payload) != fmt.Sprintf(`{"n":%d}`, i) {
+			t.Fatalf("after the restart: %s, want %d", d.Message.Payload, i)
+		}
+		d.Ack()
+	}
+	r.nothing(s)
+	r.no(s.Close())
+	r.reopen()
+	s = r.subscribe(opt)
+	r.nothing(s)
+	other := opt
+	other.Pattern = "other.>"
+	r.no(s.Close())
+	if _, err := r.Subscribe(t.Context(), acme, other); code(err) != core.Conflict || !strings.Contains(err.Error(), "job.>") {
+		t.Errorf("another pattern under the name: %v", err)
+	}
+	r.whole()
+	r.no(r.Unsubscribe(t.Context(), alice, "worker-1"))
+	if err := r.Unsubscribe(t.Context(), alice, "worker-1"); code(err) != core.NotFound {
+		t.Errorf("removed twice: %v", err)
+	}
+	s = r.subscribe(other)
+	if err := r.Unsubscribe(t.Context(), alice, "worker-1"); code(err) != core.Conflict {
+		t.Errorf("removed under its reader: %v", err)
+	}
+	r.no(s.Close())
+	r.whole()
+}
+
+func TestAcknowledgementsAreWrittenWhileItRuns(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	opt := bus.SubscribeOptions{Pattern: "job.>", Name: "worker"}
+	s := r.subscribe(opt)
+	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	r.publish("job.a", `{}`)
+	r.direct("bob", `{}`)
+	r.next(s).Ack()
+	r.next(box).Ack()
+	r.await("the acknowledgements on disk", func() bool {
+		subs, err := r.Subscriptions(t.Context(), acme)
+		r.no(err)
+		return r.figures().Open == 0 && len(subs) == 2
+	})
+	// Without Close, as if the process had been killed.
+	r.stop()
+	r.stop = nil
+	r.over(r.db)
+	s = r.subscribe(opt)
+	r.nothing(s)
+	r.no(s.Close())
+	r.no(box.Close())
+	r.whole()
+}
+
+func TestAMailboxDeliversAgainWhatWasNotAcknowledged(t *testing.T) {
+	r := newRig(t)
+	for i := range 4 {
+		r.direct("bob", fmt.Sprintf(`{"n":%d}`, i))
+	}
+	s := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	second := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	a, b := r.next(s), r.next(second) // each message goes to one reader
+	if string(a.Message.Payload) != `{"n":0}` || string(b.Message.Payload) != `{"n":1}` {
+		t.Fatalf("got %s and %s", a.Message.Payload, b.Message.Payload)
+	}
+	if got := r.read("bob", 1); len(got) != 1 || string(got[0].Payload) != `{"n":2}` {
+		t.Errorf("Read took what a subscription has in hand: %v", got)
+	}
+	b.Ack()
+	r.no(s.Close())
+	if d := r.next(second); string(d.Message.Payload) != `{"n":0}` {
+		t.Errorf("after Close: %s, want 0 again", d.Message.Payload)
+	}
+	urgent := r.direct("bob", `{"urgent":1}`, func(s *bus.Send) { s.Priority = 1 })
+	if d := r.next(second); d.Message.MessageID != urgent.MessageID {
+		t.Errorf("got %s, want the urgent one", d.Message.Payload)
+	}
+	r.no(second.Close())
+	if f := r.figures(); f.Open != 3 {
+		t.Errorf("%d open, want 3", f.Open)
+	}
+	r.reopen()
+	if got := r.read("bob", 10); len(got) != 3 || got[0].MessageID != urgent.MessageID {
+		t.Errorf("after the restart: %v", got)
+	}
+	r.whole()
+}
+
+func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
+	r := newRig(t)
+	slow := r.subscribe(bus.SubscribeOptions{Pattern: "busy.>", By: "slow"})
+	fast := r.subscribe(bus.SubscribeOptions{Pattern: "busy.>", Name: "fast"})
+	r.next0(slow)
+	const n = 6000 // more than the tail in memory holds
+	var wg sync.WaitGroup
+	for w := range 20 {
+		wg.Go(func() {
+			for i := range n / 20 {
+				if _, err := r.Accept(t.Context(), alice, bus.Send{Topic: "busy.work", Payload: core.Raw(fmt.Sprintf(`{"w":%d,"i":%d}`, w, i))}); err != nil {
+					t.Error(err)
+					return
+				}
+				if i%10 == 0 {
+					r.publishQuiet("other.topic")
+				}
+			}
+		})
+	}
+	for range n {
+		r.next(fast).Ack()
+	}
+	wg.Wait()
+	lag, err := slow.Lag(t.Context())
+	if err != nil || lag != n {
+		t.Errorf("lag %d, %v, want %d", lag, err, n)
+	}
+	subs, err := r.Subscriptions(t.Context(), acme)
+	if err != nil || len(subs) != 2 || subs[0].By != "slow" || subs[0].Lag != n || subs[1].Lag != 0 || !subs[1].Durable {
+		t.Errorf("%+v, %v", subs, err)
+	}
+	topics, err := r.Topics(t.Context(), acme, core.Filter{Match: "BUSY"})
+	if err != nil || len(topics.Items) != 1 || topics.Items[0].Lag != n || topics.Items[0].Subscribers != 2 || topics.Items[0].Messages != n {
+		t.Errorf("%+v, %v", topics, err)
+	}
+	// It still gets each of them, in order.
+	var last uint64
+	for range n {
+		d := r.next(slow)
+		if d.Message.Seq <= last {
+			t.Fatalf("%d after %d", d.Message.Seq, last)
+		}
+		last = d.Message.Seq
+	}
+	if lag, _ := slow.Lag(t.Context()); lag != 0 {
+		t.Errorf("lag %d at the end", lag)
+	}
+	r.no(slow.Close())
+	r.no(fast.Close())
+	r.whole()
+}
+
+func (r *rig) next0(s *bus.Subscription) { r.nothing(s) }
+
+func (r *rig) publishQuiet(topic string) {
+	if _, err := r.Accept(context.Background(), alice, bus.Send{Topic: topic, Payload: core.Raw(`{}`)}); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func TestMessagesOfOneSenderToOneRecipientKeepTheirOrder(t *testing.T) {
+	r := newRig(t)
+	s := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	const each = 150
+	var wg sync.WaitGroup
+	for _, sender := range []string{"ann", "cid", "system"} {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "bob", Sender: sender, Payload: core.Raw(fmt.Sprintf(`{"n":%d}`, i))}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	next := map[string]int{}
+	for range 3 * each {
+		d := r.next(s)
+		if want := fmt.Sprintf(`{"n":%d}`, next[d.Message.SenderID]); string(d.Message.Payload) != want {
+			t.Fatalf("from %s: %s, want %s", d.Message.SenderID, d.Message.Payload, want)
+		}
+		next[d.Message.SenderID]++
+		d.Ack()
+	}
+	wg.Wait()
+	r.nothing(s)
+	r.no(s.Close())
+	if f := r.figures(); f.Open != 0 {
+		t.Errorf("%d open", f.Open)
+	}
+	r.whole()
+}
+
+func TestSubscriptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	r := newRig(t)
+	for name, opt := range map[string]bus.SubscribeOptions{
+		"nothing":         {},
+		"both":            {Pattern: "a", Mailbox: "bob"},
+		"bad pattern":     {Pattern: "a.>.b"},
+		"named mailbox":   {Mailbox: "bob", Name: "x"},
+		"mailbox from":    {Mailbox: "bob", From: 3},
+		"bad name":        {Pattern: "a", Name: "a b"},
+		"bad type":        {Pattern: "a", Type: "news"},
+		"unknown mailbox": {Mailbox: "nobody"},
+		"mailbox of all":  {Mailbox: "broadcast"},
+	} {
+		if _, err := r.Subscribe(t.Context(), acme, opt); code(err) != core.InvalidInput {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := r.Subscribe(t.Context(), "t_nowhere", bus.SubscribeOptions{Pattern: "a"}); err == nil {
+		t.Error("subscribed in a tenant that is not there")
+	}
+}
+
+func TestTooManyUnacknowledgedDeliveriesWait(t *testing.T) {
+	r := newRig(t)
+	s := r.subscribe(bus.SubscribeOptions{Pattern: "a", Name: "hoarder"})
+	var held []bus.Delivery
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			for range 51 {
+				r.publishQuiet("a")
+			}
+		})
+	}
+	wg.Wait()
+	for range 1000 {
+		held = append(held, r.next(s))
+	}
+	r.nothing(s)
+	held[500].Ack()
+	r.next(s)
+	r.nothing(s)
+	r.no(s.Close())
+}
+
+func TestTheEnginesEventsAreAView(t *testing.T) {
+	r := newRig(t)
+	all := r.subscribe(bus.SubscribeOptions{Pattern: ">"})
+	sys := r.subscribe(bus.SubscribeOptions{Pattern: "sys.>", From: 1})
+	subs := r.subscribe(bus.SubscribeOptions{Pattern: "sys.subscription.*", Name: "watcher"})
+	r.publish("a.b", `{}`)
+	d := r.next(sys)
+	if d.Message.Topic != "sys.subscription.created" || d.Message.SenderID != "system" || d.Message.MessageType != bus.Event {
+		t.Errorf("%s", core.MustEncode(d.Message))
+	}
+	if key := r.next(sys); key.Message.Topic != "sys.audit.key" {
+		t.Errorf("%s", core.MustEncode(key.Message))
+	}
+	if got := r.get(d.Message.MessageID); got.Topic != d.Message.Topic || string(got.Payload) != string(d.Message.Payload) ||
+		!strings.Contains(string(got.Payload), `"id":"watcher"`) || got.Status != bus.Published {
+		t.Errorf("by id: %s", core.MustEncode(got))
+	}
+	r.nothing(sys) // the message a.b itself is no event of it
+	if d := r.next(all); d.Message.Topic != "a.b" {
+		t.Errorf("a pattern that does not name sys saw %s", d.Message.Topic)
+	}
+	r.nothing(all)
+	second := r.subscribe(bus.SubscribeOptions{Pattern: "x", Name: "second"})
+	d = r.next(subs)
+	if !strings.Contains(string(d.Message.Payload), `"id":"second"`) {
+		t.Errorf("%s", d.Message.Payload)
+	}
+	r.no(subs.Close()) // not acknowledged
+	subs = r.subscribe(bus.SubscribeOptions{Pattern: "sys.subscription.*", Name: "watcher"})
+	if again := r.next(subs); again.Message.MessageID != d.Message.MessageID {
+		t.Errorf("%s, want %s again", again.Message.MessageID, d.Message.MessageID)
+	}
+	for _, s := range []*bus.Subscription{all, sys, subs, second} {
+		r.no(s.Close())
+	}
+	if _, err := r.Resend(t.Context(), alice, d.Message.MessageID); code(err) != core.InvalidInput {
+		t.Errorf("sent an event of the engine again: %v", err)
+	}
+	recent, seq, err := r.Recent(t.Context(), acme, "sys.subscription.>", 1)
+	if err != nil || len(recent) != 1 || !strings.Contains(string(recent[0].Payload), "second") {
+		t.Errorf("recent: %v, %v", recent, err)
+	}
+	r.no(r.Unsubscribe(t.Context(), alice, "second"))
+	since, next, err := r.Since(t.Context(), acme, "sys.>", seq, 10)
+	if err != nil || len(since) != 1 || since[0].Topic != "sys.subscription.removed" || next <= seq {
+		t.Errorf("since: %v, %d, %v", since, next, err)
+	}
+	r.whole()
+}
