@@ -48,7 +48,7 @@ func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, e
 		return Loaded{}, err
 	}
 	defer release()
-	p := r.plan(by.Tenant, read)
+	p := r.plan(by.Tenant, read, nil)
 	p.paths = r.newSources(by.Tenant, p, read)
 	if len(r.Sources(by.Tenant))+len(p.paths) > maxSources {
 		return Loaded{}, core.Errorf(core.Conflict, "path: skills are read from %d files and directories already; load a directory instead of its files", maxSources).With("field", "path")
@@ -62,7 +62,7 @@ func (r *registry) Check(tenant string, g Given) ([]document.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.plan(tenant, read).refused, nil
+	return r.plan(tenant, read, nil).refused, nil
 }
 
 // plan is a load thought through before anything is written.
@@ -71,28 +71,32 @@ type plan struct {
 	add     []*Skill // new or changed
 	changes []Change
 	refused []document.Problem
+	files   []string // that were read
 	paths   []string // new sources
-	quiet   []string // files whose refusal was audited before
 }
 
 // plan settles which of the definitions hold beside what the tenant has: each
 // runner can run, names and versions are unique, all that is needed is there,
 // and nothing needs itself. What is refused may be needed by others, so it
-// goes on until the rest holds.
-func (r *registry) plan(tenant string, read []origin) *plan {
+// goes on until the rest holds. What is as it was when it was unloaded (its
+// digest by name@version) is left out.
+func (r *registry) plan(tenant string, read []origin, unloaded map[string]string) *plan {
 	p := &plan{before: r.index(tenant)}
 	var held []*Definition
+	left := map[*Definition]bool{}
 	for i := range read {
 		d := &read[i].Definition
+		p.files = append(p.files, d.file)
 		if len(d.problems) == 0 {
 			d.skill.TenantID = tenant
 			d.refuse(r.checkRunner(&d.skill)...)
 			d.skill.Digest = digest(&d.skill)
+			left[d] = len(d.problems) == 0 && unloaded[d.skill.Ref()] == d.skill.Digest
 		}
-		if len(d.problems) == 0 {
+		if len(d.problems) == 0 && !left[d] {
 			d.refuse(unique(p.before, d, held)...)
 		}
-		if len(d.problems) == 0 {
+		if len(d.problems) == 0 && !left[d] {
 			held = append(held, d)
 		}
 	}
@@ -112,6 +116,9 @@ func (r *registry) plan(tenant string, read []origin) *plan {
 		d := &read[i].Definition
 		if len(d.problems) > 0 {
 			p.refused = append(p.refused, d.problems...)
+			continue
+		}
+		if left[d] {
 			continue
 		}
 		s := d.skill // a copy, so that the file's tree is not kept with it
@@ -258,19 +265,14 @@ func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
 	return paths
 }
 
-// carryOut writes a plan, in one transaction.
+// carryOut writes a plan, in one transaction. A file that is refused for the
+// same reasons as the last time is not audited again unless someone asked.
 func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error {
 	byFile := map[string][]document.Problem{}
-	var files []string
 	for _, problem := range p.refused {
-		if slices.Contains(p.quiet, problem.File) {
-			continue
-		}
-		if byFile[problem.File] == nil {
-			files = append(files, problem.File)
-		}
 		byFile[problem.File] = append(byFile[problem.File], problem)
 	}
+	files := r.refusals(by, p.files, byFile)
 	if len(p.add)+len(p.paths)+len(files) == 0 {
 		return nil
 	}
@@ -290,6 +292,31 @@ func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error 
 		return fmt.Errorf("load skills: %w", err)
 	}
 	return nil
+}
+
+// refusals keeps what is wrong with the files that were read, and lists those
+// whose refusal is to be audited.
+func (r *registry) refusals(by core.Caller, read []string, byFile map[string][]document.Problem) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bad[by.Tenant] == nil {
+		r.bad[by.Tenant] = map[string][]document.Problem{}
+	}
+	bad := r.bad[by.Tenant]
+	var files []string
+	for _, file := range read {
+		problems := byFile[file]
+		if problems == nil {
+			delete(bad, file)
+			continue
+		}
+		if by.Kind != core.Engine || !slices.Equal(bad[file], problems) {
+			files = append(files, file)
+		}
+		bad[file] = problems
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
 }
 
 func (r *registry) addSkills(tx *audit.Tx, p *plan) error {

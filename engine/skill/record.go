@@ -3,6 +3,7 @@ package skill
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -173,4 +174,13 @@ func (auditedSkills) Subject() string { return "skill" }
 
 func (auditedSkills) States(tx store.Tx, each func(string, any) error) error {
 	return eachSkill(tx, func(s *Skill) error { return each(s.Ref(), stateOf(s)) })
+}
+
+// readDropped lists the digests of what was unloaded, by name@version.
+func readDropped(tx store.Tx, into map[string]string) error {
+	return tx.Scan(bDropped, nil, nil, false, func(key, value []byte) bool {
+		name, ver, _ := strings.Cut(string(key), "\x00")
+		into[name+"@"+versionOf(ver)] = string(value)
+		return true
+	})
 }

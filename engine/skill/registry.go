@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ type registry struct {
 	mu      sync.RWMutex
 	shelves map[string]*index // by tenant
 	sources map[string][]Source
-	told    map[string]string // file → the problems that were audited last
+	bad     map[string]map[string][]document.Problem // tenant → file → why it was refused last
 }
 
 // newRegistry reads the skills of every tenant. It writes nothing and starts
@@ -37,7 +38,7 @@ type registry struct {
 func newRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
 	r := &registry{
 		ledger: ledger, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
-		shelves: map[string]*index{}, sources: map[string][]Source{}, told: map[string]string{},
+		shelves: map[string]*index{}, sources: map[string][]Source{}, bad: map[string]map[string][]document.Problem{},
 	}
 	if err := r.settle(static); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (r *registry) settle(static []Skill) error {
 		read[i].Definition = FromCode(s)
 		read[i].skill.Source = Builtin
 	}
-	p := r.plan("", read)
+	p := r.plan("", read, nil)
 	if err := document.Err(p.refused); err != nil {
 		return fmt.Errorf("the program's own skills: %w", err)
 	}
@@ -196,6 +197,18 @@ func (r *registry) Sources(tenant string) []Source {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.sources[tenant])
+}
+
+// Problems are what is wrong with the files that were refused when they were
+// last read, of loads since the engine started.
+func (r *registry) Problems(tenant string) []document.Problem {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var all []document.Problem
+	for _, file := range slices.Sorted(maps.Keys(r.bad[tenant])) {
+		all = append(all, r.bad[tenant][file]...)
+	}
+	return all
 }
 
 // Kinds are the kinds of runner that skills may name here.

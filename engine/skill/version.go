@@ -3,6 +3,7 @@ package skill
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -52,6 +53,15 @@ func (v version) key() []byte {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
 	return b
+}
+
+// versionOf writes the version that a key stands for.
+func versionOf(key string) string {
+	if len(key) != 12 {
+		return ""
+	}
+	b := []byte(key)
+	return fmt.Sprintf("%d.%d.%d", binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]))
 }
 
 // SplitRef reads "name" or "name@version", the latter "" when not given.

@@ -1,0 +1,191 @@
+package skill
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watching runs the watch until the test ends or stop is called.
+func (s *shelf) watching() (stop func()) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				s.t.Errorf("watch: %v", err)
+			}
+		case <-time.After(5 * time.Second):
+			s.t.Error("the watch does not end")
+		}
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// until waits for something that a change of a file leads to.
+func (s *shelf) until(what string, met func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(8 * time.Second); !met(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("not %s; problems %v", what, s.Problems(home))
+		}
+	}
+}
+
+func (s *shelf) has(ref string) func() bool {
+	return func() bool { _, err := s.Skill(home, ref); return err == nil }
+}
+
+func TestAChangedFileIsLoadedByItself(t *testing.T) {
+	s := newShelf(t)
+	s.file("navigate.yaml", navigate)
+	s.load()
+	s.watching()
+	before, _ := s.Skill(home, "navigate")
+
+	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 61", 1))
+	s.until("changed", func() bool { now, _ := s.Skill(home, "navigate"); return now.Timeout == 61 })
+	if before.Timeout != 60 {
+		t.Error("what was held has changed")
+	}
+
+	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 9999", 1))
+	s.until("refused", func() bool { return len(s.Problems(home)) == 1 })
+	if p := s.Problems(home)[0]; p.Line != 15 || p.Field != "timeout" || p.Value != "9999" || p.Allowed != "a whole number, 1-3600" {
+		t.Errorf("%+v", p)
+	}
+	if now, _ := s.Skill(home, "navigate"); now.Timeout != 61 {
+		t.Errorf("%+v", now)
+	}
+
+	s.file("navigate.yaml", strings.Replace(navigate, "version: 1.0.0", "version: 1.1.0", 1))
+	s.until("loaded", s.has("navigate@1.1.0"))
+	s.until("mended", func() bool { return len(s.Problems(home)) == 0 })
+	if !s.has("navigate@1.0.0")() {
+		t.Error("the version before is gone")
+	}
+
+	s.file("sub/deep/new.yaml", skillText("fresh", "1.0.0", "navigate"))
+	s.until("found below", s.has("fresh"))
+	if err := os.Rename(filepath.Join(s.dir, "sub"), filepath.Join(t.TempDir(), "gone")); err != nil {
+		t.Fatal(err)
+	}
+	s.file("sub/deep/newer.yaml", skillText("fresher", "1.0.0"))
+	s.until("found again", s.has("fresher"))
+	if !s.has("fresh")() {
+		t.Error("a skill whose file went is gone")
+	}
+	want := []string{"skill.source.added", "skill.loaded", "skill.changed", "skill.refused", "skill.loaded", "skill.loaded", "skill.loaded"}
+	if got := s.events(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEditorsReplaceFiles(t *testing.T) {
+	s := newShelf(t)
+	path := s.file("one.yaml", skillText("one", "1.0.0"))
+	s.load(path) // the file alone, not its directory
+	s.watching()
+	s.file("other.yaml", skillText("other", "1.0.0"))
+	for i, v := range []string{"1.0.1", "1.0.2", "1.0.3"} {
+		draft := s.file("one.yaml.tmp", skillText("one", v))
+		if err := os.Rename(draft, path); err != nil {
+			t.Fatal(err)
+		}
+		s.until("replaced", s.has("one@"+v))
+		if len(s.All(home)) != i+2 {
+			t.Errorf("%d skills", len(s.All(home)))
+		}
+	}
+}
+
+func TestSourcesAreReadAgainAtTheStart(t *testing.T) {
+	s := newShelf(t)
+	s.file("a.yaml", skillText("one", "1.0.0"))
+	s.file("b.yaml", skillText("two", "1.0.0", "one"))
+	s.load()
+	s.again()
+	s.file("a.yaml", skillText("one", "1.2.0"))
+	s.file("b.yaml", skillText("two", "1.x.0"))
+	s.watching()
+	s.until("read again", s.has("one@1.2.0"))
+	s.until("refused", func() bool { return len(s.Problems(home)) == 1 })
+	if !s.has("two@1.0.0")() {
+		t.Error("a bad change took away what was loaded")
+	}
+	want := []string{"skill.source.added", "skill.loaded", "skill.loaded", "skill.loaded", "skill.refused"}
+	if got := s.events(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestARefusalIsAuditedOnceUntilItIsAnother(t *testing.T) {
+	s := newShelf(t)
+	s.file("a.yaml", skillText("one", "1.0.0"))
+	s.file("b.yaml", skillText("two", "1.x.0"))
+	s.load()
+	s.watching()
+	for i, v := range []string{"1.0.1", "1.0.2"} {
+		s.file("a.yaml", skillText("one", v)) // each time b is read too
+		s.until("loaded", s.has("one@"+v))
+		if n := strings.Count(strings.Join(s.events(), " "), "skill.refused"); n != 1 {
+			t.Errorf("%d refusals after %d changes", n, i+1)
+		}
+	}
+	s.file("b.yaml", skillText("two", "1.y.0"))
+	s.until("refused anew", func() bool { return strings.Count(strings.Join(s.events(), " "), "skill.refused") == 2 })
+}
+
+func TestWhatWasUnloadedStaysAway(t *testing.T) {
+	s := newShelf(t)
+	s.file("a.yaml", skillText("one", "1.0.0"))
+	s.file("b.yaml", skillText("two", "1.0.0"))
+	s.load()
+	if _, err := s.Unload(t.Context(), alice, "one"); err != nil {
+		t.Fatal(err)
+	}
+	s.again()
+	stop := s.watching()
+	s.file("b.yaml", skillText("two", "1.0.1"))
+	s.until("loaded", s.has("two@1.0.1"))
+	if s.has("one")() {
+		t.Error("it came back by itself")
+	}
+	s.file("a.yaml", skillText("one", "1.0.0")+"tags: [new]\n")
+	s.until("loaded again", s.has("one"))
+	stop()
+	if _, err := s.Unload(t.Context(), alice, "one@1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.load().actions(); !reflect.DeepEqual(got, []string{"created one@1.0.0", "unchanged two@1.0.1"}) {
+		t.Errorf("asked for: %q", got)
+	}
+}
+
+func TestTheWatchLeavesNothingBehind(t *testing.T) {
+	s := newShelf(t)
+	s.file("a.yaml", skillText("one", "1.0.0"))
+	before := runtime.NumGoroutine()
+	for range 3 {
+		stop := s.watching()
+		s.load()
+		s.file("a.yaml", skillText("one", "1.0.0"))
+		stop()
+	}
+	s.until("quiet", func() bool { return runtime.NumGoroutine() <= before })
+}
