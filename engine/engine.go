@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
@@ -30,6 +31,9 @@ type Options struct {
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
 	Policy   []byte                   // rule table; nil means the default
 	NewTrace func() string            // nil means random
+
+	SkillRunners map[string]skill.Runner // by kind of runner
+	Static       []skill.Skill           // the program's own skills, which every tenant has
 }
 
 // Engine is one engine over one data file.
@@ -39,6 +43,8 @@ type Engine struct {
 	Fleet *fleet.Fleet
 	Bus   *bus.Bus
 	Audit *audit.Ledger
+
+	Skills *skill.Skills
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
@@ -71,6 +77,11 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
 	e.parties = append(e.parties, e.Fleet)
+	if e.Skills, err = skill.New(ctx, skill.Options{
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runners: opt.SkillRunners, Static: opt.Static,
+	}); err != nil {
+		return nil, fmt.Errorf("open the skills: %w", err)
+	}
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}
@@ -97,7 +108,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 4)
+	failed := make(chan error, 5)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -108,6 +119,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("fleet", fleetCtx, e.Fleet.Run) })
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
+	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() {
 		defer stopFleet()
 		run("swarm", ctx, e.Swarm.Run)
@@ -138,6 +150,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Judge.Auditables()...)
 	kinds = append(kinds, e.Fleet.Auditables()...)
 	kinds = append(kinds, e.Bus.Auditables()...)
+	kinds = append(kinds, e.Skills.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

@@ -38,3 +38,6 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static)
 	return s, err
 }
+
+// Run reads the skills again whenever their files change, until ctx ends.
+func (s *Skills) Run(ctx context.Context) error { return s.watch(ctx) }

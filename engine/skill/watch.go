@@ -27,10 +27,10 @@ const (
 	maxDirs    = 2000                   // watched at once
 )
 
-// watch reads the sources of all tenants again. It is driven by level: each
+// watcher reads the sources of all tenants again. It is driven by level: each
 // look begins by watching and then reads everything that differs from what it
 // read last, so that no change between two looks is lost.
-type watch struct {
+type watcher struct {
 	r      *registry
 	notify *fsnotify.Watcher // nil while there is nothing to watch
 	seen   map[string]glance // tenant, 0, path → what was taken in from it
@@ -43,10 +43,10 @@ type glance struct {
 	ref, digest string
 }
 
-// run reads the sources again, now and when something in them changes, until
+// watch reads the sources again, now and when something in them changes, until
 // ctx ends. A file that is refused is audited, and what was loaded of it stays.
-func (r *registry) run(ctx context.Context) error {
-	w := &watch{r: r, seen: map[string]glance{}}
+func (r *registry) watch(ctx context.Context) error {
+	w := &watcher{r: r, seen: map[string]glance{}}
 	defer w.close()
 	for {
 		whole, err := w.look(ctx)
@@ -62,14 +62,14 @@ func (r *registry) run(ctx context.Context) error {
 	}
 }
 
-func (w *watch) close() {
+func (w *watcher) close() {
 	if w.notify != nil {
 		_ = w.notify.Close() // nothing was written
 	}
 }
 
 // wait returns when there is something to look at; false when ctx ended.
-func (w *watch) wait(ctx context.Context, whole bool) bool {
+func (w *watcher) wait(ctx context.Context, whole bool) bool {
 	var again <-chan time.Time
 	switch {
 	case w.fresh:
@@ -110,7 +110,7 @@ func (w *watch) wait(ctx context.Context, whole bool) bool {
 }
 
 // concerns tells whether an event may be about a skill file.
-func (w *watch) concerns(e fsnotify.Event) bool {
+func (w *watcher) concerns(e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return false
 	}
@@ -132,7 +132,7 @@ func (w *watch) concerns(e fsnotify.Event) bool {
 }
 
 // sources are those of all tenants.
-func (w *watch) sources() []Source {
+func (w *watcher) sources() []Source {
 	w.r.mu.RLock()
 	defer w.r.mu.RUnlock()
 	var all []Source
@@ -144,7 +144,7 @@ func (w *watch) sources() []Source {
 
 // look watches the sources and reads them. It tells whether it could watch
 // and read them all.
-func (w *watch) look(ctx context.Context) (whole bool, err error) {
+func (w *watcher) look(ctx context.Context) (whole bool, err error) {
 	sources := w.sources()
 	w.fresh = false
 	whole = w.watchAll(sources)
@@ -165,7 +165,7 @@ func (w *watch) look(ctx context.Context) (whole bool, err error) {
 }
 
 // watchAll makes the watched directories those of the sources.
-func (w *watch) watchAll(sources []Source) (whole bool) {
+func (w *watcher) watchAll(sources []Source) (whole bool) {
 	if len(sources) == 0 && w.notify == nil {
 		return true
 	}
@@ -221,7 +221,7 @@ func directories(root string, to map[string]bool) (whole bool) {
 }
 
 // reread takes in what differs in a tenant's sources from what was read last.
-func (w *watch) reread(ctx context.Context, tenant string, sources []Source) (whole bool, err error) {
+func (w *watcher) reread(ctx context.Context, tenant string, sources []Source) (whole bool, err error) {
 	whole = true
 	var files []string
 	for _, s := range sources {

@@ -16,7 +16,7 @@ import (
 func (s *shelf) watching() (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.run(ctx) }()
+	go func() { done <- s.watch(ctx) }()
 	stopped := false
 	stop = func() {
 		if stopped {
