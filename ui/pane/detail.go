@@ -45,14 +45,15 @@ type DetailSpec[T any] struct {
 // Detail is a pane that shows one stored record. Embed it; it implements Pane.
 type Detail[T any] struct {
 	LogRecord
-	spec DetailSpec[T]
-	got  *T // nil until it was read
-	err  error
+	spec   DetailSpec[T]
+	reader Reader[T]
+	got    *T // nil until it was read
+	err    error
 }
 
 // NewDetail makes the sheet of a spec.
 func NewDetail[T any](spec DetailSpec[T]) *Detail[T] {
-	d := &Detail[T]{spec: spec, LogRecord: LogRecord{Record: NewRecord(spec.Name)}}
+	d := &Detail[T]{spec: spec, LogRecord: LogRecord{Record: NewRecord(spec.Name)}, reader: NewReader[T](spec.Name)}
 	if spec.Log != nil {
 		d.Split = NewSplit(spec.Name)
 	}
@@ -84,16 +85,7 @@ func (d *Detail[T]) Refresh(env Env) tea.Cmd {
 		return cmd
 	}
 	world, tenant, id, fetch := env.World, env.Tenant, d.Record.Item().ID, d.spec.Fetch
-	return tea.Batch(cmd, d.Read(func(ctx context.Context) any {
-		t, err := fetch(world, ctx, tenant, id)
-		return fetched[T]{t, err}
-	}))
-}
-
-// fetched is a record, or why it could not be read.
-type fetched[T any] struct {
-	record T
-	err    error
+	return tea.Batch(cmd, d.reader.Read(id, func(ctx context.Context) (T, error) { return fetch(world, ctx, tenant, id) }))
 }
 
 // Update implements Pane.
@@ -101,16 +93,15 @@ func (d *Detail[T]) Update(env Env, body any) tea.Cmd {
 	if cmd, mine := d.TakeLog(env, body); mine {
 		return cmd
 	}
-	reply, again, ok := d.Taken(body)
+	a, ok := d.reader.Take(d.Record.Item().ID, body)
 	if !ok {
 		return nil
 	}
-	f := reply.(fetched[T])
-	if d.err = f.err; f.err == nil {
-		d.got = &f.record
+	if d.err = a.Err; a.Err == nil {
+		d.got = &a.Got
 	}
 	d.lay(env)
-	if again && d.spec.Live {
+	if a.Again && d.spec.Live {
 		return d.Refresh(env)
 	}
 	return nil

@@ -97,4 +97,11 @@ func TestAReplyAboutAnotherRecordIsDropped(t *testing.T) {
 	if d.got != nil {
 		t.Errorf("it shows %q", *d.got)
 	}
+	d.Reset()
+	for _, b := range late {
+		d.Update(env, b)
+	}
+	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "n1: hi") {
+		t.Errorf("the first one again:\n%s", out)
+	}
 }

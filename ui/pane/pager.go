@@ -2,7 +2,6 @@ package pane
 
 import (
 	"context"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -14,7 +13,6 @@ import (
 const (
 	pageRows  = 50
 	keptPages = 4
-	readLimit = 5 * time.Second
 )
 
 // Fetch reads one page of a list, newest first.
@@ -131,9 +129,7 @@ func (p *Pager[T]) read(fetch Fetch[T], first, n int, again bool) tea.Cmd {
 		p.asked[page] = true
 		f, gen := p.filter, p.gen
 		f.Page, f.Size = page, pageRows
-		cmds = append(cmds, Ask(p.name, func() any {
-			ctx, cancel := context.WithTimeout(context.Background(), readLimit)
-			defer cancel()
+		cmds = append(cmds, Ask(p.name, func(ctx context.Context) any {
 			got, err := fetch(ctx, f)
 			return pageReply[T]{gen: gen, page: f.Page, got: got, err: err}
 		}))

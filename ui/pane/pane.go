@@ -9,6 +9,7 @@
 package pane
 
 import (
+	"context"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -93,9 +94,17 @@ type Reply struct {
 	Body any
 }
 
-// Ask makes a Cmd that calls read outside Update and replies to the pane.
-func Ask(pane string, read func() any) tea.Cmd {
-	return func() tea.Msg { return Reply{Pane: pane, Body: read()} }
+// readLimit is how long a read may take.
+const readLimit = 5 * time.Second
+
+// Ask makes a Cmd that calls read outside Update, for at most 5 s, and replies
+// to the pane.
+func Ask(pane string, read func(ctx context.Context) any) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+		defer cancel()
+		return Reply{Pane: pane, Body: read(ctx)}
+	}
 }
 
 // Note is a message of a pane to the operator.

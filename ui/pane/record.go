@@ -1,8 +1,6 @@
 package pane
 
 import (
-	"context"
-
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/screen"
@@ -15,8 +13,6 @@ type Record struct {
 	it   Item
 	Page Page
 	find string
-	busy bool // a read is under way
-	more bool // the world changed meanwhile
 }
 
 // NewRecord makes an unbound record for a pane.
@@ -33,7 +29,7 @@ func (r *Record) Bind(it Item) bool {
 	if it.Kind == r.it.Kind && it.ID == r.it.ID {
 		return false
 	}
-	r.it, r.find, r.busy, r.more = it, "", false, false
+	r.it, r.find = it, ""
 	r.Page.Find("")
 	r.Page.Set(nil)
 	r.Page.Top()
@@ -84,40 +80,3 @@ func (r *Record) Do(_ Env, action string) (tea.Cmd, bool) { return nil, r.Page.D
 
 // Draw implements Pane.
 func (r *Record) Draw(c *screen.Canvas, _ Env, focused bool) { r.Page.Draw(c, focused) }
-
-// answer is a reply about one thing.
-type answer struct {
-	id   string
-	body any
-}
-
-// Read asks for what the sheet shows; while a read is under way the next one
-// waits for it, so that a busy world never piles up reads.
-func (r *Record) Read(read func(ctx context.Context) any) tea.Cmd {
-	if r.it.Empty() {
-		return nil
-	}
-	if r.busy {
-		r.more = true
-		return nil
-	}
-	r.busy, r.more = true, false
-	id := r.it.ID
-	return Ask(r.name, func() any {
-		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
-		defer cancel()
-		return answer{id, read(ctx)}
-	})
-}
-
-// Taken unpacks a reply; ok is false for one about another thing. again says
-// that the world changed since it was read.
-func (r *Record) Taken(body any) (got any, again, ok bool) {
-	a, mine := body.(answer)
-	if !mine || a.id != r.it.ID {
-		return nil, false, false
-	}
-	r.busy = false
-	again, r.more = r.more, false
-	return a.body, again, true
-}

@@ -89,9 +89,7 @@ func (t *Tail) Count(env Env) tea.Cmd {
 	}
 	t.busy, t.more = true, false
 	world, tenant, stream, at := env.World, env.Tenant, t.stream, t.last
-	return Ask(t.name, func() any {
-		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
-		defer cancel()
+	return Ask(t.name, func(ctx context.Context) any {
 		_, last, err := world.Log(ctx, tenant, stream, at, 1)
 		return tailReply{stream: stream, last: last, err: err}
 	})
@@ -120,9 +118,7 @@ func (t *Tail) Need(env Env, from uint64, n int) tea.Cmd {
 func (t *Tail) read(env Env, from uint64, follow, newest bool) tea.Cmd {
 	t.busy, t.more = true, false
 	world, tenant, stream := env.World, env.Tenant, t.stream
-	return Ask(t.name, func() any {
-		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
-		defer cancel()
+	return Ask(t.name, func(ctx context.Context) any {
 		if newest {
 			_, last, err := world.Log(ctx, tenant, stream, 0, 1)
 			if err != nil {

@@ -26,6 +26,7 @@ const historyShown = 8
 // Pane shows one agent.
 type Pane struct {
 	pane.LogRecord
+	reader  pane.Reader[history]
 	agent   *fleet.Agent
 	history []fleet.HistoryItem
 	total   int
@@ -33,13 +34,13 @@ type Pane struct {
 	asked   string // the agent's state when its history was read
 }
 
-type got struct {
-	page core.Page[fleet.HistoryItem]
-	err  error
-}
+// history is a page of what the agent was asked.
+type history = core.Page[fleet.HistoryItem]
 
 // New makes the pane.
-func New() *Pane { return &Pane{LogRecord: pane.NewLogRecord(Name)} }
+func New() *Pane {
+	return &Pane{LogRecord: pane.NewLogRecord(Name), reader: pane.NewReader[history](Name)}
+}
 
 // Show implements pane.Pane.
 func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
@@ -76,9 +77,8 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 	}
 	p.asked = state
 	world, tenant := env.World, env.Tenant
-	return tea.Batch(cmd, p.Read(func(ctx context.Context) any {
-		page, err := world.History(ctx, tenant, name, core.Filter{Page: 1, Size: historyShown})
-		return got{page, err}
+	return tea.Batch(cmd, p.reader.Read(name, func(ctx context.Context) (history, error) {
+		return world.History(ctx, tenant, name, core.Filter{Page: 1, Size: historyShown})
 	}))
 }
 
@@ -87,17 +87,16 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.TakeLog(env, body); mine {
 		return cmd
 	}
-	reply, again, ok := p.Taken(body)
+	r, ok := p.reader.Take(p.Item().ID, body)
 	if !ok {
 		return nil
 	}
-	r := reply.(got)
-	p.err = r.err
-	if r.err == nil {
-		p.history, p.total = r.page.Items, r.page.Info.Total
+	p.err = r.Err
+	if r.Err == nil {
+		p.history, p.total = r.Got.Items, r.Got.Info.Total
 	}
 	p.lay(env)
-	if again {
+	if r.Again {
 		p.asked = ""
 		return p.Refresh(env)
 	}

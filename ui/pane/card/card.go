@@ -27,6 +27,7 @@ const pastShown = 5
 // Pane shows one approval.
 type Pane struct {
 	pane.Record
+	reader  pane.Reader[judge.Approval]
 	a       *judge.Approval
 	err     error
 	past    []judge.Approval
@@ -38,13 +39,10 @@ type Pane struct {
 	pastFor string    // id and digest that past was asked for
 }
 
-type got struct {
-	approval *judge.Approval
-	err      error
-}
-
 // New makes the pane.
-func New() *Pane { return &Pane{Record: pane.NewRecord(Name)} }
+func New() *Pane {
+	return &Pane{Record: pane.NewRecord(Name), reader: pane.NewReader[judge.Approval](Name)}
+}
 
 // Show implements pane.Pane.
 func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
@@ -71,10 +69,7 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 			return nil
 		}
 		world, tenant := env.World, env.Tenant
-		return p.Read(func(ctx context.Context) any {
-			a, err := world.Approval(ctx, tenant, id)
-			return got{&a, err}
-		})
+		return p.reader.Read(id, func(ctx context.Context) (judge.Approval, error) { return world.Approval(ctx, tenant, id) })
 	}
 	return p.take(env, env.Snap.Approvals[i])
 }
@@ -99,9 +94,7 @@ func (p *Pane) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	if key := a.ApprovalID + " " + a.Digest; p.pastFor != key {
 		p.pastFor = key
 		world, tenant, of := env.World, env.Tenant, *a
-		return pane.Ask(Name, func() any {
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			defer cancel()
+		return pane.Ask(Name, func(ctx context.Context) any {
 			found, err := world.Past(ctx, tenant, of, pastShown)
 			if err != nil {
 				return nil
@@ -126,19 +119,18 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 		}
 		return nil
 	}
-	reply, again, ok := p.Taken(body)
+	r, ok := p.reader.Take(p.Item().ID, body)
 	if !ok {
 		return nil
 	}
-	r := reply.(got)
-	if r.err != nil {
-		p.err = r.err
+	if r.Err != nil {
+		p.err = r.Err
 		p.a = nil
-		p.Page.Set([]pane.Para{{Text: r.err.Error(), Role: screen.Bad}})
+		p.Page.Set([]pane.Para{{Text: r.Err.Error(), Role: screen.Bad}})
 		return nil
 	}
-	cmd := p.take(env, r.approval)
-	if again {
+	cmd := p.take(env, &r.Got)
+	if r.Again {
 		return tea.Batch(cmd, p.Refresh(env))
 	}
 	return cmd
@@ -164,9 +156,7 @@ func (p *Pane) Drawn(env pane.Env) tea.Cmd {
 	}
 	p.told = true
 	world, by, id := env.World, env.Caller, p.a.ApprovalID
-	return pane.Ask(Name, func() any {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
+	return pane.Ask(Name, func(ctx context.Context) any {
 		// A failure leaves shown_at unset in the record; the answer carries it too.
 		_ = world.Shown(ctx, by, id)
 		return nil

@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"context"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -29,19 +28,13 @@ type worker struct {
 // Pane lists the workers of the tenant.
 type Pane struct {
 	*pane.Table[worker]
-	tasks []swarm.Task
-	busy  bool // a read of running tasks is under way
-	stale bool
-}
-
-type running struct {
-	tasks []swarm.Task
-	err   error
+	tasks  []swarm.Task // that are running
+	reader pane.Reader[core.Page[swarm.Task]]
 }
 
 // New makes the pane.
 func New() *Pane {
-	p := &Pane{}
+	p := &Pane{reader: pane.NewReader[core.Page[swarm.Task]](Name)}
 	p.Table = pane.NewTable(pane.Spec[worker]{
 		Name: Name, Title: "fleet", Empty: "no agents yet: press : and type agent create",
 		Cols: []grid.Column{
@@ -67,31 +60,22 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 		}
 		return nil
 	}
-	if p.busy {
-		p.stale = true
-		return nil
-	}
-	p.busy, p.stale = true, false
 	world, tenant := env.World, env.Tenant
-	return pane.Ask(Name, func() any {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		page, err := world.Tasks(ctx, tenant, core.Filter{Status: string(swarm.Running), Page: 1, Size: core.MaxPageSize})
-		return running{page.Items, err}
+	return p.reader.Read(tenant, func(ctx context.Context) (core.Page[swarm.Task], error) {
+		return world.Tasks(ctx, tenant, core.Filter{Status: string(swarm.Running), Page: 1, Size: core.MaxPageSize})
 	})
 }
 
 // Update takes the running tasks.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	got, ok := body.(running)
+	r, ok := p.reader.Take(env.Tenant, body)
 	if !ok {
 		return nil
 	}
-	p.busy = false
-	if got.err == nil {
-		p.tasks = got.tasks
+	if r.Err == nil {
+		p.tasks = r.Got.Items
 	}
-	if p.stale {
+	if r.Again {
 		return p.Refresh(env)
 	}
 	p.rebuild(env)
