@@ -32,22 +32,31 @@ func readCounter(ts *tables, name string) (int64, error) {
 	return int64(binary.BigEndian.Uint64(value)), nil
 }
 
-// ledger keeps the counters of one tenant between commits.
+// ledger keeps the counters of one tenant between commits, as long as they are
+// used: when many have come to mind, those not asked for since the last time
+// that happened are forgotten.
 type ledger struct {
 	cells map[string]*counter
+	older map[string]*counter // known before; asked for again, they are in cells
 	dirty []*counter
 }
 
-// cell returns a counter, read from disk the first time.
+// manyCells is how many counters are in mind, twice over, some 2 MB.
+const manyCells = 4096
+
+// cell returns a counter, read from disk when it is not in mind.
 func (l *ledger) cell(ts *tables, name string) (*counter, error) {
 	if c, ok := l.cells[name]; ok {
 		return c, nil
 	}
-	n, err := readCounter(ts, name)
-	if err != nil {
-		return nil, err
+	c, ok := l.older[name]
+	if !ok {
+		n, err := readCounter(ts, name)
+		if err != nil {
+			return nil, err
+		}
+		c = &counter{name: name, value: n, stored: n}
 	}
-	c := &counter{name: name, value: n, stored: n}
 	if l.cells == nil {
 		l.cells = map[string]*counter{}
 	}
@@ -94,5 +103,9 @@ func (l *ledger) settle(committed bool) {
 		}
 		c.dirty = false
 	}
+	clear(l.dirty)
 	l.dirty = l.dirty[:0]
+	if len(l.cells) > manyCells { // nothing is under way that knows one of them
+		l.cells, l.older = nil, l.cells
+	}
 }

@@ -1,0 +1,96 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"swarmdeck/store"
+)
+
+// heap is what is in use after a collection.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestCountersThatAreNoLongerUsedCostNoMemory(t *testing.T) {
+	db := open(t, store.Options{})
+	if err := db.CreateTenant(ctx, "t_a"); err != nil {
+		t.Fatal(err)
+	}
+	const many, each = 200_000, 1000
+	name := func(i int) string { return fmt.Sprintf("log.of.a.task.with.a.long.name.%010d", i) }
+	add := func(from int, n int64) error {
+		return db.Update(ctx, "t_a", func(tx store.Tx) error {
+			tx.Add("hot", 1)
+			for i := range each {
+				tx.Add(name(from+i), n)
+			}
+			return nil
+		})
+	}
+	if err := add(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for from := each; from < many; from += each {
+		if err := add(from, int64(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > 8<<20 {
+		t.Errorf("%d counters hold %d MB", many, grown>>20)
+	}
+	if err := add(0, 10); err != nil { // long out of mind
+		t.Fatal(err)
+	}
+	err := db.View(ctx, "t_a", func(tx store.Tx) error {
+		for i := range many {
+			want := int64(i / each * each)
+			if i < each {
+				want = 11
+			}
+			if n := tx.Counter(name(i)); n != want {
+				return fmt.Errorf("%s is %d, want %d", name(i), n, want)
+			}
+		}
+		if n := tx.Counter("hot"); n != many/each+1 {
+			return fmt.Errorf("hot is %d", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnUpdateOfMoreCountersThanAreKeptIsWhole(t *testing.T) {
+	db := open(t, store.Options{})
+	if err := db.CreateTenant(ctx, "t_a"); err != nil {
+		t.Fatal(err)
+	}
+	const many = 20_000
+	refused := errors.New("refused")
+	for round := range 4 {
+		err := db.Update(ctx, "t_a", func(tx store.Tx) error {
+			for pass := range 2 {
+				for i := range many {
+					if n := tx.Add(fmt.Sprint("c", i), 1); n != int64(2*(round-round/2)+pass+1) {
+						return fmt.Errorf("round %d, pass %d: c%d is %d", round, pass, i, n)
+					}
+				}
+			}
+			if round%2 == 1 {
+				return refused // and counts for nothing
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
+	}
+}
