@@ -114,6 +114,9 @@ func plainTrace(s string) bool {
 // Changed tells the watchers, after the commit, that a record changed. record
 // is the immutable new value, nil when it was removed.
 func (tx *Tx) Changed(kind, id string, record any) {
+	if tx.changes == nil {
+		tx.changes = make([]core.Change, 0, 4) // most have three
+	}
 	tx.changes = append(tx.changes, core.Change{Tenant: tx.Tenant(), Kind: kind, ID: id, Record: record})
 }
 

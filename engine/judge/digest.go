@@ -81,8 +81,8 @@ func finish(prefix hash.Hash, task, tenant string) string {
 	b = quote(b, tenant)
 	b = append(b, '}')
 	h.Write(b)
-	var sum [sha256.Size]byte
-	return hex.EncodeToString(h.Sum(sum[:0]))
+	sum := h.Sum(b[:0])
+	return string(hex.AppendEncode(sum, sum)[sha256.Size:])
 }
 
 // Digest binds an ask to a policy version, as approvals store it.

@@ -232,8 +232,8 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 	if err := s.move(tx, &t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {
 		return t, notAllowed, err
 	}
-	c := t
-	tx.OnCommit(func() { s.leased(&c, worker) })
+	l := newLease(&t)
+	tx.OnCommit(func() { s.leased(l) })
 	return t, taken, nil
 }
 

@@ -23,14 +23,15 @@ type headKey struct {
 
 type head struct {
 	raw  []byte
-	task Task
+	task *Task // never changed
 }
 
 // maxHeads bounds the memory: about 16 MB when full.
 const maxHeads = 16 << 10
 
-func (h *heads) put(t *Task, raw []byte) {
-	key := headKey{t.TenantID, taskSeq(t.TaskID)}
+// put remembers a committed header; t must not be changed any more.
+func (h *heads) put(t *Task, seq uint64, raw []byte) {
+	key := headKey{t.TenantID, seq}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.Status.Terminal() {
@@ -40,7 +41,7 @@ func (h *heads) put(t *Task, raw []byte) {
 	if h.m == nil || len(h.m) >= maxHeads {
 		h.m = make(map[headKey]head, 256)
 	}
-	h.m[key] = head{raw, *t}
+	h.m[key] = head{raw, t}
 }
 
 // committed returns the header as of the last commit, if it is remembered.
@@ -48,7 +49,10 @@ func (h *heads) committed(tenant string, seq uint64) (Task, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, ok := h.m[headKey{tenant, seq}]
-	return e.task, ok
+	if !ok {
+		return Task{}, false
+	}
+	return *e.task, true
 }
 
 // load reads a header inside a transaction.
@@ -59,7 +63,7 @@ func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) error {
 	if ok {
 		raw, err := tx.Get(bTask, key8(seq))
 		if err == nil && bytes.Equal(raw, e.raw) {
-			*t = e.task
+			*t = *e.task
 			return nil
 		}
 	}

@@ -76,18 +76,26 @@ func (s *Swarm) uptime() time.Duration { return time.Since(s.born) }
 // stopped or starved process): a worker's silence then was ours.
 func (s *Swarm) awake() time.Duration { return s.uptime() - time.Duration(s.slept.Load()) }
 
-// leased notes a committed claim.
-func (s *Swarm) leased(t *Task, worker string) {
+// newLease is the lease of a task that was just claimed.
+func newLease(t *Task) *lease {
 	l := &lease{
-		ref: t.ref(), session: t.SessionID, agent: t.Agent, worker: worker, id: t.Lease,
-		local: worker == localWorker, bell: make(chan struct{}, 1), began: s.uptime(),
+		ref: t.ref(), session: t.SessionID, agent: t.Agent, worker: t.Worker, id: t.Lease,
+		local: t.Worker == localWorker, bell: make(chan struct{}, 1),
 	}
+	if !l.local {
+		l.limit = seconds(t.TimeoutS)
+	}
+	return l
+}
+
+// leased notes a committed claim.
+func (s *Swarm) leased(l *lease) {
+	l.began = s.uptime()
 	s.mu.Lock()
 	if l.local {
 		l.pulse = &pulse{}
 	} else {
-		l.limit = seconds(t.TimeoutS)
-		key := ref{t.TenantID, worker}
+		key := ref{l.tenant, l.worker}
 		if s.pulses[key] == nil {
 			s.pulses[key] = &pulse{}
 		}

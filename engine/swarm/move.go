@@ -31,7 +31,7 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 	t.Input = input
 	tx.Changed("task", c.TaskID, &c)
 	tx.OnCommit(func() {
-		s.heads.put(&c, raw)
+		s.heads.put(&c, seq, raw)
 		s.taskChanged(&c)
 	})
 	if err := tx.Put(bTask, key8(seq), raw); err != nil {
