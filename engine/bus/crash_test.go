@@ -1,0 +1,252 @@
+package bus_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+	"swarmdeck/store/storetest"
+)
+
+func openSealed(dir string) (store.Store, error) {
+	sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
+}
+
+// TestKilledAtAnyInstantNoAcceptedMessageIsLost sends to a mailbox and to a
+// topic with a durable subscription, in a process that is killed again and
+// again. After each kill every accepted message is there as it was sent, and
+// the log verifies.
+func TestKilledAtAnyInstantNoAcceptedMessageIsLost(t *testing.T) {
+	storetest.Crash(t, storetest.CrashOptions{
+		Open: openSealed, Rounds: 40, Budget: 5 * time.Second,
+		Load: func(ctx context.Context, st store.Store, ack func(string)) error { return churn(ctx, st, ack) },
+		Verify: func(t testing.TB, _ string, st store.Store, acked []string) {
+			if len(acked) > 0 { // else perhaps killed before there was a tenant
+				verifyChurn(t, st, acked)
+			}
+		},
+	})
+}
+
+const flightDir = "SWARMDECK_BUS_DIR"
+
+// TestKilledWithAThousandMessagesInFlight waits until that many are accepted
+// and unread, kills the process, and counts that none of them is lost.
+func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
+	if dir := os.Getenv(flightDir); dir != "" {
+		st, err := openSealed(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		t.Fatal(churn(t.Context(), st, func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Println("ack", line)
+		}))
+	}
+	dir := t.TempDir()
+	var lines []string
+	for round := range 3 {
+		lines = append(lines, killedInFlight(t, dir, lines)...)
+		st, err := openSealed(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, unread := verifyChurn(t, st, lines)
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("kill %d: %d accepted so far, %d of them still to be read, 0 lost", round+1, sent, unread)
+		if unread < 1000 || t.Failed() {
+			t.Fatalf("%d in flight, want 1000 at least", unread)
+		}
+	}
+}
+
+// killedInFlight runs the child until 1,000 more messages are accepted than
+// were read, and returns what it acknowledged.
+func killedInFlight(t *testing.T, dir string, before []string) []string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=50s")
+	cmd.Env = append(os.Environ(), flightDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	flight := 0
+	count := func(line string) {
+		if strings.HasPrefix(line, "sent ") {
+			flight++
+		} else {
+			flight--
+		}
+	}
+	for _, line := range before {
+		count(line)
+	}
+	var lines []string
+	fresh := 0
+	for in := bufio.NewScanner(out); in.Scan(); {
+		line, ok := strings.CutPrefix(in.Text(), "ack ")
+		if !ok {
+			continue
+		}
+		lines = append(lines, line)
+		count(line)
+		if fresh++; flight > 1200 && fresh > 500 {
+			_ = cmd.Process.Kill() // the lines still in the pipe count too
+		}
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+	return lines
+}
+
+// churn sends and reads for ever. What it acknowledges: "sent ID PAYLOAD" for
+// an accepted message, "got ID" before a delivery is acknowledged.
+func churn(ctx context.Context, st store.Store, ack func(string)) error {
+	if err := st.CreateTenant(ctx, acme); err != nil && !errors.Is(err, store.ErrTenantExists) {
+		return err
+	}
+	b := busOn(st)
+	errs := make(chan error, 100)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	wg.Go(func() { errs <- b.Run(ctx) })
+	for _, opt := range []bus.SubscribeOptions{{Mailbox: "bob"}, {Pattern: "job.>", Name: "worker", From: 1}} {
+		s, err := b.Subscribe(ctx, acme, opt)
+		if err != nil {
+			return err
+		}
+		wg.Go(func() { errs <- follow(ctx, s, ack) })
+	}
+	for p := range 32 {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				s := bus.Send{Recipient: "bob", TTL: bus.MaxTTL, Payload: core.Raw(fmt.Sprintf(`{"p":%d,"n":%d}`, p, n))}
+				if n%2 == 1 {
+					s.Recipient, s.Topic = "", "job.new"
+				}
+				m, err := b.Accept(ctx, alice, s)
+				if err != nil {
+					errs <- err
+					return
+				}
+				ack("sent " + m.MessageID + " " + string(m.Payload))
+			}
+		})
+	}
+	return <-errs
+}
+
+// follow reads a message now and then, so that most stay in flight.
+func follow(ctx context.Context, s *bus.Subscription, ack func(string)) error {
+	for {
+		d, err := s.Next(ctx)
+		if err != nil {
+			return err
+		}
+		ack("got " + d.Message.MessageID)
+		d.Ack()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func busOn(st store.Store) *bus.Bus {
+	return bus.New(bus.Options{Ledger: audit.New(st, audit.Options{}), Directory: everybody, Tenants: st.Tenants})
+}
+
+// verifyChurn checks that each accepted message is there, and either was read
+// or comes now; it returns how many were accepted and how many came.
+func verifyChurn(t testing.TB, st store.Store, lines []string) (sent, unread int) {
+	t.Helper()
+	r := &rig{t: t, clock: &clock{}}
+	r.over(st)
+	got := map[string]bool{}
+	for _, line := range lines {
+		if id, ok := strings.CutPrefix(line, "got "); ok {
+			got[id] = true
+		}
+	}
+	now := r.waiting()
+	for _, line := range lines {
+		rest, ok := strings.CutPrefix(line, "sent ")
+		if !ok {
+			continue
+		}
+		id, payload, _ := strings.Cut(rest, " ")
+		m, err := r.Get(context.Background(), acme, id)
+		if err != nil || string(m.Payload) != payload {
+			t.Fatalf("accepted %s %s: there is %s, %v", id, payload, m.Payload, err)
+		}
+		if !got[id] && !now[id] {
+			t.Errorf("%s is lost: it was never read and does not come (%s)", id, m.Status)
+		}
+		if sent++; now[id] {
+			unread++
+		}
+	}
+	f := r.figures()
+	if int(f.Messages) < sent {
+		t.Errorf("%d messages, %d were accepted", f.Messages, sent)
+	}
+	r.whole()
+	return sent, unread
+}
+
+// waiting is what comes to the mailbox and the durable subscription now,
+// without an acknowledgement, so that it comes again.
+func (r *rig) waiting() map[string]bool {
+	r.t.Helper()
+	out := map[string]bool{}
+	ctx := context.Background()
+	for page := 1; ; page++ {
+		found, err := r.Bus.List(ctx, acme, bus.Query{Filter: core.Filter{Status: "open", Agent: "bob", Page: page, Size: 100}})
+		r.no(err)
+		for _, m := range found.Items {
+			out[m.MessageID] = true
+		}
+		if !found.Info.Next {
+			break
+		}
+	}
+	subs, err := r.Subscriptions(ctx, acme)
+	r.no(err)
+	for _, s := range subs {
+		for seq := s.Cursor; ; {
+			found, next, err := r.Since(ctx, acme, s.Pattern, seq, 1000)
+			r.no(err)
+			for _, m := range found {
+				out[m.MessageID] = true
+			}
+			if next == seq {
+				break
+			}
+			seq = next
+		}
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package bus
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
+	f.Add("a.b", "ann", "", `{"x":[1,2,{"y":"\u00e9"}]}`, 60, 5)
+	f.Add("", "system", "bob", `{}`, 3600, 1)
+	f.Add("", "", "broadcast", `{"topic":"x","message_id":"y"}`, 1, 10)
+	f.Fuzz(func(t *testing.T, topic, sender, recipient, payload string, ttl, priority int) {
+		d, err := Send{Topic: topic, Sender: sender, Recipient: recipient, Payload: core.Raw(payload), TTL: ttl, Priority: priority}.check()
+		if err != nil {
+			if core.AsError(err).Code != core.InvalidInput {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		for _, s := range []string{sender, recipient} { // names are checked against the directory
+			if !core.Raw(core.MustEncode(strings.ToValidUTF8(s, ""))).IsValid() || strings.ToValidUTF8(s, "") != s {
+				return
+			}
+		}
+		m := &Message{
+			MessageID: core.NewUUID("t_acme", 7, nil), Topic: d.Topic, TenantID: "t_acme", Seq: 7, SenderID: d.Sender, RecipientID: d.Recipient,
+			MessageType: d.Type, Timestamp: time.Now().UTC().Truncate(time.Microsecond), TTL: d.TTL, Priority: d.Priority, Payload: d.Payload,
+		}
+		data, err := encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !core.Raw(data).IsValid() {
+			t.Fatalf("no JSON: %s", data)
+		}
+		got, err := decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := core.MustEncode(got), core.MustEncode(m); !bytes.Equal(a, b) {
+			t.Errorf("read\n %s\nwritten\n %s", a, b)
+		}
+		if string(topicOf(data)) != topic {
+			t.Errorf("topic %q, want %q", topicOf(data), topic)
+		}
+	})
+}
+
+func FuzzDecodingNeverPanics(f *testing.F) {
+	f.Add([]byte(`{"message_id":"a7f3c2e1-8d4b-4a9c-9e2f-1b3c4d5e6f7a","topic":"a.b","ttl":60,"payload":{}}`))
+	f.Add([]byte(`{"topic":"a","payload":{"a":1}}`))
+	f.Add([]byte(`{"recipient_id":"ann","message_type":"request","correlation_id":"x","payload":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		topicOf(data)
+		if m, err := decode(data); err == nil {
+			if _, err := encode(m); err != nil {
+				t.Logf("%v", err)
+			}
+		}
+		s, err := ParseSend(data)
+		if err != nil {
+			if core.AsError(err).Code != core.InvalidInput {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		again, err := ParseSend(core.MustEncode(s))
+		if err != nil || !bytes.Equal(core.MustEncode(again), core.MustEncode(s)) {
+			t.Errorf("%s: %v", core.MustEncode(s), err)
+		}
+	})
+}
+
+func TestASendFromOutsideIsReadStrictly(t *testing.T) {
+	s, err := ParseSend([]byte(`{"topic":"a.b","message_type":"error","ttl":3,"priority":2,"payload":{"x":1}}`))
+	if err != nil || s.Topic != "a.b" || s.Type != Error || s.TTL != 3 || s.Priority != 2 || string(s.Payload) != `{"x":1}` {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for in, field := range map[string]string{
+		`{"topic":"a","payload":{},"message_id":"x"}`:  "message_id",
+		`{"topic":"a","payload":{},"colour":"x"}`:      "colour",
+		`{"topic":"a","payload":{},"ttl":"60"}`:        "ttl",
+		`{"topic":"a","payload":{},"ttl":9999}`:        "ttl",
+		`{"topic":"a"}`:                                "payload",
+		`{"payload":{}}`:                               "topic",
+		`[]`:                                           "message",
+		`{"topic":"a","payload":{},"timestamp":"now"}`: "timestamp",
+	} {
+		if _, err := ParseSend([]byte(in)); err == nil || core.AsError(err).Details["field"] != field {
+			t.Errorf("%s: %v, want the field %s", in, err, field)
+		}
+	}
+}
