@@ -55,8 +55,13 @@ func (t *Table[T]) at(i int) (*T, bool) {
 	return &t.rows[i], true
 }
 
-// SetRows replaces the rows of a list in memory.
+// SetRows replaces the rows of a list in memory, or keeps them for later while
+// the list is held still.
 func (t *Table[T]) SetRows(env Env, rows []T) {
+	if t.held {
+		t.env, t.next = env, rows
+		return
+	}
 	top := t.grid.Index() <= 0
 	t.env, t.all = env, rows
 	t.narrow()

@@ -12,46 +12,6 @@ import (
 	"swarmdeck/ui/screen"
 )
 
-// Spec is what makes one list different from another. A whole pane over a
-// list of any length is:
-//
-//	type Pane struct{ *pane.Table[swarm.Session] }
-//
-//	func New() *Pane {
-//		return &Pane{pane.NewTable(pane.Spec[swarm.Session]{
-//			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
-//			Cols: []grid.Column{{Title: "STATE", Min: 10}, {Title: "ID", Min: 19, Key: true}},
-//			ID:   func(s *swarm.Session) string { return s.SessionID },
-//			Row: func(env *pane.Env, s *swarm.Session, set func(int, string, screen.Role)) {
-//				st := pane.SessionState(s)
-//				set(0, st.Label(env.Glyphs), st.Role())
-//				set(1, s.SessionID, screen.Accent)
-//			},
-//			Item:  func(_ *pane.Env, s *swarm.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
-//			Fetch: pane.World.Sessions,
-//		})}
-//	}
-//
-// One whose rows are in the snapshot has no Fetch and a Refresh that calls
-// SetRows instead.
-type Spec[T any] struct {
-	Name  string
-	Title string
-	Empty string // said when there are no rows
-	Cols  []grid.Column
-	ID    func(*T) string
-	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
-	Item  func(env *Env, t *T) Item
-	// Fetch reads pages of a list that is too long to hold; a method of World
-	// does. It is nil for a list whose rows are set with SetRows.
-	Fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
-	// Total is how many rows a list with Fetch has without its filter; nil when
-	// that is not known.
-	Total func(*Env) int
-	// NewestFirst is for lists that grow at their top, as all with Fetch do.
-	NewestFirst bool
-}
-
 // Table is a list pane: a grid over rows in memory or over pages of a list of
 // any length. Embed it; it implements Pane.
 type Table[T any] struct {
@@ -65,6 +25,8 @@ type Table[T any] struct {
 	sorted int // 0 is the list's own order; else 2*column+1 up, 2*column+2 down
 	env    Env // of the last call, for drawing rows
 	marked map[string]Item
+	held   bool // the list stands still
+	next   []T  // rows that came meanwhile, of a list in memory
 }
 
 // NewTable makes the list of a spec.
@@ -86,6 +48,14 @@ func (t *Table[T]) Kind() Kind { return List }
 
 // Title implements Pane.
 func (t *Table[T]) Title(env Env) string {
+	title := t.title(env)
+	if t.held {
+		title += "  held still"
+	}
+	return title
+}
+
+func (t *Table[T]) title(env Env) string {
 	n := source[T]{t}.Len()
 	switch {
 	case t.text == "":
@@ -104,9 +74,14 @@ func (t *Table[T]) Show(Env, Item) tea.Cmd { return nil }
 // Refresh implements Pane for lists in pages.
 func (t *Table[T]) Refresh(env Env) tea.Cmd {
 	t.env = env
-	if t.pager == nil {
+	if t.pager == nil || t.held {
 		return nil
 	}
+	return t.reread(env)
+}
+
+// reread reads the rows in sight anew.
+func (t *Table[T]) reread(env Env) tea.Cmd {
 	first, n := t.window()
 	return t.pager.Refresh(t.fetch(env), first, n)
 }
@@ -159,6 +134,8 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 		}
 		t.sort()
 		return nil, true
+	case "follow":
+		return t.hold(env), true
 	case "mark":
 		if row, ok := t.at(t.grid.Index()); ok {
 			it := t.spec.Item(&t.env, row)
@@ -253,7 +230,7 @@ func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
 	t.text = text
 	t.pager.Reset(f)
 	t.grid.Do("top")
-	return t.Refresh(env), nil
+	return t.reread(env), nil
 }
 
 // FilterText implements Pane.
@@ -262,7 +239,7 @@ func (t *Table[T]) FilterText() string { return t.text }
 // Reset forgets rows, marks and place: another tenant is shown.
 func (t *Table[T]) Reset() {
 	t.ClearMarks()
-	t.all, t.rows = nil, nil
+	t.all, t.rows, t.next, t.held = nil, nil, nil, false
 	if t.pager != nil {
 		f, _ := EngineFilter(t.text)
 		t.pager.Reset(f)

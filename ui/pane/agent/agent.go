@@ -121,14 +121,6 @@ func (p *Pane) Title(env pane.Env) string {
 	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
 }
 
-// newest is the agent's latest task, nil while it is not read.
-func (p *Pane) newest() *fleet.HistoryItem {
-	if len(p.history) == 0 {
-		return nil
-	}
-	return &p.history[0]
-}
-
 func (p *Pane) lay(env pane.Env) {
 	var out pane.Paras
 	a := p.agent
@@ -149,9 +141,9 @@ func (p *Pane) lay(env pane.Env) {
 	out.Add("reason", a.Reason, screen.Bad)
 	if a.TaskID != "" {
 		out.Add("task", a.TaskID+" "+a.LastTask, screen.Accent)
-	} else if h := p.newest(); h != nil {
-		s := screen.StateOf(string(h.Status))
-		out.Add("last task", s.Glyph(env.Glyphs)+" "+string(h.Status)+" "+a.LastTask, s.Role())
+	} else if a.LastStatus != "" {
+		s := pane.StatusState(a.LastStatus)
+		out.Add("last task", s.Label(env.Glyphs)+" "+a.LastTask, s.Role())
 	} else {
 		out.Add("last task", a.LastTask, screen.Text)
 	}
@@ -172,8 +164,8 @@ func (p *Pane) lay(env pane.Env) {
 	}
 	for i := range p.history {
 		h := &p.history[i]
-		s := screen.StateOf(string(h.Status))
-		out.Add(pane.Age(env.Now, h.CreatedAt), s.Glyph(env.Glyphs)+" "+string(h.Status)+" "+h.Message, s.Role())
+		s := pane.StatusState(h.Status)
+		out.Add(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role())
 	}
 	p.Page.Set(out)
 }

@@ -1,0 +1,49 @@
+package pane
+
+import (
+	"context"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/screen"
+)
+
+// Spec is what makes one list different from another. A whole pane over a
+// list of any length is:
+//
+//	type Pane struct{ *pane.Table[swarm.Session] }
+//
+//	func New() *Pane {
+//		return &Pane{pane.NewTable(pane.Spec[swarm.Session]{
+//			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
+//			Cols: []grid.Column{{Title: "STATE", Min: 10}, {Title: "ID", Min: 19, Key: true}},
+//			ID:   func(s *swarm.Session) string { return s.SessionID },
+//			Row: func(env *pane.Env, s *swarm.Session, set func(int, string, screen.Role)) {
+//				st := pane.SessionState(s)
+//				set(0, st.Label(env.Glyphs), st.Role())
+//				set(1, s.SessionID, screen.Accent)
+//			},
+//			Item:  func(_ *pane.Env, s *swarm.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
+//			Fetch: pane.World.Sessions,
+//		})}
+//	}
+//
+// One whose rows are in the snapshot has no Fetch and a Refresh that calls
+// SetRows instead.
+type Spec[T any] struct {
+	Name  string
+	Title string
+	Empty string // said when there are no rows
+	Cols  []grid.Column
+	ID    func(*T) string
+	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
+	Item  func(env *Env, t *T) Item
+	// Fetch reads pages of a list that is too long to hold; a method of World
+	// does. It is nil for a list whose rows are set with SetRows.
+	Fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
+	// Total is how many rows a list with Fetch has without its filter; nil when
+	// that is not known.
+	Total func(*Env) int
+	// NewestFirst is for lists that grow at their top, as all with Fetch do.
+	NewestFirst bool
+}

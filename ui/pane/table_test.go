@@ -1,0 +1,89 @@
+package pane
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/screen"
+)
+
+// counter is a world of growing numbers.
+type counter struct {
+	World
+	n     int
+	reads []int
+}
+
+func (c *counter) page(ctx context.Context, f core.Filter) (core.Page[int], error) {
+	return numbers(&c.n, &c.reads)(ctx, f)
+}
+
+func numberTable(paged bool) *Table[int] {
+	spec := Spec[int]{
+		Name: "numbers", Title: "numbers", Empty: "none", Cols: []grid.Column{{Title: "N", Min: 8}},
+		ID:   func(n *int) string { return strconv.Itoa(*n) },
+		Row:  func(_ *Env, n *int, set func(int, string, screen.Role)) { set(0, "n"+strconv.Itoa(*n), screen.Text) },
+		Item: func(_ *Env, n *int) Item { return Item{Kind: "number", ID: strconv.Itoa(*n)} },
+	}
+	if paged {
+		spec.Fetch = func(w World, ctx context.Context, _ string, f core.Filter) (core.Page[int], error) {
+			return w.(*counter).page(ctx, f)
+		}
+	}
+	return NewTable(spec)
+}
+
+func tableText(t *Table[int], env Env) string {
+	c := screen.New(20, 8)
+	t.Draw(c, env, true)
+	return t.Title(env) + "\n" + strings.Join(c.Plain(), "\n")
+}
+
+func TestAListHeldStillStaysAsItIsUntilItFollows(t *testing.T) {
+	w := &counter{n: 2}
+	env := Env{World: w, Glyphs: screen.Unicode()}
+	for _, paged := range []bool{false, true} {
+		w.n = 2
+		table := numberTable(paged)
+		look := func() string {
+			if !paged {
+				rows := make([]int, w.n)
+				for i := range rows {
+					rows[i] = i
+				}
+				table.SetRows(env, rows)
+			}
+			for _, b := range bodies(table.Refresh(env)) {
+				table.Update(env, b)
+			}
+			return tableText(table, env)
+		}
+		if out := look(); !strings.HasPrefix(out, "numbers 2\n") {
+			t.Fatalf("paged %v:\n%s", paged, out)
+		}
+		if _, ok := table.Do(env, "follow"); !ok {
+			t.Fatal("it can't be held")
+		}
+		before := tableText(table, env)
+		w.n = 3
+		if out := look(); out != before || !strings.HasPrefix(out, "numbers 2  held still\n") {
+			t.Fatalf("paged %v, held:\n%s", paged, out)
+		}
+		cmd, _ := table.Do(env, "follow")
+		for _, b := range bodies(cmd) {
+			table.Update(env, b)
+		}
+		if out := tableText(table, env); !strings.HasPrefix(out, "numbers 3\n") {
+			t.Fatalf("paged %v, followed:\n%s", paged, out)
+		}
+		table.Do(env, "follow")
+		table.Reset()
+		if out := look(); !strings.HasPrefix(out, "numbers 3\n") {
+			t.Fatalf("paged %v, another tenant:\n%s", paged, out)
+		}
+	}
+}
