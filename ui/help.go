@@ -19,17 +19,17 @@ func (m *Model) openHelp() {
 }
 
 // changes reports whether a binding is there to change something.
-func changes(b keymap.Binding) bool {
+func (m *Model) changes(b keymap.Binding) bool {
 	if b.Line == "" {
 		return b.Guard || b.Action == "pause" || b.Action == "estop"
 	}
 	words, err := command.Split(b.Line)
-	return err == nil && command.Describe(words).Effect != command.Reads
+	return err == nil && m.words.Describe(words).Effect != command.Reads
 }
 
 // whyNot says why a binding does nothing now, "" when it works.
 func (m *Model) whyNot(b keymap.Binding) string {
-	if m.opt.ReadOnly && changes(b) {
+	if m.opt.ReadOnly && m.changes(b) {
 		return "read-only"
 	}
 	if b.Guard {

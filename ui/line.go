@@ -83,7 +83,7 @@ func (m *Model) ask(t template, questions []string, answers map[string]string, i
 // undoable ones need none, costly ones y, irreversible ones and many targets
 // the name or the count.
 func (m *Model) submit(j job) tea.Cmd {
-	info := command.Describe(j.lines[0])
+	info := m.words.Describe(j.lines[0])
 	j.effect = info.Effect
 	if j.confirm == "" {
 		j.confirm = info.Confirm
@@ -155,7 +155,7 @@ type output struct {
 // run carries a job out in a Cmd.
 func (m *Model) run(j job) tea.Cmd {
 	for i := range j.lines {
-		if command.Describe(j.lines[i]).Confirm == command.ConfirmType && !contains(j.lines[i], "--yes") {
+		if m.words.Describe(j.lines[i]).Confirm == command.ConfirmType && !contains(j.lines[i], "--yes") {
 			j.lines[i] = append(j.lines[i], "--yes")
 		}
 	}
@@ -192,7 +192,7 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 	if p := m.focused(); p != nil && len(r.job.lines) > 1 {
 		p.ClearMarks()
 	}
-	path := command.Describe(r.job.lines[0]).Path
+	path := m.words.Describe(r.job.lines[0]).Path
 	if len(r.outs) > 1 {
 		text := fmt.Sprintf("%s: %d done", path, len(r.outs)-failed)
 		for _, o := range r.outs {

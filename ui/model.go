@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
@@ -45,6 +46,7 @@ type Model struct {
 	answers guard
 	rec     *recorder
 	history []string // palette lines, oldest first
+	words   command.Lexicon
 	copied  string
 	quitAt  time.Time // ctrl+c was pressed once at this time
 	presses uint64    // keys so far

@@ -92,7 +92,7 @@ func (m *Model) footer(c *screen.Canvas) {
 		}
 	}
 	for _, h := range m.opt.Keys.Hints(m.scopes()) {
-		if h.Binding.Guard && !m.answerable() || m.opt.ReadOnly && changes(h.Binding) {
+		if h.Binding.Guard && !m.answerable() || m.opt.ReadOnly && m.changes(h.Binding) {
 			continue
 		}
 		put(h.Key, h.Text)
