@@ -34,6 +34,7 @@ type Options struct {
 
 	SkillRunners map[string]skill.Runner // by kind of runner
 	Static       []skill.Skill           // the program's own skills, which every tenant has
+	MaxSubagents int                     // subagents of a tenant that are live at once; 0 means 100
 }
 
 // Engine is one engine over one data file.
@@ -78,16 +79,20 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.parties = append(e.parties, e.Fleet)
 	if e.Skills, err = skill.New(ctx, skill.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runners: opt.SkillRunners, Static: opt.Static,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: opt.SkillRunners, Static: opt.Static,
+		MaxSubagents: opt.MaxSubagents, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
+	e.parties = append(e.parties, e.Skills.Parties())
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
 	e.Swarm.Freezer(e.Fleet)
+	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Judge.Own(judge.GateTool, e.Fleet)
+	e.Judge.Own(judge.GateSkill, e.Skills)
 	return e, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 )
 
@@ -23,6 +24,7 @@ type Snapshot struct {
 	Revision  uint64
 	Sessions  []*swarm.Session  // those that are not stopped, newest first
 	Agents    []*fleet.Agent    // by name
+	Subagents []*skill.Subagent // those that are not over, oldest first; without results
 	Approvals []*judge.Approval // open ones: the riskiest and soonest due first
 	Counts    swarm.Counts
 	EStop     swarm.EStop
@@ -62,7 +64,7 @@ func newWorld(e *Engine) *world {
 func (w *world) tenant(id string) *tenantWorld {
 	t := w.tenants[id]
 	if t == nil {
-		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true, "message": true}}
+		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true, "message": true, "subagent": true}}
 		w.tenants[id] = t
 	}
 	return t
@@ -195,6 +197,9 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 		if s.Sessions, err = e.Swarm.LiveSessions(ctx, s.Tenant); err != nil {
 			return err
 		}
+	}
+	if stale["subagent"] {
+		s.Subagents = e.Skills.Live(s.Tenant)
 	}
 	if stale["agent"] {
 		s.Agents = e.Fleet.Live(s.Tenant)

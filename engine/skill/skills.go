@@ -3,8 +3,13 @@ package skill
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
@@ -14,30 +19,122 @@ type Options struct {
 	Ledger  *audit.Ledger
 	Judge   *judge.Judge
 	Swarm   *swarm.Swarm
+	Bus     Bus               // what the ends of runs are announced on
 	Runners map[string]Runner // by kind; composite needs none
 	Static  []Skill           // the program's own: every tenant has them
+	// MaxSubagents is how many subagents of a tenant may be live at once; 0
+	// means 100. Each runs beside the others.
+	MaxSubagents int
+	ReadOnly     bool // repair nothing
 }
 
-// Skills keeps every tenant's skills.
+// Bus takes the messages about runs; *bus.Bus is one.
+type Bus interface {
+	AcceptIn(tx *audit.Tx, m bus.Send) (bus.Message, error)
+}
+
+// Skills keeps every tenant's skills and the subagents that run them. It
+// carries out skill.invoke tasks for the swarm and settles the approvals of
+// their steps for the judge.
+//
+// Lock order: no lock is held while the ledger, the swarm, the judge or a
+// runner is called.
 type Skills struct {
 	*registry
-	opt Options
+	opt   Options
+	asked *swarm.Questions
+
+	mu   sync.RWMutex
+	live map[string]map[string]*Subagent // those that are not over, by tenant and id
 }
 
-// New reads what the store has. It writes nothing and starts nothing.
+var _ judge.Settler = (*Skills)(nil)
+
+// New reads what the store has, and ends what an engine that died left half
+// done. It starts nothing. The caller makes it known to the swarm (Runner of
+// KindInvoke) and to the judge (Own GateSkill).
 func New(ctx context.Context, opt Options) (*Skills, error) {
 	tenants, err := opt.Swarm.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the skills: %w", err)
 	}
+	if opt.MaxSubagents == 0 {
+		opt.MaxSubagents = 100
+	}
 	ids := make([]string, len(tenants))
 	for i, t := range tenants {
 		ids[i] = t.TenantID
 	}
-	s := &Skills{opt: opt}
-	s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static)
-	return s, err
+	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), live: map[string]map[string]*Subagent{}}
+	if s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
+		return nil, err
+	}
+	for _, tenant := range ids {
+		if err := s.recall(ctx, tenant); err != nil {
+			return nil, fmt.Errorf("read the subagents of tenant %s: %w", tenant, err)
+		}
+	}
+	return s, nil
 }
 
 // Run reads the skills again whenever their files change, until ctx ends.
 func (s *Skills) Run(ctx context.Context) error { return s.watch(ctx) }
+
+// alive is a subagent that is not over, nil when there is none with this id.
+func (s *Skills) alive(tenant, id string) *Subagent {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.live[tenant][id]
+}
+
+// Parties are the live subagents as senders and recipients of messages. Its
+// methods may be called inside transactions.
+type Parties struct{ s *Skills }
+
+// Parties are the live subagents as the bus knows them.
+func (s *Skills) Parties() Parties { return Parties{s} }
+
+// Known reports whether an id is that of a live subagent.
+func (p Parties) Known(tenant, id string) bool { return p.s.alive(tenant, id) != nil }
+
+// All are the ids of the live subagents.
+func (p Parties) All(tenant string) []string {
+	p.s.mu.RLock()
+	defer p.s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(p.s.live[tenant]))
+}
+
+// Elsewhere reports whether an id is that of another tenant's live subagent.
+func (p Parties) Elsewhere(tenant, id string) bool {
+	p.s.mu.RLock()
+	defer p.s.mu.RUnlock()
+	for t, live := range p.s.live {
+		if t != tenant && live[id] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Live are a tenant's subagents that are not over, oldest first. The records
+// are shared: they must not be modified. They have no results.
+func (s *Skills) Live(tenant string) []*Subagent {
+	s.mu.RLock()
+	all := make([]*Subagent, 0, len(s.live[tenant]))
+	for _, a := range s.live[tenant] {
+		all = append(all, a)
+	}
+	s.mu.RUnlock()
+	slices.SortFunc(all, func(a, b *Subagent) int {
+		if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.AgentID, b.AgentID)
+	})
+	return all
+}
+
+// Auditables are the records that reconcile compares.
+func (s *Skills) Auditables() []audit.Auditable {
+	return append(s.registry.Auditables(), auditedSubagents{}, auditedExecutions{})
+}

@@ -1,0 +1,124 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// stepArgs is what a step's approval is bound to. It has the shape of a task's.
+type stepArgs struct {
+	Skill   string    `json:"skill"` // name@version
+	Params  core.Raw  `json:"params"`
+	AgentID string    `json:"agent_id"`
+	Step    string    `json:"step"`
+	Plan    []planned `json:"plan"` // the one skill
+}
+
+// ask puts a step with its exact parameters before the judge. They may come
+// back edited. no is why it may not run.
+func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) (_ core.Raw, no *failure, err error) {
+	t := &r.job.Task
+	args := stepArgs{k.Ref(), params, r.agent, place, []planned{{Skill: k.Ref(), Digest: k.Digest, Effects: k.Effects, Runner: k.Runner}}}
+	effects := make([]string, len(k.Effects))
+	for i, e := range k.Effects {
+		effects[i] = string(e)
+	}
+	record := func(tx *audit.Tx, event string, detail map[string]any) error {
+		detail["task_id"], detail["skill"], detail["step"] = t.TaskID, k.Ref(), place
+		_, err := tx.Record(audit.Entry{Type: event, Trace: t.TraceID, Subject: "subagent", ID: r.agent, Detail: detail})
+		return err
+	}
+	r.stand.change(func() { r.stand.asking = true })
+	defer r.stand.change(func() { r.stand.asking = false })
+	reply, err := r.s.asked.Put(ctx, swarm.Question{
+		By: r.by, Beat: func() {}, Stop: ctx.Done(), Held: r.stand.standing,
+		Ask: judge.Ask{
+			Gate: judge.GateSkill, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
+			Action: judge.Action{Kind: KindInvoke, Server: k.Runner.Kind, Tool: k.Name, CallID: place, Args: core.MustEncode(args), Effects: effects},
+			Agent:  judge.AgentRef{Name: r.agent, Role: "subagent"}, Intent: "run " + title(k, params),
+			By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind},
+		},
+		Asked: func(tx *audit.Tx, d judge.GateDecision, _ *judge.Approval) error {
+			return record(tx, "step.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
+		},
+		Used: func(tx *audit.Tx, approval string, stands bool) error {
+			event := "step.started"
+			if !stands {
+				event = "step.stale"
+			}
+			return record(tx, event, map[string]any{"approval_id": approval})
+		},
+		Anew: func() { r.job.Log("WARN", place+": its approval no longer stands: asked anew") },
+	})
+	switch {
+	case errors.Is(err, swarm.ErrStopped) || ctx.Err() != nil && err != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		return nil, nil, fmt.Errorf("ask about %s: %w", place, err)
+	case !reply.Approved:
+		r.denials = append(r.denials, reply.Decision.DecisionID)
+		why := reply.Reason
+		if why == "" {
+			why = reply.Decision.ReasonCode
+		}
+		return params, &failure{code: "approval_denied", message: "denied: " + why, denied: true, final: reply.Abort, step: place, skill: k.Ref()}, nil
+	}
+	if err := core.DecodeStored(reply.Args, &args); err != nil {
+		return nil, nil, fmt.Errorf("read the approved parameters of %s: %w", place, err)
+	}
+	return args.Params, nil, nil
+}
+
+// Validate implements judge.Settler: of a step only its parameters can be
+// edited, and they must fit the skill.
+func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
+	var was, now stepArgs
+	if err := core.CheckObject("edit", args, core.MaxInput); err != nil {
+		return nil, err
+	}
+	if err := core.DecodeStored(ap.Action.Args, &was); err != nil {
+		return nil, fmt.Errorf("read the arguments of approval %s: %w", ap.ApprovalID, err)
+	}
+	if err := core.Decode(args, &now); err != nil {
+		return nil, fmt.Errorf("edit: %w", err)
+	}
+	k, err := s.pinnedSkill(ap.TenantID, was)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []struct{ name, was, now string }{
+		{"skill", was.Skill, now.Skill}, {"agent_id", was.AgentID, now.AgentID}, {"step", was.Step, now.Step},
+	} {
+		if f.was != f.now {
+			return nil, core.Invalid("edit."+f.name, f.now, f.was+": only params can be edited")
+		}
+	}
+	if was.Params, err = k.checkParams(now.Params); err != nil {
+		return nil, err
+	}
+	return core.MustEncode(was), nil
+}
+
+// pinnedSkill is the definition that a step's question is about.
+func (s *Skills) pinnedSkill(tenant string, args stepArgs) (k *Skill, err error) {
+	if len(args.Plan) != 1 {
+		return nil, core.Errorf(core.Internal, "a step's arguments name %d skills", len(args.Plan))
+	}
+	err = s.ledger.View(context.Background(), tenant, func(tx *audit.Tx) error {
+		k, err = loadDefinition(tx, args.Plan[0].Digest)
+		return err
+	})
+	return k, err
+}
+
+// Settle implements judge.Settler: the run is woken after the commit. The
+// subagent's record follows its task.
+func (s *Skills) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
+	return s.asked.Settle(tx, ap, out)
+}

@@ -1,0 +1,187 @@
+package skill
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Invoke asks for one run of a skill.
+type Invoke struct {
+	Skill    string   // name or name@version; without a version the newest
+	Params   core.Raw // JSON object; nil is none
+	Name     string   // of the subagent made for it
+	Metadata core.Raw // of the subagent made for it
+	// Of the task:
+	Priority     *int
+	Timeout      time.Duration // of the whole run, 1 s to 24 h; 0 means none
+	StartTimeout time.Duration
+	Session      string
+	Trace        string
+	Intent       string
+}
+
+// dispatch is the task of a run by a subagent, "" for one to be made. It names
+// the version that is meant now.
+func (s *Skills) dispatch(tenant, agent string, v Invoke) (swarm.Dispatch, error) {
+	in := invocation{Skill: v.Skill, Params: v.Params, AgentID: agent}
+	if len(in.Params) == 0 {
+		in.Params = core.Raw(`{}`)
+	}
+	if k, err := s.resolve(tenant, v.Skill); err == nil {
+		in.Skill = k.Ref()
+	} // what is wrong with it is told by Check
+	if err := core.CheckObject("params", in.Params, core.MaxInput); err != nil {
+		return swarm.Dispatch{}, err
+	}
+	return swarm.Dispatch{
+		Kind: KindInvoke, Input: core.MustEncode(in), Agent: agent, Priority: v.Priority, Timeout: v.Timeout,
+		StartTimeout: v.StartTimeout, Session: v.Session, Trace: v.Trace, Intent: v.Intent,
+	}, nil
+}
+
+// check reports what would be refused about a run before a subagent is made
+// for it.
+func (s *Skills) checkInvoke(tenant string, v Invoke) error {
+	d, err := s.dispatch(tenant, "", v)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.Runner().Check(tenant, d.Input); err != nil {
+		return err
+	}
+	w := Spawn{Name: v.Name, Metadata: v.Metadata}
+	return w.check()
+}
+
+// Spawn makes a subagent. It is idle until it is assigned a skill.
+func (s *Skills) Spawn(ctx context.Context, by core.Caller, w Spawn) (Subagent, error) {
+	if err := w.check(); err != nil {
+		return Subagent{}, err
+	}
+	var made *Subagent
+	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		if n := liveCount(tx); n >= int64(s.opt.MaxSubagents) {
+			return s.tooMany(n)
+		}
+		made = s.newAgent(tx, w, by.Name)
+		return s.saveAgent(tx, made, "", "subagent.spawned", nil)
+	})
+	if err != nil {
+		return Subagent{}, fmt.Errorf("spawn a subagent: %w", err)
+	}
+	return *made, nil
+}
+
+func (s *Skills) tooMany(n int64) error {
+	return core.Errorf(core.Conflict, "max_subagents: %d subagents are live, at most %d may be; wait for some to end, or stop them", n, s.opt.MaxSubagents).With("field", "max_subagents")
+}
+
+// newAgent is an idle subagent that is not saved yet.
+func (s *Skills) newAgent(tx *audit.Tx, w Spawn, by string) *Subagent {
+	n := uint64(tx.Add(countAgents, 1))
+	return &Subagent{
+		AgentID: core.NewUUID(tx.Tenant(), n, nil), Name: w.Name, State: Idle, Results: map[string]core.Raw{},
+		CreatedAt: tx.Now(), Metadata: w.Metadata, TenantID: tx.Tenant(), CreatedBy: by,
+	}
+}
+
+// Assign gives an idle subagent a skill to run; v's name and metadata are not
+// heeded. What is refused leaves the subagent as it is.
+func (s *Skills) Assign(ctx context.Context, by core.Caller, id string, v Invoke) (Subagent, error) {
+	a, err := s.find(ctx, by, id)
+	if err != nil {
+		return Subagent{}, err
+	}
+	switch {
+	case a.State != Idle:
+		return *a, busyAgent(a, fmt.Sprintf("is %s", a.State))
+	case a.TaskID != "":
+		return *a, busyAgent(a, "is to run task "+a.TaskID)
+	}
+	d, err := s.dispatch(by.Tenant, id, v)
+	if err != nil {
+		return *a, err
+	}
+	if _, err := s.opt.Swarm.Dispatch(ctx, by, d); err != nil {
+		return *a, err
+	}
+	return s.Subagent(ctx, by.Tenant, id)
+}
+
+// Invoke runs a skill with a subagent of its own.
+func (s *Skills) Invoke(ctx context.Context, by core.Caller, v Invoke) (Subagent, error) {
+	if err := s.checkInvoke(by.Tenant, v); err != nil {
+		return Subagent{}, err
+	}
+	a, err := s.Spawn(ctx, by, Spawn{Name: v.Name, Metadata: v.Metadata})
+	if err != nil {
+		return Subagent{}, err
+	}
+	made, err := s.Assign(ctx, by, a.AgentID, v)
+	if err == nil {
+		return made, nil
+	}
+	// Nobody else knows this one: it must not stay behind.
+	_, _ = s.fail(context.WithoutCancel(ctx), by, a.AgentID, core.AsError(err).Message)
+	return Subagent{}, err
+}
+
+// RunParallel runs all at once, each with a subagent of its own. When one of
+// them can't be, nothing runs; the error names each bad item by its index.
+func (s *Skills) RunParallel(ctx context.Context, by core.Caller, all []Invoke) ([]Subagent, error) {
+	if len(all) == 0 || len(all) > s.opt.MaxSubagents {
+		return nil, core.Invalid("items", len(all), fmt.Sprintf("1-%d", s.opt.MaxSubagents))
+	}
+	var bad *core.Error
+	for i, v := range all {
+		err := s.checkInvoke(by.Tenant, v)
+		if err == nil {
+			continue
+		}
+		e := core.AsError(err)
+		text := fmt.Sprintf("[%d]: %s", i, e.Message)
+		if bad == nil {
+			bad = core.Errorf(e.Code, "%s", text).With("field", fmt.Sprintf("[%d].%v", i, cmp.Or[any](e.Details["field"], "skill")))
+		} else {
+			bad.Message += "\n" + text
+		}
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	s.mu.RLock()
+	n := len(s.live[by.Tenant])
+	s.mu.RUnlock()
+	if n+len(all) > s.opt.MaxSubagents {
+		return nil, s.tooMany(int64(n))
+	}
+	made := make([]Subagent, 0, len(all))
+	for i, v := range all {
+		a, err := s.Invoke(ctx, by, v)
+		if err != nil {
+			return made, fmt.Errorf("[%d]: %w", i, err)
+		}
+		made = append(made, a)
+	}
+	return made, nil
+}
+
+// Wait returns when a subagent has no task that is not over; ctx ends the wait.
+func (s *Skills) Wait(ctx context.Context, by core.Caller, id string) (Subagent, error) {
+	a, err := s.find(ctx, by, id)
+	if err != nil {
+		return Subagent{}, err
+	}
+	if a.TaskID != "" {
+		if _, err := s.opt.Swarm.Wait(ctx, by.Tenant, a.TaskID, ""); err != nil {
+			return *a, err
+		}
+	}
+	return s.Subagent(context.WithoutCancel(ctx), by.Tenant, id)
+}

@@ -1,0 +1,119 @@
+package skill
+
+import (
+	"context"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// interruptedByEngine is the error of an execution whose engine ended.
+const interruptedByEngine = "interrupted: the engine stopped"
+
+// recall reads the live subagents of a tenant, and ends what an engine that
+// died left half done: nothing runs at this point.
+func (s *Skills) recall(ctx context.Context, tenant string) error {
+	var live []*Subagent
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		for _, state := range []State{Idle, Running, Paused} {
+			if err := eachAgent(tx, state, func(a *Subagent) error {
+				live = append(live, a)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range live {
+		a.Results = nil
+		s.saved(a)
+	}
+	if s.opt.ReadOnly {
+		return nil
+	}
+	pending, err := s.pending(ctx, tenant)
+	if err != nil || len(live) == 0 && len(pending) == 0 {
+		return err
+	}
+	by := core.Self(tenant, "skills")
+	for _, id := range pending {
+		if err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			e, err := loadExec(tx, id)
+			if err != nil || e.Status != StatusPending {
+				return err
+			}
+			return s.interruptIn(tx, e, interruptedByEngine)
+		}); err != nil {
+			return err
+		}
+	}
+	// What became of a task while nobody followed it: the swarm ended it, or
+	// put it back, when it took the dead engine's leases away.
+	for _, a := range live {
+		if a.TaskID == "" {
+			continue
+		}
+		t, err := s.opt.Swarm.Task(ctx, tenant, a.TaskID)
+		if err != nil {
+			return err
+		}
+		if err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.bring(tx, a.AgentID, &t) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pending lists the executions that no engine has ended.
+func (s *Skills) pending(ctx context.Context, tenant string) (ids []string, err error) {
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		from, to := below(string(StatusPending))
+		var numbers []uint64
+		if err := tx.Scan(bExecStatus, from, to, false, func(key, _ []byte) bool {
+			numbers = append(numbers, numberAt(key))
+			return true
+		}); err != nil {
+			return err
+		}
+		for _, n := range numbers {
+			e, err := loadExecNumber(tx, n)
+			if err != nil {
+				return err
+			}
+			if e != nil {
+				ids = append(ids, e.ExecutionID)
+			}
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// interruptIn ends an execution that something outside it ended. Its step has
+// not run, as far as its task is concerned.
+func (s *Skills) interruptIn(tx *audit.Tx, e *Execution, why string) error {
+	e.Error, e.Interrupted = shorten(why, maxExecutionError), true
+	e.end(StatusFailed, tx.Now())
+	return saveExec(tx, e, StatusPending, "execution.interrupted", nil)
+}
+
+type auditedSubagents struct{}
+
+func (auditedSubagents) Subject() string { return "subagent" }
+
+func (auditedSubagents) States(tx store.Tx, each func(string, any) error) error {
+	return eachAgent(tx, "", func(a *Subagent) error { return each(a.AgentID, a.audited()) })
+}
+
+type auditedExecutions struct{}
+
+func (auditedExecutions) Subject() string { return "execution" }
+
+func (auditedExecutions) States(tx store.Tx, each func(string, any) error) error {
+	return eachExec(tx, func(e *Execution) error { return each(e.ExecutionID, e.audited()) })
+}

@@ -1,0 +1,147 @@
+package skill
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// State is the seed's AgentState.
+type State string
+
+// The states of a subagent. Completed and failed are final.
+const (
+	Idle      State = "idle"
+	Running   State = "running"
+	Paused    State = "paused"
+	Completed State = "completed"
+	Failed    State = "failed"
+)
+
+// States are all of them, in the order screens show them.
+func States() []State { return []State{Idle, Running, Paused, Completed, Failed} }
+
+// Final reports whether a subagent with this state is over.
+func (s State) Final() bool { return s == Completed || s == Failed }
+
+// transitions are the seed's; from paused to failed is by cancel and stop.
+var transitions = map[State][]State{
+	Idle:    {Running, Failed},
+	Running: {Paused, Completed, Failed},
+	Paused:  {Running, Failed},
+}
+
+// Subagent is one execution context: it runs one skill with what that depends
+// on, and is then over (seed 3, Subagent). A record is never modified.
+type Subagent struct {
+	AgentID       string              `json:"agent_id"`
+	Name          string              `json:"name,omitempty"` // at most 100 characters
+	State         State               `json:"state"`
+	AssignedSkill string              `json:"assigned_skill,omitempty"` // what it runs now, or is to run
+	SkillParams   core.Raw            `json:"skill_params,omitzero"`    // of AssignedSkill
+	Results       map[string]core.Raw `json:"results"`                  // by skill name; filled in when one is read
+	Error         string              `json:"error,omitempty"`          // at most 1000 characters
+	CreatedAt     time.Time           `json:"created_at"`
+	StartedAt     time.Time           `json:"started_at,omitzero"`
+	CompletedAt   time.Time           `json:"completed_at,omitzero"`
+	Metadata      core.Raw            `json:"metadata,omitzero"` // JSON object of at most 20 keys
+
+	TenantID  string    `json:"tenant_id"`
+	Skill     string    `json:"skill,omitempty"`   // what it was asked to run, as asked
+	TaskID    string    `json:"task_id,omitempty"` // the task that it runs
+	TraceID   string    `json:"trace_id,omitempty"`
+	SessionID string    `json:"session_id,omitempty"`
+	Waiting   string    `json:"waiting,omitempty"` // approval that it waits for
+	Stopping  bool      `json:"stopping,omitzero"` // it ends when its step has
+	Step      string    `json:"step,omitempty"`    // place of AssignedSkill in the run
+	CreatedBy string    `json:"created_by,omitempty"`
+	UpdatedAt time.Time `json:"updated_at"`
+	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+}
+
+// Shown is the state in the words that all agents share: idle, working,
+// waiting for you, stopping, paused, completed, failed.
+func (a *Subagent) Shown() string {
+	switch {
+	case a.Waiting != "" && !a.State.Final():
+		return "waiting for you"
+	case a.State == Running && a.Stopping:
+		return "stopping"
+	case a.State == Running:
+		return "working"
+	}
+	return string(a.State)
+}
+
+// Label is its name, or its id when it has none.
+func (a *Subagent) Label() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return a.AgentID
+}
+
+// to moves a subagent to another state (seed 3, State Transitions).
+func (a *Subagent) to(next State, now time.Time) error {
+	if !slices.Contains(transitions[a.State], next) {
+		return core.Errorf(core.Conflict, "subagent %s is %s: it can't become %s; from %s: %v",
+			a.AgentID, a.State, next, a.State, transitions[a.State]).With("field", "state").With("value", string(next))
+	}
+	a.State = next
+	if next == Running && a.StartedAt.IsZero() {
+		a.StartedAt = now
+	}
+	if next.Final() {
+		a.CompletedAt, a.Waiting, a.Stopping = now, "", false
+	}
+	return nil
+}
+
+// auditedSubagent is what the audit log says about one.
+type auditedSubagent struct {
+	State   State  `json:"state"`
+	Task    string `json:"task_id,omitempty"`
+	Skill   string `json:"assigned_skill,omitempty"`
+	Waiting string `json:"waiting,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+func (a *Subagent) audited() auditedSubagent {
+	return auditedSubagent{a.State, a.TaskID, a.AssignedSkill, a.Waiting, a.Error}
+}
+
+// Bounds of a subagent (seed 3; the size of its metadata is ours).
+const (
+	maxAgentName    = 100 // characters
+	maxMetadataKeys = 20
+	maxMetadata     = 16 << 10 // bytes
+	maxAgentError   = 1000     // characters
+)
+
+// Spawn asks for a new subagent.
+type Spawn struct {
+	Name     string   // at most 100 printable characters
+	Metadata core.Raw // JSON object of at most 20 keys; nil is none
+}
+
+func (w *Spawn) check() error {
+	if n := len([]rune(w.Name)); n > maxAgentName || !printable(w.Name) {
+		return core.Invalid("name", w.Name, fmt.Sprintf("at most %d printable characters", maxAgentName))
+	}
+	if len(w.Metadata) == 0 {
+		return nil
+	}
+	if err := core.CheckObject("metadata", w.Metadata, maxMetadata); err != nil {
+		return err
+	}
+	var keys map[string]core.Raw
+	if err := core.Decode(w.Metadata, &keys); err != nil {
+		return inField("metadata", err)
+	}
+	if len(keys) > maxMetadataKeys {
+		return core.Invalid("metadata", fmt.Sprintf("%d keys", len(keys)), fmt.Sprintf("at most %d keys", maxMetadataKeys))
+	}
+	return nil
+}
