@@ -1,0 +1,145 @@
+// Package builtin carries out the skills that need no program of their own:
+// echo, sleep, http-get, file-read, file-write, json-query and
+// wait-for-message.
+//
+// Their parameters come from files, agents and the network: each is bounded
+// and checked here again, whatever a skill's own schema lets through. They run
+// within the engine, where nothing can end them from outside, so each ends by
+// itself when its try does; a query, which could take any amount of time and
+// memory, has a process of its own.
+package builtin
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+// Kind is the runner kind that Runner serves.
+const Kind = "builtin"
+
+// Options of New.
+type Options struct {
+	// Dir is where relative paths start, absolute.
+	Dir string
+	// Messages is where wait-for-message waits; nil refuses it.
+	Messages Messages
+	// Commands runs the command that Query is; nil refuses json-query.
+	Commands skill.Runner
+	// Query is a command that does nothing but Answer a query.
+	Query []string
+}
+
+// Messages is the bus as far as a skill waits for it.
+type Messages interface {
+	// Wait takes the next message that fits: of a topic pattern, or with ""
+	// of the agent's mailbox. The message is a JSON object.
+	Wait(ctx context.Context, tenant, agentID, topic string) (core.Raw, error)
+}
+
+// Runner carries out the builtin skills.
+type Runner struct {
+	opt   Options
+	funcs map[string]skill.Func // by the runner section's name; nil for json-query
+}
+
+var (
+	_ skill.Runner   = (*Runner)(nil)
+	_ skill.Effecter = (*Runner)(nil)
+)
+
+// New returns a runner of the builtin skills.
+func New(opt Options) *Runner {
+	r := &Runner{opt: opt}
+	r.funcs = map[string]skill.Func{
+		"echo": echo, "sleep": sleep, "http-get": httpGet, "file-read": r.fileRead, "file-write": r.fileWrite,
+		"json-query": nil, "wait-for-message": r.waitForMessage,
+	}
+	return r
+}
+
+// Check implements skill.Runner.
+func (r *Runner) Check(spec skill.Spec) error {
+	if _, ok := r.funcs[spec.Name]; !ok {
+		return core.Invalid("runner.name", spec.Name, strings.Join(names(), ", "))
+	}
+	if spec.Name == "json-query" && r.opt.Commands == nil || spec.Name == "wait-for-message" && r.opt.Messages == nil {
+		return core.Errorf(core.Unavailable, "runner.name: %s is not available here", spec.Name).With("field", "runner.name")
+	}
+	return nil
+}
+
+// Effects implements skill.Effecter: what a builtin does is what its own
+// definition says, under whatever name a file offers it.
+func (r *Runner) Effects(spec skill.Spec) []skill.Effect {
+	for _, s := range Definitions() {
+		if s.Runner.Name == spec.Name {
+			return s.Effects
+		}
+	}
+	return nil
+}
+
+// Start implements skill.Runner.
+func (r *Runner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
+	if err := r.Check(call.Skill.Runner); err != nil {
+		return nil, err
+	}
+	if fn := r.funcs[call.Skill.Runner.Name]; fn != nil {
+		return skill.RunFunc(ctx, call, fn), nil
+	}
+	return r.query(ctx, call)
+}
+
+func names() []string {
+	var list []string
+	for _, s := range Definitions() {
+		list = append(list, s.Runner.Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// read decodes a call's parameters strictly.
+func read(call skill.Call, params any) error {
+	if len(call.Params) == 0 {
+		return core.Decode([]byte(`{}`), params)
+	}
+	return core.Decode(call.Params, params)
+}
+
+// maxPath is the longest path, in bytes (PATH_MAX).
+const maxPath = 4096
+
+// path makes a path absolute.
+func (r *Runner) path(p string) (string, error) {
+	if p == "" || len(p) > maxPath || strings.IndexByte(p, 0) >= 0 {
+		return "", core.Invalid("path", p, "a path of 1-4096 bytes")
+	}
+	if strings.HasSuffix(p, "/") {
+		return "", core.Invalid("path", p, "the path of a file, without a slash at its end")
+	}
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(r.opt.Dir, p)
+	}
+	return filepath.Clean(p), nil
+}
+
+// maxBytes is how much a skill may bring back at most, the default for 0.
+func maxBytes(given int) (int, error) {
+	switch {
+	case given == 0:
+		return defaultBytes, nil
+	case given < 0 || given > skill.MaxResult:
+		return 0, core.Invalid("max_bytes", given, "1-1048576")
+	}
+	return given, nil
+}
+
+// defaultBytes is the most that is brought back unless max_bytes says more.
+const defaultBytes = 256 << 10

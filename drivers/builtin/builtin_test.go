@@ -1,0 +1,302 @@
+package builtin_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+// answerWord makes the test binary the process of a query.
+const answerWord = "answer-a-query"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == answerWord {
+		os.Exit(builtin.Answer(os.Stdin, os.Stdout, os.Stderr))
+	}
+	if err := exec.BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// bench is a runner with a directory of its own.
+type bench struct {
+	*builtin.Runner
+	t   testing.TB
+	dir string
+}
+
+func newBench(t testing.TB, messages builtin.Messages) *bench {
+	t.Helper()
+	sup, err := exec.NewSupervisor("builtin" + strconv.Itoa(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sup.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := t.TempDir()
+	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t: t, dir: dir, Runner: builtin.New(builtin.Options{
+		Dir: dir, Messages: messages, Commands: commands, Query: []string{"/proc/self/exe", answerWord},
+	})}
+}
+
+func (b *bench) start(name string, params any) swarm.Work {
+	b.t.Helper()
+	raw, ok := params.(string)
+	if !ok {
+		raw = string(core.MustEncode(params))
+	}
+	w, err := b.Start(b.t.Context(), skill.Call{
+		Tenant: "t_test", TaskID: "tk_00000_0000000001", TraceID: "0123456789abcdef0123456789abcdef", AgentID: "agent-1",
+		Skill: &skill.Skill{Name: name, Version: "1.0.0", Runner: skill.Spec{Kind: "builtin", Name: name}},
+		Run:   "tk_00000_0000000001.1", Params: core.Raw(raw), Log: func(level, line string) { b.t.Log(level, line) },
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return w
+}
+
+func (b *bench) run(name string, params any) swarm.Outcome {
+	b.t.Helper()
+	w := b.start(name, params)
+	select {
+	case <-w.Done():
+	case <-time.After(20 * time.Second):
+		b.t.Fatalf("%s does not end", name)
+	}
+	return w.Outcome()
+}
+
+// gives runs a builtin that must succeed, and decodes its result.
+func (b *bench) gives(name string, params, result any) {
+	b.t.Helper()
+	o := b.run(name, params)
+	if o.Status != swarm.Succeeded {
+		b.t.Fatalf("%s %v: %s %+v", name, params, o.Status, o.Error)
+	}
+	if err := core.Decode(o.Output, result); err != nil {
+		b.t.Fatalf("%s %v gave %s: %v", name, params, o.Output, err)
+	}
+}
+
+// fails runs a builtin that must fail with a code and a message.
+func (b *bench) fails(name string, params any, code, say string) {
+	b.t.Helper()
+	o := b.run(name, params)
+	if o.Status != swarm.Failed || o.Error.Code != code || !strings.Contains(o.Error.Message, say) {
+		b.t.Errorf("%s %.200v: %s %+v, want %s with %q", name, params, o.Status, o.Error, code, say)
+	}
+}
+
+func TestDefinitionsAreWhatTheRunnerServes(t *testing.T) {
+	b := newBench(t, &mail{})
+	var names []string
+	for _, s := range builtin.Definitions() {
+		names = append(names, s.Name)
+		if err := b.Check(s.Runner); err != nil {
+			t.Error(err)
+		}
+		if s.Name != s.Runner.Name || s.Runner.Kind != builtin.Kind || len([]rune(s.Description)) > 500 || s.Timeout < 1 || s.Timeout > 3600 {
+			t.Errorf("definition %+v", s)
+		}
+		if !slices.Equal(b.Effects(s.Runner), s.Effects) {
+			t.Errorf("%s: effects %v, declared %v", s.Name, b.Effects(s.Runner), s.Effects)
+		}
+		schemaOf(t, s.ParametersSchema)
+		schemaOf(t, s.ReturnsSchema)
+	}
+	if got := strings.Join(names, " "); got != "echo sleep http-get file-read file-write json-query wait-for-message" {
+		t.Errorf("definitions %s", got)
+	}
+	for name, want := range map[string]string{"http-get": "[network]", "file-read": "[read]", "file-write": "[write]", "echo": "[]"} {
+		if got := fmt.Sprint(b.Effects(skill.Spec{Name: name})); got != want {
+			t.Errorf("%s has the effects %s, want %s", name, got, want)
+		}
+	}
+	definitions := builtin.Definitions()
+	definitions[0].Name = "changed"
+	if builtin.Definitions()[0].Name != "echo" {
+		t.Error("a caller can change the definitions")
+	}
+}
+
+func schemaOf(t *testing.T, raw core.Raw) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("mem:///schema", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("mem:///schema")
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return s
+}
+
+func TestResultsKeepToTheirSchemas(t *testing.T) {
+	b := newBench(t, &mail{message: core.Raw(`{"payload":{}}`)})
+	if err := os.WriteFile(filepath.Join(b.dir, "there"), []byte("hi"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range builtin.Definitions() {
+		params, ok := map[string]string{
+			"echo": `{"a":1}`, "sleep": `{"seconds":0.01}`, "file-write": `{"path":"x","content":"hi"}`, "file-read": `{"path":"there"}`,
+			"json-query": `{"query":".","input":null}`, "wait-for-message": `{"topic":"a.b"}`, "http-get": `{"url":"` + hello(t) + `"}`,
+		}[s.Name]
+		if !ok {
+			t.Fatalf("no parameters for %s", s.Name)
+		}
+		o := b.run(s.Name, params)
+		if o.Status != swarm.Succeeded {
+			t.Errorf("%s: %s %+v", s.Name, o.Status, o.Error)
+			continue
+		}
+		for schema, value := range map[string]string{string(s.ParametersSchema): params, string(s.ReturnsSchema): string(o.Output)} {
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schemaOf(t, core.Raw(schema)).Validate(v); err != nil {
+				t.Errorf("%s: %s: %v", s.Name, value, err)
+			}
+		}
+	}
+}
+
+func TestAnUnknownBuiltinIsRefused(t *testing.T) {
+	err := newBench(t, &mail{}).Check(skill.Spec{Kind: "builtin", Name: "rm-rf"})
+	if err == nil || core.AsError(err).Details["field"] != "runner.name" || !strings.Contains(err.Error(), "echo, file-read, file-write") {
+		t.Errorf("error %v", err)
+	}
+	bare := builtin.New(builtin.Options{Dir: t.TempDir()})
+	for _, name := range []string{"json-query", "wait-for-message"} {
+		if err := bare.Check(skill.Spec{Name: name}); err == nil {
+			t.Errorf("%s can't work here and is not refused", name)
+		}
+	}
+}
+
+func TestEchoGivesItsParametersBack(t *testing.T) {
+	b := newBench(t, nil)
+	if o := b.run("echo", `{"big":9007199254740993,"x":[1.50]}`); string(o.Output) != `{"big":9007199254740993,"x":[1.50]}` {
+		t.Errorf("outcome %+v", o)
+	}
+	if o := b.run("echo", ``); string(o.Output) != `{}` {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func TestSleepIsCheckedAndCancellable(t *testing.T) {
+	b := newBench(t, nil)
+	for _, c := range []string{`{"seconds":-1}`, `{"seconds":3601}`, `{"seconds":"1"}`, `{"seconds":1,"unit":"h"}`, `{"seconds":1e300}`} {
+		b.fails("sleep", c, "invalid_input", "")
+	}
+	w := b.start("sleep", `{"seconds":3600}`)
+	if err := w.Pause(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.Cancel("enough")
+	<-w.Done()
+	if o := w.Outcome(); o.Status != swarm.Cancelled || o.Error.Message != "enough" {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// mail is a bus with one message.
+type mail struct {
+	mu      sync.Mutex
+	message core.Raw
+	asked   []string
+	release chan struct{}
+}
+
+func (m *mail) Wait(ctx context.Context, tenant, agentID, topic string) (core.Raw, error) {
+	m.mu.Lock()
+	m.asked = append(m.asked, tenant+" "+agentID+" "+topic)
+	message, release := m.message, m.release
+	m.mu.Unlock()
+	if release != nil {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait: %w", ctx.Err())
+		}
+	}
+	return message, nil
+}
+
+func TestWaitForMessageAsksTheBus(t *testing.T) {
+	m := &mail{message: core.Raw(`{"message_id":"m1","payload":{"x":1}}`)}
+	b := newBench(t, m)
+	for _, params := range []string{`{"topic":"navigation.*"}`, `{"mailbox":true,"timeout":5}`} {
+		if o := b.run("wait-for-message", params); o.Status != swarm.Succeeded || string(o.Output) != string(m.message) {
+			t.Errorf("%s: %+v %+v", params, o, o.Error)
+		}
+	}
+	if got := strings.Join(m.asked, "|"); got != "t_test agent-1 navigation.*|t_test agent-1 " {
+		t.Errorf("asked %q", got)
+	}
+	for _, params := range []string{`{}`, `{"topic":"a","mailbox":true}`, `{"mailbox":false}`, `{"topic":"a","timeout":-1}`} {
+		b.fails("wait-for-message", params, "invalid_input", "")
+	}
+}
+
+func TestWaitForMessageGivesUpAfterItsTimeout(t *testing.T) {
+	b := newBench(t, &mail{release: make(chan struct{})})
+	b.fails("wait-for-message", `{"topic":"a","timeout":0.05}`, "no_message", "no message came within 50ms")
+	w := b.start("wait-for-message", `{"topic":"a"}`)
+	w.Cancel("stop")
+	<-w.Done()
+	if o := w.Outcome(); o.Status != swarm.Cancelled {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func TestAPausedWaitKeepsItsMessageBack(t *testing.T) {
+	m := &mail{message: core.Raw(`{}`), release: make(chan struct{})}
+	w := newBench(t, m).start("wait-for-message", `{"mailbox":true}`)
+	if err := w.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(m.release)
+	select {
+	case <-w.Done():
+		t.Error("ended while paused")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := w.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-w.Done()
+	if o := w.Outcome(); o.Status != swarm.Succeeded {
+		t.Errorf("outcome %+v", o)
+	}
+}

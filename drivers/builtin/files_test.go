@@ -1,0 +1,180 @@
+package builtin_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+type written struct {
+	Path    string `json:"path"`
+	Bytes   int    `json:"bytes"`
+	Created bool   `json:"created"`
+}
+
+type readBack struct {
+	Path          string  `json:"path"`
+	Bytes         int     `json:"bytes"`
+	Content       *string `json:"content"`
+	ContentBase64 string  `json:"content_base64"`
+}
+
+func (b *bench) write(path, content, mode string) written {
+	b.t.Helper()
+	var w written
+	b.gives("file-write", map[string]string{"path": path, "content": content, "mode": mode}, &w)
+	return w
+}
+
+func (b *bench) holds(path, want string, mode fs.FileMode) {
+	b.t.Helper()
+	path = filepath.Join(b.dir, path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if string(data) != want || info.Mode() != mode {
+		b.t.Errorf("%s holds %q with %s, want %q with %s", path, data, info.Mode(), want, mode)
+	}
+}
+
+// tidy checks that nothing but these files lies in the directory.
+func (b *bench) tidy(want ...string) {
+	b.t.Helper()
+	list, err := os.ReadDir(b.dir)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if strings.Join(names, " ") != strings.Join(want, " ") {
+		b.t.Errorf("the directory has %v, want %v", names, want)
+	}
+}
+
+func TestFilesAreWrittenInThreeModes(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o027))
+	b := newBench(t, nil)
+	if w := b.write("a.txt", "one", ""); w.Path != filepath.Join(b.dir, "a.txt") || w.Bytes != 3 || !w.Created {
+		t.Errorf("created %+v", w)
+	}
+	b.holds("a.txt", "one", 0o640)
+	b.fails("file-write", map[string]string{"path": "a.txt", "content": "two"}, "conflict", "file exists")
+	b.fails("file-write", map[string]string{"path": "a.txt", "content": "two", "mode": "create"}, "conflict", "a.txt: file exists")
+	b.holds("a.txt", "one", 0o640)
+
+	if err := os.Chmod(filepath.Join(b.dir, "a.txt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if w := b.write(filepath.Join(b.dir, "x", "..", "a.txt"), "two", "overwrite"); w.Created {
+		t.Errorf("overwrote %+v", w)
+	}
+	b.holds("a.txt", "two", 0o755)
+	if w := b.write("a.txt", "\nthree", "append"); w.Created || w.Bytes != 6 {
+		t.Errorf("appended %+v", w)
+	}
+	b.holds("a.txt", "two\nthree", 0o755)
+	if w := b.write("b.txt", "b", "overwrite"); !w.Created {
+		t.Errorf("wrote %+v", w)
+	}
+	if w := b.write("c.txt", "", "append"); !w.Created {
+		t.Errorf("appended %+v", w)
+	}
+	b.holds("b.txt", "b", 0o640)
+	b.holds("c.txt", "", 0o640)
+	b.tidy("a.txt", "b.txt", "c.txt")
+}
+
+func TestNoModeFollowsASymbolicLink(t *testing.T) {
+	b := newBench(t, nil)
+	target := filepath.Join(t.TempDir(), "target")
+	if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"link": target, "dangling": filepath.Join(b.dir, "nowhere")} {
+		if err := os.Symlink(to, filepath.Join(b.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "create"}, "conflict", "file exists")
+		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "overwrite"}, "invalid_input", "symbolic link, which is not followed")
+		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "append"}, "invalid_input", "symbolic link, which is not followed")
+	}
+	if data, _ := os.ReadFile(target); string(data) != "precious" {
+		t.Errorf("the link's target holds %q", data)
+	}
+	b.tidy("dangling", "link")
+}
+
+func TestOnlyRegularFilesAreTouched(t *testing.T) {
+	b := newBench(t, nil)
+	if err := syscall.Mkfifo(filepath.Join(b.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(b.dir, "dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"overwrite", "append"} {
+		b.fails("file-write", map[string]string{"path": "pipe", "content": "x", "mode": mode}, "invalid_input", "pipe")
+		b.fails("file-write", map[string]string{"path": "dir", "content": "x", "mode": mode}, "invalid_input", "dir")
+	}
+	b.fails("file-write", map[string]string{"path": "dir", "content": "x"}, "conflict", "file exists")
+	b.fails("file-read", map[string]string{"path": "pipe"}, "invalid_input", "no regular file")
+	b.fails("file-read", map[string]string{"path": "dir"}, "invalid_input", "is a directory")
+	b.fails("file-read", map[string]string{"path": "/dev/zero"}, "invalid_input", "no regular file")
+	b.tidy("dir", "pipe")
+}
+
+func TestBadPathsAndModesAreNamed(t *testing.T) {
+	b := newBench(t, nil)
+	for _, path := range []string{"", "a\x00b", "dir/", strings.Repeat("x", 5000)} {
+		b.fails("file-write", map[string]string{"path": path, "content": "x"}, "invalid_input", "path:")
+		b.fails("file-read", map[string]string{"path": path}, "invalid_input", "path:")
+	}
+	b.fails("file-write", map[string]string{"path": "a", "content": "x", "mode": "truncate"}, "invalid_input", "create, overwrite, append")
+	b.fails("file-write", map[string]string{"path": "no/such/dir", "content": "x"}, "not_found", "no such file or directory")
+	b.fails("file-write", map[string]string{"path": "no/such/dir", "content": "x", "mode": "append"}, "not_found", "")
+	b.fails("file-read", map[string]string{"path": "missing"}, "not_found", "missing: no such file")
+	b.fails("file-read", map[string]any{"path": "x", "max_bytes": -1}, "invalid_input", "max_bytes")
+	b.fails("file-read", map[string]any{"path": "x", "max_bytes": 1 << 21}, "invalid_input", "max_bytes")
+	b.tidy()
+}
+
+func TestFilesAreReadWithinTheirBounds(t *testing.T) {
+	b := newBench(t, nil)
+	put := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("text", "grüße\n")
+	put("empty", "")
+	put("binary", "\xff\xfe")
+	put("big", strings.Repeat("x", 300<<10))
+	for name, want := range map[string]string{"text": "grüße\n", "empty": ""} {
+		var r readBack
+		b.gives("file-read", map[string]string{"path": name}, &r)
+		if r.Content == nil || *r.Content != want || r.Bytes != len(want) || r.ContentBase64 != "" || r.Path != filepath.Join(b.dir, name) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	var r readBack
+	b.gives("file-read", map[string]string{"path": "binary"}, &r)
+	if r.Content != nil || r.ContentBase64 != "//4=" || r.Bytes != 2 {
+		t.Errorf("binary: %+v", r)
+	}
+	b.fails("file-read", map[string]any{"path": "big"}, "too_large", "longer than max_bytes, 262144")
+	b.fails("file-read", map[string]any{"path": "text", "max_bytes": 7}, "too_large", "longer than max_bytes, 7")
+	b.gives("file-read", map[string]any{"path": "big", "max_bytes": 1 << 20}, &r)
+	if r.Bytes != 300<<10 {
+		t.Errorf("big: %d bytes", r.Bytes)
+	}
+}
