@@ -78,23 +78,55 @@ func (tr *trial) answerWith(a fleet.ToolAnswer) {
 }
 
 func approve(t *testing.T, tr *trial) {
-	tr.answerWith(fleet.ToolAnswer{Decision: "approve", Args: core.Raw(`{"path":"b"}`)})
+	tr.answerWith(fleet.ToolAnswer{Decision: "approve"})
 	tr.succeed(t, `tool write {"path":"a"}`)
-	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"b"}` {
+	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"a"}` {
 		t.Errorf("the agent heard %q", got)
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	for _, e := range tr.events {
-		if e.Type == "tool_request" && (e.Tool != "write" || string(e.Args) != `{"path":"a"}` || e.CallID == "") {
+		if e.Type != "tool_request" {
+			continue
+		}
+		input := e.Args
+		if tr.Input != nil {
+			input = tr.Input(e.Args)
+		}
+		if e.Tool != "write" || string(input) != `{"path":"a"}` || e.CallID == "" {
 			t.Errorf("request %+v", e)
 		}
 	}
 }
 
+func edited(t *testing.T, tr *trial) {
+	tr.answerWith(fleet.ToolAnswer{Decision: "approve", Args: core.Raw(`{"path":"b"}`)})
+	if tr.FixedArgs {
+		tr.goesOn(t, `tool write {"path":"a"}`)
+		if got := strings.Join(tr.said(), "|"); !strings.HasPrefix(got, "deny") {
+			t.Errorf("the agent heard %q, want a denial", got)
+		}
+		return
+	}
+	tr.succeed(t, `tool write {"path":"a"}`)
+	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"b"}` {
+		t.Errorf("the agent heard %q", got)
+	}
+}
+
+// goesOn plays acts of which the last decision is a denial.
+func (tr *trial) goesOn(t *testing.T, acts ...string) {
+	t.Helper()
+	out := tr.prompt(t, acts...)
+	if tr.TurnsOnly && (out.Status != swarm.Blocked || out.Error.Code != "approval_denied") ||
+		!tr.TurnsOnly && out.Status != swarm.Succeeded {
+		t.Errorf("outcome %s %+v after a denial", out.Status, out.Error)
+	}
+}
+
 func deny(t *testing.T, tr *trial) {
 	tr.answerWith(fleet.ToolAnswer{Decision: "deny", Reason: "not here"})
-	tr.succeed(t, `tool write {"path":"a"}`, "say on")
+	tr.goesOn(t, `tool write {"path":"a"}`, "say on")
 	if got := strings.Join(tr.said(), "|"); !strings.HasPrefix(got, "deny") || !strings.HasSuffix(got, "|on") {
 		t.Errorf("the agent heard %q", got)
 	}
@@ -140,7 +172,7 @@ func unanswered(t *testing.T, tr *trial) {
 	tr.answer = func(context.Context, fleet.Event) (fleet.ToolAnswer, error) {
 		return fleet.ToolAnswer{}, errors.New("the judge is away")
 	}
-	tr.succeed(t, `tool write {"path":"a"}`)
+	tr.goesOn(t, `tool write {"path":"a"}`)
 	if got := strings.Join(tr.said(), "|"); !strings.HasPrefix(got, "deny") {
 		t.Errorf("the agent heard %q, want a denial", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 )
@@ -20,6 +21,15 @@ type Subject struct {
 	Actor fleet.Agent
 	// Lasting says that the actor's process serves many prompts.
 	Lasting bool
+	// TurnsOnly says that the actor's protocol knows the end of a prompt but no
+	// word for success: one that just ends after a denial is blocked.
+	TurnsOnly bool
+	// FixedArgs says that its protocol can't hand edited arguments on: an
+	// approval with other arguments must then be a denial.
+	FixedArgs bool
+	// Input picks what the actor gave out of a request's arguments; nil takes
+	// them as they are.
+	Input func(args core.Raw) core.Raw
 }
 
 // Run tests a runtime. Subject is called for each test; what it makes is to end
@@ -34,7 +44,8 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		{"a failed result says why", failure},
 		{"a busy agent refuses a second prompt", busy},
 		{"5,000 fast messages come in order", flood},
-		{"an approved tool call runs with the judge's arguments", approve},
+		{"an approved tool call runs", approve},
+		{"an edited tool call runs with the judge's arguments or not at all", edited},
 		{"a denied tool call goes on without it", deny},
 		{"an aborted tool call ends the prompt", abort},
 		{"many tool calls wait at once", many},

@@ -32,8 +32,10 @@ func readResponses(in object) conversation {
 
 func writeResponses(s *stream, a answer) {
 	id := fmt.Sprintf("resp_%d", s.id)
-	item := object{"type": "message", "id": fmt.Sprintf("msg_%d", s.id), "role": "assistant", "status": "completed",
-		"content": []any{object{"type": "output_text", "text": a.text, "annotations": []any{}}}}
+	item := object{
+		"type": "message", "id": fmt.Sprintf("msg_%d", s.id), "role": "assistant", "status": "completed",
+		"content": []any{object{"type": "output_text", "text": a.text, "annotations": []any{}}},
+	}
 	if a.tool != "" {
 		item = object{"type": "function_call", "id": fmt.Sprintf("fc_%d", s.id), "call_id": a.call, "name": a.tool, "arguments": string(a.args), "status": "completed"}
 	}

@@ -1,0 +1,92 @@
+package acp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+// acts are what the fake agent does beside the acts of drivertest:
+//
+//	raw UPDATE          sends the update as it stands
+//	wire LINE           writes the line as it stands
+//	huge                answers the prompt with more than is read
+//	read PATH           fs/read_text_file, then says what it got
+//	write PATH TEXT     fs/write_text_file, then says ok or the error
+//	run COMMAND         a terminal: says its output and exit code
+//	leave COMMAND       a terminal that is not waited for
+//	stop REASON         the stop reason of the prompt
+//	tokens N            the usage of the answer, as the session's sum
+//	quota IN OUT        the usage of the answer, as its own
+//	twice               asks two times about one call
+func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
+	say := func(what string, err error) {
+		if err != nil {
+			what = "error: " + err.Error()
+		}
+		s.Say(what)
+	}
+	terminal := func(line string) (acp.CreateTerminalResponse, error) {
+		words := strings.Fields(line)
+		return s.f.conn.CreateTerminal(s.ctx, acp.CreateTerminalRequest{SessionId: s.id, Command: words[0], Args: words[1:]})
+	}
+	return map[string]func(string){
+		"raw":  func(arg string) { s.f.raw(s.id, arg) },
+		"wire": func(arg string) { _, _ = s.f.out.Write([]byte(arg + "\n")) },
+		"huge": func(string) {
+			_, _ = fmt.Fprintf(s.f.out, `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"x":%q}}}`+"\n", strings.Repeat("z", 11<<20))
+		},
+		"read": func(path string) {
+			r, err := s.f.conn.ReadTextFile(s.ctx, acp.ReadTextFileRequest{SessionId: s.id, Path: path})
+			say("read "+r.Content, err)
+		},
+		"write": func(arg string) {
+			path, text, _ := strings.Cut(arg, " ")
+			_, err := s.f.conn.WriteTextFile(s.ctx, acp.WriteTextFileRequest{SessionId: s.id, Path: path, Content: text})
+			say("written", err)
+		},
+		"run": func(line string) {
+			term, err := terminal(line)
+			if err != nil {
+				say("", err)
+				return
+			}
+			id := term.TerminalId
+			exit, err := s.f.conn.WaitForTerminalExit(s.ctx, acp.WaitForTerminalExitRequest{SessionId: s.id, TerminalId: id})
+			out, bad := s.f.conn.TerminalOutput(s.ctx, acp.TerminalOutputRequest{SessionId: s.id, TerminalId: id})
+			if err == nil && bad == nil && exit.ExitCode != nil {
+				_, err = s.f.conn.ReleaseTerminal(s.ctx, acp.ReleaseTerminalRequest{SessionId: s.id, TerminalId: id})
+				say(fmt.Sprintf("exit %d: %s", *exit.ExitCode, strings.TrimSpace(out.Output)), err)
+				return
+			}
+			say(fmt.Sprintf("%v %v", err, bad), nil)
+		},
+		"leave": func(line string) {
+			_, err := terminal(line)
+			say("left", err)
+		},
+		"stop": func(reason string) { end.StopReason = acp.StopReason(reason) },
+		"tokens": func(n string) {
+			total, _ := strconv.Atoi(n)
+			end.Usage = &acp.Usage{TotalTokens: total}
+		},
+		"quota": func(arg string) {
+			in, out, _ := strings.Cut(arg, " ")
+			i, _ := strconv.Atoi(in)
+			o, _ := strconv.Atoi(out)
+			end.Meta = map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": i, "output_tokens": o}}}
+		},
+		"twice": func(string) {
+			for range 2 {
+				r, err := s.f.conn.RequestPermission(s.ctx, acp.RequestPermissionRequest{
+					SessionId: s.id, Options: []acp.PermissionOption{{Kind: acp.PermissionOptionKindAllowOnce, Name: "y", OptionId: "yes"}},
+					ToolCall: acp.ToolCallUpdate{ToolCallId: "same"},
+				})
+				say(fmt.Sprintf("asked %v", r.Outcome.Selected != nil), err)
+			}
+			s.f.raw(s.id, `{"sessionUpdate":"tool_call_update","toolCallId":"same","status":"completed","rawOutput":"done"}`)
+		},
+	}
+}

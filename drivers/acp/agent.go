@@ -1,0 +1,350 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// agent is one open agent: at most one process and one prompt at a time.
+// Nothing that can block is called with mu held.
+type agent struct {
+	r      *Runtime
+	rec    fleet.Agent
+	place  place
+	notify func(fleet.Health)
+	life   context.Context
+	unhook func() bool
+	closed chan struct{} // closed by the first Close
+
+	starting  sync.Mutex // one start at a time
+	stopStart context.CancelFunc
+
+	mu       sync.Mutex
+	pe       *peer    // until its process is gone or given up
+	sess     *session // in that process
+	turn     *turn
+	stopped  bool
+	paused   chan struct{} // closed by Resume; nil while not paused
+	lasting  bool          // it has worked: its process is kept running
+	crashed  bool          // its last process crashed: the next one is a restart
+	restarts int
+	failures int         // crashes in a row
+	timer    *time.Timer // the next try after a failure
+	due      bool        // that try waits for Resume
+	backlog  exec.Backlog
+	counted  spent // of the last session, see newSession
+	lastID   string
+}
+
+var _ fleet.Handle = (*agent)(nil)
+
+var (
+	errStopped     = errors.New("ended before it began")
+	errClosedAgent = core.Errorf(core.Unavailable, "the agent is closed")
+)
+
+// Prompt implements fleet.Handle. An error means that the agent did not take
+// the task; whatever happens after that is an outcome.
+func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+	t := newTurn(ctx, p)
+	a.mu.Lock()
+	var err error
+	switch {
+	case a.isClosed():
+		err = errClosedAgent
+	case a.stopped:
+		err = core.Errorf(core.Unavailable, "the agent is stopped")
+	case a.turn != nil:
+		err = core.Errorf(core.Conflict, "the agent works on task %s", a.turn.p.TaskID)
+	default:
+		a.turn = t
+	}
+	a.mu.Unlock()
+	if err != nil {
+		t.cancel()
+		return swarm.Outcome{}, err
+	}
+	defer a.release(t)
+	defer context.AfterFunc(ctx, func() { t.end(byCancel, byCancel.String()) })()
+	t.helper.Go(t.beat)
+	call, err := a.begin(t)
+	if err != nil {
+		return t.refused(err), nil
+	}
+	return a.follow(t, call), nil
+}
+
+// release ends a turn and frees the agent for the next.
+func (a *agent) release(t *turn) {
+	t.close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn = nil
+	if t.s != nil {
+		t.s.turn.CompareAndSwap(t, nil)
+		t.s.mu.Lock()
+		a.counted, a.lastID = t.s.spent, t.s.id
+		t.s.mu.Unlock()
+	}
+}
+
+// begin finds or starts the process and the session for a turn, and sends the
+// prompt. It waits while the agent is paused, and for an earlier process to
+// be gone.
+func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
+	for {
+		a.mu.Lock()
+		pe, s, wait := a.pe, a.sess, a.paused
+		over := a.isClosed() || a.stopped
+		a.mu.Unlock()
+		switch {
+		case over || t.ended() != running:
+			return nil, errStopped
+		case wait != nil:
+			if !t.await(wait, a.closed) {
+				return nil, errStopped
+			}
+		case pe != nil && (pe.ending() || pe.conn.Err() != nil):
+			if !t.await(pe.ended, a.closed) {
+				return nil, errStopped
+			}
+		case pe != nil && pe.isFrozen(a): // for others: it works in one of its own
+			a.giveUp(pe)
+		case pe == nil:
+			if err := a.startFor(t); err != nil {
+				return nil, err
+			}
+		case s == nil || a.place.Fresh && t.s == nil && s.used():
+			if err := a.converse(t.asking, pe); err != nil {
+				return nil, err
+			}
+		default:
+			call, err := a.send(t, pe, s)
+			if call != nil || err != nil {
+				return call, err
+			}
+		}
+	}
+}
+
+// await waits for one thing of begin; false when the turn is to end.
+func (t *turn) await(ready, closed <-chan struct{}) bool {
+	select {
+	case <-ready:
+		return true
+	case <-t.stop:
+	case <-t.ctx.Done():
+	case <-closed:
+	}
+	return false
+}
+
+// startFor starts the process unless the planned try after a failure has.
+func (a *agent) startFor(t *turn) error {
+	a.starting.Lock()
+	defer a.starting.Unlock()
+	a.mu.Lock()
+	there := a.pe != nil
+	a.mu.Unlock()
+	if there {
+		return nil
+	}
+	return a.start(t.asking)
+}
+
+// start joins a process for the agent.
+func (a *agent) start(ctx context.Context) error {
+	pe, err := a.r.pool.join(ctx, a)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case errors.Is(err, errStopped):
+		return err
+	case err != nil:
+		a.fail("can't start: " + startReason(err))
+		return err
+	}
+	a.pe, a.sess = pe, nil
+	a.quiet()
+	if a.crashed {
+		a.crashed = false
+		a.restarts++
+	}
+	a.lasting = true
+	a.tell(fleet.Idle, "")
+	return nil
+}
+
+// converse opens the session, in the mode that was asked for.
+func (a *agent) converse(ctx context.Context, pe *peer) error {
+	ctx, stop := context.WithTimeoutCause(ctx, a.r.opt.Patience, fmt.Errorf("no answer within %v", a.r.opt.Patience))
+	defer stop()
+	s, err := a.open(ctx, pe)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	old := a.sess
+	stale := a.pe != pe
+	if !stale {
+		a.sess = s
+	}
+	a.mu.Unlock()
+	if old != nil {
+		pe.drop(old)
+	}
+	if stale {
+		pe.drop(s)
+	}
+	return nil
+}
+
+// send tells the agent the task; nil and no error when things have changed
+// meanwhile.
+func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
+	if err := s.setMode(t.asking); err != nil {
+		return nil, err
+	}
+	before := pe.proc.Census()
+	a.mu.Lock()
+	if a.pe != pe || a.sess != s || a.paused != nil || a.stopped || a.isClosed() {
+		a.mu.Unlock()
+		return nil, nil
+	}
+	t.s, t.before = s, before
+	earlier := a.backlog.Take()
+	s.turn.Store(t)
+	s.prompts.Add(1)
+	a.mu.Unlock()
+	for _, e := range earlier {
+		t.emit(e)
+	}
+	return pe.conn.Start(promptMethod, promptOf(s.id, t.p)), nil
+}
+
+// hear takes what belongs to no place in a turn: it goes to the log of the
+// prompt that runs, or of the next one.
+func (a *agent) hear(e fleet.Event) {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil && t.emit(e) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.backlog.Add(e)
+}
+
+// giveUp leaves a process without waiting for its end.
+func (a *agent) giveUp(pe *peer) {
+	a.mu.Lock()
+	if a.pe == pe {
+		a.pe, a.sess = nil, nil
+	}
+	a.mu.Unlock()
+	go func() { _ = a.r.pool.leave(context.Background(), pe, a) }()
+}
+
+// Interrupt implements fleet.Handle.
+func (a *agent) Interrupt() {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil {
+		t.end(byCancel, byCancel.String())
+	}
+}
+
+// Stop implements fleet.Handle. Prompts are refused until Restart.
+func (a *agent) Stop(ctx context.Context) error {
+	a.mu.Lock()
+	a.stopped = true
+	a.mu.Unlock()
+	if err := a.endProcess(ctx, byStop); err != nil {
+		return fmt.Errorf("stop the agent: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		a.tell(fleet.Offline, "stopped")
+	}
+	return nil
+}
+
+// Restart implements fleet.Handle. The process starts again with the next
+// prompt, as after Open.
+func (a *agent) Restart(ctx context.Context) error {
+	if err := a.endProcess(ctx, byRestart); err != nil {
+		return fmt.Errorf("restart the agent: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped, a.lasting, a.crashed, a.failures = false, false, false, 0
+	a.unpause()
+	a.quiet()
+	a.check()
+	return nil
+}
+
+// Close implements fleet.Handle.
+func (a *agent) Close() error {
+	a.mu.Lock()
+	if !a.isClosed() {
+		close(a.closed)
+	}
+	a.quiet()
+	a.mu.Unlock()
+	a.unhook()
+	return a.endProcess(context.Background(), byStop)
+}
+
+func (a *agent) isClosed() bool {
+	select {
+	case <-a.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// endProcess ends the prompt and leaves the process, which ends too unless
+// others share it.
+func (a *agent) endProcess(ctx context.Context, why ending) error {
+	a.mu.Lock()
+	a.quiet()
+	t := a.turn
+	if a.stopStart != nil {
+		a.stopStart()
+	}
+	a.mu.Unlock()
+	if t != nil {
+		t.end(why, why.String())
+	}
+	a.starting.Lock() // a start under way is being given up
+	a.mu.Lock()
+	pe := a.pe
+	a.pe, a.sess = nil, nil
+	a.mu.Unlock()
+	a.starting.Unlock()
+	if pe == nil {
+		return nil
+	}
+	if t != nil && pe.isShared() { // let the agent end the prompt by itself
+		select {
+		case <-t.gone:
+		case <-time.After(a.r.opt.Grace):
+		case <-ctx.Done():
+		}
+	}
+	return a.r.pool.leave(ctx, pe, a)
+}

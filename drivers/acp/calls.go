@@ -1,0 +1,195 @@
+package acp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"strings"
+
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// callUpdate is what an update or a permission request says about a tool call.
+// What is absent keeps its value.
+type callUpdate struct {
+	ID        string   `json:"toolCallId"`
+	Title     *string  `json:"title"`
+	ToolKind  *string  `json:"kind"`
+	Status    *string  `json:"status"`
+	Locations core.Raw `json:"locations"`
+	RawInput  core.Raw `json:"rawInput"`
+	RawOutput core.Raw `json:"rawOutput"`
+}
+
+// call is a tool call of a turn, as far as the agent has told of it.
+type call struct {
+	id        string
+	title     string
+	kind      string
+	locations core.Raw
+	input     core.Raw
+	output    core.Raw
+	texts     []string
+	diffs     []fileDiff
+	shown     map[[32]byte]bool // diffs that are in the log
+	gates     []string          // ids of its questions, answered or not
+	begun     bool              // its beginning is in the log
+	over      bool
+}
+
+// fileDiff is a change of a file that a call makes or has made.
+type fileDiff struct {
+	Path string `json:"path"`
+	Old  string `json:"oldText"`
+	New  string `json:"newText"`
+}
+
+// toolContent is one part of a call's content: content, diff or terminal.
+type toolContent struct {
+	Type       string   `json:"type"`
+	Content    core.Raw `json:"content"`
+	TerminalID string   `json:"terminalId"`
+	fileDiff
+}
+
+// merge adds to a call what was said about it; nil when there are too many.
+func (t *turn) merge(u callUpdate, content core.Raw) *call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.calls[u.ID]
+	if c == nil {
+		if len(t.calls) >= maxCalls {
+			return nil
+		}
+		c = &call{id: u.ID, kind: "other", shown: map[[32]byte]bool{}}
+		t.calls[u.ID] = c
+	}
+	if u.Title != nil && *u.Title != "" {
+		c.title = clip(*u.Title, 4096)
+	}
+	if u.ToolKind != nil && *u.ToolKind != "" {
+		c.kind = clip(*u.ToolKind, 64)
+	}
+	keep := func(to *core.Raw, from core.Raw) {
+		if len(from) > 0 && string(from) != "null" {
+			*to = bytes.Clone(from)
+		}
+	}
+	keep(&c.locations, u.Locations)
+	keep(&c.input, u.RawInput)
+	keep(&c.output, u.RawOutput)
+	var parts []toolContent
+	if len(content) == 0 || jsonrpc.Decode(content, &parts) != nil {
+		return c
+	}
+	c.texts, c.diffs = nil, nil
+	for _, p := range parts[:min(len(parts), 1000)] {
+		switch p.Type {
+		case "content":
+			if text := readBlock(p.Content); text != "" {
+				c.texts = append(c.texts, text)
+			}
+		case "diff":
+			c.diffs = append(c.diffs, p.fileDiff)
+		case "terminal":
+			c.texts = append(c.texts, "[terminal "+clip(p.TerminalID, 128)+"]")
+		default:
+			c.texts = append(c.texts, "[unknown content "+clip(p.Type, 64)+"]")
+		}
+	}
+	return c
+}
+
+// upsert takes an update about a tool call: it may be the first that is heard
+// of it, or come after it has ended.
+func (t *turn) upsert(u callUpdate, content core.Raw) {
+	c := t.merge(u, content)
+	if c == nil {
+		return
+	}
+	t.showDiffs(c)
+	t.mu.Lock()
+	asked, first, over := len(c.gates) > 0, !c.begun, c.over
+	status := ""
+	if u.Status != nil {
+		status = *u.Status
+	}
+	done := !over && (status == "completed" || status == "failed")
+	c.begun = true
+	c.over = over || done
+	t.mu.Unlock()
+	if first && !asked && !done {
+		t.emit(fleet.Event{Type: "tool_call", CallID: c.id, Tool: c.kind, Text: c.title})
+	}
+	if done {
+		t.finishCall(c, map[bool]string{true: "ok", false: "error"}[status == "completed"], "")
+	}
+}
+
+// showDiffs logs the changes of a call that are not there yet.
+func (t *turn) showDiffs(c *call) {
+	t.mu.Lock()
+	var news []fileDiff
+	for _, d := range c.diffs {
+		sum := sha256.Sum256(core.MustEncode(d))
+		if !c.shown[sum] && len(c.shown) < 1000 {
+			c.shown[sum] = true
+			news = append(news, d)
+		}
+	}
+	id := c.id
+	t.mu.Unlock()
+	for _, d := range news {
+		t.emit(fleet.Event{Type: "diff", CallID: id, Text: showDiff(d.Path, d.Old, d.New)})
+	}
+}
+
+// finishCall reports what came of a call, under each id that was asked about.
+func (t *turn) finishCall(c *call, status, why string) {
+	t.mu.Lock()
+	gates := c.gates
+	e := fleet.Event{Type: "tool_result", CallID: c.id, Status: status, Error: why, Output: c.result(), Tool: c.kind, Text: c.title}
+	t.mu.Unlock()
+	if len(gates) == 0 {
+		t.emit(e)
+	}
+	for _, id := range gates {
+		e.CallID = id
+		t.emit(e)
+	}
+}
+
+// result is a call's output as an object.
+func (c *call) result() core.Raw {
+	out := map[string]any{}
+	if len(c.output) > 0 {
+		if c.output.Kind() == '{' && core.CheckObject("output", c.output, core.MaxInput) == nil {
+			return c.output
+		}
+		out["output"] = clip(string(c.output), core.MaxInput)
+		if c.output.IsValid() && len(c.output) < core.MaxInput {
+			out["output"] = c.output
+		}
+	}
+	if len(c.texts) > 0 {
+		out["text"] = clip(strings.Join(c.texts, "\n"), maxFinal)
+	}
+	return core.MustEncode(out)
+}
+
+// closeCalls ends what the agent has not told the end of.
+func (t *turn) closeCalls(why string) {
+	t.mu.Lock()
+	var open []*call
+	for _, c := range t.calls {
+		if !c.over && (c.begun || len(c.gates) > 0) {
+			c.over = true
+			open = append(open, c)
+		}
+	}
+	t.mu.Unlock()
+	for _, c := range open {
+		t.finishCall(c, "error", why)
+	}
+}

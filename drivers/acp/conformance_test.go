@@ -1,0 +1,63 @@
+package acp
+
+import (
+	"os"
+	"testing"
+
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+func newRuntime(t *testing.T, opt Options) *Runtime {
+	t.Helper()
+	if opt.State == "" {
+		opt.State = t.TempDir()
+	}
+	if opt.Dir == "" {
+		opt.Dir = t.TempDir()
+	}
+	r, err := NewRuntime(newSupervisor(t), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// fakeAgent is the test binary as an agent.
+func fakeAgent(t *testing.T, as traits, options settings) fleet.Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fleet.Agent{
+		Name: "actor", TenantID: "t_test", Runtime: "acp", Command: []string{self},
+		Env: map[string]string{"ACP_TEST_AS": string(core.MustEncode(as))}, Options: core.MustEncode(options),
+	}
+}
+
+func subject(t *testing.T, as traits, options settings) drivertest.Subject {
+	return drivertest.Subject{
+		Runtime: newRuntime(t, Options{}), Actor: fakeAgent(t, as, options), Lasting: true, TurnsOnly: true, FixedArgs: true,
+		Input: func(args core.Raw) core.Raw {
+			var in struct {
+				Input core.Raw `json:"input"`
+			}
+			if err := core.DecodeStored(args, &in); err != nil {
+				return args
+			}
+			return in.Input
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	drivertest.Run(t, func(t *testing.T) drivertest.Subject { return subject(t, traits{}, settings{}) })
+}
+
+func TestConformanceOfAnAgentWithModesInASharedProcess(t *testing.T) {
+	drivertest.Run(t, func(t *testing.T) drivertest.Subject {
+		return subject(t, traits{Modes: []string{"ask", "auto"}, Load: true}, settings{Mode: "ask", Shared: true})
+	})
+}

@@ -1,0 +1,228 @@
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+const promptMethod = acp.AgentMethodSessionPrompt
+
+// killGrace lies between SIGTERM and SIGKILL when an interrupted prompt did
+// not end in time.
+const killGrace = 300 * time.Millisecond
+
+func promptOf(session string, p fleet.Prompt) acp.PromptRequest {
+	blocks := []acp.ContentBlock{acp.TextBlock(p.Message)}
+	if p.URI != "" {
+		blocks = append(blocks, acp.ResourceLinkBlock(filepath.Base(p.URI), p.URI))
+	}
+	return acp.PromptRequest{SessionId: acp.SessionId(session), Prompt: blocks}
+}
+
+// follow watches a turn until it ends.
+func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
+	pe := t.s.pe
+	stop := t.stop
+	var kill <-chan time.Time
+	for {
+		select {
+		case <-answer.Done:
+			return a.finished(t, answer)
+		case <-stop:
+			stop = nil
+			how := t.ended()
+			if pe.isFrozen(nil) || (how == byStop || how == byRestart) && !pe.isShared() {
+				// Frozen, or to be ended anyway: nothing is asked of it.
+				pe.end(how.String(), exec.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
+				continue
+			}
+			_ = pe.conn.Notify(acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: acp.SessionId(t.s.id)})
+			kill = time.After(a.r.opt.Grace - killGrace)
+		case <-kill:
+			kill = nil
+			t.cancel() // its end must not wait for a log that does not move
+			pe.end("it did not end a prompt that was to end", exec.Grace{Interrupt: -1, Terminate: killGrace})
+		}
+	}
+}
+
+// finished makes the outcome of a turn whose answer has come, or can't come
+// any more.
+func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
+	s := t.s
+	t.mu.Lock()
+	t.settled = true
+	t.mu.Unlock()
+	gone := errors.Is(answer.Err, jsonrpc.ErrClosed)
+	if gone {
+		<-s.pe.ended // nothing of it is left when the prompt has ended
+	}
+	s.settle(t.ctx)
+	t.flushTalk()
+	how := t.ended()
+	if how != running && !gone {
+		// An agent may say that it has stopped while its tools still run.
+		s.terminals.endOf(t)
+		s.pe.sweep(t)
+	}
+	t.closeCalls(unfinished(how))
+	var end stopped
+	if answer.Err == nil {
+		if err := jsonrpc.Decode(answer.Result, &end); err != nil {
+			return t.onPurpose(fail("agent_protocol", "the answer to the prompt is malformed: "+err.Error(), false))
+		}
+	}
+	t.settleUsage(end)
+	if how == running && !gone {
+		a.mu.Lock()
+		a.failures = 0
+		a.mu.Unlock()
+	}
+	if answer.Err != nil {
+		return t.onPurpose(s.pe.broken(answer.Err))
+	}
+	return t.onPurpose(t.judged(end.StopReason))
+}
+
+func unfinished(how ending) string {
+	if how == byCancel || how == byStop {
+		return "canceled"
+	}
+	return "the agent told no end of it"
+}
+
+// judged says what the agent's own reason for ending the turn means.
+func (t *turn) judged(reason string) swarm.Outcome {
+	text := t.text()
+	t.mu.Lock()
+	denied, denial := t.denied, t.denial
+	t.mu.Unlock()
+	out := swarm.Outcome{
+		Status: swarm.Succeeded, Text: text,
+		Output: core.MustEncode(map[string]string{"stop_reason": clip(reason, 64), "text": text}),
+	}
+	set := func(status swarm.Status, code, message string, retryable bool) {
+		out.Status, out.Error = status, &swarm.TaskError{Code: code, Message: clip(message, maxMessage), Retryable: retryable}
+	}
+	switch acp.StopReason(reason) {
+	case acp.StopReasonEndTurn:
+		if denied {
+			set(swarm.Blocked, "approval_denied", "the turn ended after a denial: "+denial, false)
+		}
+	case acp.StopReasonCancelled:
+		if denied {
+			set(swarm.Blocked, "approval_denied", "the agent ended the turn after a denial: "+denial, false)
+		} else {
+			set(swarm.Cancelled, "cancelled", "the agent ended the turn as cancelled", false)
+		}
+	case acp.StopReasonMaxTokens, acp.StopReasonMaxTurnRequests:
+		set(swarm.Failed, "agent_limit", "the agent ended the turn at its limit: "+reason, true)
+	case acp.StopReasonRefusal:
+		set(swarm.Blocked, "refusal", "the agent refused the task: "+text, false)
+	default:
+		set(swarm.Failed, "agent_protocol", "the agent ended the turn for the unknown reason "+reason, false)
+	}
+	return out
+}
+
+// broken makes the outcome of a prompt that got an error for an answer.
+func (pe *peer) broken(err error) swarm.Outcome {
+	var refused *jsonrpc.Error
+	switch {
+	case !errors.As(err, &refused):
+		return fail("agent_killed", "the agent was lost: "+pe.lost(err), true)
+	case refused.Code == authRequired:
+		return fail("agent_login", "the agent needs a login: "+refused.Error(), false)
+	}
+	return fail("agent_failed", refused.Error(), refused.Code == jsonrpc.InternalError)
+}
+
+// lost says how a process was lost.
+func (pe *peer) lost(err error) string {
+	pe.mu.Lock()
+	why := pe.why
+	pe.mu.Unlock()
+	if end := pe.conn.Err(); end != nil && !errors.Is(err, end) {
+		err = end
+	}
+	what := fmt.Sprintf("process %d %s", pe.proc.PID(), pe.exit.Describe())
+	if why != "" {
+		return what + ": " + why
+	}
+	if err.Error() == jsonrpc.ErrClosed.Error() {
+		return what
+	}
+	return what + ": " + err.Error()
+}
+
+// refused makes the outcome of a turn that no agent took.
+func (t *turn) refused(err error) swarm.Outcome {
+	how := t.ended()
+	switch {
+	case how != running:
+		return t.onPurpose(fail("cancelled", "", false))
+	case errors.Is(err, errStopped):
+		return fail("agent_closed", "the agent was closed before the task began", true)
+	case errors.As(err, new(*core.Error)) && core.AsError(err).Code == core.InvalidInput:
+		return fail("invalid_input", err.Error(), false)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return fail("not_runnable", err.Error(), false)
+	}
+	return fail("agent_start", startReason(err), true)
+}
+
+// onPurpose turns an outcome into that of a turn which was ended on purpose.
+func (t *turn) onPurpose(out swarm.Outcome) swarm.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := &swarm.TaskError{Message: clip(t.reason, maxMessage)}
+	switch t.how {
+	case running:
+		return out
+	case byAbort:
+		out.Status, e.Code = swarm.Blocked, "approval_denied"
+	case byRestart:
+		out.Status, e.Code, e.Retryable = swarm.Failed, "agent_restarted", true
+	default:
+		out.Status, e.Code = swarm.Cancelled, "cancelled"
+	}
+	out.Error = e
+	return out
+}
+
+// maxMessage is the longest message of a task's error, in bytes.
+const maxMessage = 4096
+
+func fail(code, message string, retryable bool) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &swarm.TaskError{
+		Code: code, Message: clip(message, maxMessage), Retryable: retryable,
+	}}
+}
+
+// sweep ends what a turn that was ended early has left running: all that its
+// process did not have before. In a process where others work too, only what
+// works in this agent's directory can be told to be its own.
+func (pe *peer) sweep(t *turn) {
+	keep := t.before.Has
+	if pe.othersWork(t.s.a) {
+		dir := t.s.a.place.dir()
+		keep = func(pid int, start uint64) bool {
+			cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+			rel, bad := filepath.Rel(dir, cwd)
+			return t.before.Has(pid, start) || err != nil || bad != nil || !filepath.IsLocal(rel)
+		}
+	}
+	pe.proc.Prune(keep, killGrace)
+}

@@ -1,0 +1,194 @@
+package acp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// place is where an agent runs, worked out from its record.
+type place struct {
+	settings
+	spec   exec.Spec
+	home   string // its HOME, "" when its environment names one
+	memory string // file of what is remembered of its conversation
+	key    string // agents with the same key share a process
+}
+
+func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw) (place, error) {
+	var p place
+	var err error
+	if p.settings, err = readSettings(options); err != nil {
+		return p, err
+	}
+	if p.spec, err = exec.NewSpec(command, env, dir, r.opt.Dir); err != nil {
+		return p, err
+	}
+	if p.spec.User, err = p.account(); err != nil {
+		return p, err
+	}
+	p.spec.Limits = r.opt.Limits
+	own := filepath.Join(r.opt.State, tenant, name)
+	p.memory = filepath.Join(own, "session.json")
+	p.spec.Run = strings.Join([]string{"agent", tenant, name}, ":")
+	p.key = p.spec.Run
+	if p.Shared {
+		same, err := core.Digest([]any{tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal})
+		if err != nil {
+			return p, fmt.Errorf("name the shared process: %w", err)
+		}
+		sum := sha256.Sum256([]byte(same))
+		own = filepath.Join(r.opt.State, tenant, "shared-"+hex.EncodeToString(sum[:6]))
+		p.key = strings.Join([]string{"agents", tenant, filepath.Base(own)}, ":")
+		p.spec.Run = p.key
+	}
+	if _, given := env["HOME"]; given {
+		return p, nil
+	}
+	p.home = p.Home
+	if p.home == "" {
+		p.home = filepath.Join(own, "home")
+	}
+	vars := map[string]string{"HOME": p.home}
+	for k, v := range env {
+		vars[k] = v
+	}
+	p.spec.Env = vars
+	return p, nil
+}
+
+func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
+	return r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options)
+}
+
+// furnish makes the HOME and fills it from the skeleton.
+func (p place) furnish() error {
+	if p.home == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.home), 0o711); err != nil {
+		return fmt.Errorf("make the agent's home: %w", err)
+	}
+	if err := os.Mkdir(p.home, 0o700); err == nil {
+		p.give(p.home)
+	} else if !os.IsExist(err) {
+		return fmt.Errorf("make the agent's home: %w", err)
+	}
+	if p.Skeleton != "" {
+		if err := p.copySkeleton(); err != nil {
+			return fmt.Errorf("fill the agent's home from %s: %w", p.Skeleton, err)
+		}
+	}
+	return p.reachable()
+}
+
+// give makes the agent's user the owner; a failure shows when it needs that.
+func (p place) give(path string) {
+	if u := p.spec.User; u != nil {
+		_ = os.Lchown(path, int(u.UID), int(u.GID))
+	}
+}
+
+// Bounds of a skeleton: it holds settings, no data.
+const (
+	maxSkeletonFiles = 1000
+	maxSkeletonBytes = 64 << 20
+)
+
+func (p place) copySkeleton() error {
+	files, bytes := 0, int64(0)
+	return filepath.WalkDir(p.Skeleton, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(p.Skeleton, path)
+		if err != nil || rel == "." {
+			return err
+		}
+		to := filepath.Join(p.home, rel)
+		if d.IsDir() {
+			if err := os.Mkdir(to, 0o700); err == nil {
+				p.give(to)
+			} else if !os.IsExist(err) {
+				return err
+			}
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		files++
+		bytes += info.Size()
+		if files > maxSkeletonFiles || bytes > maxSkeletonBytes {
+			return fmt.Errorf("more than %d files or %d MiB", maxSkeletonFiles, maxSkeletonBytes>>20)
+		}
+		return p.copyFile(path, to, info.Mode().Perm()|0o600)
+	})
+}
+
+// copyFile copies one file unless it is there.
+func (p place) copyFile(from, to string, perm fs.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = os.Remove(to) // a half file would count as there
+		return err
+	}
+	p.give(to)
+	return nil
+}
+
+// reachable reports directories that the agent's user can't enter: the agent
+// itself would only say that something is missing.
+func (p place) reachable() error {
+	u := p.spec.User
+	if u == nil {
+		return nil
+	}
+	for _, dir := range []string{p.home, p.spec.Dir} {
+		for at := dir; ; at = filepath.Dir(at) {
+			info, err := os.Stat(at)
+			if err != nil {
+				return fmt.Errorf("look at %s: %w", at, err)
+			}
+			need := fs.FileMode(0o001)
+			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid == u.UID {
+				need = 0o100
+			} else if ok && st.Gid == u.GID {
+				need = 0o010
+			}
+			if info.Mode()&need == 0 {
+				return core.Errorf(core.InvalidInput, "user %s can't enter %s, so it can't run in %s", p.User, at, dir).With("field", "options.user")
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/engine/core"
+)
+
+// greeting is what an agent says of itself. Only what is used is read, so that
+// news in the rest harm nobody.
+type greeting struct {
+	ProtocolVersion   int `json:"protocolVersion"`
+	AgentCapabilities struct {
+		LoadSession         bool `json:"loadSession"`
+		SessionCapabilities struct {
+			Resume core.Raw `json:"resume"`
+			Close  core.Raw `json:"close"`
+		} `json:"sessionCapabilities"`
+	} `json:"agentCapabilities"`
+	AuthMethods []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"authMethods"`
+}
+
+// has reports whether an optional capability was offered.
+func has(capability core.Raw) bool { return len(capability) > 0 && capability.Kind() == '{' }
+
+// greet agrees on the protocol and logs in.
+func (pe *peer) greet(ctx context.Context) error {
+	err := pe.conn.Call(ctx, acp.AgentMethodInitialize, acp.InitializeRequest{
+		ProtocolVersion: acp.ProtocolVersionNumber,
+		ClientCapabilities: acp.ClientCapabilities{
+			Fs:       acp.FileSystemCapabilities{ReadTextFile: pe.place.FS != "", WriteTextFile: pe.place.FS == "write"},
+			Terminal: pe.place.Terminal,
+		},
+		ClientInfo: &acp.Implementation{Name: "swarmdeck", Version: "1"},
+	}, &pe.can)
+	if err != nil {
+		return fmt.Errorf("greet the agent: %w", pe.blame(err))
+	}
+	if pe.can.ProtocolVersion != acp.ProtocolVersionNumber {
+		return core.Errorf(core.Unavailable, "the agent speaks version %d of the protocol, this runtime %d",
+			pe.can.ProtocolVersion, acp.ProtocolVersionNumber)
+	}
+	if pe.place.Auth == "" {
+		return nil
+	}
+	if !pe.offers(pe.place.Auth) {
+		return core.Invalid("options.auth", pe.place.Auth, pe.logins())
+	}
+	err = pe.conn.Call(ctx, acp.AgentMethodAuthenticate, acp.AuthenticateRequest{MethodId: pe.place.Auth}, nil)
+	if err != nil {
+		return fmt.Errorf("log the agent in: %w", pe.blame(err))
+	}
+	return nil
+}
+
+// logins lists the ways to log in that the agent offers.
+func (pe *peer) logins() string {
+	var list []string
+	for _, m := range pe.can.AuthMethods {
+		list = append(list, m.ID+" ("+m.Name+")")
+	}
+	if len(list) == 0 {
+		return "nothing: the agent offers no login"
+	}
+	return "one of " + strings.Join(list, ", ")
+}
+
+func (pe *peer) offers(id string) bool {
+	for _, m := range pe.can.AuthMethods {
+		if m.ID == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,64 @@
+package acp
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/exec"
+)
+
+// TestMain makes the tests' process what the engine's is, and checks at the
+// end that nothing was left.
+func TestMain(m *testing.M) {
+	if as := os.Getenv("ACP_TEST_AS"); as != "" {
+		os.Exit(play(as))
+	}
+	if err := exec.BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+		os.Exit(code) // the fuzzer has goroutines of its own
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		fmt.Fprintf(os.Stderr, "%d goroutines, %d before the tests\n", n, before)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func newSupervisor(t *testing.T) *exec.Supervisor {
+	t.Helper()
+	s, err := exec.NewSupervisor("acptest" + strconv.Itoa(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close supervisor: %v", err)
+		}
+	})
+	return s
+}
+
+// eventually waits for a condition of the outside world.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}

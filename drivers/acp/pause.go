@@ -1,0 +1,147 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+)
+
+// Pause implements fleet.Handle. An agent without a process is paused by being
+// told: a prompt or a restart then waits for Resume.
+func (a *agent) Pause(ctx context.Context) error {
+	a.mu.Lock()
+	if a.isClosed() {
+		a.mu.Unlock()
+		return errClosedAgent
+	}
+	if a.paused == nil {
+		a.paused = make(chan struct{})
+	}
+	pe, s, working := a.pe, a.sess, a.turn != nil
+	a.mu.Unlock()
+	if pe == nil {
+		return nil
+	}
+	if pe.hold(a) {
+		if working {
+			return core.Errorf(core.Conflict, "agent %s shares its process with agents at work: its tool calls are held until they rest", a.rec.Name)
+		}
+		return nil
+	}
+	return pe.unlessOver(ctx, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, (*exec.Process).Pause)))
+}
+
+// Resume implements fleet.Handle.
+func (a *agent) Resume(ctx context.Context) error {
+	a.mu.Lock()
+	pe, s := a.pe, a.sess
+	a.mu.Unlock()
+	if pe != nil && pe.let(a) {
+		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, (*exec.Process).Resume))
+		if err := pe.unlessOver(ctx, err); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unpause()
+	return nil
+}
+
+// unpause lets what waited for Resume go on; mu is held.
+func (a *agent) unpause() {
+	if a.paused == nil {
+		return
+	}
+	close(a.paused)
+	a.paused = nil
+	if a.due {
+		a.due = false
+		a.retryIn(0)
+	}
+}
+
+func (s *session) eachTerminal(ctx context.Context, act func(*exec.Process, context.Context) error) error {
+	if s == nil {
+		return nil
+	}
+	return s.terminals.each(ctx, act)
+}
+
+// hold marks an agent as paused, and the process as frozen unless it must run
+// for others.
+func (pe *peer) hold(a *agent) (others bool) {
+	pe.mu.Lock()
+	pe.paused[a] = struct{}{}
+	pe.mu.Unlock()
+	if pe.othersWork(a) {
+		return true
+	}
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	pe.frozen = true
+	return false
+}
+
+// let marks an agent as not paused, and reports whether the process is to be
+// continued. Others that are paused stay so by their held tool calls alone.
+func (pe *peer) let(a *agent) bool {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	delete(pe.paused, a)
+	was := pe.frozen
+	pe.frozen = false
+	return was
+}
+
+// othersWork reports whether another agent that is not paused has a prompt in
+// this process.
+func (pe *peer) othersWork(a *agent) bool {
+	pe.mu.Lock()
+	var others []*session
+	for _, s := range pe.sessions {
+		if _, paused := pe.paused[s.a]; s.a != a && !paused {
+			others = append(others, s)
+		}
+	}
+	pe.mu.Unlock()
+	for _, s := range others {
+		if s.turn.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// isFrozen reports whether the process stands still, not counting a pause of
+// this agent itself.
+func (pe *peer) isFrozen(but *agent) bool {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	_, own := pe.paused[but]
+	return pe.frozen && !own
+}
+
+// isShared reports whether more than one agent is in the process.
+func (pe *peer) isShared() bool {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	return len(pe.members) > 1
+}
+
+// unlessOver forgives the conflict of pausing or resuming a process that is
+// ending, once it has ended: then nothing of it runs.
+func (pe *peer) unlessOver(ctx context.Context, err error) error {
+	if !errors.Is(err, core.Kind(core.Conflict)) {
+		return err
+	}
+	select {
+	case <-pe.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the process to end: %w", ctx.Err())
+	}
+}

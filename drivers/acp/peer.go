@@ -1,0 +1,304 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/fleet"
+)
+
+// peer is one process of an agent program, with the sessions it holds.
+type peer struct {
+	pool  *pool
+	place place
+
+	ready   chan struct{} // closed when it can be used, or has failed to start
+	failure error         // why it can't be used, valid after ready
+	ended   chan struct{} // closed when nothing of it is left
+	stopErr error         // valid after ended
+	exit    exec.Exit     // valid after ended, if it ran
+
+	// Set before ready is closed.
+	proc *exec.Process
+	conn *jsonrpc.Conn
+	out  *pipe.Outbox
+	can  greeting
+
+	requests atomic.Int32 // answers that we owe
+	once     sync.Once
+
+	mu       sync.Mutex
+	members  map[*agent]struct{}
+	sessions map[string]*session
+	early    map[string][]item // for sessions that are not known yet
+	opening  int
+	why      string // we ended it for this reason; "" while we have not
+	paused   map[*agent]struct{}
+	frozen   bool
+}
+
+func newPeer(p *pool, at place) *peer {
+	return &peer{
+		pool: p, place: at, ready: make(chan struct{}), ended: make(chan struct{}),
+		members: map[*agent]struct{}{}, sessions: map[string]*session{},
+		early: map[string][]item{}, paused: map[*agent]struct{}{},
+	}
+}
+
+// run is the life of a process.
+func (pe *peer) run() {
+	defer close(pe.ended)
+	defer pe.pool.forget(pe)
+	if err := pe.launch(); err != nil {
+		pe.failure = err
+		close(pe.ready)
+		return
+	}
+	if pe.ending() { // everybody left before it began
+		go pe.stop(exec.Grace{Interrupt: -1})
+	}
+	var wg sync.WaitGroup
+	wg.Go(pe.out.Run)
+	drained := make(chan struct{})
+	var readers sync.WaitGroup
+	readers.Go(func() { _ = pe.conn.Run(pe.proc.Stdout) })
+	readers.Go(pe.readStderr)
+	go func() {
+		readers.Wait()
+		close(drained)
+	}()
+	wg.Go(func() {
+		ctx, stop := context.WithTimeoutCause(context.Background(), pe.pool.r.opt.Patience,
+			fmt.Errorf("no answer within %v", pe.pool.r.opt.Patience))
+		defer stop()
+		if pe.failure = pe.greet(ctx); pe.failure != nil {
+			pe.end("it could not be used", exec.Grace{Interrupt: -1})
+		}
+		close(pe.ready)
+	})
+	select {
+	case <-pe.proc.Done():
+	case <-pe.conn.Done(): // a process that can't be talked to is of no use
+		select {
+		case <-pe.proc.Done(): // its streams ended with it
+		case <-time.After(exitPatience):
+		}
+		pe.end("", exec.Grace{Interrupt: -1})
+	}
+	select {
+	case <-drained:
+	case <-time.After(drainPatience):
+	}
+	pe.stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	select {
+	case <-drained:
+	case <-time.After(drainPatience):
+	}
+	pe.out.Close()
+	pe.proc.CloseIO()
+	pe.exit = pe.proc.Exit()
+	pe.conn.End(fmt.Errorf("process %d %s", pe.proc.PID(), pe.exit.Describe()))
+	pe.closeSessions() // a reader may wait for one of their inboxes
+	wg.Wait()
+	<-drained
+	pe.over()
+}
+
+const (
+	// exitPatience is how long a process may outlive its standard output.
+	exitPatience = time.Second
+	// drainPatience is how long output is still read after the first process
+	// ended while something else holds the pipe.
+	drainPatience = time.Second
+	// afterGrace is what processes left behind get between SIGTERM and SIGKILL.
+	afterGrace = 300 * time.Millisecond
+)
+
+func (pe *peer) launch() error {
+	if err := pe.place.furnish(); err != nil {
+		return err
+	}
+	spec := pe.place.spec
+	if pe.place.Shared {
+		spec.Dir = "/" // it works in many directories
+		if pe.place.home != "" {
+			spec.Dir = pe.place.home
+		}
+	}
+	proc, err := pe.pool.r.sup.Start(spec)
+	if err != nil {
+		return err
+	}
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	pe.proc, pe.out = proc, pipe.NewOutbox(proc.Stdin)
+	pe.conn = jsonrpc.New(jsonrpc.Options{Send: pe.out.Put, Handle: pe.handle, Noise: pe.noise})
+	return nil
+}
+
+// blame puts why the process ended in the place of the call that it broke.
+func (pe *peer) blame(err error) error {
+	if !errors.Is(err, jsonrpc.ErrClosed) {
+		return err
+	}
+	select {
+	case <-pe.proc.Done():
+		return fmt.Errorf("process %d %s", pe.proc.PID(), pe.proc.Exit().Describe())
+	case <-time.After(exitPatience):
+		return err
+	}
+}
+
+// end stops the process for a reason of ours; the first one counts.
+func (pe *peer) end(why string, g exec.Grace) {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	if pe.why == "" {
+		pe.why = why
+	}
+	if pe.proc != nil {
+		go pe.stop(g)
+	}
+}
+
+// ending reports whether we have asked it to end.
+func (pe *peer) ending() bool {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	return pe.why != ""
+}
+
+// stop ends the whole process tree, once; others wait for it.
+func (pe *peer) stop(g exec.Grace) {
+	pe.once.Do(func() { pe.stopErr = pe.proc.Stop(g) })
+}
+
+func (pe *peer) closeSessions() {
+	pe.mu.Lock()
+	sessions := pe.sessions
+	pe.sessions, pe.early = map[string]*session{}, map[string][]item{}
+	pe.mu.Unlock()
+	for _, s := range sessions {
+		s.close()
+	}
+}
+
+// over tells the agents that their process is gone.
+func (pe *peer) over() {
+	pe.mu.Lock()
+	members, why := pe.members, pe.why
+	pe.members = map[*agent]struct{}{}
+	pe.mu.Unlock()
+	if pe.failure != nil {
+		return // whoever waits for it learns that
+	}
+	for a := range members {
+		a.over(pe, why)
+	}
+}
+
+// welcomes reports whether an agent could work in this process; pool.mu is held.
+func (pe *peer) welcomes(a *agent) bool {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	select {
+	case <-pe.ended:
+		return false
+	default:
+	}
+	_, paused := pe.paused[a]
+	return pe.why == "" && (pe.conn == nil || pe.conn.Err() == nil) && (!pe.frozen || paused)
+}
+
+func (pe *peer) admit(a *agent) {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	pe.members[a] = struct{}{}
+}
+
+// dismiss takes an agent out with its sessions, and reports whether it was the
+// last. The caller closes the sessions.
+func (pe *peer) dismiss(a *agent) (last bool, sessions []*session) {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	delete(pe.members, a)
+	delete(pe.paused, a)
+	for id, s := range pe.sessions {
+		if s.a == a {
+			delete(pe.sessions, id)
+			sessions = append(sessions, s)
+		}
+	}
+	if last = len(pe.members) == 0; last && pe.why == "" {
+		pe.why = "nobody needs it any more" // at once, so that nobody joins
+	}
+	return last, sessions
+}
+
+// readStderr passes complaints on to the agents of this process.
+func (pe *peer) readStderr() {
+	lines := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)})
+	}}
+	defer lines.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := pe.proc.Stderr.Read(buf)
+		_, _ = lines.Write(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+// tell gives an event that belongs to no session to every agent.
+func (pe *peer) tell(e fleet.Event) {
+	pe.mu.Lock()
+	members := make([]*agent, 0, len(pe.members))
+	for a := range pe.members {
+		members = append(members, a)
+	}
+	pe.mu.Unlock()
+	for _, a := range members {
+		a.hear(e)
+	}
+}
+
+// noise takes a line that is no message. One that was too long is only lost
+// when it was an update: a request or an answer would be waited for, for ever.
+func (pe *peer) noise(line []byte, cut int) error {
+	head := bytes.TrimSpace(line[:min(len(line), 4096)])
+	if cut > 0 && bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"jsonrpc"`)) &&
+		!bytes.Contains(head, []byte(`"`+acp.ClientMethodSessionUpdate+`"`)) {
+		return fmt.Errorf("the agent sent a message of %d bytes; at most %d are read", len(line)+cut, jsonrpc.MaxLine)
+	}
+	if len(head) > 0 {
+		keep := min(len(line), maxNoise)
+		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "not a message: " + withCut(line[:keep], len(line)-keep+cut)})
+	}
+	return nil
+}
+
+// Bounds of what is logged of one line.
+const (
+	maxLogLine = 64 << 10
+	maxNoise   = 1 << 10
+)
+
+func withCut(line []byte, cut int) string {
+	s := pipe.Text(line)
+	if cut > 0 {
+		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
+	}
+	return s
+}

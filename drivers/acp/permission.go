@@ -1,0 +1,175 @@
+package acp
+
+import (
+	"fmt"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// served reports whether we answer a method of the agent.
+func served(method string) bool {
+	switch method {
+	case acp.ClientMethodSessionRequestPermission, acp.ClientMethodFsReadTextFile, acp.ClientMethodFsWriteTextFile,
+		acp.ClientMethodTerminalCreate, acp.ClientMethodTerminalOutput, acp.ClientMethodTerminalWaitForExit,
+		acp.ClientMethodTerminalKill, acp.ClientMethodTerminalRelease:
+		return true
+	}
+	return false
+}
+
+// serve answers a request of the agent, on the session's own goroutine. It
+// does not wait for anything.
+func (s *session) serve(r *jsonrpc.Request) {
+	t := s.turn.Load()
+	if s.replaying.Load() {
+		t = nil
+	}
+	switch r.Method {
+	case acp.ClientMethodTerminalOutput, acp.ClientMethodTerminalWaitForExit, acp.ClientMethodTerminalKill, acp.ClientMethodTerminalRelease:
+		s.serveTerminal(r)
+		return
+	}
+	if t == nil {
+		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "a request outside of a task was refused: " + r.Method + " " + clip(string(r.Params), maxNoise)})
+		if r.Method == acp.ClientMethodSessionRequestPermission {
+			r.Reply(cancelled())
+			return
+		}
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidRequest, "no task is running"))
+		return
+	}
+	switch r.Method {
+	case acp.ClientMethodSessionRequestPermission:
+		t.permission(r)
+	case acp.ClientMethodFsReadTextFile:
+		t.readFile(r)
+	case acp.ClientMethodFsWriteTextFile:
+		t.writeFile(r)
+	default:
+		t.createTerminal(r)
+	}
+}
+
+func cancelled() acp.RequestPermissionResponse {
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}
+}
+
+func selected(id string) acp.RequestPermissionResponse {
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(acp.PermissionOptionId(id))}
+}
+
+// permission puts the agent's question to the judge. Only the options of one
+// single call are ever chosen: an approval must not become a rule of the
+// agent's own.
+func (t *turn) permission(r *jsonrpc.Request) {
+	var in struct {
+		Options []struct {
+			ID   string `json:"optionId"`
+			Kind string `json:"kind"`
+		} `json:"options"`
+		Call struct {
+			callUpdate
+			Content core.Raw `json:"content"`
+		} `json:"toolCall"`
+	}
+	if err := jsonrpc.Decode(r.Params, &in); err != nil || in.Call.ID == "" {
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "a permission request needs a toolCall with a toolCallId and options"))
+		return
+	}
+	var allow, reject string
+	for _, o := range in.Options {
+		switch {
+		case o.Kind == "allow_once" && allow == "":
+			allow = o.ID
+		case o.Kind == "reject_once" && reject == "":
+			reject = o.ID
+		}
+	}
+	no := cancelled() // an agent that offers no single rejection
+	if reject != "" {
+		no = selected(reject)
+	}
+	c := t.merge(in.Call.callUpdate, in.Call.Content)
+	if c == nil {
+		r.Reply(no)
+		return
+	}
+	t.showDiffs(c)
+	e := t.question(c)
+	t.ask(e, func(ans fleet.ToolAnswer) {
+		switch {
+		case ans.Decision == "":
+			r.Reply(cancelled())
+		case ans.Decision != "approve":
+			r.Reply(no)
+		case allow == "":
+			t.overrule(c, "the agent offers no permission for this one call, only for good")
+			r.Reply(no)
+		case !sameArgs(ans.Args, e.Args):
+			t.overrule(c, "the protocol can't hand edited arguments to the agent, so the call was refused")
+			r.Reply(no)
+		default:
+			r.Reply(selected(allow))
+		}
+	})
+}
+
+// question is a call as the judge sees it. A second question about the same
+// call has an id of its own.
+func (t *turn) question(c *call) fleet.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := clip(c.id, maxGateID)
+	if n := t.asked[id]; n > 0 {
+		id = fmt.Sprintf("%s#%d", id, n+1)
+	}
+	t.asked[clip(c.id, maxGateID)]++
+	c.gates = append(c.gates, id)
+	return fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title}
+}
+
+// maxGateID leaves room for a number within what the fleet takes.
+const maxGateID = 120
+
+// args are what the agent has said about a call, under the same names for
+// every agent.
+func (c *call) args() core.Raw {
+	args := map[string]any{"title": c.title}
+	if len(c.input) > 0 {
+		args["input"] = c.input
+	}
+	if len(c.locations) > 2 && c.locations.Kind() == '[' {
+		args["locations"] = c.locations
+	}
+	if len(c.texts) > 0 {
+		args["text"] = c.texts
+	}
+	if len(c.diffs) > 0 {
+		args["diffs"] = c.diffs
+	}
+	data, err := core.Encode(args)
+	if err != nil { // input that is no JSON for us is no argument that anybody can judge
+		return core.MustEncode(map[string]string{"title": c.title, "unreadable": err.Error()})
+	}
+	return data
+}
+
+// sameArgs reports whether two arguments are the same.
+func sameArgs(a, b core.Raw) bool {
+	x, err := core.Canonical(a)
+	y, bad := core.Canonical(b)
+	return err == nil && bad == nil && string(x) == string(y)
+}
+
+// overrule turns an approval that can't be carried out into a denial.
+func (t *turn) overrule(c *call, why string) {
+	t.mu.Lock()
+	t.decided("deny", why)
+	title := c.title
+	t.mu.Unlock()
+	t.emit(fleet.Event{Type: "log", Level: "WARN", Text: "refused although it was approved: " + title + ": " + why})
+}

@@ -1,0 +1,123 @@
+package acp
+
+import (
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+const (
+	maxRequests = 256  // unanswered requests of one process
+	maxEarly    = 1000 // items for sessions that are not known yet
+)
+
+// handle takes a request or notification off the wire and puts it where its
+// session finds it. It waits only while that session's inbox is full.
+func (pe *peer) handle(r *jsonrpc.Request) {
+	if !r.Wants() {
+		if r.Method != acp.ClientMethodSessionUpdate {
+			pe.tell(fleet.Event{Type: "log", Level: "DEBUG", Text: "unknown notification " + clip(r.Method, 128) + " " + clip(string(r.Params), maxNoise)})
+			return
+		}
+		var n struct {
+			SessionID string   `json:"sessionId"`
+			Update    core.Raw `json:"update"`
+		}
+		if err := jsonrpc.Decode(r.Params, &n); err != nil || n.Update.Kind() != '{' {
+			pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update without a content: " + clip(string(r.Params), maxNoise)})
+			return
+		}
+		pe.deliver(n.SessionID, item{update: n.Update})
+		return
+	}
+	if !served(r.Method) {
+		r.Fail(jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not served", clip(r.Method, 128)))
+		return
+	}
+	var to struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := jsonrpc.Decode(r.Params, &to); err != nil {
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "%v", err))
+		return
+	}
+	pe.deliver(to.SessionID, item{request: r})
+}
+
+// deliver puts an item into the inbox of its session. Some agents speak of a
+// session before we have been told its id: that waits for it.
+func (pe *peer) deliver(id string, it item) {
+	pe.mu.Lock()
+	s := pe.sessions[id]
+	if s == nil && pe.opening > 0 && pe.earlyItems() < maxEarly {
+		pe.early[id] = append(pe.early[id], it)
+		pe.mu.Unlock()
+		return
+	}
+	pe.mu.Unlock()
+	if s != nil && s.inbox.put(it) {
+		return
+	}
+	if it.request != nil {
+		it.request.Fail(unknownSession(id))
+		return
+	}
+	pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update of an unknown session " + clip(id, 80)})
+}
+
+func (pe *peer) earlyItems() (n int) {
+	for _, items := range pe.early {
+		n += len(items)
+	}
+	return n
+}
+
+// await counts the sessions that are being opened.
+func (pe *peer) await(n int) {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	if pe.opening += n; pe.opening > 0 {
+		return
+	}
+	for id, items := range pe.early {
+		for _, it := range items {
+			if it.request != nil {
+				it.request.Fail(unknownSession(id))
+			}
+		}
+	}
+	clear(pe.early)
+}
+
+func unknownSession(id string) *jsonrpc.Error {
+	return jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no session %q", clip(id, 80))
+}
+
+// adopt makes a session known and starts it. Two agents must never share one.
+func (pe *peer) adopt(s *session) error {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	if pe.sessions[s.id] != nil {
+		return core.Errorf(core.Unavailable, "the agent gave two sessions the id %s", clip(s.id, 80))
+	}
+	early := pe.early[s.id]
+	delete(pe.early, s.id)
+	pe.sessions[s.id] = s
+	for _, it := range early {
+		s.inbox.put(it) // bounded by maxEarly: it does not wait
+	}
+	go s.pump()
+	return nil
+}
+
+// drop forgets a session.
+func (pe *peer) drop(s *session) {
+	pe.mu.Lock()
+	if pe.sessions[s.id] == s {
+		delete(pe.sessions, s.id)
+	}
+	pe.mu.Unlock()
+	s.close()
+}

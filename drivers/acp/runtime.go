@@ -1,0 +1,104 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// Options of NewRuntime.
+type Options struct {
+	// Dir is where an agent without a directory works, and what relative ones
+	// start from. "" is the engine's working directory.
+	Dir string
+	// State is the directory for the agents' homes and the ids of their
+	// conversations. It must be given.
+	State string
+	// Limits of every agent's processes; the zero value means
+	// exec.DefaultLimits.
+	Limits exec.Limits
+	// Grace is how long an interrupted prompt may take until its process is
+	// ended; 0 means 3 s. An agent must be idle within 5 s of a cancel.
+	Grace time.Duration
+	// Patience is how long an agent may take to start and to open a session;
+	// 0 means 60 s.
+	Patience time.Duration
+	// Servers lists the MCP servers that an agent's sessions are given; nil
+	// gives none.
+	Servers func(a fleet.Agent) []acp.McpServer
+}
+
+// Runtime keeps agents of the Agent Client Protocol.
+type Runtime struct {
+	sup  *exec.Supervisor
+	opt  Options
+	pool pool
+}
+
+var _ fleet.Runtime = (*Runtime)(nil)
+
+// NewRuntime returns a runtime whose processes the supervisor owns.
+func NewRuntime(sup *exec.Supervisor, opt Options) (*Runtime, error) {
+	if opt.State == "" {
+		return nil, core.Invalid("state", "", "a directory")
+	}
+	for _, dir := range []*string{&opt.Dir, &opt.State} {
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return nil, fmt.Errorf("find the working directory: %w", err)
+		}
+		*dir = abs
+	}
+	if opt.Limits == (exec.Limits{}) {
+		opt.Limits = exec.DefaultLimits()
+	}
+	if opt.Grace <= 0 {
+		opt.Grace = 3 * time.Second
+	}
+	if opt.Patience <= 0 {
+		opt.Patience = time.Minute
+	}
+	if opt.Servers == nil {
+		opt.Servers = func(fleet.Agent) []acp.McpServer { return nil }
+	}
+	r := &Runtime{sup: sup, opt: opt}
+	r.pool = pool{r: r, peers: map[string][]*peer{}}
+	return r, nil
+}
+
+// Check implements fleet.Runtime: the options must be known, the command
+// runnable and its directory there.
+func (r *Runtime) Check(c fleet.Create) error {
+	p, err := r.place("t_check", c.Name, c.Command, c.Env, c.Dir, c.Options)
+	if err != nil {
+		return err
+	}
+	return p.spec.Available()
+}
+
+// Open implements fleet.Runtime. The agent is idle at once, or offline until
+// its program is there; nothing runs before the first prompt. Notify is called
+// in order, must not block and must not call the handle. When ctx ends the
+// agent is closed.
+func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	p, err := r.placeOf(rec)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{
+		r: r, rec: rec, place: p, notify: notify, life: ctx,
+		closed: make(chan struct{}), restarts: rec.Restarts,
+	}
+	a.mu.Lock()
+	a.check()
+	a.mu.Unlock()
+	a.unhook = context.AfterFunc(ctx, func() { _ = a.Close() })
+	return a, nil
+}

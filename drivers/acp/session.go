@@ -1,0 +1,182 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// session is one conversation of an agent in a process.
+type session struct {
+	id    string
+	a     *agent
+	pe    *peer
+	inbox *inbox
+	done  chan struct{}        // closed when nothing that came is left to deal with
+	turn  atomic.Pointer[turn] // whom the updates belong to; nil between prompts
+
+	// Replayed history is not logged again.
+	replaying atomic.Bool
+	replayed  atomic.Int64
+	lastHeard atomic.Int64 // unix nanoseconds
+	prompts   atomic.Int64 // sent so far
+
+	mu        sync.Mutex
+	modes     modes
+	spent     spent
+	terminals terminals
+}
+
+// Quiet time after which a replayed history is taken to be complete, and the
+// longest wait for it.
+const (
+	replayQuiet = 300 * time.Millisecond
+	replayLimit = 10 * time.Second
+)
+
+// open takes up the agent's conversation in a process, or begins one.
+func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
+	pe.await(1)
+	defer pe.await(-1)
+	servers := a.r.opt.Servers(a.rec)
+	if servers == nil {
+		servers = []acp.McpServer{}
+	}
+	if id := a.place.recall(); id != "" {
+		s, err := a.resume(ctx, pe, id, servers)
+		if err != nil && ctx.Err() == nil && pe.conn.Err() == nil {
+			a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the earlier conversation could not be taken up: " + err.Error()})
+		} else if err != nil || s != nil {
+			return s, err
+		}
+	}
+	var o opened
+	err := pe.conn.Call(ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: a.place.dir(), McpServers: servers}, &o)
+	if err != nil {
+		return nil, fmt.Errorf("begin a session: %w", pe.explain(err))
+	}
+	if o.SessionID == "" || len(o.SessionID) > maxSessionID {
+		return nil, core.Errorf(core.Unavailable, "the agent gave its session the id %q", clip(o.SessionID, 80))
+	}
+	s := a.newSession(pe, o.SessionID)
+	s.learn(o)
+	if err := pe.adopt(s); err != nil {
+		return nil, err
+	}
+	if !a.place.Fresh {
+		a.place.remember(s.id)
+	}
+	return s, nil
+}
+
+const maxSessionID = 1024
+
+// resume takes up a session; nil without an error when the agent can't.
+func (a *agent) resume(ctx context.Context, pe *peer, id string, servers []acp.McpServer) (*session, error) {
+	can := pe.can.AgentCapabilities
+	method := acp.AgentMethodSessionResume // it does not repeat the history
+	if !has(can.SessionCapabilities.Resume) {
+		method = acp.AgentMethodSessionLoad
+		if !can.LoadSession {
+			return nil, nil
+		}
+	}
+	s := a.newSession(pe, id)
+	s.replaying.Store(true)
+	if err := pe.adopt(s); err != nil {
+		return nil, err
+	}
+	var o opened
+	err := pe.conn.Call(ctx, method, acp.LoadSessionRequest{SessionId: acp.SessionId(id), Cwd: a.place.dir(), McpServers: servers}, &o)
+	if err != nil {
+		pe.drop(s)
+		return nil, err
+	}
+	s.learn(o)
+	if method == acp.AgentMethodSessionLoad { // the history may also come after the answer
+		began := time.Now()
+		s.lastHeard.CompareAndSwap(0, began.UnixNano())
+		for time.Since(time.Unix(0, s.lastHeard.Load())) < replayQuiet && time.Since(began) < replayLimit {
+			select {
+			case <-time.After(replayQuiet / 6):
+			case <-ctx.Done():
+				pe.drop(s)
+				return nil, context.Cause(ctx)
+			}
+		}
+	}
+	s.settle(ctx)
+	s.replaying.Store(false)
+	a.hear(fleet.Event{Type: "log", Level: "DEBUG", Text: fmt.Sprintf("took up the conversation %s (%d updates repeated)", id, s.replayed.Load())})
+	return s, nil
+}
+
+func (a *agent) newSession(pe *peer, id string) *session {
+	s := &session{id: id, a: a, pe: pe, inbox: newInbox(), done: make(chan struct{})}
+	s.terminals.open = map[string]*terminal{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lastID == id {
+		s.spent = a.counted
+	}
+	return s
+}
+
+func (s *session) used() bool { return s.prompts.Load() > 0 }
+
+// explain adds what to do about a refused login.
+func (pe *peer) explain(err error) error {
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && refused.Code == authRequired {
+		return fmt.Errorf("%w; log it in by hand, or set options.auth to %s", err, pe.logins())
+	}
+	return pe.blame(err)
+}
+
+const authRequired = -32000
+
+// settle waits until everything that came so far has been dealt with.
+func (s *session) settle(ctx context.Context) {
+	mark := make(chan struct{})
+	done := s.done
+	if s.inbox.put(item{mark: mark}) {
+		done = mark
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// pump deals with what comes, one thing after the other, until close.
+func (s *session) pump() {
+	defer close(s.done)
+	for {
+		it, ok := s.inbox.take()
+		if !ok {
+			return
+		}
+		switch {
+		case it.mark != nil:
+			close(it.mark)
+		case it.request != nil:
+			s.serve(it.request)
+		default:
+			s.update(it.update)
+		}
+	}
+}
+
+func (s *session) close() {
+	s.inbox.close()
+	s.terminals.close()
+}

@@ -1,0 +1,111 @@
+package acp
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+)
+
+// settings are the options of an agent of this runtime.
+type settings struct {
+	// Mode is the agent's own permission mode, by its id. It must be given
+	// when the agent has modes: some start in one that asks for nothing.
+	Mode string `json:"mode,omitempty"`
+	// FS is which of our file methods the agent is told about: "" none, "read",
+	// "write" both. Agents that call the others anyway are served too.
+	FS string `json:"fs,omitempty"`
+	// Terminal tells it about our terminals.
+	Terminal bool `json:"terminal,omitzero"`
+	// Auth is the login method to use at each start, by its id.
+	Auth string `json:"auth,omitempty"`
+	// Home is its HOME: a directory, or "" for one of its own that the engine
+	// keeps beside the data file.
+	Home string `json:"home,omitempty"`
+	// Skeleton is a directory whose files are copied into its HOME before each
+	// start, unless they are there.
+	Skeleton string `json:"skeleton,omitempty"`
+	// Shared lets agents of the tenant with the same command, environment, home
+	// and user share one process. It takes far less memory, but one of them can
+	// be frozen only while no other works: until then a pause holds its tool
+	// calls. Ending a process that does not react ends the others' tasks too.
+	Shared bool `json:"shared,omitzero"`
+	// Fresh begins a new conversation for each task.
+	Fresh bool `json:"fresh,omitzero"`
+	// User runs it as another account: a name, or UID or UID:GID. Only an
+	// engine that runs as root can do that.
+	User string `json:"user,omitempty"`
+}
+
+func readSettings(options core.Raw) (settings, error) {
+	var s settings
+	if len(options) == 0 {
+		return s, nil
+	}
+	if err := core.Decode(options, &s); err != nil {
+		return s, fmt.Errorf("options: %w", err)
+	}
+	switch s.FS {
+	case "", "read", "write":
+	default:
+		return s, core.Invalid("options.fs", s.FS, `"", "read" or "write"`)
+	}
+	for _, p := range []struct{ field, path string }{{"home", s.Home}, {"skeleton", s.Skeleton}} {
+		if p.path != "" && (!filepath.IsAbs(p.path) || strings.IndexByte(p.path, 0) >= 0) {
+			return s, core.Invalid("options."+p.field, p.path, "an absolute path")
+		}
+	}
+	if s.Skeleton != "" {
+		if info, err := os.Stat(s.Skeleton); err != nil || !info.IsDir() {
+			return s, core.Invalid("options.skeleton", s.Skeleton, "an existing directory")
+		}
+	}
+	_, err := s.account()
+	return s, err
+}
+
+// account is whom the agent runs as; nil for the engine's own user.
+func (s settings) account() (*exec.User, error) {
+	if s.User == "" {
+		return nil, nil
+	}
+	uid, gid, err := findUser(s.User)
+	if err != nil {
+		return nil, core.Invalid("options.user", s.User, "a user of this system, UID or UID:GID")
+	}
+	if os.Geteuid() == int(uid) && os.Getegid() == int(gid) {
+		return nil, nil
+	}
+	if os.Geteuid() != 0 {
+		return nil, core.Invalid("options.user", s.User, fmt.Sprintf("nobody else than uid %d, unless the engine runs as root", os.Geteuid()))
+	}
+	return &exec.User{UID: uid, GID: gid}, nil
+}
+
+func findUser(name string) (uid, gid uint32, err error) {
+	first, second, both := strings.Cut(name, ":")
+	number := func(s string) uint32 {
+		n, bad := strconv.ParseUint(s, 10, 32)
+		if err == nil {
+			err = bad
+		}
+		return uint32(n)
+	}
+	if both {
+		return number(first), number(second), err
+	}
+	known, lookup := user.Lookup(name)
+	if lookup != nil {
+		known, lookup = user.LookupId(name)
+	}
+	if lookup == nil {
+		return number(known.Uid), number(known.Gid), err
+	}
+	uid = number(name)
+	return uid, uid, err
+}

@@ -1,0 +1,287 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	acp "github.com/coder/acp-go-sdk"
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// Bounds of the commands that one session runs through us.
+const (
+	maxTerminals = 32
+	keptOutput   = 1 << 20 // bytes, unless the agent asks for fewer
+)
+
+// terminals are the commands that a session runs through us.
+type terminals struct {
+	mu     sync.Mutex
+	open   map[string]*terminal
+	last   int
+	closed bool
+}
+
+// terminal is one command. Its process is one of the agent's runs: it is
+// paused and ended with it.
+type terminal struct {
+	proc *exec.Process
+	turn *turn // that it was started in
+	done chan struct{}
+
+	mu    sync.Mutex
+	max   int
+	out   []byte
+	cut   bool
+	ended bool
+}
+
+// terminalRequest is what an agent wants to run.
+type terminalRequest struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitempty"`
+	Cwd     string   `json:"cwd,omitempty"`
+	Env     []envVar `json:"env,omitempty"`
+	Limit   *int     `json:"outputByteLimit,omitzero"`
+}
+
+type envVar struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func (t *turn) createTerminal(r *jsonrpc.Request) {
+	var in terminalRequest
+	if err := jsonrpc.Decode(r.Params, &in); err != nil || in.Command == "" {
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "a terminal needs a command"))
+		return
+	}
+	e := t.ours("terminal/create", core.MustEncode(in), strings.Join(append([]string{in.Command}, in.Args...), " "), "")
+	t.ask(e, func(ans fleet.ToolAnswer) {
+		if !granted(r, ans) {
+			return
+		}
+		id, err := t.startTerminal(ans.Args)
+		t.told(e, err)
+		if err != nil {
+			r.Fail(fileError(err))
+			return
+		}
+		r.Reply(acp.CreateTerminalResponse{TerminalId: id})
+	})
+}
+
+// startTerminal runs an approved command in the agent's directory.
+func (t *turn) startTerminal(args core.Raw) (string, error) {
+	var in terminalRequest
+	if err := core.Decode(args, &in); err != nil {
+		return "", err
+	}
+	p := t.s.a.place
+	spec := p.spec
+	spec.Argv = append([]string{in.Command}, in.Args...)
+	if len(in.Args) == 0 { // some agents send one line for a shell
+		spec.Argv = []string{"/bin/sh", "-c", in.Command}
+	}
+	if in.Cwd != "" {
+		real, err := filepath.EvalSymlinks(in.Cwd)
+		if err != nil {
+			return "", core.Invalid("cwd", in.Cwd, "an existing directory")
+		}
+		if _, err := p.within(real); err != nil {
+			return "", core.Invalid("cwd", in.Cwd, "a directory within "+p.spec.Dir)
+		}
+		spec.Dir = real
+	}
+	spec.Env = map[string]string{}
+	for k, v := range p.spec.Env {
+		spec.Env[k] = v
+	}
+	for _, v := range in.Env {
+		spec.Env[v.Name] = v.Value
+	}
+	term := &terminal{turn: t, done: make(chan struct{}), max: keptOutput}
+	if in.Limit != nil && *in.Limit >= 0 {
+		term.max = min(*in.Limit, maxFile)
+	}
+	return t.s.terminals.start(t.s.pe.pool.r.sup, spec, term)
+}
+
+func (ts *terminals) start(sup *exec.Supervisor, spec exec.Spec, term *terminal) (string, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.closed {
+		return "", core.Errorf(core.Unavailable, "the session is over")
+	}
+	if len(ts.open) >= maxTerminals {
+		return "", core.Errorf(core.Conflict, "%d terminals are open already", maxTerminals)
+	}
+	proc, err := sup.Start(spec)
+	if err != nil {
+		return "", fmt.Errorf("start the command: %w", err)
+	}
+	term.proc = proc
+	ts.last++
+	id := fmt.Sprintf("term-%d", ts.last)
+	ts.open[id] = term
+	go term.follow()
+	return id, nil
+}
+
+// follow keeps what the command prints until nothing of it is left.
+func (term *terminal) follow() {
+	defer close(term.done)
+	term.proc.Stdin.Close()
+	var both sync.WaitGroup
+	read := func(from interface{ Read([]byte) (int, error) }) {
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := from.Read(buf)
+			term.keep(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}
+	both.Go(func() { read(term.proc.Stdout) })
+	both.Go(func() { read(term.proc.Stderr) })
+	<-term.proc.Done()
+	_ = term.proc.Stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	term.proc.CloseIO()
+	both.Wait()
+	term.mu.Lock()
+	term.ended = true
+	term.mu.Unlock()
+}
+
+// keep adds output; past the limit the oldest goes, at a character's border.
+func (term *terminal) keep(p []byte) {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	term.out = append(term.out, p...)
+	if extra := len(term.out) - term.max; extra > 0 {
+		term.cut = true
+		for extra < len(term.out) && !utf8.RuneStart(term.out[extra]) {
+			extra++
+		}
+		term.out = append(term.out[:0], term.out[extra:]...)
+	}
+}
+
+func (term *terminal) output() acp.TerminalOutputResponse {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	out := acp.TerminalOutputResponse{Output: strings.ToValidUTF8(string(term.out), "\uFFFD"), Truncated: term.cut}
+	if term.ended {
+		exit := term.exit()
+		out.ExitStatus = &acp.TerminalExitStatus{ExitCode: exit.ExitCode, Signal: exit.Signal}
+	}
+	return out
+}
+
+func (term *terminal) exit() acp.WaitForTerminalExitResponse {
+	exit := term.proc.Exit()
+	if exit.Signal != 0 {
+		name := unix.SignalName(exit.Signal)
+		return acp.WaitForTerminalExitResponse{Signal: &name}
+	}
+	return acp.WaitForTerminalExitResponse{ExitCode: &exit.Code}
+}
+
+// serveTerminal answers what is asked about a command that was approved.
+func (s *session) serveTerminal(r *jsonrpc.Request) {
+	var in struct {
+		TerminalID string `json:"terminalId"`
+	}
+	_ = jsonrpc.Decode(r.Params, &in)
+	s.terminals.mu.Lock()
+	term := s.terminals.open[in.TerminalID]
+	if r.Method == acp.ClientMethodTerminalRelease {
+		delete(s.terminals.open, in.TerminalID)
+	}
+	s.terminals.mu.Unlock()
+	if term == nil {
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no terminal %q", clip(in.TerminalID, 80)))
+		return
+	}
+	switch r.Method {
+	case acp.ClientMethodTerminalOutput:
+		r.Reply(term.output())
+	case acp.ClientMethodTerminalWaitForExit:
+		go func() {
+			<-term.done
+			r.Reply(term.exit())
+		}()
+	default: // kill, release
+		go func() {
+			term.kill()
+			r.Reply(struct{}{})
+		}()
+	}
+}
+
+func (term *terminal) kill() {
+	_ = term.proc.Stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	<-term.done
+}
+
+// endOf kills the commands of one turn.
+func (ts *terminals) endOf(t *turn) {
+	ts.mu.Lock()
+	var list []*terminal
+	for _, term := range ts.open {
+		if term.turn == t {
+			list = append(list, term)
+		}
+	}
+	ts.mu.Unlock()
+	var all sync.WaitGroup
+	for _, term := range list {
+		all.Go(term.kill)
+	}
+	all.Wait()
+}
+
+// each applies a change to every command that runs.
+func (ts *terminals) each(ctx context.Context, act func(*exec.Process, context.Context) error) error {
+	ts.mu.Lock()
+	var list []*terminal
+	for _, term := range ts.open {
+		list = append(list, term)
+	}
+	ts.mu.Unlock()
+	for _, term := range list {
+		select {
+		case <-term.proc.Done():
+			continue
+		default:
+		}
+		if err := act(term.proc, ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close kills every command, and waits for that.
+func (ts *terminals) close() {
+	ts.mu.Lock()
+	ts.closed = true
+	list := ts.open
+	ts.open = map[string]*terminal{}
+	ts.mu.Unlock()
+	var all sync.WaitGroup
+	for _, term := range list {
+		all.Go(term.kill)
+	}
+	all.Wait()
+}

@@ -1,0 +1,84 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+)
+
+func clip(s string, max int) string { return pipe.Clip(pipe.Text([]byte(s)), max) }
+
+// block is a content block: text, image, audio, resource_link or resource.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MimeType string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Resource *struct {
+		URI  string `json:"uri"`
+		Text string `json:"text"`
+	} `json:"resource"`
+}
+
+// readBlock turns a content block into text. One of a kind that is not known
+// is kept as it came, so that nothing said is lost.
+func readBlock(raw core.Raw) string {
+	var b block
+	if len(raw) == 0 {
+		return ""
+	}
+	if jsonrpc.Decode(raw, &b) != nil {
+		return clip(string(raw), maxNoise)
+	}
+	switch b.Type {
+	case "text":
+		return b.Text
+	case "image", "audio":
+		return fmt.Sprintf("[%s %s, %d bytes]", b.Type, b.MimeType, len(b.Data)/4*3)
+	case "resource_link":
+		return fmt.Sprintf("[%s %s]", b.Name, b.URI)
+	case "resource":
+		if b.Resource != nil {
+			return fmt.Sprintf("[%s]\n%s", b.Resource.URI, b.Resource.Text)
+		}
+	}
+	return "[unknown content] " + clip(string(raw), maxNoise)
+}
+
+// showDiff shows how a file's text changes: what is the same at both ends is
+// left out.
+func showDiff(path string, before, after string) string {
+	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+	if before == "" {
+		a = nil
+	}
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n@@ line %d: %d out, %d in @@\n", path, head+1, len(a)-head-tail, len(b)-head-tail)
+	for _, side := range []struct {
+		sign  byte
+		lines []string
+	}{{'-', a[head : len(a)-tail]}, {'+', b[head : len(b)-tail]}} {
+		for _, line := range side.lines {
+			if out.Len() > maxLogLine {
+				return clip(out.String(), maxLogLine)
+			}
+			out.WriteByte(side.sign)
+			out.WriteString(line)
+			out.WriteByte('\n')
+		}
+	}
+	return strings.TrimSuffix(clip(out.String(), maxLogLine), "\n")
+}
