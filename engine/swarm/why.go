@@ -16,6 +16,9 @@ type Reason struct {
 	Kind   string `json:"kind"`
 	Text   string `json:"text"`
 	Ref    string `json:"ref,omitempty"` // approval, session, agent, budget or task to look at
+	// Moving says that its running work shall stand still but has not
+	// acknowledged that yet.
+	Moving bool `json:"moving,omitzero"`
 	// StartBy is when the task times out unless it has started.
 	StartBy time.Time `json:"start_by,omitzero"`
 }
@@ -58,9 +61,10 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 		denied = b.Denied
 	}
 	l := s.leases[t.ref()]
-	frozen := l != nil && l.frozen
+	frozen := l != nil && l.frozen || t.Status == Queued
+	r.Moving = l != nil && !l.frozen && s.wantFrozen(l)
 	s.mu.Unlock()
-	acknowledged := map[bool]string{true: "", false: ", not yet acknowledged"}[frozen || t.Status == Queued]
+	acknowledged := map[bool]string{true: "", false: ", not yet acknowledged"}[frozen]
 	switch {
 	case stop.On:
 		return set("estop", t.TenantID, "the emergency stop is on (%s: %s)%s", stop.By, stop.Reason, acknowledged)

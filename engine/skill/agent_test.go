@@ -1,0 +1,350 @@
+package skill_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+const office = "t_office"
+
+var bob = core.Caller{Tenant: office, Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
+
+// desk is a swarm with one kind of task that is a skill of kind agent, and
+// an agent that is a function.
+type desk struct {
+	t     *testing.T
+	path  string
+	db    *store.DB
+	swarm *swarm.Swarm
+	close func()
+
+	mu     sync.Mutex
+	asked  []string // inputs of the agent's tasks
+	params core.Raw
+	agent  skill.Func
+}
+
+func newDesk(t *testing.T, agent skill.Func) *desk {
+	d := &desk{t: t, path: filepath.Join(t.TempDir(), "data.db"), agent: agent, params: core.Raw(`{"file":"a.go"}`)}
+	d.open()
+	if _, err := d.swarm.CreateTenant(t.Context(), bob, office); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.close() })
+	return d
+}
+
+func (d *desk) open() {
+	d.t.Helper()
+	db, err := store.Open(d.path, store.Options{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	ledger := audit.New(db, audit.Options{})
+	policy := `{schema: 1, name: test, rules: [{id: ok, gates: [task.start, result], when: 'true', decision: approve, reason_code: test.ok, risk: low}]}`
+	j, err := judge.New(judge.Options{Ledger: ledger, Policy: []byte(policy), Tenants: db.Tenants})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.db = db
+	if d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Slots: 4, Spill: d.t.TempDir()}); err != nil {
+		d.t.Fatal(err)
+	}
+	d.swarm.Runner("agent.prompt", deskRunner{d: d, kind: "agent.prompt"})
+	d.swarm.Runner("test.skill", deskRunner{d: d, kind: "test.skill"})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.swarm.Run(ctx) }()
+	d.close = func() {
+		stop()
+		if err := <-ended; err != nil {
+			d.t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			d.t.Error(err)
+		}
+		d.close = func() {}
+	}
+}
+
+// invoke dispatches the skill and waits for its end.
+func (d *desk) invoke() (swarm.Task, func() swarm.Result) {
+	d.t.Helper()
+	priority := 70
+	t, err := d.swarm.Dispatch(d.t.Context(), bob, swarm.Dispatch{Kind: "test.skill", Input: core.Raw(`{}`), Priority: &priority})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return t, func() swarm.Result { return d.result(t.TaskID) }
+}
+
+func (d *desk) result(id string) swarm.Result {
+	d.t.Helper()
+	ctx, stop := context.WithTimeout(d.t.Context(), 20*time.Second)
+	defer stop()
+	if _, err := d.swarm.Wait(ctx, office, id, ""); err != nil {
+		d.t.Fatal(err)
+	}
+	r, err := d.swarm.Result(ctx, office, id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return r
+}
+
+// child waits for the skill's child, at the status.
+func (d *desk) child(parent string, status swarm.Status) swarm.Task {
+	d.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		tree, err := d.swarm.Tree(d.t.Context(), office, parent)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if n := len(tree); n > 1 && tree[n-1].Status == status {
+			return tree[n-1]
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("no child at %s: %+v", status, tree)
+		}
+	}
+}
+
+// deskRunner is the swarm's runner of both kinds.
+type deskRunner struct {
+	d    *desk
+	kind string
+}
+
+func (r deskRunner) Check(_ string, input core.Raw) (string, judge.Action, error) {
+	return r.kind, judge.Action{Kind: r.kind, Args: input}, nil
+}
+func (deskRunner) Slot(_, _ string) (bool, string) { return true, "" }
+
+func (r deskRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
+	call := skill.Call{
+		Tenant: office, TaskID: job.Task.TaskID, TraceID: job.Task.TraceID, Log: job.Log,
+		Skill: &skill.Skill{Name: "review", Version: "1.0.0", Runner: skill.Spec{Kind: "agent", Agent: "reviewer", Prompt: "Review ${file}."}},
+	}
+	var w swarm.Work
+	var err error
+	r.d.mu.Lock()
+	defer r.d.mu.Unlock()
+	if r.kind == "agent.prompt" {
+		r.d.asked = append(r.d.asked, string(job.Task.Input))
+		w = skill.RunFunc(ctx, call, r.d.agent)
+	} else {
+		call.Params = r.d.params
+		w, err = skill.NewAgentRunner(r.d.swarm).Start(ctx, call)
+	}
+	if err == nil {
+		go beat(job, w)
+	}
+	return w, err
+}
+
+func beat(job swarm.Job, w swarm.Work) {
+	for {
+		select {
+		case <-w.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+			job.Beat()
+		}
+	}
+}
+
+func TestAnAgentIsAskedByAChildTask(t *testing.T) {
+	d := newDesk(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
+		return core.Raw(`{"verdict":"fine","issues":[]}`), nil
+	})
+	parent, result := d.invoke()
+	if r := result(); r.Status != swarm.Succeeded || string(r.Output) != `{"verdict":"fine","issues":[]}` {
+		t.Fatalf("result %+v %+v", r, r.Error)
+	}
+	child := d.child(parent.TaskID, swarm.Succeeded)
+	if child.Kind != "agent.prompt" || child.ParentTaskID != parent.TaskID || child.TraceID != parent.TraceID || child.Priority != 70 ||
+		child.CreatedBy != "bob" || child.MaxAttempts != 0 || child.Intent != "skill review@1.0.0 asks agent reviewer" {
+		t.Errorf("child %+v", child)
+	}
+	if want := `{"agent":"reviewer","message":"Review a.go."}`; len(d.asked) != 1 || d.asked[0] != want {
+		t.Errorf("asked %q", d.asked)
+	}
+}
+
+func TestAnAgentsTextThatIsOneObjectIsTheResult(t *testing.T) {
+	for output, want := range map[string]string{
+		`{"rc":0,"stdout":" {\"ok\": true}\n"}`:              `{"ok": true}`,
+		`{"text":"{\"ok\":true}"}`:                           `{"ok":true}`,
+		"{\"text\":\"```json\\n{\\\"ok\\\":true}\\n```\\n\"}": `{"ok":true}`,
+		`{"text":"it is {\"ok\":true}"}`:                     ``,
+		`{"text":"[1]"}`:                                     ``,
+		`{"text":"{\"ok\":true}","score":1}`:                 ``,
+		`{"text":{"text":"{}"}}`:                             ``,
+		`{"verdict":"{}"}`:                                   ``,
+		`{}`:                                                 ``,
+	} {
+		if want == "" {
+			want = output
+		}
+		d := newDesk(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) { return core.Raw(output), nil })
+		if _, result := d.invoke(); string(result().Output) != want {
+			t.Errorf("%s became %s, want %s", output, result().Output, want)
+		}
+		d.close()
+	}
+}
+
+func TestAnAgentsFailureIsTheSkills(t *testing.T) {
+	d := newDesk(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
+		return nil, &skill.Failure{Code: "agent_exit", Message: "exit status 3"}
+	})
+	parent, result := d.invoke()
+	r := result()
+	child := d.child(parent.TaskID, swarm.Failed)
+	want := "agent reviewer: task " + child.TaskID + " ended failed: exit status 3"
+	if r.Status != swarm.Failed || r.Error.Code != "agent_exit" || r.Error.Message != want {
+		t.Errorf("result %+v %+v, want %q", r, r.Error, want)
+	}
+}
+
+func TestAMissingParameterStartsNothing(t *testing.T) {
+	d := newDesk(t, nil)
+	d.params = core.Raw(`{}`)
+	_, result := d.invoke()
+	if r := result(); r.Status != swarm.Failed || !strings.Contains(r.Error.Message, "${file}: file has no value") {
+		t.Errorf("result %+v %+v", r, r.Error)
+	}
+	if len(d.asked) != 0 {
+		t.Errorf("asked %q", d.asked)
+	}
+}
+
+// busy is an agent at work until it is interrupted.
+func busy(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+	return core.Raw(`{"slept":true}`), hold.Sleep(ctx, time.Hour)
+}
+
+func TestCancellingTheSkillCancelsItsChild(t *testing.T) {
+	d := newDesk(t, busy)
+	parent, result := d.invoke()
+	child := d.child(parent.TaskID, swarm.Running)
+	if _, err := d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind"); err != nil {
+		t.Fatal(err)
+	}
+	if r := result(); r.Status != swarm.Cancelled {
+		t.Errorf("skill %+v", r)
+	}
+	if r := d.result(child.TaskID); r.Status != swarm.Cancelled || !strings.Contains(r.Error.Message, "changed my mind") {
+		t.Errorf("child %+v %+v", r, r.Error)
+	}
+}
+
+func TestACancelledChildFailsTheSkill(t *testing.T) {
+	d := newDesk(t, busy)
+	parent, result := d.invoke()
+	child := d.child(parent.TaskID, swarm.Running)
+	if _, err := d.swarm.Cancel(t.Context(), bob, child.TaskID, "wrong agent"); err != nil {
+		t.Fatal(err)
+	}
+	if r := result(); r.Status != swarm.Failed || r.Error.Code != "agent_cancelled" || !strings.Contains(r.Error.Message, "wrong agent") {
+		t.Errorf("skill %+v %+v", r, r.Error)
+	}
+}
+
+func TestPausingTheSkillPausesItsChild(t *testing.T) {
+	steps := make(chan int, 1000)
+	d := newDesk(t, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+		for i := range 1000 {
+			if err := hold.Sleep(ctx, 5*time.Millisecond); err != nil {
+				return nil, err
+			}
+			steps <- i
+		}
+		return core.Raw(`{}`), nil
+	})
+	parent, _ := d.invoke()
+	child := d.child(parent.TaskID, swarm.Running)
+	<-steps
+	if _, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look"); err != nil {
+		t.Fatal(err)
+	}
+	still := func(id string) bool {
+		why, err := d.swarm.Why(t.Context(), office, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return why.Kind == "pause" && !why.Moving
+	}
+	for end := time.Now().Add(10 * time.Second); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the pause does not come into effect")
+		}
+	}
+	for len(steps) > 0 {
+		<-steps
+	}
+	select {
+	case <-steps:
+		t.Error("the agent went on while paused")
+	case <-time.After(100 * time.Millisecond):
+	}
+	if _, err := d.swarm.ResumeTask(t.Context(), bob, parent.TaskID); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-steps:
+	case <-time.After(10 * time.Second):
+		t.Error("the agent does not go on")
+	}
+}
+
+func TestATryAfterARestartTakesTheLiveChildOver(t *testing.T) {
+	release := make(chan struct{})
+	d := newDesk(t, func(ctx context.Context, _ skill.Call, _ *skill.Hold) (core.Raw, error) {
+		select {
+		case <-release:
+			return core.Raw(`{"ok":true}`), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	parent, _ := d.invoke()
+	child := d.child(parent.TaskID, swarm.Running)
+	d.close()
+	d.open()
+	d.child(parent.TaskID, swarm.Running)
+	close(release)
+	if r := d.result(parent.TaskID); r.Status != swarm.Succeeded || string(r.Output) != `{"ok":true}` {
+		t.Errorf("skill %+v %+v", r, r.Error)
+	}
+	tree, err := d.swarm.Tree(t.Context(), office, parent.TaskID)
+	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {
+		t.Errorf("tree %+v %v, want the one child %s", tree, err, child.TaskID)
+	}
+}
+
+func TestAnAgentSectionIsChecked(t *testing.T) {
+	r := skill.NewAgentRunner(nil)
+	for field, spec := range map[string]skill.Spec{
+		"runner.agent":  {Prompt: "x"},
+		"runner.prompt": {Agent: "a"},
+	} {
+		if err := r.Check(spec); err == nil || core.AsError(err).Details["field"] != field {
+			t.Errorf("%+v: %v", spec, err)
+		}
+	}
+	if err := r.Check(skill.Spec{Agent: "a", Prompt: "do ${x}"}); err != nil {
+		t.Error(err)
+	}
+}
