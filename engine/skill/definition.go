@@ -57,6 +57,9 @@ func Define(file string, v document.Value, source, dir string) Definition {
 	return Definition{skill: d.s, root: v, file: file, problems: d.Problems()}
 }
 
+// Problems are the mistakes in the definition itself.
+func (d Definition) Problems() []document.Problem { return d.problems }
+
 // parse reads a skill file.
 func parse(file string, data []byte, dir string) Definition {
 	r := document.NewReader(file)

@@ -88,13 +88,13 @@ func TestSkillsComeBackFromTheStore(t *testing.T) {
 	s.file("a.yaml", navigate)
 	s.file("b.yaml", skillText("detect", "1.2.0", "navigate"))
 	s.load()
-	before := s.All(home)
+	before := s.Catalog(home)
 	if _, err := before[1].checkParams(core.Raw(`{"location":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
 	updated := s.Registry(home).LastUpdated
 	s.again()
-	after := s.All(home)
+	after := s.Catalog(home)
 	for i := range before {
 		before[i].contract, after[i].contract = nil, nil
 	}
@@ -123,7 +123,7 @@ func TestTheNewestVersionIsTheDefault(t *testing.T) {
 		}
 	}
 	var versions []string
-	for _, v := range s.All(home) {
+	for _, v := range s.Catalog(home) {
 		versions = append(versions, v.Version)
 	}
 	if !slices.Equal(versions, []string{"1.10.0", "1.9.0", "1.2.10", "0.99.99"}) {
@@ -206,7 +206,7 @@ func TestPathsThatAreNotThere(t *testing.T) {
 		"relative.yaml":                 "an absolute path",
 	} {
 		got, err := s.Load(t.Context(), alice, Given{Paths: []string{s.file("ok.yaml", skillText("fine", "1.0.0")), path}})
-		if err == nil || !strings.Contains(err.Error(), want) || got.Changes != nil || len(s.All(home)) != 0 {
+		if err == nil || !strings.Contains(err.Error(), want) || got.Changes != nil || len(s.Catalog(home)) != 0 {
 			t.Errorf("%s: %v %+v", path, err, got)
 		}
 	}

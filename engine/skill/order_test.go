@@ -143,12 +143,12 @@ func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
 	unload("bbb", "")
 	unload("aaa", "")
 	unload("aaa", "not found")
-	if len(s.All(home)) != 0 || s.Registry(home).LastUpdated.IsZero() {
+	if len(s.Catalog(home)) != 0 || s.Registry(home).LastUpdated.IsZero() {
 		t.Errorf("%+v", s.Registry(home))
 	}
 	s.again()
-	if len(s.All(home)) != 0 {
-		t.Errorf("%+v", s.All(home))
+	if len(s.Catalog(home)) != 0 {
+		t.Errorf("%+v", s.Catalog(home))
 	}
 	deltas, err := s.ledger.Reconcile(t.Context(), home, s.Auditables())
 	if err != nil || len(deltas) != 0 {
@@ -206,7 +206,7 @@ func TestOrderHoldsForAnyGraph(t *testing.T) {
 		if len(got.Changes)+countFiles(got) != n {
 			t.Fatalf("%d loaded, %d refused", len(got.Changes), countFiles(got))
 		}
-		for _, k := range s.All(home) {
+		for _, k := range s.Catalog(home) {
 			seen := map[string]bool{}
 			for _, ref := range s.order(k.Name) {
 				one, _ := s.Skill(home, ref)

@@ -138,8 +138,8 @@ func (r *registry) Skill(tenant, ref string) (*Skill, error) { return r.resolve(
 // the skill itself last (seed 3, resolve_dependencies).
 func (r *registry) Order(tenant, ref string) ([]*Skill, error) { return r.chain(tenant, ref) }
 
-// All are a tenant's skills by name, the newest version of each first.
-func (r *registry) All(tenant string) []*Skill { return r.index(tenant).all() }
+// Catalog is a tenant's skills by name, the newest version of each first.
+func (r *registry) Catalog(tenant string) []*Skill { return r.index(tenant).all() }
 
 // Newest tells whether a skill is what its bare name stands for.
 func (r *registry) Newest(s *Skill) bool { return r.index(s.TenantID).newest(s) }
@@ -155,9 +155,10 @@ func (r *registry) List(tenant string, f core.Filter, tags ...string) (core.Page
 	}
 	var kept []*Skill
 	match := strings.ToLower(f.Match)
-	for _, s := range r.All(tenant) {
+	for _, s := range r.Catalog(tenant) {
 		switch text := strings.ToLower(strings.Join(append([]string{s.Ref(), s.Description}, s.Tags...), "\n")); {
-		case f.Kind != "" && s.Runner.Kind != f.Kind,
+		case f.Status+f.Agent+f.Session+f.Trace+f.Task != "", // a skill has none of these
+			f.Kind != "" && s.Runner.Kind != f.Kind,
 			!f.Since.IsZero() && s.UpdatedAt.Before(f.Since),
 			!f.Until.IsZero() && !s.UpdatedAt.Before(f.Until),
 			!strings.Contains(text, match),

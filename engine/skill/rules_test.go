@@ -161,8 +161,8 @@ func TestEveryRuleOfASkillFile(t *testing.T) {
 					t.Errorf("allowed %q is not in %q", p.Allowed, p.Message)
 				}
 			}
-			if len(s.All(home)) != 1 {
-				t.Errorf("%d skills", len(s.All(home)))
+			if len(s.Catalog(home)) != 1 {
+				t.Errorf("%d skills", len(s.Catalog(home)))
 			}
 		})
 	}

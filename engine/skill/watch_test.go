@@ -108,8 +108,8 @@ func TestEditorsReplaceFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.until("replaced", s.has("one@"+v))
-		if len(s.All(home)) != i+2 {
-			t.Errorf("%d skills", len(s.All(home)))
+		if len(s.Catalog(home)) != i+2 {
+			t.Errorf("%d skills", len(s.Catalog(home)))
 		}
 	}
 }

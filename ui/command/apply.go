@@ -10,7 +10,9 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/command/swarmfile"
 )
@@ -61,6 +63,9 @@ func (a *applier) all(file *swarmfile.File) error {
 		}
 		return fmt.Errorf("%s:%d: %w", file.Path, line, err)
 	}
+	if err := a.skills(file); err != nil {
+		return err
+	}
 	for _, s := range file.Sessions {
 		if err := a.session(s); err != nil {
 			return where(s.Line, err)
@@ -95,6 +100,32 @@ func (a *applier) tenant(id string) error {
 	}
 	a.did("created", "tenant", id, id)
 	return nil
+}
+
+// given is what the file has the engine load.
+func given(file *swarmfile.File) (g skill.Given) {
+	for _, s := range file.Skills {
+		if s.Path != "" {
+			g.Paths = append(g.Paths, s.Path)
+		} else {
+			g.Definitions = append(g.Definitions, s.Definition)
+		}
+	}
+	return g
+}
+
+func (a *applier) skills(file *swarmfile.File) error {
+	if len(file.Skills) == 0 {
+		return nil
+	}
+	got, err := a.eng.Skills.Load(a.ctx, a.by, given(file))
+	for _, s := range got.Changes {
+		a.did(s.Action, "skill", s.Name, s.Name+"@"+s.Version)
+	}
+	if err == nil {
+		err = document.Err(got.Refused)
+	}
+	return err
 }
 
 func (a *applier) session(want swarmfile.Session) error {

@@ -41,10 +41,36 @@ func (a *applier) check(file *swarmfile.File) error {
 			}
 		}
 	}
+	if err := a.checkSkills(file, &p); err != nil {
+		return err
+	}
 	if err := document.Err(p.found); err != nil {
 		return inFile(err)
 	}
 	return nil
+}
+
+// checkSkills finds what loading the file's skills would refuse.
+func (a *applier) checkSkills(file *swarmfile.File, p *problems) error {
+	if len(file.Skills) == 0 {
+		return nil
+	}
+	found, err := a.eng.Skills.Check(a.by.Tenant, given(file))
+	p.found = append(p.found, found...)
+	if err == nil {
+		return nil
+	}
+	path, _ := core.AsError(err).Details["value"].(string)
+	for i, s := range file.Skills {
+		if s.Path == path && s.Path != "" {
+			p.found = append(p.found, document.Problem{
+				File: file.Path, Line: s.Line, Field: fmt.Sprintf("skills[%d]", i),
+				Message: strings.TrimPrefix(err.Error(), "path: "), Value: path,
+			})
+			return nil
+		}
+	}
+	return err
 }
 
 // known looks for a session that the file names: in the file or the tenant.

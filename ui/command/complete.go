@@ -195,6 +195,11 @@ func (t *tree) values(at position, from, last string) []Candidate {
 			return nil
 		}
 		var all []Candidate
+		if !cmd.HasParent() {
+			for name := range topics() {
+				all = append(all, Candidate{Text: name})
+			}
+		}
 		for _, sub := range cmd.Commands() {
 			all = append(all, Candidate{sub.Name(), sub.Short})
 		}

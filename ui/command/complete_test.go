@@ -28,6 +28,8 @@ func TestCompletionOffersWordsFlagsValuesAndLiveIDs(t *testing.T) {
 	done := str(d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"])
 	d.line("agent create helper --project tools --role reader -- cat")
 	d.no(os.WriteFile(filepath.Join(d.dir, "a file.json"), nil, 0o600))
+	d.write("move.yaml", "name: move\nversion: 1.0.0\ntags: [motion]\nparameters_schema: {}\nrunner: {kind: builtin, name: echo}\n")
+	d.line("skill load move.yaml")
 	for _, c := range []struct {
 		line string
 		want []string // each must be there; a leading ! means must not
@@ -56,6 +58,10 @@ func TestCompletionOffersWordsFlagsValuesAndLiveIDs(t *testing.T) {
 		{"session start ", []string{session}},
 		{"task list --session ", []string{session}},
 		{"agent show ", []string{"helper"}},
+		{"skill show ", []string{"move", "move@1.0.0"}},
+		{"skill list --tag ", []string{"motion"}},
+		{"skill load mo", []string{"move.yaml"}},
+		{"help skill", []string{"skill", "skill-file"}},
 		{"agent create x --project ", []string{"tools"}},
 		{"agent create x --role ", []string{"reader"}},
 		{"budget set ", []string{"tenant", "agent:helper", "session:" + session}},

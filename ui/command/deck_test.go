@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
@@ -31,6 +32,15 @@ type deck struct {
 
 	mu    sync.Mutex
 	needs []command.Need // what commands asked Open for
+}
+
+// anySkill takes every skill and runs none.
+type anySkill struct{}
+
+func (anySkill) Check(skill.Spec) error { return nil }
+
+func (anySkill) Start(context.Context, skill.Call) (swarm.Work, error) {
+	return nil, core.Errorf(core.Unavailable, "this runs nothing")
 }
 
 func newDeck(t testing.TB) *deck {
@@ -51,6 +61,8 @@ func newDeck(t testing.TB) *deck {
 		Store: db, Sealer: sealer, Spill: filepath.Join(dir, "spill"),
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
 		Runtimes: map[string]fleet.Runtime{"exec": runtime},
+
+		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 	})
 	d.no(err)
 	ctx, cancel := context.WithCancel(context.Background())

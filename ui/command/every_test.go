@@ -50,6 +50,7 @@ func TestEveryCommand(t *testing.T) {
 	w := &walk{deck: newDeck(t), used: map[string]bool{}}
 	w.sessionsAndTasks()
 	w.agentsAndApprovals()
+	w.skills()
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	for _, info := range command.Commands() {

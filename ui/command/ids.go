@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine"
@@ -91,6 +92,10 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return candidates(all, err, func(p fleet.Project) Candidate { return Candidate{p.Name, p.Description} })
 	case "role":
 		return liveRoles(c, eng, by.Tenant)
+	case "skill":
+		return liveSkills(eng, by.Tenant)
+	case "tag":
+		return liveTags(eng, by.Tenant)
 	}
 	return nil
 }
@@ -131,6 +136,31 @@ func liveRoles(c *call, eng *engine.Engine, tenant string) []Candidate {
 	for _, p := range projects {
 		roles, err := eng.Fleet.Roles(c.ctx, tenant, p.Name)
 		all = append(all, candidates(roles, err, func(r fleet.Role) Candidate { return Candidate{r.Name, r.ProjectName} })...)
+	}
+	return all
+}
+
+// liveSkills are the names that stand for the newest version, then the
+// versions.
+func liveSkills(eng *engine.Engine, tenant string) []Candidate {
+	var names, versions []Candidate
+	for _, s := range eng.Skills.Catalog(tenant) {
+		if eng.Skills.Newest(s) {
+			names = append(names, Candidate{s.Name, s.Version + " " + s.Description})
+		}
+		versions = append(versions, Candidate{s.Ref(), s.Description})
+	}
+	return append(names, versions...)
+}
+
+func liveTags(eng *engine.Engine, tenant string) []Candidate {
+	var all []Candidate
+	for _, s := range eng.Skills.Catalog(tenant) {
+		for _, tag := range s.Tags {
+			if !slices.ContainsFunc(all, func(c Candidate) bool { return c.Text == tag }) {
+				all = append(all, Candidate{tag, s.Name})
+			}
+		}
 	}
 	return all
 }

@@ -66,8 +66,11 @@ func (t *tree) completion() *cobra.Command {
 // help replaces cobra's own, which ends the process when it can't write.
 func (t *tree) help() *cobra.Command {
 	return t.command(spec{
-		use: "help [COMMAND…]", short: "Help about a command", effect: Reads, args: []string{"command"}, ownScope: true,
+		use: "help [COMMAND…]", short: "Help about a command, or about: skill-file", effect: Reads, args: []string{"command"}, ownScope: true,
 		run: func(c *call, args []string) error {
+			if text, ok := topics()[strings.Join(args, " ")]; ok {
+				return c.verbatim(map[string]string{"topic": args[0], "text": text}, []byte(text))
+			}
 			cmd, rest, err := c.cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return usage("command", "help: unknown command %q", clip(strings.Join(args, " ")))

@@ -15,7 +15,7 @@ import (
 // Applied says what `up` did to one object.
 type Applied struct {
 	Action string `json:"action"` // created, changed, unchanged
-	Object string `json:"object"` // tenant, session, agent, budget
+	Object string `json:"object"` // tenant, skill, session, agent, budget
 	Name   string `json:"name"`
 	ID     string `json:"id,omitempty"`
 }

@@ -17,6 +17,7 @@ import (
 
 func (d *deck) write(name, text string) {
 	d.t.Helper()
+	d.no(os.MkdirAll(filepath.Dir(filepath.Join(d.dir, name)), 0o700))
 	d.no(os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 }
 

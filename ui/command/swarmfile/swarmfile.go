@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/skill"
 )
 
 // MaxSize is the largest swarm file in bytes.
@@ -23,6 +24,14 @@ type File struct {
 	Sessions []Session
 	Agents   []Agent
 	Budgets  []Budget
+	Skills   []Skill
+}
+
+// Skill is a path that skills are loaded from, or one skill written inline.
+type Skill struct {
+	Path       string           // absolute; "" for one written inline
+	Definition skill.Definition // of the one written inline
+	Line       int
 }
 
 // Session is a named session.
@@ -79,7 +88,7 @@ func (v Vars) expand(s string) string {
 // later are the keys that the command language knows and this version does
 // not apply.
 func later() []string {
-	return []string{"skills", "policy", "roles", "scenarios", "mcp_servers", "operators", "topics"}
+	return []string{"policy", "roles", "scenarios", "mcp_servers", "operators", "topics"}
 }
 
 // reader reads the objects of a swarm file.
@@ -101,6 +110,9 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		"sessions": func(v value) { f.Sessions = document.Each(r.Reader, v, r.session) },
 		"agents":   func(v value) { f.Agents = document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) }) },
 		"budgets":  func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
+		"skills": func(v value) {
+			f.Skills = document.Each(r.Reader, v, func(v value) Skill { return r.skill(v, path, vars) })
+		},
 	}
 	for _, key := range later() {
 		fields[key] = func(v value) {
@@ -168,6 +180,22 @@ func (r reader) texts(v value, vars Vars) map[string]string {
 		all[name] = vars.expand(text)
 	}
 	return all
+}
+
+// skill reads a path, or a skill written inline.
+func (r reader) skill(v value, path string, vars Vars) Skill {
+	s := Skill{Line: v.Line()}
+	if v.Kind() != document.Mapping {
+		if s.Path = vars.expand(r.Word(v)); !filepath.IsAbs(s.Path) {
+			s.Path = filepath.Join(vars.Dir, s.Path)
+		}
+		return s
+	}
+	s.Definition = skill.Define(path, v, filepath.Join(vars.Dir, filepath.Base(path)), vars.Dir)
+	for _, p := range s.Definition.Problems() {
+		r.Add(p)
+	}
+	return s
 }
 
 func (r reader) budget(v value) Budget {

@@ -40,7 +40,7 @@ budgets:
     tasks: 100
   - {subject: "session:main", tokens: 5}
   - {subject: "agent:changed", wall: 10m}
-skills: []
+skills: [skills, ../other/one.yaml, "${CWD}/two.json"]
 policy:
 `)
 	if err != nil {
@@ -65,6 +65,7 @@ policy:
 			{Subject: "session:main", Limits: swarmfile.Limits{Tokens: 5}, Line: 22},
 			{Subject: "agent:changed", Limits: swarmfile.Limits{Wall: 10 * time.Minute}, Line: 23},
 		},
+		Skills: []swarmfile.Skill{{Path: "/files/skills", Line: 24}, {Path: "/other/one.yaml", Line: 24}, {Path: "/here/two.json", Line: 24}},
 	}
 	if at := got.Agents[0].Lines; at["project"] != 10 || at["task"] != 16 {
 		t.Errorf("lines of the fields: %v", at)
@@ -104,7 +105,7 @@ budgets:
   - subject: everything
   - subject: session:day
     tasks: 1.5
-skills: [a.yaml]
+skills: [[a.yaml], {name: x, version: 1.0.0, runner: {kind: builtin, name: echo}}]
 mcp_servers: {x: {}}
 `)
 	var e *core.Error
@@ -128,7 +129,9 @@ mcp_servers: {x: {}}
 		`18: budgets[0].subject: "everything" is not allowed; allowed: tenant, session:NAME, agent:NAME`,
 		`19: budgets.subject: "day" is no session of this file`,
 		`20: budgets[1].tasks: want a whole number`,
-		`21: skills: not supported yet`,
+		`21: skills[0]: want text, got a list`,
+		`21: skills[1].name: "x" is not allowed; allowed: 3-50 of a-z A-Z 0-9 -`,
+		`21: skills[1].parameters_schema: missing`,
 		`22: mcp_servers: not supported yet`,
 	}
 	lines := strings.Split(e.Message, "\n")

@@ -1,0 +1,153 @@
+package command_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+// skillText is a small skill file.
+func skillText(name, version, needs string) string {
+	return fmt.Sprintf("name: %s\nversion: %s\ndescription: \"\\e]0;owned\\a\\u202e does %s\"\nparameters_schema: {type: object}\ndependencies: [%s]\ntags: [motion]\nrunner: {kind: builtin, name: echo}\n",
+		name, version, name, needs)
+}
+
+// skills is the part of the walk through every command.
+func (w *walk) skills() {
+	t := w.t
+	w.write("skills/navigate.yaml", skillText("navigate", "1.0.0", ""))
+	w.write("skills/sub/detect.yaml", skillText("detect", "0.2.0", "navigate"))
+	w.write("newer.yaml", skillText("navigate", "1.10.0", ""))
+	w.used["skill check"] = true
+	if got := w.object("skill check skills newer.yaml"); got["ok"] != true {
+		t.Errorf("check: %v", got)
+	}
+	if got := w.do("skill list"); got != nil {
+		t.Errorf("checking loaded %v", got)
+	}
+	if got := w.objects("skill load skills newer.yaml"); len(got) != 3 || got[0]["action"] != "created" || got[0]["object"] != "skill" ||
+		got[0]["name"] != "navigate" || got[0]["version"] != "1.0.0" || got[0]["source"] != w.dir+"/skills/navigate.yaml" {
+		t.Errorf("load: %v", got)
+	}
+	w.do("skill load newer.yaml")
+	w.text("skill load skills", "ACTION", "unchanged", "navigate", "1.0.0", "skills/sub/detect.yaml")
+	if got := w.objects("skill list --tag motion --page 1"); len(got) != 4 || got[0]["name"] != "detect" || got[1]["version"] != "1.10.0" ||
+		got[2]["version"] != "1.0.0" || got[3]["total_count"] != 3.0 {
+		t.Errorf("list: %v", got)
+	}
+	for line, want := range map[string]int{
+		"skill list --tag none": 0, "skill list --kind builtin": 3, "skill list --kind exec": 0, "skill list --match DETECT": 1,
+		"skill list --since 1h": 3, "skill list --until 1h": 0, "skill list --agent x": 0, "skill list --tag motion --tag none": 0,
+	} {
+		if got := w.objects(line); len(got) != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+	w.text("skill list", "SKILL", "navigate", "1.0.0 (older)", "1.10.0", "builtin", "motion", "does detect")
+	if got := w.do("skill show navigate"); got["version"] != "1.10.0" || got["timeout"] != 30.0 || len(str(got["digest"])) != 64 || got["parameters_schema"] == nil {
+		t.Errorf("show: %v", got)
+	}
+	w.text("skill show navigate@1.0.0", "parameters_schema", "⟨ESC⟩")
+	if got := w.objects("skill order detect"); len(got) != 2 || got[0]["name"] != "navigate" || got[0]["version"] != "1.10.0" || got[1]["name"] != "detect" || got[1]["position"] != 2.0 {
+		t.Errorf("order: %v", got)
+	}
+	w.do("skill order detect")
+	w.text("skill order detect", "STEP", "navigate", "detect")
+	registry := w.do("skill registry")
+	if registry["registry_id"] != "default" || registry["last_updated"] == nil || fmt.Sprint(registry["dependency_graph"]) != "map[detect:[navigate] navigate:[]]" {
+		t.Errorf("registry: %v", registry)
+	}
+	if got := w.objects("skill sources"); len(got) != 2 || got[0]["path"] != w.dir+"/skills" {
+		t.Errorf("sources: %v", got)
+	}
+	w.do("skill sources")
+	if code, message, details := w.fails(1, "skill unload navigate"); code != "CONFLICT" || !strings.Contains(message, "needed by detect@0.2.0") {
+		t.Errorf("unload: %s %s %v", code, message, details)
+	}
+	if got := w.do("skill unload navigate@1.10.0"); got["action"] != "unloaded" || got["version"] != "1.10.0" {
+		t.Errorf("unload: %v", got)
+	}
+	w.text("help skill-file", "parameters_schema", "X.Y.Z")
+}
+
+func TestABadSkillFileIsRefusedAndTheGoodOnesAreLoaded(t *testing.T) {
+	d := newDeck(t)
+	d.write("skills/good.yaml", skillText("good", "1.0.0", ""))
+	d.write("skills/bad.yaml", strings.Replace(skillText("bad", "1.0", "nowhere"), "tags: [motion]", "timeout: 0\nmax_retries: 9", 1))
+	code, out, stderr := d.run("skill", "load", "skills", "-o", "json")
+	if code != command.ExitFailed || !strings.Contains(out, `"action":"created"`) || !strings.Contains(out, `"name":"good"`) {
+		t.Errorf("exit %d: %s %s", code, out, stderr)
+	}
+	_, message, details := d.fails(1, "skill load skills/bad.yaml")
+	want := []string{
+		`skills/bad.yaml:2: version: "1.0" is not allowed; allowed: X.Y.Z`,
+		`skills/bad.yaml:6: timeout: 0 is not allowed; allowed: a whole number, 1-3600`,
+		`skills/bad.yaml:7: max_retries: 9 is not allowed; allowed: a whole number, 0-5`,
+	}
+	lines := strings.Split(message, "\n")
+	for i, w := range want {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], w) {
+			t.Errorf("%q is missing in\n%s", w, message)
+		}
+	}
+	problems, _ := details["problems"].([]any)
+	if len(problems) != 3 || fmt.Sprint(problems[1]) != "map[allowed:a whole number, 1-3600 field:timeout file:skills/bad.yaml line:6 message:0 is not allowed; allowed: a whole number, 1-3600 value:0]" {
+		t.Errorf("%v", problems)
+	}
+	if code, _, details := d.fails(1, "skill check skills"); code != "INVALID_INPUT" || details["problems"] == nil {
+		t.Errorf("check: %s %v", code, details)
+	}
+	if code, _, details := d.fails(1, "skill load nowhere"); code != "NOT_FOUND" || details["field"] != "path" {
+		t.Errorf("%s %v", code, details)
+	}
+	for line, want := range map[string]string{"skill show nosuch": "NOT_FOUND", "skill order nosuch": "NOT_FOUND", "skill unload nosuch": "NOT_FOUND", "skill show x": "INVALID_INPUT", "skill show good@1": "INVALID_INPUT", "skill show good@2.0.0": "NOT_FOUND"} {
+		exit := 1
+		if want == "INVALID_INPUT" {
+			exit = 2
+		}
+		if code, _, _ := d.fails(exit, line); code != want {
+			t.Errorf("%s: %s", line, code)
+		}
+	}
+	if all := d.objects("audit list --kind skill.refused"); len(all) != 2 {
+		t.Errorf("%d refusals in the audit log", len(all))
+	}
+}
+
+func TestASwarmFileBringsSkills(t *testing.T) {
+	d := newDeck(t)
+	d.write("deck/lib/move.yaml", skillText("move", "1.0.0", ""))
+	d.write("deck/swarm.yaml", "skills:\n  - lib\n  - name: look\n    version: 1.0.0\n    parameters_schema: {type: object}\n    dependencies: [move]\n    runner: {kind: builtin, name: echo}\nsessions:\n  - name: day\n")
+	got := d.objects("up deck")
+	if len(got) != 3 || got[0]["object"] != "skill" || got[0]["action"] != "created" || got[0]["name"] != "move" || got[1]["id"] != "look@1.0.0" {
+		t.Errorf("%v", got)
+	}
+	for _, x := range d.objects("up deck") {
+		if x["action"] != "unchanged" {
+			t.Errorf("again: %v", x)
+		}
+	}
+	if got := d.object("skill show look"); got["source"] != d.dir+"/deck/swarm.yaml" {
+		t.Errorf("%v", got)
+	}
+
+	// One mistake anywhere, and nothing is applied.
+	d.write("bad/lib/grab.yaml", skillText("grab", "1.0.0", "nowhere"))
+	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills:\n  - lib\n  - none.yaml\n  - name: x\n    version: 1.0.0\n    parameters_schema: {type: object}\n    runner: {kind: builtin, name: echo}\n")
+	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, `bad/swarm.yaml:6: skills[2].name: "x" is not allowed`) {
+		t.Errorf("%s", message)
+	}
+	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills:\n  - lib\n  - none.yaml\n")
+	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, "bad/swarm.yaml:5: skills[1]: can't read "+d.dir+"/bad/none.yaml: no such file") {
+		t.Errorf("%s", message)
+	}
+	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills: [lib]\n")
+	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, `lib/grab.yaml:5: dependencies[0]: "nowhere" is not allowed; allowed: a skill that is loaded`) {
+		t.Errorf("%s", message)
+	}
+	if all := d.objects("session list --match night"); len(all) != 0 {
+		t.Errorf("a refused file made %v", all)
+	}
+}
