@@ -75,13 +75,13 @@ func matchAgent(f core.Filter) func(*Subagent) bool {
 	return func(a *Subagent) bool {
 		return same(f.Status, string(a.State)) && same(f.Agent, a.AgentID) && same(f.Kind, a.AssignedSkill) && same(f.Task, a.TaskID) &&
 			same(f.Session, a.SessionID) && same(f.Trace, a.TraceID) && (f.Until.IsZero() || a.CreatedAt.Before(f.Until)) &&
-			contains(f.Match, a.AgentID, a.Name, a.Skill, a.AssignedSkill, a.Error)
+			matchesText(f.Match, a.AgentID, a.Name, a.Skill, a.AssignedSkill, a.Error)
 	}
 }
 
 func same(want, got string) bool { return want == "" || want == got }
 
-func contains(want string, texts ...string) bool {
+func matchesText(want string, texts ...string) bool {
 	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(want)) })
 }
 
@@ -155,7 +155,7 @@ func matchExec(skill string, f core.Filter) func(*Execution) bool {
 	return func(e *Execution) bool {
 		return same(skill, e.SkillName) && same(f.Status, string(e.Status)) && same(f.Agent, e.AgentID) && same(f.Kind, e.Kind) &&
 			same(f.Task, e.TaskID) && same(f.Trace, e.TraceID) && (f.Until.IsZero() || e.StartedAt.Before(f.Until)) &&
-			contains(f.Match, e.ExecutionID, e.SkillName, e.Step, e.Error)
+			matchesText(f.Match, e.ExecutionID, e.SkillName, e.Step, e.Error)
 	}
 }
 
