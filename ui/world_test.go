@@ -218,6 +218,10 @@ func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int)
 	return slices.Clone(all[i:min(i+n, len(all))]), uint64(len(all)), nil
 }
 
+func (w *fakeWorld) Session(_ context.Context, _, want string) (swarm.Session, error) {
+	return one(w.sessions, "session", want, func(s swarm.Session) string { return s.SessionID })
+}
+
 func (w *fakeWorld) Sessions(_ context.Context, _ string, f core.Filter) (core.Page[swarm.Session], error) {
 	return page(w, w.sessions, f, nil)
 }

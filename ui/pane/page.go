@@ -98,7 +98,7 @@ func (p *Page) clamp() {
 
 // Do scrolls, folds and opens by a named action: fold folds what the line
 // under the cursor belongs to or opens it, open only does so on its first line,
-// fold-all folds all there is of that document, or opens it.
+// fold-all folds all there is of that document, or of the next, or opens it.
 func (p *Page) Do(action string) bool {
 	switch action {
 	case "up":
@@ -141,7 +141,10 @@ func (p *Page) move(by int) {
 // fold folds or opens at the cursor; it tells whether there was something to.
 func (p *Page) fold(action string) bool {
 	line, ok := p.current()
-	if !ok || line.doc == nil {
+	if ok && line.doc == nil && action == "fold-all" {
+		line = p.document()
+	}
+	if !ok || line == nil || line.doc == nil {
 		return false
 	}
 	var to *fold // where the cursor goes
@@ -181,6 +184,18 @@ func (p *Page) aim(v *fold) {
 }
 
 func abs(n int) int { return max(n, -n) }
+
+// document is the first line of the next document below the cursor, or of the
+// first on the page; nil when there is none.
+func (p *Page) document() *pageLine {
+	n := len(p.lines)
+	for i := range n {
+		if l := &p.lines[(p.at+i)%n]; l.doc != nil {
+			return l
+		}
+	}
+	return nil
+}
 
 // current is the line under the cursor.
 func (p *Page) current() (*pageLine, bool) {

@@ -41,6 +41,13 @@ func (p *Paras) Add(label, text string, role screen.Role) {
 	}
 }
 
+// Link adds a line that enter opens.
+func (p *Paras) Link(label, text string, role screen.Role, it Item) {
+	if text != "" {
+		*p = append(*p, Para{Label: label, Rows: []Row{{Text: text, Role: role, Item: it}}})
+	}
+}
+
 // Exact adds text that must be judged exactly and returns its number.
 func (p *Paras) Exact(label, text string, role screen.Role) int {
 	*p = append(*p, Para{Label: label, Text: text, Role: role, Exact: true})

@@ -27,6 +27,7 @@ type World interface {
 	// Log returns up to n lines of a stream after seq from, oldest first,
 	// and the stream's last seq.
 	Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error)
+	Session(ctx context.Context, tenant, id string) (swarm.Session, error)
 	Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Session], error)
 
 	Agent(ctx context.Context, tenant, name string) (fleet.Agent, error)
@@ -68,6 +69,10 @@ func (w world) Why(ctx context.Context, tenant, id string) (swarm.Reason, error)
 
 func (w world) Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
 	return w.Swarm.Log(ctx, tenant, stream, from, n)
+}
+
+func (w world) Session(ctx context.Context, tenant, id string) (swarm.Session, error) {
+	return w.Swarm.Session(ctx, tenant, id)
 }
 
 func (w world) Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Session], error) {

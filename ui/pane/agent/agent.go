@@ -165,7 +165,7 @@ func (p *Pane) lay(env pane.Env) {
 	for i := range p.history {
 		h := &p.history[i]
 		s := pane.StatusState(h.Status)
-		out.Add(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role())
+		out.Link(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role(), pane.Item{Kind: "task", ID: h.TaskID})
 	}
 	p.Page.Set(out)
 }

@@ -52,9 +52,9 @@ func text(env pane.Env, d *judge.GateDecision, out *pane.Paras) {
 	out.Add("policy", d.PolicyVersion, screen.Dim)
 	out.Add("digest", d.Digest, screen.Dim)
 	out.Add("before edit", d.PriorDigest, screen.Dim)
-	out.Add("approval", d.ApprovalID, screen.Accent)
-	out.Add("task", d.TaskID, screen.Accent)
-	out.Add("session", d.Session, screen.Accent)
+	out.Link("approval", d.ApprovalID, screen.Accent, pane.Item{Kind: "approval", ID: d.ApprovalID})
+	out.Link("task", d.TaskID, screen.Accent, pane.Item{Kind: "task", ID: d.TaskID})
+	out.Link("session", d.Session, screen.Accent, pane.Item{Kind: "session", ID: d.Session})
 	out.Add("trace", d.TraceID, screen.Dim)
 	out.Add("id", d.DecisionID, screen.Dim)
 }

@@ -41,9 +41,12 @@ func New() *Pane {
 			}
 			set(5, s.Reason, screen.Text)
 		},
-		Item: func(_ *pane.Env, s *swarm.Session) pane.Item {
-			return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == swarm.SessionPaused}
-		},
+		Item:  func(_ *pane.Env, s *swarm.Session) pane.Item { return Item(s) },
 		Fetch: pane.World.Sessions,
 	})}
+}
+
+// Item is a session as a thing under the cursor.
+func Item(s *swarm.Session) pane.Item {
+	return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == swarm.SessionPaused}
 }
