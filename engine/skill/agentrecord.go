@@ -35,13 +35,13 @@ func nameKey(word string, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, n)
 }
 
-// below is the range of keys that begin with prefix and a zero byte.
-func below(word string) (from, to []byte) {
+// wordSpan is the range of keys that begin with prefix and a zero byte.
+func wordSpan(word string) (from, to []byte) {
 	return append([]byte(word), 0), append([]byte(word), 1)
 }
 
-// beneath is the range of keys that begin with a number.
-func beneath(n uint64) (from, to []byte) { return numberKey(n), numberKey(n + 1) }
+// numberSpan is the range of keys that begin with a number.
+func numberSpan(n uint64) (from, to []byte) { return numberKey(n), numberKey(n + 1) }
 
 // taskNumber is the number in a task's id, which the swarm made.
 func taskNumber(id string) uint64 {
@@ -92,7 +92,7 @@ func decodeAgent(data []byte) (*Subagent, error) {
 
 // withResults fills a subagent's results in.
 func withResults(tx store.Tx, a *Subagent) error {
-	from, to := beneath(agentNumber(tx.Tenant(), a.AgentID))
+	from, to := numberSpan(agentNumber(tx.Tenant(), a.AgentID))
 	return tx.Scan(bAgentResult, from, to, false, func(key, value []byte) bool {
 		a.Results[string(key[8:])] = bytes.Clone(value)
 		return true
@@ -167,7 +167,7 @@ func eachAgent(tx store.Tx, state State, each func(*Subagent) error) error {
 		err := tx.Scan(bAgent, nil, nil, false, func(_, value []byte) bool { return visit(decodeAgent(value)) })
 		return errors.Join(err, bad)
 	}
-	from, to := below(string(state))
+	from, to := wordSpan(string(state))
 	err := tx.Scan(bAgentState, from, to, false, func(key, _ []byte) bool { return visit(loadAgentNumber(tx, numberAt(key))) })
 	return errors.Join(err, bad)
 }

@@ -149,7 +149,7 @@ func sum(data []byte) string {
 func execsOfTask(tx store.Tx, task string) ([]*Execution, error) {
 	var all []*Execution
 	var bad error
-	from, to := beneath(taskNumber(task))
+	from, to := numberSpan(taskNumber(task))
 	err := tx.Scan(bExecTask, from, to, false, func(key, _ []byte) bool {
 		var e *Execution
 		if e, bad = loadExecNumber(tx, numberAt(key)); bad == nil && e != nil {

@@ -210,7 +210,7 @@ func (l *lister[T]) page(tx store.Tx) (core.Page[T], error) {
 		if l.pure {
 			total = int(tx.Counter(l.count))
 		}
-		from, to := below(l.word)
+		from, to := wordSpan(l.word)
 		err = tx.Scan(l.index, from, to, true, func(key, _ []byte) bool { return take(numberAt(key)) })
 	case !l.f.Narrows():
 		total = int(tx.Counter(l.counter))
@@ -260,7 +260,7 @@ func (s *Skills) Figures(ctx context.Context, tenant, skill string) (Figures, er
 	failed := 0
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		f.Total = tx.Counter(countExecsOf(bExecSkill, skill))
-		from, to := below(skill)
+		from, to := wordSpan(skill)
 		return tx.Scan(bExecSkill, from, to, true, func(_, value []byte) bool {
 			if len(value) != 9 || value[0] == 'i' {
 				return true

@@ -72,7 +72,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 // pending lists the executions that no engine has ended.
 func (s *Skills) pending(ctx context.Context, tenant string) (ids []string, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		from, to := below(string(StatusPending))
+		from, to := wordSpan(string(StatusPending))
 		var numbers []uint64
 		if err := tx.Scan(bExecStatus, from, to, false, func(key, _ []byte) bool {
 			numbers = append(numbers, numberAt(key))
