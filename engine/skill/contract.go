@@ -15,15 +15,21 @@ import (
 // contract is what a skill takes and gives: its schemas, each made ready on
 // its first use.
 type contract struct {
-	params  func() (*jsonschema.Schema, error)
-	partial func() (*jsonschema.Schema, error)
-	returns func() (*jsonschema.Schema, error) // of nothing: nil, nil
+	params  func() (*checker, error)
+	partial func() (*checker, error)
+	returns func() (*checker, error) // of nothing: nil, nil
+}
+
+// checker is a schema ready to check with, and its fan.
+type checker struct {
+	schema *jsonschema.Schema
+	fan    float64
 }
 
 func newContract(s *Skill) *contract {
 	params, returns := s.ParametersSchema, s.ReturnsSchema
-	ready := func(raw core.Raw, change func(any)) func() (*jsonschema.Schema, error) {
-		return sync.OnceValues(func() (*jsonschema.Schema, error) {
+	ready := func(raw core.Raw, change func(any)) func() (*checker, error) {
+		return sync.OnceValues(func() (*checker, error) {
 			if len(raw) == 0 {
 				return nil, nil
 			}
@@ -34,7 +40,11 @@ func newContract(s *Skill) *contract {
 			if change != nil {
 				change(doc)
 			}
-			return compile(doc)
+			schema, err := compile(doc)
+			if err != nil {
+				return nil, err
+			}
+			return &checker{schema, fan(schema)}, nil
 		})
 	}
 	return &contract{ready(params, nil), ready(params, onlyTypes), ready(returns, nil)}
@@ -58,21 +68,21 @@ func onlyTypes(doc any) {
 // parameters_schema and returns them with the defaults filled in. The error
 // names every mistake by its field, "params.speed".
 func (s *Skill) checkParams(raw core.Raw) (core.Raw, error) {
-	schema, err := s.ready().params()
+	by, err := s.ready().params()
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: parameters_schema: %w", s.Ref(), err)
 	}
-	return check("params", schema, raw, true)
+	return check("params", by, raw, true)
 }
 
 // partialParams checks some of the parameters, before the rest is known: what
-// is there has to fit, nothing has to be there, and no default is filled in.
+// is there has to fit, and none has to be there.
 func (s *Skill) partialParams(raw core.Raw) error {
-	schema, err := s.ready().partial()
+	by, err := s.ready().partial()
 	if err != nil {
 		return fmt.Errorf("skill %s: parameters_schema: %w", s.Ref(), err)
 	}
-	_, err = check("params", schema, raw, false)
+	_, err = check("params", by, raw, true) // a member with a default may be left out
 	return err
 }
 
@@ -80,11 +90,11 @@ func (s *Skill) partialParams(raw core.Raw) error {
 // returns_schema if it has one. The error names every mistake by its field,
 // "result.objects[0]".
 func (s *Skill) checkResult(raw core.Raw) error {
-	schema, err := s.ready().returns()
+	by, err := s.ready().returns()
 	if err != nil {
 		return fmt.Errorf("skill %s: returns_schema: %w", s.Ref(), err)
 	}
-	_, err = check("result", schema, raw, false)
+	_, err = check("result", by, raw, false)
 	return err
 }
 
@@ -101,19 +111,22 @@ func (s *Skill) ready() *contract {
 	return newContract(s)
 }
 
-func check(root string, schema *jsonschema.Schema, raw core.Raw, fill bool) (core.Raw, error) {
+func check(root string, by *checker, raw core.Raw, fill bool) (core.Raw, error) {
 	if err := core.CheckObject(root, raw, core.MaxInput); err != nil {
 		return nil, err
 	}
-	if schema == nil {
+	if by == nil {
 		return raw, nil
 	}
 	v, err := plainValue(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", root, err)
 	}
-	added := fill && fillDefaults(schema, v, 0)
-	if err := mistakes(root, validate(schema, v)); err != nil || !added {
+	if by.fan > 1 && checks(v, by.fan, 0) > maxChecks {
+		return nil, core.Errorf(core.InvalidInput, "%s: nested too deeply for what its schema asks to be checked", root).With("field", root)
+	}
+	added := fill && fillDefaults(by.schema, v, 0)
+	if err := mistakes(root, validate(by.schema, v)); err != nil || !added {
 		return raw, err
 	}
 	return appendPlain(nil, v)

@@ -45,6 +45,9 @@ func checkSchema(raw core.Raw) []flaw {
 	if err != nil {
 		return schemaFlaws(doc, err)
 	}
+	if why := endless(schema); why != "" {
+		return []flaw{{nil, why}}
+	}
 	if t := schema.Types; t != nil && !slices.Contains(t.ToStrings(), "object") {
 		return []flaw{{[]string{"type"}, fmt.Sprintf("%q is not allowed; allowed: object, as parameters and results are JSON objects", strings.Join(t.ToStrings(), ", "))}}
 	}
