@@ -84,9 +84,9 @@ type Step struct {
 	ID                string      `json:"id"`
 	Skill             string      `json:"skill"` // name or name@version
 	Params            core.Raw    `json:"params,omitempty"`
-	ErrorPolicy       ErrorPolicy `json:"error_policy"`                 // default abort
-	Fallback          string      `json:"fallback,omitempty"`           // skill that runs instead, with the same parameters
-	BackoffMultiplier float64     `json:"backoff_multiplier,omitempty"` // of the pause between tries, 1-10, default 2
+	ErrorPolicy       ErrorPolicy `json:"error_policy"`                // default abort
+	Fallback          string      `json:"fallback,omitempty"`          // skill that runs instead, with the same parameters
+	BackoffMultiplier float64     `json:"backoff_multiplier,omitzero"` // of the pause between tries, 1-10, default 2
 }
 
 // ErrorPolicy says what a composite does when a step fails.

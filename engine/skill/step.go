@@ -192,8 +192,11 @@ func (r *run) note(k *Skill, result core.Raw) {
 
 // fail ends an execution that has no try left.
 func (r *run) fail(ctx context.Context, k *Skill, e *Execution, f *failure) error {
-	if f.step == "" || f.execution == "" {
-		f.step, f.skill, f.execution = e.Step, k.Ref(), e.ExecutionID
+	if f.step == "" {
+		f.step, f.skill = e.Step, k.Ref()
+	}
+	if f.step == e.Step {
+		f.execution = e.ExecutionID
 	}
 	message := f.message
 	if f.step != e.Step { // a step within it
