@@ -12,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
@@ -88,13 +90,15 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	opt.Sealer = sealer
 	opt.Store = db
-	if err := h.drivers(need, &opt); err != nil {
+	var post builtin.Post
+	if err := h.drivers(need, &opt, &post); err != nil {
 		return nil, err
 	}
 	eng, err := engine.Open(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
+	post.Open(eng.Bus)
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
 		h.rooms = append(h.rooms, h.start(ctx, need, eng))
@@ -140,10 +144,14 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 	return sealer, nil
 }
 
-// drivers fills in what carries out tasks and keeps agents. Commands that
-// only record need them too: they check what is asked for.
-func (h *house) drivers(need command.Need, opt *engine.Options) error {
-	if need.ReadOnly {
+// drivers fills in what carries out tasks and skills and keeps agents. Commands
+// that only record need them too: they check what is asked for.
+func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post) error {
+	dir := cmp.Or(need.Dir, h.dir)
+	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
+	opt.Static = builtin.Definitions()
+	if need.ReadOnly { // nothing runs, but the program's own skills are there
+		opt.SkillRunners = map[string]skill.Runner{builtin.Kind: builtin.New(builtins)}
 		return nil
 	}
 	instance := instanceOf(need.Data)
@@ -157,15 +165,21 @@ func (h *house) drivers(need command.Need, opt *engine.Options) error {
 		return err
 	}
 	h.rooms = append(h.rooms, sup.Close)
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: cmp.Or(need.Dir, h.dir)})
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
 	if err != nil {
 		return err
 	}
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: cmp.Or(need.Dir, h.dir)})
+	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir})
 	if err != nil {
 		return err
 	}
-	opt.Runners = map[string]swarm.Runner{"exec.run": runner}
+	builtins.Commands = commands
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
+	if err != nil {
+		return err
+	}
+	opt.Runners = map[string]swarm.Runner{exec.Kind: runner}
+	opt.SkillRunners = map[string]skill.Runner{exec.SkillKind: commands, builtin.Kind: builtin.New(builtins)}
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime}
 	return nil
 }

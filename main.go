@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"swarmdeck/drivers/builtin"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 )
@@ -20,8 +21,14 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(300)
 	}
+	if len(os.Args) == 2 && os.Args[1] == queryWord {
+		os.Exit(builtin.Answer(os.Stdin, os.Stdout, os.Stderr))
+	}
 	os.Exit(run(os.Args[1:]))
 }
+
+// queryWord makes this program the process of one json-query.
+const queryWord = "-json-query"
 
 // run carries out one command line, closes what it opened and returns the
 // exit code. A signal ends the command in order; a second one ends the

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"swarmdeck/engine/audit"
@@ -32,7 +33,7 @@ type Options struct {
 	Policy   []byte                   // rule table; nil means the default
 	NewTrace func() string            // nil means random
 
-	SkillRunners map[string]skill.Runner // by kind of runner
+	SkillRunners map[string]skill.Runner // by kind of runner, beside agent and composite
 	Static       []skill.Skill           // the program's own skills, which every tenant has
 	MaxSubagents int                     // subagents of a tenant that are live at once; 0 means 100
 }
@@ -78,8 +79,10 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
 	e.parties = append(e.parties, e.Fleet)
+	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm)}
+	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: opt.SkillRunners, Static: opt.Static,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static,
 		MaxSubagents: opt.MaxSubagents, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)

@@ -27,9 +27,10 @@ const Kind = "builtin"
 type Options struct {
 	// Dir is where relative paths start, absolute.
 	Dir string
-	// Messages is where wait-for-message waits; nil refuses it.
+	// Messages is where wait-for-message waits; without it, that can't start.
 	Messages Messages
-	// Commands runs the command that Query is; nil refuses json-query.
+	// Commands runs the command that Query is; without it, json-query can't
+	// start.
 	Commands skill.Runner
 	// Query is a command that does nothing but Answer a query.
 	Query []string
@@ -68,9 +69,6 @@ func (r *Runner) Check(spec skill.Spec) error {
 	if _, ok := r.funcs[spec.Name]; !ok {
 		return core.Invalid("runner.name", spec.Name, strings.Join(names(), ", "))
 	}
-	if spec.Name == "json-query" && r.opt.Commands == nil || spec.Name == "wait-for-message" && r.opt.Messages == nil {
-		return core.Errorf(core.Unavailable, "runner.name: %s is not available here", spec.Name).With("field", "runner.name")
-	}
 	return nil
 }
 
@@ -90,7 +88,11 @@ func (r *Runner) Start(ctx context.Context, call skill.Call) (swarm.Work, error)
 	if err := r.Check(call.Skill.Runner); err != nil {
 		return nil, err
 	}
-	if fn := r.funcs[call.Skill.Runner.Name]; fn != nil {
+	name := call.Skill.Runner.Name
+	if name == "json-query" && r.opt.Commands == nil || name == "wait-for-message" && r.opt.Messages == nil {
+		return nil, core.Errorf(core.Unavailable, "%s needs an engine that runs", name)
+	}
+	if fn := r.funcs[name]; fn != nil {
 		return skill.RunFunc(ctx, call, fn), nil
 	}
 	return r.query(ctx, call)

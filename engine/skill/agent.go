@@ -60,7 +60,7 @@ func (a agentRunner) Start(ctx context.Context, call Call) (swarm.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &agentWork{tasks: a.tasks, call: call, input: core.MustEncode(promptInput{call.Skill.Runner.Agent, message})}
+	w := &agentWork{engine: ctx, tasks: a.tasks, call: call, input: core.MustEncode(promptInput{call.Skill.Runner.Agent, message})}
 	w.Work = RunFunc(ctx, call, w.run)
 	return w, nil
 }
@@ -74,9 +74,10 @@ type promptInput struct {
 // agentWork is one try: a child task and the wait for its end.
 type agentWork struct {
 	swarm.Work
-	tasks AgentTasks
-	call  Call
-	input core.Raw
+	engine context.Context // ends when the engine closes
+	tasks  AgentTasks
+	call   Call
+	input  core.Raw
 
 	mu      sync.Mutex
 	by      core.Caller
@@ -172,7 +173,7 @@ func (w *agentWork) await(ctx context.Context, id string) (swarm.Task, error) {
 // engine interrupts stays, for the try after the start.
 func (w *agentWork) cancelChild(ctx context.Context, id string) {
 	var c *cancelCause
-	if !errors.As(context.Cause(ctx), &c) {
+	if w.engine.Err() != nil || !errors.As(context.Cause(ctx), &c) {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)

@@ -184,15 +184,15 @@ func TestAnAgentIsAskedByAChildTask(t *testing.T) {
 
 func TestAnAgentsTextThatIsOneObjectIsTheResult(t *testing.T) {
 	for output, want := range map[string]string{
-		`{"rc":0,"stdout":" {\"ok\": true}\n"}`:              `{"ok": true}`,
-		`{"text":"{\"ok\":true}"}`:                           `{"ok":true}`,
+		`{"rc":0,"stdout":" {\"ok\": true}\n"}`:               `{"ok": true}`,
+		`{"text":"{\"ok\":true}"}`:                            `{"ok":true}`,
 		"{\"text\":\"```json\\n{\\\"ok\\\":true}\\n```\\n\"}": `{"ok":true}`,
-		`{"text":"it is {\"ok\":true}"}`:                     ``,
-		`{"text":"[1]"}`:                                     ``,
-		`{"text":"{\"ok\":true}","score":1}`:                 ``,
-		`{"text":{"text":"{}"}}`:                             ``,
-		`{"verdict":"{}"}`:                                   ``,
-		`{}`:                                                 ``,
+		`{"text":"it is {\"ok\":true}"}`:                      ``,
+		`{"text":"[1]"}`:                                      ``,
+		`{"text":"{\"ok\":true}","score":1}`:                  ``,
+		`{"text":{"text":"{}"}}`:                              ``,
+		`{"verdict":"{}"}`:                                    ``,
+		`{}`:                                                  ``,
 	} {
 		if want == "" {
 			want = output
