@@ -27,7 +27,7 @@ func (b *Bus) accept(ctx context.Context, by core.Caller, d *draft) (Message, er
 	err := b.change(ctx, by, "accept a message", func(tx *audit.Tx) error {
 		m, err := b.acceptIn(tx, d)
 		if err == nil {
-			made = *m
+			made = m.asAccepted()
 		}
 		return err
 	})
@@ -45,7 +45,17 @@ func (b *Bus) AcceptIn(tx *audit.Tx, s Send) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	return *m, nil
+	return m.asAccepted(), nil
+}
+
+// asAccepted is a message with the status that it begins with.
+func (m *Message) asAccepted() Message {
+	made := *m
+	made.Status, made.Unanswered = Open, m.MessageType == Request
+	if m.Topic != "" || m.RecipientID == Broadcast && len(m.Recipients) == 0 {
+		made.Status = Published
+	}
+	return made
 }
 
 func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {

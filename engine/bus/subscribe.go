@@ -160,6 +160,15 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	}
 }
 
+// Poll is Next without waiting: it returns false when nothing is there now.
+func (s *Subscription) Poll(ctx context.Context) (Delivery, bool, error) {
+	m, err := s.take(ctx)
+	if err != nil || m == nil {
+		return Delivery{}, false, explain("read the next message", err)
+	}
+	return Delivery{Message: *m, s: s}, true, nil
+}
+
 func errClosed() error { return core.Errorf(core.Conflict, "the subscription is closed") }
 
 // take returns the next message, nil when there is none yet.

@@ -51,6 +51,7 @@ func TestEveryCommand(t *testing.T) {
 	w.sessionsAndTasks()
 	w.agentsAndApprovals()
 	w.skills()
+	w.messages()
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	for _, info := range command.Commands() {

@@ -92,6 +92,14 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return candidates(all, err, func(p fleet.Project) Candidate { return Candidate{p.Name, p.Description} })
 	case "role":
 		return liveRoles(c, eng, by.Tenant)
+	case "message":
+		return liveMessages(c, eng, by.Tenant, detail)
+	case "topic":
+		return liveTopics(c, eng, by.Tenant)
+	case "subscription":
+		return liveSubscriptions(c, eng, by.Tenant)
+	case "party", "mailbox":
+		return liveParties(eng, by.Tenant, kind == "party")
 	case "skill":
 		return liveSkills(eng, by.Tenant)
 	case "tag":

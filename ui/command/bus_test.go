@@ -1,0 +1,242 @@
+package command_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/ui/command"
+)
+
+// messages is the part of the walk that uses every command of the bus.
+func (w *walk) messages() {
+	t := w.t
+	w.line("agent create ann --project tools --role asks -- cat")
+	w.line("agent create bob --project tools --role answers -- cat")
+	w.do("bus consume indexer 'nav.>'")
+	made := w.do(`bus publish nav.complete '{"location":"kitchen"}' --from ann --ttl 90s --priority 2 --correlation a7f3c2e1-8d4b-4a9c-9e2f-1b3c4d5e6f7a --trace 0af7651916cd43dd8448eb211c80319c`)
+	if made["topic"] != "nav.complete" || made["sender_id"] != "ann" || made["ttl"] != 90.0 || made["priority"] != 2.0 || made["status"] != "published" ||
+		made["message_type"] != "event" || made["correlation_id"] != "a7f3c2e1-8d4b-4a9c-9e2f-1b3c4d5e6f7a" || made["trace_id"] != "0af7651916cd43dd8448eb211c80319c" {
+		t.Errorf("publish: %v", made)
+	}
+	w.line(`bus publish nav.failed '{"text":"\u001b]0;owned\u0007\u202e"}' --type error`)
+	w.do("bus list --topic nav.* --page 1")
+	w.text("bus list", "MESSAGE", "nav.complete", "published", str(made["message_id"]))
+	if got := w.do("bus show " + str(made["message_id"])); got["status"] != "published" || got["payload"].(map[string]any)["location"] != "kitchen" {
+		t.Errorf("show: %v", got)
+	}
+	if all := w.objects("bus topics"); len(all) != 2 || all[0]["topic"] != "nav.failed" || all[1]["subscribers"] != 1.0 || all[1]["lag"] != 2.0 {
+		t.Errorf("topics: %v", all)
+	}
+	w.do("bus topics")
+	w.text("bus topics", "nav.failed", "LAG")
+	w.text("bus subscriptions", "indexer", "nav.>", "closed")
+	if got := w.do("bus subscriptions"); got["name"] != "indexer" || got["lag"] != 2.0 || got["durable"] != true {
+		t.Errorf("subscriptions: %v", got)
+	}
+	if out := w.line("bus consume indexer --count 1"); !strings.Contains(out, `nav.complete event ann: {"location":"kitchen"}`) {
+		t.Errorf("consume: %s", out)
+	}
+	if all := w.objects("bus consume indexer"); len(all) != 1 || all[0]["topic"] != "nav.failed" {
+		t.Errorf("consume: %v", all)
+	}
+	w.text("bus tail nav.>", "nav.failed")
+	if all := w.objects("bus tail --count 1"); len(all) != 1 || all[0]["topic"] != "nav.failed" {
+		t.Errorf("tail: %v", all)
+	}
+	w.do("bus tail sys.agent.*")
+	w.do("bus unsubscribe indexer")
+
+	w.do(`bus send bob '{"n":1}' --from ann`)
+	w.line(`bus send bob '{"n":2}' --priority 1 --ttl 100`)
+	if all := w.objects("bus read bob --peek"); len(all) != 2 || all[0]["priority"] != 1.0 || all[0]["status"] != "open" {
+		t.Errorf("peek: %v", all)
+	}
+	w.text("bus read bob --peek", "@bob", "open")
+	if all := w.objects("bus read bob --count 1"); len(all) != 1 || all[0]["ttl"] != 100.0 || all[0]["status"] != "read" {
+		t.Errorf("read: %v", all)
+	}
+	w.do("bus read bob")
+
+	ask := w.do(`bus send bob '{}' --type request --from ann`)
+	w.text("bus list --status unanswered", "no answer for")
+	if got := w.do(fmt.Sprintf(`bus reply %s '{"ok":true}'`, ask["message_id"])); got["message_type"] != "response" || got["correlation_id"] != ask["correlation_id"] {
+		t.Errorf("reply: %v", got)
+	}
+	if code, _, _ := w.fails(1, fmt.Sprintf(`bus reply %s '{}' --error`, ask["message_id"])); code != "CONFLICT" {
+		t.Errorf("answered twice: %s", code)
+	}
+	w.line("bus read bob")
+	w.request()
+
+	short := str(w.do(`bus send bob '{}' --ttl 1`)["message_id"])
+	w.until("bus show "+short, "status", "expired")
+	if got := w.do("bus dead --status expired --agent bob"); got["message_id"] != short || got["recipient_id"] != "bob" || got["reason"] != "expired" {
+		t.Errorf("dead: %v", got)
+	}
+	w.text("bus dead", short, "expired", "@bob")
+	if got := w.complete("bus resend "); !slices.Contains(got, short) {
+		t.Errorf("resend offers %v", got)
+	}
+	if got := w.do("bus resend " + short); got["resend_of"] != short {
+		t.Errorf("resend: %v", got)
+	}
+	w.text("bus dead --status resent", short)
+	w.line("bus read bob")
+	w.line("agent delete ann --yes")
+	w.line("agent delete bob --yes")
+}
+
+// request asks and answers, from two doors at once.
+func (w *walk) request() {
+	t := w.t
+	for _, c := range []struct {
+		flag string
+		code int
+		want string
+	}{{"", 0, `"objects":["cup"]`}, {"--error", 1, `"message_type":"error"`}} {
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			id := str(w.until("bus list --status unanswered", "recipient_id", "bob")["message_id"])
+			w.line(fmt.Sprintf(`bus reply %s '{"objects":["cup"]}' %s`, id, c.flag))
+		}()
+		code, out, stderr := w.run("-o", "json", "bus", "request", "bob", `{"skill":"detect"}`, "--timeout", "10s")
+		<-answered
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("request %s: exit %d %s%s", c.flag, code, out, stderr)
+		}
+		w.line("bus read bob")
+	}
+	w.used["bus request"] = true
+	if code, message, _ := w.fails(4, "bus request bob '{}' --timeout 20ms"); code != "UNAVAILABLE" || !strings.Contains(message, "no response") {
+		t.Errorf("unanswered: %s %s", code, message)
+	}
+	w.line("bus read bob")
+}
+
+func TestMistakesInMessagesNameTheField(t *testing.T) {
+	d := newDeck(t)
+	d.line("agent create bob --project tools -- cat")
+	for line, field := range map[string]string{
+		"bus publish a..b '{}'":                  "topic",
+		"bus publish sys.x '{}'":                 "topic",
+		"bus publish a '[]'":                     "payload",
+		"bus publish a '{'":                      "payload",
+		"bus publish a '{}' --ttl 0":             "ttl",
+		"bus publish a '{}' --ttl 3601":          "ttl",
+		"bus publish a '{}' --ttl 1.5s":          "ttl",
+		"bus publish a '{}' --ttl soon":          "ttl",
+		"bus publish a '{}' --priority 0":        "priority",
+		"bus publish a '{}' --priority 11":       "priority",
+		"bus publish a '{}' --type request":      "type",
+		"bus publish a '{}' --from nobody":       "sender_id",
+		"bus publish a '{}' --correlation x":     "correlation_id",
+		"bus publish a '{}' --trace x":           "trace_id",
+		"bus publish a '{}' --task x":            "task_id",
+		"bus publish a":                          "json",
+		"bus send nobody '{}'":                   "recipient_id",
+		"bus send broadcast '{}' --type request": "recipient_id",
+		"bus send bob '{}' --type response":      "correlation_id",
+		"bus request bob '{}' --timeout 2h":      "timeout",
+		"bus request bob '{}' --timeout 0s":      "timeout",
+		"bus reply x '{}'":                       "message_id",
+		"bus show x":                             "message_id",
+		"bus resend x":                           "message_id",
+		"bus read nobody":                        "recipient_id",
+		"bus read bob --count 0":                 "count",
+		"bus tail 'a.>.b'":                       "pattern",
+		"bus tail --count 1001":                  "count",
+		"bus consume 'a b' x":                    "name",
+		"bus consume fresh":                      "pattern",
+		"bus unsubscribe 'a b'":                  "name",
+		"bus list --status lost":                 "status",
+		"bus list --topic a.":                    "pattern",
+		"bus dead --status lost":                 "status",
+		"bus subscriptions --status lost":        "status",
+	} {
+		code, message, details := d.fails(2, line)
+		if code != "INVALID_INPUT" || details["field"] != field {
+			t.Errorf("%s: %s names %v, want %s: %s", line, code, details["field"], field, message)
+		}
+	}
+}
+
+func TestFollowingGoesOnUntilInterrupted(t *testing.T) {
+	d := newDeck(t)
+	d.line(`bus publish old.news '{"n":0}'`)
+	for run, line := range []string{"bus tail --follow", "bus consume reader '>' --start 1 --follow"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		d.no(err)
+		done := make(chan int)
+		env := d.env
+		env.Stdout, env.Stderr = out, out
+		go func() { done <- command.Run(ctx, &env, split(t, line)) }()
+		for i := 10*run + 1; i < 10*run+4; i++ {
+			d.line(fmt.Sprintf(`bus publish new.news '{"n":%d}'`, i))
+			for {
+				text, err := os.ReadFile(out.Name())
+				d.no(err)
+				if strings.Contains(string(text), fmt.Sprintf(`{"n":%d}`, i)) && strings.Contains(string(text), `{"n":0}`) {
+					break
+				}
+				if ctx.Err() != nil {
+					t.Fatalf("%s: %d does not come\n%s", line, i, text)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		cancel()
+		if code := <-done; code != 130 {
+			t.Errorf("%s: exit %d", line, code)
+		}
+	}
+	if got := d.object("bus subscriptions"); got["name"] != "reader" || got["lag"] != 0.0 || got["open"] != false {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestCompletionKnowsTheBus(t *testing.T) {
+	d := newDeck(t)
+	d.line("agent create bob --project tools -- cat")
+	d.line(`bus publish nav.done '{}'`)
+	d.line(`bus consume indexer 'nav.*'`)
+	id := str(d.object(`bus send bob '{}' --type request`)["message_id"])
+	for line, want := range map[string]string{
+		"bus ":                    "publish",
+		"bus publish ":            "nav.done",
+		"bus tail ":               "nav.done",
+		"bus send ":               "broadcast",
+		"bus send b":              "bob",
+		"bus read ":               "controller",
+		"bus show ":               id,
+		"bus reply ":              id,
+		"bus consume ":            "indexer",
+		"bus unsubscribe ":        "indexer",
+		"bus send bob {} --type ": "request",
+		"bus list --status ":      "unanswered",
+		"bus list --kind ":        "response",
+	} {
+		if got := d.complete(line); !slices.Contains(got, want) {
+			t.Errorf("%q offers %v, want %s", line, got, want)
+		}
+	}
+	if got := d.complete("bus read "); slices.Contains(got, "broadcast") {
+		t.Error("broadcast has no mailbox")
+	}
+}
+
+func split(t *testing.T, line string) []string {
+	t.Helper()
+	words, err := command.Split(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return words
+}
