@@ -2,6 +2,7 @@ package acp
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 //	write PATH TEXT     fs/write_text_file, then says ok or the error
 //	run COMMAND         a terminal: says its output and exit code
 //	leave COMMAND       a terminal that is not waited for
+//	chdir DIR           where it starts programs
 //	stop REASON         the stop reason of the prompt
 //	tokens N            the usage of the answer, as the session's sum
 //	quota IN OUT        the usage of the answer, as its own
@@ -67,7 +69,8 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 			_, err := terminal(line)
 			say("left", err)
 		},
-		"stop": func(reason string) { end.StopReason = acp.StopReason(reason) },
+		"chdir": func(dir string) { _ = os.Chdir(dir) },
+		"stop":  func(reason string) { end.StopReason = acp.StopReason(reason) },
 		"tokens": func(n string) {
 			total, _ := strconv.Atoi(n)
 			end.Usage = &acp.Usage{TotalTokens: total}

@@ -102,7 +102,7 @@ func (s *session) setMode(ctx context.Context) error {
 	case want == "" && len(names) == 0:
 		return nil
 	case !known:
-		return core.Invalid("options.mode", want, "the one in which it asks, of "+clip(strings.Join(names, ", "), 500))
+		return core.Invalid("options.mode", want, "one of these, and one in which it asks: "+clip(strings.Join(names, ", "), 500))
 	case m.set && m.now == want:
 		return nil
 	}

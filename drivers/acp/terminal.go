@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -154,10 +155,21 @@ func (term *terminal) follow() {
 	}
 	both.Go(func() { read(term.proc.Stdout) })
 	both.Go(func() { read(term.proc.Stderr) })
+	drained := make(chan struct{})
+	go func() {
+		both.Wait()
+		close(drained)
+	}()
 	<-term.proc.Done()
-	_ = term.proc.Stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	for range 2 { // what it left behind may hold a pipe
+		select {
+		case <-drained:
+		case <-time.After(drainPatience):
+		}
+		_ = term.proc.Stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	}
 	term.proc.CloseIO()
-	both.Wait()
+	<-drained
 	term.mu.Lock()
 	term.ended = true
 	term.mu.Unlock()

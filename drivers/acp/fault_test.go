@@ -1,0 +1,127 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestAnAnswerThatIsTooLongEndsThePromptAndNotUs(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	out := s.ends(swarm.Failed, "agent_killed", "say before", "huge", "hang")
+	if !strings.Contains(out.Error.Message, "at most 10485760") {
+		t.Errorf("message %q", out.Error.Message)
+	}
+	eventually(t, "it is idle again", func() bool { return s.now().Status == fleet.Idle })
+	s.ends(swarm.Succeeded, "", "say next")
+}
+
+func TestACrashKeepsWhatWasSaid(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	out := s.ends(swarm.Failed, "agent_killed", "flood 500", "crash")
+	if n := len(s.texts("message")); n != 500 || !strings.Contains(out.Error.Message, "was ended by SIGKILL") {
+		t.Errorf("%d messages, error %q", n, out.Error.Message)
+	}
+}
+
+func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		as      traits
+		options settings
+		code    string
+		message string
+	}{
+		{"another protocol", traits{Version: 2}, settings{}, "agent_start", "speaks version 2 of the protocol, this runtime 1"},
+		{"no answer to the greeting", traits{Mute: "initialize"}, settings{}, "agent_start", "no answer within"},
+		{"no answer to a new session", traits{Mute: "session/new"}, settings{}, "agent_start", "no answer within"},
+		{"a login", traits{Login: "key"}, settings{}, "agent_start", "set options.auth to one of key (a login)"},
+		{"an unknown login", traits{Login: "key"}, settings{Auth: "face"}, "invalid_input", `options.auth: "face" is not allowed; allowed: one of key (a login)`},
+		{"no mode chosen", traits{Modes: []string{"ask", "auto"}}, settings{}, "invalid_input", "one of these, and one in which it asks: ask (Mode ask), auto (Mode auto)"},
+		{"an unknown mode", traits{Modes: []string{"ask"}}, settings{Mode: "yolo"}, "invalid_input", "it asks: ask (Mode ask)"},
+		{"a mode that does not stay", traits{Modes: []string{"ask", "auto"}, SlyMode: "sly"}, settings{Mode: "ask"}, "agent_start", "went into mode sly although ask was set"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := fakeAgent(t, c.as, c.options)
+			s := open(t, newRuntime(t, Options{Patience: time.Second}), a)
+			out := s.ends(swarm.Failed, c.code, "say hello")
+			if !strings.Contains(out.Error.Message, c.message) {
+				t.Errorf("message %q, want %q", out.Error.Message, c.message)
+			}
+		})
+	}
+}
+
+func TestALoginIsDoneAtEachStart(t *testing.T) {
+	s, _ := newStand(t, traits{Login: "key"}, settings{Auth: "key"})
+	s.ends(swarm.Succeeded, "", "say in")
+	s.ends(swarm.Failed, "agent_killed", "crash")
+	s.ends(swarm.Succeeded, "", "say in again")
+}
+
+func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
+	s, _ := newStand(t, traits{Modes: []string{"auto", "ask"}}, settings{Mode: "ask"})
+	s.ends(swarm.Succeeded, "", `raw {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`, "say on")
+	got := s.of("mode")
+	if len(got) != 1 || got[0].Status != "weaker" || string(got[0].Args) != `{"mode":"auto","wanted":"ask"}` {
+		t.Fatalf("events %+v", got)
+	}
+	s.forget()
+	s.ends(swarm.Succeeded, "", "say again")
+	if got := s.of("mode"); len(got) != 0 {
+		t.Errorf("events %+v after the mode was set again", got)
+	}
+}
+
+func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
+	for _, as := range []traits{{Load: true}, {Resume: true, Load: true}} {
+		s, _ := newStand(t, as, settings{})
+		s.ends(swarm.Succeeded, "", "say one", "say two", "say three")
+		id := s.handle.(*agent).place.recall()
+		s.ends(swarm.Failed, "agent_killed", "crash")
+		s.forget()
+		s.ends(swarm.Succeeded, "", "say four")
+		if got := strings.Join(s.texts("message"), "|"); got != "four" {
+			t.Errorf("messages %q", got)
+		}
+		if again := s.handle.(*agent).place.recall(); again != id {
+			t.Errorf("session %s became %s", id, again)
+		}
+		s.heard("log", "took up the conversation "+id)
+	}
+}
+
+func TestALostConversationIsBegunAnew(t *testing.T) {
+	s, _ := newStand(t, traits{Load: true}, settings{})
+	s.ends(swarm.Succeeded, "", "say one")
+	p := s.handle.(*agent).place
+	if err := os.Remove(filepath.Join(p.home, p.recall())); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(swarm.Failed, "agent_killed", "crash")
+	s.ends(swarm.Succeeded, "", "say two")
+	s.heard("log", "the earlier conversation could not be taken up")
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for options, field := range map[string]string{
+		`{"fs":"all"}`: "options.fs", `{"home":"here"}`: "options.home", `{"skeleton":"/nonexistent"}`: "options.skeleton",
+		`{"user":"nobody-of-that-name"}`: "options.user", `{"colour":"red"}`: "colour", `{"mode":1}`: "mode",
+	} {
+		err := r.Check(fleet.Create{Name: "a", Command: []string{"true"}, Options: core.Raw(options)})
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v, want one about %s", options, err, field)
+		}
+	}
+	if err := r.Check(fleet.Create{Name: "a", Command: []string{"no-such-program"}}); err == nil {
+		t.Error("a command that is not there was accepted")
+	}
+}

@@ -1,0 +1,200 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
+	s, dir := newStand(t, traits{}, settings{FS: "write"})
+	a := filepath.Join(dir, "a.txt")
+	if err := os.WriteFile(a, []byte("one\ntwo\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	s.always("approve")
+	s.ends(swarm.Succeeded, "", "read "+a, "write "+a+" three", "write "+filepath.Join(dir, "new.txt")+" four", "read "+filepath.Join(dir, "none"))
+	s.heard("message", "read one\ntwo\n")
+	s.heard("message", "error: ")
+	s.heard("diff", "-one\n-two\n-\n+three")
+	for path, want := range map[string]string{a: "three", filepath.Join(dir, "new.txt"): "four"} {
+		if got, err := os.ReadFile(path); string(got) != want {
+			t.Errorf("%s holds %q: %v", path, got, err)
+		}
+	}
+	if info, err := os.Stat(a); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v: %v", info.Mode(), err)
+	}
+	e := s.of("tool_request")[1]
+	if e.Tool != "fs/write_text_file" || string(e.Args) != fmt.Sprintf(`{"path":%q,"content":"three"}`, a) {
+		t.Errorf("asked %+v", e)
+	}
+	if n := len(s.of("tool_result")); n != 4 {
+		t.Errorf("%d results of 4 calls", n)
+	}
+
+	s.always("deny")
+	s.ends(swarm.Blocked, "approval_denied", "write "+a+" five", "read "+a)
+	s.heard("message", "denied by the operator: by the test")
+	if got, _ := os.ReadFile(a); string(got) != "three" {
+		t.Errorf("a denied write left %q", got)
+	}
+}
+
+func TestAnEditedWriteIsTheOneThatIsMade(t *testing.T) {
+	s, dir := newStand(t, traits{}, settings{FS: "write"})
+	a := filepath.Join(dir, "a")
+	final := core.MustEncode(map[string]string{"path": a, "content": "better"})
+	s.answer = func(context.Context, fleet.Event) (fleet.ToolAnswer, error) {
+		return fleet.ToolAnswer{Decision: "approve", Args: final}, nil
+	}
+	s.ends(swarm.Succeeded, "", "write "+a+" worse")
+	if got, _ := os.ReadFile(a); string(got) != "better" {
+		t.Errorf("the file holds %q", got)
+	}
+	outside := filepath.Join(t.TempDir(), "b")
+	final = core.MustEncode(map[string]string{"path": outside, "content": "x"})
+	s.prompt("write " + a + " worse")
+	if _, err := os.Stat(outside); err == nil {
+		t.Error("an edited path led out of the directory")
+	}
+}
+
+func TestNoFileOutsideOfTheDirectoryIsReached(t *testing.T) {
+	s, dir := newStand(t, traits{}, settings{})
+	out := t.TempDir()
+	secret := filepath.Join(out, "secret")
+	if err := os.WriteFile(secret, []byte("the secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{
+		os.Symlink(secret, in("link")), os.Symlink(out, in("door")), os.Symlink("../../../../../../../../"+secret, in("climb")),
+		os.Link(secret, in("hard")), unix.Mkfifo(in("pipe"), 0o600), os.Mkdir(in("sub"), 0o700), os.Symlink("/dev/zero", in("endless")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.always("approve")
+	for _, path := range []string{
+		secret, in("link"), in("door/secret"), in("climb"), in("../" + filepath.Base(out) + "/secret"), "/etc/passwd", "secret", "", "/",
+		in("pipe"), in("sub"), in("endless"), dir, in("sub/../../x"), in("a\x00b"),
+	} {
+		s.forget()
+		s.prompt("read " + path)
+		if got := strings.Join(s.texts("message"), "|"); !strings.HasPrefix(got, "error:") {
+			t.Errorf("read %q said %q", path, got)
+		}
+		if path == "" {
+			continue // the fake agent's own line can't say it
+		}
+		s.forget()
+		s.prompt("write " + path + " gotcha")
+		if got := strings.Join(s.texts("message"), "|"); !strings.HasPrefix(got, "error:") {
+			t.Errorf("write %q said %q", path, got)
+		}
+	}
+	// A second name of a foreign file is replaced, not written through.
+	s.prompt("write " + in("hard") + " mine")
+	if got, _ := os.ReadFile(secret); string(got) != "the secret" {
+		t.Errorf("the file outside holds %q", got)
+	}
+}
+
+func TestAFileIsReadFromALineOn(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := os.WriteFile(path, []byte("1\n2\n3\n4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var p place
+	p.spec.Dir = dir
+	n := func(i int) *int { return &i }
+	for _, c := range []struct {
+		line, limit *int
+		want        string
+	}{
+		{nil, nil, "1\n2\n3\n4\n"},
+		{n(2), nil, "2\n3\n4\n"},
+		{n(2), n(2), "2\n3\n"},
+		{nil, n(1), "1\n"},
+		{n(9), n(2), ""},
+		{n(-5), n(1), "1\n"},
+		{n(1), n(-1), ""},
+		{n(1), n(99), "1\n2\n3\n4\n"},
+	} {
+		if got, err := p.readText(fileRequest{Path: path, Line: c.line, Limit: c.limit}); err != nil || got != c.want {
+			t.Errorf("line %v limit %v: %q, %v", c.line, c.limit, got, err)
+		}
+	}
+	if err := os.WriteFile(path, make([]byte, maxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.readText(fileRequest{Path: path}); err == nil {
+		t.Error("a huge file was read")
+	}
+}
+
+func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
+	s, dir := newStand(t, traits{}, settings{Terminal: true})
+	s.always("approve")
+	s.ends(swarm.Succeeded, "", "run pwd", "run sh -c exit\u00a03", "run echo", "leave sleep 300")
+	s.heard("message", "exit 0: "+s.handle.(*agent).place.dir())
+	s.always("deny")
+	s.ends(swarm.Blocked, "approval_denied", "run touch "+dir+"/touched")
+	if _, err := os.Stat(filepath.Join(dir, "touched")); err == nil {
+		t.Error("a denied command ran")
+	}
+	e := s.of("tool_request")[0]
+	if e.Tool != "terminal/create" || string(e.Args) != `{"command":"pwd"}` {
+		t.Errorf("asked %+v", e)
+	}
+}
+
+func TestACancelEndsItsCommands(t *testing.T) {
+	s, dir := newStand(t, traits{}, settings{Terminal: true})
+	s.always("approve")
+	pid := filepath.Join(dir, "pid")
+	done := s.start("leave sh "+script(t, "echo $$ >"+pid+"; trap '' INT TERM; while :; do sleep 1; done"), "hang")
+	eventually(t, "the command runs", func() bool { return readPID(pid) > 0 })
+	s.handle.Interrupt()
+	if out := s.wait(done); out.Status != swarm.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+	if alive(readPID(pid)) {
+		t.Error("the command outlived the cancel")
+	}
+}
+
+func TestOutputIsCutAtACharacter(t *testing.T) {
+	term := &terminal{max: 5}
+	term.keep([]byte("äöü"))
+	if out := term.output(); out.Output != "öü" || !out.Truncated {
+		t.Errorf("%+v", out)
+	}
+}
+
+func FuzzWithin(f *testing.F) {
+	dir := f.TempDir()
+	var p place
+	p.spec.Dir = dir
+	for _, seed := range []string{dir, dir + "/a", dir + "/../x", "/", "", dir + "x", dir + "/a/../../b", dir + "/./a//b"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		rel, err := p.within(path)
+		if err == nil && !filepath.IsLocal(rel) {
+			t.Errorf("%q → %q", path, rel)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readPID(path string) int {
+	data, _ := os.ReadFile(path)
+	n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+	return n
+}
+
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || pid == 0 {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+// crew opens agents that share one process.
+func crew(t *testing.T, n int) []*stand {
+	t.Helper()
+	r := newRuntime(t, Options{})
+	var all []*stand
+	for i := range n {
+		a := fakeAgent(t, traits{Resume: true}, settings{Shared: true})
+		a.Name, a.Dir = fmt.Sprintf("a%d", i), t.TempDir()
+		all = append(all, open(t, r, a))
+	}
+	return all
+}
+
+func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
+	all := crew(t, 8)
+	var done []<-chan swarm.Outcome
+	release := make(chan struct{})
+	for i, s := range all {
+		decision := map[bool]string{true: "approve", false: "deny"}[i%2 == 0]
+		s.answer = func(ctx context.Context, _ fleet.Event) (fleet.ToolAnswer, error) {
+			<-release
+			return fleet.ToolAnswer{Decision: decision}, nil
+		}
+		done = append(done, s.start(fmt.Sprintf(`tool execute {"n":%d}`, i), fmt.Sprintf("say I am %d", i)))
+	}
+	for _, s := range all {
+		eventually(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
+	}
+	close(release)
+	pids := map[int]bool{}
+	for i, s := range all {
+		out := s.wait(done[i])
+		want := swarm.Succeeded
+		if i%2 == 1 {
+			want = swarm.Blocked
+		}
+		if out.Status != want || out.Text != fmt.Sprintf("I am %d", i) {
+			t.Errorf("agent %d: %s %q", i, out.Status, out.Text)
+		}
+		if got := string(s.of("tool_request")[0].Args); !strings.Contains(got, fmt.Sprintf(`{"n":%d}`, i)) {
+			t.Errorf("agent %d was asked about %s", i, got)
+		}
+		pids[s.now().PID] = true
+	}
+	if len(pids) != 1 {
+		t.Errorf("%d processes", len(pids))
+	}
+}
+
+func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
+	all := crew(t, 2)
+	for _, s := range all {
+		s.ends(swarm.Succeeded, "", "say up")
+	}
+	pid := all[0].now().PID
+	if err := all[0].handle.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	all[1].ends(swarm.Succeeded, "", "say still here")
+	if err := all[1].handle.Close(); err != nil || alive(pid) {
+		t.Errorf("process %d after the last left: %v", pid, err)
+	}
+}
+
+func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
+	ctx := context.Background()
+	all := crew(t, 2)
+	counted := make([]string, 2)
+	var done []<-chan swarm.Outcome
+	for i, s := range all {
+		counted[i] = filepath.Join(t.TempDir(), "n")
+		done = append(done, s.start("count "+counted[i]))
+		eventually(t, "it counts", func() bool { return readPID(counted[i]) > 0 })
+	}
+	if err := all[0].handle.Pause(ctx); err == nil || !strings.Contains(err.Error(), "shares its process") {
+		t.Errorf("pause while the other works: %v", err)
+	}
+	if err := all[1].handle.Pause(ctx); err != nil {
+		t.Errorf("pause of the last: %v", err)
+	}
+	if err := all[0].handle.Pause(ctx); err != nil {
+		t.Errorf("pause again: %v", err)
+	}
+	before := readPID(counted[0])
+	if after := readPID(counted[0]); after != before {
+		t.Errorf("it counted from %d to %d", before, after)
+	}
+	for i, s := range all {
+		if err := s.handle.Resume(ctx); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it counts on", func() bool { return readPID(counted[i]) > before })
+	}
+	for i, s := range all {
+		s.handle.Interrupt()
+		if out := s.wait(done[i]); out.Status != swarm.Cancelled {
+			t.Errorf("outcome %+v", out)
+		}
+	}
+}
+
+func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
+	all := crew(t, 2)
+	for _, s := range all {
+		s.ends(swarm.Succeeded, "", "say up")
+	}
+	if err := all[0].handle.Pause(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	all[1].forget()
+	all[1].ends(swarm.Succeeded, "", "say still able")
+	if all[1].now().PID == all[0].now().PID {
+		t.Error("it worked in the frozen process")
+	}
+	all[1].heard("log", "took up the conversation")
+	if err := all[0].handle.Resume(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	all[0].ends(swarm.Succeeded, "", "say back")
+}
+
+func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
+	all := crew(t, 2)
+	pids := make([]string, 2)
+	var done []<-chan swarm.Outcome
+	for i, s := range all {
+		dir := s.handle.(*agent).place.dir()
+		pids[i] = filepath.Join(dir, "pid")
+		done = append(done, s.start("chdir "+dir, "spawn "+pids[i], "hang"))
+		eventually(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })
+	}
+	all[0].handle.Interrupt()
+	if out := all[0].wait(done[0]); out.Status != swarm.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+	if alive(readPID(pids[0])) || !alive(readPID(pids[1])) {
+		t.Errorf("alive: %v, %v; want only the other's", alive(readPID(pids[0])), alive(readPID(pids[1])))
+	}
+	all[1].handle.Interrupt()
+	if out := all[1].wait(done[1]); out.Status != swarm.Cancelled || alive(readPID(pids[1])) {
+		t.Errorf("outcome %+v, left %v", out, alive(readPID(pids[1])))
+	}
+}

@@ -1,0 +1,185 @@
+package acp
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestTheAgentsOwnReasonMakesTheOutcome(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	s.always("deny")
+	for _, c := range []struct {
+		acts   string
+		status swarm.Status
+		code   string
+		retry  bool
+	}{
+		{"say fine", swarm.Succeeded, "", false},
+		{"stop max_tokens", swarm.Failed, "agent_limit", true},
+		{"stop max_turn_requests", swarm.Failed, "agent_limit", true},
+		{"stop refusal", swarm.Blocked, "refusal", false},
+		{"stop cancelled", swarm.Cancelled, "cancelled", false},
+		{"stop sunset", swarm.Failed, "agent_protocol", false},
+		{"tool execute {}\nsay fine", swarm.Blocked, "approval_denied", false},
+		{"tool execute {}\nstop cancelled", swarm.Blocked, "approval_denied", false},
+		{"fail the model is away", swarm.Failed, "agent_failed", true},
+	} {
+		out := s.ends(c.status, c.code, strings.Split(c.acts, "\n")...)
+		if out.Error != nil && out.Error.Retryable != c.retry {
+			t.Errorf("%s: retryable %v", c.acts, out.Error.Retryable)
+		}
+	}
+}
+
+func TestAnApprovalAfterADenialIsNoDenial(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	decisions := []string{"deny", "approve"}
+	s.answer = func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+		d := decisions[0]
+		decisions = decisions[1:]
+		return fleet.ToolAnswer{Decision: d}, nil
+	}
+	s.ends(swarm.Succeeded, "", "tool edit {}", "tool edit {}")
+}
+
+func TestAPermissionForGoodIsNeverGiven(t *testing.T) {
+	s, _ := newStand(t, traits{Always: true}, settings{})
+	s.always("approve")
+	s.ends(swarm.Blocked, "approval_denied", "tool execute {}")
+	s.heard("log", "only for good")
+}
+
+func TestTheLastMessageIsTheResult(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	chunk := func(id, text string) string {
+		if id != "" {
+			id = `"messageId":"` + id + `",`
+		}
+		return `raw {"sessionUpdate":"agent_message_chunk",` + id + `"content":{"type":"text","text":"` + text + `"}}`
+	}
+	out := s.ends(swarm.Succeeded, "",
+		chunk("", "Fir"), chunk("", "st."), `raw {"sessionUpdate":"tool_call","toolCallId":"c1","title":"look","kind":"read","status":"in_progress"}`,
+		chunk("", "Sec"), chunk("", "ond."), chunk("a", "Th"), chunk("a", "ird."))
+	if got := strings.Join(s.texts("message"), "|"); got != "First.|Second.|Third." {
+		t.Errorf("messages %q", got)
+	}
+	if out.Text != "Third." || reply(t, out.Output)["text"] != "Third." {
+		t.Errorf("outcome %q %s", out.Text, out.Output)
+	}
+}
+
+func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	s.ends(swarm.Succeeded, "",
+		`raw {"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hmm"}}`,
+		`raw {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"leap","priority":"low","status":"pending"}]}`,
+		// A call may first be heard of when it is over, and again afterwards.
+		`raw {"sessionUpdate":"tool_call_update","toolCallId":"c1","title":"change a","kind":"edit","status":"completed","content":[{"type":"diff","path":"/a","oldText":"one\ntwo\nthree","newText":"one\n2\nthree"}]}`,
+		`raw {"sessionUpdate":"tool_call","toolCallId":"c1","title":"change a","kind":"edit","status":"completed","content":[{"type":"diff","path":"/a","oldText":"one\ntwo\nthree","newText":"one\n2\nthree"}]}`,
+		`raw {"sessionUpdate":"tool_call","toolCallId":"c2","title":"never ends","kind":"execute","status":"in_progress"}`,
+		`raw {"sessionUpdate":"hologram_chunk","content":{"type":"text","text":"from the future"}}`)
+	s.heard("thought", "hmm")
+	s.heard("plan", "[x] look\n[ ] leap")
+	s.heard("diff", "/a\n@@ line 2: 1 out, 1 in @@\n-two\n+2")
+	s.heard("log", `unknown update: {"sessionUpdate":"hologram_chunk"`)
+	if n := len(s.of("diff")); n != 1 {
+		t.Errorf("%d diffs, want one", n)
+	}
+	if len(s.of("message")) != 0 {
+		t.Errorf("an unknown update became a message: %q", s.texts("message"))
+	}
+	results := map[string]string{}
+	for _, e := range s.of("tool_result") {
+		results[e.CallID] += e.Status + " " + e.Tool + " " + e.Text + " " + e.Error
+	}
+	if results["c1"] != "ok edit change a " || results["c2"] != "error execute never ends the agent told no end of it" {
+		t.Errorf("results %q", results)
+	}
+}
+
+func TestTwoQuestionsAboutOneCallHaveIDsOfTheirOwn(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	s.always("approve")
+	s.ends(swarm.Succeeded, "", "twice")
+	var ids []string
+	for _, e := range s.of("tool_request") {
+		ids = append(ids, e.CallID)
+	}
+	var ended []string
+	for _, e := range s.of("tool_result") {
+		ended = append(ended, e.CallID+" "+e.Status+" "+string(e.Output))
+	}
+	if strings.Join(ids, ",") != "same,same#2" || strings.Join(ended, ",") != `same ok {"output":"done"},same#2 ok {"output":"done"}` {
+		t.Errorf("asked %q, ended %q", ids, ended)
+	}
+}
+
+func TestTokensAndCostAreCountedOnce(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	sum := func() (tokens int64, cost float64) {
+		for _, e := range s.of("usage") {
+			tokens += e.Tokens
+			cost += e.CostUSD
+		}
+		s.forget()
+		return
+	}
+	context := `raw {"sessionUpdate":"usage_update","used":120,"size":1000,"cost":{"amount":%,"currency":"USD"}}`
+	for _, c := range []struct {
+		acts   []string
+		tokens int64
+		cost   float64
+	}{
+		{[]string{"tokens 100"}, 100, 0},
+		{[]string{"tokens 250"}, 150, 0}, // the session's sum
+		{[]string{"tokens 40"}, 40, 0},   // it counts anew
+		{[]string{"quota 200 40"}, 240, 0},
+		{[]string{strings.Replace(context, "%", "0.25", 1), strings.Replace(context, "%", "0.5", 1)}, 240, 0.5},
+		{[]string{strings.Replace(context, "%", "0.75", 1), "tokens 90"}, 50, 0.25}, // better figures than the contexts
+		{[]string{`raw {"sessionUpdate":"usage_update","cost":{"amount":9,"currency":"CHF"}}`}, 0, 0},
+	} {
+		s.ends(swarm.Succeeded, "", c.acts...)
+		if tokens, cost := sum(); tokens != c.tokens || cost != c.cost {
+			t.Errorf("%q: %d tokens and %g USD, want %d and %g", c.acts, tokens, cost, c.tokens, c.cost)
+		}
+	}
+}
+
+func TestACancelAnswersOpenQuestionsAsCancelled(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	done := s.start("tool execute {}", "say survived", "hang")
+	eventually(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
+	began := time.Now()
+	s.handle.Interrupt()
+	if out := s.wait(done); out.Status != swarm.Cancelled || time.Since(began) > 2500*time.Millisecond {
+		t.Errorf("outcome %+v after %v: the agent had to be killed", out, time.Since(began))
+	}
+	for _, e := range s.of("tool_result") {
+		if e.Status != "error" || e.Error != "canceled" {
+			t.Errorf("result %+v", e)
+		}
+	}
+}
+
+func TestALinkGoesWithThePrompt(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	out, err := s.handle.Prompt(context.Background(), fleet.Prompt{
+		TaskID: "tk_00000_0000000001", Message: "say hello", URI: "https://example.org/a", Emit: s.emit, Beat: func() {},
+	})
+	if err != nil || out.Text != "link https://example.org/a" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestArgumentsThatCantBeJudgedAreShownAsSuch(t *testing.T) {
+	c := &call{title: "t", input: core.Raw(`{"a":1,"a":2}`)}
+	if got := string(c.args()); !strings.Contains(got, "unreadable") {
+		t.Errorf("args %s", got)
+	}
+}
