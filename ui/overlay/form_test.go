@@ -135,8 +135,10 @@ func TestTheRulesOfTheWholeAreShownWhereTheyBelong(t *testing.T) {
 		got = string(object)
 		return core.Errorf(core.InvalidInput, "many").With("field", "limit").With("problems", []map[string]string{
 			{"field": "params.options.depth[0].x", "message": "must be 1"},
-			{"field": "/limit", "message": "must be 9"}, {"field": "limit", "message": "or less"},
-			{"field": "", "message": "too much at once"}, {"field": "nowhere", "message": "is unknown"},
+			{"field": "/limit", "message": "must be 9"},
+			{"field": "limit", "message": "or less"},
+			{"field": "", "message": "too much at once"},
+			{"field": "nowhere", "message": "is unknown"},
 		})
 	}
 	typed(f, "a")

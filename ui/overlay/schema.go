@@ -82,9 +82,17 @@ func (f *Field) describe(schema core.Raw) {
 func rulesOf(p map[string]core.Raw) string {
 	var rules []string
 	for _, r := range [][2]string{
-		{"minimum", "at least %"}, {"exclusiveMinimum", "more than %"}, {"maximum", "at most %"}, {"exclusiveMaximum", "less than %"},
-		{"multipleOf", "a multiple of %"}, {"minLength", "at least % characters"}, {"maxLength", "at most % characters"},
-		{"minItems", "at least % items"}, {"maxItems", "at most % items"}, {"pattern", "like %"}, {"format", "a %"},
+		{"minimum", "at least %"},
+		{"exclusiveMinimum", "more than %"},
+		{"maximum", "at most %"},
+		{"exclusiveMaximum", "less than %"},
+		{"multipleOf", "a multiple of %"},
+		{"minLength", "at least % characters"},
+		{"maxLength", "at most % characters"},
+		{"minItems", "at least % items"},
+		{"maxItems", "at most % items"},
+		{"pattern", "like %"},
+		{"format", "a %"},
 	} {
 		if v := p[r[0]]; len(v) > 0 {
 			text := textOf(v)
