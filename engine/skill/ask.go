@@ -76,7 +76,7 @@ func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) 
 }
 
 // Validate implements judge.Settler: of a step only its parameters can be
-// edited, and they must fit the skill.
+// edited, and they must fit the skill. What else an edit leaves out stays.
 func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 	var was, now stepArgs
 	if err := core.CheckObject("edit", args, core.MaxInput); err != nil {
@@ -95,7 +95,7 @@ func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 	for _, f := range []struct{ name, was, now string }{
 		{"skill", was.Skill, now.Skill}, {"agent_id", was.AgentID, now.AgentID}, {"step", was.Step, now.Step},
 	} {
-		if f.was != f.now {
+		if f.now != "" && f.now != f.was {
 			return nil, core.Invalid("edit."+f.name, f.now, f.was+": only params can be edited")
 		}
 	}
