@@ -18,7 +18,12 @@ const (
 
 // folds is a JSON document as lines, of which those of an object, an array or
 // a long string fold. What is folded is not even taken apart.
-type folds struct{ root *fold }
+type folds struct {
+	root *fold
+	text string     // as it was given
+	laid []pageLine // its lines in so much room, nil when they have changed
+	room int
+}
 
 // fold is one value of the document.
 type fold struct {
@@ -53,7 +58,7 @@ func newFolds(raw core.Raw) (f *folds, ok bool) {
 	if v.Compact() != nil {
 		return nil, false
 	}
-	f = &folds{root: &fold{raw: string(v), last: true}}
+	f = &folds{root: &fold{raw: string(v), last: true}, text: string(raw)}
 	f.unfold(foldOpen)
 	return f, true
 }

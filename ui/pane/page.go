@@ -48,7 +48,7 @@ func (p *Page) keep(doc *folds, raw core.Raw) {
 	if p.docs == nil {
 		p.docs = map[string]*folds{}
 	}
-	p.docs[string(raw)] = doc
+	p.docs[doc.text] = doc
 	p.aims = p.aims || doc.root.folds()
 }
 
@@ -147,6 +147,7 @@ func (p *Page) fold(action string) bool {
 	if !ok || line == nil || line.doc == nil {
 		return false
 	}
+	line.doc.laid = nil
 	var to *fold // where the cursor goes
 	switch {
 	case action == "fold-all":

@@ -30,6 +30,7 @@ func (p *Page) seek(from, step int) {
 		case shut && !p.has(l.text[:l.key]) && p.has(v.raw):
 			before := len(p.lines)
 			l.fold.toggle()
+			l.doc.laid = nil
 			p.lay()
 			if step < 0 { // what was opened lies below: its end comes first
 				i += len(p.lines) - before + 1

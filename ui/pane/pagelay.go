@@ -94,9 +94,16 @@ func (p *Page) wrapped(para *Para, was map[laidKey][]string, room int) []string 
 // layFolds lays out the lines of a document that are in sight; what is folded
 // takes one line, the rest is wrapped and nothing in it is hidden.
 func (p *Page) layFolds(doc *folds, para *Para, room int) {
-	for _, l := range doc.lines() {
+	if doc.laid == nil || doc.room != room {
+		doc.laid, doc.room = doc.lay(para, room), room
+	}
+	p.lines = append(p.lines, doc.laid...)
+}
+
+func (f *folds) lay(para *Para, room int) (out []pageLine) {
+	for _, l := range f.lines() {
 		indent := min(2*l.of.depth, max(room/2, 0)/2*2)
-		line := pageLine{lead: strings.Repeat(" ", indent), role: screen.Text, exact: true, wide: para.Wide, doc: doc, fold: l}
+		line := pageLine{lead: strings.Repeat(" ", indent), role: screen.Text, exact: true, wide: para.Wide, doc: f, fold: l}
 		text, note := l.text()
 		line.note = note
 		key := ""
@@ -107,13 +114,14 @@ func (p *Page) layFolds(doc *folds, para *Para, room int) {
 		width := max(room-indent-2, 1)
 		if note != "" {
 			line.text, line.key, line.cut = text, len(key), true
-			p.lines = append(p.lines, line)
+			out = append(out, line)
 			continue
 		}
 		for _, piece := range term.WrapLine(text, width) {
 			line.text, line.key = piece, min(len(key), len(piece))
-			p.lines = append(p.lines, line)
+			out = append(out, line)
 			key = ""
 		}
 	}
+	return out
 }

@@ -2,6 +2,12 @@
 // panes share: the world they read, the item under the cursor, filters, the
 // pager of long lists, the tail of a log and the sheet of a record.
 //
+// Most panes are one spec: a list is a Table (Spec shows how), the sheet of a
+// stored record a Detail (DetailSpec), with Paras to write it out: headings,
+// lines, links, trees (Tree), documents that fold. A form comes of Fill. What
+// a pane reads is a method of World; its keys are in the keymap, under the
+// pane's name as their scope.
+//
 // A pane is a plain struct owned by the root model. Its methods run inside the
 // root's Update or View, do no I/O and never block; what it wants read it
 // returns as a tea.Cmd whose answer comes back through Update as a Reply. A
