@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
@@ -180,7 +181,11 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	opt.Runners = map[string]swarm.Runner{exec.Kind: runner}
 	opt.SkillRunners = map[string]skill.Runner{exec.SkillKind: commands, builtin.Kind: builtin.New(builtins)}
-	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime}
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents"})
+	if err != nil {
+		return err
+	}
+	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol}
 	return nil
 }
 

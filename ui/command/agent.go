@@ -58,19 +58,22 @@ func (t *tree) agentCreate() *cobra.Command {
 	var a fleet.Create
 	var command string
 	var env []string
+	var options string
 	return t.command(spec{
 		use: "create NAME [-- COMMAND…]", short: "Make an agent", effect: Writes, args: []string{"", "file"}, anyArg: true,
 		long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…'\n" +
-			"or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits is fine too.",
+			"or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits is fine too.\n" +
+			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.",
 		example: "agent create lister --project tools --role reader -- ls -la",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&a.Project, "project", "", "`PROJECT` it belongs to")
 			f.StringVar(&a.Role, "role", "", "`ROLE` within the project")
 			f.StringVar(&a.Task, "task", "", "first task: `TEXT`")
-			enumVar(f, &a.Runtime, "runtime", "", "exec", "what runs it: exec", "exec")
-			f.StringVar(&command, "command", "", "exec: `COMMAND` with arguments as one string, split like a shell does")
+			enumVar(f, &a.Runtime, "runtime", "", "exec", "what runs it: exec, acp", "exec", "acp")
+			f.StringVar(&command, "command", "", "`COMMAND` with arguments as one string, split like a shell does")
 			f.StringVar(&a.Dir, "dir", "", "working `DIR` (default the current one)")
 			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment; may be repeated")
+			f.StringVar(&options, "options", "", "`JSON` object for its runtime; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user")
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
 			source(f, "project", "project")
 			source(f, "role", "role")
@@ -100,6 +103,9 @@ func (t *tree) agentCreate() *cobra.Command {
 				}
 			}
 			a.Dir = c.env.path(a.Dir)
+			if options != "" {
+				a.Options = core.Raw(options)
+			}
 			a.Env, err = pairs("env", env)
 			return err
 		},

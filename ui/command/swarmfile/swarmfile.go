@@ -52,8 +52,9 @@ type Agent struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
-	Session string // name of a session of this file, or an id
-	Task    string // first task, given only when the agent is made
+	Options core.Raw // for the runtime; nil for none
+	Session string   // name of a session of this file, or an id
+	Task    string   // first task, given only when the agent is made
 	Line    int
 	Lines   Lines
 }
@@ -154,11 +155,12 @@ func (r reader) agent(v value, vars Vars) Agent {
 				a.Dir = filepath.Join(vars.Dir, a.Dir)
 			}
 		},
+		"options": func(v value) { a.Options = r.options(v, vars) },
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
-	if a.Runtime == "exec" && len(a.Command) == 0 {
-		r.Fail(v.Child("command"), "missing; the exec runtime needs it")
+	if (a.Runtime == "exec" || a.Runtime == "acp") && len(a.Command) == 0 {
+		r.Fail(v.Child("command"), "missing; the %s runtime needs it", a.Runtime)
 	}
 	return a
 }
@@ -172,6 +174,24 @@ func (r reader) command(v value, vars Vars) []string {
 		words[0] = filepath.Join(vars.Dir, words[0])
 	}
 	return words
+}
+
+// options are for the agent's runtime, which checks them.
+func (r reader) options(v value, vars Vars) core.Raw {
+	if v.Kind() != document.Mapping {
+		r.Want(v, document.Mapping)
+		return nil
+	}
+	inJSON := func(s string) string {
+		quoted := string(core.MustEncode(s))
+		return quoted[1 : len(quoted)-1]
+	}
+	vars = Vars{Dir: inJSON(vars.Dir), CWD: inJSON(vars.CWD)}
+	options := core.Raw(vars.expand(string(r.Raw(v))))
+	if string(options) == "{}" {
+		return nil
+	}
+	return options
 }
 
 func (r reader) texts(v value, vars Vars) map[string]string {
