@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// asleep is a runtime whose agents exist and never run.
+type asleep struct{ fleet.Runtime }
+
+func (asleep) Check(fleet.Create) error { return nil }
+
+func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
+	_, st := open(t)
+	e, err := Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, tenant := range []string{"t_acme", "t_other"} {
+		if _, err := e.Swarm.CreateTenant(t.Context(), alice, tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := alice
+	other.Tenant = "t_other"
+	for by, name := range map[core.Caller]string{alice: "ann", other: "zoe"} {
+		if _, err := e.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "p", Role: "r", Command: []string{"x"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(to string) error {
+		_, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: to, Payload: core.Raw(`{}`)})
+		return err
+	}
+	for to, want := range map[string]core.Code{"ann": "", "broadcast": "", "zoe": core.Denied, "nobody": core.InvalidInput} {
+		err := send(to)
+		if got := core.Code(""); err != nil {
+			got = core.AsError(err).Code
+			if got != want {
+				t.Errorf("to %s: %v, want %s", to, err, want)
+			}
+		} else if want != "" {
+			t.Errorf("to %s: accepted", to)
+		}
+	}
+	if s := e.Snapshot("t_acme"); s.Bus.Messages != 2 || s.Bus.Open != 2 || s.Err != nil {
+		t.Errorf("%+v, %v", s.Bus, s.Err)
+	}
+	if s := e.Snapshot("t_other"); s.Bus.Messages != 0 {
+		t.Errorf("%+v", s.Bus)
+	}
+	if _, err := e.Bus.Read(t.Context(), alice, "ann", 10); err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Snapshot("t_acme"); s.Bus.Open != 0 {
+		t.Errorf("after the reading: %+v", s.Bus)
+	}
+	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
+		t.Errorf("reconcile: %v, %v", deltas, err)
+	}
+}
+
+func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
+	e, _ := open(t)
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Bus.Subscribe(t.Context(), "t_acme", bus.SubscribeOptions{Pattern: "sys.session.*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	got := make(chan bus.Message, 1)
+	go func() {
+		d, err := s.Next(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- d.Message
+	}()
+	time.Sleep(10 * time.Millisecond) // it waits by now; if not, the test still holds
+	ses, err := e.Swarm.CreateSession(t.Context(), alice, "day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := <-got; m.Topic != "sys.session.created" || !strings.Contains(string(m.Payload), ses.SessionID) {
+		t.Errorf("%s %s", m.Topic, m.Payload)
+	}
+}
