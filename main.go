@@ -21,9 +21,6 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(300)
 	}
-	if len(os.Args) == 2 && os.Args[1] == queryWord {
-		os.Exit(builtin.Answer(os.Stdin, os.Stdout, os.Stderr))
-	}
 	os.Exit(run(os.Args[1:]))
 }
 
@@ -34,6 +31,9 @@ const queryWord = "-json-query"
 // exit code. A signal ends the command in order; a second one ends the
 // process at once.
 func run(args []string) int {
+	if len(args) == 1 && args[0] == queryWord {
+		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)

@@ -15,9 +15,10 @@ import (
 	"swarmdeck/store"
 )
 
-// The test binary is also the program, when asked by its environment.
+// The test binary is also the program, when asked by its environment or, since
+// that is not passed on to skills, as the process of a query.
 func TestMain(m *testing.M) {
-	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" {
+	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || len(os.Args) == 2 && os.Args[1] == queryWord {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())
