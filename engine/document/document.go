@@ -147,7 +147,11 @@ func (v Value) Empty() bool {
 }
 
 func (v Value) member(m member) Value {
-	return Value{node: m.value, path: join(v.path, Clip(m.key)), line: m.line}
+	name := Clip(m.key)
+	if name == "" {
+		name = `""`
+	}
+	return Value{node: m.value, path: join(v.path, name), line: m.line}
 }
 
 func (v Value) item(i int) Value {

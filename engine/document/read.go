@@ -50,12 +50,17 @@ func (r *Reader) Pairs(v Value) ([]Pair, bool) {
 		return nil, false
 	}
 	all := make([]Pair, 0, len(v.node.pairs))
+	seen := make(map[string]bool, len(v.node.pairs))
 	for _, m := range v.node.pairs {
-		if m.plain {
-			all = append(all, Pair{m.key, v.member(m)})
-		} else {
+		switch {
+		case !m.plain:
 			r.Fail(Value{path: v.path, line: m.line}, "want plain names as keys, got %s", Clip(m.key))
+		case seen[m.key]:
+			r.At(max(1, m.line), v.member(m).path, "given twice")
+		default:
+			all = append(all, Pair{m.key, v.member(m)})
 		}
+		seen[m.key] = true
 	}
 	return all, true
 }
