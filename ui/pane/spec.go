@@ -23,7 +23,7 @@ import (
 //				set(0, st.Label(env.Glyphs), st.Role())
 //				set(1, s.SessionID, screen.Accent)
 //			},
-//			Item:  func(_ *pane.Env, s *swarm.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
+//			Item:  func(s *swarm.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
 //			Fetch: pane.World.Sessions,
 //		})}
 //	}
@@ -37,7 +37,7 @@ type Spec[T any] struct {
 	Cols  []grid.Column
 	ID    func(*T) string
 	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
-	Item  func(env *Env, t *T) Item
+	Item  func(t *T) Item
 	// Fetch reads pages of a list that is too long to hold; a method of World
 	// does. It is nil for a list whose rows are set with SetRows.
 	Fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)

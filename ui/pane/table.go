@@ -138,7 +138,7 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 		return t.hold(env), true
 	case "mark":
 		if row, ok := t.at(t.grid.Index()); ok {
-			it := t.spec.Item(&t.env, row)
+			it := t.spec.Item(row)
 			t.marked[t.spec.ID(row)] = it
 		}
 	case "mark-all":
@@ -147,7 +147,7 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 		}
 		for i := range (source[T]{t}).Len() {
 			if row, ok := t.at(i); ok {
-				t.marked[t.spec.ID(row)] = t.spec.Item(&t.env, row)
+				t.marked[t.spec.ID(row)] = t.spec.Item(row)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func (t *Table[T]) Selected(env Env) Item {
 	if !ok {
 		return Item{}
 	}
-	it := t.spec.Item(&t.env, row)
+	it := t.spec.Item(row)
 	it.Row = t.line(row)
 	return it
 }

@@ -27,7 +27,7 @@ func numberTable(paged bool) *Table[int] {
 		Name: "numbers", Title: "numbers", Empty: "none", Cols: []grid.Column{{Title: "N", Min: 8}},
 		ID:   func(n *int) string { return strconv.Itoa(*n) },
 		Row:  func(_ *Env, n *int, set func(int, string, screen.Role)) { set(0, "n"+strconv.Itoa(*n), screen.Text) },
-		Item: func(_ *Env, n *int) Item { return Item{Kind: "number", ID: strconv.Itoa(*n)} },
+		Item: func(n *int) Item { return Item{Kind: "number", ID: strconv.Itoa(*n)} },
 	}
 	if paged {
 		spec.Fetch = func(w World, ctx context.Context, _ string, f core.Filter) (core.Page[int], error) {

@@ -34,7 +34,7 @@ func New() *Pane {
 		},
 		ID:   func(a **judge.Approval) string { return (*a).ApprovalID },
 		Row:  row,
-		Item: func(_ *pane.Env, a **judge.Approval) pane.Item { return Item(*a) },
+		Item: func(a **judge.Approval) pane.Item { return Item(*a) },
 	})}
 }
 

@@ -34,7 +34,7 @@ func New() *Pane {
 			set(3, subject(e), screen.Text)
 			set(4, e.EventID, screen.Accent)
 		},
-		Item:  func(_ *pane.Env, e *log.Event) pane.Item { return Item(e) },
+		Item:  Item,
 		Fetch: pane.World.Events,
 	})}
 }

@@ -44,7 +44,7 @@ func New() *Pane {
 			set(5, d.TaskID, screen.Accent)
 			set(6, d.DecisionID, screen.Accent)
 		},
-		Item:  func(_ *pane.Env, d *judge.GateDecision) pane.Item { return Item(d) },
+		Item:  Item,
 		Fetch: pane.World.Decisions,
 	})}
 }

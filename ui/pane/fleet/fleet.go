@@ -152,7 +152,7 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	return "", screen.Dim
 }
 
-func item(_ *pane.Env, w *worker) pane.Item {
+func item(w *worker) pane.Item {
 	if t := w.task; t != nil {
 		return tasks.Item(t)
 	}

@@ -55,7 +55,7 @@ func New() *Pane {
 			set(2, m.Text, screen.Text)
 			set(3, m.Line, screen.Dim)
 		},
-		Item: func(_ *pane.Env, m *Message) pane.Item {
+		Item: func(m *Message) pane.Item {
 			return pane.Item{Kind: "message", ID: strconv.Itoa(m.seq)}
 		},
 	})}

@@ -41,7 +41,7 @@ func New() *Pane {
 			}
 			set(5, s.Reason, screen.Text)
 		},
-		Item:  func(_ *pane.Env, s *swarm.Session) pane.Item { return Item(s) },
+		Item:  Item,
 		Fetch: pane.World.Sessions,
 	})}
 }

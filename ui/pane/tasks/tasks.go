@@ -32,7 +32,7 @@ func New() *Pane {
 		},
 		ID:    func(t *swarm.Task) string { return t.TaskID },
 		Row:   row,
-		Item:  func(_ *pane.Env, t *swarm.Task) pane.Item { return Item(t) },
+		Item:  Item,
 		Fetch: pane.World.Tasks,
 		Total: func(env *pane.Env) int { return int(env.Snap.Counts.Total) },
 	})}

@@ -31,7 +31,7 @@ func New() *Pane {
 				set(1, "here", screen.Good)
 			}
 		},
-		Item: func(_ *pane.Env, t *string) pane.Item { return pane.Item{Kind: "tenant", ID: *t} },
+		Item: func(t *string) pane.Item { return pane.Item{Kind: "tenant", ID: *t} },
 	})}
 }
 
