@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/ui/term"
 )
 
 // Form asks for the members of a JSON object, field by field: the parameters
@@ -66,7 +65,7 @@ func (f *Form) Update(msg tea.Msg) Action {
 	switch msg := msg.(type) {
 	case tea.PasteMsg:
 		f.leaving = false
-		f.paste(msg.Content)
+		f.edit(func(e *entry) { e.paste(msg.Content) })
 	case tea.KeyPressMsg:
 		return f.key(msg)
 	}
@@ -94,15 +93,15 @@ func (f *Form) key(k tea.KeyPressMsg) Action {
 	case "shift+tab":
 		f.move(-1, true)
 	case "down", "ctrl+n":
-		if !f.within(1, k) {
+		if e := f.current(); e == nil || !e.within(1, k) {
 			f.move(1, false)
 		}
 	case "up", "ctrl+p":
-		if !f.within(-1, k) {
+		if e := f.current(); e == nil || !e.within(-1, k) {
 			f.move(-1, false)
 		}
 	default:
-		f.edit(k)
+		f.edit(func(e *entry) { e.key(k) })
 	}
 	return Action{}
 }
@@ -119,19 +118,7 @@ func (f *Form) move(by int, round bool) {
 	}
 }
 
-// within moves between the lines of a field that has several.
-func (f *Form) within(by int, k tea.KeyPressMsg) bool {
-	e := f.current()
-	if e == nil || e.chooses() || e.Type != JSONField {
-		return false
-	}
-	if row := e.area.row + by; row < 0 || row >= len(e.area.lines) {
-		return false
-	}
-	e.area.key(k)
-	return true
-}
-
+// current is the field that has the keys, nil in a form without fields.
 func (f *Form) current() *entry {
 	if f.at >= len(f.fields) {
 		return nil
@@ -139,74 +126,14 @@ func (f *Form) current() *entry {
 	return f.fields[f.at]
 }
 
-// edit changes the field at hand.
-func (f *Form) edit(k tea.KeyPressMsg) {
+// edit lets the field at hand take a key or a paste.
+func (f *Form) edit(take func(*entry)) {
 	e := f.current()
 	if e == nil {
 		return
 	}
 	before := e.text()
-	switch {
-	case e.chooses():
-		e.choose(k)
-	case e.Type != JSONField:
-		e.in.Update(k)
-	case k.String() == "alt+enter" || k.String() == "ctrl+j":
-		e.area.key(tea.KeyPressMsg{Code: tea.KeyEnter})
-	default:
-		e.area.key(k)
-	}
-	if e.text() != before {
+	if take(e); e.text() != before {
 		e.problem, f.problem = "", ""
 	}
-}
-
-// choose goes to another choice: left, right, space, a letter it begins with;
-// backspace chooses none of an optional field.
-func (e *entry) choose(k tea.KeyPressMsg) {
-	n := len(e.choices)
-	switch name := k.String(); {
-	case n == 0:
-	case name == "right" || name == "space":
-		e.at = (e.at + 1) % n
-	case name == "left":
-		e.at = (max(e.at, 0) - 1 + n) % n
-	case name == "home":
-		e.at = 0
-	case name == "end":
-		e.at = n - 1
-	case name == "backspace" || name == "delete":
-		if !e.Required {
-			e.at = -1
-		}
-	case k.Text != "":
-		for i := 1; i <= n; i++ {
-			next := (e.at + i + n) % n
-			if strings.HasPrefix(strings.ToLower(e.choices[next]), strings.ToLower(k.Text)) {
-				e.at = next
-				return
-			}
-		}
-	}
-}
-
-// paste puts text into the field at hand. Text that one line can't show is
-// kept exactly, as a JSON string, where the field is empty.
-func (f *Form) paste(text string) {
-	e := f.current()
-	if e == nil || e.chooses() {
-		return
-	}
-	e.problem, f.problem = "", ""
-	if e.Type == JSONField {
-		e.area.insert(text)
-		return
-	}
-	text = strings.TrimRight(text, "\r\n")
-	if e.Type == StringField && e.in.Value() == "" && term.Clean(text) != text && len(text) < maxInput/6 {
-		if v, err := core.Encode(text); err == nil && e.preset(v) {
-			return
-		}
-	}
-	e.in.Insert(text)
 }

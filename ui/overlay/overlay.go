@@ -1,5 +1,6 @@
-// Package overlay holds what is drawn over the panes: questions, prompts, the
-// JSON editor, menus, the help, the command palette, and messages that pass.
+// Package overlay holds what is drawn over the panes: questions, prompts,
+// forms, the JSON editor, menus, the help, the command palette, and messages
+// that pass.
 //
 // An overlay is a plain struct. Update takes a key or a paste and says what
 // came of it; Draw draws it on cells, in the middle of whatever canvas it
@@ -72,6 +73,7 @@ var (
 	_ Overlay = (*Confirm)(nil)
 	_ Overlay = (*Prompt)(nil)
 	_ Overlay = (*Editor)(nil)
+	_ Overlay = (*Form)(nil)
 	_ Overlay = (*Help)(nil)
 	_ Overlay = (*Menu)(nil)
 	_ Overlay = (*Palette)(nil)

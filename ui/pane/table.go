@@ -137,18 +137,13 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 	case "follow":
 		return t.hold(env), true
 	case "mark":
-		if row, ok := t.at(t.grid.Index()); ok {
-			it := t.spec.Item(row)
-			t.marked[t.spec.ID(row)] = it
-		}
+		t.mark(t.grid.Index())
 	case "mark-all":
 		if t.pager != nil && t.pager.Held() < t.pager.Len() {
 			return Say(fmt.Sprintf("mark-all: %d rows are too many; narrow the list with / first", t.pager.Len()), true), true
 		}
 		for i := range (source[T]{t}).Len() {
-			if row, ok := t.at(i); ok {
-				t.marked[t.spec.ID(row)] = t.spec.Item(row)
-			}
+			t.mark(i)
 		}
 	}
 	if !t.grid.Do(action) {
@@ -193,27 +188,6 @@ func (t *Table[T]) Position() int { return t.grid.Index() }
 
 // Select moves to the row with this id, if it is there.
 func (t *Table[T]) Select(id string) bool { return t.grid.Select(id) }
-
-// Marks implements Pane.
-func (t *Table[T]) Marks() []Item {
-	ids := t.grid.Marks()
-	if len(ids) == 0 {
-		return nil
-	}
-	items := make([]Item, 0, len(ids))
-	for _, id := range ids {
-		if it, ok := t.marked[id]; ok {
-			items = append(items, it)
-		}
-	}
-	return items
-}
-
-// ClearMarks implements Pane.
-func (t *Table[T]) ClearMarks() {
-	t.grid.ClearMarks()
-	clear(t.marked)
-}
 
 // Filter implements Pane.
 func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
