@@ -3,7 +3,10 @@ package skill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -132,8 +135,10 @@ func (s *Skills) Invoke(ctx context.Context, by core.Caller, v Invoke) (Subagent
 	return Subagent{}, err
 }
 
-// RunParallel runs all at once, each with a subagent of its own. When one of
-// them can't be, nothing runs; the error names each bad item by its index.
+// RunParallel runs all at once, each with a subagent of its own, and returns
+// these in the order given. When one of them can't be, nothing runs; the error
+// names each bad item by its index. One that is refused later, because things
+// changed just then, is missing beside an error.
 func (s *Skills) RunParallel(ctx context.Context, by core.Caller, all []Invoke) ([]Subagent, error) {
 	if len(all) == 0 || len(all) > s.opt.MaxSubagents {
 		return nil, core.Invalid("items", len(all), fmt.Sprintf("1-%d", s.opt.MaxSubagents))
@@ -161,15 +166,19 @@ func (s *Skills) RunParallel(ctx context.Context, by core.Caller, all []Invoke) 
 	if n+len(all) > s.opt.MaxSubagents {
 		return nil, s.tooMany(int64(n))
 	}
-	made := make([]Subagent, 0, len(all))
+	made := make([]Subagent, len(all))
+	errs := make([]error, len(all))
+	var invoking sync.WaitGroup
 	for i, v := range all {
-		a, err := s.Invoke(ctx, by, v)
-		if err != nil {
-			return made, fmt.Errorf("[%d]: %w", i, err)
-		}
-		made = append(made, a)
+		invoking.Go(func() {
+			if made[i], errs[i] = s.Invoke(ctx, by, v); errs[i] != nil {
+				errs[i] = fmt.Errorf("[%d]: %w", i, errs[i])
+			}
+		})
 	}
-	return made, nil
+	invoking.Wait()
+	made = slices.DeleteFunc(made, func(a Subagent) bool { return a.AgentID == "" })
+	return made, errors.Join(errs...)
 }
 
 // Wait returns when a subagent has no task that is not over; ctx ends the wait.

@@ -84,8 +84,8 @@ func (f *fake) of(name string) []skill.Call {
 }
 
 func newWorld(t testing.TB, change ...func(*world)) *world {
-	w := &world{t: t, path: filepath.Join(t.TempDir(), "data.db"), fake: &fake{does: map[string]skill.Func{}}}
-	w.kinds = map[string]skill.Runner{"builtin": w.fake}
+	w := blank(t)
+	w.path = filepath.Join(t.TempDir(), "data.db")
 	for _, c := range change {
 		c(w)
 	}
@@ -97,36 +97,49 @@ func newWorld(t testing.TB, change ...func(*world)) *world {
 	return w
 }
 
+func blank(t testing.TB) *world {
+	w := &world{t: t, fake: &fake{does: map[string]skill.Func{}}}
+	w.kinds = map[string]skill.Runner{"builtin": w.fake}
+	return w
+}
+
 func (w *world) open() {
 	w.t.Helper()
-	ctx := context.Background()
-	var err error
-	check := func() {
-		w.t.Helper()
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	db, err := store.Open(w.path, store.Options{})
+	if err == nil {
+		w.db = db
+		err = w.build(db)
 	}
-	w.db, err = store.Open(w.path, store.Options{})
-	check()
-	w.ledger = audit.New(w.db, audit.Options{OnChange: func(c core.Change) {
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// build makes everything over an open store.
+func (w *world) build(st store.Store) (err error) {
+	ctx := context.Background()
+	w.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
 		if w.bus != nil {
 			w.bus.Changed(c)
 		}
 	}})
-	w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: w.policy, Tenants: w.db.Tenants})
-	check()
-	w.swarm, err = swarm.New(ctx, swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Spill: w.t.TempDir()})
-	check()
+	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: w.policy, Tenants: st.Tenants}); err != nil {
+		return err
+	}
+	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Spill: filepath.Dir(w.path)}); err != nil {
+		return err
+	}
 	var p parties
-	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: w.db.Tenants})
-	w.skills, err = skill.New(ctx, skill.Options{
+	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
+	if w.skills, err = skill.New(ctx, skill.Options{
 		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Bus: w.bus, Runners: w.kinds, MaxSubagents: w.most,
-	})
-	check()
+	}); err != nil {
+		return err
+	}
 	p.Directory = w.skills.Parties()
 	w.swarm.Runner(skill.KindInvoke, w.skills.Runner())
 	w.judge.Own(judge.GateSkill, w.skills)
+	return nil
 }
 
 // parties is filled in after the bus is made.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type CrashOptions struct {
 	// Rounds is how often the child is killed; 0 means 200, 20 with -short.
 	// SWARMDECK_CRASH_ROUNDS sets it from outside and lifts Budget.
 	Rounds int
+	// Life is the longest time before a kill; 0 means 90 ms.
+	Life time.Duration
 	// Budget ends the test early on a slow machine; 0 means 25 s.
 	Budget time.Duration
 	// Load replaces the built-in load in the child process: it works on the
@@ -84,7 +87,7 @@ func Crash(t *testing.T, opt CrashOptions) {
 			dir, acked = t.TempDir(), nil
 		}
 		// Now and then at once: while the file is made or opened.
-		delay := time.Duration(r.Int64N(int64(90 * time.Millisecond)))
+		delay := time.Duration(r.Int64N(int64(cmp.Or(opt.Life, 90*time.Millisecond))))
 		if round%5 == 0 {
 			delay /= 10
 		}

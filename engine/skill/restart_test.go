@@ -1,0 +1,256 @@
+package skill_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+
+	"swarmdeck/store"
+	"swarmdeck/store/storetest"
+)
+
+func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
+	w := newWorld(t)
+	fetch(w)
+	reached := make(chan bool, 1)
+	w.fake.on("detect", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+		reached <- true
+		return nil, hold.Sleep(ctx, time.Minute)
+	})
+	w.run()
+	a := w.invoke("grasp", toTheKitchen)
+	<-reached
+	w.again()
+	if a := w.agent(a.AgentID); a.State != skill.Running || a.AssignedSkill != "detect" || len(a.Results) != 1 {
+		t.Errorf("between the engines: %+v", a)
+	}
+	if all := w.executions(a.AgentID); len(all) != 2 || !all[1].Interrupted || all[1].Error != "interrupted: the engine stopped" || all[1].Status != skill.StatusFailed {
+		t.Errorf("between the engines: %+v", all)
+	}
+	w.fake.gives("detect", `{"objects":["cup"],"object_id":"cup"}`)
+	w.run()
+	a = w.over(a.AgentID)
+	all := w.executions(a.AgentID)
+	if a.State != skill.Completed || len(a.Results) != 3 || len(all) != 4 || len(w.fake.of("navigate")) != 1 || len(w.fake.of("detect")) != 2 {
+		t.Errorf("%s %q, %d executions, %d navigations", a.State, a.Error, len(all), len(w.fake.of("navigate")))
+	}
+	if calls := w.fake.of("grasp"); len(calls) != 1 || string(calls[0].Results["navigate"]) == "" {
+		t.Errorf("grasp got %+v", calls)
+	}
+	if task, err := w.swarm.Task(t.Context(), home, a.TaskID); err != nil || task.Attempt != 0 {
+		t.Errorf("a close cost an attempt: %+v, %v", task, err)
+	}
+	if f := w.messages("perception.failed"); len(f) != 0 {
+		t.Errorf("the interruption was announced: %+v", f)
+	}
+	w.whole()
+}
+
+func TestACompositeGoesOnWithinItself(t *testing.T) {
+	w := newWorld(t)
+	w.load(skill.Skill{Name: "one"}, skill.Skill{Name: "two"}, skill.Skill{Name: "both", Runner: skill.Spec{Kind: "composite", Steps: []skill.Step{
+		{ID: "a", Skill: "one"}, {ID: "b", Skill: "two", Params: core.Raw(`{"from":"${a.n}"}`)},
+	}}})
+	w.fake.gives("one", `{"n":7}`)
+	reached := make(chan bool, 1)
+	w.fake.on("two", func(ctx context.Context, c skill.Call, hold *skill.Hold) (core.Raw, error) {
+		if len(w.fake.of("two")) > 1 {
+			return c.Params, nil
+		}
+		reached <- true
+		return nil, hold.Sleep(ctx, time.Minute)
+	})
+	w.run()
+	a := w.invoke("both", `{}`)
+	<-reached
+	w.again()
+	w.run()
+	a = w.over(a.AgentID)
+	if a.State != skill.Completed || string(a.Results["both"]) != `{"from":7}` || len(w.fake.of("one")) != 1 || len(w.fake.of("two")) != 2 {
+		t.Errorf("%s %q %s: one ran %d times", a.State, a.Error, a.Results["both"], len(w.fake.of("one")))
+	}
+	w.whole()
+}
+
+func TestAPausedRunIsNotPausedInTheNextEngine(t *testing.T) {
+	w := newWorld(t)
+	fetch(w)
+	reached := make(chan bool, 2)
+	w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+		reached <- true
+		if len(w.fake.of("navigate")) > 1 {
+			return core.Raw(`{"final_position":{}}`), nil
+		}
+		return nil, hold.Sleep(ctx, time.Minute)
+	})
+	w.run()
+	a := w.invoke("grasp", toTheKitchen)
+	<-reached
+	if _, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil {
+		t.Fatal(err)
+	}
+	w.again()
+	if a := w.agent(a.AgentID); a.State != skill.Running {
+		t.Errorf("between the engines: %s", a.State)
+	}
+	w.run()
+	if a = w.over(a.AgentID); a.State != skill.Completed {
+		t.Errorf("%s %q", a.State, a.Error)
+	}
+	w.whole()
+}
+
+// long is a chain of five steps that tell when they start.
+const long = 5
+
+func (w *world) longChain(told func(agent, step string)) []skill.Skill {
+	var all []skill.Skill
+	for i := range long {
+		s := skill.Skill{Name: fmt.Sprintf("step-%d", i), Tags: []string{"chain"}}
+		if i > 0 {
+			s.Dependencies = []string{fmt.Sprintf("step-%d", i-1)}
+		}
+		all = append(all, s)
+		w.fake.on(s.Name, func(ctx context.Context, c skill.Call, hold *skill.Hold) (core.Raw, error) {
+			told(c.AgentID, c.Skill.Name)
+			return core.Raw(`{"n":1}`), hold.Sleep(ctx, 3*time.Millisecond)
+		})
+	}
+	return all
+}
+
+// TestKilledAtAnyInstantNoFinishedStepRunsAgain runs chains in a process that
+// is killed again and again. After each kill no step that had succeeded by the
+// kill before has been started since, no execution is left pending, and every
+// record equals the log.
+func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
+	seen := map[string]int{} // data file, agent and step → how often it had started when it was seen to have succeeded
+	over := map[skill.State]int{}
+	storetest.Crash(t, storetest.CrashOptions{
+		Rounds: 10, Life: 2 * time.Second, Budget: 10 * time.Second,
+		Open: func(dir string) (store.Store, error) {
+			sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
+			if err != nil {
+				return nil, err
+			}
+			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
+		},
+		Load: func(ctx context.Context, st store.Store, ack func(string)) error { return churn(ctx, t, st, ack) },
+		Verify: func(t testing.TB, dir string, st store.Store, acked []string) {
+			w := blank(t)
+			w.path = filepath.Join(dir, "x")
+			if err := w.build(st); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.swarm.Tenant(t.Context(), home); err != nil {
+				return // killed before there was one
+			}
+			w.whole()
+			starts := map[string]int{}
+			for _, line := range acked {
+				starts[dir+" "+line]++
+			}
+			clear(over)
+			w.pages(t, func(a skill.Subagent) {
+				over[a.State]++
+				if a.State == skill.Failed && !strings.Contains(a.Error, "the engine ended while it ran") {
+					t.Errorf("subagent %s failed: %q", a.AgentID, a.Error)
+				}
+				done := map[string]int{}
+				for _, e := range w.executions(a.AgentID) {
+					if e.Status == skill.StatusPending {
+						t.Errorf("execution %s is left pending", e.ExecutionID)
+					}
+					if e.Status == skill.StatusSuccess {
+						done[e.Step]++
+					}
+				}
+				for step, n := range done {
+					key := dir + " " + a.AgentID + " " + step
+					if n != 1 {
+						t.Errorf("%s succeeded %d times", key, n)
+					}
+					if was, ok := seen[key]; ok && starts[key] != was {
+						t.Errorf("%s had succeeded after %d starts and was started again: %d", key, was, starts[key])
+					}
+					seen[key] = starts[key]
+				}
+				if a.State == skill.Completed && len(done) != long {
+					t.Errorf("subagent %s is completed after %v", a.AgentID, slices.Sorted(maps.Keys(done)))
+				}
+			})
+		},
+	})
+	t.Logf("%d steps looked at; subagents at the last look: %v", len(seen), over)
+}
+
+// pages calls each for every subagent.
+func (w *world) pages(t testing.TB, each func(skill.Subagent)) {
+	t.Helper()
+	for page := 1; ; page++ {
+		list, err := w.skills.Subagents(t.Context(), home, core.Filter{Page: page, Size: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list.Items {
+			each(a)
+		}
+		if !list.Info.Next {
+			return
+		}
+	}
+}
+
+// churn runs chains until it is killed.
+func churn(ctx context.Context, t testing.TB, st store.Store, ack func(string)) error {
+	w := blank(t)
+	w.path = filepath.Join(t.TempDir(), "x")
+	if err := w.build(st); err != nil {
+		return err
+	}
+	if _, err := w.swarm.CreateTenant(ctx, alice, home); err != nil && !isCode(err, core.Conflict) {
+		return err
+	}
+	w.load(w.longChain(func(agent, step string) { ack(agent + " " + step) })...)
+	errs := make(chan error, 8)
+	var all sync.WaitGroup
+	all.Go(func() { errs <- w.swarm.Run(ctx) })
+	for range 4 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				a, err := w.skills.Invoke(ctx, alice, skill.Invoke{Skill: fmt.Sprint("step-", long-1)})
+				if isCode(err, core.Conflict) { // as many as there may be
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				if err == nil {
+					_, err = w.skills.Wait(ctx, alice, a.AgentID)
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	var first error
+	for err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) && first == nil {
+			first = err
+		}
+	}
+	return first
+}
