@@ -1,5 +1,6 @@
-# make test checks everything and needs nothing but Go: the linters come from
-# the module mirror at the versions below, into .cache/bin.
+# make test checks everything and needs Go and npm: the linters come from the
+# module mirror at the versions below, into .cache/bin, and the agents that
+# are tested for real from npm, into .cache/agents.
 
 STATICCHECK := 0.8.1
 GOFUMPT     := 0.12.0
@@ -9,20 +10,21 @@ SHELL       := bash
 .DELETE_ON_ERROR:
 
 BIN      := $(CURDIR)/.cache/bin
+AGENTS   := $(CURDIR)/.cache/agents
 LOG      := .cache/test.log
 PKG      ?= ./...
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: test build lint race golden fuzz bench clean need
+.PHONY: test build lint agents race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
 # passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
-# test that skips itself is a failure too.
-test: need build lint
+# test that skips itself is a failure too; those with real agents never do here.
+test: need build lint agents
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
-	@CGO_ENABLED=1 go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
 
 build:
 	go build ./...
@@ -34,6 +36,10 @@ lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	go vet ./...
 	@echo "staticcheck ./..."
 	@$(BIN)/staticcheck-$(STATICCHECK) ./...
+
+# agents installs the agents that tests run for real.
+agents:
+	@.ci/agents $(AGENTS)
 
 # race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
 race: need

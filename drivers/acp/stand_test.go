@@ -16,6 +16,7 @@ import (
 type stand struct {
 	t      *testing.T
 	handle fleet.Handle
+	held   chan string
 
 	mu     sync.Mutex
 	health []fleet.Health
@@ -25,7 +26,7 @@ type stand struct {
 
 func open(t *testing.T, r *Runtime, a fleet.Agent) *stand {
 	t.Helper()
-	s := &stand{t: t}
+	s := &stand{t: t, held: make(chan string)}
 	h, err := r.Open(context.Background(), a, func(h fleet.Health) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -52,11 +53,18 @@ func (s *stand) emit(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, erro
 		return fleet.ToolAnswer{}, nil
 	}
 	if answer == nil {
-		<-ctx.Done()
-		return fleet.ToolAnswer{}, ctx.Err()
+		select {
+		case d := <-s.held:
+			return fleet.ToolAnswer{CallID: e.CallID, Decision: d, Reason: "by the test"}, nil
+		case <-ctx.Done():
+			return fleet.ToolAnswer{}, ctx.Err()
+		}
 	}
 	return answer(ctx, e)
 }
+
+// release answers one question that is being held.
+func (s *stand) release(decision string) { s.held <- decision }
 
 // always lets every question have the same answer.
 func (s *stand) always(decision string) {

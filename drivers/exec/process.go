@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -126,7 +127,11 @@ func (p *Process) launch(path string, spec Spec) error {
 			return err
 		}
 		p.tagged = setTag(pid, p.tag)
-		return spec.Limits.apply(pid)
+		err := spec.Limits.apply(pid)
+		if spec.User != nil && errors.Is(err, unix.EPERM) {
+			return nil // the root of some containers may not limit other users
+		}
+		return err
 	})
 	shut(files[:3]...)
 	if err != nil {

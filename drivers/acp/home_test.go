@@ -1,0 +1,130 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
+	skeleton := t.TempDir()
+	write(t, filepath.Join(skeleton, ".tool/settings"), "fresh")
+	write(t, filepath.Join(skeleton, "other"), "fresh")
+	if err := os.Symlink("/etc/passwd", filepath.Join(skeleton, "link")); err != nil {
+		t.Fatal(err)
+	}
+	r := newRuntime(t, Options{})
+	homes := map[string]bool{}
+	for _, name := range []string{"one", "two"} {
+		a := fakeAgent(t, traits{}, settings{Terminal: true, Skeleton: skeleton})
+		a.Name = name
+		s := open(t, r, a)
+		s.always("approve")
+		out := s.ends(swarm.Succeeded, "", "run printenv HOME")
+		home := strings.TrimPrefix(out.Text, "exit 0: ")
+		homes[home] = true
+		if !strings.HasPrefix(home, r.opt.State) {
+			t.Errorf("home %s, want one below %s", home, r.opt.State)
+		}
+		// What the agent has changed is kept at the next start.
+		settings := filepath.Join(home, ".tool/settings")
+		if got, err := os.ReadFile(settings); string(got) != "fresh" {
+			t.Errorf("settings %q: %v", got, err)
+		}
+		if _, err := os.Lstat(filepath.Join(home, "link")); err == nil {
+			t.Error("a link of the skeleton was copied")
+		}
+		write(t, settings, "changed")
+		s.ends(swarm.Failed, "agent_killed", "crash")
+		s.ends(swarm.Succeeded, "", "say again")
+		if got, _ := os.ReadFile(settings); string(got) != "changed" {
+			t.Errorf("settings %q after a restart", got)
+		}
+	}
+	if len(homes) != 2 {
+		t.Errorf("homes %v", homes)
+	}
+}
+
+func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
+	const uid = 65534
+	if os.Geteuid() != 0 {
+		if _, err := readSettings([]byte(`{"user":"65534"}`)); err == nil || !strings.Contains(err.Error(), "unless the engine runs as root") {
+			t.Errorf("another user without root: %v", err)
+		}
+		return
+	}
+	base, err := os.MkdirTemp("/tmp", "acp-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(base)
+	work := filepath.Join(base, "work")
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(work, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("/proc/self/exe") // the test's own directory may be closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(base, "agent")
+	if err := os.WriteFile(program, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := fakeAgent(t, traits{}, settings{User: fmt.Sprint(uid), FS: "write", Terminal: true})
+	a.Command, a.Dir = []string{program}, work
+	s := open(t, newRuntime(t, Options{State: filepath.Join(base, "state")}), a)
+	s.always("approve")
+	s.ends(swarm.Succeeded, "", "run id -u", "write "+filepath.Join(work, "f")+" x", "run cat "+filepath.Join(work, "f"))
+	for _, want := range []string{fmt.Sprintf("exit 0: %d", uid), "written", "exit 0: x"} {
+		s.heard("message", want)
+	}
+	if st, err := os.Stat(filepath.Join(work, "f")); err != nil || st.Sys().(*syscall.Stat_t).Uid != uid {
+		t.Errorf("the file is not the agent's: %v", err)
+	}
+	done := s.start("hang")
+	eventually(t, "it works", func() bool { return s.now().PID != 0 })
+	if err := s.handle.Pause(context.Background()); err != nil {
+		t.Errorf("pause: %v", err)
+	}
+	s.handle.Interrupt()
+	if out := s.wait(done); out.Status != swarm.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run an agent as somebody else")
+	}
+	a := fakeAgent(t, traits{}, settings{User: "65534"})
+	a.Dir = t.TempDir() // below a directory that is closed to others
+	s := open(t, newRuntime(t, Options{}), a)
+	out := s.ends(swarm.Failed, "invalid_input", "say hello")
+	if !strings.Contains(out.Error.Message, "user 65534 can't enter ") {
+		t.Errorf("message %q", out.Error.Message)
+	}
+	if h := s.now(); h.Status != fleet.Offline {
+		t.Errorf("health %+v", h)
+	}
+}

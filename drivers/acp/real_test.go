@@ -1,0 +1,244 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// The agents here are real, and so are their questions and what their tools
+// do; only the model behind them is scripted.
+
+func serveModel(t *testing.T) *model.Server {
+	t.Helper()
+	m, err := model.Start(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// gemini is Gemini CLI as its example runs it, on the scripted model.
+func gemini(t *testing.T, m *model.Server) fleet.Agent {
+	return fleet.Agent{
+		Name: "gemini", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
+		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/.bin/gemini"), "--acp"},
+		Env:     map[string]string{"GEMINI_API_KEY": "fake", "GOOGLE_GEMINI_BASE_URL": m.URL},
+		Options: core.MustEncode(settings{Mode: "default", Skeleton: example(t, "gemini-cli/home")}),
+	}
+}
+
+// codex is codex-acp as its example runs it, on the scripted model.
+func codex(t *testing.T, m *model.Server) fleet.Agent {
+	home := filepath.Join(drivertest.OutsideTemp(t), "home")
+	config, err := os.ReadFile(filepath.Join(example(t, "codex-acp/home"), ".codex/config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "model = \"scripted\"\nmodel_provider = \"loopback\"\n" + string(config) + fmt.Sprintf(`
+[model_providers.loopback]
+name = "loopback"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+`, m.URL)
+	if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".codex/config.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fleet.Agent{
+		Name: "codex", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
+		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp")},
+		Env:     map[string]string{"FAKE_KEY": "x"},
+		Options: core.MustEncode(settings{Home: home}),
+	}
+}
+
+func example(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("../../examples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRealAgentsAreGated(t *testing.T) {
+	for name, agent := range map[string]func(*testing.T, *model.Server) fleet.Agent{"gemini-cli": gemini, "codex-acp": codex} {
+		t.Run(name, func(t *testing.T) {
+			m := serveModel(t)
+			a := agent(t, m)
+			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute}), a)
+			in := func(name string) string { return filepath.Join(a.Dir, name) }
+
+			s.always("approve")
+			out := s.ends(swarm.Succeeded, "", "RUN: echo hello > "+in("yes"))
+			if data, err := os.ReadFile(in("yes")); string(data) != "hello\n" {
+				t.Errorf("an allowed command left %q: %v", data, err)
+			}
+			if !strings.HasPrefix(out.Text, "FINAL: the tool said: ") {
+				t.Errorf("result %q", out.Text)
+			}
+			asked := s.of("tool_request")
+			if len(asked) != 1 || asked[0].Tool != "execute" || !strings.Contains(asked[0].Intent, "echo hello > ") {
+				t.Errorf("asked %+v", asked)
+			}
+			if got := s.of("tool_result"); len(got) != 1 || got[0].Status != "ok" || got[0].CallID != asked[0].CallID {
+				t.Errorf("results %+v", got)
+			}
+			if got := s.of("usage"); len(got) != 1 || got[0].Tokens != 2*(model.TokensIn+model.TokensOut) {
+				t.Errorf("usage %+v, want two requests", got)
+			}
+
+			s.always("deny")
+			s.ends(swarm.Blocked, "approval_denied", "RUN: echo hello > "+in("no"))
+			if _, err := os.Stat(in("no")); err == nil {
+				t.Error("a denied command ran")
+			}
+
+			cancelHeld(t, s, in("never"))
+			cancelRunning(t, s, in("pid"))
+			out = s.ends(swarm.Succeeded, "", "SAY: still here")
+			if !strings.HasSuffix(out.Text, "still here") { // without ids, a notice before it runs into it
+				t.Errorf("result %q", out.Text)
+			}
+		})
+	}
+}
+
+// cancelHeld cancels while the agent waits for an answer.
+func cancelHeld(t *testing.T, s *stand, file string) {
+	t.Helper()
+	s.forget()
+	s.mu.Lock()
+	s.answer = nil
+	s.mu.Unlock()
+	done := s.start("RUN: echo hello > " + file)
+	waitLong(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
+	began := time.Now()
+	s.handle.Interrupt()
+	if out := s.wait(done); out.Status != swarm.Cancelled || time.Since(began) > 5*time.Second {
+		t.Errorf("outcome %+v after %v", out, time.Since(began))
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a cancelled command ran")
+	}
+}
+
+// cancelRunning cancels while the agent's shell runs a command that stays.
+func cancelRunning(t *testing.T, s *stand, file string) {
+	t.Helper()
+	s.always("approve")
+	done := s.start("RUN: echo $$ > " + file + "; sleep 300; echo x >> " + file)
+	waitLong(t, "the command runs", func() bool { return readPID(file) > 0 })
+	pid, began := readPID(file), time.Now()
+	if err := s.handle.Pause(context.Background()); err != nil {
+		t.Errorf("pause: %v", err)
+	}
+	if err := s.handle.Resume(context.Background()); err != nil {
+		t.Errorf("resume: %v", err)
+	}
+	s.handle.Interrupt()
+	if out := s.wait(done); out.Status != swarm.Cancelled || time.Since(began) > 7*time.Second {
+		t.Errorf("outcome %+v after %v", out, time.Since(began))
+	}
+	if alive(pid) {
+		t.Errorf("the command's process %d outlived the cancel", pid)
+	}
+}
+
+// waitLong is eventually for agents that start slowly on a busy machine.
+func waitLong(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+func TestARealWriteShowsItsDiffFirst(t *testing.T) {
+	m := serveModel(t)
+	a := gemini(t, m)
+	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute}), a)
+	s.always("approve")
+	file := filepath.Join(a.Dir, "note.txt")
+	s.ends(swarm.Succeeded, "", "WRITE: "+file+" a few words")
+	if data, err := os.ReadFile(file); strings.TrimSpace(string(data)) != "a few words" {
+		t.Errorf("the file holds %q: %v", data, err)
+	}
+	var order []string
+	for _, e := range s.of("") {
+		if e.Type == "diff" || e.Type == "tool_request" || e.Type == "tool_result" {
+			order = append(order, e.Type)
+		}
+	}
+	if got := strings.Join(order, " "); got != "diff tool_request tool_result" {
+		t.Errorf("events %s", got)
+	}
+	s.heard("diff", "note.txt\n@@ line 1: 0 out, 1 in @@\n+a few words")
+}
+
+func TestEightRealSessionsShareOneProcess(t *testing.T) {
+	m := serveModel(t)
+	r := newRuntime(t, Options{Patience: 3 * time.Minute})
+	base := codex(t, m)
+	var home settings
+	if err := core.Decode(base.Options, &home); err != nil {
+		t.Fatal(err)
+	}
+	home.Shared = true
+	base.Options = core.MustEncode(home)
+	var all []*stand
+	var done []<-chan swarm.Outcome
+	var files []string
+	for i := range 8 {
+		a := base
+		a.Name, a.Dir = fmt.Sprintf("codex%d", i), t.TempDir()
+		s := open(t, r, a)
+		files = append(files, filepath.Join(a.Dir, "f"))
+		all, done = append(all, s), append(done, s.start(fmt.Sprintf("RUN: echo %d > %s", i, files[i])))
+	}
+	for i, s := range all {
+		waitLong(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
+		if got := s.of("tool_request")[0].Intent; !strings.Contains(got, files[i]) {
+			t.Errorf("agent %d was asked about %q", i, got)
+		}
+	}
+	for i, s := range all {
+		decision := map[bool]string{true: "approve", false: "deny"}[i%2 == 0]
+		s.release(decision)
+	}
+	pids := map[int]bool{}
+	for i, s := range all {
+		want := swarm.Succeeded
+		if i%2 == 1 {
+			want = swarm.Blocked
+		}
+		if out := s.wait(done[i]); out.Status != want {
+			t.Errorf("agent %d: %s %+v", i, out.Status, out.Error)
+		}
+		if _, err := os.Stat(files[i]); (err == nil) != (i%2 == 0) {
+			t.Errorf("agent %d: its file: %v", i, err)
+		}
+		pids[s.now().PID] = true
+	}
+	if len(pids) != 1 {
+		t.Errorf("%d processes", len(pids))
+	}
+}

@@ -1,0 +1,59 @@
+package drivertest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Installed is the directory that .ci/agents has filled with real agents. The
+// test skips itself without it, unless SWARMDECK_AGENTS names the directory:
+// then whoever runs the tests wants them all.
+func Installed(t *testing.T) string {
+	t.Helper()
+	dir, wanted := os.LookupEnv("SWARMDECK_AGENTS")
+	if !wanted {
+		dir = filepath.Join(root(t), ".cache", "agents")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
+		return dir
+	}
+	if wanted {
+		t.Fatalf("no agents are installed in %s: run .ci/agents", dir)
+	}
+	t.Skip("no agents are installed in .cache/agents: make agents does that")
+	return ""
+}
+
+// OutsideTemp is a directory of the test's own that is not among the system's
+// temporary ones, where some agents refuse to keep their files.
+func OutsideTemp(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Join(root(t), ".cache"), "test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// root is the module's directory.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			t.Fatalf("%s is in no module", dir)
+		}
+	}
+}
