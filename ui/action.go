@@ -32,6 +32,8 @@ func (m *Model) action(name string) tea.Cmd {
 		m.cycle(1)
 	case "focus-prev":
 		m.cycle(-1)
+	case "panes":
+		return m.choosePane()
 	case "last-view":
 		if m.place.prev != "" {
 			m.goTo(m.place.prev)

@@ -210,6 +210,18 @@ func TestALongOutputOpensOnlyWhileItIsWaitedFor(t *testing.T) {
 	r.has("its output is among the messages")
 }
 
+func TestEveryPaneCanBeChosen(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.keys("0")
+	for _, name := range r.m.lists {
+		r.has(name)
+	}
+	r.keys("j", "j", "j", "enter")
+	if got := r.m.focused().Name(); got != r.m.lists[3] {
+		t.Fatalf("it went to %s", got)
+	}
+}
+
 func TestQIsBackAndNeverLeaves(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.keys("2", "enter", "q", "q", "q", "q", "esc")

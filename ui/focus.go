@@ -3,6 +3,8 @@ package ui
 import (
 	"slices"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/ui/pane"
 )
 
@@ -23,6 +25,14 @@ func (m *Model) goTo(name string) {
 		p.prev, p.base = p.base, name
 	}
 	p.lead, p.open = name, nil
+}
+
+// choosePane offers every list, also those beyond the number keys.
+func (m *Model) choosePane() tea.Cmd {
+	return m.menu("go to", m.lists, func(i int) tea.Cmd {
+		m.goTo(m.lists[i])
+		return nil
+	})
 }
 
 // cycle moves the focus to the next place (step 1) or the one before (-1); a
