@@ -36,7 +36,9 @@ const kindPrompt = "agent.prompt"
 // result; where the output is nothing but a text that is one JSON object,
 // that object is. Cancelling the skill cancels the child, pausing pauses it.
 //
-// A child is tried once: more tries are the skill's. A try that finds a live
+// A child is tried once: more tries are the skill's, and one that was denied
+// ends the skill as blocked. The skill's time runs while the child does, not
+// while the agent is busy or a person is asked. A try that finds a live
 // child with the same prompt, left by an engine that closed, takes it over.
 func NewAgentRunner(tasks AgentTasks) Runner { return agentRunner{tasks} }
 
@@ -84,6 +86,18 @@ type agentWork struct {
 	child   string // "" until it is known
 	paused  bool
 	running bool // the child has been seen running, so that it can be paused
+	denied  bool // the child was
+}
+
+// Outcome implements swarm.Work.
+func (w *agentWork) Outcome() swarm.Outcome {
+	o := w.Work.Outcome()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.denied && o.Status == swarm.Failed {
+		o.Status = swarm.Blocked
+	}
+	return o
 }
 
 func (w *agentWork) run(ctx context.Context, call Call, hold *Hold) (core.Raw, error) {
@@ -153,7 +167,7 @@ func (w *agentWork) left(ctx context.Context) (swarm.Task, error) {
 // await follows the child to its end, and applies a pause that was asked for
 // before it ran.
 func (w *agentWork) await(ctx context.Context, id string) (swarm.Task, error) {
-	t, err := w.tasks.Wait(ctx, w.call.Tenant, id, swarm.Running)
+	t, err := w.begun(ctx, id)
 	if err != nil || t.Status.Terminal() {
 		return t, err
 	}
@@ -167,6 +181,16 @@ func (w *agentWork) await(ctx context.Context, id string) (swarm.Task, error) {
 		}
 	}
 	return w.tasks.Wait(ctx, w.call.Tenant, id, "")
+}
+
+// begun waits until the child runs. That may take until the agent is free and
+// a person has approved it, which is no time of the skill's.
+func (w *agentWork) begun(ctx context.Context, id string) (swarm.Task, error) {
+	if w.call.waits != nil {
+		w.call.waits(true)
+		defer w.call.waits(false)
+	}
+	return w.tasks.Wait(ctx, w.call.Tenant, id, swarm.Running)
 }
 
 // cancelChild ends the child of a try that was cancelled. One that a closing
@@ -199,6 +223,9 @@ func (w *agentWork) reply(ctx context.Context, t swarm.Task) (core.Raw, error) {
 	if r.Status == swarm.Cancelled {
 		f.Code = "agent_cancelled"
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.denied = r.Status == swarm.Blocked
 	return nil, f
 }
 

@@ -33,6 +33,9 @@ type Call struct {
 	// Log receives output lines: level DEBUG|INFO|WARN|ERROR. It blocks when
 	// the log falls behind.
 	Log func(level, line string)
+
+	// waits stops the time limits while others are waited for; may be nil.
+	waits func(on bool)
 }
 
 // Effecter is implemented by runners that know what a spec does outside

@@ -136,7 +136,7 @@ func (r *run) tries(ctx context.Context, k *Skill, e *Execution, pause float64) 
 		if !errors.As(err, &f) {
 			return nil, r.interrupt(ctx, k, e, err)
 		}
-		if f.final || n >= k.MaxRetries {
+		if f.final || f.denied || n >= k.MaxRetries {
 			return nil, r.fail(ctx, k, e, f)
 		}
 		r.job.Log("WARN", fmt.Sprintf("%s: try %d failed: %s", e.Step, n+1, f.message))

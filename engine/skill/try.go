@@ -48,7 +48,7 @@ func (*stuck) Error() string { return "what it started does not end" }
 
 // leaf has a runner carry out one try.
 func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw, error) {
-	fail := func(code, message string) error {
+	fail := func(code, message string) *failure {
 		return &failure{code: code, message: message, step: e.Step, skill: k.Ref(), execution: e.ExecutionID}
 	}
 	runner := r.s.runners[k.Runner.Kind]
@@ -89,7 +89,9 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 	case out.Error == nil:
 		return nil, fail("skill_failed", "the runner ended it as "+string(out.Status)+" without a reason")
 	}
-	return nil, fail(out.Error.Code, out.Error.Message)
+	f := fail(out.Error.Code, out.Error.Message)
+	f.denied = out.Status == swarm.Blocked
+	return nil, f
 }
 
 func doneWithin(w swarm.Work, d time.Duration) bool {
@@ -114,7 +116,8 @@ func (r *run) launch(ctx context.Context, runner Runner, k *Skill, e *Execution,
 	call := Call{
 		Skill: k, Tenant: t.TenantID, TaskID: t.TaskID, TraceID: t.TraceID, AgentID: r.agent, Session: t.SessionID,
 		Params: e.Parameters, Results: maps.Clone(r.results), Run: fmt.Sprintf("%s-%d", e.ExecutionID, n),
-		Log: func(level, line string) { r.job.Log(level, prefix+line) },
+		Log:   func(level, line string) { r.job.Log(level, prefix+line) },
+		waits: func(on bool) { r.stand.change(func() { r.stand.asking = on }) },
 	}
 	type started struct {
 		w   swarm.Work
