@@ -16,7 +16,10 @@ import (
 //		{Name: "image", Type: overlay.StringField, Required: true, Description: "path of the picture"},
 //		{Name: "mode", Type: overlay.EnumField, Enum: []core.Raw{core.Raw(`"fast"`), core.Raw(`"exact"`)}, Default: core.Raw(`"fast"`)},
 //	})
-//	form.Check = skill.CheckParams // the rules that go beyond one field's type
+//	form.Check = func(object core.Raw) error { // the rules that go beyond one field's type
+//		_, err := detect.CheckParams(object)
+//		return err
+//	}
 //
 // A pane doesn't hold a form: it returns pane.Fill, and the root opens
 // the form and runs the command line that comes of it. What is wrong stands below its field; Enter
