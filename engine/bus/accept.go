@@ -35,7 +35,7 @@ func (b *Bus) accept(ctx context.Context, by core.Caller, d *draft) (Message, er
 }
 
 // AcceptIn is Accept inside a transaction that changes something else: the
-// message exists if and only if the change does. A refusal undoes both.
+// message exists if and only if the change does. A refusal has written nothing.
 func (b *Bus) AcceptIn(tx *audit.Tx, s Send) (Message, error) {
 	d, err := s.check()
 	if err != nil {
@@ -66,6 +66,11 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	if err := b.parties(tenant, d); err != nil {
 		return nil, err
 	}
+	request, err := conversation(tx, d)
+	if err != nil {
+		return nil, err
+	}
+	// From here on nothing is refused: the transaction may go on after that.
 	seq := uint64(tx.Add(countMessages, 1))
 	m := &Message{
 		MessageID: core.NewUUID(tenant, seq, nil), Topic: d.Topic, TenantID: tenant, Seq: seq,
@@ -81,7 +86,13 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 			return nil, err
 		}
 	}
-	if err := b.converse(tx, d, m); err != nil {
+	switch {
+	case m.MessageType == Request:
+		err = opens(tx, m)
+	case request != nil:
+		err = closes(tx, request, fate{At: tx.Now(), Response: m.MessageID})
+	}
+	if err != nil {
 		return nil, err
 	}
 	if m.RecipientID == Broadcast {

@@ -199,6 +199,34 @@ func TestAMessageInsideAChangeExistsOnlyWithIt(t *testing.T) {
 	r.whole()
 }
 
+// A transaction may go on after a refusal, with another message instead.
+func TestARefusalInsideAChangeHasWrittenNothing(t *testing.T) {
+	r := newRig(t)
+	open := r.send(bus.Send{Recipient: "bob", Sender: "ann", Type: bus.Request})
+	r.no(r.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		for _, bad := range []bus.Send{
+			{Topic: "a", Sender: "nobody"},
+			{Recipient: "nobody"},
+			{Topic: "a", Payload: core.Raw(`[]`)},
+			{Recipient: "cid", Type: bus.Request, CorrelationID: open.CorrelationID},
+			{Recipient: "ann", Sender: "cid", Type: bus.Response, CorrelationID: open.CorrelationID},
+		} {
+			if bad.Payload == nil {
+				bad.Payload = core.Raw(`{}`)
+			}
+			if _, err := r.AcceptIn(tx, bad); err == nil {
+				t.Errorf("accepted %s", core.MustEncode(bad))
+			}
+		}
+		_, err := r.AcceptIn(tx, bus.Send{Topic: "a", Payload: core.Raw(`{}`)})
+		return err
+	}))
+	if f := r.figures(); f.Messages != 2 || f.Unanswered != 1 || f.Open != 1 {
+		t.Errorf("%+v", f)
+	}
+	r.whole()
+}
+
 func TestRequestsWaitForTheirResponse(t *testing.T) {
 	r := newRig(t)
 	var wg sync.WaitGroup

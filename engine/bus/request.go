@@ -13,45 +13,45 @@ import (
 // ErrNoReply means that nobody answered a request in time.
 var ErrNoReply = errors.New("no response came in time")
 
-// converse keeps the open requests: a request opens a conversation, the first
-// response, or error, of its recipient to its sender closes it (seed 3, rule
-// Correlation Matching).
-func (b *Bus) converse(tx *audit.Tx, d *draft, m *Message) error {
+// conversation checks what a message means for the open requests, and returns
+// the one that it answers (seed 3, rule Correlation Matching): a request opens
+// a conversation, the first response, or error, of its recipient to its sender
+// closes it.
+func conversation(tx *audit.Tx, d *draft) (*Message, error) {
 	switch {
-	case m.MessageType == Request:
-		return b.opens(tx, m)
-	case m.CorrelationID == "" || m.MessageType == Event || m.Topic != "" || m.RecipientID == Broadcast:
-		return nil
-	case d.resendOf != nil: // it closed its conversation already
-		return nil
+	case d.CorrelationID == "" || d.Type == Event || d.Topic != "" || d.Recipient == Broadcast:
+		return nil, nil
+	case d.resendOf != nil && d.Type != Request: // it closed its conversation already
+		return nil, nil
 	}
 	var a ask
-	open, err := fetch(tx, bAsk, []byte(m.CorrelationID), &a)
+	open, err := fetch(tx, bAsk, []byte(d.CorrelationID), &a)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !open {
-		if m.MessageType == Error && !d.reply { // a notification about something that is over
-			return nil
-		}
-		return core.Errorf(core.Conflict, "correlation_id: no open request has %s; it was answered, has expired, or never was", m.CorrelationID).With("field", "correlation_id")
+	switch {
+	case d.Type == Request && open:
+		return nil, core.Errorf(core.Conflict, "correlation_id: %s is that of another open request", d.CorrelationID).With("field", "correlation_id")
+	case d.Type == Request:
+		return nil, nil
+	case !open && d.Type == Error && !d.reply: // a notification about something that is over
+		return nil, nil
+	case !open:
+		return nil, core.Errorf(core.Conflict, "correlation_id: no open request has %s; it was answered, has expired, or never was", d.CorrelationID).With("field", "correlation_id")
 	}
-	request, err := get(tx, a.Seq)
+	request, err := mustGet(tx, a.Seq)
 	if err != nil {
-		return err
-	}
-	if request == nil {
-		return core.Errorf(core.Internal, "request %d is open but missing", a.Seq)
+		return nil, err
 	}
 	switch {
 	case request.expired(tx.Now()):
-		return core.Errorf(core.Conflict, "correlation_id: request %s has expired", request.MessageID).With("field", "correlation_id")
-	case m.SenderID != answerer(a.Recipient):
-		return core.Errorf(core.Conflict, "sender_id: request %s is for %s to answer, not %q", request.MessageID, answerer(a.Recipient), m.SenderID).With("field", "sender_id")
-	case m.RecipientID != a.Sender:
-		return core.Errorf(core.Conflict, "recipient_id: request %s came from %s, not %q", request.MessageID, a.Sender, m.RecipientID).With("field", "recipient_id")
+		return nil, core.Errorf(core.Conflict, "correlation_id: request %s has expired", request.MessageID).With("field", "correlation_id")
+	case d.Sender != answerer(a.Recipient):
+		return nil, core.Errorf(core.Conflict, "sender_id: request %s is for %s to answer, not %q", request.MessageID, answerer(a.Recipient), d.Sender).With("field", "sender_id")
+	case d.Recipient != a.Sender:
+		return nil, core.Errorf(core.Conflict, "recipient_id: request %s came from %s, not %q", request.MessageID, a.Sender, d.Recipient).With("field", "recipient_id")
 	}
-	return b.closes(tx, request, fate{At: tx.Now(), Response: m.MessageID})
+	return request, nil
 }
 
 // answerer is who sends the response to a request.
@@ -63,25 +63,19 @@ func answerer(recipient string) string {
 }
 
 // opens begins the conversation of a request.
-func (b *Bus) opens(tx *audit.Tx, m *Message) error {
+func opens(tx *audit.Tx, m *Message) error {
 	if m.CorrelationID == "" {
 		m.CorrelationID = core.NewUUID(m.TenantID, m.Seq, nil)
-	}
-	id := []byte(m.CorrelationID)
-	if used, err := tx.Get(bAsk, id); err != nil {
-		return fmt.Errorf("read the open request %s: %w", m.CorrelationID, err)
-	} else if used != nil {
-		return core.Errorf(core.Conflict, "correlation_id: %s is that of another open request", m.CorrelationID).With("field", "correlation_id")
 	}
 	tx.Add(countAsks, 1)
 	if err := putDue(tx, m.ExpiresAt(), m.Seq, toAnswer, ""); err != nil {
 		return err
 	}
-	return put(tx, bAsk, id, ask{Seq: m.Seq, Sender: m.SenderID, Recipient: m.RecipientID})
+	return put(tx, bAsk, []byte(m.CorrelationID), ask{Seq: m.Seq, Sender: m.SenderID, Recipient: m.RecipientID})
 }
 
 // closes ends the conversation of a request.
-func (b *Bus) closes(tx *audit.Tx, request *Message, f fate) error {
+func closes(tx *audit.Tx, request *Message, f fate) error {
 	tx.Add(countAsks, -1)
 	return errors.Join(
 		tx.Delete(bAsk, []byte(request.CorrelationID)),

@@ -237,7 +237,7 @@ func (b *Bus) sweep(tx *audit.Tx, due [][]byte) error {
 		case toSubscription:
 			err = b.sweepTopic(tx, m, bury)
 		case toAnswer:
-			err = b.closes(tx, m, fate{Status: Expired, At: tx.Now(), Reason: ReasonUnanswered})
+			err = closes(tx, m, fate{Status: Expired, At: tx.Now(), Reason: ReasonUnanswered})
 			if err == nil {
 				err = bury(toAnswer, "", ReasonUnanswered, m)
 			}
