@@ -40,3 +40,6 @@ func (d directory) All(tenant string) []string {
 	}
 	return all
 }
+
+// Parties lists the agents and subagents that have a mailbox.
+func (e *Engine) Parties(tenant string) []string { return e.parties.All(tenant) }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"strings"
 
 	"swarmdeck/engine"
@@ -42,9 +43,13 @@ func liveSubscriptions(c *call, eng *engine.Engine, tenant string) []Candidate {
 
 // liveParties lists who has a mailbox, and for sending also everybody.
 func liveParties(eng *engine.Engine, tenant string, sending bool) []Candidate {
-	var all []Candidate
+	what := map[string]string{}
 	for _, a := range eng.Fleet.Live(tenant) {
-		all = append(all, Candidate{a.Name, a.State() + " " + a.Role})
+		what[a.Name] = a.State() + " " + a.Role
+	}
+	var all []Candidate
+	for _, name := range eng.Parties(tenant) {
+		all = append(all, Candidate{name, cmp.Or(what[name], "subagent")})
 	}
 	all = append(all, Candidate{bus.Controller, "what steers the agents"}, Candidate{bus.System, "the engine and its operators"})
 	if sending {
