@@ -85,10 +85,11 @@ func (d *draft) address() error {
 	return nil
 }
 
-// parties checks that sender and recipient exist.
+// parties checks that sender and recipient exist. Who sent a message that is
+// sent again may be gone by now.
 func (b *Bus) parties(tenant string, d *draft) error {
 	dir := b.opt.Directory
-	if d.Sender != System && !dir.Known(tenant, d.Sender) {
+	if d.Sender != System && d.resendOf == nil && !dir.Known(tenant, d.Sender) {
 		return b.stranger(tenant, "sender_id", d.Sender, `"system" or an agent of this tenant`)
 	}
 	if d.Recipient != "" && d.Recipient != System && d.Recipient != Controller && d.Recipient != Broadcast && !dir.Known(tenant, d.Recipient) {

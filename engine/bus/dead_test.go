@@ -68,6 +68,27 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	r.whole()
 }
 
+func TestAMessageIsSentAgainThoughItsSenderIsGone(t *testing.T) {
+	r := newRig(t)
+	topic := r.send(bus.Send{Topic: "nav.done", Sender: "ann"})
+	direct := r.send(bus.Send{Recipient: "cid", Sender: "bob"})
+	r.read("cid", 1)
+	r.who = agents{acme: {"bob"}} // ann and cid are gone
+	r.reopen()
+	again, err := r.Resend(t.Context(), alice, topic.MessageID)
+	if err != nil || again.SenderID != "ann" {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if _, err := r.Resend(t.Context(), alice, direct.MessageID); code(err) != core.InvalidInput {
+		t.Errorf("sent to who is gone: %v", err)
+	}
+	ann := core.Caller{Tenant: acme, Name: "eve", Kind: core.Agent, Door: core.DoorMCP}
+	if _, err := r.Resend(t.Context(), ann, topic.MessageID); code(err) != core.Denied {
+		t.Errorf("an agent sent another's message again: %v", err)
+	}
+	r.whole()
+}
+
 func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"away", "here"} {

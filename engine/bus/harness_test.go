@@ -62,6 +62,7 @@ type rig struct {
 	t      testing.TB
 	path   string
 	keep   int
+	who    agents // nil is everybody
 	clock  *clock
 	db     *store.DB
 	ledger *audit.Ledger
@@ -89,8 +90,11 @@ func (r *rig) open() {
 
 // over builds the services over a store.
 func (r *rig) over(st store.Store) {
+	if r.who == nil {
+		r.who = everybody
+	}
 	r.ledger = audit.New(st, audit.Options{Clock: r.clock, OnChange: func(c core.Change) { r.Changed(c) }})
-	r.Bus = bus.New(bus.Options{Ledger: r.ledger, Directory: everybody, Tenants: st.Tenants, Keep: r.keep})
+	r.Bus = bus.New(bus.Options{Ledger: r.ledger, Directory: r.who, Tenants: st.Tenants, Keep: r.keep})
 }
 
 func (r *rig) close() {
