@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -143,7 +144,11 @@ func (n *node) integer(v any) {
 }
 
 func (n *node) float(f float64) {
-	if n.num = f; !math.IsInf(f, 0) && !math.IsNaN(f) {
+	n.num = f
+	switch {
+	case jsontext.Value(n.text).IsValid():
+		n.json = n.text // 1.0 stays as it is written
+	case !math.IsInf(f, 0) && !math.IsNaN(f):
 		n.json = strconv.FormatFloat(f, 'g', -1, 64)
 	}
 }

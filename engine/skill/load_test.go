@@ -50,7 +50,7 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 	}
 	want := &Skill{
 		TenantID: home, Name: "navigate", Version: "1.0.0", Description: "Navigate robot to specified location",
-		ParametersSchema: core.Raw(`{"type":"object","properties":{"location":{"type":"string"},"speed":{"type":"number","default":1}},"required":["location"]}`),
+		ParametersSchema: core.Raw(`{"type":"object","properties":{"location":{"type":"string"},"speed":{"type":"number","default":1.0}},"required":["location"]}`),
 		ReturnsSchema:    core.Raw(`{"type":"object","properties":{"status":{"type":"string"},"final_position":{"type":"object"}}}`),
 		Timeout:          60, MaxRetries: 2, Dependencies: []string{}, Tags: []string{"navigation", "motion"}, Effects: []Effect{Exec, Write},
 		Runner: Spec{Kind: "exec", Argv: []string{s.dir + "/navigate.sh", s.dir + "/map"}, Dir: s.dir, Env: map[string]string{"MAP": s.dir}},
