@@ -106,8 +106,8 @@ func (c *classifier) of(a *Action) []string {
 	return found.list()
 }
 
-// skill lists what the skills of an action declare, and what the commands
-// among them do besides.
+// skill lists what the skills of an action declare, what the commands among
+// them do besides, and whether what is read may be secret.
 func (c *classifier) skill(a *Action) []string {
 	var found effects
 	var in struct {
@@ -125,6 +125,10 @@ func (c *classifier) skill(a *Action) []string {
 		if len(p.Runner.Argv) > 0 && p.Runner.Argv[0] != "" {
 			c.run(&found, command{words: p.Runner.Argv, dir: p.Runner.Dir}, "", 0)
 		}
+	}
+	var args map[string]any
+	if len(a.Effects) > 0 && json.Unmarshal(a.Args, &args) == nil && anyString(args, c.secret) {
+		found.add(effectSecret)
 	}
 	found.unknown = true // what a command reads by its name, it may do more by its parameters
 	names := append(found.list(), a.Effects...)

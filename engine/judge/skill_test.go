@@ -18,6 +18,16 @@ func useSkill(by core.Caller, effects []string, argv ...string) judge.Ask {
 	return ask
 }
 
+// reads asks to run a skill that reads a file.
+func reads(by core.Caller, path string) judge.Ask {
+	ask := useSkill(by, []string{"read"})
+	ask.Action.Args = core.MustEncode(map[string]any{
+		"skill": "file-read@1.0.0", "params": map[string]any{"path": path},
+		"plan": []any{map[string]any{"skill": "file-read@1.0.0", "effects": []string{"read"}, "runner": map[string]any{"kind": "builtin", "name": "file-read"}}},
+	})
+	return ask
+}
+
 func TestDefaultRulesForSkills(t *testing.T) {
 	f := setup(t)
 	for name, c := range map[string]struct {
@@ -28,6 +38,9 @@ func TestDefaultRulesForSkills(t *testing.T) {
 	}{
 		"no effect":             {useSkill(robot, nil), judge.Approve, "skill.read_only", judge.Low},
 		"reads":                 {useSkill(robot, []string{"read"}), judge.Approve, "skill.read_only", judge.Low},
+		"reads a secret, agent": {reads(robot, "/home/bob/.ssh/id_rsa"), judge.HITL, "skill.exec", judge.Medium},
+		"reads a secret":        {reads(alice, "/srv/swarmdeck.db.key"), judge.Approve, "operator.dispatch", judge.Medium},
+		"reads what is none":    {reads(robot, "/srv/report.txt"), judge.Approve, "skill.read_only", judge.Low},
 		"a command, operator":   {useSkill(alice, []string{"exec"}, "make"), judge.Approve, "operator.dispatch", judge.Medium},
 		"a command, agent":      {useSkill(robot, []string{"exec"}, "make"), judge.HITL, "skill.exec", judge.Medium},
 		"writes":                {useSkill(alice, []string{"exec", "write"}, "make"), judge.HITL, "skill.outside", judge.Medium},
