@@ -245,6 +245,14 @@ func mustGet(tx store.Tx, seq uint64) (*Message, error) {
 	return m, err
 }
 
+func mustGetHead(tx store.Tx, seq uint64) (*Message, error) {
+	m, err := getHead(tx, seq)
+	if err == nil && m == nil {
+		err = core.Errorf(core.Internal, "message %d is missing", seq)
+	}
+	return m, err
+}
+
 // span is the half-open range of seqs that are kept and within the filter's
 // times. Seqs and times grow together.
 func span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
@@ -256,7 +264,7 @@ func span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
 				return true
 			}
 			var m *Message
-			if m, err = mustGet(tx, floor+1+uint64(i)); err != nil {
+			if m, err = mustGetHead(tx, floor+1+uint64(i)); err != nil {
 				return true
 			}
 			return past(m.Timestamp)

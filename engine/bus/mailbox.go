@@ -202,7 +202,7 @@ func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
 
 // sentAt is when a message was accepted; zero when it can't be read.
 func sentAt(tx store.Tx, seq uint64) time.Time {
-	m, err := get(tx, seq)
+	m, err := getHead(tx, seq)
 	if err != nil || m == nil {
 		return time.Time{}
 	}

@@ -50,7 +50,7 @@ func (b *Bus) pruneIn(tx *audit.Tx) (int, error) {
 	n := uint64(max(0, min(b.excess(tx), pruneSlice)))
 	upto := floor
 	for upto < floor+n {
-		m, err := mustGet(tx, upto+1)
+		m, err := mustGetHead(tx, upto+1)
 		if err != nil {
 			return 0, err
 		}

@@ -137,6 +137,27 @@ func get(tx store.Tx, seq uint64) (*Message, error) {
 	return decode(data)
 }
 
+// getHead is get without the payload, which may be large: for what runs on the
+// store's writer, or over many messages. Quotes inside JSON strings are escaped
+// and nothing nested comes before the payload, so its name stands there once.
+func getHead(tx store.Tx, seq uint64) (*Message, error) {
+	data, err := tx.Get(bMessage, key(seq))
+	if err != nil {
+		return nil, fmt.Errorf("read message %d: %w", seq, err)
+	}
+	if data == nil {
+		return nil, nil
+	}
+	return decodeHead(data)
+}
+
+func decodeHead(data []byte) (*Message, error) {
+	if end := bytes.Index(data, []byte(`,"payload":`)); end >= 0 {
+		data = append(bytes.Clone(data[:end]), '}')
+	}
+	return decode(data)
+}
+
 // put stores v under a key.
 func put(tx store.Tx, b store.Bucket, k []byte, v any) error {
 	data, err := core.Encode(v)

@@ -12,6 +12,7 @@ import (
 func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 	f.Add("a.b", "ann", "", `{"x":[1,2,{"y":"\u00e9"}]}`, 60, 5)
 	f.Add("", "system", "bob", `{}`, 3600, 1)
+	f.Add("", `x","payload":{"`, "bob", `{",\"payload\":":1}`, 5, 5)
 	f.Add("", "", "broadcast", `{"topic":"x","message_id":"y"}`, 1, 10)
 	f.Fuzz(func(t *testing.T, topic, sender, recipient, payload string, ttl, priority int) {
 		d, err := Send{Topic: topic, Sender: sender, Recipient: recipient, Payload: core.Raw(payload), TTL: ttl, Priority: priority}.check()
@@ -44,6 +45,11 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 		if a, b := core.MustEncode(got), core.MustEncode(m); !bytes.Equal(a, b) {
 			t.Errorf("read\n %s\nwritten\n %s", a, b)
 		}
+		head, err := decodeHead(data)
+		m.Payload = nil
+		if err != nil || !bytes.Equal(core.MustEncode(head), core.MustEncode(m)) {
+			t.Errorf("head\n %s\nof\n %s\n%v", core.MustEncode(head), data, err)
+		}
 		if string(topicOf(data)) != topic {
 			t.Errorf("topic %q, want %q", topicOf(data), topic)
 		}
@@ -56,6 +62,7 @@ func FuzzDecodingNeverPanics(f *testing.F) {
 	f.Add([]byte(`{"recipient_id":"ann","message_type":"request","correlation_id":"x","payload":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		topicOf(data)
+		_, _ = decodeHead(data)
 		if m, err := decode(data); err == nil {
 			if _, err := encode(m); err != nil {
 				t.Logf("%v", err)

@@ -39,7 +39,7 @@ func conversation(tx *audit.Tx, d *draft) (*Message, error) {
 	case !open:
 		return nil, core.Errorf(core.Conflict, "correlation_id: no open request has %s; it was answered, has expired, or never was", d.CorrelationID).With("field", "correlation_id")
 	}
-	request, err := mustGet(tx, a.Seq)
+	request, err := mustGetHead(tx, a.Seq)
 	if err != nil {
 		return nil, err
 	}

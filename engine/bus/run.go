@@ -224,7 +224,7 @@ func (b *Bus) sweep(tx *audit.Tx, due [][]byte) error {
 			return err
 		}
 		_, seq, kind, name := readDue(k)
-		m, err := get(tx, seq)
+		m, err := getHead(tx, seq)
 		if err != nil {
 			return err
 		}
