@@ -1,0 +1,126 @@
+package bus_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+)
+
+func TestListsPageFilterAndCount(t *testing.T) {
+	r := newRig(t)
+	task := core.NewID(core.TaskPrefix, acme, 7)
+	trace := core.NewTrace(nil)
+	start := r.clock.Now()
+	r.send(bus.Send{Topic: "nav.done", Sender: "ann", Task: task, Payload: core.Raw(`{"where":"Kitchen"}`)})
+	r.clock.move(time.Hour)
+	half := r.clock.Now()
+	r.send(bus.Send{Topic: "nav.failed", Type: bus.Error, Trace: trace})
+	r.direct("bob", `{"n":1}`, func(s *bus.Send) { s.Sender = "ann" })
+	taken := r.direct("cid", `{"n":2}`)
+	r.read("cid", 1)
+	ask := r.send(bus.Send{Recipient: "bob", Sender: "cid", Type: bus.Request, Trace: trace})
+	r.direct("broadcast", `{"n":3}`)
+	for name, c := range map[string]struct {
+		q    bus.Query
+		want string // seqs, newest first
+	}{
+		"all":               {bus.Query{}, "654321"},
+		"second page":       {bus.Query{Filter: core.Filter{Page: 2, Size: 4}}, "21"},
+		"past the end":      {bus.Query{Filter: core.Filter{Page: 9, Size: 4}}, ""},
+		"since":             {bus.Query{Filter: core.Filter{Since: half}}, "65432"},
+		"until":             {bus.Query{Filter: core.Filter{Until: half.Add(-time.Minute)}}, "1"},
+		"before everything": {bus.Query{Filter: core.Filter{Until: start.Add(-time.Hour)}}, ""},
+		"topic":             {bus.Query{Topic: "nav.*"}, "21"},
+		"one topic":         {bus.Query{Topic: "nav.done"}, "1"},
+		"sender":            {bus.Query{Filter: core.Filter{Agent: "ann"}}, "631"},
+		"recipient":         {bus.Query{Filter: core.Filter{Agent: "bob"}}, "653"},
+		"type":              {bus.Query{Filter: core.Filter{Kind: "error"}}, "2"},
+		"trace":             {bus.Query{Filter: core.Filter{Trace: trace}}, "52"},
+		"task":              {bus.Query{Filter: core.Filter{Task: task}}, "1"},
+		"text":              {bus.Query{Filter: core.Filter{Match: "kitchen"}}, "1"},
+		"id":                {bus.Query{Filter: core.Filter{Match: taken.MessageID}}, "4"},
+		"session":           {bus.Query{Filter: core.Filter{Session: "x"}}, ""},
+		"conversation":      {bus.Query{Correlation: ask.CorrelationID}, "5"},
+		"published":         {bus.Query{Filter: core.Filter{Status: "published"}}, "21"},
+		"open":              {bus.Query{Filter: core.Filter{Status: "open"}}, "653"},
+		"open, of one":      {bus.Query{Filter: core.Filter{Status: "open", Agent: "ann", Since: half}}, "63"},
+		"read":              {bus.Query{Filter: core.Filter{Status: "read"}}, "4"},
+		"expired":           {bus.Query{Filter: core.Filter{Status: "expired"}}, ""},
+		"unanswered":        {bus.Query{Filter: core.Filter{Status: "unanswered"}}, "5"},
+	} {
+		page, err := r.Bus.List(t.Context(), acme, c.q)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := ""
+		for _, m := range page.Items {
+			got += fmt.Sprint(m.Seq)
+			if m.Status == "" || m.Payload == nil || m.Deliveries != nil {
+				t.Errorf("%s: %s", name, core.MustEncode(m))
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if total := len(c.want); c.q.Size == 0 && page.Info.Total != total {
+			t.Errorf("%s: total %d, want %d", name, page.Info.Total, total)
+		}
+	}
+	for name, q := range map[string]bus.Query{
+		"status": {Filter: core.Filter{Status: "lost"}}, "kind": {Filter: core.Filter{Kind: "news"}}, "topic": {Topic: "a..b"},
+		"the engine's": {Topic: "sys.>"}, "page": {Filter: core.Filter{Page: -1}}, "size": {Filter: core.Filter{Size: 101}},
+	} {
+		if _, err := r.Bus.List(t.Context(), acme, q); code(err) != core.InvalidInput {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.whole()
+}
+
+func TestTailsGoOnWhereTheyWere(t *testing.T) {
+	r := newRig(t)
+	for i := range 30 {
+		r.publish([]string{"a.b", "c.d"}[i%2], fmt.Sprintf(`{"n":%d}`, i))
+	}
+	r.direct("bob", `{"n":30}`)
+	recent, seq, err := r.Recent(t.Context(), acme, "a.*", 3)
+	if err != nil || len(recent) != 3 || string(recent[0].Payload) != `{"n":24}` || string(recent[2].Payload) != `{"n":28}` || seq != 31 {
+		t.Errorf("%s %d %v", core.MustEncode(recent), seq, err)
+	}
+	all, _, err := r.Recent(t.Context(), acme, "", 1)
+	if err != nil || len(all) != 1 || all[0].RecipientID != "bob" || all[0].Status != bus.Open {
+		t.Errorf("%s %v", core.MustEncode(all), err)
+	}
+	if found, next, err := r.Since(t.Context(), acme, "a.*", seq, 10); err != nil || len(found) != 0 || next != seq {
+		t.Errorf("%v %d %v", found, next, err)
+	}
+	r.publish("a.b", `{"n":31}`)
+	found, next, err := r.Since(t.Context(), acme, "a.*", seq, 10)
+	if err != nil || len(found) != 1 || next != 32 {
+		t.Errorf("%v %d %v", found, next, err)
+	}
+	if found, next, err = r.Since(t.Context(), acme, "", 10, 5); err != nil || len(found) != 5 || next != 15 || found[0].Seq != 11 {
+		t.Errorf("%v %d %v", found, next, err)
+	}
+	for _, n := range []int{0, -1, 1001} {
+		if _, _, err := r.Since(t.Context(), acme, "", 0, n); code(err) != core.InvalidInput {
+			t.Errorf("n %d: %v", n, err)
+		}
+		if _, _, err := r.Recent(t.Context(), acme, "", n); code(err) != core.InvalidInput {
+			t.Errorf("n %d: %v", n, err)
+		}
+	}
+	for _, n := range []int{0, 101} {
+		if _, err := r.Read(t.Context(), alice, "bob", n); code(err) != core.InvalidInput {
+			t.Errorf("read %d: %v", n, err)
+		}
+	}
+	boxes, err := r.Mailboxes(t.Context(), acme)
+	if err != nil || len(boxes) != 1 || boxes[0].RecipientID != "bob" || boxes[0].Open != 1 || boxes[0].Oldest.IsZero() {
+		t.Errorf("%+v, %v", boxes, err)
+	}
+}
