@@ -34,13 +34,19 @@ type deck struct {
 	needs []command.Need // what commands asked Open for
 }
 
-// anySkill takes every skill and runs none.
+// anySkill takes every skill and gives its parameters back; those for ever
+// run until they are ended.
 type anySkill struct{}
 
 func (anySkill) Check(skill.Spec) error { return nil }
 
-func (anySkill) Start(context.Context, skill.Call) (swarm.Work, error) {
-	return nil, core.Errorf(core.Unavailable, "this runs nothing")
+func (anySkill) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
+	return skill.RunFunc(ctx, call, func(ctx context.Context, c skill.Call, hold *skill.Hold) (core.Raw, error) {
+		if c.Skill.Name == "for-ever" {
+			return nil, hold.Sleep(ctx, time.Hour)
+		}
+		return c.Params, nil
+	}), nil
 }
 
 func newDeck(t testing.TB) *deck {

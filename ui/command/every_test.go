@@ -52,6 +52,7 @@ func TestEveryCommand(t *testing.T) {
 	w.agentsAndApprovals()
 	w.skills()
 	w.messages()
+	w.subagents()
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	for _, info := range command.Commands() {

@@ -19,7 +19,7 @@ import (
 func (t *tree) static(kind string) []Candidate {
 	switch kind {
 	case "kind":
-		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}}
+		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}, {"skill.invoke", "run a skill"}}
 	case "theme":
 		var all []Candidate
 		for _, name := range themeNames(t.env.getenv) {
@@ -102,6 +102,10 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveParties(eng, by.Tenant, kind == "party")
 	case "skill":
 		return liveSkills(eng, by.Tenant)
+	case "subagent":
+		return liveSubagents(c, eng, by.Tenant, detail)
+	case "execution":
+		return liveExecutions(c, eng, by.Tenant)
 	case "tag":
 		return liveTags(eng, by.Tenant)
 	}

@@ -24,6 +24,10 @@ func (t *tree) skills() *cobra.Command {
 			run: shows(func(c *call, ref string) (*skill.Skill, error) { return c.eng.Skills.Skill(c.by.Tenant, ref) }),
 		}),
 		t.skillOrder(),
+		t.skillInvoke(),
+		t.skillExecutions(),
+		t.skillExecution(),
+		t.skillFigures(),
 		t.skillUnload(),
 		t.command(spec{
 			use: "registry", short: "Show the newest of every skill and what each depends on", effect: Reads,
