@@ -97,3 +97,13 @@ func TestAQuerysParametersAreRead(t *testing.T) {
 		t.Errorf("answered %q, %q with %d", out.String(), errs.String(), code)
 	}
 }
+
+// BenchmarkQuery is the cheapest query, with the process that answers it.
+func BenchmarkQuery(b *testing.B) {
+	deck := newBench(b, nil)
+	for b.Loop() {
+		if o := deck.run("json-query", `{"query":".x","input":{"x":1}}`); o.Status != swarm.Succeeded {
+			b.Fatalf("outcome %+v", o.Error)
+		}
+	}
+}

@@ -34,3 +34,26 @@ func BenchmarkTask(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSkill is one try of the cheapest skill that is a command.
+func BenchmarkSkill(b *testing.B) {
+	s, err := NewSupervisor("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	r, err := NewSkillRunner(s, RunnerOptions{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := (&logbook{}).call(`{"location":"kitchen"}`, "cat")
+	for b.Loop() {
+		w, err := r.Start(context.Background(), call)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if o := w.Outcome(); o.Status != swarm.Succeeded {
+			b.Fatalf("outcome %+v", o.Error)
+		}
+	}
+}

@@ -293,3 +293,27 @@ func TestManySkillsAtOnceDoNotDisturbEachOther(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{`{}`, ` {"a":1.50}` + "\n", `{"a":"\u2028"}`, `{"a":1}{}`, "\xff", `{"a":1,"a":2}`, `[{}]`, "\ufeff{}"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, printed []byte) {
+		a := answer{flood: func() {}}
+		for i := 0; i < len(printed); i += 7 {
+			_, _ = a.Write(printed[i:min(i+7, len(printed))])
+		}
+		result, err := a.object()
+		if err != nil {
+			return
+		}
+		if err := core.CheckObject("result", result, skill.MaxResult); err != nil {
+			t.Fatalf("%q became %s: %v", printed, result, err)
+		}
+		in, _ := core.Canonical(printed)
+		out, _ := core.Canonical(result)
+		if string(in) != string(out) {
+			t.Fatalf("%q became %s", printed, result)
+		}
+	})
+}

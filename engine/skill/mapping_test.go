@@ -135,6 +135,32 @@ func TestStepsAreCheckedAgainstWhatRunsBefore(t *testing.T) {
 	}
 }
 
+func TestWhatIsFilledInIsNoReferenceItself(t *testing.T) {
+	scope := map[string]core.Raw{"params": core.Raw(`{"text":"${secret.key} $${x} ${"}`), "secret": core.Raw(`{"key":"hunter2"}`)}
+	got, err := fillParams(core.Raw(`{"whole":"${params.text}","spliced":"<${params.text}>"}`), scope)
+	if want := `{"whole":"${secret.key} $${x} ${","spliced":"<${secret.key} $${x} ${>"}`; err != nil || string(got) != want {
+		t.Errorf("got %s %v, want %s", got, err, want)
+	}
+	prompt, err := fillPrompt("say ${text}", core.Raw(`{"text":"${secret}","secret":"hunter2"}`))
+	if err != nil || prompt != "say ${secret}" {
+		t.Errorf("prompt %q %v", prompt, err)
+	}
+}
+
+func FuzzTextOfAnAgent(f *testing.F) {
+	for _, s := range []string{`{"text":"{}"}`, "{\"stdout\":\"```json\\n{\\\"a\\\":1}\\n```\"}", `{"text":{"text":"{}"}}`, `{"a":[{"text":"{}"}]}`, `{"text":"` + "```" + `"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, output []byte) {
+		if core.CheckObject("output", output, MaxResult) != nil {
+			return
+		}
+		if err := core.CheckObject("result", objectOf(output), MaxResult); err != nil {
+			t.Fatalf("%s became %s: %v", output, objectOf(output), err)
+		}
+	})
+}
+
 func TestPromptsAreFilledWithParameters(t *testing.T) {
 	schema := core.Raw(`{"properties":{"file":{},"opts":{}}}`)
 	prompt := "Review ${file} with ${opts.level} of ${opts}; keep $${file}."
