@@ -17,6 +17,7 @@ import (
 const (
 	maxDepth    = 64
 	maxLine     = 16 << 10 // bytes of one line of YAML
+	maxLines    = 10_000   // of YAML
 	maxProblems = 50       // what one report says
 )
 

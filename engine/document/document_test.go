@@ -149,6 +149,9 @@ func TestWhatIsNoDocumentIsRefusedClearly(t *testing.T) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
+	if _, err := read("a.yaml", "text: a\n"+strings.Repeat("\n", 10_000)); err == nil || err.Error() != "a.yaml:10001: file: more than 10000 lines" {
+		t.Errorf("%v", err)
+	}
 	long := `{"text": "` + strings.Repeat("x", 40<<10) + `"}`
 	if got, err := read("a.json", long); err != nil || len(got["text"].(string)) != 40<<10 {
 		t.Errorf("a long line of JSON: %v", err)

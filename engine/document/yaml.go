@@ -55,12 +55,14 @@ func (r *Reader) yaml(data []byte) (root *node) {
 }
 
 // tangled finds what no honest file has and the recursive parser would spend
-// its stack or minutes on: deep nesting and endless lines.
+// its stack or minutes on: deep nesting, endless lines, and too many of them.
 func tangled(data []byte) (line int, why string) {
 	const nested = "nested too deeply"
 	flow := 0
 	for text := range strings.Lines(string(data)) {
-		line++
+		if line++; line > maxLines {
+			return line, fmt.Sprintf("more than %d lines", maxLines)
+		}
 		if len(text) > maxLine {
 			return line, fmt.Sprintf("the line is longer than %d bytes", maxLine)
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -14,9 +15,16 @@ import (
 type index struct {
 	skills  map[string][]*Skill // by name, the newest version first
 	updated time.Time
+	all     func() []*Skill // by name, the newest version first; made when first asked for
 }
 
-func newIndex() *index { return &index{skills: map[string][]*Skill{}} }
+func newIndex() *index { return indexOf(map[string][]*Skill{}, time.Time{}) }
+
+func indexOf(skills map[string][]*Skill, updated time.Time) *index {
+	x := &index{skills: skills, updated: updated}
+	x.all = sync.OnceValue(x.sorted)
+	return x
+}
 
 // find returns the skill that "name" or "name@version" stands for, nil when
 // there is none. Without a version it is the newest.
@@ -42,7 +50,7 @@ func (x *index) newest(s *Skill) bool {
 
 // with is the index with skills added, each in place of its own version.
 func (x *index) with(added ...*Skill) *index {
-	next := &index{skills: maps.Clone(x.skills), updated: x.updated}
+	next := indexOf(maps.Clone(x.skills), x.updated)
 	touched := map[string]bool{}
 	for _, s := range added {
 		all := slices.Clone(next.skills[s.Name])
@@ -61,7 +69,7 @@ func (x *index) with(added ...*Skill) *index {
 
 // without is the index with skills removed.
 func (x *index) without(gone []*Skill) *index {
-	next := &index{skills: maps.Clone(x.skills), updated: x.updated}
+	next := indexOf(maps.Clone(x.skills), x.updated)
 	for _, s := range gone {
 		rest := slices.DeleteFunc(slices.Clone(next.skills[s.Name]), func(o *Skill) bool { return o.Version == s.Version })
 		if next.skills[s.Name] = rest; len(rest) == 0 {
@@ -77,8 +85,7 @@ func newerFirst(a, b *Skill) int {
 	return y.compare(x)
 }
 
-// all are the skills by name, the newest version first.
-func (x *index) all() []*Skill {
+func (x *index) sorted() []*Skill {
 	var list []*Skill
 	for _, name := range slices.Sorted(maps.Keys(x.skills)) {
 		list = append(list, x.skills[name]...)

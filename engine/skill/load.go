@@ -33,9 +33,6 @@ type Loaded struct {
 	Refused []document.Problem
 }
 
-// maxSources bounds what a tenant's skills are read from.
-const maxSources = 1000
-
 // Load takes skills in and remembers their paths: they are read again when
 // the engine starts and when something in them changes.
 func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, error) {
@@ -251,20 +248,6 @@ func refuseCycle(next *index, held []*Definition) {
 	}
 }
 
-// newSources are the paths of a load that gave a skill and are not remembered.
-func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
-	var paths []string
-	for _, o := range read {
-		if o.path != "" && len(o.problems) == 0 && !slices.Contains(paths, o.path) {
-			paths = append(paths, o.path)
-		}
-	}
-	for _, s := range r.Sources(tenant) {
-		paths = slices.DeleteFunc(paths, func(path string) bool { return path == s.Path })
-	}
-	return paths
-}
-
 // carryOut writes a plan, in one transaction. A file that is refused for the
 // same reasons as the last time is not audited again unless someone asked.
 func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error {
@@ -338,41 +321,4 @@ func (r *registry) addSkills(tx *audit.Tx, p *plan) error {
 	next.updated = tx.Now()
 	tx.OnCommit(func() { r.install(tenant, next) })
 	return touch(tx)
-}
-
-func (r *registry) addSources(tx *audit.Tx, paths []string) error {
-	var added []Source
-	for _, path := range paths {
-		s := Source{TenantID: tx.Tenant(), Path: path, AddedAt: tx.Now()}
-		if _, err := tx.Record(audit.Entry{Type: "skill.source.added", Subject: "skill.source", ID: path}); err != nil {
-			return err
-		}
-		data, err := core.Encode(s)
-		if err != nil {
-			return fmt.Errorf("encode the source %s: %w", path, err)
-		}
-		if err := tx.Put(bSource, []byte(path), data); err != nil {
-			return err
-		}
-		added = append(added, s)
-	}
-	if len(added) == 0 {
-		return nil
-	}
-	tenant := tx.Tenant()
-	tx.OnCommit(func() {
-		r.mu.Lock()
-		r.sources[tenant] = append(slices.Clip(r.sources[tenant]), added...)
-		r.mu.Unlock()
-		r.stirred()
-	})
-	return nil
-}
-
-// stirred tells the watch that there is more to look at.
-func (r *registry) stirred() {
-	select {
-	case r.stir <- struct{}{}:
-	default:
-	}
 }

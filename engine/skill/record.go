@@ -176,6 +176,20 @@ func (auditedSkills) States(tx store.Tx, each func(string, any) error) error {
 	return eachSkill(tx, func(s *Skill) error { return each(s.Ref(), stateOf(s)) })
 }
 
+type auditedSources struct{}
+
+func (auditedSources) Subject() string { return "skill.source" }
+
+func (auditedSources) States(tx store.Tx, each func(string, any) error) error {
+	all, err := readSources(tx)
+	for _, s := range all {
+		if err := each(s.Path, s); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // readDropped lists the digests of what was unloaded, by name@version.
 func readDropped(tx store.Tx, into map[string]string) error {
 	return tx.Scan(bDropped, nil, nil, false, func(key, value []byte) bool {

@@ -87,11 +87,19 @@ func (r *registry) own(tenant string) []*Skill {
 // index is what a tenant has now.
 func (r *registry) index(tenant string) *index {
 	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if x := r.shelves[tenant]; x != nil {
+	x := r.shelves[tenant]
+	r.mu.RUnlock()
+	if x != nil {
 		return x
 	}
-	return newIndex().with(r.own(tenant)...)
+	x = newIndex().with(r.own(tenant)...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.shelves[tenant]; have != nil {
+		return have
+	}
+	r.shelves[tenant] = x
+	return x
 }
 
 func (r *registry) install(tenant string, x *index) {
@@ -138,7 +146,8 @@ func (r *registry) Skill(tenant, ref string) (*Skill, error) { return r.resolve(
 // the skill itself last (seed 3, resolve_dependencies).
 func (r *registry) Order(tenant, ref string) ([]*Skill, error) { return r.chain(tenant, ref) }
 
-// Catalog is a tenant's skills by name, the newest version of each first.
+// Catalog is a tenant's skills by name, the newest version of each first. It
+// is shared: don't change it.
 func (r *registry) Catalog(tenant string) []*Skill { return r.index(tenant).all() }
 
 // Newest tells whether a skill is what its bare name stands for.
@@ -223,4 +232,6 @@ func (r *registry) Kinds() []string {
 }
 
 // Auditables are the records that reconcile compares.
-func (r *registry) Auditables() []audit.Auditable { return []audit.Auditable{auditedSkills{}} }
+func (r *registry) Auditables() []audit.Auditable {
+	return []audit.Auditable{auditedSkills{}, auditedSources{}}
+}

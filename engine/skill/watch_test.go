@@ -177,6 +177,30 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	}
 }
 
+func TestAForgottenSourceIsReadNoMore(t *testing.T) {
+	s := newShelf(t)
+	path := s.file("a/one.yaml", skillText("one", "1.0.0"))
+	other := s.file("b/two.yaml", skillText("two", "1.0.0"))
+	s.load(path, filepath.Dir(other))
+	s.watching()
+	if _, err := s.Forget(t.Context(), alice, path); err != nil {
+		t.Fatal(err)
+	}
+	s.file("a/one.yaml", skillText("one", "1.0.1"))
+	s.file("b/two.yaml", skillText("two", "1.0.1"))
+	s.until("read", s.has("two@1.0.1"))
+	if s.has("one@1.0.1")() || !s.has("one")() {
+		t.Error("a forgotten file was read, or its skill is gone")
+	}
+	if _, err := s.Forget(t.Context(), alice, path); err == nil {
+		t.Error("forgotten twice")
+	}
+	deltas, err := s.ledger.Reconcile(t.Context(), home, s.Auditables())
+	if err != nil || len(deltas) != 0 {
+		t.Errorf("%+v %v", deltas, err)
+	}
+}
+
 func TestTheWatchLeavesNothingBehind(t *testing.T) {
 	s := newShelf(t)
 	s.file("a.yaml", skillText("one", "1.0.0"))

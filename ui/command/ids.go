@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/term"
 )
@@ -108,6 +109,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveExecutions(c, eng, by.Tenant)
 	case "tag":
 		return liveTags(eng, by.Tenant)
+	case "source":
+		return candidates(eng.Skills.Sources(by.Tenant), nil, func(s skill.Source) Candidate { return Candidate{Text: c.near(s.Path)} })
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ func (t *tree) skills() *cobra.Command {
 			run: func(c *call, _ []string) error { return c.show(c.eng.Skills.Registry(c.by.Tenant)) },
 		}),
 		t.skillSources(),
+		t.skillForget(),
 	)
 }
 
@@ -222,10 +223,31 @@ func (t *tree) skillSources() *cobra.Command {
 	return t.command(spec{
 		use: "sources", short: "List the files and directories that skills are read from", effect: Reads,
 		run: func(c *call, _ []string) error {
-			return list(c, core.Page[skill.Source]{Items: c.eng.Skills.Sources(c.by.Tenant)}, []column[skill.Source]{
-				{title: "PATH", text: func(s skill.Source) string { return s.Path }},
-				{title: "ADDED", text: func(s skill.Source) string { return stamp(s.AddedAt) }},
-			})
+			return list(c, core.Page[skill.Source]{Items: c.eng.Skills.Sources(c.by.Tenant)}, sourceColumns(c))
 		},
 	})
+}
+
+func (t *tree) skillForget() *cobra.Command {
+	return t.command(spec{
+		use: "forget PATH", short: "Stop reading skills from a file or directory; those loaded stay", effect: Writes, args: []string{"source"},
+		run: func(c *call, args []string) error {
+			given, err := c.given(args)
+			if err != nil {
+				return err
+			}
+			gone, err := c.eng.Skills.Forget(c.ctx, c.by, given.Paths[0])
+			if err != nil {
+				return err
+			}
+			return record(c, gone, sourceColumns(c))
+		},
+	})
+}
+
+func sourceColumns(c *call) []column[skill.Source] {
+	return []column[skill.Source]{
+		{title: "PATH", text: func(s skill.Source) string { return c.near(s.Path) }},
+		{title: "ADDED", text: func(s skill.Source) string { return stamp(s.AddedAt) }},
+	}
 }

@@ -63,6 +63,12 @@ func (w *walk) skills() {
 		t.Errorf("sources: %v", got)
 	}
 	w.do("skill sources")
+	if got := w.do("skill forget newer.yaml"); got["path"] != w.dir+"/newer.yaml" || len(w.objects("skill sources")) != 1 {
+		t.Errorf("forget: %v", got)
+	}
+	if code, _, _ := w.fails(1, "skill forget newer.yaml"); code != "NOT_FOUND" {
+		t.Errorf("forgotten twice: %s", code)
+	}
 	if code, message, details := w.fails(1, "skill unload navigate"); code != "CONFLICT" || !strings.Contains(message, "needed by detect@0.2.0") {
 		t.Errorf("unload: %s %s %v", code, message, details)
 	}

@@ -1,0 +1,99 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// maxSources bounds what a tenant's skills are read from.
+const maxSources = 1000
+
+// newSources are the paths of a load that gave a skill and are not remembered.
+func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
+	var paths []string
+	for _, o := range read {
+		if o.path != "" && len(o.problems) == 0 && !slices.Contains(paths, o.path) {
+			paths = append(paths, o.path)
+		}
+	}
+	for _, s := range r.Sources(tenant) {
+		paths = slices.DeleteFunc(paths, func(path string) bool { return path == s.Path })
+	}
+	return paths
+}
+
+func (r *registry) addSources(tx *audit.Tx, paths []string) error {
+	var added []Source
+	for _, path := range paths {
+		s := Source{TenantID: tx.Tenant(), Path: path, AddedAt: tx.Now()}
+		if _, err := tx.Record(audit.Entry{Type: "skill.source.added", Subject: "skill.source", ID: path, State: s}); err != nil {
+			return err
+		}
+		data, err := core.Encode(s)
+		if err != nil {
+			return fmt.Errorf("encode the source %s: %w", path, err)
+		}
+		if err := tx.Put(bSource, []byte(path), data); err != nil {
+			return err
+		}
+		added = append(added, s)
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	tenant := tx.Tenant()
+	tx.OnCommit(func() {
+		r.mu.Lock()
+		r.sources[tenant] = append(slices.Clip(r.sources[tenant]), added...)
+		r.mu.Unlock()
+		r.stirred()
+	})
+	return nil
+}
+
+// Forget stops reading skills from a file or directory that was loaded. What
+// was loaded from it stays.
+func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Source, error) {
+	release, err := r.write(ctx)
+	if err != nil {
+		return Source{}, err
+	}
+	defer release()
+	path = filepath.Clean(path)
+	left := r.Sources(by.Tenant)
+	at := slices.IndexFunc(left, func(s Source) bool { return s.Path == path })
+	if at < 0 {
+		return Source{}, core.Missing("source", path)
+	}
+	gone := left[at]
+	left = slices.Delete(left, at, at+1)
+	err = r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		if _, err := tx.Record(audit.Entry{Type: "skill.source.removed", Subject: "skill.source", ID: path, State: audit.Gone}); err != nil {
+			return err
+		}
+		tx.OnCommit(func() {
+			r.mu.Lock()
+			r.sources[by.Tenant] = left
+			r.mu.Unlock()
+			r.stirred()
+		})
+		return tx.Delete(bSource, []byte(path))
+	})
+	if err != nil {
+		return Source{}, fmt.Errorf("forget the source %s: %w", path, err)
+	}
+	return gone, nil
+}
+
+// stirred tells the watch that there is more to look at.
+func (r *registry) stirred() {
+	select {
+	case r.stir <- struct{}{}:
+	default:
+	}
+}
