@@ -20,12 +20,15 @@ type acked struct {
 
 // Ack says that the message was dealt with and must not come again. It is
 // written together with others within some milliseconds: a crash before that
-// delivers the message again.
+// delivers the message again. After Close it is too late for that.
 func (d Delivery) Ack() {
 	s := d.s
 	s.mu.Lock()
 	m, inHand := s.flight[d.Message.Seq]
-	delete(s.flight, d.Message.Seq)
+	inHand = inHand && !s.closed
+	if inHand {
+		delete(s.flight, d.Message.Seq)
+	}
 	s.mu.Unlock()
 	if !inHand {
 		return
@@ -62,6 +65,7 @@ func (d Delivery) Refuse(ctx context.Context, reason string) error {
 	}
 	s.mu.Lock()
 	m, inHand := s.flight[d.Message.Seq]
+	inHand = inHand && !s.closed
 	s.mu.Unlock()
 	if !inHand {
 		return core.Errorf(core.Conflict, "message %s is no longer in hand", d.Message.MessageID)

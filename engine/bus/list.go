@@ -111,8 +111,11 @@ func (b *Bus) listLive(ctx context.Context, tenant string, q Query, fits matcher
 		}
 		for _, seq := range slices.Backward(seqs) {
 			data, err := tx.Get(bMessage, key(seq))
-			if err != nil || data == nil {
+			if err != nil {
 				return fmt.Errorf("read message %d: %w", seq, err)
+			}
+			if data == nil {
+				return core.Errorf(core.Internal, "message %d is missing", seq)
 			}
 			m, err := fits(tx, data)
 			if err != nil {

@@ -396,9 +396,6 @@ func (s *Subscription) Close() error {
 		s.b.moved(s)
 	}
 	err := s.b.flush(context.Background(), s.t) // a short write; nobody else would do it
-	s.mu.Lock()
-	clear(s.flight) // an acknowledgement that comes now is too late
-	s.mu.Unlock()
 	s.b.mu.Lock()
 	for at, who := range s.t.taken {
 		if who == s {

@@ -1,0 +1,93 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/store"
+)
+
+// failing is a store whose writes can be made to fail.
+type failing struct {
+	store.Store
+	err atomic.Pointer[error]
+}
+
+func (f *failing) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	return f.Store.Update(ctx, tenant, fn)
+}
+
+func (f *failing) fail(err error) {
+	if err == nil {
+		f.err.Store(nil)
+		return
+	}
+	f.err.Store(&err)
+}
+
+// When acknowledgements can't be written, what was not acknowledged still comes
+// again.
+func TestNothingIsLostWhenAcknowledgementsCannotBeWritten(t *testing.T) {
+	r := newRig(t)
+	st := &failing{Store: r.db}
+	r.over(st)
+	full := errors.New("the disk is full")
+	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	jobs := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
+	first := map[string]bool{r.direct("bob", `{"n":1}`).MessageID: true, r.publish("job.new", `{"n":1}`).MessageID: true}
+	direct, job := r.direct("bob", `{"n":2}`), r.publish("job.new", `{"n":2}`)
+	for _, s := range []*bus.Subscription{box, jobs} {
+		d := r.next(s)
+		r.next(s) // stays in hand
+		d.Ack()
+	}
+	st.fail(full)
+	r.run()
+	if _, err := r.Accept(t.Context(), alice, bus.Send{Topic: "a", Payload: []byte(`{}`)}); !errors.Is(err, full) {
+		t.Errorf("accepted: %v", err)
+	}
+	for _, s := range []*bus.Subscription{box, jobs} {
+		if err := s.Close(); !errors.Is(err, full) {
+			t.Errorf("closed: %v", err)
+		}
+	}
+	st.fail(nil)
+	box = r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	defer box.Close()
+	jobs = r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
+	defer jobs.Close()
+	for s, want := range map[*bus.Subscription]string{box: direct.MessageID, jobs: job.MessageID} {
+		d := r.next(s)
+		if first[d.Message.MessageID] { // its acknowledgement may be written by now or not
+			d = r.next(s)
+		}
+		if d.Message.MessageID != want {
+			t.Errorf("%s is lost: got %s", want, d.Message.Payload)
+		}
+	}
+}
+
+// A store that can't be used any more ends Run, with the reason.
+func TestRunEndsWithTheStore(t *testing.T) {
+	r := newRig(t)
+	st := &failing{Store: r.db}
+	r.over(st)
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	s := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+	r.direct("bob", `{}`)
+	r.next(s).Ack()
+	st.fail(store.ErrUnusable)
+	go func() { done <- r.Run(ctx) }()
+	if err := <-done; !errors.Is(err, store.ErrUnusable) {
+		t.Errorf("Run: %v", err)
+	}
+}
