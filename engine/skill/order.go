@@ -97,12 +97,19 @@ func (x *index) cycle(from []*Skill) []*Skill {
 }
 
 // pathText writes a way through skills: "a → b → a". Versions that a bare name
-// does not stand for are told.
+// does not stand for are told. The middle of a long way is left out.
 func (x *index) pathText(path []*Skill) string {
-	names := make([]string, len(path))
+	const head, tail = 16, 4
+	var names []string
 	for i, s := range path {
-		if names[i] = s.Name; !x.newest(s) {
-			names[i] = s.Ref()
+		switch {
+		case len(path) > head+tail && i == head:
+			names = append(names, fmt.Sprintf("… %d more …", len(path)-head-tail))
+		case len(path) > head+tail && i > head && i < len(path)-tail:
+		case x.newest(s):
+			names = append(names, s.Name)
+		default:
+			names = append(names, s.Ref())
 		}
 	}
 	return strings.Join(names, " → ")

@@ -75,6 +75,17 @@ func TestACycleIsPrintedAsItsPath(t *testing.T) {
 	}
 }
 
+func TestALongCycleIsPrintedInShort(t *testing.T) {
+	s := newShelf(t)
+	for i := range 100 {
+		s.file(fmt.Sprintf("%02d.yaml", i), skillText(fmt.Sprintf("skill-%d", i), "1.0.0", fmt.Sprintf("skill-%d", (i+1)%100)))
+	}
+	got := s.load()
+	if len(got.Refused) != 100 || !strings.HasSuffix(got.Refused[0].Message, "skill-15 → … 81 more … → skill-97 → skill-98 → skill-99 → skill-0") {
+		t.Errorf("%d: %s", len(got.Refused), got.Refused[0].Message)
+	}
+}
+
 func TestANewVersionMustNotCloseACycle(t *testing.T) {
 	s := newShelf(t)
 	s.load(s.file("move.yaml", skillText("move", "1.0.0")))
