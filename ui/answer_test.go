@@ -208,10 +208,12 @@ func TestAHintIsNoError(t *testing.T) {
 	r.lacks("error:")
 	r.wait(5 * time.Second)
 	r.lacks("too early") // it goes by itself
-	r = newRig(t, 80, 24)
-	r.keys("ctrl+c")
-	r.has("press ctrl+c again to quit")
-	r.lacks("error:")
+	for _, width := range []int{80, 40} { // where there is no room for panes too
+		r = newRig(t, width, 10)
+		r.keys("ctrl+c")
+		r.has("press ctrl+c again to quit")
+		r.lacks("error:")
+	}
 }
 
 func TestTheListAloneAnswersNothing(t *testing.T) {

@@ -83,7 +83,7 @@ func (m *Model) interrupt() tea.Cmd {
 		return m.leave()
 	}
 	m.quitAt = m.now
-	return m.say(false, "", strconv.Itoa(n)+" at work stop with the engine: press ctrl+c again to quit")
+	return m.say(false, "", "press ctrl+c again to quit: "+strconv.Itoa(n)+" at work stop with the engine")
 }
 
 func (m *Model) leave() tea.Cmd {

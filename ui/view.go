@@ -48,6 +48,7 @@ func (m *Model) Frame() *screen.Canvas {
 	}
 	if m.small() {
 		c.Text(0, 0, screen.Warn, fmt.Sprintf("needs %dx%d (now %dx%d), ctrl+c quits", leastW, leastH, m.w, m.h))
+		m.toasts.Draw(c, c.Bounds()) // ctrl+c may want to be pressed twice
 		return c
 	}
 	m.header(c)
