@@ -117,7 +117,18 @@ type (
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.opt.Clock.Now()
 	cmd := m.handle(msg)
-	return m, tea.Batch(cmd, m.sync())
+	return m, tea.Batch(cmd, m.sync(), m.first())
+}
+
+// first hands out the first frame.
+func (m *Model) first() tea.Cmd {
+	show := m.opt.First
+	if show == nil || m.w == 0 || m.h == 0 {
+		return nil
+	}
+	m.opt.First = nil
+	frame := m.View().Content
+	return func() tea.Msg { show(frame); return nil }
 }
 
 func (m *Model) handle(msg tea.Msg) tea.Cmd {

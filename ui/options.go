@@ -50,6 +50,9 @@ type Options struct {
 	// a terminal without focus; 0 means 250 ms.
 	Frame   time.Duration
 	Blurred time.Duration
+	// First is called once, from a Cmd, with the first frame as terminal text;
+	// nil is not.
+	First func(frame string)
 	// ReadOnly refuses every command that would change something.
 	ReadOnly bool
 	// Dir is the base of relative paths in :write and :record.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -30,6 +31,11 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	opt.Sync = opt.Sync || caps.Sync
 	if opt.Frame == 0 {
 		opt.Frame = FrameInterval(caps.SSH)
+	}
+	if tty, ok := out.(*os.File); ok {
+		e := &early{tty: tty, profile: caps.Color}
+		defer e.leave()
+		opt.First, out = e.paint, e
 	}
 	p := tea.NewProgram(New(opt),
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),

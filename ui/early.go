@@ -1,0 +1,65 @@
+package ui
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// early is a terminal that shows the first frame as soon as there is one. The
+// toolkit writes at the ticks of its clock only, the first of which comes 31
+// ms after its start. It then draws that frame itself, on the alternate screen
+// and from a cleared one, so it need not know.
+type early struct {
+	tty     *os.File
+	profile colorprofile.Profile
+
+	mu      sync.Mutex
+	begun   bool // the toolkit has written: from here on the screen is its own
+	entered bool // and on the alternate screen
+	painted bool
+}
+
+// paint shows a frame unless the toolkit has begun to. A failure is left to
+// the toolkit, which writes to the same terminal next.
+func (e *early) paint(frame string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.begun || e.painted {
+		return
+	}
+	e.painted = true
+	var out bytes.Buffer
+	out.WriteString(ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.CursorHomePosition + ansi.EraseEntireScreen)
+	w := colorprofile.Writer{Forward: &out, Profile: e.profile}
+	_, _ = w.WriteString(strings.ReplaceAll(frame, "\n", "\r\n"))
+	_, _ = e.tty.Write(out.Bytes())
+}
+
+// leave takes the frame away when the toolkit ended before it drew one: it
+// then leaves no alternate screen.
+func (e *early) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.painted && !e.entered {
+		_, _ = e.tty.WriteString(ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable)
+	}
+}
+
+// Write is the toolkit's.
+func (e *early) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	e.begun = true
+	e.entered = e.entered || bytes.Contains(p, []byte(ansi.SetModeAltScreenSaveCursor))
+	e.mu.Unlock()
+	return e.tty.Write(p)
+}
+
+// Read, Close and Fd let the toolkit see that this is a terminal.
+func (e *early) Read(p []byte) (int, error) { return e.tty.Read(p) }
+func (e *early) Close() error               { return e.tty.Close() }
+func (e *early) Fd() uintptr                { return e.tty.Fd() }

@@ -1,0 +1,80 @@
+package ui
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+)
+
+// newEarly is an early terminal with a way to read all it got.
+func newEarly(t *testing.T) (e *early, written func() string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &early{tty: w, profile: colorprofile.ANSI}, func() string {
+		w.Close()
+		defer r.Close()
+		all, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(all)
+	}
+}
+
+func TestTheFirstFrameIsShownBeforeTheToolkitsOwn(t *testing.T) {
+	e, written := newEarly(t)
+	e.paint("\x1b[38;2;255;0;0mone\x1b[m\ntwo")
+	e.paint("again")
+	_, _ = e.Write([]byte("\x1b[?1049hfrom here on"))
+	e.paint("too late")
+	e.leave()
+	got := written()
+	if !strings.HasPrefix(got, "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J\x1b[91mone\x1b[m\r\ntwo\x1b[?1049hfrom") || strings.Contains(got, "again") || strings.Contains(got, "late") {
+		t.Errorf("wrote %q", got)
+	}
+	if strings.Contains(got, "\x1b[?1049l") {
+		t.Errorf("left a screen that is the toolkit's: %q", got)
+	}
+}
+
+func TestAFirstFrameThatComesAfterTheToolkitsIsNotShown(t *testing.T) {
+	e, written := newEarly(t)
+	_, _ = e.Write([]byte("hello"))
+	e.paint("frame")
+	e.leave()
+	if got := written(); got != "hello" {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+func TestAFirstFrameWithoutASecondIsTakenAway(t *testing.T) {
+	e, written := newEarly(t)
+	e.paint("frame")
+	_, _ = e.Write([]byte("\x1b[?2026$p")) // it asked, and ended
+	e.leave()
+	if got := written(); !strings.HasSuffix(got, "\x1b[?1049l\x1b[?25h") {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+func TestTheFirstFrameIsHandedOutOnceItHasASize(t *testing.T) {
+	var frames []string
+	r := rigOn(t, newWorld(), 0, 0, Options{First: func(frame string) { frames = append(frames, frame) }})
+	if len(frames) != 0 {
+		t.Fatalf("a frame without a size: %q", frames)
+	}
+	for range 2 {
+		r.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+		r.keys("j")
+	}
+	if len(frames) != 1 || !strings.Contains(frames[0], tenant) || strings.Count(frames[0], "\n") != 23 {
+		t.Errorf("%d frames: %q", len(frames), frames)
+	}
+}
