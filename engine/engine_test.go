@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
@@ -151,5 +153,31 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestASnapshotHasTheSubagentsThatAreNotOver(t *testing.T) {
+	e, _ := open(t)
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	a, err := e.Skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Snapshot("t_acme"); len(s.Subagents) != 1 || s.Subagents[0].AgentID != a.AgentID || s.Err != nil {
+		t.Errorf("%+v", s.Subagents)
+	}
+	if _, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)}); err != nil {
+		t.Errorf("a message to it: %v", err)
+	}
+	if _, err := e.Skills.Cancel(t.Context(), alice, a.AgentID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Snapshot("t_acme"); len(s.Subagents) != 0 {
+		t.Errorf("when it is over: %+v", s.Subagents)
+	}
+	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
+		t.Errorf("%+v, %v", deltas, err)
 	}
 }

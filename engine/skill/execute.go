@@ -16,7 +16,7 @@ func (r *run) begin(ctx context.Context, k *Skill, params core.Raw, place string
 	t := &r.job.Task
 	e := &Execution{
 		AgentID: r.agent, SkillName: k.Name, SkillVersion: k.Version, Parameters: params, Status: StatusPending,
-		TraceID: t.TraceID, TaskID: t.TaskID, Step: place, Kind: k.Runner.Kind, Digest: k.Digest,
+		TraceID: t.TraceID, TaskID: t.TaskID, SessionID: t.SessionID, Step: place, Kind: k.Runner.Kind, Digest: k.Digest,
 	}
 	err := r.update(ctx, func(tx *audit.Tx) error {
 		a, err := loadAgent(tx, r.agent)

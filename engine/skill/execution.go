@@ -36,9 +36,10 @@ type Execution struct {
 	DurationMS   int64     `json:"duration_ms"`
 	RetryCount   int       `json:"retry_count"` // at most the skill's max_retries
 
-	TenantID string `json:"tenant_id"`
-	TraceID  string `json:"trace_id"`
-	TaskID   string `json:"task_id"`
+	TenantID  string `json:"tenant_id"`
+	TraceID   string `json:"trace_id"`
+	TaskID    string `json:"task_id"`
+	SessionID string `json:"session_id,omitempty"`
 	// Step is the place in the run: the skill's name, or for a step of a
 	// composite the composite's place, a slash and the step's id.
 	Step string `json:"step"`

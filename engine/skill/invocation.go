@@ -253,6 +253,17 @@ func (invoker) Target(input core.Raw) string {
 	return in.AgentID
 }
 
+// Renew is the input without its subagent, which runs one task only: another
+// run has one of its own.
+func (invoker) Renew(input core.Raw) core.Raw {
+	in, err := readInvocation(input)
+	if err != nil {
+		return input // Check says what is wrong with it
+	}
+	in.AgentID, in.Plan = "", nil
+	return core.MustEncode(in)
+}
+
 // AgentRef is what the judge's rules may know about a subagent.
 func (i invoker) AgentRef(_, id string) judge.AgentRef {
 	return judge.AgentRef{Name: id, Role: "subagent"}

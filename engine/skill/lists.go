@@ -99,8 +99,8 @@ func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, e
 }
 
 // Executions lists executions, newest first: of one skill when skill is not
-// "", of a subagent (Agent), with a Status, of a Task or Trace, whose runner is
-// of a Kind, started within Since and Until.
+// "", of a subagent (Agent), with a Status, of a Task, Session or Trace, whose
+// runner is of a Kind, started within Since and Until.
 func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Filter) (core.Page[Execution], error) {
 	f, err := f.Check()
 	if err != nil {
@@ -154,7 +154,7 @@ func skillFilter(ref string) (name, ver string, err error) {
 func matchExec(skill string, f core.Filter) func(*Execution) bool {
 	return func(e *Execution) bool {
 		return same(skill, e.SkillName) && same(f.Status, string(e.Status)) && same(f.Agent, e.AgentID) && same(f.Kind, e.Kind) &&
-			same(f.Task, e.TaskID) && same(f.Trace, e.TraceID) && (f.Until.IsZero() || e.StartedAt.Before(f.Until)) &&
+			same(f.Task, e.TaskID) && same(f.Session, e.SessionID) && same(f.Trace, e.TraceID) && (f.Until.IsZero() || e.StartedAt.Before(f.Until)) &&
 			matchesText(f.Match, e.ExecutionID, e.SkillName, e.Step, e.Error)
 	}
 }

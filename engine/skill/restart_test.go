@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
@@ -253,4 +255,60 @@ func churn(ctx context.Context, t testing.TB, st store.Store, ack func(string)) 
 		}
 	}
 	return first
+}
+
+func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	fetch(w)
+	failing(w, "navigate", 3, `{"final_position":{}}`)
+	w.run()
+	first := w.over(w.invoke("grasp", toTheKitchen).AgentID)
+	again, err := w.swarm.Retry(t.Context(), alice, first.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if again, err = w.swarm.Wait(ctx, home, again.TaskID, ""); err != nil || again.Status != swarm.Succeeded || again.TraceID != first.TraceID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: again.TaskID})
+	if err != nil || len(page.Items) != 1 || page.Items[0].AgentID == first.AgentID || page.Items[0].State != skill.Completed {
+		t.Errorf("%+v, %v", page.Items, err)
+	}
+	w.whole()
+}
+
+func TestTheEmergencyStopFreezesARun(t *testing.T) {
+	w := newWorld(t)
+	fetch(w)
+	var ticks atomic.Int64
+	w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+		for range 50 {
+			if err := hold.Sleep(ctx, 10*time.Millisecond); err != nil {
+				return nil, err
+			}
+			ticks.Add(1)
+		}
+		return core.Raw(`{"final_position":{}}`), nil
+	})
+	w.run()
+	a := w.invoke("grasp", toTheKitchen)
+	w.await("ticks", func() bool { return ticks.Load() > 2 })
+	began := time.Now()
+	st, err := w.swarm.StopAll(t.Context(), alice, "test")
+	if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 || time.Since(began) > 2*time.Second {
+		t.Errorf("stop: %+v, %v after %s", st, err, time.Since(began))
+	}
+	n := ticks.Load()
+	time.Sleep(100 * time.Millisecond)
+	if ticks.Load() != n {
+		t.Error("it went on under the stop")
+	}
+	if _, err := w.swarm.Thaw(t.Context(), alice, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if a = w.over(a.AgentID); a.State != skill.Completed {
+		t.Errorf("%s %q", a.State, a.Error)
+	}
 }

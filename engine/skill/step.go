@@ -206,6 +206,7 @@ func (r *run) fail(ctx context.Context, k *Skill, e *Execution, f *failure) erro
 	if f.code == codeTimeout && f.step == e.Step {
 		status = StatusTimeout
 	}
+	r.job.Log("ERROR", e.Step+" failed: "+message)
 	if err := r.end(ctx, k, e, func(e *Execution) { e.Status, e.Error = status, shorten(message, maxExecutionError) }); err != nil {
 		return err
 	}

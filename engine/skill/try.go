@@ -73,7 +73,8 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 	case <-ctx.Done():
 		late = context.Cause(ctx)
 		_ = guarded(func() error { w.Cancel(late.Error()); return nil })
-		if !doneWithin(w, leaveTime) && (n >= k.MaxRetries || !doneWithin(w, clearTime)) {
+		again := n < k.MaxRetries && context.Cause(r.ctx) == nil
+		if !doneWithin(w, leaveTime) && (!again || !doneWithin(w, clearTime)) {
 			return nil, errors.Join(late, &stuck{w})
 		}
 	}

@@ -104,6 +104,11 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, err
 		Parent: t.ParentTaskID, Agent: t.Agent, Trace: t.TraceID, Intent: t.Intent, retryOf: t.TaskID,
 	}
 	d.Timeout, d.StartTimeout = seconds(t.TimeoutS), seconds(t.StartTimeoutS)
+	if r, err := s.runner(t.Kind); err == nil {
+		if r, ok := r.(renewer); ok {
+			d.Input, d.Agent = r.Renew(t.Input), ""
+		}
+	}
 	made, err := s.Dispatch(ctx, by, d)
 	if err != nil {
 		return Task{}, fmt.Errorf("retry task %s: %w", id, err)

@@ -71,6 +71,12 @@ type agentDescriber interface {
 	AgentRef(tenant, agent string) judge.AgentRef
 }
 
+// renewer is implemented by runners whose input holds good for one task only:
+// Renew returns the input of another one that does the same.
+type renewer interface {
+	Renew(input core.Raw) core.Raw
+}
+
 // targeter is implemented by runners whose input names the agent.
 type targeter interface {
 	Target(input core.Raw) (agent string)
