@@ -138,8 +138,7 @@ func get(tx store.Tx, seq uint64) (*Message, error) {
 }
 
 // getHead is get without the payload, which may be large: for what runs on the
-// store's writer, or over many messages. Quotes inside JSON strings are escaped
-// and nothing nested comes before the payload, so its name stands there once.
+// store's writer, or over many messages.
 func getHead(tx store.Tx, seq uint64) (*Message, error) {
 	data, err := tx.Get(bMessage, key(seq))
 	if err != nil {
@@ -152,10 +151,20 @@ func getHead(tx store.Tx, seq uint64) (*Message, error) {
 }
 
 func decodeHead(data []byte) (*Message, error) {
-	if end := bytes.Index(data, []byte(`,"payload":`)); end >= 0 {
-		data = append(bytes.Clone(data[:end]), '}')
+	if head := headOf(data); len(head) < len(data) {
+		data = append(bytes.Clone(head), '}')
 	}
 	return decode(data)
+}
+
+// headOf is a message's record up to its payload. Quotes inside JSON strings
+// are escaped and nothing nested comes before the payload, so the first place
+// where its name stands is the one.
+func headOf(data []byte) []byte {
+	if end := bytes.Index(data, []byte(`,"payload":`)); end >= 0 {
+		return data[:end]
+	}
+	return data
 }
 
 // put stores v under a key.

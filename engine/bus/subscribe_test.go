@@ -198,7 +198,7 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 	r := newRig(t)
 	slow := r.subscribe(bus.SubscribeOptions{Pattern: "busy.>", By: "slow"})
 	fast := r.subscribe(bus.SubscribeOptions{Pattern: "busy.>", Name: "fast"})
-	r.next0(slow)
+	r.nothing(slow)
 	const n = 6000 // more than the tail in memory holds
 	var wg sync.WaitGroup
 	for w := range 20 {
@@ -230,6 +230,14 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 	if err != nil || len(topics.Items) != 1 || topics.Items[0].Lag != n || topics.Items[0].Subscribers != 2 || topics.Items[0].Messages != n {
 		t.Errorf("%+v, %v", topics, err)
 	}
+	past := r.subscribe(bus.SubscribeOptions{Pattern: "*.work", Type: bus.Event, From: 1})
+	if lag, err := past.Lag(t.Context()); err != nil || lag != n {
+		t.Errorf("lag %d from the first on, %v, want %d", lag, err, n)
+	}
+	errs := r.subscribe(bus.SubscribeOptions{Pattern: "*.work", Type: bus.Error, From: 1})
+	if lag, err := errs.Lag(t.Context()); err != nil || lag != 0 {
+		t.Errorf("lag %d of a type that none has, %v", lag, err)
+	}
 	// It still gets each of them, in order.
 	var last uint64
 	for range n {
@@ -242,12 +250,11 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 	if lag, _ := slow.Lag(t.Context()); lag != 0 {
 		t.Errorf("lag %d at the end", lag)
 	}
-	r.no(slow.Close())
-	r.no(fast.Close())
+	for _, s := range []*bus.Subscription{slow, fast, past, errs} {
+		r.no(s.Close())
+	}
 	r.whole()
 }
-
-func (r *rig) next0(s *bus.Subscription) { r.nothing(s) }
 
 func (r *rig) publishQuiet(topic string) {
 	if _, err := r.Accept(context.Background(), alice, bus.Send{Topic: topic, Payload: core.Raw(`{}`)}); err != nil {

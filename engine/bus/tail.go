@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -156,6 +157,25 @@ func (b *Bus) topicsAfter(ctx context.Context, tenant string, seq uint64, n int,
 		})
 	})
 	return out, seq, err
+}
+
+// countAfter counts the messages after seq whose topic and type fit, undecoded,
+// and returns the seq up to which it looked: some thousands at most.
+func (b *Bus) countAfter(ctx context.Context, tenant string, seq uint64, p Pattern, typ Type) (int, uint64, error) {
+	n := 0
+	of := []byte(`"message_type":"` + string(typ) + `"`)
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		seen := 0
+		return scanFrom(tx, bMessage, key(seq+1), func(k, v []byte) (bool, error) {
+			seen++
+			seq = readKey(k)
+			if p.Match(string(topicOf(v))) && (typ == "" || bytes.Contains(headOf(v), of)) {
+				n++
+			}
+			return seen < walkSlice, nil
+		})
+	})
+	return n, seq, err
 }
 
 // scanFrom calls fn, which may fail, for the keys from one on.

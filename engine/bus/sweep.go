@@ -1,0 +1,155 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// sweepSlice is how many expired messages one transaction deals with.
+const sweepSlice = 128
+
+// expire makes dead letters of what has expired and returns when to look
+// again; zero when nothing is left.
+func (b *Bus) expire(ctx context.Context, tenant string) (time.Time, error) {
+	for {
+		var next time.Time
+		var due [][]byte
+		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+			return tx.Scan(bDue, nil, nil, false, func(k, _ []byte) bool {
+				at, _, _, _ := readDue(k)
+				if at.After(tx.Now()) {
+					next = at
+					return false
+				}
+				due = append(due, append([]byte(nil), k...))
+				return len(due) < sweepSlice
+			})
+		})
+		if err != nil || len(due) == 0 {
+			return next, err
+		}
+		// Append: where readers were faster nothing is left to tell of.
+		err = b.ledger.Append(ctx, core.Self(tenant, "bus"), func(tx *audit.Tx) error { return b.sweep(tx, due) })
+		if err != nil {
+			return next, explain("end expired messages", err)
+		}
+	}
+}
+
+// sweep deals with messages whose time is over.
+func (b *Bus) sweep(tx *audit.Tx, due [][]byte) error {
+	graves := map[string]*burial{}
+	bury := func(kind byte, name, reason string, m *Message) error {
+		k := string(kind) + name
+		if kind == toAnswer {
+			k += m.MessageID // one event each: there is no consumer to name
+		}
+		if graves[k] == nil {
+			graves[k] = &burial{kind: kind, name: name, reason: reason}
+		}
+		return graves[k].add(tx, m)
+	}
+	for _, k := range due {
+		there, err := tx.Get(bDue, k)
+		if err != nil {
+			return err
+		}
+		if there == nil { // read meanwhile
+			continue
+		}
+		if err := tx.Delete(bDue, k); err != nil {
+			return err
+		}
+		_, seq, kind, name := readDue(k)
+		m, err := getHead(tx, seq)
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			continue
+		}
+		switch kind {
+		case toMailbox:
+			err = b.sweepMailbox(tx, m, name, bury)
+		case toSubscription:
+			err = b.sweepTopic(tx, m, bury)
+		case toAnswer:
+			err = closes(tx, m, fate{Status: Expired, At: tx.Now(), Reason: ReasonUnanswered})
+			if err == nil {
+				err = bury(toAnswer, "", ReasonUnanswered, m)
+			}
+			t := b.of(tx.Tenant())
+			tx.OnCommit(func() { b.answered(t, m.CorrelationID) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, g := range graves {
+		if err := g.record(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type burier func(kind byte, name, reason string, m *Message) error
+
+func (b *Bus) sweepMailbox(tx *audit.Tx, m *Message, recipient string, bury burier) error {
+	t := b.of(tx.Tenant())
+	b.mu.Lock()
+	_, inHand := t.taken[slot{recipient, m.Seq}]
+	b.mu.Unlock()
+	if inHand { // its reader may still acknowledge it
+		again := tx.Now().Add(lookAgain)
+		if err := putDue(tx, again, m.Seq, toMailbox, recipient); err != nil {
+			return err
+		}
+		return tx.Put(bBox, boxKey(recipient, m.Priority, m.Seq), dueValue(again))
+	}
+	was, err := b.settle(tx, m, recipient, fate{Status: Expired, At: tx.Now()})
+	if err != nil || !was {
+		return err
+	}
+	return bury(toMailbox, recipient, ReasonExpired, m)
+}
+
+func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
+	all, err := b.durables(tx)
+	if err != nil {
+		return err
+	}
+	later := false
+	for _, d := range all {
+		if !d.wants(m.Topic, m.MessageType) || m.Timestamp.Before(d.rec.CreatedAt) {
+			continue
+		}
+		b.mu.Lock()
+		reader := d.open
+		b.mu.Unlock()
+		var done, inHand bool
+		if reader != nil {
+			done, inHand = reader.holds(m.Seq)
+		} else {
+			cursor, err := loadCursor(tx, d.name)
+			if err != nil {
+				return err
+			}
+			done = m.Seq <= cursor
+		}
+		later = later || inHand
+		if done || inHand {
+			continue
+		}
+		if err := bury(toSubscription, d.name, ReasonExpired, m); err != nil {
+			return err
+		}
+	}
+	if later {
+		return putDue(tx, tx.Now().Add(lookAgain), m.Seq, toSubscription, "")
+	}
+	return nil
+}
