@@ -2,8 +2,6 @@ package skill
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"swarmdeck/engine/audit"
@@ -24,74 +22,18 @@ const countAgents = "subagent"
 
 func countState(s State) string { return countAgents + "." + string(s) }
 
-func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
-func numberAt(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
-
-// nameKey puts a word before a number. Words hold no zero byte.
-func nameKey(word string, n uint64) []byte {
-	b := make([]byte, 0, len(word)+9)
-	b = append(append(b, word...), 0)
-	return binary.BigEndian.AppendUint64(b, n)
-}
-
-// wordSpan is the range of keys that begin with prefix and a zero byte.
-func wordSpan(word string) (from, to []byte) {
-	return append([]byte(word), 0), append([]byte(word), 1)
-}
-
-// numberSpan is the range of keys that begin with a number.
-func numberSpan(n uint64) (from, to []byte) { return numberKey(n), numberKey(n + 1) }
-
-// taskNumber is the number in a task's id, which the swarm made.
-func taskNumber(id string) uint64 {
-	_, _, n, _ := core.ParseID(id)
-	return n
-}
-
 // agentNumber is the number in the id of a tenant's own subagent.
 func agentNumber(tenant, id string) uint64 {
 	n, _ := core.LocalUUID("agent_id", tenant, id)
 	return n
 }
 
-// loadAgent reads a subagent without its results. The whole id counts: its
-// random part is no ornament.
-func loadAgent(tx store.Tx, id string) (*Subagent, error) {
-	n, err := core.LocalUUID("agent_id", tx.Tenant(), id)
-	if err != nil {
-		return nil, err
-	}
-	a, err := loadAgentNumber(tx, n)
-	if err != nil {
-		return nil, err
-	}
-	if a == nil || a.AgentID != id {
-		return nil, core.Missing("subagent", id)
-	}
-	return a, nil
-}
-
-// loadAgentNumber returns nil when there is none.
-func loadAgentNumber(tx store.Tx, n uint64) (*Subagent, error) {
-	data, err := tx.Get(bAgent, numberKey(n))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decodeAgent(data)
-}
-
-func decodeAgent(data []byte) (*Subagent, error) {
-	a := new(Subagent)
-	if err := core.DecodeStored(bytes.Clone(data), a); err != nil {
-		return nil, fmt.Errorf("decode a subagent: %w", err)
-	}
-	a.Results = map[string]core.Raw{}
-	return a, nil
-}
+// loadAgent reads a subagent without its results.
+func loadAgent(tx store.Tx, id string) (*Subagent, error) { return subagents().load(tx, id) }
 
 // withResults fills a subagent's results in.
 func withResults(tx store.Tx, a *Subagent) error {
+	a.Results = map[string]core.Raw{}
 	from, to := numberSpan(agentNumber(tx.Tenant(), a.AgentID))
 	return tx.Scan(bAgentResult, from, to, false, func(key, value []byte) bool {
 		a.Results[string(key[8:])] = bytes.Clone(value)
@@ -115,12 +57,12 @@ func (s *Skills) saveAgent(tx *audit.Tx, a *Subagent, was State, event string, d
 	if was != a.State {
 		if was != "" {
 			tx.Add(countState(was), -1)
-			if err := tx.Delete(bAgentState, nameKey(string(was), n)); err != nil {
+			if err := tx.Delete(bAgentState, wordKey(string(was), n)); err != nil {
 				return err
 			}
 		}
 		tx.Add(countState(a.State), 1)
-		if err := tx.Put(bAgentState, nameKey(string(a.State), n), nil); err != nil {
+		if err := tx.Put(bAgentState, wordKey(string(a.State), n), nil); err != nil {
 			return err
 		}
 	}
@@ -152,22 +94,4 @@ func (s *Skills) saved(a *Subagent) {
 // liveCount is how many subagents of the tenant are not over.
 func liveCount(tx store.Tx) int64 {
 	return tx.Counter(countState(Idle)) + tx.Counter(countState(Running)) + tx.Counter(countState(Paused))
-}
-
-// eachAgent calls each for the subagents of a state, or all with "".
-func eachAgent(tx store.Tx, state State, each func(*Subagent) error) error {
-	var bad error
-	visit := func(a *Subagent, err error) bool {
-		if bad = err; bad == nil && a != nil {
-			bad = each(a)
-		}
-		return bad == nil
-	}
-	if state == "" {
-		err := tx.Scan(bAgent, nil, nil, false, func(_, value []byte) bool { return visit(decodeAgent(value)) })
-		return errors.Join(err, bad)
-	}
-	from, to := wordSpan(string(state))
-	err := tx.Scan(bAgentState, from, to, false, func(key, _ []byte) bool { return visit(loadAgentNumber(tx, numberAt(key))) })
-	return errors.Join(err, bad)
 }

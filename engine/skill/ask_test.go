@@ -177,8 +177,10 @@ func TestTheInvokedSkillIsAskedAboutAgainOnlyWhenItIsFed(t *testing.T) {
 	w := newWorld(t)
 	w.load(
 		skill.Skill{Name: "find", ParametersSchema: core.Raw(`{"type":"object","properties":{"what":{}}}`)},
-		skill.Skill{Name: "send", Effects: []skill.Effect{skill.Network}, Dependencies: []string{"find"},
-			ParametersSchema: core.Raw(`{"type":"object","properties":{"address":{"type":"string"}},"required":["address"]}`)},
+		skill.Skill{
+			Name: "send", Effects: []skill.Effect{skill.Network}, Dependencies: []string{"find"},
+			ParametersSchema: core.Raw(`{"type":"object","properties":{"address":{"type":"string"}},"required":["address"]}`),
+		},
 	)
 	w.fake.gives("find", `{"address":"there"}`)
 	w.fake.gives("send", `{}`)

@@ -202,12 +202,7 @@ func TestBadInvocationsChangeNothing(t *testing.T) {
 func TestASkillThatChangesDuringItsRunDoesNotChangeTheRun(t *testing.T) {
 	w := newWorld(t)
 	fetch(w)
-	reached, on := make(chan bool), make(chan bool)
-	w.fake.on("navigate", func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
-		close(reached)
-		<-on
-		return core.Raw(`{"final_position":{}}`), nil
-	})
+	reached, release := w.fake.holds("navigate", `{"final_position":{}}`)
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
@@ -219,7 +214,7 @@ func TestASkillThatChangesDuringItsRunDoesNotChangeTheRun(t *testing.T) {
 			s.Version = "2.0.0"
 		}
 	})
-	close(on)
+	release()
 	a = w.over(a.AgentID)
 	all := w.executions(a.AgentID)
 	if a.State != skill.Completed || len(all) != 3 || all[2].SkillVersion != "1.0.0" || string(all[1].Parameters) != `{"area":"kitchen"}` {

@@ -1,11 +1,9 @@
 package skill
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"swarmdeck/engine/audit"
@@ -28,39 +26,6 @@ const countExecs = "execution"
 // index lists them.
 func countExecsOf(b store.Bucket, word string) string { return string(b) + "." + word }
 
-// loadExec reads an execution by its id.
-func loadExec(tx store.Tx, id string) (*Execution, error) {
-	n, err := core.LocalUUID("execution_id", tx.Tenant(), id)
-	if err != nil {
-		return nil, err
-	}
-	e, err := loadExecNumber(tx, n)
-	if err != nil {
-		return nil, err
-	}
-	if e == nil || e.ExecutionID != id {
-		return nil, core.Missing("execution", id)
-	}
-	return e, nil
-}
-
-// loadExecNumber returns nil when there is none.
-func loadExecNumber(tx store.Tx, n uint64) (*Execution, error) {
-	data, err := tx.Get(bExec, numberKey(n))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decodeExec(data)
-}
-
-func decodeExec(data []byte) (*Execution, error) {
-	e := new(Execution)
-	if err := core.DecodeStored(bytes.Clone(data), e); err != nil {
-		return nil, fmt.Errorf("decode an execution: %w", err)
-	}
-	return e, nil
-}
-
 // newExec gives an execution its id and its places in the indexes.
 func newExec(tx *audit.Tx, e *Execution) error {
 	n := uint64(tx.Add(countExecs, 1))
@@ -69,7 +34,7 @@ func newExec(tx *audit.Tx, e *Execution) error {
 		bucket store.Bucket
 		word   string
 	}{{bExecAgent, e.AgentID}, {bExecSkill, e.SkillName}} {
-		if err := tx.Put(ix.bucket, nameKey(ix.word, n), nil); err != nil {
+		if err := tx.Put(ix.bucket, wordKey(ix.word, n), nil); err != nil {
 			return err
 		}
 		tx.Add(countExecsOf(ix.bucket, ix.word), 1)
@@ -113,17 +78,17 @@ func saveExec(tx *audit.Tx, e *Execution, was Status, event string, detail any) 
 func reindexExec(tx *audit.Tx, e *Execution, was Status, n uint64) error {
 	if was != "" {
 		tx.Add(countExecsOf(bExecStatus, string(was)), -1)
-		if err := tx.Delete(bExecStatus, nameKey(string(was), n)); err != nil {
+		if err := tx.Delete(bExecStatus, wordKey(string(was), n)); err != nil {
 			return err
 		}
 	}
 	tx.Add(countExecsOf(bExecStatus, string(e.Status)), 1)
 	if e.Status != StatusPending {
-		if err := tx.Put(bExecSkill, nameKey(e.SkillName, n), outcomeOf(e)); err != nil {
+		if err := tx.Put(bExecSkill, wordKey(e.SkillName, n), outcomeOf(e)); err != nil {
 			return err
 		}
 	}
-	return tx.Put(bExecStatus, nameKey(string(e.Status), n), nil)
+	return tx.Put(bExecStatus, wordKey(string(e.Status), n), nil)
 }
 
 // outcomeOf is what figures need of an execution that is over: whether it
@@ -143,19 +108,4 @@ func sum(data []byte) string {
 	}
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
-}
-
-// execsOfTask are the executions of a task, oldest first.
-func execsOfTask(tx store.Tx, task string) ([]*Execution, error) {
-	var all []*Execution
-	var bad error
-	from, to := numberSpan(taskNumber(task))
-	err := tx.Scan(bExecTask, from, to, false, func(key, _ []byte) bool {
-		var e *Execution
-		if e, bad = loadExecNumber(tx, numberAt(key)); bad == nil && e != nil {
-			all = append(all, e)
-		}
-		return bad == nil
-	})
-	return all, errors.Join(err, bad)
 }

@@ -47,7 +47,7 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 	if f.Status != "" && !slices.Contains(States(), State(f.Status)) {
 		return core.Page[Subagent]{}, core.Invalid("state", f.Status, fmt.Sprint("one of ", States()))
 	}
-	l := lister[Subagent]{f: f, records: bAgent, counter: countAgents, read: loadAgentNumber, match: matchAgent(f), since: func(a *Subagent) bool {
+	l := lister[Subagent]{f: f, counter: countAgents, of: subagents(), match: matchAgent(f), since: func(a *Subagent) bool {
 		return !f.Since.IsZero() && a.CreatedAt.Before(f.Since)
 	}}
 	if f.Status != "" {
@@ -89,7 +89,7 @@ func matchesText(want string, texts ...string) bool {
 func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, error) {
 	var found Execution
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		e, err := loadExec(tx, id)
+		e, err := executions().load(tx, id)
 		if err == nil {
 			found = *e
 		}
@@ -117,7 +117,7 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 	if skill, _, err = skillFilter(skill); err != nil {
 		return core.Page[Execution]{}, err
 	}
-	l := lister[Execution]{f: f, records: bExec, counter: countExecs, read: loadExecNumber, match: matchExec(skill, f), since: func(e *Execution) bool {
+	l := lister[Execution]{f: f, counter: countExecs, of: executions(), match: matchExec(skill, f), since: func(e *Execution) bool {
 		return !f.Since.IsZero() && e.StartedAt.Before(f.Since)
 	}}
 	only := func(g core.Filter) bool {
@@ -163,9 +163,8 @@ func matchExec(skill string, f core.Filter) func(*Execution) bool {
 // first, along the narrowest index.
 type lister[T any] struct {
 	f       core.Filter
-	records store.Bucket
+	of      records[T]
 	counter string
-	read    func(store.Tx, uint64) (*T, error)
 	match   func(*T) bool
 	since   func(*T) bool // it, and all that are older, are too old
 
@@ -188,7 +187,7 @@ func (l *lister[T]) page(tx store.Tx) (core.Page[T], error) {
 			n++
 			return true
 		}
-		r, err := l.read(tx, number)
+		r, err := l.of.at(tx, number)
 		if bad = err; bad != nil || r == nil {
 			return bad == nil
 		}
@@ -218,24 +217,12 @@ func (l *lister[T]) page(tx store.Tx) (core.Page[T], error) {
 		for number := total - n; number > 0 && take(uint64(number)); number-- {
 		}
 	default:
-		err = tx.Scan(l.records, nil, nil, true, func(key, _ []byte) bool { return take(numberAt(key)) })
+		err = tx.Scan(l.of.bucket, nil, nil, true, func(key, _ []byte) bool { return take(numberAt(key)) })
 	}
 	if total < 0 {
 		total = n
 	}
 	return core.NewPage(items, l.f, total), errors.Join(err, bad)
-}
-
-func eachExec(tx store.Tx, each func(*Execution) error) error {
-	var bad error
-	err := tx.Scan(bExec, nil, nil, false, func(_, value []byte) bool {
-		var e *Execution
-		if e, bad = decodeExec(value); bad == nil {
-			bad = each(e)
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
 }
 
 // Figures are how a skill's newest executions went. Interrupted ones count for

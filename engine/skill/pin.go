@@ -44,13 +44,13 @@ func (r *run) pin(ctx context.Context) error {
 			}
 			all = append(all, k)
 		}
-		done, err := execsOfTask(tx, r.job.Task.TaskID)
-		for _, e := range done {
+		from, to := numberSpan(taskNumber(r.job.Task.TaskID))
+		return executions().along(tx, bExecTask, from, to, func(e *Execution) error {
 			if !e.Interrupted && e.Status != StatusPending {
 				r.finished[e.Step] = e
 			}
-		}
-		return err
+			return nil
+		})
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,8 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 	var live []*Subagent
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		for _, state := range []State{Idle, Running, Paused} {
-			if err := eachAgent(tx, state, func(a *Subagent) error {
+			from, to := wordSpan(string(state))
+			if err := subagents().along(tx, bAgentState, from, to, func(a *Subagent) error {
 				live = append(live, a)
 				return nil
 			}); err != nil {
@@ -30,7 +31,6 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 		return err
 	}
 	for _, a := range live {
-		a.Results = nil
 		s.saved(a)
 	}
 	if s.opt.ReadOnly {
@@ -43,7 +43,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 	by := core.Self(tenant, "skills")
 	for _, id := range pending {
 		if err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			e, err := loadExec(tx, id)
+			e, err := executions().load(tx, id)
 			if err != nil || e.Status != StatusPending {
 				return err
 			}
@@ -73,23 +73,10 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 func (s *Skills) pending(ctx context.Context, tenant string) (ids []string, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		from, to := wordSpan(string(StatusPending))
-		var numbers []uint64
-		if err := tx.Scan(bExecStatus, from, to, false, func(key, _ []byte) bool {
-			numbers = append(numbers, numberAt(key))
-			return true
-		}); err != nil {
-			return err
-		}
-		for _, n := range numbers {
-			e, err := loadExecNumber(tx, n)
-			if err != nil {
-				return err
-			}
-			if e != nil {
-				ids = append(ids, e.ExecutionID)
-			}
-		}
-		return nil
+		return executions().along(tx, bExecStatus, from, to, func(e *Execution) error {
+			ids = append(ids, e.ExecutionID)
+			return nil
+		})
 	})
 	return ids, err
 }
@@ -107,7 +94,7 @@ type auditedSubagents struct{}
 func (auditedSubagents) Subject() string { return "subagent" }
 
 func (auditedSubagents) States(tx store.Tx, each func(string, any) error) error {
-	return eachAgent(tx, "", func(a *Subagent) error { return each(a.AgentID, a.audited()) })
+	return subagents().each(tx, func(a *Subagent) error { return each(a.AgentID, a.audited()) })
 }
 
 type auditedExecutions struct{}
@@ -115,5 +102,5 @@ type auditedExecutions struct{}
 func (auditedExecutions) Subject() string { return "execution" }
 
 func (auditedExecutions) States(tx store.Tx, each func(string, any) error) error {
-	return eachExec(tx, func(e *Execution) error { return each(e.ExecutionID, e.audited()) })
+	return executions().each(tx, func(e *Execution) error { return each(e.ExecutionID, e.audited()) })
 }

@@ -179,12 +179,7 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 	} {
 		w := newWorld(t)
 		fetch(w)
-		reached, on := make(chan bool), make(chan bool)
-		w.fake.on(c.during, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
-			close(reached)
-			<-on
-			return core.Raw(`{"final_position":{}}`), nil
-		})
+		reached, release := w.fake.holds(c.during, `{"final_position":{}}`)
 		w.run()
 		a := w.invoke("grasp", toTheKitchen)
 		<-reached
@@ -192,7 +187,7 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 		if err != nil || a.State != skill.Running || a.Shown() != "stopping" {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
-		close(on)
+		release()
 		a = w.over(a.AgentID)
 		if a.State != c.want || a.Error != c.error || len(w.executions(a.AgentID)) != c.ran {
 			t.Errorf("%s: %s %q after %d executions", name, a.State, a.Error, len(w.executions(a.AgentID)))
@@ -235,12 +230,7 @@ func TestPauseStopsTimeAndWork(t *testing.T) {
 func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	w := newWorld(t)
 	fetch(w)
-	reached, on := make(chan bool), make(chan bool)
-	w.fake.on("navigate", func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
-		close(reached)
-		<-on
-		return core.Raw(`{"final_position":{}}`), nil
-	})
+	reached, release := w.fake.holds("navigate", `{"final_position":{}}`)
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
@@ -250,7 +240,7 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	if why, err := w.swarm.Why(t.Context(), home, a.TaskID); err != nil || !strings.Contains(why.Text, "not yet acknowledged") {
 		t.Errorf("why: %+v, %v", why, err)
 	}
-	close(on)
+	release()
 	w.await("the pause", func() bool {
 		why, err := w.swarm.Why(t.Context(), home, a.TaskID)
 		return err == nil && !strings.Contains(why.Text, "not yet")

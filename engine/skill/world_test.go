@@ -70,6 +70,18 @@ func (f *fake) gives(name, result string) {
 	f.on(name, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) { return core.Raw(result), nil })
 }
 
+// holds makes a skill wait until it is released; reached is closed as it starts.
+// It can't stand still meanwhile.
+func (f *fake) holds(name, result string) (reached chan bool, release func()) {
+	reached, on := make(chan bool), make(chan bool)
+	f.on(name, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
+		close(reached)
+		<-on
+		return core.Raw(result), nil
+	})
+	return reached, func() { close(on) }
+}
+
 // of are the calls of a skill so far.
 func (f *fake) of(name string) []skill.Call {
 	f.mu.Lock()
