@@ -248,23 +248,16 @@ func refuseCycle(next *index, held []*Definition) {
 	}
 }
 
-// carryOut writes a plan, in one transaction. A file that is refused for the
-// same reasons as the last time is not audited again unless someone asked.
+// carryOut writes a plan, in one transaction.
 func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error {
-	byFile := map[string][]document.Problem{}
-	for _, problem := range p.refused {
-		byFile[problem.File] = append(byFile[problem.File], problem)
-	}
-	files := r.refusals(by, p.files, byFile)
-	if len(p.add)+len(p.paths)+len(files) == 0 {
+	bad := r.refusals(by, p)
+	if len(p.add)+len(p.paths)+len(bad.news) == 0 {
+		bad.keep()
 		return nil
 	}
 	err := r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		for _, file := range files {
-			_, err := tx.Record(audit.Entry{Type: "skill.refused", Subject: "skill.file", ID: file, Detail: map[string]any{"problems": byFile[file]}})
-			if err != nil {
-				return err
-			}
+		if err := bad.record(tx); err != nil {
+			return err
 		}
 		if err := r.addSources(tx, p.paths); err != nil {
 			return err
@@ -275,31 +268,6 @@ func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error 
 		return fmt.Errorf("load skills: %w", err)
 	}
 	return nil
-}
-
-// refusals keeps what is wrong with the files that were read, and lists those
-// whose refusal is to be audited.
-func (r *registry) refusals(by core.Caller, read []string, byFile map[string][]document.Problem) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bad[by.Tenant] == nil {
-		r.bad[by.Tenant] = map[string][]document.Problem{}
-	}
-	bad := r.bad[by.Tenant]
-	var files []string
-	for _, file := range read {
-		problems := byFile[file]
-		if problems == nil {
-			delete(bad, file)
-			continue
-		}
-		if by.Kind != core.Engine || !slices.Equal(bad[file], problems) {
-			files = append(files, file)
-		}
-		bad[file] = problems
-	}
-	slices.Sort(files)
-	return slices.Compact(files)
 }
 
 func (r *registry) addSkills(tx *audit.Tx, p *plan) error {

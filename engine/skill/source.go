@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -12,6 +13,11 @@ import (
 
 // maxSources bounds what a tenant's skills are read from.
 const maxSources = 1000
+
+// covers tells whether a path is the source or below it.
+func (s Source) covers(path string) bool {
+	return path == s.Path || strings.HasPrefix(path, strings.TrimSuffix(s.Path, string(filepath.Separator))+string(filepath.Separator))
+}
 
 // newSources are the paths of a load that gave a skill and are not remembered.
 func (r *registry) newSources(tenant string, p *plan, read []origin) []string {

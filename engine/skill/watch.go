@@ -115,17 +115,15 @@ func (w *watcher) concerns(e fsnotify.Event) bool {
 		return false
 	}
 	for _, s := range w.sources() {
-		if e.Name == s.Path {
+		if !s.covers(e.Name) {
+			continue
+		}
+		if e.Name == s.Path || skillFile(e.Name) {
 			return true
 		}
-		if below, inside := strings.CutPrefix(e.Name, s.Path+string(filepath.Separator)); inside && below != "" {
-			if skillFile(e.Name) {
-				return true
-			}
-			info, err := os.Stat(e.Name)
-			if err != nil || info.IsDir() {
-				return true // a directory that came, or something that went
-			}
+		info, err := os.Stat(e.Name)
+		if err != nil || info.IsDir() {
+			return true // a directory that came, or something that went
 		}
 	}
 	return false
@@ -286,13 +284,17 @@ func (r *registry) takeIn(ctx context.Context, tenant string, defs []Definition)
 	if err != nil {
 		return err
 	}
-	read := make([]origin, len(defs))
+	sources := r.Sources(tenant) // one may have been forgotten since the files were read
+	var read []origin
+	var from []int
 	for i, d := range defs {
-		read[i].Definition = d
+		if slices.ContainsFunc(sources, func(s Source) bool { return s.covers(d.file) }) {
+			read, from = append(read, origin{Definition: d}), append(from, i)
+		}
 	}
 	p := r.plan(tenant, read, unloaded)
-	for i := range defs {
-		defs[i].skill.Digest = read[i].skill.Digest
+	for i, at := range from {
+		defs[at].skill.Digest = read[i].skill.Digest
 	}
 	return r.carryOut(ctx, core.Self(tenant, "skills"), p)
 }
