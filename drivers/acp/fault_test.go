@@ -98,6 +98,28 @@ func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
 	}
 }
 
+func TestAConversationOutlivesTheEngineButNotTheAgent(t *testing.T) {
+	r := newRuntime(t, Options{})
+	a := fakeAgent(t, traits{Resume: true}, settings{})
+	first := open(t, r, a)
+	first.ends(swarm.Succeeded, "", "say one")
+	if err := first.handle.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, r, a)
+	again.ends(swarm.Succeeded, "", "say two")
+	again.heard("log", "took up the conversation")
+	if err := again.handle.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.CreatedAt = time.Now() // deleted, and made again by the same name
+	other := open(t, r, a)
+	other.ends(swarm.Succeeded, "", "say three")
+	if len(other.texts("log")) != 0 {
+		t.Errorf("a new agent took up an old conversation: %q", other.texts("log"))
+	}
+}
+
 func TestALostConversationIsBegunAnew(t *testing.T) {
 	s, _ := newStand(t, traits{Load: true}, settings{})
 	s.ends(swarm.Succeeded, "", "say one")

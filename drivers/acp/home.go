@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine/core"
@@ -23,6 +24,7 @@ type place struct {
 	home   string // its HOME, "" when its environment names one
 	memory string // file of what is remembered of its conversation
 	key    string // agents with the same key share a process
+	born   string // when the agent was made
 }
 
 func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw) (place, error) {
@@ -68,7 +70,9 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 }
 
 func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
-	return r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options)
+	p, err := r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options)
+	p.born = a.CreatedAt.UTC().Format(time.RFC3339Nano)
+	return p, err
 }
 
 // furnish makes the HOME and fills it from the skeleton.

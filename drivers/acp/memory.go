@@ -12,6 +12,7 @@ import (
 // it up. It is a convenience: without it the agent begins anew.
 type memory struct {
 	Session string   `json:"session"`
+	Born    string   `json:"born"` // when the agent was made: one of the same name begins anew
 	Command []string `json:"command"`
 	Dir     string   `json:"dir"`
 }
@@ -23,7 +24,7 @@ func (p place) recall() string {
 		return ""
 	}
 	var m memory
-	if core.DecodeStored(data, &m) != nil || m.Dir != p.spec.Dir || !slices.Equal(m.Command, p.spec.Argv) {
+	if core.DecodeStored(data, &m) != nil || m.Born != p.born || m.Dir != p.spec.Dir || !slices.Equal(m.Command, p.spec.Argv) {
 		return ""
 	}
 	return m.Session
@@ -31,7 +32,7 @@ func (p place) recall() string {
 
 // remember keeps a session's id; a failure costs only the conversation.
 func (p place) remember(session string) {
-	data, err := core.Encode(memory{Session: session, Command: p.spec.Argv, Dir: p.spec.Dir})
+	data, err := core.Encode(memory{Session: session, Born: p.born, Command: p.spec.Argv, Dir: p.spec.Dir})
 	if err != nil || os.MkdirAll(filepath.Dir(p.memory), 0o711) != nil {
 		return
 	}

@@ -168,6 +168,20 @@ func many(t *testing.T, tr *trial) {
 	}
 }
 
+func patient(t *testing.T, tr *trial) {
+	tr.answer = func(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+		select {
+		case <-time.After(10 * time.Second):
+		case <-ctx.Done():
+		}
+		return fleet.ToolAnswer{CallID: e.CallID, Decision: "approve"}, ctx.Err()
+	}
+	tr.succeed(t, `tool write {"path":"a"}`)
+	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"a"}` {
+		t.Errorf("the agent heard %q", got)
+	}
+}
+
 func unanswered(t *testing.T, tr *trial) {
 	tr.answer = func(context.Context, fleet.Event) (fleet.ToolAnswer, error) {
 		return fleet.ToolAnswer{}, errors.New("the judge is away")

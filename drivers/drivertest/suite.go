@@ -49,6 +49,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		{"a denied tool call goes on without it", deny},
 		{"an aborted tool call ends the prompt", abort},
 		{"many tool calls wait at once", many},
+		{"a question may wait for 10 s", patient},
 		{"a question without an answer is denied", unanswered},
 		{"a cancel drops an open question", cancelAsk},
 		{"a cancel leaves no process within 5 s", cancelTree},
