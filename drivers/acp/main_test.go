@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 	if as := os.Getenv("ACP_TEST_AS"); as != "" {
 		os.Exit(play(as))
 	}
+	if dir := os.Getenv("ACP_TEST_ENGINE"); dir != "" {
+		playEngine(dir)
+		os.Exit(0)
+	}
 	if err := exec.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -1,0 +1,115 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// playEngine opens an agent as an engine would, gives it work that leaves a
+// process behind, and waits to be killed.
+func playEngine(dir string) {
+	sup, err := exec.NewSupervisor(os.Getenv("ACP_TEST_INSTANCE"))
+	if err != nil {
+		panic(err)
+	}
+	r, err := NewRuntime(sup, Options{Dir: dir, State: dir})
+	if err != nil {
+		panic(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	h, err := r.Open(context.Background(), fleet.Agent{
+		Name: "actor", TenantID: "t_test", Command: []string{self}, Env: map[string]string{"ACP_TEST_AS": "{}"},
+	}, func(fleet.Health) {})
+	if err != nil {
+		panic(err)
+	}
+	_, _ = h.Prompt(context.Background(), fleet.Prompt{
+		TaskID: "tk_00000_0000000001", Message: "spawn " + filepath.Join(dir, "pid") + "\ndeaf\nhang", Beat: func() {},
+		Emit: func(context.Context, fleet.Event) (fleet.ToolAnswer, error) { return fleet.ToolAnswer{}, nil },
+	})
+}
+
+func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, instance := t.TempDir(), fmt.Sprintf("acpkill%d", os.Getpid())
+	engine := osexec.Command(self)
+	engine.Env = append(os.Environ(), "ACP_TEST_ENGINE="+dir, "ACP_TEST_INSTANCE="+instance)
+	engine.Stderr = os.Stderr
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the agent has left a process behind", func() bool { return readPID(filepath.Join(dir, "pid")) > 0 })
+	if n := len(marked(instance)); n < 2 {
+		t.Errorf("%d processes of the engine, want the agent and its child", n)
+	}
+	if err := engine.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = engine.Wait()
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	if _, err := exec.Sweep(ctx, instance); err != nil { // what the next engine does first
+		t.Fatal(err)
+	}
+	if left := marked(instance); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// marked lists the live processes of an engine, by their environment.
+func marked(instance string) (pids []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range dirs {
+		env, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(env, []byte(exec.Marker+"="+instance+"/")) {
+			pids = append(pids, strings.Split(path, "/")[2])
+		}
+	}
+	return pids
+}
+
+func TestALongMessageIsCutIntoLines(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	long := strings.Repeat("äöü ", 50_000) // 350,000 bytes in one piece
+	out := s.prompt(`raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + long + `"}}`)
+	if out.Text != long {
+		t.Errorf("a result of %d bytes", len(out.Text))
+	}
+	said := s.texts("message")
+	if strings.Join(said, "") != long {
+		t.Error("the pieces are not the whole")
+	}
+	for _, piece := range said {
+		if len(piece) > maxLogLine {
+			t.Errorf("a piece of %d bytes", len(piece))
+		}
+	}
+}
+
+func TestTheGateHearsTheSameArgumentsOfEveryAgent(t *testing.T) {
+	c := &call{
+		title: "write it", input: core.Raw(`"text"`), locations: core.Raw(`[{"path":"/a"}]`),
+		texts: []string{"why"}, diffs: []fileDiff{{Path: "/a", New: "n"}},
+	}
+	want := `{"diffs":[{"path":"/a","oldText":"","newText":"n"}],"input":"text","locations":[{"path":"/a"}],"text":["why"],"title":"write it"}`
+	if got := string(c.args()); got != want {
+		t.Errorf("args %s, want %s", got, want)
+	}
+}

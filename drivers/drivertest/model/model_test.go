@@ -1,0 +1,113 @@
+package model
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// asked is a conversation in each wire format: a shell tool is offered, the
+// user has said TEXT, and RESULT is what the tool gave if that is not "".
+var asked = map[string]struct{ path, first, second string }{
+	"chat completions": {
+		"/v1/chat/completions",
+		`{"messages":[{"role":"system","content":"s"},{"role":"user","content":"RUN: ls"}],"tools":[{"type":"function","function":{"name":"bash","parameters":{"properties":{"command":{"type":"string"},"timeout":{"type":"number"}},"required":["command","timeout"]}}}]}`,
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"RUN: ls"}]},{"role":"tool","content":"a.txt"}]}`,
+	},
+	"responses": {
+		"/v1/responses",
+		`{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"RUN: ls"}]}],"tools":[{"type":"function","name":"exec_command","parameters":{"properties":{"cmd":{"type":"string"}},"required":["cmd"]}}]}`,
+		`{"input":[{"role":"user","content":"RUN: ls"},{"type":"function_call_output","output":"a.txt"}]}`,
+	},
+	"messages": {
+		"/v1/messages",
+		`{"messages":[{"role":"user","content":"RUN: ls"}],"tools":[{"name":"shell","input_schema":{"properties":{"command":{"type":"array"}},"required":["command"]}}]}`,
+		`{"messages":[{"role":"user","content":"RUN: ls"},{"role":"user","content":[{"type":"tool_result","content":"a.txt"}]}]}`,
+	},
+	"generateContent": {
+		"/v1beta/models/any:generateContent",
+		`{"contents":[{"role":"user","parts":[{"text":"RUN: ls"}]}],"tools":[{"functionDeclarations":[{"name":"run_shell_command","parametersJsonSchema":{"properties":{"command":{"type":"string"}},"required":["command"]}}]}]}`,
+		`{"contents":[{"role":"user","parts":[{"text":"RUN: ls"}]},{"role":"user","parts":[{"functionResponse":{"response":{"output":"a.txt"}}}]}]}`,
+	},
+}
+
+func post(t *testing.T, s *Server, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.Post(s.URL+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(data)
+}
+
+func start(t *testing.T, opt Options) *Server {
+	t.Helper()
+	s, err := Start(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestEveryFormatPlaysTheScript(t *testing.T) {
+	s := start(t, Options{})
+	for name, c := range asked {
+		for _, live := range []bool{false, true} {
+			path, first, second := c.path, c.first, c.second
+			if live {
+				path = strings.Replace(path, ":generate", ":streamGenerate", 1)
+				first, second = `{"stream":true,`+first[1:], `{"stream":true,`+second[1:]
+			}
+			_, out := post(t, s, path, first)
+			joined := strings.NewReplacer("\n", "", "data: ", "", `\"`, `"`).Replace(out)
+			if !strings.Contains(joined, "ls") || !strings.Contains(joined, "call_") && name != "generateContent" {
+				t.Errorf("%s (stream %v): no call in %s", name, live, out)
+			}
+			if _, out = post(t, s, path, second); !strings.Contains(out, "FINAL: the t") {
+				t.Errorf("%s (stream %v): no end in %s", name, live, out)
+			}
+			if live != bytes.Contains([]byte(out), []byte("data: ")) {
+				t.Errorf("%s (stream %v): %s", name, live, out)
+			}
+		}
+	}
+	if n := len(s.Requests()); n != 16 {
+		t.Errorf("%d requests were kept", n)
+	}
+}
+
+func TestRequiredArgumentsAreFilledByType(t *testing.T) {
+	s := start(t, Options{})
+	_, out := post(t, s, "/v1/chat/completions", asked["chat completions"].first)
+	if !strings.Contains(out, `{\"command\":\"ls\",\"timeout\":10000}`) {
+		t.Errorf("call %s", out)
+	}
+	_, out = post(t, s, "/v1/messages", asked["messages"].first)
+	if !strings.Contains(out, `"input":{"command":["bash","-lc","ls"]}`) {
+		t.Errorf("call %s", out)
+	}
+}
+
+func TestFaultsComeAsAsked(t *testing.T) {
+	s := start(t, Options{Fail: 1})
+	if code, _ := post(t, s, "/v1/responses", `{"input":"SAY: hi"}`); code != http.StatusInternalServerError {
+		t.Errorf("first: %d", code)
+	}
+	if code, out := post(t, s, "/v1/responses", `{"input":"SAY: hi"}`); code != http.StatusOK || !strings.Contains(out, "hi") {
+		t.Errorf("second: %d %s", code, out)
+	}
+	if code, _ := post(t, s, "/nothing", "{}"); code != http.StatusNotFound {
+		t.Errorf("unknown: %d", code)
+	}
+	if code, _ := post(t, s, "/v1/responses", "no json"); code != http.StatusBadRequest {
+		t.Errorf("no json: %d", code)
+	}
+}
