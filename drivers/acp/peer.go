@@ -34,8 +34,8 @@ type peer struct {
 	out  *pipe.Outbox
 	can  greeting
 
-	requests atomic.Int32 // answers that we owe
-	once     sync.Once
+	waits atomic.Int32 // requests that wait for a command
+	once  sync.Once
 
 	mu       sync.Mutex
 	members  map[*agent]struct{}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxRequests = 256  // unanswered requests of one process
-	maxEarly    = 1000 // items for sessions that are not known yet
+	maxWaits = 256  // requests of one process that wait for a command
+	maxEarly = 1000 // items for sessions that are not known yet
 )
 
 // handle takes a request or notification off the wire and puts it where its

@@ -225,20 +225,25 @@ func (s *session) serveTerminal(r *jsonrpc.Request) {
 		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no terminal %q", clip(in.TerminalID, 80)))
 		return
 	}
-	switch r.Method {
-	case acp.ClientMethodTerminalOutput:
+	if r.Method == acp.ClientMethodTerminalOutput {
 		r.Reply(term.output())
-	case acp.ClientMethodTerminalWaitForExit:
-		go func() {
+		return
+	}
+	if s.pe.waits.Add(1) > maxWaits {
+		s.pe.waits.Add(-1)
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidRequest, "%d requests wait for commands already", maxWaits))
+		return
+	}
+	go func() {
+		defer s.pe.waits.Add(-1)
+		if r.Method == acp.ClientMethodTerminalWaitForExit {
 			<-term.done
 			r.Reply(term.exit())
-		}()
-	default: // kill, release
-		go func() {
-			term.kill()
-			r.Reply(struct{}{})
-		}()
-	}
+			return
+		}
+		term.kill() // kill, release
+		r.Reply(struct{}{})
+	}()
 }
 
 func (term *terminal) kill() {

@@ -96,7 +96,8 @@ func TestWhatCameBeforeAnAnswerWasHandedOverBeforeIt(t *testing.T) {
 			lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","method":"news","params":{"n":%d}}`, i))
 		}
 		id := strings.Split(strings.Split(f.sent[len(f.sent)-1], `"id":`)[1], ",")[0]
-		go f.says(append(lines, `{"jsonrpc":"2.0","id":`+id+`,"result":null}`)...)
+		lines = append(lines, `{"jsonrpc":"2.0","id":`+id+`,"result":null}`)
+		go func() { _, _ = io.WriteString(f.in, strings.Join(lines, "\n")+"\n") }()
 		<-call.Done
 		f.mu.Lock()
 		for i, r := range f.heard {

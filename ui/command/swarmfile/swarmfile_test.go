@@ -34,7 +34,7 @@ agents:
     session: main
     task: |
       What changed?
-  - {name: own, project: p, command: [./run, -x], dir: sub, session: se_d08df_0000000001}
+  - {name: own, project: p, command: [./run, -x], dir: sub, session: se_d08df_0000000001, options: {mode: ask, limits: [1, true], home: "${DIR}/home"}}
 budgets:
   - subject: tenant
     tasks: 100
@@ -58,7 +58,10 @@ policy:
 				Command: []string{"sh", "/files/a.sh", "${HOME}", "7", "true"}, Env: map[string]string{"OUT": "/here/out", "N": "1"},
 				Dir: "/here", Session: "main", Task: "What changed?\n", Line: 9,
 			},
-			{Name: "own", Runtime: "exec", Project: "p", Command: []string{"/files/run", "-x"}, Dir: "/files/sub", Session: "se_d08df_0000000001", Line: 18},
+			{
+				Name: "own", Runtime: "exec", Project: "p", Command: []string{"/files/run", "-x"}, Dir: "/files/sub", Session: "se_d08df_0000000001",
+				Options: core.Raw(`{"mode":"ask","limits":[1,true],"home":"/files/home"}`), Line: 18,
+			},
 		},
 		Budgets: []swarmfile.Budget{
 			{Subject: "tenant", Limits: swarmfile.Limits{Tasks: 100}, Line: 20},
