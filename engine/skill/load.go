@@ -69,6 +69,7 @@ type plan struct {
 	changes []Change
 	refused []document.Problem
 	files   []string // that were read
+	gone    []string // refused before, and no more there
 	paths   []string // new sources
 }
 
@@ -251,8 +252,7 @@ func refuseCycle(next *index, held []*Definition) {
 // carryOut writes a plan, in one transaction.
 func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error {
 	bad := r.refusals(by, p)
-	if len(p.add)+len(p.paths)+len(bad.news) == 0 {
-		bad.keep()
+	if len(p.add)+len(p.paths) == 0 && !bad.any() {
 		return nil
 	}
 	err := r.ledger.Update(ctx, by, func(tx *audit.Tx) error {

@@ -162,7 +162,7 @@ func TestABadChangeLeavesWhatWasLoaded(t *testing.T) {
 	if after.Timeout != 61 || before.Timeout != 60 || !after.CreatedAt.Equal(before.CreatedAt) || !after.UpdatedAt.After(before.UpdatedAt) {
 		t.Errorf("before %+v\nafter %+v", before, after)
 	}
-	if want := []string{"skill.source.added", "skill.loaded", "skill.refused", "skill.changed"}; !reflect.DeepEqual(s.events(), want) {
+	if want := []string{"skill.source.added", "skill.loaded", "skill.refused", "skill.mended", "skill.changed"}; !reflect.DeepEqual(s.events(), want) {
 		t.Errorf("events %q", s.events())
 	}
 }

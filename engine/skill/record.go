@@ -16,6 +16,7 @@ const (
 	bSkill    store.Bucket = "skill"          // name, 0, version → stored
 	bSource   store.Bucket = "skill.source"   // absolute path → Source
 	bDropped  store.Bucket = "skill.dropped"  // name, 0, version → digest of what was unloaded
+	bRefused  store.Bucket = "skill.refused"  // hash of a path → the file's problems
 	bRegistry store.Bucket = "skill.registry" // "default" → when it last changed
 )
 

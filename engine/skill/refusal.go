@@ -1,47 +1,88 @@
 package skill
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/store"
 )
 
-// refusals are the files that a load read and those of them that it refused.
+// refusals are what a load found of files that it refused, and of files that
+// were refused before.
 type refusals struct {
 	r      *registry
 	tenant string
-	read   []string
 	byFile map[string][]document.Problem
 	news   []string // files whose refusal is to be audited
+	kept   []string // those of them below a source: they are read again
+	mended []string // refused before, and now taken or gone
 }
 
 // refusals of a plan. A file that is refused for the same reasons as the last
 // time is not audited again unless someone asked.
 func (r *registry) refusals(by core.Caller, p *plan) *refusals {
-	bad := &refusals{r: r, tenant: by.Tenant, read: p.files, byFile: map[string][]document.Problem{}}
+	b := &refusals{r: r, tenant: by.Tenant, byFile: map[string][]document.Problem{}}
 	for _, problem := range p.refused {
-		bad.byFile[problem.File] = append(bad.byFile[problem.File], problem)
+		b.byFile[problem.File] = append(b.byFile[problem.File], problem)
+	}
+	sources := r.Sources(by.Tenant)
+	for _, path := range p.paths {
+		sources = append(sources, Source{Path: path})
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for file, problems := range bad.byFile {
-		if by.Kind != core.Engine || !slices.Equal(r.bad[by.Tenant][file], problems) {
-			bad.news = append(bad.news, file)
+	for _, file := range slices.Sorted(maps.Keys(b.byFile)) {
+		same := slices.Equal(r.bad[by.Tenant][file], b.byFile[file])
+		if !same || by.Kind != core.Engine {
+			b.news = append(b.news, file)
+		}
+		if !same && covered(sources, file) {
+			b.kept = append(b.kept, file)
 		}
 	}
-	slices.Sort(bad.news)
-	return bad
+	for _, file := range append(p.files, p.gone...) {
+		if r.bad[by.Tenant][file] != nil && b.byFile[file] == nil && !slices.Contains(b.mended, file) {
+			b.mended = append(b.mended, file)
+		}
+	}
+	return b
 }
 
-// record audits the refusals.
+// any tells whether there is anything to record.
+func (b *refusals) any() bool { return len(b.news)+len(b.mended) > 0 }
+
+// record audits what has changed, and keeps it.
 func (b *refusals) record(tx *audit.Tx) error {
 	for _, file := range b.news {
 		_, err := tx.Record(audit.Entry{
 			Type: "skill.refused", Subject: "skill.file", ID: file, Detail: map[string]any{"problems": b.byFile[file]},
 		})
 		if err != nil {
+			return err
+		}
+	}
+	for _, file := range b.kept {
+		data, err := core.Encode(b.byFile[file])
+		if err != nil {
+			return fmt.Errorf("encode the problems of %s: %w", file, err)
+		}
+		if err := tx.Put(bRefused, refusedKey(file), data); err != nil {
+			return err
+		}
+	}
+	for _, file := range b.mended {
+		if _, err := tx.Record(audit.Entry{Type: "skill.mended", Subject: "skill.file", ID: file}); err != nil {
+			return err
+		}
+		if err := tx.Delete(bRefused, refusedKey(file)); err != nil {
 			return err
 		}
 	}
@@ -53,16 +94,60 @@ func (b *refusals) record(tx *audit.Tx) error {
 func (b *refusals) keep() {
 	b.r.mu.Lock()
 	defer b.r.mu.Unlock()
-	bad := b.r.bad[b.tenant]
+	bad := maps.Clone(b.r.bad[b.tenant])
 	if bad == nil {
 		bad = map[string][]document.Problem{}
-		b.r.bad[b.tenant] = bad
 	}
-	for _, file := range b.read {
-		if problems := b.byFile[file]; problems != nil {
-			bad[file] = problems
-		} else {
-			delete(bad, file)
+	for _, file := range b.kept {
+		bad[file] = b.byFile[file]
+	}
+	for _, file := range b.mended {
+		delete(bad, file)
+	}
+	b.r.bad[b.tenant] = bad
+}
+
+// Problems are what is wrong with the files below a tenant's sources that were
+// refused when they were last read.
+func (r *registry) Problems(tenant string) []document.Problem {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var all []document.Problem
+	for _, file := range slices.Sorted(maps.Keys(r.bad[tenant])) {
+		all = append(all, r.bad[tenant][file]...)
+	}
+	return all
+}
+
+// refusedGone are the refused files that are no more.
+func (r *registry) refusedGone(tenant string) []string {
+	r.mu.RLock()
+	files := slices.Collect(maps.Keys(r.bad[tenant]))
+	r.mu.RUnlock()
+	return slices.DeleteFunc(files, func(file string) bool {
+		_, err := os.Stat(file)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// refusedKey is of one length: paths may be longer than keys.
+func refusedKey(file string) []byte {
+	sum := sha256.Sum256([]byte(file))
+	return sum[:]
+}
+
+func readRefused(tx store.Tx) (map[string][]document.Problem, error) {
+	all := map[string][]document.Problem{}
+	var bad error
+	err := tx.Scan(bRefused, nil, nil, false, func(_, value []byte) bool {
+		var problems []document.Problem
+		if bad = core.DecodeStored(value, &problems); bad == nil && len(problems) > 0 {
+			all[problems[0].File] = problems
 		}
+		return bad == nil
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return nil, fmt.Errorf("read what was refused: %w", err)
 	}
+	return all, nil
 }

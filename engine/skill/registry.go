@@ -3,7 +3,6 @@ package skill
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +46,9 @@ func newRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, ru
 		err := ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 			if r.shelves[tenant], err = r.readIndex(tx); err == nil {
 				r.sources[tenant], err = readSources(tx)
+			}
+			if err == nil {
+				r.bad[tenant], err = readRefused(tx)
 			}
 			return err
 		})
@@ -207,18 +209,6 @@ func (r *registry) Sources(tenant string) []Source {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.sources[tenant])
-}
-
-// Problems are what is wrong with the files that were refused when they were
-// last read, of loads since the engine started.
-func (r *registry) Problems(tenant string) []document.Problem {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	var all []document.Problem
-	for _, file := range slices.Sorted(maps.Keys(r.bad[tenant])) {
-		all = append(all, r.bad[tenant][file]...)
-	}
-	return all
 }
 
 // Kinds are the kinds of runner that skills may name here.

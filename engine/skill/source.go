@@ -19,6 +19,10 @@ func (s Source) covers(path string) bool {
 	return path == s.Path || strings.HasPrefix(path, strings.TrimSuffix(s.Path, string(filepath.Separator))+string(filepath.Separator))
 }
 
+func covered(sources []Source, path string) bool {
+	return slices.ContainsFunc(sources, func(s Source) bool { return s.covers(path) })
+}
+
 // newSources are the paths of a load that gave a skill and are not remembered.
 func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
 	var paths []string
@@ -80,6 +84,15 @@ func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Sou
 	left = slices.Delete(left, at, at+1)
 	err = r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		if _, err := tx.Record(audit.Entry{Type: "skill.source.removed", Subject: "skill.source", ID: path, State: audit.Gone}); err != nil {
+			return err
+		}
+		b := &refusals{r: r, tenant: by.Tenant}
+		for _, p := range r.Problems(by.Tenant) {
+			if !covered(left, p.File) && !slices.Contains(b.mended, p.File) {
+				b.mended = append(b.mended, p.File)
+			}
+		}
+		if err := b.record(tx); err != nil {
 			return err
 		}
 		tx.OnCommit(func() {

@@ -244,10 +244,11 @@ func (w *watcher) reread(ctx context.Context, tenant string, sources []Source) (
 		w.fresh = w.fresh || half
 		return half
 	})
-	if len(defs) == 0 || ctx.Err() != nil {
+	gone := w.r.refusedGone(tenant)
+	if len(defs)+len(gone) == 0 || ctx.Err() != nil {
 		return whole, nil
 	}
-	if err := w.r.takeIn(ctx, tenant, defs); err != nil {
+	if err := w.r.takeIn(ctx, tenant, defs, gone); err != nil {
 		return false, err
 	}
 	x = w.r.index(tenant)
@@ -270,7 +271,7 @@ func justWritten(path string) bool {
 
 // takeIn loads what was read again, on the engine's own account. What someone
 // unloaded comes back only when it has changed since.
-func (r *registry) takeIn(ctx context.Context, tenant string, defs []Definition) error {
+func (r *registry) takeIn(ctx context.Context, tenant string, defs []Definition, gone []string) error {
 	release, err := r.write(ctx)
 	if err != nil {
 		return err
@@ -288,11 +289,12 @@ func (r *registry) takeIn(ctx context.Context, tenant string, defs []Definition)
 	var read []origin
 	var from []int
 	for i, d := range defs {
-		if slices.ContainsFunc(sources, func(s Source) bool { return s.covers(d.file) }) {
+		if covered(sources, d.file) {
 			read, from = append(read, origin{Definition: d}), append(from, i)
 		}
 	}
 	p := r.plan(tenant, read, unloaded)
+	p.gone = gone
 	for i, at := range from {
 		defs[at].skill.Digest = read[i].skill.Digest
 	}

@@ -90,7 +90,7 @@ func TestAChangedFileIsLoadedByItself(t *testing.T) {
 	if !s.has("fresh")() {
 		t.Error("a skill whose file went is gone")
 	}
-	want := []string{"skill.source.added", "skill.loaded", "skill.changed", "skill.refused", "skill.loaded", "skill.loaded", "skill.loaded"}
+	want := []string{"skill.source.added", "skill.loaded", "skill.changed", "skill.refused", "skill.mended", "skill.loaded", "skill.loaded", "skill.loaded"}
 	if got := s.events(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -149,6 +149,45 @@ func TestARefusalIsAuditedOnceUntilItIsAnother(t *testing.T) {
 	}
 	s.file("b.yaml", skillText("two", "1.y.0"))
 	s.until("refused anew", func() bool { return strings.Count(strings.Join(s.events(), " "), "skill.refused") == 2 })
+}
+
+func TestWhatWasRefusedIsKnownAfterARestart(t *testing.T) {
+	s := newShelf(t)
+	s.file("a.yaml", skillText("one", "1.0.0"))
+	s.file("b.yaml", skillText("two", "1.x.0"))
+	s.file("c.yaml", skillText("three", "1.x.0"))
+	s.load()
+	s.load(s.file("d.yaml", "nonsense")) // asked for, refused: below the directory, so it is kept
+	elsewhere := filepath.Join(t.TempDir(), "e.yaml")
+	if err := os.WriteFile(elsewhere, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.load(elsewhere)
+	before := s.Problems(home)
+	if len(before) != 3 {
+		t.Fatalf("%+v", before)
+	}
+	s.again()
+	if after := s.Problems(home); !reflect.DeepEqual(after, before) {
+		t.Errorf("\n got %+v\nwant %+v", after, before)
+	}
+	s.watching()
+	s.file("b.yaml", skillText("two", "1.0.0"))
+	if err := os.Remove(filepath.Join(s.dir, "c.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.until("mended", func() bool { return len(s.Problems(home)) == 1 && s.has("two")() })
+	if _, err := s.Forget(t.Context(), alice, s.dir); err != nil || len(s.Problems(home)) != 0 {
+		t.Errorf("%v %+v", err, s.Problems(home))
+	}
+	all := strings.Join(s.events(), " ")
+	if strings.Count(all, "skill.refused") != 4 || strings.Count(all, "skill.mended") != 3 {
+		t.Errorf("%s", all)
+	}
+	s.again()
+	if after := s.Problems(home); len(after) != 0 {
+		t.Errorf("%+v", after)
+	}
 }
 
 func TestWhatWasUnloadedStaysAway(t *testing.T) {

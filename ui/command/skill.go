@@ -35,6 +35,7 @@ func (t *tree) skills() *cobra.Command {
 		}),
 		t.skillSources(),
 		t.skillForget(),
+		t.skillProblems(),
 	)
 }
 
@@ -241,6 +242,20 @@ func (t *tree) skillForget() *cobra.Command {
 				return err
 			}
 			return record(c, gone, sourceColumns(c))
+		},
+	})
+}
+
+func (t *tree) skillProblems() *cobra.Command {
+	return t.command(spec{
+		use: "problems", short: "List what is wrong with skill files that were refused when they were last read", effect: Reads,
+		run: func(c *call, _ []string) error {
+			type P = document.Problem
+			return list(c, core.Page[P]{Items: c.eng.Skills.Problems(c.by.Tenant)}, []column[P]{
+				{title: "FILE", text: func(p P) string { return fmt.Sprintf("%s:%d", c.near(p.File), p.Line) }},
+				{title: "FIELD", text: func(p P) string { return p.Field }},
+				{title: "PROBLEM", text: func(p P) string { return p.Message }},
+			})
 		},
 	})
 }

@@ -75,6 +75,12 @@ func (w *walk) skills() {
 	if got := w.do("skill unload navigate@1.10.0"); got["action"] != "unloaded" || got["version"] != "1.10.0" {
 		t.Errorf("unload: %v", got)
 	}
+	w.write("skills/bad.yaml", skillText("bad", "1", ""))
+	w.fails(1, "skill load skills")
+	if got := w.do("skill problems"); got["field"] != "version" || got["line"] != 2.0 || got["value"] != "1" || got["file"] != w.dir+"/skills/bad.yaml" {
+		t.Errorf("problems: %v", got)
+	}
+	w.text("skill problems", "skills/bad.yaml:2", "version", "is not allowed")
 	w.text("help skill-file", "parameters_schema", "X.Y.Z")
 }
 
