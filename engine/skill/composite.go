@@ -59,11 +59,16 @@ func (r *run) policy(ctx context.Context, step Step, params core.Raw, place stri
 		}
 		at.place += "~again"
 	case Fallback:
-		if k = r.x.find(step.Fallback); k == nil {
+		other := r.x.find(step.Fallback)
+		if other == nil {
 			return nil, &failure{code: "invalid_skill", message: "skill " + step.Fallback + " is not part of this run", step: place}
 		}
-		r.job.Log("WARN", place+" failed, "+k.Name+" runs instead: "+f.message)
+		r.job.Log("WARN", place+" failed, "+other.Name+" runs instead: "+f.message)
 		at.place += "~fallback"
+		if result, err = r.chain(ctx, other, params, at); err == nil {
+			r.ran[k.Ref()] = true // for what depends on it
+		}
+		return result, err
 	default:
 		return nil, err
 	}

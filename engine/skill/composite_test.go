@@ -162,3 +162,18 @@ func TestARunnerThatPanicsOrLiesFailsItsStepAlone(t *testing.T) {
 	}
 	w.whole()
 }
+
+func TestAFallbackStandsInForWhatLaterStepsDependOn(t *testing.T) {
+	w := newWorld(t)
+	w.load(skill.Skill{Name: "look"}, skill.Skill{Name: "guess"}, skill.Skill{Name: "take", Dependencies: []string{"look"}})
+	failing(w, "look", 99, "")
+	w.fake.gives("guess", `{"what":"mug"}`)
+	w.fake.gives("take", `{}`)
+	w.run()
+	a, got := w.composite(skill.Skill{Name: "fetch", Runner: skill.Spec{Steps: []skill.Step{
+		{ID: "a", Skill: "look", ErrorPolicy: skill.Fallback, Fallback: "guess"}, {ID: "b", Skill: "take"},
+	}}}, `{}`)
+	if want := "fetch success, fetch/a failed, fetch/a~fallback success, fetch/b success"; a.State != skill.Completed || strings.Join(got, ", ") != want {
+		t.Errorf("%s %q: %v, want %s", a.State, a.Error, got, want)
+	}
+}

@@ -85,9 +85,12 @@ func (a *Subagent) Label() string {
 
 // to moves a subagent to another state (seed 3, State Transitions).
 func (a *Subagent) to(next State, now time.Time) error {
-	if !slices.Contains(transitions[a.State], next) {
-		return core.Errorf(core.Conflict, "subagent %s is %s: it can't become %s; from %s: %v",
-			a.AgentID, a.State, next, a.State, transitions[a.State]).With("field", "state").With("value", string(next))
+	if can := transitions[a.State]; !slices.Contains(can, next) {
+		may := "it is over"
+		if len(can) > 0 {
+			may = fmt.Sprintf("only %v", can)
+		}
+		return core.Errorf(core.Conflict, "subagent %s is %s: it can't become %s; %s", a.AgentID, a.State, next, may).With("field", "state").With("value", string(next))
 	}
 	a.State = next
 	if next == Running && a.StartedAt.IsZero() {
