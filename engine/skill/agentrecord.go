@@ -83,6 +83,7 @@ func (s *Skills) saved(a *Subagent) {
 	defer s.mu.Unlock()
 	if a.State.Final() {
 		delete(s.live[a.TenantID], a.AgentID)
+		delete(s.plans, a.AgentID)
 		return
 	}
 	if s.live[a.TenantID] == nil {

@@ -67,7 +67,7 @@ func (i invoker) Check(tenant string, input core.Raw) (string, judge.Action, err
 			return "", judge.Action{}, err
 		}
 	}
-	x := i.s.index(tenant)
+	x := i.s.indexFor(tenant, in.AgentID)
 	goal, order, err := x.draft(in)
 	if err != nil {
 		return "", judge.Action{}, err

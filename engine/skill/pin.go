@@ -20,31 +20,61 @@ const (
 // skill that is loaded anew meanwhile changes nothing for it, after a restart
 // of the engine neither.
 type pinned struct {
-	Skill   string   `json:"skill"`   // name@version of what was asked for
-	Digests []string `json:"digests"` // of all it may need
+	Skill   string   `json:"skill"`           // name@version of what was asked for
+	Digests []string `json:"digests"`         // of all it may need
+	Newer   bool     `json:"newer,omitempty"` // some of it has changed since the task was judged
 }
 
-// pin reads what the run is made of, or decides it as the run begins.
+// readPlan reads what a task's run is made of; no index when it has not begun.
+func (s *Skills) readPlan(tx store.Tx, task string) (p pinned, x *index, err error) {
+	data, err := tx.Get(bPlan, numberKey(taskNumber(task)))
+	if err != nil || data == nil {
+		return p, nil, err
+	}
+	if err := core.DecodeStored(data, &p); err != nil {
+		return p, nil, fmt.Errorf("decode the plan of task %s: %w", task, err)
+	}
+	all := make([]*Skill, len(p.Digests))
+	for i, digest := range p.Digests {
+		if all[i], err = loadDefinition(tx, digest); err != nil {
+			return p, nil, err
+		}
+		s.adopt(all[i])
+	}
+	return p, newIndex().with(all...), nil
+}
+
+// planned keeps in mind what a live subagent's run is made of.
+func (s *Skills) planned(tenant, agent string, x *index) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live[tenant][agent] != nil {
+		s.plans[agent] = x
+	}
+}
+
+// indexFor is where the skills of a run are looked up: in its plan, once it
+// has one.
+func (s *Skills) indexFor(tenant, agent string) *index {
+	s.mu.RLock()
+	x := s.plans[agent]
+	s.mu.RUnlock()
+	if x != nil {
+		return x
+	}
+	return s.index(tenant)
+}
+
+// pin reads what the run is made of and what of it is done, or decides it as
+// the run begins.
 func (r *run) pin(ctx context.Context) error {
-	key := numberKey(taskNumber(r.job.Task.TaskID))
+	t := &r.job.Task
 	var p pinned
-	var all []*Skill
-	err := r.s.ledger.View(ctx, r.by.Tenant, func(tx *audit.Tx) error {
-		data, err := tx.Get(bPlan, key)
-		if err != nil || data == nil {
+	err := r.s.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) (err error) {
+		if p, r.x, err = r.s.readPlan(tx, t.TaskID); err != nil || r.x == nil {
 			return err
 		}
-		if err := core.DecodeStored(data, &p); err != nil {
-			return fmt.Errorf("decode the plan of task %s: %w", r.job.Task.TaskID, err)
-		}
-		for _, digest := range p.Digests {
-			k, err := loadDefinition(tx, digest)
-			if err != nil {
-				return err
-			}
-			all = append(all, k)
-		}
-		from, to := numberSpan(taskNumber(r.job.Task.TaskID))
+		from, to := numberSpan(taskNumber(t.TaskID))
 		return executions().along(tx, bExecTask, from, to, func(e *Execution) error {
 			if !e.Interrupted && e.Status != StatusPending {
 				r.finished[e.Step] = e
@@ -55,56 +85,54 @@ func (r *run) pin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.Skill == "" {
-		x := r.s.index(r.by.Tenant)
-		goal, _, err := x.draft(r.in)
-		if err != nil {
-			return &failure{code: "invalid_skill", message: err.Error()}
-		}
-		all = x.reachable(goal)
-		p.Skill = goal.Ref()
-		for _, k := range all {
-			p.Digests = append(p.Digests, k.Digest)
-		}
-		if err := r.keepPlan(ctx, key, p, all); err != nil {
+	if r.x == nil {
+		if p, err = r.plan(ctx); err != nil {
 			return err
 		}
-	} else {
-		for _, k := range all {
-			r.s.adopt(k)
-		}
 	}
-	r.x = newIndex().with(all...)
-	r.goal = r.x.find(p.Skill)
-	for _, k := range all {
-		r.changed = r.changed || k.UpdatedAt.After(r.job.Task.CreatedAt)
-	}
+	r.goal, r.newer = r.x.find(p.Skill), p.Newer
+	r.s.planned(t.TenantID, r.agent, r.x)
 	return nil
 }
 
-func (r *run) keepPlan(ctx context.Context, key []byte, p pinned, all []*Skill) error {
-	return r.update(ctx, func(tx *audit.Tx) error {
+// plan decides what the run is made of, on disk before anything runs.
+func (r *run) plan(ctx context.Context) (pinned, error) {
+	x := r.s.index(r.by.Tenant)
+	goal, _, err := x.draft(r.in)
+	if err != nil {
+		return pinned{}, &failure{code: "invalid_skill", message: err.Error()}
+	}
+	p := pinned{Skill: goal.Ref()}
+	all := x.reachable(goal)
+	for _, k := range all {
+		p.Digests = append(p.Digests, k.Digest)
+		p.Newer = p.Newer || k.UpdatedAt.After(r.job.Task.CreatedAt)
+	}
+	r.x = newIndex().with(all...)
+	return p, r.update(ctx, func(tx *audit.Tx) error {
 		for _, k := range all {
-			old, err := tx.Get(bDefinition, []byte(k.Digest))
-			if err != nil {
-				return err
-			}
-			if old != nil {
-				continue
-			}
-			data, err := core.Encode(k)
-			if err != nil {
-				return fmt.Errorf("encode skill %s: %w", k.Ref(), err)
-			}
-			if err := tx.Put(bDefinition, []byte(k.Digest), data); err != nil {
+			if err := keepDefinition(tx, k); err != nil {
 				return err
 			}
 		}
 		if _, err := tx.Record(audit.Entry{Type: "subagent.planned", Trace: r.job.Task.TraceID, Subject: "subagent", ID: r.agent, Detail: p}); err != nil {
 			return err
 		}
-		return tx.Put(bPlan, key, core.MustEncode(p))
+		return tx.Put(bPlan, numberKey(taskNumber(r.job.Task.TaskID)), core.MustEncode(p))
 	})
+}
+
+// keepDefinition writes a definition unless an earlier run has.
+func keepDefinition(tx *audit.Tx, k *Skill) error {
+	old, err := tx.Get(bDefinition, []byte(k.Digest))
+	if err != nil || old != nil {
+		return err
+	}
+	data, err := core.Encode(k)
+	if err != nil {
+		return fmt.Errorf("encode skill %s: %w", k.Ref(), err)
+	}
+	return tx.Put(bDefinition, []byte(k.Digest), data)
 }
 
 func loadDefinition(tx store.Tx, digest string) (*Skill, error) {

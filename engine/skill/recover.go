@@ -20,7 +20,15 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 			from, to := wordSpan(string(state))
 			if err := subagents().along(tx, bAgentState, from, to, func(a *Subagent) error {
 				live = append(live, a)
-				return nil
+				s.saved(a)
+				if a.TaskID == "" {
+					return nil
+				}
+				_, x, err := s.readPlan(tx, a.TaskID)
+				if x != nil {
+					s.planned(tenant, a.AgentID, x)
+				}
+				return err
 			}); err != nil {
 				return err
 			}
@@ -29,9 +37,6 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 	})
 	if err != nil {
 		return err
-	}
-	for _, a := range live {
-		s.saved(a)
 	}
 	if s.opt.ReadOnly {
 		return nil

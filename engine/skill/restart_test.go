@@ -59,6 +59,33 @@ func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
 	w.whole()
 }
 
+func TestARunKeepsItsSkillsOverARestart(t *testing.T) {
+	w := newWorld(t)
+	fetch(w)
+	reached := make(chan bool, 1)
+	w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+		if len(w.fake.of("navigate")) > 1 {
+			return core.Raw(`{"final_position":{}}`), nil
+		}
+		reached <- true
+		return nil, hold.Sleep(ctx, time.Minute)
+	})
+	w.run()
+	a := w.invoke("grasp", toTheKitchen)
+	<-reached
+	w.again()
+	does := w.fake.does["navigate"]
+	fetch(w, func(s *skill.Skill) { // what it was asked for would be refused now
+		s.ParametersSchema = core.Raw(`{"type":"object","properties":{"other":{}},"required":["other"]}`)
+	})
+	w.fake.on("navigate", does)
+	w.run()
+	if a = w.over(a.AgentID); a.State != skill.Completed || len(w.fake.of("navigate")) != 2 {
+		t.Errorf("%s %q", a.State, a.Error)
+	}
+	w.whole()
+}
+
 func TestACompositeGoesOnWithinItself(t *testing.T) {
 	w := newWorld(t)
 	w.load(skill.Skill{Name: "one"}, skill.Skill{Name: "two"}, skill.Skill{Name: "both", Runner: skill.Spec{Kind: "composite", Steps: []skill.Step{

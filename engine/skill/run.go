@@ -30,7 +30,7 @@ type run struct {
 	// Of the run's own goroutine.
 	x        *index // the definitions it is made of
 	goal     *Skill
-	changed  bool                  // one of them is newer than the task
+	newer    bool                  // some of it has changed since the task was judged
 	finished map[string]*Execution // by step: what earlier attempts have done
 	results  map[string]core.Raw   // by skill name
 	ran      map[string]bool       // by name@version

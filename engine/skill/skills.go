@@ -44,8 +44,9 @@ type Skills struct {
 	opt   Options
 	asked *swarm.Questions
 
-	mu   sync.RWMutex
-	live map[string]map[string]*Subagent // those that are not over, by tenant and id
+	mu    sync.RWMutex
+	live  map[string]map[string]*Subagent // those that are not over, by tenant and id
+	plans map[string]*index               // what the runs of live ones are made of, by id
 }
 
 var _ judge.Settler = (*Skills)(nil)
@@ -65,7 +66,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	for i, t := range tenants {
 		ids[i] = t.TenantID
 	}
-	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), live: map[string]map[string]*Subagent{}}
+	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), live: map[string]map[string]*Subagent{}, plans: map[string]*index{}}
 	if s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
 		return nil, err
 	}

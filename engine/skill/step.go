@@ -65,7 +65,7 @@ func (r *run) chain(ctx context.Context, goal *Skill, given core.Raw, at task) (
 		params, fed = feed(goal, given, r.trail)
 		// What was asked for was judged as the task was dispatched, if it is
 		// still that.
-		judged = judged && (fed || r.changed)
+		judged = judged && (fed || r.newer)
 	}
 	if at.place == "" {
 		at.place = placeOf(order, goal)
