@@ -135,6 +135,9 @@ func (d *reading) read(v document.Value) {
 		}),
 		"runner": d.runner,
 	}, "name", "version", "parameters_schema", "runner")
+	if d.s.Name == "sys" && !goodTopic(d.s.Area()) {
+		d.Bad(v.Field("name"), d.s.Name, `a name other than "sys", or a topic of its own`)
+	}
 	if d.s.Runner.Kind == "agent" {
 		d.refused(v, checkPrompt(d.s.Runner.Prompt, d.s.ParametersSchema))
 	}

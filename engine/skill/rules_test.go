@@ -199,6 +199,23 @@ func TestTheBoundsThemselvesAreAllowed(t *testing.T) {
 	}
 }
 
+func TestTheEndOfEverySkillCanBeAnnounced(t *testing.T) {
+	for text, want := range map[string]string{
+		skillText("drive", "1.0.0"):                                  "drive",
+		skillText("drive", "1.0.0") + "tags: [motion]":               "motion",
+		skillText("drive", "1.0.0") + "tags: [pick up, motion]":      "drive",
+		skillText("drive", "1.0.0") + "tags: [sys.x]":                "drive",
+		skillText("drive", "1.0.0") + "tags: [motion]\ntopic: a.b-c": "a.b-c",
+		skillText("sys", "1.0.0") + "topic: fine":                    "fine",
+		skillText("sys", "1.0.0"):                                    `1: name: "sys" is not allowed; allowed: a name other than "sys", or a topic of its own`,
+	} {
+		d := parse("/dir/a.yaml", []byte(text), "/dir")
+		if d.problems == nil && d.skill.Area() != want || d.problems != nil && !strings.HasSuffix(d.problems[0].String(), want) {
+			t.Errorf("%s: area %q, %v; want %q", text, d.skill.Area(), d.problems, want)
+		}
+	}
+}
+
 func TestEveryMistakeOfAFileIsToldAtOnce(t *testing.T) {
 	s := newShelf(t)
 	got := s.load(s.file("bad.json", `{
