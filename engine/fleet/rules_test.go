@@ -36,6 +36,11 @@ func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 		"zero byte in role": {func(c *fleet.Create) { c.Role = "a\x00b" }, core.InvalidInput, "field", "role"},
 		"blank task":        {func(c *fleet.Create) { c.Task = " \n\t" }, core.InvalidInput, "field", "message"},
 		"unknown runtime":   {func(c *fleet.Create) { c.Runtime = "mars" }, core.InvalidInput, "field", "runtime"},
+		"options, a list":   {func(c *fleet.Create) { c.Options = core.Raw(`[1]`) }, core.InvalidInput, "field", "options"},
+		"options, broken":   {func(c *fleet.Create) { c.Options = core.Raw(`{"a":`) }, core.InvalidInput, "field", "options"},
+		"options, huge": {func(c *fleet.Create) {
+			c.Options = core.MustEncode(map[string]string{"a": strings.Repeat("x", 65<<10)})
+		}, core.InvalidInput, "field", "options"},
 		"runtime's refusal": {func(c *fleet.Create) { c.Command = nil }, core.InvalidInput, "field", "command"},
 	} {
 		t.Run(name, func(t *testing.T) {
