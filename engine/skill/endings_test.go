@@ -1,0 +1,144 @@
+package skill_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+// TestHoweverATaskEndsItsSubagentDoes: in the same transaction, with a reason.
+func TestHoweverATaskEndsItsSubagentDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*skill.Invoke)
+		do     func(*testing.T, *world, skill.Subagent) // as soon as it is invoked
+		idle   bool                                     // nothing runs
+		error  string
+		status swarm.Status
+	}{
+		"cancelled": {do: func(t *testing.T, w *world, a skill.Subagent) {
+			w.state(a.AgentID, skill.Running)
+			_, err := w.swarm.Cancel(t.Context(), alice, a.TaskID, "enough")
+			w.no(err)
+		}, error: "cancelled: enough", status: swarm.Cancelled},
+		"cancelled in the queue": {do: func(t *testing.T, w *world, a skill.Subagent) {
+			_, err := w.swarm.Cancel(t.Context(), alice, a.TaskID, "")
+			w.no(err)
+		}, idle: true, error: "cancelled by alice", status: swarm.Cancelled},
+		"undone": {do: func(t *testing.T, w *world, a skill.Subagent) {
+			_, err := w.swarm.Undo(t.Context(), alice, a.TaskID)
+			w.no(err)
+		}, idle: true, error: "cancelled: dispatch undone by alice", status: swarm.Cancelled},
+		"out of time": {change: func(v *skill.Invoke) { v.Timeout = time.Second }, error: "the attempt ran longer than timeout_s", status: swarm.TimedOut},
+		"its session stopped": {change: func(v *skill.Invoke) { v.Session = "day" }, do: func(t *testing.T, w *world, a skill.Subagent) {
+			w.state(a.AgentID, skill.Running)
+			_, err := w.swarm.StopSession(t.Context(), alice, a.SessionID, "over")
+			w.no(err)
+		}, error: "cancelled: session stopped: over", status: swarm.Cancelled},
+		"denied by a rule": {change: func(v *skill.Invoke) { v.Skill = "forbidden" }, idle: true, error: "denied by rule never", status: swarm.Blocked},
+		"denied by a person": {change: func(v *skill.Invoke) { v.Skill = "asked" }, do: func(t *testing.T, w *world, a skill.Subagent) {
+			_, err := w.judge.Answer(t.Context(), alice, a.Waiting, judge.Answer{Reason: "no"})
+			w.no(err)
+		}, idle: true, error: "denied by alice: no", status: swarm.Blocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(w *world) {
+				w.policy = []byte(`
+schema: 1
+name: test
+rules:
+  - {id: never, gates: [task.start], when: 'action.tool == "forbidden"', decision: deny, reason_code: no, risk: low}
+  - {id: ask, gates: [task.start], when: 'action.tool == "asked"', decision: hitl, reason_code: ask, risk: low}
+  - {id: ok, gates: [task.start, skill.step, result], when: 'true', decision: approve, reason_code: ok, risk: low}
+`)
+			})
+			w.load(skill.Skill{Name: "work"}, skill.Skill{Name: "forbidden"}, skill.Skill{Name: "asked"})
+			w.fake.on("work", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+				return nil, hold.Sleep(ctx, time.Minute)
+			})
+			ses, err := w.swarm.CreateSession(t.Context(), alice, "day")
+			w.no(err)
+			_, err = w.swarm.StartSession(t.Context(), alice, ses.SessionID)
+			w.no(err)
+			if !c.idle {
+				w.run()
+			}
+			v := skill.Invoke{Skill: "work"}
+			if c.change != nil {
+				c.change(&v)
+			}
+			a, err := w.skills.Invoke(t.Context(), alice, v)
+			w.no(err)
+			if c.do != nil {
+				c.do(t, w, a)
+			}
+			a = w.over(a.AgentID)
+			if a.State != skill.Failed || !strings.HasPrefix(a.Error, c.error) || a.CompletedAt.IsZero() || a.StartedAt.IsZero() != c.idle {
+				t.Errorf("subagent %+v", a)
+			}
+			task, err := w.swarm.Task(t.Context(), home, a.TaskID)
+			if err != nil || task.Status != c.status || task.CompletedAt != a.CompletedAt {
+				t.Errorf("task %s at %s, %v; subagent at %s", task.Status, task.CompletedAt, err, a.CompletedAt)
+			}
+			for _, e := range w.executions(a.AgentID) {
+				if e.Status == skill.StatusPending {
+					t.Errorf("execution %+v", e)
+				}
+			}
+			w.whole()
+		})
+	}
+}
+
+func (w *world) no(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestErrorsAreKeptShort(t *testing.T) {
+	w := newWorld(t)
+	w.load(skill.Skill{Name: "wordy"})
+	w.fake.on("wordy", func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
+		return nil, errors.New(strings.Repeat("é", 5000))
+	})
+	w.run()
+	a := w.over(w.invoke("wordy", `{}`).AgentID)
+	e := w.executions(a.AgentID)[0]
+	for _, text := range []string{a.Error, e.Error} {
+		if n := len([]rune(text)); n != 1000 {
+			t.Errorf("%d characters: %.40s", n, text)
+		}
+	}
+	w.whole()
+}
+
+func TestAnExecutionIsOfAnExistingSubagent(t *testing.T) {
+	w := newWorld(t)
+	fetch(w)
+	gone := w.invoke("navigate", `{"location":"x"}`)
+	_, err := w.skills.Cancel(t.Context(), alice, gone.AgentID, "")
+	w.no(err)
+	for name, id := range map[string]string{"unknown": core.NewUUID(home, 99, nil), "over": gone.AgentID} {
+		_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+			Kind: skill.KindInvoke, Input: core.MustEncode(map[string]any{"skill": "navigate", "params": map[string]string{"location": "x"}, "agent_id": id}),
+		})
+		if !isCode(err, core.NotFound) || !strings.Contains(err.Error(), "agent_id") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, input := range map[string]string{
+		"no skill": `{}`, "unknown field": `{"skill":"navigate","colour":1}`, "bad params": `{"skill":"navigate","params":3}`, "bad id": `{"skill":"navigate","agent_id":"bob"}`,
+	} {
+		if _, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(input)}); !isCode(err, core.InvalidInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
