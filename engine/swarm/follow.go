@@ -9,7 +9,8 @@ type Follower interface {
 	// that moved it, so that the two never disagree. from is the status
 	// before, "" for a new task: only that may be refused. The result of a
 	// task that is over can be read already (ResultIn). It must not call the
-	// swarm's other methods or the ledger. t's input is there while it starts.
+	// swarm's other methods or the ledger, nor read the task, whose header is
+	// still the old one. t's input is there while it starts.
 	Moved(tx *audit.Tx, t *Task, from Status) error
 }
 

@@ -24,6 +24,10 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 			return err
 		}
 	}
+	// Before the hooks: who waits for the task finds the other record changed.
+	if err := s.follow(tx, t, from); err != nil {
+		return err
+	}
 	input := t.Input
 	t.Input = nil
 	raw := t.appendJSON(make([]byte, 0, 768))
@@ -34,10 +38,7 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 		s.heads.put(&c, seq, raw)
 		s.taskChanged(&c)
 	})
-	if err := tx.Put(bTask, key8(seq), raw); err != nil {
-		return err
-	}
-	return s.follow(tx, t, from)
+	return tx.Put(bTask, key8(seq), raw)
 }
 
 func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {
