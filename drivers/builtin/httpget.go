@@ -113,16 +113,17 @@ func (p *httpParams) request(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// follow lets a redirect pass. Headers that were given may be secrets of the
+// follow lets a redirect pass: within a scheme or from http to https, never
+// back to what can be listened to. Headers that were given may be secrets of the
 // first host: another one does not get them.
 func (p *httpParams) follow(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
+	first, last := via[0].URL, via[len(via)-1].URL
 	switch {
 	case len(via) > maxRedirects:
 		return &skill.Failure{Code: "redirect_refused", Message: fmt.Sprintf("more than %d redirects", maxRedirects)}
-	case req.URL.Scheme != first.Scheme:
+	case req.URL.Scheme != last.Scheme && (last.Scheme != "http" || req.URL.Scheme != "https"):
 		return &skill.Failure{Code: "redirect_refused", Message: fmt.Sprintf(
-			"it redirects from %s to %s: ask for that address itself", first.Scheme, req.URL.Redacted())}
+			"it redirects from %s to %s: ask for that address itself", last.Scheme, req.URL.Redacted())}
 	case req.URL.Host != first.Host:
 		for name := range p.Headers {
 			req.Header.Del(name)
