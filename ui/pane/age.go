@@ -48,6 +48,22 @@ func Left(now, t time.Time) string {
 	return Span(d)
 }
 
+// Took is how long something ran, in at most six cells: 850ms, 1.2s, 3m05s.
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", max(d, 0)/time.Millisecond)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%dm%02ds", int(d/time.Minute), int(d/time.Second)%60)
+	}
+	return Span(d)
+}
+
+// Millis is Took for a time in milliseconds.
+func Millis(ms int64) string { return Took(time.Duration(ms) * time.Millisecond) }
+
 // Clock is a time of day, with the date when it is not today.
 func Clock(now, t time.Time) string {
 	if t.IsZero() {

@@ -38,6 +38,9 @@ type DetailSpec[T any] struct {
 	// Live says that the record changes: it is read again whenever the world
 	// has. One that doesn't is read once.
 	Live bool
+	// Settled says that a live record has come to its end and is not read
+	// again; nil is never.
+	Settled func(t *T) bool
 	// Log names the stream of the live log below the record; nil is none.
 	Log func(Item) string
 }
@@ -81,7 +84,7 @@ func (d *Detail[T]) Reset() {
 func (d *Detail[T]) Refresh(env Env) tea.Cmd {
 	d.lay(env)
 	cmd := d.RefreshLog(env)
-	if d.got != nil && !d.spec.Live {
+	if d.got != nil && (!d.spec.Live || d.spec.Settled != nil && d.spec.Settled(d.got)) {
 		return cmd
 	}
 	world, tenant, id, fetch := env.World, env.Tenant, d.Record.Item().ID, d.spec.Fetch

@@ -42,3 +42,19 @@ func EngineFilter(text string) (core.Filter, error) {
 	f.Match = strings.Join(words, " ")
 	return f, nil
 }
+
+// FilterWord takes the words col:value out of what a filter line matches and
+// returns their values: lists narrow by columns of their own so.
+func FilterWord(f *core.Filter, col string) (values []string) {
+	var rest []string
+	for word := range strings.FieldsSeq(f.Match) {
+		name, value, ok := strings.Cut(word, ":")
+		if ok && strings.EqualFold(name, col) && value != "" {
+			values = append(values, value)
+		} else {
+			rest = append(rest, word)
+		}
+	}
+	f.Match = strings.Join(rest, " ")
+	return values
+}

@@ -6,7 +6,7 @@ import "strings"
 // command line are filled from it, so it holds what was drawn, by id, and
 // never a row number.
 type Item struct {
-	Kind string // "task", "agent", "approval", "event", "decision", "session", "tenant"; "" is no thing
+	Kind string // "task", "agent", "subagent", "approval", "skill", "bus-message", …; "" is no thing
 	ID   string // task_id, agent name, …
 	// The rest may be empty.
 	Task     string
@@ -29,6 +29,9 @@ func (it Item) Field(name string) (string, bool) {
 		"id": it.ID, "name": it.ID, "kind": it.Kind, "task": it.Task, "agent": it.Agent, "session": it.Session, "trace": it.Trace,
 		"approval": it.Approval, "digest": it.Digest, "shown": it.Shown,
 	}[name]
+	if name == "subagent" && it.Kind == name {
+		value = it.ID
+	}
 	return value, value != ""
 }
 

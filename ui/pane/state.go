@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/screen"
 )
@@ -59,6 +60,29 @@ func AgentState(env *Env, a *fleet.Agent) State {
 		return State{screen.Paused, "frozen"}
 	}
 	return State{screen.StateOf(word), word}
+}
+
+// SubagentState is the common word for a subagent's state.
+func SubagentState(env *Env, a *skill.Subagent) State {
+	word := a.Shown()
+	switch {
+	case word == "waiting for you":
+		return State{screen.Waiting, "needs you"}
+	case word == "working" && frozen(env, a.TaskID, a.AgentID):
+		return State{screen.Paused, "frozen"}
+	}
+	return State{screen.StateOf(word), word}
+}
+
+// ExecutionState is how far one run of a skill is.
+func ExecutionState(e *skill.Execution) State {
+	switch {
+	case e.Status == skill.StatusPending:
+		return State{screen.Working, "running"}
+	case e.Interrupted:
+		return State{screen.Cancelled, "interrupted"}
+	}
+	return State{screen.StateOf(string(e.Status)), string(e.Status)}
 }
 
 // SessionState shows "pausing" until every part has acknowledged.

@@ -130,7 +130,7 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 	switch action {
 	case "sort":
 		if t.pager != nil {
-			return Say("this list keeps the order of time; narrow it with / instead", true), true
+			return Say("this list keeps its own order; narrow it with / instead", true), true
 		}
 		t.sort()
 		return nil, true

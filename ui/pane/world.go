@@ -42,6 +42,9 @@ type World interface {
 
 	Event(ctx context.Context, tenant, id string) (audit.Event, error)
 	Events(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error)
+
+	SkillWorld
+	BusWorld
 }
 
 // Of is the World of an engine.

@@ -34,19 +34,19 @@ func StateOf(word string) State {
 		return Queued
 	case "open", "waiting", "waiting for you", "needs you", "awaiting_approval", "hitl", "deferred", "escalated", "attention":
 		return Waiting
-	case "paused", "pausing":
+	case "paused", "pausing", "stopping":
 		return Paused
 	case "blocked":
 		return Blocked
-	case "succeeded", "approved", "approve", "allow", "ok", "done":
+	case "succeeded", "approved", "approve", "allow", "ok", "done", "completed", "success", "read", "answered":
 		return Succeeded
-	case "failed", "denied", "deny", "error", "abort":
+	case "failed", "denied", "deny", "error", "abort", "refused":
 		return Failure
 	case "cancelled", "void":
 		return Cancelled
 	case "offline", "stale":
 		return Offline
-	case "timed_out", "expired":
+	case "timed_out", "timeout", "expired":
 		return TimedOut
 	case "stopped":
 		return Stopped

@@ -1,17 +1,21 @@
 // Package fleet is the pane of everything that works: agents of every
-// runtime, and running tasks that no agent runs.
+// runtime, subagents that run skills, and running tasks that neither runs.
 package fleet
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
 	agents "swarmdeck/engine/fleet"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/subagents"
 	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/screen"
 )
@@ -19,9 +23,17 @@ import (
 // Name is the pane's name and keymap scope.
 const Name = "fleet"
 
-// worker is one row: an agent, or a task that runs without one.
+// failedShown is for how long, and failedMost how many of the newest
+// subagents that failed stay in sight; the subagents pane has them all.
+const (
+	failedShown = 10 * time.Minute
+	failedMost  = 10
+)
+
+// worker is one row: an agent, a subagent, or a task that runs without one.
 type worker struct {
 	agent *agents.Agent
+	sub   *skill.Subagent
 	task  *swarm.Task
 }
 
@@ -30,11 +42,14 @@ type Pane struct {
 	*pane.Table[worker]
 	tasks  []swarm.Task // that are running
 	reader pane.Reader[core.Page[swarm.Task]]
+	failed []skill.Subagent // newest first
+	ends   pane.Reader[core.Page[skill.Subagent]]
+	live   string // those that were live when failed was read
 }
 
 // New makes the pane.
 func New() *Pane {
-	p := &Pane{reader: pane.NewReader[core.Page[swarm.Task]](Name)}
+	p := &Pane{reader: pane.NewReader[core.Page[swarm.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name)}
 	p.Table = pane.NewTable(pane.Spec[worker]{
 		Name: Name, Title: "fleet", Empty: "no agents yet: press : and type agent create",
 		Cols: []grid.Column{
@@ -50,24 +65,50 @@ func New() *Pane {
 	return p
 }
 
-// Refresh shows the snapshot's agents and asks for running tasks.
+// Refresh shows the snapshot's agents and subagents, asks for running tasks,
+// and for the subagents that failed when one is no longer live.
 func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 	p.rebuild(env)
-	if env.Snap.Counts.ByStatus[swarm.Running] == 0 {
-		if len(p.tasks) > 0 {
-			p.tasks = nil
-			p.rebuild(env)
-		}
-		return nil
-	}
 	world, tenant := env.World, env.Tenant
-	return p.reader.Read(tenant, func(ctx context.Context) (core.Page[swarm.Task], error) {
-		return world.Tasks(ctx, tenant, core.Filter{Status: string(swarm.Running), Page: 1, Size: core.MaxPageSize})
-	})
+	var cmds []tea.Cmd
+	if live := tenant + " " + liveIDs(env.Snap.Subagents); live != p.live {
+		p.live = live
+		cmds = append(cmds, p.ends.Read(tenant, func(ctx context.Context) (core.Page[skill.Subagent], error) {
+			return world.Subagents(ctx, tenant, core.Filter{Status: string(skill.Failed), Page: 1, Size: failedMost})
+		}))
+	}
+	if env.Snap.Counts.ByStatus[swarm.Running] > 0 {
+		cmds = append(cmds, p.reader.Read(tenant, func(ctx context.Context) (core.Page[swarm.Task], error) {
+			return world.Tasks(ctx, tenant, core.Filter{Status: string(swarm.Running), Page: 1, Size: core.MaxPageSize})
+		}))
+	} else if len(p.tasks) > 0 {
+		p.tasks = nil
+		p.rebuild(env)
+	}
+	return tea.Batch(cmds...)
 }
 
-// Update takes the running tasks.
+func liveIDs(live []*skill.Subagent) string {
+	var b strings.Builder
+	for _, a := range live {
+		b.WriteString(a.AgentID)
+	}
+	return b.String()
+}
+
+// Update takes the running tasks, or the subagents that failed.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	if r, ok := p.ends.Take(env.Tenant, body); ok {
+		if r.Err == nil {
+			p.failed = r.Got.Items
+		}
+		if r.Again {
+			p.live = ""
+			return p.Refresh(env)
+		}
+		p.rebuild(env)
+		return nil
+	}
 	r, ok := p.reader.Take(env.Tenant, body)
 	if !ok {
 		return nil
@@ -82,10 +123,27 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 	return nil
 }
 
+// Reset implements pane.Pane.
+func (p *Pane) Reset() {
+	p.Table.Reset()
+	p.tasks, p.failed, p.live = nil, nil, ""
+}
+
 func (p *Pane) rebuild(env pane.Env) {
-	all := make([]worker, 0, len(env.Snap.Agents)+len(p.tasks))
+	all := make([]worker, 0, len(env.Snap.Agents)+len(env.Snap.Subagents)+len(p.failed)+len(p.tasks))
 	for _, a := range env.Snap.Agents {
 		all = append(all, worker{agent: a})
+	}
+	runs := make(map[string]bool, len(env.Snap.Subagents)) // ids of subagents
+	for _, a := range env.Snap.Subagents {
+		runs[a.AgentID] = true
+		all = append(all, worker{sub: a})
+	}
+	for i := range p.failed {
+		a := &p.failed[i]
+		if a.TenantID == env.Tenant && !runs[a.AgentID] && env.Now.Sub(a.CompletedAt) < failedShown {
+			all = append(all, worker{sub: a})
+		}
 	}
 	for i := range p.tasks {
 		if t := &p.tasks[i]; t.Agent == "" && t.TenantID == env.Tenant {
@@ -96,13 +154,20 @@ func (p *Pane) rebuild(env pane.Env) {
 }
 
 func id(w *worker) string {
-	if w.agent != nil {
+	switch {
+	case w.agent != nil:
 		return w.agent.Name
+	case w.sub != nil:
+		return w.sub.AgentID
 	}
 	return w.task.TaskID
 }
 
 func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
+	if w.sub != nil {
+		subRow(env, w.sub, set)
+		return
+	}
 	if w.task != nil {
 		t := w.task
 		st := pane.TaskState(env, t)
@@ -131,6 +196,21 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	set(5, why, role)
 }
 
+func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
+	st := pane.SubagentState(env, a)
+	set(0, st.Label(env.Glyphs), st.Role())
+	set(1, a.Label(), screen.Accent)
+	set(2, "skill/"+string(a.State), screen.Dim)
+	doing := a.Skill
+	if a.Step != "" && a.Step != a.Skill && !a.State.Final() {
+		doing = a.Step + " for " + a.Skill
+	}
+	set(3, doing, screen.Text)
+	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
+	text, role := subagents.Why(env, a)
+	set(5, text, role)
+}
+
 // why is the reason for a state that is not plain work.
 func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	switch {
@@ -155,6 +235,9 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 func item(w *worker) pane.Item {
 	if t := w.task; t != nil {
 		return tasks.Item(t)
+	}
+	if w.sub != nil {
+		return subagents.Item(w.sub)
 	}
 	a := w.agent
 	return pane.Item{

@@ -1,0 +1,160 @@
+// Package bus is the pane of messages: the newest as they come, conversations
+// together, requests that nobody answers flagged with their age.
+package bus
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "bus"
+
+// Pane shows the tail of the messages that a pattern selects.
+type Pane struct {
+	*pane.Table[line]
+	tail tail
+	text string // the filter, the pattern with it
+}
+
+// line is a message with its place in its conversation.
+type line struct {
+	bus.Message
+	place place
+}
+
+// New makes the pane.
+func New() *Pane {
+	p := &Pane{tail: newTail()}
+	p.Table = pane.NewTable(pane.Spec[line]{
+		Name: Name, Title: "bus", Empty: "no messages yet: press + to publish one", NewestFirst: true,
+		Cols: []grid.Column{
+			{Title: "TIME", Min: 8, Priority: 2},
+			{Title: "TO", Min: 20, Weight: 2, Key: true},
+			{Title: "FROM", Min: 10, Weight: 1, Priority: 3, Middle: true},
+			{Title: "TYPE", Min: 8, Priority: 4},
+			{Title: "STATE", Min: 15},
+			{Title: "PAYLOAD", Min: 10, Weight: 4, Priority: 1},
+		},
+		ID: func(l *line) string { return l.MessageID }, Row: row, Item: func(l *line) pane.Item { return Item(&l.Message) },
+	})
+	return p
+}
+
+// Item is a message as a thing under the cursor.
+func Item(m *bus.Message) pane.Item {
+	return pane.Item{Kind: "bus-message", ID: m.MessageID, Task: m.TaskID, Trace: m.TraceID}
+}
+
+// Refresh reads what is new.
+func (p *Pane) Refresh(env pane.Env) tea.Cmd { return p.tail.refresh(env) }
+
+// Update takes what was read.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	cmd, changed := p.tail.take(env, body)
+	if changed {
+		p.SetRows(env, threads(p.tail.messages))
+	}
+	return cmd
+}
+
+// Filter narrows the messages in sight; topic:PATTERN chooses which are read.
+func (p *Pane) Filter(env pane.Env, text string) (tea.Cmd, error) {
+	pattern := ""
+	var rest []string
+	for _, word := range strings.Fields(text) {
+		if value, ok := strings.CutPrefix(word, "topic:"); ok {
+			pattern = value
+		} else {
+			rest = append(rest, word)
+		}
+	}
+	if pattern != "" {
+		if _, err := bus.ParsePattern(pattern); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := p.Table.Filter(env, strings.Join(rest, " ")); err != nil {
+		return nil, err
+	}
+	p.text = text
+	if pattern == p.tail.pattern {
+		return nil, nil
+	}
+	p.tail.bind(pattern)
+	p.SetRows(env, nil)
+	return p.tail.refresh(env), nil
+}
+
+// FilterText implements pane.Pane.
+func (p *Pane) FilterText() string { return p.text }
+
+// Reset implements pane.Pane.
+func (p *Pane) Reset() {
+	p.Table.Reset()
+	p.tail.bind(p.tail.pattern)
+}
+
+// Title implements pane.Pane.
+func (p *Pane) Title(env pane.Env) string {
+	title := p.Table.Title(env)
+	if all := env.Snap.Bus.Messages; p.tail.pattern == "" && all > int64(len(p.tail.messages)) && len(p.tail.messages) > 0 {
+		title += fmt.Sprintf("  newest of %d", all)
+	}
+	if p.tail.pattern != "" {
+		title += "  topic:" + p.tail.pattern
+	}
+	if p.tail.err != nil {
+		title += "  " + p.tail.err.Error()
+	}
+	return title
+}
+
+// Address is where a message goes: its topic, or its recipient.
+func Address(topic, recipient string) string {
+	if topic != "" {
+		return topic
+	}
+	return "@" + recipient
+}
+
+// State is what became of a message; a request without an answer says for how
+// long.
+func State(env *pane.Env, m *bus.Message) pane.State {
+	switch {
+	case m.Unanswered:
+		return pane.State{State: screen.Waiting, Word: "no answer " + pane.Age(env.Now, m.Timestamp)}
+	case m.ResponseID != "":
+		return pane.State{State: screen.Succeeded, Word: "answered"}
+	}
+	word := string(m.Status)
+	if m.Status == bus.Open {
+		return pane.State{State: screen.Queued, Word: "unread"}
+	}
+	return pane.State{State: screen.StateOf(word), Word: word}
+}
+
+// shown is how much of a payload stands in a row.
+const shown = 300
+
+func row(env *pane.Env, l *line, set func(int, string, screen.Role)) {
+	m := &l.Message
+	set(0, pane.Clock(env.Now, m.Timestamp), screen.Dim)
+	set(1, l.place.lead(env.Glyphs)+Address(m.Topic, m.RecipientID), screen.Accent)
+	set(2, m.SenderID, screen.Text)
+	role := screen.Text
+	if m.MessageType == bus.Error {
+		role = screen.Bad
+	}
+	set(3, string(m.MessageType), role)
+	st := State(env, m)
+	set(4, st.Label(env.Glyphs), st.Role())
+	set(5, string(m.Payload[:min(len(m.Payload), shown)]), screen.Dim)
+}

@@ -1,0 +1,138 @@
+// Package skills is the pane of the registry: what agents can do, version by
+// version, and how it went lately.
+package skills
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/invoke"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "skills"
+
+// entry is one version of a skill.
+type entry struct {
+	*skill.Skill
+	newest  bool
+	figures skill.Figures // of all versions; of the newest only
+}
+
+// Pane lists skills by name, the newest version of each first.
+type Pane struct{ *pane.Table[entry] }
+
+// New makes the pane.
+func New() *Pane {
+	return &Pane{pane.NewTable(pane.Spec[entry]{
+		Name: Name, Title: "skills", Empty: "no skills: press : and type skill load PATH",
+		Cols: []grid.Column{
+			{Title: "SKILL", Min: 18, Weight: 2, Key: true, Middle: true},
+			{Title: "RUNNER", Min: 9, Priority: 4},
+			{Title: "TAGS", Min: 12, Weight: 2, Priority: 1},
+			{Title: "EFFECTS", Min: 12, Weight: 1, Priority: 5},
+			{Title: "RUNS", Min: 5, Priority: 2, Right: true},
+			{Title: "P50", Min: 6, Priority: 3, Right: true},
+			{Title: "P95", Min: 6, Priority: 2, Right: true},
+			{Title: "FAILED", Min: 6, Priority: 2, Right: true},
+			{Title: "WHAT", Min: 16, Weight: 4, Priority: 6},
+		},
+		ID: func(e *entry) string { return e.Ref() }, Row: row, Item: func(e *entry) pane.Item { return Item(e.Skill) },
+		Fetch: fetch,
+	})}
+}
+
+// Item is a skill as a thing under the cursor.
+func Item(s *skill.Skill) pane.Item { return pane.Item{Kind: "skill", ID: s.Ref()} }
+
+// Do implements pane.Pane: "invoke" reads what the form asks for.
+func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if action == "invoke" {
+		return invoke.Ask(env, Name, p.Selected(env).ID), true
+	}
+	return p.Table.Do(env, action)
+}
+
+// Update implements pane.Pane.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	if cmd, mine := invoke.Take(body); mine {
+		return cmd
+	}
+	return p.Table.Update(env, body)
+}
+
+// fetch reads a page of skills with the figures of each newest version.
+// tag:NAME narrows by tag, runner:KIND by runner.
+func fetch(w pane.World, ctx context.Context, tenant string, f core.Filter) (core.Page[entry], error) {
+	tags := append(pane.FilterWord(&f, "tag"), pane.FilterWord(&f, "tags")...)
+	for _, kind := range pane.FilterWord(&f, "runner") {
+		f.Kind = kind
+	}
+	got, err := w.Skills(ctx, tenant, f, tags...)
+	page := core.Page[entry]{Info: got.Info}
+	if err != nil {
+		return page, err
+	}
+	for _, s := range got.Items {
+		e := entry{Skill: s}
+		if newest, err := w.Skill(ctx, tenant, s.Name); err == nil && newest.Version == s.Version {
+			e.newest = true
+			if e.figures, err = w.SkillFigures(ctx, tenant, s.Name); err != nil {
+				return page, err
+			}
+		}
+		page.Items = append(page.Items, e)
+	}
+	return page, nil
+}
+
+func row(env *pane.Env, e *entry, set func(int, string, screen.Role)) {
+	role := screen.Accent
+	if !e.newest {
+		role = screen.Dim
+	}
+	set(0, e.Ref(), role)
+	set(1, e.Runner.Kind, screen.Text)
+	set(2, strings.Join(e.Tags, " "), screen.Text)
+	set(3, Effects(e.Skill), EffectRole(e.Skill))
+	if e.figures.Total > 0 {
+		set(4, fmt.Sprint(e.figures.Total), screen.Text)
+	}
+	if f := &e.figures; f.Counted > 0 {
+		set(5, pane.Millis(f.P50MS), screen.Text)
+		set(6, pane.Millis(f.P95MS), screen.Text)
+		role := screen.Good
+		if f.FailureRate > 0 {
+			role = screen.Bad
+		}
+		set(7, fmt.Sprintf("%.0f%%", 100*f.FailureRate), role)
+	}
+	set(8, e.Description, screen.Text)
+}
+
+// Effects are a skill's effects in words.
+func Effects(s *skill.Skill) string {
+	words := make([]string, len(s.Effects))
+	for i, e := range s.Effects {
+		words[i] = string(e)
+	}
+	return strings.Join(words, " ")
+}
+
+// EffectRole stands out for what changes something.
+func EffectRole(s *skill.Skill) screen.Role {
+	for _, e := range s.Effects {
+		if e != skill.Read {
+			return screen.Warn
+		}
+	}
+	return screen.Text
+}

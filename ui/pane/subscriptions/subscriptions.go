@@ -1,0 +1,133 @@
+// Package subscriptions is the pane of who reads what of the bus and how far
+// behind, and of mailboxes with unread messages.
+package subscriptions
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	list "swarmdeck/ui/pane/bus"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "subscriptions"
+
+// reader is one row: a subscription, or a mailbox that nobody reads.
+type reader struct {
+	bus.SubscriptionInfo
+	oldest time.Time // of a mailbox's unread messages
+}
+
+// Pane lists readers, those that are furthest behind first.
+type Pane struct {
+	*pane.Table[reader]
+	reads pane.Reader[[]reader]
+}
+
+// New makes the pane.
+func New() *Pane {
+	return &Pane{
+		reads: pane.NewReader[[]reader](Name),
+		Table: pane.NewTable(pane.Spec[reader]{
+			Name: Name, Title: "subscriptions", Empty: "nobody reads the bus",
+			Cols: []grid.Column{
+				{Title: "READS", Min: 18, Weight: 2, Key: true},
+				{Title: "NAME", Min: 12, Weight: 1, Priority: 2},
+				{Title: "BY", Min: 10, Weight: 1, Priority: 3, Middle: true},
+				{Title: "READER", Min: 10},
+				{Title: "LAG", Min: 6, Right: true},
+				{Title: "IN HAND", Min: 7, Priority: 4, Right: true},
+				{Title: "MISSED", Min: 6, Priority: 1, Right: true},
+				{Title: "OLDEST", Min: 6, Priority: 5, Right: true},
+			},
+			ID:   func(r *reader) string { return r.Name + " " + r.Pattern + " " + r.RecipientID + " " + r.By },
+			Row:  row,
+			Item: func(r *reader) pane.Item { return pane.Item{Kind: "subscription", ID: r.Name} },
+		}),
+	}
+}
+
+// Refresh reads them: a handful, whatever the history.
+func (p *Pane) Refresh(env pane.Env) tea.Cmd {
+	world, tenant := env.World, env.Tenant
+	return p.reads.Read(tenant, func(ctx context.Context) ([]reader, error) { return read(ctx, world, tenant) })
+}
+
+func read(ctx context.Context, w pane.World, tenant string) ([]reader, error) {
+	subs, err := w.Subscriptions(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	boxes, err := w.Mailboxes(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	var all []reader
+	for _, s := range subs {
+		all = append(all, reader{SubscriptionInfo: s})
+	}
+	for _, b := range boxes {
+		read := false
+		for i := range all {
+			if all[i].RecipientID == b.RecipientID {
+				all[i].oldest, read = b.Oldest, true
+			}
+		}
+		if !read {
+			all = append(all, reader{bus.SubscriptionInfo{RecipientID: b.RecipientID, Lag: b.Open}, b.Oldest})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b reader) int { return b.Lag - a.Lag })
+	return all, nil
+}
+
+// Update takes what was read.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	a, ok := p.reads.Take(env.Tenant, body)
+	switch {
+	case !ok:
+		return nil
+	case a.Err != nil:
+		return pane.Say(a.Err.Error(), true)
+	}
+	p.SetRows(env, a.Got)
+	if a.Again {
+		return p.Refresh(env)
+	}
+	return nil
+}
+
+func row(env *pane.Env, r *reader, set func(int, string, screen.Role)) {
+	set(0, list.Address(r.Pattern, r.RecipientID), screen.Accent)
+	set(1, r.Name, screen.Text)
+	set(2, r.By, screen.Text)
+	st := pane.State{State: screen.Offline, Word: "none"}
+	if r.Open {
+		st = pane.State{State: screen.Working, Word: "reads"}
+	}
+	set(3, st.Label(env.Glyphs), st.Role())
+	role := screen.Text
+	if r.Lag > 0 {
+		role = screen.Warn
+	}
+	set(4, strconv.Itoa(r.Lag), role)
+	set(5, some(r.Unacked), screen.Text)
+	set(6, some(r.Missed), screen.Bad)
+	set(7, pane.Age(env.Now, r.oldest), screen.Dim)
+}
+
+// some is a number, "" for none.
+func some(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
