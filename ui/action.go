@@ -1,6 +1,9 @@
 package ui
 
 import (
+	"slices"
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/pane"
@@ -61,6 +64,10 @@ func (m *Model) action(name string) tea.Cmd {
 			if n <= len(m.lists) {
 				m.goTo(m.lists[n-1])
 			}
+			return nil
+		}
+		if list, ok := strings.CutPrefix(name, "show-"); ok && slices.Contains(m.lists, list) {
+			m.goTo(list)
 			return nil
 		}
 		return m.paneAction(name)

@@ -245,7 +245,7 @@ func TestQIsBackAndNeverLeaves(t *testing.T) {
 
 func TestTenantsAreSwitchedWhole(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.keys("8", "j", "enter")
+	r.keys("T", "j", "enter")
 	if r.m.Tenant() != "t_other" {
 		t.Fatalf("tenant is %s", r.m.Tenant())
 	}

@@ -27,7 +27,7 @@ func TestEachPaneLooksRight(t *testing.T) {
 		{"decisions", []string{"5"}},
 		{"sessions", []string{"6"}},
 		{"messages", []string{"1", "p", "7"}},
-		{"tenants", []string{"8"}},
+		{"tenants", []string{"T"}},
 		{"agent", []string{"1", "enter"}},
 		{"task", []string{"2", "enter"}},
 		{"task-running", []string{"2", "G", "enter"}},

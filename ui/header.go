@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine"
@@ -22,25 +23,15 @@ type headCounts struct {
 
 // agentWords are the header's states in their order, each with its place in
 // what is dropped; the rest is offline.
-var agentWords = [6]headPart{{"needs you", 0}, {"working", 1}, {"idle", 5}, {"paused", 3}, {"failed", 0}, {"offline", 4}}
+var agentWords = [6]headPart{{"needs you", 0}, {"working", 2}, {"idle", 6}, {"paused", 4}, {"failed", 0}, {"offline", 5}}
 
 func count(s *engine.Snapshot) headCounts {
 	var h headCounts
 	for _, a := range s.Agents {
-		i := 5
-		switch a.State() {
-		case "waiting for you":
-			i = 0
-		case "working", "busy", "starting":
-			i = 1
-		case "idle":
-			i = 2
-		case "paused", "pausing":
-			i = 3
-		case "failed":
-			i = 4
-		}
-		h.states[i]++
+		h.states[stateColumn(a.State())]++
+	}
+	for _, a := range s.Subagents {
+		h.states[stateColumn(a.Shown())]++
 	}
 	h.working = h.states[0] + h.states[1]
 	h.running, h.queued = s.Counts.ByStatus[swarm.Running], s.Counts.ByStatus[swarm.Queued]
@@ -48,6 +39,24 @@ func count(s *engine.Snapshot) headCounts {
 		h.budget = max(h.budget, pane.BudgetShare(b))
 	}
 	return h
+}
+
+// stateColumn is the place of a state, in the words that all agents share,
+// among agentWords.
+func stateColumn(word string) int {
+	switch word {
+	case "waiting for you":
+		return 0
+	case "working", "busy", "starting", "stopping":
+		return 1
+	case "idle":
+		return 2
+	case "paused", "pausing":
+		return 3
+	case "failed":
+		return 4
+	}
+	return 5
 }
 
 // header says where I am and what is going on, in one line; a second one
@@ -113,31 +122,41 @@ func (m *Model) headParts() []headPart {
 			parts = append(parts, headPart{fmt.Sprintf("%d %s", state, agentWords[i].text), agentWords[i].last})
 		}
 	}
-	if len(m.snap.Agents) == 0 {
-		parts = append(parts, headPart{"no agents", 4})
+	if len(m.snap.Agents)+len(m.snap.Subagents) == 0 {
+		parts = append(parts, headPart{"no agents", 5})
 	}
 	if n.running > 0 {
 		parts = append(parts, headPart{fmt.Sprintf("run %d", n.running), 0})
 	}
 	parts = append(parts, headPart{fmt.Sprintf("queue %d", n.queued), 0})
+	if b := m.snap.Bus; b.Unanswered > 0 {
+		parts = append(parts, headPart{fmt.Sprintf("%d unanswered", b.Unanswered), 2})
+	}
+	if b := m.snap.Bus; b.Dead > 0 {
+		parts = append(parts, headPart{fmt.Sprintf("%d dead", b.Dead), 1})
+	}
 	if n.budget > 0 {
-		parts = append(parts, headPart{fmt.Sprintf("budget %.0f%%", 100*n.budget), 2})
+		parts = append(parts, headPart{fmt.Sprintf("budget %.0f%%", 100*n.budget), 3})
 	}
 	return parts
 }
 
-// fitting joins the parts that fit into w cells, in their order.
+// fitting joins the parts that fit into w cells, in their order: what is
+// dropped first where there is no room goes one by one, the right one first.
 func fitting(parts []headPart, sep string, w int) string {
-	for last := 5; ; last-- {
-		var kept []string
-		for _, p := range parts {
-			if p.last <= last {
-				kept = append(kept, p.text)
+	for {
+		texts, drop := make([]string, len(parts)), 0
+		for i, p := range parts {
+			texts[i] = p.text
+			if p.last >= parts[drop].last {
+				drop = i
 			}
 		}
-		if text := strings.Join(kept, sep); last == 0 || term.Width(text) <= w {
+		text := strings.Join(texts, sep)
+		if len(parts) == 0 || parts[drop].last == 0 || term.Width(text) <= w {
 			return text
 		}
+		parts = slices.Delete(parts, drop, drop+1)
 	}
 }
 

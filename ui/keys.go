@@ -7,18 +7,25 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/subagent"
 )
 
 // sequenceGap is how long a key sequence stays open.
 const sequenceGap = 2 * time.Second
 
-// scopes are the keymap scopes in force, the innermost first.
+// scopes are the keymap scopes in force, the innermost first. A subagent
+// stands in lists among other things, with keys of its own.
 func (m *Model) scopes() []string {
 	p := m.focused()
 	if p == nil {
 		return []string{"global"}
 	}
-	return []string{p.Name(), string(p.Kind()), "global"}
+	scopes := []string{p.Name(), string(p.Kind()), "global"}
+	if p.Kind() == pane.List && p.Selected(m.env()).Kind == subagent.Name {
+		return append([]string{subagent.Name}, scopes...)
+	}
+	return scopes
 }
 
 // key takes one key press. Whoever stands on top gets it: an overlay, else the

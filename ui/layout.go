@@ -9,15 +9,25 @@ import (
 	"swarmdeck/ui/pane/agent"
 	"swarmdeck/ui/pane/approvals"
 	"swarmdeck/ui/pane/audit"
+	"swarmdeck/ui/pane/bus"
+	"swarmdeck/ui/pane/busmessage"
 	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/dead"
 	"swarmdeck/ui/pane/decision"
 	"swarmdeck/ui/pane/decisions"
 	"swarmdeck/ui/pane/event"
+	"swarmdeck/ui/pane/execution"
+	"swarmdeck/ui/pane/executions"
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/message"
 	"swarmdeck/ui/pane/messages"
 	"swarmdeck/ui/pane/session"
 	"swarmdeck/ui/pane/sessions"
+	"swarmdeck/ui/pane/skill"
+	"swarmdeck/ui/pane/skills"
+	"swarmdeck/ui/pane/subagent"
+	"swarmdeck/ui/pane/subagents"
+	"swarmdeck/ui/pane/subscriptions"
 	"swarmdeck/ui/pane/task"
 	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/pane/tenants"
@@ -39,8 +49,10 @@ func (m *Model) makePanes() {
 	m.list, m.card, m.notes = approvals.New(), card.New(), messages.New()
 	m.panes = map[string]pane.Pane{}
 	for _, p := range []pane.Pane{
-		fleet.New(), tasks.New(), m.list, audit.New(), decisions.New(), sessions.New(), m.notes, tenants.New(),
+		fleet.New(), tasks.New(), m.list, audit.New(), decisions.New(), sessions.New(), m.notes, skills.New(), bus.New(),
+		tenants.New(), executions.New(), subagents.New(), dead.New(), subscriptions.New(),
 		agent.New(), task.New(), m.card, event.New(), decision.New(), session.New(), message.New(m.notes),
+		skill.New(), execution.New(), subagent.New(), busmessage.New(),
 	} {
 		m.panes[p.Name()] = p
 		if p.Kind() == pane.List {

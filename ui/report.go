@@ -14,11 +14,13 @@ var past = map[string]string{
 	"approve": "approved", "deny": "denied", "defer": "put off", "escalate": "escalated", "dispatch": "dispatched", "cancel": "cancelled",
 	"retry": "queued again:", "undo": "took back", "pause": "asked to pause:", "resume": "resumed", "start": "started", "stop": "stopped",
 	"restart": "restarted", "create": "created", "delete": "deleted", "assign": "gave work to", "set": "set", "revoke": "revoked",
+	"invoke": "runs the skill:", "resend": "sent again as", "publish": "published", "reply": "answered with", "load": "loaded", "unload": "unloaded",
 }
 
 // reported are the fields of a record that name it, by noun.
 var reported = map[string]string{
 	"approval": "approval_id", "task": "task_id", "session": "session_id", "agent": "name", "budget": "subject", "tenant": "tenant_id",
+	"subagent": "agent_id", "message": "message_id",
 }
 
 // machine asks a changing command for a record instead of a table, unless the
@@ -44,6 +46,8 @@ func sentence(line []string, path, out string) string {
 		return "emergency stop: everything is told to freeze"
 	case "estop off":
 		return "thawed: work goes on"
+	case "skill invoke", "bus resend", "bus publish", "bus reply":
+		noun = map[string]string{"skill": "subagent", "bus": "message"}[noun]
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	var rec map[string]any

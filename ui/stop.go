@@ -1,9 +1,12 @@
 package ui
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
 )
@@ -32,7 +35,7 @@ func (m *Model) pause() tea.Cmd {
 	}
 	j := job{targets: items, confirm: command.ConfirmNone}
 	for _, it := range items {
-		if it.Kind != "agent" && it.Kind != "task" && it.Kind != "session" {
+		if !slices.Contains([]string{"agent", "subagent", "task", "session"}, it.Kind) {
 			return m.say(false, "", "nothing to pause here")
 		}
 		verb := "pause"
@@ -51,6 +54,12 @@ func (m *Model) paused(it pane.Item) bool {
 		for _, a := range m.snap.Agents {
 			if a.Name == it.ID {
 				return a.Paused || a.Pausing
+			}
+		}
+	case "subagent":
+		for _, a := range m.snap.Subagents {
+			if a.AgentID == it.ID {
+				return a.State == skill.Paused
 			}
 		}
 	case "session":

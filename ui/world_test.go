@@ -40,6 +40,7 @@ type fakeWorld struct {
 	budgets   []swarm.Budget
 	shown     []string
 	reads     int
+	talk
 }
 
 func id(prefix string, n int) string { return core.NewID(prefix, tenant, uint64(n)) }
@@ -153,6 +154,12 @@ func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
 		s.Sessions = append(s.Sessions, &ses)
 	}
 	s.Agents, s.Approvals, s.EStop, s.Budgets = slices.Clone(w.agents), slices.Clone(w.approvals), w.estop, w.budgets
+	for i := range w.subagents {
+		if a := w.subagents[i]; !a.State.Final() {
+			s.Subagents = append(s.Subagents, &a)
+		}
+	}
+	s.Bus = w.figures()
 	s.Counts.Total = int64(len(w.tasks))
 	for i := range w.tasks {
 		s.Counts.ByStatus[w.tasks[i].Status]++

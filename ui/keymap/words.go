@@ -8,13 +8,15 @@ func Words() Vocabulary {
 		Scopes: []string{
 			"global", "list", "sheet", "fleet", "agent", "tasks", "task", "approvals", "card", "sessions", "session", "tenants", "audit", "event",
 			"decisions", "decision", "messages", "message",
+			"skills", "skill", "executions", "execution", "subagents", "subagent", "bus", "bus-message", "dead", "subscriptions",
 		},
 		Actions: []string{
 			"up", "down", "left", "right", "top", "bottom", "half-up", "half-down", "page-up", "page-down", "open", "back", "quit",
 			"mark", "mark-all", "clear-marks", "filter", "sort", "next-match", "prev-match", "follow", "wrap", "fold", "fold-all",
 			"palette", "help", "panes", "messages", "dismiss", "tenants", "redraw", "record",
 			"next-need", "copy", "copy-row", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
-			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop",
+			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke",
+			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions",
 		},
 	}
 	for n := range 9 {
