@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -20,29 +21,21 @@ type agent struct {
 	r      *Runtime
 	rec    fleet.Agent
 	place  place
-	notify func(fleet.Health)
-	life   context.Context
 	unhook func() bool
-	closed chan struct{} // closed by the first Close
 
-	starting  sync.Mutex // one start at a time
-	stopStart context.CancelFunc
+	starting sync.Mutex // one start at a time; taken before mu
 
-	mu       sync.Mutex
-	pe       *peer    // until its process is gone or given up
-	sess     *session // in that process
-	turn     *turn
-	stopped  bool
-	paused   chan struct{} // closed by Resume; nil while not paused
-	lasting  bool          // it has worked: its process is kept running
-	crashed  bool          // its last process crashed: the next one is a restart
-	restarts int
-	failures int         // crashes in a row
-	timer    *time.Timer // the next try after a failure
-	due      bool        // that try waits for Resume
-	backlog  exec.Backlog
-	counted  spent // of the last session, see newSession
-	lastID   string
+	mu        sync.Mutex
+	pe        *peer    // until its process is gone or given up
+	sess      *session // in that process
+	turn      *turn
+	keep      keeper.Keeper
+	stopStart context.CancelFunc // gives up the start that retry makes
+	lasting   bool               // it has worked: its process is kept running
+	crashed   bool               // its last process crashed: the next one is a restart
+	backlog   exec.Backlog
+	counted   spent // of the session lastID, see newSession
+	lastID    string
 }
 
 var _ fleet.Handle = (*agent)(nil)
@@ -59,9 +52,9 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	a.mu.Lock()
 	var err error
 	switch {
-	case a.isClosed():
+	case a.keep.IsClosed():
 		err = errClosedAgent
-	case a.stopped:
+	case a.keep.Stopped:
 		err = core.Errorf(core.Unavailable, "the agent is stopped")
 	case a.turn != nil:
 		err = core.Errorf(core.Conflict, "the agent works on task %s", a.turn.p.TaskID)
@@ -74,7 +67,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 		return swarm.Outcome{}, err
 	}
 	defer a.release(t)
-	defer context.AfterFunc(ctx, func() { t.end(byCancel, byCancel.String()) })()
+	defer context.AfterFunc(ctx, func() { t.end(keeper.ByCancel, keeper.ByCancel.String()) })()
 	t.helper.Go(t.beat)
 	call, err := a.begin(t)
 	if err != nil {
@@ -103,18 +96,18 @@ func (a *agent) release(t *turn) {
 func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
 	for {
 		a.mu.Lock()
-		pe, s, wait := a.pe, a.sess, a.paused
-		over := a.isClosed() || a.stopped
+		pe, s, wait := a.pe, a.sess, a.keep.Paused()
+		over := a.keep.IsClosed() || a.keep.Stopped
 		a.mu.Unlock()
 		switch {
-		case over || t.ended() != running:
+		case over || t.ended() != keeper.Running:
 			return nil, errStopped
 		case wait != nil:
-			if !t.await(wait, a.closed) {
+			if !t.await(wait, a.keep.Closed()) {
 				return nil, errStopped
 			}
 		case pe != nil && (pe.ending() || pe.conn.Err() != nil):
-			if !t.await(pe.ended, a.closed) {
+			if !t.await(pe.ended, a.keep.Closed()) {
 				return nil, errStopped
 			}
 		case pe != nil && pe.isFrozen(a): // for others: it works in one of its own
@@ -170,17 +163,17 @@ func (a *agent) start(ctx context.Context) error {
 	case errors.Is(err, errStopped):
 		return err
 	case err != nil:
-		a.fail("can't start: " + startReason(err))
+		a.keep.Fail("can't start: " + startReason(err))
 		return err
 	}
 	a.pe, a.sess = pe, nil
-	a.quiet()
+	a.keep.Quiet()
 	if a.crashed {
 		a.crashed = false
-		a.restarts++
+		a.keep.Restarts++
 	}
 	a.lasting = true
-	a.tell(fleet.Idle, "")
+	a.keep.Tell(fleet.Idle, "")
 	return nil
 }
 
@@ -216,7 +209,7 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	}
 	before := pe.proc.Census()
 	a.mu.Lock()
-	if a.pe != pe || a.sess != s || a.paused != nil || a.stopped || a.isClosed() {
+	if a.pe != pe || a.sess != s || a.keep.Paused() != nil || a.keep.Stopped || a.keep.IsClosed() {
 		a.mu.Unlock()
 		return nil, nil
 	}
@@ -261,22 +254,22 @@ func (a *agent) Interrupt() {
 	t := a.turn
 	a.mu.Unlock()
 	if t != nil {
-		t.end(byCancel, byCancel.String())
+		t.end(keeper.ByCancel, keeper.ByCancel.String())
 	}
 }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
 func (a *agent) Stop(ctx context.Context) error {
 	a.mu.Lock()
-	a.stopped = true
+	a.keep.Stopped = true
 	a.mu.Unlock()
-	if err := a.endProcess(ctx, byStop); err != nil {
+	if err := a.endProcess(ctx, keeper.ByStop); err != nil {
 		return fmt.Errorf("stop the agent: %w", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.stopped {
-		a.tell(fleet.Offline, "stopped")
+	if a.keep.Stopped {
+		a.keep.Tell(fleet.Offline, "stopped")
 	}
 	return nil
 }
@@ -284,44 +277,33 @@ func (a *agent) Stop(ctx context.Context) error {
 // Restart implements fleet.Handle. The process starts again with the next
 // prompt, as after Open.
 func (a *agent) Restart(ctx context.Context) error {
-	if err := a.endProcess(ctx, byRestart); err != nil {
+	if err := a.endProcess(ctx, keeper.ByRestart); err != nil {
 		return fmt.Errorf("restart the agent: %w", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stopped, a.lasting, a.crashed, a.failures = false, false, false, 0
-	a.unpause()
-	a.quiet()
-	a.check()
+	a.keep.Stopped, a.lasting, a.crashed = false, false, false
+	a.keep.Well()
+	a.keep.Resume()
+	a.keep.Quiet()
+	a.keep.Check(a.place.spec.Available())
 	return nil
 }
 
 // Close implements fleet.Handle.
 func (a *agent) Close() error {
 	a.mu.Lock()
-	if !a.isClosed() {
-		close(a.closed)
-	}
-	a.quiet()
+	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
-	return a.endProcess(context.Background(), byStop)
-}
-
-func (a *agent) isClosed() bool {
-	select {
-	case <-a.closed:
-		return true
-	default:
-		return false
-	}
+	return a.endProcess(context.Background(), keeper.ByStop)
 }
 
 // endProcess ends the prompt and leaves the process, which ends too unless
 // others share it.
-func (a *agent) endProcess(ctx context.Context, why ending) error {
+func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	a.mu.Lock()
-	a.quiet()
+	a.keep.Quiet()
 	t := a.turn
 	if a.stopStart != nil {
 		a.stopStart()

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -43,7 +44,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 		case <-stop:
 			stop = nil
 			how := t.ended()
-			if pe.isFrozen(nil) || (how == byStop || how == byRestart) && !pe.isShared() {
+			if pe.isFrozen(nil) || (how == keeper.ByStop || how == keeper.ByRestart) && !pe.isShared() {
 				// Frozen, or to be ended anyway: nothing is asked of it.
 				pe.end(how.String(), exec.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
 				continue
@@ -72,7 +73,7 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 	s.settle(t.ctx)
 	t.flushTalk()
 	how := t.ended()
-	if how != running && !gone {
+	if how != keeper.Running && !gone {
 		// An agent may say that it has stopped while its tools still run.
 		s.terminals.endOf(t)
 		s.pe.sweep(t)
@@ -81,13 +82,13 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 	var end stopped
 	if answer.Err == nil {
 		if err := jsonrpc.Decode(answer.Result, &end); err != nil {
-			return t.onPurpose(fail("agent_protocol", "the answer to the prompt is malformed: "+err.Error(), false))
+			return t.onPurpose(keeper.Failure("agent_protocol", "the answer to the prompt is malformed: "+err.Error(), false))
 		}
 	}
 	t.settleUsage(end)
-	if how == running && !gone {
+	if how == keeper.Running && !gone {
 		a.mu.Lock()
-		a.failures = 0
+		a.keep.Well()
 		a.mu.Unlock()
 	}
 	if answer.Err != nil {
@@ -96,8 +97,8 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 	return t.onPurpose(t.judged(end.StopReason))
 }
 
-func unfinished(how ending) string {
-	if how == byCancel || how == byStop {
+func unfinished(how keeper.Ending) string {
+	if how == keeper.ByCancel || how == keeper.ByStop {
 		return "canceled"
 	}
 	return "the agent told no end of it"
@@ -114,7 +115,7 @@ func (t *turn) judged(reason string) swarm.Outcome {
 		Output: core.MustEncode(map[string]string{"stop_reason": clip(reason, 64), "text": text}),
 	}
 	set := func(status swarm.Status, code, message string, retryable bool) {
-		out.Status, out.Error = status, &swarm.TaskError{Code: code, Message: clip(message, maxMessage), Retryable: retryable}
+		out.Status, out.Error = status, &swarm.TaskError{Code: code, Message: clip(message, keeper.MaxMessage), Retryable: retryable}
 	}
 	switch acp.StopReason(reason) {
 	case acp.StopReasonEndTurn:
@@ -142,11 +143,11 @@ func (pe *peer) broken(err error) swarm.Outcome {
 	var refused *jsonrpc.Error
 	switch {
 	case !errors.As(err, &refused):
-		return fail("agent_killed", "the agent was lost: "+pe.lost(err), true)
+		return keeper.Failure("agent_killed", "the agent was lost: "+pe.lost(err), true)
 	case refused.Code == authRequired:
-		return fail("agent_login", "the agent needs a login: "+refused.Error(), false)
+		return keeper.Failure("agent_login", "the agent needs a login: "+refused.Error(), false)
 	}
-	return fail("agent_failed", refused.Error(), refused.Code == jsonrpc.InternalError)
+	return keeper.Failure("agent_failed", refused.Error(), refused.Code == jsonrpc.InternalError)
 }
 
 // lost says how a process was lost.
@@ -171,44 +172,23 @@ func (pe *peer) lost(err error) string {
 func (t *turn) refused(err error) swarm.Outcome {
 	how := t.ended()
 	switch {
-	case how != running:
-		return t.onPurpose(fail("cancelled", "", false))
+	case how != keeper.Running:
+		return t.onPurpose(keeper.Failure("cancelled", "", false))
 	case errors.Is(err, errStopped):
-		return fail("agent_closed", "the agent was closed before the task began", true)
+		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
 	case errors.As(err, new(*core.Error)) && core.AsError(err).Code == core.InvalidInput:
-		return fail("invalid_input", err.Error(), false)
+		return keeper.Failure("invalid_input", err.Error(), false)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return fail("not_runnable", err.Error(), false)
+		return keeper.Failure("not_runnable", err.Error(), false)
 	}
-	return fail("agent_start", startReason(err), true)
+	return keeper.Failure("agent_start", startReason(err), true)
 }
 
 // onPurpose turns an outcome into that of a turn which was ended on purpose.
 func (t *turn) onPurpose(out swarm.Outcome) swarm.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := &swarm.TaskError{Message: clip(t.reason, maxMessage)}
-	switch t.how {
-	case running:
-		return out
-	case byAbort:
-		out.Status, e.Code = swarm.Blocked, "approval_denied"
-	case byRestart:
-		out.Status, e.Code, e.Retryable = swarm.Failed, "agent_restarted", true
-	default:
-		out.Status, e.Code = swarm.Cancelled, "cancelled"
-	}
-	out.Error = e
-	return out
-}
-
-// maxMessage is the longest message of a task's error, in bytes.
-const maxMessage = 4096
-
-func fail(code, message string, retryable bool) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &swarm.TaskError{
-		Code: code, Message: clip(message, maxMessage), Retryable: retryable,
-	}}
+	return t.how.Outcome(out, t.reason)
 }
 
 // sweep ends what a turn that was ended early has left running: all that its

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -21,7 +22,7 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := &agent{closed: make(chan struct{}), life: context.Background(), notify: func(fleet.Health) {}}
+		a := &agent{keep: keeper.New(context.Background(), 0, func(fleet.Health) {}, func() int { return 0 }, func() {})}
 		s := a.newSession(nil, "s")
 		emitted := 0
 		turn := newTurn(context.Background(), fleet.Prompt{Emit: func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {

@@ -13,13 +13,11 @@ import (
 // told: a prompt or a restart then waits for Resume.
 func (a *agent) Pause(ctx context.Context) error {
 	a.mu.Lock()
-	if a.isClosed() {
+	if a.keep.IsClosed() {
 		a.mu.Unlock()
 		return errClosedAgent
 	}
-	if a.paused == nil {
-		a.paused = make(chan struct{})
-	}
+	a.keep.Pause()
 	pe, s, working := a.pe, a.sess, a.turn != nil
 	a.mu.Unlock()
 	if pe == nil {
@@ -47,21 +45,8 @@ func (a *agent) Resume(ctx context.Context) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.unpause()
+	a.keep.Resume()
 	return nil
-}
-
-// unpause lets what waited for Resume go on; mu is held.
-func (a *agent) unpause() {
-	if a.paused == nil {
-		return
-	}
-	close(a.paused)
-	a.paused = nil
-	if a.due {
-		a.due = false
-		a.retryIn(0)
-	}
 }
 
 func (s *session) eachTerminal(ctx context.Context, act func(*exec.Process, context.Context) error) error {

@@ -9,6 +9,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -93,11 +94,11 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 		return nil, err
 	}
 	a := &agent{
-		r: r, rec: rec, place: p, notify: notify, life: ctx,
-		closed: make(chan struct{}), restarts: rec.Restarts,
+		r: r, rec: rec, place: p,
 	}
+	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
 	a.mu.Lock()
-	a.check()
+	a.keep.Check(p.spec.Available())
 	a.mu.Unlock()
 	a.unhook = context.AfterFunc(ctx, func() { _ = a.Close() })
 	return a, nil

@@ -8,18 +8,8 @@ import (
 	"time"
 
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
-)
-
-// ending says who ended a turn before its time.
-type ending int
-
-const (
-	running ending = iota
-	byCancel
-	byAbort // a denial that ends the run
-	byStop
-	byRestart
 )
 
 // Bounds of one prompt's output and questions.
@@ -66,7 +56,7 @@ type turn struct {
 	final    strings.Builder // the last message, whole
 
 	mu      sync.Mutex
-	how     ending
+	how     keeper.Ending
 	reason  string
 	settled bool // its answer has come
 	pending int
@@ -117,10 +107,10 @@ func (t *turn) beat() {
 
 // end asks the turn to end; the first reason counts. Questions that are still
 // open are answered: some agents wait for ever otherwise.
-func (t *turn) end(how ending, reason string) {
+func (t *turn) end(how keeper.Ending, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.how != running {
+	if t.how != keeper.Running {
 		return
 	}
 	t.how, t.reason = how, reason
@@ -128,7 +118,7 @@ func (t *turn) end(how ending, reason string) {
 	close(t.stop)
 }
 
-func (t *turn) ended() ending {
+func (t *turn) ended() keeper.Ending {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.how
@@ -233,7 +223,7 @@ func (t *turn) ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 	t.emitting.Lock()
 	defer t.emitting.Unlock()
 	t.mu.Lock()
-	if t.over || t.settled || t.how != running {
+	if t.over || t.settled || t.how != keeper.Running {
 		t.mu.Unlock()
 		answer(fleet.ToolAnswer{})
 		return
@@ -253,7 +243,7 @@ func (t *turn) ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 		t.mu.Lock()
 		t.pending--
 		switch {
-		case t.how != running && ans.Decision != "abort":
+		case t.how != keeper.Running && ans.Decision != "abort":
 			ans = fleet.ToolAnswer{}
 		case err != nil:
 			ans = fleet.ToolAnswer{Decision: "deny", Reason: clip("no decision: "+err.Error(), 1024)}
@@ -266,7 +256,7 @@ func (t *turn) ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 		t.mu.Unlock()
 		answer(ans)
 		if ans.Decision == "abort" {
-			t.end(byAbort, ans.Reason)
+			t.end(keeper.ByAbort, ans.Reason)
 		}
 	})
 }
@@ -277,18 +267,4 @@ func (t *turn) decided(decision, reason string) {
 	if decision != "" {
 		t.denied, t.denial = decision != "approve", reason
 	}
-}
-
-func (e ending) String() string {
-	switch e {
-	case byCancel:
-		return "the task was cancelled"
-	case byAbort:
-		return "a denial ended the task"
-	case byRestart:
-		return "the agent was restarted"
-	case byStop:
-		return "the agent was stopped"
-	}
-	return fmt.Sprintf("ending %d", int(e))
 }

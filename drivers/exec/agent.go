@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -20,23 +21,15 @@ type agent struct {
 	sup    *Supervisor
 	opt    RuntimeOptions
 	spec   Spec
-	notify func(fleet.Health)
-	life   context.Context
 	unhook func() bool
-	closed chan struct{} // closed by the first Close
 
-	mu       sync.Mutex
-	sess     *session // until its process, output and leftovers are gone
-	turn     *turn
-	stopped  bool
-	paused   chan struct{} // closed by Resume; nil while not paused
-	lasting  bool          // its command stays alive between prompts
-	crashed  bool          // its last process crashed: the next one is a restart
-	restarts int
-	failures int         // crashes in a row
-	timer    *time.Timer // the next try after a failure
-	due      bool        // that try waits for Resume
-	backlog  Backlog     // output while no prompt runs
+	mu      sync.Mutex
+	sess    *session // until its process, output and leftovers are gone
+	turn    *turn
+	keep    keeper.Keeper
+	lasting bool    // its command stays alive between prompts
+	crashed bool    // its last process crashed: the next one is a restart
+	backlog Backlog // output while no prompt runs
 }
 
 var _ fleet.Handle = (*agent)(nil)
@@ -50,9 +43,9 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	a.mu.Lock()
 	var err error
 	switch {
-	case a.isClosed():
+	case a.keep.IsClosed():
 		err = errClosedAgent
-	case a.stopped:
+	case a.keep.Stopped:
 		err = core.Errorf(core.Unavailable, "the agent is stopped")
 	case a.turn != nil:
 		err = core.Errorf(core.Conflict, "the agent works on task %s", a.turn.p.TaskID)
@@ -96,11 +89,11 @@ func (a *agent) begin(t *turn) (*session, error) {
 		var wait <-chan struct{}
 		var limit <-chan time.Time
 		switch {
-		case a.isClosed() || a.stopped || t.ended() != running:
+		case a.keep.IsClosed() || a.keep.Stopped || t.ended() != keeper.Running:
 			a.mu.Unlock()
 			return nil, errStopped
-		case a.paused != nil:
-			wait = a.paused
+		case a.keep.Paused() != nil:
+			wait = a.keep.Paused()
 		case a.sess != nil && (a.sess.ending || a.sess.proc.reaped()):
 			wait = a.sess.ended
 		case a.sess != nil && a.sess.turns == 1 && a.sess.idleFor() < leaveTime:
@@ -120,7 +113,7 @@ func (a *agent) begin(t *turn) (*session, error) {
 			return nil, errStopped
 		case <-t.ctx.Done():
 			return nil, errStopped
-		case <-a.closed:
+		case <-a.keep.Closed():
 			return nil, errStopped
 		}
 	}
@@ -130,13 +123,13 @@ var errStopped = errors.New("ended before it began")
 
 // attach gives the turn a live process; mu is held.
 func (a *agent) attach(t *turn) (*session, error) {
-	a.quiet()
+	a.keep.Quiet()
 	if a.sess == nil {
 		if err := a.launch(); err != nil {
-			a.fail("can't start: " + startError(err).Message)
+			a.keep.Fail("can't start: " + startError(err).Message)
 			return nil, err
 		}
-		a.tell(fleet.Idle, "")
+		a.keep.Tell(fleet.Idle, "")
 	}
 	line, err := core.Encode(taskLine{Type: "task", TaskID: t.p.TaskID, Message: t.p.Message, URI: t.p.URI})
 	if err != nil {
@@ -165,7 +158,7 @@ func (a *agent) launch() error {
 	}
 	if a.crashed {
 		a.crashed = false
-		a.restarts++
+		a.keep.Restarts++
 	}
 	a.sess = newSession(a, proc)
 	return nil
@@ -177,7 +170,7 @@ func (a *agent) Interrupt() {
 	t := a.turn
 	a.mu.Unlock()
 	if t != nil {
-		t.end(byCancel, byCancel.String())
+		t.end(keeper.ByCancel, keeper.ByCancel.String())
 	}
 }
 
@@ -185,13 +178,11 @@ func (a *agent) Interrupt() {
 // being told: a prompt or a restart then waits for Resume.
 func (a *agent) Pause(ctx context.Context) error {
 	a.mu.Lock()
-	if a.isClosed() {
+	if a.keep.IsClosed() {
 		a.mu.Unlock()
 		return errClosedAgent
 	}
-	if a.paused == nil {
-		a.paused = make(chan struct{})
-	}
+	a.keep.Pause()
 	s := a.sess
 	a.mu.Unlock()
 	if s == nil {
@@ -212,35 +203,22 @@ func (a *agent) Resume(ctx context.Context) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.unpause()
+	a.keep.Resume()
 	return nil
-}
-
-// unpause lets what waited for Resume go on; mu is held.
-func (a *agent) unpause() {
-	if a.paused == nil {
-		return
-	}
-	close(a.paused)
-	a.paused = nil
-	if a.due {
-		a.due = false
-		a.retryIn(0)
-	}
 }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
 func (a *agent) Stop(ctx context.Context) error {
 	a.mu.Lock()
-	a.stopped = true
+	a.keep.Stopped = true
 	a.mu.Unlock()
-	if err := a.endProcess(ctx, byStop); err != nil {
+	if err := a.endProcess(ctx, keeper.ByStop); err != nil {
 		return fmt.Errorf("stop the agent: %w", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.stopped {
-		a.tell(fleet.Offline, "stopped")
+	if a.keep.Stopped {
+		a.keep.Tell(fleet.Offline, "stopped")
 	}
 	return nil
 }
@@ -248,43 +226,32 @@ func (a *agent) Stop(ctx context.Context) error {
 // Restart implements fleet.Handle. The command runs again with the next
 // prompt, as after Open.
 func (a *agent) Restart(ctx context.Context) error {
-	if err := a.endProcess(ctx, byRestart); err != nil {
+	if err := a.endProcess(ctx, keeper.ByRestart); err != nil {
 		return fmt.Errorf("restart the agent: %w", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stopped, a.lasting, a.crashed, a.failures = false, false, false, 0
-	a.unpause()
-	a.quiet()
-	a.check()
+	a.keep.Stopped, a.lasting, a.crashed = false, false, false
+	a.keep.Well()
+	a.keep.Resume()
+	a.keep.Quiet()
+	a.keep.Check(a.spec.Available())
 	return nil
 }
 
 // Close implements fleet.Handle.
 func (a *agent) Close() error {
 	a.mu.Lock()
-	if !a.isClosed() {
-		close(a.closed)
-	}
-	a.quiet()
+	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
-	return a.endProcess(context.Background(), byStop)
-}
-
-func (a *agent) isClosed() bool {
-	select {
-	case <-a.closed:
-		return true
-	default:
-		return false
-	}
+	return a.endProcess(context.Background(), keeper.ByStop)
 }
 
 // endProcess ends the prompt and the process, and waits until both are gone.
-func (a *agent) endProcess(ctx context.Context, why ending) error {
+func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	a.mu.Lock()
-	a.quiet()
+	a.keep.Quiet()
 	t, s := a.turn, a.sess
 	if s != nil {
 		s.ending = true

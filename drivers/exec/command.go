@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
@@ -180,12 +181,12 @@ func (c *command) exit(f fate, out *runOutput) {
 }
 
 func (f fate) cancelError() *swarm.TaskError {
-	return &swarm.TaskError{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(f.reason)), maxMessage)}
+	return &swarm.TaskError{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(f.reason)), keeper.MaxMessage)}
 }
 
 // note adds to an error what could not be ended.
 func (f fate) note(e *swarm.TaskError) {
 	if f.stopErr != nil && e != nil {
-		e.Message = pipe.Clip(e.Message+"; "+f.stopErr.Error(), maxMessage)
+		e.Message = pipe.Clip(e.Message+"; "+f.stopErr.Error(), keeper.MaxMessage)
 	}
 }

@@ -2,10 +2,10 @@ package exec
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
@@ -32,7 +32,7 @@ func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
 			return a.exited(t, s)
 		case <-ended:
 			ended = nil
-			t.end(byCancel, byCancel.String())
+			t.end(keeper.ByCancel, keeper.ByCancel.String())
 		case <-stop:
 			stop = nil
 			a.interrupt(t, s)
@@ -49,9 +49,9 @@ func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
 // anyway.
 func (a *agent) interrupt(t *turn, s *session) {
 	a.mu.Lock()
-	paused := a.paused != nil
+	paused := a.keep.Paused() != nil
 	how := t.ended()
-	if paused || how == byStop || how == byRestart {
+	if paused || how == keeper.ByStop || how == keeper.ByRestart {
 		s.ending = true
 	}
 	ending := s.ending
@@ -69,13 +69,13 @@ func (a *agent) interrupt(t *turn, s *session) {
 func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 	s.quiesce()
 	how := t.ended()
-	if how != running && !s.proc.reaped() {
+	if how != keeper.Running && !s.proc.reaped() {
 		// An agent may say that it has stopped while its tools still run.
 		s.proc.Prune(t.before.Has, killGrace)
 	}
 	a.mu.Lock()
-	if how == running {
-		a.failures = 0
+	if how == keeper.Running {
+		a.keep.Well()
 		a.lasting = a.lasting || t.reused
 	}
 	a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken != nil {
-		return t.stopped(fail("agent_protocol", t.broken.Error(), false))
+		return t.stopped(keeper.Failure("agent_protocol", t.broken.Error(), false))
 	}
 	e := t.result
 	out := swarm.Outcome{Status: swarm.Succeeded, Output: e.Output, Confidence: e.Confidence, Text: string(e.Output)}
@@ -93,7 +93,7 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 		if message == "" {
 			message = "the agent gave no reason"
 		}
-		out.Error = &swarm.TaskError{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), maxMessage)}
+		out.Error = &swarm.TaskError{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), keeper.MaxMessage)}
 	}
 	return t.stopped(out)
 }
@@ -102,12 +102,12 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 	a.mu.Lock()
 	if s.exit.Code == 0 {
-		a.failures = 0
+		a.keep.Well()
 	}
 	a.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.how == running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.exit.Code == 0) {
+	if t.how == keeper.Running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.exit.Code == 0) {
 		return out, true // it was on its way out when the task came
 	}
 	exit := s.exit
@@ -122,14 +122,14 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 	}
 	switch {
 	case exit.limited():
-		out = fail("limit_exceeded", message, false)
+		out = keeper.Failure("limit_exceeded", message, false)
 	case exit.Signal != 0:
-		out = fail("agent_killed", message, true)
+		out = keeper.Failure("agent_killed", message, true)
 	case t.reused:
 		// It knows how to give a result, so its exit is none, whatever the status.
-		out = fail("agent_exit", message, true)
+		out = keeper.Failure("agent_exit", message, true)
 	case exit.Code != 0:
-		out = fail("agent_exit", message, false)
+		out = keeper.Failure("agent_exit", message, false)
 	default:
 		out = swarm.Outcome{Status: swarm.Succeeded, Text: tail}
 	}
@@ -142,48 +142,16 @@ func (t *turn) refused(err error) swarm.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case errors.Is(err, errStopped) && t.how == running:
-		return fail("agent_closed", "the agent was closed before the task began", true)
+	case errors.Is(err, errStopped) && t.how == keeper.Running:
+		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
 	case errors.Is(err, errStopped):
-		return t.stopped(fail("cancelled", "", false))
+		return t.stopped(keeper.Failure("cancelled", "", false))
 	case errors.Is(err, pipe.ErrFull):
-		return fail("agent_stuck", err.Error(), true)
+		return keeper.Failure("agent_stuck", err.Error(), true)
 	}
 	return failed(startError(err))
 }
 
 // stopped turns an outcome into that of a turn which was ended on purpose;
 // t.mu is held.
-func (t *turn) stopped(out swarm.Outcome) swarm.Outcome {
-	e := &swarm.TaskError{Message: pipe.Clip(t.reason, maxMessage)}
-	switch t.how {
-	case running:
-		return out
-	case byAbort:
-		out.Status, e.Code = swarm.Blocked, "approval_denied"
-	case byRestart:
-		out.Status, e.Code, e.Retryable = swarm.Failed, "agent_restarted", true
-	default:
-		out.Status, e.Code = swarm.Cancelled, "cancelled"
-	}
-	out.Error = e
-	return out
-}
-
-func fail(code, message string, retryable bool) swarm.Outcome {
-	return failed(swarm.TaskError{Code: code, Message: pipe.Clip(pipe.Text([]byte(message)), maxMessage), Retryable: retryable})
-}
-
-func (e ending) String() string {
-	switch e {
-	case byCancel:
-		return "the task was cancelled"
-	case byAbort:
-		return "a denial ended the task"
-	case byRestart:
-		return "the agent was restarted"
-	case byStop:
-		return "the agent was stopped"
-	}
-	return fmt.Sprintf("ending %d", int(e))
-}
+func (t *turn) stopped(out swarm.Outcome) swarm.Outcome { return t.how.Outcome(out, t.reason) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
@@ -115,7 +116,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 
 // startError says why a command could not be started.
 func startError(err error) swarm.TaskError {
-	e := swarm.TaskError{Code: "start_failed", Message: pipe.Clip(pipe.Text([]byte(err.Error())), maxMessage), Retryable: true}
+	e := swarm.TaskError{Code: "start_failed", Message: pipe.Clip(pipe.Text([]byte(err.Error())), keeper.MaxMessage), Retryable: true}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		e.Code, e.Retryable = "not_found", false
@@ -126,10 +127,6 @@ func startError(err error) swarm.TaskError {
 	}
 	return e
 }
-
-// maxMessage is the longest message of a task's error (contract 1.6), in
-// bytes, and so never more characters.
-const maxMessage = 4096
 
 func failed(e swarm.TaskError) swarm.Outcome {
 	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &e}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -89,11 +90,11 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	spec.Limits = r.opt.Limits
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	h := &agent{
-		sup: r.sup, opt: r.opt, spec: spec, notify: notify,
-		life: ctx, closed: make(chan struct{}), restarts: a.Restarts,
+		sup: r.sup, opt: r.opt, spec: spec,
 	}
+	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()
-	h.check()
+	h.keep.Check(spec.Available())
 	h.mu.Unlock()
 	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
 	return h, nil

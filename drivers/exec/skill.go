@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
@@ -111,7 +112,7 @@ func (w *skillWork) run(ctx context.Context) {
 	last := ""
 	stderr := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		if s := bytes.TrimSpace(line); len(s) > 0 {
-			last = pipe.Clip(pipe.Text(s), maxMessage)
+			last = pipe.Clip(pipe.Text(s), keeper.MaxMessage)
 		}
 		log.line("WARN", line, cut)
 	}}
@@ -139,7 +140,7 @@ func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
 	default:
 		result, err := w.answer.object()
 		if err != nil {
-			o.Error = &swarm.TaskError{Code: "bad_output", Message: pipe.Clip(err.Error(), maxMessage)}
+			o.Error = &swarm.TaskError{Code: "bad_output", Message: pipe.Clip(err.Error(), keeper.MaxMessage)}
 			break
 		}
 		o = swarm.Outcome{Status: swarm.Succeeded, Output: result, Text: string(result)}

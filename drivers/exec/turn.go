@@ -6,19 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
-)
-
-// ending says who ended a turn before its time.
-type ending int
-
-const (
-	running ending = iota
-	byCancel
-	byAbort // a denial that ends the run
-	byStop
-	byRestart
 )
 
 // Bounds of one prompt's output and questions.
@@ -50,7 +40,7 @@ type turn struct {
 	bytes    int
 
 	mu      sync.Mutex
-	how     ending
+	how     keeper.Ending
 	reason  string
 	result  *fleet.Event
 	broken  error // why the result line is none
@@ -94,10 +84,10 @@ func (t *turn) beat() {
 
 // end asks the turn to end; the first reason counts. Questions that are still
 // open are answered with a denial: some agents wait for ever otherwise.
-func (t *turn) end(how ending, reason string) {
+func (t *turn) end(how keeper.Ending, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.how != running {
+	if t.how != keeper.Running {
 		return
 	}
 	t.how, t.reason = how, reason
@@ -107,7 +97,7 @@ func (t *turn) end(how ending, reason string) {
 	close(t.stop)
 }
 
-func (t *turn) ended() ending {
+func (t *turn) ended() keeper.Ending {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.how
@@ -231,7 +221,7 @@ func (t *turn) ask(s *session, e fleet.Event) {
 	t.mu.Lock()
 	t.heard = true
 	switch _, twice := t.pending[e.CallID]; {
-	case t.over || t.how != running || t.result != nil || t.broken != nil:
+	case t.over || t.how != keeper.Running || t.result != nil || t.broken != nil:
 		why = "the task is over"
 	case twice:
 		why = "a request with this call_id is waiting already"
@@ -263,7 +253,7 @@ func (t *turn) ask(s *session, e fleet.Event) {
 		}
 		s.decide(e.CallID, ans)
 		if ans.Decision == "abort" {
-			t.end(byAbort, ans.Reason)
+			t.end(keeper.ByAbort, ans.Reason)
 		}
 	})
 }

@@ -1,0 +1,64 @@
+package keeper
+
+import (
+	"fmt"
+
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Ending says who ended a prompt before its time.
+type Ending int
+
+// The endings.
+const (
+	Running Ending = iota
+	ByCancel
+	ByAbort // a denial that ends the run
+	ByStop
+	ByRestart
+)
+
+func (e Ending) String() string {
+	switch e {
+	case ByCancel:
+		return "the task was cancelled"
+	case ByAbort:
+		return "a denial ended the task"
+	case ByRestart:
+		return "the agent was restarted"
+	case ByStop:
+		return "the agent was stopped"
+	}
+	return fmt.Sprintf("ending %d", int(e))
+}
+
+// MaxMessage is the longest message of a task's error (contract 1.6), in
+// bytes, and so never more characters.
+const MaxMessage = 4096
+
+// Outcome turns an outcome into that of a prompt which was ended on purpose;
+// one that was not stays as it is.
+func (e Ending) Outcome(out swarm.Outcome, reason string) swarm.Outcome {
+	why := &swarm.TaskError{Message: pipe.Clip(reason, MaxMessage)}
+	switch e {
+	case Running:
+		return out
+	case ByAbort:
+		out.Status, why.Code = swarm.Blocked, "approval_denied"
+	case ByRestart:
+		out.Status, why.Code, why.Retryable = swarm.Failed, "agent_restarted", true
+	default:
+		out.Status, why.Code = swarm.Cancelled, "cancelled"
+	}
+	out.Error = why
+	return out
+}
+
+// Failure is the outcome of a prompt that failed for a reason of ours.
+func Failure(code, message string, retryable bool) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &swarm.TaskError{
+		Code: code, Message: pipe.Clip(pipe.Text([]byte(message)), MaxMessage), Retryable: retryable,
+	}}
+}

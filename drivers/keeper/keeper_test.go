@@ -1,0 +1,123 @@
+package keeper
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// kept is a keeper whose reports and tries are remembered.
+func kept(life context.Context) (k *Keeper, health *[]fleet.Health, tries *[]time.Duration) {
+	health, tries = new([]fleet.Health), new([]time.Duration)
+	began := time.Now()
+	n := New(life, 7, func(h fleet.Health) { *health = append(*health, h) }, func() int { return 5 },
+		func() { *tries = append(*tries, time.Since(began)) })
+	return &n, health, tries
+}
+
+func TestABrokenAgentIsTriedLaterEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, health, tries := kept(t.Context())
+		var waits []time.Duration
+		for range 12 {
+			before := len(*tries)
+			at := time.Now()
+			k.Fail("it broke")
+			for len(*tries) == before {
+				time.Sleep(50 * time.Millisecond)
+				synctest.Wait()
+			}
+			waits = append(waits, time.Since(at))
+		}
+		for i, want := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond} {
+			if waits[i] != want {
+				t.Errorf("try %d after %v, want %v", i, waits[i], want)
+			}
+		}
+		if last := waits[len(waits)-1]; last != lastBackoff {
+			t.Errorf("last try after %v, want %v", last, lastBackoff)
+		}
+		if h := (*health)[3]; h != (fleet.Health{Status: fleet.Offline, Reason: "it broke", PID: 5, Restarts: 7}) {
+			t.Errorf("report %+v", h)
+		}
+		if h := (*health)[4]; h.Status != fleet.Failed || h.Reason != "it broke (failed 5 times in a row; trying on)" {
+			t.Errorf("report %+v", h)
+		}
+		k.Well()
+		k.Fail(strings.Repeat("x", 2000))
+		if h := (*health)[len(*health)-1]; h.Status != fleet.Offline || len(h.Reason) > maxReason {
+			t.Errorf("report %s of %d bytes", h.Status, len(h.Reason))
+		}
+		k.Close()
+	})
+}
+
+func TestNothingIsTriedForWhomNobodyWants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, health, tries := kept(t.Context())
+		k.Stopped = true
+		k.Fail("it broke")
+		time.Sleep(time.Hour)
+		k.Close()
+		k.Close()
+		k.Tell(fleet.Idle, "")
+		k.Fail("again")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(*health) != 1 || len(*tries) != 0 || !k.IsClosed() {
+			t.Errorf("reports %+v, tries %v", *health, *tries)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		k, health, _ = kept(ctx)
+		end()
+		k.Check(nil)
+		if len(*health) != 0 {
+			t.Errorf("reports %+v after the end", *health)
+		}
+	})
+}
+
+func TestATryWaitsForThePausesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, _, tries := kept(t.Context())
+		k.Resume() // not paused: nothing
+		k.Pause()
+		paused := k.Paused()
+		k.Pause()
+		k.Postpone()
+		time.Sleep(time.Minute)
+		k.Resume()
+		<-paused
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if len(*tries) != 1 || k.Paused() != nil {
+			t.Errorf("tries %v", *tries)
+		}
+		k.Close()
+	})
+}
+
+func TestAnEndingMakesTheOutcome(t *testing.T) {
+	good := swarm.Outcome{Status: swarm.Succeeded, Text: "done"}
+	for how, want := range map[Ending]struct {
+		status swarm.Status
+		code   string
+		retry  bool
+	}{
+		ByCancel: {swarm.Cancelled, "cancelled", false}, ByStop: {swarm.Cancelled, "cancelled", false},
+		ByAbort: {swarm.Blocked, "approval_denied", false}, ByRestart: {swarm.Failed, "agent_restarted", true},
+	} {
+		out := how.Outcome(good, how.String())
+		if out.Status != want.status || out.Error.Code != want.code || out.Error.Retryable != want.retry || out.Text != "done" || out.Error.Message != how.String() {
+			t.Errorf("%s: %+v %+v", how, out, out.Error)
+		}
+	}
+	if out := Running.Outcome(good, ""); out.Status != swarm.Succeeded || out.Error != nil {
+		t.Errorf("an ending that is none: %+v", out)
+	}
+}
