@@ -48,9 +48,9 @@ func (s *Skills) dispatch(tenant, agent string, v Invoke) (swarm.Dispatch, error
 	}, nil
 }
 
-// check reports what would be refused about a run before a subagent is made
+// CheckInvoke reports what would be refused about a run, before a subagent is made
 // for it.
-func (s *Skills) checkInvoke(tenant string, v Invoke) error {
+func (s *Skills) CheckInvoke(tenant string, v Invoke) error {
 	d, err := s.dispatch(tenant, "", v)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *Skills) Assign(ctx context.Context, by core.Caller, id string, v Invoke
 
 // Invoke runs a skill with a subagent of its own.
 func (s *Skills) Invoke(ctx context.Context, by core.Caller, v Invoke) (Subagent, error) {
-	if err := s.checkInvoke(by.Tenant, v); err != nil {
+	if err := s.CheckInvoke(by.Tenant, v); err != nil {
 		return Subagent{}, err
 	}
 	a, err := s.Spawn(ctx, by, Spawn{Name: v.Name, Metadata: v.Metadata})
@@ -145,7 +145,7 @@ func (s *Skills) RunParallel(ctx context.Context, by core.Caller, all []Invoke) 
 	}
 	var bad *core.Error
 	for i, v := range all {
-		err := s.checkInvoke(by.Tenant, v)
+		err := s.CheckInvoke(by.Tenant, v)
 		if err == nil {
 			continue
 		}
