@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -216,5 +217,88 @@ func closing(t *testing.T, tr *trial) {
 	}
 	if err := tr.h.Close(); err != nil {
 		t.Errorf("second close: %v", err)
+	}
+}
+
+// closeAnywhere closes an agent, as a delete does, whatever it is doing.
+func closeAnywhere(t *testing.T, tr *trial) {
+	ctx := context.Background()
+	if err := tr.h.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	for name, bring := range map[string]func(*trial) <-chan ending{
+		"idle": func(next *trial) <-chan ending {
+			next.succeed(t, "say one")
+			return nil
+		},
+		"asking": func(next *trial) <-chan ending {
+			done := next.start(ctx, `tool write {"path":"a"}`)
+			eventually(t, "it asks", func() bool { return next.asked() == 1 })
+			return done
+		},
+		"paused": func(next *trial) <-chan ending {
+			done := next.start(ctx, "say up", "hang")
+			eventually(t, "it works", func() bool { return len(next.said()) == 1 })
+			if err := next.h.Pause(ctx); err != nil {
+				t.Errorf("pause: %v", err)
+			}
+			return done
+		},
+		"paused before it began": func(next *trial) <-chan ending {
+			if err := next.h.Pause(ctx); err != nil {
+				t.Errorf("pause: %v", err)
+			}
+			return next.start(ctx, "say up")
+		},
+		"stopped": func(next *trial) <-chan ending {
+			next.succeed(t, "say one")
+			if err := next.h.Stop(ctx); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+			return nil
+		},
+		"crashed": func(next *trial) <-chan ending {
+			next.prompt(t, "crash")
+			return nil
+		},
+		"just asked to work": func(next *trial) <-chan ending { return next.start(ctx, "say up", "hang") },
+	} {
+		next := tr.again(t)
+		done := bring(next)
+		pid, began := next.now().PID, time.Now()
+		if err := next.h.Close(); err != nil {
+			t.Errorf("%s: close: %v", name, err)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("%s: the close took %v", name, d)
+		}
+		if done != nil {
+			select {
+			case e := <-done:
+				if e.err == nil && e.out.Status == swarm.Succeeded {
+					t.Errorf("%s: the prompt succeeded", name)
+				}
+			case <-time.After(patience):
+				t.Fatalf("%s: the prompt does not end", name)
+			}
+		}
+		if now := next.now().PID; pid != 0 && alive(pid) || now != 0 && alive(now) {
+			t.Errorf("%s: a process outlived the close", name)
+		}
+	}
+}
+
+func reopen(t *testing.T, tr *trial) {
+	tr.succeed(t, "say one")
+	if err := tr.h.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	next := tr.again(t)
+	next.succeed(t, "say two")
+	if got := strings.Join(next.said(), "|"); got != "two" {
+		t.Errorf("messages %q", got)
+	}
+	if err := next.h.Close(); err != nil {
+		t.Errorf("close: %v", err)
 	}
 }

@@ -65,6 +65,8 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		{"a stopped agent refuses until it is restarted", stop},
 		{"a restart ends the running prompt", restart},
 		{"close ends everything", closing},
+		{"close works in every state", closeAnywhere},
+		{"a closed agent can be opened again", reopen},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // most of them wait most of the time
@@ -113,6 +115,19 @@ func open(t *testing.T, s Subject) *trial {
 		}
 	})
 	return tr
+}
+
+// again is the same agent, opened once more as another engine would; the
+// caller closes it.
+func (tr *trial) again(t *testing.T) *trial {
+	t.Helper()
+	next := &trial{Subject: tr.Subject, end: func() {}}
+	h, err := tr.Runtime.Open(context.Background(), tr.Actor, next.notify)
+	if err != nil {
+		t.Fatalf("open again: %v", err)
+	}
+	next.h = h
+	return next
 }
 
 func (tr *trial) notify(h fleet.Health) {
