@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -70,6 +69,10 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	to, full, err := b.boxes(tx, d)
+	if err != nil {
+		return nil, err
+	}
 	// From here on nothing is refused: the transaction may go on after that.
 	seq := uint64(tx.Add(countMessages, 1))
 	m := &Message{
@@ -96,7 +99,7 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 		return nil, err
 	}
 	if m.RecipientID == Broadcast {
-		m.Recipients = slices.DeleteFunc(slices.Clone(b.opt.Directory.All(tenant)), func(name string) bool { return name == m.SenderID })
+		m.Recipients = slices.Concat(to, full)
 	}
 	data, err := encode(m)
 	if err != nil {
@@ -105,7 +108,12 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	if err := tx.Put(bMessage, key(seq), data); err != nil {
 		return nil, fmt.Errorf("write message %s: %w", m.MessageID, err)
 	}
-	if err := b.route(tx, m); err != nil {
+	if m.Topic != "" {
+		err = b.routeTopic(tx, m)
+	} else {
+		err = b.deliver(tx, m, to, full)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if _, err := tx.Record(audit.Entry{
@@ -151,28 +159,7 @@ func (b *Bus) sender(tx *audit.Tx, d *draft) error {
 	return nil
 }
 
-// route puts a new message where its readers find it.
-func (b *Bus) route(tx *audit.Tx, m *Message) error {
-	if m.Topic != "" {
-		return b.routeTopic(tx, m)
-	}
-	to := m.Recipients
-	if m.RecipientID != Broadcast {
-		to = []string{m.RecipientID}
-	}
-	due := m.ExpiresAt()
-	for _, name := range to {
-		tx.Add(countOpen, 1)
-		if err := putDue(tx, due, m.Seq, toMailbox, name); err != nil {
-			return err
-		}
-		if err := tx.Put(bBox, boxKey(name, m.Priority, m.Seq), dueValue(due)); err != nil {
-			return fmt.Errorf("write message %s into the mailbox of %s: %w", m.MessageID, name, err)
-		}
-	}
-	return nil
-}
-
+// routeTopic puts a new message where its subscribers find it.
 func (b *Bus) routeTopic(tx *audit.Tx, m *Message) error {
 	t := Topic{Topic: m.Topic}
 	known, err := fetch(tx, bTopic, []byte(m.Topic), &t)
@@ -204,10 +191,6 @@ func putDue(tx store.Tx, due time.Time, seq uint64, kind byte, name string) erro
 		return fmt.Errorf("write when message %d is due: %w", seq, err)
 	}
 	return nil
-}
-
-func dueValue(due time.Time) []byte {
-	return binary.BigEndian.AppendUint64(nil, uint64(due.UnixMicro()))
 }
 
 // accepted runs after the commit, on the store's writer.

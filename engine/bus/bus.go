@@ -61,6 +61,9 @@ type Options struct {
 	// Keep is how many messages of a tenant stay as history at least; 0 means
 	// 100,000. Some 600 bytes each beside the payload.
 	Keep int
+	// MaxUnread is how many unread messages a mailbox holds; 0 means 10,000.
+	// One more is refused: its sender learns, and nothing is lost in silence.
+	MaxUnread int
 }
 
 // Bus is the message bus of every tenant. Its methods may be called from any
@@ -81,6 +84,9 @@ type Bus struct {
 func New(opt Options) *Bus {
 	if opt.Keep <= 0 {
 		opt.Keep = 100_000
+	}
+	if opt.MaxUnread <= 0 {
+		opt.MaxUnread = 10_000
 	}
 	if opt.Directory == nil {
 		opt.Directory = nobody{}

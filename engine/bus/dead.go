@@ -15,6 +15,7 @@ import (
 const (
 	ReasonExpired    = "expired"    // not read within its ttl
 	ReasonRefused    = "refused"    // by its reader
+	ReasonFull       = "full"       // a broadcast that found a mailbox without room
 	ReasonUnanswered = "unanswered" // a request that nobody answered within its ttl
 )
 
@@ -166,7 +167,7 @@ func (b *Bus) Dead(ctx context.Context, tenant string, f core.Filter) (core.Page
 
 // DeadReasons are the values that Dead filters by.
 func DeadReasons() []string {
-	return []string{ReasonExpired, ReasonRefused, ReasonUnanswered, resent}
+	return []string{ReasonExpired, ReasonRefused, ReasonFull, ReasonUnanswered, resent}
 }
 
 const resent = "resent"

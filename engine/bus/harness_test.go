@@ -62,6 +62,7 @@ type rig struct {
 	t      testing.TB
 	path   string
 	keep   int
+	most   int    // unread messages of a mailbox
 	who    agents // nil is everybody
 	clock  *clock
 	db     *store.DB
@@ -94,7 +95,7 @@ func (r *rig) over(st store.Store) {
 		r.who = everybody
 	}
 	r.ledger = audit.New(st, audit.Options{Clock: r.clock, OnChange: func(c core.Change) { r.Changed(c) }})
-	r.Bus = bus.New(bus.Options{Ledger: r.ledger, Directory: r.who, Tenants: st.Tenants, Keep: r.keep})
+	r.Bus = bus.New(bus.Options{Ledger: r.ledger, Directory: r.who, Tenants: st.Tenants, Keep: r.keep, MaxUnread: r.most})
 }
 
 func (r *rig) close() {

@@ -9,15 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
-
-// Mailbox is one recipient's unread messages in numbers.
-type Mailbox struct {
-	RecipientID string    `json:"recipient_id"`
-	Open        int       `json:"open"`
-	Oldest      time.Time `json:"oldest,omitzero"` // when the oldest of them was accepted
-}
 
 // Read takes up to n (1-100) messages out of a mailbox, the highest priority
 // and then the oldest first, and acknowledges them: they won't come again. It
@@ -162,6 +154,7 @@ func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, 
 		tx.Delete(bBox, box),
 		tx.Delete(bDue, dueKey(at, m.Seq, toMailbox, recipient)),
 		put(tx, bFate, fateKey(m.Seq, recipient), f),
+		resize(tx, recipient, -1),
 	)
 	if err != nil {
 		return false, fmt.Errorf("settle message %s for %s: %w", m.MessageID, recipient, err)
@@ -178,33 +171,4 @@ func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, 
 		delete(t.taken, slot{recipient, m.Seq})
 	})
 	return true, nil
-}
-
-// Mailboxes lists the mailboxes with unread messages, by recipient.
-func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
-	var out []Mailbox
-	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(bBox, nil, nil, false, func(k, _ []byte) bool {
-			name, seq := string(k[:len(k)-10]), binary.BigEndian.Uint64(k[len(k)-8:])
-			if len(out) == 0 || out[len(out)-1].RecipientID != name {
-				out = append(out, Mailbox{RecipientID: name})
-			}
-			box := &out[len(out)-1]
-			box.Open++
-			if at := sentAt(tx, seq); box.Oldest.IsZero() || at.Before(box.Oldest) {
-				box.Oldest = at
-			}
-			return true
-		})
-	})
-	return out, explain("list the mailboxes", err)
-}
-
-// sentAt is when a message was accepted; zero when it can't be read.
-func sentAt(tx store.Tx, seq uint64) time.Time {
-	m, err := getHead(tx, seq)
-	if err != nil || m == nil {
-		return time.Time{}
-	}
-	return m.Timestamp
 }

@@ -17,6 +17,7 @@ const (
 	bMessage store.Bucket = "message"        // seq → Message
 	bFate    store.Bucket = "message.fate"   // seq, recipient → fate; recipient "" is the conversation's
 	bBox     store.Bucket = "message.box"    // recipient, 0, priority, seq → due; the unread ones
+	bBoxes   store.Bucket = "message.boxes"  // recipient → how many it has unread; none is no entry
 	bDue     store.Bucket = "message.due"    // due, seq, consumer → 1; what Run has to look at, and when
 	bAsk     store.Bucket = "message.ask"    // correlation id → ask; the open requests
 	bDead    store.Bucket = "message.dead"   // seq, consumer → DeadLetter

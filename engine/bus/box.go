@@ -1,0 +1,144 @@
+package bus
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// boxes are the mailboxes that a message goes to, and of a broadcast those
+// that have no room for it. One that is meant for a single full mailbox is
+// refused.
+func (b *Bus) boxes(tx *audit.Tx, d *draft) (to, full []string, err error) {
+	switch d.Recipient {
+	case "":
+		return nil, nil, nil
+	case Broadcast:
+		to = slices.Clone(b.opt.Directory.All(tx.Tenant()))
+	default:
+		to = []string{d.Recipient}
+	}
+	to = slices.DeleteFunc(to, func(name string) bool {
+		if d.Recipient == Broadcast && name == d.Sender {
+			return true
+		}
+		n, bad := boxSize(tx, name)
+		if bad != nil {
+			err = bad
+		}
+		if n < uint64(b.opt.MaxUnread) {
+			return false
+		}
+		full = append(full, name)
+		return true
+	})
+	if err == nil && d.Recipient != Broadcast && len(full) > 0 {
+		err = core.Errorf(core.Conflict, "recipient_id: the mailbox of %s is full: %d unread messages; read some, or wait until they expire", d.Recipient, b.opt.MaxUnread).
+			With("field", "recipient_id").With("value", d.Recipient)
+	}
+	return to, full, err
+}
+
+// deliver puts a new message into the mailboxes it goes to. For those that
+// are full it is a dead letter at once.
+func (b *Bus) deliver(tx *audit.Tx, m *Message, to, full []string) error {
+	due := m.ExpiresAt()
+	for _, name := range to {
+		tx.Add(countOpen, 1)
+		if err := resize(tx, name, 1); err != nil {
+			return err
+		}
+		if err := putDue(tx, due, m.Seq, toMailbox, name); err != nil {
+			return err
+		}
+		if err := tx.Put(bBox, boxKey(name, m.Priority, m.Seq), dueValue(due)); err != nil {
+			return fmt.Errorf("write message %s into the mailbox of %s: %w", m.MessageID, name, err)
+		}
+	}
+	for _, name := range full {
+		if err := put(tx, bFate, fateKey(m.Seq, name), fate{Status: Refused, At: tx.Now(), Reason: "the mailbox is full"}); err != nil {
+			return err
+		}
+		g := burial{kind: toMailbox, name: name, reason: ReasonFull}
+		if err := g.add(tx, m); err != nil {
+			return err
+		}
+		if err := g.record(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dueValue(due time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(due.UnixMicro()))
+}
+
+// boxSize is how many unread messages a mailbox holds.
+func boxSize(tx store.Tx, recipient string) (uint64, error) {
+	data, err := tx.Get(bBoxes, []byte(recipient))
+	if err != nil || len(data) != 8 {
+		return 0, explain("read the size of the mailbox of "+recipient, err)
+	}
+	return readKey(data), nil
+}
+
+// resize notes that messages came into a mailbox, or left it.
+func resize(tx store.Tx, recipient string, by int) error {
+	n, err := boxSize(tx, recipient)
+	if err != nil {
+		return err
+	}
+	if left := int(n) + by; left > 0 {
+		return tx.Put(bBoxes, []byte(recipient), key(uint64(left)))
+	}
+	return tx.Delete(bBoxes, []byte(recipient))
+}
+
+// Mailbox is one recipient's unread messages in numbers.
+type Mailbox struct {
+	RecipientID string    `json:"recipient_id"`
+	Open        int       `json:"open"`
+	Oldest      time.Time `json:"oldest,omitzero"` // when the oldest of them was accepted
+}
+
+// Mailboxes lists the mailboxes with unread messages, by recipient.
+func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
+	var out []Mailbox
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return scan(tx, bBoxes, nil, func(k, v []byte) (bool, error) {
+			at, err := oldest(tx, string(k))
+			out = append(out, Mailbox{RecipientID: string(k), Open: int(readKey(v)), Oldest: at})
+			return true, err
+		})
+	})
+	return out, explain("list the mailboxes", err)
+}
+
+// oldest is when the oldest message of a mailbox was accepted: the first of
+// one of its priorities.
+func oldest(tx store.Tx, recipient string) (time.Time, error) {
+	var first uint64
+	for p := byte(1); p <= LowestPriority; p++ {
+		err := scan(tx, bBox, append(boxPrefix(recipient), p), func(k, _ []byte) (bool, error) {
+			if seq := readKey(k[len(k)-8:]); first == 0 || seq < first {
+				first = seq
+			}
+			return false, nil
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+	}
+	m, err := mustGetHead(tx, first)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return m.Timestamp, nil
+}
