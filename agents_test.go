@@ -89,40 +89,93 @@ audit verify
 `
 
 func TestRealAgentsPassTheCockpitsGate(t *testing.T) {
-	installed := drivertest.Installed(t)
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {
-			m, err := model.Start(model.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
-			u := newPlayer(t)
-			// Some agents keep no files under the system's temporary directory.
-			dir := drivertest.OutsideTemp(t)
-			if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))); err != nil {
-				t.Fatal(err)
-			}
-			replaceIn(t, filepath.Join(dir, name, c.config), c.from, strings.ReplaceAll(c.to, "MODEL", m.URL))
-			if name == "codex-acp" { // its login would ask a server
-				replaceIn(t, filepath.Join(dir, name, "swarm.yaml"), "auth: openai-api-key, ", "")
-			}
-			text := strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent).Replace(gateScript)
-			script := filepath.Join(dir, "gate.txtar")
-			if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/.bin:%s", installed, os.Getenv("PATH")))
-			cmd := u.command("--script", script, "--data", filepath.Join(dir, "swarm.db"))
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			timer := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
-			defer timer.Stop()
-			if err := cmd.Run(); err != nil {
-				t.Fatalf("%v\n%s", err, out.String())
-			}
+			play, _ := withAgents(t, name)
+			play(strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent).Replace(gateScript))
 		})
 	}
+}
+
+// withAgents copies an example of real agents, on a scripted model, and gives
+// what plays a script beside it.
+func withAgents(t *testing.T, name string) (play func(script string), dir string) {
+	t.Helper()
+	installed := drivertest.Installed(t)
+	m, err := model.Start(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	// Some agents keep no files under the system's temporary directory.
+	dir = drivertest.OutsideTemp(t)
+	if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))); err != nil {
+		t.Fatal(err)
+	}
+	c := realAgents[name]
+	replaceIn(t, filepath.Join(dir, name, c.config), c.from, strings.ReplaceAll(c.to, "MODEL", m.URL))
+	if name == "codex-acp" { // its login would ask a server
+		replaceIn(t, filepath.Join(dir, name, "swarm.yaml"), "auth: openai-api-key, ", "")
+	}
+	u := newPlayer(t)
+	u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/.bin:%s", installed, os.Getenv("PATH")))
+	return func(script string) {
+		t.Helper()
+		path := filepath.Join(dir, "script.txtar")
+		if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := u.command("--script", path, "--data", filepath.Join(dir, "swarm.db"))
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		timer := time.AfterFunc(8*time.Minute, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}, dir
+}
+
+// TestAHundredLocalAndEightRealAgentsWorkAtOnce has all of them at work before
+// the first real one is answered: every second one is allowed.
+func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
+	play, dir := withAgents(t, "codex-acp")
+	const local, real = 100, 8
+	swarm := "tenant: t_many\nagents:\n"
+	script := "up $HERE/many.yaml\n"
+	for i := range local {
+		swarm += fmt.Sprintf("  - {name: local-%d, project: p, dir: \"${CWD}\", task: go, command: [sh, -c, 'read -r task; echo %d >local-%d; sleep 1']}\n", i, i, i)
+	}
+	for i := range real {
+		swarm += fmt.Sprintf("  - {name: real-%d, project: p, runtime: acp, dir: \"${CWD}\", task: 'RUN: echo %d > real-%d', command: [codex-acp], "+
+			"env: {OPENAI_API_KEY: x}, options: {shared: true, skeleton: \"${DIR}/codex-acp/home\"}}\n", i, i, i)
+	}
+	script += fmt.Sprintf("await -t 240s approval %d\n", real)
+	for i := range real {
+		script += fmt.Sprintf("! exists real-%d\napproval list --open --agent real-%d -o json\ncapture A approval_id\n", i, i)
+		if i%2 == 0 {
+			script += "approval approve $A --reason fine\n"
+		} else {
+			script += "approval deny $A --reason 'not that'\n"
+		}
+	}
+	for i := range real {
+		script += fmt.Sprintf("await -t 240s agent real-%d status=idle\n", i)
+	}
+	for i := range local {
+		script += fmt.Sprintf("await -t 240s agent local-%d status=idle last_status=succeeded\nexists local-%d\n", i, i)
+	}
+	for i := range real {
+		if i%2 == 0 {
+			script += fmt.Sprintf("exec cat real-%d\nstdout '^%d$'\nagent show real-%d -o json\nstdout '\"last_status\":\"succeeded\"'\n", i, i, i)
+		} else {
+			script += fmt.Sprintf("! exists real-%d\nagent show real-%d -o json\nstdout '\"last_status\":\"blocked\"'\n", i, i)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(swarm), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play(script + "audit reconcile\naudit verify\n")
 }
 
 func replaceIn(t *testing.T, path, from, to string) {
