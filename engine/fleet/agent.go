@@ -59,6 +59,7 @@ type Agent struct {
 	Stopped   bool              `json:"stopped,omitzero"`    // by an operator; stays so until started
 	Attention string            `json:"attention,omitempty"` // the agent asks for a person
 	Waiting   string            `json:"waiting,omitempty"`   // approval id it waits for
+	Stuck     *Stuck            `json:"stuck,omitempty"`     // why it seems to get nowhere
 	PID       int               `json:"pid,omitzero"`
 	Restarts  int               `json:"restarts,omitzero"`
 	Usage     swarm.Usage       `json:"usage"`
@@ -76,10 +77,10 @@ func (a *Agent) works() bool {
 }
 
 // letGo is for a run that is dead.
-func (a *Agent) letGo() { a.TaskID, a.Waiting, a.Attention, a.PID = "", "", "", 0 }
+func (a *Agent) letGo() { a.TaskID, a.Waiting, a.Attention, a.Stuck, a.PID = "", "", "", nil, 0 }
 
 // State is the common word for any runtime's status: starting, idle, working,
-// waiting for you, pausing, paused, offline, failed.
+// waiting for you, stuck, pausing, paused, offline, failed.
 func (a Agent) State() string {
 	switch {
 	case a.Waiting != "" || a.Attention != "":
@@ -88,6 +89,8 @@ func (a Agent) State() string {
 		return "pausing"
 	case a.Paused:
 		return "paused"
+	case a.Stuck != nil && a.Status == Busy:
+		return "stuck"
 	case a.Status == Busy:
 		return "working"
 	}

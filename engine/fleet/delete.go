@@ -139,6 +139,9 @@ func (f *Fleet) remove(ctx context.Context, by core.Caller, m *member) error {
 		tx.Add(countStatus(a.Status), -1)
 		tx.OnCommit(func() { f.forget(m) })
 		tx.Changed("agent", m.name, nil)
+		if err := dropActivity(tx, m.name); err != nil {
+			return err
+		}
 		return tx.Delete(bAgent, []byte(m.name))
 	})
 }

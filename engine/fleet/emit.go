@@ -12,6 +12,7 @@ import (
 
 // emit takes one event of the run from its runtime.
 func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
+	r.progress.event(&e, r.acts.take(&e))
 	switch e.Type {
 	case "message":
 		r.log.add("INFO", e.Text, "message")
@@ -51,10 +52,7 @@ func (r *run) use(tokens int64, cost float64) {
 		r.log.add("WARN", fmt.Sprintf("usage of %d tokens and %g USD is not possible, and was not counted", tokens, cost), "usage")
 		return
 	}
-	r.mu.Lock()
-	r.used.Tokens += tokens
-	r.used.CostUSD += cost
-	r.mu.Unlock()
+	r.acts.used(tokens, cost)
 	r.job.Use(tokens, cost)
 }
 

@@ -19,6 +19,7 @@ type Options struct {
 	Judge    *judge.Judge
 	Swarm    *swarm.Swarm
 	Runtimes map[string]Runtime // by Agent.Runtime
+	Stuck    StuckLimits
 }
 
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks

@@ -25,6 +25,12 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	ask, err := r.question(&e)
 	if err != nil {
 		r.log.add("WARN", "tool request refused: "+err.Error(), "tool")
+		r.mu.Lock()
+		_, open := r.calls[e.CallID] // another call has this id
+		r.mu.Unlock()
+		if !open {
+			r.acts.answered(e.CallID, deny, err.Error())
+		}
 		return ToolAnswer{CallID: e.CallID, Decision: deny, Reason: err.Error()}, r.log.failed()
 	}
 	r.log.add("INFO", fmt.Sprintf("asks for %s %s: %s", e.Tool, e.CallID, ask.Action.Args), "tool")
@@ -33,15 +39,17 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	}
 	c := toolCall{r, &ask}
 	reply, err := r.f.asked.Put(ctx, swarm.Question{
-		By: r.m.speaker(), Ask: ask, Beat: r.job.Beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used,
+		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used,
 		Anew: func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
 	})
+	r.progress.event(&Event{}, false) // the time it waited is over
 	switch {
 	case err != nil:
 		return r.interrupted(e.CallID, err)
 	case !reply.Approved:
 		return r.refused(e.CallID, reply), nil
 	}
+	r.acts.answered(e.CallID, approve, "")
 	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Reason: cut(reply.Reason, maxReason)}, nil
 }
 
@@ -110,6 +118,7 @@ func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
 		answer.Decision = abort
 		r.end(aborted, reason)
 	}
+	r.acts.answered(call, deny, reason)
 	r.log.add("WARN", "call "+call+": "+answer.Decision+": "+reason, "tool")
 	return answer
 }

@@ -103,7 +103,7 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		f: p.f, m: m, job: job, in: in, calls: map[string]string{},
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	r.log = newTranscript(r)
+	r.log, r.acts = newTranscript(r), newActs(r)
 	r.take()
 	go r.work(ctx)
 	return r, nil

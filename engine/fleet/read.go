@@ -151,6 +151,10 @@ func (f *Fleet) item(ctx context.Context, tenant string, t swarm.Task) (HistoryI
 	}
 	item := HistoryItem{Message: p.Message, URI: p.URI, CreatedAt: t.CreatedAt, TaskID: t.TaskID, Status: full.Status}
 	item.NeedsUserAttention = full.Waiting != ""
+	if m := f.member(tenant, full.Agent); m != nil {
+		a := m.rec.Load()
+		item.NeedsUserAttention = item.NeedsUserAttention || a.TaskID == full.TaskID && a.Stuck != nil
+	}
 	err = f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		text, err := tx.Get(bAttention, []byte(t.TaskID))
 		item.NeedsUserAttention = item.NeedsUserAttention || text != nil

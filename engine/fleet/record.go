@@ -34,10 +34,15 @@ type state struct {
 	Paused  bool        `json:"paused,omitzero"`
 	Pausing bool        `json:"pausing,omitzero"`
 	Stopped bool        `json:"stopped,omitzero"`
+	Stuck   StuckKind   `json:"stuck,omitempty"`
 }
 
 func stateOf(a *Agent) state {
-	return state{a.Status, a.Role, a.Project, a.Runtime, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped}
+	s := state{a.Status, a.Role, a.Project, a.Runtime, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
+	if a.Stuck != nil {
+		s.Stuck = a.Stuck.Kind
+	}
+	return s
 }
 
 // note is what a change says about itself in the audit log.

@@ -31,6 +31,9 @@ type run struct {
 	in  prompt
 	log *transcript
 
+	progress *progress
+	acts     *acts
+
 	stop chan struct{} // closed when the run is to end
 	done chan struct{} // closed when the agent has let go and the outcome stands
 
@@ -40,7 +43,6 @@ type run struct {
 	out     swarm.Outcome
 	denials []string
 	calls   map[string]string // call id → tool, asked in this run
-	used    swarm.Usage
 }
 
 var _ swarm.Work = (*run)(nil)
@@ -97,6 +99,9 @@ func (r *run) work(ctx context.Context) {
 	if lost := r.log.flush(ctx); err == nil && lost != nil {
 		err = lost
 	}
+	if lost := r.acts.flush(ctx); err == nil && lost != nil {
+		err = lost
+	}
 	out = r.settled(out, err)
 	if err := r.release(ctx, out); err != nil && out.Status == swarm.Succeeded {
 		out = failure("agent_record", err.Error(), true)
@@ -126,9 +131,12 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	over := make(chan struct{})
 	defer close(over)
 	go r.interrupt(h, over)
+	r.progress = newProgress(r.f.opt.Stuck)
+	go r.watch(ctx, over)
+	r.acts.started()
 	r.log.add("INFO", r.in.Message, sourceTask)
 	return h.Prompt(ctx, Prompt{
-		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Emit: r.emit, Beat: r.job.Beat,
+		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Emit: r.emit, Beat: r.beat,
 	})
 }
 
@@ -167,7 +175,7 @@ func (r *run) begin(ctx context.Context) error {
 	n := note{event: "agent.busy", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
 		a.TaskID, a.LastTask, a.Attention, a.Waiting = t.TaskID, cut(r.in.Message, maxLast), "", ""
-		a.LastTaskID, a.LastStatus = t.TaskID, ""
+		a.LastTaskID, a.LastStatus, a.Stuck = t.TaskID, "", nil
 		return nil
 	})
 	return err
@@ -196,10 +204,6 @@ func (r *run) release(ctx context.Context, out swarm.Outcome) error {
 			if err := r.f.clear(tx, a); err != nil {
 				return err
 			}
-			r.mu.Lock()
-			a.Usage.Tokens += r.used.Tokens
-			a.Usage.CostUSD += r.used.CostUSD
-			r.mu.Unlock()
 			a.Usage.Tasks++
 			a.Usage.WallMS += tx.Now().Sub(t.StartedAt).Milliseconds()
 			return nil
@@ -220,7 +224,7 @@ func (f *Fleet) clear(tx *audit.Tx, a *Agent) error {
 			return err
 		}
 	}
-	a.TaskID, a.Waiting, a.Attention = "", "", ""
+	a.TaskID, a.Waiting, a.Attention, a.Stuck = "", "", "", nil
 	return nil
 }
 

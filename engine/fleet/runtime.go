@@ -10,12 +10,12 @@ import (
 // Event is what a runtime reports about a running prompt. Its types are
 //
 //	message, thought   Text: what the agent said or reasoned
-//	plan               Text: its plan, one step on each line
+//	plan               Text: its plan, one step on each line; Steps: the same, where it knows them apart
 //	log                Level, Text
 //	tool_request       CallID, Tool, Args, Intent, Risk: may it?
 //	tool_call          CallID, Tool, Text: the agent began something it did not ask for
 //	tool_result        CallID, Status, Output, Error; Tool and Text of one it did not ask for
-//	diff               CallID, Text: how a file changes
+//	diff               CallID, Path, Text: how a file changes
 //	mode               Text: the mode of its own permissions, Args {"mode", "wanted"}; Status "weaker" if it is not the wanted one
 //	usage              Tokens, CostUSD: spent since the last
 //	attention          Text: it asks for a person
@@ -35,6 +35,8 @@ type Event struct {
 	Tokens     int64
 	CostUSD    float64
 	Confidence *float64
+	Steps      []Step
+	Path       string
 }
 
 // ToolAnswer is the judge's word on a tool request.

@@ -47,6 +47,7 @@ type world struct {
 	fleet  *fleet.Fleet
 
 	deadlines map[judge.Risk]time.Duration
+	stuck     fleet.StuckLimits
 	bell      chan struct{}
 	stop      func()
 }
@@ -86,7 +87,7 @@ func (w *world) open() {
 	w.swarm, err = swarm.New(w.t.Context(), swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Spill: w.t.TempDir()})
 	must()
 	w.fleet, err = fleet.New(w.t.Context(), fleet.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": w.rt},
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": w.rt}, Stuck: w.stuck,
 	})
 	must()
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())

@@ -1,0 +1,150 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+// Bounds of what is kept of an agent's newest run.
+const (
+	keptCalls = 100
+	keptDiffs = 50
+	maxSteps  = 200
+	maxStep   = 500      // bytes of one step
+	maxArgs   = 500      // bytes of a call's arguments
+	maxDiff   = 16 << 10 // bytes of a diff
+)
+
+// Activity is what an agent did in its newest run: its plan as it is now, its
+// newest tool calls and changes of files. Earlier runs are in the log.
+type Activity struct {
+	TaskID string      `json:"task_id,omitempty"` // "" when there was no run
+	Plan   []Step      `json:"plan,omitempty"`
+	PlanAt time.Time   `json:"plan_at,omitzero"`
+	Calls  []Call      `json:"calls,omitempty"` // by their beginning, the newest 100
+	Diffs  []Diff      `json:"diffs,omitempty"` // the newest 50
+	Mode   string      `json:"mode,omitempty"`  // of its own permissions, where it told of one
+	Usage  swarm.Usage `json:"usage"`           // tokens and cost of this run
+	Made   int         `json:"made,omitzero"`   // calls so far, those that are no longer kept too
+	Drew   int         `json:"drew,omitzero"`   // diffs so far
+}
+
+// Step is one step of a plan.
+type Step struct {
+	Text   string `json:"text"`
+	Status string `json:"status"` // pending, in_progress, completed, or the agent's own word; "" when it told of none
+}
+
+// CallState is how far a tool call is.
+type CallState string
+
+// The states of a call.
+const (
+	CallAsked   CallState = "asked"   // the judge or a person has to say
+	CallRunning CallState = "running" // it may, or did not ask
+	CallDenied  CallState = "denied"
+	CallDone    CallState = "ok"
+	CallFailed  CallState = "error"
+)
+
+// Call is a tool call of a run.
+type Call struct {
+	CallID string    `json:"call_id"`
+	Tool   string    `json:"tool"`
+	Title  string    `json:"title,omitempty"`
+	Args   string    `json:"args,omitempty"` // JSON, cut at 500 bytes
+	Asked  bool      `json:"asked,omitzero"` // it passed the gate; else the agent approved it itself
+	State  CallState `json:"state"`
+	Error  string    `json:"error,omitempty"`
+	Began  time.Time `json:"began"`
+	Ended  time.Time `json:"ended,omitzero"`
+
+	Number int `json:"n"` // of the run's calls, from 1
+}
+
+// Diff is how a file changes.
+type Diff struct {
+	CallID string    `json:"call_id,omitempty"`
+	Path   string    `json:"path,omitempty"`
+	Text   string    `json:"text"` // cut at 16 KiB
+	At     time.Time `json:"at"`
+
+	Number int `json:"n"`
+}
+
+// bActivity holds name, 0, kind and slot → Activity, Call or Diff. The slots
+// are used in turn, so an agent's part never grows; what is of an earlier run
+// bears another task's id.
+const bActivity store.Bucket = "agent.activity"
+
+// kept is a record of a run in its slot.
+type kept[T any] struct {
+	TaskID string `json:"task_id"`
+	Record T      `json:"record"`
+}
+
+func activityKey(name string, kind byte, slot int) []byte {
+	return append([]byte(name), 0, kind, byte(slot))
+}
+
+// Activity returns what an agent does or did last.
+func (f *Fleet) Activity(ctx context.Context, tenant, name string) (Activity, error) {
+	var out Activity
+	m, err := f.find(ctx, reader(tenant), name)
+	if err != nil {
+		return out, err
+	}
+	err = f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		data, err := tx.Get(bActivity, activityKey(m.name, 'a', 0))
+		if err != nil || data == nil {
+			return err
+		}
+		if err := core.DecodeStored(data, &out); err != nil {
+			return err
+		}
+		if out.Calls, err = slots[Call](tx, m.name, 'c', out.TaskID); err != nil {
+			return err
+		}
+		out.Diffs, err = slots[Diff](tx, m.name, 'd', out.TaskID)
+		return err
+	})
+	if err != nil {
+		return Activity{}, fmt.Errorf("read what agent %s does: %w", name, err)
+	}
+	slices.SortFunc(out.Calls, func(a, b Call) int { return a.Number - b.Number })
+	slices.SortFunc(out.Diffs, func(a, b Diff) int { return a.Number - b.Number })
+	return out, nil
+}
+
+func slots[T any](tx store.Tx, name string, kind byte, task string) ([]T, error) {
+	var out []T
+	all, err := records[kept[T]](tx, bActivity, activityKey(name, kind, 0), activityKey(name, kind+1, 0))
+	for _, k := range all {
+		if k.TaskID == task {
+			out = append(out, k.Record)
+		}
+	}
+	return out, err
+}
+
+// dropActivity forgets what an agent did, with the agent.
+func dropActivity(tx store.Tx, name string) error {
+	var keys [][]byte
+	err := tx.Scan(bActivity, append([]byte(name), 0), append([]byte(name), 1), false, func(key, _ []byte) bool {
+		keys = append(keys, slices.Clone(key))
+		return true
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = tx.Delete(bActivity, key)
+		}
+	}
+	return err
+}

@@ -1,0 +1,250 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// actsDelay gathers changes of a run's activity, so that a busy agent costs a
+// few commits a second.
+const actsDelay = 200 * time.Millisecond
+
+// acts follows what a run does, and writes what has changed of it.
+type acts struct {
+	r *run
+
+	writing sync.Mutex // one batch at a time, in order
+
+	mu    sync.Mutex
+	head  Activity
+	calls map[string]*Call // by id, the newest keptCalls
+	order [keptCalls]string
+	dirty map[int]Call // by slot
+	diffs map[int]Diff // by slot
+	spent swarm.Usage  // that is not on the agent's record yet
+	stale bool         // the head has changed
+	timer *time.Timer
+}
+
+func newActs(r *run) *acts {
+	a := &acts{r: r, calls: map[string]*Call{}, dirty: map[int]Call{}, diffs: map[int]Diff{}}
+	a.head.TaskID = r.job.Task.TaskID
+	return a
+}
+
+// take follows one event, and reports whether it begins a tool call.
+func (a *acts) take(e *Event) (begins bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.r.f.opt.Ledger.Clock().Now()
+	switch e.Type {
+	case "plan":
+		a.head.Plan, a.head.PlanAt = steps(e), now
+	case "mode":
+		a.head.Mode = oneLine(e.Text, maxIntent)
+	case "tool_request":
+		begins = a.begin(e, now, Call{Asked: true, State: CallAsked, Title: oneLine(e.Intent, maxIntent), Args: cut(string(e.Args), maxArgs)})
+	case "tool_call":
+		begins = a.begin(e, now, Call{State: CallRunning, Title: oneLine(e.Text, maxIntent)})
+	case "tool_result":
+		if e.Tool != "" && a.calls[cut(e.CallID, maxCall)] == nil { // nothing was heard of it before
+			begins = a.begin(e, now, Call{State: CallRunning, Title: oneLine(e.Text, maxIntent)})
+		}
+		state := CallFailed
+		if e.Status == "ok" {
+			state = CallDone
+		}
+		a.move(e.CallID, state, e.Error, now)
+	case "diff":
+		d := Diff{CallID: cut(e.CallID, maxCall), Path: oneLine(e.Path, maxURI), Text: cut(e.Text, maxDiff), At: now}
+		a.head.Drew++
+		d.Number = a.head.Drew
+		a.diffs[d.Number%keptDiffs] = d
+	default:
+		return false
+	}
+	a.changed()
+	return begins
+}
+
+// steps is the plan of an event: its steps, or the lines of its text.
+func steps(e *Event) []Step {
+	if len(e.Steps) == 0 {
+		var out []Step
+		for line := range strings.Lines(e.Text) {
+			if text := oneLine(line, maxStep); text != "" && len(out) < maxSteps {
+				out = append(out, Step{Text: text})
+			}
+		}
+		return out
+	}
+	out := make([]Step, 0, min(len(e.Steps), maxSteps))
+	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
+		out = append(out, Step{Text: oneLine(s.Text, maxStep), Status: oneLine(s.Status, 20)})
+	}
+	return out
+}
+
+// begin adds a call, or takes it that one that is known asks now; mu is held.
+func (a *acts) begin(e *Event, now time.Time, c Call) bool {
+	c.CallID, c.Tool, c.Began = cut(e.CallID, maxCall), oneLine(e.Tool, maxCall), now
+	if old := a.calls[c.CallID]; old != nil {
+		c.Number, c.Began, c.Asked = old.Number, old.Began, c.Asked || old.Asked
+		if c.Title == "" {
+			c.Title = old.Title
+		}
+		if !old.Ended.IsZero() { // word of it comes late
+			c.State, c.Ended, c.Error = old.State, old.Ended, old.Error
+		}
+		*old = c
+		a.dirty[c.Number%keptCalls] = c
+		return false
+	}
+	a.head.Made++
+	c.Number = a.head.Made
+	slot := c.Number % keptCalls
+	delete(a.calls, a.order[slot])
+	a.order[slot] = c.CallID
+	a.calls[c.CallID] = &c
+	a.dirty[slot] = c
+	return true
+}
+
+// answered notes the judge's word on a call.
+func (a *acts) answered(call, decision, reason string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	state := CallDenied
+	if decision == approve {
+		state, reason = CallRunning, ""
+	}
+	a.move(call, state, reason, a.r.f.opt.Ledger.Clock().Now())
+	a.changed()
+}
+
+// move brings a call into another state; mu is held.
+func (a *acts) move(call string, state CallState, reason string, now time.Time) {
+	c := a.calls[cut(call, maxCall)]
+	if c == nil || c.State == CallDenied { // what the agent says of it comes after our no
+		return
+	}
+	c.State, c.Error = state, oneLine(reason, maxIntent)
+	if state != CallRunning && state != CallAsked {
+		c.Ended = now
+	}
+	a.dirty[c.Number%keptCalls] = *c
+}
+
+// used adds what the run has spent.
+func (a *acts) used(tokens int64, cost float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.head.Usage.Tokens += tokens
+	a.head.Usage.CostUSD += cost
+	a.spent.Tokens += tokens
+	a.spent.CostUSD += cost
+	a.changed()
+}
+
+// changed has it written soon; mu is held.
+func (a *acts) changed() {
+	a.stale = true
+	if a.timer == nil {
+		a.timer = time.AfterFunc(actsDelay, func() { _ = a.flush(context.Background()) })
+	}
+}
+
+// flush writes what has changed. What could not be written is tried again
+// with the next change.
+func (a *acts) flush(ctx context.Context) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	a.mu.Lock()
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if !a.stale {
+		a.mu.Unlock()
+		return nil
+	}
+	head, calls, diffs, spent := a.head, maps.Clone(a.dirty), maps.Clone(a.diffs), a.spent
+	head.Plan = slices.Clone(head.Plan)
+	clear(a.dirty)
+	clear(a.diffs)
+	a.spent, a.stale = swarm.Usage{}, false
+	a.mu.Unlock()
+	err := a.r.f.opt.Ledger.Append(ctx, a.r.m.self(), func(tx *audit.Tx) error {
+		return a.write(tx, head, calls, diffs, spent)
+	})
+	if err == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stale = true
+	a.spent.Tokens += spent.Tokens
+	a.spent.CostUSD += spent.CostUSD
+	for slot, c := range calls {
+		if _, newer := a.dirty[slot]; !newer {
+			a.dirty[slot] = c
+		}
+	}
+	for slot, d := range diffs {
+		if _, newer := a.diffs[slot]; !newer {
+			a.diffs[slot] = d
+		}
+	}
+	return err
+}
+
+func (a *acts) write(tx *audit.Tx, head Activity, calls map[int]Call, diffs map[int]Diff, spent swarm.Usage) error {
+	m, task := a.r.m, head.TaskID
+	rec, err := load(tx, m.name)
+	if err != nil || rec == nil || rec.TaskID != task || a.r.f.member(m.tenant, m.name) != m {
+		return err // it is gone, or works on something else
+	}
+	put := func(kind byte, slot int, v any) error {
+		data, err := core.Encode(v)
+		if err != nil {
+			return err
+		}
+		return tx.Put(bActivity, activityKey(m.name, kind, slot), data)
+	}
+	if err := put('a', 0, head); err != nil {
+		return err
+	}
+	for slot, c := range calls {
+		if err := put('c', slot, kept[Call]{task, c}); err != nil {
+			return err
+		}
+	}
+	for slot, d := range diffs {
+		if err := put('d', slot, kept[Diff]{task, d}); err != nil {
+			return err
+		}
+	}
+	tx.Changed("activity", m.name, nil)
+	if spent == (swarm.Usage{}) {
+		return nil
+	}
+	rec.Usage.Tokens += spent.Tokens
+	rec.Usage.CostUSD += spent.CostUSD
+	return a.r.f.put(tx, m, rec, rec.Status)
+}
+
+// started has the run's first record written: what is shown is of this run
+// from now on.
+func (a *acts) started() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.changed()
+}
