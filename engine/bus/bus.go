@@ -53,6 +53,10 @@ const (
 	Broadcast  = "broadcast"  // stands for everybody in the directory but the sender
 )
 
+// Components are the parties that always exist: nobody in a Directory may have
+// their names.
+func Components() []string { return []string{System, Controller, Broadcast} }
+
 // Options of New.
 type Options struct {
 	Ledger    *audit.Ledger

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 )
 
@@ -32,6 +34,15 @@ func checkName(name string) error {
 		return core.Invalid("name", name, "1-20 of a-z A-Z 0-9 -")
 	}
 	return nil
+}
+
+// checkNewName is checkName, and the name is not one that the message bus
+// gives to the engine itself.
+func checkNewName(name string) error {
+	if slices.Contains(bus.Components(), name) {
+		return core.Invalid("name", name, "any but "+strings.Join(bus.Components(), ", ")+", which stand for the engine's own in messages")
+	}
+	return checkName(name)
 }
 
 // checkLabel reports a project or role name that a list could not show.

@@ -92,7 +92,7 @@ func (f *Fleet) Check(c Create) (bad []error) {
 			bad = append(bad, err)
 		}
 	}
-	add(checkName(c.Name))
+	add(checkNewName(c.Name))
 	add(checkLabel("project", c.Project))
 	add(checkLabel("role", cmp.Or(c.Role, "coder")))
 	if c.Task != "" {

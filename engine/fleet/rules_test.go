@@ -29,6 +29,8 @@ func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 		"newline at end":    {func(c *fleet.Create) { c.Name = "a\n" }, core.InvalidInput, "field", "name"},
 		"escape":            {func(c *fleet.Create) { c.Name = "\x1b[31m" }, core.InvalidInput, "field", "name"},
 		"other letters":     {func(c *fleet.Create) { c.Name = "ágent" }, core.InvalidInput, "field", "name"},
+		"the engine's own":  {func(c *fleet.Create) { c.Name = "system" }, core.InvalidInput, "field", "name"},
+		"everybody's":       {func(c *fleet.Create) { c.Name = "broadcast" }, core.InvalidInput, "field", "name"},
 		"taken":             {func(c *fleet.Create) { c.Name = "Sony" }, core.Conflict, "error", "AgentAlreadyExistsError"},
 		"no project":        {func(c *fleet.Create) { c.Project = "" }, core.InvalidInput, "field", "project"},
 		"long project":      {func(c *fleet.Create) { c.Project = strings.Repeat("p", 65) }, core.InvalidInput, "field", "project"},
