@@ -91,7 +91,10 @@ const maxReason = 500
 
 func (b *Bus) refuseIn(tx *audit.Tx, s *Subscription, m *Message, reason string) error {
 	kind, name := byte(toSubscription), s.opt.Name
-	if s.opt.Mailbox != "" {
+	switch {
+	case s.pattern.system():
+		kind = toEvents
+	case s.opt.Mailbox != "":
 		kind, name = toMailbox, s.opt.Mailbox
 		if was, err := b.settle(tx, m, name, fate{Status: Refused, At: tx.Now(), Reason: reason}); err != nil || !was {
 			return err

@@ -59,10 +59,13 @@ func (g *burial) add(tx *audit.Tx, m *Message) error {
 	switch g.kind {
 	case toMailbox:
 		d.RecipientID = g.name
-	case toSubscription:
+	case toSubscription, toEvents:
 		d.Subscription = g.name
 	}
 	if err := put(tx, bDead, k, &d); err != nil {
+		return err
+	}
+	if err := counted(tx, g.kind, g.name, m.Seq); err != nil {
 		return err
 	}
 	tx.Add(countDead, 1)
@@ -77,7 +80,7 @@ func (g *burial) record(tx *audit.Tx) error {
 	if len(g.ids) == 0 {
 		return nil
 	}
-	subject := map[byte]string{toMailbox: "mailbox", toSubscription: "subscription", toAnswer: "message"}[g.kind]
+	subject := map[byte]string{toMailbox: "mailbox", toSubscription: "subscription", toEvents: "subscription", toAnswer: "message"}[g.kind]
 	id := g.name
 	if id == "" {
 		id = g.ids[0]
@@ -207,26 +210,20 @@ func (b *Bus) Resend(ctx context.Context, by core.Caller, id string) (Message, e
 
 // markResent notes in the dead letters of a message by which it was repeated.
 func markResent(tx *audit.Tx, old, repeat *Message) error {
-	type letter struct {
-		k []byte
-		d DeadLetter
-	}
-	var letters []letter
-	err := scan(tx, bDead, key(old.Seq), func(k, v []byte) (bool, error) {
-		l := letter{k: slices.Clone(k)}
-		err := core.DecodeStored(v, &l.d)
-		letters = append(letters, l)
-		return true, err
-	})
+	keys, err := lettersOf(tx, old.Seq)
 	if err != nil {
 		return fmt.Errorf("read the dead letters of %s: %w", old.MessageID, err)
 	}
-	for _, l := range letters {
-		if l.d.ResentAs == "" {
+	for _, k := range keys {
+		var d DeadLetter
+		if _, err := fetch(tx, bDead, k, &d); err != nil {
+			return err
+		}
+		if d.ResentAs == "" {
 			tx.Add(countDead, -1)
 		}
-		l.d.ResentAs = repeat.MessageID
-		if err := put(tx, bDead, l.k, &l.d); err != nil {
+		d.ResentAs = repeat.MessageID
+		if err := put(tx, bDead, k, &d); err != nil {
 			return err
 		}
 	}

@@ -184,6 +184,8 @@ type SubscriptionInfo struct {
 	Lag         int       `json:"lag"`    // messages that wait
 	Unacked     int       `json:"unacked"`
 	Missed      int       `json:"missed"`
+	Dead        int       `json:"dead"`    // dead letters that are kept, of a durable one
+	Dropped     int64     `json:"dropped"` // older ones, which were let go
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 }
 
@@ -216,7 +218,28 @@ func (b *Bus) Subscriptions(ctx context.Context, tenant string) ([]SubscriptionI
 	}
 	out = append(out, closed...)
 	sortByLag(out)
-	return out, nil
+	return out, b.tallies(ctx, tenant, out)
+}
+
+// tallies fills in how many dead letters durable subscriptions have.
+func (b *Bus) tallies(ctx context.Context, tenant string, all []SubscriptionInfo) error {
+	return explain("count the dead letters", b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		for i := range all {
+			if !all[i].Durable {
+				continue
+			}
+			kind := byte(toSubscription)
+			if p, err := ParsePattern(all[i].Pattern); err == nil && p.system() {
+				kind = toEvents
+			}
+			var t tally
+			if _, err := fetch(tx, bTally, consumerKey(kind, all[i].Name), &t); err != nil {
+				return err
+			}
+			all[i].Dead, all[i].Dropped = t.Letters, t.Dropped
+		}
+		return nil
+	}))
 }
 
 // open lists the open subscriptions of a tenant.

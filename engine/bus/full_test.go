@@ -2,7 +2,9 @@ package bus_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
@@ -56,6 +58,72 @@ func TestABroadcastPassesAFullMailbox(t *testing.T) {
 	}
 	if dead := r.dead(core.Filter{Status: bus.ReasonFull}); len(dead) != 1 || dead[0].RecipientID != "ann" || dead[0].MessageID != m.MessageID {
 		t.Errorf("dead letters %+v", dead)
+	}
+	r.whole()
+}
+
+// A durable subscription that nobody reads keeps the newest of its dead
+// letters and counts the others.
+func TestDeadLettersOfASubscriptionAreBounded(t *testing.T) {
+	r := newRig(t)
+	r.no(r.subscribe(bus.SubscribeOptions{Name: "idle", Pattern: "news"}).Close())
+	const n = 1010
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			for range n / 10 {
+				r.send(bus.Send{Topic: "news", TTL: 1})
+			}
+		})
+	}
+	wg.Wait()
+	r.clock.move(2 * time.Second)
+	r.run()
+	sub := func() bus.SubscriptionInfo {
+		all, err := r.Subscriptions(t.Context(), acme)
+		r.no(err)
+		return all[0]
+	}
+	r.await("the dead letters", func() bool { return sub().Dropped == n-1000 })
+	if got := sub(); got.Dead != 1000 {
+		t.Errorf("%+v", got)
+	}
+	if f := r.figures(); f.Dead != 1000 {
+		t.Errorf("%+v", f)
+	}
+	newest := r.dead(core.Filter{})[0]
+	if m := r.get(newest.MessageID); m.Seq != n {
+		t.Errorf("the newest letter is of message %d", m.Seq)
+	}
+	r.whole()
+}
+
+// The dead letters of the engine's events are not those of the messages with
+// the same numbers.
+func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
+	r := newRig(t)
+	m := r.publish("news", `{}`) // both logs begin at 1
+	s := r.subscribe(bus.SubscribeOptions{Name: "watch", Pattern: "sys.>", From: 1})
+	d := r.next(s)
+	r.no(d.Refuse(t.Context(), "not mine"))
+	r.no(s.Close())
+	if all := r.dead(core.Filter{}); len(all) != 1 || all[0].MessageID != d.Message.MessageID || all[0].Subscription != "watch" {
+		t.Fatalf("%+v", all)
+	}
+	for d.Message.Seq > m.Seq { // a message of that number, sent again
+		m = r.publish("news", `{}`)
+	}
+	if m.Seq != d.Message.Seq {
+		t.Fatalf("event %d, message %d", d.Message.Seq, m.Seq)
+	}
+	if _, err := r.Resend(t.Context(), alice, m.MessageID); err != nil {
+		t.Fatal(err)
+	}
+	if all := r.dead(core.Filter{Status: "resent"}); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+	if _, err := r.Resend(t.Context(), alice, d.Message.MessageID); code(err) != core.InvalidInput {
+		t.Errorf("sent an event of the engine again: %v", err)
 	}
 	r.whole()
 }

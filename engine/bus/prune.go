@@ -88,28 +88,8 @@ func forget(tx *audit.Tx, m *Message) error {
 	if err := tx.Delete(bMessage, key(m.Seq)); err != nil {
 		return err
 	}
-	if _, err := dropAll(tx, bFate, m.Seq); err != nil {
+	if err := errors.Join(dropAll(tx, bFate, m.Seq), removeAll(tx, m.Seq)); err != nil {
 		return err
-	}
-	var unsent int64
-	err := scan(tx, bDead, key(m.Seq), func(_, v []byte) (bool, error) {
-		var d DeadLetter
-		err := core.DecodeStored(v, &d)
-		if d.ResentAs == "" {
-			unsent++
-		}
-		return true, err
-	})
-	if err != nil {
-		return err
-	}
-	letters, err := dropAll(tx, bDead, m.Seq)
-	if err != nil {
-		return err
-	}
-	if letters > 0 {
-		tx.Add(countLetters, -int64(letters))
-		tx.Add(countDead, -unsent)
 	}
 	if m.Topic == "" {
 		return nil
@@ -123,8 +103,8 @@ func forget(tx *audit.Tx, m *Message) error {
 	return tx.Delete(bTopic, []byte(m.Topic))
 }
 
-// dropAll deletes the keys that begin with a seq and returns their number.
-func dropAll(tx *audit.Tx, bucket store.Bucket, seq uint64) (int, error) {
+// dropAll deletes the keys that begin with a seq.
+func dropAll(tx *audit.Tx, bucket store.Bucket, seq uint64) error {
 	var keys [][]byte
 	err := scan(tx, bucket, key(seq), func(k, _ []byte) (bool, error) {
 		keys = append(keys, slices.Clone(k))
@@ -133,5 +113,5 @@ func dropAll(tx *audit.Tx, bucket store.Bucket, seq uint64) (int, error) {
 	for _, k := range keys {
 		err = errors.Join(err, tx.Delete(bucket, k))
 	}
-	return len(keys), err
+	return err
 }

@@ -21,6 +21,8 @@ const (
 	bDue     store.Bucket = "message.due"    // due, seq, consumer → 1; what Run has to look at, and when
 	bAsk     store.Bucket = "message.ask"    // correlation id → ask; the open requests
 	bDead    store.Bucket = "message.dead"   // seq, consumer → DeadLetter
+	bGrave   store.Bucket = "message.grave"  // consumer, 0, seq → nothing; the dead letters of each in order
+	bTally   store.Bucket = "message.tally"  // consumer → tally
 	bTopic   store.Bucket = "message.topic"  // topic → Topic
 	bSub     store.Bucket = "message.sub"    // name → subscription
 	bCursor  store.Bucket = "message.cursor" // name → seq up to which it is done
@@ -43,6 +45,7 @@ const (
 const (
 	toMailbox      = 'm' // a recipient's mailbox
 	toSubscription = 's' // a durable subscription; in bDue without a name: all of them
+	toEvents       = 'e' // a durable subscription to the engine's events; seq is one of the audit log
 	toAnswer       = 'q' // the sender of a request, who waits for an answer
 )
 
