@@ -15,14 +15,39 @@ import (
 type template struct{ words []string }
 
 func parseTemplate(line string) (template, error) {
-	words, err := command.Split(line)
+	words, err := command.Split(joined(line))
 	if err != nil {
 		return template{}, fmt.Errorf("key's command line %q: %w", line, err)
+	}
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, joint, " ")
 	}
 	if len(words) == 0 {
 		return template{}, fmt.Errorf("key's command line is empty")
 	}
 	return template{words}, nil
+}
+
+// joint stands for a space within the label of a question while a line is
+// split into words.
+const joint = "\x00"
+
+// joined makes each question of a line a part of one word.
+func joined(line string) string {
+	var b strings.Builder
+	for {
+		head, rest, ok := strings.Cut(line, "{?")
+		b.WriteString(head)
+		label, after, closed := strings.Cut(rest, "}")
+		if !ok || !closed {
+			if ok {
+				b.WriteString("{?" + rest)
+			}
+			return b.String()
+		}
+		b.WriteString("{?" + strings.ReplaceAll(label, " ", joint) + "}")
+		line = after
+	}
 }
 
 // questions are the labels of {?Label}, in order, each once.
