@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -29,12 +30,16 @@ func machine(line []string, effect command.Effect) []string {
 	if effect == command.Reads {
 		return line
 	}
-	for _, w := range line {
+	end := slices.Index(line, "--") // what follows belongs to another command
+	if end < 0 {
+		end = len(line)
+	}
+	for _, w := range line[:end] {
 		if w == "-o" || w == "--output" || strings.HasPrefix(w, "--output=") || strings.HasPrefix(w, "-o") && len(w) > 2 {
 			return line
 		}
 	}
-	return append(line[:len(line):len(line)], "-o", "json")
+	return slices.Insert(slices.Clone(line), end, "-o", "json")
 }
 
 // sentence says in one line what a changing command came to, from the record

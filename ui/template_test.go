@@ -11,15 +11,15 @@ import (
 )
 
 func TestAValueIsAlwaysPartOfOneWord(t *testing.T) {
-	tpl, err := parseTemplate("task cancel {id} --reason {?Why}")
+	tpl, err := parseTemplate("task cancel {id} --reason {?Why not}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := tpl.questions(); !slices.Equal(q, []string{"Why"}) || !tpl.acts() {
+	if q := tpl.questions(); !slices.Equal(q, []string{"Why not"}) || !tpl.acts() {
 		t.Fatalf("questions %q, acts %v", q, tpl.acts())
 	}
 	hostile := "x --yes; rm -rf / '{tenant}' \"\n"
-	got, err := tpl.fill(pane.Item{Kind: "task", ID: hostile}, "t_a", map[string]string{"Why": "{id} a b"})
+	got, err := tpl.fill(pane.Item{Kind: "task", ID: hostile}, "t_a", map[string]string{"Why not": "{id} a b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +74,19 @@ func TestEveryDefaultKeyWorks(t *testing.T) {
 	}
 }
 
+func TestAChangingCommandIsAskedForARecord(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"task cancel tk_1", "task cancel tk_1 -o json"},
+		{"task cancel tk_1 -o table", "task cancel tk_1 -o table"},
+		{"agent create ann --project demo -- ls -o", "agent create ann --project demo -o json -- ls -o"},
+	} {
+		words := strings.Fields(c.line)
+		if got := strings.Join(machine(words, command.Writes), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.line, got, c.want)
+		}
+	}
+}
+
 func TestResultsAreSentences(t *testing.T) {
 	for _, c := range []struct{ line, out, want string }{
 		{"approval deny ap_1 --reason x", `{"approval_id":"ap_1","task_id":"tk_1","intent":"write a file"}`, "denied approval ap_1: write a file"},
@@ -84,6 +97,9 @@ func TestResultsAreSentences(t *testing.T) {
 		{"agent delete bob --yes", "", "done: agent delete"},
 		{"agent delete bob --yes", "{}", "deleted agent bob"},
 		{"task cancel tk_1", "not json\nmore", "not json"},
+		{`skill invoke grasp --params {"a":1}`, `{"agent_id":"u-1","skill":"grasp"}`, "runs the skill: subagent u-1"},
+		{"bus resend u-2", `{"message_id":"u-3"}`, "sent again as message u-3"},
+		{"subagent cancel u-1", `{"agent_id":"u-1","state":"failed"}`, "cancelled subagent u-1"},
 	} {
 		words := strings.Fields(c.line)
 		if got := sentence(words, command.Describe(words).Path, c.out); got != c.want {
