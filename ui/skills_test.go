@@ -53,3 +53,215 @@ func TestSkillsAndMessagesWithoutUTF8AreASCII(t *testing.T) {
 		screentest.ASCII(t, r.m.Frame())
 	}
 }
+
+func TestASkillIsInvokedByItsForm(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("8", "G", "k", "r") // navigate: one step, so its schema is checked here
+	r.has("invoke navigate@2.0.0")
+	r.wait(deadTime)
+	r.keys("enter")
+	r.has("! is required")
+	r.ranNothing()
+	r.wait(deadTime)
+	r.typeText("hall")
+	r.keys("tab", "x", "enter")
+	r.has("is no number")
+	r.ranNothing()
+	r.keys("backspace", "enter")
+	if want := `skill invoke navigate@2.0.0 --params {"location":"hall","speed":1}`; len(r.ran) != 1 || r.ran[0] != want {
+		t.Fatalf("ran %q, want %q", r.ran, want)
+	}
+}
+
+func TestTheFormOfAChainAsksForWhatItsStepsNeed(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.runs = func([]string) (string, string, int) {
+		return "", `{"error":{"code":"INVALID_INPUT","message":"params.area: no such place","details":{"field":"params.area"}}}`, 1
+	}
+	r.keys("8", "j", "j", "enter", "r") // from the sheet of grasp
+	r.wait(deadTime)
+	r.has("area*")
+	r.has("location*")
+	r.lacks("object_id*") // detect brings it
+	r.keys("down", "down")
+	r.typeText("attic")
+	r.keys("down", "down")
+	r.typeText("attic")
+	r.keys("enter")
+	want := `skill invoke grasp@1.0.0 --params {"force":3,"area":"attic","mode":"fast","location":"attic","speed":1}`
+	if len(r.ran) != 1 || r.ran[0] != want {
+		t.Fatalf("ran %q, want %q", r.ran, want)
+	}
+	r.has("! no such place") // at its field
+}
+
+func TestSkillsAreNarrowedByTag(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("8", "/")
+	r.typeText("tag:motion")
+	r.keys("enter")
+	r.has("skills 3  /tag:motion")
+	r.lacks("detect@1.2.0")
+	r.keys("esc")
+	r.has("detect@1.2.0")
+}
+
+func TestEnterWalksTheGraphOfSkills(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("8", "j", "j", "enter")
+	for range 30 {
+		if r.m.focused().Selected(r.m.env()).Row == "detect@1.2.0" {
+			break
+		}
+		r.keys("j")
+	}
+	r.keys("enter")
+	r.has("skill detect@1.2.0")
+	r.keys("q")
+	r.has("skill grasp@1.0.0")
+}
+
+func TestSubagentsHaveKeysOfTheirOwnInTheFleet(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("1", "p") // an agent
+	r.keys("j", "j", "j", "j", "p")
+	r.keys("j", "p") // paused
+	r.keys("X")
+	r.has("subagent stop")
+	r.wait(deadTime)
+	r.keys("y", "k", "c")
+	r.wait(deadTime)
+	r.keys("y")
+	want := []string{
+		"agent pause changes", "subagent pause " + uuid(1), "subagent resume " + uuid(2), "subagent stop " + uuid(2), "subagent cancel " + uuid(1),
+	}
+	if strings.Join(r.ran, "\n") != strings.Join(want, "\n") {
+		t.Fatalf("ran %q, want %q", r.ran, want)
+	}
+	r.keys("j", "j", "j", "enter") // Asker
+	r.has("asks: run skill grasp@1.0.0")
+	r.keys("j", "enter")
+	r.has("run skill grasp@1.0.0")
+	r.has("risk")
+}
+
+func TestASubagentThatFailsStaysInSightForAWhile(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.has("✗ failed    Looker")
+	r.change(func() {
+		r.w.subagents[0].State, r.w.subagents[0].Error, r.w.subagents[0].CompletedAt = "failed", "the arm is stuck", r.clock.Now()
+	})
+	r.has("the arm is stuck")
+	r.clock.add(11 * 60e9)
+	r.change(func() {})
+	r.lacks("the arm is stuck")
+	r.lacks("Looker")
+}
+
+func TestMessagesFollowAndStandStill(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	more := func(n int) {
+		r.change(func() {
+			m := r.w.messages[0]
+			m.Seq = uint64(len(r.w.messages) + 1)
+			m.MessageID, m.Topic, m.Timestamp = uuid(500+n), fmt.Sprintf("news.n%d", n), r.clock.Now()
+			r.w.messages = append(r.w.messages, m)
+		})
+	}
+	r.keys("9")
+	more(1)
+	if got := r.m.focused().Selected(r.m.env()).ID; got != uuid(501) {
+		t.Fatalf("on the newest it follows: %s", got)
+	}
+	r.keys("j")
+	under := r.m.focused().Selected(r.m.env()).ID
+	more(2)
+	if got := r.m.focused().Selected(r.m.env()).ID; got != under {
+		t.Fatalf("the cursor left %s for %s", under, got)
+	}
+	r.keys("f")
+	r.has("held still")
+	more(3)
+	r.lacks("news.n3")
+	r.keys("f")
+	r.has("news.n3")
+	reads := r.w.reads
+	r.change(func() {}) // something else happened
+	if r.w.reads != reads {
+		t.Fatalf("%d reads though no message changed", r.w.reads-reads)
+	}
+}
+
+func TestMessagesAreNarrowedByTopic(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("9", "/")
+	r.typeText("topic:*.failed")
+	r.keys("enter")
+	r.has("topic:*.failed")
+	r.has("detection.failed")
+	r.lacks("@todo")
+	r.change(func() {
+		m := r.w.messages[2]
+		m.Seq, m.MessageID, m.Topic = uint64(len(r.w.messages)+1), uuid(501), "motion.failed"
+		r.w.messages = append(r.w.messages, m)
+	})
+	r.has("motion.failed")
+	r.has("detection.failed")
+	r.keys("/")
+	for range 20 {
+		r.press("backspace")
+	}
+	r.typeText("topic:a..b")
+	r.keys("enter")
+	r.has("a..b") // why it is none
+	r.keys("esc", "esc", "esc", "9")
+	r.has("@todo")
+}
+
+func TestWhatDidNotArriveIsSentAgain(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("9", "D", "R")
+	r.keys("space", "space", "R")
+	r.has("2")
+	r.wait(deadTime)
+	r.keys("2", "enter")
+	want := []string{"bus resend " + uuid(206), "bus resend " + uuid(206), "bus resend " + uuid(203)}
+	if strings.Join(r.ran, "\n") != strings.Join(want, "\n") {
+		t.Fatalf("ran %q, want %q", r.ran, want)
+	}
+}
+
+func TestAnUnansweredRequestIsAnsweredByKey(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("9", "j")
+	r.has("no answer 3")
+	r.keys("a")
+	r.wait(deadTime)
+	r.typeText(`{"place":"sink"}`)
+	r.keys("enter")
+	if want := `bus reply ` + uuid(205) + ` {"place":"sink"}`; len(r.ran) != 1 || r.ran[0] != want {
+		t.Fatalf("ran %q, want %q", r.ran, want)
+	}
+}
+
+func TestTheHeaderCountsMessagesInTroubleOnly(t *testing.T) {
+	r := rigOn(t, newTalk(), 160, 40, Options{})
+	r.has("1 unanswered · 2 dead")
+	r.change(func() { r.w.letters, r.w.messages = nil, nil })
+	r.lacks("unanswered")
+	r.lacks("dead")
+}
+
+func TestAnotherTenantsSkillsAndMessagesAreNotShown(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{})
+	r.keys("9", "8", "1", "T", "j", "enter")
+	r.lacks("Grasper")
+	r.keys("8")
+	r.has("no skills")
+	r.keys("9")
+	r.has("no messages yet")
+	r.keys("D")
+	r.has("no dead letters")
+	r.keys("L")
+	r.has("nobody reads the bus")
+}

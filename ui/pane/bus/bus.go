@@ -56,11 +56,17 @@ func Item(m *bus.Message) pane.Item {
 // Refresh reads what is new.
 func (p *Pane) Refresh(env pane.Env) tea.Cmd { return p.tail.refresh(env) }
 
-// Update takes what was read.
+// Update takes what was read. A cursor on the newest message stays on the
+// newest; on any other it stays on its message.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 	cmd, changed := p.tail.take(env, body)
-	if changed {
-		p.SetRows(env, threads(p.tail.messages))
+	if !changed {
+		return cmd
+	}
+	newest := p.Position() <= 0
+	p.SetRows(env, threads(p.tail.messages))
+	if newest {
+		p.Table.Do(env, "top")
 	}
 	return cmd
 }

@@ -202,7 +202,7 @@ func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)
 	set(1, a.Label(), screen.Accent)
 	set(2, "skill/"+string(a.State), screen.Dim)
 	doing := a.Skill
-	if a.Step != "" && a.Step != a.Skill && !a.State.Final() {
+	if name, _, _ := strings.Cut(a.Skill, "@"); a.Step != "" && a.Step != name && !a.State.Final() {
 		doing = a.Step + " for " + a.Skill
 	}
 	set(3, doing, screen.Text)

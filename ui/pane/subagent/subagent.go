@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
@@ -67,7 +68,7 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 		out.Link("waits for", why, role, pane.Item{Kind: "approval", ID: a.Waiting, Approval: a.Waiting})
 	}
 	out.Link("skill", a.Skill, screen.Accent, pane.Item{Kind: "skill", ID: a.Skill})
-	if a.Step != a.Skill {
+	if name, _, _ := strings.Cut(a.Skill, "@"); a.Step != name {
 		label := "now"
 		if a.State.Final() {
 			label = "ended in"
