@@ -34,6 +34,7 @@ type call struct {
 	diffs     []fileDiff
 	shown     map[[32]byte]bool // diffs that are in the log
 	gates     []string          // ids of its questions, answered or not
+	size      int               // bytes that were taken for it
 	begun     bool              // its beginning is in the log
 	over      bool
 }
@@ -71,6 +72,12 @@ func (t *turn) merge(u callUpdate, content core.Raw) *call {
 	if u.ToolKind != nil && *u.ToolKind != "" {
 		c.kind = clip(*u.ToolKind, 64)
 	}
+	size := len(u.Locations) + len(u.RawInput) + len(u.RawOutput) + len(content)
+	if c.over || t.held+size > maxHeld {
+		return c // its title has to do
+	}
+	c.size += size
+	t.held += size
 	keep := func(to *core.Raw, from core.Raw) {
 		if len(from) > 0 && string(from) != "null" {
 			*to = bytes.Clone(from)
@@ -141,7 +148,7 @@ func (t *turn) showDiffs(c *call) {
 	id := c.id
 	t.mu.Unlock()
 	for _, d := range news {
-		t.emit(fleet.Event{Type: "diff", CallID: id, Text: showDiff(d.Path, d.Old, d.New)})
+		t.emit(fleet.Event{Type: "diff", CallID: id, Path: clip(d.Path, 2048), Text: showDiff(d.Path, d.Old, d.New)})
 	}
 }
 
@@ -150,6 +157,8 @@ func (t *turn) finishCall(c *call, status, why string) {
 	t.mu.Lock()
 	gates := c.gates
 	e := fleet.Event{Type: "tool_result", CallID: c.id, Status: status, Error: why, Output: c.result(), Tool: c.kind, Text: c.title}
+	t.held -= c.size // nothing more is asked of it
+	c.size, c.input, c.output, c.texts, c.diffs = 0, nil, nil, nil, nil
 	t.mu.Unlock()
 	if len(gates) == 0 {
 		t.emit(e)

@@ -80,6 +80,15 @@ func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
 	}
 }
 
+func TestAModeOutOfNowhereIsReported(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	setting := `raw {"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"mode","currentValue":"auto","options":[]}]}`
+	s.ends(swarm.Succeeded, "", setting, setting, "say on")
+	if got := s.of("mode"); len(got) != 1 || got[0].Status != "weaker" || string(got[0].Args) != `{"mode":"auto","wanted":""}` {
+		t.Errorf("events %+v", got)
+	}
+}
+
 func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
 	for _, as := range []traits{{Load: true}, {Resume: true, Load: true}} {
 		s, _ := newStand(t, as, settings{})

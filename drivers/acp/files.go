@@ -17,8 +17,12 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-// maxFile bounds a file that is read or written for an agent, in bytes.
-const maxFile = 8 << 20
+// Bounds, in bytes, of a file that is read or written for an agent, and of the
+// answer that carries it: what waits for an agent that reads slowly is bounded.
+const (
+	maxFile   = 4 << 20
+	maxAnswer = 6 << 20
+)
 
 // dir is the agent's directory without symbolic links in its path, so that an
 // agent that resolves them finds itself within.
@@ -55,7 +59,11 @@ type fileRequest struct {
 func (t *turn) readFile(r *jsonrpc.Request) {
 	t.file(r, "fs/read_text_file", "low", func(in fileRequest) (any, error) {
 		text, err := t.s.a.place.readText(in)
-		return acp.ReadTextFileResponse{Content: text}, err
+		answer := acp.ReadTextFileResponse{Content: text}
+		if err == nil && len(core.MustEncode(answer)) > maxAnswer {
+			err = core.Errorf(core.InvalidInput, "%s does not fit into one answer: read it in parts, by line and limit", in.Path)
+		}
+		return answer, err
 	})
 }
 
@@ -63,7 +71,7 @@ func (t *turn) writeFile(r *jsonrpc.Request) {
 	t.file(r, "fs/write_text_file", "medium", func(in fileRequest) (any, error) {
 		old, err := t.s.a.place.writeText(in)
 		if err == nil {
-			t.emit(fleet.Event{Type: "diff", Text: showDiff(in.Path, old, *in.Content)})
+			t.emit(fleet.Event{Type: "diff", Path: clip(in.Path, 2048), Text: showDiff(in.Path, old, *in.Content)})
 		}
 		return acp.WriteTextFileResponse{}, err
 	})

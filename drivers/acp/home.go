@@ -45,6 +45,11 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 	p.spec.Run = strings.Join([]string{"agent", tenant, name}, ":")
 	p.key = p.spec.Run
 	if p.Shared {
+		if name := p.spec.Argv[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
+			// The process starts in a directory of nobody.
+			p.spec.Argv = append([]string{filepath.Join(p.spec.Dir, name)}, p.spec.Argv[1:]...)
+			command = p.spec.Argv
+		}
 		same, err := core.Digest([]any{tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal})
 		if err != nil {
 			return p, fmt.Errorf("name the shared process: %w", err)

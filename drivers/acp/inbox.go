@@ -16,7 +16,7 @@ type item struct {
 }
 
 func (it item) size() int {
-	n := len(it.update)
+	n := 64 + len(it.update) // each costs something
 	if it.request != nil {
 		n += len(it.request.Params)
 	}

@@ -43,7 +43,7 @@ type modes struct {
 	offered []mode
 	option  string // the setting that holds the mode, "" when it has real modes
 	set     bool   // by us, since the session was opened
-	told    string // the mode that was last reported
+	setting bool   // by us, right now
 }
 
 // learn takes what the agent said about its modes.
@@ -51,10 +51,11 @@ func (s *session) learn(o opened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.Modes != nil {
-		s.modes.offered, s.modes.now = o.Modes.Available, o.Modes.Current
+		s.modes = modes{offered: o.Modes.Available, now: o.Modes.Current}
 		return
 	}
-	s.modes.option, s.modes.now, s.modes.offered = modeOption(o.ConfigOptions)
+	id, now, offered := modeOption(o.ConfigOptions)
+	s.modes = modes{option: id, now: now, offered: offered}
 }
 
 // modeOption finds the setting that is the permission mode.
@@ -106,6 +107,9 @@ func (s *session) setMode(ctx context.Context) error {
 	case m.set && m.now == want:
 		return nil
 	}
+	s.mu.Lock()
+	s.modes.setting = true
+	s.mu.Unlock()
 	var err error
 	id := acp.SessionId(s.id)
 	if m.option == "" {
@@ -115,16 +119,17 @@ func (s *session) setMode(ctx context.Context) error {
 			SessionId: id, ConfigId: acp.SessionConfigId(m.option), Value: acp.SessionConfigValueId(want),
 		}, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("set the agent's mode to %s: %w", want, s.pe.explain(err))
-	}
 	s.settle(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.modes.setting = false
+	if err != nil {
+		return fmt.Errorf("set the agent's mode to %s: %w", want, s.pe.explain(err))
+	}
 	if s.modes.now != m.now && s.modes.now != want {
 		return core.Errorf(core.Unavailable, "the agent went into mode %s although %s was set", clip(s.modes.now, 80), want)
 	}
-	s.modes.now, s.modes.set, s.modes.told = want, true, want
+	s.modes.now, s.modes.set = want, true
 	return nil
 }
 
@@ -132,10 +137,9 @@ func (s *session) setMode(ctx context.Context) error {
 // that nobody asked for: the gate's strength has changed.
 func (s *session) changed(now string) {
 	s.mu.Lock()
-	m := &s.modes
-	m.now = now
-	news := m.set && now != m.told
-	m.told = now
+	before := s.modes.now
+	s.modes.now = now
+	news := now != before && !s.modes.setting
 	s.mu.Unlock()
 	if !news {
 		return
@@ -143,7 +147,7 @@ func (s *session) changed(now string) {
 	want := s.a.place.Mode
 	e := fleet.Event{
 		Type: "mode", Args: core.MustEncode(map[string]string{"mode": clip(now, 128), "wanted": want}),
-		Text: fmt.Sprintf("the agent's permission mode is %s now; %s was set", clip(now, 128), want),
+		Text: fmt.Sprintf("the agent changed its permission mode from %q to %q; %q was set", clip(before, 128), clip(now, 128), want),
 	}
 	if now != want {
 		e.Status = "weaker"

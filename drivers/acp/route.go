@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxWaits = 256  // requests of one process that wait for a command
-	maxEarly = 1000 // items for sessions that are not known yet
+	maxWaits = 256     // requests of one process that wait for a command
+	maxEarly = 1 << 20 // bytes for sessions that are not known yet
 )
 
 // handle takes a request or notification off the wire and puts it where its
@@ -51,7 +51,7 @@ func (pe *peer) handle(r *jsonrpc.Request) {
 func (pe *peer) deliver(id string, it item) {
 	pe.mu.Lock()
 	s := pe.sessions[id]
-	if s == nil && pe.opening > 0 && pe.earlyItems() < maxEarly {
+	if s == nil && pe.opening > 0 && pe.earlySize()+it.size() < maxEarly {
 		pe.early[id] = append(pe.early[id], it)
 		pe.mu.Unlock()
 		return
@@ -67,9 +67,11 @@ func (pe *peer) deliver(id string, it item) {
 	pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update of an unknown session " + clip(id, 80)})
 }
 
-func (pe *peer) earlyItems() (n int) {
+func (pe *peer) earlySize() (n int) {
 	for _, items := range pe.early {
-		n += len(items)
+		for _, it := range items {
+			n += it.size()
+		}
 	}
 	return n
 }

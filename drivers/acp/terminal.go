@@ -21,7 +21,7 @@ import (
 // Bounds of the commands that one session runs through us.
 const (
 	maxTerminals = 32
-	keptOutput   = 1 << 20 // bytes, unless the agent asks for fewer
+	keptOutput   = 1 << 20 // bytes of each, unless the agent asks for fewer
 )
 
 // terminals are the commands that a session runs through us.
@@ -112,7 +112,7 @@ func (t *turn) startTerminal(args core.Raw) (string, error) {
 	}
 	term := &terminal{turn: t, done: make(chan struct{}), max: keptOutput}
 	if in.Limit != nil && *in.Limit >= 0 {
-		term.max = min(*in.Limit, maxFile)
+		term.max = min(*in.Limit, keptOutput)
 	}
 	return t.s.terminals.start(t.s.pe.pool.r.sup, spec, term)
 }

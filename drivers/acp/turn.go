@@ -17,7 +17,8 @@ const (
 	maxPending     = 256 // unanswered questions
 	maxPromptLines = 200_000
 	maxPromptBytes = 64 << 20
-	maxCalls       = 10_000 // tool calls that are followed
+	maxCalls       = 10_000   // tool calls that are followed
+	maxHeld        = 64 << 20 // bytes of those that have not ended
 	maxFinal       = 1 << 20
 )
 
@@ -61,6 +62,7 @@ type turn struct {
 	settled bool // its answer has come
 	pending int
 	calls   map[string]*call
+	held    int            // bytes in calls
 	asked   map[string]int // gate ids given, by tool call
 	denied  bool           // the last decision was no
 	denial  string

@@ -96,10 +96,18 @@ func (t *turn) update(u update) {
 		t.upsert(u.callUpdate, u.Content)
 	case "plan":
 		t.flushTalk()
-		t.emit(fleet.Event{Type: "plan", Text: showPlan(u.Entries)})
+		t.emit(fleet.Event{Type: "plan", Text: showPlan(u.Entries), Steps: planSteps(u.Entries)})
 	case "usage_update":
 		t.s.spend(u)
 	}
+}
+
+func planSteps(entries []planEntry) []fleet.Step {
+	var steps []fleet.Step
+	for _, e := range entries[:min(len(entries), 200)] {
+		steps = append(steps, fleet.Step{Text: clip(e.Content, 500), Status: clip(e.Status, 20)})
+	}
+	return steps
 }
 
 func showPlan(entries []planEntry) string {
