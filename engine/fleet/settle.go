@@ -1,14 +1,24 @@
 package fleet
 
 import (
+	"context"
+
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
 )
 
-// Validate implements judge.Settler: edited arguments must be a JSON object.
-func (f *Fleet) Validate(_ judge.Approval, args core.Raw) (core.Raw, error) {
-	return args, core.CheckObject("args", args, core.MaxInput)
+// Ask puts a tool call that comes from outside an agent's run before the
+// judge, and blocks until there is an answer. The question is to be Apart.
+func (f *Fleet) Ask(ctx context.Context, x swarm.Question) (swarm.Reply, error) {
+	return f.asked.Put(ctx, x)
+}
+
+// Validate implements judge.Settler: edited arguments must be a JSON object,
+// and one that whoever asked can act on.
+func (f *Fleet) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
+	return f.asked.Validate(ap, args)
 }
 
 // Settle implements judge.Settler: the agent no longer waits, and its run is

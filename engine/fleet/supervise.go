@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -32,6 +33,9 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 
 	wait, retry := firstWait, time.NewTimer(0)
 	defer retry.Stop()
+	var learning sync.WaitGroup
+	defer learning.Wait()
+	learned := false
 	for ctx.Err() == nil {
 		select {
 		case <-retry.C:
@@ -45,6 +49,10 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 			wait = min(2*wait, lastWait)
 		} else {
 			wait = firstWait
+		}
+		if !learned && m.rec.Load().Status == Idle { // its server answers
+			learned = true
+			learning.Go(func() { f.learn(ctx, m) })
 		}
 	}
 
@@ -193,6 +201,9 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 			detail["pid"] = h.PID
 		}
 		a.PID, a.Restarts = h.PID, h.Restarts
+		if h.WorkspaceID != "" {
+			a.WorkspaceID = cut(h.WorkspaceID, maxCall)
+		}
 		return nil
 	})
 	return err
@@ -207,7 +218,8 @@ func (m *member) news(a *Agent) (Health, bool) {
 	if a.Stopped {
 		h.PID = 0
 	}
-	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts
+	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts ||
+		h.WorkspaceID != "" && cut(h.WorkspaceID, maxCall) != a.WorkspaceID
 }
 
 // Recover repairs what the last engine left: no run of it is alive, so no
@@ -215,6 +227,13 @@ func (m *member) news(a *Agent) (Health, bool) {
 // swarm queues or fails the tasks of those runs itself.
 func (f *Fleet) Recover(ctx context.Context) error {
 	tenants := map[string][]*member{}
+	all, err := f.opt.Swarm.Tenants(ctx)
+	if err != nil {
+		return fmt.Errorf("recover the fleet: %w", err)
+	}
+	for _, t := range all { // also one without agents may have calls from outside
+		tenants[t.TenantID] = nil
+	}
 	for _, m := range f.members("") {
 		tenants[m.tenant] = append(tenants[m.tenant], m)
 	}

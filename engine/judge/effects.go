@@ -20,11 +20,12 @@ const (
 	effectHavoc  = "catastrophe"
 )
 
-// Task kinds that rules look into: a local command, and a skill with what it
-// depends on.
+// Task kinds that rules look into: a local command, a skill with what it
+// depends on, and a tool of a server.
 const (
 	KindExec  = "exec.run"
 	KindSkill = "skill.invoke"
+	KindMCP   = "mcp.call" // a tool of a server; its arguments lie in args
 )
 
 var effectNames = []string{
@@ -100,10 +101,26 @@ func (c *classifier) of(a *Action) []string {
 		c.execArgs(&found, a.Args)
 	case KindSkill:
 		return c.skill(a)
+	case KindMCP:
+		c.call(&found, a)
 	default:
 		c.tool(&found, a)
 	}
 	return found.list()
+}
+
+// call adds the effects of a tool of a server, called by a task.
+func (c *classifier) call(found *effects, a *Action) {
+	var in struct {
+		Args core.Raw `json:"args"`
+	}
+	if err := json.Unmarshal(a.Args, &in); err != nil {
+		found.add(effectOpaque)
+		return
+	}
+	inner := *a
+	inner.Args = in.Args
+	c.tool(found, &inner)
 }
 
 // skill lists what the skills of an action declare, what the commands among

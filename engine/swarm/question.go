@@ -19,15 +19,22 @@ type Questions struct {
 	s *Swarm
 
 	mu   sync.Mutex
-	open map[ref]chan judge.Outcome // by tenant and approval: one slot, told at most once
+	open map[ref]waiter // by tenant and approval
+}
+
+// waiter is who waits for an answer: one slot, told at most once.
+type waiter struct {
+	answer chan judge.Outcome
+	check  func(args core.Raw) (core.Raw, error)
 }
 
 // Questions makes the questions of one gate.
 func (s *Swarm) Questions() *Questions {
-	return &Questions{s: s, open: map[ref]chan judge.Outcome{}}
+	return &Questions{s: s, open: map[ref]waiter{}}
 }
 
-// Question is about one effect of a running task.
+// Question is about one effect of a running task, or of a call that belongs to
+// none.
 type Question struct {
 	By   core.Caller     // in whose name it is recorded
 	Ask  judge.Ask       // about the task
@@ -44,6 +51,12 @@ type Question struct {
 	Used func(tx *audit.Tx, approval string, stands bool) error
 	// Anew is told when the question is put once more for that.
 	Anew func()
+	// Apart is for a call that no running task waits for: whoever made it does.
+	// Its approval is voided when that one has gone, and once voided, by that or
+	// by another, the call is refused rather than put anew.
+	Apart bool
+	// Check returns edited arguments as they will run; nil takes any object.
+	Check func(args core.Raw) (core.Raw, error)
 }
 
 // Reply is the answer to a question. The decision is on disk.
@@ -85,6 +98,10 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 		out, err := q.wait(ctx, &x, approval, answer)
 		q.drop(ref{x.By.Tenant, approval})
 		switch {
+		case x.Apart && errors.Is(err, errVoid):
+			return Reply{Reason: err.Error(), Decision: dec}, nil
+		case x.Apart && err != nil:
+			return Reply{}, errors.Join(err, q.abandon(ctx, &x, approval))
 		case errors.Is(err, errVoid):
 			continue
 		case err != nil:
@@ -118,9 +135,11 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 			dec = d
 			if ap != nil {
 				approval, answer = ap.ApprovalID, make(chan judge.Outcome, 1)
-				tx.OnCommit(func() { q.register(ref{x.By.Tenant, approval}, answer) })
-				if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
-					return err
+				tx.OnCommit(func() { q.register(ref{x.By.Tenant, approval}, waiter{answer, x.Check}) })
+				if !x.Apart {
+					if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
+						return err
+					}
 				}
 			}
 			return x.Asked(tx, d, ap)
@@ -198,6 +217,32 @@ func (q *Questions) redeem(ctx context.Context, x *Question, approval string) (s
 	return stands, err
 }
 
+// abandon voids the approval of a call whose caller has gone.
+func (q *Questions) abandon(ctx context.Context, x *Question, approval string) error {
+	err := q.s.ledger.Update(context.WithoutCancel(ctx), x.By, func(tx *audit.Tx) error {
+		return q.s.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == approval }, "whoever asked has gone")
+	})
+	if err != nil {
+		return fmt.Errorf("void approval %s: %w", approval, err)
+	}
+	return nil
+}
+
+// Validate checks the edited arguments of a question that waits, and returns
+// them as they will run.
+func (q *Questions) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
+	if err := core.CheckObject("args", args, core.MaxInput); err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	check := q.open[ref{ap.TenantID, ap.ApprovalID}].check
+	q.mu.Unlock()
+	if check == nil {
+		return args, nil
+	}
+	return check(args)
+}
+
 // Settle wakes the work that waits for an approval, once its end is on disk.
 // An approval whose work is gone can't be approved.
 func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
@@ -206,6 +251,9 @@ func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) e
 		return core.Errorf(core.Conflict, "approval %s: the run that asked has ended, nobody would act on it", ap.ApprovalID).With("field", "approval")
 	}
 	tx.OnCommit(func() { q.tell(key, out) })
+	if ap.TaskID == "" {
+		return nil
+	}
 	var t Task
 	if err := loadTask(tx, taskSeq(ap.TaskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != ap.ApprovalID {
 		return err
@@ -213,10 +261,10 @@ func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) e
 	return q.s.Gate(tx, ap.TaskID, "")
 }
 
-func (q *Questions) register(key ref, answer chan judge.Outcome) {
+func (q *Questions) register(key ref, w waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.open[key] = answer
+	q.open[key] = w
 }
 
 func (q *Questions) drop(key ref) {
@@ -228,13 +276,13 @@ func (q *Questions) drop(key ref) {
 func (q *Questions) waits(key ref) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.open[key] != nil
+	return q.open[key].answer != nil
 }
 
 func (q *Questions) tell(key ref, out judge.Outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if answer := q.open[key]; answer != nil {
+	if answer := q.open[key].answer; answer != nil {
 		answer <- out
 		delete(q.open, key)
 	}
