@@ -30,6 +30,7 @@ type Options struct {
 	Runtimes map[string]fleet.Runtime // by agent runtime
 	Spill    string                   // directory for outputs past the inline limit
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
+	Stuck    fleet.StuckLimits        // when an agent counts as stuck
 	Policy   []byte                   // rule table; nil means the default
 	NewTrace func() string            // nil means random
 
@@ -74,7 +75,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck,
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
