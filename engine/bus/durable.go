@@ -66,16 +66,22 @@ func readDurable(name string, v []byte) (*durable, error) {
 	return d, nil
 }
 
+// maxDurable is how many durable subscriptions a tenant may have: each costs
+// every message a look.
+const maxDurable = 1000
+
 // openDurable opens the durable subscription s, making it when it is new.
 func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 	by := core.Self(s.t.name, "bus")
-	return b.change(ctx, by, "open subscription "+s.opt.Name, func(tx *audit.Tx) error {
+	made := false
+	err := b.change(ctx, by, "open subscription "+s.opt.Name, func(tx *audit.Tx) error {
 		all, err := b.durables(tx)
 		if err != nil {
 			return err
 		}
 		d := all[s.opt.Name]
 		if d == nil {
+			made = true
 			return b.makeDurable(tx, s)
 		}
 		if d.rec.Pattern != s.opt.Pattern || d.rec.Type != s.opt.Type {
@@ -93,9 +99,21 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 		d.open, s.durable = s, d
 		return nil
 	})
+	if err != nil && s.durable != nil { // nothing of it was committed
+		b.mu.Lock()
+		s.durable.open = nil
+		b.mu.Unlock()
+		if made {
+			b.keepDurable(s.t, s.opt.Name, nil)
+		}
+	}
+	return err
 }
 
 func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
+	if tx.Counter(countSubs) >= maxDurable {
+		return core.Errorf(core.Conflict, "name: there are %d durable subscriptions, the most there may be; remove one first", maxDurable).With("field", "name")
+	}
 	d := &durable{name: s.opt.Name, pattern: s.pattern, open: s}
 	d.rec = subscription{Pattern: s.opt.Pattern, Type: s.opt.Type, CreatedAt: tx.Now()}
 	if err := put(tx, bSub, []byte(d.name), d.rec); err != nil {
@@ -140,7 +158,8 @@ func (b *Bus) Unsubscribe(ctx context.Context, by core.Caller, name string) erro
 	if err := checkName(name); err != nil {
 		return err
 	}
-	return b.change(ctx, by, "remove subscription "+name, func(tx *audit.Tx) error {
+	var gone *durable
+	err := b.change(ctx, by, "remove subscription "+name, func(tx *audit.Tx) error {
 		all, err := b.durables(tx)
 		if err != nil {
 			return err
@@ -166,9 +185,14 @@ func (b *Bus) Unsubscribe(ctx context.Context, by core.Caller, name string) erro
 		if _, err := tx.Record(audit.Entry{Type: "subscription.removed", Subject: "subscription", ID: name, State: audit.Gone}); err != nil {
 			return err
 		}
+		gone = d
 		b.keepDurable(b.of(tx.Tenant()), name, nil)
 		return nil
 	})
+	if err != nil && gone != nil { // nothing of it was committed
+		b.keepDurable(b.of(by.Tenant), name, gone)
+	}
+	return err
 }
 
 // SubscriptionInfo is what a list of subscriptions shows.

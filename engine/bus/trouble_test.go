@@ -14,14 +14,21 @@ import (
 // failing is a store whose writes can be made to fail.
 type failing struct {
 	store.Store
-	err atomic.Pointer[error]
+	err  atomic.Pointer[error]
+	late atomic.Bool // fail after the work is done, as a commit does
 }
 
 func (f *failing) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
-	if err := f.err.Load(); err != nil {
+	err := f.err.Load()
+	if err != nil && !f.late.Load() {
 		return *err
 	}
-	return f.Store.Update(ctx, tenant, fn)
+	return f.Store.Update(ctx, tenant, func(tx store.Tx) error {
+		if bad := fn(tx); bad != nil || err == nil {
+			return bad
+		}
+		return *err
+	})
 }
 
 func (f *failing) fail(err error) {
@@ -89,5 +96,35 @@ func TestRunEndsWithTheStore(t *testing.T) {
 	go func() { done <- r.Run(ctx) }()
 	if err := <-done; !errors.Is(err, store.ErrUnusable) {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// What could not be committed was not done: the name of a subscription is not
+// taken, nor is one that is there lost.
+func TestASubscriptionThatCannotBeCommittedIsNotThere(t *testing.T) {
+	r := newRig(t)
+	st := &failing{Store: r.db}
+	r.over(st)
+	opt := bus.SubscribeOptions{Pattern: "job.>", Name: "worker"}
+	full := errors.New("the disk is full")
+	st.late.Store(true)
+	for _, what := range []string{"made", "opened"} {
+		st.fail(full)
+		if _, err := r.Subscribe(t.Context(), acme, opt); !errors.Is(err, full) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		st.fail(nil)
+		r.no(r.subscribe(opt).Close())
+	}
+	st.fail(full)
+	if err := r.Unsubscribe(t.Context(), alice, "worker"); !errors.Is(err, full) {
+		t.Fatal(err)
+	}
+	st.fail(nil)
+	m := r.publish("job.new", `{}`)
+	s := r.subscribe(opt)
+	defer s.Close()
+	if d := r.next(s); d.Message.MessageID != m.MessageID {
+		t.Errorf("got %s", d.Message.MessageID)
 	}
 }
