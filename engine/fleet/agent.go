@@ -34,7 +34,7 @@ var statuses = [...]AgentStatus{Starting, Idle, Busy, Offline, Failed}
 // Agent is one agent of the fleet (seed 2).
 type Agent struct {
 	Name        string      `json:"name"`         // ^[a-zA-Z0-9-]{1,20}$, unique in the tenant
-	WorkspaceID string      `json:"workspace_id"` // UUID, the same for the same tenant, runtime, name and directory
+	WorkspaceID string      `json:"workspace_id"` // UUID of the runtime, else the same for the same tenant, runtime, name and directory
 	Status      AgentStatus `json:"status"`
 	Role        string      `json:"role"`
 	Project     string      `json:"project"`
@@ -46,7 +46,7 @@ type Agent struct {
 	LastStatus swarm.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
 
 	TenantID  string            `json:"tenant_id"`
-	Runtime   string            `json:"runtime"` // "exec", "acp"
+	Runtime   string            `json:"runtime"` // "exec", "acp", "coder"
 	Command   []string          `json:"command,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
 	Dir       string            `json:"dir,omitempty"`
@@ -111,17 +111,17 @@ type Create struct {
 	Session string   // session of the first task
 }
 
-// Project is a set of agents' roles (seed 2). Exec projects are made by
-// creating an agent or by a swarm file.
+// Project is a set of agents' roles (seed 2). It is made by creating an agent,
+// by a swarm file, or learned from the server of a Catalog.
 type Project struct {
-	ID          string `json:"id"` // UUID derived from tenant and name
+	ID          string `json:"id"` // UUID of the catalog, else derived from tenant and name
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 }
 
 // Role is a capability profile within a project (seed 2).
 type Role struct {
-	ID          string `json:"id"` // UUID derived from tenant, project and name
+	ID          string `json:"id"` // UUID of the catalog, else derived from tenant, project and name
 	Name        string `json:"name"`
 	ProjectID   string `json:"project_id"`
 	ProjectName string `json:"project_name"`

@@ -51,6 +51,11 @@ func (f *Fleet) Delete(ctx context.Context, by core.Caller, name string) error {
 		case <-ctx.Done():
 		}
 	}
+	if k, ok := f.opt.Runtimes[m.rec.Load().Runtime].(Keeper); ok {
+		if err := k.Forget(context.WithoutCancel(ctx), *m.rec.Load()); err != nil {
+			return fmt.Errorf("agent %s was deleted; what its runtime keeps for it was not: %w", name, err)
+		}
+	}
 	return nil
 }
 

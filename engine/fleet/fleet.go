@@ -136,10 +136,34 @@ func (f *Fleet) find(ctx context.Context, by core.Caller, name string) (*member,
 	}, fmt.Errorf("agent %s: %w", name, core.ErrForeign))
 }
 
+// keep tells the runtimes which of their agents there are. One that can't give
+// up what it keeps for others goes on later; only what it can't read is an error.
+func (f *Fleet) keep(ctx context.Context) error {
+	for name, rt := range f.opt.Runtimes {
+		k, ok := rt.(Keeper)
+		if !ok {
+			continue
+		}
+		var agents []Agent
+		for _, m := range f.members("") {
+			if a := m.rec.Load(); a.Runtime == name {
+				agents = append(agents, *a)
+			}
+		}
+		if err := k.Keep(ctx, agents); err != nil {
+			return fmt.Errorf("tell runtime %s of its agents: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // Run repairs what a crash left, opens the agents of every tenant and
 // supervises them until ctx ends; it returns when every agent is closed.
 func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.Recover(ctx); err != nil {
+		return err
+	}
+	if err := f.keep(ctx); err != nil {
 		return err
 	}
 	var all sync.WaitGroup

@@ -75,9 +75,7 @@ func (m *member) status(a *Agent) (AgentStatus, string) {
 // newest one counts.
 func (m *member) report(opening int, h Health) {
 	switch h.Status {
-	case Starting, Idle, Offline, Failed:
-	case Busy:
-		h.Status = Idle // whether it works is known here
+	case Starting, Idle, Busy, Offline, Failed:
 	default:
 		h = Health{Status: Failed, Reason: "the runtime reported the unknown status " + string(h.Status)}
 	}

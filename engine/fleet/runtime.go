@@ -58,10 +58,36 @@ type Runtime interface {
 
 // Health is a change in the state of an agent's runtime.
 type Health struct {
-	Status   AgentStatus // Starting, Idle, Offline, Failed
+	Status   AgentStatus // Starting, Idle, Offline, Failed; Busy with what no prompt asked for
 	Reason   string
 	PID      int
 	Restarts int
+	// WorkspaceID is the runtime's own id of where the agent works; "" leaves
+	// the one that was made up.
+	WorkspaceID string
+}
+
+// Keeper is a Runtime that keeps something for an agent beyond a handle, such
+// as a machine elsewhere.
+type Keeper interface {
+	// Keep is told at start which agents of this runtime there are, of all
+	// tenants; what is kept for others is given up.
+	Keep(ctx context.Context, agents []Agent) error
+	// Forget gives up what is kept for an agent whose record was removed. What
+	// can't be done now is done later.
+	Forget(ctx context.Context, a Agent) error
+}
+
+// Catalog is a Runtime whose projects and roles are kept by a server.
+type Catalog interface {
+	// Catalog lists them, of the server that an agent's options name.
+	Catalog(ctx context.Context, options core.Raw) ([]Offer, error)
+}
+
+// Offer is a project with its roles.
+type Offer struct {
+	Project Project `json:"project"`
+	Roles   []Role  `json:"roles"`
 }
 
 // Prompt is one task for an agent.

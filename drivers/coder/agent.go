@@ -1,0 +1,342 @@
+package coder
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/coder/coder/v2/codersdk"
+	"github.com/google/uuid"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// agent is one open agent. One goroutine, run, drives its workspace to where
+// it should be; another, listen, finds out whether its app answers.
+// Nothing that can block is called with mu held.
+type agent struct {
+	r      *Runtime
+	rec    fleet.Agent
+	set    settings
+	site   *site
+	notify func(fleet.Health)
+	leave  func()
+
+	life  context.Context
+	end   context.CancelFunc
+	tasks sync.WaitGroup
+	bell  chan struct{} // run looks again
+	ring  chan struct{} // listen looks again
+
+	mu       sync.Mutex
+	mem      memory
+	ws       *codersdk.Workspace // newest seen, never modified; nil: none yet
+	fault    error               // why the deployment can't be used
+	lost     bool                // its workspace was deleted by somebody else
+	stopped  bool
+	anew     bool // its workspace is to be stopped and started
+	cancels  uuid.UUID
+	api      string // of the app: stable, running, "" while not known
+	apiFault string // why the app does not answer
+	build    uuid.UUID
+	turn     *turn
+	paused   chan struct{} // closed by Resume; nil while not paused
+	moved    chan struct{} // closed and replaced when anything above changes
+	restarts int
+	told     fleet.Health
+	seen     map[uuid.UUID]bool // reports that were shown
+	backlog  exec.Backlog
+	closed   bool
+}
+
+var _ fleet.Handle = (*agent)(nil)
+
+func newAgent(r *Runtime, rec fleet.Agent, set settings, m memory, s *site, notify func(fleet.Health)) *agent {
+	return &agent{
+		r: r, rec: rec, set: set, site: s, notify: notify, mem: m, stopped: rec.Stopped, restarts: rec.Restarts,
+		bell: make(chan struct{}, 1), ring: make(chan struct{}, 1), moved: make(chan struct{}), seen: map[uuid.UUID]bool{},
+	}
+}
+
+func (a *agent) start(ctx context.Context) {
+	a.life, a.end = context.WithCancel(ctx)
+	a.site.join(a)
+	a.mu.Lock()
+	a.report()
+	a.mu.Unlock()
+	a.tasks.Go(func() { a.run(a.life) })
+	a.tasks.Go(func() { a.listen(a.life) })
+}
+
+func (a *agent) poke() {
+	select {
+	case a.bell <- struct{}{}:
+	default:
+	}
+}
+
+// change does something to the state, reports what follows and wakes all.
+func (a *agent) change(do func()) {
+	a.mu.Lock()
+	do()
+	a.report()
+	close(a.moved)
+	a.moved = make(chan struct{})
+	a.mu.Unlock()
+	a.poke()
+	select {
+	case a.ring <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when ok holds, false when ctx ended first. ok is called with
+// mu held.
+func (a *agent) await(ctx context.Context, ok func() bool) bool {
+	for {
+		a.mu.Lock()
+		yes, moved := ok(), a.moved
+		a.mu.Unlock()
+		if yes {
+			return true
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// report tells the agent's health where it has changed; mu is held, so reports
+// keep their order.
+func (a *agent) report() {
+	h := fleet.Health{Restarts: a.restarts}
+	h.Status, h.Reason = a.health()
+	if a.mem.Workspace != "" {
+		h.WorkspaceID = a.mem.Workspace
+	}
+	if h == a.told || a.closed {
+		return
+	}
+	a.told = h
+	a.notify(h)
+}
+
+// health is how the agent is; mu is held.
+func (a *agent) health() (fleet.AgentStatus, string) {
+	switch {
+	case a.stopped:
+		return fleet.Offline, "stopped"
+	case a.fault != nil:
+		e := core.AsError(a.fault)
+		if e.Code == core.Unavailable {
+			return fleet.Offline, clip(e.Message, 500)
+		}
+		return fleet.Failed, clip(e.Message, 500)
+	case a.lost:
+		return fleet.Failed, "its workspace was deleted in Coder; a restart makes a new one"
+	case a.anew:
+		return fleet.Starting, "the workspace is started anew"
+	case a.ws == nil:
+		return fleet.Starting, "the workspace is being created"
+	}
+	status, reason := statusOf(factsOf(a.ws, a.set.AppSlug))
+	switch {
+	case status != fleet.Idle && status != fleet.Busy:
+		return status, reason
+	case a.apiFault != "":
+		return fleet.Offline, a.apiFault
+	case a.api == "":
+		return fleet.Starting, "waiting for the agent's app"
+	case a.turn != nil:
+		return fleet.Idle, ""
+	case a.api == "running" && status == fleet.Idle:
+		return fleet.Busy, "works on something that was not given to it here"
+	}
+	return status, reason
+}
+
+// up reports whether the workspace runs with its agent ready; mu is held.
+func (a *agent) up() bool {
+	if a.ws == nil || a.fault != nil || a.lost || a.stopped || a.anew {
+		return false
+	}
+	status, _ := statusOf(factsOf(a.ws, a.set.AppSlug))
+	return status == fleet.Idle || status == fleet.Busy
+}
+
+// saw takes a newer picture of the workspace in. Reports that came with it go
+// to the log of the task under way, or of the next one.
+func (a *agent) saw(ws *codersdk.Workspace) {
+	var fresh []codersdk.WorkspaceAppStatus
+	var t *turn
+	a.change(func() {
+		if a.ws != nil && ws.LatestBuild.BuildNumber < a.ws.LatestBuild.BuildNumber {
+			return // an answer that was overtaken
+		}
+		if a.build != ws.LatestBuild.ID || !busyOrUp(ws) {
+			a.api, a.apiFault = "", "" // another process answers now, or none
+		}
+		a.ws, a.fault, a.build = ws, nil, ws.LatestBuild.ID
+		for _, s := range reports(ws, a.rec.CreatedAt.Add(-clockSkew), a.seen) {
+			a.seen[s.ID] = true
+			fresh = append(fresh, s)
+		}
+		t = a.turn
+	})
+	for _, s := range fresh {
+		if t == nil || !t.reported(s) {
+			level, text := showReport(s)
+			a.mu.Lock()
+			a.backlog.Add(fleet.Event{Type: "log", Level: level, Text: text})
+			a.mu.Unlock()
+		}
+	}
+}
+
+func busyOrUp(ws *codersdk.Workspace) bool {
+	return ws.LatestBuild.Status == codersdk.WorkspaceStatusRunning
+}
+
+// failed takes in that a call to the deployment failed.
+func (a *agent) failed(err error) {
+	a.change(func() { a.fault = err })
+}
+
+// answers takes in what the app said, or why it does not.
+func (a *agent) answers(status string, err error) {
+	a.change(func() {
+		if !a.up() {
+			return
+		}
+		if err == nil {
+			if a.apiFault != "" {
+				a.restarts++
+			}
+			a.api, a.apiFault = status, ""
+			return
+		}
+		a.api = ""
+		if a.apiFault = clip(core.AsError(err).Message, 400); a.apiFault == "" {
+			a.apiFault = "the agent's app does not answer"
+		}
+	})
+}
+
+// Stop implements fleet.Handle: the workspace is stopped, and with it whatever
+// runs there. A deployment that does not answer is told as soon as it does.
+func (a *agent) Stop(ctx context.Context) error {
+	a.change(func() { a.stopped, a.anew = true, false })
+	a.endTurn(byStop)
+	return nil
+}
+
+// Restart implements fleet.Handle: the workspace is stopped if it runs, and
+// started; one that was deleted is made again. It does not wait for that.
+func (a *agent) Restart(ctx context.Context) error {
+	a.endTurn(byRestart)
+	a.change(func() {
+		a.stopped, a.anew, a.fault = false, true, nil
+		a.unpause()
+	})
+	return nil
+}
+
+// Pause implements fleet.Handle. Coder can't freeze an agent that works, so
+// one that does is not paused: its task can be cancelled, or it can be stopped.
+func (a *agent) Pause(context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn != nil {
+		return core.Errorf(core.Unavailable, "agent %s works, and Coder can't freeze a workspace: it pauses when its task ends, or cancel that", a.rec.Name)
+	}
+	if a.paused == nil {
+		a.paused = make(chan struct{})
+	}
+	return nil
+}
+
+// Resume implements fleet.Handle.
+func (a *agent) Resume(context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unpause()
+	return nil
+}
+
+// unpause lets the next prompt go; mu is held.
+func (a *agent) unpause() {
+	if a.paused != nil {
+		close(a.paused)
+		a.paused = nil
+	}
+}
+
+// Close implements fleet.Handle. The workspace stays as it is: it belongs to
+// the agent, not to this opening of it. Work under way is interrupted.
+func (a *agent) Close() error {
+	a.mu.Lock()
+	first := !a.closed
+	a.closed = true
+	a.mu.Unlock()
+	if !first {
+		a.tasks.Wait()
+		return nil
+	}
+	a.endTurn(byStop)
+	a.end()
+	a.tasks.Wait()
+	a.site.leave(a)
+	a.leave()
+	return nil
+}
+
+// endTurn ends a prompt and waits until it has let go.
+func (a *agent) endTurn(why ending) {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil {
+		t.end(why)
+		<-t.gone
+	}
+}
+
+// Interrupt implements fleet.Handle.
+func (a *agent) Interrupt() {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil {
+		t.end(byCancel)
+	}
+}
+
+func (a *agent) describe() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	status, reason := a.health()
+	if reason != "" {
+		return fmt.Sprintf("it is %s: %s", status, reason)
+	}
+	return "it is " + string(status)
+}
+
+// noteStatus takes in a status from the stream of a turn.
+func (a *agent) noteStatus(status string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.api != "" {
+		a.api = status
+	}
+}
+
+// appStatus is the newest status of the app.
+func (a *agent) appStatus() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.api
+}

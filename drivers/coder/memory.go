@@ -1,0 +1,140 @@
+package coder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// memory is what is kept of an agent's workspace. It is written before a
+// workspace is asked for and stays until the workspace is gone, so that one
+// which was made is found again after a crash, used once and deleted in the
+// end. It holds where the token is, never the token.
+type memory struct {
+	Tenant    string    `json:"tenant"`
+	Name      string    `json:"name"`
+	Born      time.Time `json:"born"` // when the agent was made
+	Options   core.Raw  `json:"options"`
+	Asked     time.Time `json:"asked,omitzero"`      // when its workspace was asked for
+	Workspace string    `json:"workspace,omitempty"` // its id, "" until it is known
+	Gone      bool      `json:"gone,omitzero"`       // the agent was deleted: so must be the workspace
+
+	file string
+}
+
+func (r *Runtime) memoryOf(a fleet.Agent) memory {
+	return memory{
+		Tenant: a.TenantID, Name: a.Name, Born: a.CreatedAt, Options: a.Options,
+		// Another agent of the name may still have to be given up.
+		file: filepath.Join(r.opt.State, a.TenantID+"."+a.Name+"."+strconv.FormatInt(a.CreatedAt.UnixNano(), 36)+".json"),
+	}
+}
+
+// recall reads what is kept of an agent; what it was asked for now counts.
+func (r *Runtime) recall(a fleet.Agent) (memory, error) {
+	m := r.memoryOf(a)
+	kept, err := readMemory(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	m.Asked, m.Workspace, m.Gone = kept.Asked, kept.Workspace, kept.Gone
+	return m, nil
+}
+
+func readMemory(file string) (memory, error) {
+	m := memory{file: file}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return m, fmt.Errorf("read what is kept of a workspace: %w", err)
+	}
+	if err := core.DecodeStored(data, &m); err != nil {
+		return m, fmt.Errorf("read what is kept of a workspace in %s: %w", filepath.Base(file), err)
+	}
+	return m, nil
+}
+
+// memories reads all that is kept.
+func (r *Runtime) memories() ([]memory, error) {
+	entries, err := os.ReadDir(r.opt.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []memory
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		m, bad := readMemory(filepath.Join(r.opt.State, e.Name()))
+		if bad == nil {
+			all = append(all, m)
+		}
+		err = errors.Join(err, bad)
+	}
+	return all, err
+}
+
+// id is the workspace's, uuid.Nil while it is not known.
+func (m memory) id() uuid.UUID {
+	id, err := uuid.Parse(m.Workspace)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
+}
+
+// write keeps it on disk before it returns.
+func (m memory) write() (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("keep what is known of the workspace: %w", err)
+		}
+	}()
+	if err := os.MkdirAll(filepath.Dir(m.file), 0o700); err != nil {
+		return err
+	}
+	data, err := core.Encode(m)
+	if err != nil {
+		return err
+	}
+	next := m.file + ".new"
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next, m.file); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(m.file))
+}
+
+func (m memory) drop() error {
+	if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget a workspace: %w", err)
+	}
+	return syncDir(filepath.Dir(m.file))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

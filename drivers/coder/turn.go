@@ -1,0 +1,320 @@
+package coder
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/coder/v2/codersdk"
+
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// ending says who ended a turn before its time.
+type ending int
+
+const (
+	running ending = iota
+	byCancel
+	byStop
+	byRestart
+)
+
+const (
+	// beatEvery renews the lease four times a second: it is lost after one.
+	beatEvery = 250 * time.Millisecond
+	// talkPause is how long a message may stand still before it is shown.
+	talkPause = 700 * time.Millisecond
+	// beginLimit is how soon a task that was taken must show as work.
+	beginLimit = 3 * time.Second
+	// readyLimit is how long a prompt waits for an agent that is coming back.
+	readyLimit = 15 * time.Second
+
+	maxMessage     = 48 << 10 // bytes of one line of the log
+	maxPromptLines = 200_000
+	maxPromptBytes = 64 << 20
+)
+
+// turn is one prompt on its way through an agent.
+type turn struct {
+	a    *agent
+	p    fleet.Prompt
+	b    backend
+	ws   *codersdk.Workspace
+	ctx  context.Context // ends with the prompt's context
+	stop chan struct{}   // closed when the turn is to end
+	gone chan struct{}   // closed when it gives the agent free
+
+	mu      sync.Mutex
+	how     ending
+	failure *codersdk.WorkspaceAppStatus // the last report says that the work failed
+	waiting []codersdk.WorkspaceAppStatus
+
+	// Of the loop alone.
+	base  int            // messages up to this id are older than the task
+	last  int            // the newest id
+	texts map[int]string // as they are
+	told  map[int]string // as they were shown
+	at    time.Time      // when the newest has changed
+	lines int
+	bytes int
+}
+
+// end asks the turn to end; the first reason counts.
+func (t *turn) end(how ending) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.how == running {
+		t.how = how
+		close(t.stop)
+	}
+}
+
+func (t *turn) ended() ending {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.how
+}
+
+// reported takes one of the agent's own reports in.
+func (t *turn) reported(s codersdk.WorkspaceAppStatus) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting = append(t.waiting, s)
+	t.failure = nil
+	if failedState(s.State) {
+		t.failure = &s
+	}
+	return true
+}
+
+// Prompt implements fleet.Handle. An error means that the agent did not take
+// the task; whatever happens after that is an outcome.
+func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+	t := &turn{
+		a: a, p: p, ctx: ctx, stop: make(chan struct{}), gone: make(chan struct{}),
+		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1,
+	}
+	var err error
+	a.change(func() {
+		switch {
+		case a.closed:
+			err = core.Errorf(core.Unavailable, "the agent is closed")
+		case a.stopped:
+			err = core.Errorf(core.Unavailable, "the agent is stopped")
+		case a.turn != nil:
+			err = busy(a.rec.Name, "task "+a.turn.p.TaskID)
+		default:
+			a.turn = t
+		}
+	})
+	if err != nil {
+		return swarm.Outcome{}, err
+	}
+	var beats sync.WaitGroup
+	over := make(chan struct{})
+	beats.Go(func() { t.beat(over) })
+	defer func() {
+		close(over)
+		beats.Wait() // after this neither Emit nor Beat is called again
+		a.change(func() { a.turn = nil })
+		close(t.gone)
+	}()
+	defer context.AfterFunc(ctx, func() { t.end(byCancel) })()
+	if err := t.begin(); err != nil {
+		if t.ended() != running {
+			return t.outcome(nil), nil
+		}
+		return swarm.Outcome{}, err
+	}
+	return t.outcome(t.work()), nil
+}
+
+func (t *turn) beat(over <-chan struct{}) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		t.p.Beat()
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// begin waits until the agent can take the task.
+func (t *turn) begin() error {
+	a := t.a
+	ctx, drop := context.WithCancel(t.ctx)
+	defer drop()
+	defer context.AfterFunc(a.life, drop)()
+	go func() {
+		select {
+		case <-t.stop:
+			drop()
+		case <-ctx.Done():
+		}
+	}()
+	a.mu.Lock()
+	paused := a.paused
+	a.mu.Unlock()
+	if paused != nil {
+		select {
+		case <-paused:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	ready, stop := context.WithTimeout(ctx, readyLimit)
+	defer stop()
+	ok := a.await(ready, func() bool { return a.up() && a.apiFault == "" && a.api != "" })
+	if !ok {
+		return core.Errorf(core.Unavailable, "agent %s can't take the task: %s", a.rec.Name, a.describe())
+	}
+	a.mu.Lock()
+	t.ws = a.ws
+	earlier := a.backlog.Take()
+	a.mu.Unlock()
+	for _, e := range earlier {
+		t.pass(e)
+	}
+	t.b = backendOf(a.site, a.set, t.ws)
+	old, err := t.b.log(ctx, t.ws)
+	if err != nil {
+		a.answers("", err)
+		return err
+	}
+	for _, m := range old {
+		t.base = max(t.base, m.ID)
+	}
+	t.last = t.base
+	status, err := t.b.status(ctx, t.ws)
+	if err == nil && status != "stable" {
+		err = busy(a.rec.Name, "its status is "+status)
+		a.answers(status, nil)
+	} else if err != nil {
+		a.answers("", err)
+	}
+	return err
+}
+
+// outcome is what the task has come to.
+func (t *turn) outcome(err error) swarm.Outcome {
+	fail := func(status swarm.Status, code, text string, retry bool) swarm.Outcome {
+		return swarm.Outcome{Status: status, Error: &swarm.TaskError{Code: code, Message: pipe.Clip(text, 4096), Retryable: retry}}
+	}
+	switch t.ended() {
+	case byCancel:
+		return fail(swarm.Cancelled, "cancelled", "the task was cancelled", false)
+	case byStop:
+		return fail(swarm.Failed, "agent_stopped", "the agent was stopped", true)
+	case byRestart:
+		return fail(swarm.Failed, "agent_restarted", "the agent was restarted", true)
+	}
+	t.mu.Lock()
+	failure := t.failure
+	t.mu.Unlock()
+	switch {
+	case err != nil:
+		return fail(swarm.Failed, "agent_lost", core.AsError(err).Message, true)
+	case failure != nil:
+		return fail(swarm.Failed, "agent_failed", "the agent reports a failure"+because(failure.Message), false)
+	}
+	return swarm.Outcome{Status: swarm.Succeeded, Output: core.MustEncode(map[string]string{"text": pipe.Clip(t.texts[t.last], 256<<10)})}
+}
+
+// take notes a message's text; only what the agent says since the task counts.
+func (t *turn) take(m message) {
+	if m.ID <= t.base || m.Role != "agent" {
+		return
+	}
+	text := tidy(m.Content)
+	if old, known := t.texts[m.ID]; known && old == text {
+		return
+	}
+	t.texts[m.ID] = text
+	if m.ID > t.last {
+		t.show(t.last)
+		t.last = m.ID
+	}
+	t.at = time.Now()
+	if m.ID < t.last {
+		t.show(m.ID)
+	}
+}
+
+// tidy makes valid text of a piece of a terminal's screen.
+func tidy(s string) string {
+	s = pipe.Text([]byte(s))
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t\r")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+// show passes on what a message says that was not passed on yet. A text that
+// was changed, not continued, is passed on whole.
+func (t *turn) show(id int) {
+	text, told := t.texts[id], t.told[id]
+	if text == told || text == "" {
+		return
+	}
+	t.told[id] = text
+	if told != "" && strings.HasPrefix(text, told) {
+		text = strings.TrimLeft(text[len(told):], "\n")
+	}
+	for text != "" {
+		piece := text
+		if len(piece) > maxMessage {
+			piece = strings.ToValidUTF8(piece[:maxMessage], "")
+		}
+		t.pass(fleet.Event{Type: "message", Text: piece})
+		text = text[min(max(len(piece), 1), len(text)):]
+	}
+}
+
+// showAll passes on everything, in order.
+func (t *turn) showAll() {
+	for _, id := range slices.Sorted(maps.Keys(t.texts)) {
+		t.show(id)
+	}
+}
+
+// showReports passes on what the agent has reported.
+func (t *turn) showReports() {
+	t.mu.Lock()
+	list := t.waiting
+	t.waiting = nil
+	t.mu.Unlock()
+	for _, s := range list {
+		level, text := showReport(s)
+		t.pass(fleet.Event{Type: "log", Level: level, Text: text})
+		if failedState(s.State) {
+			t.pass(fleet.Event{Type: "attention", Text: text})
+		}
+	}
+}
+
+// pass hands an event to the prompt within the bounds of one prompt. The log's
+// owner keeps its own errors: what was said can't be unsaid.
+func (t *turn) pass(e fleet.Event) {
+	if t.lines > maxPromptLines || t.bytes > maxPromptBytes {
+		return
+	}
+	t.lines++
+	t.bytes += len(e.Text)
+	if t.lines > maxPromptLines || t.bytes > maxPromptBytes {
+		e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
+			"log ends here: it reached its limit of %d lines or %d MiB for one task", maxPromptLines, maxPromptBytes>>20)}
+	}
+	_, _ = t.p.Emit(t.ctx, e)
+}

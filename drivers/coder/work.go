@@ -1,0 +1,219 @@
+package coder
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// feed is the agent's stream during a turn.
+type feed struct {
+	news chan update
+	open chan struct{} // one value for each opening
+	down chan error    // one value for each end
+}
+
+// listen keeps one stream open until it ends; the loop says when to try again.
+func (t *turn) listen(ctx context.Context, f *feed) {
+	err := t.b.follow(ctx, t.ws, func() {
+		select {
+		case f.open <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}, func(u update) {
+		select {
+		case f.news <- u:
+		case <-ctx.Done():
+		}
+	})
+	select {
+	case f.down <- err:
+	case <-ctx.Done():
+	}
+}
+
+// work gives the agent the task and follows it to its end. A turn that is
+// ended from outside comes back without an error.
+func (t *turn) work() error {
+	ctx, drop := context.WithCancel(t.a.life)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer drop()
+	f := &feed{news: make(chan update, 64), open: make(chan struct{}, 1), down: make(chan error, 1)}
+	helpers.Go(func() { t.listen(ctx, f) })
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+
+	var (
+		sent     = make(chan error, 1)
+		sending  bool
+		given    time.Time // when the agent had taken the task; zero before
+		worked   bool      // it was seen at work since
+		away     time.Time // since when the stream is down; zero while it is not
+		again    <-chan time.Time
+		pause    backoff
+		stopping <-chan struct{}
+		stop     = t.stop
+	)
+	for {
+		select {
+		case <-f.open:
+			away = time.Time{}
+			pause.reset()
+			if !sending {
+				sending = true
+				helpers.Go(func() { sent <- t.b.send(ctx, t.ws, t.p.Message) })
+			}
+		case u := <-f.news:
+			if u.status == "" {
+				t.take(u.message)
+				continue
+			}
+			t.a.noteStatus(u.status)
+			switch {
+			case u.status == "running" && sending:
+				worked = true
+			case u.status == "stable" && worked && (!given.IsZero() || stopping != nil):
+				return t.finish()
+			}
+		case err := <-sent:
+			if err != nil {
+				if e := core.AsError(err); e.Details["error"] == "AgentBusyError" || stopping == nil {
+					return err
+				}
+				return nil
+			}
+			given = time.Now()
+			if t.a.appStatus() == "stable" && worked {
+				return t.finish()
+			}
+		case err := <-f.down:
+			if away.IsZero() {
+				away = time.Now()
+			}
+			if err := t.still(ctx, err); err != nil {
+				t.showAll()
+				return err
+			}
+			if time.Since(away) > t.a.r.opt.Patience {
+				t.showAll()
+				return err
+			}
+			again = time.After(pause.next())
+		case <-again:
+			again = nil
+			helpers.Go(func() { t.listen(ctx, f) })
+		case <-tick.C:
+			if t.last > t.base && time.Since(t.at) > talkPause {
+				t.show(t.last)
+			}
+			t.showReports()
+			if !given.IsZero() && !worked && time.Since(given) > beginLimit && away.IsZero() {
+				given = time.Now() // ask again in a while
+				if status, err := t.b.status(ctx, t.ws); err == nil && status == "stable" {
+					return t.finish()
+				}
+			}
+		case <-stop:
+			stop = nil
+			if t.ended() != byCancel || !sending {
+				t.goodbye()
+				t.showAll()
+				return nil
+			}
+			done := make(chan struct{})
+			stopping = done
+			helpers.Go(func() { t.interrupt(ctx, done) })
+		case <-stopping: // the grace is over
+			t.showAll()
+			t.a.change(func() { t.a.anew = true })
+			return nil
+		case <-t.a.life.Done():
+			return errors.New("the agent was closed")
+		}
+	}
+}
+
+// still says whether the work may go on after the end of a stream: not when
+// the agent's app is away or has begun anew, and with it the agent.
+func (t *turn) still(ctx context.Context, err error) error {
+	if err != nil && appAway(err) {
+		t.a.answers("", err)
+		return core.Errorf(core.Unavailable, "the agent went away during the task: %s", core.AsError(err).Message)
+	}
+	list, err := t.b.log(ctx, t.ws)
+	if err != nil {
+		if appAway(err) {
+			t.a.answers("", err)
+			return core.Errorf(core.Unavailable, "the agent went away during the task: %s", core.AsError(err).Message)
+		}
+		return nil // the deployment is: it may come back
+	}
+	newest := -1
+	for _, m := range list {
+		newest = max(newest, m.ID)
+	}
+	if newest < t.last {
+		return core.Errorf(core.Unavailable, "the agent has begun anew during the task")
+	}
+	return nil
+}
+
+// appAway tells an app that does not answer from a deployment that does not.
+func appAway(err error) bool {
+	status, ok := core.AsError(err).Details["status"].(int)
+	return ok && (status == http.StatusBadGateway || status == http.StatusBadRequest || status == http.StatusNotFound)
+}
+
+// finish reads once more what was said and reported: the last words may come
+// after the status.
+func (t *turn) finish() error {
+	ctx, stop := context.WithTimeout(t.a.life, callLimit)
+	defer stop()
+	if list, err := t.b.log(ctx, t.ws); err == nil {
+		for _, m := range list {
+			t.take(m)
+		}
+	}
+	_ = t.a.read(ctx, t.ws.ID) // its reports; what has been seen so far counts otherwise
+	t.showAll()
+	t.showReports()
+	return nil
+}
+
+// interrupt presses the key until the turn is over, and then gives up: done
+// is closed when the grace is.
+func (t *turn) interrupt(ctx context.Context, done chan struct{}) {
+	end := time.NewTimer(t.a.r.opt.Grace)
+	defer end.Stop()
+	press := func() {
+		ctx, stop := context.WithTimeout(ctx, 2*time.Second)
+		defer stop()
+		_ = t.b.interrupt(ctx, t.ws) // it is pressed again
+	}
+	press()
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			press()
+		case <-end.C:
+			close(done)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// goodbye interrupts an agent that nobody listens to any more.
+func (t *turn) goodbye() {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(t.a.life), 2*time.Second)
+	defer stop()
+	_ = t.b.interrupt(ctx, t.ws)
+}
