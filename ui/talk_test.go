@@ -158,7 +158,7 @@ func (t *talk) figures() bus.Figures {
 	return f
 }
 
-func (w *fakeWorld) Skill(_ context.Context, _, ref string) (*skill.Skill, error) {
+func (w *fakeWorld) Skill(_, ref string) (*skill.Skill, error) {
 	return one(w.skills, "skill", ref, func(s *skill.Skill) string {
 		if s.Name == ref {
 			return ref
@@ -167,7 +167,7 @@ func (w *fakeWorld) Skill(_ context.Context, _, ref string) (*skill.Skill, error
 	})
 }
 
-func (w *fakeWorld) Skills(_ context.Context, t string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error) {
+func (w *fakeWorld) Skills(t string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error) {
 	return page(w, w.skills, f, func(s *skill.Skill) bool {
 		for _, tag := range tags {
 			if !slices.Contains(s.Tags, tag) {
@@ -178,13 +178,13 @@ func (w *fakeWorld) Skills(_ context.Context, t string, f core.Filter, tags ...s
 	})
 }
 
-func (w *fakeWorld) SkillOrder(ctx context.Context, t, ref string) (order []*skill.Skill, err error) {
-	s, err := w.Skill(ctx, t, ref)
+func (w *fakeWorld) SkillOrder(t, ref string) (order []*skill.Skill, err error) {
+	s, err := w.Skill(t, ref)
 	if err != nil {
 		return nil, err
 	}
 	for _, need := range s.Dependencies {
-		before, err := w.SkillOrder(ctx, t, need)
+		before, err := w.SkillOrder(t, need)
 		if err != nil {
 			return nil, err
 		}

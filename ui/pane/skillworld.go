@@ -9,11 +9,11 @@ import (
 
 // SkillWorld is what the cockpit reads of skills, their runs and subagents.
 type SkillWorld interface {
-	// Skill and Skills look into memory only.
-	Skill(ctx context.Context, tenant, ref string) (*skill.Skill, error)
-	Skills(ctx context.Context, tenant string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error)
+	// Skill, Skills and SkillOrder look into memory only and never block.
+	Skill(tenant, ref string) (*skill.Skill, error)
+	Skills(tenant string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error)
 	// SkillOrder lists what a skill runs: its dependencies in order, itself last.
-	SkillOrder(ctx context.Context, tenant, ref string) ([]*skill.Skill, error)
+	SkillOrder(tenant, ref string) ([]*skill.Skill, error)
 	SkillFigures(ctx context.Context, tenant, name string) (skill.Figures, error)
 	Execution(ctx context.Context, tenant, id string) (skill.Execution, error)
 	// Executions are those of one skill when its name is not "".
@@ -22,15 +22,15 @@ type SkillWorld interface {
 	Subagents(ctx context.Context, tenant string, f core.Filter) (core.Page[skill.Subagent], error)
 }
 
-func (w world) Skill(_ context.Context, tenant, ref string) (*skill.Skill, error) {
+func (w world) Skill(tenant, ref string) (*skill.Skill, error) {
 	return w.Engine.Skills.Skill(tenant, ref)
 }
 
-func (w world) Skills(_ context.Context, tenant string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error) {
+func (w world) Skills(tenant string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error) {
 	return w.Engine.Skills.List(tenant, f, tags...)
 }
 
-func (w world) SkillOrder(_ context.Context, tenant, ref string) ([]*skill.Skill, error) {
+func (w world) SkillOrder(tenant, ref string) ([]*skill.Skill, error) {
 	return w.Engine.Skills.Order(tenant, ref)
 }
 

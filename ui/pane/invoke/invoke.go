@@ -2,7 +2,6 @@
 package invoke
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -14,37 +13,28 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// chain is what a skill runs, read for a form.
-type chain struct {
-	order []*skill.Skill
-	err   error
+// Fill is the form of action "invoke" for a skill; ok is false for any other
+// action, and when it can't be run, which Refuse explains.
+func Fill(env pane.Env, action, ref string) (f pane.Fill, ok bool) {
+	if action != "invoke" || ref == "" {
+		return f, false
+	}
+	order, err := env.World.SkillOrder(env.Tenant, ref)
+	if err != nil || len(order) == 0 {
+		return f, false
+	}
+	return Form(order), true
 }
 
-// Ask reads what a skill runs, for a pane whose Update calls Take; nil when
-// ref is "".
-func Ask(env pane.Env, name, ref string) tea.Cmd {
+// Refuse says why there is no form.
+func Refuse(env pane.Env, ref string) tea.Cmd {
 	if ref == "" {
 		return pane.Say("no skill is selected", true)
 	}
-	world, tenant := env.World, env.Tenant
-	return pane.Ask(name, func(ctx context.Context) any {
-		order, err := world.SkillOrder(ctx, tenant, ref)
-		return chain{order, err}
-	})
-}
-
-// Take opens the form when a reply is about one.
-func Take(body any) (tea.Cmd, bool) {
-	c, mine := body.(chain)
-	switch {
-	case !mine:
-		return nil, false
-	case c.err != nil:
-		return pane.Say(c.err.Error(), true), true
-	case len(c.order) == 0:
-		return nil, true
+	if _, err := env.World.SkillOrder(env.Tenant, ref); err != nil {
+		return pane.Say(err.Error(), true)
 	}
-	return Form(c.order).Ask(), true
+	return nil
 }
 
 // Form asks for the parameters of the last skill of a chain, and for those of

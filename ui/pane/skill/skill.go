@@ -49,27 +49,24 @@ func New() *Pane {
 	})}
 }
 
-// Do implements pane.Pane: "invoke" reads what the form asks for.
+// Fill implements pane.Filler.
+func (p *Pane) Fill(env pane.Env, action string) (pane.Fill, bool) {
+	return invoke.Fill(env, action, p.Selected(env).ID)
+}
+
+// Do implements pane.Pane.
 func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action == "invoke" {
-		return invoke.Ask(env, Name, p.Selected(env).ID), true
+		return invoke.Refuse(env, p.Selected(env).ID), true
 	}
 	return p.Detail.Do(env, action)
 }
 
-// Update implements pane.Pane.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	if cmd, mine := invoke.Take(body); mine {
-		return cmd
-	}
-	return p.Detail.Update(env, body)
-}
-
 func fetch(w pane.World, ctx context.Context, tenant, ref string) (g whole, err error) {
-	if g.Skill, err = w.Skill(ctx, tenant, ref); err != nil {
+	if g.Skill, err = w.Skill(tenant, ref); err != nil {
 		return g, err
 	}
-	same, err := w.Skills(ctx, tenant, core.Filter{Match: g.Name + "@", Page: 1, Size: core.MaxPageSize})
+	same, err := w.Skills(tenant, core.Filter{Match: g.Name + "@", Page: 1, Size: core.MaxPageSize})
 	if err != nil {
 		return g, err
 	}
@@ -84,7 +81,7 @@ func fetch(w pane.World, ctx context.Context, tenant, ref string) (g whole, err 
 			if _, known := g.needs[n.ref]; known || len(g.needs) >= needsRead {
 				continue
 			}
-			s, err := w.Skill(ctx, tenant, n.ref)
+			s, err := w.Skill(tenant, n.ref)
 			if g.needs[n.ref] = s; err == nil {
 				queue = append(queue, s)
 			}

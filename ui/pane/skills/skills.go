@@ -53,20 +53,17 @@ func New() *Pane {
 // Item is a skill as a thing under the cursor.
 func Item(s *skill.Skill) pane.Item { return pane.Item{Kind: "skill", ID: s.Ref()} }
 
-// Do implements pane.Pane: "invoke" reads what the form asks for.
-func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if action == "invoke" {
-		return invoke.Ask(env, Name, p.Selected(env).ID), true
-	}
-	return p.Table.Do(env, action)
+// Fill implements pane.Filler.
+func (p *Pane) Fill(env pane.Env, action string) (pane.Fill, bool) {
+	return invoke.Fill(env, action, p.Selected(env).ID)
 }
 
-// Update implements pane.Pane.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
-	if cmd, mine := invoke.Take(body); mine {
-		return cmd
+// Do implements pane.Pane.
+func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if action == "invoke" {
+		return invoke.Refuse(env, p.Selected(env).ID), true
 	}
-	return p.Table.Update(env, body)
+	return p.Table.Do(env, action)
 }
 
 // fetch reads a page of skills with the figures of each newest version.
@@ -76,14 +73,14 @@ func fetch(w pane.World, ctx context.Context, tenant string, f core.Filter) (cor
 	for _, kind := range pane.FilterWord(&f, "runner") {
 		f.Kind = kind
 	}
-	got, err := w.Skills(ctx, tenant, f, tags...)
+	got, err := w.Skills(tenant, f, tags...)
 	page := core.Page[entry]{Info: got.Info}
 	if err != nil {
 		return page, err
 	}
 	for _, s := range got.Items {
 		e := entry{Skill: s}
-		if newest, err := w.Skill(ctx, tenant, s.Name); err == nil && newest.Version == s.Version {
+		if newest, err := w.Skill(tenant, s.Name); err == nil && newest.Version == s.Version {
 			e.newest = true
 			if e.figures, err = w.SkillFigures(ctx, tenant, s.Name); err != nil {
 				return page, err
