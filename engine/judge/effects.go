@@ -124,7 +124,8 @@ func (c *classifier) call(found *effects, a *Action) {
 }
 
 // skill lists what the skills of an action declare, what the commands among
-// them do besides, and whether what is read may be secret.
+// them do that no declaration covers (that one reads or writes is in its "exec"
+// already), and whether what is read may be secret.
 func (c *classifier) skill(a *Action) []string {
 	var found effects
 	var in struct {
@@ -147,8 +148,8 @@ func (c *classifier) skill(a *Action) []string {
 	if len(a.Effects) > 0 && json.Unmarshal(a.Args, &args) == nil && anyString(args, c.secret) {
 		found.add(effectSecret)
 	}
-	found.unknown = true // what a command reads by its name, it may do more by its parameters
-	names := append(found.list(), a.Effects...)
+	names := slices.DeleteFunc(found.list(), func(effect string) bool { return effect == effectRead || effect == effectWrite })
+	names = append(names, a.Effects...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

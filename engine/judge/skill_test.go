@@ -43,6 +43,7 @@ func TestDefaultRulesForSkills(t *testing.T) {
 		"reads what is none":    {reads(robot, "/srv/report.txt"), judge.Approve, "skill.read_only", judge.Low},
 		"a command, operator":   {useSkill(alice, []string{"exec"}, "make"), judge.Approve, "operator.dispatch", judge.Medium},
 		"a command, agent":      {useSkill(robot, []string{"exec"}, "make"), judge.HITL, "skill.exec", judge.Medium},
+		"a command's output":    {useSkill(alice, []string{"exec"}, "sh", "-c", "date >> log"), judge.Approve, "operator.dispatch", judge.Medium},
 		"writes":                {useSkill(alice, []string{"exec", "write"}, "make"), judge.HITL, "skill.outside", judge.Medium},
 		"network":               {useSkill(alice, []string{"network"}), judge.HITL, "skill.outside", judge.Medium},
 		"claims to read":        {useSkill(alice, []string{"exec", "read"}, "rm", "-r", "build"), judge.HITL, "destructive", judge.High},
