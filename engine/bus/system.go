@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -48,6 +49,30 @@ type eventPayload struct {
 	Event     core.Raw       `json:"event,omitzero"` // {"subject","id","state","detail"}
 }
 
+// taskOf is the task that an event is about, "" when it names none.
+func taskOf(e *audit.Event) string {
+	var p audit.Payload
+	if core.DecodeStored(e.Payload, &p) != nil {
+		return ""
+	}
+	id := p.ID
+	if p.Subject != "task" {
+		id = cmp.Or(taskIn(p.State), taskIn(p.Detail))
+	}
+	if _, err := core.LocalSeq(core.TaskPrefix, e.TenantID, id); err != nil {
+		return ""
+	}
+	return id
+}
+
+func taskIn(part core.Raw) string {
+	var names struct {
+		Task string `json:"task_id"`
+	}
+	_ = core.DecodeStored(part, &names) // a part of another shape names none
+	return names.Task
+}
+
 // seeded is the source of a derived message's id.
 func seeded(eventID string) io.Reader {
 	sum := sha256.Sum256([]byte("bus " + eventID))
@@ -82,6 +107,7 @@ func (b *Bus) eventsAfter(ctx context.Context, tenant string, seq uint64, n int,
 			}
 			seq = events[i].Seq
 			if m := derive(&events[i]); m != nil && fits(m) {
+				m.TaskID = taskOf(&events[i])
 				out = append(out, m)
 			}
 		}
@@ -101,6 +127,7 @@ func (b *Bus) event(ctx context.Context, tenant string, seq uint64, id string) (
 		}
 		if len(events) == 1 && events[0].Seq == seq {
 			if m := derive(&events[0]); m != nil && m.MessageID == id {
+				m.TaskID = taskOf(&events[0])
 				return m, nil
 			}
 		}
