@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,6 +81,9 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 			return err
 		}
 		d := all[s.opt.Name]
+		if d == nil && s.opt.Existing {
+			return core.Missing("subscription", s.opt.Name)
+		}
 		if d == nil {
 			made = true
 			return b.makeDurable(tx, s)
@@ -110,6 +114,7 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 	return err
 }
 
+// makeDurable makes the durable subscription that s is to read.
 func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
 	if tx.Counter(countSubs) >= maxDurable {
 		return core.Errorf(core.Conflict, "name: there are %d durable subscriptions, the most there may be; remove one first", maxDurable).With("field", "name")
@@ -133,6 +138,56 @@ func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
 	tx.Changed("message", "", nil)
 	s.durable = d
 	b.keepDurable(s.t, d.name, d)
+	return nil
+}
+
+// SubscribeIn makes a durable subscription without a reader, inside a
+// transaction that changes something else. It must be its last step.
+func (b *Bus) SubscribeIn(tx *audit.Tx, name, pattern string) error {
+	opt := SubscribeOptions{Name: name, Pattern: pattern}
+	p, err := opt.check()
+	if err != nil {
+		return err
+	}
+	all, err := b.durables(tx)
+	if err != nil {
+		return err
+	}
+	if all[name] != nil {
+		return core.Errorf(core.Conflict, "name: there is a subscription %s already", name).With("field", "name")
+	}
+	s := &Subscription{b: b, t: b.of(tx.Tenant()), opt: opt, pattern: p}
+	if err := b.makeDurable(tx, s); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	s.durable.open = nil
+	b.mu.Unlock()
+	return nil
+}
+
+// UnsubscribeIn removes a durable subscription inside a transaction that
+// changes something else. It must be its last step. A reader may have it open:
+// what that reads from then on counts for nothing. One that is not there is
+// none to remove.
+func (b *Bus) UnsubscribeIn(tx *audit.Tx, name string) error {
+	all, err := b.durables(tx)
+	if err != nil || all[name] == nil {
+		return err
+	}
+	return b.removeDurable(tx, name)
+}
+
+func (b *Bus) removeDurable(tx *audit.Tx, name string) error {
+	if err := errors.Join(tx.Delete(bSub, []byte(name)), tx.Delete(bCursor, []byte(name))); err != nil {
+		return err
+	}
+	tx.Add(countSubs, -1)
+	tx.Changed("message", "", nil)
+	if _, err := tx.Record(audit.Entry{Type: "subscription.removed", Subject: "subscription", ID: name, State: audit.Gone}); err != nil {
+		return err
+	}
+	b.keepDurable(b.of(tx.Tenant()), name, nil)
 	return nil
 }
 
@@ -174,20 +229,8 @@ func (b *Bus) Unsubscribe(ctx context.Context, by core.Caller, name string) erro
 		if open {
 			return core.Errorf(core.Conflict, "name: subscription %s has a reader", name).With("field", "name")
 		}
-		if err := tx.Delete(bSub, []byte(name)); err != nil {
-			return err
-		}
-		if err := tx.Delete(bCursor, []byte(name)); err != nil {
-			return err
-		}
-		tx.Add(countSubs, -1)
-		tx.Changed("message", "", nil)
-		if _, err := tx.Record(audit.Entry{Type: "subscription.removed", Subject: "subscription", ID: name, State: audit.Gone}); err != nil {
-			return err
-		}
 		gone = d
-		b.keepDurable(b.of(tx.Tenant()), name, nil)
-		return nil
+		return b.removeDurable(tx, name)
 	})
 	if err != nil && gone != nil { // nothing of it was committed
 		b.keepDurable(b.of(by.Tenant), name, gone)

@@ -33,7 +33,13 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 				return err
 			}
 		}
-		return nil
+		return auditedReactions{}.States(tx, func(id string, r any) error {
+			if s.reactions[tenant] == nil {
+				s.reactions[tenant] = map[string]*Reaction{}
+			}
+			s.reactions[tenant][id] = r.(*Reaction)
+			return nil
+		})
 	})
 	if err != nil {
 		return err

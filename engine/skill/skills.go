@@ -28,9 +28,13 @@ type Options struct {
 	ReadOnly     bool // repair nothing
 }
 
-// Bus takes the messages about runs; *bus.Bus is one.
+// Bus takes the messages about runs, and gives those that are reacted to;
+// *bus.Bus is one.
 type Bus interface {
 	AcceptIn(tx *audit.Tx, m bus.Send) (bus.Message, error)
+	Subscribe(ctx context.Context, tenant string, opt bus.SubscribeOptions) (*bus.Subscription, error)
+	SubscribeIn(tx *audit.Tx, name, pattern string) error
+	UnsubscribeIn(tx *audit.Tx, name string) error
 }
 
 // Skills keeps every tenant's skills and the subagents that run them. It
@@ -47,6 +51,9 @@ type Skills struct {
 	mu    sync.RWMutex
 	live  map[string]map[string]*Subagent // those that are not over, by tenant and id
 	plans map[string]*index               // what the runs of live ones are made of, by id
+
+	reactions map[string]map[string]*Reaction // by tenant and id; the inner maps are replaced, never changed
+	reacts    chan struct{}                   // one slot: the reactions changed
 }
 
 var _ judge.Settler = (*Skills)(nil)
@@ -67,6 +74,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 		ids[i] = t.TenantID
 	}
 	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), live: map[string]map[string]*Subagent{}, plans: map[string]*index{}}
+	s.reactions, s.reacts = map[string]map[string]*Reaction{}, make(chan struct{}, 1)
 	if s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
 		return nil, err
 	}
@@ -78,8 +86,16 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	return s, nil
 }
 
-// Run reads the skills again whenever their files change, until ctx ends.
-func (s *Skills) Run(ctx context.Context) error { return s.watch(ctx) }
+// Run reads the skills again whenever their files change, and carries out the
+// reactions, until ctx ends.
+func (s *Skills) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var reacting sync.WaitGroup
+	defer reacting.Wait()
+	defer stop()
+	reacting.Go(func() { s.react(ctx) })
+	return s.watch(ctx)
+}
 
 // alive is a subagent that is not over, nil when there is none with this id.
 func (s *Skills) alive(tenant, id string) *Subagent {
@@ -137,5 +153,5 @@ func (s *Skills) Live(tenant string) []*Subagent {
 
 // Auditables are the records that reconcile compares.
 func (s *Skills) Auditables() []audit.Auditable {
-	return append(s.registry.Auditables(), auditedSubagents{}, auditedExecutions{})
+	return append(s.registry.Auditables(), auditedSubagents{}, auditedExecutions{}, auditedReactions{})
 }

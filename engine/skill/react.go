@@ -1,0 +1,133 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+)
+
+// reactAgain is how long a reaction rests when it could not go on.
+const reactAgain = 30 * time.Second
+
+// react carries out the reactions of all tenants, each in a goroutine of its
+// own, until ctx ends.
+func (s *Skills) react(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	running := map[*Reaction]context.CancelFunc{}
+	for {
+		wanted := map[*Reaction]bool{}
+		s.mu.RLock()
+		for _, of := range s.reactions {
+			for _, r := range of {
+				wanted[r] = true
+			}
+		}
+		s.mu.RUnlock()
+		for r, end := range running {
+			if !wanted[r] {
+				end()
+				delete(running, r)
+			}
+		}
+		for r := range wanted {
+			if running[r] == nil {
+				reading, end := context.WithCancel(ctx)
+				running[r] = end
+				all.Go(func() { s.attend(reading, r) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.reacts:
+		}
+	}
+}
+
+// attend carries out one reaction. Trouble is audited, and what was in hand
+// comes again.
+func (s *Skills) attend(ctx context.Context, r *Reaction) {
+	for {
+		err := s.readFor(ctx, r)
+		if ctx.Err() != nil {
+			return
+		}
+		// The cause comes back when it can't be audited either.
+		_ = s.ledger.Refuse(ctx, core.Self(r.TenantID, r.ReactionID), audit.Entry{Type: "reaction.trouble", Subject: "reaction", ID: r.ReactionID}, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reactAgain):
+		}
+	}
+}
+
+// readFor reads a reaction's messages. One is acknowledged when its task is on
+// disk, so that a crash neither loses it nor starts it twice.
+func (s *Skills) readFor(ctx context.Context, r *Reaction) (err error) {
+	// Existing: the reaction may be removed just now.
+	opt := bus.SubscribeOptions{Name: r.ReactionID, Existing: true, Pattern: r.Pattern, By: "reaction: " + r.Skill}
+	sub, err := s.opt.Bus.Subscribe(ctx, r.TenantID, opt)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		if err = s.resubscribe(ctx, r); err == nil {
+			sub, err = s.opt.Bus.Subscribe(ctx, r.TenantID, opt)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sub.Close()) }()
+	for {
+		d, err := sub.Next(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = s.invoked(ctx, r, &d.Message)
+		switch {
+		case err == nil || again(err):
+			d.Ack()
+		case final(err):
+			if err := d.Refuse(ctx, shorten(core.AsError(err).Message, 400)); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("react to message %s: %w", d.Message.MessageID, err)
+		}
+	}
+}
+
+// resubscribe makes a reaction's subscription again that somebody removed.
+func (s *Skills) resubscribe(ctx context.Context, r *Reaction) error {
+	return s.ledger.Update(ctx, core.Self(r.TenantID, r.ReactionID), func(tx *audit.Tx) error {
+		known, err := loadReaction(tx, r.ReactionID)
+		switch {
+		case err != nil:
+			return err
+		case known == nil:
+			return core.Missing("reaction", r.ReactionID)
+		}
+		return s.opt.Bus.SubscribeIn(tx, r.ReactionID, r.Pattern)
+	})
+}
+
+// final reports that trying again would come to the same.
+func final(err error) bool {
+	return slices.Contains([]core.Code{core.InvalidInput, core.NotFound, core.Conflict, core.Denied}, core.AsError(err).Code)
+}
+
+// again reports that a message has started its task before, with another
+// version of the skill.
+func again(err error) bool {
+	e := core.AsError(err)
+	return e.Code == core.Conflict && e.Details["field"] == "idempotency_key"
+}
