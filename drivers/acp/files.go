@@ -57,7 +57,7 @@ type fileRequest struct {
 }
 
 func (t *turn) readFile(r *jsonrpc.Request) {
-	t.file(r, "fs/read_text_file", "low", func(in fileRequest) (any, error) {
+	t.file(r, "fs/read_text_file", "low", func(_ string, in fileRequest) (any, error) {
 		text, err := t.s.a.place.readText(in)
 		answer := acp.ReadTextFileResponse{Content: text}
 		if err == nil && len(core.MustEncode(answer)) > maxAnswer {
@@ -68,10 +68,10 @@ func (t *turn) readFile(r *jsonrpc.Request) {
 }
 
 func (t *turn) writeFile(r *jsonrpc.Request) {
-	t.file(r, "fs/write_text_file", "medium", func(in fileRequest) (any, error) {
+	t.file(r, "fs/write_text_file", "medium", func(id string, in fileRequest) (any, error) {
 		old, err := t.s.a.place.writeText(in)
 		if err == nil {
-			t.emit(fleet.Event{Type: "diff", Path: clip(in.Path, 2048), Text: showDiff(in.Path, old, *in.Content)})
+			t.emit(fleet.Event{Type: "diff", CallID: id, Path: clip(in.Path, 2048), Text: showDiff(in.Path, old, *in.Content)})
 		}
 		return acp.WriteTextFileResponse{}, err
 	})
@@ -79,7 +79,7 @@ func (t *turn) writeFile(r *jsonrpc.Request) {
 
 // file serves a request on a file once the judge has approved it, with the
 // arguments that were approved.
-func (t *turn) file(r *jsonrpc.Request, tool, risk string, act func(fileRequest) (any, error)) {
+func (t *turn) file(r *jsonrpc.Request, tool, risk string, act func(id string, in fileRequest) (any, error)) {
 	var in fileRequest
 	check := func(data core.Raw) error {
 		in = fileRequest{}
@@ -105,7 +105,7 @@ func (t *turn) file(r *jsonrpc.Request, tool, risk string, act func(fileRequest)
 		var result any
 		err := check(ans.Args)
 		if err == nil {
-			result, err = act(in)
+			result, err = act(e.CallID, in)
 		}
 		t.told(e, err)
 		if err != nil {

@@ -63,6 +63,48 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for _, shared := range []bool{false, true} {
+		a := fakeAgent(t, traits{}, settings{Shared: shared})
+		a.Name = fmt.Sprintf("gone-%v", shared)
+		s := open(t, r, a)
+		s.ends(swarm.Succeeded, "", "say one")
+		if err := s.handle.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Forget(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func() (names []string) {
+		list, err := os.ReadDir(filepath.Join(r.opt.State, "t_test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			names = append(names, strings.Split(d.Name(), "-")[0])
+		}
+		return names
+	}
+	if got := fmt.Sprint(left()); got != "[shared]" {
+		t.Errorf("left %s, want the shared home alone", got)
+	}
+	// At the next start, what deletes could not remove goes too.
+	stays := fakeAgent(t, traits{}, settings{Shared: true})
+	write(t, filepath.Join(r.own(stays), "session.json"), "{}")
+	write(t, filepath.Join(r.opt.State, "t_test/lost/home/secret"), "x")
+	if err := r.Keep(t.Context(), []fleet.Agent{stays}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(left()); got != "[actor shared]" {
+		t.Errorf("left %s", got)
+	}
+	if err := r.Keep(t.Context(), nil); err != nil || len(left()) != 0 {
+		t.Errorf("left %v: %v", left(), err)
+	}
+}
+
 func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	const uid = 65534
 	if os.Geteuid() != 0 {

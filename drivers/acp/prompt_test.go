@@ -88,6 +88,12 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 	s.heard("plan", "[x] look\n[ ] leap")
 	s.heard("diff", "/a\n@@ line 2: 1 out, 1 in @@\n-two\n+2")
 	s.heard("log", `unknown update: {"sessionUpdate":"hologram_chunk"`)
+	if got := s.of("plan")[0].Steps; len(got) != 2 || got[0] != (fleet.Step{Text: "look", Status: "completed"}) {
+		t.Errorf("steps %+v", got)
+	}
+	if got := s.of("diff")[0]; got.Path != "/a" || got.CallID != "c1" {
+		t.Errorf("diff %+v", got)
+	}
 	if n := len(s.of("diff")); n != 1 {
 		t.Errorf("%d diffs, want one", n)
 	}

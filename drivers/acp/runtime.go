@@ -43,7 +43,10 @@ type Runtime struct {
 	pool pool
 }
 
-var _ fleet.Runtime = (*Runtime)(nil)
+var (
+	_ fleet.Runtime = (*Runtime)(nil)
+	_ fleet.Keeper  = (*Runtime)(nil)
+)
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
 func NewRuntime(sup *exec.Supervisor, opt Options) (*Runtime, error) {

@@ -96,29 +96,26 @@ func (t *turn) update(u update) {
 		t.upsert(u.callUpdate, u.Content)
 	case "plan":
 		t.flushTalk()
-		t.emit(fleet.Event{Type: "plan", Text: showPlan(u.Entries), Steps: planSteps(u.Entries)})
+		text, steps := plan(u.Entries)
+		t.emit(fleet.Event{Type: "plan", Text: text, Steps: steps})
 	case "usage_update":
 		t.s.spend(u)
 	}
 }
 
-func planSteps(entries []planEntry) []fleet.Step {
-	var steps []fleet.Step
-	for _, e := range entries[:min(len(entries), 200)] {
-		steps = append(steps, fleet.Step{Text: clip(e.Content, 500), Status: clip(e.Status, 20)})
-	}
-	return steps
-}
-
-func showPlan(entries []planEntry) string {
+// plan is a plan as one text and as its steps.
+func plan(entries []planEntry) (string, []fleet.Step) {
 	marks := map[string]string{"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 	var b strings.Builder
+	var steps []fleet.Step
 	for _, e := range entries[:min(len(entries), 200)] {
 		mark, ok := marks[e.Status]
 		if !ok {
 			mark = "[" + clip(e.Status, 20) + "]"
 		}
-		fmt.Fprintf(&b, "%s %s\n", mark, clip(strings.Join(strings.Fields(e.Content), " "), 500))
+		what := clip(strings.Join(strings.Fields(e.Content), " "), 500)
+		fmt.Fprintf(&b, "%s %s\n", mark, what)
+		steps = append(steps, fleet.Step{Text: what, Status: clip(e.Status, 20)})
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(b.String(), "\n"), steps
 }
