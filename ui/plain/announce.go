@@ -15,8 +15,8 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// atOnce is how many tasks that ended are named in one go; the rest is
-// counted.
+// atOnce is how many tasks that ended, and how many subagents that failed,
+// are named in one go; the rest is counted.
 const atOnce = 5
 
 // pace is the least time between two looks: a busy engine is told about in
@@ -33,6 +33,8 @@ type announcer struct {
 	approvals map[string]bool
 	agents    map[string]string // state by name
 	estop     bool
+	dead      int64  // dead letters
+	asked     int64  // requests without an answer
 	seq       uint64 // of the last audit event looked at
 }
 
@@ -58,8 +60,8 @@ func (a *announcer) watch(ctx context.Context) {
 }
 
 // look tells what has changed since the last look: approvals, tasks that
-// ended, agents that failed, and the emergency stop. The first look tells of
-// all that waits.
+// ended, agents and subagents that failed, messages that did not arrive, and
+// the emergency stop. The first look tells of all that waits.
 func (a *announcer) look(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,6 +69,7 @@ func (a *announcer) look(ctx context.Context) {
 	a.stop(s)
 	a.fleet(s)
 	a.waiting(ctx, s)
+	a.messages(s)
 	if s.AuditSeq > a.seq {
 		a.ended(ctx)
 	}
@@ -82,6 +85,18 @@ func (a *announcer) stop(s *engine.Snapshot) {
 	} else {
 		a.tell("emergency stop: off")
 	}
+}
+
+// messages tells of dead letters and unanswered requests when there are more
+// of them.
+func (a *announcer) messages(s *engine.Snapshot) {
+	if n := s.Bus.Dead; n > a.dead {
+		a.tell(fmt.Sprintf("dead letters: %d (%d new); type bus dead", n, n-a.dead))
+	}
+	if n := s.Bus.Unanswered; n > a.asked {
+		a.tell(fmt.Sprintf("requests without an answer: %d; type bus list --status unanswered", n))
+	}
+	a.dead, a.asked = s.Bus.Dead, s.Bus.Unanswered
 }
 
 // waiting tells of approvals that are new or no longer open.
@@ -154,9 +169,11 @@ func why(ag *fleet.Agent) string {
 	return ""
 }
 
-// ended tells of the tasks that are over since the last look.
+// ended tells of the tasks that are over, and of the subagents that failed,
+// since the last look.
 func (a *announcer) ended(ctx context.Context) {
 	named, counted := 0, map[string]int{}
+	failed := 0 // subagents
 	for {
 		events, err := a.eng.Audit.Since(ctx, a.tenant, a.seq, 200)
 		if err != nil || len(events) == 0 {
@@ -164,6 +181,12 @@ func (a *announcer) ended(ctx context.Context) {
 		}
 		a.seq = events[len(events)-1].Seq
 		for i := range events {
+			if events[i].EventType == "subagent.failed" {
+				if failed++; failed <= atOnce {
+					a.subagent(ctx, &events[i])
+				}
+				continue
+			}
 			id, state, ok := over(&events[i])
 			switch {
 			case !ok:
@@ -175,6 +198,9 @@ func (a *announcer) ended(ctx context.Context) {
 			}
 		}
 	}
+	if failed > atOnce {
+		a.tell(fmt.Sprintf("and %d more subagents failed; type subagent list --state failed", failed-atOnce))
+	}
 	var more []string
 	for _, state := range []string{"succeeded", "failed", "blocked", "timed_out", "cancelled"} {
 		if n := counted[state]; n > 0 {
@@ -184,6 +210,22 @@ func (a *announcer) ended(ctx context.Context) {
 	if more != nil {
 		a.tell("and more tasks ended: " + strings.Join(more, ", "))
 	}
+}
+
+// subagent tells of one that failed.
+func (a *announcer) subagent(ctx context.Context, e *audit.Event) {
+	var p audit.Payload
+	if core.DecodeStored(e.Payload, &p) != nil {
+		return
+	}
+	text := "subagent " + p.ID
+	if sub, err := a.eng.Skills.Subagent(ctx, a.tenant, p.ID); err == nil {
+		if sub.Name != "" {
+			text += " " + sub.Name
+		}
+		text += "; state: failed; " + sub.Error
+	}
+	a.tell(text)
 }
 
 // over reads the end of a task out of an event.

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
@@ -52,6 +53,15 @@ func (done) Cancel(string)                {}
 func (done) Pause(context.Context) error  { return nil }
 func (done) Resume(context.Context) error { return nil }
 
+// faller runs skills that fail.
+type faller struct{}
+
+func (faller) Check(skill.Spec) error { return nil }
+
+func (faller) Start(context.Context, skill.Call) (swarm.Work, error) {
+	return done{swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "failed", Message: "fell\x1b[2J over"}}}, nil
+}
+
 // desk is an operator at a plain line.
 type desk struct {
 	t    *testing.T
@@ -77,7 +87,10 @@ func sit(t *testing.T, readOnly bool) *desk {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	eng, err := engine.Open(ctx, engine.Options{Store: db, Runners: map[string]swarm.Runner{"exec.run": doer{}}})
+	eng, err := engine.Open(ctx, engine.Options{
+		Store: db, Runners: map[string]swarm.Runner{"exec.run": doer{}}, SkillRunners: map[string]skill.Runner{"builtin": faller{}},
+		Static: []skill.Skill{{Name: "fall-over", Version: "1.0.0", ParametersSchema: core.Raw(`{"type":"object"}`), Timeout: 30, Runner: skill.Spec{Kind: "builtin", Name: "fall-over"}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +187,33 @@ func TestWhatChangesIsAnnouncedInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.hears("emergency stop: on; by grace: fire")
+	d.leaves()
+}
+
+func TestSubagentsThatFailAndMessagesThatDoNotArriveAreAnnounced(t *testing.T) {
+	d := sit(t, false)
+	d.says("skill invoke fall-over --name Walker")
+	d.hears(" Walker; state: failed; ")
+	d.hears("over")
+	d.says(`bus send controller '{"n":1}' --type request --ttl 1s`)
+	d.hears("requests without an answer: 1; type bus list --status unanswered")
+	d.hears("dead letters: ")
+	d.hears("new); type bus dead")
+	d.leaves()
+}
+
+func TestManyFailuresOfSubagentsAreCounted(t *testing.T) {
+	d := sit(t, false)
+	d.says("estop on --reason wait")
+	d.hears("emergency stop: on")
+	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
+	for range 60 {
+		if _, err := d.eng.Skills.Invoke(t.Context(), by, skill.Invoke{Skill: "fall-over"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.says("estop off --reason go")
+	d.hears("more subagents failed; type subagent list --state failed")
 	d.leaves()
 }
 
