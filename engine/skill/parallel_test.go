@@ -11,6 +11,9 @@ import (
 	"swarmdeck/engine/skill"
 )
 
+// slack is for a machine that does other things too.
+const slack = time.Second
+
 // TestFiftyAtOnceEachForItself: one panics, one hangs, one floods its log; the
 // others do not notice.
 func TestFiftyAtOnceEachForItself(t *testing.T) {
@@ -52,11 +55,11 @@ func TestFiftyAtOnceEachForItself(t *testing.T) {
 		a := w.over(a.AgentID)
 		switch i {
 		case 10:
-			if took := a.CompletedAt.Sub(a.StartedAt); a.State != skill.Failed || !strings.Contains(a.Error, "boom") || took > time.Second {
+			if took := a.CompletedAt.Sub(a.StartedAt); a.State != skill.Failed || !strings.Contains(a.Error, "boom") || took > time.Second+slack {
 				t.Errorf("the panic: %s %q after %s", a.State, a.Error, took)
 			}
 		case 20:
-			if took := a.CompletedAt.Sub(a.StartedAt); a.State != skill.Failed || !strings.Contains(a.Error, "longer than 1 s") || took > 2*time.Second {
+			if took := a.CompletedAt.Sub(a.StartedAt); a.State != skill.Failed || !strings.Contains(a.Error, "longer than 1 s") || took > 2*time.Second+slack {
 				t.Errorf("the hang: %s %q after %s", a.State, a.Error, took)
 			}
 		default:

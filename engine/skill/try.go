@@ -13,7 +13,7 @@ import (
 
 // leaveTime is how long work may take to end once its time is up; then it is
 // reported, whatever it does.
-const leaveTime = 700 * time.Millisecond
+const leaveTime = 400 * time.Millisecond
 
 // clearTime is how long another try waits for the work of the one before.
 const clearTime = 10 * time.Second
