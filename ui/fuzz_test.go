@@ -12,9 +12,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane/card"
@@ -29,7 +31,7 @@ var hostile = []string{
 var fuzzKeys = []string{
 	"a", "a", "x", "X", "e", "A", "z", "y", "y", "n", "enter", "enter", "esc", "q", "space", "tab", "shift+tab", "j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u",
 	"pgdown", "pgup", "1", "2", "3", "3", "4", "5", "6", "7", "8", "8", "9", "9", "T", "i", "i", "E", ":", "/", "?", "p", "c", "r", "d", "D", "s", "w", "t", "u", "Y", "f", "W",
-	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "!", "ctrl+c",
+	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "b", "R", "Z", "L", "t", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "!", "ctrl+c",
 }
 
 // mischief drives a cockpit with random keys, sizes, pastes, times and a world
@@ -101,7 +103,9 @@ func (f *mischief) mayAnswer() string {
 // lie changes the world in a random way.
 func (f *mischief) lie() {
 	w, n := f.w, f.rng.IntN(1000)
-	switch f.rng.IntN(8) {
+	switch f.rng.IntN(10) {
+	case 8, 9:
+		f.talk(n)
 	case 0:
 		a := approval(n, []judge.Risk{judge.Low, judge.Medium, judge.High, judge.Critical, "odd"}[f.rng.IntN(5)], f.text(), `{"x":`+string(core.MustEncode(strings.ToValidUTF8(f.text(), "?")))+`}`)
 		a.Agent.Name, a.Rationale = f.text(), f.text()
@@ -132,6 +136,44 @@ func (f *mischief) lie() {
 			a.Digest = fmt.Sprint("d", n)
 			w.approvals[0] = &a
 		}
+	}
+}
+
+// talk changes skills, their runs, subagents or messages.
+func (f *mischief) talk(n int) {
+	w, text := f.w, func() string { return f.text() }
+	raw := func() core.Raw {
+		if f.rng.IntN(2) == 0 {
+			return core.Raw(f.text())
+		}
+		return core.Raw(`{"x":` + string(core.MustEncode(strings.ToValidUTF8(f.text(), "?"))) + `}`)
+	}
+	switch f.rng.IntN(5) {
+	case 0:
+		w.skills = append(w.skills, &skill.Skill{
+			TenantID: tenant, Name: text(), Version: text(), Description: text(), Tags: []string{text()}, Effects: []skill.Effect{skill.Effect(text())},
+			Dependencies: []string{text(), w.skills[f.rng.IntN(len(w.skills))].Name}, ParametersSchema: raw(), ReturnsSchema: raw(),
+			Runner: skill.Spec{Kind: "composite", Steps: []skill.Step{{ID: text(), Skill: "detect", Params: core.Raw(`{}`), Fallback: text()}}},
+		})
+	case 1:
+		w.runs = append([]skill.Execution{{
+			TenantID: tenant, ExecutionID: uuid(1000 + n), AgentID: uuid(1), SkillName: "detect", SkillVersion: text(), Step: text(), Status: skill.Status(text()),
+			Error: text(), Parameters: raw(), Result: raw(), StartedAt: f.clock.Now(), DurationMS: f.rng.Int64N(1e9),
+		}}, w.runs...)
+	case 2:
+		w.subagents = append([]skill.Subagent{{
+			TenantID: tenant, AgentID: uuid(2000 + n), Name: text(), State: skill.States()[f.rng.IntN(5)], Skill: text(), Step: text(), Error: text(), Waiting: text(),
+			Results: map[string]core.Raw{text(): raw()}, SkillParams: raw(), Metadata: raw(), CreatedAt: f.clock.Now(), CompletedAt: f.clock.Now(),
+		}}, w.subagents...)
+	case 3:
+		w.messages = append(w.messages, bus.Message{
+			TenantID: tenant, MessageID: uuid(3000 + n), Seq: uint64(len(w.messages) + 1), Topic: []string{"", text()}[f.rng.IntN(2)], RecipientID: text(), SenderID: text(),
+			MessageType: bus.Type(text()), Status: bus.Status(text()), Unanswered: f.rng.IntN(2) == 0, CorrelationID: []string{"", uuid(301)}[f.rng.IntN(2)],
+			Payload: raw(), Timestamp: f.clock.Now(), Deliveries: []bus.Delivered{{RecipientID: text(), Status: bus.Status(text()), Reason: text()}},
+		})
+	case 4:
+		w.letters = append(w.letters, bus.DeadLetter{MessageID: uuid(3000 + n), RecipientID: text(), SenderID: text(), Reason: text(), Detail: text(), At: f.clock.Now()})
+		w.readers = append(w.readers, bus.SubscriptionInfo{Name: text(), Pattern: text(), By: text(), Lag: f.rng.IntN(1e9), Missed: n})
 	}
 }
 
@@ -171,7 +213,7 @@ func (f *mischief) check(steps int) {
 }
 
 func runMischief(t testing.TB, seed uint64, steps int) {
-	f := &mischief{rig: newRig(t, 80, 24), rng: rand.New(rand.NewPCG(seed, 1))}
+	f := &mischief{rig: rigOn(t, newTalk(), 80, 24, Options{}), rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range steps {
 		f.step()
 		f.check(i)
