@@ -56,7 +56,9 @@ await screen /sure/
 await quiet
 key y
 await approval 0
-await -t 120s agent AGENT status=idle
+agent history AGENT -o json --page-size 1
+capture T task_id
+await -t 120s task $T status=succeeded
 exec cat allowed.txt
 stdout '^hello$'
 agent log AGENT --page-size 50
@@ -77,12 +79,13 @@ key x
 await screen /Reason to deny/
 type 'not this one'
 key enter
-await -t 120s agent AGENT status=idle
+agent history AGENT -o json --page-size 1
+capture T task_id
+await -t 120s task $T status=blocked
 ! exists denied.txt
-task list --status blocked -o json
-stdout '"title":"RUN: echo hello > denied.txt"'
 result list -o json
 stdout 'approval_denied.*not this one'
+await agent AGENT status=idle
 agent show AGENT -o json
 stdout '"tokens":[1-9]'
 audit verify
@@ -160,7 +163,7 @@ func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
 		}
 	}
 	for i := range real {
-		script += fmt.Sprintf("await -t 240s agent real-%d status=idle\n", i)
+		script += fmt.Sprintf("await -t 240s agent real-%d status=idle last_status=%s\n", i, map[bool]string{true: "succeeded", false: "blocked"}[i%2 == 0])
 	}
 	for i := range local {
 		script += fmt.Sprintf("await -t 240s agent local-%d status=idle last_status=succeeded\nexists local-%d\n", i, i)
