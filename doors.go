@@ -49,7 +49,13 @@ func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
 	if err != nil {
 		return ui.Options{}, err
 	}
+	tell, err := notice(env.Getenv)
+	if err != nil {
+		return ui.Options{}, err
+	}
 	return ui.Options{
+		Notice: tell,
+		Pager:  pager(env.Getenv),
 		World:  pane.Of(s.Engine),
 		Caller: s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {

@@ -90,6 +90,9 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		return nil, err
 	}
 	opt.Sealer = sealer
+	if opt.Stuck, err = stuckLimits(os.Getenv); err != nil {
+		return nil, err
+	}
 	opt.Store = db
 	var post builtin.Post
 	if err := h.drivers(need, &opt, &post); err != nil {

@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/approvals"
 	"swarmdeck/ui/pane/card"
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/messages"
@@ -150,37 +149,6 @@ func (m *Model) goBack() tea.Cmd {
 	return nil
 }
 
-// nextNeed goes to the next thing that waits for the operator.
-func (m *Model) nextNeed() tea.Cmd {
-	open := m.snap.Approvals
-	if len(open) > 0 {
-		next := open[0]
-		if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
-			for i, o := range open {
-				if o.ApprovalID == a.ApprovalID && i+1 < len(open) {
-					next = open[i+1]
-				}
-			}
-		}
-		m.goTo(approvals.Name)
-		m.list.Refresh(m.env())
-		_, _ = m.list.Filter(m.env(), "")
-		m.list.Select(next.ApprovalID)
-		if m.w < wideW {
-			m.openItem(approvals.Item(next))
-		}
-		return nil
-	}
-	for _, a := range m.snap.Agents {
-		if a.Attention != "" {
-			m.goTo(fleet.Name)
-			m.panes[fleet.Name].(*fleet.Pane).Select(a.Name)
-			return nil
-		}
-	}
-	return m.say(false, "", "nothing needs you")
-}
-
 // switchTenant shows another tenant from now on.
 func (m *Model) switchTenant(id string) tea.Cmd {
 	if id == m.tenant {
@@ -189,10 +157,10 @@ func (m *Model) switchTenant(id string) tea.Cmd {
 	}
 	m.tenant = id
 	m.look()
-	m.alerted = len(m.snap.Approvals)
 	for _, p := range m.panes {
 		p.Reset()
 	}
+	m.heed(m.queue())
 	m.place.bound = map[string]pane.Item{}
 	m.goTo(fleet.Name)
 	return m.say(false, "", "tenant "+id)

@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
 
@@ -375,31 +374,5 @@ func TestManyBellsAreOneFrame(t *testing.T) {
 	r.wait(49 * time.Millisecond)
 	if r.w.reads > before+2 {
 		t.Fatalf("%d reads in one frame", r.w.reads-before)
-	}
-}
-
-func TestSomethingNewRingsOnlyWhenNobodyLooks(t *testing.T) {
-	r := newRig(t, 80, 24)
-	if title := r.m.View().WindowTitle; title != "(3) swarmdeck" {
-		t.Fatalf("title %q", title)
-	}
-	add := func() {
-		r.w.approvals = append(r.w.approvals, approval(50+len(r.w.approvals), judge.Low, "more", `{}`))
-	}
-	r.w.change(add)
-	r.m.look()
-	if r.m.alert() != nil {
-		t.Fatal("rang while the screen has the focus")
-	}
-	r.send(tea.BlurMsg{})
-	r.w.change(add)
-	r.m.look()
-	if r.m.alert() == nil {
-		t.Fatal("did not ring")
-	}
-	r.w.change(add)
-	r.m.look()
-	if r.m.alert() != nil {
-		t.Fatal("rang twice within seconds")
 	}
 }

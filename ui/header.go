@@ -45,7 +45,7 @@ func count(s *engine.Snapshot) headCounts {
 // among agentWords.
 func stateColumn(word string) int {
 	switch word {
-	case "waiting for you":
+	case "waiting for you", "stuck":
 		return 0
 	case "working", "busy", "starting", "stopping":
 		return 1
@@ -69,7 +69,7 @@ func (m *Model) header(c *screen.Canvas) {
 		x = c.Text(x, 0, screen.Header, " "+string(c.Glyphs().Separator)+" "+s)
 	}
 	right := w
-	if n := len(m.snap.Approvals); n > 0 {
+	if n := len(m.queue()); n > 0 {
 		text := fmt.Sprintf(" %s %d need you ", screen.Waiting.Glyph(c.Glyphs()), n)
 		right = m.headRight(c, right, screen.HeaderHot, text)
 	}
@@ -115,7 +115,7 @@ func (m *Model) headParts() []headPart {
 	var parts []headPart
 	n := &m.counts
 	for i, state := range n.states {
-		if i == 0 && m.w < wideW && len(m.snap.Approvals) > 0 {
+		if i == 0 && m.w < wideW && len(m.queue()) > 0 {
 			continue // what is on the right says it already
 		}
 		if state > 0 {

@@ -55,8 +55,9 @@ type Model struct {
 	lastFrame time.Time
 	frameDue  bool
 	ticking   bool
-	pending   int // Cmds under way that will change the screen
-	alerted   int // approvals that were open at the last bell
+	pending   int             // Cmds under way that will change the screen
+	heeded    map[string]bool // needs that were told of, or seen
+	looked    map[string]bool // failures that were looked at
 	counts    headCounts
 
 	canvas  *screen.Canvas
@@ -70,7 +71,7 @@ func New(opt Options) *Model {
 	opt.fill()
 	m := &Model{
 		opt: opt, ctx: opt.Context, tenant: opt.Caller.Tenant, theme: opt.Theme,
-		keys: keymap.Presser{Map: opt.Keys}, canvas: screen.New(0, 0), dirty: true,
+		keys: keymap.Presser{Map: opt.Keys}, canvas: screen.New(0, 0), dirty: true, looked: map[string]bool{},
 	}
 	if opt.ASCII {
 		m.canvas.SetGlyphs(screen.ASCII())
@@ -159,9 +160,11 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return m.resize(msg.Width, msg.Height)
 	case tea.FocusMsg:
 		m.blurred = false
+		m.heed(m.queue())
 		return m.tick()
 	case tea.BlurMsg:
 		m.blurred = true
+		m.heed(m.queue()) // what was there could be seen
 		return nil
 	case tea.KeyPressMsg:
 		m.dirty = true

@@ -6,6 +6,7 @@ package ui
 
 import (
 	"context"
+	"os/exec"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -50,6 +51,11 @@ type Options struct {
 	// a terminal without focus; 0 means 250 ms.
 	Frame   time.Duration
 	Blurred time.Duration
+	// Notice is how a terminal out of focus is told that something waits; "" is
+	// not at all.
+	Notice Notice
+	// Pager shows a text with the screen given up for it; nil refuses.
+	Pager func(text string) *exec.Cmd
 	// First is called once, from a Cmd, with the first frame as terminal text;
 	// nil is not.
 	First func(frame string)

@@ -28,7 +28,7 @@ func (m *Model) View() tea.View {
 }
 
 func (m *Model) windowTitle() string {
-	if n := len(m.snap.Approvals); n > 0 {
+	if n := len(m.queue()); n > 0 {
 		return "(" + strconv.Itoa(n) + ") swarmdeck"
 	}
 	return "swarmdeck"

@@ -73,21 +73,5 @@ func (m *Model) beat() tea.Cmd {
 	if m.rec != nil && m.rec.unsaved {
 		save = m.rec.save(false)
 	}
-	return tea.Batch(m.tick(), save)
-}
-
-// alertGap is the least time between two bells of a terminal out of focus.
-const alertGap = 10 * time.Second
-
-// alert rings the terminal when something new waits for a person and nobody
-// is looking.
-func (m *Model) alert() tea.Cmd {
-	n := len(m.snap.Approvals)
-	more := n > m.alerted
-	m.alerted = n
-	if !more || !m.blurred || m.now.Sub(m.answers.rang) < alertGap {
-		return nil
-	}
-	m.answers.rang = m.now
-	return tea.Raw("\a")
+	return tea.Batch(m.tick(), save, m.alert())
 }

@@ -41,6 +41,7 @@ type fakeWorld struct {
 	shown     []string
 	reads     int
 	talk
+	acts map[string]fleet.Activity
 }
 
 func id(prefix string, n int) string { return core.NewID(prefix, tenant, uint64(n)) }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -162,6 +163,9 @@ func (f *Fleet) item(ctx context.Context, tenant string, t swarm.Task) (HistoryI
 	})
 	return item, err
 }
+
+// Runtimes are the names of the runtimes that an agent can be made with.
+func (f *Fleet) Runtimes() []string { return slices.Sorted(maps.Keys(f.opt.Runtimes)) }
 
 // Projects lists the projects by name.
 func (f *Fleet) Projects(ctx context.Context, tenant string) ([]Project, error) {

@@ -56,6 +56,8 @@ func AgentState(env *Env, a *fleet.Agent) State {
 	switch {
 	case word == "waiting for you":
 		return State{screen.Waiting, "needs you"}
+	case word == "stuck":
+		return State{screen.Waiting, word}
 	case word == "working" && a.TaskID != "" && frozen(env, a.TaskID, a.Name):
 		return State{screen.Paused, "frozen"}
 	}

@@ -45,6 +45,7 @@ type World interface {
 
 	SkillWorld
 	BusWorld
+	FleetWorld
 }
 
 // Of is the World of an engine.

@@ -1,5 +1,6 @@
-// Package agent is the sheet of one agent: what it is, how it is, what it was
-// asked, and its live conversation log below.
+// Package agent is the sheet of one agent: how it is and why, what it works
+// on, its plan, tool calls and changes of files, what it was asked, and its live
+// conversation below.
 package agent
 
 import (
@@ -32,6 +33,9 @@ type Pane struct {
 	total   int
 	err     error
 	asked   string // the agent's state when its history was read
+	acts    pane.Reader[fleet.Activity]
+	did     fleet.Activity
+	open    map[int]bool // numbers of the diffs that are open
 }
 
 // history is a page of what the agent was asked.
@@ -39,13 +43,17 @@ type history = core.Page[fleet.HistoryItem]
 
 // New makes the pane.
 func New() *Pane {
-	return &Pane{LogRecord: pane.NewLogRecord(Name), reader: pane.NewReader[history](Name)}
+	return &Pane{
+		LogRecord: pane.NewLogRecord(Name), reader: pane.NewReader[history](Name),
+		acts: pane.NewReader[fleet.Activity](Name), open: map[int]bool{},
+	}
 }
 
 // Show implements pane.Pane.
 func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
+		p.forget()
 		p.BindLog("agent:" + it.ID)
 	}
 	return nil
@@ -55,6 +63,23 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 func (p *Pane) Reset() {
 	p.LogRecord.Reset()
 	p.agent, p.history = nil, nil
+	p.forget()
+}
+
+func (p *Pane) forget() {
+	p.did = fleet.Activity{}
+	clear(p.open)
+}
+
+// Do implements pane.Pane: diffs fold and open.
+func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	switch action {
+	case "open", "fold", "fold-all":
+		if p.fold(env, action) {
+			return nil, true
+		}
+	}
+	return p.LogRecord.Do(env, action)
 }
 
 // Refresh takes the agent from the snapshot, and reads its history when what
@@ -67,7 +92,10 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 		p.agent = env.Snap.Agents[i]
 	}
 	p.lay(env)
-	cmd := p.RefreshLog(env)
+	world, tenant := env.World, env.Tenant
+	cmd := tea.Batch(p.RefreshLog(env), p.acts.Read(name, func(ctx context.Context) (fleet.Activity, error) {
+		return world.Activity(ctx, tenant, name)
+	}))
 	state := name
 	if p.agent != nil {
 		state += " " + p.agent.TaskID + " " + string(p.agent.Status)
@@ -76,7 +104,6 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 		return cmd
 	}
 	p.asked = state
-	world, tenant := env.World, env.Tenant
 	return tea.Batch(cmd, p.reader.Read(name, func(ctx context.Context) (history, error) {
 		return world.History(ctx, tenant, name, core.Filter{Page: 1, Size: historyShown})
 	}))
@@ -86,6 +113,16 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.TakeLog(env, body); mine {
 		return cmd
+	}
+	if a, ok := p.acts.Take(p.Item().ID, body); ok {
+		if a.Err == nil {
+			p.took(a.Got)
+		}
+		p.lay(env)
+		if a.Again {
+			return p.Refresh(env)
+		}
+		return nil
 	}
 	r, ok := p.reader.Take(p.Item().ID, body)
 	if !ok {
@@ -101,6 +138,14 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 		return p.Refresh(env)
 	}
 	return nil
+}
+
+// took has what the agent does; another run's diffs are folded.
+func (p *Pane) took(did fleet.Activity) {
+	if did.TaskID != p.did.TaskID {
+		clear(p.open)
+	}
+	p.did = did
 }
 
 // Selected is the agent as it was drawn.
@@ -138,6 +183,9 @@ func (p *Pane) lay(env pane.Env) {
 	if a.Attention != "" {
 		out.Exact("asks", a.Attention, screen.Warn)
 	}
+	if a.Stuck != nil {
+		out.Add("stuck", a.Stuck.Text+", noticed "+pane.When(env.Now, a.Stuck.Since), screen.Warn)
+	}
 	out.Add("reason", a.Reason, screen.Bad)
 	if a.TaskID != "" {
 		out.Add("task", a.TaskID+" "+a.LastTask, screen.Accent)
@@ -147,6 +195,16 @@ func (p *Pane) lay(env pane.Env) {
 	} else {
 		out.Add("last task", a.LastTask, screen.Text)
 	}
+	act := &p.did
+	acted := len(act.Plan)+act.Made+act.Drew > 0
+	if acted { // what it does comes before what it is made of
+		p.used(&out)
+		out.Add("mode", act.Mode, screen.Text)
+		plan(&env, act, &out)
+		calls(&env, act, &out)
+		p.diffs(&env, act, &out)
+		out.Head("made of")
+	}
 	out.Add("role", a.Role+" in "+a.Project, screen.Text)
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)
@@ -155,8 +213,9 @@ func (p *Pane) lay(env pane.Env) {
 	if a.PID > 0 {
 		out.Add("process", fmt.Sprintf("%d, %d restarts", a.PID, a.Restarts), screen.Text)
 	}
-	u := a.Usage
-	out.Add("used", fmt.Sprintf("%d tasks, %d tokens, $%.2f", u.Tasks, u.Tokens, u.CostUSD), screen.Text)
+	if !acted {
+		p.used(&out)
+	}
 	out.Add("created", pane.When(env.Now, a.CreatedAt), screen.Dim)
 	out.Head("history (" + strconv.Itoa(p.total) + ")")
 	if p.err != nil {
@@ -168,4 +227,13 @@ func (p *Pane) lay(env pane.Env) {
 		out.Link(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role(), pane.Item{Kind: "task", ID: h.TaskID})
 	}
 	p.Page.Set(out)
+}
+
+// used is what the agent has spent.
+func (p *Pane) used(out *pane.Paras) {
+	u := p.agent.Usage
+	out.Add("used", fmt.Sprintf("%d tasks, %d tokens, $%.2f", u.Tasks, u.Tokens, u.CostUSD), screen.Text)
+	if run := p.did.Usage; run.Tokens > 0 || run.CostUSD > 0 {
+		out.Add("", fmt.Sprintf("in its newest run %d tokens, $%.2f", run.Tokens, run.CostUSD), screen.Dim)
+	}
 }

@@ -58,6 +58,8 @@ func New() *Pane {
 			{Title: "ROLE", Min: 12, Weight: 1, Priority: 4},
 			{Title: "TASK", Min: 20, Weight: 5, Priority: 2},
 			{Title: "AGE", Min: 4, Priority: 3, Right: true},
+			{Title: "TOKENS", Min: 7, Priority: 6, Right: true},
+			{Title: "COST", Min: 7, Priority: 5, Right: true},
 			{Title: "WHY", Min: 18, Weight: 3, Priority: 1},
 		},
 		ID: id, Row: row, Item: item,
@@ -177,7 +179,7 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 		set(3, t.Title, screen.Text)
 		set(4, pane.Age(env.Now, t.StartedAt), screen.Dim)
 		if t.Waiting != "" {
-			set(5, "approval", screen.Warn)
+			set(7, "approval", screen.Warn)
 		}
 		return
 	}
@@ -192,8 +194,10 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	}
 	set(3, task, taskRole)
 	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
+	set(5, pane.Tokens(a.Usage.Tokens), screen.Dim)
+	set(6, pane.Cost(a.Usage.CostUSD), screen.Dim)
 	why, role := why(env, a)
-	set(5, why, role)
+	set(7, why, role)
 }
 
 func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
@@ -208,7 +212,7 @@ func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)
 	set(3, doing, screen.Text)
 	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
 	text, role := subagents.Why(env, a)
-	set(5, text, role)
+	set(7, text, role)
 }
 
 // why is the reason for a state that is not plain work.
@@ -223,6 +227,8 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 		return "asks: " + a.Waiting, screen.Warn
 	case a.Attention != "":
 		return a.Attention, screen.Warn
+	case a.Stuck != nil:
+		return "stuck: " + a.Stuck.Text, screen.Warn
 	case a.Reason != "":
 		return a.Reason, screen.Bad
 	case a.LastStatus != "" && a.LastStatus != swarm.Succeeded:

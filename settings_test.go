@@ -1,0 +1,65 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/ui"
+)
+
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestTheEnvironmentSaysWhenAnAgentIsStuck(t *testing.T) {
+	for _, c := range []struct {
+		after, repeats string
+		want           fleet.StuckLimits
+		bad            string
+	}{
+		{"", "", fleet.StuckLimits{}, ""},
+		{"90s", "3", fleet.StuckLimits{Quiet: 90 * time.Second, Repeats: 3}, ""},
+		{"off", "off", fleet.StuckLimits{Quiet: -1, Repeats: -1}, ""},
+		{"10", "", fleet.StuckLimits{}, stuckAfter},
+		{"-1m", "", fleet.StuckLimits{}, stuckAfter},
+		{"", "1", fleet.StuckLimits{}, stuckRepeats},
+		{"", "many", fleet.StuckLimits{}, stuckRepeats},
+	} {
+		got, err := stuckLimits(environment(stuckAfter, c.after, stuckRepeats, c.repeats))
+		switch {
+		case c.bad == "" && (err != nil || got != c.want):
+			t.Errorf("%q %q: %+v, %v", c.after, c.repeats, got, err)
+		case c.bad != "" && (err == nil || !strings.Contains(err.Error(), c.bad)):
+			t.Errorf("%q %q: %v", c.after, c.repeats, err)
+		}
+	}
+}
+
+func TestTheEnvironmentSaysHowToNotify(t *testing.T) {
+	for value, want := range map[string]ui.Notice{"": ui.NoticeBell, "osc9": ui.NoticeOSC9, "osc777": ui.NoticeOSC777, "off": ui.NoticeOff} {
+		if got, err := notice(environment(notify, value)); err != nil || got != want {
+			t.Errorf("%q: %q, %v", value, got, err)
+		}
+	}
+	if _, err := notice(environment(notify, "growl")); err == nil || !strings.Contains(err.Error(), "osc777") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestThePagerGetsTheText(t *testing.T) {
+	cmd := pager(environment("PAGER", "tr a-z A-Z"))("a diff\n")
+	cmd.Stdout = nil
+	out, err := cmd.Output()
+	if err != nil || string(out) != "A DIFF\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}

@@ -1,0 +1,177 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/approvals"
+	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/term"
+)
+
+// need is one thing that waits for the operator.
+type need struct {
+	item pane.Item
+	text string // in one line; from outside, so it is cleaned where it is used
+	once bool   // having looked at it is all that can be done
+}
+
+// key tells needs apart: an agent that asks anew is news.
+func (n *need) key() string {
+	if n.item.Kind == "approval" {
+		return n.item.ID
+	}
+	return n.item.Kind + " " + n.item.ID + " " + n.text
+}
+
+// queue is what waits for the operator, the most urgent first: approvals,
+// agents that ask for a person, agents that are stuck, subagents that failed
+// and were not looked at.
+func (m *Model) queue() []need {
+	var out []need
+	for _, a := range m.snap.Approvals {
+		out = append(out, need{item: approvals.Item(a), text: "asks: " + pane.Intent(a)})
+	}
+	agent := func(name, text string) {
+		out = append(out, need{item: pane.Item{Kind: "agent", ID: name, Agent: name}, text: text})
+	}
+	for _, a := range m.snap.Agents {
+		if a.Attention != "" && a.Waiting == "" {
+			agent(a.Name, a.Name+" asks: "+a.Attention)
+		}
+	}
+	for _, a := range m.snap.Agents {
+		if a.State() == "stuck" {
+			agent(a.Name, a.Name+" is stuck: "+a.Stuck.Text)
+		}
+	}
+	for _, a := range m.workers().Failed(m.env()) {
+		n := need{item: pane.Item{Kind: "subagent", ID: a.AgentID, Task: a.TaskID}, text: a.Label() + " failed: " + a.Error, once: true}
+		if !m.looked[n.key()] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (m *Model) workers() *fleet.Pane { return m.panes[fleet.Name].(*fleet.Pane) }
+
+// nextNeed goes to the next thing that waits for the operator, from the one
+// that is shown on to the end, then round.
+func (m *Model) nextNeed() tea.Cmd {
+	queue := m.queue()
+	if len(queue) == 0 {
+		return m.say(false, "", "nothing needs you")
+	}
+	here := pane.Item{}
+	if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
+		here = approvals.Item(a)
+	} else if p := m.focused(); p != nil {
+		here = p.Selected(m.env())
+	}
+	at := slices.IndexFunc(queue, func(n need) bool { return n.item.Kind == here.Kind && n.item.ID == here.ID })
+	next := queue[(at+1)%len(queue)]
+	if next.once {
+		m.lookedAt(next, queue)
+	}
+	if next.item.Kind == "approval" {
+		m.goTo(approvals.Name)
+		m.list.Refresh(m.env())
+		_, _ = m.list.Filter(m.env(), "")
+		m.list.Select(next.item.ID)
+		if m.w < wideW {
+			m.openItem(next.item)
+		}
+		return nil
+	}
+	m.goTo(fleet.Name)
+	p := m.workers()
+	_, _ = p.Filter(m.env(), "")
+	p.Select(next.item.ID)
+	return nil
+}
+
+// lookedAt notes that something was looked at, and forgets what is over.
+func (m *Model) lookedAt(n need, queue []need) {
+	m.looked[n.key()] = true
+	if len(m.looked) > 4*len(queue)+100 {
+		m.looked = map[string]bool{n.key(): true}
+	}
+}
+
+// Notice is how somebody who looks elsewhere is told that something waits.
+type Notice string
+
+// The ways. A terminal that does not know a sequence ignores it.
+const (
+	NoticeOff    Notice = "off"
+	NoticeBell   Notice = "bell"   // the terminal's bell
+	NoticeOSC9   Notice = "osc9"   // a desktop notification: iTerm2, WezTerm, kitty, Windows Terminal, Ghostty
+	NoticeOSC777 Notice = "osc777" // the same: urxvt, foot, Ghostty, WezTerm
+)
+
+// alertGap is the least time between two notices.
+const alertGap = 10 * time.Second
+
+// noticeWidth is how much of what is needed a notice says, in cells.
+const noticeWidth = 120
+
+// alert tells of what is new in the queue when the terminal is out of focus.
+// What comes too soon after another notice is told together with the next.
+func (m *Model) alert() tea.Cmd {
+	queue := m.queue()
+	if !m.blurred {
+		m.heed(queue)
+		return nil
+	}
+	var news []need
+	for _, n := range queue {
+		if !m.heeded[n.key()] {
+			news = append(news, n)
+		}
+	}
+	if len(news) == 0 || m.now.Sub(m.answers.rang) < alertGap {
+		return nil
+	}
+	m.answers.rang = m.now
+	m.heed(queue)
+	text := news[0].text
+	if len(news) > 1 {
+		text = fmt.Sprintf("%d things need you: %s", len(news), text)
+	}
+	if seq := m.opt.Notice.sequence(text); seq != "" {
+		return tea.Raw(seq)
+	}
+	return nil
+}
+
+// heed takes the queue as known.
+func (m *Model) heed(queue []need) {
+	m.heeded = make(map[string]bool, len(queue))
+	for _, n := range queue {
+		m.heeded[n.key()] = true
+	}
+}
+
+// sequence is what to send to the terminal. The text says things from outside:
+// it is one clean line without what would end the sequence or part its fields.
+// It begins with a word of ours, since some terminals take OSC 9 with a number
+// as a command.
+func (n Notice) sequence(text string) string {
+	text = strings.ReplaceAll(term.Cut(text, noticeWidth), ";", ",")
+	switch n {
+	case NoticeBell:
+		return "\a"
+	case NoticeOSC9:
+		return "\x1b]9;swarmdeck: " + text + "\a"
+	case NoticeOSC777:
+		return "\x1b]777;notify;swarmdeck;" + text + "\a"
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+)
+
+// told is what a Cmd of alert sends to the terminal, "" for nothing.
+func told(cmd tea.Cmd) string {
+	if cmd == nil {
+		return ""
+	}
+	raw, _ := cmd().(tea.RawMsg)
+	s, _ := raw.Msg.(string)
+	return s
+}
+
+// needy is a rig whose agents ask and are stuck, with no approval open.
+func needy(t *testing.T, w, h int) *rig {
+	r := newRig(t, w, h)
+	r.change(func() {
+		r.w.approvals = nil
+		a := *r.w.agents[0]
+		a.Stuck = &fleet.Stuck{Kind: fleet.Loop, Text: "called read with the same arguments, 5 times or more in a row", Since: start}
+		b := *r.w.agents[2]
+		b.Waiting, b.Attention = "", "which licence?"
+		r.w.agents[0], r.w.agents[2] = &a, &b
+	})
+	return r
+}
+
+func TestWhatNeedsMeIsGoneThroughInOrder(t *testing.T) {
+	r := needy(t, 120, 40)
+	r.change(func() { r.w.approvals = []*judge.Approval{approval(1, judge.Low, "list", `{}`)} })
+	var went []string
+	for range 4 {
+		r.keys("i")
+		went = append(went, r.m.focused().Selected(r.m.env()).ID)
+	}
+	if got := strings.Join(went, " "); got != id("ap", 1)+" scribe changes "+id("ap", 1) {
+		t.Errorf("went to %s", got)
+	}
+	if title := r.m.View().WindowTitle; title != "(3) swarmdeck" {
+		t.Errorf("title %q", title)
+	}
+	r.has("3 need you")
+}
+
+func TestAFailureNeedsMeUntilItWasLookedAt(t *testing.T) {
+	r := rigOn(t, newTalk(), 120, 40, Options{})
+	r.change(func() { r.w.approvals = nil })
+	before := len(r.m.queue())
+	if before == 0 {
+		t.Fatal("no subagent of the small world has failed")
+	}
+	for range before {
+		r.keys("i")
+		if it := r.m.focused().Selected(r.m.env()); it.Kind != "subagent" {
+			t.Fatalf("at %+v", it)
+		}
+	}
+	r.keys("i")
+	r.has("nothing needs you")
+}
+
+func TestAStuckAgentSaysWhy(t *testing.T) {
+	r := needy(t, 160, 30)
+	r.golden("stuck-160x30")
+}
+
+func TestSomethingNewIsToldOnlyWhenNobodyLooks(t *testing.T) {
+	r := rigOn(t, newWorld(), 80, 24, Options{Notice: NoticeBell})
+	add := func() {
+		r.w.approvals = append(r.w.approvals, approval(50+len(r.w.approvals), judge.Low, "more", `{}`))
+	}
+	change := func() string {
+		r.w.change(add)
+		r.m.look()
+		return told(r.m.alert())
+	}
+	if change() != "" {
+		t.Fatal("rang while the screen has the focus")
+	}
+	r.send(tea.BlurMsg{})
+	if change() != "\a" {
+		t.Fatal("did not ring")
+	}
+	if change() != "" {
+		t.Fatal("rang twice within seconds")
+	}
+	r.clock.add(alertGap)
+	r.m.now = r.clock.Now()
+	if told(r.m.alert()) != "\a" {
+		t.Fatal("what came too soon was never told")
+	}
+	if r.clock.add(time.Minute); told(r.m.alert()) != "" {
+		t.Fatal("told the same twice")
+	}
+}
+
+func TestANotificationIsOneCleanSequence(t *testing.T) {
+	evil := "4;100;x\x07\x1b]0;owned\x1b\\\u009c\u202e;\nrm -rf /"
+	for notice, want := range map[Notice]string{
+		NoticeOff: "", "": "", NoticeBell: "\a",
+		NoticeOSC9:   "\x1b]9;swarmdeck: 4,100,x",
+		NoticeOSC777: "\x1b]777;notify;swarmdeck;4,100,x",
+	} {
+		got := notice.sequence(evil)
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", notice, got)
+		}
+		if want == "" || notice == NoticeBell {
+			continue
+		}
+		body := strings.TrimSuffix(strings.TrimPrefix(got, want), "\a")
+		if strings.ContainsFunc(body, func(r rune) bool { return r < ' ' || r == ';' || r >= 0x7f && r < 0xa0 || r == '\u202e' }) || !strings.HasSuffix(got, "\a") {
+			t.Errorf("%s: %q", notice, got)
+		}
+	}
+}
+
+func TestANotificationSaysWhatIsNeeded(t *testing.T) {
+	r := rigOn(t, newWorld(), 80, 24, Options{Notice: NoticeOSC777})
+	r.send(tea.BlurMsg{})
+	r.w.change(func() {
+		a := *r.w.agents[1]
+		a.Status, a.TaskID = fleet.Busy, id("tk", 2)
+		a.Stuck = &fleet.Stuck{Kind: fleet.NoProgress, Text: "nothing heard for 10m0s", Since: start}
+		r.w.agents[1] = &a
+	})
+	r.m.look()
+	if got := told(r.m.alert()); got != "\x1b]777;notify;swarmdeck;large is stuck: nothing heard for 10m0s\a" {
+		t.Errorf("%q", got)
+	}
+}

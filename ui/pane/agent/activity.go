@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// diffItem is the kind of a line that opens or folds a diff. It is no thing
+// of the engine's: only this pane knows it.
+const diffItem = "agent-diff"
+
+// callsShown is how many of its newest calls the sheet lists.
+const callsShown = 20
+
+// plan writes out the agent's plan as it is now.
+func plan(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
+	if len(act.Plan) == 0 {
+		return
+	}
+	done, rows := 0, make([]pane.Row, len(act.Plan))
+	for i, s := range act.Plan {
+		st := stepState(s.Status)
+		if st.State == screen.Succeeded {
+			done++
+		}
+		role := screen.Text
+		if st.State != screen.Idle {
+			role = st.Role()
+		}
+		rows[i] = pane.Row{Text: st.Glyph(env.Glyphs) + " " + s.Text, Role: role, Note: st.Word}
+	}
+	out.Head(fmt.Sprintf("plan (%d of %d done)", done, len(act.Plan)))
+	out.Rows("", rows)
+}
+
+// stepState is how far a step is; only the agent's own words are unknown.
+func stepState(status string) pane.State {
+	switch status {
+	case "completed":
+		return pane.State{State: screen.Succeeded, Word: "done"}
+	case "in_progress":
+		return pane.State{State: screen.Working, Word: "now"}
+	case "pending", "":
+		return pane.State{State: screen.Idle}
+	}
+	return pane.State{State: screen.StateOf(status), Word: status}
+}
+
+// callState is how far a tool call is.
+func callState(c *fleet.Call) pane.State {
+	switch c.State {
+	case fleet.CallAsked:
+		return pane.State{State: screen.Waiting, Word: "asks"}
+	case fleet.CallRunning:
+		return pane.State{State: screen.Working, Word: "running"}
+	case fleet.CallDenied:
+		return pane.State{State: screen.Failure, Word: "denied"}
+	}
+	return pane.State{State: screen.StateOf(string(c.State)), Word: string(c.State)}
+}
+
+// calls lists the newest tool calls, the newest first, each with who allowed
+// it: the gate, or nobody but the agent.
+func calls(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
+	if act.Made == 0 {
+		return
+	}
+	out.Head(fmt.Sprintf("tool calls (%d)", act.Made))
+	var rows []pane.Row
+	for i := len(act.Calls) - 1; i >= 0 && len(rows) < callsShown; i-- {
+		c := &act.Calls[i]
+		st := callState(c)
+		note := "agent-approved"
+		if c.Asked {
+			note = "asked"
+		}
+		if !c.Ended.IsZero() {
+			note += " " + pane.Age(c.Ended, c.Began)
+		} else {
+			note += " " + pane.Age(env.Now, c.Began)
+		}
+		what := c.Title
+		if what == "" {
+			what = c.Args
+		}
+		if c.Error != "" {
+			what += ": " + c.Error
+		}
+		rows = append(rows, pane.Row{Text: st.Label(env.Glyphs) + " " + c.Tool + "  " + what, Role: st.Role(), Note: note})
+	}
+	out.Rows("", rows)
+	if more := act.Made - len(rows); more > 0 {
+		out.Add("", fmt.Sprintf("%d earlier ones are in the log", more), screen.Dim)
+	}
+}
+
+// diffs lists the changes of files, the newest first; enter opens one.
+func (p *Pane) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
+	if act.Drew == 0 {
+		return
+	}
+	out.Head(fmt.Sprintf("changed files (%d)", act.Drew))
+	var rows []pane.Row
+	for i := len(act.Diffs) - 1; i >= 0; i-- {
+		d := &act.Diffs[i]
+		lines := diffLines(d)
+		added, removed := 0, 0
+		for _, l := range lines {
+			switch lineRole(l) {
+			case screen.Added:
+				added++
+			case screen.Removed:
+				removed++
+			}
+		}
+		sign := env.Glyphs.Closed
+		if p.open[d.Number] {
+			sign = env.Glyphs.Open
+		}
+		name := d.Path
+		if name == "" {
+			name = "a file"
+		}
+		it := pane.Item{Kind: diffItem, ID: strconv.Itoa(d.Number)}
+		rows = append(rows, pane.Row{
+			Text: string(sign) + " " + name, Role: screen.Accent,
+			Note: fmt.Sprintf("+%d -%d  %s", added, removed, pane.Age(env.Now, d.At)),
+			Item: it,
+		})
+		if p.open[d.Number] {
+			for _, l := range lines {
+				rows = append(rows, pane.Row{Lead: "  ", Text: l, Role: lineRole(l), Item: it})
+			}
+		}
+	}
+	out.Rows("", rows)
+	if more := act.Drew - len(act.Diffs); more > 0 {
+		out.Add("", fmt.Sprintf("%d earlier ones are in the log", more), screen.Dim)
+	}
+}
+
+// diffLines are a diff's lines without the one that names the file.
+func diffLines(d *fleet.Diff) []string {
+	lines := strings.Split(d.Text, "\n")
+	if d.Path != "" && len(lines) > 1 && lines[0] == d.Path {
+		lines = lines[1:]
+	}
+	return lines
+}
+
+func lineRole(line string) screen.Role {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return screen.Added
+	case strings.HasPrefix(line, "-"):
+		return screen.Removed
+	case strings.HasPrefix(line, "@@"):
+		return screen.Accent
+	}
+	return screen.Text
+}
+
+// diffAt is the diff that the cursor is on.
+func (p *Pane) diffAt() (*fleet.Diff, bool) {
+	it := p.Page.Item()
+	n, err := strconv.Atoi(it.ID)
+	if it.Kind != diffItem || err != nil {
+		return nil, false
+	}
+	for i := range p.did.Diffs {
+		if p.did.Diffs[i].Number == n {
+			return &p.did.Diffs[i], true
+		}
+	}
+	return nil, false
+}
+
+// fold folds or opens what is under the cursor; all of it with "fold-all".
+func (p *Pane) fold(env pane.Env, action string) bool {
+	if action == "fold-all" {
+		if len(p.did.Diffs) == 0 {
+			return false
+		}
+		opened := len(p.open) > 0
+		clear(p.open)
+		for i := range p.did.Diffs {
+			if !opened {
+				p.open[p.did.Diffs[i].Number] = true
+			}
+		}
+		p.lay(env)
+		return true
+	}
+	d, ok := p.diffAt()
+	if !ok {
+		return false
+	}
+	if p.open[d.Number] {
+		delete(p.open, d.Number)
+	} else {
+		p.open[d.Number] = true
+	}
+	p.lay(env)
+	return true
+}

@@ -1,0 +1,36 @@
+package pane
+
+import (
+	"context"
+
+	"swarmdeck/engine/fleet"
+)
+
+// FleetWorld is what the cockpit reads of agents beside their records.
+type FleetWorld interface {
+	// Activity is what an agent does, or did in its newest run.
+	Activity(ctx context.Context, tenant, name string) (fleet.Activity, error)
+	// Choices are what a new agent may be made of, as far as that is known.
+	Choices(ctx context.Context, tenant string) (Choices, error)
+}
+
+// Choices are what a new agent may be made of. An exec project may be any
+// other as well; one that a server keeps may not.
+type Choices struct {
+	Runtimes []string
+	Projects []fleet.Project
+	Roles    []fleet.Role
+}
+
+func (w world) Activity(ctx context.Context, tenant, name string) (fleet.Activity, error) {
+	return w.Fleet.Activity(ctx, tenant, name)
+}
+
+func (w world) Choices(ctx context.Context, tenant string) (c Choices, err error) {
+	c.Runtimes = w.Fleet.Runtimes()
+	if c.Projects, err = w.Fleet.Projects(ctx, tenant); err != nil {
+		return c, err
+	}
+	c.Roles, err = w.Fleet.Roles(ctx, tenant, "")
+	return c, err
+}
