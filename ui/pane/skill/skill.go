@@ -164,7 +164,11 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 	}
 	if len(s.Runner.Steps) > 0 {
 		out.Head("steps")
-		out.JSON("", core.MustEncode(s.Runner.Steps))
+		if steps, err := core.Encode(s.Runner.Steps); err == nil {
+			out.JSON("", steps)
+		} else {
+			out.Add("", err.Error(), screen.Bad)
+		}
 	}
 }
 
