@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -12,6 +13,7 @@ import (
 // acts are what the fake agent does beside the acts of drivertest:
 //
 //	raw UPDATE          sends the update as it stands
+//	later UPDATE        sends the update when the prompt has ended
 //	wire LINE           writes the line as it stands
 //	huge                answers the prompt with more than is read
 //	read PATH           fs/read_text_file, then says what it got
@@ -35,7 +37,13 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 		return s.f.conn.CreateTerminal(s.ctx, acp.CreateTerminalRequest{SessionId: s.id, Command: words[0], Args: words[1:]})
 	}
 	return map[string]func(string){
-		"raw":  func(arg string) { s.f.raw(s.id, arg) },
+		"raw": func(arg string) { s.f.raw(s.id, arg) },
+		"later": func(arg string) {
+			go func() {
+				time.Sleep(50 * time.Millisecond)
+				s.f.raw(s.id, arg)
+			}()
+		},
 		"wire": func(arg string) { _, _ = s.f.out.Write([]byte(arg + "\n")) },
 		"huge": func(string) {
 			_, _ = fmt.Fprintf(s.f.out, `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"x":%q}}}`+"\n", strings.Repeat("z", 11<<20))

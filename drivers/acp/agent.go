@@ -34,7 +34,8 @@ type agent struct {
 	lasting   bool               // it has worked: its process is kept running
 	crashed   bool               // its last process crashed: the next one is a restart
 	backlog   exec.Backlog
-	counted   spent // of the session lastID, see newSession
+	news      []fleet.Event // changes of mode and costs between prompts
+	counted   spent         // of the session lastID, see newSession
 	lastID    string
 }
 
@@ -214,7 +215,8 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 		return nil, nil
 	}
 	t.s, t.before = s, before
-	earlier := a.backlog.Take()
+	earlier := append(a.backlog.Take(), a.news...)
+	a.news = nil
 	s.turn.Store(t)
 	s.prompts.Add(1)
 	a.mu.Unlock()
@@ -235,8 +237,15 @@ func (a *agent) hear(e fleet.Event) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if (e.Type == "mode" || e.Type == "usage") && len(a.news) < maxNews { // these are more than lines of a log
+		a.news = append(a.news, e)
+		return
+	}
 	a.backlog.Add(e)
 }
+
+// maxNews bounds what is kept between prompts beside the log.
+const maxNews = 100
 
 // giveUp leaves a process without waiting for its end.
 func (a *agent) giveUp(pe *peer) {

@@ -80,6 +80,26 @@ func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
 	}
 }
 
+func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
+	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
+	s.ends(swarm.Succeeded, "", `later {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`,
+		`later {"sessionUpdate":"usage_update","cost":{"amount":0.5,"currency":"USD"}}`)
+	eventually(t, "the updates have come", func() bool {
+		a := s.handle.(*agent)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.news) == 2
+	})
+	s.forget()
+	s.ends(swarm.Succeeded, "", "say on")
+	if got := s.of("mode"); len(got) != 1 || got[0].Status != "weaker" {
+		t.Errorf("modes %+v", got)
+	}
+	if got := s.of("usage"); len(got) != 1 || got[0].CostUSD != 0.5 {
+		t.Errorf("usage %+v", got)
+	}
+}
+
 func TestAModeOutOfNowhereIsReported(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	setting := `raw {"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"mode","currentValue":"auto","options":[]}]}`
