@@ -184,8 +184,11 @@ func (b tasks) send(ctx context.Context, ws *codersdk.Workspace, text string) er
 	_, err := call(ctx, "send to the Task", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.client.TaskSend(ctx, codersdk.Me, ws.TaskID.UUID, codersdk.TaskSendRequest{Input: text})
 	})
+	if err == nil {
+		return nil
+	}
 	// A Task that works is refused like one that can't be reached: ask which.
-	if e := core.AsError(err); err != nil && e.Details["status"] == http.StatusBadGateway {
+	if core.AsError(err).Details["status"] == http.StatusBadGateway {
 		if status, failed := b.status(ctx, ws); failed == nil && status == "running" {
 			return busy(ws.Name, "its status is running")
 		}

@@ -265,7 +265,7 @@ func (a *agent) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.mu.Lock()
 		ws := a.ws
-		ask := a.up() && a.turn == nil && a.api != "stable"
+		ask := a.up() && (a.api == "" || a.api == "running" && a.turn == nil)
 		a.mu.Unlock()
 		if !ask {
 			pause.reset()

@@ -35,7 +35,7 @@ const (
 	// beginLimit is how soon a task that was taken must show as work.
 	beginLimit = 3 * time.Second
 	// readyLimit is how long a prompt waits for an agent that is coming back.
-	readyLimit = 15 * time.Second
+	readyLimit = 25 * time.Second
 
 	maxMessage     = 48 << 10 // bytes of one line of the log
 	maxPromptLines = 200_000

@@ -10,6 +10,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
+// stillLimit is how long it may take to find out whether an agent is there.
+const stillLimit = 8 * time.Second
+
 // feed is the agent's stream during a turn.
 type feed struct {
 	news chan update
@@ -145,6 +148,8 @@ func (t *turn) still(ctx context.Context, err error) error {
 		t.a.answers("", err)
 		return core.Errorf(core.Unavailable, "the agent went away during the task: %s", core.AsError(err).Message)
 	}
+	ctx, stop := context.WithTimeout(ctx, stillLimit)
+	defer stop()
 	list, err := t.b.log(ctx, t.ws)
 	if err != nil {
 		if appAway(err) {

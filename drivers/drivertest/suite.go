@@ -3,6 +3,7 @@ package drivertest
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,42 +33,58 @@ type Subject struct {
 	Input func(args core.Raw) core.Raw
 }
 
+// Lack is what a runtime can't have.
+type Lack int
+
+const (
+	nothing Lack = iota
+	// Gate: its protocol knows no tool calls, so nothing can be asked.
+	Gate
+	// Process: it works on another machine. No process of it is known here,
+	// and one that works can't be frozen.
+	Process
+)
+
 // Run tests a runtime. Subject is called for each test; what it makes is to end
-// with the test.
-func Run(t *testing.T, subject func(t *testing.T) Subject) {
+// with the test. Tests of what the runtime lacks are left out.
+func Run(t *testing.T, subject func(t *testing.T) Subject, lacks ...Lack) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *trial)
+		of   Lack
 	}{
-		{"an open agent is idle and runs nothing", idle},
-		{"a prompt ends with its result", result},
-		{"a failed result says why", failure},
-		{"a busy agent refuses a second prompt", busy},
-		{"5,000 fast messages come in order", flood},
-		{"an approved tool call runs", approve},
-		{"an edited tool call runs with the judge's arguments or not at all", edited},
-		{"a denied tool call goes on without it", deny},
-		{"an aborted tool call ends the prompt", abort},
-		{"many tool calls wait at once", many},
-		{"a question may wait for 10 s", patient},
-		{"a question without an answer is denied", unanswered},
-		{"a cancel drops an open question", cancelAsk},
-		{"a cancel leaves no process within 5 s", cancelTree},
-		{"an ended context cancels the prompt", cancelContext},
-		{"an interrupt without a prompt does nothing", interruptIdle},
-		{"pause stops the work and resume continues it", pause},
-		{"a paused prompt can be cancelled", pauseCancel},
-		{"a paused agent starts nothing", pauseStart},
-		{"a crash fails the prompt, shows and heals", crash},
-		{"a crash while idle shows and heals", crashIdle},
-		{"noise harms nobody", noise},
-		{"a working agent beats", beats},
-		{"a stopped agent refuses until it is restarted", stop},
-		{"a restart ends the running prompt", restart},
-		{"close ends everything", closing},
-		{"close works in every state", closeAnywhere},
-		{"a closed agent can be opened again", reopen},
+		{"an open agent is idle and runs nothing", idle, nothing},
+		{"a prompt ends with its result", result, nothing},
+		{"a failed result says why", failure, nothing},
+		{"a busy agent refuses a second prompt", busy, nothing},
+		{"5,000 fast messages come in order", flood, nothing},
+		{"an approved tool call runs", approve, Gate},
+		{"an edited tool call runs with the judge's arguments or not at all", edited, Gate},
+		{"a denied tool call goes on without it", deny, Gate},
+		{"an aborted tool call ends the prompt", abort, Gate},
+		{"many tool calls wait at once", many, Gate},
+		{"a question may wait for 10 s", patient, Gate},
+		{"a question without an answer is denied", unanswered, Gate},
+		{"a cancel drops an open question", cancelAsk, Gate},
+		{"a cancel leaves no process within 5 s", cancelTree, Process},
+		{"an ended context cancels the prompt", cancelContext, nothing},
+		{"an interrupt without a prompt does nothing", interruptIdle, nothing},
+		{"pause stops the work and resume continues it", pause, Process},
+		{"a paused prompt can be cancelled", pauseCancel, Process},
+		{"a paused agent starts nothing", pauseStart, nothing},
+		{"a crash fails the prompt, shows and heals", crash, nothing},
+		{"a crash while idle shows and heals", crashIdle, Process},
+		{"noise harms nobody", noise, nothing},
+		{"a working agent beats", beats, nothing},
+		{"a stopped agent refuses until it is restarted", stop, nothing},
+		{"a restart ends the running prompt", restart, nothing},
+		{"close ends everything", closing, Process},
+		{"close works in every state", closeAnywhere, Gate},
+		{"a closed agent can be opened again", reopen, nothing},
 	} {
+		if slices.Contains(lacks, c.of) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // most of them wait most of the time
 			s := subject(t)

@@ -12,7 +12,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -87,6 +87,7 @@ func TestServe(t *testing.T) {
 type server struct {
 	client *codersdk.Client
 	org    uuid.UUID
+	agents map[string]io.Closer // by token
 }
 
 func start(t *testing.T, dsn string) *server {
@@ -104,7 +105,7 @@ func start(t *testing.T, dsn string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ps.Close() })
-	s := &server{client: coderdtest.New(t, &coderdtest.Options{
+	s := &server{agents: map[string]io.Closer{}, client: coderdtest.New(t, &coderdtest.Options{
 		IncludeProvisionerDaemon: true, Database: database.New(db), Pubsub: ps, Logger: &logger,
 	})}
 	if token := os.Getenv("REAL_CODER_TOKEN"); token != "" { // the database has been served before
@@ -125,7 +126,10 @@ func (s *server) serve(t *testing.T, o order) answer {
 	case "template":
 		return s.template(t, o)
 	case "agent":
-		agenttest.New(t, s.agentURL(), o.Token)
+		if old := s.agents[o.Token]; old != nil {
+			_ = old.Close() // its machine is gone
+		}
+		s.agents[o.Token] = agenttest.New(t, s.client.URL, o.Token)
 		return answer{}
 	case "member":
 		member, _ := coderdtest.CreateAnotherUser(t, s.client, s.org)
@@ -133,8 +137,6 @@ func (s *server) serve(t *testing.T, o order) answer {
 	}
 	return answer{Error: "no such order: " + o.Do}
 }
-
-func (s *server) agentURL() *url.URL { return s.client.URL }
 
 func (s *server) template(t *testing.T, o order) answer {
 	token := uuid.NewString()

@@ -1,0 +1,258 @@
+package coder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/coder/v2/codersdk"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+func lockThread() { runtime.LockOSThread() }
+
+var serial atomic.Int64
+
+// machine is what a workspace of one template runs on: it starts the agent
+// program when the workspace has come up and ends it when it goes down.
+type machine struct {
+	d       *deployment
+	name    string // of the workspace, the agent and the template
+	project string
+	role    role
+	client  *codersdk.Client
+}
+
+// newMachine pushes a template for one workspace. Others of its traits come
+// from the order.
+func newMachine(t *testing.T, d *deployment, traits map[string]any) *machine {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	n := strconv.FormatInt(serial.Add(1), 10)
+	m := &machine{d: d, name: "agent-" + n, project: "Project " + n}
+	o := map[string]any{
+		"do": "template", "name": "template-" + n, "display": m.project, "app_url": "http://" + addr, "slug": defaultSlug,
+		"presets": map[string]string{"coder": "You write code.", "reviewer": "You read it."},
+	}
+	for k, v := range traits {
+		o[k] = v
+	}
+	token, _ := d.order(t, o)
+	m.role = role{Listen: addr, Coder: d.url(), Token: token, Slug: defaultSlug}
+	home, err := url.Parse(d.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.client = codersdk.New(home, codersdk.WithSessionToken(d.token))
+	ctx, stop := context.WithCancel(context.Background())
+	var end sync.WaitGroup
+	end.Go(func() { m.run(ctx, t) })
+	t.Cleanup(func() {
+		stop()
+		end.Wait()
+	})
+	return m
+}
+
+// run keeps the agent's program in step with the workspace.
+func (m *machine) run(ctx context.Context, t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	as, _ := json.Marshal(m.role)
+	var proc *exec.Cmd
+	var gone chan struct{}
+	var build int32
+	end := func() {
+		if proc != nil {
+			_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL)
+			<-gone
+			proc = nil
+		}
+	}
+	defer end()
+	for sleep(ctx, 100*time.Millisecond) {
+		ws, err := m.client.WorkspaceByOwnerAndName(ctx, codersdk.Me, m.name, codersdk.WorkspaceOptions{})
+		if err != nil {
+			continue
+		}
+		up := ws.LatestBuild.Status == codersdk.WorkspaceStatusRunning
+		if !up || ws.LatestBuild.BuildNumber != build {
+			end()
+		}
+		if !up {
+			continue
+		}
+		if ws.LatestBuild.BuildNumber != build {
+			build = ws.LatestBuild.BuildNumber
+			m.d.order(t, map[string]any{"do": "agent", "token": m.role.Token})
+		}
+		if proc != nil {
+			select {
+			case <-gone: // it crashed: the template's script starts it again
+				proc = nil
+			default:
+				continue
+			}
+		}
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), actorEnv+"="+string(as))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Error(err)
+			return
+		}
+		done := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(done)
+		}()
+		proc, gone = cmd, done
+	}
+}
+
+// record is the agent's, as the fleet would have it.
+func (m *machine) record(t *testing.T, s settings) fleet.Agent {
+	s.URL = m.d.url()
+	if s.TokenFile == "" && s.TokenEnv == "" {
+		s.TokenFile = tokenFile(t, m.d.token)
+	}
+	return fleet.Agent{
+		Name: m.name, TenantID: "t_test", Runtime: "coder", Project: m.project, Role: "coder",
+		CreatedAt: time.Now().UTC(), Options: core.MustEncode(s),
+	}
+}
+
+func tokenFile(t *testing.T, token string) string {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func newRuntime(t *testing.T, opt Options) *Runtime {
+	t.Helper()
+	if opt.State == "" {
+		opt.State = filepath.Join(t.TempDir(), "state")
+	}
+	r, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// witness is one open agent and what it told.
+type witness struct {
+	t *testing.T
+	fleet.Handle
+
+	mu     sync.Mutex
+	health []fleet.Health
+	events []fleet.Event
+}
+
+func openAgent(t *testing.T, r *Runtime, rec fleet.Agent) *witness {
+	t.Helper()
+	w := &witness{t: t}
+	h, err := r.Open(context.Background(), rec, func(h fleet.Health) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.health = append(w.health, h)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Handle = h
+	t.Cleanup(func() { _ = h.Close() })
+	return w
+}
+
+func (w *witness) now() fleet.Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.health) == 0 {
+		return fleet.Health{}
+	}
+	return w.health[len(w.health)-1]
+}
+
+// await waits for a state and a text in its reason.
+func (w *witness) await(status fleet.AgentStatus, reason string) fleet.Health {
+	w.t.Helper()
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if h := w.now(); h.Status == status && strings.Contains(h.Reason, reason) {
+			return h
+		}
+		if time.Now().After(deadline) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.t.Fatalf("no %s %q in %s", status, reason, fmt.Sprint(w.health))
+		}
+	}
+}
+
+func (w *witness) emit(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+	return fleet.ToolAnswer{}, nil
+}
+
+func (w *witness) said() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []string
+	for _, e := range w.events {
+		list = append(list, e.Type+" "+e.Text)
+	}
+	return strings.Join(list, "|")
+}
+
+func (w *witness) prompt(acts ...string) fleet.Prompt {
+	return fleet.Prompt{TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: w.emit, Beat: func() {}}
+}
+
+var noOptions codersdk.WorkspaceOptions
+
+// awaitGone waits until the workspace is deleted.
+func (m *machine) awaitGone(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
+		if err != nil && gone(explain("", err)) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the workspace is still there: %v", err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package coder
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	r := newRuntime(t, Options{})
+	rec := m.record(t, settings{})
+	rec.Role = "reviewer"
+	w := openAgent(t, r, rec)
+	w.await(fleet.Idle, "")
+	ws, err := m.client.WorkspaceByOwnerAndName(context.Background(), "me", m.name, noOptions)
+	if err != nil || w.now().WorkspaceID != ws.ID.String() {
+		t.Fatalf("workspace %v, health %+v, %v", ws.ID, w.now(), err)
+	}
+	parameters, err := m.client.WorkspaceBuildParameters(context.Background(), ws.LatestBuild.ID)
+	if err != nil || len(parameters) != 2 || !strings.Contains(string(core.MustEncode(parameters)), "You read it.") {
+		t.Errorf("parameters %v, %v", parameters, err)
+	}
+	out, err := w.Prompt(context.Background(), w.prompt("say hello", "say on"))
+	if err != nil || out.Status != swarm.Succeeded || !strings.Contains(string(out.Output), "on") {
+		t.Errorf("outcome %+v %v", out, err)
+	}
+	if got := w.said(); got != "message hello|message on" {
+		t.Errorf("said %q", got)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Forget(context.Background(), rec); err != nil {
+		t.Error(err)
+	}
+	m.awaitGone(t)
+}
+
+func TestRealBusyAgentRefuses(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	w.await(fleet.Idle, "")
+	done := make(chan swarm.Outcome, 1)
+	go func() {
+		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
+		done <- out
+	}()
+	for w.said() == "" {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if _, err := w.Prompt(context.Background(), w.prompt("say two")); !errors.Is(err, core.Kind(core.Conflict)) || core.AsError(err).Details["error"] != "AgentBusyError" {
+		t.Errorf("second prompt: %v", err)
+	}
+	began := time.Now()
+	w.Interrupt()
+	if out := <-done; out.Status != swarm.Cancelled || time.Since(began) > 5*time.Second {
+		t.Errorf("outcome %+v after %v", out, time.Since(began))
+	}
+	if out, err := w.Prompt(context.Background(), w.prompt("say next")); err != nil || out.Status != swarm.Succeeded {
+		t.Errorf("outcome %+v %v", out, err)
+	}
+}
