@@ -1,0 +1,151 @@
+package kernel
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// wasm is Manifold 3.5.4, taken by the script fetch in this folder.
+//
+//go:embed manifold.wasm
+var wasm []byte
+
+// wasmSum is the SHA-256 of the one build that the import letters of host.go
+// fit.
+const wasmSum = "73e3b419ad31294f6b1cc478173944e50efc4a34bfdeeff0107bdfc12975f11c"
+
+const page = 64 << 10
+
+// DefaultMemory bounds one Kernel at 512 MB: an assembly of a few hundred
+// thousand triangles takes a tenth of it.
+const DefaultMemory = 512 << 20
+
+// Options set what an Engine may use.
+type Options struct {
+	// CacheDir keeps compiled code between runs: the first Open takes some
+	// 10 ms instead of some 300. Empty compiles anew in every process.
+	CacheDir string
+	// Memory is the most that one Kernel may hold, in bytes; 0 means
+	// DefaultMemory. A call that needs more kills its Kernel.
+	Memory int
+}
+
+// Engine is the compiled geometry that all Kernels of a process share.
+type Engine struct {
+	options Options
+
+	mu       sync.Mutex
+	closed   bool
+	cache    wazero.CompilationCache
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+}
+
+// New returns an Engine. It does no work: the first Open compiles.
+func New(o Options) *Engine {
+	if o.Memory <= 0 {
+		o.Memory = DefaultMemory
+	}
+	return &Engine{options: o}
+}
+
+// ErrClosed is what Open answers after Close.
+var ErrClosed = errors.New("geometry engine is closed")
+
+// Close frees the compiled code and every Kernel still open.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	return e.release(ctx)
+}
+
+// release frees whatever has been prepared.
+func (e *Engine) release(ctx context.Context) error {
+	var errs []error
+	if e.runtime != nil {
+		errs = append(errs, e.runtime.Close(ctx))
+	}
+	if e.cache != nil {
+		errs = append(errs, e.cache.Close(ctx))
+	}
+	e.runtime, e.cache, e.compiled = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// ready compiles on first use. A failed attempt leaves nothing behind, so that
+// the next may succeed.
+func (e *Engine) ready(ctx context.Context) (wazero.Runtime, wazero.CompiledModule, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, nil, ErrClosed
+	}
+	if e.compiled != nil {
+		return e.runtime, e.compiled, nil
+	}
+	if err := e.prepare(ctx); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("prepare the geometry kernel: %w", err), e.release(ctx))
+	}
+	return e.runtime, e.compiled, nil
+}
+
+func (e *Engine) prepare(ctx context.Context) (err error) {
+	if sum := sha256.Sum256(wasm); hex.EncodeToString(sum[:]) != wasmSum {
+		return fmt.Errorf("manifold.wasm has SHA-256 %x, expected %s", sum, wasmSum)
+	}
+	config := wazero.NewRuntimeConfig().
+		WithCloseOnContextDone(true).
+		WithMemoryLimitPages(uint32(min(max(e.options.Memory/page, 1), 65536)))
+	if e.options.CacheDir != "" {
+		if e.cache, err = wazero.NewCompilationCacheWithDir(e.options.CacheDir); err != nil {
+			return fmt.Errorf("open the cache of compiled code: %w", err)
+		}
+		config = config.WithCompilationCache(e.cache)
+	}
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	compiled, err := e.runtime.CompileModule(ctx, wasm)
+	if err != nil {
+		return err
+	}
+	if err := link(ctx, e.runtime, compiled); err != nil {
+		return err
+	}
+	e.compiled = compiled
+	return nil
+}
+
+// link offers the module the functions that it imports. One that host.go does
+// not know means that the letters belong to another release.
+func link(ctx context.Context, rt wazero.Runtime, compiled wazero.CompiledModule) error {
+	known := imports()
+	builder := rt.NewHostModuleBuilder("a")
+	for _, def := range compiled.ImportedFunctions() {
+		from, letter, _ := def.Import()
+		fn, ok := known[letter]
+		if from != "a" || !ok {
+			return fmt.Errorf("manifold.wasm imports the unknown function %s.%s: its letters are not those of this release", from, letter)
+		}
+		params := def.ParamTypes()
+		builder.NewFunctionBuilder().
+			WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
+				for i, t := range params {
+					if t == api.ValueTypeI32 {
+						stack[i] = uint64(uint32(stack[i])) // the upper half is noise
+					}
+				}
+				fn(ctx.Value(instanceKey{}).(*instance), mod.Memory(), stack)
+			}), params, def.ResultTypes()).
+			Export(letter)
+	}
+	_, err := builder.Instantiate(ctx)
+	return err
+}
