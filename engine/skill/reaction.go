@@ -44,7 +44,10 @@ type Reaction struct {
 	CreatedBy string    `json:"created_by"`
 }
 
-// check reports what is wrong with a reaction by itself, and fills its id in.
+// Check reports what is wrong with a reaction by itself.
+func (r Reaction) Check() error { return r.check() }
+
+// check is Check, and fills the id in.
 func (r *Reaction) check() error {
 	p, err := bus.ParsePattern(r.Pattern)
 	if err != nil {

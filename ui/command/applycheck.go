@@ -41,6 +41,15 @@ func (a *applier) check(file *swarmfile.File) error {
 			}
 		}
 	}
+	for i, t := range file.Topics {
+		at := place{fmt.Sprintf("topics[%d]", i), t.Line, t.Lines}
+		r := reaction(t)
+		err := r.Check()
+		if err == nil && len(file.Skills) == 0 { // else its skill may come with this file
+			err = a.eng.Skills.CheckReaction(a.by.Tenant, r)
+		}
+		p.add(at, err)
+	}
 	if err := a.checkSkills(file, &p); err != nil {
 		return err
 	}

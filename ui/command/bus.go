@@ -41,6 +41,9 @@ func (t *tree) bus() *cobra.Command {
 				"recipient. A request begins a new conversation. Its dead letters say that it was sent again.",
 			run: changes(messageColumns, func(c *call, id string) (bus.Message, error) { return c.eng.Bus.Resend(c.ctx, c.by, id) }),
 		}),
+		t.busReact(),
+		t.busReactions(),
+		t.busUnreact(),
 		lists(t, spec{use: "subscriptions", short: "List who reads what and how far behind", effect: Reads}, []string{"open", "closed"}, subscriptionColumns,
 			func(c *call, f core.Filter) (core.Page[bus.SubscriptionInfo], error) {
 				all, err := c.eng.Bus.Subscriptions(c.ctx, c.by.Tenant)
@@ -167,6 +170,8 @@ func subscriptionColumns(c *call) []column[bus.SubscriptionInfo] {
 		{title: "LAG", right: true, text: func(s S) string { return strconv.Itoa(s.Lag) }},
 		{title: "IN HAND", right: true, text: func(s S) string { return count(int64(s.Unacked)) }},
 		{title: "MISSED", right: true, text: func(s S) string { return count(int64(s.Missed)) }},
+		{title: "DEAD", wide: true, right: true, text: func(s S) string { return count(int64(s.Dead)) }},
+		{title: "DROPPED", wide: true, right: true, text: func(s S) string { return count(s.Dropped) }},
 		{title: "CURSOR", wide: true, right: true, text: func(s S) string { return strconv.FormatUint(s.Cursor, 10) }},
 		{title: "TYPE", wide: true, text: func(s S) string { return string(s.MessageType) }},
 		{title: "AGE", wide: true, right: true, text: func(s S) string { return c.age(s.CreatedAt) }},

@@ -25,6 +25,16 @@ type File struct {
 	Agents   []Agent
 	Budgets  []Budget
 	Skills   []Skill
+	Topics   []Topic
+}
+
+// Topic is a reaction: a skill that messages under a pattern invoke.
+type Topic struct {
+	Pattern string
+	Skill   string
+	Params  core.Raw // nil means the message's payload
+	Line    int
+	Lines   Lines
 }
 
 // Skill is a path that skills are loaded from, or one skill written inline.
@@ -89,7 +99,7 @@ func (v Vars) expand(s string) string {
 // later are the keys that the command language knows and this version does
 // not apply.
 func later() []string {
-	return []string{"policy", "roles", "scenarios", "mcp_servers", "operators", "topics"}
+	return []string{"policy", "roles", "scenarios", "mcp_servers", "operators"}
 }
 
 // reader reads the objects of a swarm file.
@@ -114,6 +124,7 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		"skills": func(v value) {
 			f.Skills = document.Each(r.Reader, v, func(v value) Skill { return r.skill(v, path, vars) })
 		},
+		"topics": func(v value) { f.Topics = document.Each(r.Reader, v, r.topic) },
 	}
 	for _, key := range later() {
 		fields[key] = func(v value) {
@@ -218,6 +229,22 @@ func (r reader) skill(v value, path string, vars Vars) Skill {
 	return s
 }
 
+func (r reader) topic(v value) Topic {
+	t := Topic{Line: v.Line()}
+	t.Lines = r.Object(v, map[string]func(value){
+		"pattern": func(v value) { t.Pattern = r.Word(v) },
+		"skill":   func(v value) { t.Skill = r.Word(v) },
+		"params": func(v value) {
+			if v.Kind() != document.Mapping {
+				r.Want(v, document.Mapping)
+				return
+			}
+			t.Params = r.Raw(v)
+		},
+	}, "pattern", "skill")
+	return t
+}
+
 func (r reader) budget(v value) Budget {
 	b := Budget{Line: v.Line()}
 	fields := r.limits(&b.Limits)
@@ -262,6 +289,9 @@ func (r reader) unique(f *File) {
 		if a.Session != "" && seen["sessions.name"+a.Session] == 0 && !isID(a.Session) {
 			r.At(a.Line, "agents.session", fmt.Sprintf("%q is no session of this file and no session id", document.Clip(a.Session)))
 		}
+	}
+	for _, t := range f.Topics {
+		once("topics", t.Pattern+" "+t.Skill+" "+string(t.Params), t.Line)
 	}
 	for _, b := range f.Budgets {
 		once("budgets.subject", b.Subject, b.Line)

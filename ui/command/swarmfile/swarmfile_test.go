@@ -41,6 +41,10 @@ budgets:
   - {subject: "session:main", tokens: 5}
   - {subject: "agent:changed", wall: 10m}
 skills: [skills, ../other/one.yaml, "${CWD}/two.json"]
+topics:
+  - {pattern: "part.*", skill: paint@1.0.0, params: {part: "${message.payload.part}", n: 1}}
+  - pattern: sys.task.failed
+    skill: alarm
 policy:
 `)
 	if err != nil {
@@ -69,6 +73,10 @@ policy:
 			{Subject: "agent:changed", Limits: swarmfile.Limits{Wall: 10 * time.Minute}, Line: 23},
 		},
 		Skills: []swarmfile.Skill{{Path: "/files/skills", Line: 24}, {Path: "/other/one.yaml", Line: 24}, {Path: "/here/two.json", Line: 24}},
+		Topics: []swarmfile.Topic{
+			{Pattern: "part.*", Skill: "paint@1.0.0", Params: core.Raw(`{"part":"${message.payload.part}","n":1}`), Line: 26},
+			{Pattern: "sys.task.failed", Skill: "alarm", Line: 27},
+		},
 	}
 	if at := got.Agents[0].Lines; at["project"] != 10 || at["task"] != 16 {
 		t.Errorf("lines of the fields: %v", at)
@@ -81,6 +89,9 @@ policy:
 	}
 	for i := range got.Budgets {
 		got.Budgets[i].Lines = nil
+	}
+	for i := range got.Topics {
+		got.Topics[i].Lines = nil
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
@@ -110,6 +121,10 @@ budgets:
     tasks: 1.5
 skills: [[a.yaml], {name: x, version: 1.0.0, runner: {kind: builtin, name: echo}}]
 mcp_servers: {x: {}}
+topics:
+  - {pattern: a, skill: b, params: [1]}
+  - {pattern: a, skill: b}
+  - {skill: b, when: now}
 `)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Code != core.InvalidInput {
@@ -136,6 +151,10 @@ mcp_servers: {x: {}}
 		`21: skills[1].name: "x" is not allowed; allowed: 3-50 of a-z A-Z 0-9 -`,
 		`21: skills[1].parameters_schema: missing`,
 		`22: mcp_servers: not supported yet`,
+		`24: topics[0].params: want a mapping, got a list`,
+		`25: topics: "a b " is already named in line 24`,
+		`26: topics[2].pattern: missing`,
+		`26: topics[2].when: unknown field; allowed: params, pattern, skill`,
 	}
 	lines := strings.Split(e.Message, "\n")
 	for _, w := range want {
