@@ -121,6 +121,43 @@ func TestEnterWalksTheGraphOfSkills(t *testing.T) {
 	r.has("skill grasp@1.0.0")
 }
 
+func TestAnExecutionATaskAndASubagentLeadToEachOther(t *testing.T) {
+	w := newTalk()
+	for i := range w.tasks {
+		if w.tasks[i].TaskID == id("tk", 1) {
+			w.tasks[i].Kind, w.tasks[i].Agent = "skill.invoke", uuid(1)
+		}
+	}
+	r := rigOn(t, w, 80, 24, Options{})
+	follow := func(row string) {
+		t.Helper()
+		for range 40 {
+			if r.m.focused().Selected(r.m.env()).Row == row {
+				r.keys("enter")
+				return
+			}
+			r.keys("j")
+		}
+		t.Fatalf("no line %q on\n%s", row, r.text())
+	}
+	r.keys("8", "x", "j", "enter")
+	r.has("navigate ✓ success")
+	follow(id("tk", 1))
+	r.has("skill.invoke")
+	follow(uuid(1))
+	r.has("subagent Grasper-1")
+	follow("grasp")
+	r.has("skill grasp@1.0.0")
+}
+
+func TestThoseWhoOnlyReadAreNotOfferedToRunASkill(t *testing.T) {
+	r := rigOn(t, newTalk(), 80, 24, Options{ReadOnly: true})
+	r.keys("8")
+	r.lacks("r run")
+	r.keys("9")
+	r.lacks("R resend")
+}
+
 func TestSubagentsHaveKeysOfTheirOwnInTheFleet(t *testing.T) {
 	r := rigOn(t, newTalk(), 80, 24, Options{})
 	r.keys("1", "p") // an agent

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/tasks"
@@ -82,7 +83,11 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 		out.Add("waiting", why, screen.Warn)
 	}
 	out.Add("kind", t.Kind, screen.Text)
-	out.Add("agent", t.Agent, screen.Accent)
+	if t.Kind == skill.KindInvoke {
+		out.Link("subagent", t.Agent, screen.Accent, pane.Item{Kind: "subagent", ID: t.Agent})
+	} else {
+		out.Add("agent", t.Agent, screen.Accent)
+	}
 	out.Add("task", t.TaskID, screen.Accent)
 	out.Add("approval", t.ApprovalID, screen.Accent)
 	out.Add("parent", t.ParentTaskID, screen.Accent)
