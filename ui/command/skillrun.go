@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/term"
 )
 
@@ -50,13 +51,58 @@ func (v *invoking) check(c *call) (err error) {
 	return v.w.check(c)
 }
 
-// print prints a subagent that was given a skill; with --wait, once it is over.
+// invoked is a run of a skill as its command prints it: the subagent, the
+// status of its task, and what the skill itself came to.
+type invoked struct {
+	skill.Subagent
+	Kind   string       `json:"kind"`
+	Status swarm.Status `json:"status"`
+	Result core.Raw     `json:"result,omitempty"`
+}
+
+func (c *call) invoked(made []skill.Subagent) ([]invoked, error) {
+	all := make([]invoked, len(made))
+	for i, a := range made {
+		t, err := c.eng.Swarm.Task(c.ctx, c.by.Tenant, a.TaskID)
+		if err != nil {
+			return nil, fmt.Errorf("read the task of subagent %s: %w", a.AgentID, err)
+		}
+		all[i] = invoked{Subagent: a, Kind: t.Kind, Status: t.Status}
+		if a.State == skill.Completed {
+			all[i].Result = a.Results[a.AssignedSkill]
+		}
+	}
+	return all, nil
+}
+
+func invokedColumns(c *call) []column[invoked] {
+	var cols []column[invoked]
+	for _, col := range subagentColumns(c) {
+		text := col.text
+		cols = append(cols, column[invoked]{
+			title: col.title, right: col.right, wide: col.wide, most: col.most,
+			text: func(v invoked) string { return text(v.Subagent) },
+		})
+	}
+	last := &cols[len(cols)-1]
+	last.title, last.text = "OUTCOME", func(v invoked) string {
+		if v.Error != "" {
+			return v.Error
+		}
+		return string(v.Result)
+	}
+	return cols
+}
+
+// printAgents prints subagents that were given a skill; with --wait, once they
+// are over.
 func (w *waiting) printAgents(c *call, made ...skill.Subagent) error {
 	if !w.on {
-		if len(made) == 1 {
-			return record(c, made[0], subagentColumns(c))
+		all, err := c.invoked(made)
+		if err != nil {
+			return err
 		}
-		return list(c, core.Page[skill.Subagent]{Items: made}, subagentColumns(c))
+		return list(c, core.Page[invoked]{Items: all}, invokedColumns(c))
 	}
 	ctx := c.ctx
 	if w.limit > 0 {
@@ -76,7 +122,11 @@ func (w *waiting) printAgents(c *call, made ...skill.Subagent) error {
 		made[i] = a
 		missed = missed || a.State != skill.Completed
 	}
-	if err := list(c, core.Page[skill.Subagent]{Items: made}, subagentColumns(c)); err != nil {
+	all, err := c.invoked(made)
+	if err != nil {
+		return err
+	}
+	if err := list(c, core.Page[invoked]{Items: all}, invokedColumns(c)); err != nil {
 		return err
 	}
 	if missed {
