@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/coder"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -188,7 +189,12 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
-	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol}
+	remote, err := coder.New(coder.Options{State: need.Data + ".workspaces"})
+	if err != nil {
+		return err
+	}
+	h.rooms = append(h.rooms, remote.Close)
+	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
 	return nil
 }
 

@@ -63,17 +63,18 @@ func (t *tree) agentCreate() *cobra.Command {
 		use: "create NAME [-- COMMAND…]", short: "Make an agent", effect: Writes, args: []string{"", "file"}, anyArg: true,
 		long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…'\n" +
 			"or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits is fine too.\n" +
-			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.",
+			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
+			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.",
 		example: "agent create lister --project tools --role reader -- ls -la",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&a.Project, "project", "", "`PROJECT` it belongs to")
 			f.StringVar(&a.Role, "role", "", "`ROLE` within the project")
 			f.StringVar(&a.Task, "task", "", "first task: `TEXT`")
-			enumVar(f, &a.Runtime, "runtime", "", "exec", "what runs it: exec, acp", "exec", "acp")
+			enumVar(f, &a.Runtime, "runtime", "", "exec", "what runs it: exec, acp, coder", "exec", "acp", "coder")
 			f.StringVar(&command, "command", "", "`COMMAND` with arguments as one string, split like a shell does")
 			f.StringVar(&a.Dir, "dir", "", "working `DIR` (default the current one)")
 			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment; may be repeated")
-			f.StringVar(&options, "options", "", "`JSON` object for its runtime; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user")
+			f.StringVar(&options, "options", "", "`JSON` object for its runtime; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
 			source(f, "project", "project")
 			source(f, "role", "role")
