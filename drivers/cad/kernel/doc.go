@@ -12,10 +12,10 @@
 // Solids are meshes: a curved surface is made of flat facets whose distance
 // from the true surface is at most the tolerance given where it was made, and
 // Solid.Tolerance reports the largest one that went into a solid. Every call
-// validates its numbers before the geometry sees them. A call that runs past
-// its context, exhausts the memory limit or fails inside the geometry kills its
-// Kernel, and only that one: every later call says why (ErrDead), and the owner
-// opens another and repeats its operations.
+// validates its numbers before the geometry sees them. A call that exhausts the
+// memory limit, fails inside the geometry or is stopped in its middle
+// (Options.Interruptible) kills its Kernel, and only that one: every later call
+// says why (ErrDead), and the owner opens another and repeats its operations.
 //
 // There is no fillet, chamfer or shell on edges of a solid, and no exact curved
 // surface: a caller that needs them needs another kernel.

@@ -178,7 +178,12 @@ func (in *instance) takeDoubles(ctx context.Context, at uint64, into []float64) 
 		}
 		into[i] = x
 	}
-	_, err := in.run(ctx, in.free, at)
+	return in.release(ctx, at)
+}
+
+// release frees memory, also when the context has ended.
+func (in *instance) release(ctx context.Context, at uint64) error {
+	_, err := in.run(context.WithoutCancel(ctx), in.free, at)
 	return err
 }
 
@@ -189,12 +194,11 @@ func (in *instance) takeString(ctx context.Context, at uint64) (string, error) {
 	if !ok || !also {
 		return "", fmt.Errorf("string at %d lies outside the memory", at)
 	}
-	out := string(text) // before free may write over it
-	_, err := in.run(ctx, in.free, at)
-	return out, err
+	out := string(text) // before it is freed and written over
+	return out, in.release(ctx, at)
 }
 
-// discard destroys an object of a class. On a dead instance there is nothing
+// discard destroys an object of a class, also when the context has ended. On a dead instance there is nothing
 // left to free.
 func (in *instance) discard(ctx context.Context, className string, object uint32) error {
 	if in.problem != nil || object == 0 {
@@ -207,6 +211,6 @@ func (in *instance) discard(ctx context.Context, className string, object uint32
 	if f.fn == nil {
 		f.fn = table.LookupFunction(in.module, 0, f.index, f.params, f.results)
 	}
-	_, err := in.run(ctx, f.fn, uint64(object))
+	_, err := in.run(context.WithoutCancel(ctx), f.fn, uint64(object))
 	return err
 }

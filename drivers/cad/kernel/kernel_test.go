@@ -79,29 +79,40 @@ func TestCompiledCodeIsKeptOnDisk(t *testing.T) {
 	}
 }
 
-func TestADeadlineKillsOneKernelOnly(t *testing.T) {
-	k, other := open(t), open(t)
-	hard := must[*kernel.Solid](t)(k.Sphere(t.Context(), [3]float64{}, 50, 0.01))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+func TestADeadlineStopsACallAndKillsOneKernelOnly(t *testing.T) {
+	e := kernel.New(kernel.Options{Interruptible: true})
+	defer e.Close(context.Background())
+	k, other := must[*kernel.Kernel](t)(e.Open(t.Context())), must[*kernel.Kernel](t)(e.Open(t.Context()))
+	a := must[*kernel.Solid](t)(k.Sphere(t.Context(), [3]float64{}, 50, 0.02))
+	b := must[*kernel.Solid](t)(k.Sphere(t.Context(), [3]float64{1, 2, 3}, 50, 0.02))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	began := time.Now()
-	pattern, err := hard.LinearPattern(ctx, [3]float64{1, 0.3, 0.2}, 3, 500)
-	if pattern != nil || !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("500 spheres in 5 ms: %v, %v", pattern, err)
+	if s, err := k.Boolean(ctx, kernel.Union, a, b); s != nil || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a union of fine spheres in 20 ms: %v, %v", s, err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v to stop", took)
-	}
-	for k.Err() == nil { // the deadline may have passed between two calls
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Millisecond)
-		_, _ = hard.LinearPattern(ctx, [3]float64{1, 0.3, 0.2}, 3, 50)
-		cancel()
-	}
-	if _, err := hard.Volume(t.Context()); !errors.Is(err, kernel.ErrDead) {
-		t.Errorf("a dead kernel answers %v", err)
+	if _, err := a.Volume(t.Context()); !errors.Is(err, kernel.ErrDead) || k.Err() == nil {
+		t.Errorf("a kernel stopped in a call answers %v", err)
 	}
 	if v := must[float64](t)(plate(t, other).Volume(t.Context())); v != 160000 {
 		t.Errorf("its neighbour answers %v", v)
+	}
+}
+
+func TestAnEndedContextStartsNothing(t *testing.T) {
+	k := open(t)
+	s := plate(t, k)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.LinearPattern(ctx, up, 30, 50); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	late, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer end()
+	if _, err := s.LinearPattern(late, up, 0.001, 10_000); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("10000 copies in 5 ms: %v", err)
+	}
+	if v := must[float64](t)(s.Volume(t.Context())); v != 160000 || k.Live() != 1 {
+		t.Errorf("afterwards the volume is %v, %d solids live", v, k.Live())
 	}
 }
 

@@ -44,11 +44,11 @@ func (k *Kernel) make(ctx context.Context, tolerance float64, name string, args 
 	k.live++
 	at, err := k.in.call(ctx, "Manifold.status", out)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Free(ctx))
 	}
 	status, err := k.in.takeString(ctx, at)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Free(ctx))
 	}
 	if status != "NoError" {
 		return nil, errors.Join(core.Errorf(core.InvalidInput, "geometry: the result is no solid (%s)", status), s.Free(ctx))
