@@ -26,6 +26,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.openFilter()
 	case "help":
 		m.openHelp()
+	case "pager":
+		return m.page()
 	case "next-need":
 		return m.nextNeed()
 	case "copy", "copy-row":

@@ -21,7 +21,7 @@ func (m *Model) openHelp() {
 // changes reports whether a binding is there to change something.
 func (m *Model) changes(b keymap.Binding) bool {
 	if b.Line == "" {
-		return b.Guard || b.Action == "pause" || b.Action == "estop" || b.Action == "invoke"
+		return b.Guard || b.Action == "pause" || b.Action == "estop" || b.Action == "invoke" || b.Action == "create"
 	}
 	words, err := command.Split(b.Line)
 	return err == nil && m.words.Describe(words).Effect != command.Reads

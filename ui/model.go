@@ -190,6 +190,10 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return m.candidates(msg)
 	case recordSaved:
 		return m.saved(msg)
+	case paperMsg:
+		return m.showPaper(msg)
+	case pagedMsg:
+		return m.paged(msg)
 	case wroteMsg:
 		return m.wrote(msg)
 	}

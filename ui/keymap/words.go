@@ -15,7 +15,7 @@ func Words() Vocabulary {
 			"mark", "mark-all", "clear-marks", "filter", "sort", "next-match", "prev-match", "follow", "wrap", "fold", "fold-all",
 			"palette", "help", "panes", "messages", "dismiss", "tenants", "redraw", "record",
 			"next-need", "copy", "copy-row", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
-			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke",
+			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke", "create", "pager",
 			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions",
 		},
 	}

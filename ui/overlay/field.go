@@ -27,11 +27,13 @@ const (
 
 // Field is one line of a form.
 type Field struct {
-	Name        string // the member of the object that the form makes
-	Type        FieldType
-	Required    bool
-	Default     core.Raw   // JSON, entered already; nil for none
-	Enum        []core.Raw // the choices of an enum, JSON of any type
+	Name     string // the member of the object that the form makes
+	Type     FieldType
+	Required bool
+	Default  core.Raw   // JSON, entered already; nil for none
+	Enum     []core.Raw // the choices of an enum, JSON of any type
+	// Suggest are likely values of a string field; others may be entered too.
+	Suggest     []string
 	Description string
 }
 

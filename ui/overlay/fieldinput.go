@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,6 +15,7 @@ func (e *entry) key(k tea.KeyPressMsg) {
 	switch name := k.String(); {
 	case e.chooses():
 		e.choose(k)
+	case name == "right" && e.suggest():
 	case e.Type != JSONField:
 		e.in.Update(k)
 	case name == "alt+enter" || name == "ctrl+j":
@@ -21,6 +23,25 @@ func (e *entry) key(k tea.KeyPressMsg) {
 	default:
 		e.area.key(k)
 	}
+}
+
+// suggest completes what was typed to the next value that is likely, when the
+// cursor is at its end; it tells whether there was one.
+func (e *entry) suggest() bool {
+	typed := e.in.Value()
+	if len(e.Suggest) == 0 || e.in.BeforeCursor() != typed {
+		return false
+	}
+	at := slices.Index(e.Suggest, typed)
+	if at < 0 {
+		at = slices.IndexFunc(e.Suggest, func(s string) bool { return strings.HasPrefix(strings.ToLower(s), strings.ToLower(typed)) })
+		if at < 0 {
+			return false
+		}
+		at--
+	}
+	e.in.SetValue(e.Suggest[(at+1)%len(e.Suggest)])
+	return true
 }
 
 // within moves between the lines of a field that has several.

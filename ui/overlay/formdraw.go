@@ -167,6 +167,8 @@ func (f *Form) below(c *screen.Canvas, r screen.Rect) {
 		hint = "nothing to fill in   enter: done   esc: leave"
 	case e.chooses():
 		hint += "   left, right: choose"
+	case len(e.Suggest) > 0:
+		hint += "   right: " + fmt.Sprintf("one of %d known", len(e.Suggest))
 	case e.Type == JSONField:
 		hint += "   alt+enter: new line"
 	}

@@ -208,3 +208,19 @@ func (p *Pane) fold(env pane.Env, action string) bool {
 	p.lay(env)
 	return true
 }
+
+// Paper implements pane.Papered: the diff under the cursor, else the agent's
+// directory.
+func (p *Pane) Paper(pane.Env) (pane.Paper, bool) {
+	if d, ok := p.diffAt(); ok {
+		return pane.Paper{Text: d.Path + "\n" + strings.Join(diffLines(d), "\n") + "\n"}, true
+	}
+	if p.agent == nil {
+		return pane.Paper{}, false
+	}
+	dir := p.agent.Dir
+	if dir == "" {
+		dir = "."
+	}
+	return pane.Paper{Dir: dir}, true
+}

@@ -40,18 +40,21 @@ type worker struct {
 // Pane lists the workers of the tenant.
 type Pane struct {
 	*pane.Table[worker]
-	tasks  []swarm.Task // that are running
-	reader pane.Reader[core.Page[swarm.Task]]
-	failed []skill.Subagent // newest first
-	ends   pane.Reader[core.Page[skill.Subagent]]
-	live   string // those that were live when failed was read
+	tasks   []swarm.Task // that are running
+	reader  pane.Reader[core.Page[swarm.Task]]
+	failed  []skill.Subagent // newest first
+	ends    pane.Reader[core.Page[skill.Subagent]]
+	choices pane.Reader[pane.Choices]
+	live    string // those that were live when failed was read
 }
 
 // New makes the pane.
 func New() *Pane {
-	p := &Pane{reader: pane.NewReader[core.Page[swarm.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name)}
+	p := &Pane{
+		choices: pane.NewReader[pane.Choices](Name), reader: pane.NewReader[core.Page[swarm.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
+	}
 	p.Table = pane.NewTable(pane.Spec[worker]{
-		Name: Name, Title: "fleet", Empty: "no agents yet: press : and type agent create",
+		Name: Name, Title: "fleet", Empty: "no agents yet: press + to make one",
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 11},
 			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
@@ -100,6 +103,9 @@ func liveIDs(live []*skill.Subagent) string {
 
 // Update takes the running tasks, or the subagents that failed.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	if a, ok := p.choices.Take(env.Tenant, body); ok {
+		return tookChoices(&a)
+	}
 	if r, ok := p.ends.Take(env.Tenant, body); ok {
 		if r.Err == nil {
 			p.failed = r.Got.Items

@@ -1,0 +1,129 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/term"
+)
+
+// Bounds of a listing: deeper or further is left out, and said so.
+const (
+	listDepth = 4
+	listMost  = 2000
+)
+
+// Messages of a pager's way.
+type (
+	paperMsg struct {
+		text string
+		err  error
+	}
+	pagedMsg struct{ err error }
+)
+
+// page shows what is under the cursor in the operator's pager. The screen is
+// given up for as long, and drawn anew after.
+func (m *Model) page() tea.Cmd {
+	p, ok := m.focused().(pane.Papered)
+	if !ok {
+		return m.say(true, "", "there is nothing here for a pager")
+	}
+	paper, ok := p.Paper(m.env())
+	switch {
+	case !ok:
+		return m.say(true, "", "there is nothing here for a pager")
+	case m.opt.Pager == nil:
+		return m.say(true, "", "no pager is available here")
+	case paper.Dir == "":
+		return m.showPaper(paperMsg{text: cleanLines(paper.Text)})
+	}
+	dir := m.path(paper.Dir)
+	return m.track(func() tea.Msg {
+		text, err := listing(dir)
+		return paperMsg{text, err}
+	})
+}
+
+func (m *Model) showPaper(msg paperMsg) tea.Cmd {
+	if msg.err != nil {
+		return m.say(true, "", msg.err.Error())
+	}
+	return tea.ExecProcess(m.opt.Pager(msg.text), func(err error) tea.Msg { return pagedMsg{err} })
+}
+
+func (m *Model) paged(msg pagedMsg) tea.Cmd {
+	m.dirty = true
+	if msg.err != nil {
+		return m.say(true, "", "the pager ended badly: "+msg.err.Error())
+	}
+	return nil
+}
+
+// cleanLines is a text as a pager may have it: no line can steer the terminal.
+func cleanLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(term.Clean(strings.TrimRight(line, "\r\n")))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// errEnough ends a walk.
+var errEnough = errors.New("enough")
+
+// listing is what a directory holds, with sizes and times, as clean text.
+func listing(dir string) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", term.Clean(dir))
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
+		switch {
+		case err != nil && path == dir:
+			return err
+		case path == dir:
+			return nil
+		case err != nil:
+			fmt.Fprintf(&b, "%s: %s\n", term.Clean(rel), term.Clean(err.Error()))
+			return nil
+		case n >= listMost:
+			return errEnough
+		}
+		n++
+		name, size, when := rel, "", ""
+		if info, err := d.Info(); err == nil {
+			when = info.ModTime().UTC().Format("2006-01-02 15:04")
+			if !d.IsDir() {
+				size = fmt.Sprint(info.Size())
+			}
+		}
+		skip := error(nil)
+		if d.IsDir() {
+			name += string(filepath.Separator)
+			if strings.Count(rel, string(filepath.Separator)) >= listDepth-1 || d.Name() == ".git" {
+				name, skip = name+" …", filepath.SkipDir
+			}
+		}
+		fmt.Fprintf(&b, "%12s  %s  %s\n", size, when, term.Clean(name))
+		return skip
+	})
+	if errors.Is(err, errEnough) {
+		fmt.Fprintf(&b, "\nmore than %d entries: the rest is left out\n", listMost)
+		err = nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("list %s: %w", dir, err)
+	}
+	if n == 0 {
+		b.WriteString("(empty)\n")
+	}
+	return b.String(), nil
+}

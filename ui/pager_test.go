@@ -1,0 +1,97 @@
+package ui
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/pane/agent"
+)
+
+// paged is a rig whose pager only takes note of its text.
+func pagedRig(t *testing.T, dir string) (*rig, *[]string) {
+	var texts []string
+	r := rigOn(t, newWorld(), 160, 60, Options{Dir: dir, Pager: func(text string) *exec.Cmd {
+		texts = append(texts, text)
+		return exec.Command("true")
+	}})
+	return r, &texts
+}
+
+func TestTheDiffUnderTheCursorGoesToThePager(t *testing.T) {
+	r, texts := pagedRig(t, t.TempDir())
+	openScribe(r)
+	for range 60 {
+		if r.m.panes[agent.Name].(*agent.Pane).Page.Item().ID == "2" {
+			break
+		}
+		r.keys("j")
+	}
+	r.keys("o")
+	if len(*texts) != 1 || (*texts)[0] != "docs/index.md\n@@ line 9: 0 out, 1 in @@\n+see NOTES.md \n" {
+		t.Fatalf("%q", *texts)
+	}
+}
+
+func TestTheAgentsDirectoryGoesToThePager(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int{"a.txt": 3, "evil\x1b[2J\u202ename": 1, "sub/deep/er/and/deeper/x": 2, ".git/config": 9} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, texts := pagedRig(t, dir)
+	openScribe(r)
+	r.keys("g", "o")
+	if len(*texts) != 1 {
+		t.Fatalf("%q", *texts)
+	}
+	text := (*texts)[0]
+	for _, want := range []string{dir, "  a.txt\n", "  evilname\n", "sub/deep/er/and/ …", ".git/ …"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q: %s", want, text)
+		}
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "config") || strings.Contains(text, "deeper") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestAPagerThatCannotRunIsTold(t *testing.T) {
+	r := newRig(t, 120, 40)
+	openScribe(r)
+	r.keys("o")
+	r.has("no pager is available here")
+	r.keys("esc")
+	r.keys("2", "g")
+	r.do(r.m.action("pager"))
+	r.has("nothing here for a pager")
+	r, _ = pagedRig(t, filepath.Join(t.TempDir(), "none"))
+	openScribe(r)
+	r.keys("g", "o")
+	r.has("no such file")
+	r.send(pagedMsg{exec.ErrNotFound})
+	r.has("the pager ended badly")
+}
+
+func TestALargeDirectoryIsListedInPart(t *testing.T) {
+	dir := t.TempDir()
+	for i := range listMost + 10 {
+		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("f", i%9+1)+string(rune('a'+i%26))+"-"+strings.Repeat("x", i/234)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := listing(dir)
+	if err != nil || strings.Count(text, "\n") > listMost+10 {
+		t.Errorf("%d lines, %v", strings.Count(text, "\n"), err)
+	}
+	if got, err := listing(t.TempDir()); err != nil || !strings.Contains(got, "(empty)") {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -1,0 +1,127 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane"
+)
+
+// Do implements pane.Pane: "create" asks for a new agent, once it is known
+// what there is to choose from.
+func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if action != "create" {
+		return p.Table.Do(env, action)
+	}
+	world, tenant := env.World, env.Tenant
+	return p.choices.Read(tenant, func(ctx context.Context) (pane.Choices, error) {
+		return world.Choices(ctx, tenant)
+	}), true
+}
+
+// tookChoices opens the form, or says why it can't.
+func tookChoices(a *pane.Answer[pane.Choices]) tea.Cmd {
+	if a.Err != nil {
+		return pane.Say("what an agent can be made of is not known: "+a.Err.Error(), true)
+	}
+	return createForm(&a.Got).Ask()
+}
+
+// created is the object of the form.
+type created struct {
+	Name    string   `json:"name"`
+	Runtime string   `json:"runtime"`
+	Project string   `json:"project"`
+	Role    string   `json:"role"`
+	Task    string   `json:"task"`
+	Command string   `json:"command"`
+	Dir     string   `json:"dir"`
+	Options core.Raw `json:"options"`
+}
+
+// createForm asks for what `agent create` takes.
+func createForm(c *pane.Choices) pane.Fill {
+	var projects, roles, runtimes []string
+	for _, p := range c.Projects {
+		projects = append(projects, p.Name)
+	}
+	for _, r := range c.Roles {
+		if !slices.Contains(roles, r.Name) {
+			roles = append(roles, r.Name)
+		}
+	}
+	var kinds []core.Raw
+	for _, r := range c.Runtimes {
+		runtimes, kinds = append(runtimes, r), append(kinds, core.MustEncode(r))
+	}
+	runtime := overlay.Field{Name: "runtime", Type: overlay.EnumField, Enum: kinds, Required: true, Description: "what keeps it: exec a local command, acp an agent of the Agent Client Protocol, others a server"}
+	if i := slices.Index(runtimes, "exec"); i >= 0 {
+		runtime.Default = kinds[i]
+	}
+	return pane.Fill{
+		Title: "new agent",
+		Fields: []overlay.Field{
+			{Name: "name", Type: overlay.StringField, Required: true, Description: "1-20 of a-z A-Z 0-9 -"},
+			runtime,
+			{Name: "project", Type: overlay.StringField, Required: true, Suggest: projects, Description: known(projects, "a name of its own")},
+			{Name: "role", Type: overlay.StringField, Suggest: roles, Description: roleHelp(c)},
+			{Name: "task", Type: overlay.StringField, Description: "its first task; without one it waits"},
+			{Name: "command", Type: overlay.StringField, Description: "exec and acp: the program with its arguments, quoted as in a shell"},
+			{Name: "dir", Type: overlay.StringField, Description: "where it works; the engine's directory if empty"},
+			{Name: "options", Type: overlay.JSONField, Description: `what its runtime alone understands, such as {"mode":"ask"}`},
+		},
+		Line: createLine,
+	}
+}
+
+// known says what there is already.
+func known(names []string, none string) string {
+	if len(names) == 0 {
+		return none
+	}
+	return "known: " + strings.Join(names, ", ")
+}
+
+// roleHelp names the roles of each project.
+func roleHelp(c *pane.Choices) string {
+	var parts []string
+	for _, p := range c.Projects {
+		var roles []string
+		for _, r := range c.Roles {
+			if r.ProjectName == p.Name {
+				roles = append(roles, r.Name)
+			}
+		}
+		if len(roles) > 0 {
+			parts = append(parts, p.Name+": "+strings.Join(roles, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return "coder if empty"
+	}
+	return "coder if empty. " + strings.Join(parts, "; ")
+}
+
+// createLine is the command of a filled form.
+func createLine(object core.Raw) []string {
+	var in created
+	if err := json.Unmarshal(object, &in); err != nil {
+		return []string{"agent", "create"} // which says what is missing
+	}
+	line := []string{"agent", "create", in.Name}
+	for _, f := range []struct{ flag, value string }{
+		{"project", in.Project}, {"runtime", in.Runtime}, {"role", in.Role}, {"task", in.Task},
+		{"command", in.Command}, {"dir", in.Dir}, {"options", string(in.Options)},
+	} {
+		if f.value != "" {
+			line = append(line, "--"+f.flag+"="+f.value)
+		}
+	}
+	return line
+}
