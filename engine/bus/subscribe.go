@@ -79,6 +79,7 @@ type Subscription struct {
 	upto uint64     // looked at up to here
 
 	mu     sync.Mutex
+	saved  uint64              // pos when the cursor was last noted to be saved, of a durable one
 	pos    uint64              // delivered, or passed over, up to here
 	flight map[uint64]*Message // delivered and neither acknowledged nor refused
 	missed int                 // expired before they were read, not durable
@@ -110,13 +111,13 @@ func (b *Bus) Subscribe(ctx context.Context, tenant string, opt SubscribeOptions
 	} else {
 		err = explain("subscribe", b.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 			s.upto, err = s.start(tx)
+			s.pos = s.upto
 			return err
 		}))
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.pos = s.upto
 	s.t.feed.join(s)
 	b.mu.Lock()
 	s.t.subs[s] = struct{}{}

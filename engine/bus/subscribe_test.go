@@ -388,3 +388,32 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 	}
 	r.whole()
 }
+
+// What was for others is not looked at again after a crash, however rare the
+// messages of a subscription are.
+func TestACursorMovesPastWhatIsForOthers(t *testing.T) {
+	r := newRig(t)
+	opt := bus.SubscribeOptions{Pattern: "rare.one", Name: "patient"}
+	s := r.subscribe(opt)
+	var wg sync.WaitGroup
+	for range 11 {
+		wg.Go(func() {
+			for range 100 {
+				r.publish("common.one", `{}`)
+			}
+		})
+	}
+	wg.Wait()
+	r.nothing(s)
+	r.run()
+	saved := func() uint64 { // by one who does not read: from disk
+		fresh := bus.New(bus.Options{Ledger: r.ledger})
+		all, err := fresh.Subscriptions(t.Context(), acme)
+		r.no(err)
+		return all[0].Cursor
+	}
+	r.await("the cursor", func() bool { return saved() >= 1000 })
+	r.publish("rare.one", `{}`)
+	r.next(s).Ack()
+	r.no(s.Close())
+}

@@ -49,7 +49,8 @@ func tailPattern(pattern string) (p Pattern, all bool, err error) {
 }
 
 // Recent returns the newest n (1-1000) messages that a pattern selects, oldest
-// first, and the seq from which Since goes on.
+// first, and the seq from which Since goes on. Of the engine's events it looks
+// at the newest 50,000.
 func (b *Bus) Recent(ctx context.Context, tenant, pattern string, n int) ([]Message, uint64, error) {
 	if n < 1 || n > maxTail {
 		return nil, 0, core.Invalid("n", n, "1-1000")
@@ -90,6 +91,10 @@ func (b *Bus) Recent(ctx context.Context, tenant, pattern string, n int) ([]Mess
 	return b.values(ctx, tenant, found, newest)
 }
 
+// maxLookBack is how many of the engine's events Recent looks at: their log is
+// never cut off.
+const maxLookBack = 50_000
+
 // recentEvents looks back through the audit log in growing steps.
 func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int) ([]Message, uint64, error) {
 	var newest uint64
@@ -102,8 +107,9 @@ func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int)
 	}
 	fits := func(m *Message) bool { return p.Match(m.Topic) }
 	var out []Message
-	for upto, step := newest, uint64(n); upto > 0 && len(out) < n; step *= 2 {
-		from := upto - min(upto, step)
+	oldest := newest - min(newest, maxLookBack)
+	for upto, step := newest, uint64(n); upto > oldest && len(out) < n; step *= 2 {
+		from := upto - min(upto-oldest, step)
 		found, _, err := b.eventsAfter(ctx, tenant, from, int(upto-from), fits)
 		if err != nil {
 			return nil, 0, explain("read the newest events", err)

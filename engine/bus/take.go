@@ -69,9 +69,7 @@ func (s *Subscription) take(ctx context.Context) (*Message, error) {
 func (s *Subscription) takeTopic(ctx context.Context) (*Message, error) {
 	for {
 		if len(s.buf) == 0 {
-			s.mu.Lock()
-			s.pos = max(s.pos, s.upto)
-			s.mu.Unlock()
+			s.pass()
 			more, err := s.fill(ctx)
 			if err != nil || !more {
 				return nil, err
@@ -98,6 +96,24 @@ func (s *Subscription) takeTopic(ctx context.Context) (*Message, error) {
 		return m, nil
 	}
 }
+
+// pass notes that nothing up to where it looked was for this subscription. Now
+// and then that is saved, so that a crash does not make it look again at all
+// that was for others.
+func (s *Subscription) pass() {
+	s.mu.Lock()
+	s.pos = max(s.pos, s.upto)
+	far := s.durable != nil && s.pos-s.saved >= saveEvery
+	if far {
+		s.saved = s.pos
+	}
+	s.mu.Unlock()
+	if far {
+		s.b.moved(s)
+	}
+}
+
+const saveEvery = 1000 // messages, or events, that were for others
 
 // batch is how many messages are read ahead.
 const batch = 256

@@ -1,0 +1,32 @@
+package bus_test
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+)
+
+// Whatever is accepted can be read again: a payload nested as deeply as it may
+// be is no trap for its reader.
+func TestADeepPayloadIsReadAgainOrRefused(t *testing.T) {
+	r := newRig(t)
+	for _, depth := range []int{100, 500, 1000, 5000, 9990, 9996, 9997, 9998, 9999, 10_000, 10_001} {
+		payload := core.Raw(`{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
+		m, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "ann", Payload: payload})
+		if err != nil {
+			if code(err) != core.InvalidInput {
+				t.Errorf("%d: %v", depth, err)
+			}
+			continue
+		}
+		if _, err := r.Get(t.Context(), acme, m.MessageID); err != nil {
+			t.Fatalf("depth %d was accepted: %v", depth, err)
+		}
+		if got := r.read("ann", 1); len(got) != 1 {
+			t.Fatalf("depth %d: read %d", depth, len(got))
+		}
+	}
+	r.whole()
+}
