@@ -15,18 +15,12 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
 
 const bReaction store.Bucket = "skill.reaction" // id → Reaction
 
-// Bounds of reactions.
-const (
-	maxReactions = 200
-	maxDepth     = 16 // reactions to what a reaction's skill did, one after another
-	maxAncestors = 64 // tasks looked at to find that out
-)
+const maxReactions = 200 // of a tenant: each reads by itself
 
 // Reaction invokes a skill for every message whose topic its pattern selects,
 // the engine's events under sys too. What it starts is a task of the engine's,
@@ -224,49 +218,4 @@ func (auditedReactions) States(tx store.Tx, each func(string, any) error) error 
 		return bad == nil
 	})
 	return errors.Join(err, bad)
-}
-
-// invoked starts the task of a message.
-func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message) (swarm.Task, error) {
-	params := m.Payload
-	if r.Params != nil {
-		filled, err := fillParams(r.Params, map[string]core.Raw{"message": core.MustEncode(m)})
-		if err != nil {
-			return swarm.Task{}, err
-		}
-		params = filled
-	}
-	d, err := s.dispatch(r.TenantID, "", Invoke{Skill: r.Skill, Params: params, Trace: m.TraceID, Intent: "as a reaction to " + m.Topic})
-	if err != nil {
-		return swarm.Task{}, err
-	}
-	// A message that comes again, after a crash, starts nothing new.
-	d.IdempotencyKey = r.ReactionID + " " + m.MessageID
-	if d.Parent, err = s.cause(ctx, r.TenantID, m.TaskID); err != nil {
-		return swarm.Task{}, err
-	}
-	return s.opt.Swarm.Dispatch(ctx, core.Self(r.TenantID, r.ReactionID), d)
-}
-
-// cause is the task that a message tells of, "" when there is none. It fails
-// when that itself is the last of too many reactions to one another.
-func (s *Skills) cause(ctx context.Context, tenant, id string) (string, error) {
-	depth := 0
-	for n, at := 0, id; at != ""; n++ {
-		t, err := s.opt.Swarm.Task(ctx, tenant, at)
-		switch {
-		case errors.Is(err, core.Kind(core.NotFound)):
-			return "", nil
-		case err != nil:
-			return "", err
-		}
-		if t.CreatedKind == core.Engine && strings.HasPrefix(t.CreatedBy, "react-") {
-			depth++
-		}
-		if depth >= maxDepth || n >= maxAncestors {
-			return "", core.Errorf(core.Conflict, "a loop: this is the last of %d reactions to one another", depth)
-		}
-		at = t.ParentTaskID
-	}
-	return id, nil
 }
