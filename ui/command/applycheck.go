@@ -48,7 +48,9 @@ func (a *applier) check(file *swarmfile.File) error {
 		if err == nil && len(file.Skills) == 0 { // else its skill may come with this file
 			err = a.eng.Skills.CheckReaction(a.by.Tenant, r)
 		}
-		p.add(at, err)
+		if !p.add(at, err) {
+			return err
+		}
 	}
 	if err := a.checkSkills(file, &p); err != nil {
 		return err
