@@ -123,6 +123,9 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 		return nil, err
 	}
 	tx.Changed("message", m.MessageID, m)
+	if d.accepted != nil {
+		d.accepted(m)
+	}
 	t := b.of(tenant)
 	tx.OnCommit(func() { b.accepted(t, m) })
 	return m, nil

@@ -269,6 +269,52 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 	r.whole()
 }
 
+// The answer goes to the one who waits for it, not also to a reader of the same
+// mailbox, however fast that one is.
+func TestAnAnswerIsNotReadByAnother(t *testing.T) {
+	r := newRig(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		box, err := r.Subscribe(ctx, acme, bus.SubscribeOptions{Mailbox: "bob"})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer box.Close()
+		for {
+			d, err := box.Next(ctx)
+			if err != nil {
+				return
+			}
+			d.Ack()
+			if _, err := r.Reply(ctx, alice, d.Message.MessageID, core.Raw(`{}`), false); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	stolen := 0
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			found, err := r.Read(ctx, alice, "ann", 10)
+			if err != nil {
+				return
+			}
+			stolen += len(found)
+		}
+	})
+	for range 200 {
+		if _, err := r.Request(ctx, alice, bus.Send{Recipient: "bob", Sender: "ann", Payload: core.Raw(`{}`)}, 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	wg.Wait()
+	if stolen > 0 {
+		t.Errorf("%d of 200 answers were read by another too", stolen)
+	}
+}
+
 func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 	r := newRig(t)
 	began := time.Now()

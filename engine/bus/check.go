@@ -17,6 +17,7 @@ type draft struct {
 	digest   string // sha256 of the payload, hex
 	reply    bool   // is meant to close a conversation, nothing else
 	resendOf *Message
+	accepted func(*Message) // told inside the transaction, before anybody sees the message
 }
 
 // check reports the first thing wrong with a message by itself (seed 3,

@@ -101,6 +101,16 @@ func (b *Bus) Request(ctx context.Context, by core.Caller, s Send, timeout time.
 	if err != nil {
 		return Message{}, err
 	}
+	// Who waits is known before the answer can come: no other reader of the
+	// mailbox gets it.
+	t, bell, correlation := b.of(by.Tenant), make(chan struct{}, 1), ""
+	d.accepted = func(m *Message) {
+		correlation = m.CorrelationID
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		t.waiting[correlation] = append(t.waiting[correlation], bell)
+	}
+	defer func() { b.unwait(t, correlation, bell) }()
 	sent, err := b.accept(ctx, by, d)
 	if err != nil {
 		return Message{}, err
@@ -108,17 +118,11 @@ func (b *Bus) Request(ctx context.Context, by core.Caller, s Send, timeout time.
 	if timeout == 0 {
 		timeout = time.Duration(sent.TTL) * time.Second
 	}
-	return b.await(ctx, by, &sent, timeout)
+	return b.await(ctx, by, &sent, timeout, bell)
 }
 
-// await waits for the answer to a request.
-func (b *Bus) await(ctx context.Context, by core.Caller, sent *Message, timeout time.Duration) (Message, error) {
-	t := b.of(sent.TenantID)
-	bell := make(chan struct{}, 1)
-	b.mu.Lock()
-	t.waiting[sent.CorrelationID] = append(t.waiting[sent.CorrelationID], bell)
-	b.mu.Unlock()
-	defer b.unwait(t, sent.CorrelationID, bell)
+// await waits for the answer to a request; the bell rings when it is there.
+func (b *Bus) await(ctx context.Context, by core.Caller, sent *Message, timeout time.Duration, bell <-chan struct{}) (Message, error) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
