@@ -1,6 +1,7 @@
 # make test checks everything and needs Go and npm: the linters come from the
 # module mirror at the versions below, into .cache/bin, and the agents that
-# are tested for real from npm, into .cache/agents.
+# are tested for real from npm, into .cache/agents. The real Coder of the
+# driver's tests is built into .cache/coder, and runs on PostgreSQL.
 
 STATICCHECK := 0.8.1
 GOFUMPT     := 0.12.0
@@ -11,23 +12,33 @@ SHELL       := bash
 
 BIN      := $(CURDIR)/.cache/bin
 AGENTS   := $(CURDIR)/.cache/agents
+CODER    := $(CURDIR)/.cache/coder
 LOG      := .cache/test.log
 PKG      ?= ./...
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: test build lint agents race golden fuzz bench clean need
+# slim leaves the tracing exporters out that Coder's client brings along: a
+# quarter of the program, and of its start.
+export GOFLAGS := $(filter-out -tags=%,$(shell go env GOFLAGS)) -tags=slim
+
+.PHONY: test test-coder build lint agents coder race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
 # passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
 # test that skips itself is a failure too; those with real agents never do here.
-test: need build lint agents
+test: need build lint agents coder
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
-	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+
+# test-coder tests the driver of Coder alone, with a real one.
+test-coder: need coder
+	@CGO_ENABLED=1 SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 ./drivers/coder | awk -f .ci/report.awk
 
 build:
 	go build ./...
+	go build -o swarmdeck .
 
 lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	@echo "gofumpt -l ."
@@ -40,6 +51,10 @@ lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 # agents installs the agents that tests run for real.
 agents:
 	@.ci/agents $(AGENTS)
+
+# coder builds the server that test-coder runs against.
+coder:
+	@.ci/coder $(CODER)
 
 # race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
 race: need
@@ -84,6 +99,7 @@ need:
 	command -v git >/dev/null || missing="$$missing git"; \
 	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
 	command -v mount >/dev/null || missing="$$missing mount"; \
+	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	if [ -n "$$missing" ]; then \
 		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 			apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends$$missing; \
