@@ -10,17 +10,20 @@ import (
 )
 
 // Activity: scribe has a plan, calls of every state and changed files.
-func (w *fakeWorld) Activity(_ context.Context, t, name string) (fleet.Activity, error) {
+func (w *fakeWorld) Activity(_ context.Context, t, name string, known time.Time) (*fleet.Activity, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a, ok := w.acts[name]; ok {
-		return a, nil
+		if !known.IsZero() && a.At.Equal(known) {
+			return nil, nil
+		}
+		return &a, nil
 	}
 	if t != tenant || name != "scribe" {
-		return fleet.Activity{}, nil
+		return &fleet.Activity{}, nil
 	}
 	at := func(minutes int) time.Time { return start.Add(-time.Duration(minutes) * time.Minute) }
-	return fleet.Activity{
+	return &fleet.Activity{
 		TaskID: id("tk", 4), PlanAt: at(4), Mode: "the mode is ask now; ask was set", Usage: swarm.Usage{Tokens: 45_600, CostUSD: 0.12},
 		Plan: []fleet.Step{{Text: "read the tree", Status: "completed"}, {Text: "write NOTES.md", Status: "in_progress"}, {Text: "read it again", Status: "pending"}},
 		Calls: []fleet.Call{

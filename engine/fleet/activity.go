@@ -26,6 +26,7 @@ const (
 // newest tool calls and changes of files. Earlier runs are in the log.
 type Activity struct {
 	TaskID string      `json:"task_id,omitempty"` // "" when there was no run
+	At     time.Time   `json:"at,omitzero"`       // of the last change
 	Plan   []Step      `json:"plan,omitempty"`
 	PlanAt time.Time   `json:"plan_at,omitzero"`
 	Calls  []Call      `json:"calls,omitempty"` // by their beginning, the newest 100
@@ -94,20 +95,25 @@ func activityKey(name string, kind byte, slot int) []byte {
 	return append([]byte(name), 0, kind, byte(slot))
 }
 
-// Activity returns what an agent does or did last.
-func (f *Fleet) Activity(ctx context.Context, tenant, name string) (Activity, error) {
-	var out Activity
+// Activity returns what an agent does or did last; nil when that is what the
+// caller knows, by its At. A zero known is nothing.
+func (f *Fleet) Activity(ctx context.Context, tenant, name string, known time.Time) (*Activity, error) {
 	m, err := f.find(ctx, reader(tenant), name)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
+	out := new(Activity)
 	err = f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		data, err := tx.Get(bActivity, activityKey(m.name, 'a', 0))
 		if err != nil || data == nil {
 			return err
 		}
-		if err := core.DecodeStored(data, &out); err != nil {
+		if err := core.DecodeStored(data, out); err != nil {
 			return err
+		}
+		if !known.IsZero() && out.At.Equal(known) {
+			out = nil
+			return nil
 		}
 		if out.Calls, err = slots[Call](tx, m.name, 'c', out.TaskID); err != nil {
 			return err
@@ -116,7 +122,10 @@ func (f *Fleet) Activity(ctx context.Context, tenant, name string) (Activity, er
 		return err
 	})
 	if err != nil {
-		return Activity{}, fmt.Errorf("read what agent %s does: %w", name, err)
+		return nil, fmt.Errorf("read what agent %s does: %w", name, err)
+	}
+	if out == nil {
+		return nil, nil
 	}
 	slices.SortFunc(out.Calls, func(a, b Call) int { return a.Number - b.Number })
 	slices.SortFunc(out.Diffs, func(a, b Diff) int { return a.Number - b.Number })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -11,11 +12,14 @@ import (
 
 func (w *world) activity(name string) fleet.Activity {
 	w.t.Helper()
-	a, err := w.fleet.Activity(w.t.Context(), home, name)
+	a, err := w.fleet.Activity(w.t.Context(), home, name, time.Time{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return a
+	if again, err := w.fleet.Activity(w.t.Context(), home, name, a.At); err != nil || a.TaskID != "" && again != nil {
+		w.t.Fatalf("read again although it is known: %+v, %v", again, err)
+	}
+	return *a
 }
 
 func TestWhatARunDoesIsKeptApart(t *testing.T) {

@@ -212,6 +212,7 @@ func (a *acts) write(tx *audit.Tx, head Activity, calls map[int]Call, diffs map[
 	if err != nil || rec == nil || rec.TaskID != task || a.r.f.member(m.tenant, m.name) != m {
 		return err // it is gone, or works on something else
 	}
+	head.At = tx.Now()
 	put := func(kind byte, slot int, v any) error {
 		data, err := core.Encode(v)
 		if err != nil {

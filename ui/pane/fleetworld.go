@@ -2,14 +2,16 @@ package pane
 
 import (
 	"context"
+	"time"
 
 	"swarmdeck/engine/fleet"
 )
 
 // FleetWorld is what the cockpit reads of agents beside their records.
 type FleetWorld interface {
-	// Activity is what an agent does, or did in its newest run.
-	Activity(ctx context.Context, tenant, name string) (fleet.Activity, error)
+	// Activity is what an agent does, or did in its newest run; nil when that is
+	// what is known, by its At.
+	Activity(ctx context.Context, tenant, name string, known time.Time) (*fleet.Activity, error)
 	// Choices are what a new agent may be made of, as far as that is known.
 	Choices(ctx context.Context, tenant string) (Choices, error)
 }
@@ -22,8 +24,8 @@ type Choices struct {
 	Roles    []fleet.Role
 }
 
-func (w world) Activity(ctx context.Context, tenant, name string) (fleet.Activity, error) {
-	return w.Fleet.Activity(ctx, tenant, name)
+func (w world) Activity(ctx context.Context, tenant, name string, known time.Time) (*fleet.Activity, error) {
+	return w.Fleet.Activity(ctx, tenant, name, known)
 }
 
 func (w world) Choices(ctx context.Context, tenant string) (c Choices, err error) {

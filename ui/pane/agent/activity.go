@@ -99,58 +99,27 @@ func calls(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	}
 }
 
-// diffs lists the changes of files, the newest first; enter opens one.
-func (p *Pane) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
-	if act.Drew == 0 {
-		return
-	}
-	out.Head(fmt.Sprintf("changed files (%d)", act.Drew))
-	var rows []pane.Row
-	for i := len(act.Diffs) - 1; i >= 0; i-- {
-		d := &act.Diffs[i]
-		lines := diffLines(d)
-		added, removed := 0, 0
-		for _, l := range lines {
-			switch lineRole(l) {
-			case screen.Added:
-				added++
-			case screen.Removed:
-				removed++
-			}
-		}
-		sign := env.Glyphs.Closed
-		if p.open[d.Number] {
-			sign = env.Glyphs.Open
-		}
-		name := d.Path
-		if name == "" {
-			name = "a file"
-		}
-		it := pane.Item{Kind: diffItem, ID: strconv.Itoa(d.Number)}
-		rows = append(rows, pane.Row{
-			Text: string(sign) + " " + name, Role: screen.Accent,
-			Note: fmt.Sprintf("+%d -%d  %s", added, removed, pane.Age(env.Now, d.At)),
-			Item: it,
-		})
-		if p.open[d.Number] {
-			for _, l := range lines {
-				rows = append(rows, pane.Row{Lead: "  ", Text: l, Role: lineRole(l), Item: it})
-			}
-		}
-	}
-	out.Rows("", rows)
-	if more := act.Drew - len(act.Diffs); more > 0 {
-		out.Add("", fmt.Sprintf("%d earlier ones are in the log", more), screen.Dim)
-	}
+// change is a diff, taken apart for the sheet.
+type change struct {
+	*fleet.Diff
+	lines          []string // without the one that names the file
+	added, removed int
 }
 
-// diffLines are a diff's lines without the one that names the file.
-func diffLines(d *fleet.Diff) []string {
-	lines := strings.Split(d.Text, "\n")
-	if d.Path != "" && len(lines) > 1 && lines[0] == d.Path {
-		lines = lines[1:]
+func newChange(d *fleet.Diff) change {
+	c := change{Diff: d, lines: strings.Split(d.Text, "\n")}
+	if d.Path != "" && len(c.lines) > 1 && c.lines[0] == d.Path {
+		c.lines = c.lines[1:]
 	}
-	return lines
+	for _, l := range c.lines {
+		switch lineRole(l) {
+		case screen.Added:
+			c.added++
+		case screen.Removed:
+			c.removed++
+		}
+	}
+	return c
 }
 
 func lineRole(line string) screen.Role {
@@ -165,16 +134,61 @@ func lineRole(line string) screen.Role {
 	return screen.Text
 }
 
+// linesShown is how much of an open diff the sheet shows; the pager has it all.
+const linesShown = 100
+
+// diffs lists the changes of files, the newest first; enter opens one.
+func (p *Pane) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
+	if act.Drew == 0 {
+		return
+	}
+	out.Head(fmt.Sprintf("changed files (%d)", act.Drew))
+	var rows []pane.Row
+	for i := len(p.changes) - 1; i >= 0; i-- {
+		rows = p.changes[i].rows(env, p.open[p.changes[i].Number], rows)
+	}
+	out.Rows("", rows)
+	if more := act.Drew - len(act.Diffs); more > 0 {
+		out.Add("", fmt.Sprintf("%d earlier ones are in the log", more), screen.Dim)
+	}
+}
+
+// rows adds the line of a change, and its own lines when it is open.
+func (c *change) rows(env *pane.Env, open bool, rows []pane.Row) []pane.Row {
+	name, sign := c.Path, env.Glyphs.Closed
+	if name == "" {
+		name = "a file"
+	}
+	if open {
+		sign = env.Glyphs.Open
+	}
+	it := pane.Item{Kind: diffItem, ID: strconv.Itoa(c.Number)}
+	rows = append(rows, pane.Row{
+		Text: string(sign) + " " + name, Role: screen.Accent, Item: it,
+		Note: fmt.Sprintf("+%d -%d  %s", c.added, c.removed, pane.Age(env.Now, c.At)),
+	})
+	if !open {
+		return rows
+	}
+	for _, l := range c.lines[:min(len(c.lines), linesShown)] {
+		rows = append(rows, pane.Row{Lead: "  ", Text: l, Role: lineRole(l), Item: it})
+	}
+	if more := len(c.lines) - linesShown; more > 0 {
+		rows = append(rows, pane.Row{Lead: "  ", Text: fmt.Sprintf("%d more lines: the pager shows them", more), Role: screen.Dim, Item: it})
+	}
+	return rows
+}
+
 // diffAt is the diff that the cursor is on.
-func (p *Pane) diffAt() (*fleet.Diff, bool) {
+func (p *Pane) diffAt() (*change, bool) {
 	it := p.Page.Item()
 	n, err := strconv.Atoi(it.ID)
 	if it.Kind != diffItem || err != nil {
 		return nil, false
 	}
-	for i := range p.did.Diffs {
-		if p.did.Diffs[i].Number == n {
-			return &p.did.Diffs[i], true
+	for i := range p.changes {
+		if p.changes[i].Number == n {
+			return &p.changes[i], true
 		}
 	}
 	return nil, false
@@ -213,7 +227,7 @@ func (p *Pane) fold(env pane.Env, action string) bool {
 // directory.
 func (p *Pane) Paper(pane.Env) (pane.Paper, bool) {
 	if d, ok := p.diffAt(); ok {
-		return pane.Paper{Text: d.Path + "\n" + strings.Join(diffLines(d), "\n") + "\n"}, true
+		return pane.Paper{Text: d.Path + "\n" + strings.Join(d.lines, "\n") + "\n"}, true
 	}
 	if p.agent == nil {
 		return pane.Paper{}, false

@@ -33,8 +33,9 @@ type Pane struct {
 	total   int
 	err     error
 	asked   string // the agent's state when its history was read
-	acts    pane.Reader[fleet.Activity]
+	acts    pane.Reader[*fleet.Activity]
 	did     fleet.Activity
+	changes []change     // the diffs of did, taken apart
 	open    map[int]bool // numbers of the diffs that are open
 }
 
@@ -45,7 +46,7 @@ type history = core.Page[fleet.HistoryItem]
 func New() *Pane {
 	return &Pane{
 		LogRecord: pane.NewLogRecord(Name), reader: pane.NewReader[history](Name),
-		acts: pane.NewReader[fleet.Activity](Name), open: map[int]bool{},
+		acts: pane.NewReader[*fleet.Activity](Name), open: map[int]bool{},
 	}
 }
 
@@ -67,7 +68,7 @@ func (p *Pane) Reset() {
 }
 
 func (p *Pane) forget() {
-	p.did = fleet.Activity{}
+	p.did, p.changes = fleet.Activity{}, nil
 	clear(p.open)
 }
 
@@ -93,8 +94,9 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 	}
 	p.lay(env)
 	world, tenant := env.World, env.Tenant
-	cmd := tea.Batch(p.RefreshLog(env), p.acts.Read(name, func(ctx context.Context) (fleet.Activity, error) {
-		return world.Activity(ctx, tenant, name)
+	known := p.did.At
+	cmd := tea.Batch(p.RefreshLog(env), p.acts.Read(name, func(ctx context.Context) (*fleet.Activity, error) {
+		return world.Activity(ctx, tenant, name, known)
 	}))
 	state := name
 	if p.agent != nil {
@@ -115,10 +117,10 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 		return cmd
 	}
 	if a, ok := p.acts.Take(p.Item().ID, body); ok {
-		if a.Err == nil {
+		if a.Err == nil && a.Got != nil {
 			p.took(a.Got)
+			p.lay(env)
 		}
-		p.lay(env)
 		if a.Again {
 			return p.Refresh(env)
 		}
@@ -141,11 +143,14 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 }
 
 // took has what the agent does; another run's diffs are folded.
-func (p *Pane) took(did fleet.Activity) {
+func (p *Pane) took(did *fleet.Activity) {
 	if did.TaskID != p.did.TaskID {
 		clear(p.open)
 	}
-	p.did = did
+	p.did, p.changes = *did, nil
+	for i := range did.Diffs {
+		p.changes = append(p.changes, newChange(&did.Diffs[i]))
+	}
 }
 
 // Selected is the agent as it was drawn.
