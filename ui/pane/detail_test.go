@@ -105,3 +105,30 @@ func TestAReplyAboutAnotherRecordIsDropped(t *testing.T) {
 		t.Errorf("the first one again:\n%s", out)
 	}
 }
+
+func TestARecordThatHasComeToItsEndIsNotReadAgain(t *testing.T) {
+	reads, over := 0, false
+	d := NewDetail(DetailSpec[bool]{
+		Name: "x", Live: true, Settled: func(end *bool) bool { return *end }, Text: func(Env, *bool, *Paras) {},
+		Fetch: func(World, context.Context, string, string) (bool, error) {
+			reads++
+			return over, nil
+		},
+	})
+	env := Env{}
+	d.Show(env, Item{Kind: "x", ID: "1"})
+	look := func() {
+		for _, body := range bodies(d.Refresh(env)) {
+			d.Update(env, body)
+		}
+	}
+	look()
+	look()
+	over = true
+	look()
+	look()
+	look()
+	if reads != 3 {
+		t.Fatalf("%d reads, want 3", reads)
+	}
+}
