@@ -41,19 +41,53 @@ func Refuse(env pane.Env, ref string) tea.Cmd {
 // the skills that run before it.
 func Form(order []*skill.Skill) pane.Fill {
 	goal := order[len(order)-1]
-	f := pane.Fill{
+	return pane.Fill{
 		Title: "invoke " + goal.Ref(), Fields: Fields(order),
-		Line: func(params core.Raw) []string {
+		Check: func(object core.Raw) error {
+			params, err := merged(object)
+			if err == nil && len(order) == 1 {
+				_, err = goal.CheckParams(params)
+			}
+			return err
+		},
+		Line: func(object core.Raw) []string {
+			params, err := merged(object)
+			if err != nil { // Check has refused it
+				params = object
+			}
 			return []string{"skill", "invoke", goal.Ref(), "--params", string(params)}
 		},
 	}
-	if len(order) == 1 {
-		f.Check = func(params core.Raw) error {
-			_, err := goal.CheckParams(params)
-			return err
-		}
+}
+
+// more is the field for parameters that no schema names, of a chain with a
+// step that takes whatever there is.
+const more = "and more"
+
+// merged are the parameters of a form, those that no schema names among them.
+func merged(object core.Raw) (core.Raw, error) {
+	var params, extra map[string]core.Raw
+	if err := core.Decode(object, &params); err != nil {
+		return nil, err
 	}
-	return f
+	rest, ok := params[more]
+	if !ok {
+		return object, nil
+	}
+	delete(params, more)
+	if rest.Kind() != '{' {
+		return nil, core.Invalid(more, string(rest), "a JSON object")
+	}
+	if err := core.Decode(rest, &extra); err != nil {
+		return nil, err
+	}
+	for name, v := range extra {
+		if _, twice := params[name]; twice {
+			return nil, core.Invalid(more, name, "parameters that have no field of their own")
+		}
+		params[name] = v
+	}
+	return core.Encode(params)
 }
 
 // Fields are the parameters that a chain takes: the last skill's own first,
@@ -91,6 +125,9 @@ func Fields(order []*skill.Skill) []overlay.Field {
 			}
 			fields = append(fields, f)
 		}
+	}
+	if slices.ContainsFunc(each, func(own []overlay.Field) bool { return len(own) == 0 }) {
+		fields = append(fields, overlay.Field{Name: more, Type: overlay.JSONField, Description: "any further parameters, as an object"})
 	}
 	return fields
 }

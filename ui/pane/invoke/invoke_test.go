@@ -50,11 +50,31 @@ func TestAFormOfOneSkillIsItsSchema(t *testing.T) {
 	if got := shown(made("one", `{"properties":{"a":true,"b":{"default":[1]}},"required":["a"]}`, `{"properties":{"a":{}}}`)); got != want {
 		t.Errorf("the form has\n%swant\n%s", got, want)
 	}
-	if got := shown(made("none", `{"type":"object"}`, "")); got != "" {
-		t.Errorf("a form without parameters has %q", got)
-	}
 	f := Form([]*skill.Skill{made("one", `{}`, "")})
 	if line := strings.Join(f.Line(core.Raw(`{"a":"--yes"}`)), "|"); line != `skill|invoke|one@1.0.0|--params|{"a":"--yes"}` {
 		t.Errorf("the line is %s", line)
+	}
+}
+
+func TestWhatTakesAnyParametersHasAFieldForThem(t *testing.T) {
+	order := []*skill.Skill{made("any", `{"type":"object"}`, ""), made("one", `{"properties":{"a":{}}}`, "")}
+	if got, want := shown(order...), "a\nand more (any further parameters, as an object)\n"; got != want {
+		t.Errorf("the form has %q, want %q", got, want)
+	}
+	f := Form(order)
+	for object, want := range map[string]string{
+		`{"a":1,"and more":{"c":3,"b":2}}`: `{"a":1,"b":2,"c":3}`, `{"a":1}`: `{"a":1}`, `{"and more":{}}`: `{}`,
+	} {
+		if err := f.Check(core.Raw(object)); err != nil {
+			t.Errorf("%s: %v", object, err)
+		}
+		if line := f.Line(core.Raw(object)); line[4] != want {
+			t.Errorf("%s gives %s, want %s", object, line[4], want)
+		}
+	}
+	for object, want := range map[string]string{`{"and more":[1]}`: "a JSON object", `{"a":1,"and more":{"a":2}}`: "no field of their own"} {
+		if err := f.Check(core.Raw(object)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", object, err, want)
+		}
 	}
 }
