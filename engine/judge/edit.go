@@ -36,7 +36,8 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 	}
 	before := a.Digest
 	a.Action.Args = append(core.Raw(nil), final...)
-	v := j.decide(ctx, a.TenantID, ptr(a.ask()))
+	ask := a.ask()
+	v := j.decide(ctx, a.TenantID, &ask)
 	if v.Decision == Deny {
 		cause := core.Errorf(core.Denied, "edit of approval %s: refused by %s: %s", a.ApprovalID, v.RuleID, v.Rationale).With("rule_id", v.RuleID)
 		return nil, j.ledger.Refuse(ctx, by, audit.Entry{
@@ -44,7 +45,10 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 			Detail: map[string]any{"rule_id": v.RuleID, "reason_code": v.ReasonCode, "digest": v.Digest, "prior_digest": before},
 		}, cause)
 	}
-	a.Digest, a.PolicyVersion = v.Digest, v.PolicyVersion
+	a.PolicyVersion = v.PolicyVersion
+	if a.Digest, err = Digest(a.TenantID, a.PolicyVersion, ask); err != nil { // also of what belongs to no task
+		return nil, fmt.Errorf("edit of approval %s: %w", a.ApprovalID, err)
+	}
 	a.Risk = graver(a.Risk, v.Risk)
 	if a.Digest != before {
 		a.PriorDigest = before

@@ -123,7 +123,7 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 }
 
 // judge records the verdict, and for a hitl also that the task waits. The
-// waiter is registered by the commit itself, so that no answer comes before it.
+// waiter is registered before the commit, so that no answer comes before it.
 func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecision, approval string, answer chan judge.Outcome, err error) {
 	for tries := 0; ; tries++ {
 		v := q.s.judge.Evaluate(ctx, x.By.Tenant, x.Ask)
@@ -135,7 +135,7 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 			dec = d
 			if ap != nil {
 				approval, answer = ap.ApprovalID, make(chan judge.Outcome, 1)
-				tx.OnCommit(func() { q.register(ref{x.By.Tenant, approval}, waiter{answer, x.Check}) })
+				q.register(ref{x.By.Tenant, approval}, waiter{answer, x.Check})
 				if !x.Apart {
 					if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
 						return err
@@ -144,6 +144,9 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 			}
 			return x.Asked(tx, d, ap)
 		})
+		if err != nil && approval != "" {
+			q.drop(ref{x.By.Tenant, approval})
+		}
 		if !errors.Is(err, judge.ErrStale) || tries == maxStale {
 			return dec, approval, answer, err
 		}
