@@ -19,6 +19,7 @@ import (
 const (
 	reactAgain   = 30 * time.Second // rest when one could not go on
 	maxDepth     = 16               // reactions to what a reaction's skill did, one after another
+	maxLoops     = 256              // times that a reaction may come of itself in one trace: each may cause several
 	maxAncestors = 64               // tasks looked at to find that out
 )
 
@@ -93,12 +94,13 @@ func (s *Skills) readFor(ctx context.Context, r *Reaction) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sub.Close()) }()
+	seen := loops{}
 	for {
 		d, err := sub.Next(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = s.invoked(ctx, r, &d.Message)
+		_, err = s.invoked(ctx, r, &d.Message, seen)
 		switch {
 		case err == nil || again(err):
 			d.Ack()
@@ -139,7 +141,7 @@ func again(err error) bool {
 }
 
 // invoked starts the task of a message.
-func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message) (swarm.Task, error) {
+func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message, seen loops) (swarm.Task, error) {
 	params := m.Payload
 	if r.Params != nil {
 		filled, err := fillParams(r.Params, map[string]core.Raw{"message": core.MustEncode(m)})
@@ -154,18 +156,38 @@ func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message) (swar
 	}
 	// A message that comes again, after a crash, starts nothing new.
 	d.IdempotencyKey = r.ReactionID + " " + m.MessageID
-	if d.Parent, err = s.cause(ctx, r.TenantID, m.TaskID); err != nil {
+	if d.Parent, err = s.cause(ctx, r, m, seen); err != nil {
 		return swarm.Task{}, err
 	}
 	return s.opt.Swarm.Dispatch(ctx, core.Self(r.TenantID, r.ReactionID), d)
 }
 
-// cause is the task that a message tells of, "" when there is none. It fails
-// when that itself is the last of too many reactions to one another.
-func (s *Skills) cause(ctx context.Context, tenant, id string) (string, error) {
-	depth := 0
+// loops counts how often a reaction came of itself, by trace.
+type loops map[string]int
+
+func (l loops) count(trace string) int {
+	if len(l) >= 1000 { // of others, long over
+		clear(l)
+	}
+	l[trace]++
+	return l[trace]
+}
+
+// cause is the task that a message tells of or that its sender runs, "" when
+// there is none. It fails when that came of too many reactions: one after
+// another, or side by side.
+func (s *Skills) cause(ctx context.Context, r *Reaction, m *bus.Message, seen loops) (string, error) {
+	id := m.TaskID
+	if id == "" && core.IsUUID(m.SenderID) { // a subagent, which may be over by now
+		a, err := s.Subagent(ctx, r.TenantID, m.SenderID)
+		if err != nil && !errors.Is(err, core.Kind(core.NotFound)) {
+			return "", err
+		}
+		id = a.TaskID
+	}
+	depth, itself := 0, false
 	for n, at := 0, id; at != ""; n++ {
-		t, err := s.opt.Swarm.Task(ctx, tenant, at)
+		t, err := s.opt.Swarm.Task(ctx, r.TenantID, at)
 		switch {
 		case errors.Is(err, core.Kind(core.NotFound)):
 			return "", nil
@@ -174,11 +196,15 @@ func (s *Skills) cause(ctx context.Context, tenant, id string) (string, error) {
 		}
 		if t.CreatedKind == core.Engine && strings.HasPrefix(t.CreatedBy, "react-") {
 			depth++
+			itself = itself || t.CreatedBy == r.ReactionID
 		}
 		if depth >= maxDepth || n >= maxAncestors {
 			return "", core.Errorf(core.Conflict, "a loop: this is the last of %d reactions to one another", depth)
 		}
 		at = t.ParentTaskID
+	}
+	if itself && seen.count(m.TraceID) > maxLoops {
+		return "", core.Errorf(core.Conflict, "a loop: this reaction came of itself %d times", maxLoops)
 	}
 	return id, nil
 }

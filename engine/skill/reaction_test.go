@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
@@ -175,6 +176,49 @@ func TestALoopOfReactionsEnds(t *testing.T) {
 			w.whole()
 		})
 	}
+}
+
+// A subagent that sends by itself, without naming its task, is no way around.
+func TestALoopThroughASubagentsOwnMessagesEnds(t *testing.T) {
+	w := newWorld(t)
+	w.load(skill.Skill{Name: "turn"})
+	w.fake.on("turn", func(ctx context.Context, call skill.Call, _ *skill.Hold) (core.Raw, error) {
+		_, err := w.bus.Accept(ctx, alice, bus.Send{Topic: "loop.said", Sender: call.AgentID, Payload: core.Raw(`{}`)})
+		return core.Raw(`{}`), err
+	})
+	w.react("loop.said", "turn", "")
+	w.run()
+	defer w.reacting()()
+	w.invoke("turn", `{}`)
+	w.await("the end of the loop", func() bool { return len(w.dead()) == 1 })
+	if n := len(w.fake.of("turn")); n != 17 {
+		t.Errorf("%d turns, want one and 16 reactions", n)
+	}
+}
+
+// One that causes several messages of its own at once ends too.
+func TestAStormOfReactionsEnds(t *testing.T) {
+	w := newWorld(t)
+	w.load(skill.Skill{Name: "turn", Tags: []string{"loop"}})
+	w.fake.gives("turn", `{}`)
+	w.react("sys.task.*", "turn", `{}`)
+	w.run()
+	defer w.reacting()()
+	w.invoke("turn", `{}`)
+	turns, since := 0, time.Now()
+	w.await("the end of the storm", func() bool {
+		if n := len(w.fake.of("turn")); n != turns {
+			turns, since = n, time.Now()
+		}
+		return turns > 0 && time.Since(since) > time.Second
+	})
+	if turns < 17 || turns > 300 {
+		t.Errorf("%d turns", turns)
+	}
+	if len(w.dead()) == 0 {
+		t.Error("nothing says why it ended")
+	}
+	w.whole()
 }
 
 func TestReactionsComeAndGo(t *testing.T) {
