@@ -107,6 +107,13 @@ func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
 // PolicyVersion is the digest of the tenant's active rule table.
 func (j *Judge) PolicyVersion(tenant string) string { return j.table().version }
 
+// Policy is the tenant's active rule table as canonical JSON, with its version.
+// It must not be modified.
+func (j *Judge) Policy(tenant string) (version string, source core.Raw) {
+	t := j.table()
+	return t.version, t.source
+}
+
 // change is a transaction of the judge's own. A refusal says by itself what it
 // is about; any other error is wrapped with what was attempted.
 func (j *Judge) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {

@@ -1,0 +1,275 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+const (
+	lab   = "t_lab"
+	other = "t_other"
+)
+
+var (
+	alice  = core.Caller{Tenant: lab, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	person = Identity{Tenant: lab, Name: "alice", Kind: core.Operator, Role: Operator}
+	viewer = Identity{Tenant: lab, Name: "vera", Kind: core.Operator, Role: Viewer}
+	sony   = Identity{Tenant: lab, Name: "Sony", Kind: core.Agent}
+)
+
+// eras are the two ways in which the protocol is spoken.
+var eras = []string{"2025-11-25", "2026-07-28"}
+
+// house is an engine that runs, with two tenants and one agent in each.
+type house struct {
+	eng *engine.Engine
+	srv *Server
+	dir string
+}
+
+func newHouse(t *testing.T, fill ...func(*engine.Options, *exec.Supervisor)) *house {
+	t.Helper()
+	h := &house{dir: t.TempDir()}
+	path := filepath.Join(h.dir, "test.db")
+	sealer, err := audit.OpenSealer(path + ".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sup, err := exec.NewSupervisor("swarmdeck-mcp-test-" + core.NewTrace(nil)[:8])
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: h.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := engine.Options{
+		Store: db, Sealer: sealer, Spill: filepath.Join(h.dir, "spill"),
+		Runners: map[string]swarm.Runner{exec.Kind: runner}, Runtimes: map[string]fleet.Runtime{"exec": runtime},
+		SkillRunners: map[string]skill.Runner{},
+	}
+	for _, f := range fill {
+		f(&opt, sup)
+	}
+	if h.eng, err = engine.Open(t.Context(), opt); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- h.eng.Run(ctx) }()
+	h.srv = NewServer(h.eng, Options{Dir: h.dir})
+	t.Cleanup(func() {
+		_ = h.srv.Close()
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		_ = h.eng.Close()
+		if err := sup.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for tenant, name := range map[string]string{lab: "Sony", other: "Papi"} {
+		by := alice
+		by.Tenant = tenant
+		if _, err := h.eng.Swarm.CreateTenant(t.Context(), by, tenant); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.eng.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "P", Command: []string{"cat"}, Dir: h.dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "Sony is idle", func() bool {
+		a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
+		return err == nil && a.Status == fleet.Idle
+	})
+	return h
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 15 s", what)
+		}
+	}
+}
+
+// stdio connects a client over pipes.
+func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- h.srv.Stdio(ctx, id, inR, outW) }()
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opt).
+		Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cs.Close()
+		cancel()
+		_ = inR.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return cs
+}
+
+// web serves HTTP and returns its address.
+func (h *house) web(t *testing.T, tokens *Tokens) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- h.srv.Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String() + Path
+}
+
+// bearer shows a token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b != "" {
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// dial connects a client over HTTP.
+func dial(t *testing.T, url, token, era string, opt *mcp.ClientOptions) (*mcp.ClientSession, error) {
+	t.Helper()
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opt).Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1,
+	}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	if err == nil {
+		t.Cleanup(func() { _ = cs.Close() })
+	}
+	return cs, err
+}
+
+// use calls a tool and decodes its result into out.
+func use(t *testing.T, cs *mcp.ClientSession, name string, args any, out any) {
+	t.Helper()
+	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	said := r.Content[0].(*mcp.TextContent).Text
+	if r.IsError {
+		t.Fatalf("%s: %s", name, said)
+	}
+	if out != nil {
+		if err := json.Unmarshal([]byte(said), out); err != nil {
+			t.Fatalf("%s: %v in %s", name, err, said)
+		}
+	}
+}
+
+// refusal calls a tool that is to be refused and returns the error.
+func refusal(t *testing.T, cs *mcp.ClientSession, name string, args any) core.Error {
+	t.Helper()
+	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	var out struct {
+		Error core.Error `json:"error"`
+	}
+	said := r.Content[0].(*mcp.TextContent).Text
+	if err := json.Unmarshal([]byte(said), &out); err != nil || !r.IsError {
+		t.Fatalf("%s %v: not refused: %v %s", name, args, err, said)
+	}
+	return out.Error
+}
+
+// events are the audit events of a type.
+func (h *house) events(t *testing.T, tenant, kind string) []string {
+	t.Helper()
+	var found []string
+	for seq := uint64(0); ; {
+		events, err := h.eng.Audit.Since(t.Context(), tenant, seq, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) == 0 {
+			return found
+		}
+		for _, e := range events {
+			seq = e.Seq
+			if e.EventType == kind {
+				found = append(found, string(core.MustEncode(e)))
+			}
+		}
+	}
+}
+
+// answer answers the next open approval for a tool, as an operator.
+func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval {
+	t.Helper()
+	var found judge.Approval
+	await(t, "an approval for "+tool, func() bool {
+		open, err := h.eng.Judge.Open(t.Context(), lab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range open {
+			if o.Action.Tool == tool {
+				found = o
+				return true
+			}
+		}
+		return false
+	})
+	by := alice
+	by.Name = "olga"
+	if _, err := h.eng.Judge.Answer(t.Context(), by, found.ApprovalID, a); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func has(list []string, part string) bool { return strings.Contains(strings.Join(list, "\n"), part) }

@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"swarmdeck/engine/core"
+)
+
+// Role says how much an operator's client may do. Agents have none: the judge
+// looks at each of their calls.
+type Role string
+
+// The roles.
+const (
+	Viewer   Role = "viewer"   // only looks
+	Operator Role = "operator" // all that the judge lets it
+)
+
+// Identity is in whose name a client calls.
+type Identity struct {
+	Tenant string
+	Name   string         // of an operator, or of an agent of the tenant
+	Kind   core.ActorKind // core.Operator or core.Agent
+	Role   Role           // of an operator
+}
+
+// Check reports the first bad field.
+func (i Identity) Check() error {
+	if err := core.CheckTenant(i.Tenant); err != nil {
+		return err
+	}
+	if i.Kind != core.Operator && i.Kind != core.Agent {
+		return core.Invalid("kind", string(i.Kind), "operator, agent")
+	}
+	if i.Kind == core.Operator && i.Role != Viewer && i.Role != Operator {
+		return core.Invalid("role", string(i.Role), "viewer, operator")
+	}
+	n := utf8.RuneCountInString(i.Name)
+	for _, r := range i.Name {
+		if !unicode.IsPrint(r) {
+			n = 0
+		}
+	}
+	if n < 1 || n > 64 || !utf8.ValidString(i.Name) {
+		return core.Invalid("name", i.Name, "1-64 printable characters")
+	}
+	return nil
+}
+
+func (i Identity) caller() core.Caller {
+	return core.Caller{Tenant: i.Tenant, Name: i.Name, Kind: i.Kind, Door: core.DoorMCP}
+}
+
+// String names it, the same for the same identity only.
+func (i Identity) String() string { return fmt.Sprintf("%s:%s:%s", i.Tenant, i.Kind, i.Name) }

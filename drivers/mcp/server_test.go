@@ -1,0 +1,582 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+func TestTheToolsAreTheSameInEachEra(t *testing.T) {
+	h := newHouse(t)
+	var first string
+	for _, era := range eras {
+		cs := h.stdio(t, person, era, nil)
+		list, err := cs.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+			for _, schema := range []any{tool.InputSchema, tool.OutputSchema} {
+				data := string(core.MustEncode(schema))
+				if strings.Contains(data, `"null"`) || !strings.HasPrefix(data, "{") || !strings.Contains(data, `"type":"object"`) {
+					t.Errorf("%s: schema %s", tool.Name, data)
+				}
+			}
+		}
+		data := string(core.MustEncode(list.Tools))
+		if first == "" {
+			first = data
+		}
+		if data != first {
+			t.Errorf("in %s the tools are others than in %s", era, eras[0])
+		}
+		for _, want := range []string{
+			"list_agents", "show_agent", "list_agent_projects", "list_agent_roles", "create_agent", "delete_agent", "restart_agent",
+			"start_agent_task", "cancel_agent_task", "show_agent_task_history", "show_agent_log",
+		} {
+			if !slices.Contains(names, want) {
+				t.Errorf("%s is missing", want)
+			}
+		}
+	}
+}
+
+func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			cs := h.stdio(t, person, era, nil)
+			var made agentAnswer
+			use(t, cs, "create_agent", map[string]any{"name": "Zed", "project": "P", "task": "wait", "role": "coder"}, &made)
+			if made.Agent.Name != "Zed" || made.Agent.Role != "coder" || made.Agent.Project != "P" || made.Agent.WorkspaceID == "" {
+				t.Errorf("%+v", made)
+			}
+			full, err := h.eng.Fleet.Agent(t.Context(), lab, "Zed")
+			if err != nil || !slices.Equal(full.Command, []string{"cat"}) {
+				t.Errorf("made of %v, %v", full.Command, err)
+			}
+			await(t, "Zed is busy", func() bool {
+				var show agentAnswer
+				use(t, cs, "show_agent", map[string]any{"agent_name": "Zed"}, &show)
+				return show.Agent.Status == "busy"
+			})
+			if e := refusal(t, cs, "start_agent_task", map[string]any{"agent_name": "Zed", "task": "more"}); e.Code != core.Conflict {
+				t.Errorf("a busy agent: %+v", e)
+			}
+			var list listAgentsAnswer
+			use(t, cs, "list_agents", map[string]any{"status_filter": "busy", "project_filter": "P"}, &list)
+			if list.TotalCount != 1 || list.Agents[0].Name != "Zed" {
+				t.Errorf("%+v", list)
+			}
+			use(t, cs, "list_agents", map[string]any{"page": 9}, &list)
+			if list.TotalCount != 2 || len(list.Agents) != 0 {
+				t.Errorf("past the end: %+v", list)
+			}
+			var projects projectsAnswer
+			use(t, cs, "list_agent_projects", nil, &projects)
+			var roles rolesAnswer
+			use(t, cs, "list_agent_roles", map[string]any{"project": "P"}, &roles)
+			if len(projects.Projects) != 1 || len(roles.Roles) != 1 || roles.Roles[0].Name != "coder" {
+				t.Errorf("%+v %+v", projects, roles)
+			}
+			done := make(chan agentAnswer, 1)
+			go func() {
+				var out agentAnswer
+				defer func() { done <- out }()
+				use(t, cs, "cancel_agent_task", map[string]any{"agent_name": "Zed"}, &out)
+			}()
+			h.answer(t, "cancel_agent_task", judge.Answer{Approve: true, Reason: "fine"})
+			if out := <-done; out.Agent.TaskID != "" {
+				t.Errorf("%+v", out)
+			}
+			var past historyAnswer
+			use(t, cs, "show_agent_task_history", map[string]any{"agent_name": "Zed"}, &past)
+			if past.TotalCount != 1 || past.PageSize != 20 || past.Tasks[0].Message != "wait" || past.Tasks[0].Status != "cancelled" {
+				t.Errorf("%+v", past)
+			}
+			var log logAnswer
+			use(t, cs, "show_agent_log", map[string]any{"agent_name": "Zed"}, &log)
+			if log.PageSize != 1 || len(log.Logs) > 1 {
+				t.Errorf("%+v", log)
+			}
+			for _, tool := range []string{"restart_agent", "delete_agent"} {
+				go func() {
+					var out agentAnswer
+					defer func() { done <- out }()
+					use(t, cs, tool, map[string]any{"agent_name": "Zed"}, &out)
+				}()
+				h.answer(t, tool, judge.Answer{Approve: true, Reason: "fine"})
+				if out := <-done; out.Agent.Name != "Zed" {
+					t.Errorf("%s: %+v", tool, out)
+				}
+			}
+			if e := refusal(t, cs, "show_agent", map[string]any{"agent_name": "Zed"}); e.Code != core.NotFound {
+				t.Errorf("after delete: %+v", e)
+			}
+		})
+	}
+}
+
+func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, person, "", nil)
+	page, err := h.eng.Judge.Decisions(t.Context(), lab, core.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, tool := range h.srv.order {
+		good := map[string]any{}
+		for _, p := range tool.params {
+			if !p.required {
+				continue
+			}
+			good[p.name] = map[string]any{text: "Sony", object: map[string]any{}}[p.kind]
+		}
+		with := func(name string, value any) map[string]any {
+			args := map[string]any{}
+			for k, v := range good {
+				args[k] = v
+			}
+			args[name] = value
+			return args
+		}
+		cases := map[string]map[string]any{"no_such_field": with("no_such_field", 1)}
+		for _, p := range tool.params {
+			wrong := any([]any{1})
+			switch {
+			case p.kind == integer:
+				wrong = p.max + 1
+			case p.kind == text && p.required:
+				wrong = 7
+			case p.enum != nil:
+				wrong = "other"
+			case p.pattern != nil:
+				wrong = "no pattern!"
+			}
+			cases[p.name] = with(p.name, wrong)
+			if p.required {
+				missing := with(p.name, nil)
+				delete(missing, p.name)
+				asked++
+				if e := refusal(t, cs, tool.name, missing); e.Code != core.InvalidInput || e.Details["field"] != p.name {
+					t.Errorf("%s without %s: %+v", tool.name, p.name, e)
+				}
+			}
+		}
+		for field, args := range cases {
+			asked++
+			if e := refusal(t, cs, tool.name, args); e.Code != core.InvalidInput || e.Details["field"] != field {
+				t.Errorf("%s %v: %+v", tool.name, args, e)
+			}
+		}
+	}
+	after, err := h.eng.Judge.Decisions(t.Context(), lab, core.Filter{})
+	if err != nil || after.Info.Total != page.Info.Total {
+		t.Errorf("%d decisions, there were %d, %v", after.Info.Total, page.Info.Total, err)
+	}
+	if n := len(h.events(t, lab, "mcp.refused")); n != asked {
+		t.Errorf("%d refusals audited, want %d", n, asked)
+	}
+	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"}); err == nil {
+		t.Error("an unknown tool was called")
+	}
+	if !has(h.events(t, lab, "mcp.refused"), "approve_approval") {
+		t.Error("the unknown tool is not audited")
+	}
+}
+
+func TestWhatAnAgentWritesWaitsForAPerson(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			cs := h.stdio(t, sony, era, nil)
+			use(t, cs, "list_agents", nil, nil) // reading is not asked about
+			send := map[string]any{"recipient_id": "system", "payload": map[string]any{"n": 1}}
+			sent := make(chan messageAnswer, 1)
+			go func() {
+				var out messageAnswer
+				defer func() { sent <- out }()
+				use(t, cs, "send_message", send, &out)
+			}()
+			edit := core.Raw(`{"recipient_id":"system","payload":{"n":2}}`)
+			h.answer(t, "send_message", judge.Answer{Approve: true, Edit: edit})
+			if out := <-sent; string(out.Message.Payload) != `{"n":2}` || out.Message.SenderID != "Sony" || out.Message.Priority != 5 {
+				t.Errorf("%+v", out)
+			}
+			refused := make(chan core.Error, 1)
+			go func() { refused <- refusal(t, cs, "send_message", send) }()
+			h.answer(t, "send_message", judge.Answer{Reason: "not now"})
+			if e := <-refused; e.Code != core.Denied || !strings.Contains(e.Message, "not now") {
+				t.Errorf("%+v", e)
+			}
+			page, err := h.eng.Bus.Read(t.Context(), alice, "system", 10)
+			if err != nil || len(page) != 1 {
+				t.Errorf("%d messages, %v", len(page), err)
+			}
+		})
+	}
+}
+
+func TestAnEditThatTheToolCantTakeIsRefused(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, sony, "", nil)
+	done := make(chan core.Error, 1)
+	go func() {
+		done <- refusal(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}})
+	}()
+	var a judge.Approval
+	await(t, "the question", func() bool {
+		open, _ := h.eng.Judge.Open(t.Context(), lab)
+		if len(open) == 1 {
+			a = open[0]
+		}
+		return len(open) == 1
+	})
+	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"recipient_id":"system","payload":{},"ttl":0}`)})
+	if e := core.AsError(err); err == nil || e.Code != core.InvalidInput || e.Details["field"] != "ttl" {
+		t.Errorf("%v", err)
+	}
+	h.answer(t, "send_message", judge.Answer{Reason: "no"})
+	<-done
+}
+
+func TestACallerThatGoesTakesItsQuestionAlong(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			tokens := &Tokens{}
+			token, err := tokens.Issue(sony)
+			if err != nil {
+				t.Fatal(err)
+			}
+			overHTTP, err := dial(t, h.web(t, tokens), token, era, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cs := range []*mcp.ClientSession{h.stdio(t, sony, era, nil), overHTTP} {
+				ctx, giveUp := context.WithCancel(t.Context())
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					_, _ = cs.CallTool(ctx, &mcp.CallToolParams{Name: "publish_message", Arguments: map[string]any{"topic": "a.b", "payload": map[string]any{}}})
+				}()
+				h.voids(t, giveUp)
+				<-over
+			}
+		})
+	}
+}
+
+func TestAClientThatIsKilledLeavesNothing(t *testing.T) {
+	h := newHouse(t)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- h.srv.Stdio(t.Context(), sony, inR, outW) }()
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "publish_message", Arguments: map[string]any{"topic": "a.b", "payload": map[string]any{}}})
+	}()
+	h.voids(t, func() { // what a kill does to its pipes
+		_ = inW.Close()
+		_ = outR.Close()
+	})
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// voids waits for a question, lets whoever asked go, and sees that nobody can
+// approve it any more.
+func (h *house) voids(t *testing.T, leave func()) {
+	t.Helper()
+	var id string
+	await(t, "the question", func() bool {
+		open, _ := h.eng.Judge.Open(t.Context(), lab)
+		if len(open) == 1 {
+			id = open[0].ApprovalID
+		}
+		return id != ""
+	})
+	leave()
+	await(t, "the approval is void", func() bool {
+		a, err := h.eng.Judge.Approval(t.Context(), lab, id)
+		return err == nil && a.Status == judge.Voided
+	})
+	if _, err := h.eng.Judge.Answer(t.Context(), alice, id, judge.Answer{Approve: true}); err == nil {
+		t.Error("a void approval was approved")
+	}
+}
+
+func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
+	h := newHouse(t)
+	for _, id := range []Identity{person, sony} {
+		cs := h.stdio(t, id, "", nil)
+		for _, tool := range h.srv.order {
+			if strings.Contains(tool.name, "approv") && tool.effect != reads {
+				t.Errorf("%s", tool.name)
+			}
+		}
+		for _, name := range []string{"show_agent", "show_agent_log", "show_agent_task_history"} {
+			if e := refusal(t, cs, name, map[string]any{"agent_name": "Papi"}); e.Code != core.Denied {
+				t.Errorf("%s of another tenant's agent: %+v", name, e)
+			}
+		}
+		var list listAgentsAnswer
+		use(t, cs, "list_agents", nil, &list)
+		if list.TotalCount != 1 {
+			t.Errorf("%+v", list)
+		}
+	}
+	violations := h.events(t, lab, "tenant.violation")
+	if len(violations) != 6 || !has(h.events(t, lab, "mcp.refused"), "belongs to another tenant") {
+		t.Errorf("%d violations audited: %v", len(violations), h.events(t, lab, "mcp.refused"))
+	}
+}
+
+func TestAViewersClientOnlyLooks(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, viewer, "", nil)
+	use(t, cs, "list_tasks", nil, nil)
+	if e := refusal(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{}}); e.Code != core.Denied {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestACallThatIsNamedTwiceHappensOnce(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, person, "", nil)
+	call := func(id string, n int) *mcp.CallToolResult {
+		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{
+			Meta: mcp.Meta{CallIDKey: id}, Name: "send_message", Arguments: map[string]any{"recipient_id": "Sony", "payload": map[string]any{"n": n}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	var all sync.WaitGroup
+	got := make([]string, 8)
+	for i := range got {
+		all.Go(func() { got[i] = call("c1", 1).Content[0].(*mcp.TextContent).Text })
+	}
+	all.Wait()
+	for _, text := range got {
+		if text != got[0] {
+			t.Errorf("%s\n%s", text, got[0])
+		}
+	}
+	if r := call("c1", 2); !r.IsError || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "CONFLICT") {
+		t.Errorf("another call of the same name: %+v", r)
+	}
+	if r := call("c2", 2); r.IsError {
+		t.Errorf("%+v", r)
+	}
+	messages, err := h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 10)
+	if err != nil || len(messages) != 2 {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+}
+
+func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, person, "", nil)
+	var task taskAnswer
+	use(t, cs, "dispatch_task", map[string]any{
+		"kind": "exec.run", "input": map[string]any{"argv": []string{"printf", `a\033[31mb\342\200\256c`}}, "wait_s": 20,
+	}, &task)
+	if task.Task.Status != "succeeded" {
+		t.Fatalf("%+v", task)
+	}
+	calls := map[string]map[string]any{
+		"list_agents": nil, "show_agent": {"agent_name": "Sony"}, "list_agent_projects": nil, "list_agent_roles": {"project": "P"},
+		"show_agent_task_history": {"agent_name": "Sony"}, "show_agent_log": {"agent_name": "Sony"}, "list_tasks": nil,
+		"show_task": {"task_id": task.Task.TaskID}, "why_task": {"task_id": task.Task.TaskID}, "list_approvals": nil,
+		"list_skills": nil, "read_messages": nil,
+	}
+	for name, args := range calls {
+		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+		if err != nil || r.IsError {
+			t.Errorf("%s: %v %+v", name, err, r)
+			continue
+		}
+		resolved, err := h.srv.tools[name].out.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		text := r.Content[0].(*mcp.TextContent).Text
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(v); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, `\u001b`) {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
+func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, person, "", nil)
+	if _, err := h.eng.Swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+		t.Fatal(err)
+	}
+	use(t, cs, "list_agents", nil, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		use(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{}}, nil)
+	}()
+	select {
+	case <-done:
+		t.Error("it wrote under an emergency stop")
+	case <-time.After(300 * time.Millisecond):
+	}
+	if _, err := h.eng.Swarm.Thaw(t.Context(), alice, "over"); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			updated := make(chan string, 8)
+			cs := h.stdio(t, person, era, &mcp.ClientOptions{
+				ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
+			})
+			list, err := cs.ListResources(t.Context(), nil)
+			if err != nil || len(list.Resources) != 2 {
+				t.Fatalf("%v %v", list, err)
+			}
+			r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: policyURI})
+			if err != nil || !strings.Contains(r.Contents[0].Text, `"own.agent"`) {
+				t.Fatalf("%v", err)
+			}
+			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: rulesURI}); err != nil {
+				t.Fatal(err)
+			}
+			if era == "2026-07-28" {
+				time.Sleep(100 * time.Millisecond) // the client returns before the server has acknowledged
+			}
+			agent := h.stdio(t, sony, era, nil)
+			sent := make(chan struct{})
+			send := func() {
+				defer close(sent)
+				use(t, agent, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil)
+			}
+			go send()
+			h.answer(t, "send_message", judge.Answer{Approve: true, Always: &judge.Always{Scope: "agent", Expires: time.Hour, MaxUses: 5}})
+			<-sent
+			select {
+			case uri := <-updated:
+				if uri != rulesURI {
+					t.Error(uri)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("no update")
+			}
+			r, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: rulesURI})
+			if err != nil || !strings.Contains(r.Contents[0].Text, `"send_message"`) {
+				t.Errorf("%v %v", r, err)
+			}
+			sent = make(chan struct{})
+			send() // the rule stands in for the person
+			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "resource://elsewhere"}); err == nil && era != "2026-07-28" {
+				t.Error("subscribed to what tells nothing")
+			}
+		})
+	}
+}
+
+func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
+	j, err := judge.New(judge.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools()} {
+		for _, tool := range group {
+			for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
+				v := j.Evaluate(t.Context(), lab, judge.Ask{
+					Gate: judge.GateTool, Action: judge.Action{Kind: "tool", Server: Name, Tool: tool.name, Args: core.Raw("{}")},
+					By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
+				})
+				want := judge.HITL
+				makesTask := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages"}, tool.name)
+				if tool.effect == reads || makesTask || tool.effect == writes && kind == core.Operator {
+					want = judge.Approve
+				}
+				if v.Decision != want {
+					t.Errorf("%s by %s: %s (%s), want %s", tool.name, kind, v.Decision, v.RuleID, want)
+				}
+			}
+		}
+	}
+}
+
+func TestManyClientsAtOnce(t *testing.T) {
+	h := newHouse(t)
+	tokens := &Tokens{}
+	token, err := tokens.Issue(person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := h.web(t, tokens)
+	const clients, calls = 20, 50
+	var all sync.WaitGroup
+	start := time.Now()
+	for i := range clients {
+		cs, err := dial(t, url, token, eras[i%2], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for n := range calls {
+				if n%5 == 0 {
+					use(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{"from": i, "n": n}}, nil)
+					continue
+				}
+				use(t, cs, "list_agents", nil, nil)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d calls by %d clients: %.0f calls/s", clients*calls, clients, float64(clients*calls)/time.Since(start).Seconds())
+	seen := map[string]bool{}
+	for {
+		got, err := h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 {
+			break
+		}
+		for _, m := range got {
+			seen[string(m.Payload)] = true
+		}
+	}
+	if len(seen) != clients*calls/5 {
+		t.Errorf("%d messages arrived, %d were sent", len(seen), clients*calls/5)
+	}
+}

@@ -1,0 +1,120 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/core"
+)
+
+// effect is what a tool does to the swarm.
+type effect int
+
+const (
+	reads effect = iota
+	writes
+	destroys // ends work or deletes
+)
+
+// tool is one operation that clients may call.
+type tool struct {
+	name, title, about string
+	effect             effect
+	params             []param
+	out                *jsonschema.Schema
+	// fill completes valid arguments before they are judged; nil leaves them.
+	fill func(c *call, args core.Raw) (core.Raw, error)
+	run  func(ctx context.Context, c *call, args core.Raw) (any, error)
+}
+
+// define makes a tool of a function over its arguments and its result.
+func define[In, Out any](name, title, about string, e effect, params []param, run func(context.Context, *call, In) (Out, error)) tool {
+	return tool{
+		name: name, title: title, about: about, effect: e, params: params, out: outputSchema[Out](),
+		run: func(ctx context.Context, c *call, args core.Raw) (any, error) {
+			var in In
+			if err := core.Decode(args, &in); err != nil {
+				return nil, err
+			}
+			return run(ctx, c, in)
+		},
+	}
+}
+
+// outputSchema is the schema of a result. Lists are never null.
+func outputSchema[Out any]() *jsonschema.Schema {
+	s, err := jsonschema.For[Out](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[core.Raw](): {Description: "any JSON value"},
+	}})
+	if err != nil {
+		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(Out), err)) // every test of this package would find it first
+	}
+	neverNull(s)
+	return s
+}
+
+func neverNull(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, p := range s.Properties {
+		neverNull(p)
+	}
+	neverNull(s.Items)
+	neverNull(s.AdditionalProperties)
+}
+
+// declare is the tool as clients see it.
+func (t tool) declare() *mcp.Tool {
+	destroys, open := t.effect == destroys, false
+	return &mcp.Tool{
+		Name: t.name, Title: t.title, Description: t.about,
+		InputSchema: inputSchema(t.params), OutputSchema: t.out,
+		Annotations: &mcp.ToolAnnotations{
+			Title: t.title, ReadOnlyHint: t.effect == reads, IdempotentHint: t.effect == reads,
+			DestructiveHint: &destroys, OpenWorldHint: &open,
+		},
+	}
+}
+
+// maxAnswer bounds a result in bytes of JSON.
+const maxAnswer = 4 << 20
+
+// answer is the result of a call as clients get it.
+func answer(v any) (*mcp.CallToolResult, error) {
+	data, err := core.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode the result: %w", err)
+	}
+	if len(data) > maxAnswer {
+		return nil, core.Errorf(core.Unavailable, "the result has %d bytes, at most %d can be sent; ask for a smaller page", len(data), maxAnswer).With("field", "page_size")
+	}
+	plain, err := cleanJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(plain)}},
+		StructuredContent: json.RawMessage(plain),
+	}, nil
+}
+
+// failure is an error as clients get it: content that a model can read.
+func failure(err error) *mcp.CallToolResult {
+	data, encErr := core.Encode(map[string]any{"error": core.AsError(err)})
+	if encErr == nil {
+		data, encErr = cleanJSON(data)
+	}
+	if encErr != nil {
+		data = []byte(`{"error":{"code":"INTERNAL_ERROR","message":"the error can't be encoded"}}`)
+	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}}
+}
