@@ -1,0 +1,111 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"swarmdeck/engine/core"
+)
+
+// Type is what a constraint demands.
+type Type string
+
+// The types of constraints, with the entities that each takes.
+const (
+	Fixed         Type = "fixed"         // any entity: stays where it is
+	Coincident    Type = "coincident"    // point and point, line, circle or arc
+	Concentric    Type = "concentric"    // two circles or arcs
+	Horizontal    Type = "horizontal"    // a line, or two points
+	Vertical      Type = "vertical"      // a line, or two points
+	Parallel      Type = "parallel"      // two lines
+	Perpendicular Type = "perpendicular" // two lines
+	Angle         Type = "angle"         // two lines: between their directions, 0 to π
+	Tangent       Type = "tangent"       // line and circle or arc, or two of these
+	Distance      Type = "distance"      // a line's length; point and point or line; two lines
+	Radius        Type = "radius"        // a circle or an arc
+	Equal         Type = "equal"         // two lines' lengths, or two radii
+	Midpoint      Type = "midpoint"      // a point and a line
+	Symmetric     Type = "symmetric"     // two points about a line
+)
+
+// Types lists all of them.
+func Types() []Type {
+	return []Type{
+		Fixed, Coincident, Concentric, Horizontal, Vertical, Parallel, Perpendicular,
+		Angle, Tangent, Distance, Radius, Equal, Midpoint, Symmetric,
+	}
+}
+
+// dimensioned types take a value.
+func (t Type) dimensioned() bool { return t == Angle || t == Distance || t == Radius }
+
+// Constraint is one demand on one to three entities.
+type Constraint struct {
+	ID       string
+	Type     Type
+	Entities []string
+	Value    float64 // mm or radians, of an angle, a distance and a radius
+}
+
+// Add adds a constraint without solving. Order counts: of constraints that
+// depend on one another the later is the redundant one.
+func (s *Sketch) Add(c Constraint) error {
+	switch {
+	case c.ID == "" || len(c.ID) > 200 || s.index(c.ID) >= 0:
+		return core.Invalid("constraint_id", c.ID, "a new name of 1 to 200 bytes")
+	case len(s.constraints) >= MaxConstraints:
+		return core.Invalid("sketch", len(s.constraints), fmt.Sprintf("at most %d constraints", MaxConstraints))
+	case !slices.Contains(Types(), c.Type):
+		return core.Invalid("constraint_type", string(c.Type), fmt.Sprint(Types()))
+	case c.Type == Angle && !(c.Value >= 0 && c.Value <= math.Pi):
+		return core.Invalid("angle", c.Value, "0 to π radians")
+	case c.Type == Distance && !(c.Value >= 0 && c.Value <= MaxLength):
+		return core.Invalid("distance", c.Value, fmt.Sprintf("0 to %g mm", MaxLength))
+	case c.Type == Radius && !(c.Value > 0 && c.Value <= MaxLength):
+		return core.Invalid("radius", c.Value, fmt.Sprintf("above 0, up to %g mm", MaxLength))
+	case !c.Type.dimensioned() && c.Value != 0:
+		return core.Invalid("value", c.Value, "none for "+string(c.Type))
+	}
+	c.Entities = slices.Clone(c.Entities)
+	if _, err := s.equations(c); err != nil {
+		return err
+	}
+	s.constraints = append(s.constraints, c)
+	return nil
+}
+
+// Remove takes a constraint away.
+func (s *Sketch) Remove(id string) error {
+	i := s.index(id)
+	if i < 0 {
+		return core.Missing("constraint", id)
+	}
+	s.constraints = slices.Delete(s.constraints, i, i+1)
+	return nil
+}
+
+// Constraints lists them in the order that they were added.
+func (s *Sketch) Constraints() []Constraint { return slices.Clone(s.constraints) }
+
+func (s *Sketch) index(id string) int {
+	return slices.IndexFunc(s.constraints, func(c Constraint) bool { return c.ID == id })
+}
+
+// Error is how far a constraint is from holding now: the largest of its
+// residuals, in mm or radians.
+func (s *Sketch) Error(id string) (float64, error) {
+	i := s.index(id)
+	if i < 0 {
+		return 0, core.Missing("constraint", id)
+	}
+	equations, err := s.equations(s.constraints[i])
+	if err != nil {
+		return 0, err
+	}
+	worst := 0.0
+	for _, e := range equations {
+		worst = math.Max(worst, math.Abs(e.at(s.values).v))
+	}
+	return worst, nil
+}

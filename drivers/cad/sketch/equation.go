@@ -1,0 +1,176 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"swarmdeck/engine/core"
+)
+
+// equation is one residual that shall be zero.
+type equation struct {
+	owner     string // the constraint or the arc that demands it
+	variables []int
+	residual  func(x []number) number
+	length    bool // mm; otherwise radians or a pure number
+}
+
+// at evaluates the equation and its derivatives.
+func (e *equation) at(values []float64) number {
+	var room [width]number
+	x := room[:len(e.variables)]
+	for i, v := range e.variables {
+		x[i].v = values[v]
+		x[i].d[i] = 1
+	}
+	return e.residual(x)
+}
+
+// builder collects the equations of one constraint.
+type builder struct {
+	sketch *Sketch
+	owner  string
+	out    []equation
+}
+
+// form is what a residual is made of: points first, then radii.
+type form func(p []vector, r []number) number
+
+// add adds a residual over points and radii, both by their variables.
+func (b *builder) add(length bool, points, radii []int, f form) {
+	var variables []int
+	for _, p := range points {
+		variables = append(variables, p, p+1)
+	}
+	variables = append(variables, radii...)
+	n := len(points)
+	b.out = append(b.out, equation{owner: b.owner, variables: variables, length: length, residual: func(x []number) number {
+		var p [width / 2]vector
+		for i := range n {
+			p[i] = vector{x[2*i], x[2*i+1]}
+		}
+		return f(p[:n], x[2*n:])
+	}})
+}
+
+// now evaluates a form with the present values, to choose a side.
+func (b *builder) now(points, radii []int, f form) float64 {
+	probe := builder{sketch: b.sketch}
+	probe.add(true, points, radii, f)
+	return probe.out[0].at(b.sketch.values).v
+}
+
+// signed is a form that shall have the size v with the sign that it has now.
+func (b *builder) signed(points, radii []int, v float64, f form) {
+	if b.now(points, radii, f) < 0 {
+		v = -v
+	}
+	b.add(true, points, radii, func(p []vector, r []number) number { return f(p, r).minus(constant(v)) })
+}
+
+// The forms that several constraints share.
+var (
+	sameX form = func(p []vector, _ []number) number { return p[0].x.minus(p[1].x) }
+	sameY form = func(p []vector, _ []number) number { return p[0].y.minus(p[1].y) }
+	// fromLine is the signed distance of the first point from the line
+	// through the other two.
+	fromLine form = func(p []vector, _ []number) number {
+		return p[2].minus(p[1]).unit().cross(p[0].minus(p[1]))
+	}
+	apart form = func(p []vector, _ []number) number { return p[1].minus(p[0]).length() }
+	// fromCircle is how far the second point lies outside a circle.
+	fromCircle form = func(p []vector, r []number) number { return p[1].minus(p[0]).length().minus(r[0]) }
+)
+
+// same makes two points one.
+func (b *builder) same(p, q int) {
+	b.add(true, []int{p, q}, nil, sameX)
+	b.add(true, []int{p, q}, nil, sameY)
+}
+
+// held keeps variables at their present values.
+func (b *builder) held(variables ...int) {
+	for _, v := range variables {
+		target := constant(b.sketch.values[v])
+		b.out = append(b.out, equation{
+			owner: b.owner, variables: []int{v}, length: true,
+			residual: func(x []number) number { return x[0].minus(target) },
+		})
+	}
+}
+
+// implied are the equations of arcs: both ends lie on the circle.
+func (s *Sketch) implied() []equation {
+	var out []equation
+	for _, e := range s.entities {
+		if e.kind != Arc {
+			continue
+		}
+		b := &builder{sketch: s, owner: e.id}
+		b.add(true, e.points[:2], []int{e.radius}, fromCircle)
+		b.add(true, []int{e.points[0], e.points[2]}, []int{e.radius}, fromCircle)
+		out = append(out, b.out...)
+	}
+	return out
+}
+
+// equations turns a constraint into residuals, with the signs of the present
+// geometry, so that solving keeps what lies left at the left.
+func (s *Sketch) equations(c Constraint) ([]equation, error) {
+	var all []entity
+	shape := ""
+	for i, id := range c.Entities {
+		e, err := s.entity(id)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(c.Entities[:i], id) {
+			return nil, core.Invalid("entity_ids", id, "different entities")
+		}
+		all = append(all, e)
+		letter := string(e.kind[:1]) // p, l, c; an arc counts as a circle
+		if e.kind == Arc {
+			letter = "c"
+		}
+		shape += letter
+	}
+	for letters, swapped := range map[string]string{"lp": "pl", "cp": "pc", "cl": "lc"} {
+		if shape == letters {
+			shape = swapped
+			slices.Reverse(all)
+		}
+	}
+	b := &builder{sketch: s, owner: c.ID}
+	if !b.build(c, shape, all) {
+		return nil, core.Invalid("entity_ids", fmt.Sprint(c.Entities), "the entities that "+string(c.Type)+" takes: "+takes[c.Type])
+	}
+	return b.out, nil
+}
+
+// takes says which entities a constraint is for.
+var takes = map[Type]string{
+	Fixed: "any one", Coincident: "a point and a point, line, circle or arc", Concentric: "two circles or arcs",
+	Horizontal: "a line or two points", Vertical: "a line or two points",
+	Parallel: "two lines", Perpendicular: "two lines", Angle: "two lines",
+	Tangent: "a line and a circle or arc, or two circles or arcs", Distance: "a line, two points, a point and a line, or two lines",
+	Radius: "a circle or arc", Equal: "two lines, or two circles or arcs",
+	Midpoint: "a point and a line", Symmetric: "two points and a line",
+}
+
+// direction of the line from point i to the next.
+func direction(p []vector, i int) vector { return p[i+1].minus(p[i]) }
+
+// turned asks for an angle between two lines, to the side that it has now;
+// angles that differ by a multiple of the period are the same.
+func (b *builder) turned(points []int, by, period float64) {
+	between := func(p []vector, _ []number) number { return angle(direction(p, 0), direction(p, 2)) }
+	if b.now(points, nil, between) < 0 {
+		by = -by
+	}
+	b.add(false, points, nil, func(p []vector, r []number) number {
+		out := between(p, r).minus(constant(by))
+		out.v = math.Remainder(out.v, period)
+		return out
+	})
+}
