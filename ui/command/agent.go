@@ -206,7 +206,11 @@ func agentColumns(c *call) []column[fleet.Agent] {
 		{title: "COST", wide: true, right: true, text: func(a A) string { return fmt.Sprintf("$%.2f", a.Usage.CostUSD) }},
 		{title: "COMMAND", wide: true, text: func(a A) string { return Join(a.Command) }},
 		{title: "LAST", most: 48, text: func(a A) string {
-			for _, s := range []string{a.Reason, a.Attention, a.LastTask} {
+			stuck := ""
+			if a.Stuck != nil {
+				stuck = a.Stuck.Text
+			}
+			for _, s := range []string{a.Reason, a.Attention, stuck, a.LastTask} {
 				if strings.TrimSpace(s) != "" {
 					return s
 				}

@@ -142,7 +142,7 @@ func how(ap *judge.Approval) string {
 func (a *announcer) fleet(s *engine.Snapshot) {
 	now := make(map[string]string, len(s.Agents))
 	for _, ag := range s.Agents {
-		now[ag.Name] = ag.State()
+		now[ag.Name] = told(ag)
 		before, known := a.agents[ag.Name]
 		if before == now[ag.Name] || !loud(before) && !loud(now[ag.Name]) {
 			continue
@@ -156,13 +156,26 @@ func (a *announcer) fleet(s *engine.Snapshot) {
 
 // loud are the states that are told.
 func loud(state string) bool {
-	return state == string(fleet.Failed) || state == string(fleet.Offline) || state == "paused"
+	return state == string(fleet.Failed) || state == string(fleet.Offline) || state == "paused" || state == "stuck" || state == asks
+}
+
+// asks is the state of an agent that wants a person, but for an approval,
+// which is told of itself.
+const asks = "asks for you"
+
+func told(ag *fleet.Agent) string {
+	if ag.Attention != "" && ag.Waiting == "" {
+		return asks
+	}
+	return ag.State()
 }
 
 func why(ag *fleet.Agent) string {
 	switch {
 	case ag.Attention != "":
 		return "; " + ag.Attention
+	case ag.Stuck != nil:
+		return "; " + ag.Stuck.Text
 	case ag.Reason != "":
 		return "; " + ag.Reason
 	}

@@ -32,6 +32,7 @@ func (w *writer) line(format string, args ...any) {
 // first under the first.
 func (w *writer) block(name, text string) {
 	var b strings.Builder
+	name = term.Clean(name)
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if i == 0 {
 			fmt.Fprintf(&b, "%s: %s\n", name, term.Reveal(line))
