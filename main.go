@@ -56,7 +56,7 @@ func run(args []string) int {
 		Getenv: os.Getenv,
 		Open:   house.open,
 		Close:  house.close,
-		Doors:  command.Doors{Cockpit: cockpit, Script: playScript},
+		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Connect: connectMCP},
 	}
 	code := command.Run(ctx, env, args)
 	if err := house.close(); err != nil {

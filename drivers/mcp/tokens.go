@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"swarmdeck/engine/core"
@@ -148,13 +149,14 @@ func (t *Tokens) find(token string) (id Identity, ok bool) {
 	return id, ok
 }
 
-// tenants are those that some token is for.
-func (t *Tokens) tenants() map[string]bool {
+// Tenants are those that some token is for, sorted.
+func (t *Tokens) Tenants() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	all := map[string]bool{}
+	var all []string
 	for _, k := range t.known {
-		all[k.id.Tenant] = true
+		all = append(all, k.id.Tenant)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -91,6 +91,11 @@ type Start struct {
 type Doors struct {
 	Cockpit func(ctx context.Context, env *Env, s Start) error
 	Script  func(ctx context.Context, env *Env, s Start) error
+	// MCP serves the Model Context Protocol on the start's engine.
+	MCP func(ctx context.Context, env *Env, s Start, m MCP) error
+	// Connect passes the messages of the protocol on stdin and stdout on to a
+	// server over HTTP.
+	Connect func(ctx context.Context, env *Env, url, token string) error
 }
 
 // ExitError ends a run with a given exit code. A nil Err prints nothing.
