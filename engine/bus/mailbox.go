@@ -153,6 +153,7 @@ func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, 
 	err = errors.Join(
 		tx.Delete(bBox, box),
 		tx.Delete(bDue, dueKey(at, m.Seq, toMailbox, recipient)),
+		tx.Delete(bHeld, keyWith(m.Seq, toMailbox, recipient)),
 		put(tx, bFate, fateKey(m.Seq, recipient), f),
 		resize(tx, recipient, -1),
 	)

@@ -54,7 +54,11 @@ func (b *Bus) pruneIn(tx *audit.Tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
+		held, err := isHeld(tx, m.Seq)
+		if err != nil {
+			return 0, err
+		}
+		if held || !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
 			break
 		}
 		if err := forget(tx, m); err != nil {
@@ -71,6 +75,16 @@ func (b *Bus) pruneIn(tx *audit.Tx) (int, error) {
 		Type: "message.pruned", Subject: "messages", ID: tx.Tenant(), Detail: map[string]uint64{"from_seq": floor + 1, "to_seq": upto},
 	})
 	return int(upto - floor), err
+}
+
+// isHeld reports whether a message expired in the hand of a reader and was not
+// looked at since.
+func isHeld(tx *audit.Tx, seq uint64) (held bool, err error) {
+	err = scan(tx, bHeld, key(seq), func(_, _ []byte) (bool, error) {
+		held = true
+		return false, nil
+	})
+	return held, err
 }
 
 // inHand reports whether a reader has a message that it did not acknowledge.

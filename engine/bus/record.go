@@ -19,6 +19,7 @@ const (
 	bBox     store.Bucket = "message.box"    // recipient, 0, priority, seq → due; the unread ones
 	bBoxes   store.Bucket = "message.boxes"  // recipient → how many it has unread; none is no entry
 	bDue     store.Bucket = "message.due"    // due, seq, consumer → 1; what Run has to look at, and when
+	bHeld    store.Bucket = "message.held"   // seq, consumer → 1; expired in the hand of a reader
 	bAsk     store.Bucket = "message.ask"    // correlation id → ask; the open requests
 	bDead    store.Bucket = "message.dead"   // seq, consumer → DeadLetter
 	bGrave   store.Bucket = "message.grave"  // consumer, 0, seq → nothing; the dead letters of each in order

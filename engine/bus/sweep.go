@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -64,6 +65,9 @@ func (b *Bus) sweep(tx *audit.Tx, due [][]byte) error {
 			return err
 		}
 		_, seq, kind, name := readDue(k)
+		if err := tx.Delete(bHeld, keyWith(seq, kind, name)); err != nil {
+			return err
+		}
 		m, err := getHead(tx, seq)
 		if err != nil {
 			return err
@@ -104,8 +108,8 @@ func (b *Bus) sweepMailbox(tx *audit.Tx, m *Message, recipient string, bury buri
 	_, inHand := t.taken[slot{recipient, m.Seq}]
 	b.mu.Unlock()
 	if inHand { // its reader may still acknowledge it
-		again := tx.Now().Add(lookAgain)
-		if err := putDue(tx, again, m.Seq, toMailbox, recipient); err != nil {
+		again, err := putHeld(tx, m.Seq, toMailbox, recipient)
+		if err != nil {
 			return err
 		}
 		return tx.Put(bBox, boxKey(recipient, m.Priority, m.Seq), dueValue(again))
@@ -149,7 +153,14 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 		}
 	}
 	if later {
-		return putDue(tx, tx.Now().Add(lookAgain), m.Seq, toSubscription, "")
+		_, err = putHeld(tx, m.Seq, toSubscription, "")
 	}
-	return nil
+	return err
+}
+
+// putHeld says that a message expired in the hand of a reader, who may still
+// acknowledge it: it stays, and is looked at again.
+func putHeld(tx *audit.Tx, seq uint64, kind byte, name string) (again time.Time, err error) {
+	again = tx.Now().Add(lookAgain)
+	return again, errors.Join(putDue(tx, again, seq, kind, name), tx.Put(bHeld, keyWith(seq, kind, name), []byte{1}))
 }
