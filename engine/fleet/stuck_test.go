@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,10 +137,10 @@ func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := watched(t, fleet.StuckLimits{Repeats: 3})
-			other := false
+			var other atomic.Bool
 			next := w.steps(func(ctx context.Context, h *handle, p fleet.Prompt) {
 				e := c.make()
-				if other {
+				if other.Load() {
 					e.Text, e.Args = "something else", core.Raw(`{"path":"b"}`)
 				}
 				_, _ = p.Emit(ctx, e)
@@ -155,7 +156,7 @@ func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
 				t.Errorf("%q", a.Stuck.Text)
 			}
 			next <- struct{}{} // the fourth time is nothing new
-			other = true
+			other.Store(true)
 			next <- struct{}{}
 			w.awaitUnstuck("bob")
 			close(next)
