@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
+
+	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/ui/command"
 )
 
@@ -102,4 +107,18 @@ func writeCloser(w io.Writer) io.WriteCloser {
 		return c
 	}
 	return openWriter{w}
+}
+
+// servers are the MCP servers that a session of an agent is given: the
+// engine's own.
+func (h *house) servers(a fleet.Agent) ([]acp.McpServer, error) {
+	l, err := h.gateway.Launch(a)
+	if err != nil {
+		return nil, err
+	}
+	s := acp.McpServerStdio{Name: l.Name, Command: l.Command, Args: l.Args, Env: []acp.EnvVariable{}}
+	for _, name := range slices.Sorted(maps.Keys(l.Env)) {
+		s.Env = append(s.Env, acp.EnvVariable{Name: name, Value: l.Env[name]})
+	}
+	return []acp.McpServer{{Stdio: &s}}, nil
 }

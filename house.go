@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/coder"
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/mcp"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
@@ -33,6 +34,8 @@ type house struct {
 	mu   sync.Mutex
 	need command.Need
 	eng  *engine.Engine
+	// gateway is where agents call the engine.
+	gateway *mcp.Gateway
 	// rooms are closed in reverse order.
 	rooms []func() error
 }
@@ -106,7 +109,8 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	post.Open(eng.Bus)
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
-		h.rooms = append(h.rooms, h.start(ctx, need, eng))
+		h.gateway.Open(eng)
+		h.rooms = append(h.rooms, h.gateway.Close, h.start(ctx, need, eng))
 	}
 	return eng, nil
 }
@@ -155,9 +159,10 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	dir := cmp.Or(need.Dir, h.dir)
 	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
 	opt.Static = builtin.Definitions()
-	if need.ReadOnly { // nothing runs, but the program's own skills are there
-		opt.SkillRunners = map[string]skill.Runner{builtin.Kind: builtin.New(builtins)}
-		return nil
+	if need.ReadOnly { // nothing runs, but skills are looked at by what would run them
+		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
+		opt.SkillRunners = map[string]skill.Runner{exec.SkillKind: commands, builtin.Kind: builtin.New(builtins)}
+		return err
 	}
 	instance := instanceOf(need.Data)
 	if need.Active {
@@ -185,7 +190,12 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	opt.Runners = map[string]swarm.Runner{exec.Kind: runner}
 	opt.SkillRunners = map[string]skill.Runner{exec.SkillKind: commands, builtin.Kind: builtin.New(builtins)}
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents"})
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents", Servers: h.servers})
 	if err != nil {
 		return err
 	}

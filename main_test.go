@@ -16,9 +16,11 @@ import (
 )
 
 // The test binary is also the program, when asked by its environment or, since
-// that is not passed on to skills, as the process of a query.
+// that is not passed on to skills and agents, as the process of a query or as
+// an agent's way to the engine.
 func TestMain(m *testing.M) {
-	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || len(os.Args) == 2 && os.Args[1] == queryWord {
+	connect := len(os.Args) == 3 && os.Args[1] == "mcp" && os.Args[2] == "connect"
+	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || len(os.Args) == 2 && os.Args[1] == queryWord {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())

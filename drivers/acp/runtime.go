@@ -33,7 +33,7 @@ type Options struct {
 	Patience time.Duration
 	// Servers lists the MCP servers that an agent's sessions are given; nil
 	// gives none.
-	Servers func(a fleet.Agent) []acp.McpServer
+	Servers func(a fleet.Agent) ([]acp.McpServer, error)
 }
 
 // Runtime keeps agents of the Agent Client Protocol.
@@ -70,7 +70,7 @@ func NewRuntime(sup *exec.Supervisor, opt Options) (*Runtime, error) {
 		opt.Patience = time.Minute
 	}
 	if opt.Servers == nil {
-		opt.Servers = func(fleet.Agent) []acp.McpServer { return nil }
+		opt.Servers = func(fleet.Agent) ([]acp.McpServer, error) { return nil, nil }
 	}
 	r := &Runtime{sup: sup, opt: opt}
 	r.pool = pool{r: r, peers: map[string][]*peer{}}

@@ -47,7 +47,10 @@ const (
 func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	pe.await(1)
 	defer pe.await(-1)
-	servers := a.r.opt.Servers(a.rec)
+	servers, err := a.r.opt.Servers(a.rec)
+	if err != nil {
+		a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the session goes without tools from outside: " + err.Error()})
+	}
 	if servers == nil {
 		servers = []acp.McpServer{}
 	}
@@ -60,7 +63,7 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 		}
 	}
 	var o opened
-	err := pe.conn.Call(ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: a.place.dir(), McpServers: servers}, &o)
+	err = pe.conn.Call(ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: a.place.dir(), McpServers: servers}, &o)
 	if err != nil {
 		return nil, fmt.Errorf("begin a session: %w", pe.explain(err))
 	}

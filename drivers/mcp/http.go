@@ -29,7 +29,7 @@ const sessionTime = 10 * time.Minute
 const extraIdentity = "swarmdeck/identity"
 
 // Handler serves clients that show one of the tokens. What has no good token is
-// audited in the home tenant.
+// audited in the home tenant; with "" in that of every token.
 func (s *Server) Handler(tokens *Tokens, home string) http.Handler {
 	who := func(r mcp.Request) (Identity, error) {
 		if extra := r.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -71,7 +71,7 @@ func (s *Server) Handler(tokens *Tokens, home string) http.Handler {
 	}
 	protected := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(route)
 	mux := http.NewServeMux()
-	mux.Handle(Path, s.watched(protected, home))
+	mux.Handle(Path, s.watched(protected, tokens, home))
 	return mux
 }
 
@@ -99,7 +99,7 @@ func (w *seen) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // watched audits the requests that are refused before they are calls: without
 // a good token, too large, malformed.
-func (s *Server) watched(next http.Handler, home string) http.Handler {
+func (s *Server) watched(next http.Handler, tokens *Tokens, home string) http.Handler {
 	var strangers slow
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		watch := &seen{ResponseWriter: w}
@@ -113,20 +113,25 @@ func (s *Server) watched(next http.Handler, home string) http.Handler {
 		}
 		from, _, _ := net.SplitHostPort(r.RemoteAddr)
 		cause := core.Errorf(code, "HTTP %d: %s %s from %s", watch.status, r.Method, Path, from)
-		id := watch.id
-		if id == (Identity{}) {
-			var missed int
-			var ok bool
-			if missed, ok = strangers.now(); !ok {
+		ids := []Identity{watch.id}
+		if watch.id == (Identity{}) {
+			missed, ok := strangers.now()
+			if !ok {
 				return
 			}
 			if missed > 0 {
 				cause.Message += fmt.Sprintf(", and %d more before", missed)
 			}
-			id = Identity{Tenant: home, Name: "unknown", Kind: core.Agent}
+			homes := []string{home}
+			if home == "" {
+				homes = tokens.Tenants()
+			}
+			ids = views(homes, func(tenant string) Identity { return Identity{Tenant: tenant, Name: "unknown", Kind: core.Agent} })
 		}
-		if err := s.refuse(r.Context(), id, "", cause); err != nil && !errors.Is(err, cause) {
-			s.opt.Log.Error("audit a refused request", "error", err)
+		for _, id := range ids {
+			if err := s.refuse(r.Context(), id, "", cause); err != nil && !errors.Is(err, cause) {
+				s.opt.Log.Error("audit a refused request", "error", err)
+			}
 		}
 	})
 }
