@@ -35,7 +35,8 @@ var (
 	_ skill.Effecter = (*SkillRunner)(nil)
 )
 
-// NewSkillRunner returns a runner whose processes the supervisor owns.
+// NewSkillRunner returns a runner whose processes the supervisor owns. One
+// with nil checks skills and starts none.
 func NewSkillRunner(sup *Supervisor, opt RunnerOptions) (*SkillRunner, error) {
 	opt, err := opt.filled()
 	if err != nil {

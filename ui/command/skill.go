@@ -74,13 +74,6 @@ func (t *tree) skillCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Runners check their own part, and only an engine that may write has them.
-			if c.g.ReadOnly {
-				return core.Errorf(core.Denied, "skill check: an engine with --read-only has no runners to ask").With("field", "read-only")
-			}
-			if _, err := c.open(Need{Data: c.g.Data}); err != nil {
-				return err
-			}
 			problems, err := c.eng.Skills.Check(c.by.Tenant, given)
 			if err != nil {
 				return err
