@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/google/uuid"
@@ -28,6 +29,7 @@ type agent struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	bell  chan struct{} // run looks again
+	nudge chan struct{} // the deployment says that something has changed
 	ring  chan struct{} // listen looks again
 
 	mu       sync.Mutex
@@ -46,7 +48,9 @@ type agent struct {
 	moved    chan struct{} // closed and replaced when anything above changes
 	restarts int
 	told     fleet.Health
-	seen     map[uuid.UUID]bool // reports that were shown
+	seen     map[uuid.UUID]bool // reports that were shown in this opening
+	since    time.Time          // until then they were shown by an earlier one
+	caughtUp bool               // the server's history was looked through
 	backlog  exec.Backlog
 	closed   bool
 }
@@ -55,8 +59,8 @@ var _ fleet.Handle = (*agent)(nil)
 
 func newAgent(r *Runtime, rec fleet.Agent, set settings, m memory, s *site, notify func(fleet.Health)) *agent {
 	return &agent{
-		r: r, rec: rec, set: set, site: s, notify: notify, mem: m, stopped: rec.Stopped, restarts: rec.Restarts,
-		bell: make(chan struct{}, 1), ring: make(chan struct{}, 1), moved: make(chan struct{}), seen: map[uuid.UUID]bool{},
+		r: r, rec: rec, set: set, site: s, notify: notify, mem: m, since: m.Reported, stopped: rec.Stopped, restarts: rec.Restarts,
+		bell: make(chan struct{}, 1), nudge: make(chan struct{}, 1), ring: make(chan struct{}, 1), moved: make(chan struct{}), seen: map[uuid.UUID]bool{},
 	}
 }
 
@@ -73,6 +77,14 @@ func (a *agent) start(ctx context.Context) {
 func (a *agent) poke() {
 	select {
 	case a.bell <- struct{}{}:
+	default:
+	}
+}
+
+// stir is what the deployment's own stream calls.
+func (a *agent) stir() {
+	select {
+	case a.nudge <- struct{}{}:
 	default:
 	}
 }
@@ -181,12 +193,32 @@ func (a *agent) saw(ws *codersdk.Workspace) {
 			a.api, a.apiFault = "", "" // another process answers now, or none
 		}
 		a.ws, a.fault, a.build = ws, nil, ws.LatestBuild.ID
-		for _, s := range reports(ws, a.rec.CreatedAt.Add(-clockSkew), a.seen) {
-			a.seen[s.ID] = true
-			fresh = append(fresh, s)
-		}
-		t = a.turn
+		fresh, t = a.unseen(reports(ws)), a.turn
 	})
+	a.log(fresh, t)
+}
+
+// unseen picks the reports that were not shown yet, in this or an earlier
+// opening; mu is held.
+func (a *agent) unseen(list []codersdk.WorkspaceAppStatus) (fresh []codersdk.WorkspaceAppStatus) {
+	for _, s := range list {
+		if a.seen[s.ID] || !s.CreatedAt.After(a.since) {
+			continue
+		}
+		a.seen[s.ID] = true
+		fresh = append(fresh, s)
+		if s.CreatedAt.After(a.mem.Reported) {
+			a.mem.Reported = s.CreatedAt
+		}
+	}
+	return fresh
+}
+
+// log shows reports, and keeps on disk that they were shown.
+func (a *agent) log(fresh []codersdk.WorkspaceAppStatus, t *turn) {
+	if len(fresh) == 0 {
+		return
+	}
 	for _, s := range fresh {
 		if t == nil || !t.reported(s) {
 			level, text := showReport(s)
@@ -194,6 +226,12 @@ func (a *agent) saw(ws *codersdk.Workspace) {
 			a.backlog.Add(fleet.Event{Type: "log", Level: level, Text: text})
 			a.mu.Unlock()
 		}
+	}
+	a.mu.Lock()
+	m := a.mem
+	a.mu.Unlock()
+	if m.Workspace != "" {
+		_ = m.write() // else they are shown again by the next opening
 	}
 }
 

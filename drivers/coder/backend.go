@@ -3,8 +3,6 @@ package coder
 import (
 	"context"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/coder/coder/v2/codersdk"
 
@@ -118,14 +116,10 @@ func (b workspaces) history(ctx context.Context, ws *codersdk.Workspace) ([]code
 	})
 	var list []codersdk.WorkspaceAppStatus
 	for _, build := range builds {
-		list = append(list, reports(&codersdk.Workspace{LatestBuild: build}, time.Time{}, nil)...)
+		list = append(list, reports(&codersdk.Workspace{LatestBuild: build})...)
 	}
 	sortReports(list)
 	return list, err
-}
-
-func sortReports(list []codersdk.WorkspaceAppStatus) {
-	slices.SortStableFunc(list, func(a, b codersdk.WorkspaceAppStatus) int { return a.CreatedAt.Compare(b.CreatedAt) })
 }
 
 func (b workspaces) log(ctx context.Context, ws *codersdk.Workspace) ([]message, error) {

@@ -132,6 +132,7 @@ func (s *site) find(ctx context.Context, name, template, role string) (project, 
 		}
 		roles = append(roles, clip(preset.Name, 64))
 	}
+	slices.Sort(roles)
 	return p, codersdk.Preset{}, core.Invalid("role", role, nameList(roles, "the template has no presets"))
 }
 

@@ -2,11 +2,10 @@ package coder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
-
-	"encoding/json"
 
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/google/uuid"
@@ -14,14 +13,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
-const (
-	// quietLimit ends a stream whose server has not even sent a ping, of which
-	// there is one every 15 s.
-	quietLimit = 45 * time.Second
-	// clockSkew is how far the server's clock may be from ours where times of
-	// both are compared.
-	clockSkew = 5 * time.Minute
-)
+// quietLimit ends a stream whose server has not even sent a ping, of which
+// there is one every 15 s.
+const quietLimit = 45 * time.Second
 
 // run looks for the workspace, follows it and drives it to where it should be,
 // until ctx ends. It looks at the state as it is and does the next step, so
@@ -49,12 +43,18 @@ func (a *agent) run(ctx context.Context) {
 
 // rest waits before the next try: for a ring where there is nothing to follow.
 func (a *agent) rest(ctx context.Context, d time.Duration, idle bool) {
-	if !idle {
-		sleep(ctx, d)
+	if idle {
+		select {
+		case <-a.bell:
+		case <-ctx.Done():
+		}
 		return
 	}
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
-	case <-a.bell:
+	case <-t.C:
+	case <-a.nudge: // the server is there
 	case <-ctx.Done():
 	}
 }
@@ -122,7 +122,10 @@ func (a *agent) own(m memory, ws *codersdk.Workspace) (uuid.UUID, error) {
 	if err := m.write(); err != nil {
 		return uuid.Nil, err
 	}
-	a.change(func() { a.mem, a.lost, a.anew, a.ws = m, false, false, nil })
+	a.change(func() {
+		m.Reported = a.mem.Reported
+		a.mem, a.lost, a.anew, a.ws = m, false, false, nil
+	})
 	a.site.claim(ws.ID, a)
 	a.saw(ws)
 	return ws.ID, nil
@@ -139,13 +142,18 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 		a.change(func() { a.lost, a.ws = true, nil })
 		return nil
 	}
+	a.history(ctx)
 	news, ended := make(chan *codersdk.Workspace, 1), make(chan error, 1)
-	a.tasks.Go(func() { ended <- a.watch(ctx, id, news) })
+	watching := false
 	safety := time.NewTicker(safetyEvery)
 	defer safety.Stop()
 	for {
 		if err := a.drive(ctx); err != nil {
 			return err
+		}
+		if !watching && !(a.rests() && a.site.streams()) {
+			watching = true
+			a.tasks.Go(func() { ended <- a.watch(ctx, id, news) })
 		}
 		select {
 		case ws := <-news:
@@ -154,6 +162,13 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 				return nil
 			}
 		case <-a.bell:
+		case <-a.nudge:
+			if watching {
+				continue // the workspace's own stream says it
+			}
+			if err := a.read(ctx, id); err != nil {
+				return err
+			}
 		case <-safety.C:
 			if err := a.read(ctx, id); err != nil {
 				return err
@@ -162,6 +177,37 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 			return err
 		}
 	}
+}
+
+// rests says that the workspace does nothing, so that it needs no stream of its
+// own: the deployment's tells when it begins to.
+func (a *agent) rests() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ws == nil || busyBuild(a.ws) || a.anew || a.stopped {
+		return false
+	}
+	return a.ws.LatestBuild.Status != codersdk.WorkspaceStatusRunning
+}
+
+// history shows what the agent reported while nobody listened, as far as the
+// server still knows.
+func (a *agent) history(ctx context.Context) {
+	a.mu.Lock()
+	ws, done := a.ws, a.caughtUp
+	a.caughtUp = true
+	a.mu.Unlock()
+	if done || ws == nil {
+		return
+	}
+	list, err := backendOf(a.site, a.set, ws).history(ctx, ws)
+	if err != nil {
+		return
+	}
+	a.mu.Lock()
+	fresh, t := a.unseen(list), a.turn
+	a.mu.Unlock()
+	a.log(fresh, t)
 }
 
 // read takes the workspace as it is now.

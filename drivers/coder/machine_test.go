@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/coder/coder/v2/codersdk"
+	"github.com/google/uuid"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -84,7 +85,7 @@ func (m *machine) run(ctx context.Context, t *testing.T) {
 	as, _ := json.Marshal(m.role)
 	var proc *exec.Cmd
 	var gone chan struct{}
-	var build int32
+	var build uuid.UUID
 	end := func() {
 		if proc != nil {
 			_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL)
@@ -99,14 +100,14 @@ func (m *machine) run(ctx context.Context, t *testing.T) {
 			continue
 		}
 		up := ws.LatestBuild.Status == codersdk.WorkspaceStatusRunning
-		if !up || ws.LatestBuild.BuildNumber != build {
+		if !up || ws.LatestBuild.ID != build {
 			end()
 		}
 		if !up {
 			continue
 		}
-		if ws.LatestBuild.BuildNumber != build {
-			build = ws.LatestBuild.BuildNumber
+		if ws.LatestBuild.ID != build {
+			build = ws.LatestBuild.ID
 			m.d.order(t, map[string]any{"do": "agent", "token": m.role.Token})
 		}
 		if proc != nil {

@@ -27,6 +27,7 @@ type memory struct {
 	Options   core.Raw  `json:"options"`
 	Asked     time.Time `json:"asked,omitzero"`      // when its workspace was asked for
 	Workspace string    `json:"workspace,omitempty"` // its id, "" until it is known
+	Reported  time.Time `json:"reported,omitzero"`   // when the newest report that was shown was made
 	Gone      bool      `json:"gone,omitzero"`       // the agent was deleted: so must be the workspace
 
 	file string
@@ -50,7 +51,7 @@ func (r *Runtime) recall(a fleet.Agent) (memory, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Asked, m.Workspace, m.Gone = kept.Asked, kept.Workspace, kept.Gone
+	m.Asked, m.Workspace, m.Reported, m.Gone = kept.Asked, kept.Workspace, kept.Reported, kept.Gone
 	return m, nil
 }
 

@@ -25,6 +25,7 @@ type site struct {
 	mu       sync.Mutex
 	users    int
 	stop     context.CancelFunc // of the stream, while there are users
+	live     bool               // the stream is there
 	agents   map[uuid.UUID]*agent
 	projects []project
 	read     time.Time
@@ -119,21 +120,36 @@ func (s *site) claim(id uuid.UUID, a *agent) {
 	s.agents[id] = a
 }
 
-// tell has the agents of these workspaces look again; all of them for nil.
+// tell stirs the agents of these workspaces; all of them for nil.
 func (s *site) tell(ids []uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ids == nil {
 		for _, a := range s.agents {
-			a.poke()
+			a.stir()
 		}
 		return
 	}
 	for _, id := range ids {
 		if a := s.agents[id]; a != nil {
-			a.poke()
+			a.stir()
 		}
 	}
+}
+
+// streams says whether the deployment tells of its own when a workspace
+// changes.
+func (s *site) streams() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live
+}
+
+func (s *site) setLive(live bool) {
+	s.mu.Lock()
+	s.live = live
+	s.mu.Unlock()
+	s.tell(nil) // it is back, or must be watched otherwise
 }
 
 // busyBuild reports a build that has not ended.

@@ -2,11 +2,10 @@ package coder
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/coder/coder/v2/codersdk"
-	"github.com/google/uuid"
 
 	"swarmdeck/engine/fleet"
 )
@@ -82,8 +81,8 @@ type row struct {
 // it again; and an agent that reports a failure of its work is idle, because
 // it takes the next task.
 var table = []row{
-	{fleet.Failed, "the workspace's %s failed", func(f facts) (bool, string) {
-		return f.build == codersdk.WorkspaceStatusFailed, verb(f.transition) + because(f.jobError)
+	{fleet.Failed, "the workspace's %s", func(f facts) (bool, string) {
+		return f.build == codersdk.WorkspaceStatusFailed, verb(f.transition) + " failed" + because(f.jobError)
 	}},
 	{fleet.Failed, "the workspace's %s was cancelled", func(f facts) (bool, string) {
 		return f.build == codersdk.WorkspaceStatusCanceled, verb(f.transition)
@@ -203,20 +202,17 @@ func showReport(s codersdk.WorkspaceAppStatus) (level, text string) {
 	return level, text
 }
 
-// reports are the app statuses of a workspace's current build, oldest first,
-// from after a moment of the server's clock.
-func reports(ws *codersdk.Workspace, after time.Time, seen map[uuid.UUID]bool) (list []codersdk.WorkspaceAppStatus) {
-	a := agentOf(ws)
-	if a == nil {
-		return nil
-	}
-	for _, app := range a.Apps {
-		for _, s := range app.Statuses {
-			if s.CreatedAt.After(after) && !seen[s.ID] {
-				list = append(list, s)
-			}
+// reports are the app statuses of a workspace's current build, oldest first.
+func reports(ws *codersdk.Workspace) (list []codersdk.WorkspaceAppStatus) {
+	if a := agentOf(ws); a != nil {
+		for _, app := range a.Apps {
+			list = append(list, app.Statuses...)
 		}
 	}
 	sortReports(list)
 	return list
+}
+
+func sortReports(list []codersdk.WorkspaceAppStatus) {
+	slices.SortStableFunc(list, func(a, b codersdk.WorkspaceAppStatus) int { return a.CreatedAt.Compare(b.CreatedAt) })
 }

@@ -59,7 +59,6 @@ func (s *site) follow(ctx context.Context) {
 		if !sleep(ctx, pause.next()) {
 			return
 		}
-		s.tell(nil)
 	}
 }
 
@@ -93,10 +92,14 @@ func (s *site) updates(ctx context.Context) error {
 	if err != nil {
 		return explain("open the stream of workspaces", err)
 	}
-	for {
+	defer s.setLive(false)
+	for first := true; ; first = false {
 		update, err := stream.Recv()
 		if err != nil {
 			return explain("read the stream of workspaces", err)
+		}
+		if first {
+			s.setLive(true)
 		}
 		s.tell(touched(update))
 	}

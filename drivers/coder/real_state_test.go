@@ -1,0 +1,308 @@
+package coder
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/coder/v2/codersdk"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+func (m *machine) workspace(t *testing.T) codersdk.Workspace {
+	t.Helper()
+	ws, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ws
+}
+
+func TestRealProjectsAreTemplatesAndRolesPresets(t *testing.T) {
+	d := realCoder(t)
+	m, bare := newMachine(t, d, nil), newMachine(t, d, map[string]any{"bare": true})
+	unnamed := newMachine(t, d, map[string]any{"display": ""})
+	r := newRuntime(t, Options{})
+	rec := m.record(t, settings{})
+	offers, err := r.Catalog(context.Background(), rec.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found *fleet.Offer
+	for i, o := range offers {
+		switch o.Project.Name {
+		case m.project:
+			found = &offers[i]
+		case bare.project, unnamed.project, "":
+			t.Errorf("%+v is no project", o.Project)
+		}
+	}
+	if found == nil || len(found.Roles) != 2 || len(found.Project.ID) != 36 || found.Roles[0].ProjectID != found.Project.ID {
+		t.Fatalf("offer %+v", found)
+	}
+	for _, c := range []struct{ project, role, want string }{
+		{"No such", "coder", `project: "No such" is not allowed; allowed: `},
+		{bare.project, "coder", "project: "},
+		{m.project, "chief", `role: "chief" is not allowed; allowed: coder, reviewer`},
+	} {
+		rec := m.record(t, settings{})
+		rec.Project, rec.Role = c.project, c.role
+		openAgent(t, newRuntime(t, Options{}), rec).await(fleet.Failed, c.want)
+	}
+	if _, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions); !gone(explain("", err)) {
+		t.Errorf("a refused agent has a workspace: %v", err)
+	}
+}
+
+func TestRealTemplateThatNeedsAPromptGetsOne(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, map[string]any{"need": true})
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{Greeting: "Hold on."}))
+	w.await(fleet.Idle, "")
+	parameters, err := m.client.WorkspaceBuildParameters(context.Background(), m.workspace(t).LatestBuild.ID)
+	if err != nil || !strings.Contains(string(core.MustEncode(parameters)), "Hold on.") {
+		t.Errorf("parameters %v %v", parameters, err)
+	}
+}
+
+func TestRealWorkspaceOfTheNameIsNotTakenUnasked(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	first := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	id := first.await(fleet.Idle, "").WorkspaceID
+	openAgent(t, newRuntime(t, Options{}), m.record(t, settings{})).await(fleet.Failed, "options.adopt takes it over")
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	if h := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{Adopt: true})).await(fleet.Idle, ""); h.WorkspaceID != id {
+		t.Errorf("it adopted %s, want %s", h.WorkspaceID, id)
+	}
+}
+
+func TestRealWorkspaceWhoseCreationWasNotAnsweredIsUsed(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	r, rec := newRuntime(t, Options{}), m.record(t, settings{})
+	first := openAgent(t, r, rec)
+	id := first.await(fleet.Idle, "").WorkspaceID
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	kept, err := r.recall(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Workspace = "" // as if the engine had died between the request and its answer
+	if err := kept.write(); err != nil {
+		t.Fatal(err)
+	}
+	if h := openAgent(t, r, rec).await(fleet.Idle, ""); h.WorkspaceID != id {
+		t.Errorf("workspace %s, want %s", h.WorkspaceID, id)
+	}
+}
+
+func TestRealFailedBuildShowsItsReasonAndNotAStaleReport(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, map[string]any{"fail": "no machine left \x1b[31m"})
+	openAgent(t, newRuntime(t, Options{}), m.record(t, settings{})).await(fleet.Failed, "start failed: no machine left")
+}
+
+func TestRealReportsMakeAnAgentBusyUntilItsNextBuild(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	w.await(fleet.Idle, "")
+	m.role.report("working", "on my own")
+	w.await(fleet.Busy, "on my own")
+	if err := w.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	w.await(fleet.Starting, "")
+	w.await(fleet.Idle, "")
+	if s := m.workspace(t).LatestAppStatus; s == nil || s.State != "working" {
+		t.Errorf("the server's status is %+v; it was to outlive the build", s)
+	}
+	out, err := w.Prompt(context.Background(), w.prompt("say on"))
+	if err != nil || out.Status != swarm.Succeeded {
+		t.Errorf("outcome %+v %v", out, err)
+	}
+	if got := w.said(); !strings.HasPrefix(got, "log working: on my own|") {
+		t.Errorf("said %q, want what was reported before first", got)
+	}
+}
+
+func TestRealDeletedWorkspaceIsMadeAgainByARestart(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	w.await(fleet.Idle, "")
+	ws := m.workspace(t)
+	if _, err := m.client.CreateWorkspaceBuild(context.Background(), ws.ID, codersdk.CreateWorkspaceBuildRequest{Transition: codersdk.WorkspaceTransitionDelete}); err != nil {
+		t.Fatal(err)
+	}
+	w.await(fleet.Failed, "deleted in Coder")
+	if err := w.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if h := w.await(fleet.Idle, ""); h.WorkspaceID == ws.ID.String() {
+		t.Error("it has the deleted workspace's id")
+	}
+}
+
+func TestRealStoppedWorkspaceIsOfflineUntilItIsStarted(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	w.await(fleet.Idle, "")
+	turn := func(to codersdk.WorkspaceTransition) {
+		if _, err := m.client.CreateWorkspaceBuild(context.Background(), m.workspace(t).ID, codersdk.CreateWorkspaceBuildRequest{Transition: to}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn(codersdk.WorkspaceTransitionStop) // by somebody else
+	began := time.Now()
+	w.await(fleet.Offline, "stopped")
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it showed after %v", d)
+	}
+	time.Sleep(time.Second) // it has no stream of its own now
+	turn(codersdk.WorkspaceTransitionStart)
+	w.await(fleet.Idle, "")
+}
+
+func TestRealDeafAgentIsStartedAnew(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	w.await(fleet.Idle, "")
+	done := make(chan swarm.Outcome, 1)
+	go func() {
+		out, _ := w.Prompt(context.Background(), w.prompt("say up", "deaf", "hang"))
+		done <- out
+	}()
+	for w.said() == "" {
+		time.Sleep(5 * time.Millisecond)
+	}
+	build, began := m.workspace(t).LatestBuild.BuildNumber, time.Now()
+	w.Interrupt()
+	if out := <-done; out.Status != swarm.Cancelled || time.Since(began) > 5*time.Second {
+		t.Errorf("outcome %+v after %v", out, time.Since(began))
+	}
+	w.await(fleet.Starting, "")
+	w.await(fleet.Idle, "")
+	if n := m.workspace(t).LatestBuild.BuildNumber; n != build+2 {
+		t.Errorf("build %d after %d, want a stop and a start", n, build)
+	}
+}
+
+func TestRealDeleteDuringABuild(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, map[string]any{"hang": true})
+	r, rec := newRuntime(t, Options{}), m.record(t, settings{})
+	w := openAgent(t, r, rec)
+	w.await(fleet.Starting, "the workspace is starting")
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Forget(context.Background(), rec); err != nil {
+		t.Error(err)
+	}
+	m.awaitGone(t)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if left, err := r.memories(); err == nil && len(left) == 0 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%+v is kept, %v", left, err)
+		}
+	}
+}
+
+// A member may not cancel a build of this template: the deletion waits until
+// somebody has, and is done by the next runtime if this one ends before.
+func TestRealDeleteThatIsNotAllowedYetIsDoneLater(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, map[string]any{"hang": true})
+	token, _ := d.order(t, map[string]any{"do": "member"})
+	home := m.client.URL
+	admin := m.client
+	m.client = codersdk.New(home, codersdk.WithSessionToken(token))
+	opt := Options{State: t.TempDir()}
+	r, rec := newRuntime(t, opt), m.record(t, settings{TokenFile: tokenFile(t, token)})
+	w := openAgent(t, r, rec)
+	w.await(fleet.Starting, "the workspace is starting")
+	ws := m.workspace(t)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	if err := r.Forget(ctx, rec); err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if m.workspace(t).LatestBuild.Transition != codersdk.WorkspaceTransitionStart {
+		t.Error("a member could delete during a build")
+	}
+	next := newRuntime(t, opt)
+	if _, err := next.Open(context.Background(), rec, func(fleet.Health) {}); err == nil {
+		t.Error("an agent whose workspace goes can be opened")
+	}
+	if err := next.Keep(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.CancelWorkspaceBuild(context.Background(), ws.LatestBuild.ID, codersdk.CancelWorkspaceBuildParams{}); err != nil {
+		t.Fatal(err)
+	}
+	m.awaitGone(t)
+}
+
+func TestRealTokenIsReadAnewAndStaysOutOfReasons(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	file := tokenFile(t, "abcdefghij-0123456789abcdefghijkl")
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{TokenFile: file}))
+	h := w.await(fleet.Offline, "token")
+	if strings.Contains(h.Reason, "abcdefghij") {
+		t.Errorf("the reason names the token: %q", h.Reason)
+	}
+	if err := os.WriteFile(file, []byte(d.token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.await(fleet.Idle, "")
+}
+
+// This one ends the server that the others use, and brings it back.
+func TestRealServerThatDiesMakesItsAgentsOfflineUntilItIsBack(t *testing.T) {
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
+	w.await(fleet.Idle, "")
+	began := time.Now()
+	d.kill()
+	h := w.await(fleet.Offline, "can't be reached")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it showed after %v: %+v", took, h)
+	}
+	if out, err := w.Prompt(shortly(t), w.prompt("say hello")); err != nil || out.Status != swarm.Cancelled {
+		t.Errorf("a prompt without a server: %+v %v", out, err)
+	}
+	d.again(t)
+	d.order(t, map[string]any{"do": "agent", "token": m.role.Token})
+	w.await(fleet.Idle, "")
+	if out, err := w.Prompt(context.Background(), w.prompt("say back")); err != nil || out.Status != swarm.Succeeded {
+		t.Errorf("outcome %+v %v", out, err)
+	}
+}
+
+func shortly(t *testing.T) context.Context {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	t.Cleanup(stop)
+	return ctx
+}
