@@ -112,7 +112,7 @@ func TestACompositeGoesOnWithinItself(t *testing.T) {
 	w.whole()
 }
 
-func TestAPausedRunIsNotPausedInTheNextEngine(t *testing.T) {
+func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 	w := newWorld(t)
 	fetch(w)
 	reached := make(chan bool, 2)
@@ -130,10 +130,18 @@ func TestAPausedRunIsNotPausedInTheNextEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.again()
-	if a := w.agent(a.AgentID); a.State != skill.Running {
+	if a := w.agent(a.AgentID); a.State != skill.Paused {
 		t.Errorf("between the engines: %s", a.State)
 	}
 	w.run()
+	select {
+	case <-reached:
+		t.Error("it went on under the pause")
+	case <-time.After(200 * time.Millisecond):
+	}
+	if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
+		t.Fatal(err)
+	}
 	if a = w.over(a.AgentID); a.State != skill.Completed {
 		t.Errorf("%s %q", a.State, a.Error)
 	}

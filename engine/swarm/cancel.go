@@ -117,7 +117,8 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, err
 }
 
 // PauseTask stops the work of a running task; it is acknowledged when Why
-// says "pause" and the task's log stands still.
+// says "pause" and the task's log stands still. The pause holds for its
+// further attempts too, until it is resumed.
 func (s *Swarm) PauseTask(ctx context.Context, by core.Caller, id, reason string) (Task, error) {
 	return s.setPaused(ctx, by, id, true, reason)
 }
@@ -129,7 +130,8 @@ func (s *Swarm) ResumeTask(ctx context.Context, by core.Caller, id string) (Task
 
 func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused bool, reason string) (Task, error) {
 	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
-		if t.Status != Running {
+		between := t.Status == Queued && t.Paused // two attempts
+		if t.Status != Running && !between {
 			return core.Errorf(core.Conflict, "task %s is %s: only a running one can be paused or resumed", id, t.Status).With("field", "status")
 		}
 		if t.Paused == paused {
@@ -137,7 +139,7 @@ func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused
 		}
 		t.Paused = paused
 		event := map[bool]string{true: "task.paused", false: "task.resumed"}[paused]
-		return s.move(tx, t, Running, event, core.MustEncode(map[string]string{"reason": cut(reason, 1000)}))
+		return s.move(tx, t, t.Status, event, core.MustEncode(map[string]string{"reason": cut(reason, 1000)}))
 	})
 }
 

@@ -225,7 +225,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 		return t, notAllowed, err
 	}
 	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
-	t.StartedAt, t.RunAt, t.Paused = tx.Now(), time.Time{}, false
+	t.StartedAt, t.RunAt = tx.Now(), time.Time{}
 	detail := object{append(make([]byte, 0, len(worker)+48), '{')}
 	detail.text("worker", worker)
 	detail.nonzero("lease", t.Lease)

@@ -70,6 +70,38 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 	r.whole()
 }
 
+func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the pause", w.isPaused)
+	r.close()
+	r.open()
+	if got := r.task(task.TaskID); got.Status != swarm.Queued || !got.Paused {
+		t.Fatalf("given back: %+v", got)
+	}
+	r.run()
+	r.await("the pause as the reason", func() bool {
+		why, err := r.swarm.Why(t.Context(), acme, task.TaskID)
+		return err == nil && why.Kind == "pause"
+	})
+	select {
+	case <-r.runner.started:
+		t.Fatal("its work began again under the pause")
+	case <-time.After(300 * time.Millisecond):
+	}
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+		t.Fatal(err)
+	}
+	(<-r.runner.started).end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+	r.whole()
+}
+
 func TestACancelledTaskIsCancelledAlthoughItsTimeRunsOut(t *testing.T) {
 	r := newRig(t)
 	r.run()

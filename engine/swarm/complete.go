@@ -191,7 +191,7 @@ func (s *Swarm) reject(tx *audit.Tx, t *Task, out Outcome, code, feedback string
 // retryLater puts a running task back in the queue after its back-off.
 func (s *Swarm) retryLater(tx *audit.Tx, t *Task, event string, e TaskError) error {
 	wait := backoff(t)
-	t.Status, t.Worker, t.Lease, t.Paused = Queued, "", 0, false
+	t.Status, t.Worker, t.Lease = Queued, "", 0
 	t.Attempt++
 	t.ApprovalID, t.ErrorCode = "", e.Code
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)

@@ -81,6 +81,7 @@ func newLease(t *Task) *lease {
 	l := &lease{
 		ref: t.ref(), session: t.SessionID, agent: t.Agent, worker: t.Worker, id: t.Lease,
 		local: t.Worker == localWorker, bell: make(chan struct{}, 1),
+		paused: t.Paused, // it was when its last attempt was interrupted
 	}
 	if !l.local {
 		l.limit = seconds(t.TimeoutS)

@@ -234,7 +234,7 @@ func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t Task, out Outcom
 			return err
 		}
 		setWaiting(tx, &now, false)
-		now.Status, now.Worker, now.Lease, now.ApprovalID, now.Paused = Queued, "", 0, "", false
+		now.Status, now.Worker, now.Lease, now.ApprovalID = Queued, "", 0, ""
 		now.RunAt = tx.Now()
 		if err := s.move(tx, &now, Running, "task.interrupted", core.MustEncode(map[string]string{"reason": "the engine closed"})); err != nil {
 			return err
