@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -53,7 +54,7 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 		return Task{}, err
 	}
 	if d.Agent != t.Agent && d.Agent != "" {
-		return Task{}, core.Invalid("agent", d.Agent, "the agent that the input names: "+t.Agent)
+		return Task{}, core.Invalid("agent", d.Agent, "the agent that the input names: "+cmp.Or(t.Agent, "none"))
 	}
 	if t.Agent != "" && !isAgent(t.Agent) {
 		return Task{}, core.Invalid("agent", t.Agent, "1-20 of a-z A-Z 0-9 -, or a subagent's id")
