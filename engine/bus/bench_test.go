@@ -37,6 +37,8 @@ func BenchmarkAccept(b *testing.B) {
 				for range b.N {
 					bare = bareRate(b, n, producers)
 					r := newRig(b)
+					r.most = n // nobody reads
+					r.reopen()
 					rate = together(b, n, producers, func(int) error {
 						_, err := r.Accept(b.Context(), alice, kind.send)
 						return err
