@@ -16,11 +16,17 @@ import (
 // evaluate again.
 var ErrStale = errors.New("policy changed since the evaluation")
 
-//go:embed default.yaml
-var defaultPolicy []byte
+// The embedded rule table: the rules, and below them what the effects that
+// they speak of are.
+var (
+	//go:embed default.yaml
+	defaultRules string
+	//go:embed effects.yaml
+	defaultEffects string
+)
 
 // DefaultPolicy is the embedded rule table.
-func DefaultPolicy() []byte { return append([]byte(nil), defaultPolicy...) }
+func DefaultPolicy() []byte { return []byte(defaultRules + defaultEffects) }
 
 // Options of New.
 type Options struct {
@@ -57,7 +63,7 @@ type Judge struct {
 // that only reads does without them, and they take longer than all else.
 func defaultTable() func() *table {
 	return sync.OnceValue(func() *table {
-		t, err := loadTable(defaultPolicy)
+		t, err := loadTable(DefaultPolicy())
 		if err != nil {
 			panic(fmt.Sprintf("judge: the embedded policy: %v", err)) // every test of this package would find it first
 		}
