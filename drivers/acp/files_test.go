@@ -25,7 +25,7 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 	s.ends(swarm.Succeeded, "", "read "+a, "write "+a+" three", "write "+filepath.Join(dir, "new.txt")+" four", "read "+filepath.Join(dir, "none"))
 	s.heard("message", "read one\ntwo\n")
 	s.heard("message", "error: ")
-	s.heard("diff", "-one\n-two\n-\n+three")
+	s.heard("diff", "-one\n-two\n+three")
 	for path, want := range map[string]string{a: "three", filepath.Join(dir, "new.txt"): "four"} {
 		if got, err := os.ReadFile(path); string(got) != want {
 			t.Errorf("%s holds %q: %v", path, got, err)

@@ -86,7 +86,7 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 		`raw {"sessionUpdate":"hologram_chunk","content":{"type":"text","text":"from the future"}}`)
 	s.heard("thought", "hmm")
 	s.heard("plan", "[x] look\n[ ] leap")
-	s.heard("diff", "/a\n@@ line 2: 1 out, 1 in @@\n-two\n+2")
+	s.heard("diff", "/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three")
 	s.heard("log", `unknown update: {"sessionUpdate":"hologram_chunk"`)
 	if got := s.of("plan")[0].Steps; len(got) != 2 || got[0] != (fleet.Step{Text: "look", Status: "completed"}) {
 		t.Errorf("steps %+v", got)

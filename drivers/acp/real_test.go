@@ -191,7 +191,7 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 	if got := strings.Join(order, " "); got != "diff tool_request tool_result" {
 		t.Errorf("events %s", got)
 	}
-	s.heard("diff", "note.txt\n@@ line 1: 0 out, 1 in @@\n+a few words")
+	s.heard("diff", "note.txt\n@@ -0,0 +1 @@\n+a few words")
 }
 
 func TestEightRealSessionsShareOneProcess(t *testing.T) {

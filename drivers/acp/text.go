@@ -2,7 +2,6 @@ package acp
 
 import (
 	"fmt"
-	"strings"
 
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
@@ -48,37 +47,4 @@ func readBlock(raw core.Raw) string {
 		}
 	}
 	return "[unknown content] " + clip(string(raw), maxNoise)
-}
-
-// showDiff shows how a file's text changes: what is the same at both ends is
-// left out.
-func showDiff(path string, before, after string) string {
-	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
-	if before == "" {
-		a = nil
-	}
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n@@ line %d: %d out, %d in @@\n", path, head+1, len(a)-head-tail, len(b)-head-tail)
-	for _, side := range []struct {
-		sign  byte
-		lines []string
-	}{{'-', a[head : len(a)-tail]}, {'+', b[head : len(b)-tail]}} {
-		for _, line := range side.lines {
-			if out.Len() > maxLogLine {
-				return clip(out.String(), maxLogLine)
-			}
-			out.WriteByte(side.sign)
-			out.WriteString(line)
-			out.WriteByte('\n')
-		}
-	}
-	return strings.TrimSuffix(clip(out.String(), maxLogLine), "\n")
 }

@@ -1,0 +1,169 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Bounds of a diff.
+const (
+	diffContext = 3       // lines of context around a change
+	diffCells   = 1 << 20 // lines out times lines in that are compared one by one
+)
+
+// showDiff shows how a file's text changes, as a unified diff below the file's
+// name. Where too much has changed to be compared line by line, all that
+// differs goes out and comes in as one.
+func showDiff(path, before, after string) string {
+	var out strings.Builder
+	out.WriteString(path)
+	for _, h := range hunks(edits(textLines(before), textLines(after))) {
+		fmt.Fprintf(&out, "\n@@ -%s +%s @@", h.span(h.old, '+'), h.span(h.new, '-'))
+		for _, e := range h.edits {
+			if out.Len() > maxLogLine {
+				return clip(out.String(), maxLogLine)
+			}
+			out.WriteByte('\n')
+			out.WriteByte(e.sign)
+			out.WriteString(e.line)
+		}
+	}
+	return clip(out.String(), maxLogLine)
+}
+
+func textLines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// edit is one line of a diff: ' ' stays, '-' goes out, '+' comes in.
+type edit struct {
+	sign byte
+	line string
+}
+
+// edits leads from a to b. What is the same at both ends is not compared again.
+func edits(a, b []string) []edit {
+	var out []edit
+	same := func(lines []string) {
+		for _, l := range lines {
+			out = append(out, edit{' ', l})
+		}
+	}
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	same(a[:head])
+	out = append(out, middle(a[head:len(a)-tail], b[head:len(b)-tail])...)
+	same(a[len(a)-tail:])
+	return out
+}
+
+// middle compares by the longest common subsequence.
+func middle(a, b []string) (out []edit) {
+	n, m := len(a), len(b)
+	if n*m > diffCells {
+		n, m = 0, 0 // too many: all of it
+	}
+	// most[i*(m+1)+j] is how many lines a[i:] and b[j:] have in common.
+	most := make([]int32, (n+1)*(m+1))
+	for i := n - 1; i >= 0; i-- {
+		for j := m - 1; j >= 0; j-- {
+			at := i*(m+1) + j
+			if a[i] == b[j] {
+				most[at] = most[at+m+2] + 1
+			} else {
+				most[at] = max(most[at+m+1], most[at+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < n && j < m {
+		switch at := i*(m+1) + j; {
+		case a[i] == b[j]:
+			out = append(out, edit{' ', a[i]})
+			i, j = i+1, j+1
+		case most[at+m+1] >= most[at+1]:
+			out = append(out, edit{'-', a[i]})
+			i++
+		default:
+			out = append(out, edit{'+', b[j]})
+			j++
+		}
+	}
+	for ; i < len(a); i++ {
+		out = append(out, edit{'-', a[i]})
+	}
+	for ; j < len(b); j++ {
+		out = append(out, edit{'+', b[j]})
+	}
+	return out
+}
+
+// hunk is a stretch of changes with the lines around them.
+type hunk struct {
+	old, new int // lines before it, of either text
+	edits    []edit
+}
+
+// span is where a hunk lies in one of the texts: the number of its first line,
+// and how many there are; skip is the sign of lines that are not of that text.
+func (h *hunk) span(before int, skip byte) string {
+	n := 0
+	for _, e := range h.edits {
+		if e.sign != skip {
+			n++
+		}
+	}
+	if n > 0 {
+		before++
+	}
+	if n == 1 {
+		return fmt.Sprint(before)
+	}
+	return fmt.Sprintf("%d,%d", before, n)
+}
+
+// hunks are the stretches of edits that change something.
+func hunks(all []edit) (out []hunk) {
+	end := 0 // of the last hunk
+	oldAt, newAt := 0, 0
+	for i, e := range all {
+		if e.sign != ' ' {
+			from := max(i-diffContext, end)
+			switch {
+			case len(out) > 0 && from == end:
+				last := &out[len(out)-1]
+				last.edits = append(last.edits, all[end:i+1]...)
+			default:
+				out = append(out, hunk{old: oldAt - (i - from), new: newAt - (i - from), edits: append([]edit(nil), all[from:i+1]...)})
+			}
+			end = i + 1
+		} else if len(out) > 0 && end == i && i-lastChange(all, i) <= diffContext {
+			last := &out[len(out)-1]
+			last.edits = append(last.edits, e)
+			end = i + 1
+		}
+		if e.sign != '+' {
+			oldAt++
+		}
+		if e.sign != '-' {
+			newAt++
+		}
+	}
+	return out
+}
+
+// lastChange is the last edit before i that changes something, -1 for none.
+func lastChange(all []edit, i int) int {
+	for i--; i >= 0 && all[i].sign == ' '; i-- {
+	}
+	return i
+}
