@@ -273,7 +273,7 @@ func TestTheFleetIsDrawnInTime(t *testing.T) {
 			_ = r.m.View()
 			best = min(best, time.Since(begin))
 		}
-		if best > most {
+		if best > most && !raceOn {
 			t.Errorf("a frame with open=%v takes %v, more than %v", open, best, most)
 		}
 	}
