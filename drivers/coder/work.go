@@ -80,7 +80,7 @@ func (t *turn) work() error {
 			switch {
 			case u.status == "running" && sending:
 				worked = true
-			case u.status == "stable" && worked && (!given.IsZero() || stopping != nil):
+			case u.status == "stable" && worked && (!given.IsZero() || stopping != nil) && t.idle(ctx):
 				return t.finish()
 			}
 		case err := <-sent:
@@ -91,7 +91,7 @@ func (t *turn) work() error {
 				return nil
 			}
 			given = time.Now()
-			if t.a.appStatus() == "stable" && worked {
+			if t.a.appStatus() == "stable" && worked && t.idle(ctx) {
 				return t.finish()
 			}
 		case err := <-f.down:
@@ -115,9 +115,9 @@ func (t *turn) work() error {
 				t.show(t.last)
 			}
 			t.showReports()
-			if !given.IsZero() && !worked && time.Since(given) > beginLimit && away.IsZero() {
+			if !given.IsZero() && (!worked || t.a.appStatus() == "stable") && time.Since(given) > beginLimit && away.IsZero() {
 				given = time.Now() // ask again in a while
-				if status, err := t.b.status(ctx, t.ws); err == nil && status == "stable" {
+				if t.idle(ctx) {
 					return t.finish()
 				}
 			}
@@ -172,6 +172,15 @@ func (t *turn) still(ctx context.Context, err error) error {
 func appAway(err error) bool {
 	status, ok := core.AsError(err).Details["status"].(int)
 	return ok && (status == http.StatusBadGateway || status == http.StatusBadRequest || status == http.StatusNotFound)
+}
+
+// idle asks whether the agent has really ended its work: a stream begins with
+// what was, and that may be how an earlier task has ended.
+func (t *turn) idle(ctx context.Context) bool {
+	ctx, stop := context.WithTimeout(ctx, stillLimit)
+	defer stop()
+	status, err := t.b.status(ctx, t.ws)
+	return err == nil && status == "stable"
 }
 
 // finish reads once more what was said and reported: the last words may come

@@ -1,0 +1,225 @@
+package coder
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+const freely = `
+schema: 1
+name: test
+rules:
+  - {id: all, gates: [task.start, agent.delete, result], when: "true", decision: approve, reason_code: ok, risk: low, rationale: fine}
+`
+
+var alice = core.Caller{Tenant: "t_home", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+
+// realFleet is a whole engine with agents of this runtime alone.
+func realFleet(t *testing.T, dir string) *engine.Engine {
+	t.Helper()
+	db, err := store.Open(filepath.Join(dir, "data.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(Options{State: filepath.Join(dir, "workspaces")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(context.Background(), engine.Options{
+		Store: db, Policy: []byte(freely), Runtimes: map[string]fleet.Runtime{"coder": r}, Spill: filepath.Join(dir, "spill"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := e.Run(ctx); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	}()
+	end := func() {
+		stop()
+		<-ended
+		if err := errors.Join(e.Close(), r.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(end)
+	return e
+}
+
+func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Agent) bool) fleet.Agent {
+	t.Helper()
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		a, err := e.Fleet.Agent(context.Background(), alice.Tenant, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok(a) {
+			return a
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("agent %+v", a)
+		}
+	}
+}
+
+func is(s fleet.AgentStatus) func(fleet.Agent) bool {
+	return func(a fleet.Agent) bool { return a.Status == s }
+}
+
+// The seed's operations, through the engine.
+func TestRealFleetFromCreationToDeletion(t *testing.T) {
+	ctx := context.Background()
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	e := realFleet(t, t.TempDir())
+	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	rec := m.record(t, settings{})
+	ask := fleet.Create{Name: m.name, Project: m.project, Role: "reviewer", Runtime: "coder", Options: rec.Options, Task: "say first"}
+	if _, err := e.Fleet.Create(ctx, alice, ask); err != nil {
+		t.Fatal(err)
+	}
+	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == swarm.Succeeded })
+	if a.WorkspaceID != m.workspace(t).ID.String() {
+		t.Errorf("workspace %s", a.WorkspaceID)
+	}
+	if _, err := e.Fleet.Create(ctx, alice, ask); core.AsError(err).Details["error"] != "AgentAlreadyExistsError" {
+		t.Errorf("a second one of the name: %v", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		roles, err := e.Fleet.Roles(ctx, alice.Tenant, m.project)
+		if err == nil && len(roles) == 2 && roles[0].Name == "coder" && len(roles[0].ID) == 36 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("roles %+v, %v", roles, err)
+		}
+	}
+	for _, c := range []struct {
+		q    core.Filter
+		want int
+	}{{core.Filter{Status: "idle", Match: m.project}, 1}, {core.Filter{Status: "failed"}, 0}, {core.Filter{Kind: "coder", Page: 2}, 0}} {
+		page, err := e.Fleet.Agents(ctx, alice.Tenant, c.q)
+		if err != nil || len(page.Items) != c.want {
+			t.Errorf("%+v: %d agents, %v", c.q, len(page.Items), err)
+		}
+	}
+
+	if _, err := e.Fleet.Assign(ctx, alice, m.name, "say up\nhang", ""); err != nil {
+		t.Fatal(err)
+	}
+	awaitAgent(t, e, m.name, is(fleet.Busy))
+	if _, err := e.Fleet.Assign(ctx, alice, m.name, "say no", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
+		t.Errorf("a task for a busy agent: %v", err)
+	}
+	lines := func() string {
+		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, l := range page.Items {
+			list = append(list, l.Message)
+		}
+		slices.Reverse(list)
+		return strings.Join(list, "|")
+	}
+	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(lines(), "|up"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("log %q", lines())
+		}
+	}
+	began := time.Now()
+	if _, err := e.Fleet.CancelTask(ctx, alice, m.name); err != nil {
+		t.Error(err)
+	}
+	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == swarm.Cancelled })
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the cancel took %v", took)
+	}
+	if got := lines(); got != "say first|first|say up\nhang|up" {
+		t.Errorf("log %q", got)
+	}
+	history, err := e.Fleet.History(ctx, alice.Tenant, m.name, core.Filter{})
+	if err != nil || len(history.Items) != 2 || history.Items[0].Message != "say up\nhang" || history.Items[0].Status != swarm.Cancelled {
+		t.Errorf("history %+v %v", history, err)
+	}
+
+	if _, err := e.Fleet.Stop(ctx, alice, m.name); err != nil {
+		t.Error(err)
+	}
+	awaitAgent(t, e, m.name, is(fleet.Offline))
+	for deadline := time.Now().Add(20 * time.Second); m.workspace(t).LatestBuild.Status != "stopped"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the workspace is %s", m.workspace(t).LatestBuild.Status)
+		}
+	}
+	if _, err := e.Fleet.Start(ctx, alice, m.name); err != nil {
+		t.Error(err)
+	}
+	awaitAgent(t, e, m.name, is(fleet.Idle))
+	if err := e.Fleet.Delete(ctx, alice, m.name); err != nil {
+		t.Error(err)
+	}
+	m.awaitGone(t)
+	if deltas, err := e.Reconcile(ctx, alice.Tenant); err != nil || len(deltas) > 0 {
+		t.Errorf("unexplained %+v, %v", deltas, err)
+	}
+}
+
+// The workspace, and with it the agent, outlives the engine.
+func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
+	ctx := context.Background()
+	d := realCoder(t)
+	m := newMachine(t, d, nil)
+	dir := t.TempDir()
+	rec := m.record(t, settings{})
+	t.Run("first", func(t *testing.T) {
+		e := realFleet(t, dir)
+		if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options}); err != nil {
+			t.Fatal(err)
+		}
+		awaitAgent(t, e, m.name, is(fleet.Idle))
+	})
+	id := m.workspace(t).ID
+	m.role.report("idle", "while nobody listened")
+	t.Run("second", func(t *testing.T) {
+		e := realFleet(t, dir)
+		awaitAgent(t, e, m.name, is(fleet.Idle))
+		if m.workspace(t).ID != id || m.workspace(t).LatestBuild.BuildNumber != 1 {
+			t.Error("it has another workspace or build")
+		}
+		task, err := e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == task.TaskID && a.LastStatus == swarm.Succeeded })
+		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 10})
+		if err != nil || len(page.Items) < 3 || page.Items[1].Message != "idle: while nobody listened" {
+			t.Errorf("log %+v %v", page.Items, err)
+		}
+		if err := e.Fleet.Delete(ctx, alice, m.name); err != nil {
+			t.Error(err)
+		}
+	})
+	m.awaitGone(t)
+}
