@@ -34,8 +34,8 @@ func (w *fakeWorld) Activity(_ context.Context, t, name string, known time.Time)
 		},
 		Made: 4,
 		Diffs: []fleet.Diff{
-			{CallID: "c4", Path: "NOTES.md", Text: "NOTES.md\n@@ line 1: 1 out, 2 in @@\n-old\n+three files changed\n+none is large", At: at(2), Number: 1},
-			{CallID: "c4", Path: "docs/index.md", Text: "docs/index.md\n@@ line 9: 0 out, 1 in @@\n+see NOTES.md \x1b[2J\u202e", At: at(1), Number: 2},
+			{CallID: "c4", Path: "NOTES.md", Text: "NOTES.md\n@@ -1 +1,2 @@\n-old\n+three files changed\n+none is large", At: at(2), Number: 1},
+			{CallID: "c4", Path: "docs/index.md", Text: "docs/index.md\n@@ -8,0 +9 @@\n+see NOTES.md \x1b[2J\u202e", At: at(1), Number: 2},
 		},
 		Drew: 2,
 	}, nil

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -95,7 +96,7 @@ func poisoned(text string) *fakeWorld {
 		a.Command, a.SessionID = []string{"x"}, id("se", 1)
 		w.agents[0] = &a
 	}
-	act, _ := w.Activity(nil, tenant, "scribe", start)
+	act, _ := w.Activity(context.Background(), tenant, "scribe", start)
 	poison(reflect.ValueOf(act), text, "")
 	for i := range w.agents {
 		poison(reflect.ValueOf(w.agents[i]), text, "")

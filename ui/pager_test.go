@@ -30,7 +30,7 @@ func TestTheDiffUnderTheCursorGoesToThePager(t *testing.T) {
 		r.keys("j")
 	}
 	r.keys("o")
-	if len(*texts) != 1 || (*texts)[0] != "docs/index.md\n@@ line 9: 0 out, 1 in @@\n+see NOTES.md \n" {
+	if len(*texts) != 1 || (*texts)[0] != "docs/index.md\n@@ -8,0 +9 @@\n+see NOTES.md \n" {
 		t.Fatalf("%q", *texts)
 	}
 }

@@ -116,8 +116,13 @@ func createLine(object core.Raw) []string {
 	}
 	line := []string{"agent", "create", in.Name}
 	for _, f := range []struct{ flag, value string }{
-		{"project", in.Project}, {"runtime", in.Runtime}, {"role", in.Role}, {"task", in.Task},
-		{"command", in.Command}, {"dir", in.Dir}, {"options", string(in.Options)},
+		{"project", in.Project},
+		{"runtime", in.Runtime},
+		{"role", in.Role},
+		{"task", in.Task},
+		{"command", in.Command},
+		{"dir", in.Dir},
+		{"options", string(in.Options)},
 	} {
 		if f.value != "" {
 			line = append(line, "--"+f.flag+"="+f.value)
