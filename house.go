@@ -36,6 +36,7 @@ type house struct {
 	eng  *engine.Engine
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
+	client  *mcp.Client // uses the servers of others; nil for who only reads
 	// rooms are closed in reverse order.
 	rooms []func() error
 }
@@ -71,7 +72,7 @@ func (h *house) shut() error {
 	for i := len(h.rooms) - 1; i >= 0; i-- {
 		errs = append(errs, h.rooms[i]())
 	}
-	h.rooms, h.eng = nil, nil
+	h.rooms, h.eng, h.client, h.gateway = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 
@@ -107,6 +108,9 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		return nil, err
 	}
 	post.Open(eng.Bus)
+	if h.client != nil {
+		h.client.Open(eng.Tools)
+	}
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
 		h.gateway.Open(eng)
@@ -188,8 +192,13 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
-	opt.Runners = map[string]swarm.Runner{exec.Kind: runner}
-	opt.SkillRunners = map[string]skill.Runner{exec.SkillKind: commands, builtin.Kind: builtin.New(builtins)}
+	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: need.Data + ".servers", Getenv: os.Getenv})
+	h.rooms = append(h.rooms, h.client.Close)
+	opt.Tools = h.client
+	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}
+	opt.SkillRunners = map[string]skill.Runner{
+		exec.SkillKind: commands, mcp.SkillKind: h.client.SkillRunner(), builtin.Kind: builtin.New(builtins),
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)

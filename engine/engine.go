@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/tools"
 	"swarmdeck/store"
 )
 
@@ -37,6 +38,8 @@ type Options struct {
 	SkillRunners map[string]skill.Runner // by kind of runner, beside agent and composite
 	Static       []skill.Skill           // the program's own skills, which every tenant has
 	MaxSubagents int                     // subagents of a tenant that are live at once; 0 means 100
+
+	Tools tools.Source // lists the tools of servers; nil where none run
 }
 
 // Engine is one engine over one data file.
@@ -48,6 +51,7 @@ type Engine struct {
 	Audit *audit.Ledger
 
 	Skills *skill.Skills
+	Tools  *tools.Tools
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
@@ -65,6 +69,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 	})
 	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants})
+	e.Tools = tools.New(e.Audit, opt.Tools)
 	var err error
 	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
@@ -160,6 +165,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Fleet.Auditables()...)
 	kinds = append(kinds, e.Bus.Auditables()...)
 	kinds = append(kinds, e.Skills.Auditables()...)
+	kinds = append(kinds, e.Tools.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

@@ -64,6 +64,13 @@ func (a *applier) all(file *swarmfile.File) error {
 		}
 		return fmt.Errorf("%s:%d: %w", file.Path, line, err)
 	}
+	for _, s := range file.Servers { // before the skills that use them
+		_, action, err := a.eng.Tools.Put(a.ctx, a.by, s.Server)
+		if err != nil {
+			return where(s.Line, err)
+		}
+		a.did(action, "mcp_server", s.Name, s.Name)
+	}
 	if err := a.skills(file); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (t *tree) mcp() *cobra.Command {
 			return c.env.Doors.MCP(c.ctx, c.env, Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}, m)
 		},
 	})
-	cmd.AddCommand(t.mcpConnect())
+	cmd.AddCommand(t.mcpConnect(), t.mcpServers(), t.mcpTools(), t.mcpAdd(), t.mcpRemove())
 	return cmd
 }
 

@@ -25,6 +25,7 @@ type File struct {
 	Agents   []Agent
 	Budgets  []Budget
 	Skills   []Skill
+	Servers  []Server
 	Topics   []Topic
 }
 
@@ -99,7 +100,7 @@ func (v Vars) expand(s string) string {
 // later are the keys that the command language knows and this version does
 // not apply.
 func later() []string {
-	return []string{"policy", "roles", "scenarios", "mcp_servers", "operators"}
+	return []string{"policy", "roles", "scenarios", "operators"}
 }
 
 // reader reads the objects of a swarm file.
@@ -121,6 +122,9 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		"sessions": func(v value) { f.Sessions = document.Each(r.Reader, v, r.session) },
 		"agents":   func(v value) { f.Agents = document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) }) },
 		"budgets":  func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
+		"mcp_servers": func(v value) {
+			f.Servers = document.Each(r.Reader, v, func(v value) Server { return r.server(v, vars) })
+		},
 		"skills": func(v value) {
 			f.Skills = document.Each(r.Reader, v, func(v value) Skill { return r.skill(v, path, vars) })
 		},
@@ -292,6 +296,9 @@ func (r reader) unique(f *File) {
 	}
 	for _, t := range f.Topics {
 		once("topics", t.Pattern+" "+t.Skill+" "+string(t.Params), t.Line)
+	}
+	for _, s := range f.Servers {
+		once("mcp_servers.name", s.Name, s.Line)
 	}
 	for _, b := range f.Budgets {
 		once("budgets.subject", b.Subject, b.Line)

@@ -120,11 +120,12 @@ budgets:
   - subject: session:day
     tasks: 1.5
 skills: [[a.yaml], {name: x, version: 1.0.0, runner: {kind: builtin, name: echo}}]
-mcp_servers: {x: {}}
+mcp_servers: [{name: Bad, command: [y]}, {command: [y]}, {name: far, url: http://far, headers: {A: 1b}}]
 topics:
   - {pattern: a, skill: b, params: [1]}
   - {pattern: a, skill: b}
   - {skill: b, when: now}
+scenarios: {x: {}}
 `)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Code != core.InvalidInput {
@@ -150,7 +151,10 @@ topics:
 		`21: skills[0]: want text, got a list`,
 		`21: skills[1].name: "x" is not allowed; allowed: 3-50 of a-z A-Z 0-9 -`,
 		`21: skills[1].parameters_schema: missing`,
-		`22: mcp_servers: not supported yet`,
+		`22: mcp_servers[0].name: name: "Bad" is not allowed; allowed: 1-40 of a-z 0-9 -`,
+		`22: mcp_servers[1].name: missing`,
+		`22: mcp_servers[2]: headers.A: "1b" is not allowed; allowed: the name of an environment variable`,
+		`27: scenarios: not supported yet`,
 		`24: topics[0].params: want a mapping, got a list`,
 		`25: topics: "a b " is already named in line 24`,
 		`26: topics[2].pattern: missing`,

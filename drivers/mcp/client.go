@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tools"
+)
+
+// ClientOptions of NewClient.
+type ClientOptions struct {
+	State  string              // directory for the homes of servers, absolute
+	Getenv func(string) string // where the values of headers come from
+	Limits exec.Limits         // of every server's processes; zero means exec.DefaultLimits
+}
+
+// Registry knows the servers of tenants.
+type Registry interface {
+	Server(ctx context.Context, tenant, name string) (tools.Server, error)
+}
+
+// Client uses the servers of others. A server begins with the first use of it
+// and goes on until the client is closed, it dies, or it is changed.
+type Client struct {
+	sup *exec.Supervisor
+	opt ClientOptions
+
+	mu     sync.Mutex
+	known  Registry
+	links  map[string]*link // by tenant and name
+	closed bool
+}
+
+var _ tools.Source = (*Client)(nil)
+
+// NewClient returns a client whose servers' processes the supervisor owns.
+func NewClient(sup *exec.Supervisor, opt ClientOptions) *Client {
+	if opt.Limits == (exec.Limits{}) {
+		opt.Limits = exec.DefaultLimits()
+	}
+	return &Client{sup: sup, opt: opt, links: map[string]*link{}}
+}
+
+// Open names the registry, once it is there.
+func (c *Client) Open(known Registry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = known
+}
+
+// Close ends every server.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	links := c.links
+	c.links = map[string]*link{}
+	c.mu.Unlock()
+	errs := make([]error, 0, len(links))
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, l := range links {
+		all.Go(func() {
+			err := l.close()
+			mu.Lock()
+			errs = append(errs, err)
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// server is a server of a tenant, as its record says now.
+func (c *Client) server(ctx context.Context, tenant, name string) (tools.Server, error) {
+	c.mu.Lock()
+	known := c.known
+	c.mu.Unlock()
+	if known == nil {
+		return tools.Server{}, core.Errorf(core.Unavailable, "no engine runs that knows server %q", clean(clip(name)))
+	}
+	return known.Server(ctx, tenant, name)
+}
+
+// link is the connection to a server, begun or not. One of a server that was
+// changed is ended.
+func (c *Client) link(s tools.Server) (*link, error) {
+	key := s.TenantID + "/" + s.Name
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, core.Errorf(core.Unavailable, "the engine is closing")
+	}
+	l := c.links[key]
+	if l != nil && l.digest != s.Digest() {
+		go func() { _ = l.close() }() // calls under way end with it
+		l = nil
+	}
+	if l == nil {
+		l = &link{c: c, spec: s, digest: s.Digest()}
+		c.links[key] = l
+	}
+	return l, nil
+}
+
+// Tools implements tools.Source.
+func (c *Client) Tools(ctx context.Context, s tools.Server) ([]tools.Tool, error) {
+	l, err := c.link(s)
+	if err != nil {
+		return nil, err
+	}
+	_, list, err := l.use(ctx)
+	return list, err
+}
+
+// call calls a tool and returns its result as JSON.
+func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Raw, error) {
+	s, err := c.server(ctx, tenant, in.Server)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.link(s)
+	if err != nil {
+		return nil, err
+	}
+	session, list, err := l.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := false
+	for _, t := range list {
+		there = there || t.Name == in.Tool
+	}
+	if !there {
+		return nil, core.Missing("tool", in.Server+"."+in.Tool)
+	}
+	r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: in.Tool, Arguments: in.Args})
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	return outcome(in, r)
+}

@@ -1,0 +1,270 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tools"
+)
+
+// Bounds of a server of others.
+const (
+	startTime    = 30 * time.Second
+	maxTools     = 1000
+	maxFrame     = 8 << 20   // bytes of one message
+	maxSchema    = 256 << 10 // bytes of a tool's schema
+	maxLastWords = 1024
+	firstPause   = time.Second
+	lastPause    = time.Minute
+)
+
+// link is the connection to one server.
+type link struct {
+	c      *Client
+	spec   tools.Server
+	digest string
+
+	mu      sync.Mutex // held while it begins
+	session *mcp.ClientSession
+	proc    *exec.Process
+	list    []tools.Tool // nil when it must be asked for
+	gone    bool
+	pause   time.Duration // before the next beginning, after one that failed
+	notYet  time.Time
+	failure error
+
+	words sync.Mutex
+	last  string // newest line of its stderr
+}
+
+// use gives the connection and the tools behind it, and begins what is not
+// there. After a failure it waits longer each time before it begins again.
+func (l *link) use(ctx context.Context) (*mcp.ClientSession, []tools.Tool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return nil, nil, core.Errorf(core.Unavailable, "server %s was changed or is being closed", l.spec.Name)
+	}
+	if l.session == nil {
+		if wait := time.Until(l.notYet); wait > 0 {
+			return nil, nil, core.Errorf(core.Unavailable, "server %s failed, the next attempt is in %s: %v", l.spec.Name, wait.Round(time.Second), l.failure)
+		}
+		if err := l.begin(ctx); err != nil {
+			l.pause = min(max(firstPause, 2*l.pause), lastPause)
+			l.notYet, l.failure = time.Now().Add(l.pause), err
+			return nil, nil, core.Errorf(core.Unavailable, "server %s: %v", l.spec.Name, err)
+		}
+		l.pause = 0
+	}
+	if l.list == nil {
+		list, err := l.ask(ctx, l.session)
+		if err != nil {
+			return nil, nil, l.explain(err)
+		}
+		l.list = list
+	}
+	return l.session, l.list, nil
+}
+
+// begin starts the server and greets it; l.mu is held.
+func (l *link) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	transport, proc, err := l.transport()
+	if err != nil {
+		return err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: Name, Version: "1"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			go l.forgetTools() // use holds the lock while it waits for the list
+		},
+	})
+	session, err := client.Connect(ctx, transport, nil)
+	if err != nil {
+		if proc != nil {
+			err = errors.Join(err, proc.Stop(exec.Grace{Interrupt: -1}))
+			proc.CloseIO()
+		}
+		return fmt.Errorf("begin: %w%s", err, l.lastWords())
+	}
+	l.session, l.proc, l.list = session, proc, nil
+	go l.follow(session, proc)
+	return nil
+}
+
+// follow waits for the end of a connection and ends what is left of it.
+func (l *link) follow(session *mcp.ClientSession, proc *exec.Process) {
+	_ = session.Wait()
+	if proc != nil {
+		_ = proc.Stop(exec.Grace{Interrupt: -1})
+		proc.CloseIO()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session == session {
+		l.session, l.proc, l.list = nil, nil, nil
+	}
+}
+
+func (l *link) forgetTools() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = nil
+}
+
+// close ends the server for good.
+func (l *link) close() error {
+	l.mu.Lock()
+	l.gone = true
+	session, proc := l.session, l.proc
+	l.session, l.proc = nil, nil
+	l.mu.Unlock()
+	if session == nil {
+		return nil
+	}
+	var err error
+	if proc != nil {
+		err = proc.Stop(exec.Grace{Interrupt: -1})
+	}
+	closed := make(chan struct{})
+	go func() { // it waits for calls under way
+		defer close(closed)
+		_ = session.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(5 * time.Second):
+	}
+	return err
+}
+
+// transport begins the process, or names the address.
+func (l *link) transport() (mcp.Transport, *exec.Process, error) {
+	if l.spec.URL != "" {
+		u, err := url.Parse(l.spec.URL)
+		if err != nil || u.Host == "" {
+			return nil, nil, core.Invalid("url", l.spec.URL, "an http or https URL")
+		}
+		values := http.Header{}
+		for name, from := range l.spec.Headers {
+			value := l.c.opt.Getenv(from)
+			if value == "" {
+				return nil, nil, core.Errorf(core.Unavailable, "header %s: the environment variable %s is not set", name, from)
+			}
+			values.Set(name, value)
+		}
+		return &mcp.StreamableClientTransport{
+			Endpoint: l.spec.URL, MaxRetries: -1, HTTPClient: &http.Client{Transport: headersFor{u.Scheme, u.Host, values}},
+		}, nil, nil
+	}
+	home := filepath.Join(l.c.opt.State, l.spec.TenantID, l.spec.Name)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the home of server %s: %w", l.spec.Name, err)
+	}
+	env := map[string]string{"HOME": home}
+	for name, value := range l.spec.Env {
+		env[name] = value
+	}
+	dir := l.spec.Dir
+	if dir == "" {
+		dir = home
+	}
+	proc, err := l.c.sup.Start(exec.Spec{Run: "mcp-" + l.spec.TenantID + "-" + l.spec.Name, Argv: l.spec.Command, Dir: dir, Env: env, Limits: l.c.opt.Limits})
+	if err != nil {
+		return nil, nil, err
+	}
+	go l.listen(proc)
+	return &mcp.IOTransport{Reader: proc.Stdout, Writer: proc.Stdin, MaxLineLength: maxFrame}, proc, nil
+}
+
+// listen reads what the server says on stderr, and keeps the newest line.
+func (l *link) listen(proc *exec.Process) {
+	lines := &pipe.Splitter{Max: maxLastWords, Emit: func(text []byte, _ int) {
+		if s := line(pipe.Text(text), maxLastWords); s != "" {
+			l.words.Lock()
+			l.last = s
+			l.words.Unlock()
+		}
+	}}
+	defer lines.Close()
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := proc.Stderr.Read(buf)
+		_, _ = lines.Write(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) lastWords() string {
+	l.words.Lock()
+	defer l.words.Unlock()
+	if l.last == "" {
+		return ""
+	}
+	return "; it said: " + l.last
+}
+
+// ask lists the tools; what can't be shown or called is left out.
+func (l *link) ask(ctx context.Context, session *mcp.ClientSession) ([]tools.Tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	list := []tools.Tool{}
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == maxTools {
+			break
+		}
+		schema, err := core.Encode(t.InputSchema)
+		if err != nil || len(schema) > maxSchema || t.Name == "" || line(t.Name, 200) != t.Name {
+			continue
+		}
+		if schema, err = cleanJSON(schema); err != nil {
+			continue
+		}
+		list = append(list, tools.Tool{
+			Server: l.spec.Name, Name: t.Name, Title: line(t.Title, 200), Description: line(t.Description, 2000), InputSchema: schema,
+		})
+	}
+	return list, nil
+}
+
+// explain names the server and what it said last.
+func (l *link) explain(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return core.Errorf(core.Unavailable, "server %s: %s%s", l.spec.Name, line(err.Error(), 1024), l.lastWords())
+}
+
+// headersFor shows headers to the one host that they are for.
+type headersFor struct {
+	scheme, host string
+	values       http.Header
+}
+
+func (h headersFor) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == h.host && r.URL.Scheme == h.scheme {
+		r = r.Clone(r.Context())
+		for name, values := range h.values {
+			r.Header[name] = values
+		}
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}

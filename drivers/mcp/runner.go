@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+// Kind is the task kind that Runner carries out, SkillKind the runner kind of
+// skills that SkillRunner does.
+const (
+	Kind      = judge.KindMCP
+	SkillKind = "mcp"
+)
+
+// callInput is the input of a mcp.call task.
+type callInput struct {
+	Server string   `json:"server"`
+	Tool   string   `json:"tool"`
+	Args   core.Raw `json:"args"`
+}
+
+// Runner carries out mcp.call tasks {"server","tool","args"}. The result is
+// {"content":[…]}, with "structured" where the tool gives that. What a tool
+// itself calls an error fails the task with code tool_error; it is not retried.
+type Runner struct{ c *Client }
+
+// SkillRunner carries out skills that are a tool of a server: the parameters
+// are its arguments, and its result is the structured one, where there is one.
+type SkillRunner struct{ c *Client }
+
+var (
+	_ swarm.Runner   = Runner{}
+	_ skill.Runner   = SkillRunner{}
+	_ skill.Effecter = SkillRunner{}
+)
+
+// Runner carries out tasks.
+func (c *Client) Runner() Runner { return Runner{c} }
+
+// SkillRunner carries out skills.
+func (c *Client) SkillRunner() SkillRunner { return SkillRunner{c} }
+
+func parseCall(input core.Raw) (in callInput, err error) {
+	if err := core.Decode(input, &in); err != nil {
+		return in, err
+	}
+	if len(in.Args) == 0 {
+		in.Args = core.Raw("{}")
+	}
+	if err := checkNames("", in.Server, in.Tool); err != nil {
+		return in, err
+	}
+	return in, core.CheckObject("args", in.Args, core.MaxInput)
+}
+
+func checkNames(prefix, server, tool string) error {
+	for _, f := range [][2]string{{"server", server}, {"tool", tool}} {
+		if f[1] == "" || line(f[1], 200) != f[1] {
+			return core.Invalid(prefix+f[0], clean(clip(f[1])), "1-200 printable bytes")
+		}
+	}
+	return nil
+}
+
+// Check implements swarm.Runner. The server must be known; whether it has the
+// tool is found out when it is called.
+func (r Runner) Check(tenant string, input core.Raw) (string, judge.Action, error) {
+	in, err := parseCall(input)
+	if err != nil {
+		return "", judge.Action{}, err
+	}
+	if _, err := r.c.server(context.Background(), tenant, in.Server); err != nil {
+		return "", judge.Action{}, fmt.Errorf("server: %w", err)
+	}
+	return in.Server + "." + in.Tool + " " + line(string(in.Args), 120),
+		judge.Action{Kind: Kind, Server: in.Server, Tool: in.Tool, Args: core.MustEncode(in)}, nil
+}
+
+// Slot implements swarm.Runner.
+func (Runner) Slot(_, _ string) (bool, string) { return true, "" }
+
+// beatEvery keeps the lease of a call alive.
+const beatEvery = 250 * time.Millisecond
+
+// Start implements swarm.Runner.
+func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
+	in, err := parseCall(job.Task.Input)
+	if err != nil {
+		return nil, err
+	}
+	call := skill.Call{Tenant: job.Task.TenantID, TaskID: job.Task.TaskID}
+	return skill.RunFunc(ctx, call, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+		beat := time.NewTicker(beatEvery)
+		defer beat.Stop()
+		over := make(chan struct{})
+		defer close(over)
+		go func() {
+			for {
+				select {
+				case <-beat.C:
+					job.Beat()
+				case <-over:
+					return
+				}
+			}
+		}()
+		return r.c.held(ctx, hold, job.Task.TenantID, in)
+	}), nil
+}
+
+// held calls a tool; a pause is in effect meanwhile, since all that is done
+// here is to wait for the server.
+func (c *Client) held(ctx context.Context, hold *skill.Hold, tenant string, in callInput) (out core.Raw, err error) {
+	if err := hold.Wait(ctx); err != nil {
+		return nil, err
+	}
+	if idle := hold.Idle(ctx, func() { out, err = c.call(ctx, tenant, in) }); idle != nil {
+		return nil, errors.Join(idle, err)
+	}
+	return out, err
+}
+
+// Check implements skill.Runner.
+func (SkillRunner) Check(spec skill.Spec) error { return checkNames("runner.", spec.Server, spec.Tool) }
+
+// Effects implements skill.Effecter: a server is a program that can do
+// anything.
+func (SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
+
+// Start implements skill.Runner.
+func (r SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
+	in := callInput{Server: call.Skill.Runner.Server, Tool: call.Skill.Runner.Tool, Args: call.Params}
+	return skill.RunFunc(ctx, call, func(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
+		out, err := r.c.held(ctx, hold, call.Tenant, in)
+		if err != nil {
+			return nil, err
+		}
+		var result struct {
+			Structured core.Raw `json:"structured"`
+		}
+		if err := core.DecodeStored(out, &result); err == nil && result.Structured.Kind() == '{' {
+			return result.Structured, nil
+		}
+		return out, nil
+	}), nil
+}
+
+// outcome is a tool's result as JSON, its texts clean.
+func outcome(in callInput, r *mcp.CallToolResult) (core.Raw, error) {
+	type part struct {
+		Type string `json:"type"`
+		Text string `json:"text,omitempty"`
+		Note string `json:"note,omitempty"` // what stands for a part that is no text
+	}
+	var said []string
+	parts := []part{}
+	for _, c := range r.Content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			parts = append(parts, part{Type: "text", Text: c.Text})
+			said = append(said, c.Text)
+		case *mcp.ImageContent:
+			parts = append(parts, part{Type: "image", Note: fmt.Sprintf("%d bytes of %s", len(c.Data), c.MIMEType)})
+		case *mcp.AudioContent:
+			parts = append(parts, part{Type: "audio", Note: fmt.Sprintf("%d bytes of %s", len(c.Data), c.MIMEType)})
+		case *mcp.ResourceLink:
+			parts = append(parts, part{Type: "resource_link", Note: c.URI})
+		case *mcp.EmbeddedResource:
+			p := part{Type: "resource"}
+			if c.Resource != nil {
+				p.Text, p.Note = c.Resource.Text, c.Resource.URI
+			}
+			parts = append(parts, p)
+		}
+	}
+	if r.IsError {
+		return nil, &skill.Failure{Code: "tool_error", Message: line(in.Server+"."+in.Tool+": "+strings.Join(said, "\n"), 4000)}
+	}
+	out := map[string]any{"content": parts}
+	if r.StructuredContent != nil {
+		out["structured"] = r.StructuredContent
+	}
+	data, err := core.Encode(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode the result of %s.%s: %w", in.Server, in.Tool, err)
+	}
+	return cleanJSON(data)
+}

@@ -1,0 +1,262 @@
+// Package tools keeps which servers of the Model Context Protocol a tenant
+// uses. A driver runs them, lists their tools and calls these.
+package tools
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+const bServer store.Bucket = "mcp.server" // name → Server
+
+// Server is one server: a command that speaks on stdin and stdout, or a URL.
+type Server struct {
+	TenantID string            `json:"tenant_id"`
+	Name     string            `json:"name"` // ^[a-z0-9][a-z0-9-]{0,39}$
+	Command  []string          `json:"command,omitempty"`
+	Env      map[string]string `json:"env,omitempty"`
+	Dir      string            `json:"dir,omitempty"` // absolute; "" is a directory of its own
+	URL      string            `json:"url,omitempty"`
+	// Headers of requests to the URL: by name, the variable of the engine's
+	// environment that holds the value. So no secret is kept.
+	Headers   map[string]string `json:"headers,omitempty"`
+	CreatedAt time.Time         `json:"created_at"`
+	UpdatedAt time.Time         `json:"updated_at"`
+	AuditSeq  uint64            `json:"audit_seq,omitzero"`
+}
+
+// Tool is a tool of a server, its texts clean and bounded.
+type Tool struct {
+	Server      string   `json:"server"`
+	Name        string   `json:"name"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	InputSchema core.Raw `json:"input_schema"`
+}
+
+// Source lists the tools of servers; a driver is one.
+type Source interface {
+	Tools(ctx context.Context, s Server) ([]Tool, error)
+}
+
+// Tools keeps the servers of every tenant.
+type Tools struct {
+	ledger *audit.Ledger
+	source Source
+}
+
+// New makes it; source may be nil where nothing runs.
+func New(ledger *audit.Ledger, source Source) *Tools { return &Tools{ledger, source} }
+
+var (
+	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+	headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
+)
+
+// Check reports the first bad field of a server.
+func (s *Server) Check() error {
+	if !serverName.MatchString(s.Name) {
+		return core.Invalid("name", s.Name, "1-40 of a-z 0-9 -, not - first")
+	}
+	switch {
+	case (len(s.Command) == 0) == (s.URL == ""):
+		return core.Errorf(core.InvalidInput, "server %s: want either command or url", s.Name).With("field", "command")
+	case s.URL != "" && !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://"):
+		return core.Invalid("url", s.URL, "an http or https URL")
+	case s.URL != "" && (len(s.Env) > 0 || s.Dir != ""):
+		return core.Invalid("env", "", "env and dir only beside a command")
+	case s.URL == "" && len(s.Headers) > 0:
+		return core.Invalid("headers", "", "headers only beside a url")
+	case s.Dir != "" && !filepath.IsAbs(s.Dir):
+		return core.Invalid("dir", s.Dir, "an absolute path")
+	}
+	for name, from := range s.Headers {
+		if !headerName.MatchString(name) {
+			return core.Invalid("headers", name, "names of HTTP headers")
+		}
+		if !envName.MatchString(from) {
+			return core.Invalid("headers."+name, from, "the name of an environment variable that holds the value")
+		}
+	}
+	return nil
+}
+
+// Digest names what the server is made of: another one is another server.
+func (s *Server) Digest() string {
+	d, err := core.Digest([]any{s.Command, s.Env, s.Dir, s.URL, s.Headers})
+	if err != nil { // texts always can
+		panic("tools: digest of a server: " + err.Error())
+	}
+	return d
+}
+
+// state is what reconcile compares. Values of the environment stay out of the
+// log.
+func (s *Server) state() any {
+	return struct {
+		Command []string          `json:"command,omitempty"`
+		Dir     string            `json:"dir,omitempty"`
+		Env     []string          `json:"env,omitempty"`
+		URL     string            `json:"url,omitempty"`
+		Headers map[string]string `json:"headers,omitempty"`
+	}{s.Command, s.Dir, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Headers}
+}
+
+// Put makes a server as it is given and says what that did: created, changed
+// or unchanged.
+func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, action string, err error) {
+	if err := s.Check(); err != nil {
+		return s, "", err
+	}
+	err = t.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := load(tx, s.Name)
+		if err != nil {
+			return err
+		}
+		s.TenantID, s.CreatedAt, s.UpdatedAt, action = tx.Tenant(), tx.Now(), tx.Now(), "created"
+		var prev uint64
+		if old != nil {
+			if old.Digest() == s.Digest() {
+				s, action = *old, "unchanged"
+				return nil
+			}
+			s.CreatedAt, prev, action = old.CreatedAt, old.AuditSeq, "changed"
+		}
+		if s.AuditSeq, err = tx.Record(audit.Entry{Type: "mcp_server." + action, Subject: "mcp_server", ID: s.Name, State: s.state(), Prev: prev}); err != nil {
+			return err
+		}
+		data, err := core.Encode(s)
+		if err != nil {
+			return fmt.Errorf("encode server %s: %w", s.Name, err)
+		}
+		made := s
+		tx.Changed("mcp_server", s.Name, &made)
+		return tx.Put(bServer, []byte(s.Name), data)
+	})
+	return s, action, err
+}
+
+// Remove forgets a server.
+func (t *Tools) Remove(ctx context.Context, by core.Caller, name string) (Server, error) {
+	var gone Server
+	err := t.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		s, err := load(tx, name)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			return core.Missing("server", name)
+		}
+		gone = *s
+		if _, err := tx.Record(audit.Entry{Type: "mcp_server.removed", Subject: "mcp_server", ID: name, State: audit.Gone, Prev: s.AuditSeq}); err != nil {
+			return err
+		}
+		tx.Changed("mcp_server", name, nil)
+		return tx.Delete(bServer, []byte(name))
+	})
+	return gone, err
+}
+
+// Server returns one server.
+func (t *Tools) Server(ctx context.Context, tenant, name string) (s Server, err error) {
+	err = t.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		found, err := load(tx, name)
+		if err == nil && found == nil {
+			err = core.Missing("server", name)
+		}
+		if err == nil {
+			s = *found
+		}
+		return err
+	})
+	return s, err
+}
+
+// Servers lists the servers by name.
+func (t *Tools) Servers(ctx context.Context, tenant string) (all []Server, err error) {
+	err = t.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return each(tx.Tx, func(s *Server) error {
+			all = append(all, *s)
+			return nil
+		})
+	})
+	return all, err
+}
+
+// List lists the tools of one server by name, or with "" of all.
+func (t *Tools) List(ctx context.Context, tenant, server string) ([]Tool, error) {
+	if t.source == nil {
+		return nil, core.Errorf(core.Unavailable, "no servers run here")
+	}
+	servers, err := t.Servers(ctx, tenant)
+	if server != "" {
+		var s Server
+		s, err = t.Server(ctx, tenant, server)
+		servers = []Server{s}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Tool
+	for _, s := range servers {
+		found, err := t.source.Tools(ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("list the tools of %s: %w", s.Name, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func load(tx store.Tx, name string) (*Server, error) {
+	data, err := tx.Get(bServer, []byte(name))
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return decode(data)
+}
+
+func decode(data []byte) (*Server, error) {
+	s := &Server{}
+	if err := core.DecodeStored(data, s); err != nil {
+		return nil, fmt.Errorf("decode a server: %w", err)
+	}
+	return s, nil
+}
+
+func each(tx store.Tx, visit func(*Server) error) error {
+	var bad error
+	err := tx.Scan(bServer, nil, nil, false, func(_, value []byte) bool {
+		var s *Server
+		if s, bad = decode(value); bad == nil {
+			bad = visit(s)
+		}
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+// Auditables are the records that reconcile compares.
+func (t *Tools) Auditables() []audit.Auditable { return []audit.Auditable{auditedServers{}} }
+
+type auditedServers struct{}
+
+func (auditedServers) Subject() string { return "mcp_server" }
+
+func (auditedServers) States(tx store.Tx, visit func(string, any) error) error {
+	return each(tx, func(s *Server) error { return visit(s.Name, s.state()) })
+}

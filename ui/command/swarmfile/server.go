@@ -1,0 +1,46 @@
+package swarmfile
+
+import (
+	"path/filepath"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tools"
+)
+
+// Server is one server of the Model Context Protocol whose tools are used.
+type Server struct {
+	tools.Server
+	Line int
+}
+
+// server reads a command with env and dir, or a url with headers, whose values
+// are names of environment variables.
+func (r reader) server(v value, vars Vars) Server {
+	s := Server{Line: v.Line()}
+	r.Object(v, map[string]func(value){
+		"name":    func(v value) { s.Name = r.Word(v) },
+		"command": func(v value) { s.Command = r.command(v, vars) },
+		"env":     func(v value) { s.Env = r.texts(v, vars) },
+		"dir": func(v value) {
+			if s.Dir = vars.expand(r.Text(v)); !filepath.IsAbs(s.Dir) {
+				s.Dir = filepath.Join(vars.Dir, s.Dir)
+			}
+		},
+		"url":     func(v value) { s.URL = r.Word(v) },
+		"headers": func(v value) { s.Headers = r.Texts(v) },
+	}, "name")
+	if s.Name == "" {
+		return s
+	}
+	if err := s.Check(); err != nil {
+		at := v
+		if field, ok := core.AsError(err).Details["field"].(string); ok && field != "" {
+			at = v.Field(field)
+			if at.Empty() {
+				at = v
+			}
+		}
+		r.Check(at, err)
+	}
+	return s
+}
