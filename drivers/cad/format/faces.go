@@ -1,0 +1,222 @@
+package format
+
+import (
+	"fmt"
+	"math"
+
+	"swarmdeck/drivers/cad/mesh"
+)
+
+// face is one flat face with its loops of vertices, the outer one first.
+type face struct {
+	origin, normal [3]float64
+	loops          [][]uint32
+}
+
+// Triangles are of one plane when their normals turn by less than this (1 minus
+// the cosine) and they lie no farther apart, in mm.
+const (
+	sameNormal = 1e-9
+	sameHeight = 1e-4
+)
+
+// faces joins the triangles of a shell to whole flat faces, first by their
+// provenance and then where neighbours are coplanar, and follows the loops
+// around them.
+func faces(m *mesh.Mesh, shell []int) ([]face, error) {
+	owner := make(map[mesh.Edge]int, 3*len(shell))
+	for _, i := range shell {
+		t := m.Triangles[i]
+		for j, from := range t {
+			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
+		}
+	}
+	groups := newGroups(m, shell)
+	for _, planar := range []bool{false, true} {
+		for _, i := range shell {
+			t := m.Triangles[i]
+			for j, from := range t {
+				if n := owner[mesh.Edge{From: t[(j+1)%3], To: from}]; n > i && groups.alike(i, n, planar) {
+					groups.join(i, n)
+				}
+			}
+		}
+	}
+	out, err := groups.loops(shell, owner)
+	if err != nil {
+		return nil, err
+	}
+	straighten(m, out)
+	for i := range out {
+		out[i].outerFirst(m)
+	}
+	return out, nil
+}
+
+// groups is a union-find over triangles; each root knows the largest triangle
+// of its group, whose plane is the group's.
+type groups struct {
+	mesh    *mesh.Mesh
+	parent  map[int]int
+	largest map[int]int
+	area    map[int]float64
+}
+
+func newGroups(m *mesh.Mesh, shell []int) *groups {
+	g := &groups{mesh: m, parent: map[int]int{}, largest: map[int]int{}, area: map[int]float64{}}
+	for _, i := range shell {
+		a, b, c := m.Corners(i)
+		g.parent[i], g.largest[i] = i, i
+		g.area[i] = mesh.Length(mesh.Cross(mesh.Sub(b, a), mesh.Sub(c, a)))
+	}
+	return g
+}
+
+func (g *groups) root(i int) int {
+	for g.parent[i] != i {
+		g.parent[i] = g.parent[g.parent[i]]
+		i = g.parent[i]
+	}
+	return i
+}
+
+func (g *groups) join(i, j int) {
+	a, b := g.root(i), g.root(j)
+	if a == b {
+		return
+	}
+	if b < a {
+		a, b = b, a
+	}
+	g.parent[b] = a
+	if g.area[g.largest[b]] > g.area[g.largest[a]] {
+		g.largest[a] = g.largest[b]
+	}
+}
+
+// alike says whether two neighbours belong to one face.
+func (g *groups) alike(i, j int, planar bool) bool {
+	if !planar {
+		f := g.mesh.Faces
+		return len(f) > 0 && f[i] == f[j]
+	}
+	a, b := g.largest[g.root(i)], g.largest[g.root(j)]
+	n, other := g.mesh.Normal(a), g.mesh.Normal(b)
+	if 1-mesh.Dot(n, other) > sameNormal {
+		return false
+	}
+	p, q := g.mesh.Vertices[g.mesh.Triangles[a][0]], g.mesh.Vertices[g.mesh.Triangles[b][0]]
+	return math.Abs(mesh.Dot(n, mesh.Sub(q, p))) <= sameHeight
+}
+
+// loops follows the edges between different groups. At the end of an edge it
+// turns about the vertex inside the face, so that faces which meet themselves
+// at a point keep their loops apart.
+func (g *groups) loops(shell []int, owner map[mesh.Edge]int) ([]face, error) {
+	number := map[int]int{}
+	var out []face
+	done := map[mesh.Edge]bool{}
+	outside := func(e mesh.Edge) bool { return g.root(owner[e]) != g.root(owner[e.Back()]) }
+	for _, i := range shell {
+		t := g.mesh.Triangles[i]
+		for j, from := range t {
+			first := mesh.Edge{From: from, To: t[(j+1)%3]}
+			if done[first] || !outside(first) {
+				continue
+			}
+			var loop []uint32
+			for e := first; !done[e]; {
+				done[e] = true
+				loop = append(loop, e.From)
+				for e = g.after(owner[e], e); !outside(e); {
+					e = g.after(owner[e.Back()], e.Back())
+				}
+			}
+			root := g.root(i)
+			n, ok := number[root]
+			if !ok {
+				n = len(out)
+				number[root] = n
+				l := g.largest[root]
+				out = append(out, face{origin: g.mesh.Vertices[g.mesh.Triangles[l][0]], normal: g.mesh.Normal(l)})
+			}
+			out[n].loops = append(out[n].loops, loop)
+		}
+	}
+	for _, i := range shell {
+		if _, ok := number[g.root(i)]; !ok {
+			return nil, fmt.Errorf("triangle %d belongs to a face without an edge", i)
+		}
+	}
+	return out, nil
+}
+
+// after is the edge that follows another around a triangle.
+func (g *groups) after(triangle int, e mesh.Edge) mesh.Edge {
+	t := g.mesh.Triangles[triangle]
+	for j, v := range t {
+		if v == e.To {
+			return mesh.Edge{From: v, To: t[(j+1)%3]}
+		}
+	}
+	return e
+}
+
+// straighten drops the vertices on a straight line between their only two
+// neighbours, from every loop alike.
+func straighten(m *mesh.Mesh, all []face) {
+	neighbours := map[uint32]map[uint32]bool{}
+	each := func(do func(before, v, after uint32)) {
+		for _, f := range all {
+			for _, l := range f.loops {
+				for i, v := range l {
+					do(l[(i+len(l)-1)%len(l)], v, l[(i+1)%len(l)])
+				}
+			}
+		}
+	}
+	each(func(before, v, after uint32) {
+		if neighbours[v] == nil {
+			neighbours[v] = map[uint32]bool{}
+		}
+		neighbours[v][before], neighbours[v][after] = true, true
+	})
+	drop := map[uint32]bool{}
+	each(func(before, v, after uint32) {
+		if len(neighbours[v]) != 2 || before == after {
+			return
+		}
+		a, b := mesh.Sub(m.Vertices[v], m.Vertices[before]), mesh.Sub(m.Vertices[after], m.Vertices[v])
+		lengths := mesh.Length(a) * mesh.Length(b)
+		if mesh.Length(mesh.Cross(a, b)) <= 1e-10*lengths && mesh.Dot(a, b) > 0 {
+			drop[v] = true
+		}
+	})
+	for i := range all {
+		for j, l := range all[i].loops {
+			var kept []uint32
+			for _, v := range l {
+				if !drop[v] {
+					kept = append(kept, v)
+				}
+			}
+			all[i].loops[j] = kept
+		}
+	}
+}
+
+// outerFirst puts the loop with the largest area about the normal first.
+func (f *face) outerFirst(m *mesh.Mesh) {
+	best, most := 0, math.Inf(-1)
+	for i, l := range f.loops {
+		area := 0.0
+		for j := 1; j+1 < len(l); j++ {
+			a := m.Vertices[l[0]]
+			area += mesh.Dot(f.normal, mesh.Cross(mesh.Sub(m.Vertices[l[j]], a), mesh.Sub(m.Vertices[l[j+1]], a)))
+		}
+		if area > most {
+			best, most = i, area
+		}
+	}
+	f.loops[0], f.loops[best] = f.loops[best], f.loops[0]
+}

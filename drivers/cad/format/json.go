@@ -1,0 +1,83 @@
+package format
+
+import (
+	"fmt"
+	"io"
+
+	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/core"
+)
+
+// document is the JSON file: our own form, without loss.
+type document struct {
+	Format  string     `json:"format"`
+	Version int        `json:"version"`
+	Unit    string     `json:"unit"`
+	Parts   []jsonPart `json:"parts"`
+}
+
+type jsonPart struct {
+	Name      string       `json:"name"`
+	Tolerance float64      `json:"tolerance"`
+	Vertices  [][3]float64 `json:"vertices"`
+	Triangles [][3]uint32  `json:"triangles"`
+	Faces     []uint32     `json:"faces,omitempty"`
+}
+
+const (
+	jsonFormat  = "swarmdeck-solids"
+	jsonVersion = 1
+)
+
+// WriteJSON writes parts as {format, version, unit, parts[{name, tolerance,
+// vertices, triangles, faces}]}.
+func WriteJSON(w io.Writer, parts []Part) error {
+	if err := check(parts); err != nil {
+		return err
+	}
+	doc := document{Format: jsonFormat, Version: jsonVersion, Unit: "mm"}
+	for _, p := range parts {
+		doc.Parts = append(doc.Parts, jsonPart{
+			Name: p.Name, Tolerance: p.Tolerance,
+			Vertices: p.Mesh.Vertices, Triangles: p.Mesh.Triangles, Faces: p.Mesh.Faces,
+		})
+	}
+	data, err := core.Encode(doc)
+	if err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// ReadJSON reads what WriteJSON wrote; an unknown field, another unit or a part
+// that is no solid is refused.
+func ReadJSON(r io.Reader) ([]Part, error) {
+	data, err := read(r)
+	if err != nil {
+		return nil, err
+	}
+	var doc document
+	if err := core.Decode(data, &doc); err != nil {
+		return nil, fmt.Errorf("JSON: %w", err)
+	}
+	switch {
+	case doc.Format != jsonFormat:
+		return nil, core.Invalid("format", doc.Format, jsonFormat)
+	case doc.Version != jsonVersion:
+		return nil, core.Invalid("version", doc.Version, fmt.Sprint(jsonVersion))
+	case doc.Unit != "mm":
+		return nil, core.Invalid("unit", doc.Unit, "mm")
+	}
+	var parts []Part
+	for _, p := range doc.Parts {
+		parts = append(parts, Part{
+			Name: p.Name, Tolerance: p.Tolerance,
+			Mesh: &mesh.Mesh{Vertices: p.Vertices, Triangles: p.Triangles, Faces: p.Faces},
+		})
+	}
+	if err := check(parts); err != nil {
+		return nil, fmt.Errorf("JSON: %w", err)
+	}
+	return parts, nil
+}

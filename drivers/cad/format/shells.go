@@ -1,0 +1,92 @@
+package format
+
+import (
+	"fmt"
+	"math"
+
+	"swarmdeck/drivers/cad/mesh"
+)
+
+// body is a connected solid: its outer shell and the shells of the voids in it,
+// each a list of triangles.
+type body struct {
+	outer []int
+	voids [][]int
+}
+
+// bodies splits a surface into connected shells and gives each void to the
+// smallest body around it.
+func bodies(m *mesh.Mesh) ([]body, error) {
+	var out []body
+	var volumes []float64
+	var voids [][]int
+	for _, shell := range shells(m) {
+		part := mesh.Mesh{Vertices: m.Vertices}
+		for _, i := range shell {
+			part.Triangles = append(part.Triangles, m.Triangles[i])
+		}
+		if v := part.Properties().Volume; v > 0 {
+			out, volumes = append(out, body{outer: shell}), append(volumes, v)
+		} else {
+			voids = append(voids, shell)
+		}
+	}
+	for _, void := range voids {
+		inside, best := -1, math.Inf(1)
+		for i, b := range out {
+			if volumes[i] < best && surrounds(m, b.outer, m.Vertices[m.Triangles[void[0]][0]]) {
+				inside, best = i, volumes[i]
+			}
+		}
+		if inside < 0 {
+			return nil, fmt.Errorf("the void at triangle %d lies in no solid", void[0])
+		}
+		out[inside].voids = append(out[inside].voids, void)
+	}
+	return out, nil
+}
+
+// shells lists the triangles connected by edges.
+func shells(m *mesh.Mesh) [][]int {
+	owner := make(map[mesh.Edge]int, 3*len(m.Triangles))
+	for i, t := range m.Triangles {
+		for j, from := range t {
+			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
+		}
+	}
+	seen := make([]bool, len(m.Triangles))
+	var out [][]int
+	for start := range m.Triangles {
+		if seen[start] {
+			continue
+		}
+		seen[start] = true
+		shell := []int{start}
+		for at := 0; at < len(shell); at++ {
+			t := m.Triangles[shell[at]]
+			for j, from := range t {
+				if n := owner[mesh.Edge{From: t[(j+1)%3], To: from}]; !seen[n] {
+					seen[n] = true
+					shell = append(shell, n)
+				}
+			}
+		}
+		out = append(out, shell)
+	}
+	return out
+}
+
+// surrounds says whether a point lies inside a shell: the solid angles that its
+// triangles fill, seen from there, add up to a whole sphere (van Oosterom and
+// Strackee 1983).
+func surrounds(m *mesh.Mesh, shell []int, p [3]float64) bool {
+	sum := 0.0
+	for _, i := range shell {
+		a, b, c := m.Corners(i)
+		a, b, c = mesh.Sub(a, p), mesh.Sub(b, p), mesh.Sub(c, p)
+		la, lb, lc := mesh.Length(a), mesh.Length(b), mesh.Length(c)
+		sum += 2 * math.Atan2(mesh.Dot(a, mesh.Cross(b, c)),
+			la*lb*lc+mesh.Dot(a, b)*lc+mesh.Dot(b, c)*la+mesh.Dot(c, a)*lb)
+	}
+	return sum > 2*math.Pi
+}

@@ -1,0 +1,162 @@
+package format
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+
+	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/drivers/cad/profile"
+	"swarmdeck/engine/core"
+)
+
+// View is the direction a drawing is seen from.
+type View string
+
+// The views of WriteSVG.
+const (
+	Top       View = "top"       // along -z, x to the right
+	Front     View = "front"     // along +y, x to the right, z up
+	Right     View = "right"     // along -x, y to the right, z up
+	Isometric View = "isometric" // along (-1, 1, -1), z up
+)
+
+// axes are the directions to the right, up and towards the viewer.
+func (v View) axes() (right, up, out [3]float64, err error) {
+	switch v {
+	case Top:
+		return [3]float64{1, 0, 0}, [3]float64{0, 1, 0}, [3]float64{0, 0, 1}, nil
+	case Front:
+		return [3]float64{1, 0, 0}, [3]float64{0, 0, 1}, [3]float64{0, -1, 0}, nil
+	case Right:
+		return [3]float64{0, 1, 0}, [3]float64{0, 0, 1}, [3]float64{1, 0, 0}, nil
+	case Isometric:
+		r2, r3, r6 := math.Sqrt(2), math.Sqrt(3), math.Sqrt(6)
+		return [3]float64{1 / r2, 1 / r2, 0}, [3]float64{-1 / r6, 1 / r6, 2 / r6}, [3]float64{1 / r3, -1 / r3, 1 / r3}, nil
+	}
+	return right, up, out, core.Invalid("view", string(v), "top, front, right, isometric")
+}
+
+const svgMargin = 5 // mm
+
+// svgOpen starts a drawing of true size around the box from low to high.
+func svgOpen(w io.Writer, low, high profile.Point, note string) {
+	width, height := high.X-low.X+2*svgMargin, high.Y-low.Y+2*svgMargin
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="%smm" height="%smm" viewBox="%s %s %s %s" fill="none" stroke="black" stroke-width="0.35" stroke-linecap="round">
+<desc>%s</desc>
+`, decimal(width), decimal(height), decimal(low.X-svgMargin), decimal(-high.Y-svgMargin), decimal(width), decimal(height), note)
+}
+
+// WriteSVG draws the edges of parts seen from a view, one unit to the
+// millimetre. Edges of which both faces turn away are dashed and thin; one that
+// lies behind another face is drawn like any other.
+func WriteSVG(w io.Writer, parts []Part, view View) error {
+	if err := check(parts); err != nil {
+		return err
+	}
+	right, up, toward, err := view.axes()
+	if err != nil {
+		return err
+	}
+	project := func(v [3]float64) profile.Point {
+		return profile.Point{X: mesh.Dot(v, right), Y: mesh.Dot(v, up)}
+	}
+	low, high := profile.Point{X: math.Inf(1), Y: math.Inf(1)}, profile.Point{X: math.Inf(-1), Y: math.Inf(-1)}
+	for _, part := range parts {
+		for _, v := range part.Mesh.Vertices {
+			p := project(v)
+			low = profile.Point{X: min(low.X, p.X), Y: min(low.Y, p.Y)}
+			high = profile.Point{X: max(high.X, p.X), Y: max(high.Y, p.Y)}
+		}
+	}
+	out := bufio.NewWriter(w)
+	svgOpen(out, low, high, fmt.Sprintf("%s view, mm, chord tolerance %s mm", view, decimal(coarsest(parts))))
+	for _, part := range parts {
+		out.WriteString(`<g id="`)
+		if err := xml.EscapeText(out, []byte(part.Name)); err != nil {
+			return err
+		}
+		out.WriteString("\">\n")
+		front := facing(part.Mesh, toward)
+		for _, hidden := range []bool{true, false} {
+			style := ""
+			if hidden {
+				style = ` stroke-width="0.18" stroke-dasharray="1.5 1"`
+			}
+			fmt.Fprintf(out, "<path%s d=\"", style)
+			for _, e := range part.Mesh.Creases() {
+				if (front[e] || front[e.Back()]) != hidden {
+					a, b := project(part.Mesh.Vertices[e.From]), project(part.Mesh.Vertices[e.To])
+					fmt.Fprintf(out, "M%s %sL%s %s", coordinate(a.X), coordinate(-a.Y), coordinate(b.X), coordinate(-b.Y))
+				}
+			}
+			out.WriteString("\"/>\n")
+		}
+		out.WriteString("</g>\n")
+	}
+	out.WriteString("</svg>\n")
+	return out.Flush()
+}
+
+// coordinate is a number of a drawing, to the tenth of a micrometre.
+func coordinate(v float64) string { return decimal(math.Round(v*1e4)/1e4 + 0) }
+
+// facing has the edges of the triangles that are turned to the viewer.
+func facing(m *mesh.Mesh, toward [3]float64) map[mesh.Edge]bool {
+	out := make(map[mesh.Edge]bool)
+	for i, t := range m.Triangles {
+		if mesh.Dot(m.Normal(i), toward) < 1e-9 {
+			continue
+		}
+		for j, from := range t {
+			out[mesh.Edge{From: from, To: t[(j+1)%3]}] = true
+		}
+	}
+	return out
+}
+
+// WriteProfileSVG draws a plane shape with its true arcs.
+func WriteProfileSVG(w io.Writer, shape profile.Shape) error {
+	if len(shape.Loops) == 0 {
+		return core.Invalid("profile", "no loop", "a shape of one loop or more")
+	}
+	low, high := shape.Loops[0].Bounds()
+	for _, l := range shape.Loops[1:] {
+		a, b := l.Bounds()
+		low = profile.Point{X: min(low.X, a.X), Y: min(low.Y, a.Y)}
+		high = profile.Point{X: max(high.X, b.X), Y: max(high.Y, b.Y)}
+	}
+	out := bufio.NewWriter(w)
+	svgOpen(out, low, high, "profile, mm, exact arcs")
+	out.WriteString(`<path fill-rule="evenodd" d="`)
+	for _, l := range shape.Loops {
+		fmt.Fprintf(out, "M%s %s", decimal(l[0].From.X), decimal(-l[0].From.Y))
+		for _, s := range l {
+			svgSegment(out, s)
+		}
+		out.WriteString("Z")
+	}
+	out.WriteString("\"/>\n</svg>\n")
+	return out.Flush()
+}
+
+// svgSegment draws to the end of a segment; an arc of more than half a turn
+// goes in two pieces, since a full circle has no end of its own.
+func svgSegment(w io.Writer, s profile.Segment) {
+	if s.Radius == 0 {
+		fmt.Fprintf(w, "L%s %s", decimal(s.To.X), decimal(-s.To.Y))
+		return
+	}
+	flag := 0 // y points down there: counterclockwise is their negative direction
+	if s.Sweep < 0 {
+		flag = 1
+	}
+	start := math.Atan2(s.From.Y-s.Center.Y, s.From.X-s.Center.X)
+	sin, cos := math.Sincos(start + s.Sweep/2)
+	for _, p := range []profile.Point{{X: s.Center.X + s.Radius*cos, Y: s.Center.Y + s.Radius*sin}, s.To} {
+		fmt.Fprintf(w, "A%s %s 0 0 %d %s %s", decimal(s.Radius), decimal(s.Radius), flag, decimal(p.X), decimal(-p.Y))
+	}
+}
