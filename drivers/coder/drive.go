@@ -36,6 +36,8 @@ func (a *agent) run(ctx context.Context) {
 		}
 		if time.Since(began) > lastBackoff {
 			pause.reset()
+		} else if err == nil {
+			pause.ease()
 		}
 		a.rest(ctx, pause.next(), id == uuid.Nil && err == nil)
 	}

@@ -1,0 +1,259 @@
+package coder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/coder/v2/codersdk"
+	"github.com/google/uuid"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// played is a deployment with one ready workspace, whose agent is an actor.
+type played struct {
+	*actor
+	srv *httptest.Server
+
+	mu      sync.Mutex
+	ws      codersdk.Workspace
+	streams int
+	builds  []codersdk.WorkspaceTransition
+	cut     chan struct{} // closed and replaced to end the streams
+	refuse  int           // status of all calls; 0 serves them
+}
+
+func newPlayed(t *testing.T) *played {
+	t.Setenv("CODER_SESSION_TOKEN", secret)
+	p := &played{actor: newActor(), cut: make(chan struct{})}
+	p.ws = *picture(func(ws *codersdk.Workspace, _ *codersdk.WorkspaceAgent) {
+		ws.ID, ws.Name, ws.OwnerName, ws.LatestBuild.ID = uuid.New(), "bob", "alice", uuid.New()
+		ws.LatestBuild.Job.Status = codersdk.ProvisionerJobSucceeded
+	})
+	p.srv = httptest.NewServer(p)
+	t.Cleanup(func() {
+		p.srv.CloseClientConnections()
+		p.srv.Close()
+	})
+	return p
+}
+
+func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	refuse, ws, cut := p.refuse, p.ws, p.cut
+	p.mu.Unlock()
+	path := r.URL.Path
+	switch {
+	case refuse != 0:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(refuse)
+		_, _ = w.Write([]byte(`{"message":"no"}`))
+	case strings.HasPrefix(path, "/@alice/bob.main/apps/ccw/"):
+		r.URL.Path = strings.TrimPrefix(path, "/@alice/bob.main/apps/ccw")
+		p.actor.ServeHTTP(w, r)
+	case strings.HasSuffix(path, "/watch"):
+		p.mu.Lock()
+		p.streams++
+		p.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		data, _ := json.Marshal(ws)
+		fmt.Fprintf(w, "event: ping\n\nevent: data\ndata: %s\n\n", data)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-cut:
+		case <-r.Context().Done():
+		}
+	case strings.HasSuffix(path, "/builds") && r.Method == http.MethodPost:
+		var in codersdk.CreateWorkspaceBuildRequest
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		p.mu.Lock()
+		p.builds = append(p.builds, in.Transition)
+		p.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte("{}"))
+	case strings.HasSuffix(path, "/builds"):
+		answer(w, []codersdk.WorkspaceBuild{ws.LatestBuild})
+	case strings.HasPrefix(path, "/api/v2/workspaces/"), strings.HasPrefix(path, "/api/v2/users/me/workspace/"):
+		answer(w, ws)
+	default: // an older server, without the stream of all workspaces
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"message":"Route not found."}`))
+	}
+}
+
+// change does something and ends the streams.
+func (p *played) change(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do()
+	close(p.cut)
+	p.cut = make(chan struct{})
+}
+
+func (p *played) open(t *testing.T, r *Runtime) *witness {
+	return openAgent(t, r, fleet.Agent{
+		Name: "bob", TenantID: "t_test", Project: "p", Role: "r", CreatedAt: time.Now(),
+		Options: core.MustEncode(settings{URL: p.srv.URL, Adopt: true}),
+	})
+}
+
+func TestAStreamThatEndsIsOpenedAgain(t *testing.T) {
+	p := newPlayed(t)
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	p.change(func() { p.ws.LatestBuild.Status = codersdk.WorkspaceStatusStopped })
+	w.await(fleet.Offline, "stopped")
+	p.change(func() { p.ws.LatestBuild.Status = codersdk.WorkspaceStatusRunning })
+	w.await(fleet.Idle, "")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.streams < 2 {
+		t.Errorf("%d streams", p.streams)
+	}
+}
+
+func TestADeploymentThatRefusesShowsWhyAndIsTriedAgain(t *testing.T) {
+	p := newPlayed(t)
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	for status, reason := range map[int]string{401: "token", 503: "503"} {
+		p.change(func() { p.refuse = status })
+		w.await(fleet.Offline, reason)
+		p.change(func() { p.refuse = 0 })
+		w.await(fleet.Idle, "")
+	}
+	p.change(func() { p.refuse = 404 })
+	w.await(fleet.Failed, "deleted in Coder")
+}
+
+func TestATaskThatCantBeSentIsNotTaken(t *testing.T) {
+	p := newPlayed(t)
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	p.set("running") // somebody works with the agent in Coder itself
+	_, err := w.Prompt(context.Background(), w.prompt("say no"))
+	if !errors.Is(err, core.Kind(core.Conflict)) || core.AsError(err).Details["error"] != "AgentBusyError" {
+		t.Errorf("%v", err)
+	}
+	w.await(fleet.Busy, "not given to it here")
+	p.set("stable")
+	w.await(fleet.Idle, "")
+	if out, err := w.Prompt(context.Background(), w.prompt("say yes")); err != nil || out.Status != swarm.Succeeded {
+		t.Errorf("%+v %v", out, err)
+	}
+}
+
+func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
+	p := newPlayed(t)
+	release := make(chan struct{})
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	p.begun = func(string) {
+		go func() {
+			<-release
+			p.add("agent", "late words")
+		}()
+	}
+	done := make(chan swarm.Outcome, 1)
+	go func() {
+		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
+		done <- out
+	}()
+	for w.said() == "" {
+		time.Sleep(time.Millisecond)
+	}
+	p.change(func() { p.refuse = 503 })
+	p.srv.CloseClientConnections()
+	w.await(fleet.Offline, "")
+	close(release)
+	p.change(func() { p.refuse = 0 })
+	w.await(fleet.Idle, "")
+	for !strings.Contains(w.said(), "late words") {
+		time.Sleep(time.Millisecond)
+	}
+	w.Interrupt()
+	if out := <-done; out.Status != swarm.Cancelled {
+		t.Errorf("%+v", out)
+	}
+	if got := w.said(); strings.Count(got, "message up") != 1 {
+		t.Errorf("said %q, want nothing twice", got)
+	}
+}
+
+func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
+	p := newPlayed(t)
+	w := p.open(t, newRuntime(t, Options{Patience: 300 * time.Millisecond}))
+	w.await(fleet.Idle, "")
+	done := make(chan swarm.Outcome, 1)
+	go func() {
+		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
+		done <- out
+	}()
+	for w.said() == "" {
+		time.Sleep(time.Millisecond)
+	}
+	p.change(func() { p.refuse = 503 })
+	p.srv.CloseClientConnections()
+	if out := <-done; out.Status != swarm.Failed || !out.Error.Retryable {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestAWorkingAgentCantBePaused(t *testing.T) {
+	p := newPlayed(t)
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = w.Prompt(context.Background(), w.prompt("say up", "hang"))
+	}()
+	for w.said() == "" {
+		time.Sleep(time.Millisecond)
+	}
+	if err := w.Pause(context.Background()); !errors.Is(err, core.Kind(core.Unavailable)) {
+		t.Errorf("%v", err)
+	}
+	w.Interrupt()
+	<-done
+	if err := w.Pause(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheKeyThatInterruptsIsTheOptions(t *testing.T) {
+	for key, want := range map[string]string{"": "\x1b", "ctrl-c": "\x03"} {
+		p := newPlayed(t)
+		w := openAgent(t, newRuntime(t, Options{}), fleet.Agent{
+			Name: "bob", TenantID: "t_test", CreatedAt: time.Now(), Options: core.MustEncode(settings{URL: p.srv.URL, Adopt: true, Interrupt: key}),
+		})
+		w.await(fleet.Idle, "")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = w.Prompt(context.Background(), w.prompt("say up", "hang"))
+		}()
+		for w.said() == "" {
+			time.Sleep(time.Millisecond)
+		}
+		w.Interrupt()
+		<-done
+		p.actor.mu.Lock()
+		if p.keys != want {
+			t.Errorf("keys %q, want %q", p.keys, want)
+		}
+		p.actor.mu.Unlock()
+	}
+}
