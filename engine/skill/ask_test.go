@@ -80,13 +80,15 @@ func begun(w *world) (skill.Subagent, judge.Approval) {
 
 func TestAStepWithAnEffectIsAskedAboutWithItsParameters(t *testing.T) {
 	w := newWorld(t)
+	defer w.reacting()()
 	a, ap := begun(w)
 	if ap.Gate != judge.GateSkill || ap.Action.CallID != "detect" || !strings.Contains(string(ap.Action.Args), `"params":{"area":"kitchen"}`) {
 		t.Errorf("approval %+v", ap)
 	}
-	if a := w.agent(a.AgentID); a.State != skill.Running || a.Waiting != ap.ApprovalID || a.Shown() != "waiting for you" {
+	if a := w.agent(a.AgentID); a.State != skill.Running || a.Waiting != ap.ApprovalID {
 		t.Errorf("while it waits: %+v", a)
 	}
+	w.await("it is shown to wait", func() bool { a := w.agent(a.AgentID); return a.Shown() == "waiting for you" })
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	if a = w.over(a.AgentID); a.State != skill.Completed || a.Waiting != "" {
 		t.Errorf("%+v", a)

@@ -50,7 +50,13 @@ type Execution struct {
 	// when its task is.
 	Interrupted bool   `json:"interrupted,omitzero"`
 	AuditSeq    uint64 `json:"audit_seq,omitzero"`
+
+	left bool // no engine runs, so it does not either
 }
+
+// Broken reports that it was ended from outside, or that the end of its engine
+// did so and the next one will record it.
+func (e *Execution) Broken() bool { return e.Interrupted || e.left }
 
 // auditedExecution is what the audit log says about one.
 type auditedExecution struct {

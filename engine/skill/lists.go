@@ -31,6 +31,7 @@ func (s *Skills) Subagent(ctx context.Context, tenant, id string) (Subagent, err
 			return err
 		}
 		found = *a
+		found.left = s.left(a.State == Running)
 		return withResults(tx, &found)
 	})
 	return found, s.foreign(ctx, core.Self(tenant, "reader"), id, err)
@@ -59,6 +60,7 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 			return err
 		}
 		for i := range page.Items {
+			page.Items[i].left = s.left(page.Items[i].State == Running)
 			if err := withResults(tx, &page.Items[i]); err != nil {
 				return err
 			}
@@ -92,6 +94,7 @@ func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, e
 		e, err := executions().load(tx, id)
 		if err == nil {
 			found = *e
+			found.left = s.left(e.Status == StatusPending)
 		}
 		return err
 	})
@@ -139,6 +142,9 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 	})
 	if err != nil {
 		return page, fmt.Errorf("list executions: %w", err)
+	}
+	for i := range page.Items {
+		page.Items[i].left = s.left(page.Items[i].Status == StatusPending)
 	}
 	return page, nil
 }

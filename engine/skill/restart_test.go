@@ -34,8 +34,11 @@ func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
 	w.again()
-	if a := w.agent(a.AgentID); a.State != skill.Running || a.AssignedSkill != "detect" || len(a.Results) != 1 {
-		t.Errorf("between the engines: %+v", a)
+	if a := w.agent(a.AgentID); a.State != skill.Running || a.AssignedSkill != "detect" || len(a.Results) != 1 || a.Shown() != "interrupted" {
+		t.Errorf("between the engines: %s %+v", a.Shown(), a)
+	}
+	if live := w.skills.Live(home); len(live) != 1 || live[0].Shown() != "interrupted" {
+		t.Errorf("between the engines: %+v", live)
 	}
 	if all := w.executions(a.AgentID); len(all) != 2 || !all[1].Interrupted || all[1].Error != "interrupted: the engine stopped" || all[1].Status != skill.StatusFailed {
 		t.Errorf("between the engines: %+v", all)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
@@ -45,8 +46,9 @@ type Bus interface {
 // runner is called.
 type Skills struct {
 	*registry
-	opt   Options
-	asked *swarm.Questions
+	opt     Options
+	asked   *swarm.Questions
+	running atomic.Bool // Run is at work
 
 	mu    sync.RWMutex
 	live  map[string]map[string]*Subagent // those that are not over, by tenant and id
@@ -89,6 +91,8 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 // Run reads the skills again whenever their files change, and carries out the
 // reactions, until ctx ends.
 func (s *Skills) Run(ctx context.Context) error {
+	s.running.Store(true)
+	defer s.running.Store(false)
 	ctx, stop := context.WithCancel(ctx)
 	var reacting sync.WaitGroup
 	defer reacting.Wait()
@@ -96,6 +100,10 @@ func (s *Skills) Run(ctx context.Context) error {
 	reacting.Go(func() { s.react(ctx) })
 	return s.watch(ctx)
 }
+
+// left reports that what is under way by its record was left so by an engine
+// that ended, a killed one for example: only one that runs goes on with it.
+func (s *Skills) left(underWay bool) bool { return underWay && !s.running.Load() }
 
 // alive is a subagent that is not over, nil when there is none with this id.
 func (s *Skills) alive(tenant, id string) *Subagent {
@@ -139,6 +147,10 @@ func (s *Skills) Live(tenant string) []*Subagent {
 	s.mu.RLock()
 	all := make([]*Subagent, 0, len(s.live[tenant]))
 	for _, a := range s.live[tenant] {
+		if s.left(a.State == Running) {
+			c := *a
+			c.left, a = true, &c
+		}
 		all = append(all, a)
 	}
 	s.mu.RUnlock()

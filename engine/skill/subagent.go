@@ -59,12 +59,17 @@ type Subagent struct {
 	CreatedBy string    `json:"created_by,omitempty"`
 	UpdatedAt time.Time `json:"updated_at"`
 	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+
+	left bool // no engine runs, so it does not either
 }
 
 // Shown is the state in the words that all agents share: idle, working,
-// waiting for you, stopping, paused, completed, failed.
+// waiting for you, stopping, paused, completed, failed; and interrupted until
+// another engine runs it.
 func (a *Subagent) Shown() string {
 	switch {
+	case a.left:
+		return "interrupted"
 	case a.Waiting != "" && !a.State.Final():
 		return "waiting for you"
 	case a.State == Running && a.Stopping:

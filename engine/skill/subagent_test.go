@@ -181,12 +181,14 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 		fetch(w)
 		reached, release := w.fake.holds(c.during, `{"final_position":{}}`)
 		w.run()
+		defer w.reacting()()
 		a := w.invoke("grasp", toTheKitchen)
 		<-reached
 		a, err := w.skills.Stop(t.Context(), alice, a.AgentID)
-		if err != nil || a.State != skill.Running || a.Shown() != "stopping" {
+		if err != nil || a.State != skill.Running || !a.Stopping {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
+		w.await("it is shown to stop", func() bool { a := w.agent(a.AgentID); return a.Shown() == "stopping" })
 		release()
 		a = w.over(a.AgentID)
 		if a.State != c.want || a.Error != c.error || len(w.executions(a.AgentID)) != c.ran {

@@ -257,7 +257,7 @@ func executionColumns(c *call) []column[skill.Execution] {
 		{title: "EXECUTION", text: func(e E) string { return e.ExecutionID }},
 		{title: "SKILL", text: func(e E) string { return e.SkillName + "@" + e.SkillVersion }},
 		{title: "STATUS", text: func(e E) string {
-			if e.Interrupted {
+			if e.Broken() {
 				return string(e.Status) + " (interrupted)"
 			}
 			return string(e.Status)

@@ -79,10 +79,10 @@ func SubagentState(env *Env, a *skill.Subagent) State {
 // ExecutionState is how far one run of a skill is.
 func ExecutionState(e *skill.Execution) State {
 	switch {
+	case e.Broken():
+		return State{screen.Cancelled, "interrupted"}
 	case e.Status == skill.StatusPending:
 		return State{screen.Working, "running"}
-	case e.Interrupted:
-		return State{screen.Cancelled, "interrupted"}
 	}
 	return State{screen.StateOf(string(e.Status)), string(e.Status)}
 }

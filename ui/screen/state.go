@@ -44,7 +44,7 @@ func StateOf(word string) State {
 		return Failure
 	case "cancelled", "void":
 		return Cancelled
-	case "offline", "stale":
+	case "offline", "stale", "interrupted":
 		return Offline
 	case "timed_out", "timeout", "expired":
 		return TimedOut
