@@ -46,6 +46,7 @@ type world struct {
 	swarm  *swarm.Swarm
 	fleet  *fleet.Fleet
 
+	wrap      func(fleet.Runtime) fleet.Runtime // nil: as it is
 	deadlines map[judge.Risk]time.Duration
 	stuck     fleet.StuckLimits
 	bell      chan struct{}
@@ -86,8 +87,12 @@ func (w *world) open() {
 	must()
 	w.swarm, err = swarm.New(w.t.Context(), swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Spill: w.t.TempDir()})
 	must()
+	var rt fleet.Runtime = w.rt
+	if w.wrap != nil {
+		rt = w.wrap(rt)
+	}
 	w.fleet, err = fleet.New(w.t.Context(), fleet.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": w.rt}, Stuck: w.stuck,
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck,
 	})
 	must()
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
