@@ -36,16 +36,23 @@ type deployment struct {
 	dsn      string
 	front    *front
 
-	mu     sync.Mutex
-	serve  *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	token  string
-	member string
+	mu    sync.Mutex
+	serve *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	token string
 }
 
-// realCoder starts the deployment, or skips the test with the reason.
+// realCoder starts the deployment, or skips the test with the reason. The test
+// runs beside others.
 func realCoder(t *testing.T) *deployment {
+	t.Helper()
+	t.Parallel() // most of them wait most of the time
+	return ownCoder(t)
+}
+
+// ownCoder is realCoder for a test that runs alone.
+func ownCoder(t *testing.T) *deployment {
 	t.Helper()
 	binary := os.Getenv(binaryEnv)
 	if binary == "" {

@@ -43,6 +43,12 @@ type machine struct {
 // from the order.
 func newMachine(t *testing.T, d *deployment, traits map[string]any) *machine {
 	t.Helper()
+	return newMachineOf(t, d, d.token, traits)
+}
+
+// newMachineOf is a machine for a workspace of the user with this token.
+func newMachineOf(t *testing.T, d *deployment, token string, traits map[string]any) *machine {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +64,13 @@ func newMachine(t *testing.T, d *deployment, traits map[string]any) *machine {
 	for k, v := range traits {
 		o[k] = v
 	}
-	token, _ := d.order(t, o)
-	m.role = role{Listen: addr, Coder: d.url(), Token: token, Slug: defaultSlug}
+	own, _ := d.order(t, o)
+	m.role = role{Listen: addr, Coder: d.url(), Token: own, Slug: defaultSlug}
 	home, err := url.Parse(d.url())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.client = codersdk.New(home, codersdk.WithSessionToken(d.token))
+	m.client = codersdk.New(home, codersdk.WithSessionToken(token))
 	ctx, stop := context.WithCancel(context.Background())
 	var end sync.WaitGroup
 	end.Go(func() { m.run(ctx, t) })

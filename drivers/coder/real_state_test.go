@@ -226,11 +226,9 @@ func TestRealDeleteDuringABuild(t *testing.T) {
 // somebody has, and is done by the next runtime if this one ends before.
 func TestRealDeleteThatIsNotAllowedYetIsDoneLater(t *testing.T) {
 	d := realCoder(t)
-	m := newMachine(t, d, map[string]any{"hang": true})
 	token, _ := d.order(t, map[string]any{"do": "member"})
-	home := m.client.URL
-	admin := m.client
-	m.client = codersdk.New(home, codersdk.WithSessionToken(token))
+	m := newMachineOf(t, d, token, map[string]any{"hang": true})
+	admin := codersdk.New(m.client.URL, codersdk.WithSessionToken(d.token))
 	opt := Options{State: t.TempDir()}
 	r, rec := newRuntime(t, opt), m.record(t, settings{TokenFile: tokenFile(t, token)})
 	w := openAgent(t, r, rec)
@@ -280,7 +278,7 @@ func TestRealTokenIsReadAnewAndStaysOutOfReasons(t *testing.T) {
 
 // This one ends the server that the others use, and brings it back.
 func TestRealServerThatDiesMakesItsAgentsOfflineUntilItIsBack(t *testing.T) {
-	d := realCoder(t)
+	d := ownCoder(t)
 	m := newMachine(t, d, nil)
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
