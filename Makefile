@@ -1,6 +1,6 @@
 # make test checks everything and needs Go and npm: the linters come from the
 # module mirror at the versions below, into .cache/bin, and the agents that
-# are tested for real from npm, into .cache/agents. The real Coder of the
+# are tested for real from npm, into .cache/agents and .cache/mcp. The real Coder of the
 # driver's tests is built into .cache/coder, and runs on PostgreSQL.
 
 STATICCHECK := 0.8.1
@@ -12,6 +12,7 @@ SHELL       := bash
 
 BIN      := $(CURDIR)/.cache/bin
 AGENTS   := $(CURDIR)/.cache/agents
+MCP      := $(CURDIR)/.cache/mcp
 CODER    := $(CURDIR)/.cache/coder
 LOG      := .cache/test.log
 PKG      ?= ./...
@@ -55,6 +56,11 @@ agents:
 # coder builds the server that test-coder runs against.
 coder:
 	@.ci/coder $(CODER)
+
+# mcp installs the inspector and the servers of the Model Context Protocol that
+# tests run for real.
+mcp:
+	@.ci/mcp $(MCP)
 
 # race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
 race: need

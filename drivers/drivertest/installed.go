@@ -11,17 +11,30 @@ import (
 // then whoever runs the tests wants them all.
 func Installed(t *testing.T) string {
 	t.Helper()
-	dir, wanted := os.LookupEnv("SWARMDECK_AGENTS")
+	return filled(t, "SWARMDECK_AGENTS", "agents")
+}
+
+// InstalledMCP is the directory that .ci/mcp has filled with the inspector and
+// real servers, by the rules of Installed, for SWARMDECK_MCP_TOOLS.
+func InstalledMCP(t *testing.T) string {
+	t.Helper()
+	return filled(t, "SWARMDECK_MCP_TOOLS", "mcp")
+}
+
+// filled is the directory of .cache that a script of .ci has filled.
+func filled(t *testing.T, variable, script string) string {
+	t.Helper()
+	dir, wanted := os.LookupEnv(variable)
 	if !wanted {
-		dir = filepath.Join(root(t), ".cache", "agents")
+		dir = filepath.Join(root(t), ".cache", script)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
 		return dir
 	}
 	if wanted {
-		t.Fatalf("no agents are installed in %s: run .ci/agents", dir)
+		t.Fatalf("nothing is installed in %s: run .ci/%s", dir, script)
 	}
-	t.Skip("no agents are installed in .cache/agents: make agents does that")
+	t.Skipf("nothing is installed in .cache/%s: make %s does that", script, script)
 	return ""
 }
 

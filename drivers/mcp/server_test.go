@@ -102,8 +102,11 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 			var past historyAnswer
-			use(t, cs, "show_agent_task_history", map[string]any{"agent_name": "Zed"}, &past)
-			if past.TotalCount != 1 || past.PageSize != 20 || past.Tasks[0].Message != "wait" || past.Tasks[0].Status != "cancelled" {
+			await(t, "the task is cancelled", func() bool {
+				use(t, cs, "show_agent_task_history", map[string]any{"agent_name": "Zed"}, &past)
+				return past.TotalCount == 1 && past.Tasks[0].Status == "cancelled"
+			})
+			if past.TotalCount != 1 || past.PageSize != 20 || past.Tasks[0].Message != "wait" {
 				t.Errorf("%+v", past)
 			}
 			var log logAnswer

@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/core"
+)
+
+// post sends a body and returns the status.
+func post(t *testing.T, url, token, body string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	got, err := bearer(token).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, got.Body)
+	_ = got.Body.Close()
+	return got.StatusCode
+}
+
+func TestRequestsThatAreNoCallsAreRefusedAndAudited(t *testing.T) {
+	h := newHouse(t)
+	tokens := &Tokens{}
+	good, err := tokens.Issue(person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := tokens.Issue(Identity{Tenant: lab, Name: "Nobody", Kind: core.Agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := h.web(t, tokens)
+	for _, c := range []struct {
+		name, token, body string
+		status            int
+	}{
+		{"no token", "", `{}`, 401},
+		{"a wrong token", good + "x", `{}`, 401},
+		{"the token of an agent that is not there", gone, `{}`, 401},
+		{"too large", good, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("a", maxMessage) + `"}}`, 413},
+		{"malformed", good, `{"jsonrpc":`, 400},
+	} {
+		before := len(h.events(t, lab, "mcp.refused"))
+		if got := post(t, url, c.token, c.body); got != c.status {
+			t.Errorf("%s: HTTP %d, want %d", c.name, got, c.status)
+		}
+		events := h.events(t, lab, "mcp.refused")
+		if len(events) != before+1 || !strings.Contains(events[before], fmt.Sprint("HTTP ", c.status)) {
+			t.Errorf("%s: audited %v", c.name, events[before:])
+		}
+		if c.status == 401 {
+			time.Sleep(1100 * time.Millisecond) // strangers fill no log: one event a second
+		}
+	}
+	for range 20 {
+		_ = post(t, url, "", `{}`)
+	}
+	if n := len(h.events(t, lab, "mcp.refused")); n != 6 {
+		t.Errorf("%d refusals audited after a flood, want 6", n)
+	}
+}
+
+func TestATokenOpensItsTenantOnly(t *testing.T) {
+	h := newHouse(t)
+	sum := sha256.Sum256([]byte("the-token-of-otto"))
+	file := fmt.Sprintf(`tokens:
+  - {operator: vera, role: viewer, token: the-token-of-vera}
+  - {operator: otto, role: operator, tenant: t_other, sha256: %s}
+  - {agent: Sony, token: the-token-of-sony}
+`, hex.EncodeToString(sum[:]))
+	tokens, err := LoadTokens("tokens.yaml", []byte(file), lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := h.web(t, tokens)
+	for _, era := range eras {
+		for token, want := range map[string]string{"the-token-of-vera": "Sony", "the-token-of-otto": "Papi", "the-token-of-sony": "Sony"} {
+			cs, err := dial(t, url, token, era, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list listAgentsAnswer
+			use(t, cs, "list_agents", nil, &list)
+			if list.TotalCount != 1 || list.Agents[0].Name != want {
+				t.Errorf("%s in %s sees %+v", token, era, list)
+			}
+			hidden := map[string]string{"Sony": "Papi", "Papi": "Sony"}[want]
+			if e := refusal(t, cs, "show_agent", map[string]any{"agent_name": hidden}); e.Code != core.Denied {
+				t.Errorf("%s in %s: %+v", token, era, e)
+			}
+			if e := refusal(t, cs, "start_agent_task", map[string]any{"agent_name": "Sony", "task": ""}); token == "the-token-of-vera" && e.Code != core.Denied {
+				t.Errorf("a viewer: %+v", e)
+			}
+		}
+	}
+	if _, err := dial(t, url, "the-token-of-nobody", eras[0], nil); err == nil {
+		t.Error("a wrong token opened a session")
+	}
+}
+
+func TestAFileOfTokensIsReadStrictly(t *testing.T) {
+	for text, want := range map[string]string{
+		`tokens: [{operator: a, role: admin, token: 0123456789abcdef}]`: "role",
+		`tokens: [{operator: a, role: viewer, token: short}]`:           "16-512",
+		`tokens: [{agent: a, role: viewer, token: 0123456789abcdef}]`:   "agents have none",
+		`tokens: [{agent: a}]`: "either token or sha256",
+		`tokens: [{agent: a, operator: b, token: 0123456789abcdef}]`:                         "either operator or agent",
+		`tokens: [{agent: a, token: 0123456789abcdef}, {agent: b, token: 0123456789abcdef}]`: "already",
+		`tokens: [{agent: a, tenant: lab, token: 0123456789abcdef}]`:                         "tenant",
+		`tokens: [{agent: a, sha256: zz}]`:                                                   "64 hex digits",
+		`token: 1`:                                                                           "unknown field",
+	} {
+		if _, err := LoadTokens("t.yaml", []byte(text), lab); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
+	h := newHouse(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewGateway(self, Options{})
+	g.Open(h.eng)
+	defer func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := g.Launch(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := g.Launch(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := post(t, first.Env["SWARMDECK_MCP_URL"], first.Env["SWARMDECK_MCP_TOKEN"], "{}"); got != 401 {
+		t.Errorf("the token before: HTTP %d", got)
+	}
+	for _, era := range eras {
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		relayed := make(chan error, 1)
+		go func() { relayed <- Relay(ctx, l.Env["SWARMDECK_MCP_URL"], l.Env["SWARMDECK_MCP_TOKEN"], inR, outW) }()
+		cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
+			Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+		if err != nil {
+			t.Fatal(era, err)
+		}
+		var list listAgentsAnswer
+		use(t, cs, "list_agents", nil, &list)
+		if list.TotalCount != 1 {
+			t.Errorf("%+v", list)
+		}
+		_ = cs.Close()
+		if err := <-relayed; err != nil {
+			t.Errorf("%s: %v", era, err)
+		}
+		cancel()
+	}
+	if err := Relay(t.Context(), "file:///etc", "", nil, nil); err == nil {
+		t.Error("relayed to a file")
+	}
+}
