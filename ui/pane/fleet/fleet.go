@@ -234,7 +234,7 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	case a.Attention != "":
 		return a.Attention, screen.Warn
 	case a.Stuck != nil:
-		return "stuck: " + a.Stuck.Text, screen.Warn
+		return a.Stuck.Text, screen.Warn
 	case a.Reason != "":
 		return a.Reason, screen.Bad
 	case a.LastStatus != "" && a.LastStatus != swarm.Succeeded:
