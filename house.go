@@ -165,7 +165,9 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Static = builtin.Definitions()
 	if need.ReadOnly { // nothing runs, but skills are looked at by what would run them
 		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
-		opt.SkillRunners = map[string]skill.Runner{exec.SkillKind: commands, builtin.Kind: builtin.New(builtins)}
+		opt.SkillRunners = map[string]skill.Runner{
+			exec.SkillKind: commands, mcp.SkillKind: mcp.SkillRunner{}, builtin.Kind: builtin.New(builtins),
+		}
 		return err
 	}
 	instance := instanceOf(need.Data)
