@@ -90,6 +90,9 @@ func TestTheInspectorListsAndCallsEveryTool(t *testing.T) {
 			all = names
 		}
 	}
+	if code, printed := inspector(t, u, installed, append(stdio, "--strict", "--method", "tools/list")...); code != 0 || strings.Contains(printed, "Warning: ") {
+		t.Errorf("the schemas are not portable: exit code %d: %s", code, printed)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -226,7 +226,7 @@ func TestRealServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := filepath.Join(installed, "node_modules", ".bin")
-	env := map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}
+	env := map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "MEMORY_FILE_PATH": filepath.Join(box, "memory.jsonl")}
 	for name, args := range map[string][]string{"filesystem": {box}, "memory": nil, "everything": nil} {
 		h.know(t, tools.Server{Name: name, Command: append([]string{filepath.Join(bin, "mcp-server-"+name)}, args...), Env: env})
 	}

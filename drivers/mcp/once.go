@@ -97,12 +97,13 @@ func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work
 	}
 }
 
-// result keeps a nil pointer from becoming a result.
+// result gives a caller a result of its own: what sends it writes into it.
 func result(r *mcp.CallToolResult, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	own := *r
+	return &own, nil
 }
 
 // forget drops what has been over for long; o.mu is held.

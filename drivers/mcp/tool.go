@@ -49,7 +49,8 @@ func define[In, Out any](name, title, about string, e effect, params []param, ru
 // outputSchema is the schema of a result. Lists are never null.
 func outputSchema[Out any]() *jsonschema.Schema {
 	s, err := jsonschema.For[Out](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[core.Raw](): {Description: "any JSON value"},
+		// What a record holds as JSON is always an object.
+		reflect.TypeFor[core.Raw](): {Type: "object", AdditionalProperties: &jsonschema.Schema{}},
 	}})
 	if err != nil {
 		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(Out), err)) // every test of this package would find it first
