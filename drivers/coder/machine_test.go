@@ -77,6 +77,7 @@ func newMachineOf(t *testing.T, d *deployment, token string, traits map[string]a
 	t.Cleanup(func() {
 		stop()
 		end.Wait()
+		d.order(t, map[string]any{"do": "leave", "token": own})
 	})
 	return m
 }

@@ -129,6 +129,9 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	}()
 	defer context.AfterFunc(ctx, func() { t.end(byCancel) })()
 	if err := t.begin(); err != nil {
+		if ctx.Err() != nil {
+			t.end(byCancel)
+		}
 		if t.ended() != running {
 			return t.outcome(nil), nil
 		}

@@ -33,7 +33,7 @@ import (
 
 // order is what a test asks for.
 type order struct {
-	Do string `json:"do"` // "template", "agent", "member"
+	Do string `json:"do"` // "template", "agent", "leave", "member"
 
 	// template
 	Name    string            `json:"name"`
@@ -48,7 +48,7 @@ type order struct {
 	Fail    string            `json:"fail"`    // a start fails with this
 	Keep    bool              `json:"keep"`    // its app has the same id in every build
 
-	// agent
+	// agent starts one, leave ends it
 	Token string `json:"token"`
 }
 
@@ -130,6 +130,12 @@ func (s *server) serve(t *testing.T, o order) answer {
 			_ = old.Close() // its machine is gone
 		}
 		s.agents[o.Token] = agenttest.New(t, s.client.URL, o.Token)
+		return answer{}
+	case "leave":
+		if old := s.agents[o.Token]; old != nil {
+			_ = old.Close()
+			delete(s.agents, o.Token)
+		}
 		return answer{}
 	case "member":
 		member, _ := coderdtest.CreateAnotherUser(t, s.client, s.org)
