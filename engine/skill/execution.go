@@ -48,8 +48,12 @@ type Execution struct {
 	Digest string `json:"digest"`
 	// Interrupted says that it was ended from outside: the step is run again
 	// when its task is.
-	Interrupted bool   `json:"interrupted,omitzero"`
-	AuditSeq    uint64 `json:"audit_seq,omitzero"`
+	Interrupted bool `json:"interrupted,omitzero"`
+	// How it failed, for the attempt after a kill: a denial must stay one.
+	ErrorCode string `json:"error_code,omitempty"`
+	Denied    bool   `json:"denied,omitzero"` // by the judge or a person
+	Final     bool   `json:"final,omitzero"`  // nothing is to run in its place
+	AuditSeq  uint64 `json:"audit_seq,omitzero"`
 
 	left bool // no engine runs, so it does not either
 }

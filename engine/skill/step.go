@@ -207,7 +207,10 @@ func (r *run) fail(ctx context.Context, k *Skill, e *Execution, f *failure) erro
 		status = StatusTimeout
 	}
 	r.job.Log("ERROR", e.Step+" failed: "+message)
-	if err := r.end(ctx, k, e, func(e *Execution) { e.Status, e.Error = status, shorten(message, maxExecutionError) }); err != nil {
+	if err := r.end(ctx, k, e, func(e *Execution) {
+		e.Status, e.Error = status, shorten(message, maxExecutionError)
+		e.ErrorCode, e.Denied, e.Final = f.code, f.denied, f.final
+	}); err != nil {
 		return err
 	}
 	return f
@@ -217,11 +220,10 @@ const codeTimeout = "skill_timeout"
 
 // failureOf is how a step failed in an earlier attempt.
 func failureOf(e *Execution) *failure {
-	f := &failure{code: "skill_failed", message: e.Error, step: e.Step, skill: e.SkillName + "@" + e.SkillVersion, execution: e.ExecutionID}
-	if e.Status == StatusTimeout {
-		f.code = codeTimeout
+	return &failure{
+		code: e.ErrorCode, message: e.Error, denied: e.Denied, final: e.Final,
+		step: e.Step, skill: e.SkillName + "@" + e.SkillVersion, execution: e.ExecutionID,
 	}
-	return f
 }
 
 // interrupt ends an execution that was ended from outside, and returns why.
