@@ -1,0 +1,161 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, person, "", nil)
+	if _, err := h.eng.Swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+		t.Fatal(err)
+	}
+	use(t, cs, "list_agents", nil, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		use(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{}}, nil)
+	}()
+	select {
+	case <-done:
+		t.Error("it wrote under an emergency stop")
+	case <-time.After(300 * time.Millisecond):
+	}
+	if _, err := h.eng.Swarm.Thaw(t.Context(), alice, "over"); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			updated := make(chan string, 8)
+			cs := h.stdio(t, person, era, &mcp.ClientOptions{
+				ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
+			})
+			list, err := cs.ListResources(t.Context(), nil)
+			if err != nil || len(list.Resources) != 2 {
+				t.Fatalf("%v %v", list, err)
+			}
+			r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: policyURI})
+			if err != nil || !strings.Contains(r.Contents[0].Text, `"own.agent"`) {
+				t.Fatalf("%v", err)
+			}
+			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: rulesURI}); err != nil {
+				t.Fatal(err)
+			}
+			if era == "2026-07-28" {
+				time.Sleep(100 * time.Millisecond) // the client returns before the server has acknowledged
+			}
+			agent := h.stdio(t, sony, era, nil)
+			sent := make(chan struct{})
+			send := func() {
+				defer close(sent)
+				use(t, agent, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil)
+			}
+			go send()
+			h.answer(t, "send_message", judge.Answer{Approve: true, Always: &judge.Always{Scope: "agent", Expires: time.Hour, MaxUses: 5}})
+			<-sent
+			select {
+			case uri := <-updated:
+				if uri != rulesURI {
+					t.Error(uri)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("no update")
+			}
+			r, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: rulesURI})
+			if err != nil || !strings.Contains(r.Contents[0].Text, `"send_message"`) {
+				t.Errorf("%v %v", r, err)
+			}
+			sent = make(chan struct{})
+			send() // the rule stands in for the person
+			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "resource://elsewhere"}); err == nil && era != "2026-07-28" {
+				t.Error("subscribed to what tells nothing")
+			}
+		})
+	}
+}
+
+func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
+	j, err := judge.New(judge.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools()} {
+		for _, tool := range group {
+			for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
+				v := j.Evaluate(t.Context(), lab, judge.Ask{
+					Gate: judge.GateTool, Action: judge.Action{Kind: "tool", Server: Name, Tool: tool.name, Args: core.Raw("{}")},
+					By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
+				})
+				want := judge.HITL
+				makesTask := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages"}, tool.name)
+				if tool.effect == reads || makesTask || tool.effect == writes && kind == core.Operator {
+					want = judge.Approve
+				}
+				if v.Decision != want {
+					t.Errorf("%s by %s: %s (%s), want %s", tool.name, kind, v.Decision, v.RuleID, want)
+				}
+			}
+		}
+	}
+}
+
+func TestManyClientsAtOnce(t *testing.T) {
+	h := newHouse(t)
+	tokens := &Tokens{}
+	token, err := tokens.Issue(person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := h.web(t, tokens)
+	const clients, calls = 20, 50
+	var all sync.WaitGroup
+	start := time.Now()
+	for i := range clients {
+		cs, err := dial(t, url, token, eras[i%2], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for n := range calls {
+				if n%5 == 0 {
+					use(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{"from": i, "n": n}}, nil)
+					continue
+				}
+				use(t, cs, "list_agents", nil, nil)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d calls by %d clients: %.0f calls/s", clients*calls, clients, float64(clients*calls)/time.Since(start).Seconds())
+	seen := map[string]bool{}
+	for {
+		got, err := h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 {
+			break
+		}
+		for _, m := range got {
+			seen[string(m.Payload)] = true
+		}
+	}
+	if len(seen) != clients*calls/5 {
+		t.Errorf("%d messages arrived, %d were sent", len(seen), clients*calls/5)
+	}
+}
