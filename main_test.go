@@ -19,6 +19,10 @@ import (
 // that is not passed on to skills and agents, as the process of a query or as
 // an agent's way to the engine.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 1 && os.Getenv(asCaller) != "" {
+		playCaller()
+		os.Exit(0)
+	}
 	connect := len(os.Args) == 3 && os.Args[1] == "mcp" && os.Args[2] == "connect"
 	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || len(os.Args) == 2 && os.Args[1] == queryWord {
 		os.Exit(run(os.Args[1:]))
