@@ -43,12 +43,23 @@ func inspector(t *testing.T, u *user, installed string, args ...string) (code in
 // calls are one good call of each tool. Those that end work wait for a person:
 // the policy's approve them nowhere, so they are called for what is not there.
 var calls = [][]string{
-	{"list_agents"}, {"show_agent", "agent_name=Sony"}, {"list_agent_projects"}, {"list_agent_roles", "project=P"},
-	{"create_agent", "name=Papi", "project=P", "task=wait"}, {"start_agent_task", "agent_name=Sony", "task=wait"},
-	{"show_agent_task_history", "agent_name=Sony"}, {"show_agent_log", "agent_name=Sony"},
-	{"dispatch_task", "kind=exec.run", `input={"argv":["true"]}`, "wait_s=10"}, {"list_tasks"}, {"list_approvals"},
-	{"publish_message", "topic=a.b", `payload={"n":1}`}, {"send_message", "recipient_id=Sony", `payload={"n":1}`},
-	{"read_messages"}, {"list_skills"}, {"show_skill", "skill=echo"}, {"invoke_skill", "skill=echo", `params={"text":"hi"}`, "wait_s=10"},
+	{"list_agents"},
+	{"show_agent", "agent_name=Sony"},
+	{"list_agent_projects"},
+	{"list_agent_roles", "project=P"},
+	{"create_agent", "name=Papi", "project=P", "task=wait"},
+	{"start_agent_task", "agent_name=Sony", "task=wait"},
+	{"show_agent_task_history", "agent_name=Sony"},
+	{"show_agent_log", "agent_name=Sony"},
+	{"dispatch_task", "kind=exec.run", `input={"argv":["true"]}`, "wait_s=10"},
+	{"list_tasks"},
+	{"list_approvals"},
+	{"publish_message", "topic=a.b", `payload={"n":1}`},
+	{"send_message", "recipient_id=Sony", `payload={"n":1}`},
+	{"read_messages"},
+	{"list_skills"},
+	{"show_skill", "skill=echo"},
+	{"invoke_skill", "skill=echo", `params={"text":"hi"}`, "wait_s=10"},
 }
 
 // listed are the names of the tools in what the inspector printed.
