@@ -207,7 +207,7 @@ func TestAHintIsNoError(t *testing.T) {
 	r.has("too early: what is shown has just changed")
 	r.lacks("error:")
 	r.wait(5 * time.Second)
-	r.lacks("too early") // it goes by itself
+	r.lacks("too early")                  // it goes by itself
 	for _, width := range []int{80, 40} { // where there is no room for panes too
 		r = newRig(t, width, 10)
 		r.keys("ctrl+c")
