@@ -24,8 +24,8 @@ func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
 		}
 	}
 	same := func() string { return core.NewUUID("t_acme", 7, bytes.NewReader(make([]byte, 7))) }
-	if same() != same() {
-		t.Error("the same random bytes gave two ids")
+	if a, b := same(), same(); a != b {
+		t.Errorf("the same random bytes gave %s and %s", a, b)
 	}
 }
 
