@@ -20,7 +20,7 @@ func Definitions() []skill.Skill {
 				"seconds":{"type":"number","minimum":0,"maximum":3600}
 			},"required":["seconds"],"additionalProperties":false}`,
 			`{"type":"object","properties":{"seconds":{"type":"number"}},"required":["seconds"]}`),
-		define("http-get", 60, "Reads a web address, with at most 5 redirects, none of them from https to http. Any status is a result. A body that is no text comes in base64.",
+		define("http-get", 60, "Reads a web address, with at most 5 redirects, all within its host and none from https to http. Any status is a result. A body that is no text comes in base64.",
 			`{"type":"object","properties":{
 				"url":{"type":"string","minLength":1,"maxLength":8192},
 				"headers":{"type":"object","maxProperties":50,"additionalProperties":{"type":"string"}},

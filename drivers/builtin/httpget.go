@@ -61,7 +61,7 @@ func httpGet(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, 
 	if err := hold.Wait(ctx); err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: transport(), CheckRedirect: p.follow}
+	client := &http.Client{Transport: transport(), CheckRedirect: follow}
 	var resp *http.Response
 	paused := hold.Idle(ctx, func() { resp, err = client.Do(req) })
 	if err != nil {
@@ -113,21 +113,17 @@ func (p *httpParams) request(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// follow lets a redirect pass: within a scheme or from http to https, never
-// back to what can be listened to. Headers that were given may be secrets of the
-// first host: another one does not get them.
-func (p *httpParams) follow(req *http.Request, via []*http.Request) error {
-	first, last := via[0].URL, via[len(via)-1].URL
+// follow lets a redirect pass within its host, whose address is what was
+// approved, and from http to https, never back to what can be listened to.
+func follow(req *http.Request, via []*http.Request) error {
+	last := via[len(via)-1].URL
+	secured := last.Scheme == "http" && req.URL.Scheme == "https"
 	switch {
 	case len(via) > maxRedirects:
 		return &skill.Failure{Code: "redirect_refused", Message: fmt.Sprintf("more than %d redirects", maxRedirects)}
-	case req.URL.Scheme != last.Scheme && (last.Scheme != "http" || req.URL.Scheme != "https"):
+	case req.URL.Host != last.Host || req.URL.Scheme != last.Scheme && !secured:
 		return &skill.Failure{Code: "redirect_refused", Message: fmt.Sprintf(
-			"it redirects from %s to %s: ask for that address itself", last.Scheme, req.URL.Redacted())}
-	case req.URL.Host != first.Host:
-		for name := range p.Headers {
-			req.Header.Del(name)
-		}
+			"it redirects from %s://%s to %s: ask for that address itself", last.Scheme, last.Host, req.URL.Redacted())}
 	}
 	return nil
 }

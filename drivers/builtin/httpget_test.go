@@ -94,8 +94,7 @@ func TestHTTPGetFailsWhenNobodyAnswers(t *testing.T) {
 }
 
 func TestRedirectsAreBoundedAndLeadToTheWebOnly(t *testing.T) {
-	var keys []string
-	other := serve(t, func(_ http.ResponseWriter, r *http.Request) { keys = append(keys, r.Header.Get("X-Key")) })
+	other := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the other host was asked for %s", r.URL) })
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		to := map[string]string{
 			"/loop": "/loop", "/one": "/two", "/file": "file:///etc/passwd", "/gopher": "gopher://x", "/other": other, "/none": "",
@@ -113,7 +112,7 @@ func TestRedirectsAreBoundedAndLeadToTheWebOnly(t *testing.T) {
 	headers := map[string]string{"X-Key": "secret"}
 	for path, say := range map[string]string{
 		"/loop": "more than 5 redirects", "/nnnnnnn": "more than 5 redirects",
-		"/file": "redirects from http to file:", "/gopher": "redirects from http to gopher:",
+		"/file": "to file:", "/gopher": "to gopher:", "/other": "to " + other,
 	} {
 		b.fails("http-get", map[string]any{"url": url + path}, "redirect_refused", say)
 	}
@@ -123,10 +122,6 @@ func TestRedirectsAreBoundedAndLeadToTheWebOnly(t *testing.T) {
 		t.Errorf("answer %+v %s", a, *a.Body)
 	}
 	b.gives("http-get", map[string]any{"url": url + "/nnnnnn"}, &a)
-	b.gives("http-get", map[string]any{"url": url + "/other", "headers": headers}, &a)
-	if len(keys) != 1 || keys[0] != "" {
-		t.Errorf("the other host was told %q", keys)
-	}
 }
 
 func TestALargeOrEndlessBodyIsRefused(t *testing.T) {
