@@ -23,15 +23,15 @@ BENCH    ?= .
 # quarter of the program, and of its start.
 export GOFLAGS := $(filter-out -tags=%,$(shell go env GOFLAGS)) -tags=slim
 
-.PHONY: test test-coder build lint agents coder race golden fuzz bench clean need
+.PHONY: test test-coder build lint agents mcp coder race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
 # passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
 # test that skips itself is a failure too; those with real agents never do here.
-test: need build lint agents coder
+test: need build lint agents mcp coder
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
-	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
 test-coder: need coder
