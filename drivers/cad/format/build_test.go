@@ -8,7 +8,7 @@ import (
 
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 var engine *kernel.Engine

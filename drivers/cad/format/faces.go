@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 // face is one flat face with its loops of vertices, the outer one first.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/format"
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/core"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 

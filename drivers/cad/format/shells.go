@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 // body is a connected solid: its outer shell and the shells of the voids in it,

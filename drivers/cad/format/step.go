@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 // WriteSTEP writes parts as STEP AP214 (ISO 10303-214): one product for each,

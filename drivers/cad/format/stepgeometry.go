@@ -1,6 +1,6 @@
 package format
 
-import "swarmdeck/drivers/cad/mesh"
+import "swarmdeck/engine/cad/mesh"
 
 // stepGeometry writes the solids of one part; points, vertices and edges are
 // written once and shared.

@@ -9,7 +9,7 @@ import (
 	"math"
 	"strconv"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 

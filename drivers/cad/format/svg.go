@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/core"
 )

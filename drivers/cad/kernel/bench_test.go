@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/kernel"
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 func BenchmarkCompile(b *testing.B) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 

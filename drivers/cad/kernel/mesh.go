@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/kernel"
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/drivers/cad/mesh"
+	"swarmdeck/engine/cad/mesh"
 )
 
 // cuboid is a box of two triangles a side.

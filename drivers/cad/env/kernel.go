@@ -1,0 +1,119 @@
+// Package env is the CAD environment: workspaces of exact recipes and real
+// solids behind JSON-RPC 2.0, one message to the line. The same surface stands
+// before every kernel; what a kernel can't do is refused as unsupported.
+package env
+
+import (
+	"context"
+	"io"
+
+	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/cad/model"
+)
+
+// Kernel carries out the recipes of shapes. It holds each built body under the
+// hash of its shape; building one that it holds costs nothing. A Kernel belongs
+// to one goroutine. An error that says what the caller did wrong is an *Error;
+// any other means that the kernel is lost: it is closed, another is opened, and
+// what is needed is built again.
+type Kernel interface {
+	// About tells what the kernel is and can do.
+	About() About
+	// Build makes the body of a shape whose inputs the kernel holds. blob is the
+	// content that an import starts from.
+	Build(ctx context.Context, s model.Shape, blob []byte) (Facts, error)
+	// Drop forgets a body.
+	Drop(hash string)
+	// Measure weighs a body; density in g/cm³.
+	Measure(ctx context.Context, hash string, density float64) (Mass, error)
+	// Mesh is the surface; deflection in mm is how far facets may stay from it
+	// where the kernel can choose, 0 leaves it to the kernel. The answer's second value is what was
+	// kept.
+	Mesh(ctx context.Context, hash string, deflection float64) (*mesh.Mesh, float64, error)
+	// Overlap is what two bodies share; nil when they are apart or touch
+	// (contract 6.4: touching is not overlapping).
+	Overlap(ctx context.Context, a, b string) (*Overlap, error)
+	// Export writes named bodies as one file.
+	Export(ctx context.Context, w io.Writer, parts []Part, o ExportOptions) error
+	// Import reads a file into content for shapes of op "import", one per solid.
+	Import(ctx context.Context, r io.Reader, format string) ([]Imported, error)
+	// Close ends the kernel.
+	Close() error
+}
+
+// About is a kernel's part of system.hello.
+type About struct {
+	Name    string   `json:"kernel"` // embedded or occt
+	Version string   `json:"kernel_version"`
+	Exact   bool     `json:"exact"`  // curved surfaces are true, not facets
+	Shapes  []string `json:"shapes"` // the ops of model.Shape that it builds
+	Exports []string `json:"export_formats"`
+	Imports []string `json:"import_formats"`
+	// Tolerance is the chord tolerance in mm where a shape names none; 0 when exact.
+	Tolerance float64 `json:"tolerance"`
+}
+
+// Facts is what a kernel tells of each body it made.
+type Facts struct {
+	Volume   float64    `json:"volume"`       // mm³
+	Area     float64    `json:"surface_area"` // mm²
+	Center   [3]float64 `json:"center_of_mass"`
+	Bounds   Bounds     `json:"bounding_box"`
+	Topology Topology   `json:"topology"`
+	// Tolerance is how far facets stay from the true surface, in mm; 0 when exact.
+	Tolerance float64 `json:"tolerance"`
+}
+
+// Bounds is an axis-parallel box.
+type Bounds struct {
+	Min [3]float64 `json:"min"`
+	Max [3]float64 `json:"max"`
+}
+
+// Topology counts what bounds a body.
+type Topology struct {
+	Faces    int  `json:"face_count"`
+	Edges    int  `json:"edge_count"`
+	Vertices int  `json:"vertex_count"`
+	Closed   bool `json:"is_closed"`
+	Manifold bool `json:"is_manifold"`
+}
+
+// Mass is what measure.mass answers.
+type Mass struct {
+	Facts
+	Density float64       `json:"density"` // g/cm³
+	Mass    float64       `json:"mass"`    // g
+	Inertia [3][3]float64 `json:"inertia"` // g·mm² about the centre
+}
+
+// Overlap is what two bodies share.
+type Overlap struct {
+	Volume float64 `json:"volume"` // mm³
+	Bounds Bounds  `json:"bounding_box"`
+}
+
+// Part is one body of a file.
+type Part struct {
+	Name string
+	Hash string
+}
+
+// ExportOptions say how a file is written.
+type ExportOptions struct {
+	Format     string  // STEP, STL, 3MF, SVG, JSON and what About lists
+	Schema     string  // of STEP: AP214
+	Text       bool    // of STL: ascii
+	View       string  // of SVG: top, front, right, isometric
+	Deflection float64 // mm; 0 leaves it to the kernel
+	Angle      float64 // radians; 0 leaves it to the kernel
+}
+
+// Imported is one solid read from a file.
+type Imported struct {
+	Name string
+	Op   string // always import
+	Blob []byte // what Build starts from
+	// Tolerance is what the file declares, in mm.
+	Tolerance float64
+}

@@ -1,0 +1,138 @@
+// Package model is the content of a CAD workspace as plain data: entities,
+// the shapes that solids are made by, and the journal of operations that led
+// there. It holds no geometry engine: a shape is a recipe that any kernel can
+// carry out again, named by the hash of what it says, so a workspace can be
+// rebuilt exactly from its journal, and two workspaces can be compared and
+// merged without a kernel.
+//
+// Lengths are millimetres, angles radians. (Seed 5; notes of its field names.)
+package model
+
+import "swarmdeck/engine/core"
+
+// EntityType is what an entity is.
+type EntityType string
+
+// The types of entities.
+const (
+	Point      EntityType = "point"
+	Line       EntityType = "line"
+	Circle     EntityType = "circle"
+	Arc        EntityType = "arc"
+	Constraint EntityType = "constraint"
+	Solid      EntityType = "solid"
+)
+
+// Entity is one thing in a workspace.
+type Entity struct {
+	ID          string     `json:"entity_id"`
+	Type        EntityType `json:"entity_type"`
+	WorkspaceID string     `json:"workspace_id"`
+	// Properties is a JSON object: a curve's definition, or what a kernel
+	// measured of a solid.
+	Properties core.Raw `json:"properties"`
+	// Shape is the hash of the recipe that a solid was made by.
+	Shape string `json:"shape,omitzero"`
+	// Hash is of what defines the entity: its type, and a solid's shape or
+	// another's properties. Base is the hash that it had when the workspace was
+	// branched; empty for what was made here.
+	Hash      string `json:"hash"`
+	Base      string `json:"base_hash,omitzero"`
+	CreatedBy string `json:"created_by,omitzero"` // agent_id
+}
+
+// Shape is the recipe of a solid.
+type Shape struct {
+	Hash string `json:"hash"` // lower-case hex sha256 of the canonical JSON of op, params, inputs and blob
+	// Op is extrude, revolve, box, cylinder, sphere, cone, union, subtract,
+	// intersect, pattern_linear, pattern_circular, mirror, transform, import,
+	// fillet, chamfer or shell.
+	Op     string   `json:"op"`
+	Params core.Raw `json:"params,omitzero"`
+	Inputs []string `json:"inputs,omitzero"` // hashes, in order
+	// Blob is the sha256 of the file content that an import starts from.
+	Blob string `json:"blob,omitzero"`
+}
+
+// Entry is one operation of a workspace's journal: everything that changed, so
+// that replaying the entries of a workspace in order gives its state.
+type Entry struct {
+	WorkspaceID string   `json:"workspace_id"`
+	Seq         int      `json:"seq"` // from 1, without gaps
+	Method      string   `json:"method"`
+	Params      core.Raw `json:"params,omitzero"`
+	AgentID     string   `json:"agent_id,omitzero"`
+	At          string   `json:"at,omitzero"` // RFC 3339, UTC
+
+	Put     []Entity `json:"put,omitzero"` // added or changed, whole
+	Removed []string `json:"removed,omitzero"`
+	Shapes  []Shape  `json:"shapes,omitzero"` // that the entities put need and the workspace lacked
+	Blobs   []Blob   `json:"blobs,omitzero"`
+	// Undoes and Redoes is the seq of the entry that history.undo takes back
+	// and history.redo brings back.
+	Undoes int `json:"undoes,omitzero"`
+	Redoes int `json:"redoes,omitzero"`
+
+	Conflicts []Conflict `json:"conflicts,omitzero"` // that a merge left open
+	Resolved  []Resolved `json:"resolved,omitzero"`
+	Record    *Record    `json:"workspace,omitzero"` // of the first entry: the workspace itself
+}
+
+// Blob is the content of a file that a shape starts from.
+type Blob struct {
+	Hash string `json:"hash"`
+	Data []byte `json:"data"` // base64 in JSON
+}
+
+// Record is a workspace itself.
+type Record struct {
+	ID        string `json:"workspace_id"`
+	Name      string `json:"workspace_name"`
+	Base      string `json:"base_workspace_id,omitzero"`
+	AgentID   string `json:"agent_id,omitzero"`
+	CreatedAt string `json:"created_at,omitzero"`
+}
+
+// ConflictType is why a merge could not decide.
+type ConflictType string
+
+// The conflicts of a merge (contract 6.4).
+const (
+	BothModified    ConflictType = "both_modified"
+	DeletedModified ConflictType = "deleted_modified"
+	IDCollision     ConflictType = "id_collision" // made on both sides, differently
+	GeometryOverlap ConflictType = "geometry_overlap"
+)
+
+// Conflict is one thing of a merge that a person or a strategy must decide.
+type Conflict struct {
+	Type        ConflictType `json:"conflict_type"`
+	EntityID    string       `json:"entity_id"` // of the source
+	WithID      string       `json:"with_entity_id,omitzero"`
+	Source      string       `json:"source_workspace_id"`
+	Target      string       `json:"target_workspace_id"`
+	SourceHash  string       `json:"source_hash,omitzero"` // empty: deleted there
+	TargetHash  string       `json:"target_hash,omitzero"`
+	BaseHash    string       `json:"base_hash,omitzero"`
+	Volume      float64      `json:"overlap_volume,omitzero"` // mm³
+	Description string       `json:"description"`
+}
+
+// Strategy resolves a conflict.
+type Strategy string
+
+// The strategies of contract 6.4.
+const (
+	KeepSource  Strategy = "keep_source"
+	KeepTarget  Strategy = "keep_target"
+	ManualMerge Strategy = "manual_merge"
+)
+
+// Resolved is how a conflict was decided. A later merge of the same source
+// asks again only when that entity has changed since.
+type Resolved struct {
+	EntityID   string   `json:"entity_id"`
+	Source     string   `json:"source_workspace_id"`
+	SourceHash string   `json:"source_hash,omitzero"`
+	Strategy   Strategy `json:"strategy"`
+}
