@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/format"
-	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/drivers/cad/profile"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 

@@ -7,8 +7,8 @@ import (
 	"io"
 	"math"
 
-	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/drivers/cad/profile"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 
