@@ -1,0 +1,93 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
+
+// names are the error_type of each number.
+var names = map[Code]string{
+	ParseError: "PARSE_ERROR", InvalidRequest: "INVALID_REQUEST", InvalidCommand: "INVALID_COMMAND",
+	InvalidParameter: "INVALID_PARAMETER", InvalidGeometry: "INVALID_GEOMETRY",
+	EntityNotFound: "ENTITY_NOT_FOUND", ConstraintConflict: "CONSTRAINT_CONFLICT",
+	CircularDependency: "CIRCULAR_DEPENDENCY", InvalidConstraint: "INVALID_CONSTRAINT",
+	OperationInvalid: "OPERATION_INVALID", TopologyError: "TOPOLOGY_ERROR",
+	WorkspaceConflict: "WORKSPACE_CONFLICT", FileNotFound: "FILE_NOT_FOUND",
+	UnsupportedFormat: "UNSUPPORTED_FORMAT", ImportFailed: "IMPORT_FAILED",
+	InsufficientMemory: "INSUFFICIENT_MEMORY", Timeout: "TIMEOUT", UnsupportedByKernel: "UNSUPPORTED_BY_KERNEL",
+}
+
+// Refuse makes an error that a caller can act on: the field that is wrong, what
+// was given there, and in the suggestion what would be right.
+func Refuse(code Code, field string, value any, message, suggestion string) *Error {
+	return &Error{Code: code, Message: message, Data: Data{
+		Name: names[code], Field: field, Value: shown(value), Suggestion: suggestion, Recoverable: true,
+	}}
+}
+
+// Invalid is a refusal of one parameter, with what is allowed.
+func Invalid(field string, value any, allowed string) *Error {
+	return Refuse(InvalidParameter, field, value, fmt.Sprintf("%s: %v is not allowed", field, shown(value)), "give "+allowed)
+}
+
+// Unsupported is the refusal of what a kernel can't do.
+func Unsupported(field string, value any, kernel, other string) *Error {
+	suggestion := "no kernel of this environment does it"
+	if other != "" {
+		suggestion = "start the environment with --kernel " + other
+	}
+	return Refuse(UnsupportedByKernel, field, value, fmt.Sprintf("kernel %s does not do %v", kernel, shown(value)), suggestion)
+}
+
+// Refused turns the error of a package of the engine into one of these: a bad
+// value gets the code, anything else stays what it is.
+func Refused(err error, code Code) error {
+	var own *Error
+	var known *core.Error
+	if err == nil || errors.As(err, &own) || !errors.As(err, &known) || known.Code == core.Internal {
+		return err
+	}
+	field, _ := known.Details["field"].(string)
+	suggestion := ""
+	if allowed, ok := known.Details["allowed"]; ok {
+		suggestion = fmt.Sprintf("give %v", allowed)
+	}
+	return Refuse(code, field, known.Details["value"], err.Error(), suggestion)
+}
+
+// internal is a failure that no other parameters would have avoided.
+func internal(err error) *Error {
+	return &Error{Code: InvalidGeometry, Message: err.Error(), Data: Data{Name: "INTERNAL_ERROR"}}
+}
+
+// longestShown is how much of a wrong value is told back, in bytes.
+const longestShown = 200
+
+// shown is a value as it is told back: short, so that a huge parameter is not
+// repeated whole.
+func shown(v any) any {
+	var text string
+	switch v := v.(type) {
+	case nil, bool, int, float64, Code:
+		return v
+	case string:
+		text = v
+	case core.Raw:
+		if len(v) <= longestShown && v.IsValid() {
+			return v
+		}
+		text = string(v)
+	default:
+		text = fmt.Sprint(v)
+	}
+	if len(text) > longestShown {
+		cut := longestShown
+		for cut > 0 && text[cut]&0xC0 == 0x80 {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}
