@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 )
 
@@ -40,8 +41,8 @@ func objectOf(output core.Raw) core.Raw {
 	}
 	var whole string
 	plain := output.Kind() == '{'
-	_ = eachToken(output, func(dec *jsontext.Decoder, name bool, text string) error {
-		switch at := strings.TrimPrefix(dotted(dec.StackPointer()), "."); {
+	_ = mapping.EachText(output, func(dec *jsontext.Decoder, name bool, text string) error {
+		switch at := strings.TrimPrefix(mapping.Place(dec.StackPointer()), "."); {
 		case name && !strings.Contains(" text stdout rc stop_reason ", " "+at+" "):
 			plain = false // it says more than a text
 		case !name && (at == "text" || at == "stdout"):

@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 )
 
 // composite runs the steps of a composite skill in order. Its result is the
@@ -21,7 +22,7 @@ func (r *run) composite(ctx context.Context, k *Skill, e *Execution, n int) (cor
 	ran := maps.Clone(r.ran)
 	var last core.Raw
 	for _, step := range k.Runner.Steps {
-		params, err := fillParams(step.Params, scope)
+		params, err := mapping.Fill(step.Params, scope)
 		if err != nil {
 			return nil, &failure{code: "invalid_params", message: core.AsError(err).Message, step: place + "/" + step.ID}
 		}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 )
 
@@ -133,7 +134,7 @@ func (x *index) draft(in invocation) (goal *Skill, order []*Skill, err error) {
 func allAccepted(order []*Skill, params core.Raw) error {
 	var known []string
 	for _, s := range order {
-		names := declared(s.ParametersSchema)
+		names := mapping.Declared(s.ParametersSchema)
 		if len(names) == 0 {
 			return nil // it takes whatever there is
 		}
@@ -147,7 +148,7 @@ func allAccepted(order []*Skill, params core.Raw) error {
 		if !slices.Contains(known, name) {
 			slices.Sort(known)
 			field := "params." + shorten(name, 60)
-			return core.Errorf(core.InvalidInput, "%s: no step of this run takes it; known are %s", field, strings.Join(someNames(slices.Compact(known)), ", ")).With("field", field)
+			return core.Errorf(core.InvalidInput, "%s: no step of this run takes it; known are %s", field, strings.Join(mapping.SomeNames(slices.Compact(known)), ", ")).With("field", field)
 		}
 	}
 	return nil
@@ -156,7 +157,7 @@ func allAccepted(order []*Skill, params core.Raw) error {
 func members(object core.Raw) (map[string]core.Raw, error) {
 	var m map[string]core.Raw
 	if err := core.Decode(object, &m); err != nil {
-		return nil, inField("params", err)
+		return nil, mapping.InField("params", err)
 	}
 	return m, nil
 }
@@ -166,18 +167,18 @@ func members(object core.Raw) (map[string]core.Raw, error) {
 // else the same-named members of earlier results, the nearest first. fed tells
 // whether a result gave any.
 func feed(s *Skill, given core.Raw, earlier []core.Raw) (params core.Raw, fed bool) {
-	names := declared(s.ParametersSchema)
+	names := mapping.Declared(s.ParametersSchema)
 	if len(names) == 0 {
 		return given, false
 	}
 	found := map[string]core.Raw{}
 	for _, name := range names {
-		if v, _ := memberOf(given, name); v != nil {
+		if v, _ := mapping.Member(given, name); v != nil {
 			found[name] = v
 			continue
 		}
 		for _, result := range earlier {
-			if v, _ := memberOf(result, name); v != nil {
+			if v, _ := mapping.Member(result, name); v != nil {
 				found[name], fed = v, true
 				break
 			}

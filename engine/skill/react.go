@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 )
 
@@ -144,7 +145,7 @@ func again(err error) bool {
 func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message, seen loops) (swarm.Task, error) {
 	params := m.Payload
 	if r.Params != nil {
-		filled, err := fillParams(r.Params, map[string]core.Raw{"message": core.MustEncode(m)})
+		filled, err := mapping.Fill(r.Params, map[string]core.Raw{"message": core.MustEncode(m)})
 		if err != nil {
 			return swarm.Task{}, err
 		}

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 	"swarmdeck/store"
 )
 
@@ -59,12 +60,12 @@ func (r *Reaction) check() error {
 			return core.Errorf(core.InvalidInput, "params: not valid JSON: %v", err).With("field", "params")
 		}
 	}
-	for _, u := range usesIn(r.Params, "params") {
+	for _, u := range mapping.Uses(r.Params, "params") {
 		switch {
-		case u.err != nil:
-			return inField(u.field, u.err)
-		case u.ref.root != "message":
-			return inField(u.field, core.Errorf(core.InvalidInput, "%s: a reaction knows only its message, as in ${message.payload.x} or ${message.topic}", u.ref.text))
+		case u.Err != nil:
+			return mapping.InField(u.Field, u.Err)
+		case u.Ref.Root != "message":
+			return mapping.InField(u.Field, core.Errorf(core.InvalidInput, "%s: a reaction knows only its message, as in ${message.payload.x} or ${message.topic}", u.Ref.Text))
 		}
 	}
 	sum := sha256.Sum256([]byte(p.String() + "\x00" + r.Skill + "\x00" + string(r.Params)))
@@ -118,7 +119,7 @@ func (s *Skills) CheckReaction(tenant string, r Reaction) error {
 	if _, err := s.resolve(tenant, r.Skill); err != nil {
 		return err
 	}
-	if r.Params == nil || len(usesIn(r.Params, "params")) > 0 {
+	if r.Params == nil || len(mapping.Uses(r.Params, "params")) > 0 {
 		return nil
 	}
 	return s.CheckInvoke(tenant, Invoke{Skill: r.Skill, Params: r.Params})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 )
 
 // State is the seed's AgentState.
@@ -146,7 +147,7 @@ func (w *Spawn) check() error {
 	}
 	var keys map[string]core.Raw
 	if err := core.Decode(w.Metadata, &keys); err != nil {
-		return inField("metadata", err)
+		return mapping.InField("metadata", err)
 	}
 	if len(keys) > maxMetadataKeys {
 		return core.Invalid("metadata", fmt.Sprintf("%d keys", len(keys)), fmt.Sprintf("at most %d keys", maxMetadataKeys))

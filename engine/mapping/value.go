@@ -1,4 +1,4 @@
-package skill
+package mapping
 
 import (
 	"bytes"
@@ -9,14 +9,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 )
 
 // What mapping needs of JSON values: all of them are read where they stand,
 // so that numbers keep their digits.
 
-// memberOf is the value of an object's member, nil when there is none; names
+// Member is the value of an object's member, nil when there is none; names
 // are some of those that it has.
-func memberOf(object core.Raw, key string) (value core.Raw, names []string) {
+func Member(object core.Raw, key string) (value core.Raw, names []string) {
 	if object.Kind() != '{' {
 		return nil, nil
 	}
@@ -38,10 +39,10 @@ func memberOf(object core.Raw, key string) (value core.Raw, names []string) {
 			return v.Clone(), nil
 		}
 		if len(names) < 9 {
-			names = append(names, shorten(name, 60))
+			names = append(names, document.Clip(name))
 		}
 	}
-	return nil, someNames(names)
+	return nil, SomeNames(names)
 }
 
 // itemOf is an item of a list, nil when there is none; n is how many it has.
@@ -87,15 +88,15 @@ func kindName(k jsontext.Kind) string {
 	return "null"
 }
 
-// declared are the names of the properties of a schema, none when it declares
+// Declared are the names of the properties of a schema, none when it declares
 // none.
-func declared(schema core.Raw) []string {
-	properties, _ := memberOf(schema, "properties")
+func Declared(schema core.Raw) []string {
+	properties, _ := Member(schema, "properties")
 	if properties == nil {
 		return nil
 	}
 	var names []string
-	_ = eachToken(properties, func(dec *jsontext.Decoder, name bool, text string) error {
+	_ = EachText(properties, func(dec *jsontext.Decoder, name bool, text string) error {
 		if name && dec.StackDepth() == 1 {
 			names = append(names, text)
 		}
@@ -104,9 +105,9 @@ func declared(schema core.Raw) []string {
 	return names
 }
 
-// eachToken calls visit for every text of a JSON value; name tells a member's
+// EachText calls visit for every text of a JSON value; name tells a member's
 // name from a value.
-func eachToken(value core.Raw, visit func(dec *jsontext.Decoder, name bool, text string) error) error {
+func EachText(value core.Raw, visit func(dec *jsontext.Decoder, name bool, text string) error) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(value))
 	for {
 		name := atName(dec)
@@ -132,22 +133,17 @@ func atName(dec *jsontext.Decoder) bool {
 	return kind == '{' && n%2 == 0
 }
 
-// dotted is a place in a document as messages show it: ".list[0].name".
-func dotted(p jsontext.Pointer) string {
+// Place is a place in a document as messages show it: ".list[0].name".
+func Place(p jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range p.Tokens() {
 		if name != "" && strings.Trim(name, "0123456789") == "" {
 			b.WriteString("[" + name + "]")
 		} else {
-			b.WriteString("." + shorten(name, 60))
+			b.WriteString("." + document.Clip(name))
 		}
 	}
 	return b.String()
-}
-
-// inField puts the field that an error is about before it.
-func inField(field string, err error) error {
-	return core.Errorf(core.InvalidInput, "%s: %s", field, err.Error()).With("field", field)
 }
 
 // bounded keeps what is written to it up to a size.
