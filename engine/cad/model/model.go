@@ -36,8 +36,12 @@ type Entity struct {
 	// Hash is of what defines the entity: its type, and a solid's shape or
 	// another's properties. Base is the hash that it had when the workspace was
 	// branched; empty for what was made here.
-	Hash      string `json:"hash"`
-	Base      string `json:"base_hash,omitzero"`
+	Hash string `json:"hash"`
+	Base string `json:"base_hash,omitzero"`
+	// Origin is the workspace and the seq of the operation that first made it,
+	// as WORKSPACE:SEQ. It goes along with branches and merges, so that two
+	// entities of one id are told from two versions of one entity.
+	Origin    string `json:"origin,omitzero"`
 	CreatedBy string `json:"created_by,omitzero"` // agent_id
 }
 
@@ -73,7 +77,9 @@ type Entry struct {
 	Undoes int `json:"undoes,omitzero"`
 	Redoes int `json:"redoes,omitzero"`
 
-	Conflicts []Conflict `json:"conflicts,omitzero"` // that a merge left open
+	// Conflicts is what a merge left open. They take the place of those that
+	// were open of the same entities of the same source.
+	Conflicts []Conflict `json:"conflicts,omitzero"`
 	Resolved  []Resolved `json:"resolved,omitzero"`
 	Record    *Record    `json:"workspace,omitzero"` // of the first entry: the workspace itself
 }
@@ -121,18 +127,21 @@ type Conflict struct {
 // Strategy resolves a conflict.
 type Strategy string
 
-// The strategies of contract 6.4.
+// The strategies of contract 6.4, and how a merge decides what is no conflict.
 const (
 	KeepSource  Strategy = "keep_source"
 	KeepTarget  Strategy = "keep_target"
 	ManualMerge Strategy = "manual_merge"
+	NoConflict  Strategy = "no_conflict"
 )
 
-// Resolved is how a conflict was decided. A later merge of the same source
-// asks again only when that entity has changed since.
+// Resolved is how an entity of a source was decided, by the merge itself or as
+// a conflict. It closes what was open of that entity. A later merge of the same
+// source starts from here: it looks at the entity again only when that has
+// changed in the source since.
 type Resolved struct {
 	EntityID   string   `json:"entity_id"`
 	Source     string   `json:"source_workspace_id"`
-	SourceHash string   `json:"source_hash,omitzero"`
+	SourceHash string   `json:"source_hash,omitzero"` // empty: deleted there
 	Strategy   Strategy `json:"strategy"`
 }

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"iter"
+	"slices"
+	"sort"
+	"strconv"
+
+	"swarmdeck/engine/core"
+)
+
+// Main is the workspace that others are branched from unless they say
+// otherwise.
+const Main = "main"
+
+// Workspace is the state that a journal leads to. What an operation costs
+// depends on what it changes, not on how many there were before. A Workspace
+// belongs to one goroutine; the slices and values it hands out are not to be
+// modified.
+type Workspace struct {
+	record Record
+	seq    int
+
+	entities map[string]*item
+	order    []*item                        // by place
+	last     int                            // the highest place given
+	refs     map[string]map[string]struct{} // constraints by the entity they refer to
+	shapes   map[string]Shape
+	blobs    map[string][]byte
+
+	base map[string]string   // hashes at the branch
+	used map[string]struct{} // ids that were ever given, so that none is given twice
+	next map[EntityType]int  // no number below is free
+	gone map[string]struct{} // ids that an operation in effect removed
+
+	open    []Conflict                   // never changed in place
+	settled map[string]map[string]string // source, entity: the source's hash when it was decided
+
+	done   []*step // in effect, the oldest first
+	future []*step // undone, the one to redo last
+}
+
+// item is an entity with its place in the order of making. It is never changed.
+type item struct {
+	Entity
+
+	place int
+}
+
+func empty(r Record) *Workspace {
+	return &Workspace{
+		record: r, entities: map[string]*item{}, refs: map[string]map[string]struct{}{},
+		shapes: map[string]Shape{}, blobs: map[string][]byte{},
+		base: map[string]string{}, used: map[string]struct{}{}, next: map[EntityType]int{}, gone: map[string]struct{}{},
+		settled: map[string]map[string]string{},
+	}
+}
+
+// Record is the workspace itself.
+func (w *Workspace) Record() Record { return w.record }
+
+// ID is the workspace's id.
+func (w *Workspace) ID() string { return w.record.ID }
+
+// Seq is that of the last entry.
+func (w *Workspace) Seq() int { return w.seq }
+
+// Len is the number of entities.
+func (w *Workspace) Len() int { return len(w.order) }
+
+// Entity finds an entity by id.
+func (w *Workspace) Entity(id string) (Entity, bool) {
+	if it := w.entities[id]; it != nil {
+		return it.Entity, true
+	}
+	return Entity{}, false
+}
+
+// Filter narrows a list of entities. Zero fields do not.
+type Filter struct {
+	Type   EntityType
+	Offset int
+	Limit  int
+}
+
+// Entities lists entities in the order in which they were made, and how many
+// there are in all that the filter lets through.
+func (w *Workspace) Entities(f Filter) (page []Entity, total int) {
+	for e := range w.All() {
+		if f.Type != "" && e.Type != f.Type {
+			continue
+		}
+		if total >= f.Offset && (f.Limit <= 0 || len(page) < f.Limit) {
+			page = append(page, e)
+		}
+		total++
+	}
+	return page, total
+}
+
+// All goes through the entities in the order in which they were made.
+func (w *Workspace) All() iter.Seq[Entity] {
+	return func(yield func(Entity) bool) {
+		for _, it := range w.order {
+			if !yield(it.Entity) {
+				return
+			}
+		}
+	}
+}
+
+// Shape finds a shape by its hash.
+func (w *Workspace) Shape(hash string) (Shape, bool) {
+	s, ok := w.shapes[hash]
+	return s, ok
+}
+
+// Blob finds the content of a file by its hash.
+func (w *Workspace) Blob(hash string) ([]byte, bool) {
+	b, ok := w.blobs[hash]
+	return b, ok
+}
+
+// Constraints lists the constraints that refer to an entity, sorted.
+func (w *Workspace) Constraints(id string) []string {
+	list := make([]string, 0, len(w.refs[id]))
+	for c := range w.refs[id] {
+		list = append(list, c)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Conflicts lists what merges into this workspace left open, the oldest first.
+func (w *Workspace) Conflicts() []Conflict { return slices.Clone(w.open) }
+
+// NextID is an id for a new entity: point_1 in the main workspace and
+// WORKSPACE_point_1 elsewhere, so that ids of several workspaces meet only
+// where somebody chose them. An id that was used before, even one that was
+// undone, is not given again.
+func (w *Workspace) NextID(t EntityType) string {
+	prefix := string(t) + "_"
+	if w.record.ID != Main {
+		prefix = w.record.ID + "_" + prefix
+	}
+	for n := max(1, w.next[t]); ; n++ {
+		id := prefix + strconv.Itoa(n)
+		if _, taken := w.used[id]; !taken {
+			w.next[t] = n
+			return id
+		}
+	}
+}
+
+// insert puts an item in its place, instead of one of the same id.
+func (w *Workspace) insert(it *item) {
+	at := sort.Search(len(w.order), func(i int) bool { return w.order[i].place >= it.place })
+	if at < len(w.order) && w.order[at].place == it.place {
+		w.order[at] = it
+	} else {
+		w.order = slices.Insert(w.order, at, it)
+	}
+	w.entities[it.ID] = it
+}
+
+func (w *Workspace) remove(it *item) {
+	at := sort.Search(len(w.order), func(i int) bool { return w.order[i].place >= it.place })
+	w.order = slices.Delete(w.order, at, at+1)
+	delete(w.entities, it.ID)
+}
+
+// replace takes an entity from one state to another; nil is absent.
+func (w *Workspace) replace(before, after *item) {
+	if before != nil {
+		w.unlink(before.Entity)
+		if after == nil || after.place != before.place {
+			w.remove(before)
+		}
+	}
+	if after != nil {
+		w.insert(after)
+		w.link(after.Entity)
+	}
+}
+
+func (w *Workspace) link(e Entity) {
+	for _, id := range referred(e) {
+		if w.refs[id] == nil {
+			w.refs[id] = map[string]struct{}{}
+		}
+		w.refs[id][e.ID] = struct{}{}
+	}
+}
+
+func (w *Workspace) unlink(e Entity) {
+	for _, id := range referred(e) {
+		delete(w.refs[id], e.ID)
+		if len(w.refs[id]) == 0 {
+			delete(w.refs, id)
+		}
+	}
+}
+
+// referred lists the entities that a constraint holds, each once; nothing for
+// any other entity.
+func referred(e Entity) []string {
+	if e.Type != Constraint {
+		return nil
+	}
+	var p struct {
+		Entities []string `json:"entity_ids"`
+	}
+	if core.DecodeStored(e.Properties, &p) != nil {
+		return nil
+	}
+	var ids []string
+	for _, ref := range p.Entities {
+		if id := ref[:len(ref)-len(part(ref))]; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
