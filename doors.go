@@ -21,14 +21,21 @@ import (
 // is no terminal for it.
 func cockpit(ctx context.Context, env *command.Env, s command.Start) error {
 	s.Caller.Door = core.DoorCockpit
-	caps := term.Detect(env.Getenv, isTerminal(os.Stdin), isTerminal(os.Stdout),
-		term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible})
+	flags := term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible}
+	caps := term.Detect(env.Getenv, isTerminal(os.Stdin), isTerminal(os.Stdout), flags)
+	if env.Away {
+		caps = term.Detect(env.Getenv, env.Terminal != nil, env.Terminal != nil, flags)
+	}
 	if caps.Plain {
 		return plain.Run(ctx, env, s, caps.Why)
 	}
 	opt, err := cockpitOptions(env, s)
 	if err != nil {
 		return err
+	}
+	if env.Away {
+		opt.Remote, opt.Terminal, opt.Pager = true, env.Terminal, nil
+		return ui.Show(ctx, opt, caps, env.Stdin, env.Stdout)
 	}
 	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,6 +31,8 @@ import (
 type house struct {
 	dir  string      // where commands run that name no directory
 	fail func(error) // ends the command because the engine can't go on
+	stay func()      // the command is carried out here
+	conn net.Conn    // to the process that has the data file, after exitElsewhere
 
 	mu   sync.Mutex
 	need command.Need
@@ -83,13 +86,14 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	// The key is made only once the data file has proved usable; nothing is
 	// committed before that.
 	var sealer *audit.Sealer
-	db, err := openStore(ctx, need, store.Options{
+	db, err := h.openStore(ctx, need, store.Options{
 		ReadOnly: need.ReadOnly,
 		Seal:     func(tx store.Tx) error { return sealer.Seal(tx) },
 	})
 	if err != nil {
 		return nil, err
 	}
+	h.stay()
 	h.rooms = append(h.rooms, db.Close)
 	if sealer, err = openSealer(need); err != nil {
 		return nil, err
@@ -114,7 +118,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
 		h.gateway.Open(eng)
-		h.rooms = append(h.rooms, h.gateway.Close, h.start(ctx, need, eng))
+		h.rooms = append(h.rooms, h.gateway.Close, h.start(ctx, need, eng), h.listen(need, eng))
 	}
 	return eng, nil
 }
@@ -125,17 +129,21 @@ const (
 	lockPoll     = 20 * time.Millisecond
 )
 
-// openStore opens the data file. Short commands take turns: one that finds the
-// file locked waits a while for the other to end.
-func openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
+// openStore opens the data file. One that another process has is worked on
+// there when that process listens. Short commands don't, and take turns: one
+// that finds the file locked waits a while for the other to end.
+func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
 	for end := time.Now().Add(lockPatience); ; {
 		db, err := store.Open(need.Data, opt)
 		if !errors.Is(err, store.ErrLocked) || need.NoWait || time.Now().After(end) {
 			return db, err
 		}
+		if h.conn, err = knock(ctx, need.Data); err == nil {
+			return nil, &command.ExitError{Code: exitElsewhere}
+		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), store.ErrLocked)
 		case <-time.After(lockPoll):
 		}
 	}

@@ -49,21 +49,31 @@ func run(args []string) int {
 		return command.ExitFailed
 	}
 	house := &house{dir: dir, fail: fail}
+	in := &input{File: os.Stdin}
+	house.stay = in.stay
 	env := &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI},
 		Dir:    dir,
-		Stdin:  os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Stdin:  in, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv,
 		Open:   house.open,
 		Close:  house.close,
 		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Connect: connectMCP},
 	}
-	code := command.Run(ctx, env, args)
-	if err := house.close(); err != nil {
-		fmt.Fprintf(os.Stderr, "swarmdeck: close: %v\n", err)
-		if code == command.ExitOK {
-			code = command.ExitFailed
+	for {
+		code := command.Run(ctx, env, args)
+		if err := house.close(); err != nil {
+			fmt.Fprintf(os.Stderr, "swarmdeck: close: %v\n", err)
+			if code == command.ExitOK {
+				code = command.ExitFailed
+			}
+		}
+		if code != exitElsewhere {
+			return code
+		}
+		code, again := elsewhere(ctx, env, house.conn, args, in)
+		if !again {
+			return code
 		}
 	}
-	return code
 }

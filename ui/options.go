@@ -16,6 +16,7 @@ import (
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
 )
 
 // Options of New. World, Keys and Theme are required; the zero value of every
@@ -65,6 +66,9 @@ type Options struct {
 	Dir string
 	// Remote says that the engine outlives this screen: quitting ends no agent.
 	Remote bool
+	// Terminal is the screen at the other end of a connection; nil is the
+	// terminal that Show writes to.
+	Terminal *term.Remote
 }
 
 // FrameInterval is the right Options.Frame for a link.

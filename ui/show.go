@@ -37,11 +37,18 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 		defer e.leave()
 		opt.First, out = e.paint, e
 	}
-	p := tea.NewProgram(New(opt),
+	program := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithColorProfile(caps.Color), tea.WithoutSignalHandler(),
 		tea.WithFPS(frameRate),
-	)
+	}
+	if t := opt.Terminal; t != nil {
+		program = append(program, tea.WithWindowSize(t.Width, t.Height))
+	}
+	p := tea.NewProgram(New(opt), program...)
+	if opt.Terminal != nil {
+		go resize(ctx, p, opt.Terminal.Resized)
+	}
 	_, err := p.Run()
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
@@ -52,4 +59,16 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 		return fmt.Errorf("run the cockpit: %w", err)
 	}
 	return nil
+}
+
+// resize tells a program the sizes of a terminal that it can't ask.
+func resize(ctx context.Context, p *tea.Program, sizes <-chan term.Size) {
+	for {
+		select {
+		case s := <-sizes:
+			p.Send(tea.WindowSizeMsg{Width: s.Width, Height: s.Height})
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -54,3 +54,13 @@ func (c *call) enterCockpit(s Start) error {
 	inside.Open = func(context.Context, Need) (*engine.Engine, error) { return eng, nil }
 	return c.env.Doors.Cockpit(c.ctx, &inside, s)
 }
+
+// Cockpit says whether a line opens the cockpit, and with which global flags.
+// A line that is mistaken opens none.
+func Cockpit(args []string) (Globals, bool) {
+	t := newTree(&Env{}, nil)
+	if t.find(args) != t.root || t.root.ParseFlags(args) != nil {
+		return Globals{}, false
+	}
+	return t.g, len(t.root.Flags().Args()) == 0 && t.g.Script == ""
+}

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/ui/term"
 )
 
 // Env is what a command runs in. Run does not change it; a copy with another
@@ -42,6 +43,11 @@ type Env struct {
 	// engine outlives every command.
 	Close func() error
 	Doors Doors
+	// Away says that this is a session from elsewhere: the program's own
+	// terminal is not the operator's. Terminal is then theirs; nil when they
+	// have none.
+	Away     bool
+	Terminal *term.Remote
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.

@@ -144,6 +144,12 @@ func asError(err error, code int) *core.Error {
 }
 
 // report prints what went wrong, on one line.
+// Report prints an error as Run does and returns its exit code.
+func Report(env *Env, args []string, err error) int {
+	report(env, jsonWanted(args), ExitFailed, err)
+	return ExitFailed
+}
+
 func report(env *Env, asJSON bool, code int, err error) {
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Err == nil {

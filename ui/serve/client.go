@@ -1,0 +1,221 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+	"golang.org/x/term"
+)
+
+// ErrGone is in the chain of what Attach returns when the engine went away in
+// the middle: whether the command was carried out is unknown.
+var ErrGone = errors.New("the engine went away")
+
+// Attachment is a command to run in the engine at the other end.
+type Attachment struct {
+	Line string   // the command line, quoted
+	Dir  string   // this process's directory
+	Env  []string // "NAME=value" that the command is to see
+
+	Stdin          *os.File
+	Stdout, Stderr io.Writer
+	// Ahead is what was read of Stdin before.
+	Ahead []byte
+	// Screen is the terminal that a cockpit is shown on; nil for a command.
+	Screen *os.File
+}
+
+// Attach runs a command over a connection that Dial made and returns its exit
+// code. The end of ctx interrupts the command as a signal does a local one.
+func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
+	defer conn.Close()
+	c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{
+		User: "swarmdeck",
+		// The socket is this user's alone, and its other end proved to be too.
+		HostKeyCallback: gossh.InsecureIgnoreHostKey(), //nolint:gosec // see above
+	})
+	if err != nil {
+		return 0, fmt.Errorf("attach to the running engine: %w: %w", ErrGone, err)
+	}
+	client := gossh.NewClient(c, chans, reqs)
+	defer client.Close()
+	ch, in, err := client.OpenChannel("session", nil)
+	if err != nil {
+		return 0, fmt.Errorf("attach to the running engine: %w: %w", ErrGone, err)
+	}
+	r := &remote{a: a, ch: ch}
+	defer r.restore()
+	if err := r.begin(); err != nil {
+		return 0, fmt.Errorf("attach to the running engine: %w", err)
+	}
+	return r.wait(ctx, in)
+}
+
+// remote is one command that runs at the other end.
+type remote struct {
+	a    Attachment
+	ch   gossh.Channel
+	once sync.Once // input is sent once
+
+	mu    sync.Mutex
+	saved *term.State // of the screen, while it is raw
+}
+
+// begin asks for everything that the command needs, and then for the command.
+func (r *remote) begin() error {
+	env := append([]string{varDir + "=" + r.a.Dir, varSource + "=asked"}, r.a.Env...)
+	for _, kv := range env[:min(len(env), maxEnv)] {
+		name, value := cut(kv)
+		if _, err := r.ch.SendRequest("env", false, gossh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
+			return err
+		}
+	}
+	if r.a.Screen != nil {
+		w, h, err := term.GetSize(int(r.a.Screen.Fd()))
+		if err != nil {
+			return fmt.Errorf("size of the terminal: %w", err)
+		}
+		if ok, err := r.ch.SendRequest("pty-req", true, gossh.Marshal(struct {
+			Term                string
+			Cols, Rows, Wide, H uint32
+			Modes               string
+		}{os.Getenv("TERM"), uint32(w), uint32(h), 0, 0, ""})); err != nil || !ok {
+			return errors.Join(errors.New("the engine gives no screen"), err)
+		}
+		if err := r.raw(); err != nil {
+			return err
+		}
+	}
+	ok, err := r.ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{r.a.Line}))
+	if err != nil || !ok {
+		return errors.Join(errors.New("the engine refused the command"), err)
+	}
+	if r.a.Screen != nil {
+		r.input()
+	}
+	return nil
+}
+
+func cut(kv string) (name, value string) {
+	for i := range kv {
+		if kv[i] == '=' {
+			return kv[:i], kv[i+1:]
+		}
+	}
+	return kv, ""
+}
+
+// wait passes output on until the command has ended.
+func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error) {
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = io.Copy(r.a.Stdout, r.ch) })
+	wg.Go(func() { _, _ = io.Copy(r.a.Stderr, r.ch.Stderr()) })
+	done := make(chan struct{})
+	go r.forward(ctx, done)
+	code, known := 0, false
+	for req := range in {
+		switch req.Type {
+		case "exit-status":
+			var status struct{ Code uint32 }
+			if gossh.Unmarshal(req.Payload, &status) == nil {
+				code, known = int(status.Code), true
+			}
+		case wantInput:
+			r.input()
+		case doSuspend:
+			r.suspend()
+		}
+		if req.WantReply {
+			_ = req.Reply(false, nil)
+		}
+	}
+	close(done)
+	wg.Wait()
+	switch {
+	case known:
+		return code, nil
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	}
+	return 0, ErrGone
+}
+
+// interruptPatience is how long an interrupted command may take to end.
+const interruptPatience = 10 * time.Second
+
+// forward passes an interrupt and new sizes on until done.
+func (r *remote) forward(ctx context.Context, done <-chan struct{}) {
+	resized := make(chan os.Signal, 1)
+	if r.a.Screen != nil {
+		notifyResize(resized)
+		defer signal.Stop(resized)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			_, _ = r.ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{string(gossh.SIGINT)}))
+			select {
+			case <-done:
+			case <-time.After(interruptPatience):
+				_ = r.ch.Close()
+			}
+			return
+		case <-resized:
+			r.resize()
+		case <-done:
+			return
+		}
+	}
+}
+
+func (r *remote) resize() {
+	w, h, err := term.GetSize(int(r.a.Screen.Fd()))
+	if err != nil {
+		return
+	}
+	_, _ = r.ch.SendRequest("window-change", false, gossh.Marshal(struct{ Cols, Rows, Wide, H uint32 }{uint32(w), uint32(h), 0, 0}))
+}
+
+// input sends the standard input. The reader can't be stopped: it ends with
+// the process, or with its input.
+func (r *remote) input() {
+	r.once.Do(func() {
+		go func() {
+			if _, err := r.ch.Write(r.a.Ahead); err != nil {
+				return
+			}
+			_, _ = io.Copy(r.ch, r.a.Stdin)
+			_ = r.ch.CloseWrite()
+		}()
+	})
+}
+
+// raw gives the screen to the other end.
+func (r *remote) raw() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	saved, err := term.MakeRaw(int(r.a.Screen.Fd()))
+	if err != nil {
+		return fmt.Errorf("take over the terminal: %w", err)
+	}
+	r.saved = saved
+	return nil
+}
+
+// restore takes it back.
+func (r *remote) restore() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.saved != nil {
+		_ = term.Restore(int(r.a.Screen.Fd()), r.saved)
+		r.saved = nil
+	}
+}

@@ -1,0 +1,116 @@
+// Package serve lets other processes and other machines into a running engine:
+// a private socket for this user's commands and cockpits, and SSH for
+// operators elsewhere. Both speak SSH, so that terminals, sizes, signals, exit
+// codes and slow readers behave as they do there. The work of a session is done
+// on the engine's side; the client passes bytes.
+package serve
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"charm.land/ssh"
+
+	"swarmdeck/ui/term"
+)
+
+// Session is one command or cockpit that someone runs here from elsewhere.
+type Session struct {
+	Args []string
+	// Dir is the client's directory; "" for one on another machine.
+	Dir    string
+	Getenv func(string) string
+	// Stdin asks the client for its input when it is first read.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Terminal is nil for a client without one.
+	Terminal *term.Remote
+	// Who is the operator that the client proved to be.
+	Who Who
+}
+
+// Who is someone let in.
+type Who struct {
+	Name string
+	Role string // viewer, operator, approver or admin
+	// Tenant is the only one that they may enter; "" is any.
+	Tenant string
+	// Local is a process of this user on this machine.
+	Local bool
+	// From is the address that they come from.
+	From string
+}
+
+// Names of our own requests on a session's channel. A client that does not
+// know them ignores them, as RFC 4254 section 5.4 wants.
+const (
+	wantInput = "stdin@swarmdeck"   // to the client: send your standard input
+	doSuspend = "suspend@swarmdeck" // to the client: stop yourself
+)
+
+// Variables by which a client of the socket says what SSH has no word for.
+const (
+	varDir    = "SWARMDECK_SESSION_DIR"
+	varSource = "SWARMDECK_SESSION_INPUT" // "asked": input comes when asked for
+)
+
+// maxEnv bounds what a client may say of its environment.
+const maxEnv = 256
+
+// environ reads a session's environment.
+func environ(vars []string) func(string) string {
+	vars = vars[:min(len(vars), maxEnv)]
+	env := map[string]string{}
+	for _, v := range slices.Backward(vars) {
+		name, value, _ := strings.Cut(v, "=")
+		if _, set := env[name]; !set && len(v) <= 32<<10 && !strings.ContainsRune(v, 0) {
+			env[name] = value
+		}
+	}
+	return func(name string) string { return env[name] }
+}
+
+// asking is an input that asks for itself when it is first read.
+type asking struct {
+	sess ssh.Session
+	once sync.Once
+}
+
+func (a *asking) Read(p []byte) (int, error) {
+	a.once.Do(func() { _, _ = a.sess.SendRequest(wantInput, false, nil) })
+	return a.sess.Read(p)
+}
+
+// sizes follows a terminal's size: the newest waits, older ones are dropped. It
+// goes on until the connection ends, because the library takes no other request
+// of a client while a size waits.
+func sizes(sess ssh.Session, in <-chan ssh.Window) <-chan term.Size {
+	out := make(chan term.Size, 1)
+	go func() {
+		for {
+			select {
+			case w, open := <-in:
+				if !open {
+					return
+				}
+				select {
+				case <-out:
+				default:
+				}
+				out <- clampSize(w)
+			case <-sess.Context().Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// maxSide bounds a terminal: a client may claim any size.
+const maxSide = 2000
+
+func clampSize(w ssh.Window) term.Size {
+	return term.Size{Width: min(max(w.Width, 1), maxSide), Height: min(max(w.Height, 1), maxSide)}
+}

@@ -1,0 +1,33 @@
+package serve
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	gossh "golang.org/x/crypto/ssh"
+)
+
+func notifyResize(ch chan<- os.Signal) { signal.Notify(ch, syscall.SIGWINCH) }
+
+// sigContinue tells the other end that a suspended client goes on.
+const sigContinue = "CONT"
+
+// suspend stops this process as ctrl+z stops a local program, and goes on when
+// the shell says so.
+func (r *remote) suspend() {
+	if r.a.Screen == nil {
+		return
+	}
+	r.restore()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGCONT)
+	_ = syscall.Kill(0, syscall.SIGTSTP)
+	<-again
+	signal.Stop(again)
+	if r.raw() != nil {
+		return
+	}
+	r.resize()
+	_, _ = r.ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{sigContinue}))
+}

@@ -1,0 +1,15 @@
+package term
+
+// Size is that of a terminal in cells.
+type Size struct{ Width, Height int }
+
+// Remote is a terminal at the other end of a connection: this process can't
+// ask it for its size or its signals, it is told.
+type Remote struct {
+	Size
+	// Resized gives each new size, the newest only when several wait.
+	Resized <-chan Size
+	// Suspend stops the program at the other end as ctrl+z stops a local one,
+	// and returns when it goes on; nil when it can't.
+	Suspend func()
+}
