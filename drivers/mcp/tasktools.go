@@ -190,8 +190,25 @@ func cancelTask(ctx context.Context, c *call, in struct {
 		in.Reason = "cancelled by " + c.by.Name
 	}
 	t, err := c.eng.Swarm.Cancel(ctx, c.by, in.TaskID, clean(in.Reason))
-	return taskAnswer{viewTask(t), fmt.Sprintf("Task %s is %s", t.TaskID, t.Status)}, err
+	if err != nil {
+		return taskAnswer{}, err
+	}
+	wait, cancel := context.WithTimeout(ctx, cancelWait)
+	defer cancel()
+	if over, err := c.eng.Swarm.Wait(wait, c.id.Tenant, t.TaskID, ""); err == nil {
+		t = over
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		return taskAnswer{}, err
+	}
+	is := string(t.Status)
+	if !t.Status.Terminal() {
+		is = "being cancelled"
+	}
+	return taskAnswer{viewTask(t), fmt.Sprintf("Task %s is %s", t.TaskID, is)}, nil
 }
+
+// cancelWait is how long a call waits for the work that it cancelled to end.
+const cancelWait = 5 * time.Second
 
 type whyAnswer struct {
 	TaskID string       `json:"task_id"`
