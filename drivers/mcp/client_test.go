@@ -21,8 +21,16 @@ import (
 	"swarmdeck/engine/tools"
 )
 
-// The test binary is also a server, when its environment says so.
+// The test binary is also a server, or the way to one of a test, when its
+// environment says so.
 func TestMain(m *testing.M) {
+	if socket := os.Getenv(asPipe); socket != "" {
+		if err := actAsPipe(socket); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv("MCP_TEST_SERVER") != "" {
 		actAsServer()
 		os.Exit(0)

@@ -1,0 +1,271 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// asPipe makes the test binary a program that hands its stdin and stdout on to
+// a socket of the test, and names that.
+const asPipe = "MCP_TEST_PIPE"
+
+func actAsPipe(socket string) error {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(c, os.Stdin)
+		_ = c.(*net.UnixConn).CloseWrite()
+	}()
+	_, err = io.Copy(os.Stdout, c)
+	return err
+}
+
+// goodCall is a call of a tool that is to succeed.
+type goodCall struct {
+	tool string
+	args []string // $field stands for what an earlier result had there
+	want string   // in the result
+	keep string   // field of the result that later calls name
+}
+
+// goodCalls has every tool, each with all that it needs.
+var goodCalls = []goodCall{
+	{tool: "list_agents", args: []string{"project_filter=P"}, want: `"name":"Sony"`},
+	{tool: "show_agent", args: []string{"agent_name=Sony"}, want: `"status":"idle"`},
+	{tool: "list_agent_projects", want: `"name":"P"`},
+	{tool: "list_agent_roles", args: []string{"project=P"}, want: `"name":"coder"`},
+	{tool: "create_agent", args: []string{"name=Nova", "project=P", "task=wait"}, want: `Agent 'Nova' created`},
+	{tool: "start_agent_task", args: []string{"agent_name=Sony", "task=wait", "uri=file:///a"}, want: `"agent":"Sony"`},
+	{tool: "show_agent_task_history", args: []string{"agent_name=Sony"}, want: `"uri":"file:///a"`},
+	{tool: "show_agent_log", args: []string{"agent_name=Sony", "page_size=5"}, want: `"logs":[`},
+	{tool: "cancel_agent_task", args: []string{"agent_name=Sony"}, want: `Task of agent 'Sony' cancelled`},
+	{tool: "restart_agent", args: []string{"agent_name=Sony"}, want: `Agent 'Sony' restarted`},
+	{tool: "delete_agent", args: []string{"agent_name=Nova"}, want: `Agent 'Nova' deleted`},
+	{tool: "dispatch_task", args: []string{"kind=exec.run", `input={"argv":["sleep","60"]}`, "intent=rest"}, want: `"kind":"exec.run"`, keep: "task_id"},
+	{tool: "list_tasks", args: []string{"kind=exec.run"}, want: `"total_count":1`},
+	{tool: "show_task", args: []string{"task_id=$task_id"}, want: `"argv":["sleep","60"]`},
+	{tool: "why_task", args: []string{"task_id=$task_id"}, want: `"task_id":"$task_id"`},
+	{tool: "cancel_task", args: []string{"task_id=$task_id", "reason=enough"}, want: `is cancelled"`},
+	{tool: "list_approvals", args: []string{"status=approved"}, want: `"tool":"cancel_task"`, keep: "approval_id"},
+	{tool: "show_approval", args: []string{"approval_id=$approval_id"}, want: `"answered_by":"olga"`},
+	{tool: "publish_message", args: []string{"topic=a.b", `payload={"n":1}`}, want: `"topic":"a.b"`},
+	{tool: "send_message", args: []string{"recipient_id=system", `payload={"n":2}`, "priority=1"}, want: `"recipient_id":"system"`},
+	{tool: "read_messages", args: []string{"limit=5"}, want: `"payload":{"n":2}`},
+	{tool: "list_skills", args: []string{"match=echo"}, want: `"name":"echo"`},
+	{tool: "show_skill", args: []string{"skill=echo"}, want: `"parameters_schema":{`},
+	{tool: "invoke_skill", args: []string{"skill=echo", `params={"text":"hi"}`, "wait_s=10"}, want: `"text":"hi"`},
+}
+
+// inspected is a house that the inspector reaches by one of its transports.
+type inspected struct {
+	*house
+	drivertest.Inspector
+	target []string // how the inspector finds it
+}
+
+// inspect makes such houses, with a person who approves all that is asked.
+func inspect(t *testing.T) map[string]func(*testing.T) inspected {
+	made := func(t *testing.T) inspected {
+		h := newHouse(t, func(opt *engine.Options, _ *exec.Supervisor) {
+			opt.Static, opt.SkillRunners[builtin.Kind] = builtin.Definitions(), builtin.New(builtin.Options{})
+		})
+		h.approveAll(t)
+		return inspected{house: h, Inspector: drivertest.NewInspector(t)}
+	}
+	return map[string]func(*testing.T) inspected{
+		"stdio": func(t *testing.T) inspected {
+			i := made(t)
+			i.target = i.pipe(t, func(ctx context.Context, c net.Conn) error { return i.srv.Stdio(ctx, person, c, onlyWriter{c}) })
+			return i
+		},
+		"http": func(t *testing.T) inspected {
+			i := made(t)
+			tokens := &Tokens{}
+			token, err := tokens.Issue(person)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i.target = []string{i.web(t, tokens), "--transport", "http", "--header", "Authorization: Bearer " + token}
+			return i
+		},
+	}
+}
+
+// onlyWriter is not closed with its connection, which the reader closes.
+type onlyWriter struct{ io.Writer }
+
+func (onlyWriter) Close() error { return nil }
+
+// pipe is a command whose stdin and stdout serve gets, once per start.
+func (h *house) pipe(t *testing.T, serve func(context.Context, net.Conn) error) []string {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "pipe")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				if err := serve(ctx, c); err != nil {
+					t.Logf("the server ended: %v", err)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		_ = l.Close()
+		all.Wait()
+	})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, "--transport", "stdio", "-e", asPipe + "=" + socket}
+}
+
+// approveAll has a person approve whatever is asked, until the test ends.
+func (h *house) approveAll(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	bell := h.eng.Watch(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		by := alice
+		by.Name = "olga"
+		for range bell {
+			open, _ := h.eng.Judge.Open(ctx, lab)
+			for _, a := range open {
+				_, _ = h.eng.Judge.Answer(ctx, by, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// call calls a tool, and returns the exit code and the result's JSON.
+func (i inspected) call(t *testing.T, tool string, args ...string) (code int, result string) {
+	t.Helper()
+	run := append(slices.Clone(i.target), "--method", "tools/call", "--tool-name", tool)
+	for _, arg := range args {
+		run = append(run, "--tool-arg", arg)
+	}
+	code, printed := i.Run(run...)
+	var r struct {
+		StructuredContent json.RawMessage
+		Content           []struct{ Text string }
+	}
+	if err := json.Unmarshal([]byte(printed), &r); err != nil {
+		return code, printed
+	}
+	if r.StructuredContent == nil && len(r.Content) > 0 {
+		return code, r.Content[0].Text
+	}
+	var plain bytes.Buffer
+	if err := json.Compact(&plain, r.StructuredContent); err != nil {
+		t.Fatal(err)
+	}
+	return code, plain.String()
+}
+
+func TestTheInspectorCallsEveryTool(t *testing.T) {
+	for name, make := range inspect(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := make(t)
+			kept := []string{}
+			var called []string
+			for _, c := range goodCalls {
+				fill := strings.NewReplacer(kept...)
+				var args []string
+				for _, arg := range c.args {
+					args = append(args, fill.Replace(arg))
+				}
+				code, result := i.call(t, c.tool, args...)
+				if want := fill.Replace(c.want); code != 0 || !strings.Contains(result, want) {
+					t.Errorf("%s %q: exit code %d, no %s in %s", c.tool, args, code, want, result)
+				}
+				if c.keep != "" {
+					_, rest, _ := strings.Cut(result, `"`+c.keep+`":"`)
+					value, _, _ := strings.Cut(rest, `"`)
+					kept = append(kept, "$"+c.keep, value)
+				}
+				called = append(called, c.tool)
+				if !has(i.events(t, lab, "tool.requested"), fmt.Sprintf(`"tool":%q`, c.tool)) {
+					t.Errorf("%s: no decision is in the log", c.tool)
+				}
+			}
+			for _, tool := range i.srv.order {
+				if !slices.Contains(called, tool.name) {
+					t.Errorf("%s was not called", tool.name)
+				}
+			}
+			if bad := i.events(t, lab, "mcp.refused"); len(bad) > 0 {
+				t.Errorf("refused: %v", bad)
+			}
+		})
+	}
+}
+
+// TestTheInspectorIsRefusedWhatItMayNot has one call of each sort that is
+// refused; which arguments are is tested without the inspector.
+func TestTheInspectorIsRefusedWhatItMayNot(t *testing.T) {
+	for name, make := range inspect(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := make(t)
+			for _, c := range []struct {
+				tool string
+				args []string
+				code core.Code
+				said string // by the error
+				log  string // event that tells
+			}{
+				{"show_agent", nil, core.InvalidInput, "agent_name: missing", "mcp.refused"},
+				{"dispatch_task", []string{"kind=exec.run", "input=[1]"}, core.InvalidInput, "input: want object, got array", "mcp.refused"},
+				{"start_agent_task", []string{"agent_name=Sony", "task=" + strings.Repeat("x", 100_001)}, core.InvalidInput, "task", "mcp.refused"},
+				{"show_agent", []string{"agent_name=Papi"}, core.Denied, "belongs to another tenant", "tenant.violation"},
+				{"start_agent_task", []string{"agent_name=Papi", "task=x"}, core.Denied, "belongs to another tenant", "tenant.violation"},
+				{"show_agent", []string{"agent_name=Nobody"}, core.NotFound, "Nobody", ""},
+			} {
+				before := len(i.events(t, lab, c.log))
+				code, result := i.call(t, c.tool, c.args...)
+				if code != 5 || !strings.Contains(result, string(c.code)) || !strings.Contains(result, c.said) {
+					t.Errorf("%s %.80q: exit code %d, %.300s", c.tool, c.args, code, result)
+				}
+				if c.log != "" && len(i.events(t, lab, c.log)) != before+1 {
+					t.Errorf("%s %.80q: %s is not in the log", c.tool, c.args, c.log)
+				}
+			}
+		})
+	}
+}
