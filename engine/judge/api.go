@@ -27,12 +27,13 @@ type Gate string
 
 // The gates.
 const (
-	GateStart  Gate = "task.start"   // before a task is queued
-	GateTool   Gate = "tool.call"    // an agent's tool call, mid-run
-	GateSkill  Gate = "skill.step"   // a step of a skill's run that does more than read
-	GateResult Gate = "result"       // before a result is committed
-	GateBudget Gate = "budget"       // a budget is used up
-	GateAgent  Gate = "agent.delete" // deleting an agent
+	GateStart  Gate = "task.start"    // before a task is queued
+	GateTool   Gate = "tool.call"     // an agent's tool call, mid-run
+	GateSkill  Gate = "skill.step"    // a step of a skill's run that does more than read
+	GateResult Gate = "result"        // before a result is committed
+	GateBudget Gate = "budget"        // a budget is used up
+	GateAgent  Gate = "agent.delete"  // deleting an agent
+	GateCAD    Gate = "cad.operation" // an operation of a CAD agent
 )
 
 // Risk grades what could go wrong.
@@ -48,13 +49,13 @@ const (
 
 // Action is what will be done, with the final arguments.
 type Action struct {
-	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill
+	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD
 	Server string   `json:"server,omitempty"` // MCP server or runtime
 	Tool   string   `json:"tool,omitempty"`
 	CallID string   `json:"call_id,omitempty"`
 	Args   core.Raw `json:"args"` // JSON object
-	// Effects are what the action does by declaration: of skills, whose Args
-	// bind them. Whoever asks vouches for them.
+	// Effects are what the action does by declaration: of skills and of
+	// CAD operations, whose Args bind them. Whoever asks vouches for them.
 	Effects []string `json:"effects,omitempty"`
 }
 

@@ -35,9 +35,9 @@ func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 // Audit is the decision for the detail of an audit event, as compact JSON:
 // {"decision_id","decision","reason_code","rule_id","digest"}.
 //
-// An approve by policy at the gates task.start and result has no event of its
-// own: such decisions come with every task, and the caller records one anyway
-// ("task.queued", "task.succeeded"). That event's detail must hold this, in
+// An approve by policy at the gates task.start, result and cad.operation has no
+// event of its own: such decisions come with every task and operation, and the
+// caller records one anyway ("task.queued", "task.succeeded"). That event's detail must hold this, in
 // the transaction of Commit. Every other decision audits itself.
 func (d *GateDecision) Audit() core.Raw {
 	b := make([]byte, 0, 256)
@@ -56,7 +56,7 @@ func (d *GateDecision) Audit() core.Raw {
 
 // folded reports whether the caller's event carries the decision.
 func (d *GateDecision) folded() bool {
-	return d.Decision == Approve && d.DecidedBy == byPolicy && (d.Gate == GateStart || d.Gate == GateResult)
+	return d.Decision == Approve && d.DecidedBy == byPolicy && (d.Gate == GateStart || d.Gate == GateResult || d.Gate == GateCAD)
 }
 
 // Commit records the verdict, and opens an approval for a hitl, inside the

@@ -21,11 +21,12 @@ const (
 )
 
 // Task kinds that rules look into: a local command, a skill with what it
-// depends on, and a tool of a server.
+// depends on, a tool of a server, and an operation of a CAD agent.
 const (
 	KindExec  = "exec.run"
 	KindSkill = "skill.invoke"
 	KindMCP   = "mcp.call" // a tool of a server; its arguments lie in args
+	KindCAD   = "cad.operation"
 )
 
 var effectNames = []string{
@@ -103,6 +104,8 @@ func (c *classifier) of(a *Action) []string {
 		return c.skill(a)
 	case KindMCP:
 		c.call(&found, a)
+	case KindCAD:
+		return slices.Sorted(slices.Values(a.Effects)) // whoever asks knows the methods
 	default:
 		c.tool(&found, a)
 	}
