@@ -1,0 +1,257 @@
+package cad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// operationArgs is what an operation's approval is bound to.
+type operationArgs struct {
+	AgentID     string   `json:"agent_id"`
+	Method      string   `json:"method"`
+	WorkspaceID string   `json:"workspace_id"`
+	Params      core.Raw `json:"params"`
+}
+
+// question is the ask of an operation.
+func (x *execution) question() judge.Ask {
+	a := x.m.rec.Load()
+	effects := make([]string, len(x.effects))
+	for i, e := range x.effects {
+		effects[i] = string(e)
+	}
+	intent := x.method.Name + " in workspace " + x.space.WorkspaceID
+	return judge.Ask{
+		Gate: judge.GateCAD, TraceID: x.trace, TaskID: x.op.TaskID, Session: x.op.Session, Attempt: x.op.Attempt, Priority: x.op.Priority,
+		Action: judge.Action{
+			Kind: judge.KindCAD, Server: x.space.Kernel, Tool: x.method.Name, CallID: x.op.Mark, Effects: effects,
+			Args: core.MustEncode(operationArgs{x.m.id, x.method.Name, x.space.WorkspaceID, x.params}),
+		},
+		Agent: judge.AgentRef{Name: x.m.id, Role: a.Role, Project: a.WorkspaceID}, Driver: "cad", Intent: intent, By: x.by,
+	}
+}
+
+// outside reports an effect that the store does not hold: its decision must be
+// on disk before it begins. All others begin with their own commit.
+func (x *execution) outside() bool {
+	return slices.Contains(x.effects, Exports) || slices.Contains(x.effects, Deletes)
+}
+
+// permit puts the operation before the judge. A yes to what lives in the store
+// alone is recorded along with it; everything else is on disk first. The
+// parameters may come back edited.
+func (x *execution) permit(ctx context.Context) error {
+	x.ask, x.decision = x.question(), nil
+	x.verdict = x.c.opt.Judge.Evaluate(ctx, x.by.Tenant, x.ask)
+	if err := x.verdict.Refused(); err != nil {
+		return invalid("params", nil, err.Error())
+	}
+	if x.verdict.Decision == judge.Approve && !x.outside() {
+		return nil
+	}
+	reply, err := x.c.asked.Put(ctx, swarm.Question{
+		By: x.by, Ask: x.ask, Apart: x.op.TaskID == "", Beat: x.beat, Stop: x.op.Stop, Held: x.held,
+		Asked: x.asked, Used: x.used, Anew: func() {}, Check: x.checkEdit,
+	})
+	switch {
+	case err != nil:
+		return err
+	case !reply.Approved:
+		why := reply.Reason
+		if why == "" {
+			why = reply.Decision.ReasonCode
+		}
+		return &OpError{
+			Class: OperationFailed, Message: x.method.Name + ": denied: " + why, Denied: true, Abort: reply.Abort, DecisionID: reply.Decision.DecisionID,
+		}
+	}
+	x.decision = reply.Decision.Audit()
+	x.decisionID = reply.Decision.DecisionID
+	var args operationArgs
+	if err := core.DecodeStored(reply.Args, &args); err != nil {
+		return fmt.Errorf("read the approved arguments of %s: %w", x.method.Name, err)
+	}
+	if string(args.Params) == string(x.params) {
+		return nil
+	}
+	edited, err := x.edited(args.Params)
+	if err != nil {
+		return err
+	}
+	x.method, x.params, x.call = edited.method, edited.params, edited.call
+	return nil
+}
+
+func (x *execution) beat() {
+	if x.op.Beat != nil {
+		x.op.Beat()
+	}
+}
+
+// held reports whether the operation is to stand still. One of no task is
+// refused under an emergency stop rather than kept.
+func (x *execution) held() (bool, <-chan struct{}) {
+	if x.op.Held == nil {
+		return false, nil
+	}
+	return x.op.Held()
+}
+
+// asked records that an operation was put before the judge, and that the agent
+// waits if a person is asked.
+func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
+	a, err := loadAgent(tx, x.m.id)
+	if err != nil {
+		return err
+	}
+	if a.Status == Terminated {
+		return terminated(a.AgentID)
+	}
+	if ap != nil {
+		a.Waiting = ap.ApprovalID
+	} else if d.Decision == judge.Approve {
+		if err := x.intend(tx); err != nil {
+			return err
+		}
+	}
+	return x.c.saveAgent(tx, a, note{event: "cad.requested", trace: x.trace, detail: x.about(d.Audit(), nil)})
+}
+
+// used records that an approval is used right before the effect.
+func (x *execution) used(tx *audit.Tx, approval string, stands bool) error {
+	event := "cad.started"
+	if !stands {
+		event = "cad.stale"
+	} else if err := x.intend(tx); err != nil {
+		return err
+	}
+	_, err := tx.Record(audit.Entry{
+		Type: event, Trace: x.trace, Subject: "cad.agent", ID: x.m.id, Detail: x.about(nil, map[string]any{"approval_id": approval}),
+	})
+	return err
+}
+
+// intend notes, under the operation's mark, which file is about to be written:
+// after a crash the same operation finds its own file there, not another's.
+func (x *execution) intend(tx *audit.Tx) error {
+	if x.op.Mark == "" || x.file == "" {
+		return nil
+	}
+	return put(tx, bMark, []byte(x.op.Mark), marked{File: x.file})
+}
+
+// about is what the audit log says of an operation.
+func (x *execution) about(decision core.Raw, more map[string]any) map[string]any {
+	detail := map[string]any{"method": x.method.Name, "workspace_id": x.space.WorkspaceID}
+	if len(decision) > 0 {
+		detail["decision"] = decision
+	}
+	if x.op.TaskID != "" {
+		detail["task_id"] = x.op.TaskID
+	}
+	for name, v := range more {
+		detail[name] = v
+	}
+	return detail
+}
+
+// checkEdit checks edited arguments: only the parameters can be edited, and the
+// role must allow what comes of it.
+func (x *execution) checkEdit(args core.Raw) (core.Raw, error) {
+	var now operationArgs
+	if err := core.Decode(args, &now); err != nil {
+		return nil, fmt.Errorf("edit: %w", err)
+	}
+	for _, f := range []struct{ name, was, now string }{
+		{"agent_id", x.m.id, now.AgentID}, {"method", x.method.Name, now.Method}, {"workspace_id", x.space.WorkspaceID, now.WorkspaceID},
+	} {
+		if f.now != "" && f.now != f.was {
+			return nil, core.Invalid("edit."+f.name, f.now, f.was+": only params can be edited")
+		}
+	}
+	edited, err := x.edited(now.Params)
+	if err != nil {
+		return nil, err
+	}
+	return core.MustEncode(operationArgs{x.m.id, x.method.Name, x.space.WorkspaceID, edited.params}), nil
+}
+
+// edited is the operation with other parameters.
+func (x *execution) edited(params core.Raw) (*execution, error) {
+	now := &execution{c: x.c, by: x.by, t: x.t, m: x.m, op: x.op, trace: x.trace}
+	now.op.Params, now.op.Method = params, x.method.Name
+	if err := now.resolve(context.Background()); err != nil {
+		return nil, err
+	}
+	if now.method.Name != x.method.Name || now.space.WorkspaceID != x.space.WorkspaceID {
+		return nil, core.Invalid("edit.params", now.method.Name+" in "+now.space.WorkspaceID, "parameters with which it stays "+x.method.Name+" in "+x.space.WorkspaceID)
+	}
+	for _, e := range now.effects {
+		if !slices.Contains(x.effects, e) {
+			return nil, core.Invalid("edit.params", string(e), "parameters with which it does no more than was asked about")
+		}
+	}
+	return now, nil
+}
+
+// Validate implements judge.Settler.
+func (c *Controller) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
+	return c.asked.Validate(ap, args)
+}
+
+// Settle implements judge.Settler: the agent no longer waits, and its operation
+// is woken after the commit.
+func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
+	if err := c.asked.Settle(tx, ap, out); err != nil {
+		return err
+	}
+	return c.unwait(tx, ap.Agent.Name, ap.ApprovalID, note{event: "cad.answered", trace: ap.TraceID, detail: map[string]any{
+		"approval_id": ap.ApprovalID, "approved": out.Approved,
+	}})
+}
+
+// unwait notes that an agent no longer waits for an approval.
+func (c *Controller) unwait(tx *audit.Tx, id, approval string, n note) error {
+	a, err := loadAgent(tx, id)
+	if err != nil || a.Waiting != approval {
+		if errors.Is(err, core.Kind(core.NotFound)) {
+			return nil
+		}
+		return err
+	}
+	a.Waiting = ""
+	return c.saveAgent(tx, a, n)
+}
+
+// voidIn closes what an agent waits for.
+func (c *Controller) voidIn(tx *audit.Tx, id, reason string) error {
+	return c.opt.Judge.Void(tx, func(a *judge.Approval) bool { return a.Gate == judge.GateCAD && a.Agent.Name == id }, reason)
+}
+
+// overwrites reports whether a path below a directory is there. What can't be
+// looked at is the CAD environment's to refuse.
+func overwrites(dir, path string) bool {
+	if filepath.IsAbs(path) {
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return false
+		}
+		path = rel
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,63 @@
+package cad
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"swarmdeck/engine/core"
+)
+
+// member finds a member of a JSON object; nil when there is none.
+func memberOf(object core.Raw, name string) core.Raw {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return nil
+	}
+	for dec.PeekKind() == '"' {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return nil
+		}
+		found := key.String() == name
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		if found {
+			return value.Clone()
+		}
+	}
+	return nil
+}
+
+func hasMember(object core.Raw, name string) bool { return memberOf(object, name) != nil }
+
+// textOf is a member that is a text; "" for any other.
+func textOf(object core.Raw, name string) string {
+	value := memberOf(object, name)
+	if value.Kind() != '"' {
+		return ""
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// withMembers is a JSON object with members set, in order, those that it had
+// replaced.
+func withMembers(object core.Raw, names []string, values []core.Raw) (core.Raw, error) {
+	var all map[string]core.Raw
+	if err := core.Decode(object, &all); err != nil {
+		return nil, err
+	}
+	if all == nil {
+		all = map[string]core.Raw{}
+	}
+	for i, name := range names {
+		all[name] = values[i]
+	}
+	return core.Encode(all)
+}

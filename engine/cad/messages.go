@@ -1,0 +1,326 @@
+package cad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// broadcastTopic is where broadcasts can be followed on the bus, beside the
+// inboxes of the agents.
+const broadcastTopic = "cad.broadcast"
+
+// SendMessage sends a message from one agent to another or to all (controller
+// operation send_message). It goes over the bus, and stays in its receiver's
+// inbox for good. A broadcast reaches every agent of the tenant that is not
+// terminated, but its sender.
+func (c *Controller) SendMessage(ctx context.Context, by core.Caller, m SendMessage) (AgentMessage, error) {
+	if err := m.check(); err != nil {
+		return AgentMessage{}, err
+	}
+	if err := c.correspondents(ctx, by, m); err != nil {
+		return AgentMessage{}, err
+	}
+	var sent AgentMessage
+	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		sent, err = c.SendIn(tx, m)
+		return err
+	})
+	if err != nil {
+		return AgentMessage{}, explain("send a message", c.foreign(ctx, by, m.To, err))
+	}
+	return sent, nil
+}
+
+// correspondents checks that both sides exist, so that a name of another tenant
+// is audited.
+func (c *Controller) correspondents(ctx context.Context, by core.Caller, m SendMessage) error {
+	for _, p := range []struct{ field, id string }{{"from_agent_id", m.From}, {"to_agent_id", m.To}} {
+		if p.id == ToAll && p.field == "to_agent_id" {
+			continue
+		}
+		_, err := c.member(ctx, by, p.id)
+		switch {
+		case errors.Is(err, core.Kind(core.NotFound)):
+			return core.Invalid(p.field, p.id, "an agent of this tenant")
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// SendIn is SendMessage inside a transaction: the message exists if and only
+// if what else that changes does. A refusal has written nothing.
+func (c *Controller) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
+	if err := m.check(); err != nil {
+		return AgentMessage{}, err
+	}
+	tenant := tx.Tenant()
+	if tx.By.Kind == core.Agent && tx.By.Name != m.From {
+		return AgentMessage{}, core.Errorf(core.Denied, "from_agent_id: %s can't send as %q", tx.By.Name, clip(m.From, 64)).With("field", "from_agent_id")
+	}
+	live := c.Parties()
+	if !live.Known(tenant, m.From) {
+		return AgentMessage{}, core.Invalid("from_agent_id", m.From, "an agent of this tenant that is not terminated")
+	}
+	receivers := []string{m.To}
+	if m.To == ToAll {
+		receivers = slices.DeleteFunc(live.All(tenant), func(id string) bool { return id == m.From })
+	} else if !live.Known(tenant, m.To) {
+		return AgentMessage{}, core.Invalid("to_agent_id", m.To, "an agent of this tenant that is not terminated")
+	}
+	carried, err := c.carry(tx, &m)
+	if err != nil {
+		return AgentMessage{}, err
+	}
+	content := core.Raw(slices.Clone(m.Content))
+	if err := content.Compact(); err != nil {
+		return AgentMessage{}, core.Errorf(core.InvalidInput, "content: not valid JSON: %v", err).With("field", "content")
+	}
+	sent := AgentMessage{
+		MessageID: carried.MessageID, FromAgentID: m.From, ToAgentID: m.To, MessageType: m.Type, Content: content,
+		Timestamp: seconds(carried.Timestamp), TraceID: carried.TraceID, TaskID: m.Task, CorrelationID: carried.CorrelationID,
+	}
+	if m.To == ToAll {
+		sent.Receivers = receivers
+	}
+	if err := put(tx, bMessage, number(carried.Seq), sent); err != nil {
+		return AgentMessage{}, err
+	}
+	for _, id := range receivers {
+		tx.Add(countInbox(id), 1)
+		tx.Add(countUnread(id), 1)
+		for _, b := range []store.Bucket{bInbox, bUnread} {
+			if err := tx.Put(b, numbered(id, carried.Seq), []byte{}); err != nil {
+				return AgentMessage{}, err
+			}
+		}
+	}
+	tx.Changed("cad.message", sent.MessageID, &sent)
+	return sent, nil
+}
+
+// countInbox and countUnread name the counters of an agent's messages.
+func countInbox(agent string) string  { return "cad.inbox." + agent }
+func countUnread(agent string) string { return "cad.unread." + agent }
+
+// envelope is a message as the bus carries it.
+type envelope struct {
+	From    string      `json:"from_agent_id"`
+	To      string      `json:"to_agent_id"`
+	Type    MessageType `json:"message_type"`
+	Content core.Raw    `json:"content"`
+}
+
+// carry hands a message to the bus. What answers a request closes it there; a
+// second answer, or one that comes too late for the bus, is an event.
+func (c *Controller) carry(tx *audit.Tx, m *SendMessage) (bus.Message, error) {
+	s := bus.Send{
+		Recipient: m.To, Sender: m.From, Type: bus.Event, TTL: bus.MaxTTL, Trace: m.Trace, Task: m.Task,
+		Payload: core.MustEncode(envelope{m.From, m.To, m.Type, m.Content}),
+	}
+	switch {
+	case m.To == ToAll:
+		s.Recipient, s.Topic = "", broadcastTopic
+		if m.Type == ErrorNote {
+			s.Type = bus.Error
+		}
+	case m.Type == Request:
+		s.Type = bus.Request
+	case m.Type == ErrorNote:
+		s.Type = bus.Error
+	case m.Type == Response:
+		request, err := answered(tx, m)
+		if err != nil {
+			return bus.Message{}, err
+		}
+		s.Type, s.CorrelationID = bus.Response, request.CorrelationID
+		if s.Trace == "" {
+			s.Trace = request.TraceID
+		}
+		made, err := c.opt.Bus.AcceptIn(tx, s)
+		if err == nil || !errors.Is(err, core.Kind(core.Conflict)) && !errors.Is(err, core.Kind(core.InvalidInput)) && !errors.Is(err, core.Kind(core.NotFound)) {
+			return made, err
+		}
+		s.Type, s.CorrelationID = bus.Event, ""
+	}
+	return c.opt.Bus.AcceptIn(tx, s)
+}
+
+// answered is the request that a response names.
+func answered(tx store.Tx, m *SendMessage) (AgentMessage, error) {
+	id := textOf(m.Content, "request_id")
+	var request AgentMessage
+	seq, err := core.LocalUUID("content.request_id", tx.Tenant(), id)
+	there := false
+	if err == nil {
+		there, err = fetch(tx, bMessage, number(seq), &request)
+	}
+	switch {
+	case errors.Is(err, core.ErrForeign) || err != nil && !errors.Is(err, core.Kind(core.InvalidInput)):
+		return request, err
+	case err != nil || !there || request.MessageID != id || request.MessageType != Request || request.ToAgentID != m.From || request.FromAgentID != m.To:
+		return request, core.Invalid("content.request_id", id, fmt.Sprintf("the message_id of a request from %s to %s", m.To, m.From))
+	}
+	return request, nil
+}
+
+// Messages lists what an agent was sent, newest first (controller operation
+// get_messages). Status is read or unread, Kind a type of message, Agent a
+// sender; a page that only a status narrows, or nothing, has its total from
+// counters. Marking them read is ReadMessages' business.
+func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.Filter) (core.Page[AgentMessage], error) {
+	none := core.Page[AgentMessage]{}
+	f, err := f.Check()
+	if err != nil {
+		return none, err
+	}
+	if !slices.Contains([]string{"", "read", "unread"}, f.Status) {
+		return none, core.Invalid("status", f.Status, "read, unread")
+	}
+	if f.Kind != "" && !slices.Contains(MessageTypes(), MessageType(f.Kind)) {
+		return none, core.Invalid("kind", f.Kind, "request, response, broadcast, error")
+	}
+	if _, err := c.member(ctx, reader(tenant), agent); err != nil {
+		return none, err
+	}
+	in := bInbox
+	if f.Status == "unread" {
+		in = bUnread
+	}
+	var items []AgentMessage
+	total := 0
+	plain := !f.Narrows()
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		from, to := under(agent)
+		var bad error
+		err := tx.Scan(in, from, to, true, func(key, readAt []byte) bool {
+			if plain && total < f.Offset() {
+				total++
+				return true
+			}
+			var m AgentMessage
+			if m, bad = c.delivered(tx, agent, key, readAt); bad != nil {
+				return false
+			}
+			if m.fits(f) {
+				if total >= f.Offset() && len(items) < f.Size {
+					items = append(items, m)
+				}
+				total++
+			}
+			return !plain || len(items) < f.Size
+		})
+		if plain {
+			total = int(tx.Counter(countInbox(agent)))
+		}
+		return errors.Join(err, bad)
+	})
+	return core.NewPage(items, f, total), explain("read the messages of "+agent, err)
+}
+
+func (m *AgentMessage) fits(f core.Filter) bool {
+	if f.Status == "read" && !m.Read || f.Status == "unread" && m.Read {
+		return false
+	}
+	return same(f.Kind, string(m.MessageType)) && same(f.Agent, m.FromAgentID) && same(f.Task, m.TaskID) && same(f.Trace, m.TraceID) &&
+		within(m.Timestamp.Time(), f) && contains(f.Match, m.MessageID, m.FromAgentID, string(m.Content))
+}
+
+// delivered is a message of an agent's inbox. What was read out of the mailbox
+// on the bus is read.
+func (c *Controller) delivered(tx store.Tx, agent string, key, readAt []byte) (m AgentMessage, err error) {
+	seq := numberAt(key)
+	there, err := fetch(tx, bMessage, number(seq), &m)
+	if err == nil && !there {
+		err = core.Errorf(core.Internal, "message %d is in the inbox of %s but missing", seq, agent)
+	}
+	m.Read = len(readAt) > 0
+	if err == nil && !m.Read && m.ToAgentID != ToAll {
+		m.Read, err = c.opt.Bus.TakenIn(tx, m.MessageID, agent)
+	}
+	return m, err
+}
+
+// ReadMessages gives an agent up to n (1-100) messages that it has not read,
+// the oldest first, and marks them read. An agent reads its own alone.
+func (c *Controller) ReadMessages(ctx context.Context, by core.Caller, agent string, n int) ([]AgentMessage, error) {
+	if n < 1 || n > core.MaxPageSize {
+		return nil, core.Invalid("n", n, "1-100")
+	}
+	if by.Kind == core.Agent && by.Name != agent {
+		return nil, core.Errorf(core.Denied, "agent_id: %s can't read the messages of %q", by.Name, clip(agent, 64)).With("field", "agent_id")
+	}
+	if _, err := c.member(ctx, by, agent); err != nil {
+		return nil, err
+	}
+	var taken []AgentMessage
+	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		taken, err = c.readIn(tx, agent, n)
+		return err
+	})
+	return taken, explain("read the messages of "+agent, err)
+}
+
+func (c *Controller) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, error) {
+	var fresh []AgentMessage
+	var keys [][]byte // of them, and of those read on the bus
+	from, to := under(agent)
+	var bad error
+	err := tx.Scan(bUnread, from, to, false, func(key, _ []byte) bool {
+		var m AgentMessage
+		if m, bad = c.delivered(tx, agent, key, nil); bad != nil {
+			return false
+		}
+		keys = append(keys, slices.Clone(key))
+		if !m.Read {
+			m.Read = true
+			fresh = append(fresh, m)
+		}
+		return len(fresh) < n && len(keys) < 10*n
+	})
+	if err = errors.Join(err, bad); err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	at, err := tx.Now().MarshalText()
+	if err != nil {
+		return nil, fmt.Errorf("encode the time: %w", err)
+	}
+	for _, key := range keys {
+		if err := errors.Join(tx.Put(bInbox, key, slices.Clone(at)), tx.Delete(bUnread, key)); err != nil {
+			return nil, err
+		}
+		tx.Add(countUnread(agent), -1)
+	}
+	ids := make([]string, len(fresh))
+	for i, m := range fresh {
+		if ids[i] = m.MessageID; m.ToAgentID == ToAll {
+			continue
+		}
+		if err := c.opt.Bus.TakeIn(tx, m.MessageID, agent); err != nil {
+			return nil, err
+		}
+	}
+	tx.Changed("cad.message", agent, nil)
+	_, err = tx.Record(audit.Entry{Type: "cad.messages.read", Subject: "cad.inbox", ID: agent, Detail: map[string]any{"messages": ids}})
+	return fresh, err
+}
+
+// Unread is how many messages an agent has not read, by their counter.
+func (c *Controller) Unread(ctx context.Context, tenant, agent string) (n int, err error) {
+	if _, err := c.member(ctx, reader(tenant), agent); err != nil {
+		return 0, err
+	}
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		n = int(tx.Counter(countUnread(agent)))
+		return nil
+	})
+	return n, err
+}

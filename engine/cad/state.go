@@ -1,0 +1,345 @@
+package cad
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// tenant is what is in mind of one tenant; the store has all of it but what is
+// under way.
+type tenant struct {
+	name  string
+	slots *slots
+	turns turns // on workspaces
+
+	// Guarded by Controller.mu. The records are never modified.
+	members map[string]*member
+	spaces  map[string]*Workspace
+	custom  map[string]*RoleTemplate
+	set     settings
+}
+
+// member is one agent: its newest committed record and what it does now.
+type member struct {
+	tenant, id string
+	rec        atomic.Pointer[Agent]
+	turn       chan struct{} // one slot: whose operation is under way
+	now        atomic.Pointer[doing]
+}
+
+// doing is an operation under way.
+type doing struct{ method, task string }
+
+func newMember(a *Agent) *member {
+	m := &member{tenant: a.TenantID, id: a.AgentID, turn: make(chan struct{}, 1)}
+	m.rec.Store(a)
+	return m
+}
+
+// shown is an agent's record as readers see it, with what it does now.
+func (m *member) shown() *Agent {
+	a, now := m.rec.Load(), m.now.Load()
+	if now == nil || a.Status == Terminated {
+		return a
+	}
+	c := *a
+	c.Status, c.Operation, c.TaskID = Working, now.method, now.task
+	return &c
+}
+
+func newTenant(name string) *tenant {
+	set := settings{MaxConcurrent: defaultConcurrent}
+	return &tenant{
+		name: name, slots: newSlots(set.MaxConcurrent), turns: turns{by: map[string]*turn{}},
+		members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{}, set: set,
+	}
+}
+
+// of returns what is in mind of a tenant, to be changed.
+func (c *Controller) of(name string) *tenant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tenants[name]
+	if t == nil {
+		t = newTenant(name)
+		c.tenants[name] = t
+	}
+	return t
+}
+
+// recall reads a tenant's records.
+func (c *Controller) recall(ctx context.Context, name string) error {
+	t := c.of(name)
+	return c.ledger.View(ctx, name, func(tx *audit.Tx) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		err := each(tx, bAgent, nil, func(a *Agent) { t.members[a.AgentID] = newMember(a) })
+		if err == nil {
+			err = each(tx, bWorkspace, nil, func(w *Workspace) { t.spaces[w.WorkspaceID] = w })
+		}
+		if err == nil {
+			err = each(tx, bRole, nil, func(r *RoleTemplate) { t.custom[r.Name] = r })
+		}
+		if err == nil {
+			_, err = fetch(tx, bController, []byte(controllerKey), &t.set)
+		}
+		t.slots.resize(t.set.MaxConcurrent)
+		return err
+	})
+}
+
+// member finds an agent of the caller's tenant.
+func (c *Controller) member(ctx context.Context, by core.Caller, id string) (*member, error) {
+	c.mu.RLock()
+	var m *member
+	if t := c.tenants[by.Tenant]; t != nil {
+		m = t.members[id]
+	}
+	c.mu.RUnlock()
+	if m != nil {
+		return m, nil
+	}
+	if c.elsewhere(by.Tenant, id) {
+		return nil, c.foreign(ctx, by, id, fmt.Errorf("agent %s: %w", id, core.ErrForeign))
+	}
+	return nil, core.Missing("agent_id", id)
+}
+
+func (c *Controller) elsewhere(tenant, id string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for name, t := range c.tenants {
+		if name != tenant && t.members[id] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// space finds a workspace of the caller's tenant.
+func (c *Controller) space(ctx context.Context, by core.Caller, id string) (*Workspace, error) {
+	c.mu.RLock()
+	var found *Workspace
+	foreign := false
+	for name, t := range c.tenants {
+		if name == by.Tenant {
+			found = t.spaces[id]
+		} else {
+			foreign = foreign || t.spaces[id] != nil
+		}
+	}
+	c.mu.RUnlock()
+	switch {
+	case found != nil:
+		return found, nil
+	case foreign && id != Main:
+		return nil, c.foreign(ctx, by, id, fmt.Errorf("workspace %s: %w", id, core.ErrForeign))
+	}
+	return nil, core.Missing("workspace_id", id)
+}
+
+// Parties are the CAD agents that are not terminated, as the bus knows them.
+// Its methods may be called inside transactions.
+type Parties struct{ c *Controller }
+
+// Parties are the CAD agents as senders and recipients of messages.
+func (c *Controller) Parties() Parties { return Parties{c} }
+
+// Known reports whether an id is that of a CAD agent that is not terminated.
+func (p Parties) Known(tenant, id string) bool {
+	p.c.mu.RLock()
+	defer p.c.mu.RUnlock()
+	t := p.c.tenants[tenant]
+	return t != nil && t.members[id] != nil && t.members[id].rec.Load().Status != Terminated
+}
+
+// All are the ids of the CAD agents that are not terminated.
+func (p Parties) All(tenant string) []string {
+	var ids []string
+	for _, a := range p.c.Live(tenant) {
+		ids = append(ids, a.AgentID)
+	}
+	return ids
+}
+
+// Elsewhere reports whether an id is that of another tenant's CAD agent.
+func (p Parties) Elsewhere(tenant, id string) bool { return p.c.elsewhere(tenant, id) }
+
+// Live are a tenant's agents that are not terminated, by id. The records are
+// shared: they must not be modified.
+func (c *Controller) Live(tenant string) []*Agent {
+	var live []*Agent
+	for _, m := range c.members(tenant) {
+		if a := m.shown(); a.Status != Terminated {
+			live = append(live, a)
+		}
+	}
+	return live
+}
+
+// members are a tenant's agents by id.
+func (c *Controller) members(tenant string) []*member {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	t := c.tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	all := make([]*member, 0, len(t.members))
+	for _, id := range slices.Sorted(maps.Keys(t.members)) {
+		all = append(all, t.members[id])
+	}
+	return all
+}
+
+// slots bounds how many agents of a tenant carry something out at once.
+type slots struct {
+	mu    sync.Mutex
+	most  int
+	taken int
+	queue []chan struct{} // who waits, the first first
+}
+
+func newSlots(most int) *slots { return &slots{most: most} }
+
+func (s *slots) resize(most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = most
+	s.admit()
+}
+
+// admit lets in who may; mu is held.
+func (s *slots) admit() {
+	for len(s.queue) > 0 && s.taken < s.most {
+		s.taken++
+		close(s.queue[0])
+		s.queue = s.queue[1:]
+	}
+}
+
+func (s *slots) take(ctx context.Context) error {
+	s.mu.Lock()
+	if len(s.queue) == 0 && s.taken < s.most {
+		s.taken++
+		s.mu.Unlock()
+		return nil
+	}
+	in := make(chan struct{})
+	s.queue = append(s.queue, in)
+	s.mu.Unlock()
+	select {
+	case <-in:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.queue, in); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+	} else { // let in just then
+		s.taken--
+		s.admit()
+	}
+	return ctx.Err()
+}
+
+func (s *slots) give() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken--
+	s.admit()
+}
+
+// turns lets one operation at a time have a workspace.
+type turns struct {
+	mu sync.Mutex
+	by map[string]*turn
+}
+
+type turn struct {
+	held    chan struct{} // one slot
+	waiting int
+}
+
+// take waits for all the workspaces, whose names are sorted and different.
+func (t *turns) take(ctx context.Context, names []string) (give func(), err error) {
+	taken := 0
+	give = func() {
+		for _, name := range names[:taken] {
+			t.leave(name, true)
+		}
+	}
+	for _, name := range names {
+		select {
+		case t.enter(name).held <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			t.leave(name, false)
+			give()
+			return nil, ctx.Err()
+		}
+	}
+	return give, nil
+}
+
+func (t *turns) enter(name string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by[name] == nil {
+		t.by[name] = &turn{held: make(chan struct{}, 1)}
+	}
+	t.by[name].waiting++
+	return t.by[name]
+}
+
+func (t *turns) leave(name string, held bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	it := t.by[name]
+	if held {
+		<-it.held
+	}
+	if it.waiting--; it.waiting == 0 {
+		delete(t.by, name)
+	}
+}
+
+// Auditables are the records that reconcile compares.
+func (c *Controller) Auditables() []audit.Auditable {
+	return []audit.Auditable{
+		audited[Agent]{"cad.agent", bAgent, func(a *Agent) (string, any) { return a.AgentID, a.audited() }},
+		audited[Workspace]{"cad.workspace", bWorkspace, func(w *Workspace) (string, any) { return w.WorkspaceID, w.audited() }},
+		audited[RoleTemplate]{"cad.role", bRole, func(r *RoleTemplate) (string, any) { return r.Name, r.audited() }},
+	}
+}
+
+// audited is one kind of record.
+type audited[T any] struct {
+	subject string
+	bucket  store.Bucket
+	state   func(*T) (id string, state any)
+}
+
+func (a audited[T]) Subject() string { return a.subject }
+
+func (a audited[T]) States(tx store.Tx, to func(string, any) error) error {
+	var bad error
+	err := each(tx, a.bucket, nil, func(v *T) {
+		if bad == nil {
+			bad = to(a.state(v))
+		}
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
