@@ -41,6 +41,8 @@ type Data struct {
 	Value       any    `json:"provided_value,omitzero"`
 	Suggestion  string `json:"suggestion,omitzero"`
 	Recoverable bool   `json:"recoverable"`
+	// Conflicts names the constraints that can't hold together.
+	Conflicts []string `json:"conflicts,omitzero"`
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }

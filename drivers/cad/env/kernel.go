@@ -11,6 +11,12 @@ import (
 	"swarmdeck/engine/cad/model"
 )
 
+// The kernels that there are.
+const (
+	Embedded = "embedded" // facets, inside this program
+	OCCT     = "occt"     // exact, where FreeCAD is installed
+)
+
 // Kernel carries out the recipes of shapes. It holds each built body under the
 // hash of its shape; building one that it holds costs nothing. A Kernel belongs
 // to one goroutine. An error that says what the caller did wrong is an *Error;

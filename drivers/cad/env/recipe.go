@@ -26,7 +26,7 @@ type Recipe interface {
 
 // MaxInputs bounds the shapes that one boolean takes, and the copies of a
 // pattern.
-const MaxInputs = 10_000
+const MaxInputs = 1000
 
 // Limits of lengths in mm.
 const (
@@ -214,34 +214,21 @@ func DecodeRecipe(s model.Shape) (Recipe, error) {
 
 // NewShape checks a recipe and makes the shape of it, under its hash.
 func NewShape(r Recipe, blob string, inputs ...string) (model.Shape, error) {
-	s := model.Shape{Op: r.Op(), Inputs: slices.Clone(inputs), Blob: blob}
+	params := core.Raw("{}")
 	if _, isBoolean := r.(*Boolean); !isBoolean {
-		params, err := core.Encode(r)
-		if err != nil { // a number that is not finite
-			return s, Invalid("params", strings.TrimSpace(err.Error()), "finite numbers")
-		}
-		if s.Params, err = core.Canonical(params); err != nil {
-			return s, Refused(err, InvalidParameter)
+		var err error
+		if params, err = core.Encode(r); err != nil { // a number that is not finite
+			return model.Shape{}, Invalid("params", strings.TrimSpace(err.Error()), "finite numbers")
 		}
 	}
-	if _, err := DecodeRecipe(s); err != nil {
-		return s, err
+	s, err := model.NewShape(r.Op(), params, inputs, blob)
+	if err != nil {
+		return s, Refused(err, InvalidParameter)
 	}
-	hash, err := shapeHash(s)
-	s.Hash = hash
+	_, err = DecodeRecipe(s)
 	return s, err
 }
 
 func finite(v ...float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return !(math.Abs(x) <= MaxLength) })
-}
-
-// shapeHash names a shape by what it says.
-func shapeHash(s model.Shape) (string, error) {
-	return core.Digest(struct {
-		Op     string   `json:"op"`
-		Params core.Raw `json:"params,omitzero"`
-		Inputs []string `json:"inputs,omitzero"`
-		Blob   string   `json:"blob,omitzero"`
-	}{s.Op, s.Params, s.Inputs, s.Blob})
 }

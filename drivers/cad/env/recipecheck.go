@@ -61,7 +61,7 @@ func chord(v float64) *Error {
 	return nil
 }
 
-func turn(v float64) *Error {
+func turning(v float64) *Error {
 	if !(math.Abs(v) >= 1e-6 && math.Abs(v) <= 2*math.Pi+1e-9) {
 		return Refuse(InvalidGeometry, "angle", v, fmt.Sprintf("angle: %g radians is no turn", v), "give up to a full turn of 2π radians, not 0")
 	}
@@ -111,7 +111,7 @@ func (e *Extrude) check() error {
 }
 
 func (r *Revolve) check() error {
-	if err := first(r.Plane.check(), place("axis_point", r.Point), direction("axis_direction", r.Axis), turn(r.Angle), chord(r.Tolerance)); err != nil {
+	if err := first(r.Plane.check(), place("axis_point", r.Point), direction("axis_direction", r.Axis), turning(r.Angle), chord(r.Tolerance)); err != nil {
 		return err
 	}
 	if _, _, err := r.AxisInPlane(); err != nil {
@@ -165,7 +165,7 @@ func (l *Linear) check() error {
 }
 
 func (c *Circular) check() error {
-	return first(place("axis_point", c.Point), direction("axis_direction", c.Axis), turn(c.Angle), copies(c.Count))
+	return first(place("axis_point", c.Point), direction("axis_direction", c.Axis), turning(c.Angle), copies(c.Count))
 }
 
 func (m *Mirror) check() error {
@@ -185,8 +185,12 @@ func (t *Transform) check() error {
 	return nil
 }
 
-func (f *Fillet) check() error  { return first(length("radius", f.Radius), picks("edges", f.Edges)) }
-func (c *Chamfer) check() error { return first(length("distance", c.Distance), picks("edges", c.Edges)) }
+func (f *Fillet) check() error { return first(length("radius", f.Radius), picks("edges", f.Edges)) }
+
+func (c *Chamfer) check() error {
+	return first(length("distance", c.Distance), picks("edges", c.Edges))
+}
+
 func (s *Shell) check() error {
 	return first(length("thickness", s.Thickness), picks("open_faces", s.OpenFaces))
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
@@ -46,6 +48,47 @@ func WriteSTL(w io.Writer, parts []Part) error {
 		}
 	}
 	return out.Flush() // also answers the first error of the writes above
+}
+
+// WriteTextSTL writes each part as a named solid of a text STL, which is some
+// four times as long as a binary one.
+func WriteTextSTL(w io.Writer, parts []Part) error {
+	if err := check(parts); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	for _, p := range parts {
+		name := strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || unicode.IsControl(r) {
+				return '_'
+			}
+			return r
+		}, p.Name)
+		fmt.Fprintf(out, "solid %s\n", name)
+		for i := range p.Mesh.Triangles {
+			a, b, c := p.Mesh.Corners(i)
+			n := p.Mesh.Normal(i)
+			fmt.Fprintf(out, " facet normal %s\n  outer loop\n", single(n))
+			for _, v := range [][3]float64{a, b, c} {
+				fmt.Fprintf(out, "   vertex %s\n", single(v))
+			}
+			out.WriteString("  endloop\n endfacet\n")
+		}
+		fmt.Fprintf(out, "endsolid %s\n", name)
+	}
+	return out.Flush()
+}
+
+// single writes a vector in the format's single precision.
+func single(v [3]float64) string {
+	text := make([]byte, 0, 48)
+	for i, x := range v {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = strconv.AppendFloat(text, x, 'g', -1, 32)
+	}
+	return string(text)
 }
 
 // ReadSTL reads a binary or a text STL in millimetres. Equal corners become

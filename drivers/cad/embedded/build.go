@@ -1,0 +1,100 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/format"
+	"swarmdeck/drivers/cad/kernel"
+	"swarmdeck/engine/cad/model"
+)
+
+// Build makes the body of a shape.
+func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
+	if s := k.bodies[shape.Hash]; s != nil {
+		return k.facts(ctx, s)
+	}
+	if !slices.Contains(k.About().Shapes, shape.Op) {
+		return env.Facts{}, env.Unsupported("method", "solid."+shape.Op, env.Embedded, env.OCCT)
+	}
+	recipe, err := env.DecodeRecipe(shape)
+	if err != nil {
+		return env.Facts{}, err
+	}
+	var inputs []*kernel.Solid
+	for _, hash := range shape.Inputs {
+		s, err := k.body(hash)
+		if err != nil {
+			return env.Facts{}, err
+		}
+		inputs = append(inputs, s)
+	}
+	s, err := k.make(ctx, recipe, inputs, blob)
+	if err != nil {
+		return env.Facts{}, k.refused(err, env.InvalidGeometry)
+	}
+	if empty, err := s.Empty(ctx); err != nil || empty {
+		if err == nil {
+			err = env.Refuse(env.TopologyError, "", nil, fmt.Sprintf("%s leaves nothing", shape.Op), "choose solids of which something remains")
+		}
+		return env.Facts{}, errors.Join(err, s.Free(ctx))
+	}
+	facts, err := k.facts(ctx, s)
+	if err != nil {
+		return facts, errors.Join(err, s.Free(ctx))
+	}
+	k.bodies[shape.Hash] = s
+	return facts, nil
+}
+
+// tolerance is what a recipe names, or this kernel's own.
+func (k *Kernel) tolerance(named float64) float64 {
+	if named == 0 {
+		return k.options.Tolerance
+	}
+	return named
+}
+
+func (k *Kernel) make(ctx context.Context, recipe env.Recipe, in []*kernel.Solid, blob []byte) (*kernel.Solid, error) {
+	switch r := recipe.(type) {
+	case *env.Extrude:
+		return k.extrude(ctx, r)
+	case *env.Revolve:
+		return k.revolve(ctx, r)
+	case *env.Box:
+		return k.k.Box(ctx, r.Position, r.Dimensions)
+	case *env.Cylinder:
+		return k.k.Cylinder(ctx, r.Point, r.Axis, r.Radius, r.Height, k.tolerance(r.Tolerance))
+	case *env.Sphere:
+		return k.k.Sphere(ctx, r.Center, r.Radius, k.tolerance(r.Tolerance))
+	case *env.Cone:
+		return k.k.Cone(ctx, r.Point, r.Axis, r.Radius, r.Top, r.Height, k.tolerance(r.Tolerance))
+	case *env.Boolean:
+		return k.k.Boolean(ctx, kernel.Operation(r.Operation), in...)
+	case *env.Linear:
+		return in[0].LinearPattern(ctx, r.Direction, r.Spacing, r.Count)
+	case *env.Circular:
+		return in[0].CircularPattern(ctx, r.Point, r.Axis, r.Angle, r.Count)
+	case *env.Mirror:
+		return in[0].Mirror(ctx, r.Point, r.Normal)
+	case *env.Transform:
+		return in[0].Transform(ctx, kernel.Transform(r.Matrix))
+	case *env.Import:
+		return k.imported(ctx, blob)
+	}
+	return nil, env.Unsupported("method", "solid."+recipe.Op(), env.Embedded, env.OCCT)
+}
+
+// imported makes a body of what Import wrote.
+func (k *Kernel) imported(ctx context.Context, blob []byte) (*kernel.Solid, error) {
+	parts, err := format.ReadJSON(bytes.NewReader(blob))
+	if err != nil || len(parts) != 1 {
+		return nil, env.Refuse(env.UnsupportedByKernel, "format", nil, "this solid was imported by another kernel",
+			"start the environment with --kernel "+env.OCCT)
+	}
+	return k.k.FromMesh(ctx, parts[0].Mesh, parts[0].Tolerance)
+}

@@ -1,0 +1,188 @@
+// Package embedded fills the CAD environment's Kernel with the geometry inside
+// this program: watertight solids of flat facets, with nothing to install.
+// Curves are cut into chords within a declared tolerance, and every body says
+// how far its facets stay from the true surface. Rounding and hollowing of
+// solids and STEP files to read are refused: they need the occt kernel.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/format"
+	"swarmdeck/drivers/cad/kernel"
+	"swarmdeck/engine/cad/mesh"
+)
+
+// Version names the geometry code.
+const Version = "manifold 3.5.4"
+
+// Options of an Engine.
+type Options struct {
+	// CacheDir keeps compiled code between runs: a start takes some 10 ms
+	// instead of some 300. Empty compiles anew in every process.
+	CacheDir string
+	// Tolerance is the chord tolerance in mm of shapes that name none; 0 means
+	// kernel.DefaultTolerance.
+	Tolerance float64
+	// Memory is the most that one kernel may hold, in bytes; 0 means
+	// kernel.DefaultMemory.
+	Memory int
+}
+
+// Engine opens kernels, which share its compiled code.
+type Engine struct {
+	code    *kernel.Engine
+	options Options
+}
+
+// New returns an Engine. It does no work: the first Open compiles.
+func New(o Options) *Engine {
+	if o.Tolerance == 0 {
+		o.Tolerance = kernel.DefaultTolerance
+	}
+	if o.Memory == 0 {
+		o.Memory = kernel.DefaultMemory
+	}
+	return &Engine{code: kernel.New(kernel.Options{CacheDir: o.CacheDir, Memory: o.Memory}), options: o}
+}
+
+// Close frees the compiled code and every kernel still open.
+func (e *Engine) Close() error { return e.code.Close(context.Background()) }
+
+// Open starts a kernel.
+func (e *Engine) Open(ctx context.Context) (env.Kernel, error) {
+	k, err := e.code.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Kernel{k: k, options: e.options, bodies: map[string]*kernel.Solid{}}, nil
+}
+
+// Kernel is one instance with its bodies.
+type Kernel struct {
+	k       *kernel.Kernel
+	options Options
+	bodies  map[string]*kernel.Solid
+}
+
+var _ env.Kernel = (*Kernel)(nil)
+
+// About tells what the kernel is and can do.
+func (k *Kernel) About() env.About {
+	return env.About{
+		Name: env.Embedded, Version: Version, Tolerance: k.options.Tolerance,
+		Shapes: []string{
+			"extrude", "revolve", "box", "cylinder", "sphere", "cone", "union", "subtract", "intersect",
+			"pattern_linear", "pattern_circular", "mirror", "transform", "import",
+		},
+		Exports: []string{"STEP", "STL", "3MF", "SVG", "JSON"},
+		Imports: []string{"STL", "JSON"},
+	}
+}
+
+// Drop forgets a body.
+func (k *Kernel) Drop(hash string) {
+	if s := k.bodies[hash]; s != nil {
+		delete(k.bodies, hash)
+		_ = s.Free(context.Background()) // a dead kernel, the one reason, says so at its next call
+	}
+}
+
+// Close ends the kernel.
+func (k *Kernel) Close() error {
+	k.bodies = nil
+	return k.k.Close(context.Background())
+}
+
+// body finds what was built.
+func (k *Kernel) body(hash string) (*kernel.Solid, error) {
+	if s := k.bodies[hash]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("embedded kernel: body %.12s was not built", hash)
+}
+
+// refused sorts the errors of the geometry: what parameters caused is told as
+// such, and a dead kernel as lost.
+func (k *Kernel) refused(err error, code env.Code) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, kernel.ErrDead) && k.k.Memory() >= k.options.Memory/2 {
+		return env.Refuse(env.InsufficientMemory, "", nil, fmt.Sprintf("the operation needs more than the %d MB of a geometry kernel", k.options.Memory>>20),
+			"use fewer copies or a coarser tolerance")
+	}
+	return env.Refused(err, code)
+}
+
+// Measure weighs a body.
+func (k *Kernel) Measure(ctx context.Context, hash string, density float64) (env.Mass, error) {
+	s, err := k.body(hash)
+	if err != nil {
+		return env.Mass{}, err
+	}
+	m, err := s.Measure(ctx, density)
+	if err != nil {
+		return env.Mass{}, k.refused(err, env.InvalidParameter)
+	}
+	facts, err := k.facts(ctx, s)
+	if err != nil {
+		return env.Mass{}, err
+	}
+	return env.Mass{Facts: facts, Density: density, Mass: m.Mass, Inertia: m.Inertia}, nil
+}
+
+// Mesh is the surface as it was built, with the tolerance that it was built to:
+// what is made of facets can't choose others.
+func (k *Kernel) Mesh(ctx context.Context, hash string, _ float64) (*mesh.Mesh, float64, error) {
+	s, err := k.body(hash)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := s.Mesh(ctx)
+	return m, s.Tolerance(), k.refused(err, env.TopologyError)
+}
+
+// Overlap is what two bodies share.
+func (k *Kernel) Overlap(ctx context.Context, a, b string) (*env.Overlap, error) {
+	one, err := k.body(a)
+	if err != nil {
+		return nil, err
+	}
+	other, err := k.body(b)
+	if err != nil {
+		return nil, err
+	}
+	o, err := k.k.Interference(ctx, one, other)
+	if err != nil || o == nil {
+		return nil, k.refused(err, env.TopologyError)
+	}
+	return &env.Overlap{Volume: o.Volume, Bounds: env.Bounds(o.Box)}, nil
+}
+
+// facts measures a body.
+func (k *Kernel) facts(ctx context.Context, s *kernel.Solid) (env.Facts, error) {
+	volume, err := s.Volume(ctx)
+	if err != nil {
+		return env.Facts{}, k.refused(err, env.TopologyError)
+	}
+	m, err := s.Mesh(ctx)
+	if err != nil {
+		return env.Facts{}, k.refused(err, env.TopologyError)
+	}
+	p := m.Properties()
+	out := env.Facts{
+		Volume: volume, Area: p.Area, Center: p.Center,
+		Bounds: env.Bounds(m.Bounds()), Tolerance: s.Tolerance(),
+	}
+	t := &out.Topology
+	if t.Faces, t.Edges, t.Vertices, err = format.Count(m); err != nil {
+		return env.Facts{}, env.Refuse(env.TopologyError, "", nil, err.Error(), "change the shape a little")
+	}
+	t.Closed = m.Check() == nil
+	t.Manifold = t.Closed // every edge has two triangles, once in each direction
+	return out, nil
+}

@@ -1,0 +1,99 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/kernel"
+	"swarmdeck/engine/cad/mesh"
+)
+
+// region cuts the curves of a profile into chords.
+func (k *Kernel) region(p env.Profile, tolerance float64) (kernel.Region, error) {
+	shape, err := p.Shape()
+	if err != nil {
+		return kernel.Region{}, err
+	}
+	loops, sag, err := shape.Facet(tolerance)
+	return kernel.Region{Loops: loops, Tolerance: sag}, err
+}
+
+// placed moves a fresh solid, which it frees.
+func placed(ctx context.Context, s *kernel.Solid, t kernel.Transform) (*kernel.Solid, error) {
+	if t == kernel.Identity {
+		return s, nil
+	}
+	out, err := s.Transform(ctx, t)
+	return out, errors.Join(err, s.Free(ctx))
+}
+
+// extrude raises the profile by its height over the plane, and then leans it so
+// that the height's end comes to the end of the vector.
+func (k *Kernel) extrude(ctx context.Context, e *env.Extrude) (*kernel.Solid, error) {
+	region, err := k.region(e.Profile, k.tolerance(e.Tolerance))
+	if err != nil {
+		return nil, err
+	}
+	height := math.Abs(mesh.Dot(e.Vector, e.Normal()))
+	s, err := k.k.Extrude(ctx, region, height)
+	if err != nil {
+		return nil, err
+	}
+	return placed(ctx, s, kernel.Transform{e.XAxis, e.YAxis, mesh.Scale(e.Vector, 1/height), e.Origin})
+}
+
+// onAxis is how near to the axis a corner is on it, in mm.
+const onAxis = 1e-6
+
+// revolve turns the profile in a frame whose x points from the axis to the
+// profile and whose z is the axis.
+func (k *Kernel) revolve(ctx context.Context, r *env.Revolve) (*kernel.Solid, error) {
+	point, along, err := r.AxisInPlane()
+	if err != nil {
+		return nil, err
+	}
+	// Both the profile and the turn leave the true surface.
+	tolerance := k.tolerance(r.Tolerance) / 2
+	region, err := k.region(r.Profile, tolerance)
+	if err != nil {
+		return nil, err
+	}
+	out := [2]float64{along[1], -along[0]} // with the axis as y a right-handed frame
+	low, high := 0.0, 0.0
+	for _, loop := range region.Loops {
+		for i, p := range loop {
+			dx, dy := p[0]-point[0], p[1]-point[1]
+			u := dx*out[0] + dy*out[1]
+			if math.Abs(u) < onAxis {
+				u = 0
+			}
+			loop[i] = [2]float64{u, dx*along[0] + dy*along[1]}
+			low, high = min(low, u), max(high, u)
+		}
+	}
+	if low < 0 && high > 0 {
+		return nil, env.Refuse(env.InvalidGeometry, "axis_point", fmt.Sprint(r.Point), "the axis passes through the profile", "give an axis that the profile lies on one side of")
+	}
+	if low < 0 { // look from the other side: what ran left now runs right
+		out = [2]float64{-out[0], -out[1]}
+		for _, loop := range region.Loops {
+			for i := range loop {
+				loop[i][0] = -loop[i][0] + 0
+			}
+			slices.Reverse(loop)
+		}
+	}
+	s, err := k.k.Revolve(ctx, region, math.Abs(r.Angle), tolerance)
+	if err != nil {
+		return nil, err
+	}
+	z := mesh.Scale(r.Axis, 1/mesh.Length(r.Axis))
+	x := mesh.Add(mesh.Scale(r.XAxis, out[0]), mesh.Scale(r.YAxis, out[1]))
+	y := mesh.Scale(mesh.Cross(z, x), math.Copysign(1, r.Angle))
+	origin := mesh.Add(r.Origin, mesh.Add(mesh.Scale(r.XAxis, point[0]), mesh.Scale(r.YAxis, point[1])))
+	return placed(ctx, s, kernel.Transform{x, y, z, origin})
+}

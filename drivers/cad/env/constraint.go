@@ -1,0 +1,162 @@
+package env
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"swarmdeck/drivers/cad/sketch"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+// conflict refuses constraints that can't hold together; one of them may be the
+// one asked for.
+func conflict(names []string, asked string) *Error {
+	others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == asked })
+	list := strings.Join(others, ", ")
+	message := "the constraints can't hold together: " + list
+	if asked != "" {
+		message = "the constraint can't hold together with " + list
+	}
+	suggestion := "change or remove one of " + list
+	if len(others) == 0 {
+		message, suggestion = "the constraint can't hold on these entities", "give entities that can take it"
+	}
+	e := Refuse(ConstraintConflict, "constraint_type", nil, message+"; nothing has changed", suggestion)
+	e.Data.Conflicts = others
+	return e
+}
+
+type applyConstraint struct {
+	EntityID       string               `json:"entity_id"` // of the constraint itself
+	ConstraintType string               `json:"constraint_type" need:""`
+	EntityIDs      []string             `json:"entity_ids" need:""`
+	Parameters     constraintParameters `json:"parameters"`
+}
+
+func (c *call) applyConstraint(p applyConstraint) (any, error) {
+	if !slices.Contains(sketch.Types(), sketch.Type(p.ConstraintType)) {
+		var all []string
+		for _, t := range sketch.Types() {
+			all = append(all, string(t))
+		}
+		return nil, Invalid("constraint_type", p.ConstraintType, strings.Join(all, ", "))
+	}
+	if len(p.EntityIDs) < 1 || len(p.EntityIDs) > 3 {
+		return nil, Invalid("entity_ids", len(p.EntityIDs), "1 to 3 entities, or their .start, .end or .center")
+	}
+	if t := p.Parameters.Tolerance; t != nil && !(*t > 0 && *t <= 10) {
+		return nil, Invalid("parameters.tolerance", *t, "above 0, up to 10 mm or radians")
+	}
+	for i, ref := range p.EntityIDs {
+		id, part := split(ref)
+		e, err := c.entity("entity_ids", id)
+		if err != nil {
+			return nil, err
+		}
+		if e.Type == model.Solid || e.Type == model.Constraint {
+			return nil, Refuse(InvalidConstraint, "entity_ids", ref, fmt.Sprintf("%s is a %s", id, e.Type), "constraints hold points, lines, circles and arcs")
+		}
+		one, err := curveOf(e)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := one.part(part); part != "" && !ok {
+			return nil, Refuse(InvalidConstraint, "entity_ids", ref, fmt.Sprintf("a %s has no .%s", e.Type, part), "name .start or .end of a line or arc, .center of a circle or arc")
+		}
+		if slices.Contains(p.EntityIDs[:i], ref) {
+			return nil, Refuse(InvalidConstraint, "entity_ids", ref, "an entity is not held to itself", "give different entities")
+		}
+	}
+	id, err := c.newID(p.EntityID, model.Constraint)
+	if err != nil {
+		return nil, err
+	}
+	properties := constraintProperties{Type: sketch.Type(p.ConstraintType), Entities: p.EntityIDs, Parameters: p.Parameters}
+	value, err := properties.value()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, ref := range p.EntityIDs {
+		name, _ := split(ref)
+		ids = append(ids, name)
+	}
+	curves, constraints, err := c.connected(ids...)
+	if err != nil {
+		return nil, err
+	}
+	d, err := draw(curves, constraints, nil)
+	if err != nil {
+		return nil, err
+	}
+	before, err := d.solve(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.sketch.Add(sketch.Constraint{ID: id, Type: properties.Type, Entities: p.EntityIDs, Value: value}); err != nil {
+		return nil, Refused(err, InvalidConstraint)
+	}
+	after, err := d.sketch.Solve(c.ctx)
+	switch {
+	case c.ctx.Err() != nil:
+		return nil, ended(c.ctx)
+	case err != nil:
+		return nil, Refused(err, InvalidConstraint)
+	case !after.Solved:
+		return nil, conflict(after.Conflicts, id)
+	}
+	moved, err := d.moved()
+	if err != nil {
+		return nil, err
+	}
+	made := model.Entity{ID: id, Type: model.Constraint, Properties: core.MustEncode(properties)}
+	if err := c.commit(model.Change{Put: append(moved, made)}); err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"constraint_id": id, "entity_id": id, "constraint_type": properties.Type, "entity_ids": p.EntityIDs, "workspace_id": c.ws.Record().ID,
+		"satisfaction_status": "satisfied", "degrees_of_freedom": after.DegreesOfFreedom,
+		"degrees_of_freedom_removed": before.DegreesOfFreedom - after.DegreesOfFreedom,
+		"redundant":                  constraintsOf(after.Redundant, d, id), "moved": idsOf(moved),
+	}, nil
+}
+
+// constraintsOf keeps the names of constraints: an arc may be redundant with
+// itself.
+func constraintsOf(names []string, d *drawing, also string) []string {
+	out := []string{}
+	for _, n := range names {
+		if n == also || slices.ContainsFunc(d.constraints, func(e model.Entity) bool { return e.ID == n }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func idsOf(all []model.Entity) []string {
+	out := []string{}
+	for _, e := range all {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+type removeConstraint struct {
+	ConstraintID string `json:"constraint_id" need:""`
+}
+
+func (c *call) removeConstraint(p removeConstraint) (any, error) {
+	e, err := c.entity("constraint_id", p.ConstraintID)
+	if err != nil {
+		return nil, err
+	}
+	if e.Type != model.Constraint {
+		return nil, Refuse(InvalidConstraint, "constraint_id", p.ConstraintID, fmt.Sprintf("%s is a %s", e.ID, e.Type), "entity.delete removes it")
+	}
+	if err := c.commit(model.Change{Removed: []string{e.ID}}); err != nil {
+		return nil, err
+	}
+	return map[string]any{"constraint_id": e.ID, "removed": []string{e.ID}}, nil
+}

@@ -1,0 +1,36 @@
+package env
+
+import "swarmdeck/engine/cad/model"
+
+type listHistory struct {
+	Limit  *int `json:"limit"` // 1 to 1000; 10 where nothing is given
+	Offset int  `json:"offset"`
+	Future bool `json:"include_future"` // also what was undone and can be redone
+}
+
+func (c *call) listHistory(p listHistory) (any, error) {
+	limit, err := window(p.Limit, p.Offset, 10)
+	if err != nil {
+		return nil, err
+	}
+	page, total := c.ws.History(limit, p.Offset, p.Future)
+	return map[string]any{
+		"operations": append([]model.Operation{}, page...), "total_count": total, "workspace_id": c.ws.Record().ID, "seq": c.ws.Seq(),
+	}, nil
+}
+
+func (c *call) undo(none) (any, error) { return c.travel(c.ws.Undo) }
+func (c *call) redo(none) (any, error) { return c.travel(c.ws.Redo) }
+
+// travel takes one operation back, or brings it back.
+func (c *call) travel(step func(model.Change) (model.Entry, error)) (any, error) {
+	entry, err := step(c.signed(model.Change{}))
+	if err != nil {
+		return nil, Refused(err, OperationInvalid)
+	}
+	c.entry = &entry
+	return map[string]any{
+		"workspace_id": c.ws.Record().ID, "seq": entry.Seq, "undoes": entry.Undoes, "redoes": entry.Redoes,
+		"put": idsOf(entry.Put), "removed": append([]string{}, entry.Removed...),
+	}, nil
+}

@@ -1,0 +1,86 @@
+package env
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// root is the directory that the files of the call's workspace lie in, and that
+// no path leads out of.
+func (c *call) root() (*os.Root, error) {
+	dir := c.env.options.Dir
+	if own, ok := c.env.places[c.ws.Record().ID]; ok {
+		dir = own
+	}
+	if dir == "" {
+		return nil, Refuse(OperationInvalid, "file_path", nil, "the environment has no directory for files", "start it with --dir")
+	}
+	if root := c.env.dirs[dir]; root != nil {
+		return root, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the directory of workspace %s: %w", c.ws.Record().ID, err)
+	}
+	c.env.dirs[dir] = root
+	return root, nil
+}
+
+// filePath checks a path within the directory.
+func filePath(p string) (string, error) {
+	slashed := filepath.ToSlash(p)
+	if p == "" || len(p) > 500 || !printable(p) || !filepath.IsLocal(p) || path.Clean(slashed) == "." || strings.HasSuffix(slashed, "/") {
+		return "", Invalid("file_path", p, "a relative path that stays inside the workspace's directory")
+	}
+	return filepath.Clean(p), nil
+}
+
+// fileError tells what went wrong with a path that is the caller's.
+func fileError(field, name string, err error) error {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Refuse(FileNotFound, field, name, fmt.Sprintf("%s: no such file", name), "give the path of a file inside the workspace's directory")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"):
+		return Refuse(InvalidParameter, field, name, fmt.Sprintf("%s: %v", name, err), "give a path inside the workspace's directory that may be used")
+	}
+	return fmt.Errorf("file %s: %w", name, err)
+}
+
+// replace writes a file whole: under another name first, so that whoever reads
+// it finds the old one or the new one.
+func replace(root *os.Root, name string, data []byte) (replaced bool, err error) {
+	if dir := filepath.Dir(name); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return false, err
+		}
+	}
+	if info, err := root.Stat(name); err == nil {
+		if !info.Mode().IsRegular() {
+			return false, Invalid("file_path", name, "the path of a file, not of a directory or device")
+		}
+		replaced = true
+	}
+	temporary := filepath.Join(filepath.Dir(name), "."+rand.Text()+".part")
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return false, err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		return false, errors.Join(err, root.Remove(temporary))
+	}
+	return replaced, nil
+}

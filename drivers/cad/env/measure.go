@@ -1,0 +1,209 @@
+package env
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+type measureMass struct {
+	EntityID string   `json:"entity_id" need:""`
+	Density  *float64 `json:"density"` // g/cm³; 1 where nothing is given
+}
+
+func (c *call) measureMass(p measureMass) (any, error) {
+	e, err := c.solid("entity_id", p.EntityID)
+	if err != nil {
+		return nil, err
+	}
+	density := 1.0
+	if p.Density != nil {
+		density = *p.Density
+	}
+	if !(density > 0 && density <= 100) {
+		return nil, Invalid("density", density, "above 0, up to 100 g/cm³")
+	}
+	var m Mass
+	err = c.env.bench.made(c.ctx, in(c.ws), []string{e.Shape}, func(ctx context.Context, k Kernel) (err error) {
+		m, err = k.Measure(ctx, e.Shape, density)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		EntityID string `json:"entity_id"`
+		Mass
+	}{e.ID, m}, nil
+}
+
+type some struct {
+	EntityID  string   `json:"entity_id"`
+	EntityIDs []string `json:"entity_ids"`
+}
+
+// solids are those named, or all of the workspace where none is.
+func (c *call) solids(id string, ids []string) ([]model.Entity, error) {
+	if id == "" && ids == nil {
+		all, _ := c.ws.Entities(model.Filter{Type: model.Solid})
+		return all, nil
+	}
+	names, err := one(id, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []model.Entity
+	seen := map[string]bool{}
+	for _, name := range names {
+		e, err := c.solid("entity_ids", name)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[name] {
+			out = append(out, e)
+		}
+		seen[name] = true
+	}
+	return out, nil
+}
+
+func boundsOf(e model.Entity) (mesh.Box, error) {
+	var p struct {
+		Bounds Bounds `json:"bounding_box"`
+	}
+	if err := core.DecodeStored(e.Properties, &p); err != nil {
+		return mesh.Box{}, fmt.Errorf("entity %s: read its properties: %w", e.ID, err)
+	}
+	return mesh.Box(p.Bounds), nil
+}
+
+// measureBounds is the box around solids; all where none is named.
+func (c *call) measureBounds(p some) (any, error) {
+	all, err := c.solids(p.EntityID, p.EntityIDs)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, Refuse(OperationInvalid, "entity_id", nil, "there is no solid", "make one first")
+	}
+	var around mesh.Box
+	for i, e := range all {
+		b, err := boundsOf(e)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			around = b
+		}
+		for axis := range 3 {
+			around.Min[axis] = min(around.Min[axis], b.Min[axis])
+			around.Max[axis] = max(around.Max[axis], b.Max[axis])
+		}
+	}
+	return map[string]any{"entity_ids": idsOf(all), "min": around.Min, "max": around.Max, "size": around.Size(), "bounding_box": Bounds(around)}, nil
+}
+
+// overlap is what two bodies share; nil when they are apart or touch.
+func (c *call) overlap(find recipes, a, b string) (*Overlap, error) {
+	var o *Overlap
+	err := c.env.bench.made(c.ctx, find, []string{a, b}, func(ctx context.Context, k Kernel) (err error) {
+		o, err = k.Overlap(ctx, a, b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// pair is two solids that overlap.
+type pair struct {
+	EntityIDs [2]string `json:"entity_ids"`
+	Overlap
+}
+
+// interference looks at each pair of solids whose boxes meet.
+func (c *call) interference(p some) (any, error) {
+	all, err := c.solids(p.EntityID, p.EntityIDs)
+	if err != nil {
+		return nil, err
+	}
+	boxes := make([]mesh.Box, len(all))
+	for i, e := range all {
+		if boxes[i], err = boundsOf(e); err != nil {
+			return nil, err
+		}
+	}
+	found, checked := []pair{}, 0
+	for i, a := range all {
+		c.stage.at(100*float64(i)/float64(len(all)), "comparing solids")
+		for j := i + 1; j < len(all); j++ {
+			checked++
+			if !boxes[i].Meets(boxes[j]) {
+				continue
+			}
+			o, err := c.overlap(in(c.ws), a.Shape, all[j].Shape)
+			if err != nil {
+				return nil, err
+			}
+			if o != nil {
+				found = append(found, pair{[2]string{a.ID, all[j].ID}, *o})
+			}
+		}
+	}
+	return map[string]any{
+		"interferences": found, "interference_count": len(found), "checked_pairs": checked,
+		"entity_ids": idsOf(all), "workspace_id": c.ws.Record().ID,
+	}, nil
+}
+
+// Distancer is a Kernel that also finds the gap between two bodies in mm, 0
+// when they touch or overlap.
+type Distancer interface {
+	Distance(ctx context.Context, a, b string) (float64, error)
+}
+
+type measureDistance struct {
+	EntityIDs []string `json:"entity_ids" need:""` // two solids, or two places
+}
+
+func (c *call) measureDistance(p measureDistance) (any, error) {
+	if len(p.EntityIDs) != 2 {
+		return nil, Invalid("entity_ids", len(p.EntityIDs), "two solids, or two points, LINE.start, CIRCLE.center …")
+	}
+	var solids []model.Entity
+	for _, ref := range p.EntityIDs {
+		if e, ok := c.ws.Entity(ref); ok && e.Type == model.Solid {
+			solids = append(solids, e)
+		}
+	}
+	if len(solids) == 0 {
+		var at [2][3]float64
+		for i, ref := range p.EntityIDs {
+			var err error
+			if at[i], err = c.where("entity_ids", Place{Ref: ref}); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]any{"entity_ids": p.EntityIDs, "distance": mesh.Length(mesh.Sub(at[1], at[0]))}, nil
+	}
+	if len(solids) == 1 {
+		return nil, Refuse(OperationInvalid, "entity_ids", fmt.Sprint(p.EntityIDs), "a solid and a place have no distance here", "give two solids or two places")
+	}
+	var d float64
+	err := c.env.bench.made(c.ctx, in(c.ws), []string{solids[0].Shape, solids[1].Shape}, func(ctx context.Context, k Kernel) (err error) {
+		able, ok := k.(Distancer)
+		if !ok {
+			return Unsupported("method", c.method, c.env.bench.about.Name, other(c.env.bench.about.Name))
+		}
+		d, err = able.Distance(ctx, solids[0].Shape, solids[1].Shape)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"entity_ids": p.EntityIDs, "distance": d}, nil
+}

@@ -1,0 +1,131 @@
+package env
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+// geometry answers what a merge asks of the kernel.
+type geometry struct {
+	call           *call
+	find           recipes
+	source, target *model.Workspace
+	made           []model.Shape
+	compared       int
+}
+
+func (c *call) geometry(source, target *model.Workspace) *geometry {
+	return &geometry{call: c, find: in(target, source), source: source, target: target}
+}
+
+// Overlap is the volume that two solids share.
+func (g *geometry) Overlap(a, b model.Entity) (float64, error) {
+	g.compared++
+	g.call.stage.at(50, fmt.Sprintf("comparing solids: %d pairs", g.compared))
+	o, err := g.call.overlap(g.find.with(nil, g.made...), a.Shape, b.Shape)
+	if err != nil || o == nil {
+		return 0, err
+	}
+	return o.Volume, nil
+}
+
+// Build tells the properties of the solid that a new shape makes.
+func (g *geometry) Build(s model.Shape) (core.Raw, error) {
+	if err := g.call.supported(s.Op); err != nil {
+		return nil, err
+	}
+	g.made = append(g.made, s)
+	facts, err := g.call.env.bench.build(g.call.ctx, g.find.with(nil, g.made...), s.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return core.Encode(solidProperties{facts, s.Op})
+}
+
+type merge struct {
+	Source      string `json:"source_workspace_id"`
+	Target      string `json:"target_workspace_id"`
+	SourceShort string `json:"source_workspace"`
+	TargetShort string `json:"target_workspace"`
+}
+
+// sides finds the two workspaces of a merge.
+func (c *call) sides(from, to string) (source, target *model.Workspace, err error) {
+	for field, id := range map[string]string{"source_workspace_id": from, "target_workspace_id": to} {
+		if id == "" {
+			return nil, nil, Refuse(InvalidParameter, field, nil, field+" is missing", "give the id of a workspace")
+		}
+	}
+	if source, err = c.env.workspace("source_workspace_id", from); err != nil {
+		return nil, nil, err
+	}
+	if target, err = c.env.workspace("target_workspace_id", to); err != nil {
+		return nil, nil, err
+	}
+	if source == target {
+		return nil, nil, Refuse(OperationInvalid, "source_workspace_id", from, "a workspace is not merged into itself", "give two workspaces")
+	}
+	return source, target, nil
+}
+
+// merge takes over what does not contradict, and leaves the rest open.
+func (c *call) merge(p merge) (any, error) {
+	if p.Source == "" {
+		p.Source = p.SourceShort
+	}
+	if p.Target == "" {
+		p.Target = p.TargetShort
+	}
+	source, target, err := c.sides(p.Source, p.Target)
+	if err != nil {
+		return nil, err
+	}
+	out, err := model.Merge(source, target, c.geometry(source, target))
+	if err != nil {
+		return nil, err
+	}
+	return c.settle(source, target, out)
+}
+
+type resolve struct {
+	EntityID string   `json:"entity_id" need:""`
+	Source   string   `json:"source_workspace_id" need:""`
+	Target   string   `json:"target_workspace_id" need:""`
+	Strategy string   `json:"strategy" need:""` // keep_source, keep_target, manual_merge
+	Merged   core.Raw `json:"merged_properties"`
+}
+
+func (c *call) resolve(p resolve) (any, error) {
+	source, target, err := c.sides(p.Source, p.Target)
+	if err != nil {
+		return nil, err
+	}
+	out, err := model.Resolve(source, target, model.Resolution{
+		EntityID: p.EntityID, Strategy: model.Strategy(p.Strategy), Merged: p.Merged,
+	}, c.geometry(source, target))
+	if err != nil {
+		return nil, err
+	}
+	return c.settle(source, target, out)
+}
+
+// settle commits what a merge or a decision works out.
+func (c *call) settle(source, target *model.Workspace, out model.Outcome) (any, error) {
+	if !out.Change.Empty() {
+		if err := c.commitTo(target, out.Change); err != nil {
+			return nil, err
+		}
+	}
+	result := "success"
+	if len(out.Conflicts) > 0 {
+		result = "has_conflicts"
+	}
+	list := func(ids []string) []string { return append([]string{}, ids...) }
+	return map[string]any{
+		"merge_result": result, "source_workspace_id": source.Record().ID, "target_workspace_id": target.Record().ID,
+		"entities_added": list(out.Added), "entities_updated": list(out.Updated), "entities_removed": list(out.Removed),
+		"conflicts": append([]model.Conflict{}, out.Conflicts...),
+	}, nil
+}

@@ -1,0 +1,155 @@
+package env
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+// method is one operation of the environment.
+type method struct {
+	fields []field
+	run    func(c *call, params core.Raw) (any, error)
+	// fixed are params that an alias stands for.
+	canonical string
+	fixed     string
+	// bare methods need no workspace.
+	bare bool
+}
+
+// op makes a method of a typed function.
+func op[P any](run func(c *call, p P) (any, error)) method {
+	known := fields(reflect.TypeFor[P]())
+	return method{fields: known, run: func(c *call, params core.Raw) (any, error) {
+		var p P
+		if err := decodeParams(params, known, reflect.ValueOf(&p).Elem(), reflect.ValueOf(&c.Common).Elem()); err != nil {
+			return nil, err
+		}
+		if err := c.enter(); err != nil {
+			return nil, err
+		}
+		return run(c, p)
+	}}
+}
+
+// bare makes a method of a function that needs no workspace.
+func bare[P any](run func(c *call, p P) (any, error)) method {
+	known := fields(reflect.TypeFor[P]())
+	return method{bare: true, fields: known, run: func(c *call, params core.Raw) (any, error) {
+		var p P
+		if err := decodeParams(params, known, reflect.ValueOf(&p).Elem(), reflect.ValueOf(&c.Common).Elem()); err != nil {
+			return nil, err
+		}
+		if err := c.bound(); err != nil {
+			return nil, err
+		}
+		return run(c, p)
+	}}
+}
+
+// none is the params of a method that has only the common ones.
+type none struct{}
+
+// methods are all operations by their names.
+func methods() map[string]method {
+	all := map[string]method{
+		"entity.create_point": op((*call).createPoint), "entity.create_line": op((*call).createLine),
+		"entity.create_circle": op((*call).createCircle), "entity.create_arc": op((*call).createArc),
+		"entity.query": op((*call).queryEntity), "entity.list": op((*call).listEntities),
+		"entity.update": op((*call).updateEntity), "entity.delete": op((*call).deleteEntity),
+		"constraint.apply": op((*call).applyConstraint), "constraint.status": op((*call).constraintStatus),
+		"constraint.remove": op((*call).removeConstraint),
+		"solid.extrude":     op((*call).extrude), "solid.revolve": op((*call).revolve),
+		"solid.primitive": op((*call).primitive), "solid.boolean": op((*call).boolean),
+		"solid.pattern": op((*call).pattern), "solid.mirror": op((*call).mirror),
+		"solid.transform": op((*call).transform), "solid.fillet": op((*call).fillet),
+		"solid.chamfer": op((*call).chamfer), "solid.shell": op((*call).shell),
+		"workspace.create": bare((*call).createWorkspace), "workspace.list": bare((*call).listWorkspaces),
+		"workspace.switch": bare((*call).switchWorkspace), "workspace.status": op((*call).workspaceStatus),
+		"workspace.merge": bare((*call).merge), "workspace.resolve_conflict": bare((*call).resolve),
+		"workspace.diff": bare((*call).diff),
+		"workspace.load": bare((*call).load), "workspace.unload": bare((*call).unload),
+		"history.list": op((*call).listHistory), "history.undo": op((*call).undo), "history.redo": op((*call).redo),
+		"file.import": op((*call).importFile), "file.export": op((*call).exportFile),
+		"measure.mass": op((*call).measureMass), "measure.bbox": op((*call).measureBounds),
+		"measure.interference": op((*call).interference), "measure.distance": op((*call).measureDistance),
+		"view.mesh": op((*call).viewMesh), "agent.metrics": bare((*call).agentMetrics),
+		"system.hello": bare((*call).hello), "system.ping": bare((*call).ping),
+		"system.cancel": bare((*call).cancelOne), "system.shutdown": bare((*call).shutdown),
+	}
+	for name, a := range map[string][2]string{
+		"entity.create.point": {"entity.create_point"}, "entity.create.line": {"entity.create_line"},
+		"entity.create.circle": {"entity.create_circle"}, "entity.create.arc": {"entity.create_arc"},
+		"solid.boolean.union":     {"solid.boolean", `"operation":"union"`},
+		"solid.boolean.subtract":  {"solid.boolean", `"operation":"subtract"`},
+		"solid.boolean.intersect": {"solid.boolean", `"operation":"intersect"`},
+		"solid.pattern.linear":    {"solid.pattern", `"pattern_type":"linear"`},
+		"solid.pattern.circular":  {"solid.pattern", `"pattern_type":"circular"`},
+	} {
+		m := all[a[0]]
+		m.canonical, m.fixed = a[0], a[1]
+		all[name] = m
+	}
+	return all
+}
+
+// internal methods are for the engine that this environment works for.
+var internalMethods = []string{"workspace.load", "workspace.unload"}
+
+// names lists the methods without aliases.
+func (e *Env) methodNames() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), func(name string) bool {
+		return e.methods[name].canonical != "" || slices.Contains(internalMethods, name)
+	})
+}
+
+// call is one request being carried out.
+type call struct {
+	Common
+
+	env    *Env
+	conn   *conn
+	ctx    context.Context
+	method string
+	params core.Raw
+	id     string // of the request, as JSON
+	cancel context.CancelCauseFunc
+	// release frees the timer of the deadline.
+	release func()
+	stage   stage
+	ws      *model.Workspace
+	entry   *model.Entry // of what changed
+}
+
+// bound starts the deadline and checks who asks.
+func (c *call) bound() error {
+	if c.DeadlineMS == 0 {
+		c.DeadlineMS = defaultDeadline
+	}
+	if c.DeadlineMS < 1 || c.DeadlineMS > longestDeadline {
+		return Invalid("deadline_ms", c.DeadlineMS, "1 to 600000 ms")
+	}
+	if len(c.AgentID) > 100 || !printable(c.AgentID) {
+		return Invalid("agent_id", c.AgentID, "at most 100 printable characters")
+	}
+	c.conn.limit(c)
+	return nil
+}
+
+// enter also finds the workspace.
+func (c *call) enter() error {
+	if err := c.bound(); err != nil {
+		return err
+	}
+	id := c.WorkspaceID
+	if id == "" {
+		id = c.conn.workspace
+	}
+	var err error
+	c.ws, err = c.env.workspace("workspace_id", id)
+	return err
+}

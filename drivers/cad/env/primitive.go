@@ -1,0 +1,100 @@
+package env
+
+import (
+	"fmt"
+	"slices"
+)
+
+type primitive struct {
+	EntityID  string   `json:"entity_id"`
+	Type      string   `json:"primitive_type" need:""`
+	Width     *float64 `json:"width"`  // of a box, along x
+	Depth     *float64 `json:"depth"`  // of a box, along y
+	Height    *float64 `json:"height"` // of a box, cylinder or cone
+	Position  *Place   `json:"position"`
+	Radius    *float64 `json:"radius"`
+	Radius1   *float64 `json:"radius1"`
+	Radius2   *float64 `json:"radius2"`
+	AxisPoint *Place   `json:"axis_point"`
+	Axis      *Vec     `json:"axis_direction"`
+	Center    *Place   `json:"center"`
+	Tolerance *float64 `json:"tolerance"`
+}
+
+// primitives lists what each kind takes: first what it needs, then what it may
+// have.
+var primitives = map[string][2][]string{
+	"box":      {{"width", "depth", "height"}, {"position"}},
+	"cylinder": {{"radius", "height"}, {"axis_point", "axis_direction", "tolerance"}},
+	"sphere":   {{"radius"}, {"center", "tolerance"}},
+	"cone":     {{"radius1", "radius2", "height"}, {"axis_point", "axis_direction", "tolerance"}},
+}
+
+// check refuses params of another kind and names what is missing.
+func (p primitive) check() error {
+	takes, known := primitives[p.Type]
+	if !known {
+		return Invalid("primitive_type", p.Type, "box, cylinder, sphere or cone")
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"width", p.Width != nil},
+		{"depth", p.Depth != nil},
+		{"height", p.Height != nil},
+		{"position", p.Position != nil},
+		{"radius", p.Radius != nil},
+		{"radius1", p.Radius1 != nil},
+		{"radius2", p.Radius2 != nil},
+		{"axis_point", p.AxisPoint != nil},
+		{"axis_direction", p.Axis != nil},
+		{"center", p.Center != nil},
+		{"tolerance", p.Tolerance != nil},
+	} {
+		needed := slices.Contains(takes[0], f.name)
+		switch {
+		case needed && !f.given:
+			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("%s is missing", f.name), fmt.Sprintf("a %s needs %v", p.Type, takes[0]))
+		case f.given && !needed && !slices.Contains(takes[1], f.name):
+			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("a %s has no %s", p.Type, f.name), fmt.Sprintf("it takes %v and %v", takes[0], takes[1]))
+		}
+	}
+	return nil
+}
+
+func (c *call) primitive(p primitive) (any, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	axis := [3]float64{0, 0, 1}
+	if p.Axis != nil {
+		axis = *p.Axis
+	}
+	var at [3]float64
+	for field, given := range map[string]*Place{"position": p.Position, "axis_point": p.AxisPoint, "center": p.Center} {
+		if given == nil {
+			continue
+		}
+		var err error
+		if at, err = c.where(field, *given); err != nil {
+			return nil, err
+		}
+	}
+	tolerance, err := c.tolerance(p.Tolerance)
+	if err != nil {
+		return nil, err
+	}
+	var r Recipe
+	switch p.Type {
+	case "box":
+		r = &Box{Position: at, Dimensions: [3]float64{*p.Width, *p.Depth, *p.Height}}
+	case "cylinder":
+		r = &Cylinder{Point: at, Axis: axis, Radius: *p.Radius, Height: *p.Height, Tolerance: tolerance}
+	case "sphere":
+		r = &Sphere{Center: at, Radius: *p.Radius, Tolerance: tolerance}
+	case "cone":
+		r = &Cone{Point: at, Axis: axis, Radius: *p.Radius1, Top: *p.Radius2, Height: *p.Height, Tolerance: tolerance}
+	}
+	return c.make(making{id: p.EntityID, recipe: r})
+}
