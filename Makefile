@@ -1,7 +1,8 @@
 # make test checks everything and needs Go and npm: the linters come from the
 # module mirror at the versions below, into .cache/bin, and the agents that
 # are tested for real from npm, into .cache/agents and .cache/mcp. The real Coder of the
-# driver's tests is built into .cache/coder, and runs on PostgreSQL.
+# driver's tests is built into .cache/coder, and runs on PostgreSQL. Exact
+# geometry is tested on the system's FreeCAD, which make cad installs.
 
 STATICCHECK := 0.8.1
 GOFUMPT     := 0.12.0
@@ -23,12 +24,12 @@ BENCH    ?= .
 # quarter of the program, and of its start.
 export GOFLAGS := $(filter-out -tags=%,$(shell go env GOFLAGS)) -tags=slim
 
-.PHONY: test test-coder build lint agents mcp coder race golden fuzz bench clean need
+.PHONY: test test-coder build lint agents mcp coder cad race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
 # passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
 # test that skips itself is a failure too; those with real agents never do here.
-test: need build lint agents mcp coder
+test: need build lint agents mcp coder cad
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
 	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
@@ -61,6 +62,10 @@ coder:
 # tests run for real.
 mcp:
 	@.ci/mcp $(MCP)
+
+# cad installs FreeCAD, which the kernels of solids are compared on.
+cad:
+	@.ci/cad
 
 # race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
 race: need
