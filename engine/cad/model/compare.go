@@ -56,6 +56,16 @@ func (p pair) common() (known []string) {
 	return known
 }
 
+// brought reports that both hold one version, which the target has from the
+// source and not the other way round.
+func (p pair) brought() bool {
+	h := hashOf(p.s)
+	if p.s == nil || h != hashOf(p.t) || p.target.base[p.id] == h || p.source.settled[p.target.record.ID][p.id] == h {
+		return false
+	}
+	return p.source.record.Base != p.target.record.ID || p.source.base[p.id] != h
+}
+
 // judge is the three-way rule, by content: a side that holds a version which
 // both have known has not changed it, so the other side's version stands. Where
 // both have changed it, or neither can be told to be the older, it is a

@@ -16,7 +16,7 @@ const (
 	MaxProperties = 1 << 20  // bytes of one entity's properties
 	MaxParams     = 4 << 20  // bytes of one shape's or operation's parameters
 	MaxBlob       = 16 << 20 // bytes of one file
-	MaxEntities   = 100_000  // of a workspace
+	MaxEntities   = 20_000   // of a workspace
 )
 
 var (

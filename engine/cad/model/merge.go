@@ -34,7 +34,8 @@ type Outcome struct {
 //
 // No geometry overlaps unseen: a solid that would share more than 1e-6 mm³ with
 // one that stays in the target is left out and reported, with what it was made
-// from kept in its place.
+// from kept in its place. How the source's own solids lie to each other is not
+// looked at.
 //
 // No constraint comes to hold what it was not solved for: after the merge all
 // that a constraint refers to is what the source had, or what the target had.
@@ -64,15 +65,16 @@ type merger struct {
 	source, target *Workspace
 	space          *space
 
-	ids   []string                // that are not left as they are, in the source's order
-	takes map[string]bool         // taken, as far as known
-	same  []string                // on both sides
-	held  map[string][]Conflict   // left out, and why; none for one that waits for another
-	after []string                // held ids whose consequences are still to be seen
-	hung  map[string][]string     // constraints of either side, by what they refer to
-	boxes map[string]*solidBounds // of the solids taken, also when they were left out later
-	stood map[string]bool         // solids of the target that all those were compared with
-	spent map[string][]string     // solids that the source has removed and the target not changed, by shape
+	ids    []string                // that are not left as they are, in the source's order
+	takes  map[string]bool         // taken, as far as known
+	same   []string                // on both sides
+	held   map[string][]Conflict   // left out, and why; none for one that waits for another
+	after  []string                // held ids whose consequences are still to be seen
+	hung   map[string][]string     // constraints of either side, by what they refer to
+	boxes  map[string]*solidBounds // of the solids taken, also when they were left out later
+	stood  map[string]bool         // solids of the target that all those were compared with
+	spent  map[string][]string     // solids that the source has removed and the target not changed, by shape
+	inputs map[string][]string     // those that a shape was made from
 }
 
 func newMerger(source, target *Workspace, g Geometry) (*merger, error) {
@@ -82,7 +84,7 @@ func newMerger(source, target *Workspace, g Geometry) (*merger, error) {
 	return &merger{
 		source: source, target: target, space: &space{geometry: g},
 		takes: map[string]bool{}, held: map[string][]Conflict{}, hung: map[string][]string{}, boxes: map[string]*solidBounds{},
-		stood: map[string]bool{}, spent: map[string][]string{},
+		stood: map[string]bool{}, spent: map[string][]string{}, inputs: map[string][]string{},
 	}, nil
 }
 
@@ -158,7 +160,7 @@ func (m *merger) settleHeld() error {
 		}
 		if it := m.source.entities[id]; it != nil && it.Type == Solid {
 			for _, input := range m.consumed(it.Entity) {
-				if m.takes[input] {
+				if m.takes[input] && !m.livesOn(input) {
 					m.hold(input)
 				}
 			}
@@ -185,13 +187,28 @@ func (m *merger) consumed(e Entity) (ids []string) {
 	if len(m.spent) == 0 {
 		return nil
 	}
+	if ids, known := m.inputs[e.Shape]; known {
+		return ids
+	}
 	made := map[string]struct{}{}
 	m.source.ancestors(e.Shape, made)
 	for hash := range made {
 		ids = append(ids, m.spent[hash]...)
 	}
 	slices.Sort(ids)
+	m.inputs[e.Shape] = ids
 	return ids
+}
+
+// livesOn reports whether something that is taken was made from a solid that is
+// removed.
+func (m *merger) livesOn(id string) bool {
+	for other := range m.boxes {
+		if m.takes[other] && slices.Contains(m.consumed(m.source.entities[other].Entity), id) {
+			return true
+		}
+	}
+	return false
 }
 
 // ancestors gathers the hashes of the shapes that a shape is made from.

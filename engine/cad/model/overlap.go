@@ -123,7 +123,7 @@ func (m *merger) findOverlaps() error {
 	}
 	var staying []*solidBounds
 	for _, it := range m.target.order {
-		if it.Type == Solid && !m.takes[it.ID] {
+		if it.Type == Solid && !m.takes[it.ID] && !m.pair(it.ID).brought() {
 			staying = append(staying, boundsOf(it.Entity))
 			m.stood[it.ID] = true
 		}

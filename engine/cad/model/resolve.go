@@ -143,7 +143,7 @@ func (d *decision) overlaps() (ids []string, told bool, err error) {
 	used := d.consumed(d.s.Entity)
 	var near []*solidBounds
 	for _, it := range d.target.order {
-		if it.Type == Solid && it.ID != d.id && !slices.Contains(used, it.ID) {
+		if it.Type == Solid && it.ID != d.id && !d.pair(it.ID).brought() && !slices.Contains(used, it.ID) {
 			near = append(near, boundsOf(it.Entity))
 		}
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 
 	"swarmdeck/engine/core"
@@ -79,7 +80,7 @@ func (w *Workspace) prepare(e Entry) (*step, error) {
 		s.changes = append(s.changes, w.changeTo(id, nil))
 	}
 	if n := len(w.order) + len(s.op.Added) - len(s.op.Removed); n > MaxEntities {
-		return nil, core.Invalid("entities", n, "at most 100000 in a workspace")
+		return nil, core.Invalid("entities", n, fmt.Sprintf("at most %d in a workspace", MaxEntities))
 	}
 	if err := w.checkRefs(touched, s.changes); err != nil {
 		return nil, err
