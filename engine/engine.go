@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -39,6 +41,9 @@ type Options struct {
 	Static       []skill.Skill           // the program's own skills, which every tenant has
 	MaxSubagents int                     // subagents of a tenant that are live at once; 0 means 100
 
+	CADPool cad.Pool // computes geometry; nil where nothing does
+	CADDir  string   // below which the files of CAD workspaces lie; "" keeps none
+
 	Tools tools.Source // lists the tools of servers; nil where none run
 }
 
@@ -51,6 +56,7 @@ type Engine struct {
 	Audit *audit.Ledger
 
 	Skills *skill.Skills
+	CAD    *cad.Controller
 	Tools  *tools.Tools
 
 	parties directory // who sends and receives messages; complete once Open has returned
@@ -94,14 +100,23 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
 	e.parties = append(e.parties, e.Skills.Parties())
+	if e.CAD, err = cad.New(ctx, cad.Options{
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
+		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly,
+	}); err != nil {
+		return nil, fmt.Errorf("open the CAD controller: %w", err)
+	}
+	e.parties = append(e.parties, e.CAD.Parties())
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
 	e.Swarm.Freezer(e.Fleet)
+	e.Swarm.Freezer(e.CAD)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Judge.Own(judge.GateTool, e.Fleet)
 	e.Judge.Own(judge.GateSkill, e.Skills)
+	e.Judge.Own(judge.GateCAD, e.CAD)
 	return e, nil
 }
 
@@ -122,7 +137,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 5)
+	failed := make(chan error, 6)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -134,6 +149,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
+	all.Go(func() { run("cad", ctx, e.CAD.Run) })
 	all.Go(func() {
 		defer stopFleet()
 		run("swarm", ctx, e.Swarm.Run)
@@ -165,6 +181,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Fleet.Auditables()...)
 	kinds = append(kinds, e.Bus.Auditables()...)
 	kinds = append(kinds, e.Skills.Auditables()...)
+	kinds = append(kinds, e.CAD.Auditables()...)
 	kinds = append(kinds, e.Tools.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -25,6 +26,7 @@ type Snapshot struct {
 	Sessions  []*swarm.Session  // those that are not stopped, newest first
 	Agents    []*fleet.Agent    // by name
 	Subagents []*skill.Subagent // those that are not over, oldest first; without results
+	CADAgents []*cad.Agent      // those that are not terminated, by id
 	Approvals []*judge.Approval // open ones: the riskiest and soonest due first
 	Counts    swarm.Counts
 	EStop     swarm.EStop
@@ -64,7 +66,7 @@ func newWorld(e *Engine) *world {
 func (w *world) tenant(id string) *tenantWorld {
 	t := w.tenants[id]
 	if t == nil {
-		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true, "message": true, "subagent": true}}
+		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true, "message": true, "subagent": true, "cad.agent": true}}
 		w.tenants[id] = t
 	}
 	return t
@@ -200,6 +202,9 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	}
 	if stale["subagent"] {
 		s.Subagents = e.Skills.Live(s.Tenant)
+	}
+	if stale["cad.agent"] {
+		s.CADAgents = e.CAD.Live(s.Tenant)
 	}
 	if stale["agent"] {
 		s.Agents = e.Fleet.Live(s.Tenant)
