@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,8 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// MaxLine is the longest message that is read, in bytes.
+// MaxLine is the longest message that is read unless the options say otherwise,
+// in bytes.
 const MaxLine = 10 << 20
 
 // Options of New.
@@ -23,10 +25,12 @@ type Options struct {
 	// Handle takes the next request or notification. Nothing more is read
 	// until it returns.
 	Handle func(r *Request)
-	// Noise takes a line that is no message: all of it, or of one that is
-	// longer than MaxLine the beginning, cut being the rest in bytes. An error
-	// ends the connection.
+	// Noise takes a line that is no message: all of it, or of one that is too
+	// long the beginning, cut being the rest in bytes. An error ends the
+	// connection.
 	Noise func(line []byte, cut int) error
+	// MaxLine is the longest message that is read, in bytes; 0 is the usual one.
+	MaxLine int
 }
 
 // Conn is one connection. Its methods may be called from any goroutine.
@@ -51,7 +55,7 @@ var ErrClosed = errors.New("the connection has ended")
 
 // Run reads messages until the stream or the connection ends, and returns why.
 func (c *Conn) Run(in io.Reader) error {
-	lines := &pipe.Splitter{Max: MaxLine, Emit: c.line}
+	lines := &pipe.Splitter{Max: cmp.Or(c.opt.MaxLine, MaxLine), Emit: c.line}
 	buf := make([]byte, 64<<10)
 	for c.Err() == nil {
 		n, err := in.Read(buf)
@@ -135,6 +139,7 @@ func (c *Conn) answer(m message) bool {
 
 // Call is a request of ours on its way.
 type Call struct {
+	ID     uint64        // of the request; 0 when it was not sent
 	Done   chan struct{} // closed when the two below are valid
 	Result core.Raw
 	Err    error // an *Error when the other side refused, else one that wraps ErrClosed
@@ -161,6 +166,7 @@ func (c *Conn) Start(method string, params any) *Call {
 	}
 	c.last++
 	id := c.last
+	call.ID = id
 	c.calls[id] = call
 	c.mu.Unlock()
 	if err := c.send(message{ID: core.Raw(strconv.FormatUint(id, 10)), Method: method, Params: data}); err != nil {

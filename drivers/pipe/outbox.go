@@ -21,6 +21,7 @@ var ErrFull = errors.New("the agent does not read its stdin, and too much waits 
 // wait.
 type Outbox struct {
 	to   *os.File
+	most int           // bytes that may wait
 	bell chan struct{} // one slot
 
 	mu     sync.Mutex
@@ -31,8 +32,11 @@ type Outbox struct {
 }
 
 // NewOutbox makes an outbox; Run does its writing.
-func NewOutbox(to *os.File) *Outbox {
-	return &Outbox{to: to, bell: make(chan struct{}, 1)}
+func NewOutbox(to *os.File) *Outbox { return NewOutboxOf(to, maxOutboxBytes) }
+
+// NewOutboxOf makes an outbox in which most bytes may wait.
+func NewOutboxOf(to *os.File, most int) *Outbox {
+	return &Outbox{to: to, most: most, bell: make(chan struct{}, 1)}
 }
 
 // Put queues one line, without its newline. What goes to a closed stdin is
@@ -43,7 +47,7 @@ func (o *Outbox) Put(line []byte) error {
 	if o.broken || o.closed {
 		return nil
 	}
-	if len(o.lines) >= maxOutboxLines || o.bytes+len(line) > maxOutboxBytes {
+	if len(o.lines) >= maxOutboxLines || o.bytes+len(line) > o.most {
 		return ErrFull
 	}
 	o.lines = append(o.lines, append(line[:len(line):len(line)], '\n'))
