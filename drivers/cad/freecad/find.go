@@ -1,0 +1,131 @@
+package freecad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// ErrNotFound is wrapped by what Find says when there is no FreeCAD.
+var ErrNotFound = errors.New("FreeCAD was not found")
+
+// Installation is a Python that can import FreeCAD.
+type Installation struct {
+	Python string   // the interpreter
+	Paths  []string // where FreeCAD's modules may lie, besides its own
+	// Versions of FreeCAD and of OpenCASCADE, such as 0.20.2 and 7.6.3.
+	FreeCAD, OpenCASCADE string
+}
+
+// String names the installation for people.
+func (i Installation) String() string {
+	return fmt.Sprintf("FreeCAD %s, OpenCASCADE %s (%s)", i.FreeCAD, i.OpenCASCADE, i.Python)
+}
+
+// modulePaths are where distributions put FreeCAD's modules.
+var modulePaths = [...]string{
+	"/usr/lib/freecad-python3/lib", "/usr/lib/freecad/lib", "/usr/lib64/freecad/lib", "/usr/local/lib/freecad/lib",
+}
+
+// systemPython is tried first: FreeCAD's modules fit the Python that they were
+// built for, which one from a version manager seldom is.
+const systemPython = "/usr/bin/python3"
+
+// probePatience is how long one interpreter may take to import all.
+const probePatience = 20 * time.Second
+
+// probe imports what the worker needs. FreeCAD writes to descriptor 1 as it
+// likes, so the answer goes out by a copy of it.
+const probe = `
+import json, os, sys
+out = os.dup(1)
+os.dup2(2, 1)
+sys.path.extend(sys.argv[1:])
+import FreeCAD, Part, Import, MeshPart
+os.write(out, json.dumps({"freecad": ".".join(FreeCAD.Version()[:3]), "opencascade": Part.OCC_VERSION}).encode())
+`
+
+// Find looks for a FreeCAD: the system's Python with the places where
+// distributions put FreeCAD's modules, then the python3 on the PATH. Its error
+// wraps ErrNotFound and says for each interpreter what is missing.
+func Find(ctx context.Context) (Installation, error) {
+	var pythons []string
+	if _, err := os.Stat(systemPython); err == nil {
+		pythons = append(pythons, systemPython)
+	}
+	if path, err := exec.LookPath("python3"); err == nil && !slices.Contains(pythons, path) {
+		pythons = append(pythons, path)
+	}
+	if len(pythons) == 0 {
+		return Installation{}, fmt.Errorf("%w: there is no python3; on Debian or Ubuntu install freecad-python3", ErrNotFound)
+	}
+	var paths []string
+	for _, dir := range modulePaths {
+		if _, err := os.Stat(dir); err == nil {
+			paths = append(paths, dir)
+		}
+	}
+	var reasons []string
+	for _, python := range pythons {
+		found := Installation{Python: python, Paths: paths}
+		err := found.probe(ctx)
+		if err == nil {
+			return found, nil
+		}
+		if ctx.Err() != nil {
+			return Installation{}, fmt.Errorf("look for FreeCAD: %w", context.Cause(ctx))
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %v", python, err))
+	}
+	return Installation{}, fmt.Errorf("%w: %s; on Debian or Ubuntu install freecad-python3", ErrNotFound, strings.Join(reasons, "; "))
+}
+
+func (i *Installation) probe(ctx context.Context) error {
+	dir, err := newDir("")
+	if err != nil {
+		return err
+	}
+	defer dir.remove()
+	ctx, stop := context.WithTimeoutCause(ctx, probePatience, fmt.Errorf("no answer within %v", probePatience))
+	defer stop()
+	cmd := exec.CommandContext(ctx, i.Python, append([]string{"-I", "-B", "-c", probe}, i.Paths...)...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir.path, environ(dir.path), time.Second
+	var said tail
+	cmd.Stderr = &said
+	answer, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		if last := said.last(); last != "" {
+			return errors.New(last)
+		}
+		return err
+	}
+	var versions struct {
+		FreeCAD     string `json:"freecad"`
+		OpenCASCADE string `json:"opencascade"`
+	}
+	if err := core.DecodeStored(answer, &versions); err != nil || versions.FreeCAD == "" || versions.OpenCASCADE == "" {
+		return fmt.Errorf("it answers %q to what FreeCAD's version is", clip(string(answer), 100))
+	}
+	i.FreeCAD, i.OpenCASCADE = versions.FreeCAD, versions.OpenCASCADE
+	return nil
+}
+
+// environ is all that FreeCAD gets to know of our environment: nothing. What it
+// wants to keep goes to a directory that is removed.
+func environ(dir string) []string {
+	return []string{
+		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + dir, "TMPDIR=" + dir,
+		"FREECAD_USER_HOME=" + filepath.Join(dir, "home"), "FREECAD_USER_TEMP=" + dir,
+	}
+}

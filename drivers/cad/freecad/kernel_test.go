@@ -1,0 +1,582 @@
+package freecad_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/format"
+	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/engine/cad/model"
+)
+
+// open starts a kernel; the test is skipped where FreeCAD is missing.
+func open(t testing.TB) env.Kernel {
+	t.Helper()
+	found, err := freecad.Find(t.Context())
+	if errors.Is(err, freecad.ErrNotFound) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := freecad.Open(t.Context(), freecad.Options{Installation: found, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}
+
+// shape is the shape of a recipe.
+func shape(t testing.TB, r env.Recipe, inputs ...model.Shape) model.Shape {
+	t.Helper()
+	var hashes []string
+	for _, s := range inputs {
+		hashes = append(hashes, s.Hash)
+	}
+	s, err := env.NewShape(r, "", hashes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func build(t testing.TB, k env.Kernel, r env.Recipe, inputs ...model.Shape) (model.Shape, env.Facts) {
+	t.Helper()
+	s := shape(t, r, inputs...)
+	f, err := k.Build(t.Context(), s, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", s.Op, err)
+	}
+	return s, f
+}
+
+func near(t testing.TB, what string, got, want, within float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= within*math.Max(1, math.Abs(want))) {
+		t.Errorf("%s is %.12g, want %.12g", what, got, want)
+	}
+}
+
+// refused checks that an error tells the caller what to change.
+func refused(t testing.TB, err error, code env.Code, field string) *env.Error {
+	t.Helper()
+	var e *env.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v, want one with code %d", err, code)
+	}
+	if e.Code != code || e.Data.Field != field || e.Data.Suggestion == "" || e.Data.Name == "" {
+		t.Errorf("refusal %d of field %q, suggestion %q (%v), want %d of %q with a suggestion", e.Code, e.Data.Field, e.Data.Suggestion, e, code, field)
+	}
+	return e
+}
+
+var (
+	block = &env.Box{Dimensions: [3]float64{100, 80, 20}}
+	drill = &env.Cylinder{Point: [3]float64{50, 40, -5}, Axis: [3]float64{0, 0, 1}, Radius: 10, Height: 40}
+	flat  = env.Plane{XAxis: [3]float64{1, 0, 0}, YAxis: [3]float64{0, 1, 0}}
+)
+
+func polygon(points ...[2]float64) []env.Segment {
+	var loop []env.Segment
+	for i, p := range points {
+		loop = append(loop, env.Segment{From: p, To: points[(i+1)%len(points)]})
+	}
+	return loop
+}
+
+func circle(center [2]float64, radius, sweep float64) []env.Segment {
+	at := [2]float64{center[0] + radius, center[1]}
+	return []env.Segment{{From: at, To: at, Center: center, Radius: radius, Sweep: sweep}}
+}
+
+// slot is 5 mm between the centres of its ends, which are half circles of 1 mm.
+var slot = []env.Segment{
+	{From: [2]float64{0, -1}, To: [2]float64{5, -1}},
+	{From: [2]float64{5, -1}, To: [2]float64{5, 1}, Center: [2]float64{5, 0}, Radius: 1, Sweep: math.Pi},
+	{From: [2]float64{5, 1}, To: [2]float64{0, 1}},
+	{From: [2]float64{0, 1}, To: [2]float64{0, -1}, Radius: 1, Sweep: math.Pi},
+}
+
+func TestBodiesAreExact(t *testing.T) {
+	k := open(t)
+	square := polygon([2]float64{0, 0}, [2]float64{10, 0}, [2]float64{10, 10}, [2]float64{0, 10})
+	for name, c := range map[string]struct {
+		recipe       env.Recipe
+		volume, area float64
+		topology     [3]int // faces, edges, vertices
+	}{
+		"box":      {block, 160000, 23200, [3]int{6, 12, 8}},
+		"cylinder": {drill, 4000 * math.Pi, 2*100*math.Pi + 20*math.Pi*40, [3]int{3, 3, 2}},
+		"sphere":   {&env.Sphere{Radius: 10}, 4000 * math.Pi / 3, 400 * math.Pi, [3]int{1, 1, 2}},
+		"cone":     {&env.Cone{Axis: [3]float64{1, 1, 1}, Radius: 5, Height: 10}, 250 * math.Pi / 3, math.Pi * 5 * (5 + math.Sqrt(125)), [3]int{2, 2, 2}},
+		"cone that is a cylinder": {
+			&env.Cone{Axis: [3]float64{0, 1, 0}, Radius: 2, Top: 2, Height: 3}, 12 * math.Pi, 20 * math.Pi, [3]int{3, 3, 2},
+		},
+		"plate with a hole": {
+			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{square, circle([2]float64{5, 5}, 2, -2*math.Pi)}}, Plane: flat, Vector: [3]float64{0, 0, 5}},
+			500 - 20*math.Pi, 2*(100-4*math.Pi) + 200 + 20*math.Pi,
+			[3]int{7, 15, 10},
+		},
+		"slot, downwards": {
+			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{slot}}, Plane: flat, Vector: [3]float64{0, 0, -5}},
+			5 * (10 + math.Pi), 2*(10+math.Pi) + 5*(10+2*math.Pi),
+			[3]int{6, 12, 8},
+		},
+		"two plates, one within a hole": {
+			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{
+				square, circle([2]float64{5, 5}, 4, -2*math.Pi), circle([2]float64{5, 5}, 1, 2*math.Pi),
+			}}, Plane: flat, Vector: [3]float64{0, 0, 1}},
+			100 - 15*math.Pi, 2*(100-15*math.Pi) + 40 + 10*math.Pi,
+			[3]int{10, 18, 12},
+		},
+		"oblique prism": {
+			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{square}}, Plane: flat, Vector: [3]float64{3, 0, 4}},
+			400, 200 + 2*40 + 2*50,
+			[3]int{6, 12, 8},
+		},
+		"ring": {
+			&env.Revolve{
+				Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{1, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{1, 1})}},
+				Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 2 * math.Pi,
+			}, 3 * math.Pi, 12 * math.Pi, [3]int{4, 6, 4},
+		},
+		"quarter, against the clock": {
+			&env.Revolve{
+				Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{0, 1})}},
+				Plane:   flat, Axis: [3]float64{0, 3, 0}, Angle: -math.Pi / 2,
+			}, math.Pi, 4 + 3*math.Pi, [3]int{5, 9, 6},
+		},
+		"torus": {
+			&env.Revolve{
+				Profile: env.Profile{Loops: [][]env.Segment{circle([2]float64{5, 0}, 1, 2*math.Pi)}},
+				Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 2 * math.Pi,
+			}, 10 * math.Pi * math.Pi, 20 * math.Pi * math.Pi, [3]int{1, 2, 1},
+		},
+	} {
+		_, f := build(t, k, c.recipe)
+		near(t, name+": volume", f.Volume, c.volume, 1e-9)
+		near(t, name+": area", f.Area, c.area, 1e-9)
+		top := f.Topology
+		if [3]int{top.Faces, top.Edges, top.Vertices} != c.topology || !top.Closed || !top.Manifold || f.Tolerance != 0 {
+			t.Errorf("%s: topology %+v, tolerance %g, want %v, closed, manifold and exact", name, top, f.Tolerance, c.topology)
+		}
+	}
+}
+
+func TestOperationsOnBodies(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, block)
+	c, _ := build(t, k, drill)
+	holed, _ := build(t, k, &env.Boolean{Operation: "subtract"}, b, c)
+	hole := 2000 * math.Pi
+	for name, s := range map[string]struct {
+		recipe env.Recipe
+		inputs []model.Shape
+		volume float64
+		center [3]float64
+	}{
+		"union":     {&env.Boolean{Operation: "union"}, []model.Shape{b, c}, 160000 + hole, [3]float64{50, 40, (160000*10 + hole*(-2.5*5+27.5*15)/20) / (160000 + hole)}},
+		"subtract":  {&env.Boolean{Operation: "subtract"}, []model.Shape{b, c}, 160000 - hole, [3]float64{50, 40, 10}},
+		"intersect": {&env.Boolean{Operation: "intersect"}, []model.Shape{b, c}, hole, [3]float64{50, 40, 10}},
+		"copies apart": {
+			&env.Linear{Direction: [3]float64{2, 0, 0}, Spacing: 120, Count: 5}, []model.Shape{holed}, 5 * (160000 - hole), [3]float64{290, 40, 10},
+		},
+		"copies that overlap": { // a copy fills half of each hole but for the outer halves of the outer two
+			&env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 50, Count: 5}, []model.Shape{holed}, 300*80*20 - hole, [3]float64{150, 40, 10},
+		},
+		"copies around": {
+			&env.Circular{Axis: [3]float64{0, 0, 1}, Angle: 2 * math.Pi, Count: 2}, []model.Shape{holed}, 2 * (160000 - hole), [3]float64{0, 0, 10},
+		},
+		"reflection": {&env.Mirror{Normal: [3]float64{2, 0, 0}}, []model.Shape{holed}, 160000 - hole, [3]float64{-50, 40, 10}},
+		"turned":     {&env.Transform{Matrix: [4][3]float64{{0, 1, 0}, {-1, 0, 0}, {0, 0, 1}, {5, 0, 0}}}, []model.Shape{holed}, 160000 - hole, [3]float64{-35, 50, 10}},
+		"doubled":    {&env.Transform{Matrix: [4][3]float64{{2, 0, 0}, {0, 2, 0}, {0, 0, 2}}}, []model.Shape{holed}, 8 * (160000 - hole), [3]float64{100, 80, 20}},
+		// An edge of 100 mm loses the area between a corner and its quarter circle.
+		"one edge rounded":     {&env.Fillet{Radius: 2, Edges: [][3]float64{{50, 0, 20}}}, []model.Shape{b}, 160000 - 100*(4-math.Pi), [3]float64{50, math.NaN(), math.NaN()}},
+		"one edge cut":         {&env.Chamfer{Distance: 2, Edges: [][3]float64{{50, 0, 20}}}, []model.Shape{b}, 160000 - 200, [3]float64{50, math.NaN(), math.NaN()}},
+		"open box":             {&env.Shell{Thickness: 2, OpenFaces: [][3]float64{{50, 40, 20}}}, []model.Shape{b}, 160000 - 96*76*18, [3]float64{50, 40, math.NaN()}},
+		"closed, hollow":       {&env.Shell{Thickness: 2}, []model.Shape{b}, 160000 - 96*76*16, [3]float64{50, 40, 10}},
+		"upright edges cut":    {&env.Chamfer{Distance: 3, Edges: [][3]float64{{0, 0, 10}, {100, 0, 10}, {0, 80, 10}, {100, 80, 10}}}, []model.Shape{b}, 160000 - 4*20*4.5, [3]float64{50, 40, 10}},
+		"every edge rounded":   {&env.Fillet{Radius: 5}, []model.Shape{b}, rounded(100, 80, 20, 5), [3]float64{50, 40, 10}},
+		"solid within a solid": {&env.Boolean{Operation: "subtract"}, []model.Shape{b, shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 5})}, 160000 - 500*math.Pi/3, [3]float64{50, 40, 10}},
+	} {
+		_, f := build(t, k, s.recipe, s.inputs...)
+		near(t, name+": volume", f.Volume, s.volume, 1e-8)
+		for i, want := range s.center {
+			if !math.IsNaN(want) {
+				near(t, name+": centre", f.Center[i], want, 1e-7)
+			}
+		}
+		if !f.Topology.Closed || !f.Topology.Manifold {
+			t.Errorf("%s: %+v, want closed and manifold", name, f.Topology)
+		}
+	}
+}
+
+func shapeOf(t testing.TB, k env.Kernel, r env.Recipe) model.Shape {
+	s, _ := build(t, k, r)
+	return s
+}
+
+// rounded is the volume of a box with all its edges rounded (Steiner).
+func rounded(x, y, z, r float64) float64 {
+	a, b, c := x-2*r, y-2*r, z-2*r
+	return a*b*c + 2*r*(a*b+b*c+c*a) + math.Pi*r*r*(a+b+c) + 4*math.Pi*r*r*r/3
+}
+
+func TestABodyDoesNotDependOnWhatElseWasMade(t *testing.T) {
+	var facts []env.Facts
+	for _, busy := range []bool{false, true} {
+		k := open(t)
+		b, _ := build(t, k, block)
+		c, _ := build(t, k, drill)
+		holed, _ := build(t, k, &env.Boolean{Operation: "subtract"}, b, c)
+		if busy {
+			build(t, k, &env.Chamfer{Distance: 3}, holed)
+			build(t, k, &env.Fillet{Radius: 3}, holed)
+			if _, _, err := k.Mesh(t.Context(), holed.Hash, 0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := k.Overlap(t.Context(), holed.Hash, c.Hash); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, f := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 50, Count: 5}, holed)
+		facts = append(facts, f)
+	}
+	if facts[0] != facts[1] {
+		t.Errorf("alone %+v, after other operations %+v", facts[0], facts[1])
+	}
+}
+
+func TestRefusalsSayWhatToChange(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, block)
+	c, _ := build(t, k, drill)
+	ball, _ := build(t, k, &env.Sphere{Radius: 3})
+	for name, r := range map[string]struct {
+		recipe env.Recipe
+		inputs []model.Shape
+		code   env.Code
+		field  string
+		hint   string
+	}{
+		"fillet too large":  {&env.Fillet{Radius: 11}, []model.Shape{b}, env.InvalidGeometry, "radius", "5.5 mm can be done"},
+		"chamfer too large": {&env.Chamfer{Distance: 12}, []model.Shape{b}, env.InvalidGeometry, "distance", "6 mm can be done"},
+		"wall too thick":    {&env.Shell{Thickness: 12}, []model.Shape{b}, env.InvalidGeometry, "thickness", "6 mm can be done"},
+		"edge at a corner":  {&env.Fillet{Radius: 1, Edges: [][3]float64{{0, 0, 20}}}, []model.Shape{b}, env.InvalidGeometry, "edges", "middle"},
+		"face at an edge":   {&env.Shell{Thickness: 1, OpenFaces: [][3]float64{{50, 0, 20}}}, []model.Shape{b}, env.InvalidGeometry, "open_faces", "middle"},
+		"no edges":          {&env.Fillet{Radius: 1}, []model.Shape{ball}, env.InvalidGeometry, "edges", "edges"},
+		"nothing left":      {&env.Boolean{Operation: "subtract"}, []model.Shape{c, c}, env.TopologyError, "", "remains"},
+		"nothing shared":    {&env.Boolean{Operation: "intersect"}, []model.Shape{b, shapeOf(t, k, &env.Sphere{Center: [3]float64{0, 0, 500}, Radius: 1})}, env.TopologyError, "", "remains"},
+		"axis through": {&env.Revolve{
+			Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{-1, 0}, [2]float64{2, 0}, [2]float64{2, 1})}},
+			Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 1,
+		}, nil, env.InvalidGeometry, "axis_point", "one side"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := k.Build(t.Context(), shape(t, r.recipe, r.inputs...), nil)
+			if e := refused(t, err, r.code, r.field); !strings.Contains(e.Data.Suggestion, r.hint) {
+				t.Errorf("suggestion %q, want one with %q", e.Data.Suggestion, r.hint)
+			}
+		})
+	}
+	// A refusal costs the kernel nothing.
+	if _, f := build(t, k, &env.Fillet{Radius: 5.5}, b); !f.Topology.Closed {
+		t.Errorf("%+v, want what was suggested to work", f)
+	}
+}
+
+func TestMassOfABodyOfTwoParts(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, &env.Box{Dimensions: [3]float64{10, 10, 10}})
+	both, _ := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 30, Count: 2}, b)
+	m, err := k.Measure(t.Context(), both.Hash, 7.85)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mass", m.Mass, 2*7.85, 1e-9)
+	// Each cube has m·a²/6 about itself, and 15 mm to the centre (Steiner).
+	near(t, "inertia about x", m.Inertia[0][0], 2*7.85*100/6, 1e-9)
+	near(t, "inertia about z", m.Inertia[2][2], 2*7.85*(100.0/6+225), 1e-9)
+	near(t, "product of inertia", m.Inertia[0][1], 0, 1e-6)
+	_, err = k.Measure(t.Context(), both.Hash, -1)
+	refused(t, err, env.InvalidParameter, "density")
+}
+
+func TestTouchingIsNoOverlap(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, block)
+	c, _ := build(t, k, drill)
+	beside, _ := build(t, k, &env.Box{Position: [3]float64{100, 0, 0}, Dimensions: [3]float64{5, 80, 20}})
+	holed, _ := build(t, k, &env.Boolean{Operation: "subtract"}, b, c)
+	for name, other := range map[string]model.Shape{"a face": beside, "itself filled": c} {
+		if o, err := k.Overlap(t.Context(), holed.Hash, other.Hash); err != nil || o != nil {
+			t.Errorf("%s: %+v, %v, want no overlap", name, o, err)
+		}
+	}
+	o, err := k.Overlap(t.Context(), b.Hash, c.Hash)
+	if err != nil || o == nil {
+		t.Fatalf("%+v, %v, want an overlap", o, err)
+	}
+	near(t, "overlap", o.Volume, 2000*math.Pi, 1e-9)
+	near(t, "its height", o.Bounds.Max[2]-o.Bounds.Min[2], 20, 1e-6)
+}
+
+func TestDistancesBetweenBodies(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, block)
+	c, _ := build(t, k, drill)
+	hollow, _ := build(t, k, &env.Shell{Thickness: 2}, b)
+	for name, s := range map[string]struct {
+		a, b model.Shape
+		gap  float64
+	}{
+		"apart":      {b, shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 40}, Radius: 7}), 13},
+		"touching":   {b, shapeOf(t, k, &env.Box{Position: [3]float64{100, 0, 0}, Dimensions: [3]float64{1, 1, 1}}), 0},
+		"crossing":   {b, c, 0},
+		"within":     {b, shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 1}), 0},
+		"in a cave":  {hollow, shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 5}), 3},
+		"other side": {shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 1.5}), b, 0},
+	} {
+		gap, err := k.(env.Distancer).Distance(t.Context(), s.a.Hash, s.b.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name, gap, s.gap, 1e-6)
+	}
+}
+
+func TestMeshesAreClosedAndWithinTheDeflection(t *testing.T) {
+	k := open(t)
+	far := [3]float64{90000, -90000, 90000} // where single precision sees 8 µm
+	ball, f := build(t, k, &env.Sphere{Center: far, Radius: 10})
+	var before float64 = math.Inf(1)
+	for _, deflection := range []float64{1, 0.1, 0.01} {
+		m, kept, err := k.Mesh(t.Context(), ball.Hash, deflection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Check(); err != nil || kept != deflection || len(m.Faces) != len(m.Triangles) {
+			t.Errorf("deflection %g: kept %g, %d face numbers of %d triangles, %v", deflection, kept, len(m.Faces), len(m.Triangles), err)
+		}
+		missing := f.Volume - m.Properties().Volume
+		if missing <= 0 || missing >= before || missing > f.Area*deflection {
+			t.Errorf("deflection %g: the mesh lacks %g mm³, after %g", deflection, missing, before)
+		}
+		before = missing
+	}
+	_, _, err := k.Mesh(t.Context(), ball.Hash, 1e-9)
+	refused(t, err, env.InvalidParameter, "deflection")
+}
+
+func TestFilesReadBack(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, block)
+	c, _ := build(t, k, drill)
+	holed, _ := build(t, k, &env.Boolean{Operation: "subtract"}, b, c)
+	round, _ := build(t, k, &env.Fillet{Radius: 3, Edges: [][3]float64{{50, 0, 20}}}, b)
+	parts := []env.Part{{Name: "holed", Hash: holed.Hash}, {Name: "round", Hash: round.Hash}}
+	want := []float64{160000 - 2000*math.Pi, 160000 - 100*9*(1-math.Pi/4)}
+	for _, kind := range []string{"STEP", "IGES", "BREP"} {
+		var file, again bytes.Buffer
+		for _, w := range []*bytes.Buffer{&file, &again} {
+			if err := k.Export(t.Context(), w, parts, env.ExportOptions{Format: kind}); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+		}
+		// OpenCASCADE orders names in IGES by their addresses.
+		if kind != "IGES" && !bytes.Equal(file.Bytes(), again.Bytes()) {
+			t.Errorf("%s: the same parts give different bytes", kind)
+		}
+		found, err := k.Import(t.Context(), &file, kind)
+		if err != nil || len(found) != 2 {
+			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
+		}
+		for i, one := range found {
+			if kind == "STEP" && one.Name != parts[i].Name {
+				t.Errorf("%s: part %d is %q, want %q", kind, i, one.Name, parts[i].Name)
+			}
+			s, err := env.NewShape(&env.Import{Format: kind, Index: i}, strings.Repeat("a", 64))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Hash += kind
+			f, err := k.Build(t.Context(), s, one.Blob)
+			if err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			near(t, kind+": volume read back", f.Volume, want[i], 1e-9)
+			if f.Tolerance != 0 || !f.Topology.Closed {
+				t.Errorf("%s: %+v, want an exact closed solid", kind, f)
+			}
+		}
+	}
+}
+
+func TestFacetedFilesStayFacets(t *testing.T) {
+	k := open(t)
+	c, _ := build(t, k, drill)
+	for _, kind := range []string{"STL", "JSON"} {
+		var file bytes.Buffer
+		if err := k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind, Deflection: 0.05}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := k.Import(t.Context(), &file, kind)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
+		}
+		s, err := env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := k.Build(t.Context(), s, found[0].Blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, kind+": volume", f.Volume, 4000*math.Pi, 0.02)
+		if f.Topology.Faces > 60 || !f.Topology.Closed || (kind == "JSON") != (f.Tolerance == 0.05) {
+			t.Errorf("%s: %+v, want two flat ends and a strip of facets, with what tolerance the file tells", kind, f)
+		}
+	}
+	for _, kind := range []string{"3MF", "SVG"} {
+		var file bytes.Buffer
+		if err := k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind}); err != nil || file.Len() < 500 {
+			t.Errorf("%s: %d bytes, %v", kind, file.Len(), err)
+		}
+	}
+}
+
+func TestSTEPOfFacetsTellsItsTolerance(t *testing.T) {
+	k := open(t)
+	c, _ := build(t, k, drill)
+	m, kept, err := k.Mesh(t.Context(), c.Hash, 0.02)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Faces = nil
+	var file bytes.Buffer
+	if err := format.WriteSTEP(&file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := k.Import(t.Context(), &file, "STEP")
+	if err != nil || len(found) != 1 || found[0].Name != "drill" || found[0].Tolerance != 0.02 {
+		t.Fatalf("%+v, %v, want one solid named drill with tolerance 0.02", found, err)
+	}
+}
+
+func TestBadFilesAreRefused(t *testing.T) {
+	k := open(t)
+	for kind, text := range map[string]string{
+		"STEP": "ISO-10303-21;\nHEADER;garbage", "IGES": "nothing", "BREP": "DBRep_DrawableShape\n", "STL": "solid x", "JSON": "[]",
+	} {
+		_, err := k.Import(t.Context(), strings.NewReader(text), kind)
+		var e *env.Error
+		if !errors.As(err, &e) || e.Code != env.ImportFailed {
+			t.Errorf("%s: %v, want IMPORT_FAILED", kind, err)
+		}
+	}
+	s, err := env.NewShape(&env.Import{Format: "STEP"}, strings.Repeat("c", 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Build(t.Context(), s, []byte("no content of ours"))
+	refused(t, err, env.ImportFailed, "file_path")
+	_, err = k.Import(t.Context(), strings.NewReader(""), "DWG")
+	refused(t, err, env.UnsupportedByKernel, "format")
+	b, _ := build(t, k, block)
+	err = k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP", Schema: "AP999"})
+	refused(t, err, env.UnsupportedFormat, "schema")
+}
+
+func TestADeadlineLosesTheKernelOnly(t *testing.T) {
+	k := open(t)
+	c, _ := build(t, k, &env.Sphere{Radius: 3})
+	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	began := time.Now()
+	_, err := k.Build(ctx, shape(t, &env.Linear{Direction: [3]float64{1, 1, 0}, Spacing: 0.01, Count: 900}, c), nil)
+	var e *env.Error
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) {
+		t.Fatalf("%v, want a lost kernel for its deadline", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	if _, again := k.Build(t.Context(), c, nil); !errors.Is(again, context.DeadlineExceeded) {
+		t.Errorf("later %v, want the reason again", again)
+	}
+}
+
+func TestAWorkerThatDiesIsToldOf(t *testing.T) {
+	k := open(t)
+	pid := freecad.PID(k)
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Build(t.Context(), shape(t, block), nil)
+	if err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("%v, want that it was killed", err)
+	}
+}
+
+func TestAMemoryLimitIsTold(t *testing.T) {
+	open(t) // skips where FreeCAD is missing
+	_, err := freecad.Open(t.Context(), freecad.Options{Memory: 50 << 20, Dir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "freecad:") {
+		t.Errorf("%v, want that FreeCAD does not fit", err)
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	open(t)
+	dir := t.TempDir()
+	k, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := build(t, k, block)
+	if err := k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP"}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", "call-*")); len(left) > 0 {
+		t.Errorf("files of a call stay: %v", left)
+	}
+	// What a crash leaves behind is swept by the next kernel; what is in use is not.
+	crashed := filepath.Join(dir, "swarmdeck-freecad-crashed")
+	if err := os.Mkdir(crashed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("%d directories with two kernels open: %v", len(left), left)
+	}
+	build(t, k, drill)
+	for _, one := range []env.Kernel{k, other} {
+		if err := one.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,100 @@
+package freecad
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/engine/cad/mesh"
+)
+
+// What curves are cut to where the caller leaves it to the kernel.
+const (
+	defaultDeflection = 0.1 // mm
+	defaultAngle      = 0.5 // radians
+)
+
+// Mesh cuts the surface of a body into facets within the deflection. Faces
+// number the true faces, curved ones too.
+func (k *Kernel) Mesh(ctx context.Context, hash string, deflection float64) (*mesh.Mesh, float64, error) {
+	return k.facets(ctx, hash, deflection, 0)
+}
+
+func (k *Kernel) facets(ctx context.Context, hash string, deflection, angle float64) (*mesh.Mesh, float64, error) {
+	if deflection == 0 {
+		deflection = defaultDeflection
+	}
+	if angle == 0 {
+		angle = defaultAngle
+	}
+	switch {
+	case !(deflection >= 1e-4 && deflection <= 100):
+		return nil, 0, env.Invalid("deflection", deflection, "0.0001 to 100 mm")
+	case !(angle >= 0.01 && angle <= 3):
+		return nil, 0, env.Invalid("angular_deflection", angle, "0.01 to 3 radians")
+	}
+	at, err := k.scratch()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer os.RemoveAll(at)
+	path := filepath.Join(at, "mesh")
+	if err := k.call(ctx, "mesh", map[string]any{"hash": hash, "linear": deflection, "angular": angle, "file": path}, nil); err != nil {
+		return nil, 0, err
+	}
+	m, err := readMesh(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("freecad: %w", err)
+	}
+	if err := m.Check(); err != nil {
+		return nil, 0, env.Refuse(env.TopologyError, "deflection", deflection, "the facets of this solid leave gaps: "+err.Error(), "give a finer deflection")
+	}
+	return m, deflection, nil
+}
+
+// A mesh on its way is a file in this machine's byte order: the numbers of
+// vertices, triangles and faces of triangles, then each of the three.
+
+func readMesh(path string) (*mesh.Mesh, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var counts [3]uint32
+	if err := binary.Read(f, binary.NativeEndian, &counts); err != nil {
+		return nil, fmt.Errorf("read a mesh: %w", err)
+	}
+	if counts[0] > 3*mesh.MaxVertices || counts[1] > mesh.MaxTriangles || counts[2] > mesh.MaxTriangles {
+		return nil, fmt.Errorf("a mesh of %d vertices and %d triangles", counts[0], counts[1])
+	}
+	rest, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read a mesh: %w", err)
+	}
+	m := &mesh.Mesh{
+		Vertices: make([][3]float64, counts[0]), Triangles: make([][3]uint32, counts[1]), Faces: make([]uint32, counts[2]),
+	}
+	from := bytes.NewReader(rest)
+	for _, part := range []any{m.Vertices, m.Triangles, m.Faces} {
+		if err := binary.Read(from, binary.NativeEndian, part); err != nil {
+			return nil, fmt.Errorf("read a mesh of %d bytes: %w", len(rest), err)
+		}
+	}
+	return m, nil
+}
+
+func writeMesh(path string, m *mesh.Mesh) error {
+	var out bytes.Buffer
+	for _, part := range []any{[3]uint32{uint32(len(m.Vertices)), uint32(len(m.Triangles)), 0}, m.Vertices, m.Triangles} {
+		if err := binary.Write(&out, binary.NativeEndian, part); err != nil {
+			return fmt.Errorf("write a mesh: %w", err)
+		}
+	}
+	return os.WriteFile(path, out.Bytes(), 0o600)
+}
