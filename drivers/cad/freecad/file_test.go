@@ -1,0 +1,131 @@
+package freecad_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/format"
+)
+
+func TestFilesReadBack(t *testing.T) {
+	k := open(t)
+	b, _ := build(t, k, block)
+	c, _ := build(t, k, drill)
+	holed, _ := build(t, k, &env.Boolean{Operation: "subtract"}, b, c)
+	round, _ := build(t, k, &env.Fillet{Radius: 3, Edges: [][3]float64{{50, 0, 20}}}, b)
+	parts := []env.Part{{Name: "holed", Hash: holed.Hash}, {Name: "round", Hash: round.Hash}}
+	want := []float64{160000 - 2000*math.Pi, 160000 - 100*9*(1-math.Pi/4)}
+	for _, kind := range []string{"STEP", "IGES", "BREP"} {
+		var file, again bytes.Buffer
+		for _, w := range []*bytes.Buffer{&file, &again} {
+			if err := k.Export(t.Context(), w, parts, env.ExportOptions{Format: kind}); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+		}
+		// OpenCASCADE orders names in IGES by their addresses.
+		if kind != "IGES" && !bytes.Equal(file.Bytes(), again.Bytes()) {
+			t.Errorf("%s: the same parts give different bytes", kind)
+		}
+		found, err := k.Import(t.Context(), &file, kind)
+		if err != nil || len(found) != 2 {
+			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
+		}
+		for i, one := range found {
+			if kind == "STEP" && one.Name != parts[i].Name {
+				t.Errorf("%s: part %d is %q, want %q", kind, i, one.Name, parts[i].Name)
+			}
+			s, err := env.NewShape(&env.Import{Format: kind, Index: i}, strings.Repeat("a", 64))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Hash += kind
+			f, err := k.Build(t.Context(), s, one.Blob)
+			if err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			near(t, kind+": volume read back", f.Volume, want[i], 1e-9)
+			if f.Tolerance != 0 || !f.Topology.Closed {
+				t.Errorf("%s: %+v, want an exact closed solid", kind, f)
+			}
+		}
+	}
+}
+
+func TestFacetedFilesStayFacets(t *testing.T) {
+	k := open(t)
+	c, _ := build(t, k, drill)
+	for _, kind := range []string{"STL", "JSON"} {
+		var file bytes.Buffer
+		if err := k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind, Deflection: 0.05}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := k.Import(t.Context(), &file, kind)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
+		}
+		s, err := env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := k.Build(t.Context(), s, found[0].Blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, kind+": volume", f.Volume, 4000*math.Pi, 0.02)
+		if f.Topology.Faces > 60 || !f.Topology.Closed || (kind == "JSON") != (f.Tolerance == 0.05) {
+			t.Errorf("%s: %+v, want two flat ends and a strip of facets, with what tolerance the file tells", kind, f)
+		}
+	}
+	for _, kind := range []string{"3MF", "SVG"} {
+		var file bytes.Buffer
+		if err := k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind}); err != nil || file.Len() < 500 {
+			t.Errorf("%s: %d bytes, %v", kind, file.Len(), err)
+		}
+	}
+}
+
+func TestSTEPOfFacetsTellsItsTolerance(t *testing.T) {
+	k := open(t)
+	c, _ := build(t, k, drill)
+	m, kept, err := k.Mesh(t.Context(), c.Hash, 0.02)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Faces = nil
+	var file bytes.Buffer
+	if err := format.WriteSTEP(&file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := k.Import(t.Context(), &file, "STEP")
+	if err != nil || len(found) != 1 || found[0].Name != "drill" || found[0].Tolerance != 0.02 {
+		t.Fatalf("%+v, %v, want one solid named drill with tolerance 0.02", found, err)
+	}
+}
+
+func TestBadFilesAreRefused(t *testing.T) {
+	k := open(t)
+	for kind, text := range map[string]string{
+		"STEP": "ISO-10303-21;\nHEADER;garbage", "IGES": "nothing", "BREP": "DBRep_DrawableShape\n", "STL": "solid x", "JSON": "[]",
+	} {
+		_, err := k.Import(t.Context(), strings.NewReader(text), kind)
+		var e *env.Error
+		if !errors.As(err, &e) || e.Code != env.ImportFailed {
+			t.Errorf("%s: %v, want IMPORT_FAILED", kind, err)
+		}
+	}
+	s, err := env.NewShape(&env.Import{Format: "STEP"}, strings.Repeat("c", 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Build(t.Context(), s, []byte("no content of ours"))
+	refused(t, err, env.ImportFailed, "file_path")
+	_, err = k.Import(t.Context(), strings.NewReader(""), "DWG")
+	refused(t, err, env.UnsupportedByKernel, "format")
+	b, _ := build(t, k, block)
+	err = k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP", Schema: "AP999"})
+	refused(t, err, env.UnsupportedFormat, "schema")
+}

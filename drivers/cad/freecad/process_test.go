@@ -1,0 +1,95 @@
+package freecad_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/freecad"
+)
+
+func TestADeadlineLosesTheKernelOnly(t *testing.T) {
+	k := open(t)
+	c, _ := build(t, k, &env.Sphere{Radius: 3})
+	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	began := time.Now()
+	_, err := k.Build(ctx, shape(t, &env.Linear{Direction: [3]float64{1, 1, 0}, Spacing: 0.01, Count: 900}, c), nil)
+	var e *env.Error
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) {
+		t.Fatalf("%v, want a lost kernel for its deadline", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	if _, again := k.Build(t.Context(), c, nil); !errors.Is(again, context.DeadlineExceeded) {
+		t.Errorf("later %v, want the reason again", again)
+	}
+}
+
+func TestAWorkerThatDiesIsToldOf(t *testing.T) {
+	k := open(t)
+	pid := freecad.PID(k)
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Build(t.Context(), shape(t, block), nil)
+	if err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("%v, want that it was killed", err)
+	}
+}
+
+func TestAMemoryLimitIsTold(t *testing.T) {
+	open(t) // skips where FreeCAD is missing
+	_, err := freecad.Open(t.Context(), freecad.Options{Memory: 50 << 20, Dir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "freecad:") {
+		t.Errorf("%v, want that FreeCAD does not fit", err)
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	open(t)
+	dir := t.TempDir()
+	k, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := build(t, k, block)
+	if err := k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP"}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", "call-*")); len(left) > 0 {
+		t.Errorf("files of a call stay: %v", left)
+	}
+	// What a crash leaves behind is swept by the next kernel; what is in use is not.
+	crashed := filepath.Join(dir, "swarmdeck-freecad-crashed")
+	if err := os.Mkdir(crashed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("%d directories with two kernels open: %v", len(left), left)
+	}
+	build(t, k, drill)
+	for _, one := range []env.Kernel{k, other} {
+		if err := one.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
