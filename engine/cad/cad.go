@@ -59,6 +59,8 @@ type Controller struct {
 	asked  *swarm.Questions
 	roles  []RoleTemplate // the built-in ones, in order
 
+	work *workflows
+
 	mu      sync.RWMutex
 	tenants map[string]*tenant
 }
@@ -73,6 +75,9 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, tenants: map[string]*tenant{}}
+	if c.work, err = newWorkflows(c); err != nil {
+		return nil, err
+	}
 	all, err := opt.Swarm.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the CAD agents: %w", err)
@@ -85,11 +90,8 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	return c, nil
 }
 
-// Run does what the controller does by itself until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
-}
+// Run has workflows go on until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.RunWorkflows(ctx) }
 
 // foreign audits err when it says that something belongs to another tenant.
 func (c *Controller) foreign(ctx context.Context, by core.Caller, named string, err error) error {

@@ -315,11 +315,11 @@ func (t *turns) leave(name string, held bool) {
 
 // Auditables are the records that reconcile compares.
 func (c *Controller) Auditables() []audit.Auditable {
-	return []audit.Auditable{
+	return append(workflowAuditables(),
 		audited[Agent]{"cad.agent", bAgent, func(a *Agent) (string, any) { return a.AgentID, a.audited() }},
 		audited[Workspace]{"cad.workspace", bWorkspace, func(w *Workspace) (string, any) { return w.WorkspaceID, w.audited() }},
 		audited[RoleTemplate]{"cad.role", bRole, func(r *RoleTemplate) (string, any) { return r.Name, r.audited() }},
-	}
+	)
 }
 
 // audited is one kind of record.

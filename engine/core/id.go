@@ -22,6 +22,7 @@ const (
 	ApprovalPrefix = "ap"
 	EventPrefix    = "ev"
 	RulePrefix     = "ru"
+	WorkflowPrefix = "wf"
 )
 
 const tagLen = 5
@@ -89,7 +90,7 @@ func LocalSeq(prefix, tenant, id string) (uint64, error) {
 
 var kindOf = map[string]string{
 	TaskPrefix: "task", SessionPrefix: "session", DecisionPrefix: "decision",
-	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule",
+	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule", WorkflowPrefix: "workflow",
 }
 
 // NewTrace makes a W3C trace-id: 32 lower-case hex digits, never all zero.

@@ -57,7 +57,7 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 		return Task{}, core.Invalid("agent", d.Agent, "the agent that the input names: "+cmp.Or(t.Agent, "none"))
 	}
 	if t.Agent != "" && !isAgent(t.Agent) {
-		return Task{}, core.Invalid("agent", t.Agent, "1-20 of a-z A-Z 0-9 -, or a subagent's id")
+		return Task{}, core.Invalid("agent", t.Agent, "1-64 of a-z A-Z 0-9 _ . -")
 	}
 	t.Title = ask.title
 	for {

@@ -11,11 +11,11 @@ import (
 	"swarmdeck/store"
 )
 
-var agentPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+var agentPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// isAgent reports whether a name can be an agent's: one of the fleet, or the
-// id of a subagent.
-func isAgent(name string) bool { return agentPattern.MatchString(name) || core.IsUUID(name) }
+// isAgent reports whether a name can be an agent's: one of the fleet, a CAD
+// agent, or the id of a subagent.
+func isAgent(name string) bool { return agentPattern.MatchString(name) }
 
 // rebuild reads what the scheduler keeps in mind, and takes back the leases
 // of the engine that died. Its cost is the live work, not the history.

@@ -1,0 +1,166 @@
+package cad
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// KindAssignment is the kind of task that carries out an assignment.
+const KindAssignment = "cad.assignment"
+
+// AssignmentInput is the input of a cad.assignment task.
+type AssignmentInput struct {
+	TaskID  string `json:"task_id,omitempty"`
+	AgentID string `json:"agent_id"`
+	// WorkspaceID is where it is carried out; "" is the agent's own.
+	WorkspaceID string `json:"workspace_id,omitempty"`
+	Brief
+
+	// What follows is a workflow's to give.
+
+	WorkflowID string `json:"workflow_id,omitempty"`
+	Round      int    `json:"round,omitzero"`
+	Try        int    `json:"try,omitzero"`
+	Given      given  `json:"given,omitzero"`
+}
+
+// given is what the operations may refer to beside each other.
+type given struct {
+	Tasks  map[string]map[string]core.Raw `json:"tasks,omitempty"`  // task, then operation, workspace_id or agent_id
+	Own    map[string]core.Raw            `json:"own,omitempty"`    // operations of earlier rounds
+	Rework core.Raw                       `json:"rework,omitempty"` // what a review found
+}
+
+// readAssignment decodes and checks an input as far as it can be seen alone.
+func readAssignment(input core.Raw) (AssignmentInput, error) {
+	var in AssignmentInput
+	if err := core.CheckObject("input", input, core.MaxInput); err != nil {
+		return in, err
+	}
+	if err := core.Decode(input, &in); err != nil {
+		return in, fmt.Errorf("input: %w", err)
+	}
+	if err := checkAgentID("agent_id", in.AgentID); err != nil {
+		return in, err
+	}
+	if in.TaskID != "" && !rolePattern.MatchString(in.TaskID) {
+		return in, core.Invalid("task_id", in.TaskID, planName)
+	}
+	if in.WorkspaceID != "" {
+		if err := model.CheckWorkspaceID(in.WorkspaceID); err != nil {
+			return in, err
+		}
+	}
+	if in.Round < 0 || in.Try < 0 {
+		return in, core.Invalid("round", in.Round, "0 or more")
+	}
+	var flaws []flaw
+	in.Brief, flaws = in.Brief.check("")
+	if len(flaws) == 0 {
+		flaws = in.checkReferences()
+	}
+	return in, checkFlaws(flaws)
+}
+
+// checkReferences looks at what the operations refer to.
+func (in *AssignmentInput) checkReferences() []flaw {
+	r := references{before: slices.Sorted(maps.Keys(in.Given.Tasks)), of: func(task string) []Step {
+		var known []Step
+		for id := range in.Given.Tasks[task] {
+			known = append(known, Step{ID: id})
+		}
+		return known
+	}}
+	flaws := r.check("operations", in.Operations)
+	r.rework = true
+	r.earlier = append(r.earlier, slices.Sorted(maps.Keys(in.Given.Own))...)
+	return append(flaws, r.check("rework_operations", in.ReworkOperations)...)
+}
+
+// assigner is the runner of cad.assignment tasks.
+type assigner struct{ c *Controller }
+
+var (
+	_ swarm.Runner   = assigner{}
+	_ swarm.Follower = assigner{}
+)
+
+// Runner carries out cad.assignment tasks for the swarm.
+func (c *Controller) Runner() swarm.Runner { return assigner{c} }
+
+// Check implements swarm.Runner: there is such an agent, its role allows all
+// that is to be done, and there is something to do.
+func (r assigner) Check(tenant string, input core.Raw) (string, judge.Action, error) {
+	in, err := readAssignment(input)
+	if err != nil {
+		return "", judge.Action{}, err
+	}
+	a, err := r.c.Agent(context.Background(), tenant, in.AgentID)
+	if err != nil {
+		return "", judge.Action{}, err
+	}
+	if a.Status == Terminated {
+		return "", judge.Action{}, core.Errorf(core.Conflict, "agent %s is terminated", a.AgentID).With("field", "agent_id").With("value", a.AgentID)
+	}
+	role, err := r.c.Role(tenant, a.Role)
+	if err != nil {
+		return "", judge.Action{}, err
+	}
+	name := in.TaskID
+	if name == "" {
+		name = "the assignment"
+	}
+	if err := in.fits(name, &role); err != nil {
+		return "", judge.Action{}, err
+	}
+	args, err := core.Encode(in)
+	if err != nil {
+		return "", judge.Action{}, fmt.Errorf("encode the assignment: %w", err)
+	}
+	return assignmentTitle(&in), judge.Action{Kind: KindAssignment, Tool: in.AgentID, Args: args}, nil
+}
+
+// assignmentTitle is one line for lists.
+func assignmentTitle(in *AssignmentInput) string {
+	const most = 120
+	text := strings.Join(strings.Fields(in.Description), " ")
+	if in.TaskID != "" {
+		text = in.TaskID + " " + text
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// Target is the agent that an input names.
+func (assigner) Target(input core.Raw) string { return textOf(input, "agent_id") }
+
+// AgentRef is what the judge's rules may know about a CAD agent.
+func (r assigner) AgentRef(tenant, id string) judge.AgentRef {
+	ref := judge.AgentRef{Name: id}
+	if a, err := r.c.Agent(context.Background(), tenant, id); err == nil {
+		ref.Role = a.Role
+	}
+	return ref
+}
+
+// Slot implements swarm.Runner: a CAD agent takes one task at a time, which the
+// swarm sees to. One that is terminated takes its task too, which then fails
+// and says why.
+func (r assigner) Slot(tenant, id string) (bool, string) {
+	r.c.mu.RLock()
+	defer r.c.mu.RUnlock()
+	if t := r.c.tenants[tenant]; t != nil && t.members[id] != nil {
+		return true, ""
+	}
+	return false, "there is no CAD agent " + id
+}

@@ -1,0 +1,173 @@
+package cad
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+)
+
+//go:embed scenarios/*.yaml
+var scenarioFiles embed.FS
+
+// builtinScenarios are those that every tenant has, by name.
+func builtinScenarios(role roleFinder) (map[string]Scenario, error) {
+	files, err := fs.Glob(scenarioFiles, "scenarios/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list the built-in scenarios: %w", err)
+	}
+	all := map[string]Scenario{}
+	for _, name := range files {
+		data, err := scenarioFiles.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the built-in scenarios: %w", err)
+		}
+		s, err := parseScenario(name, data, role)
+		if err != nil {
+			return nil, fmt.Errorf("read the built-in scenarios: %w", err)
+		}
+		s.Builtin = true
+		all[s.Name] = s
+	}
+	return all, nil
+}
+
+// parseScenario reads a file that is one scenario: YAML, or JSON by its name.
+// The error lists every mistake with its line.
+func parseScenario(name string, data []byte, role roleFinder) (Scenario, error) {
+	r := document.NewReader(name)
+	root, ok := r.Parse(data, maxScenario)
+	if !ok {
+		return Scenario{}, r.Err()
+	}
+	w := ReadScenario(r, root)
+	if err := r.Err(); err != nil {
+		return Scenario{}, err
+	}
+	s, flaws := w.Scenario.check(role)
+	w.report(r, flaws)
+	return s, r.Err()
+}
+
+// WrittenScenario is a scenario of a file and where it stands there.
+type WrittenScenario struct {
+	Scenario
+	at document.Value
+}
+
+// Line is where it stands in its file.
+func (w *WrittenScenario) Line() int { return w.at.Line() }
+
+// report tells flaws at the lines that they are about.
+func (w *WrittenScenario) report(r *document.Reader, flaws []flaw) {
+	for _, f := range flaws {
+		at := w.at.Find(strings.FieldsFunc(f.field, func(c rune) bool { return strings.ContainsRune(".[]", c) })...)
+		e := core.AsError(f.err)
+		p := document.Problem{Line: at.Line(), Field: f.field, Message: strings.TrimPrefix(e.Message, f.field+": ")}
+		if under := w.at.Path(); under != "" {
+			p.Field = under + "." + p.Field
+		}
+		p.Value, _ = e.Details["value"].(string)
+		p.Allowed, _ = e.Details["allowed"].(string)
+		r.Add(p)
+	}
+}
+
+// ReadScenario reads a scenario of a file, as it is written. Whether it can be
+// run is CheckScenario's to say.
+func ReadScenario(r *document.Reader, v document.Value) WrittenScenario {
+	w := WrittenScenario{at: v}
+	s := &w.Scenario
+	r.Object(v, map[string]func(document.Value){
+		"scenario_name": func(v document.Value) { s.Name = r.Word(v) },
+		"description":   func(v document.Value) { s.Description = strings.TrimSpace(r.Text(v)) },
+		"agent_assignments": func(v document.Value) {
+			s.Agents = document.Each(r, v, func(v document.Value) Seat { return readSeat(r, v) })
+		},
+		"workflow_pattern": func(v document.Value) { s.Pattern = Pattern(r.Word(v)) },
+		"task_sequence": func(v document.Value) {
+			s.Tasks = document.Each(r, v, func(v document.Value) PlannedTask { return readTask(r, v) })
+		},
+		"success_criteria":   func(v document.Value) { s.SuccessCriteria = strings.TrimSpace(r.Text(v)) },
+		"estimated_duration": func(v document.Value) { s.EstimatedDuration = r.Number(v) },
+	}, "scenario_name", "description", "agent_assignments", "workflow_pattern", "task_sequence", "success_criteria")
+	return w
+}
+
+func readSeat(r *document.Reader, v document.Value) (s Seat) {
+	r.Object(v, map[string]func(document.Value){
+		"agent_id":     func(v document.Value) { s.AgentID = r.Word(v) },
+		"role_name":    func(v document.Value) { s.RoleName = r.Word(v) },
+		"workspace_id": func(v document.Value) { s.WorkspaceID = r.Word(v) },
+	}, "agent_id", "role_name", "workspace_id")
+	return s
+}
+
+func readTask(r *document.Reader, v document.Value) (t PlannedTask) {
+	words := func(to *[]string) func(document.Value) {
+		return func(v document.Value) { *to = document.Each(r, v, r.Word) }
+	}
+	steps := func(to *[]Step) func(document.Value) {
+		return func(v document.Value) {
+			*to = document.Each(r, v, func(v document.Value) Step { return readStep(r, v) })
+		}
+	}
+	r.Object(v, map[string]func(document.Value){
+		"task_id":             func(v document.Value) { t.TaskID = r.Word(v) },
+		"agent_id":            func(v document.Value) { t.AgentID = r.Word(v) },
+		"description":         func(v document.Value) { t.Description = strings.TrimSpace(r.Text(v)) },
+		"required_operations": words(&t.RequiredOperations),
+		"dependencies":        words(&t.Dependencies),
+		"success_criteria":    func(v document.Value) { t.SuccessCriteria = strings.TrimSpace(r.Text(v)) },
+		"operations":          steps(&t.Operations),
+		"check":               func(v document.Value) { t.Check = strings.TrimSpace(r.Text(v)) },
+		"worker":              func(v document.Value) { t.Worker = r.Word(v) },
+		"rework":              func(v document.Value) { t.Rework = r.Word(v) },
+		"max_rounds":          func(v document.Value) { t.MaxRounds = r.Range(v, 1, maxRounds) },
+		"rework_operations":   steps(&t.ReworkOperations),
+	}, "task_id", "agent_id", "description")
+	return t
+}
+
+func readStep(r *document.Reader, v document.Value) (s Step) {
+	r.Object(v, map[string]func(document.Value){
+		"id":     func(v document.Value) { s.ID = r.Word(v) },
+		"method": func(v document.Value) { s.Method = r.Word(v) },
+		"params": func(v document.Value) {
+			if v.Kind() != document.Mapping {
+				r.Want(v, document.Mapping)
+				return
+			}
+			s.Params = r.Raw(v)
+		},
+	}, "method")
+	return s
+}
+
+// override gives agents of a scenario other roles, each AGENT=ROLE, and checks
+// it anew.
+func (s Scenario) override(pairs []string, role roleFinder) (Scenario, error) {
+	s.Agents = slices.Clone(s.Agents)
+	for _, pair := range pairs {
+		agent, name, ok := strings.Cut(pair, "=")
+		seat := s.seat(agent)
+		if !ok || seat == nil || role(name) == nil {
+			return s, core.Invalid("override", pair, "AGENT=ROLE, with one of the agents "+listed(s.agentIDs())+" and a role as cad roles lists them")
+		}
+		seat.RoleName = name
+	}
+	s, flaws := s.check(role)
+	return s, checkFlaws(flaws)
+}
+
+func (s *Scenario) agentIDs() []string {
+	ids := make([]string, len(s.Agents))
+	for i, a := range s.Agents {
+		ids[i] = a.AgentID
+	}
+	return ids
+}

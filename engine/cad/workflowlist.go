@@ -1,0 +1,103 @@
+package cad
+
+import (
+	"context"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Workflow returns a workflow with all its assignments.
+func (c *Controller) Workflow(ctx context.Context, tenant, id string) (Workflow, error) {
+	number, err := c.work.number(ctx, reader(tenant), id)
+	if err != nil {
+		return Workflow{}, err
+	}
+	var out Workflow
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		w, err := loadWorkflow(tx, number)
+		if err != nil {
+			return err
+		}
+		all, err := loadAssignments(tx, number)
+		if err != nil {
+			return err
+		}
+		out = *w
+		out.Assignments = make([]TaskAssignment, len(all))
+		for i, a := range all {
+			if err := a.complete(tx); err != nil {
+				return err
+			}
+			out.Assignments[i] = *a
+		}
+		return nil
+	})
+	if out.State == WorkflowRunning {
+		out.Metrics.TotalDuration = max(0, float64(seconds(c.ledger.Clock().Now())-out.StartedAt))
+	}
+	return out, explain("read workflow "+id, err)
+}
+
+// Workflows lists workflows, newest first, without their assignments. Status is
+// one of ExecutionStates, Agent an agent of it, Kind a scenario; Match looks into
+// id, scenario and goal.
+func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter) (core.Page[Workflow], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[Workflow]{}, err
+	}
+	if f.Status != "" && !slices.Contains(ExecutionStates(), ExecutionState(f.Status)) {
+		return core.Page[Workflow]{}, core.Invalid("status", f.Status, "initializing, running, completed, partial_failure, failed")
+	}
+	var items []Workflow
+	total := 0
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		narrow := f.Narrows()
+		if !narrow {
+			total = int(tx.Counter(counterWorkflows))
+		}
+		seen := 0
+		return eachWorkflow(tx, func(w *Workflow) bool {
+			if narrow && !w.fits(f) {
+				return true
+			}
+			if narrow {
+				total++
+			}
+			if seen++; seen > f.Offset() && len(items) < f.Size {
+				items = append(items, *w)
+			}
+			return narrow || len(items) < f.Size
+		})
+	})
+	return core.NewPage(items, f, total), explain("list the workflows", err)
+}
+
+func (w *Workflow) fits(f core.Filter) bool {
+	return same(f.Status, string(w.State)) && same(f.Kind, w.ScenarioName) && same(f.Session, w.SessionID) && same(f.Trace, w.TraceID) && f.Task == "" &&
+		(f.Agent == "" || slices.ContainsFunc(w.Agents, func(s Seat) bool { return s.AgentID == f.Agent })) &&
+		within(w.CreatedAt.Time(), f) && contains(f.Match, w.WorkflowID, w.ScenarioName, w.Goal)
+}
+
+// Assignment returns the assignment that a task of the queue carries out.
+func (c *Controller) Assignment(ctx context.Context, tenant, task string) (TaskAssignment, error) {
+	if _, err := core.LocalSeq(core.TaskPrefix, tenant, task); err != nil {
+		return TaskAssignment{}, c.foreign(ctx, reader(tenant), task, err)
+	}
+	var out TaskAssignment
+	err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		a, err := carriedBy(tx, task)
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			return core.Missing("assignment", task)
+		}
+		err = a.complete(tx)
+		out = *a
+		return err
+	})
+	return out, explain("read the assignment of task "+task, err)
+}

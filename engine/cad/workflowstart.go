@@ -1,0 +1,198 @@
+package cad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// StartWorkflow asks for a run of a scenario (controller operation
+// execute_workflow).
+type StartWorkflow struct {
+	Scenario  string   // name
+	Overrides []string // AGENT=ROLE
+	Directory string   // absolute; where the files of its workspaces lie; "" is the default place
+	Kernel    string   // of its workspaces; "" is the default
+	Session   string   // that its tasks run in; "" for none
+}
+
+// RunScenario makes the agents and workspaces of a scenario and starts it. Ids
+// that are taken by an earlier run get a number, all the same one: _2, _3 and so
+// on.
+func (c *Controller) RunScenario(ctx context.Context, by core.Caller, w StartWorkflow) (Workflow, error) {
+	s, err := c.Scenario(by.Tenant, w.Scenario)
+	if err != nil {
+		return Workflow{}, err
+	}
+	if s, err = s.override(w.Overrides, finderOf(c.Roles(by.Tenant))); err != nil {
+		return Workflow{}, err
+	}
+	return c.work.start(ctx, by, s, w, "")
+}
+
+// checkStart reports what is wrong with where a workflow is to run.
+func (c *Controller) checkStart(ctx context.Context, by core.Caller, w StartWorkflow) error {
+	if w.Directory != "" && !filepath.IsAbs(w.Directory) {
+		return core.Invalid("out", w.Directory, "an absolute path")
+	}
+	if w.Session != "" {
+		if _, err := c.opt.Swarm.Session(ctx, by.Tenant, w.Session); err != nil {
+			return err
+		}
+	}
+	return c.checkKernel(w.Kernel)
+}
+
+// maxRuns bounds the numbers that ids of a scenario are given.
+const maxRuns = 10_000
+
+// start makes a workflow with its agents and workspaces, all in one commit, and
+// has the loop look at it. goal is that of a decomposed one.
+func (s *workflows) start(ctx context.Context, by core.Caller, sc Scenario, w StartWorkflow, goal string) (Workflow, error) {
+	if err := s.c.checkStart(ctx, by, w); err != nil {
+		return Workflow{}, err
+	}
+	for n := 1; n <= maxRuns; n++ {
+		seats := suffixed(sc.Agents, n)
+		if s.c.anyTaken(by.Tenant, seats) {
+			continue
+		}
+		spaces, err := s.c.spacesFor(ctx, by, seats, w)
+		if err != nil {
+			return Workflow{}, err
+		}
+		var made Workflow
+		err = s.c.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+			made, err = s.startIn(tx, by, sc, seats, spaces, w, goal)
+			return err
+		})
+		if errors.Is(err, errSeatTaken) {
+			continue
+		}
+		if err != nil {
+			return Workflow{}, explain("start scenario "+sc.Name, err)
+		}
+		return s.c.Workflow(ctx, by.Tenant, made.WorkflowID)
+	}
+	return Workflow{}, core.Errorf(core.Conflict, "scenario %s: its agents' ids are taken %d times over; shut agents down, or rename those of the scenario", sc.Name, maxRuns)
+}
+
+// errSeatTaken says that somebody took a name just before.
+var errSeatTaken = errors.New("the name is taken")
+
+func suffixed(seats []Seat, n int) []Seat {
+	out := slices.Clone(seats)
+	for i := range out {
+		if n > 1 {
+			out[i].AgentID += fmt.Sprintf("_%d", n)
+			out[i].WorkspaceID += fmt.Sprintf("_%d", n)
+		}
+	}
+	return out
+}
+
+func (c *Controller) anyTaken(tenant string, seats []Seat) bool {
+	c.mu.RLock()
+	t := c.tenants[tenant]
+	taken := t != nil && slices.ContainsFunc(seats, func(s Seat) bool {
+		return t.members[s.AgentID] != nil || t.spaces[s.WorkspaceID] != nil
+	})
+	c.mu.RUnlock()
+	return taken || c.opt.Taken != nil && slices.ContainsFunc(seats, func(s Seat) bool { return c.opt.Taken(tenant, s.AgentID) })
+}
+
+// spacesFor are the workspaces of seats, ready to be stored.
+func (c *Controller) spacesFor(ctx context.Context, by core.Caller, seats []Seat, w StartWorkflow) ([]*begun, error) {
+	spaces := make([]*begun, len(seats))
+	for i, seat := range seats {
+		var err error
+		if spaces[i], err = c.begin(ctx, by, CreateWorkspace{
+			WorkspaceID: seat.WorkspaceID, AgentID: seat.AgentID, Kernel: w.Kernel, Directory: w.Directory,
+		}, "workspace.create", nil); err != nil {
+			return nil, err
+		}
+	}
+	return spaces, nil
+}
+
+// startIn writes a workflow and all that it needs.
+func (s *workflows) startIn(tx *audit.Tx, by core.Caller, sc Scenario, seats []Seat, spaces []*begun, opt StartWorkflow, goal string) (Workflow, error) {
+	w := newWorkflow(tx, by, sc, opt, goal)
+	w.Agents = seats
+	if err := s.saveWorkflow(tx, &w, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": seats}); err != nil {
+		return w, err
+	}
+	for i, seat := range seats {
+		if err := s.c.seatIn(tx, seat, spaces[i]); err != nil {
+			return w, err
+		}
+	}
+	all := w.assignments(sc, func(id string) Seat {
+		return seats[slices.IndexFunc(sc.Agents, func(a Seat) bool { return a.AgentID == id })]
+	})
+	for _, a := range all {
+		if err := addAssignment(tx, a, note{event: "cad.assignment.created"}); err != nil {
+			return w, err
+		}
+	}
+	if err := w.to(WorkflowRunning, seconds(tx.Now())); err != nil {
+		return w, err
+	}
+	return w, s.settleIn(tx, &w, all, "cad.workflow.running", nil)
+}
+
+func newWorkflow(tx *audit.Tx, by core.Caller, sc Scenario, opt StartWorkflow, goal string) Workflow {
+	number := uint64(tx.Add(counterWorkflows, 1))
+	return Workflow{
+		WorkflowID: core.NewID(core.WorkflowPrefix, by.Tenant, number), Number: number, TenantID: by.Tenant, ScenarioName: sc.Name,
+		Pattern: sc.Pattern, Goal: goal, State: Initializing, Failures: []AgentFailure{}, Metrics: WorkflowMetrics{Tasks: len(sc.Tasks)},
+		Directory: opt.Directory, Kernel: opt.Kernel, SessionID: opt.Session, TraceID: core.NewTrace(nil),
+		CreatedAt: seconds(tx.Now()), CreatedBy: by.Name, ByKind: by.Kind,
+	}
+}
+
+// assignments are a workflow's own of a scenario's tasks.
+func (w *Workflow) assignments(sc Scenario, seat func(agent string) Seat) []*TaskAssignment {
+	all := make([]*TaskAssignment, len(sc.Tasks))
+	for i, t := range sc.Tasks {
+		at := seat(t.AgentID)
+		a := &TaskAssignment{
+			TaskID: t.TaskID, AgentID: at.AgentID, Brief: t.Brief, Status: Pending, TenantID: w.TenantID, WorkflowID: w.WorkflowID,
+			RoleName: at.RoleName, WorkspaceID: at.WorkspaceID, TraceID: w.TraceID, Index: i,
+		}
+		a.RequiredOperations = a.required()
+		all[i] = a
+	}
+	return all
+}
+
+// seatIn makes one agent of a workflow, and its workspace; nil when that is there.
+func (c *Controller) seatIn(tx *audit.Tx, seat Seat, space *begun) error {
+	var was Agent
+	if there, err := fetch(tx, bAgent, []byte(seat.AgentID), &was); err != nil {
+		return err
+	} else if there {
+		return errSeatTaken
+	}
+	if space != nil {
+		var there Workspace
+		if is, err := fetch(tx, bWorkspace, []byte(seat.WorkspaceID), &there); err != nil {
+			return err
+		} else if is {
+			return errSeatTaken
+		}
+		if err := c.beginIn(tx, space); err != nil {
+			return err
+		}
+	}
+	made := &Agent{
+		TenantID: tx.Tenant(), AgentID: seat.AgentID, Role: seat.RoleName, WorkspaceID: seat.WorkspaceID, Status: Idle,
+		CreatedEntities: []string{}, ErrorLog: []string{}, CreatedAt: seconds(tx.Now()), LastActive: seconds(tx.Now()), CreatedBy: tx.By.Name,
+	}
+	return c.saveAgent(tx, made, note{event: "cad.agent.created", detail: map[string]string{"role": seat.RoleName, "workspace_id": seat.WorkspaceID}})
+}
