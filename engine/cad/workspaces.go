@@ -161,33 +161,13 @@ func (c *Controller) beginIn(tx *audit.Tx, b *begun) error {
 
 // replay is the content of a workspace.
 func (c *Controller) replay(ctx context.Context, tenant, id string) (*model.Workspace, error) {
-	var content *model.Workspace
-	for seq := 1; ; {
-		var entries []model.Entry
-		err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-			entries, err = journalFrom(tx, id, seq)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if len(entries) == 0 {
-			break
-		}
-		if content == nil {
-			content, err = model.Load(entries)
-		} else {
-			for _, e := range entries {
-				err = errors.Join(err, content.Apply(e))
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("replay workspace %s: %w", id, err)
-		}
-		seq += len(entries)
+	entries, err := c.Journal(ctx, tenant, id, 1)
+	if err != nil {
+		return nil, err
 	}
-	if content == nil {
-		return nil, core.Missing("workspace_id", id)
+	content, err := model.Load(entries)
+	if err != nil {
+		return nil, fmt.Errorf("replay workspace %s: %w", id, err)
 	}
 	return content, nil
 }
@@ -393,4 +373,22 @@ func (c *Controller) Shape(ctx context.Context, tenant, hash string) (s model.Sh
 		return err
 	})
 	return s, err
+}
+
+// Journal is the journal of a workspace from an entry on, whole: with shapes
+// and files, so that replaying it gives the workspace.
+func (c *Controller) Journal(ctx context.Context, tenant, id string, from int) (all []model.Entry, err error) {
+	if _, err := c.space(ctx, reader(tenant), id); err != nil {
+		return nil, err
+	}
+	for {
+		var some []model.Entry
+		err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+			some, err = journalFrom(tx, id, from+len(all))
+			return err
+		})
+		if all = append(all, some...); err != nil || len(some) == 0 {
+			return all, err
+		}
+	}
 }

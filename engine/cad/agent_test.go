@@ -1,0 +1,201 @@
+package cad_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+)
+
+func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
+	w := newWorld(t)
+	w.agent("ann", "designer")
+	if _, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		make  cad.CreateAgent
+		code  core.Code
+		field string
+	}{
+		"no id":             {cad.CreateAgent{RoleName: "designer", WorkspaceID: "main"}, core.InvalidInput, "agent_id"},
+		"an odd id":         {cad.CreateAgent{AgentID: "a b", RoleName: "designer", WorkspaceID: "main"}, core.InvalidInput, "agent_id"},
+		"the engine's":      {cad.CreateAgent{AgentID: "broadcast", RoleName: "designer", WorkspaceID: "main"}, core.InvalidInput, "agent_id"},
+		"another's name":    {cad.CreateAgent{AgentID: "somebody", RoleName: "designer", WorkspaceID: "main"}, core.Conflict, "agent_id"},
+		"a duplicate":       {cad.CreateAgent{AgentID: "ann", RoleName: "designer", WorkspaceID: "main"}, core.Conflict, "agent_id"},
+		"no such role":      {cad.CreateAgent{AgentID: "bob", RoleName: "painter", WorkspaceID: "main"}, core.InvalidInput, "role_name"},
+		"no such workspace": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "nowhere"}, core.NotFound, "workspace_id"},
+		"a foreign one":     {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "theirs"}, core.Denied, ""},
+		"an odd workspace":  {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "../x"}, core.InvalidInput, "workspace_id"},
+		"an odd kernel": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "w", Workspace: &cad.CreateWorkspace{Kernel: "parasolid"}},
+			core.InvalidInput, "kernel"},
+		"a missing kernel": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "w", Workspace: &cad.CreateWorkspace{Kernel: "occt"}},
+			core.Unavailable, "kernel"},
+		"another kernel": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "ws_ann", Workspace: &cad.CreateWorkspace{Kernel: "embedded"}},
+			core.Conflict, "kernel"},
+	} {
+		_, err := w.cad.CreateAgent(t.Context(), alice, c.make)
+		e := core.AsError(err)
+		if field, _ := e.Details["field"].(string); err == nil || e.Code != c.code || field != c.field {
+			t.Errorf("%s: %v (%s, %s)", name, err, e.Code, field)
+		}
+	}
+	if w.events("tenant.violation") != 1 {
+		t.Error("the foreign workspace was not audited")
+	}
+	if page, err := w.cad.Workspaces(t.Context(), home, core.Filter{}); err != nil || page.Info.Total != 1 {
+		t.Errorf("a refusal made a workspace: %+v, %v", page, err)
+	}
+	if _, err := w.cad.CreateAgent(t.Context(), alice, cad.CreateAgent{AgentID: "bob", RoleName: "modeler", WorkspaceID: "main"}); err != nil {
+		t.Errorf("main is there for everybody: %v", err)
+	}
+	w.sound()
+}
+
+func TestAnAgentOfAnotherTenantIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	w.agent("ann", "designer")
+	if _, err := w.cad.Agent(t.Context(), abroad, "ann"); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.cad.Execute(t.Context(), abbott, cad.Operation{AgentID: "ann", Method: "entity.list"}); !errors.Is(err, core.ErrForeign) {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.cad.Execute(t.Context(), alice, cad.Operation{AgentID: "nobody", Method: "entity.list"}); code(err) != core.NotFound {
+		t.Errorf("%v", err)
+	}
+	page, err := w.cad.Agents(t.Context(), abroad, core.Filter{})
+	if err != nil || len(page.Items) != 0 || len(w.cad.Live(abroad)) != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	events, err := w.ledger.List(t.Context(), abroad, core.Filter{Kind: "tenant.violation"})
+	if err != nil || events.Info.Total != 2 {
+		t.Errorf("audited: %+v, %v", events.Info, err)
+	}
+}
+
+func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
+	w := newWorld(t)
+	if a := w.agent("ann", "designer"); a.Status != cad.Idle || a.OperationCount != 0 || a.CreatedAt == 0 || a.Shown() != "idle" {
+		t.Errorf("%+v", a)
+	}
+	reached, on := make(chan bool), make(chan bool)
+	w.pool.on(func(context.Context, *fakeWorker, cad.Call) error { close(reached); <-on; return nil }, nil)
+	over := make(chan error)
+	go func() { _, err := w.try("ann", "entity.create_point", `{"width":-1}`); over <- err }()
+	<-reached
+	if a := w.now("ann"); a.Status != cad.Working || a.Operation != "entity.create_point" || a.Shown() != "working" {
+		t.Errorf("meanwhile %+v", a)
+	}
+	if info := w.cad.Info(home); info.Working != 1 || info.Agents != 1 || info.MaxConcurrent != 10 {
+		t.Errorf("%+v", info)
+	}
+	close(on)
+	if err := <-over; class(err) != cad.InvalidParameters {
+		t.Error(err)
+	}
+	w.pool.on(nil, nil)
+	if a := w.now("ann"); a.Status != cad.Failing || a.Shown() != "failed" || a.ErrorCount != 1 || len(a.ErrorLog) != 1 || !strings.Contains(a.ErrorLog[0], "INVALID_GEOMETRY") {
+		t.Errorf("after a failure %+v", a)
+	}
+	w.do("ann", "entity.create_point", `{}`)
+	if a := w.now("ann"); a.Status != cad.Idle || a.OperationCount != 2 || a.SuccessCount != 1 || a.CreatedEntities[0] != "ws_ann_point_1" || a.LastActive < a.CreatedAt {
+		t.Errorf("after a success %+v", a)
+	}
+	if a, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil || a.Status != cad.Terminated || a.Shown() != "offline" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); code(err) != core.Conflict {
+		t.Errorf("terminated twice: %v", err)
+	}
+	if _, err := w.try("ann", "entity.list", `{}`); code(err) != core.Conflict {
+		t.Errorf("a terminated agent works: %v", err)
+	}
+	if len(w.cad.Live(home)) != 0 || w.cad.Parties().Known(home, "ann") {
+		t.Error("it is still there")
+	}
+	w.again()
+	if a := w.now("ann"); a.Status != cad.Terminated || a.OperationCount != 2 {
+		t.Errorf("after a restart %+v", a)
+	}
+	w.sound()
+}
+
+func TestAShutdownDuringAnOperationStoresNothingOfIt(t *testing.T) {
+	w := newWorld(t)
+	w.agent("ann", "designer")
+	w.pool.on(nil, func(context.Context, *fakeWorker, cad.Call) error {
+		_, err := w.cad.ShutdownAgent(context.Background(), alice, "ann")
+		return err
+	})
+	if _, err := w.try("ann", "entity.create_point", `{}`); code(err) != core.Conflict {
+		t.Errorf("%v", err)
+	}
+	if s := w.space("ws_ann"); s.Seq != 1 || s.EntityCount != 0 {
+		t.Errorf("%+v", s)
+	}
+	w.sound()
+}
+
+func TestRecordsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.agent("ann", "designer")
+	for i := range 300 {
+		w.do("ann", "entity.create_point", `{}`)
+		if i < 30 {
+			if _, err := w.try("ann", "entity.create_point", `{"width":-1}`); err == nil {
+				t.Fatal("no error")
+			}
+		}
+	}
+	a := w.now("ann")
+	if len(a.CreatedEntities) != 256 || a.CreatedCount != 300 || a.CreatedEntities[255] != "ws_ann_point_300" || len(a.ErrorLog) != 20 || a.ErrorCount != 30 || a.OperationCount != 330 {
+		t.Errorf("%d created, %d errors: %+v", len(a.CreatedEntities), len(a.ErrorLog), a.OperationCount)
+	}
+	w.sound()
+}
+
+func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.pool.most = 10
+	for _, n := range []int{0, 51, -1} {
+		if _, err := w.cad.SetMaxConcurrent(t.Context(), alice, n); code(err) != core.InvalidInput || core.AsError(err).Details["field"] != "max_concurrent_agents" {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	if info, err := w.cad.SetMaxConcurrent(t.Context(), alice, 2); err != nil || info.MaxConcurrent != 2 {
+		t.Fatal(info, err)
+	}
+	on, in := make(chan bool), make(chan bool, 10)
+	w.pool.on(func(context.Context, *fakeWorker, cad.Call) error { in <- true; <-on; return nil }, nil)
+	over := make(chan error, 5)
+	for i := range 5 {
+		id := fmt.Sprint("a", i)
+		w.agent(id, "designer")
+		go func() { _, err := w.try(id, "entity.create_point", `{}`); over <- err }()
+	}
+	<-in
+	<-in
+	if info := w.cad.Info(home); info.Working != 2 || len(in) != 0 {
+		t.Errorf("%d work", info.Working)
+	}
+	if _, err := w.cad.SetMaxConcurrent(t.Context(), alice, 3); err != nil {
+		t.Fatal(err)
+	}
+	<-in // one more is let in
+	close(on)
+	for range 5 {
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	}
+	w.again()
+	if info := w.cad.Info(home); info.MaxConcurrent != 3 {
+		t.Errorf("after a restart %+v", info)
+	}
+	w.sound()
+}

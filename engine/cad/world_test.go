@@ -1,0 +1,314 @@
+package cad_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+const home, abroad = "t_home", "t_abroad"
+
+var (
+	alice  = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	robot  = core.Caller{Tenant: home, Name: "robot", Kind: core.Agent, Door: core.DoorMCP}
+	abbott = core.Caller{Tenant: abroad, Name: "abbott", Kind: core.Operator, Door: core.DoorCLI}
+)
+
+// world is a controller over a data file, with all that it stands on.
+type world struct {
+	t    testing.TB
+	path string
+	pool *fakePool
+	bare bool // without a pool
+	// wrap stands between the engine and its store.
+	wrap func(store.Store) store.Store
+
+	db     *store.DB
+	ledger *audit.Ledger
+	judge  *judge.Judge
+	swarm  *swarm.Swarm
+	bus    *bus.Bus
+	cad    *cad.Controller
+	end    func()
+}
+
+func newWorld(t testing.TB, change ...func(*world)) *world {
+	w := &world{t: t, path: filepath.Join(t.TempDir(), "data.db"), pool: newPool()}
+	for _, c := range change {
+		c(w)
+	}
+	w.open()
+	for _, by := range []core.Caller{alice, abbott} {
+		if _, err := w.swarm.CreateTenant(context.Background(), by, by.Tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	db, err := store.Open(w.path, store.Options{})
+	if err == nil {
+		w.db = db
+		var st store.Store = db
+		if w.wrap != nil {
+			st = w.wrap(db)
+		}
+		err = w.build(st)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) build(st store.Store) (err error) {
+	ctx := context.Background()
+	w.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
+		if w.bus != nil {
+			w.bus.Changed(c)
+		}
+	}})
+	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Tenants: st.Tenants}); err != nil {
+		return err
+	}
+	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Spill: filepath.Dir(w.path)}); err != nil {
+		return err
+	}
+	var p parties
+	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
+	opt := cad.Options{
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Bus: w.bus, Dir: filepath.Join(filepath.Dir(w.path), "files"),
+		Taken: func(_, id string) bool { return id == "somebody" },
+	}
+	if !w.bare {
+		opt.Pool = w.pool
+	}
+	if w.cad, err = cad.New(ctx, opt); err != nil {
+		return err
+	}
+	p.Parties = w.cad.Parties()
+	w.judge.Own(judge.GateCAD, w.cad)
+	w.swarm.Freezer(w.cad)
+	return nil
+}
+
+// parties is filled in after the bus is made.
+type parties struct{ cad.Parties }
+
+// run starts what waits for answers.
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, run := range []func(context.Context) error{w.swarm.Run, w.judge.Run, w.cad.Run} {
+		all.Go(func() {
+			if err := run(ctx); err != nil {
+				w.t.Errorf("Run: %v", err)
+			}
+		})
+	}
+	w.end = func() {
+		cancel()
+		all.Wait()
+		w.end = nil
+	}
+}
+
+func (w *world) close() {
+	if w.end != nil {
+		w.end()
+	}
+	if w.db != nil {
+		if err := w.db.Close(); err != nil {
+			w.t.Error(err)
+		}
+		w.db = nil
+	}
+}
+
+// again closes the data file and opens it anew, with no process of before.
+func (w *world) again() {
+	w.t.Helper()
+	w.close()
+	w.pool = newPool()
+	w.open()
+}
+
+// agent makes an agent of a role with a workspace of its own.
+func (w *world) agent(id, role string) cad.Agent {
+	w.t.Helper()
+	a, err := w.cad.CreateAgent(context.Background(), alice, cad.CreateAgent{
+		AgentID: id, RoleName: role, WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *world) try(id, method, params string) (cad.Done, error) {
+	return w.cad.Execute(context.Background(), alice, cad.Operation{AgentID: id, Method: method, Params: core.Raw(params)})
+}
+
+func (w *world) do(id, method, params string) cad.Done {
+	w.t.Helper()
+	done, err := w.try(id, method, params)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", id, method, err)
+	}
+	return done
+}
+
+func (w *world) now(id string) cad.Agent {
+	w.t.Helper()
+	a, err := w.cad.Agent(context.Background(), home, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *world) space(id string) cad.Workspace {
+	w.t.Helper()
+	s, err := w.cad.Workspace(context.Background(), home, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) ids(workspace string) string {
+	w.t.Helper()
+	all, err := w.cad.AllEntities(context.Background(), home, workspace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ids := make([]string, len(all))
+	for i, e := range all {
+		ids[i] = e.ID
+	}
+	return strings.Join(ids, " ")
+}
+
+// events counts the audit events of a type.
+func (w *world) events(kind string) (n int) {
+	w.t.Helper()
+	for seq := uint64(0); ; {
+		all, err := w.ledger.Since(context.Background(), home, seq, 500)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(all) == 0 {
+			return n
+		}
+		for _, e := range all {
+			if seq = e.Seq; e.EventType == kind {
+				n++
+			}
+		}
+	}
+}
+
+// sound checks that the log explains the store, and that each workspace is what
+// its journal leads to.
+func (w *world) sound() {
+	w.t.Helper()
+	deltas, err := w.ledger.Reconcile(context.Background(), home, w.cad.Auditables())
+	if err != nil || len(deltas) > 0 {
+		w.t.Errorf("reconcile: %+v, %v", deltas, err)
+	}
+	spaces, err := w.cad.Workspaces(context.Background(), home, core.Filter{Size: 100})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, s := range spaces.Items {
+		w.replayed(s)
+	}
+}
+
+func (w *world) replayed(s cad.Workspace) {
+	w.t.Helper()
+	entries, err := w.cad.Journal(context.Background(), home, s.WorkspaceID, 1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	content, err := model.Load(entries)
+	if err != nil {
+		w.t.Fatalf("replay %s: %v", s.WorkspaceID, err)
+	}
+	var ids []string
+	solids := 0
+	for e := range content.All() {
+		ids = append(ids, e.ID)
+		if e.Type == model.Solid {
+			solids++
+		}
+	}
+	slices.Sort(ids)
+	open, err := w.cad.Conflicts(context.Background(), home, s.WorkspaceID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := w.ids(s.WorkspaceID); got != strings.Join(ids, " ") || s.EntityCount != len(ids) || s.SolidCount != solids || s.Seq != content.Seq() ||
+		s.Conflicts != len(content.Conflicts()) || len(open) != s.Conflicts {
+		w.t.Errorf("workspace %+v has %s; its journal leads to %v, seq %d, %d conflicts", s, got, ids, content.Seq(), len(content.Conflicts()))
+	}
+}
+
+// await waits for a state.
+func (w *world) await(what string, is func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("%s did not come", what)
+		}
+	}
+}
+
+// question waits for the one open approval.
+func (w *world) question() judge.Approval {
+	w.t.Helper()
+	var open []judge.Approval
+	w.await("an approval", func() bool {
+		var err error
+		open, err = w.judge.Open(context.Background(), home)
+		return err == nil && len(open) == 1
+	})
+	return open[0]
+}
+
+func (w *world) answer(id string, ans judge.Answer) error {
+	_, err := w.judge.Answer(context.Background(), alice, id, ans)
+	return err
+}
+
+// class is the error code of a failed operation, "" for any other error.
+func class(err error) cad.ErrorCode {
+	var f *cad.OpError
+	if errors.As(err, &f) {
+		return f.Class
+	}
+	return ""
+}
+
+func code(err error) core.Code {
+	if err == nil {
+		return ""
+	}
+	return core.AsError(err).Code
+}
