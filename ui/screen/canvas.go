@@ -27,12 +27,14 @@ type cells struct {
 }
 
 // cell is one character: its base, its combining marks, how many cells it
-// takes (0: it is covered by the wide character to its left) and its role.
+// takes (0: it is covered by the wide character to its left), its role and tints.
 type cell struct {
 	base  rune
 	marks uint16
 	width uint8
 	role  Role
+	// figure and ground are colours of a picture in place of the role's.
+	figure, ground Tint
 }
 
 const (

@@ -17,13 +17,21 @@ func (c *Canvas) Render(t *Theme) string {
 			out = append(out, '\n')
 		}
 		style := plainSGR
+		var was cell // the one before, if it was tinted
+		var tinted bool
 		for _, k := range g.cell[y*g.w : (y+1)*g.w] {
 			if k.width == 0 {
 				continue
 			}
-			if want := t.sgr[k.role]; want != style {
+			if (k.figure != 0 || k.ground != 0) && t.colored {
+				if k.base == ' ' && k.ground != 0 && tinted { // its figure isn't seen
+					k.figure, k.role = was.figure, was.role
+				}
+				out = t.appendTinted(out, &k, &was, tinted)
+				style, was, tinted = "", k, true
+			} else if want := t.sgr[k.role]; want != style {
 				out = append(out, want...)
-				style = want
+				style, tinted = want, false
 			}
 			out = g.append(out, k)
 		}

@@ -40,6 +40,9 @@ type Theme struct {
 	Name   string
 	styles [Roles]Style
 	sgr    [Roles]string
+	// base are the roles' full colours for tints.
+	base    [Roles]rgb
+	colored bool
 }
 
 // NewTheme makes a theme; roles that are not in styles look like Text.
@@ -52,6 +55,7 @@ func NewTheme(name string, styles map[Role]Style) *Theme {
 		}
 		t.styles[r], t.sgr[r] = s, s.sgr()
 	}
+	t.tints()
 	return t
 }
 
