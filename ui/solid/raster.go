@@ -1,0 +1,145 @@
+package solid
+
+import "math"
+
+// triangle fills the dots of one triangle, as far as the section leaves it.
+func (v *View) triangle(i int32) {
+	t := &v.scene.tris[i]
+	if v.facing[i] == 0 || !v.cut.on && v.facing[i] < 0 {
+		return
+	}
+	mark := i + 1
+	if v.facing[i] < 0 {
+		mark = -mark
+	}
+	l := &v.dots[0]
+	if v.scene.parts[t.part-1].Side == After {
+		l = &v.dots[1]
+	}
+	if !v.cut.on || v.side[t.a] <= 0 && v.side[t.b] <= 0 && v.side[t.c] <= 0 {
+		v.fill(l, v.points[t.a], v.points[t.b], v.points[t.c], mark)
+		return
+	}
+	p, n, _, _ := v.clip(t)
+	for k := 2; k < n; k++ {
+		v.fill(l, p[0], p[k-1], p[k], mark)
+	}
+}
+
+// fill puts a triangle into a layer: every dot whose middle lies in it, once,
+// wherever it is nearest.
+func (v *View) fill(l *layer, a, b, c [3]float32, mark int32) {
+	det := (b[0]-a[0])*(c[1]-a[1]) - (c[0]-a[0])*(b[1]-a[1])
+	if abs(det) < 1e-9 {
+		return
+	}
+	dzx := ((b[2]-a[2])*(c[1]-a[1]) - (c[2]-a[2])*(b[1]-a[1])) / det
+	dzy := ((c[2]-a[2])*(b[0]-a[0]) - (b[2]-a[2])*(c[0]-a[0])) / det
+	behind := float32(0)
+	if mark < 0 { // where both faces of a rim fall on a dot, the front is seen
+		behind = -v.slack[-mark-1]
+	}
+	top, bottom := row(min(a[1], b[1], c[1]), v.h), row(max(a[1], b[1], c[1]), v.h)
+	if v.left -= bottom - top; v.left < 0 {
+		v.short = true
+		return
+	}
+	for y := top; y < bottom; y++ {
+		yc := float32(y) + 0.5
+		low, high := float32(math.MaxFloat32), float32(-math.MaxFloat32)
+		low, high = span(a, b, yc, low, high)
+		low, high = span(b, c, yc, low, high)
+		low, high = span(c, a, yc, low, high)
+		from, to := row(low, v.w), row(high, v.w)
+		if from >= to {
+			continue
+		}
+		v.left -= to - from
+		z := behind + a[2] + (float32(from)+0.5-a[0])*dzx + (yc-a[1])*dzy
+		at := y * v.w
+		depth, tri := l.z[at+from:at+to], l.tri[at+from:at+to]
+		tri = tri[:len(depth)]
+		for x := range depth {
+			if z > depth[x] {
+				depth[x], tri[x] = z, mark
+			}
+			z += dzx
+		}
+	}
+}
+
+// row is the first row or column whose middle is not before at, within 0 to n.
+func row(at float32, n int) int {
+	if !(at > 0) {
+		return 0
+	}
+	if at >= float32(n) {
+		return n
+	}
+	return int(at + 0.5)
+}
+
+// span widens the stretch of a row by where a side of the triangle crosses it.
+// The side is always walked from above, so that two triangles that share it
+// meet without a gap.
+func span(p, q [3]float32, y, low, high float32) (float32, float32) {
+	if (p[1] <= y) == (q[1] <= y) {
+		return low, high
+	}
+	if p[1] > q[1] {
+		p, q = q, p
+	}
+	x := p[0] + (y-p[1])/(q[1]-p[1])*(q[0]-p[0])
+	return min(low, x), max(high, x)
+}
+
+// compose finds what is seen at each dot: the nearest face, or the section
+// where the nearest face is seen from inside, since the line of sight enters
+// the material there.
+func (v *View) compose() {
+	for y := range v.h {
+		cy := float32(y) + 0.5 - v.midY
+		for x := range v.w {
+			i := y*v.w + x
+			cx := float32(x) + 0.5 - v.midX
+			p, z, wall := v.seen(&v.dots[0], i, cx, cy)
+			if v.scene.sides {
+				p.seen = seenBefore
+				q, zq, wallq := v.seen(&v.dots[1], i, cx, cy)
+				q.seen = seenAfter
+				switch {
+				case q.part == 0:
+				case p.part == 0 || zq > z+sameDepth:
+					p, wall = q, wallq
+				case zq >= z-sameDepth:
+					p.seen |= seenAfter
+					wall = min(wall, wallq)
+				}
+			}
+			v.face[i], v.wall[i] = p, wall
+		}
+	}
+}
+
+// sameDepth is within how many dots two surfaces count as one.
+const sameDepth = 0.35
+
+// seen is what one layer has at a dot: its look, its depth, and how deep an
+// edge may lie to be seen there.
+func (v *View) seen(l *layer, i int, cx, cy float32) (p pixel, z, wall float32) {
+	mark := l.tri[i]
+	if mark == 0 {
+		return pixel{}, far, far
+	}
+	t := max(mark, -mark) - 1
+	tri := &v.scene.tris[t]
+	p.part = tri.part
+	if mark < 0 && v.cut.seen {
+		z = v.cut.at(cx, cy)
+		p.cut, p.level = true, v.cut.level
+		return p, z, z - v.cut.slack
+	}
+	lit := dot(tri.normal, v.light)
+	p.level = bright(max(lit, 0))
+	return p, l.z[i], l.z[i] - v.slack[t]
+}
