@@ -102,6 +102,8 @@ type Doors struct {
 	// Connect passes the messages of the protocol on stdin and stdout on to a
 	// server over HTTP.
 	Connect func(ctx context.Context, env *Env, url, token string) error
+	// CADEnv serves CAD workspaces on stdin and stdout, without an engine.
+	CADEnv func(ctx context.Context, env *Env, o CADEnv) error
 }
 
 // ExitError ends a run with a given exit code. A nil Err prints nothing.
