@@ -78,13 +78,11 @@ func (e *Env) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		<-done
 	case <-done:
 	}
-	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, errShutdown) {
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return err
 }
-
-var errShutdown = errors.New("shutdown")
 
 // end lets the worker stop after what is queued.
 func (c *conn) end() {
@@ -140,17 +138,22 @@ func (c *conn) take(ctx context.Context, line []byte) (stop bool) {
 		if a := c.handle(ctx, r); a != nil {
 			c.send(a)
 		}
-		return r.method == "system.shutdown"
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.over
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.waiting > MaxQueue && !c.over {
 		c.changed.Wait()
 	}
+	if c.over {
+		return true
+	}
 	c.queue = append(c.queue, turn{requests: requests, batch: batch, size: len(line)})
 	c.waiting += len(line)
 	c.changed.Broadcast()
-	return c.over
+	return false
 }
 
 // work carries the queue out.

@@ -81,4 +81,7 @@ func (c *conn) cancelRequest(id string) bool {
 
 // shutdown answers, lets what was asked before be carried out, and reads no
 // more.
-func (c *call) shutdown(none) (any, error) { return map[string]any{"stopping": true}, nil }
+func (c *call) shutdown(none) (any, error) {
+	c.conn.end()
+	return map[string]any{"stopping": true}, nil
+}

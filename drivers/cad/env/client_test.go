@@ -1,0 +1,214 @@
+package env_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cad/embedded"
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/engine/core"
+)
+
+// engine is compiled once for all tests of the package.
+var engine *embedded.Engine
+
+func TestMain(m *testing.M) {
+	dir, err := os.UserCacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "swarmdeck", "code")
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		dir = ""
+	}
+	engine = embedded.New(embedded.Options{CacheDir: dir})
+	code := m.Run()
+	engine.Close()
+	os.Exit(code)
+}
+
+// client speaks to an environment as a program on the other side of a pipe.
+type client struct {
+	t    testing.TB
+	in   io.WriteCloser
+	out  *bufio.Reader
+	id   int
+	dir  string
+	done chan error
+	// notes are the notifications that came.
+	notes []core.Raw
+}
+
+// start begins an environment and a client of it.
+func start(t testing.TB, change ...func(*env.Options)) *client {
+	t.Helper()
+	o := env.Options{Open: engine.Open, Dir: t.TempDir(), Version: "test"}
+	for _, f := range change {
+		f(&o)
+	}
+	e, err := env.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return connect(t, e, o.Dir)
+}
+
+// connect is one more client of an environment.
+func connect(t testing.TB, e *env.Env, dir string) *client {
+	t.Helper()
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	c := &client{t: t, in: in, out: bufio.NewReaderSize(out, 1<<20), dir: dir, done: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		err := e.Serve(ctx, requests, answers)
+		answers.Close()
+		requests.Close()
+		c.done <- err
+	}()
+	t.Cleanup(func() {
+		in.Close()
+		go io.Copy(io.Discard, out)
+		if err := <-c.done; err != nil && !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("Serve: %v", err)
+		}
+		cancel()
+	})
+	return c
+}
+
+// response is what came back.
+type response struct {
+	Version string     `json:"jsonrpc"`
+	ID      core.Raw   `json:"id"`
+	Result  *outcome   `json:"result"`
+	Error   *env.Error `json:"error"`
+	Method  string     `json:"method"`
+	Params  core.Raw   `json:"params"`
+}
+
+type outcome struct {
+	Status   string         `json:"status"`
+	Data     map[string]any `json:"data"`
+	Metadata struct {
+		Operation string   `json:"operation_type"`
+		Millis    int64    `json:"execution_time_ms"`
+		Entry     core.Raw `json:"entry"`
+	} `json:"metadata"`
+}
+
+// send writes one line.
+func (c *client) send(line string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// line reads one line.
+func (c *client) line() string {
+	c.t.Helper()
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// receive reads one answer; notifications before it are put aside.
+func (c *client) receive() response {
+	c.t.Helper()
+	for {
+		line := c.line()
+		var r response
+		if err := core.Decode([]byte(line), &r); err != nil {
+			c.t.Fatalf("%s: %v", line, err)
+		}
+		if r.Version != "2.0" {
+			c.t.Fatalf("no JSON-RPC 2.0: %s", line)
+		}
+		if r.Method != "" {
+			c.notes = append(c.notes, r.Params)
+			continue
+		}
+		return r
+	}
+}
+
+// try asks for one method and answers what came.
+func (c *client) try(method, params string) response {
+	c.t.Helper()
+	c.id++
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.id, method, params))
+	r := c.receive()
+	if string(r.ID) != fmt.Sprint(c.id) {
+		c.t.Fatalf("%s: answer to %s, not to %d", method, r.ID, c.id)
+	}
+	if (r.Result == nil) == (r.Error == nil) {
+		c.t.Fatalf("%s: result and error: %+v", method, r)
+	}
+	return r
+}
+
+// do asks for what must succeed.
+func (c *client) do(method, params string) map[string]any {
+	c.t.Helper()
+	r := c.try(method, params)
+	if r.Error != nil {
+		c.t.Fatalf("%s %s: %v: %+v", method, params, r.Error, r.Error.Data)
+	}
+	if r.Result.Status != "success" || r.Result.Metadata.Operation != method {
+		c.t.Fatalf("%s: %+v", method, r.Result)
+	}
+	return r.Result.Data
+}
+
+// fails asks for what must be refused, with a number and a field.
+func (c *client) fails(code env.Code, field, method, params string) *env.Error {
+	c.t.Helper()
+	r := c.try(method, params)
+	if r.Error == nil {
+		c.t.Fatalf("%s %.300s succeeded: %v", method, params, r.Result.Data)
+	}
+	if r.Error.Code != code || r.Error.Data.Field != field || r.Error.Data.Name == "" {
+		c.t.Errorf("%s %.300s: code %d, field %q, %+v; want code %d, field %q", method, params, r.Error.Code, r.Error.Data.Field, r.Error, code, field)
+	}
+	return r.Error
+}
+
+// near checks a number within a relative difference.
+func (c *client) near(what string, got any, want, within float64) {
+	c.t.Helper()
+	v, ok := got.(float64)
+	if !ok || math.Abs(v-want) > within*math.Max(1, math.Abs(want)) {
+		c.t.Errorf("%s = %v, want %g", what, got, want)
+	}
+}
+
+// state is all that a workspace holds, to compare before and after.
+func (c *client) state(workspace string) string {
+	c.t.Helper()
+	all := c.do("entity.list", fmt.Sprintf(`{"workspace_id":%q,"limit":1000}`, workspace))
+	status := c.do("workspace.status", fmt.Sprintf(`{"workspace_id":%q}`, workspace))
+	return fmt.Sprint(all, status)
+}
+
+// box makes a box.
+func (c *client) box(id string, at, size [3]float64) {
+	c.t.Helper()
+	c.do("solid.primitive", fmt.Sprintf(`{"entity_id":%q,"primitive_type":"box","position":[%g,%g,%g],"width":%g,"depth":%g,"height":%g}`,
+		id, at[0], at[1], at[2], size[0], size[1], size[2]))
+}

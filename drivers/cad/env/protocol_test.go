@@ -1,0 +1,262 @@
+package env_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+func TestMessagesThatAreNone(t *testing.T) {
+	c := start(t)
+	before := c.state("main")
+	for _, tt := range []struct {
+		line string
+		code env.Code
+		id   string
+	}{
+		{`{`, -32700, "null"},
+		{`nonsense`, -32700, "null"},
+		{`{"jsonrpc":"2.0","id":1,"method":"system.ping"}}`, -32700, "null"},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"system.ping"}`, -32700, "null"},
+		{`{"jsonrpc":"2.0","id":1,"method":"entity.create_point","params":{"x":NaN,"y":0}}`, -32700, "null"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, "null"},
+		{`1`, -32600, "null"},
+		{`"x"`, -32600, "null"},
+		{`[]`, -32600, "null"},
+		{`{}`, -32600, "null"},
+		{`{"id":7,"method":"system.ping"}`, -32600, "7"},
+		{`{"jsonrpc":"1.0","id":7,"method":"system.ping"}`, -32600, "7"},
+		{`{"jsonrpc":"2.0","id":{},"method":"system.ping"}`, -32600, "null"},
+		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 300) + `","method":"system.ping"}`, -32600, "null"},
+		{`{"jsonrpc":"2.0","id":"a","method":5}`, -32600, `"a"`},
+		{`{"jsonrpc":"2.0","id":"a"}`, -32600, `"a"`},
+		{`{"jsonrpc":"2.0","id":"a","method":"entity.list","params":5}`, -32600, `"a"`},
+		{`{"jsonrpc":"2.0","id":"a","method":"entity.list","params":[1,2]}`, -32602, `"a"`},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"no.such"}`, -32601, "1.5"},
+		{`{"jsonrpc":"2.0","id":null,"method":"solid.loft"}`, -32601, "null"},
+	} {
+		c.send(tt.line)
+		r := c.receive()
+		if r.Error == nil || r.Error.Code != tt.code || string(r.ID) != tt.id {
+			t.Errorf("%.80s: %+v, id %s; want %d, id %s", tt.line, r.Error, r.ID, tt.code, tt.id)
+		}
+	}
+	if after := c.state("main"); after != before {
+		t.Errorf("something changed:\n%s\n%s", before, after)
+	}
+	c.send("")
+	c.send("   ")
+	c.do("system.ping", "{}")
+}
+
+func TestALineThatIsTooLongIsSkipped(t *testing.T) {
+	c := start(t)
+	go func() {
+		part := strings.Repeat("x", 1<<20)
+		for range env.MaxLine>>20 + 1 {
+			io.WriteString(c.in, part)
+		}
+		io.WriteString(c.in, "\n")
+	}()
+	if r := c.receive(); r.Error == nil || r.Error.Code != env.ParseError {
+		t.Errorf("%+v", r)
+	}
+	c.do("system.ping", "{}")
+}
+
+func TestNotificationsGetNoAnswer(t *testing.T) {
+	c := start(t)
+	c.send(`{"jsonrpc":"2.0","method":"entity.create_point","params":{"entity_id":"p","coordinates":[1,2]}}`)
+	c.send(`{"jsonrpc":"2.0","method":"no.such.method"}`)
+	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":99}}`)
+	if out := c.do("entity.query", `{"entity_id":"p"}`); out["entity_type"] != "point" {
+		t.Error(out)
+	}
+}
+
+func TestABatchIsAnsweredAsOne(t *testing.T) {
+	c := start(t)
+	c.send(`[{"jsonrpc":"2.0","id":"a","method":"entity.create_point","params":{"entity_id":"p","coordinates":[1,2]}},` +
+		`{"jsonrpc":"2.0","method":"entity.create_point","params":{"entity_id":"q","coordinates":[4,6]}},5,` +
+		`{"jsonrpc":"2.0","id":"b","method":"measure.distance","params":{"entity_ids":["p","q"]}}]`)
+	var all []response
+	if err := core.Decode([]byte(c.line()), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 3 || all[1].Error.Code != env.InvalidRequest || all[2].Result.Data["distance"] != 5.0 {
+		t.Errorf("%+v", all)
+	}
+	c.send(`[{"jsonrpc":"2.0","method":"entity.list"}]`) // no answer at all
+	c.do("system.ping", "{}")
+}
+
+func TestHelloTellsWhatThereIs(t *testing.T) {
+	c := start(t)
+	h := c.do("system.hello", "{}")
+	if h["kernel"] != "embedded" || h["exact"] != false || h["tolerance"] != 0.01 || len(h["methods"].([]any)) < 40 {
+		t.Error(h)
+	}
+	if h["aliases"].(map[string]any)["solid.boolean.union"] != "solid.boolean" {
+		t.Error(h["aliases"])
+	}
+	for _, name := range h["methods"].([]any) {
+		if r := c.try(name.(string), `{"no_such_param":1}`); r.Error == nil || r.Error.Code != env.InvalidParameter && r.Error.Code != env.UnsupportedByKernel {
+			t.Errorf("%s takes a parameter that is none: %+v", name, r)
+		}
+	}
+}
+
+func TestAnswersComeInOrderAndAllOfThem(t *testing.T) {
+	c := start(t)
+	const n = 300
+	go func() {
+		for i := range n {
+			io.WriteString(c.in, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"entity.create_point","params":{"coordinates":[%d,0]}}`+"\n", i, i))
+		}
+		c.in.Close() // what was read is answered all the same
+	}()
+	for i := range n {
+		if r := c.receive(); string(r.ID) != fmt.Sprint(i) || r.Error != nil {
+			t.Fatalf("%d: %+v", i, r)
+		}
+	}
+}
+
+// slow is a kernel whose every Build waits.
+type slow struct {
+	env.Kernel
+	wait   func(ctx context.Context) error
+	closed chan struct{}
+}
+
+func (s slow) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
+	if err := s.wait(ctx); err != nil {
+		return env.Facts{}, err
+	}
+	return s.Kernel.Build(ctx, shape, blob)
+}
+
+func (s slow) Close() error {
+	close(s.closed)
+	return s.Kernel.Close()
+}
+
+// slowFirst makes the first kernel slow, and those after it real.
+func slowFirst(wait func(ctx context.Context) error) (change func(*env.Options), closed chan struct{}) {
+	closed = make(chan struct{})
+	opened := 0
+	return func(o *env.Options) {
+		open := o.Open
+		o.Open = func(ctx context.Context) (env.Kernel, error) {
+			k, err := open(ctx)
+			if opened++; opened == 1 {
+				return slow{k, wait, closed}, err
+			}
+			return k, err
+		}
+	}, closed
+}
+
+const aBox = `{"primitive_type":"box","width":1,"depth":1,"height":1}`
+
+func TestADeadlineGivesTheKernelUp(t *testing.T) {
+	free := make(chan struct{})
+	change, closed := slowFirst(func(context.Context) error { <-free; return nil }) // can't be interrupted
+	c := start(t, change)
+	e := c.fails(env.Timeout, "deadline_ms", "solid.primitive", `{"deadline_ms":20,`+aBox[1:])
+	if !e.Data.Recoverable {
+		t.Error(e)
+	}
+	if out := c.do("entity.list", "{}"); out["total_count"] != 0.0 {
+		t.Error(out)
+	}
+	c.do("solid.primitive", aBox) // by another kernel
+	select {
+	case <-closed:
+		t.Error("the kernel was closed while it worked")
+	default:
+	}
+	close(free)
+	<-closed
+}
+
+func TestALostKernelIsOpenedAnew(t *testing.T) {
+	lost := false
+	change, closed := slowFirst(func(context.Context) error {
+		if lost {
+			return errors.New("crash")
+		}
+		return nil
+	})
+	c := start(t, change)
+	c.box("a", [3]float64{}, [3]float64{2, 2, 2})
+	c.do("solid.boolean", `{"operation":"union","entity_ids":["a",`+fmt.Sprintf("%q", c.do("solid.primitive", aBox)["entity_id"])+`],"entity_id":"b"}`)
+	lost = true
+	if e := c.try("solid.primitive", `{"primitive_type":"sphere","radius":1}`).Error; e == nil || e.Data.Name != "INTERNAL_ERROR" {
+		t.Errorf("%+v", e)
+	}
+	<-closed
+	c.near("mass", c.do("measure.mass", `{"entity_id":"b"}`)["volume"], 8, 1e-6) // built again from its recipe
+}
+
+func TestCancelAndProgress(t *testing.T) {
+	begun := make(chan struct{}, 8)
+	change, _ := slowFirst(func(ctx context.Context) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	c := start(t, change)
+	c.send(`{"jsonrpc":"2.0","id":"long","method":"solid.primitive","params":` + aBox + `}`)
+	c.send(`{"jsonrpc":"2.0","id":"next","method":"solid.primitive","params":` + aBox + `}`)
+	<-begun
+	time.Sleep(1200 * time.Millisecond) // until there is progress to tell
+	if out := c.do("system.cancel", `{"id":"next"}`); out["cancelled"] != true {
+		t.Error(out)
+	}
+	if out := c.do("system.cancel", `{"id":"none"}`); out["cancelled"] != false {
+		t.Error(out)
+	}
+	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"long"}}`)
+	for _, id := range []string{`"long"`, `"next"`} {
+		if r := c.receive(); string(r.ID) != id || r.Error == nil || r.Error.Code != env.OperationInvalid || !strings.Contains(r.Error.Message, "cancelled") {
+			t.Errorf("%s: %+v", id, r)
+		}
+	}
+	if len(c.notes) == 0 || !strings.Contains(string(c.notes[0]), `"id":"long"`) {
+		t.Errorf("no progress: %s", c.notes)
+	}
+	if out := c.do("entity.list", "{}"); out["total_count"] != 0.0 {
+		t.Error(out)
+	}
+}
+
+func TestShutdownAnswersWhatWasAskedBefore(t *testing.T) {
+	c := start(t)
+	for i := range 20 {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"solid.primitive","params":%s}`, i, aBox))
+	}
+	c.send(`{"jsonrpc":"2.0","id":"end","method":"system.shutdown"}`)
+	answered, ended := 0, false
+	for range 21 {
+		if r := c.receive(); string(r.ID) == `"end"` {
+			ended = true
+		} else if r.Error == nil {
+			answered++
+		}
+	}
+	if answered != 20 || !ended {
+		t.Error(answered, ended)
+	}
+	if _, err := c.out.ReadString('\n'); !errors.Is(err, io.EOF) {
+		t.Errorf("the environment goes on: %v", err)
+	}
+}
