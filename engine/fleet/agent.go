@@ -10,6 +10,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -58,7 +59,8 @@ type Agent struct {
 	Pausing   bool              `json:"pausing,omitzero"`    // asked, not yet acknowledged
 	Stopped   bool              `json:"stopped,omitzero"`    // by an operator; stays so until started
 	Attention string            `json:"attention,omitempty"` // the agent asks for a person
-	Waiting   string            `json:"waiting,omitempty"`   // approval id it waits for
+	Waiting   string            `json:"waiting,omitempty"`   // approval id it waits for, the oldest
+	Asked     []string          `json:"asked,omitempty"`     // the others, oldest first
 	Stuck     *Stuck            `json:"stuck,omitempty"`     // why it seems to get nowhere
 	PID       int               `json:"pid,omitzero"`
 	Restarts  int               `json:"restarts,omitzero"`
@@ -77,7 +79,31 @@ func (a *Agent) works() bool {
 }
 
 // letGo is for a run that is dead.
-func (a *Agent) letGo() { a.TaskID, a.Waiting, a.Attention, a.Stuck, a.PID = "", "", "", nil, 0 }
+func (a *Agent) letGo() {
+	a.TaskID, a.Waiting, a.Asked, a.Attention, a.Stuck, a.PID = "", "", nil, "", nil, 0
+}
+
+// asks notes that it waits for one more approval.
+func (a *Agent) asks(approval string) {
+	if a.Waiting == "" {
+		a.Waiting = approval
+		return
+	}
+	a.Asked = append(slices.Clone(a.Asked), approval) // other copies of the record share the list
+}
+
+// answered notes that it no longer waits for an approval, and whether it did.
+func (a *Agent) answered(approval string) bool {
+	waits := slices.DeleteFunc(append([]string{a.Waiting}, a.Asked...), func(id string) bool { return id == approval })
+	if approval == "" || len(waits) > len(a.Asked) {
+		return false
+	}
+	a.Waiting, a.Asked = "", nil
+	for _, id := range waits {
+		a.asks(id)
+	}
+	return true
+}
 
 // State is the common word for any runtime's status: starting, idle, working,
 // waiting for you, stuck, pausing, paused, offline, failed.

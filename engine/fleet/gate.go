@@ -37,7 +37,7 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	if err := r.log.flush(ctx); err != nil { // who is asked can read what led here
 		return ToolAnswer{}, err
 	}
-	c := toolCall{r, &ask}
+	c := &toolCall{r: r, ask: &ask}
 	reply, err := r.f.asked.Put(ctx, swarm.Question{
 		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used,
 		Anew: func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
@@ -63,22 +63,23 @@ func (m *member) standing() (held bool, moved <-chan struct{}) {
 
 // toolCall is what the audit log says about a tool call that is asked about.
 type toolCall struct {
-	r   *run
-	ask *judge.Ask
+	r        *run
+	ask      *judge.Ask
+	approval string // the last that was opened for it
 }
 
-func (c toolCall) note(event string, with map[string]any) note {
+func (c *toolCall) note(event string, with map[string]any) note {
 	with["task_id"], with["call_id"], with["tool"] = c.ask.TaskID, c.ask.Action.CallID, c.ask.Action.Tool
 	return note{event: event, trace: c.ask.TraceID, detail: with}
 }
 
-func (c toolCall) record(tx *audit.Tx, n note) error {
+func (c *toolCall) record(tx *audit.Tx, n note) error {
 	_, err := tx.Record(audit.Entry{Type: n.event, Trace: n.trace, Subject: "agent", ID: c.r.m.name, Detail: n.detail})
 	return err
 }
 
 // asked records the verdict, and for a hitl also that the agent waits.
-func (c toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
+func (c *toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
 	n := c.note("tool.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
 	if ap == nil {
 		return c.record(tx, n)
@@ -87,13 +88,15 @@ func (c toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) 
 		if a.TaskID != c.ask.TaskID {
 			return core.Errorf(core.Conflict, "agent %s no longer works on task %s", c.r.m.name, c.ask.TaskID)
 		}
-		a.Waiting = ap.ApprovalID
+		a.answered(c.approval) // it was voided, and this one is in its place
+		a.asks(ap.ApprovalID)
+		c.approval = ap.ApprovalID
 		return nil
 	})
 	return err
 }
 
-func (c toolCall) used(tx *audit.Tx, approval string, stands bool) error {
+func (c *toolCall) used(tx *audit.Tx, approval string, stands bool) error {
 	event := "tool.started"
 	if !stands {
 		event = "tool.stale"

@@ -131,7 +131,8 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	over := make(chan struct{})
 	defer close(over)
 	go r.interrupt(h, over)
-	r.progress = newProgress(r.f.opt.Stuck)
+	r.progress.alive(time.Now())
+	r.progress.event(&Event{}, false) // it begins only now
 	go r.watch(ctx, over)
 	r.acts.started()
 	r.log.add("INFO", r.in.Message, sourceTask)
@@ -174,7 +175,7 @@ func (r *run) begin(ctx context.Context) error {
 	t := &r.job.Task
 	n := note{event: "agent.busy", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
-		a.TaskID, a.LastTask, a.Attention, a.Waiting = t.TaskID, cut(r.in.Message, maxLast), "", ""
+		a.TaskID, a.LastTask, a.Attention, a.Waiting, a.Asked = t.TaskID, cut(r.in.Message, maxLast), "", "", nil
 		a.LastTaskID, a.LastStatus, a.Stuck = t.TaskID, "", nil
 		return nil
 	})
@@ -224,7 +225,7 @@ func (f *Fleet) clear(tx *audit.Tx, a *Agent) error {
 			return err
 		}
 	}
-	a.TaskID, a.Waiting, a.Attention, a.Stuck = "", "", "", nil
+	a.TaskID, a.Waiting, a.Asked, a.Attention, a.Stuck = "", "", nil, "", nil
 	return nil
 }
 

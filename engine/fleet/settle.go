@@ -1,19 +1,10 @@
 package fleet
 
 import (
-	"context"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 )
-
-// Ask puts a tool call that comes from outside an agent's run before the
-// judge, and blocks until there is an answer. The question is to be Apart.
-func (f *Fleet) Ask(ctx context.Context, x swarm.Question) (swarm.Reply, error) {
-	return f.asked.Put(ctx, x)
-}
 
 // Validate implements judge.Settler: edited arguments must be a JSON object,
 // and one that whoever asked can act on.
@@ -35,11 +26,13 @@ func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error
 		"approval_id": ap.ApprovalID, "approved": out.Approved, "abort": out.Abort,
 	}}
 	_, err := f.changeIn(tx, m, n, func(_ *audit.Tx, a *Agent) error {
-		if a.Waiting != ap.ApprovalID {
+		if !a.answered(ap.ApprovalID) {
 			return errSame
 		}
-		a.Waiting = ""
-		return nil
+		if a.Waiting == "" || a.TaskID == "" {
+			return nil
+		}
+		return f.opt.Swarm.Gate(tx, a.TaskID, a.Waiting)
 	})
 	return err
 }

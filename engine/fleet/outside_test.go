@@ -1,0 +1,163 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// asksOutside has bob put a call before the judge on another way than his
+// runtime, as a client of a protocol would.
+func (w *world) asksOutside(ctx context.Context, task swarm.Task, tool string) chan swarm.Reply {
+	replies := make(chan swarm.Reply, 1)
+	by := core.Caller{Tenant: home, Name: "bob", Kind: core.Agent, Door: core.DoorMCP}
+	go func() {
+		reply, err := w.fleet.Ask(ctx, swarm.Question{
+			By: by, Apart: true, Beat: func() {}, Anew: func() {}, Stop: make(chan struct{}),
+			Ask: judge.Ask{
+				Gate: judge.GateTool, TaskID: task.TaskID, TraceID: task.TraceID, Attempt: task.Attempt, By: by, Agent: judge.AgentRef{Name: "bob"},
+				Action: judge.Action{Kind: "tool", Server: "swarmdeck", Tool: tool, CallID: tool, Args: core.Raw("{}")}, Intent: "bob calls " + tool,
+			},
+			Held:  func() (bool, <-chan struct{}) { return false, nil },
+			Asked: func(*audit.Tx, judge.GateDecision, *judge.Approval) error { return nil },
+			Used:  func(*audit.Tx, string, bool) error { return nil },
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			w.t.Error(err)
+		}
+		replies <- reply
+	}()
+	return replies
+}
+
+// waiting is bob at work on a task whose end the test decides.
+func waiting(t *testing.T) (w *world, task swarm.Task, finish func()) {
+	t.Helper()
+	w = newWorld(t).run()
+	over := make(chan struct{})
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		return beatUntil(ctx, h, p, over)
+	})
+	w.create("bob")
+	task = w.assign("bob", "x")
+	w.await("bob works", func() bool { return w.agent("bob").TaskID == task.TaskID })
+	return w, task, func() { close(over) }
+}
+
+// question is the open approval for a tool.
+func (w *world) question(tool string) (found judge.Approval) {
+	w.t.Helper()
+	w.await("a question about "+tool, func() bool {
+		open, err := w.judge.Open(w.t.Context(), home)
+		for _, a := range open {
+			if a.Action.Tool == tool {
+				found = a
+			}
+		}
+		return err == nil && found.ApprovalID != ""
+	})
+	return found
+}
+
+func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
+	w, task, finish := waiting(t)
+	one := w.asksOutside(t.Context(), task, "one")
+	first := w.question("one")
+	two := w.asksOutside(t.Context(), task, "two")
+	second := w.question("two")
+	w.await("it waits", func() bool {
+		a := w.agent("bob")
+		return a.State() == "waiting for you" && a.Waiting == first.ApprovalID && len(a.Asked) == 1 && a.Asked[0] == second.ApprovalID
+	})
+	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != first.ApprovalID {
+		t.Errorf("task: %+v, %v", now, err)
+	}
+	// The one that is answered is no longer waited for, the other still is.
+	if _, err := w.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-one; !r.Approved {
+		t.Errorf("%+v", r)
+	}
+	w.await("it waits for the other", func() bool {
+		a := w.agent("bob")
+		now, err := w.swarm.Task(t.Context(), home, task.TaskID)
+		return err == nil && a.Waiting == second.ApprovalID && len(a.Asked) == 0 && now.ApprovalID == second.ApprovalID
+	})
+	if _, err := w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-two; r.Approved || r.Reason != "no" {
+		t.Errorf("%+v", r)
+	}
+	w.await("it goes on", func() bool { return w.agent("bob").State() == "working" })
+	finish()
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	w.consistent()
+}
+
+func TestAnAgentWhoseQuestionIsWithdrawnGoesOn(t *testing.T) {
+	w, task, finish := waiting(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	replies := w.asksOutside(ctx, task, "write")
+	ap := w.question("write")
+	w.await("it waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
+	giveUp()
+	<-replies
+	w.await("it goes on", func() bool { return w.agent("bob").State() == "working" })
+	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting != "" {
+		t.Errorf("task: %+v, %v", now, err)
+	}
+	if a, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); a.Status != judge.Voided {
+		t.Errorf("approval: %+v", a)
+	}
+	finish()
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	w.consistent()
+}
+
+func TestADenialThatAbortsEndsTheTaskWhereverItWasAsked(t *testing.T) {
+	w, task, _ := waiting(t)
+	replies := w.asksOutside(t.Context(), task, "write")
+	if _, err := w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"}); err != nil {
+		t.Fatal(err)
+	}
+	<-replies
+	if r := w.result(task.TaskID); r.Status != swarm.Blocked || r.Error == nil || r.Error.Code != "approval_denied" || len(r.Denials) != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {
+		t.Errorf("agent: %+v", a)
+	}
+	w.consistent()
+}
+
+func TestTheEndOfARunVoidsAllItsQuestions(t *testing.T) {
+	w, task, finish := waiting(t)
+	w.asksOutside(t.Context(), task, "one")
+	first := w.question("one")
+	w.asksOutside(t.Context(), task, "two")
+	second := w.question("two")
+	finish()
+	w.result(task.TaskID)
+	w.await("the questions are void", func() bool {
+		a, errA := w.judge.Approval(t.Context(), home, first.ApprovalID)
+		b, errB := w.judge.Approval(t.Context(), home, second.ApprovalID)
+		return errA == nil && errB == nil && a.Status == judge.Voided && b.Status == judge.Voided
+	})
+	w.await("it is idle", func() bool {
+		a := w.agent("bob")
+		return a.Status == fleet.Idle && a.Waiting == "" && len(a.Asked) == 0
+	})
+	w.consistent()
+}
