@@ -197,10 +197,15 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	return a, err
 }
 
-// give dispatches a task to an agent and remembers it until it starts.
+// give dispatches a task to an agent and remembers it until it starts. What an
+// agent gives while it works comes from its own task.
 func (f *Fleet) give(ctx context.Context, by core.Caller, m *member, message, uri, session string) (swarm.Task, error) {
+	parent := ""
+	if giver := f.member(by.Tenant, by.Name); by.Kind == core.Agent && giver != nil {
+		parent = giver.rec.Load().TaskID
+	}
 	t, err := f.opt.Swarm.Dispatch(ctx, by, swarm.Dispatch{
-		Kind: KindPrompt, Agent: m.name, Session: session,
+		Kind: KindPrompt, Agent: m.name, Session: session, Parent: parent,
 		Input: core.MustEncode(prompt{Agent: m.name, Message: message, URI: uri}),
 	})
 	if err != nil {
