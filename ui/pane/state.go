@@ -142,6 +142,19 @@ func DecisionState(d *judge.GateDecision) State {
 	return State{screen.StateOf(string(d.Decision)), string(d.Decision)}
 }
 
+// Asks is what an agent waits for a person to allow, "" for nothing.
+func Asks(env *Env, a *fleet.Agent) string {
+	if a.Waiting == "" {
+		return ""
+	}
+	for _, ask := range env.Snap.Approvals {
+		if ask.ApprovalID == a.Waiting {
+			return Intent(ask)
+		}
+	}
+	return a.Waiting
+}
+
 // Intent is one line of what an approval is about.
 func Intent(a *judge.Approval) string {
 	if a.Intent != "" {

@@ -183,7 +183,14 @@ func (p *Pane) lay(env pane.Env) {
 	st := pane.AgentState(&env, a)
 	out.Add("state", st.Label(env.Glyphs), st.Role())
 	if a.Waiting != "" {
-		out.Add("waits for", "approval "+a.Waiting, screen.Warn)
+		text := "approval " + a.Waiting
+		if asks := pane.Asks(&env, a); asks != a.Waiting {
+			text += ": " + asks
+		}
+		if n := len(a.Asked); n > 0 {
+			text += fmt.Sprintf(", and %d more", n)
+		}
+		out.Exact("waits for", text, screen.Warn)
 	}
 	if a.Attention != "" {
 		out.Exact("asks", a.Attention, screen.Warn)

@@ -225,12 +225,7 @@ func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)
 func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	switch {
 	case a.Waiting != "":
-		for _, ask := range env.Snap.Approvals {
-			if ask.ApprovalID == a.Waiting {
-				return "asks: " + pane.Intent(ask), screen.Warn
-			}
-		}
-		return "asks: " + a.Waiting, screen.Warn
+		return "asks: " + pane.Asks(env, a), screen.Warn
 	case a.Attention != "":
 		return a.Attention, screen.Warn
 	case a.Stuck != nil:
