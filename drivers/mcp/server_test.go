@@ -413,12 +413,23 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 		"show_task": {"task_id": task.Task.TaskID}, "why_task": {"task_id": task.Task.TaskID}, "list_approvals": nil,
 		"list_skills": nil, "read_messages": nil,
 	}
+	results := map[string]*mcp.CallToolResult{}
 	for name, args := range calls {
 		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
 		if err != nil || r.IsError {
-			t.Errorf("%s: %v %+v", name, err, r)
-			continue
+			t.Fatalf("%s: %v %+v", name, err, r)
 		}
+		results[name] = r
+	}
+	for name := range h.srv.tools { // some clients check what an error says too
+		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"no_such": 1}})
+		if err != nil || !r.IsError || r.StructuredContent == nil {
+			t.Fatalf("%s: %v %+v", name, err, r)
+		}
+		results[name+" "] = r
+	}
+	for name, r := range results {
+		name = strings.TrimSpace(name)
 		resolved, err := h.srv.tools[name].out.Resolve(nil)
 		if err != nil {
 			t.Fatal(err)

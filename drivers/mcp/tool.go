@@ -46,7 +46,8 @@ func define[In, Out any](name, title, about string, e effect, params []param, ru
 	}
 }
 
-// outputSchema is the schema of a result. Lists are never null.
+// outputSchema is the schema of a result, or of the error in its place: some
+// clients check errors by it too. Lists are never null.
 func outputSchema[Out any]() *jsonschema.Schema {
 	s, err := jsonschema.For[Out](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		// What a record holds as JSON is always an object.
@@ -56,6 +57,13 @@ func outputSchema[Out any]() *jsonschema.Schema {
 		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(Out), err)) // every test of this package would find it first
 	}
 	neverNull(s)
+	s.Required = nil
+	s.Properties["error"] = &jsonschema.Schema{
+		Type: "object", Description: "instead of a result: why there is none", Required: []string{"code", "message"},
+		Properties: map[string]*jsonschema.Schema{
+			"code": {Type: "string"}, "message": {Type: "string"}, "details": {Type: "object", AdditionalProperties: &jsonschema.Schema{}},
+		},
+	}
 	return s
 }
 
@@ -117,5 +125,7 @@ func failure(err error) *mcp.CallToolResult {
 	if encErr != nil {
 		data = []byte(`{"error":{"code":"INTERNAL_ERROR","message":"the error can't be encoded"}}`)
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}}
+	return &mcp.CallToolResult{
+		IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}, StructuredContent: json.RawMessage(data),
+	}
 }
