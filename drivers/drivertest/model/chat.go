@@ -14,7 +14,7 @@ func readChat(in object) conversation {
 	}
 	for _, t := range in.list("tools") {
 		f := t.at("function")
-		c.tools = append(c.tools, tool{f.text("name"), f.at("parameters")})
+		c.tools = append(c.tools, tool{name: f.text("name"), schema: f.at("parameters")})
 	}
 	c.json = in.at("response_format").text("type") == "json_object"
 	return c

@@ -22,7 +22,7 @@ func readGemini(in object) conversation {
 			if schema == nil {
 				schema = f.at("parameters")
 			}
-			c.tools = append(c.tools, tool{f.text("name"), schema})
+			c.tools = append(c.tools, tool{name: f.text("name"), schema: schema})
 		}
 	}
 	return c

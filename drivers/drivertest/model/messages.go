@@ -22,7 +22,7 @@ func readMessages(in object) conversation {
 		}
 	}
 	for _, t := range in.list("tools") {
-		c.tools = append(c.tools, tool{t.text("name"), t.at("input_schema")})
+		c.tools = append(c.tools, tool{name: t.text("name"), schema: t.at("input_schema")})
 	}
 	return c
 }

@@ -25,7 +25,13 @@ func readResponses(in object) conversation {
 		}
 	}
 	for _, t := range in.list("tools") {
-		c.tools = append(c.tools, tool{t.text("name"), t.at("parameters")})
+		if t.text("type") != "namespace" {
+			c.tools = append(c.tools, tool{name: t.text("name"), schema: t.at("parameters")})
+			continue
+		}
+		for _, in := range t.list("tools") { // those of one server, say
+			c.tools = append(c.tools, tool{t.text("name"), in.text("name"), in.at("parameters")})
+		}
 	}
 	return c
 }
@@ -38,6 +44,9 @@ func writeResponses(s *stream, a answer) {
 	}
 	if a.tool != "" {
 		item = object{"type": "function_call", "id": fmt.Sprintf("fc_%d", s.id), "call_id": a.call, "name": a.tool, "arguments": string(a.args), "status": "completed"}
+		if a.space != "" {
+			item["namespace"] = a.space
+		}
 	}
 	response := object{
 		"id": id, "object": "response", "created_at": 1, "status": "completed", "model": "scripted", "output": []any{item},

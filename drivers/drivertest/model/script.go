@@ -65,16 +65,18 @@ type turn struct {
 }
 
 type tool struct {
+	space  string // namespace that the name is in, "" for most
 	name   string
 	schema object
 }
 
 // answer is a text, or a tool call when tool is set.
 type answer struct {
-	text string
-	tool string
-	args core.Raw
-	call string // the call's id
+	text  string
+	tool  string
+	space string // of the tool
+	args  core.Raw
+	call  string // the call's id
 }
 
 // pieces breaks the text up so that its reader has to join it.
@@ -131,21 +133,25 @@ func (c conversation) act(n int, verb, rest string) answer {
 	case "SAY":
 		return answer{text: rest}
 	case "CALL":
-		a.tool, a.args = first, core.Raw(second)
+		t, ok := c.find(first)
+		if !ok {
+			return answer{text: "No tool " + first + " is offered."}
+		}
+		a.tool, a.space, a.args = t.name, t.space, core.Raw(second)
 		return a
 	case "RUN":
 		t, ok := c.find("shell", "bash", "exec_command", "run_shell_command", "local_shell", "terminal", "exec")
 		if !ok {
 			return answer{text: "No shell tool is offered."}
 		}
-		a.tool, a.args = t.name, t.fill(rest, "command", "cmd")
+		a.tool, a.space, a.args = t.name, t.space, t.fill(rest, "command", "cmd")
 		return a
 	default:
 		t, ok := c.find("write_file", "write", "create_file", "edit")
 		if !ok {
 			return answer{text: "No writing tool is offered."}
 		}
-		a.tool, a.args = t.name, t.fill(first, "file_path", "filePath", "path")
+		a.tool, a.space, a.args = t.name, t.space, t.fill(first, "file_path", "filePath", "path")
 		var args object
 		_ = core.DecodeStored(a.args, &args)
 		args["content"] = second
