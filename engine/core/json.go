@@ -115,7 +115,7 @@ func Canonical(data []byte) (Raw, error) {
 	if isCanonical(data) {
 		return data, nil
 	}
-	if err := checkNumbers(data); err != nil {
+	if err := eachNumber(data, checkNumber); err != nil {
 		return nil, err
 	}
 	out := Raw(bytes.Clone(data))
@@ -139,8 +139,8 @@ func Digest(v any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// checkNumbers looks at every number of a JSON text, and skips its strings.
-func checkNumbers(data []byte) error {
+// eachNumber checks every number of a JSON text, and skips its strings.
+func eachNumber(data []byte, check func(string) error) error {
 	for i := 0; i < len(data); {
 		switch c := data[i]; {
 		case c == '"':
@@ -150,7 +150,7 @@ func checkNumbers(data []byte) error {
 			for end < len(data) && strings.IndexByte("+-.0123456789eE", data[end]) >= 0 {
 				end++
 			}
-			if err := checkNumber(string(data[i:end])); err != nil {
+			if err := check(string(data[i:end])); err != nil {
 				return err
 			}
 			i = end

@@ -1,0 +1,121 @@
+package dag
+
+import (
+	"context"
+	"slices"
+
+	"swarmdeck/engine/core"
+)
+
+// Call is a tool call with what came of it.
+type Call struct {
+	CallID      string   `json:"call_id"`
+	Server      string   `json:"server"`
+	Tool        string   `json:"tool"`
+	RunID       string   `json:"run_id"`
+	AgentID     string   `json:"agent_id"`
+	Status      string   `json:"status"` // a ToolCallStatus, open, or replaced by a later call of the same id
+	CallEvent   string   `json:"call_event"`
+	ResultEvent string   `json:"result_event,omitempty"`
+	CalledAt    Time     `json:"called_at"`
+	ReturnedAt  Time     `json:"returned_at,omitzero"`
+	DurationMS  int64    `json:"duration_ms,omitzero"`
+	Args        core.Raw `json:"args"`
+	Result      core.Raw `json:"result,omitzero"`
+	Error       *Fault   `json:"error,omitzero"`
+	TaskID      string   `json:"task_id,omitempty"`
+	TraceID     string   `json:"trace_id,omitempty"`
+	RequestedBy EventRef `json:"requested_by"`
+}
+
+// What a call without a result is.
+const (
+	callOpen     = "open"
+	callReplaced = "replaced"
+)
+
+// CallStatuses are the values of Call.Status.
+func CallStatuses() []string {
+	all := []string{callOpen, callReplaced}
+	for _, s := range callStatuses() {
+		all = append(all, string(s))
+	}
+	return all
+}
+
+// Calls lists tool calls with their results: those of a run in their order,
+// all others newest first.
+func (d *DAG) Calls(ctx context.Context, tenant string, q Query) (core.Page[Call], error) {
+	var none core.Page[Call]
+	f, err := q.Check()
+	if err != nil {
+		return none, err
+	}
+	q.Filter = f
+	want := q.Status
+	q.Status = ""
+	q.Kind = "" // calls are of one kind
+	if want != "" && !slices.Contains(CallStatuses(), want) {
+		return none, core.Invalid("status", want, words(CallStatuses()))
+	}
+	all := want == "" // what narrows by status is not on the events
+	return list(ctx, d, tenant, q, func(r reader, q *Query) (listed, error) {
+		l, err := r.callsOf(q.Run)
+		q.Run = ""
+		if !all {
+			q.Kind = string(KindToolCall)
+		}
+		return l, err
+	}, func(r reader, e Recorded) (Call, bool, error) {
+		c, err := r.call(e)
+		return c, all || c.Status == want, err
+	})
+}
+
+// callsOf is the list of a run's calls, or of all.
+func (r reader) callsOf(run string) (listed, error) {
+	if run == "" {
+		code := []byte{KindToolCall.code()}
+		n, err := r.last(bKind, code)
+		return listed{bKind, code, n}, err
+	}
+	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
+	if err != nil || num == 0 {
+		return listed{bucket: bCalls, prefix: key(num)}, err
+	}
+	n, err := r.last(bCalls, key(num))
+	return listed{bCalls, key(num), n}, err
+}
+
+// call finds what came of a tool call: the last result before the next call of
+// the same id.
+func (r reader) call(e Recorded) (Call, error) {
+	b := e.Event.Body.(*ToolCall)
+	c := Call{
+		CallID: b.CallID, Server: b.Server, Tool: b.Tool, RunID: e.Event.RunID, AgentID: e.Event.AgentID, Status: callOpen,
+		CallEvent: e.Event.EventID, CalledAt: e.Event.TS, Args: b.Args, TaskID: e.Event.TaskID, TraceID: e.Event.TraceID,
+		RequestedBy: b.RequestedBy,
+	}
+	stream, _, err := r.num(nameKey(NodeRef{TypeRun, e.Event.RunID}))
+	if err != nil {
+		return c, err
+	}
+	prefix := textKey(key(stream), b.CallID, 0)[:9+len(b.CallID)]
+	err = r.scan(bCall, prefix, key(e.Pos+1), nil, false, func(rest, v []byte) (bool, error) {
+		if v[0] == KindToolCall.code() {
+			if c.Status == callOpen {
+				c.Status = callReplaced
+			}
+			return false, nil
+		}
+		res, err := r.event(get64(rest))
+		if err != nil {
+			return false, err
+		}
+		t := res.Event.Body.(*ToolResult)
+		c.Status, c.Result, c.Error, c.ResultEvent, c.ReturnedAt = string(t.Status), t.Result, t.Error, res.Event.EventID, res.Event.TS
+		c.DurationMS = max(0, res.Event.TS.at.Sub(e.Event.TS.at).Milliseconds())
+		return true, nil
+	})
+	return c, err
+}

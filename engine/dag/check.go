@@ -1,0 +1,133 @@
+package dag
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
+
+// check holds an event against what is recorded already. References to what is
+// not here are let pass.
+func (w *writer) check(e *Event, h *head) error {
+	f := &flaws{}
+	if h.RunID != "" && h.AgentID != "" && e.AgentID != "" && h.AgentID != e.AgentID {
+		f.add("agent_id", "run %s is of agent %q, not %q", shorten(e.RunID), shorten(h.AgentID), shorten(e.AgentID))
+	}
+	var err error
+	switch b := e.Body.(type) {
+	case *RunStarted:
+		if h.Kinds[KindRunStarted] > 0 {
+			f.add("run_id", "run %s has started already", shorten(e.RunID))
+		}
+	case *RunFinished:
+		if h.Kinds[KindRunFinished] > 0 {
+			f.add("run_id", "run %s has finished already", shorten(e.RunID))
+		}
+	case *AgentForked:
+		err = w.checkFork(e, b, f)
+	case *SnapshotCreated:
+		err = w.checkSnapshot(e, b, f)
+	case *RestoreAttempted:
+		err = w.checkRestore(e, b, f)
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.err(); err != nil {
+		refused := core.AsError(err)
+		refused.Code = core.Conflict // well formed, but not with what is here
+		return refused
+	}
+	return nil
+}
+
+// checkFork: imperative resources, and those without restore, are kept by one
+// branch, snapshotted where that is possible, or discarded.
+func (w *writer) checkFork(e *Event, b *AgentForked, f *flaws) error {
+	branch, _, err := w.num(nameKey(NodeRef{TypeBranch, BranchID(e.AgentID, b.ToBranch)}))
+	if err != nil {
+		return err
+	}
+	if branch > 0 {
+		taken := false
+		err := w.scan(bOut, append(key(branch), relationCode(ForkedFrom)), nil, nil, false, func(_, _ []byte) (bool, error) {
+			taken = true
+			return false, nil
+		})
+		if err != nil {
+			return err
+		}
+		if taken {
+			f.add("to_branch", "agent %s has a branch %q already", shorten(e.AgentID), shorten(b.ToBranch))
+		}
+	}
+	if _, pos, err := w.place(b.AtEvent.EventID); err != nil {
+		return err
+	} else if pos > 0 {
+		at, err := w.event(pos)
+		if err != nil {
+			return err
+		}
+		if at.Event.AgentID != e.AgentID {
+			f.add("at_event", "event %s is of agent %q, not %q", b.AtEvent.EventID, shorten(at.Event.AgentID), shorten(e.AgentID))
+		}
+	}
+	for i, p := range b.VolumePlan {
+		r, err := w.resource(e, p.Resource)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		field := fmt.Sprintf("volume_plan[%d]", i)
+		if p.Mode == PlanSnapshot && !r.Can(CanSnapshot) {
+			f.add(field+".mode", "resource %s can't be snapshotted; allowed: keep, discard", shorten(r.ID))
+		}
+		if p.Mode == PlanKeep && !r.Restorable() && !r.Can(CanShare) && p.KeptBy == "" {
+			f.add(field+".kept_by", "missing: resource %s can't be restored, so one branch keeps it; allowed: %s, %s", shorten(r.ID), shorten(b.FromBranch), shorten(b.ToBranch))
+		}
+	}
+	return nil
+}
+
+func (w *writer) checkSnapshot(e *Event, b *SnapshotCreated, f *flaws) error {
+	r, err := w.resource(e, b.ResourceRef)
+	if err == nil && r != nil && b.Outcome == OutcomeOK && !r.Can(CanSnapshot) {
+		f.add("outcome", "resource %s can't be snapshotted; allowed: error", shorten(r.ID))
+	}
+	return err
+}
+
+// checkRestore: restoring what is not restorable ends as unsupported.
+func (w *writer) checkRestore(e *Event, b *RestoreAttempted, f *flaws) error {
+	v, err := w.newest(NodeRef{TypeSnapshot, b.SnapshotRef})
+	if err != nil || v == nil || b.Outcome == OutcomeUnsupported {
+		return err
+	}
+	s := v.Node.Body.(*Snapshot)
+	if s.Restorable != nil && !*s.Restorable {
+		f.add("outcome", "snapshot %s is not restorable; allowed: unsupported", shorten(s.ID))
+	}
+	r, err := w.resource(e, s.ResourceRef)
+	if err == nil && r != nil && !r.Restorable() {
+		f.add("outcome", "resource %s can't be restored; allowed: unsupported", shorten(r.ID))
+	}
+	return err
+}
+
+// resource is what is known of a resource: what the event states of it, else
+// its newest version; nil when it is only named.
+func (w *writer) resource(e *Event, id string) (*Resource, error) {
+	ref := NodeRef{TypeResource, id}
+	for _, n := range e.Nodes {
+		if n.Ref() == ref {
+			return n.Body.(*Resource), nil
+		}
+	}
+	v, err := w.newest(ref)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	return v.Node.Body.(*Resource), nil
+}

@@ -1,0 +1,89 @@
+package dag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Options of New.
+type Options struct {
+	Ledger *audit.Ledger
+	// Formats are what records are exported to and imported from, by name.
+	Formats map[string]Format
+}
+
+// DAG is the record of every tenant. Its methods may be called from any
+// goroutine; it keeps nothing in memory.
+type DAG struct {
+	ledger  *audit.Ledger
+	formats map[string]Format
+}
+
+// New makes the record over a ledger. It reads nothing and starts nothing.
+func New(opt Options) *DAG { return &DAG{ledger: opt.Ledger, formats: opt.Formats} }
+
+// Recorded is an event in its place.
+type Recorded struct {
+	Pos        uint64 `json:"pos"`           // in the tenant's record, from 1
+	Seq        uint64 `json:"seq"`           // in its stream, from 1
+	RecordedAt Time   `json:"recorded_at"`   // when it was taken into the record
+	New        bool   `json:"new,omitempty"` // of Emit: it was not there before
+	Event      Event  `json:"event"`
+}
+
+// view reads a consistent snapshot.
+func (d *DAG) view(ctx context.Context, tenant, what string, fn func(reader) error) error {
+	return explain(what, d.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return fn(reader{tx}) }))
+}
+
+// explain says what an error came from, unless it says that by itself.
+func explain(what string, err error) error {
+	var refused *core.Error
+	if err == nil || errors.As(err, &refused) || errors.Is(err, store.ErrNoTenant) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Figures count a tenant's record.
+type Figures struct {
+	Events int64 `json:"events"`
+	Nodes  int64 `json:"nodes"` // events among them
+	Edges  int64 `json:"edges"`
+	Runs   int64 `json:"runs"`
+}
+
+// Figures counts a tenant's record, without a scan.
+func (d *DAG) Figures(ctx context.Context, tenant string) (Figures, error) {
+	var f Figures
+	err := d.view(ctx, tenant, "count the record", func(r reader) error {
+		f = Figures{r.Counter(countEvents), r.Counter(countNames), r.Counter(countEdges), r.Counter(countRuns)}
+		return nil
+	})
+	return f, err
+}
+
+// Auditables are the records that reconcile compares: each stream's length,
+// its newest event, and the chain of all its events.
+func (d *DAG) Auditables() []audit.Auditable { return []audit.Auditable{auditedStreams{}} }
+
+type auditedStreams struct{}
+
+func (auditedStreams) Subject() string { return subject }
+
+func (auditedStreams) States(tx store.Tx, each func(string, any) error) error {
+	var bad error
+	err := tx.Scan(bHead, nil, nil, false, func(_, value []byte) bool {
+		h := &head{}
+		if bad = core.DecodeStored(value, h); bad == nil {
+			bad = each(h.Stream, h.audited())
+		}
+		return bad == nil
+	})
+	return errors.Join(err, bad)
+}

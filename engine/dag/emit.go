@@ -1,0 +1,297 @@
+package dag
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// MaxBatch is how many events one Emit takes.
+const MaxBatch = 1000
+
+// Emit takes events into the record, all or none, in their order and in one
+// transaction with its audit events. An event that is there already is left as
+// it is, and found again. An agent speaks for itself alone.
+func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Recorded, error) {
+	var all []Recorded
+	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		all, err = d.EmitIn(tx, events...)
+		return err
+	})
+	return all, explain("emit an event", err)
+}
+
+// EmitIn is Emit inside a transaction that changes something else: the events
+// are recorded if and only if the change is made. After an error the
+// transaction must fail.
+func (d *DAG) EmitIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
+	if len(events) > MaxBatch {
+		return nil, core.Invalid("events", len(events), fmt.Sprintf("at most %d at once", MaxBatch))
+	}
+	w := &writer{reader: reader{tx}, tx: tx, heads: map[uint64]*head{}}
+	all := make([]Recorded, len(events))
+	for i := range events {
+		e := &events[i]
+		if e.Body == nil {
+			return nil, core.Errorf(core.Internal, "an event was emitted that Parse did not make")
+		}
+		if tx.By.Kind == core.Agent && e.AgentID != tx.By.Name {
+			return nil, core.Errorf(core.Denied, "agent_id: %s can't speak for %q", tx.By.Name, e.AgentID).With("field", "agent_id")
+		}
+		var err error
+		if all[i], err = w.emit(e); err != nil {
+			return nil, named(e, err)
+		}
+	}
+	return all, w.finish()
+}
+
+// named says which event an error is about.
+func named(e *Event, err error) error {
+	refused := core.AsError(err)
+	if refused.Code == core.Internal {
+		return fmt.Errorf("event %s: %w", e.EventID, err)
+	}
+	return refused.With("event_id", e.EventID)
+}
+
+// writer takes events in within one transaction.
+type writer struct {
+	reader
+	tx    *audit.Tx
+	heads map[uint64]*head // of the streams that got longer
+	order []uint64         // those streams, as they came
+}
+
+// emit takes one event in.
+func (w *writer) emit(e *Event) (Recorded, error) {
+	self := nameKey(NodeRef{TypeEvent, e.EventID})
+	num, pos, err := w.num(self)
+	if err != nil {
+		return Recorded{}, err
+	}
+	if pos > 0 {
+		return w.event(pos)
+	}
+	streamKey, name := streamOf(e)
+	stream, _, err := w.intern(streamKey)
+	if err != nil {
+		return Recorded{}, err
+	}
+	h, err := w.headOf(stream, name)
+	if err != nil {
+		return Recorded{}, err
+	}
+	if err := w.check(e, h); err != nil {
+		return Recorded{}, err
+	}
+	if num == 0 {
+		num = w.nextName()
+	}
+	pos = uint64(w.Add(countEvents, 1))
+	rec := Recorded{Pos: pos, Seq: h.Events + 1, RecordedAt: At(w.tx.Now()), New: true, Event: *e}
+	if err := w.Put(bName, self, key(num, pos)); err != nil {
+		return Recorded{}, err
+	}
+	if err := w.Put(bEvent, key(pos), encodeRecord(w.tx.Now(), rec.Seq, stream, e)); err != nil {
+		return Recorded{}, err
+	}
+	at, err := w.surroundings(e, stream, rec.Seq)
+	if err != nil {
+		return Recorded{}, err
+	}
+	if err := w.index(e, pos, stream, rec.Seq); err != nil {
+		return Recorded{}, err
+	}
+	if err := w.graph(e, pos, at); err != nil {
+		return Recorded{}, err
+	}
+	h.extend(e, pos)
+	if rec.Seq%markEvery == 0 {
+		if err := w.putJSON(bMark, key(stream, rec.Seq), h.RunState); err != nil {
+			return Recorded{}, err
+		}
+	}
+	w.tx.Changed("dag", e.EventID, nil)
+	return rec, nil
+}
+
+// finish writes the heads of the streams that got longer, and audits them.
+func (w *writer) finish() error {
+	for _, stream := range w.order {
+		h := w.heads[stream]
+		var err error
+		h.AuditSeq, err = w.tx.Record(audit.Entry{
+			Type: "dag.emitted", Trace: traceOf(h.TraceID), Subject: subject, ID: h.Stream, State: h.audited(), Prev: h.AuditSeq,
+		})
+		if err != nil {
+			return err
+		}
+		if err := w.putJSON(bHead, key(stream), h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// traceOf is a trace id as the audit log takes it: a fresh one for what is none.
+func traceOf(id string) string {
+	if core.CheckTrace(id) != nil {
+		return ""
+	}
+	return id
+}
+
+// headOf is the head of a stream that is about to get longer.
+func (w *writer) headOf(stream uint64, name string) (*head, error) {
+	if h := w.heads[stream]; h != nil {
+		return h, nil
+	}
+	h, err := w.head(stream)
+	if err != nil {
+		return nil, err
+	}
+	h.Stream = name
+	w.heads[stream] = h
+	w.order = append(w.order, stream)
+	return h, nil
+}
+
+func (w *writer) nextName() uint64 { return uint64(w.Add(countNames, 1)) }
+
+// intern is the number of a node, given to it when nothing named it yet.
+func (w *writer) intern(k []byte) (num uint64, fresh bool, err error) {
+	num, _, err = w.num(k)
+	if err != nil || num > 0 {
+		return num, false, err
+	}
+	num = w.nextName()
+	return num, true, w.Put(bName, k, key(num))
+}
+
+// surroundings finds what an event's edges need to know.
+func (w *writer) surroundings(e *Event, stream, seq uint64) (surroundings, error) {
+	at := surroundings{seq: seq}
+	var err error
+	switch b := e.Body.(type) {
+	case *ToolResult:
+		at.call, err = w.callOf(stream, b.CallID)
+	case *ModelResponse:
+		if IsEventID(b.RequestID) {
+			at.request = b.RequestID
+		} else if e.CorrelationID != "" {
+			at.request, err = w.requestOf(stream, e.CorrelationID)
+		}
+	}
+	return at, err
+}
+
+// callOf is the newest tool_call of a call id in a stream.
+func (r reader) callOf(stream uint64, call string) (id string, err error) {
+	err = r.scan(bCall, textKey(key(stream), call, 0)[:9+len(call)], nil, nil, true, func(rest, v []byte) (bool, error) {
+		if v[0] != KindToolCall.code() {
+			return true, nil
+		}
+		e, err := r.event(get64(rest))
+		id = e.Event.EventID
+		return false, err
+	})
+	return id, err
+}
+
+// requestOf is the newest model_request of a correlation in a stream.
+func (r reader) requestOf(stream uint64, correlation string) (id string, err error) {
+	tries := 0
+	err = r.scan(bCorr, append([]byte(correlation), 0), nil, nil, true, func(rest, v []byte) (bool, error) {
+		if tries++; tries > 256 { // a correlation of that many events says nothing
+			return false, nil
+		}
+		if v[0] != KindModelRequest.code() || get64(v[1:]) != stream {
+			return true, nil
+		}
+		e, err := r.event(get64(rest))
+		id = e.Event.EventID
+		return false, err
+	})
+	return id, err
+}
+
+// index puts an event where it is looked for.
+func (w *writer) index(e *Event, pos, stream, seq uint64) error {
+	kind := []byte{e.Kind.code()}
+	if e.RunID != "" && seq == 1 {
+		w.Add(countRuns, 1)
+	}
+	if err := w.Put(bStream, key(stream, seq), append(key(pos), kind...)); err != nil {
+		return err
+	}
+	if err := w.append(bKind, kind, key(pos)); err != nil {
+		return err
+	}
+	h := w.heads[stream]
+	for _, of := range []struct {
+		class byte
+		id    string
+	}{{typeCode(TypeAgent), e.AgentID}, {nameTask, first(e.TaskID, h.TaskID)}, {nameSession, first(e.SessionID, h.SessionID)}} {
+		if of.id == "" {
+			continue
+		}
+		num, _, err := w.intern(rawNameKey(of.class, of.id))
+		if err != nil {
+			return err
+		}
+		if err := w.append(bSubject, key(num), key(pos, stream)); err != nil {
+			return err
+		}
+	}
+	if e.CorrelationID != "" {
+		if err := w.Put(bCorr, textKey(nil, e.CorrelationID, pos), append(kind[:1:1], key(stream)...)); err != nil {
+			return err
+		}
+	}
+	return w.indexKind(e, pos, stream)
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (w *writer) indexKind(e *Event, pos, stream uint64) error {
+	kind := []byte{e.Kind.code()}
+	switch b := e.Body.(type) {
+	case *ToolCall:
+		if err := w.append(bCalls, key(stream), key(pos)); err != nil {
+			return err
+		}
+		return w.Put(bCall, textKey(key(stream), b.CallID, pos), kind)
+	case *ToolResult:
+		return w.Put(bCall, textKey(key(stream), b.CallID, pos), kind)
+	case *PolicyActivated:
+		return w.append(bPolicy, []byte{'a'}, key(pos))
+	}
+	return nil
+}
+
+// append adds an entry to a list.
+func (w *writer) append(b store.Bucket, prefix, value []byte) error {
+	n, err := w.last(b, prefix)
+	if err != nil {
+		return err
+	}
+	return w.Put(b, put64(bytes.Clone(prefix), n+1), value)
+}
+
+func (w *writer) putJSON(b store.Bucket, k []byte, v any) error {
+	data, err := core.Encode(v)
+	if err != nil {
+		return fmt.Errorf("encode for %s: %w", b, err)
+	}
+	return w.Put(b, k, data)
+}

@@ -1,0 +1,190 @@
+package dag
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"swarmdeck/engine/core"
+)
+
+// Bounds of what a stream's state holds, so that it stays small however long
+// the stream is.
+const (
+	maxOpenCalls = 64
+	maxLists     = 16
+	markEvery    = 64 // a state is kept each so many events, to be folded on from
+)
+
+// RunState is what the events of a stream up to one of them come to.
+type RunState struct {
+	RunID     string `json:"run_id,omitempty"` // "" for events outside any run
+	AgentID   string `json:"agent_id,omitempty"`
+	TaskID    string `json:"task_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	TraceID   string `json:"trace_id,omitempty"`
+
+	Status     string `json:"status"` // open, running, finished
+	Reason     string `json:"reason,omitempty"`
+	Exit       string `json:"exit,omitempty"`
+	Events     uint64 `json:"events"`
+	Head       string `json:"head"` // the newest event
+	StartedAt  Time   `json:"started_at"`
+	LastAt     Time   `json:"last_at"`
+	FinishedAt Time   `json:"finished_at,omitzero"`
+
+	Kinds       map[Kind]int64   `json:"kinds"`
+	Lists       map[string]int64 `json:"lists,omitempty"` // messages by list, of the first 16 lists
+	LastMessage string           `json:"last_message_ref,omitempty"`
+	Model       string           `json:"model,omitempty"`
+	Usage       Usage            `json:"usage,omitzero"`
+
+	OpenCalls    []OpenCall `json:"open_calls,omitempty"`         // the oldest 64
+	OpenUnlisted int64      `json:"open_calls_unlisted,omitzero"` // calls that did not fit there
+	LastResult   CallStatus `json:"last_result,omitempty"`
+	Interrupted  Reason     `json:"interrupted,omitempty"` // the newest interruption
+	Policy       string     `json:"policy_ref,omitempty"`  // the newest that was activated here
+}
+
+// OpenCall is a tool call without its result.
+type OpenCall struct {
+	CallID  string `json:"call_id"`
+	Server  string `json:"server"`
+	Tool    string `json:"tool"`
+	EventID string `json:"event_id"`
+	TS      Time   `json:"ts"`
+}
+
+// fold takes the stream's next event in.
+func (s *RunState) fold(e *Event) {
+	s.Events++
+	if s.Events == 1 {
+		s.RunID, s.StartedAt, s.Status, s.Kinds = e.RunID, e.TS, "open", map[Kind]int64{}
+	}
+	for _, id := range []struct {
+		to   *string
+		from string
+	}{{&s.AgentID, e.AgentID}, {&s.TaskID, e.TaskID}, {&s.SessionID, e.SessionID}, {&s.TraceID, e.TraceID}} {
+		if *id.to == "" {
+			*id.to = id.from
+		}
+	}
+	s.Head, s.LastAt = e.EventID, e.TS
+	s.Kinds[e.Kind]++
+	switch b := e.Body.(type) {
+	case *RunStarted:
+		s.Status, s.Reason, s.StartedAt = "running", b.Reason, e.TS
+	case *RunFinished:
+		s.Status, s.Exit, s.FinishedAt = "finished", b.Exit, e.TS
+	case *ModelRequest:
+		s.Model = b.Model
+	case *ModelResponse:
+		if u := b.Usage; u != nil {
+			s.Usage.PromptTokens += u.PromptTokens
+			s.Usage.CompletionTokens += u.CompletionTokens
+			s.Usage.TotalTokens += u.TotalTokens
+		}
+	case *HistoryAppend:
+		s.append(b)
+	case *ToolCall:
+		s.call(e, b)
+	case *ToolResult:
+		s.result(b)
+	case *Interruption:
+		s.Interrupted = b.Reason
+	case *PolicyActivated:
+		s.Policy = b.PolicyRef
+	}
+}
+
+func (s *RunState) append(b *HistoryAppend) {
+	s.LastMessage = b.MessageRef
+	if s.Lists == nil {
+		s.Lists = map[string]int64{}
+	}
+	if _, known := s.Lists[b.List]; known || len(s.Lists) < maxLists {
+		s.Lists[b.List]++
+	}
+}
+
+// call opens a call. One of the same id takes the place of the one before it.
+func (s *RunState) call(e *Event, b *ToolCall) {
+	open := OpenCall{b.CallID, b.Server, b.Tool, e.EventID, e.TS}
+	if i := s.open(b.CallID); i >= 0 {
+		s.OpenCalls[i] = open
+	} else if len(s.OpenCalls) < maxOpenCalls {
+		s.OpenCalls = append(s.OpenCalls, open)
+	} else {
+		s.OpenUnlisted++
+	}
+}
+
+func (s *RunState) result(b *ToolResult) {
+	s.LastResult = b.Status
+	if i := s.open(b.CallID); i >= 0 {
+		s.OpenCalls = slices.Delete(s.OpenCalls, i, i+1)
+	} else if s.OpenUnlisted > 0 {
+		s.OpenUnlisted--
+	}
+}
+
+func (s *RunState) open(call string) int {
+	return slices.IndexFunc(s.OpenCalls, func(c OpenCall) bool { return c.CallID == call })
+}
+
+// subject names the streams in the audit log.
+const subject = "dag.stream"
+
+// head is a stream's state with what keeps it sound.
+type head struct {
+	RunState `json:",embed"`
+	Stream   string `json:"stream"`        // run:ID, agent:ID or tenant
+	Chain    string `json:"chain"`         // sha256 over the chain before and the event's id, hex
+	AuditSeq uint64 `json:"audit_seq"`     // newest event of the audit log about it
+	LastPos  uint64 `json:"pos,omitempty"` // of the newest event
+}
+
+// audited is what the audit log says of a stream.
+type audited struct {
+	Events uint64 `json:"events"`
+	Head   string `json:"head"`
+	Chain  string `json:"chain"`
+}
+
+func (h *head) audited() audited { return audited{h.Events, h.Head, h.Chain} }
+
+// extend takes the next event in.
+func (h *head) extend(e *Event, pos uint64) {
+	h.fold(e)
+	before, _ := hex.DecodeString(h.Chain) // our own
+	sum := sha256.Sum256(append(before, e.id[:]...))
+	h.Chain, h.LastPos = hex.EncodeToString(sum[:]), pos
+}
+
+// streamOf is the stream of an event: its key in bName, and its name.
+func streamOf(e *Event) (k []byte, name string) {
+	switch {
+	case e.RunID != "":
+		return nameKey(NodeRef{TypeRun, e.RunID}), "run:" + e.RunID
+	case e.AgentID != "":
+		return nameKey(NodeRef{TypeAgent, e.AgentID}), "agent:" + e.AgentID
+	}
+	return []byte{nameTenant}, "tenant"
+}
+
+// head reads a stream's head; a new one for a stream without events.
+func (r reader) head(num uint64) (*head, error) {
+	h := &head{}
+	v, err := r.Get(bHead, key(num))
+	if err != nil {
+		return nil, fmt.Errorf("read the head of a stream: %w", err)
+	}
+	if v == nil {
+		return h, nil
+	}
+	if err := core.DecodeStored(v, h); err != nil {
+		return nil, fmt.Errorf("decode the head of a stream: %w", err)
+	}
+	return h, nil
+}

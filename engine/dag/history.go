@@ -1,0 +1,276 @@
+package dag
+
+import (
+	"context"
+	"sort"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Query narrows a list of events.
+type Query struct {
+	core.Filter
+	Run         string
+	Correlation string
+}
+
+// listed is a list in the store whose entries have the numbers 1 to n.
+type listed struct {
+	bucket store.Bucket // "" is the record itself
+	prefix []byte
+	n      uint64
+}
+
+// pos is the event of an entry.
+func (r reader) entry(l listed, i uint64) (uint64, error) {
+	if l.bucket == "" {
+		return i, nil
+	}
+	v, err := r.Get(l.bucket, put64(append(make([]byte, 0, len(l.prefix)+8), l.prefix...), i))
+	if err == nil && len(v) < 8 {
+		err = core.Errorf(core.Internal, "entry %d of %s is missing; run store check", i, l.bucket)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return get64(v), nil
+}
+
+// upto is how many entries of a list are of events up to a pos.
+func (r reader) upto(l listed, pos uint64) (uint64, error) {
+	var bad error
+	n := sort.Search(int(l.n), func(i int) bool {
+		at, err := r.entry(l, uint64(i)+1)
+		if err != nil {
+			bad = err
+		}
+		return err != nil || at > pos
+	})
+	return uint64(n), bad
+}
+
+// of finds the list of a subject's events.
+func (r reader) of(class byte, id string) (listed, error) {
+	num, _, err := r.num(rawNameKey(class, id))
+	if err != nil || num == 0 {
+		return listed{bucket: bSubject, prefix: key(num)}, err
+	}
+	n, err := r.last(bSubject, key(num))
+	return listed{bSubject, key(num), n}, err
+}
+
+// ofRun finds a run's stream.
+func (r reader) ofRun(run string) (listed, error) {
+	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
+	if err != nil || num == 0 {
+		return listed{bucket: bStream, prefix: key(num)}, err
+	}
+	h, err := r.head(num)
+	return listed{bStream, key(num), h.Events}, err
+}
+
+// narrowest picks the list to walk for a query, and clears what it covers.
+func (r reader) narrowest(q *Query) (l listed, err error) {
+	switch {
+	case q.Run != "":
+		l, err = r.ofRun(q.Run)
+		q.Run = ""
+	case q.Task != "":
+		l, err = r.of(nameTask, q.Task)
+		q.Task = ""
+	case q.Session != "":
+		l, err = r.of(nameSession, q.Session)
+		q.Session = ""
+	case q.Agent != "":
+		l, err = r.of(typeCode(TypeAgent), q.Agent)
+		q.Agent = ""
+	case q.Kind != "":
+		code := []byte{Kind(q.Kind).code()}
+		l = listed{bucket: bKind, prefix: code}
+		l.n, err = r.last(bKind, code)
+		q.Kind = ""
+	default:
+		l.n = uint64(r.Counter(countEvents))
+	}
+	return l, err
+}
+
+// Events lists events: those of a run in their order, all others newest first.
+// With one of run, task, session, agent or kind alone, or nothing, a page
+// costs the same wherever it stands; otherwise the narrowest of them is read
+// through. f.Match looks at the event's JSON, f.Trace at its trace_id; f.Status
+// at the status, outcome or exit that it tells.
+func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Recorded], error) {
+	var none core.Page[Recorded]
+	f, err := q.Check()
+	if err != nil {
+		return none, err
+	}
+	q.Filter = f
+	if q.Kind != "" && newBody(Kind(q.Kind)) == nil {
+		return none, core.Invalid("kind", q.Kind, words(Kinds()))
+	}
+	return list(ctx, d, tenant, q, reader.narrowest, func(_ reader, e Recorded) (Recorded, bool, error) { return e, true, nil })
+}
+
+// list pages through what make turns the events of a list into; make may leave
+// one out when more narrows than the list. Those of a run come in their order,
+// all others newest first.
+func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) (listed, error), make func(reader, Recorded) (T, bool, error)) (core.Page[T], error) {
+	f, forward := q.Filter, q.Run != ""
+	var items []T
+	var l listed
+	total, narrow := 0, false
+	err := d.view(ctx, tenant, "list the record", func(r reader) (err error) {
+		if l, err = find(r, &q); err != nil {
+			return err
+		}
+		if narrow = q.Narrows() || q.Correlation != "" || q.Run != ""; narrow {
+			return nil
+		}
+		total = int(l.n)
+		return r.walk(l, forward, uint64(f.Offset()), uint64(f.Size), func(e Recorded) error {
+			item, _, err := make(r, e)
+			items = append(items, item)
+			return err
+		})
+	})
+	for from := uint64(0); narrow && err == nil && from < l.n; from += slice {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		err = d.view(ctx, tenant, "list the record", func(r reader) error {
+			return r.walk(l, forward, from, slice, func(e Recorded) error {
+				if !q.match(&e.Event) {
+					return nil
+				}
+				item, ok, err := make(r, e)
+				if ok && err == nil {
+					if total++; total > f.Offset() && len(items) < f.Size {
+						items = append(items, item)
+					}
+				}
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	return core.NewPage(items, f, total), nil
+}
+
+// slice is how many events one read transaction walks: a long walk must not
+// pin old pages. Lists only grow at their end.
+const slice = 5000
+
+// walk reads up to n events of a list after the first skip.
+func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) error) error {
+	for k := skip; k < l.n && k < skip+n; k++ {
+		i := k + 1
+		if !forward {
+			i = l.n - k
+		}
+		pos, err := r.entry(l, i)
+		if err != nil {
+			return err
+		}
+		e, err := r.event(pos)
+		if err != nil {
+			return err
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// match holds an event against what no list covers.
+func (q *Query) match(e *Event) bool {
+	same := func(want, got string) bool { return want == "" || want == got }
+	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && same(q.Agent, e.AgentID) &&
+		same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Correlation, e.CorrelationID) &&
+		same(q.Status, status(e)) &&
+		(q.Since.IsZero() || !e.TS.at.Before(q.Since)) && (q.Until.IsZero() || !e.TS.at.After(q.Until)) &&
+		(q.Match == "" || strings.Contains(strings.ToLower(string(e.raw)), strings.ToLower(q.Match)))
+}
+
+// status is what an event says of how something ended or stands.
+func status(e *Event) string {
+	switch b := e.Body.(type) {
+	case *ToolResult:
+		return string(b.Status)
+	case *SnapshotCreated:
+		return string(b.Outcome)
+	case *RestoreAttempted:
+		return string(b.Outcome)
+	case *LivenessProbe:
+		return string(b.Status)
+	case *RunFinished:
+		return b.Exit
+	}
+	return ""
+}
+
+// Get returns one event with its edges.
+func (d *DAG) Get(ctx context.Context, tenant, id string) (Detail, error) {
+	var out Detail
+	err := d.view(ctx, tenant, "read an event", func(r reader) (err error) {
+		out, err = r.detail(id)
+		return err
+	})
+	return out, err
+}
+
+// Detail is an event in its place, with all its edges.
+type Detail struct {
+	Recorded `json:",embed"`
+	Edges    []Edge `json:"edges"`
+}
+
+func (r reader) detail(id string) (Detail, error) {
+	_, pos, err := r.place(id)
+	if err != nil {
+		return Detail{}, err
+	}
+	if pos == 0 {
+		return Detail{}, core.Missing("event", id)
+	}
+	return r.detailAt(pos)
+}
+
+func (r reader) detailAt(pos uint64) (Detail, error) {
+	e, err := r.event(pos)
+	if err != nil {
+		return Detail{}, err
+	}
+	edges, err := r.edges(pos)
+	if err != nil {
+		return Detail{}, err
+	}
+	if run := e.Event.RunID; run != "" {
+		edges = append(edges, Edge{Type: RunHasEvent, From: NodeRef{TypeRun, run}, To: NodeRef{TypeEvent, e.Event.EventID}, Attrs: Attrs{Seq: e.Seq}})
+	}
+	return Detail{e, edges}, nil
+}
+
+// Run is the state of a run as it is now.
+func (d *DAG) Run(ctx context.Context, tenant, run string) (RunState, error) {
+	var s RunState
+	err := d.view(ctx, tenant, "read a run", func(r reader) error {
+		num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
+		if err != nil {
+			return err
+		}
+		h, err := r.head(num)
+		if err == nil && h.Events == 0 {
+			err = core.Missing("run", run)
+		}
+		s = h.RunState
+		return err
+	})
+	return s, err
+}

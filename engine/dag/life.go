@@ -1,0 +1,202 @@
+package dag
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
+
+// Policy is a version of the approval policy: the one that rules, or one that
+// was proposed.
+type Policy struct {
+	ID           string        `json:"id"`
+	Kind         PolicyKind    `json:"kind"`
+	Place        Place         `json:"path_or_uri"`
+	Docstring    string        `json:"docstring,omitempty"`
+	TestsSummary *TestsSummary `json:"tests_summary,omitzero"`
+	SourceDigest string        `json:"source_digest,omitempty"`
+}
+
+// TestsSummary counts a policy's own cases.
+type TestsSummary struct {
+	Total  int64 `json:"total"`
+	Passed int64 `json:"passed"`
+	Failed int64 `json:"failed"`
+}
+
+func (p *Policy) check(f *flaws) {
+	f.name("id", p.ID)
+	oneOf(f, "kind", p.Kind, PolicyActive, PolicyProposal)
+	p.Place.check(f, "path_or_uri")
+	f.optional("source_digest", p.SourceDigest)
+	if s := p.TestsSummary; s != nil && (s.Passed < 0 || s.Failed < 0 || s.Total != s.Passed+s.Failed) {
+		f.add("tests_summary", "total %d is not passed %d and failed %d", s.Total, s.Passed, s.Failed)
+	}
+}
+
+// PolicyActivated tells that a policy rules from now on.
+type PolicyActivated struct {
+	PolicyRef string `json:"policy_ref"`
+	Notes     string `json:"notes,omitempty"`
+}
+
+// Kind implements Body.
+func (*PolicyActivated) Kind() Kind { return KindPolicyActivated }
+
+func (b *PolicyActivated) check(f *flaws) { f.name("policy_ref", b.PolicyRef) }
+
+// Subagent is an agent that another one made.
+type Subagent struct {
+	ID            string   `json:"id"`
+	ParentAgentID string   `json:"parent_agent_id"`
+	Constraints   core.Raw `json:"constraints,omitzero"` // an object
+}
+
+func (s *Subagent) check(f *flaws) {
+	f.name("id", s.ID)
+	f.name("parent_agent_id", s.ParentAgentID)
+	if s.ID == s.ParentAgentID && s.ID != "" {
+		f.add("parent_agent_id", "an agent is not its own parent")
+	}
+	f.dict("constraints", s.Constraints)
+}
+
+// AgentForked tells that an agent goes on a second time from an event.
+type AgentForked struct {
+	FromBranch string       `json:"from_branch"`
+	ToBranch   string       `json:"to_branch"`
+	AtEvent    EventRef     `json:"at_event"`
+	VolumePlan []VolumePlan `json:"volume_plan,omitempty"`
+}
+
+// VolumePlan is what a fork does with one resource.
+type VolumePlan struct {
+	Resource    string  `json:"resource"`
+	Mode        Plan    `json:"mode"`
+	KeptBy      string  `json:"kept_by,omitempty"` // with keep: the branch that keeps it
+	SnapshotRef *ExtRef `json:"snapshot_ref,omitzero"`
+}
+
+// Kind implements Body.
+func (*AgentForked) Kind() Kind { return KindAgentForked }
+
+func (b *AgentForked) check(f *flaws) {
+	f.name("from_branch", b.FromBranch)
+	f.name("to_branch", b.ToBranch)
+	if b.FromBranch == b.ToBranch && b.ToBranch != "" {
+		f.add("to_branch", "%q is the branch it forks from", shorten(b.ToBranch))
+	}
+	b.AtEvent.check(f, "at_event")
+	if !f.count("volume_plan", len(b.VolumePlan), maxRefs) {
+		return
+	}
+	planned := map[string]bool{}
+	for i, p := range b.VolumePlan {
+		f.within(fmt.Sprintf("volume_plan[%d]", i), func() {
+			f.name("resource", p.Resource)
+			if planned[p.Resource] {
+				f.add("resource", "%q is planned twice", shorten(p.Resource))
+			}
+			planned[p.Resource] = true
+			oneOf(f, "mode", p.Mode, PlanKeep, PlanSnapshot, PlanDiscard)
+			if p.KeptBy != "" && (p.Mode != PlanKeep || p.KeptBy != b.FromBranch && p.KeptBy != b.ToBranch) {
+				f.add("kept_by", "%q is not allowed; allowed: from_branch or to_branch, with mode keep", shorten(p.KeptBy))
+			}
+			if p.SnapshotRef != nil && p.Mode != PlanSnapshot {
+				f.add("snapshot_ref", "is given, but the mode is %s", p.Mode)
+			}
+			p.SnapshotRef.check(f, "snapshot_ref")
+		})
+	}
+}
+
+// Interruption tells that work was cut off.
+type Interruption struct {
+	Reason  Reason     `json:"reason"`
+	Affects []EventRef `json:"affects"`
+}
+
+// Kind implements Body.
+func (*Interruption) Kind() Kind { return KindInterruption }
+
+func (b *Interruption) check(f *flaws) {
+	oneOf(f, "reason", b.Reason, Reasons()...)
+	if b.Affects == nil {
+		f.add("affects", "missing; a list, which may be empty")
+	}
+	if f.count("affects", len(b.Affects), maxRefs) {
+		for i, r := range b.Affects {
+			r.check(f, fmt.Sprintf("affects[%d]", i))
+		}
+	}
+}
+
+// Substitution tells that one event stands in for another.
+type Substitution struct {
+	OriginalEvent    EventRef `json:"original_event"`
+	ReplacementEvent EventRef `json:"replacement_event"`
+	Reason           string   `json:"reason,omitempty"`
+}
+
+// Kind implements Body.
+func (*Substitution) Kind() Kind { return KindSubstitution }
+
+func (b *Substitution) check(f *flaws) {
+	b.OriginalEvent.check(f, "original_event")
+	b.ReplacementEvent.check(f, "replacement_event")
+	if b.OriginalEvent == b.ReplacementEvent && b.OriginalEvent.EventID != "" {
+		f.add("replacement_event", "an event does not replace itself")
+	}
+}
+
+// RunStarted begins a run.
+type RunStarted struct {
+	Reason string `json:"reason,omitempty"` // user, schedule, subagent
+}
+
+// Kind implements Body.
+func (*RunStarted) Kind() Kind { return KindRunStarted }
+
+func (b *RunStarted) check(f *flaws) { maybe(f, "reason", b.Reason, "user", "schedule", "subagent") }
+
+// RunFinished ends a run.
+type RunFinished struct {
+	Exit       string  `json:"exit,omitempty"` // success, error
+	SummaryRef *ExtRef `json:"summary_ref,omitzero"`
+}
+
+// Kind implements Body.
+func (*RunFinished) Kind() Kind { return KindRunFinished }
+
+func (b *RunFinished) check(f *flaws) {
+	maybe(f, "exit", b.Exit, "success", "error")
+	b.SummaryRef.check(f, "summary_ref")
+}
+
+// RunSnapshot is the seed's second Snapshot: a summary of a run, kept for
+// display only.
+type RunSnapshot struct {
+	ID         string `json:"id"`
+	RunID      string `json:"run_id,omitempty"`
+	ContentRef ExtRef `json:"content_ref"`
+}
+
+func (s *RunSnapshot) check(f *flaws) {
+	f.name("id", s.ID)
+	f.optional("run_id", s.RunID)
+	s.ContentRef.check(f, "content_ref")
+}
+
+// SnapshotMaterialized tells that a run's summary was made.
+type SnapshotMaterialized struct {
+	SnapshotRef string  `json:"snapshot_ref"` // of a RunSnapshot
+	ContentRef  *ExtRef `json:"content_ref,omitzero"`
+}
+
+// Kind implements Body.
+func (*SnapshotMaterialized) Kind() Kind { return KindSnapshotMaterialized }
+
+func (b *SnapshotMaterialized) check(f *flaws) {
+	f.name("snapshot_ref", b.SnapshotRef)
+	b.ContentRef.check(f, "content_ref")
+}

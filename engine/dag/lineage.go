@@ -1,0 +1,176 @@
+package dag
+
+import (
+	"context"
+	"encoding/binary"
+
+	"swarmdeck/engine/core"
+)
+
+// LineageQuery asks where a node comes from.
+type LineageQuery struct {
+	Node  NodeRef
+	Depth int  // steps at most, 1-100; 0 means 10
+	Down  bool // what came of it instead
+	Most  int  // steps in all, 1-10,000; 0 means 1,000
+}
+
+// Step is one edge of a lineage. Its Node led to the one before it, or came of
+// it when one asks downwards.
+type Step struct {
+	Depth   int     `json:"depth"` // from 1
+	Node    NodeRef `json:"node"`  // that it comes to
+	Edge    Edge    `json:"edge"`
+	EventID string  `json:"event_id"` // that told of the edge
+	TS      Time    `json:"ts"`
+}
+
+// Lineage is what led to a node, breadth first.
+type Lineage struct {
+	Node  NodeRef `json:"node"`
+	Steps []Step  `json:"steps"`
+	More  bool    `json:"more"` // depth or number ended it
+}
+
+// Bounds of a lineage.
+const (
+	maxDepth = 100
+	maxSteps = 10_000
+	maxFan   = 200 // edges of one type at one node: the newest
+)
+
+// Lineage follows DERIVED_FROM and every other edge of which one end led to
+// the other (see relations): the events that made a message, the request that
+// a response answers and what that consumed, the call behind a result.
+func (d *DAG) Lineage(ctx context.Context, tenant string, q LineageQuery) (Lineage, error) {
+	if q.Depth == 0 {
+		q.Depth = 10
+	}
+	if q.Most == 0 {
+		q.Most = 1000
+	}
+	f := &flaws{}
+	q.Node.check(f, "node")
+	if q.Depth < 1 || q.Depth > maxDepth {
+		f.add("depth", "%d is not allowed; allowed: 1-%d", q.Depth, maxDepth)
+	}
+	if q.Most < 1 || q.Most > maxSteps {
+		f.add("most", "%d is not allowed; allowed: 1-%d", q.Most, maxSteps)
+	}
+	if err := f.err(); err != nil {
+		return Lineage{}, err
+	}
+	w := &walk{q: q, seen: map[string]bool{}, out: Lineage{Node: q.Node, Steps: []Step{}}}
+	err := d.view(ctx, tenant, "follow a lineage", func(r reader) error {
+		num, _, err := r.num(nameKey(q.Node))
+		if err == nil && num == 0 {
+			err = core.Missing("node", q.Node.String())
+		}
+		if err != nil {
+			return err
+		}
+		w.reader = r
+		return w.run(ctx)
+	})
+	return w.out, err
+}
+
+// walk is one search of a lineage.
+type walk struct {
+	reader
+	q    LineageQuery
+	seen map[string]bool // nodes, by their keys
+	out  Lineage
+}
+
+func (w *walk) run(ctx context.Context) error {
+	level := []NodeRef{w.q.Node}
+	w.seen[string(nameKey(w.q.Node))] = true
+	for depth := 1; len(level) > 0; depth++ {
+		if depth > w.q.Depth {
+			w.out.More = true
+			return nil
+		}
+		var next []NodeRef
+		for _, ref := range level {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			more, err := w.around(ref, depth)
+			if err != nil {
+				return err
+			}
+			next = append(next, more...)
+			if len(w.out.Steps) >= w.q.Most {
+				w.out.More = true
+				return nil
+			}
+		}
+		level = next
+	}
+	return nil
+}
+
+// around follows the edges of one node that lead the way asked for.
+func (w *walk) around(ref NodeRef, depth int) (next []NodeRef, err error) {
+	num, _, err := w.num(nameKey(ref))
+	if err != nil {
+		return nil, err
+	}
+	for code, r := range relations() {
+		if r.cause == neither {
+			continue
+		}
+		// Upwards the end that came first is wanted, downwards the other.
+		bucket, toFar := bOut, (r.cause == toEnd) != w.q.Down
+		if !toFar {
+			bucket = bIn
+		}
+		n := 0
+		err := w.scan(bucket, append(key(num), byte(code)), nil, nil, true, func(rest, _ []byte) (bool, error) {
+			if n++; n > maxFan || len(w.out.Steps) >= w.q.Most {
+				w.out.More = true
+				return false, nil
+			}
+			found, err := w.step(get64(rest), int(binary.BigEndian.Uint16(rest[8:])), toFar, depth)
+			if found != nil {
+				next = append(next, *found)
+			}
+			return true, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+// step takes one edge in, and returns its far node when that is new.
+func (w *walk) step(pos uint64, i int, toFar bool, depth int) (*NodeRef, error) {
+	edges, err := w.edges(pos)
+	if err != nil {
+		return nil, err
+	}
+	if i >= len(edges) {
+		return nil, core.Errorf(core.Internal, "event %d has no edge %d", pos, i)
+	}
+	far := edges[i].From
+	if toFar {
+		far = edges[i].To
+	}
+	e, err := w.row(pos)
+	if err != nil {
+		return nil, err
+	}
+	told, err := e.recorded()
+	if err != nil {
+		return nil, err
+	}
+	w.out.Steps = append(w.out.Steps, Step{depth, far, edges[i], told.Event.EventID, told.Event.TS})
+	k := string(nameKey(far))
+	if w.seen[k] {
+		return nil, nil
+	}
+	w.seen[k] = true
+	return &far, nil
+}

@@ -1,0 +1,98 @@
+package dag
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
+
+// Message is one message of a conversation, as OpenAI's Responses API has it
+// (seed 4).
+type Message struct {
+	ID        string        `json:"id"`
+	Role      MessageRole   `json:"role"`
+	Content   []ContentPart `json:"content"`
+	CreatedAt Time          `json:"created_at"`
+}
+
+// ContentPart is one part of a message: which fields it has follows from its
+// Type.
+type ContentPart struct {
+	Type string `json:"type"` // text, image_url, tool_use, tool_result, reasoning
+
+	Text       string   `json:"text,omitempty"`         // text, reasoning
+	URL        string   `json:"url,omitempty"`          // image_url
+	Detail     string   `json:"detail,omitempty"`       // image_url
+	ID         string   `json:"id,omitempty"`           // tool_use
+	Name       string   `json:"name,omitempty"`         // tool_use
+	Input      core.Raw `json:"input,omitzero"`         // tool_use, an object
+	ToolCallID string   `json:"tool_call_id,omitempty"` // tool_result
+	Output     core.Raw `json:"output,omitzero"`        // tool_result
+	IsError    *bool    `json:"is_error,omitzero"`      // tool_result
+}
+
+// partFields are the fields of each type of part.
+func partFields(typ string) []string {
+	switch typ {
+	case "text", "reasoning":
+		return []string{"text"}
+	case "image_url":
+		return []string{"url", "detail"}
+	case "tool_use":
+		return []string{"id", "name", "input"}
+	case "tool_result":
+		return []string{"tool_call_id", "output", "is_error"}
+	}
+	return nil
+}
+
+func (m *Message) check(f *flaws) {
+	f.name("id", m.ID)
+	oneOf(f, "role", m.Role, roles()...)
+	if m.CreatedAt.IsZero() {
+		f.add("created_at", "missing")
+	}
+	if m.Content == nil {
+		f.add("content", "missing")
+	}
+	if !f.count("content", len(m.Content), maxRefs) {
+		return
+	}
+	for i := range m.Content {
+		f.within(fmt.Sprintf("content[%d]", i), func() { m.Content[i].check(f) })
+	}
+}
+
+func (p *ContentPart) check(f *flaws) {
+	oneOf(f, "type", p.Type, "text", "image_url", "tool_use", "tool_result", "reasoning")
+	allowed := map[string]bool{}
+	for _, name := range partFields(p.Type) {
+		allowed[name] = true
+	}
+	for _, given := range []struct {
+		name string
+		set  bool
+	}{
+		{"text", p.Text != ""}, {"url", p.URL != ""}, {"detail", p.Detail != ""}, {"id", p.ID != ""}, {"name", p.Name != ""},
+		{"input", len(p.Input) > 0}, {"tool_call_id", p.ToolCallID != ""}, {"output", len(p.Output) > 0}, {"is_error", p.IsError != nil},
+	} {
+		if given.set && !allowed[given.name] && len(allowed) > 0 {
+			f.add(given.name, "a part of type %s has none", p.Type)
+		}
+	}
+	switch p.Type {
+	case "image_url":
+		if p.URL == "" { // a data: URL may be as long as the event allows
+			f.add("url", "missing")
+		}
+	case "tool_use":
+		f.name("id", p.ID)
+		f.name("name", p.Name)
+		f.object("input", p.Input)
+	case "tool_result":
+		f.name("tool_call_id", p.ToolCallID)
+		if len(p.Output) == 0 {
+			f.add("output", "missing")
+		}
+	}
+}

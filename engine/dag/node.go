@@ -1,0 +1,184 @@
+package dag
+
+import (
+	"fmt"
+	"reflect"
+
+	"swarmdeck/engine/core"
+)
+
+// NodeType is what a node of the graph is.
+type NodeType string
+
+// The types of nodes that are stated with their fields.
+const (
+	TypeMessage     NodeType = "Message"
+	TypeResource    NodeType = "Resource"
+	TypeSnapshot    NodeType = "Snapshot"    // of a resource
+	TypeRunSnapshot NodeType = "RunSnapshot" // the cached summary of a run
+	TypeHandle      NodeType = "Handle"
+	TypePolicy      NodeType = "Policy"
+	TypeSubagent    NodeType = "Subagent"
+)
+
+// The types of nodes that have an id alone. The last four stand for events,
+// and their ids are the events'.
+const (
+	TypeAgent      NodeType = "Agent"
+	TypeRun        NodeType = "Run"
+	TypeBranch     NodeType = "Branch" // AGENT_ID/BRANCH
+	TypeSummary    NodeType = "Summary"
+	TypeContainer  NodeType = "Container"
+	TypeEvent      NodeType = "Event"
+	TypeToolCall   NodeType = "ToolCall"
+	TypeToolResult NodeType = "ToolResult"
+	TypeGeneration NodeType = "Generation" // a model_response
+)
+
+// NodeTypes are all types. A type's place in this list is part of what is
+// stored.
+func NodeTypes() []NodeType {
+	return []NodeType{
+		TypeMessage, TypeResource, TypeSnapshot, TypeRunSnapshot, TypeHandle, TypePolicy, TypeSubagent,
+		TypeAgent, TypeRun, TypeBranch, TypeSummary, TypeContainer, TypeEvent, TypeToolCall, TypeToolResult, TypeGeneration,
+	}
+}
+
+// ofEvent reports types whose nodes are events.
+func (t NodeType) ofEvent() bool {
+	return t == TypeEvent || t == TypeToolCall || t == TypeToolResult || t == TypeGeneration
+}
+
+// fixed reports types whose nodes never change.
+func (t NodeType) fixed() bool {
+	return t == TypeMessage || t == TypeSnapshot || t == TypeRunSnapshot
+}
+
+// NodeRef names a node: ids are unique per type only.
+type NodeRef struct {
+	Type NodeType `json:"type"`
+	ID   string   `json:"id"`
+}
+
+func (r NodeRef) String() string { return string(r.Type) + ":" + r.ID }
+
+func (r NodeRef) check(f *flaws, field string) {
+	oneOf(f, field+".type", r.Type, NodeTypes()...)
+	if r.Type.ofEvent() {
+		f.eventID(field+".id", r.ID)
+		return
+	}
+	f.name(field+".id", r.ID)
+}
+
+// Node is what an event states about a node: its type, its fields, and the
+// time over which that holds.
+type Node struct {
+	Type NodeType
+	Valid
+	Body NodeBody
+}
+
+// NodeBody are the fields of a node: *Message, *Resource, *Snapshot,
+// *RunSnapshot, *Handle, *Policy or *Subagent.
+type NodeBody interface{ check(*flaws) }
+
+// bodyOf makes an empty body.
+func bodyOf(t NodeType) NodeBody {
+	switch t {
+	case TypeMessage:
+		return new(Message)
+	case TypeResource:
+		return new(Resource)
+	case TypeSnapshot:
+		return new(Snapshot)
+	case TypeRunSnapshot:
+		return new(RunSnapshot)
+	case TypeHandle:
+		return new(Handle)
+	case TypePolicy:
+		return new(Policy)
+	case TypeSubagent:
+		return new(Subagent)
+	}
+	return nil
+}
+
+// NewNode is a node as an event states it.
+func NewNode(body NodeBody) Node {
+	for _, t := range NodeTypes() {
+		if like := bodyOf(t); like != nil && reflect.TypeOf(like) == reflect.TypeOf(body) {
+			return Node{Type: t, Body: body}
+		}
+	}
+	return Node{}
+}
+
+// ID is the node's id.
+func (n Node) ID() string {
+	switch b := n.Body.(type) {
+	case *Message:
+		return b.ID
+	case *Resource:
+		return b.ID
+	case *Snapshot:
+		return b.ID
+	case *RunSnapshot:
+		return b.ID
+	case *Handle:
+		return b.ID
+	case *Policy:
+		return b.ID
+	case *Subagent:
+		return b.ID
+	}
+	return ""
+}
+
+// Ref names the node.
+func (n Node) Ref() NodeRef { return NodeRef{n.Type, n.ID()} }
+
+func (n Node) check(f *flaws, at Time) {
+	if n.Body == nil {
+		oneOf(f, "type", n.Type, NodeTypes()[:7]...)
+		return
+	}
+	n.Body.check(f)
+	n.Valid.check(f, at)
+}
+
+// nodeHead is what all nodes have.
+type nodeHead struct {
+	Type  NodeType `json:"type"`
+	Valid `json:",embed"`
+	Rest  core.Raw `json:",embed"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A type that is not known is left
+// to check.
+func (n *Node) UnmarshalJSON(data []byte) error {
+	var head nodeHead
+	if err := core.Decode(data, &head); err != nil {
+		return err
+	}
+	*n = Node{Type: head.Type, Valid: head.Valid, Body: bodyOf(head.Type)}
+	if n.Body == nil {
+		return nil
+	}
+	if len(head.Rest) == 0 {
+		head.Rest = core.Raw("{}")
+	}
+	return core.Decode(head.Rest, n.Body)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n Node) MarshalJSON() ([]byte, error) {
+	if n.Body == nil {
+		return nil, fmt.Errorf("encode a node of type %q: it has no fields", n.Type)
+	}
+	rest, err := core.Encode(n.Body)
+	if err != nil {
+		return nil, err
+	}
+	return core.Encode(nodeHead{n.Type, n.Valid, rest})
+}

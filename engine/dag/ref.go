@@ -1,0 +1,139 @@
+package dag
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// EventRef names an event.
+type EventRef struct {
+	EventID string `json:"event_id"`
+}
+
+func (r EventRef) check(f *flaws, field string) { f.eventID(field+".event_id", r.EventID) }
+
+// ExtRef names something outside: a stream, a tar, a digest.
+type ExtRef struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+func (r *ExtRef) check(f *flaws, field string) {
+	if r != nil {
+		f.name(field+".kind", r.Kind)
+		f.text(field+".id", r.ID, maxURI)
+		if r.ID == "" {
+			f.add(field+".id", "missing")
+		}
+	}
+}
+
+// Place is a PathRef or a UriRef: exactly one of the two.
+type Place struct {
+	Path string `json:"path,omitempty"`
+	URI  string `json:"uri,omitempty"`
+}
+
+func (p Place) check(f *flaws, field string) {
+	switch {
+	case p.Path == "" && p.URI == "":
+		f.add(field, "missing; allowed: {path} or {uri}")
+	case p.Path != "" && p.URI != "":
+		f.add(field, "has path and uri; allowed: one of them")
+	}
+	f.text(field+".path", p.Path, maxURI)
+	f.text(field+".uri", p.URI, maxURI)
+}
+
+// InputRef is an EventRef or the NodeId of a Message.
+type InputRef struct {
+	Event   string // "" when it is a message
+	Message string
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *InputRef) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return core.Decode(data, &r.Message)
+	}
+	var e EventRef
+	if err := core.Decode(data, &e); err != nil {
+		return err
+	}
+	if e.EventID == "" {
+		return core.Errorf(core.InvalidInput, "event_id: missing")
+	}
+	r.Event = e.EventID
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r InputRef) MarshalJSON() ([]byte, error) {
+	if r.Event != "" {
+		return core.Encode(EventRef{r.Event})
+	}
+	return core.Encode(r.Message)
+}
+
+func (r InputRef) check(f *flaws, field string) {
+	if r.Event != "" {
+		f.eventID(field+".event_id", r.Event)
+		return
+	}
+	f.name(field, r.Message)
+}
+
+// Time is a timestamp of the record: ISO 8601 in UTC, with a Z.
+type Time struct{ at time.Time }
+
+// At is a time as the record writes it, in UTC.
+func At(t time.Time) Time { return Time{t.UTC()} }
+
+// Time is the point in time.
+func (t Time) Time() time.Time { return t.at }
+
+// IsZero reports that there is none.
+func (t Time) IsZero() bool { return t.at.IsZero() }
+
+// String is the time as the record writes it.
+func (t Time) String() string { return t.at.Format(time.RFC3339Nano) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Time) UnmarshalText(text []byte) error {
+	at, err := ParseTime(string(text))
+	*t = at
+	return err
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// ParseTime reads a timestamp. Years are those that keys can sort by.
+func ParseTime(text string) (Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || !strings.HasSuffix(text, "Z") || at.Year() < 1970 {
+		return Time{}, fmt.Errorf("%q is not allowed; allowed: a UTC time such as 2026-01-02T15:04:05.678Z", shorten(text))
+	}
+	return Time{at}, nil
+}
+
+// Valid is the time over which a node or edge holds. A zero From is the time
+// of the event that states it, a zero To means from then on.
+type Valid struct {
+	From Time `json:"valid_from,omitzero"`
+	To   Time `json:"valid_to,omitzero"`
+}
+
+func (v Valid) check(f *flaws, at Time) {
+	from := v.From
+	if from.IsZero() {
+		from = at
+	}
+	if !v.To.IsZero() && v.To.at.Before(from.at) {
+		f.add("valid_to", "%s is before it begins", v.To)
+	}
+}
