@@ -54,6 +54,8 @@ func (m *Model) action(name string) tea.Cmd {
 		m.toasts.Dismiss()
 	case "redraw":
 		return tea.ClearScreen
+	case "suspend":
+		return m.suspend()
 	case "estop":
 		return m.estop()
 	case "pause":

@@ -37,6 +37,11 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 		defer e.leave()
 		opt.First, out = e.paint, e
 	}
+	if opt.Terminal != nil {
+		remote := newInput(in)
+		defer remote.end()
+		opt.Terminal, in = remote.of(opt.Terminal), remote
+	}
 	program := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithColorProfile(caps.Color), tea.WithoutSignalHandler(),

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/term"
 )
@@ -143,9 +144,24 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 	case known:
 		return code, nil
 	case ctx.Err() != nil:
+		r.clear()
 		return 0, context.Cause(ctx)
 	}
+	r.clear()
 	return 0, ErrGone
+}
+
+// clear undoes what a cockpit sets on a terminal, which one that went away did
+// not: keyboard protocols, paste, focus, mouse and colour reports, the hidden
+// cursor, the alternate screen.
+func (r *remote) clear() {
+	if r.a.Screen == nil {
+		return
+	}
+	_, _ = io.WriteString(r.a.Stdout, ansi.KittyKeyboard(0, 1)+ansi.ResetModifyOtherKeys+
+		ansi.ResetModeBracketedPaste+ansi.ResetModeFocusEvent+ansi.ResetModeMouseButtonEvent+ansi.ResetModeMouseAnyEvent+
+		ansi.ResetModeMouseExtSgr+ansi.ResetModeLightDark+ansi.ResetModeSynchronizedOutput+
+		ansi.SetModeTextCursorEnable+ansi.ResetModeAltScreenSaveCursor)
 }
 
 // interruptPatience is how long an interrupted command may take to end.

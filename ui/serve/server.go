@@ -9,12 +9,11 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
-
-	"swarmdeck/ui/term"
 )
 
 // Options are a Server's.
@@ -59,13 +58,11 @@ const handshake = 10 * time.Second
 // Close. Whoever can open the socket is this user: no other proof is asked for.
 func (s *Server) Local(l net.Listener, operator string) error {
 	who := Who{Name: operator, Role: "admin", Local: true, From: "this machine"}
-	return s.add(l, &ssh.Server{
-		Handler: func(sess ssh.Session) { s.handle(sess, who) },
-	})
+	return s.add(l, &ssh.Server{}, func(ssh.Context) Who { return who })
 }
 
-// add has a server take connections.
-func (s *Server) add(l net.Listener, srv *ssh.Server) error {
+// add has a server take connections; who tells whose one is.
+func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) Who) error {
 	signer, err := newHostKey()
 	if err != nil {
 		return err
@@ -74,6 +71,16 @@ func (s *Server) add(l net.Listener, srv *ssh.Server) error {
 		srv.AddHostKey(signer)
 	}
 	srv.HandshakeTimeout = handshake
+	srv.ChannelHandlers = map[string]ssh.ChannelHandler{
+		"session": func(_ *ssh.Server, _ *gossh.ServerConn, in gossh.NewChannel, ctx ssh.Context) {
+			if done, ok := few(ctx); ok {
+				defer done()
+				s.open(ctx, who(ctx), in)
+				return
+			}
+			_ = in.Reject(gossh.ResourceShortage, "too many sessions in one connection")
+		},
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -130,100 +137,58 @@ func (s *Server) begin() (done func(), ok bool) {
 const exitBusy = 75
 
 // handle runs one session.
-func (s *Server) handle(sess ssh.Session, who Who) {
+func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string) {
 	done, ok := s.begin()
 	if !ok {
-		fmt.Fprintln(sess.Stderr(), "swarmdeck: too many sessions; try again later")
-		_ = sess.Exit(exitBusy)
+		fmt.Fprintln(t.Stderr, "swarmdeck: too many sessions; try again later")
+		c.exit(exitBusy)
 		return
 	}
 	defer done()
-	ctx, cancel := context.WithCancel(sess.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	code := s.run(ctx, sess, who, signals(sess, cancel))
-	if s.ctx.Err() != nil { // cut off rather than come to its end
-		return
+	code := s.run(ctx, t, line)
+	if s.ctx.Err() == nil { // it came to its end rather than being cut off
+		c.exit(code)
 	}
-	_ = sess.Exit(code)
 }
 
 // run carries a session out; a panic in it ends no other.
-func (s *Server) run(ctx context.Context, sess ssh.Session, who Who, goesOn <-chan struct{}) (code int) {
+func (s *Server) run(ctx context.Context, t *Session, line string) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			code = 1
-			fmt.Fprintln(sess.Stderr(), "swarmdeck: this session failed inside")
+			fmt.Fprintln(t.Stderr, "swarmdeck: this session failed inside")
 			if s.opt.Failed != nil {
-				s.opt.Failed(fmt.Errorf("a session of %s panicked: %v\n%s", who.Name, r, debug.Stack()))
+				s.opt.Failed(fmt.Errorf("a session of %s panicked: %v\n%s", t.Who.Name, r, debug.Stack()))
 			}
 		}
 	}()
-	args, err := s.opt.Split(sess.RawCommand())
+	args, err := s.opt.Split(line)
 	if err != nil {
-		fmt.Fprintf(sess.Stderr(), "swarmdeck: %v\n", err)
+		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
 		return 2
 	}
-	t := &Session{
-		Args: args, Getenv: environ(sess.Environ()), Stdin: sess,
-		Stdout: sess, Stderr: sess.Stderr(), Who: who,
-	}
-	if who.Local {
-		t.Dir = t.Getenv(varDir)
-		if t.Getenv(varSource) != "" {
-			t.Stdin = &asking{sess: sess}
-		}
-	}
-	if pty, windows, has := sess.Pty(); has {
-		t.Terminal = &term.Remote{Size: clampSize(pty.Window), Resized: sizes(sess, windows)}
-		getenv := t.Getenv
-		t.Getenv = func(name string) string {
-			if name == "TERM" {
-				return pty.Term
-			}
-			return getenv(name)
-		}
-		if who.Local {
-			t.Terminal.Suspend = func() { suspend(ctx, sess, goesOn) }
-		}
-	}
+	t.Args = args
 	return s.opt.Run(ctx, t)
 }
 
-// signals ends a session when its client was told to end, and tells when a
-// suspended one goes on. It listens until the connection has gone: the library
-// waits for whoever asked for signals.
-func signals(sess ssh.Session, cancel context.CancelFunc) (goesOn <-chan struct{}) {
-	ch, again := make(chan ssh.Signal, 8), make(chan struct{}, 1)
-	sess.Signals(ch)
-	go func() {
-		for {
-			select {
-			case sig := <-ch:
-				switch sig {
-				case ssh.SIGINT, ssh.SIGTERM, ssh.SIGHUP, ssh.SIGQUIT:
-					cancel()
-				case sigContinue:
-					select {
-					case again <- struct{}{}:
-					default:
-					}
-				}
-			case <-sess.Context().Done():
-				return
-			}
-		}
-	}()
-	return again
-}
+// channels counts the sessions of a connection.
+type channels struct{}
 
-// suspend stops the client and waits until it goes on.
-func suspend(ctx context.Context, sess ssh.Session, goesOn <-chan struct{}) {
-	if _, err := sess.SendRequest(doSuspend, false, nil); err != nil {
-		return
+// few takes a place for a session among its connection's.
+func few(ctx ssh.Context) (done func(), ok bool) {
+	ctx.Lock()
+	defer ctx.Unlock()
+	open, _ := ctx.Value(channels{}).(*atomic.Int32)
+	if open == nil {
+		open = new(atomic.Int32)
+		ctx.SetValue(channels{}, open)
 	}
-	select {
-	case <-goesOn:
-	case <-ctx.Done():
+	if open.Add(1) > maxChannels {
+		open.Add(-1)
+		return nil, false
 	}
+	return func() { open.Add(-1) }, true
 }

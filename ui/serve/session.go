@@ -7,11 +7,6 @@ package serve
 
 import (
 	"io"
-	"slices"
-	"strings"
-	"sync"
-
-	"charm.land/ssh"
 
 	"swarmdeck/ui/term"
 )
@@ -55,62 +50,3 @@ const (
 	varDir    = "SWARMDECK_SESSION_DIR"
 	varSource = "SWARMDECK_SESSION_INPUT" // "asked": input comes when asked for
 )
-
-// maxEnv bounds what a client may say of its environment.
-const maxEnv = 256
-
-// environ reads a session's environment.
-func environ(vars []string) func(string) string {
-	vars = vars[:min(len(vars), maxEnv)]
-	env := map[string]string{}
-	for _, v := range slices.Backward(vars) {
-		name, value, _ := strings.Cut(v, "=")
-		if _, set := env[name]; !set && len(v) <= 32<<10 && !strings.ContainsRune(v, 0) {
-			env[name] = value
-		}
-	}
-	return func(name string) string { return env[name] }
-}
-
-// asking is an input that asks for itself when it is first read.
-type asking struct {
-	sess ssh.Session
-	once sync.Once
-}
-
-func (a *asking) Read(p []byte) (int, error) {
-	a.once.Do(func() { _, _ = a.sess.SendRequest(wantInput, false, nil) })
-	return a.sess.Read(p)
-}
-
-// sizes follows a terminal's size: the newest waits, older ones are dropped. It
-// goes on until the connection ends, because the library takes no other request
-// of a client while a size waits.
-func sizes(sess ssh.Session, in <-chan ssh.Window) <-chan term.Size {
-	out := make(chan term.Size, 1)
-	go func() {
-		for {
-			select {
-			case w, open := <-in:
-				if !open {
-					return
-				}
-				select {
-				case <-out:
-				default:
-				}
-				out <- clampSize(w)
-			case <-sess.Context().Done():
-				return
-			}
-		}
-	}()
-	return out
-}
-
-// maxSide bounds a terminal: a client may claim any size.
-const maxSide = 2000
-
-func clampSize(w ssh.Window) term.Size {
-	return term.Size{Width: min(max(w.Width, 1), maxSide), Height: min(max(w.Height, 1), maxSide)}
-}

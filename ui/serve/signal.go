@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	gossh "golang.org/x/crypto/ssh"
 )
@@ -12,6 +13,9 @@ func notifyResize(ch chan<- os.Signal) { signal.Notify(ch, syscall.SIGWINCH) }
 
 // sigContinue tells the other end that a suspended client goes on.
 const sigContinue = "CONT"
+
+// stopPatience is how long a stop may take to come into effect.
+const stopPatience = 300 * time.Millisecond
 
 // suspend stops this process as ctrl+z stops a local program, and goes on when
 // the shell says so.
@@ -23,7 +27,10 @@ func (r *remote) suspend() {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGCONT)
 	_ = syscall.Kill(0, syscall.SIGTSTP)
-	<-again
+	select {
+	case <-again:
+	case <-time.After(stopPatience): // nobody is there to go on with it: the system does not stop it
+	}
 	signal.Stop(again)
 	if r.raw() != nil {
 		return

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/ui/serve"
+)
+
+// host is a user's cockpit that others attach to.
+func (u *user) host() *seat {
+	u.t.Helper()
+	u.ok("session", "create")
+	s := u.atTerminal().sit(80, 24)
+	s.see(`fleet`)
+	return s
+}
+
+// atTerminal is the same user at a real terminal.
+func (u *user) atTerminal() *user {
+	env := append([]string{}, u.env...)
+	return &user{t: u.t, home: u.home, env: append(env, "TERM=xterm-256color")}
+}
+
+func (u *user) socket() string {
+	return serve.SocketPath(func(string) string { return "" }, instanceOf(u.data()))
+}
+
+func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
+	u := newUser(t)
+	s := u.host()
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "--wait", "-o", "json"), "task_id")
+	s.press("2")
+	s.see(`✓ succeeded .*` + id)
+	for _, info := range []string{u.socket(), filepath.Dir(u.socket())} {
+		if st, err := os.Stat(info); err != nil || st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", info, st.Mode(), err)
+		}
+	}
+
+	t.Run("with their input, when they read it", func(t *testing.T) {
+		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--input", "-", "--wait", "-o", "json")
+		cmd.Stdin = strings.NewReader(`{"argv":["echo","from stdin"]}`)
+		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), `"from stdin"`) {
+			t.Errorf("%s, %v", out, err)
+		}
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		if _, err := write.WriteString("for the next one\n"); err != nil {
+			t.Fatal(err)
+		}
+		cmd = u.command("task", "list")
+		cmd.Stdin = read
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		write.Close()
+		var left bytes.Buffer
+		if _, err := left.ReadFrom(read); err != nil || left.String() != "for the next one\n" {
+			t.Errorf("a command that reads nothing left %q, %v", left.String(), err)
+		}
+	})
+	t.Run("with their errors and exit codes", func(t *testing.T) {
+		if code, out, stderr := u.run("agent", "show", "nobody", "-o", "json"); code != 1 || out != "" || !strings.Contains(stderr, `"code":"NOT_FOUND"`) {
+			t.Errorf("exit %d %s%s", code, out, stderr)
+		}
+		if code, _, stderr := u.run("task", "wait", field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id"), "--timeout", "50ms"); code != 4 {
+			t.Errorf("exit %d %s", code, stderr)
+		}
+	})
+	t.Run("in their directory", func(t *testing.T) {
+		dir := filepath.Join(u.home, "elsewhere")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := u.command("audit", "export", "--format", "csv", "--out", "here.csv")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v", out, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "here.csv")); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("until they are interrupted", func(t *testing.T) {
+		task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id")
+		cmd := u.command("task", "wait", task)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // any moment will do
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 130 {
+			t.Errorf("exit %d", code)
+		}
+	})
+	t.Run("not for another data file", func(t *testing.T) {
+		other := filepath.Join(u.home, "other.db")
+		u.ok("--data", other, "session", "create")
+		if out := u.ok("--data", other, "task", "list", "-o", "json"); out != "" {
+			t.Errorf("tasks of another file: %s", out)
+		}
+	})
+	if code := s.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if _, err := os.Stat(u.socket()); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+func TestTwoCockpitsShowOneEngine(t *testing.T) {
+	u := newUser(t)
+	first := u.host()
+	second := u.atTerminal().sit(100, 30)
+	second.see(`fleet`)
+	second.press("2")
+	second.see(`tasks`)
+	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","both see this"]}`, "--wait")
+	first.press("2")
+	first.see(`both see this`)
+	second.see(`both see this`)
+	second.resize(120, 40)
+	second.until("the whole width", func() bool {
+		return len([]rune(strings.Split(second.screen(), "\n")[1])) == 120
+	})
+	second.press("\x1a") // a program without a shell can't be stopped: it goes on
+	time.Sleep(time.Second)
+	second.press("3")
+	second.see(`approvals`)
+	if code := second.leaves(); code != 0 {
+		t.Errorf("the second: exit %d", code)
+	}
+	if !strings.Contains(second.output(), "\x1b[?1049l") {
+		t.Error("the alternate screen is left on")
+	}
+	first.press("1")
+	first.see(`fleet`)
+}
+
+func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
+	u := newUser(t)
+	first := u.host()
+	heirs := []*seat{u.atTerminal().sit(80, 24), u.atTerminal().sit(80, 24)}
+	for _, h := range heirs {
+		h.see(`fleet`)
+	}
+	const tasks = 50
+	var wg sync.WaitGroup
+	for i := range tasks {
+		wg.Go(func() {
+			u.ok("task", "dispatch", "--kind", "exec.run", "--max-attempts", "5", "--input", fmt.Sprintf(`{"argv":["sh","-c","sleep 1; echo %d >>done"]}`, i))
+		})
+	}
+	wg.Wait()
+	start := time.Now()
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.cmd.Wait()
+	u.ok("task", "list")
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("an heir served after %s", took)
+	}
+	for _, h := range heirs {
+		h.see(`fleet`)
+	}
+	for end := time.Now().Add(60 * time.Second); strings.Count(u.ok("task", "list", "--status", "succeeded", "--page-size", "100", "-o", "json"), "\n") < tasks; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("tasks did not end:\n%s", u.ok("task", "list", "--page-size", "100"))
+		}
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	for _, h := range heirs { // the second may be taking over when it is told to leave
+		for left := false; !left; {
+			h.press(ctrlC)
+			select {
+			case <-h.done:
+				left = true
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+		if code := h.ends(); code != 0 && code != 130 {
+			t.Errorf("exit %d\n%s", code, h.screen())
+		}
+		if !strings.HasSuffix(strings.TrimSpace(h.screen()), "interrupted") && strings.Contains(h.screen(), "┌ fleet") {
+			t.Errorf("the screen is not given back:\n%s", h.screen())
+		}
+	}
+}
+
+func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
+	u := newUser(t)
+	s := u.host()
+	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "--wait", "-o", "json")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.press("2")
+	s.see(`sleep 60`)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), `"code":"UNAVAILABLE"`) {
+		t.Errorf("exit %d %s", code, stderr.String())
+	}
+	if n := strings.Count(u.ok("task", "list", "-o", "json"), "\n"); n != 1 {
+		t.Errorf("%d tasks", n)
+	}
+}

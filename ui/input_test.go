@@ -1,0 +1,39 @@
+package ui
+
+import (
+	"io"
+	"testing"
+)
+
+func TestAWokenReadLosesNothing(t *testing.T) {
+	r, w := io.Pipe()
+	in := newInput(r)
+	defer in.end()
+	read := func(n int) string {
+		t.Helper()
+		p := make([]byte, n)
+		n, err := in.Read(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(p[:n])
+	}
+	go func() { _, _ = w.Write([]byte("abc")) }()
+	if got := read(2) + read(2); got != "abc" {
+		t.Errorf("read %q", got)
+	}
+	in.wake() // as the screen is lent
+	if got := read(9); got != "" {
+		t.Errorf("a woken Read gave %q", got)
+	}
+	go func() {
+		_, _ = w.Write([]byte("d"))
+		w.Close()
+	}()
+	if got := read(9); got != "d" {
+		t.Errorf("after it %q", got)
+	}
+	if _, err := in.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("at the end %v", err)
+	}
+}

@@ -1,0 +1,252 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
+)
+
+// room is a server on a socket of its own.
+type room struct {
+	t      *testing.T
+	path   string
+	server *serve.Server
+}
+
+func newRoom(t *testing.T, o serve.Options) *room {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &room{t: t, path: filepath.Join(dir, "s.sock")}
+	l, err := serve.Listen(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Split = command.Split
+	r.server = serve.New(o)
+	if err := r.server.Local(l, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.server.Close() })
+	return r
+}
+
+func (r *room) attach(ctx context.Context, a serve.Attachment) (int, error) {
+	r.t.Helper()
+	conn, err := serve.Dial(ctx, r.path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if a.Stdout == nil {
+		a.Stdout = io.Discard
+	}
+	if a.Stderr == nil {
+		a.Stderr = io.Discard
+	}
+	return serve.Attach(ctx, conn, a)
+}
+
+func TestASessionIsWhatItsClientSaid(t *testing.T) {
+	r := newRoom(t, serve.Options{Run: func(_ context.Context, s *serve.Session) int {
+		fmt.Fprintf(s.Stdout, "%q in %s, LANG=%s, %s as %s", s.Args, s.Dir, s.Getenv("LANG"), s.Who.Name, s.Who.Role)
+		fmt.Fprint(s.Stderr, "beside it")
+		return 7
+	}})
+	var out, errs bytes.Buffer
+	code, err := r.attach(t.Context(), serve.Attachment{Line: command.Join([]string{"task", "show me"}), Dir: "/somewhere", Env: []string{"LANG=C.UTF-8"}, Stdout: &out, Stderr: &errs})
+	if want := `["task" "show me"] in /somewhere, LANG=C.UTF-8, alice as admin`; code != 7 || err != nil || out.String() != want || errs.String() != "beside it" {
+		t.Errorf("exit %d, %v, %q, %q", code, err, out.String(), errs.String())
+	}
+}
+
+func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
+	failed := make(chan error, 1)
+	block := make(chan struct{})
+	r := newRoom(t, serve.Options{MaxSessions: 2, Failed: func(err error) { failed <- err }, Run: func(ctx context.Context, s *serve.Session) int {
+		switch s.Args[0] {
+		case "panic":
+			panic("inside")
+		case "wait":
+			close(block)
+			<-ctx.Done()
+			return 130
+		}
+		return 0
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		code, err := r.attach(ctx, serve.Attachment{Line: "wait"})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- code
+	}()
+	<-block
+	var errs bytes.Buffer
+	if code, err := r.attach(t.Context(), serve.Attachment{Line: "panic", Stderr: &errs}); code != 1 || err != nil || !strings.Contains(errs.String(), "failed inside") {
+		t.Errorf("exit %d, %v, %s", code, err, errs.String())
+	}
+	if err := <-failed; !strings.Contains(err.Error(), "alice") {
+		t.Error(err)
+	}
+	if code, err := r.attach(t.Context(), serve.Attachment{Line: `open "quote`, Stderr: &errs}); code != 2 || err != nil {
+		t.Errorf("exit %d, %v", code, err)
+	}
+	cancel() // an interrupt reaches the command, which says how it ended
+	if code := <-ended; code != 130 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestMoreSessionsThanAllowedAreRefused(t *testing.T) {
+	held := make(chan struct{})
+	r := newRoom(t, serve.Options{MaxSessions: 1, Run: func(ctx context.Context, _ *serve.Session) int {
+		close(held)
+		<-ctx.Done()
+		return 0
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = r.attach(ctx, serve.Attachment{})
+	}()
+	<-held
+	var errs bytes.Buffer
+	if code, err := r.attach(t.Context(), serve.Attachment{Stderr: &errs}); code != 75 || err != nil || !strings.Contains(errs.String(), "too many") {
+		t.Errorf("exit %d, %v, %s", code, err, errs.String())
+	}
+	cancel()
+	<-done
+}
+
+func TestAClientIsToldThatTheEngineWentAway(t *testing.T) {
+	held := make(chan struct{})
+	r := newRoom(t, serve.Options{Run: func(ctx context.Context, s *serve.Session) int {
+		fmt.Fprint(s.Stdout, "begun")
+		close(held)
+		<-ctx.Done()
+		return 0
+	}})
+	go func() {
+		<-held
+		_ = r.server.Close()
+	}()
+	if code, err := r.attach(t.Context(), serve.Attachment{}); !errors.Is(err, serve.ErrGone) {
+		t.Errorf("exit %d, %v", code, err)
+	}
+	if _, err := os.Stat(r.path); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+func TestADirectoryThatOthersMayEnterIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := serve.Listen(filepath.Join(dir, "s.sock")); err == nil || !strings.Contains(err.Error(), "0700") {
+		t.Errorf("listened: %v", err)
+	}
+	if _, err := serve.Dial(t.Context(), filepath.Join(dir, "s.sock")); err == nil || !strings.Contains(err.Error(), "0700") {
+		t.Errorf("dialled: %v", err)
+	}
+}
+
+func TestASocketLeftByAKilledEngineIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s.sock")
+	old, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.(*net.UnixListener).SetUnlinkOnClose(false)
+	old.Close()
+	l, err := serve.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}
+
+// TestHostileClientsCostNothingThatStays has clients do what no program of ours
+// does; afterwards nothing of them runs.
+func TestHostileClientsCostNothingThatStays(t *testing.T) {
+	r := newRoom(t, serve.Options{Run: func(_ context.Context, s *serve.Session) int {
+		if s.Terminal != nil && (s.Terminal.Width > 2000 || s.Terminal.Height < 1) {
+			t.Errorf("a terminal of %dx%d", s.Terminal.Width, s.Terminal.Height)
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(s.Stdin, 1<<20))
+		return 0
+	}})
+	before := runtime.NumGoroutine()
+	dial := func() net.Conn {
+		conn, err := serve.Dial(t.Context(), r.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	for range 20 {
+		conn := dial()
+		_, _ = conn.Write(bytes.Repeat([]byte("GET / HTTP/1.1\r\n\xff\x00"), 100))
+		conn.Close()
+
+		conn = dial()
+		c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{HostKeyCallback: gossh.InsecureIgnoreHostKey()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := gossh.NewClient(c, chans, reqs)
+		if ch, _, err := client.OpenChannel("direct-tcpip", nil); err == nil {
+			t.Error("a tunnel was opened")
+			ch.Close()
+		}
+		ch, in, err := client.OpenChannel("session", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go gossh.DiscardRequests(in)
+		for range 50 {
+			_, _ = ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{"USR1"}))
+			_, _ = ch.SendRequest("env", false, []byte{0xff})
+		}
+		_, _ = ch.SendRequest("pty-req", true, gossh.Marshal(struct {
+			Term       string
+			C, R, W, H uint32
+			Modes      string
+		}{"x", 1 << 31, 0, 0, 0, ""}))
+		_, _ = ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{"\x00\xff"}))
+		for range 50 {
+			_, _ = ch.SendRequest("window-change", false, gossh.Marshal(struct{ C, R, W, H uint32 }{1 << 30, 1 << 30, 0, 0}))
+		}
+		_, _ = ch.Write(make([]byte, 64<<10))
+		client.Close()
+	}
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
