@@ -48,7 +48,7 @@ type Done struct {
 	Removed     []string      `json:"removed,omitempty"`
 	Seq         int           `json:"seq,omitzero"` // of its journal entry; 0 when it changed nothing
 	DecisionID  string        `json:"decision_id,omitempty"`
-	Elapsed     time.Duration `json:"elapsed_ns"`
+	Elapsed     time.Duration `json:"-"` // as the worker measured it; metadata has it in milliseconds
 	Repeated    bool          `json:"-"` // it was done before, under the same Mark
 }
 
