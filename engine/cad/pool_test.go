@@ -27,6 +27,8 @@ type fakePool struct {
 	// before and after run around each call; an error ends the worker's process.
 	before, after func(ctx context.Context, w *fakeWorker, c cad.Call) error
 	unload        error
+	// answers are those of methods that the fake does not know.
+	answers map[string]func(cad.Call) string
 }
 
 func newPool() *fakePool {
@@ -226,6 +228,16 @@ func (w *fakeWorker) do(c cad.Call) (cad.Reply, error) {
 		change.Shapes = []model.Shape{shape}
 		change.Put = []model.Entity{{ID: id, Type: model.Solid, Shape: shape.Hash, Properties: core.Raw(`{"bounding_box":{"max":[1,1,1],"min":[0,0,0]}}`)}}
 		return commit(space, change, map[string]string{"entity_id": id})
+	case "view.mesh":
+		solid, _ := space.Entity(p.EntityIDs[0])
+		shape, _ := space.Shape(solid.Shape)
+		var size asked
+		if err := core.DecodeStored(shape.Params, &size); err != nil {
+			return cad.Reply{}, err
+		}
+		return cad.Reply{Data: core.MustEncode(map[string]any{"solids": []any{map[string]any{
+			"entity_id": solid.ID, "vertices": [][3]float64{{0, 0, 0}, {size.Width, 0, 0}, {0, 1, 0}}, "triangles": [][3]int{{0, 1, 2}}, "tolerance": 0.5,
+		}}})}, nil
 	case "history.undo":
 		e, err := space.Undo(change)
 		return reply(e, map[string]int{"undone": e.Undoes}, err)
@@ -243,6 +255,9 @@ func (w *fakeWorker) do(c cad.Call) (cad.Reply, error) {
 			return cad.Reply{}, fault(-32602, "INVALID_PARAMETER", "file_path", err.Error())
 		}
 		return cad.Reply{Data: core.MustEncode(map[string]string{"file_path": p.FilePath})}, nil
+	}
+	if answer := w.pool.answers[c.Method]; answer != nil {
+		return cad.Reply{Data: core.Raw(answer(c))}, nil
 	}
 	return cad.Reply{}, fault(-32601, "INVALID_COMMAND", "method", "the fake has no "+c.Method)
 }

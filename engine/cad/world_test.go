@@ -104,6 +104,7 @@ func (w *world) build(st store.Store) (err error) {
 	}
 	p.Parties = w.cad.Parties()
 	w.judge.Own(judge.GateCAD, w.cad)
+	w.swarm.Runner(cad.KindAssignment, w.cad.Runner())
 	w.swarm.Freezer(w.cad)
 	return nil
 }
@@ -117,7 +118,7 @@ func (w *world) run() {
 	var all sync.WaitGroup
 	for _, run := range []func(context.Context) error{w.swarm.Run, w.judge.Run, w.cad.Run} {
 		all.Go(func() {
-			if err := run(ctx); err != nil {
+			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				w.t.Errorf("Run: %v", err)
 			}
 		})
