@@ -1,0 +1,229 @@
+package cad_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// merger is an integrator, and a designer whose point it is to merge.
+func merger(w *world) string {
+	w.agent("ann", "integrator")
+	w.agent("bob", "designer")
+	w.do("bob", "entity.create_point", `{}`)
+	return `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann"}`
+}
+
+// background carries an operation out in the name of another agent.
+func (w *world) background(op cad.Operation) <-chan error {
+	over := make(chan error, 1)
+	go func() {
+		_, err := w.cad.Execute(context.Background(), robot, op)
+		over <- err
+	}()
+	return over
+}
+
+func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
+	w := newWorld(t)
+	params := merger(w)
+	w.run()
+	if done := w.do("ann", "workspace.merge", params); textOf(done.Data, "merge_result") != "success" {
+		t.Errorf("%s", done.Data)
+	}
+	w.do("bob", "entity.create_point", `{}`)
+	over := w.background(cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(params)})
+	ap := w.question()
+	for _, want := range []string{`"method":"workspace.merge"`, `"source_workspace_id":"ws_bob"`, `"agent_id":"ann"`, `"workspace_id":"ws_ann"`} {
+		if !strings.Contains(string(ap.Action.Args), want) {
+			t.Errorf("the question shows %s, without %s", ap.Action.Args, want)
+		}
+	}
+	if ap.Gate != judge.GateCAD || ap.ReasonCode != "cad.merge" || ap.Agent.Name != "ann" || ap.Agent.Role != "integrator" || ap.RequestedBy != "robot" {
+		t.Errorf("%+v", ap)
+	}
+	if a := w.now("ann"); a.Shown() != "waiting for you" || a.Waiting != ap.ApprovalID {
+		t.Errorf("%+v", a)
+	}
+	w.do("bob", "entity.create_point", `{}`) // others go on meanwhile
+	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if a := w.now("ann"); a.Waiting != "" || a.SuccessCount != 2 || w.space("ws_ann").EntityCount != 3 {
+		t.Errorf("%+v", a)
+	}
+	w.sound()
+}
+
+func TestADeniedOperationChangesNothingAndSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	params := merger(w)
+	w.run()
+	over := w.background(cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(params)})
+	if err := w.answer(w.question().ApprovalID, judge.Answer{Reason: "not yet"}); err != nil {
+		t.Fatal(err)
+	}
+	err := <-over
+	var f *cad.OpError
+	if !errors.As(err, &f) || !f.Denied || f.Abort || f.DecisionID == "" || !strings.Contains(f.Message, "not yet") || code(err) != core.Denied {
+		t.Errorf("%v", err)
+	}
+	if a := w.now("ann"); a.Status != cad.Idle || a.ErrorCount != 1 || a.Waiting != "" || w.pool.of("workspace.merge") != 0 {
+		t.Errorf("%+v", a)
+	}
+	w.sound()
+}
+
+func TestAnEditIsCheckedLikeTheOperationItself(t *testing.T) {
+	w := newWorld(t)
+	params := merger(w)
+	w.agent("cat", "designer")
+	w.do("cat", "entity.create_line", `{}`)
+	w.run()
+	over := w.background(cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(params)})
+	ap := w.question()
+	for name, edit := range map[string]string{
+		"another agent":     `{"agent_id":"bob","params":` + params + `}`,
+		"another method":    `{"method":"file.export","params":` + params + `}`,
+		"an unknown field":  `{"colour":"red","params":` + params + `}`,
+		"another target":    `{"params":{"source_workspace_id":"ws_bob","target_workspace_id":"ws_cat"}}`,
+		"no source":         `{"params":{"target_workspace_id":"ws_ann"}}`,
+		"no such workspace": `{"params":{"source_workspace_id":"nowhere","target_workspace_id":"ws_ann"}}`,
+		"no deadline":       `{"params":{"deadline_ms":-1,"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`,
+	} {
+		if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit)}); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	if got := w.ids("ws_ann"); got != "ws_cat_line_1" {
+		t.Errorf("merged %s", got)
+	}
+	w.sound()
+}
+
+func TestAnotherWorkspaceThanItsOwnNeedsAnOperatorBehindIt(t *testing.T) {
+	w := newWorld(t)
+	merger(w)
+	w.run()
+	op := cad.Operation{AgentID: "bob", Method: "entity.create_point", Params: core.Raw(`{"workspace_id":"ws_ann"}`)}
+	over := w.background(op)
+	ap := w.question()
+	if ap.ReasonCode != "cad.elsewhere" || strings.Join(ap.Action.Effects, " ") != "elsewhere write" && strings.Join(ap.Action.Effects, " ") != "write elsewhere" {
+		t.Errorf("%+v", ap)
+	}
+	if _, err := w.cad.ShutdownAgent(context.Background(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err == nil || w.space("ws_ann").Seq != 1 {
+		t.Errorf("a terminated agent went on: %v", err)
+	}
+	w.agent("cat", "validator")
+	op = cad.Operation{AgentID: "cat", Method: "entity.list", Params: core.Raw(`{"workspace_id":"ws_ann"}`)}
+	if err := <-w.background(op); err != nil {
+		t.Errorf("looking is free: %v", err)
+	}
+	w.sound()
+}
+
+func TestAFileIsNotWrittenOverUnasked(t *testing.T) {
+	w := newWorld(t)
+	w.agent("ann", "modeler")
+	w.run()
+	dir := t.TempDir()
+	if s, err := w.cad.SetDirectory(context.Background(), alice, "ws_ann", dir); err != nil || s.Directory != dir {
+		t.Fatal(s, err)
+	}
+	if _, err := w.cad.SetDirectory(context.Background(), alice, "ws_ann", "near"); code(err) != core.InvalidInput {
+		t.Errorf("%v", err)
+	}
+	op := cad.Operation{AgentID: "ann", Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`), Mark: "tk/1"}
+	if err := <-w.background(op); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a.stl")); err != nil {
+		t.Fatal(err)
+	}
+	op.Mark = ""
+	over := w.background(op)
+	if ap := w.question(); ap.ReasonCode != "cad.overwrite" {
+		t.Errorf("%+v", ap)
+	} else if err := w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; class(err) != cad.OperationFailed {
+		t.Errorf("%v", err)
+	}
+	// One that an engine began and did not store finds its own file.
+	w.pool.on(nil, func(context.Context, *fakeWorker, cad.Call) error { return errKilled })
+	op = cad.Operation{AgentID: "ann", Method: "file.export", Params: core.Raw(`{"file_path":"b.stl"}`), Mark: "tk/2"}
+	if err := <-w.background(op); class(err) != cad.SubprocessError {
+		t.Errorf("%v", err)
+	}
+	w.again()
+	w.run()
+	if err := <-w.background(op); err != nil {
+		t.Errorf("its own file stopped it: %v", err)
+	}
+	w.sound()
+}
+
+func TestNoRoleDeletesFiles(t *testing.T) {
+	w := newWorld(t)
+	if _, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
+		Name: "all", Description: "All.", AllowedOperations: cad.MethodNames(), ExampleTasks: []string{"x"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.agent("ann", "all")
+	_, err := w.try("ann", "file.delete", `{"file_path":"a.stl"}`)
+	var f *cad.OpError
+	if !errors.As(err, &f) || !f.Denied || !strings.Contains(f.Message, "No CAD agent deletes files") || len(w.pool.calls) != 0 {
+		t.Errorf("%v", err)
+	}
+	w.sound()
+}
+
+func TestALocalMethodNeedsNoWorker(t *testing.T) {
+	w := newWorld(t)
+	if _, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
+		Name: "all", Description: "All.", AllowedOperations: cad.MethodNames(), ExampleTasks: []string{"x"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.agent("ann", "all")
+	w.do("ann", "entity.create_point", `{}`)
+	made := w.do("ann", "workspace.create", `{"workspace_name":"copy","base_workspace_id":"ws_ann"}`)
+	if s := w.space("copy"); made.WorkspaceID != "copy" || s.Base != "ws_ann" || s.EntityCount != 1 || s.AgentID != "ann" {
+		t.Errorf("%+v %+v", made, s)
+	}
+	w.do("ann", "workspace.switch", `{"workspace_id":"copy"}`)
+	if a := w.now("ann"); a.WorkspaceID != "copy" {
+		t.Errorf("%+v", a)
+	}
+	if done := w.do("ann", "entity.create_point", `{}`); done.Entities[0] != "copy_point_1" {
+		t.Errorf("%+v", done)
+	}
+	if done := w.do("ann", "agent.metrics", `{}`); !strings.Contains(string(done.Data), `"operation_count":4`) {
+		t.Errorf("%s", done.Data)
+	}
+	if done := w.do("ann", "workspace.list", `{}`); !strings.Contains(string(done.Data), `"total_count":2`) {
+		t.Errorf("%s", done.Data)
+	}
+	w.sound()
+}

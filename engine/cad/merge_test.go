@@ -1,0 +1,63 @@
+package cad_test
+
+import (
+	"context"
+	"testing"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+)
+
+func TestConflictsOfAMergeStayOpenUntilTheyAreResolved(t *testing.T) {
+	w := newWorld(t)
+	if _, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
+		Name: "all", Description: "All.", AllowedOperations: cad.MethodNames(), ExampleTasks: []string{"x"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.agent("ann", "all")
+	w.agent("bob", "all")
+	for i, id := range []string{"ann", "bob"} {
+		w.do(id, "entity.create_point", `{"entity_id":"p","x":`+string('1'+rune(i))+`}`)
+		w.do(id, "entity.create_point", `{"entity_id":"q","x":`+string('3'+rune(i))+`}`)
+		w.do(id, "entity.create_line", `{}`)
+	}
+	open := func() (ids string) {
+		t.Helper()
+		all, err := w.cad.Conflicts(context.Background(), home, "ws_ann")
+		if err != nil || len(all) != w.space("ws_ann").Conflicts {
+			t.Fatalf("%+v, %v, counted %d", all, err, w.space("ws_ann").Conflicts)
+		}
+		for _, c := range all {
+			if c.Type != model.IDCollision {
+				t.Errorf("%+v", c)
+			}
+			ids += c.EntityID
+		}
+		return ids
+	}
+	expect := func(after, want string) {
+		t.Helper()
+		if got := open(); got != want {
+			t.Errorf("after %s %q are open, want %q", after, got, want)
+		}
+		w.sound()
+	}
+	w.do("ann", "workspace.merge", `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann"}`)
+	expect("the merge", "pq")
+	if got := w.ids("ws_ann"); got != "p q ws_ann_line_1 ws_bob_line_1" {
+		t.Errorf("merged %s", got)
+	}
+	w.do("ann", "workspace.resolve_conflict", `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann","entity_id":"p","strategy":"keep_source"}`)
+	expect("one decision", "q")
+	w.do("ann", "history.undo", `{}`)
+	expect("taking it back", "pq")
+	w.do("ann", "history.undo", `{}`)
+	expect("taking the merge back", "")
+	w.do("ann", "history.redo", `{}`)
+	w.do("ann", "history.redo", `{}`)
+	expect("doing both again", "q")
+	w.again()
+	w.do("ann", "workspace.resolve_conflict", `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann","entity_id":"q","strategy":"keep_target"}`)
+	expect("the other decision", "")
+}
