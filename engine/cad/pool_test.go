@@ -186,6 +186,7 @@ type asked struct {
 	Source      string   `json:"source_workspace_id"`
 	Target      string   `json:"target_workspace_id"`
 	Strategy    string   `json:"strategy"`
+	Merged      core.Raw `json:"merged_properties"`
 	FilePath    string   `json:"file_path"`
 	X           float64  `json:"x"`
 	Width       float64  `json:"width"`
@@ -248,7 +249,7 @@ func (w *fakeWorker) do(c cad.Call) (cad.Reply, error) {
 		out, err := model.Merge(w.spaces[p.Source], space, apart{})
 		return w.settle(space, change, out, err)
 	case "workspace.resolve_conflict":
-		out, err := model.Resolve(w.spaces[p.Source], space, model.Resolution{EntityID: p.EntityID, Strategy: model.Strategy(p.Strategy)}, apart{})
+		out, err := model.Resolve(w.spaces[p.Source], space, model.Resolution{EntityID: p.EntityID, Strategy: model.Strategy(p.Strategy), Merged: p.Merged}, apart{})
 		return w.settle(space, change, out, err)
 	case "file.export":
 		if err := os.WriteFile(filepath.Join(w.dirs[p.WorkspaceID], p.FilePath), []byte("solid"), 0o600); err != nil {

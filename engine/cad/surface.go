@@ -1,0 +1,155 @@
+package cad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+// Surface is how a solid looks.
+type Surface struct {
+	EntityID  string
+	Mesh      *mesh.Mesh
+	Tolerance float64 // mm that the facets may be off
+}
+
+// Bounds of what is looked at.
+const (
+	maxSurfaces  = 100
+	finestLook   = 0.01 // mm
+	coarsestLook = 100  // mm
+	lookParts    = 400  // of the box's longest side: finer is not seen on a screen
+	coarserBy    = 8
+)
+
+// Surfaces are the surfaces of solids for a screen, in the order of their ids:
+// of those named, or of the first 100 in the workspace; more tells how many are
+// left out then. A worker facets them, as finely as a screen can show. It
+// changes nothing, so neither a role nor a rule is asked.
+func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids ...string) (all []Surface, more int, err error) {
+	by := reader(tenant)
+	space, err := c.space(ctx, by, workspace)
+	if err != nil {
+		return nil, 0, err
+	}
+	solids, more, err := c.looked(ctx, tenant, workspace, ids)
+	if err != nil || len(solids) == 0 {
+		return nil, more, err
+	}
+	if c.opt.Pool == nil {
+		return nil, 0, core.Errorf(core.Unavailable, "nothing here computes geometry: this engine has no CAD environment")
+	}
+	leave, err := c.of(tenant).turns.take(ctx, []string{workspace})
+	if err != nil {
+		return nil, 0, context.Cause(ctx)
+	}
+	defer leave()
+	worker, err := c.opt.Pool.Lease(ctx, Site{tenant, workspace, space.Kernel})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer worker.Release()
+	if err := c.sync(ctx, worker, by, workspace, false); err != nil {
+		return nil, 0, fmt.Errorf("look at workspace %s: %w", workspace, err)
+	}
+	for _, e := range solids {
+		s, err := lookAt(ctx, worker, &e)
+		if err != nil {
+			return nil, 0, fmt.Errorf("look at %s of workspace %s: %w", e.ID, workspace, err)
+		}
+		all = append(all, s)
+	}
+	return all, more, nil
+}
+
+// looked are the solids to look at.
+func (c *Controller) looked(ctx context.Context, tenant, workspace string, ids []string) (solids []model.Entity, more int, err error) {
+	if len(ids) > maxSurfaces {
+		return nil, 0, core.Invalid("entity_ids", len(ids), fmt.Sprintf("at most %d", maxSurfaces))
+	}
+	all, err := c.AllEntities(ctx, tenant, workspace)
+	if err != nil {
+		return nil, 0, err
+	}
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	for _, e := range all {
+		switch {
+		case len(ids) > 0 && !wanted[e.ID]:
+		case e.Type != model.Solid && len(ids) == 0:
+		case e.Type != model.Solid:
+			return nil, 0, core.Invalid("entity_id", e.ID, "a solid; this is a "+string(e.Type))
+		case len(solids) == maxSurfaces:
+			more++
+		default:
+			solids = append(solids, e)
+		}
+		delete(wanted, e.ID)
+	}
+	for _, id := range ids {
+		if wanted[id] {
+			return nil, 0, core.Missing("entity_id", id)
+		}
+	}
+	return solids, more, nil
+}
+
+// lookAt has a worker facet one solid: as finely as is seen, and coarser when
+// that is too much.
+func lookAt(ctx context.Context, worker Worker, e *model.Entity) (Surface, error) {
+	var facts struct {
+		Box struct {
+			Min [3]float64 `json:"min"`
+			Max [3]float64 `json:"max"`
+		} `json:"bounding_box"`
+	}
+	if err := core.DecodeStored(e.Properties, &facts); err != nil {
+		return Surface{}, fmt.Errorf("read its properties: %w", err)
+	}
+	size := mesh.Sub(facts.Box.Max, facts.Box.Min)
+	deflection := max(size[0], size[1], size[2]) / lookParts
+	if math.IsNaN(deflection) {
+		deflection = finestLook
+	}
+	for deflection = min(max(deflection, finestLook), coarsestLook); ; deflection *= coarserBy {
+		params := core.MustEncode(map[string]any{"workspace_id": e.WorkspaceID, "entity_ids": []string{e.ID}, "deflection": deflection})
+		reply, err := worker.Call(ctx, Call{Method: "view.mesh", Params: params})
+		var refused *Fault
+		switch {
+		case errors.As(err, &refused) && refused.Field == "entity_ids" && deflection*coarserBy <= coarsestLook:
+			continue
+		case refused != nil:
+			return Surface{}, failure(refused)
+		case err != nil:
+			return Surface{}, err
+		}
+		return readSurface(reply.Data)
+	}
+}
+
+func readSurface(data core.Raw) (Surface, error) {
+	var got struct {
+		Solids []struct {
+			EntityID  string       `json:"entity_id"`
+			Vertices  [][3]float64 `json:"vertices"`
+			Triangles [][3]uint32  `json:"triangles"`
+			Faces     []uint32     `json:"faces"`
+			Tolerance float64      `json:"tolerance"`
+		} `json:"solids"`
+	}
+	if err := core.DecodeStored(data, &got); err != nil {
+		return Surface{}, fmt.Errorf("read its surface: %w", err)
+	}
+	if len(got.Solids) != 1 {
+		return Surface{}, fmt.Errorf("the CAD environment answered %d surfaces for one", len(got.Solids))
+	}
+	s := got.Solids[0]
+	return Surface{EntityID: s.EntityID, Mesh: &mesh.Mesh{Vertices: s.Vertices, Triangles: s.Triangles, Faces: s.Faces}, Tolerance: s.Tolerance}, nil
+}
