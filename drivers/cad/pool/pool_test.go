@@ -1,0 +1,453 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+func site(workspace string) cad.Site { return cad.Site{Tenant: "t_a", Workspace: workspace} }
+
+func take(t testing.TB, p *Pool, at cad.Site) cad.Worker {
+	t.Helper()
+	w, err := p.Lease(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func pid(t testing.TB, w cad.Worker) int {
+	t.Helper()
+	var d struct {
+		PID int `json:"pid"`
+	}
+	reply, err := w.Call(t.Context(), cad.Call{Method: "test.pid"})
+	if err == nil {
+		err = core.DecodeStored(reply.Data, &d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.PID
+}
+
+func load(t testing.TB, w cad.Worker, workspace string, from, n int) {
+	t.Helper()
+	l := cad.Load{WorkspaceID: workspace, From: from}
+	for i := range n {
+		l.Entries = append(l.Entries, model.Entry{WorkspaceID: workspace, Seq: from + i, Method: "m"})
+	}
+	if err := w.Load(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Seq(workspace); got != from+n-1 {
+		t.Fatalf("seq %d, want %d", got, from+n-1)
+	}
+}
+
+// eventually waits for a condition of the outside world.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func TestAWorkspaceGoesWhereItIsLoaded(t *testing.T) {
+	p := rig(t, "fake")
+	a, b := take(t, p, site("a")), take(t, p, site("b"))
+	load(t, a, "a", 1, 3)
+	load(t, b, "b", 1, 2)
+	load(t, b, "a", 1, 1)
+	first, second := pid(t, a), pid(t, b)
+	if first == second {
+		t.Fatal("two leases have one process")
+	}
+	b.Release()
+	a.Release()
+	a.Release() // twice is no more than once
+	for range 3 {
+		b := take(t, p, site("b"))
+		a := take(t, p, site("a"))
+		if pid(t, a) != first || pid(t, b) != second || a.Seq("a") != 3 || b.Seq("b") != 2 {
+			t.Fatal("a workspace went elsewhere")
+		}
+		a.Release()
+		b.Release()
+	}
+	if _, err := a.Call(t.Context(), cad.Call{Method: "test.pid"}); err == nil || a.Seq("a") != 0 {
+		t.Errorf("used after its release: %v", err)
+	}
+	if all, busy := p.Running(); all != 2 || busy != 0 {
+		t.Errorf("%d workers, %d busy", all, busy)
+	}
+}
+
+func TestAProcessServesOneTenantAndOneKernel(t *testing.T) {
+	p := rig(t, "fake", func(o *Options) { o.Max = 3 })
+	seen := map[int]cad.Site{}
+	for _, at := range []cad.Site{{Tenant: "t_a"}, {Tenant: "t_b"}, {Tenant: "t_a", Kernel: "occt"}, {Tenant: "t_c"}, {Tenant: "t_a"}} {
+		w := take(t, p, at)
+		id := pid(t, w)
+		if was, ok := seen[id]; ok && was.Tenant != at.Tenant {
+			t.Errorf("%v came to the process of %v", at, was)
+		}
+		seen[id] = at
+		w.Release()
+		if all, _ := p.Running(); all > 3 {
+			t.Errorf("%d workers", all)
+		}
+	}
+	if len(seen) < 4 {
+		t.Errorf("%d processes", len(seen))
+	}
+}
+
+func TestNoMoreRunThanMay(t *testing.T) {
+	for _, c := range []struct{ most, processors, want int }{{0, 2, 2}, {1, 4, 1}, {9, 3, 3}} {
+		p := rig(t, "fake", func(o *Options) { o.Max, o.Processors = c.most, c.processors })
+		var busy, highest atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				w, err := p.Lease(t.Context(), cad.Site{Tenant: fmt.Sprintf("t_%d", i%3)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				now := busy.Add(1)
+				for old := highest.Load(); now > old && !highest.CompareAndSwap(old, now); old = highest.Load() {
+				}
+				_, err = w.Call(t.Context(), cad.Call{Method: "test.pid"})
+				if err != nil {
+					t.Error(err)
+				}
+				busy.Add(-1)
+				w.Release()
+			})
+		}
+		wg.Wait()
+		if all, _ := p.Running(); all > c.want || int(highest.Load()) > c.want {
+			t.Errorf("max %d of %d: %d ran, %d at once", c.most, c.processors, all, highest.Load())
+		}
+	}
+}
+
+func TestResizeEndsWhatIsTooMuchAndServesWhoWaits(t *testing.T) {
+	p := rig(t, "fake")
+	a, b := take(t, p, site("a")), take(t, p, site("b"))
+	c := take(t, p, site("c"))
+	c.Release()
+	p.Resize(1)
+	eventually(t, "the free one ends", func() bool { all, _ := p.Running(); return all == 2 })
+	a.Release()
+	eventually(t, "the next ends", func() bool { all, _ := p.Running(); return all == 1 })
+	got := make(chan cad.Worker)
+	go func() {
+		w, err := p.Lease(context.Background(), site("d"))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- w
+	}()
+	eventually(t, "it waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	p.Resize(2)
+	(<-got).Release()
+	b.Release()
+}
+
+func TestWhoWaitsCanGiveUp(t *testing.T) {
+	p := rig(t, "fake", func(o *Options) { o.Max = 1 })
+	w := take(t, p, site("a"))
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer stop()
+	if _, err := p.Lease(ctx, site("b")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	w.Release()
+	take(t, p, site("b")).Release()
+}
+
+func TestAnIdleWorkerEnds(t *testing.T) {
+	p := rig(t, "fake", func(o *Options) { o.Idle = 50 * time.Millisecond })
+	w := take(t, p, site("a"))
+	id := pid(t, w)
+	w.Release()
+	eventually(t, "it ends", func() bool { all, _ := p.Running(); return all == 0 })
+	if alive(id) {
+		t.Error("the process is still there")
+	}
+	take(t, p, site("a")).Release()
+}
+
+func TestACallEndsWithItsContext(t *testing.T) {
+	p := rig(t, "fake")
+	for _, c := range []struct {
+		method string
+		says   string // "" when it succeeds
+		stays  bool
+	}{
+		{"test.wait", "test.wait: context deadline exceeded", true},
+		{"test.late", "", true},
+		{"test.hang", "did not stop", false},
+	} {
+		w := take(t, p, site("a"))
+		id := pid(t, w)
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		_, err := w.Call(ctx, cad.Call{Method: c.method})
+		stop()
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !errors.Is(err, context.DeadlineExceeded)) {
+			t.Errorf("%s: %v", c.method, err)
+		}
+		w.Release()
+		if !c.stays {
+			eventually(t, "it ends", func() bool { return !alive(id) })
+		}
+		next := take(t, p, site("a"))
+		if (pid(t, next) == id) != c.stays {
+			t.Errorf("%s: the next lease has process %d, this one had %d", c.method, pid(t, next), id)
+		}
+		if !c.stays && next.Seq("a") != 0 {
+			t.Error("a fresh process is said to hold something")
+		}
+		next.Release()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	w := take(t, p, site("a"))
+	defer w.Release()
+	if _, err := w.Call(ctx, cad.Call{Method: "test.hang"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that is over: %v", err)
+	}
+	pid(t, w)
+}
+
+func TestAWorkerThatIsLostSaysWhyAndIsReplaced(t *testing.T) {
+	p := rig(t, "fake")
+	for _, c := range []struct{ method, says string }{
+		{"test.die", "I am done for"},
+		{"test.die", "lost during test.die: exited with status 7"},
+		{"test.noise", "only chatter"},
+		{"test.nonsense", "can't be read"},
+	} {
+		w := take(t, p, site("a"))
+		load(t, w, "a", 1, 1)
+		id := pid(t, w)
+		_, err := w.Call(t.Context(), cad.Call{Method: c.method})
+		if fault := (*cad.Fault)(nil); err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.method, err, c.says)
+		}
+		if w.Seq("a") != 0 {
+			t.Error("it is said to hold something still")
+		}
+		w.Release()
+		next := take(t, p, site("a"))
+		if pid(t, next) == id {
+			t.Errorf("%s: the process goes on", c.method)
+		}
+		next.Release()
+		eventually(t, "it ends", func() bool { return !alive(id) })
+	}
+}
+
+func TestAWorkerKilledWhileIdleIsReplacedUnseen(t *testing.T) {
+	p := rig(t, "fake")
+	for range 10 {
+		w := take(t, p, site("a"))
+		load(t, w, "a", 1, 1)
+		id := pid(t, w)
+		w.Release()
+		if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is gone", func() bool { return !alive(id) })
+		runtime.Gosched()
+		w = take(t, p, site("a"))
+		if w.Seq("a") == 0 && pid(t, w) == id {
+			t.Error("the dead process was leased")
+		}
+		w.Release()
+	}
+}
+
+func TestARefusalIsAFaultAndTheWorkerGoesOn(t *testing.T) {
+	p := rig(t, "fake")
+	w := take(t, p, site("a"))
+	defer w.Release()
+	id := pid(t, w)
+	_, err := w.Call(t.Context(), cad.Call{Method: "test.refuse"})
+	var fault *cad.Fault
+	if !errors.As(err, &fault) || fault.Code != -32001 || fault.Name != "ENTITY_NOT_FOUND" || fault.Field != "entity_id" ||
+		string(fault.Value) != `"x"` || fault.Suggestion != "look" || !fault.Recoverable || fault.Message != "no such" {
+		t.Errorf("error %#v", err)
+	}
+	if pid(t, w) != id {
+		t.Error("it was replaced")
+	}
+}
+
+func TestProgressIsTold(t *testing.T) {
+	p := rig(t, "fake")
+	w := take(t, p, site("a"))
+	defer w.Release()
+	var told []string
+	_, err := w.Call(t.Context(), cad.Call{Method: "test.progress", Progress: func(percent float64, stage string) {
+		told = append(told, fmt.Sprint(percent, stage))
+	}})
+	if got := strings.Join(told, " "); err != nil || got != "30s1 60s2 90s3" {
+		t.Errorf("told %q (%v)", got, err)
+	}
+}
+
+func TestAWorkerKeepsNoMoreWorkspacesThanItMay(t *testing.T) {
+	p := rig(t, "fake", func(o *Options) { o.Held = 3 })
+	w := take(t, p, site("a"))
+	defer w.Release()
+	for _, id := range []string{"a", "b", "c", "a", "d", "e"} {
+		load(t, w, id, 1, 1)
+	}
+	for id, want := range map[string]int{"a": 1, "b": 0, "c": 0, "d": 1, "e": 1} {
+		if w.Seq(id) != want {
+			t.Errorf("workspace %s: seq %d, want %d", id, w.Seq(id), want)
+		}
+	}
+}
+
+func TestALongJournalGoesInParts(t *testing.T) {
+	p := rig(t, "fake")
+	w := take(t, p, site("a"))
+	defer w.Release()
+	l := cad.Load{WorkspaceID: "a", From: 1}
+	for i := range 5 {
+		blob := make([]byte, 3<<20)
+		l.Entries = append(l.Entries, model.Entry{WorkspaceID: "a", Seq: 1 + i, Method: "m", Blobs: []model.Blob{model.NewBlob(blob)}})
+	}
+	if err := w.Load(t.Context(), l); err != nil || w.Seq("a") != 5 {
+		t.Errorf("seq %d: %v", w.Seq("a"), err)
+	}
+	l = cad.Load{WorkspaceID: "b", From: 1, Entries: []model.Entry{{Blobs: []model.Blob{{Data: make([]byte, 30<<20)}}}}}
+	if err := w.Load(t.Context(), l); core.AsError(err).Code != core.InvalidInput {
+		t.Errorf("an entry that is too long: %v", err)
+	}
+	pid(t, w)
+}
+
+func TestAWorkerThatGrewIsReplaced(t *testing.T) {
+	p := rig(t, "fake", func(o *Options) { o.Resident = 60 << 20 })
+	w := take(t, p, site("a"))
+	id := pid(t, w)
+	grow := func(size int) error {
+		_, err := w.Call(t.Context(), cad.Call{Method: "test.grow", Params: core.Raw(fmt.Sprintf(`{"size":%d}`, size))})
+		return err
+	}
+	if err := grow(80 << 20); err != nil {
+		t.Fatal(err)
+	}
+	w.Release()
+	eventually(t, "it ends", func() bool { return !alive(id) })
+	w = take(t, p, site("a"))
+	defer w.Release()
+	if err := grow(16 << 30); err == nil || !strings.Contains(err.Error(), "said: fatal error: ") {
+		t.Errorf("more than the limit: %v", err)
+	}
+}
+
+func TestWhatCanNotBeginSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		role, says string
+		change     func(*Options)
+		at         cad.Site
+		code       core.Code
+	}{
+		{"silent", "no answer within", func(o *Options) { o.Start = 50 * time.Millisecond }, site("a"), core.Unavailable},
+		{"mistaken", "another", nil, site("a"), core.Unavailable},
+		{"broken", "no kernel for you", nil, site("a"), core.Unavailable},
+		{"fake", "start a CAD worker", func(o *Options) { o.Command = []string{"/nowhere/swarmdeck"} }, site("a"), core.Unavailable},
+		{"fake", "embedded or occt", nil, cad.Site{Tenant: "t_a", Kernel: "parasolid"}, core.InvalidInput},
+		{"fake", "FreeCAD is not there", func(o *Options) {
+			o.Kernels = []Kernel{{Name: "embedded"}, {Name: "occt", Find: func(context.Context) error { return errors.New("FreeCAD is not there") }}}
+		}, cad.Site{Tenant: "t_a", Kernel: "occt"}, core.Unavailable},
+	} {
+		p := rig(t, c.role, func(o *Options) {
+			if c.change != nil {
+				c.change(o)
+			}
+		})
+		for range 2 {
+			_, err := p.Lease(t.Context(), c.at)
+			if err == nil || !strings.Contains(err.Error(), c.says) || core.AsError(err).Code != c.code {
+				t.Errorf("%s: %v, want %s %q", c.role, err, c.code, c.says)
+			}
+		}
+		eventually(t, "nothing is left", func() bool { all, _ := p.Running(); return all == 0 })
+	}
+}
+
+func TestKernelsTellWhatThereIs(t *testing.T) {
+	looked := 0
+	there := errors.New("python can't import FreeCAD")
+	p := rig(t, "fake", func(o *Options) {
+		o.Kernels = []Kernel{{Name: "embedded"}, {Name: "occt", Find: func(context.Context) error { looked++; return there }}}
+	})
+	for range 3 {
+		got := fmt.Sprint(p.Kernels())
+		if got != "[{embedded  } {occt  python can't import FreeCAD}]" {
+			t.Error(got)
+		}
+	}
+	take(t, p, site("a")).Release()
+	if k := p.Kernels()[0]; k.Version != "fake 1" {
+		t.Errorf("version %q", k.Version)
+	}
+	if looked != 1 {
+		t.Errorf("looked %d times", looked)
+	}
+}
+
+func TestCloseEndsWhatWorksAndWhoWaits(t *testing.T) {
+	p := rig(t, "fake", func(o *Options) { o.Max = 1 })
+	w := take(t, p, site("a"))
+	id := pid(t, w)
+	failed := make(chan error, 2)
+	go func() {
+		_, err := w.Call(context.Background(), cad.Call{Method: "test.hang"})
+		failed <- err
+	}()
+	go func() {
+		_, err := p.Lease(context.Background(), site("b"))
+		failed <- err
+	}()
+	eventually(t, "one waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := <-failed; err == nil {
+			t.Error("it went on")
+		}
+	}
+	if alive(id) {
+		t.Error("the process is still there")
+	}
+	if _, err := p.Lease(t.Context(), site("c")); core.AsError(err).Code != core.Unavailable {
+		t.Errorf("lease of a closed pool: %v", err)
+	}
+	w.Release()
+}
