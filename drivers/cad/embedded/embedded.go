@@ -115,7 +115,12 @@ func (k *Kernel) refused(err error, code env.Code) error {
 		return env.Refuse(env.InsufficientMemory, "", nil, fmt.Sprintf("the operation needs more than the %d MB of a geometry kernel", k.options.Memory>>20),
 			"use fewer copies or a coarser tolerance")
 	}
-	return env.Refused(err, code)
+	err = env.Refused(err, code)
+	var refusal *env.Error
+	if errors.As(err, &refusal) && refusal.Data.Field == "tolerance" {
+		return env.Refuse(env.InvalidParameter, "tolerance", refusal.Data.Value, "tolerance: too fine or too coarse for this shape", refusal.Data.Suggestion)
+	}
+	return err
 }
 
 // Measure weighs a body.

@@ -2,6 +2,8 @@ package env
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
@@ -101,6 +103,19 @@ func (c *call) resolve(p resolve) (any, error) {
 	source, target, err := c.sides(p.Source, p.Target)
 	if err != nil {
 		return nil, err
+	}
+	var open []string
+	for _, k := range target.Conflicts() {
+		if k.Source == p.Source && !slices.Contains(open, k.EntityID) {
+			open = append(open, k.EntityID)
+		}
+	}
+	if !slices.Contains(open, p.EntityID) {
+		suggestion := "no conflict is open between them; merge first"
+		if len(open) > 0 {
+			suggestion = "give one of " + strings.Join(open[:min(len(open), 20)], ", ")
+		}
+		return nil, Refuse(EntityNotFound, "entity_id", p.EntityID, fmt.Sprintf("no conflict about %v is open", shown(p.EntityID)), suggestion)
 	}
 	out, err := model.Resolve(source, target, model.Resolution{
 		EntityID: p.EntityID, Strategy: model.Strategy(p.Strategy), Merged: p.Merged,

@@ -75,7 +75,8 @@ func shown(v any) any {
 	case string:
 		text = v
 	case core.Raw:
-		if len(v) <= longestShown && v.IsValid() {
+		var plain any
+		if len(v) <= longestShown && core.Decode(v, &plain) == nil { // not 1e999
 			return v
 		}
 		text = string(v)

@@ -62,6 +62,9 @@ type drawing struct {
 	curves      []model.Entity // in order
 	constraints []model.Entity
 	shapes      map[string]curve
+	// lines are the coordinates that solved points lie on, so that what is equal
+	// but for rounding becomes equal.
+	lines [2][]float64
 }
 
 // connected are the curves and constraints that hang together with some
@@ -197,6 +200,18 @@ func (d *drawing) solve(ctx context.Context) (sketch.Report, error) {
 // than where the solver stops.
 func round(v float64) float64 { return math.Round(v*1e10)/1e10 + 0 }
 
+// snap is a coordinate as it was met before, or rounded.
+func (d *drawing) snap(axis int, v float64) float64 {
+	for _, known := range d.lines[axis] {
+		if math.Abs(v-known) < 1e-9 {
+			return known
+		}
+	}
+	v = round(v)
+	d.lines[axis] = append(d.lines[axis], v)
+	return v
+}
+
 // moved lists the curves that lie elsewhere than they did.
 func (d *drawing) moved() ([]model.Entity, error) {
 	var out []model.Entity
@@ -232,7 +247,7 @@ func (d *drawing) now(id string, c curve) (curve, error) {
 		return c, err
 	}
 	at := func(i int) [3]float64 {
-		p := d.plane.At(g.Points[i][0], g.Points[i][1])
+		p := d.plane.At(d.snap(0, g.Points[i][0]), d.snap(1, g.Points[i][1]))
 		return [3]float64{round(p[0]), round(p[1]), round(p[2])}
 	}
 	old := c

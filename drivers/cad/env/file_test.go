@@ -1,0 +1,126 @@
+package env_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/engine/core"
+)
+
+func TestSolidsAreWrittenAndReadBack(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{10, 20, 30})
+	c.do("solid.primitive", `{"entity_id":"b","primitive_type":"sphere","radius":4,"center":[50,0,0]}`)
+	volume := 6000 + c.do("measure.mass", `{"entity_id":"b"}`)["volume"].(float64)
+	for _, f := range []string{"out/all.step", "out/all.stl", "out/all.3mf", "out/all.svg", "out/all.json"} {
+		out := c.do("file.export", fmt.Sprintf(`{"file_path":%q,"format":%q}`, f, strings.TrimPrefix(filepath.Ext(f), ".")))
+		data, err := os.ReadFile(filepath.Join(c.dir, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		if out["sha256"] != hex.EncodeToString(sum[:]) || out["bytes"] != float64(len(data)) || len(out["parts"].([]any)) != 2 || out["tolerance"].(float64) <= 0 {
+			t.Error(out)
+		}
+	}
+	c.do("file.export", `{"file_path":"out/text.stl","ascii":true}`)
+	for _, f := range []string{"all.stl", "text.stl", "all.json"} {
+		out := c.do("file.import", fmt.Sprintf(`{"file_path":"out/%s","entity_id":"in_%s"}`, f, strings.ReplaceAll(f, ".", "_")))
+		got := 0.0
+		for _, s := range out["solids"].([]any) {
+			got += s.(map[string]any)["volume"].(float64)
+		}
+		c.near(f, got, volume, 1e-5)
+		for range 1 {
+			c.do("history.undo", `{}`)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(c.dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }); i >= 0 || len(left) != 6 {
+		t.Error(left)
+	}
+	if out := c.do("file.export", `{"file_path":"out/all.stl","entity_ids":["a"]}`); out["replaced"] != true {
+		t.Error(out)
+	}
+	c.fails(env.WorkspaceConflict, "file_path", "file.export", `{"file_path":"out/all.stl","overwrite":false}`)
+}
+
+func TestFilesStayInTheirDirectory(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{1, 1, 1})
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(c.dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "x.stl"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(c.dir, "folder.stl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before := c.state("main")
+	for _, path := range []string{"../x.stl", "/tmp/x.stl", "link/x.stl", "a/../../x.stl", "", ".", "x\u0000.stl", "folder.stl", strings.Repeat("d/", 300) + "x.stl"} {
+		for _, method := range []string{"file.export", "file.import"} {
+			r := c.try(method, string(core.MustEncode(map[string]string{"file_path": path, "format": "STL"})))
+			if r.Error == nil || r.Error.Code != env.InvalidParameter || r.Error.Data.Field != "file_path" {
+				t.Errorf("%s %q: %+v", method, path, r.Error)
+			}
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(outside, "x.stl")); err != nil || string(data) != "secret" {
+		t.Error(string(data), err)
+	}
+	if after := c.state("main"); after != before {
+		t.Error("something changed")
+	}
+}
+
+func TestFilesThatCanNotBeRead(t *testing.T) {
+	c := start(t)
+	for name, content := range map[string]string{
+		"short.stl": "solid", "open.stl": "solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n",
+		"no.json": `{"format":"other"}`, "x.step": "ISO-10303-21;", "empty.stl": "",
+	} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := c.state("main")
+	for name, code := range map[string]env.Code{
+		"short.stl": env.ImportFailed, "open.stl": env.ImportFailed, "no.json": env.ImportFailed, "empty.stl": env.ImportFailed,
+		"x.step": env.UnsupportedByKernel, "missing.stl": env.FileNotFound, "x.doc": env.UnsupportedFormat,
+	} {
+		r := c.try("file.import", fmt.Sprintf(`{"file_path":%q}`, name))
+		if r.Error == nil || r.Error.Code != code || r.Error.Data.Suggestion == "" {
+			t.Errorf("%s: %+v, want %d", name, r.Error, code)
+		}
+	}
+	c.fails(env.OperationInvalid, "entity_ids", "file.export", `{"file_path":"x.stl"}`)
+	if after := c.state("main"); after != before {
+		t.Error("something changed")
+	}
+}
+
+func TestAnImportIsReplayedWithoutItsFile(t *testing.T) {
+	journal := func(o *env.Options) { o.Journal = true }
+	c := start(t, journal)
+	first := c.try("workspace.create", `{"workspace_name":"main","base_workspace_id":""}`).Result.Metadata.Entry
+	box := c.try("solid.primitive", `{"entity_id":"a","primitive_type":"box","width":2,"depth":3,"height":4}`).Result.Metadata.Entry
+	c.do("file.export", `{"file_path":"a.stl"}`)
+	imported := c.try("file.import", `{"file_path":"a.stl","entity_id":"b"}`).Result.Metadata.Entry
+	moved := c.try("solid.transform", fmt.Sprintf(`{"entity_id":"b","rotate":{"axis_point":[0,0,0],"axis_direction":[0,0,1],"angle":%g}}`, math.Pi)).Result.Metadata.Entry
+	d := start(t, journal)
+	d.do("workspace.load", fmt.Sprintf(`{"workspace_id":"main","from":1,"entries":[%s,%s,%s,%s]}`, first, box, imported, moved))
+	d.near("b", d.do("measure.mass", `{"entity_id":"b"}`)["volume"], 24, 1e-6)
+}

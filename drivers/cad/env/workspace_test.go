@@ -1,0 +1,208 @@
+package env_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/engine/core"
+)
+
+func TestWorkIsMergedAndOverlapsAreFound(t *testing.T) {
+	c := start(t)
+	for i, id := range []string{"a", "b", "c"} {
+		c.do("workspace.create", fmt.Sprintf(`{"workspace_name":%q,"agent_id":"agent_%s"}`, id, id))
+		c.do("workspace.switch", fmt.Sprintf(`{"workspace_id":%q}`, id))
+		at := float64(10 * i)
+		if id == "c" {
+			at = 15 // into b's
+		}
+		c.box("", [3]float64{at}, [3]float64{10, 10, 10})
+	}
+	c.do("workspace.switch", `{"workspace_id":"main"}`)
+	for _, id := range []string{"a", "b"} { // they touch
+		out := c.do("workspace.merge", fmt.Sprintf(`{"source_workspace_id":%q,"target_workspace_id":"main"}`, id))
+		if out["merge_result"] != "success" || fmt.Sprint(out["entities_added"]) != fmt.Sprintf("[%s_solid_1]", id) {
+			t.Error(out)
+		}
+	}
+	out := c.do("workspace.merge", `{"source_workspace":"c","target_workspace":"main"}`)
+	if out["merge_result"] != "has_conflicts" || len(out["entities_added"].([]any)) != 0 {
+		t.Fatal(out)
+	}
+	conflict := out["conflicts"].([]any)[0].(map[string]any)
+	if conflict["conflict_type"] != "geometry_overlap" || conflict["with_entity_id"] != "b_solid_1" {
+		t.Error(conflict)
+	}
+	c.near("overlap", conflict["overlap_volume"], 500, 1e-6)
+	if n := c.do("measure.interference", `{}`)["interference_count"]; n != 0.0 {
+		t.Error(n)
+	}
+	out = c.do("workspace.resolve_conflict", `{"entity_id":"c_solid_1","source_workspace_id":"c","target_workspace_id":"main","strategy":"manual_merge","merged_properties":{"operation":"union"}}`)
+	if out["merge_result"] != "success" {
+		t.Error(out)
+	}
+	c.near("united", c.do("measure.mass", `{"entity_id":"c_solid_1"}`)["volume"], 1500, 1e-6)
+	c.near("volume", c.do("workspace.status", `{}`)["volume"], 2500, 1e-6)
+	c.do("history.undo", `{}`)
+	if n := len(c.do("workspace.status", `{}`)["conflicts"].([]any)); n != 1 {
+		t.Errorf("%d conflicts are open after the decision was taken back", n)
+	}
+	c.do("history.redo", `{}`)
+	c.fails(env.OperationInvalid, "source_workspace_id", "workspace.merge", `{"source_workspace_id":"main","target_workspace_id":"main"}`)
+	c.fails(env.EntityNotFound, "source_workspace_id", "workspace.merge", `{"source_workspace_id":"nope","target_workspace_id":"main"}`)
+	c.fails(env.EntityNotFound, "entity_id", "workspace.resolve_conflict", `{"entity_id":"x","source_workspace_id":"c","target_workspace_id":"main","strategy":"keep_source"}`)
+}
+
+func TestInterferenceIsMeasured(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{10, 10, 10})
+	c.box("b", [3]float64{10}, [3]float64{10, 10, 10}) // touches a
+	c.box("d", [3]float64{8, 8, 8}, [3]float64{4, 4, 4})
+	out := c.do("measure.interference", `{}`)
+	if out["interference_count"] != 2.0 || out["checked_pairs"] != 3.0 {
+		t.Error(out)
+	}
+	first := out["interferences"].([]any)[0].(map[string]any)
+	if fmt.Sprint(first["entity_ids"], first["bounding_box"]) != "[a d] map[max:[10 10 10] min:[8 8 8]]" {
+		t.Error(first)
+	}
+	c.near("shared", first["volume"], 8, 1e-9)
+	if n := c.do("measure.interference", `{"entity_ids":["a","b"]}`)["interference_count"]; n != 0.0 {
+		t.Error(n)
+	}
+}
+
+func TestUndoAndRedo(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{10, 10, 10})
+	c.do("solid.primitive", `{"entity_id":"b","primitive_type":"cylinder","radius":3,"height":10,"axis_point":[5,5,0]}`)
+	both := c.do("entity.list", `{}`)
+	c.do("solid.boolean", `{"operation":"subtract","entity_ids":["a","b"],"entity_id":"a"}`)
+	cut := c.do("entity.list", `{}`)
+	c.do("history.undo", `{}`)
+	if got := c.do("entity.list", `{}`); fmt.Sprint(got) != fmt.Sprint(both) {
+		t.Errorf("%v\n%v", got, both)
+	}
+	c.near("mass", c.do("measure.mass", `{"entity_id":"a"}`)["volume"], 1000, 1e-9)
+	c.do("history.redo", `{}`)
+	if got := c.do("entity.list", `{}`); fmt.Sprint(got) != fmt.Sprint(cut) {
+		t.Errorf("%v\n%v", got, cut)
+	}
+	c.do("history.undo", `{}`)
+	h := c.do("history.list", `{"include_future":true}`)
+	if h["total_count"] != 4.0 {
+		t.Error(h)
+	}
+	c.box("e", [3]float64{100}, [3]float64{1, 1, 1})
+	c.fails(env.OperationInvalid, "", "history.redo", `{}`)
+	for range 3 {
+		c.do("history.undo", `{}`)
+	}
+	c.fails(env.OperationInvalid, "", "history.undo", `{}`)
+}
+
+func TestAJournalIsReplayedExactly(t *testing.T) {
+	journal := func(o *env.Options) { o.Journal = true }
+	c := start(t, journal)
+	c.fails(env.EntityNotFound, "workspace_id", "entity.list", `{}`)
+	var entries []core.Raw
+	do := func(method, params string) map[string]any {
+		t.Helper()
+		r := c.try(method, params)
+		if r.Error != nil {
+			t.Fatalf("%s: %+v", method, r.Error)
+		}
+		if e := r.Result.Metadata.Entry; len(e) > 0 {
+			entries = append(entries, e)
+		}
+		return r.Result.Data
+	}
+	do("workspace.create", `{"workspace_name":"main","base_workspace_id":""}`)
+	do("entity.create_circle", `{"entity_id":"c","center":[0,0],"radius":5}`)
+	do("solid.extrude", `{"entity_id":"c","distance":7}`)
+	do("solid.primitive", `{"entity_id":"s","primitive_type":"sphere","radius":4,"center":[0,0,7]}`)
+	do("solid.boolean.union", `{"entity_ids":["solid_1","s"]}`)
+	do("entity.list", `{}`)
+	do("history.undo", `{}`)
+	do("history.redo", `{}`)
+	if len(entries) != 7 {
+		t.Fatalf("%d entries", len(entries))
+	}
+	want := c.state("main")
+
+	d := start(t, journal)
+	load := func(from int, part []core.Raw) string {
+		return fmt.Sprintf(`{"workspace_id":"main","from":%d,"entries":%s}`, from, core.MustEncode(part))
+	}
+	d.fails(env.WorkspaceConflict, "from", "workspace.load", load(3, entries[2:]))
+	if out := d.do("workspace.load", load(1, entries[:3])); out["seq"] != 3.0 {
+		t.Error(out)
+	}
+	d.fails(env.WorkspaceConflict, "from", "workspace.load", load(5, entries[4:]))
+	d.do("workspace.load", load(4, entries[3:]))
+	if got := d.state("main"); got != want {
+		t.Errorf("replayed\n%s\nwant\n%s", got, want)
+	}
+	solid := d.do("entity.list", `{"entity_type":"solid"}`)["entities"].([]any)[0].(map[string]any)
+	d.near("rebuilt", d.do("measure.mass", fmt.Sprintf(`{"entity_id":%q}`, solid["entity_id"]))["volume"], solid["properties"].(map[string]any)["volume"].(float64), 1e-12)
+	d.do("workspace.unload", `{"workspace_id":"main"}`)
+	d.fails(env.EntityNotFound, "workspace_id", "entity.list", `{}`)
+	d.do("workspace.load", load(1, entries))
+	entries[6] = entries[5]
+	d.fails(env.InvalidParameter, "", "workspace.load", load(1, entries))
+	if got := d.state("main"); got != want {
+		t.Error("a journal that is none replaced the workspace")
+	}
+	start(t).fails(env.OperationInvalid, "method", "workspace.load", load(1, entries))
+}
+
+func TestAgentsAreCounted(t *testing.T) {
+	c := start(t)
+	c.do("entity.create_point", `{"coordinates":[1,2],"agent_id":"ann"}`)
+	c.fails(env.InvalidGeometry, "radius", "entity.create_circle", `{"center":[1,2],"radius":0,"agent_id":"ann"}`)
+	m := c.do("agent.metrics", `{"agent_id":"ann"}`)
+	if m["operation_count"] != 2.0 || m["success_rate"] != 0.5 || fmt.Sprint(m["errors"]) != "map[INVALID_GEOMETRY:1]" {
+		t.Error(m)
+	}
+	if e := c.do("entity.query", `{"entity_id":"point_1"}`); e["created_by"] != "ann" {
+		t.Error(e)
+	}
+}
+
+func TestTwoClientsShareWorkspaces(t *testing.T) {
+	o := env.Options{Open: engine.Open, Dir: t.TempDir()}
+	e, err := env.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	a, b := connect(t, e, o.Dir), connect(t, e, o.Dir)
+	a.do("workspace.create", `{"workspace_name":"w"}`)
+	a.do("workspace.switch", `{"workspace_id":"w"}`)
+	a.box("x", [3]float64{}, [3]float64{1, 1, 1})
+	b.fails(env.EntityNotFound, "entity_id", "entity.query", `{"entity_id":"x"}`)
+	if out := b.do("entity.query", `{"entity_id":"x","workspace_id":"w"}`); out["workspace_id"] != "w" {
+		t.Error(out)
+	}
+}
+
+func TestAMeshIsShown(t *testing.T) {
+	c := start(t)
+	c.do("solid.primitive", `{"entity_id":"s","primitive_type":"cylinder","radius":5,"height":10}`)
+	solids := c.do("view.mesh", `{"entity_ids":["s"],"deflection":0.5}`)["solids"].([]any)
+	m := solids[0].(map[string]any)
+	vertices, volume := m["vertices"].([]any), 0.0
+	for _, tri := range m["triangles"].([]any) {
+		var p [3][3]float64
+		for i, v := range tri.([]any) {
+			p[i] = numbers(vertices[int(v.(float64))])
+		}
+		volume += (p[0][0]*(p[1][1]*p[2][2]-p[1][2]*p[2][1]) + p[0][1]*(p[1][2]*p[2][0]-p[1][0]*p[2][2]) + p[0][2]*(p[1][0]*p[2][1]-p[1][1]*p[2][0])) / 6
+	}
+	c.near("volume", volume, math.Pi*250, 5e-3)
+	if len(m["faces"].([]any)) != len(m["triangles"].([]any)) || m["tolerance"].(float64) <= 0 {
+		t.Error(m["tolerance"], len(m["faces"].([]any)))
+	}
+}
