@@ -1,7 +1,10 @@
 package cad
 
 import (
+	"cmp"
 	"context"
+	"regexp"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -127,14 +130,26 @@ func (x *execution) change(ctx context.Context, reply func(any) Reply) (Done, er
 	})
 }
 
+var notInID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// idOf makes the id of a workspace out of its name, as the environment does.
+func idOf(name string) string {
+	id := notInID.ReplaceAllString(name, "_")
+	if id != "" && strings.IndexByte("0123456789.-", id[0]) >= 0 {
+		id = "_" + id
+	}
+	return id[:min(len(id), 40)]
+}
+
 // create makes a workspace: a copy of a base, which is main unless the
-// parameters name another. Its id is its name.
+// parameters name another; "" begins empty. The parameters are those of the
+// environment.
 func (x *execution) create(ctx context.Context, reply func(any) Reply) (Done, error) {
 	var p struct {
 		commonParams
 
-		Name string `json:"workspace_name"`
-		Base string `json:"base_workspace_id"`
+		Name string  `json:"workspace_name"`
+		Base *string `json:"base_workspace_id"`
 	}
 	if err := x.read(&p); err != nil {
 		return Done{}, err
@@ -142,15 +157,18 @@ func (x *execution) create(ctx context.Context, reply func(any) Reply) (Done, er
 	if p.Name == "" {
 		return Done{}, invalid("workspace_name", nil, "workspace_name: is missing; it names the new workspace")
 	}
-	if p.Base == "" {
-		p.Base = Main
+	w := CreateWorkspace{WorkspaceID: cmp.Or(p.WorkspaceID, idOf(p.Name)), Name: p.Name, Base: Main, AgentID: x.m.id}
+	if p.Base != nil {
+		w.Base = *p.Base
 	}
-	leave, err := x.t.turns.take(ctx, []string{p.Base})
-	if err != nil {
-		return Done{}, context.Cause(ctx)
+	if w.Base != "" {
+		leave, err := x.t.turns.take(ctx, []string{w.Base})
+		if err != nil {
+			return Done{}, context.Cause(ctx)
+		}
+		defer leave()
 	}
-	defer leave()
-	b, err := x.c.begin(ctx, x.by, CreateWorkspace{WorkspaceID: p.Name, Base: p.Base, AgentID: x.m.id}, x.method.Name, x.params)
+	b, err := x.c.begin(ctx, x.by, w, x.method.Name, x.params)
 	if err != nil {
 		return Done{}, x.refused("workspace_name", err)
 	}
@@ -162,8 +180,7 @@ func (x *execution) create(ctx context.Context, reply func(any) Reply) (Done, er
 		}
 	}
 	return x.commit(ctx, reply(lineOf(&made)), func(tx *audit.Tx, _ *Agent, done *Done) error {
-		done.WorkspaceID = p.Name
-		done.Seq = 1
+		done.WorkspaceID, done.Seq = w.WorkspaceID, 1
 		if err := x.c.beginIn(tx, b); err != nil {
 			return x.refused("workspace_name", err)
 		}

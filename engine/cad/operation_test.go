@@ -106,7 +106,7 @@ func TestBadParametersAreRefusedByName(t *testing.T) {
 		{"ann", "workspace.merge", `{"target_workspace":"ws_bob"}`, "source_workspace_id", cad.InvalidParameters},
 		{"ann", "workspace.merge", `{"source_workspace":"x","target_workspace":"ws_ann"}`, "workspace_id", cad.WorkspaceError},
 		{"ann", "workspace.create", `{}`, "workspace_name", cad.InvalidParameters},
-		{"ann", "workspace.create", `{"workspace_name":"a b"}`, "workspace_id", cad.InvalidParameters},
+		{"ann", "workspace.create", `{"workspace_name":"a","workspace_id":"a b"}`, "workspace_id", cad.InvalidParameters},
 		{"ann", "workspace.create", `{"workspace_name":"ws_bob"}`, "workspace_id", cad.WorkspaceError},
 		{"ann", "workspace.create", `{"workspace_name":"x","base_workspace_id":"nowhere"}`, "workspace_id", cad.EntityNotFound},
 		{"ann", "workspace.create", `{"workspace_name":"x","colour":"red"}`, "colour", cad.InvalidParameters},

@@ -104,6 +104,10 @@ var (
 
 // places finds the workspaces of the operation.
 func (x *execution) places(ctx context.Context, agent *Agent) error {
+	if x.method.Local { // about no content of a workspace
+		x.space, x.others = &Workspace{TenantID: x.by.Tenant, WorkspaceID: agent.WorkspaceID}, nil
+		return nil
+	}
 	own, err := x.named("workspace_id")
 	if err != nil {
 		return err
@@ -124,10 +128,7 @@ func (x *execution) places(ctx context.Context, agent *Agent) error {
 		}
 		own = target
 	}
-	if x.method.Local { // about no content of a workspace
-		own = agent.WorkspaceID
-	}
-	if x.space, err = x.find(ctx, cmp.Or(own, agent.WorkspaceID)); err != nil || x.method.Local {
+	if x.space, err = x.find(ctx, cmp.Or(own, agent.WorkspaceID)); err != nil {
 		return err
 	}
 	x.others = nil
@@ -176,7 +177,7 @@ func (x *execution) target(ctx context.Context) error {
 		return nil // the environment says what is wrong with it
 	}
 	x.file = dir + "\x00" + path
-	if !overwrites(dir, path) {
+	if string(memberOf(x.params, "overwrite")) == "false" || !overwrites(dir, path) {
 		return nil
 	}
 	if mine, err := x.c.intended(ctx, x.by.Tenant, x.op.Mark, x.file); err != nil || mine {

@@ -82,7 +82,7 @@ func (c *Controller) begin(ctx context.Context, by core.Caller, w CreateWorkspac
 			}
 			return nil, err
 		}
-		kernel = cmp.Or(kernel, base.Kernel)
+		kernel, w.Directory = cmp.Or(kernel, base.Kernel), cmp.Or(w.Directory, base.Directory)
 		var from *model.Workspace
 		if from, err = c.replay(ctx, by.Tenant, w.Base); err != nil {
 			return nil, err
