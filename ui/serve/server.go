@@ -35,9 +35,11 @@ type Server struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	slots  chan struct{}
+	settle func(Who) error // of those from elsewhere
 
 	mu      sync.Mutex
 	servers []*ssh.Server
+	ears    []net.Listener
 	ended   bool
 	wg      sync.WaitGroup
 }
@@ -63,11 +65,11 @@ func (s *Server) Local(l net.Listener, operator string) error {
 
 // add has a server take connections; who tells whose one is.
 func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) Who) error {
-	signer, err := newHostKey()
-	if err != nil {
-		return err
-	}
 	if len(srv.HostSigners) == 0 {
+		signer, err := newHostKey()
+		if err != nil {
+			return err
+		}
 		srv.AddHostKey(signer)
 	}
 	srv.HandshakeTimeout = handshake
@@ -86,7 +88,7 @@ func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) Who)
 	if s.ended {
 		return errors.Join(errors.New("the server has ended"), l.Close())
 	}
-	s.servers = append(s.servers, srv)
+	s.servers, s.ears = append(s.servers, srv), append(s.ears, l)
 	s.wg.Go(func() { _ = srv.Serve(l) }) // ends at Close
 	return nil
 }
@@ -104,13 +106,18 @@ func newHostKey() (gossh.Signer, error) {
 // who serves next.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	servers := s.servers
-	s.servers, s.ended = nil, true
+	servers, ears := s.servers, s.ears
+	s.servers, s.ears, s.ended = nil, nil, true
 	s.mu.Unlock()
 	s.cancel()
 	var errs []error
 	for _, srv := range servers {
 		errs = append(errs, srv.Close())
+	}
+	for _, l := range ears { // a server that has not begun to serve yet does not know its own
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
 	}
 	s.wg.Wait()
 	return errors.Join(errs...)
@@ -145,6 +152,13 @@ func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string
 		return
 	}
 	defer done()
+	if s.settle != nil && !t.Who.Local {
+		if err := s.settle(t.Who); err != nil {
+			fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
+			c.exit(1)
+			return
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()

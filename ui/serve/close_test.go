@@ -1,0 +1,26 @@
+package serve_test
+
+import (
+	"testing"
+	"time"
+
+	"swarmdeck/ui/serve"
+)
+
+// TestAServerThatHasHardlyBegunCloses is what a short command does: it ends
+// before anybody had time to listen.
+func TestAServerThatHasHardlyBegunCloses(t *testing.T) {
+	for range 200 {
+		r := newRoom(t, serve.Options{})
+		closed := make(chan error, 1)
+		go func() { closed <- r.server.Close() }()
+		select {
+		case err := <-closed:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it does not close")
+		}
+	}
+}
