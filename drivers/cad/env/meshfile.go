@@ -50,7 +50,7 @@ func ReadMeshes(r io.Reader, kind string) ([]Imported, error) {
 		return nil, Refuse(UnsupportedFormat, "format", kind, "format "+kind+" is not made of facets", "give STL or JSON")
 	}
 	if err != nil {
-		return nil, Refused(err, ImportFailed)
+		return nil, Refuse(ImportFailed, "file_path", nil, err.Error(), "give a file of closed surfaces as "+kind)
 	}
 	var out []Imported
 	for _, p := range parts {
