@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/drivers/cad/pool"
+	"swarmdeck/drivers/exec"
+	"swarmdeck/engine"
 	"swarmdeck/ui/command"
 )
 
@@ -17,6 +21,9 @@ import (
 func serveCAD(ctx context.Context, e *command.Env, o command.CADEnv) (err error) {
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
 		return fmt.Errorf("directory %s: %w", o.Dir, errors.Join(err, errNoDir))
+	}
+	if o.Journal { // the engine says where the files of each workspace lie
+		o.Dir = ""
 	}
 	open, done := cadKernel(o)
 	defer func() { err = errors.Join(err, done()) }()
@@ -46,6 +53,27 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 	engine := embedded.New(embedded.Options{CacheDir: codeCache(), Tolerance: o.Tolerance})
 	return engine.Open, engine.Close
 }
+
+// cadPool gives the engine processes of this program that compute geometry, and
+// each workspace a directory for its files beside the data file.
+func (h *house) cadPool(need command.Need, sup *exec.Supervisor, opt *engine.Options) {
+	workers := pool.New(pool.Options{
+		Supervisor: sup, Command: []string{"/proc/self/exe", "cad", "env", "--journal"},
+		Kernels: []pool.Kernel{{Name: env.Embedded}, {Name: env.OCCT, Find: func(ctx context.Context) error {
+			_, err := freecad.Find(ctx)
+			return err
+		}}},
+	})
+	h.rooms = append(h.rooms, func() error {
+		ctx, stop := context.WithTimeout(context.Background(), cadPatience)
+		defer stop()
+		return workers.Close(ctx)
+	})
+	opt.CADPool, opt.CADDir = workers, need.Data+".cad"
+}
+
+// cadPatience is how long the processes that compute geometry may take to end.
+const cadPatience = 10 * time.Second
 
 // codeCache is where compiled code is kept between runs; "" where nothing can
 // be kept, which only costs time.

@@ -224,6 +224,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	h.rooms = append(h.rooms, remote.Close)
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
+	h.cadPool(need, sup, opt)
 	return nil
 }
 

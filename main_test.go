@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	connect := len(os.Args) == 3 && os.Args[1] == "mcp" && os.Args[2] == "connect"
-	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || len(os.Args) == 2 && os.Args[1] == queryWord {
+	solids := len(os.Args) > 2 && os.Args[1] == "cad" && os.Args[2] == "env"
+	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || solids || len(os.Args) == 2 && os.Args[1] == queryWord {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())
