@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/operator"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
@@ -58,6 +59,8 @@ type Engine struct {
 	Skills *skill.Skills
 	CAD    *cad.Controller
 	Tools  *tools.Tools
+	// Operators are those who may enter from elsewhere.
+	Operators *operator.Operators
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
@@ -77,6 +80,9 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants})
 	e.Tools = tools.New(e.Audit, opt.Tools)
 	var err error
+	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
+		return nil, fmt.Errorf("open the operators: %w", err)
+	}
 	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
 	}
@@ -114,6 +120,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.Freezer(e.Fleet)
 	e.Swarm.Freezer(e.CAD)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
+	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
 	e.Judge.Own(judge.GateTool, e.Fleet)
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)
@@ -183,6 +190,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Skills.Auditables()...)
 	kinds = append(kinds, e.CAD.Auditables()...)
 	kinds = append(kinds, e.Tools.Auditables()...)
+	kinds = append(kinds, e.Operators.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

@@ -92,6 +92,8 @@ type TaskAssignment struct {
 	DoneBefore  int    `json:"operations_before,omitzero"` // of them in earlier rounds
 	Failures    int    `json:"operations_failed,omitzero"` // over all tries
 	Index       int    `json:"index"`                      // place in its workflow, from 0
+	// Unassigned: nobody has been given it yet, AgentID is a suggestion.
+	Unassigned bool `json:"unassigned,omitzero"`
 	// Rejected is why it is to be done again: what the review found.
 	Rejected core.Raw `json:"rejected,omitzero"`
 	AuditSeq uint64   `json:"audit_seq,omitzero"`

@@ -117,7 +117,7 @@ func againIn(tx *audit.Tx, w *Workflow, a *TaskAssignment) error {
 func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment) error {
 	instead := map[string]string{}
 	for _, a := range all {
-		if a.Status == Completed || a.AgentID == "" {
+		if a.Status == Completed || a.Unassigned {
 			continue
 		}
 		was, err := loadAgent(tx, a.AgentID)
@@ -210,7 +210,7 @@ func (c *Controller) takeIn(tx *audit.Tx, a *TaskAssignment, agent string) error
 	if err := a.fits(a.TaskID, &role); err != nil {
 		return err
 	}
-	a.AgentID, a.RoleName = agent, to.Role
+	a.AgentID, a.RoleName, a.Unassigned = agent, to.Role, false
 	if a.WorkspaceID == "" {
 		a.WorkspaceID = to.WorkspaceID
 	}

@@ -152,7 +152,7 @@ func (s *workflows) step(ctx context.Context, at place) error {
 				errs = append(errs, err)
 			}
 		case w.State.Final() || w.Cancelled != "":
-		case a.Status == Pending && a.SwarmTask == "" && a.AgentID != "":
+		case a.Status == Pending && a.SwarmTask == "" && !a.Unassigned:
 			errs = append(errs, s.give(ctx, w, a))
 		}
 	}

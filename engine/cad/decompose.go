@@ -1,0 +1,212 @@
+package cad
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Decompose asks for assignments that reach a goal (controller operation
+// decompose_task).
+type Decompose struct {
+	Goal string // 1-1000 characters
+	// Agent is an agent of the fleet that is asked; "" uses the built-in patterns.
+	Agent string
+	// Run starts it at once, with agents and workspaces of its own. Otherwise it
+	// waits until its tasks are assigned one by one.
+	Run bool
+	StartWorkflow
+}
+
+// pattern is one way that a goal is decomposed without asking anybody.
+type pattern struct {
+	name   string
+	words  []string
+	plan   func(*goal) ([]PlannedTask, error)
+	yields []string // patterns that give way to this one
+}
+
+func patterns() []pattern {
+	return []pattern{
+		{"assembly", []string{"assembly", "assemblie", "support", "foot", "feet"}, assembly, []string{"box and lid"}},
+		{"box and lid", []string{"box", "boxe", "enclosure", "case", "housing"}, boxAndLid, nil},
+		{"bracket", []string{"bracket", "angle"}, bracket, nil},
+		{"shaft", []string{"shaft", "axle", "spindle", "rod"}, shaft, nil},
+	}
+}
+
+// planFor decomposes a goal by the built-in patterns. One that is ambiguous is
+// refused with what is missing.
+func planFor(text string) (Scenario, error) {
+	g := readGoal(text)
+	var found []pattern
+	for _, p := range patterns() {
+		if g.names(p.words...) && !slices.ContainsFunc(found, func(f pattern) bool { return slices.Contains(f.yields, p.name) }) {
+			found = append(found, p)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return Scenario{}, core.Errorf(core.InvalidInput, "goal: missing: what is to be made; known are a box with or without a lid, a bracket, a shaft and an assembly of housing, lid and supports, and --agent NAME asks an agent about anything else").
+			With("field", "goal").With("value", g.text).With("missing", []string{"what is to be made"})
+	case len(found) > 1:
+		names := make([]string, len(found))
+		for i, p := range found {
+			names[i] = p.name
+		}
+		return Scenario{}, core.Errorf(core.InvalidInput, "goal: ambiguous: it speaks of %s; say one of them, or ask an agent with --agent NAME", strings.Join(names, " and ")).
+			With("field", "goal").With("value", g.text).With("missing", []string{"which of " + strings.Join(names, ", ")})
+	}
+	tasks, err := found[0].plan(&g)
+	if err != nil {
+		return Scenario{}, err
+	}
+	return Scenario{
+		Name: "goal_" + strings.ReplaceAll(found[0].name, " ", "_"), Description: text, Pattern: Mixed, Agents: seatsOf(tasks), Tasks: tasks,
+		SuccessCriteria: "Every part is a closed solid of the volume that its sizes give",
+	}, nil
+}
+
+// Decompose turns a goal into a workflow: one that runs, or one that waits for
+// its tasks to be assigned.
+func (c *Controller) Decompose(ctx context.Context, by core.Caller, d Decompose) (Workflow, error) {
+	if err := checkText("goal", d.Goal, maxText); err != nil {
+		return Workflow{}, err
+	}
+	if err := c.checkStart(ctx, by, d.StartWorkflow); err != nil {
+		return Workflow{}, err
+	}
+	roles := finderOf(c.Roles(by.Tenant))
+	var s Scenario
+	var err error
+	if d.Agent == "" {
+		s, err = planFor(d.Goal)
+	} else {
+		s, err = c.planBy(ctx, by, d, roles)
+	}
+	if err != nil {
+		return Workflow{}, err
+	}
+	s, flaws := s.check(roles)
+	if err := checkFlaws(flaws); err != nil {
+		return Workflow{}, err
+	}
+	if d.Run {
+		return c.work.start(ctx, by, s, d.StartWorkflow, d.Goal)
+	}
+	return c.work.plan(ctx, by, s, d.StartWorkflow, d.Goal)
+}
+
+// plan keeps a decomposed goal whose tasks nobody has been given yet. Who it
+// names are suggestions.
+func (s *workflows) plan(ctx context.Context, by core.Caller, sc Scenario, opt StartWorkflow, goal string) (Workflow, error) {
+	var w Workflow
+	err := s.c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		w = newWorkflow(tx, by, sc, opt, goal)
+		w.Agents = sc.Agents
+		all := w.assignments(sc, func(agent string) Seat { return *sc.seat(agent) })
+		for _, a := range all {
+			a.Unassigned, a.WorkspaceID = true, ""
+			if err := addAssignment(tx, a, note{event: "cad.assignment.created"}); err != nil {
+				return err
+			}
+		}
+		return s.settleIn(tx, &w, all, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": sc.Agents})
+	})
+	if err != nil {
+		return Workflow{}, explain("keep the tasks of a goal", err)
+	}
+	return s.c.Workflow(ctx, by.Tenant, w.WorkflowID)
+}
+
+// AssignTask gives a task of a decomposed goal to an agent (controller operation
+// assign_task): its id, WORKFLOW/ID, or the id alone for the newest. It begins
+// once its dependencies are completed.
+func (c *Controller) AssignTask(ctx context.Context, by core.Caller, task, agent string) (TaskAssignment, error) {
+	if _, err := c.member(ctx, by, agent); err != nil {
+		return TaskAssignment{}, err
+	}
+	id, name, ok := strings.Cut(task, "/")
+	if !ok {
+		var err error
+		if id, name, err = c.openTask(ctx, by.Tenant, task); err != nil {
+			return TaskAssignment{}, err
+		}
+	}
+	flow, err := c.work.change(ctx, by, id, "cad.workflow.assigned", func(tx *audit.Tx, w *Workflow, all []*TaskAssignment) error {
+		a, err := taskOf(w, all, name)
+		if err != nil {
+			return err
+		}
+		if !a.Unassigned {
+			return core.Errorf(core.Conflict, "task %s of workflow %s is agent %s's and %s; workflow reassign gives it to another", name, id, a.AgentID, a.Status).With("field", "task").With("value", task)
+		}
+		if err := a.complete(tx); err != nil {
+			return err
+		}
+		a.Unassigned = false
+		if err := c.takeIn(tx, a, agent); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(w.Agents, func(s Seat) bool { return s.AgentID == agent }) {
+			w.Agents = append(slices.Clip(w.Agents), Seat{AgentID: agent, RoleName: a.RoleName, WorkspaceID: a.WorkspaceID})
+		}
+		if w.State == Initializing {
+			if err := w.to(WorkflowRunning, seconds(tx.Now())); err != nil {
+				return err
+			}
+		}
+		return saveAssignment(tx, a, note{event: "cad.assignment.given", detail: map[string]string{"agent_id": agent}})
+	})
+	if err != nil {
+		return TaskAssignment{}, err
+	}
+	i := slices.IndexFunc(flow.Assignments, func(a TaskAssignment) bool { return a.TaskID == name })
+	return flow.Assignments[i], nil
+}
+
+// openTask finds the newest task of an id that nobody has been given.
+func (c *Controller) openTask(ctx context.Context, tenant, task string) (workflow, name string, err error) {
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		var bad error
+		err := tx.Scan(bLive, nil, nil, true, func(key, _ []byte) bool {
+			var all []*TaskAssignment
+			if all, bad = loadAssignments(tx, numberAt(key)); bad != nil {
+				return false
+			}
+			for _, a := range all {
+				if a.TaskID == task && a.Unassigned {
+					workflow = a.WorkflowID
+				}
+			}
+			return workflow == ""
+		})
+		if bad != nil {
+			return bad
+		}
+		return err
+	})
+	if err == nil && workflow == "" {
+		err = core.Errorf(core.NotFound, "task %q: no task of a decomposed goal with this id waits to be assigned; cad decompose makes them", clip(task, 80)).With("field", "task").With("value", clip(task, 80))
+	}
+	return workflow, task, explain("find task "+task, err)
+}
+
+// Assign gives an agent an assignment of its own, which belongs to no workflow
+// (controller operation assign_task).
+func (c *Controller) Assign(ctx context.Context, by core.Caller, agent string, input core.Raw, d swarm.Dispatch) (swarm.Task, error) {
+	if err := core.CheckObject("task", input, core.MaxInput); err != nil {
+		return swarm.Task{}, err
+	}
+	input, err := withMembers(input, []string{"agent_id"}, []core.Raw{core.MustEncode(agent)})
+	if err != nil {
+		return swarm.Task{}, fmt.Errorf("task: %w", err)
+	}
+	d.Kind, d.Input = KindAssignment, input
+	return c.opt.Swarm.Dispatch(ctx, by, d)
+}
