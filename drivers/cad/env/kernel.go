@@ -55,7 +55,9 @@ type About struct {
 	Shapes  []string `json:"shapes"` // the ops of model.Shape that it builds
 	Exports []string `json:"export_formats"`
 	Imports []string `json:"import_formats"`
-	// Tolerance is the chord tolerance in mm where a shape names none; 0 when exact.
+	// Tolerance is the chord tolerance in mm where a shape names none; 0 when
+	// exact. A kernel may keep less, and of a very large radius more: each solid
+	// tells its own.
 	Tolerance float64 `json:"tolerance"`
 }
 

@@ -26,7 +26,8 @@ type making struct {
 }
 
 // tolerance is the chord tolerance of a new shape: what was asked for, or what
-// the environment was started with. An exact kernel has none.
+// the environment was started with; 0 leaves it to the kernel. An exact kernel
+// has none.
 func (c *call) tolerance(asked *float64) (float64, error) {
 	t := c.env.options.Tolerance
 	if asked != nil {
@@ -38,11 +39,8 @@ func (c *call) tolerance(asked *float64) (float64, error) {
 		}
 		t = *asked
 	}
-	switch {
-	case c.env.bench.about.Exact:
+	if c.env.bench.about.Exact {
 		return 0, nil
-	case t == 0:
-		return c.env.bench.about.Tolerance, nil
 	}
 	return t, nil
 }
