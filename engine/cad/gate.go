@@ -58,6 +58,12 @@ func (x *execution) permit(ctx context.Context) error {
 	if x.verdict.Decision == judge.Approve && !x.outside() {
 		return nil
 	}
+	if x.op.Unasked && x.verdict.Decision == judge.HITL {
+		return &OpError{
+			Class: OperationFailed, Name: string(OperationFailed), Denied: true, Suggestion: "do it in the cockpit, or change the rule " + x.verdict.RuleID,
+			Message: fmt.Sprintf("%s: a person must approve this, and nobody can be asked here: %s", x.method.Name, x.verdict.Rationale),
+		}
+	}
 	reply, err := x.c.asked.Put(ctx, swarm.Question{
 		By: x.by, Ask: x.ask, Apart: x.op.TaskID == "", Beat: x.beat, Stop: x.op.Stop, Held: x.held,
 		Asked: x.asked, Used: x.used, Anew: func() {}, Check: x.checkEdit,

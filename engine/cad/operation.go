@@ -33,6 +33,9 @@ type Operation struct {
 	Beat func()
 	Stop <-chan struct{}
 	Held func() (held bool, moved <-chan struct{})
+	// Unasked says that nobody is there to be asked: what a person must answer is
+	// refused at once.
+	Unasked bool
 	// Progress is told how far a long operation is, 0-100; nil is not told.
 	Progress func(percent float64, stage string)
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -21,6 +22,12 @@ func (t *tree) static(kind string) []Candidate {
 	switch kind {
 	case "kind":
 		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}, {"skill.invoke", "run a skill"}}
+	case "cadmethod":
+		var all []Candidate
+		for _, name := range cad.MethodNames() {
+			all = append(all, Candidate{Text: name})
+		}
+		return all
 	case "theme":
 		var all []Candidate
 		for _, name := range themeNames(t.env.getenv) {
@@ -109,6 +116,14 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveSubagents(c, eng, by.Tenant, detail)
 	case "execution":
 		return liveExecutions(c, eng, by.Tenant)
+	case "cadagent":
+		return liveCADAgents(c, eng, by.Tenant)
+	case "cadreceiver":
+		return append([]Candidate{{cad.ToAll, "every CAD agent but the sender"}}, liveCADAgents(c, eng, by.Tenant)...)
+	case "cadrole":
+		return liveCADRoles(eng, by.Tenant)
+	case "workspace":
+		return liveCADWorkspaces(c, eng, by.Tenant)
 	case "tag":
 		return liveTags(eng, by.Tenant)
 	case "source":
