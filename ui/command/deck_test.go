@@ -69,6 +69,7 @@ func newDeck(t testing.TB) *deck {
 		Runtimes: map[string]fleet.Runtime{"exec": runtime},
 
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
+		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
 	})
 	d.no(err)
 	ctx, cancel := context.WithCancel(context.Background())

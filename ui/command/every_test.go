@@ -56,6 +56,7 @@ func TestEveryCommand(t *testing.T) {
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	w.servers()
+	w.solids()
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
 		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env"}, info.Path) {

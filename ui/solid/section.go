@@ -2,9 +2,31 @@ package solid
 
 import (
 	"math"
+	"strconv"
+	"strings"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/core"
 )
+
+// ParseSection reads where to cut, such as x=5 or z=-2.5.
+func ParseSection(text string) (Section, error) {
+	axis, value, _ := strings.Cut(text, "=")
+	i := strings.Index("xyz", axis)
+	v, err := strconv.ParseFloat(value, 64)
+	if len(axis) != 1 || i < 0 || err != nil || !(math.Abs(v) <= maxCoord) {
+		return Section{}, core.Invalid("section", text, "an axis and mm along it, such as x=5")
+	}
+	return Section{On: true, Axis: i, Offset: v}, nil
+}
+
+// String is how ParseSection reads it; "" is none.
+func (s Section) String() string {
+	if !s.On || s.Axis < 0 || s.Axis > 2 {
+		return ""
+	}
+	return "xyz"[s.Axis:s.Axis+1] + "=" + Number(s.Offset)
+}
 
 // cut is a section in the picture: its plane, and which side of it stays.
 type cut struct {

@@ -1,0 +1,238 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	xterm "golang.org/x/term"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/solid"
+	"swarmdeck/ui/term"
+)
+
+// solidView is what `cad view` is asked for.
+type solidView struct {
+	angle, view, section, size, mode string
+	density                          float64
+
+	w, h int
+	solid.Look
+}
+
+func (t *tree) cadView() *cobra.Command {
+	var l solidView
+	return t.command(spec{
+		use: "view WORKSPACE [ENTITY]", short: "Draw the solids of a workspace as text", effect: Reads, args: []string{"workspace", "entity"},
+		long: "Draw the solids of a workspace, or one of them, as text: visible edges in braille, shaded on a terminal with true\n" +
+			"colour, in plain characters with --ascii. Below stand the size, volume, mass and validity of each. Millimetres.\n" +
+			"A section takes away what lies on the viewer's side of a plane and hatches the cut.",
+		example: "cad view main\ncad view housing lid --view all --size 120x40\ncad view main --angle 30,20 --section x=5",
+		flags: func(f *pflag.FlagSet) {
+			enumVar(f, &l.view, "view", "", "", "from where: front|top|right|iso|all (default iso)", "front", "top", "right", "iso", "all")
+			f.StringVar(&l.angle, "angle", "", "from where, in degrees: `YAW`[,PITCH[,ROLL]]; yaw from the front to the right, pitch up")
+			f.StringVar(&l.section, "section", "", "cut at right angles to an axis, such as `x=5`")
+			f.StringVar(&l.size, "size", "80x24", "size of the picture, `WxH` cells")
+			enumVar(f, &l.mode, "mode", "", "auto", "auto|lines|shaded|hybrid", "auto", "lines", "shaded", "hybrid")
+			f.Float64Var(&l.density, "density", 1, "density in `G/CM3` for the mass")
+		},
+		check: func(*call, []string) error { return l.read() },
+		run:   func(c *call, args []string) error { return c.drawSolids(&l, args[0], args[1:]) },
+	})
+}
+
+// Bounds of a picture printed as text.
+const (
+	leastViewW, leastViewH = 10, 5
+	mostViewW, mostViewH   = 320, 160
+)
+
+// read checks the flags.
+func (l *solidView) read() (err error) {
+	switch {
+	case l.angle != "" && l.view != "":
+		return usage("angle", "--angle and --view both given; use one")
+	case l.angle != "":
+		if l.Camera, err = solid.ParseAngle(l.angle); err != nil {
+			return err
+		}
+	case l.view == "all":
+		l.Four = true
+	default:
+		l.Camera, _ = solid.ViewOf(wordOr(l.view, "iso"))
+	}
+	if l.section != "" {
+		if l.Section, err = solid.ParseSection(l.section); err != nil {
+			return err
+		}
+	}
+	w, h, _ := strings.Cut(l.size, "x")
+	if l.w, err = strconv.Atoi(w); err == nil {
+		l.h, err = strconv.Atoi(h)
+	}
+	if err != nil || l.w < leastViewW || l.w > mostViewW || l.h < leastViewH || l.h > mostViewH {
+		return core.Invalid("size", l.size, fmt.Sprintf("WxH from %dx%d to %dx%d", leastViewW, leastViewH, mostViewW, mostViewH))
+	}
+	if !(l.density > 0 && l.density <= 100) {
+		return core.Invalid("density", l.density, "above 0, up to 100 g/cm³")
+	}
+	return nil
+}
+
+func wordOr(word, instead string) string {
+	if word == "" {
+		return instead
+	}
+	return word
+}
+
+// viewed is what `cad view` prints with -o json.
+type viewed struct {
+	WorkspaceID string       `json:"workspace_id"`
+	View        string       `json:"view"`
+	Section     string       `json:"section,omitempty"`
+	MMPerCell   float64      `json:"mm_per_cell"`
+	Bounds      solid.Bounds `json:"bounding_box"`
+	Solids      []viewedOne  `json:"solids"`
+	More        int          `json:"not_shown,omitempty"`
+	Note        string       `json:"note,omitempty"`
+	Picture     []string     `json:"picture"`
+}
+
+// viewedOne is one solid of the picture.
+type viewedOne struct {
+	EntityID string `json:"entity_id"`
+	Sign     string `json:"sign"` // its letter in the picture
+	solid.Facts
+	Mass  float64 `json:"mass"` // g
+	Valid bool    `json:"valid"`
+}
+
+func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
+	surfaces, more, err := c.eng.CAD.Surfaces(c.ctx, c.by.Tenant, workspace, ids...)
+	if err != nil {
+		return err
+	}
+	entities, err := c.eng.CAD.AllEntities(c.ctx, c.by.Tenant, workspace)
+	if err != nil {
+		return err
+	}
+	scene := solid.OfSurfaces(surfaces)
+	box := scene.Box()
+	out := viewed{
+		WorkspaceID: workspace, View: l.Camera.Name(), Section: l.Section.String(), More: more, Picture: []string{},
+		Bounds: solid.Bounds{Min: box.Min, Max: box.Max}, Solids: []viewedOne{},
+	}
+	if l.Four {
+		out.View = "all"
+	}
+	if out.Solids, err = viewedOf(surfaces, entities, l.density); err != nil {
+		return err
+	}
+	caps, tty := c.terminal()
+	theme, err := LoadTheme(c.env.getenv, c.g.Theme)
+	if err != nil {
+		return err
+	}
+	canvas := screen.New(l.w, l.h)
+	if caps.ASCII {
+		canvas.SetGlyphs(screen.ASCII())
+	}
+	l.Tints = tty && caps.Color == colorprofile.TrueColor && theme.Colored() && c.g.Output != "json"
+	l.Mode = solid.Best(l.Tints)
+	for m := range solid.Modes {
+		if l.mode == m.String() {
+			l.Mode = m
+		}
+	}
+	var v solid.View
+	v.Draw(canvas, canvas.Bounds(), scene, l.Look)
+	out.MMPerCell, out.Picture = v.Scale(), canvas.Plain()
+	out.Note = strings.Trim(scene.Note()+"; "+v.Note(), "; ")
+	return c.print(out, func(w io.Writer) error {
+		if scene.Empty() {
+			return c.noSolids(w, workspace)
+		}
+		if tty && caps.Color > colorprofile.ASCII {
+			colored := colorprofile.Writer{Forward: w, Profile: caps.Color}
+			if _, err := io.WriteString(&colored, canvas.Render(theme)+"\n"); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintln(w, strings.Join(out.Picture, "\n"))
+		}
+		return out.legend(w)
+	})
+}
+
+func (c *call) noSolids(w io.Writer, workspace string) error {
+	_, err := fmt.Fprintf(w, "workspace %s has no solid\n", term.Clean(workspace))
+	return err
+}
+
+// terminal is what can be printed to, and whether that is the operator's own
+// terminal.
+func (c *call) terminal() (term.Caps, bool) {
+	file, ok := c.env.Stdout.(*os.File)
+	tty := ok && !c.env.Away && c.env.Caller.Door == core.DoorCLI && xterm.IsTerminal(int(file.Fd()))
+	return term.Detect(c.env.getenv, tty, tty, term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible}), tty || c.g.Color == "always"
+}
+
+// viewedOf puts the facts of solids to their surfaces.
+func viewedOf(surfaces []cad.Surface, entities []model.Entity, density float64) ([]viewedOne, error) {
+	facts := map[string]solid.Facts{}
+	for _, e := range entities {
+		if e.Type != model.Solid {
+			continue
+		}
+		f, err := solid.ReadFacts(e.Properties)
+		if err != nil {
+			return nil, err
+		}
+		facts[e.ID] = f
+	}
+	out := make([]viewedOne, len(surfaces))
+	for i, s := range surfaces {
+		f := facts[s.EntityID]
+		out[i] = viewedOne{EntityID: s.EntityID, Sign: string(solid.Sign(i + 1)), Facts: f, Mass: f.Mass(density), Valid: f.Valid()}
+	}
+	return out, nil
+}
+
+// legend says in words what the picture shows.
+func (v *viewed) legend(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s, a cell is %s mm wide", v.View, solid.Number(v.MMPerCell))
+	if v.Section != "" {
+		fmt.Fprintf(&b, ", cut at %s", v.Section)
+	}
+	b.WriteByte('\n')
+	table(&b, v.Solids, []column[viewedOne]{
+		{title: "", text: func(s viewedOne) string { return s.Sign }},
+		{title: "SOLID", text: func(s viewedOne) string { return s.EntityID }},
+		{title: "SIZE", text: func(s viewedOne) string { return solid.Extent(s.Size()) }},
+		{title: "VOLUME mm3", right: true, text: func(s viewedOne) string { return solid.Number(s.Volume) }},
+		{title: "MASS g", right: true, text: func(s viewedOne) string { return solid.Number(s.Mass) }},
+		{title: "FACES", right: true, text: func(s viewedOne) string { return fmt.Sprint(s.Topology.Faces) }},
+		{title: "TOLERANCE mm", right: true, text: func(s viewedOne) string { return solid.Number(s.Tolerance) }},
+		{title: "SURFACE", text: func(s viewedOne) string { return s.Validity() }},
+	}, true)
+	if v.More > 0 {
+		fmt.Fprintf(&b, "%d more solids are not shown; name one\n", v.More)
+	}
+	if v.Note != "" {
+		fmt.Fprintln(&b, v.Note)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
