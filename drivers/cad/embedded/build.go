@@ -51,12 +51,23 @@ func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (env
 	return facts, nil
 }
 
-// tolerance is what a recipe names, or this kernel's own.
-func (k *Kernel) tolerance(named float64) float64 {
-	if named == 0 {
-		return k.options.Tolerance
+// What the kernel cuts curves to where a recipe names no tolerance, as parts of
+// their radius: fine enough for volumes within 0.1 % however small the radius
+// is, and no finer than a large one needs.
+const (
+	once   = 7e-4 // of a circle: 84 chords
+	twice  = 3e-4 // of a circle that turns about an axis: 128 chords
+	ball   = 6e-4 // of a sphere, whose facets lie deeper than its chords: 160
+	finest = 6e-5 // of all: 287 chords
+)
+
+// tolerance is what a recipe names, or the kernel's own for a radius of which
+// facets may stay away by a part.
+func (k *Kernel) tolerance(named, radius, part float64) float64 {
+	if named != 0 {
+		return named
 	}
-	return named
+	return min(max(min(k.options.Tolerance, part*radius), finest*radius, 1e-6), 10)
 }
 
 func (k *Kernel) make(ctx context.Context, recipe env.Recipe, in []*kernel.Solid, blob []byte) (*kernel.Solid, error) {
@@ -68,11 +79,11 @@ func (k *Kernel) make(ctx context.Context, recipe env.Recipe, in []*kernel.Solid
 	case *env.Box:
 		return k.k.Box(ctx, r.Position, r.Dimensions)
 	case *env.Cylinder:
-		return k.k.Cylinder(ctx, r.Point, r.Axis, r.Radius, r.Height, k.tolerance(r.Tolerance))
+		return k.k.Cylinder(ctx, r.Point, r.Axis, r.Radius, r.Height, k.tolerance(r.Tolerance, r.Radius, once))
 	case *env.Sphere:
-		return k.k.Sphere(ctx, r.Center, r.Radius, k.tolerance(r.Tolerance))
+		return k.k.Sphere(ctx, r.Center, r.Radius, k.tolerance(r.Tolerance, r.Radius, ball))
 	case *env.Cone:
-		return k.k.Cone(ctx, r.Point, r.Axis, r.Radius, r.Top, r.Height, k.tolerance(r.Tolerance))
+		return k.k.Cone(ctx, r.Point, r.Axis, r.Radius, r.Top, r.Height, k.tolerance(r.Tolerance, max(r.Radius, r.Top), once))
 	case *env.Boolean:
 		return k.k.Boolean(ctx, kernel.Operation(r.Operation), in...)
 	case *env.Linear:

@@ -12,13 +12,14 @@ import (
 	"swarmdeck/engine/cad/mesh"
 )
 
-// region cuts the curves of a profile into chords.
-func (k *Kernel) region(p env.Profile, tolerance float64) (kernel.Region, error) {
+// region cuts the curves of a profile into chords, within what the recipe names
+// or parts of their radii.
+func (k *Kernel) region(p env.Profile, named, part float64) (kernel.Region, error) {
 	shape, err := p.Shape()
 	if err != nil {
 		return kernel.Region{}, err
 	}
-	loops, sag, err := shape.Facet(tolerance)
+	loops, sag, err := shape.FacetBy(func(radius float64) float64 { return k.tolerance(named, radius, part) })
 	return kernel.Region{Loops: loops, Tolerance: sag}, err
 }
 
@@ -34,7 +35,7 @@ func placed(ctx context.Context, s *kernel.Solid, t kernel.Transform) (*kernel.S
 // extrude raises the profile by its height over the plane, and then leans it so
 // that the height's end comes to the end of the vector.
 func (k *Kernel) extrude(ctx context.Context, e *env.Extrude) (*kernel.Solid, error) {
-	region, err := k.region(e.Profile, k.tolerance(e.Tolerance))
+	region, err := k.region(e.Profile, e.Tolerance, once)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +58,7 @@ func (k *Kernel) revolve(ctx context.Context, r *env.Revolve) (*kernel.Solid, er
 		return nil, err
 	}
 	// Both the profile and the turn leave the true surface.
-	tolerance := k.tolerance(r.Tolerance) / 2
-	region, err := k.region(r.Profile, tolerance)
+	region, err := k.region(r.Profile, r.Tolerance/2, twice)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (k *Kernel) revolve(ctx context.Context, r *env.Revolve) (*kernel.Solid, er
 			slices.Reverse(loop)
 		}
 	}
-	s, err := k.k.Revolve(ctx, region, math.Abs(r.Angle), tolerance)
+	s, err := k.k.Revolve(ctx, region, math.Abs(r.Angle), k.tolerance(r.Tolerance/2, high-low, twice))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
 package env
 
-import "swarmdeck/engine/cad/model"
+import (
+	"errors"
+
+	"swarmdeck/engine/cad/model"
+)
 
 type listHistory struct {
 	Limit  *int `json:"limit"` // 1 to 1000; 10 where nothing is given
@@ -26,7 +30,12 @@ func (c *call) redo(none) (any, error) { return c.travel(c.ws.Redo) }
 func (c *call) travel(step func(model.Change) (model.Entry, error)) (any, error) {
 	entry, err := step(c.signed(model.Change{}))
 	if err != nil {
-		return nil, Refused(err, OperationInvalid)
+		err = Refused(err, OperationInvalid)
+		var refused *Error
+		if errors.As(err, &refused) && refused.Data.Suggestion == "" {
+			refused.Data.Suggestion = "history.list with include_future tells what can be undone and redone"
+		}
+		return nil, err
 	}
 	c.entry = &entry
 	return map[string]any{

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -163,5 +164,10 @@ func (c *call) profile(field string, ids []string) (profile.Shape, Plane, error)
 		}
 		shape, err = profile.New(segments...)
 	}
-	return shape, plane, Refused(err, InvalidGeometry)
+	err = Refused(err, InvalidGeometry)
+	var refused *Error
+	if errors.As(err, &refused) {
+		refused.Data.Field = field // the curves are the caller's, the profile is made of them
+	}
+	return shape, plane, err
 }

@@ -33,6 +33,11 @@ func (s Shape) Facet(tolerance float64) (loops [][][2]float64, sag float64, err 
 	if !(tolerance >= 1e-6 && tolerance <= 10) {
 		return nil, 0, core.Invalid("tolerance", tolerance, "0.000001 to 10 mm")
 	}
+	return s.FacetBy(func(float64) float64 { return tolerance })
+}
+
+// FacetBy is Facet with a tolerance for each arc, by its radius.
+func (s Shape) FacetBy(tolerance func(radius float64) float64) (loops [][][2]float64, sag float64, err error) {
 	for _, l := range s.Loops {
 		points, deepest, err := l.facet(tolerance)
 		if err != nil {
@@ -43,15 +48,17 @@ func (s Shape) Facet(tolerance float64) (loops [][][2]float64, sag float64, err 
 	return loops, sag, nil
 }
 
-func (l Loop) facet(tolerance float64) (points [][2]float64, sag float64, err error) {
+func (l Loop) facet(tolerance func(radius float64) float64) (points [][2]float64, sag float64, err error) {
+	t := 0.0
 	for _, s := range l {
 		points = append(points, [2]float64{s.From.X, s.From.Y})
 		if s.Radius == 0 {
 			continue
 		}
-		n := Chords(s.Radius, s.Sweep, tolerance)
+		t = tolerance(s.Radius)
+		n := Chords(s.Radius, s.Sweep, t)
 		if n > MaxChords {
-			return nil, 0, core.Invalid("tolerance", tolerance, fmt.Sprintf("one that cuts an arc of radius %g mm into at most %d chords", s.Radius, MaxChords))
+			return nil, 0, core.Invalid("tolerance", t, fmt.Sprintf("one that cuts an arc of radius %g mm into at most %d chords", s.Radius, MaxChords))
 		}
 		if len(l) == 1 {
 			n = max(n, 3)
@@ -64,7 +71,7 @@ func (l Loop) facet(tolerance float64) (points [][2]float64, sag float64, err er
 		}
 	}
 	if len(points) < 3 {
-		return nil, 0, core.Invalid("tolerance", tolerance, "one that leaves a loop of arcs 3 corners or more")
+		return nil, 0, core.Invalid("tolerance", t, "one that leaves a loop of arcs 3 corners or more")
 	}
 	return points, sag, nil
 }
