@@ -71,7 +71,7 @@ def facts(shape, tolerance):
     center = V()
     for s, v in zip(solids, volumes):
         center = center + s.CenterOfMass * (v / total)
-    plain = ("Part::GeomPlane", "Part::GeomCylinder", "Part::GeomCone", "Part::GeomSphere", "Part::GeomToroid")
+    plain = ("Part::GeomPlane", "Part::GeomCylinder", "Part::GeomCone", "Part::GeomSphere")  # whose boxes are tight
     faces = shape.Faces
     simple = all(f.Surface.TypeId in plain for f in faces)
     box = shape.BoundBox if simple else shape.optimalBoundingBox()
