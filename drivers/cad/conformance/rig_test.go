@@ -1,0 +1,263 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/drivers/cad/embedded"
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/engine/core"
+)
+
+// engine is compiled once for all tests.
+var engine *embedded.Engine
+
+func TestMain(m *testing.M) {
+	dir, err := os.UserCacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "swarmdeck", "code")
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		dir = "" // compiled anew
+	}
+	engine = embedded.New(embedded.Options{CacheDir: dir})
+	code := m.Run()
+	if err := engine.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// kernel is one that the suite runs on.
+type kernel struct {
+	name string
+	open func(context.Context) (env.Kernel, error)
+	// relative is how far volumes may be from exact ones (contract 6.3).
+	relative float64
+}
+
+// installed looks for FreeCAD once.
+var installed = sync.OnceValues(func() (freecad.Installation, error) { return freecad.Find(context.Background()) })
+
+var kernels = []kernel{
+	{name: env.Embedded, open: func(ctx context.Context) (env.Kernel, error) { return engine.Open(ctx) }, relative: 1e-3},
+	{name: env.OCCT, open: func(ctx context.Context) (env.Kernel, error) {
+		i, err := installed()
+		if err != nil {
+			return nil, err
+		}
+		return freecad.Open(ctx, freecad.Options{Installation: i})
+	}, relative: 1e-6},
+}
+
+// need skips a test where the kernel is missing.
+func (k kernel) need(t testing.TB) {
+	t.Helper()
+	if k.name != env.OCCT {
+		return
+	}
+	if _, err := installed(); errors.Is(err, freecad.ErrNotFound) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onEach runs a test on every kernel, and compares what they answered.
+func onEach(t *testing.T, run func(r *rig), change ...func(*env.Options)) {
+	t.Helper()
+	answers := map[string][]string{}
+	for _, k := range kernels {
+		t.Run(k.name, func(t *testing.T) {
+			k.need(t)
+			r := start(t, k, change...)
+			run(r)
+			answers[k.name] = r.seen
+		})
+	}
+	a, b := answers[env.Embedded], answers[env.OCCT]
+	if t.Failed() || b == nil {
+		return
+	}
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a) || i >= len(b):
+			t.Fatalf("%d answers of %s, %d of %s", len(a), env.Embedded, len(b), env.OCCT)
+		case a[i] != b[i]:
+			t.Errorf("answer %d has another shape\n%s: %s\n%s: %s", i+1, env.Embedded, a[i], env.OCCT, b[i])
+		}
+	}
+}
+
+// rig is an environment on a kernel, and a client of it.
+type rig struct {
+	testing.TB
+	kernel
+	env   *env.Env
+	about env.About
+	conn  *jsonrpc.Conn
+	dir   string
+	// seen is the shape of each answer: its method and members. Answers that
+	// kernels may differ in are left out.
+	seen []string
+	// entries are those that came with answers, of an environment with a journal.
+	entries []core.Raw
+}
+
+func start(t testing.TB, k kernel, change ...func(*env.Options)) *rig {
+	t.Helper()
+	o := env.Options{Open: k.open, Dir: t.TempDir(), Version: "test"}
+	for _, f := range change {
+		f(&o)
+	}
+	e, err := env.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &rig{TB: t, kernel: k, env: e, about: e.About(), dir: o.Dir}
+	r.connect()
+	return r
+}
+
+// connect speaks with the environment as a program on the other side of pipes.
+func (r *rig) connect() {
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	r.conn = jsonrpc.New(jsonrpc.Options{
+		Send:   func(line []byte) error { _, err := in.Write(append(line, '\n')); return err },
+		Handle: func(*jsonrpc.Request) {}, // of progress
+		Noise:  func(line []byte, _ int) error { return fmt.Errorf("no message: %.100s", line) },
+	})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := r.env.Serve(context.Background(), requests, answers); err != nil {
+			r.Errorf("Serve: %v", err)
+		}
+		answers.Close()
+	})
+	all.Go(func() { _ = r.conn.Run(out) })
+	r.Cleanup(func() {
+		in.Close()
+		all.Wait()
+	})
+}
+
+// obj is a JSON object or, of a list, its member "items".
+type obj map[string]any
+
+// try asks, and returns the data of a success or the refusal.
+func (r *rig) try(method string, params obj) (obj, *env.Error) {
+	r.Helper()
+	var answer struct {
+		Status   string `json:"status"`
+		Data     obj    `json:"data"`
+		Metadata struct {
+			Operation string   `json:"operation_type"`
+			Millis    *float64 `json:"execution_time_ms"`
+			Entry     core.Raw `json:"entry"`
+		} `json:"metadata"`
+	}
+	err := r.conn.Call(context.Background(), method, params, &answer)
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) {
+		e := &env.Error{Code: env.Code(refused.Code), Message: refused.Message}
+		if err := core.Decode(refused.Data, &e.Data); err != nil {
+			r.Fatalf("%s: error data %s: %v", method, refused.Data, err)
+		}
+		return nil, e
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	if answer.Status != "success" || answer.Metadata.Operation != method || answer.Metadata.Millis == nil {
+		r.Fatalf("%s: status %q, metadata %+v", method, answer.Status, answer.Metadata)
+	}
+	if answer.Metadata.Entry != nil {
+		r.entries = append(r.entries, answer.Metadata.Entry)
+	}
+	return answer.Data, nil
+}
+
+// do asks for what must succeed.
+func (r *rig) do(method string, params obj) obj {
+	r.Helper()
+	data, err := r.try(method, params)
+	if err != nil {
+		r.Fatalf("%s %v: %v (%+v)", method, params, err, err.Data)
+	}
+	r.seen = append(r.seen, method+" "+members(map[string]any(data)))
+	return data
+}
+
+// own asks for what only this kernel answers in that way.
+func (r *rig) own(method string, params obj) obj {
+	r.Helper()
+	data := r.do(method, params)
+	r.seen = r.seen[:len(r.seen)-1]
+	return data
+}
+
+// refuse asks for what must be refused for a reason that names the field.
+func (r *rig) refuse(code env.Code, field, method string, params obj) *env.Error {
+	r.Helper()
+	data, err := r.try(method, params)
+	if err == nil {
+		r.Fatalf("%s %v: %v, want a refusal %d", method, params, data, code)
+	}
+	if err.Code != code || err.Data.Field != field || err.Data.Name == "" || err.Data.Suggestion == "" || err.Message == "" {
+		r.Errorf("%s %v: refusal %d of field %q: %s (%+v), want %d of %q with a suggestion", method, params, err.Code, err.Data.Field, err.Message, err.Data, code, field)
+	}
+	r.seen = append(r.seen, fmt.Sprintf("%s refused %d %s %s", method, err.Code, err.Data.Name, err.Data.Field))
+	return err
+}
+
+// unsupported asks for what this kernel can't and the other can.
+func (r *rig) unsupported(field, method string, params obj) {
+	r.Helper()
+	before := r.do("history.list", nil)["total_count"]
+	err := r.refuse(env.UnsupportedByKernel, field, method, params)
+	r.seen = r.seen[:len(r.seen)-2]
+	if !strings.Contains(err.Data.Suggestion, env.OCCT) {
+		r.Errorf("%s: suggestion %q, want one that names the kernel that can", method, err.Data.Suggestion)
+	}
+	if after := r.own("history.list", nil)["total_count"]; after != before {
+		r.Errorf("%s: refused, but the history has %v instead of %v operations", method, after, before)
+	}
+}
+
+// members is the shape of a JSON value: the names in objects, and what lists
+// hold first.
+func members(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, name+":"+members(v[name]))
+		}
+		return "{" + strings.Join(out, " ") + "}"
+	case []any:
+		if len(v) == 0 {
+			return "[]"
+		}
+		return "[" + members(v[0]) + "]"
+	}
+	return fmt.Sprintf("%T", v)
+}
