@@ -42,10 +42,12 @@ var errNoDir = errors.New("it must be there before files are")
 // cadKernel says how to open kernels, and frees what they share.
 func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error), done func() error) {
 	if o.Kernel == env.OCCT {
-		return func(ctx context.Context) (env.Kernel, error) {
-			found, err := freecad.Find(ctx)
-			if err != nil {
-				return nil, err
+		var found freecad.Installation
+		return func(ctx context.Context) (_ env.Kernel, err error) {
+			if found.Python == "" { // looked for once: a kernel that was lost comes back sooner
+				if found, err = freecad.Find(ctx); err != nil {
+					return nil, err
+				}
 			}
 			return freecad.Open(ctx, freecad.Options{Installation: found})
 		}, func() error { return nil }
