@@ -1,7 +1,6 @@
 package cad
 
 import (
-	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -95,10 +94,14 @@ type OpError struct {
 }
 
 func (e *OpError) Error() string {
-	if e.Name == "" || e.Denied {
-		return e.Message
+	text := e.Message
+	if e.Name != "" && !e.Denied {
+		text = e.Name + ": " + text
 	}
-	return fmt.Sprintf("%s: %s", e.Name, e.Message)
+	if e.Suggestion != "" {
+		text += "; " + e.Suggestion
+	}
+	return text
 }
 
 // ErrLost says that the task is not the caller's any more: nothing was stored.

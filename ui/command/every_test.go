@@ -56,6 +56,7 @@ func TestEveryCommand(t *testing.T) {
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	w.servers()
+	w.cads()
 	w.solids()
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.

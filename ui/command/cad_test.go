@@ -1,0 +1,147 @@
+package command_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+// cads uses the commands about CAD agents.
+func (w *walk) cads() {
+	t := w.t
+	if all := w.objects("cad roles"); len(all) != 6 || all[0]["name"] != "designer" || all[0]["allowed_operations"] == nil {
+		t.Errorf("roles: %v", all)
+	}
+	if got := w.do("cad roles validator"); got["name"] != "validator" || got["builtin"] != true {
+		t.Errorf("role: %v", got)
+	}
+	w.text("cad roles", "integrator", "built in")
+	if got := w.do("cad agent create mona --role modeler --workspace ws_part"); got["agent_id"] != "mona" || got["status"] != "idle" || got["workspace_id"] != "ws_part" || got["operation_count"] != 0.0 {
+		t.Errorf("create: %v", got)
+	}
+	w.do("cad agent create vera --role validator")
+	for line, want := range map[string]string{
+		"cad agent create mona --role modeler":                            "CONFLICT agent_id",
+		"cad agent create otto --role painter":                            "INVALID_INPUT role_name",
+		"cad agent create otto":                                           "INVALID_INPUT role",
+		"cad agent create --role modeler":                                 "INVALID_INPUT id",
+		"cad agent create otto --role modeler --workspace a/b":            "INVALID_INPUT workspace_id",
+		"cad agent create otto --role modeler --existing":                 "NOT_FOUND workspace_id",
+		"cad agent create otto --role modeler --kernel acis":              "INVALID_INPUT kernel",
+		"cad agent show otto":                                             "NOT_FOUND agent_id",
+		"cad op vera solid.extrude {}":                                    "DENIED method",
+		`cad op mona entity.create_point '{"coordinates":[1e9,0]}'`:       "INVALID_INPUT coordinates",
+		"cad op mona entity.create_point '[]'":                            "INVALID_INPUT params",
+		`cad op mona entity.query '{"entity_id":"none"}'`:                 "NOT_FOUND entity_id",
+		"cad metrics otto":                                                "NOT_FOUND agent_id",
+		`cad message mona otto request '{"request_type":"query_status"}'`: "INVALID_INPUT to_agent_id",
+		`cad message mona vera request '{"request_type":"sing"}'`:         "INVALID_INPUT content.request_type",
+		"cad messages otto":                                               "NOT_FOUND agent_id",
+		"cad messages vera --mark-read --match x":                         "INVALID_INPUT mark_read",
+		"cad workspace show nowhere":                                      "NOT_FOUND workspace_id",
+		"cad workspace create ws_part":                                    "CONFLICT workspace_id",
+		"cad workspace create ws_x --base nowhere":                        "NOT_FOUND workspace_id",
+		"cad controller max-concurrent 51":                                "INVALID_INPUT max_concurrent_agents",
+		"cad controller max-concurrent few":                               "INVALID_INPUT max_concurrent_agents",
+	} {
+		w.refuses(line, want)
+	}
+	made := w.do(`cad op mona entity.create_circle '{"center":[0,0],"radius":10}'`)
+	data, _ := made["data"].(map[string]any)
+	meta, _ := made["metadata"].(map[string]any)
+	if made["status"] != "success" || data["entity_id"] != "ws_part_circle_1" || meta["operation_type"] != "entity.create_circle" || meta["execution_time_ms"] == nil || meta["seq"] != 2.0 {
+		t.Errorf("op: %v", made)
+	}
+	solid := w.do(`cad op mona solid.extrude '{"entity_ids":["ws_part_circle_1"],"distance":5}'`)
+	if v := solid["data"].(map[string]any)["volume"].(float64); v < 1569 || v > 1572 {
+		t.Errorf("volume %v", v)
+	}
+	w.text(`cad op mona entity.list '{"entity_type":"solid"}'`, "entity.list by mona in ws_part: done", "total_count  1")
+	if got := w.do("cad agent show mona"); got["success_count"] != 4.0 || got["error_count"] != 2.0 || fmt.Sprint(got["created_entities"]) != "[ws_part_circle_1 ws_part_solid_1]" {
+		t.Errorf("show: %v", got)
+	}
+	if got := w.do("cad agent list --kind modeler"); got["agent_id"] != "mona" {
+		t.Errorf("list: %v", got)
+	}
+	w.text("cad agent list", "mona", "modeler", "ws_part", "VIOLATIONS")
+	if got := w.do("cad metrics mona"); got["success_rate"] == nil || got["learning_status"] != "insufficient_data" || len(got["operations"].([]any)) < 3 {
+		t.Errorf("metrics: %v", got)
+	}
+
+	asked := w.do(`cad message mona vera request '{"request_type":"validate_component","component_id":"ws_part_solid_1"}'`)
+	if asked["from_agent_id"] != "mona" || asked["message_type"] != "request" || asked["read"] != false {
+		t.Errorf("message: %v", asked)
+	}
+	w.do(`cad message vera mona response '{"request_id":"` + str(asked["message_id"]) + `","status":"success"}'`)
+	w.do(`cad message vera broadcast broadcast '{"announcement":"status_update"}'`)
+	if got := w.objects("cad messages mona"); len(got) != 2 || got[0]["message_type"] != "broadcast" {
+		t.Errorf("messages: %v", got)
+	}
+	if got := w.do("cad messages vera --mark-read"); got["message_id"] != asked["message_id"] || got["read"] != true {
+		t.Errorf("marked: %v", got)
+	}
+	if got := w.objects("cad messages vera --status unread"); len(got) != 0 {
+		t.Errorf("unread: %v", got)
+	}
+	w.text("cad messages vera", "validate_component", "read")
+
+	w.do("cad workspace create ws_copy --base ws_part --name 'A copy'")
+	if got := w.do("cad workspace show ws_copy"); got["base_workspace_id"] != "ws_part" || got["entity_count"] != 2.0 || got["solid_count"] != 1.0 {
+		t.Errorf("workspace: %v", got)
+	}
+	w.do("cad workspace list")
+	w.text("cad workspace list", "ws_part", "ws_copy", "default")
+	if got := w.do("cad workspace entities ws_copy --kind solid"); got["entity_id"] != "ws_part_solid_1" || got["shape"] == nil {
+		t.Errorf("entities: %v", got)
+	}
+	w.text("cad workspace entities ws_copy", "ws_part_circle_1", "circle")
+	if got := w.objects("cad workspace history ws_part --page 1"); len(got) != 4 || got[0]["method"] != "solid.extrude" || got[3]["total_count"] != 3.0 {
+		t.Errorf("history: %v", got)
+	}
+	w.do("cad workspace history ws_part")
+	w.text("cad workspace history ws_part", "solid.extrude", "mona")
+	w.do("cad workspace conflicts ws_part")
+	if got := w.do("cad workspace directory ws_part parts"); !strings.HasSuffix(str(got["directory"]), "/parts") {
+		t.Errorf("directory: %v", got)
+	}
+	w.do(`cad op mona file.export '{"file_path":"part.stl","format":"STL"}'`)
+	if got := w.do("cad controller show"); got["max_concurrent_agents"] != 10.0 || got["agent_count"] != 2.0 {
+		t.Errorf("controller: %v", got)
+	}
+	if got := w.do("cad controller max-concurrent 4"); got["max_concurrent_agents"] != 4.0 {
+		t.Errorf("max-concurrent: %v", got)
+	}
+	if got := w.do("cad agent shutdown vera"); got["status"] != "terminated" {
+		t.Errorf("shutdown: %v", got)
+	}
+}
+
+// refuses wants a line to fail with a code and a field.
+func (w *walk) refuses(line, want string) {
+	w.t.Helper()
+	args, err := command.Split(line + " -o json")
+	w.no(err)
+	exit, _, stderr := w.run(args...)
+	code, field, _ := strings.Cut(want, " ")
+	if exit == command.ExitOK || !strings.Contains(stderr, `"code":"`+code+`"`) || !strings.Contains(stderr, `"field":"`+field+`"`) {
+		w.t.Errorf("%s: exit %d, want %s: %s", line, exit, want, stderr)
+	}
+}
+
+func TestCADCommandsCompleteWhatThereIs(t *testing.T) {
+	d := newDeck(t)
+	d.line("cad agent create mona --role modeler")
+	for line, want := range map[string]string{
+		"cad op mo":                   "mona",
+		"cad op mona solid.ex":        "solid.extrude",
+		"cad agent create x --role v": "validator",
+		"cad workspace show ws":       "ws_mona",
+		"cad message mona broad":      "broadcast",
+	} {
+		if got := strings.Join(d.complete(line), " "); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
