@@ -123,12 +123,23 @@ func (b *Brief) rounds() int {
 	return b.MaxRounds
 }
 
-// steps are the operations of a round.
-func (a *TaskAssignment) steps() []Step {
+// Steps is how many operations this round has.
+func (a *TaskAssignment) Steps() int {
 	if a.Round > 0 && len(a.ReworkOperations) > 0 {
-		return a.ReworkOperations
+		return len(a.ReworkOperations)
 	}
-	return a.Operations
+	return len(a.Operations)
+}
+
+// Failure is why it failed; zero when it has not.
+func (a *TaskAssignment) Failure() FailedResult {
+	var r struct {
+		Error FailedResult `json:"error"`
+	}
+	if a.Status != Failed || len(a.Result) == 0 || core.DecodeStored(a.Result, &r) != nil {
+		return FailedResult{}
+	}
+	return r.Error
 }
 
 // required are all methods that the agent's role must allow, each once.

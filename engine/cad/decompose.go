@@ -198,15 +198,19 @@ func (c *Controller) openTask(ctx context.Context, tenant, task string) (workflo
 }
 
 // Assign gives an agent an assignment of its own, which belongs to no workflow
-// (controller operation assign_task).
-func (c *Controller) Assign(ctx context.Context, by core.Caller, agent string, input core.Raw, d swarm.Dispatch) (swarm.Task, error) {
+// (controller operation assign_task): an AssignmentInput, the agent's id filled
+// in.
+func (c *Controller) Assign(ctx context.Context, by core.Caller, agent string, input core.Raw) (TaskAssignment, error) {
 	if err := core.CheckObject("task", input, core.MaxInput); err != nil {
-		return swarm.Task{}, err
+		return TaskAssignment{}, err
 	}
 	input, err := withMembers(input, []string{"agent_id"}, []core.Raw{core.MustEncode(agent)})
 	if err != nil {
-		return swarm.Task{}, fmt.Errorf("task: %w", err)
+		return TaskAssignment{}, fmt.Errorf("task: %w", err)
 	}
-	d.Kind, d.Input = KindAssignment, input
-	return c.opt.Swarm.Dispatch(ctx, by, d)
+	t, err := c.opt.Swarm.Dispatch(ctx, by, swarm.Dispatch{Kind: KindAssignment, Input: input})
+	if err != nil {
+		return TaskAssignment{}, err
+	}
+	return c.Assignment(ctx, by.Tenant, t.TaskID)
 }

@@ -8,8 +8,19 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Workflow returns a workflow with all its assignments.
+// Workflow returns a workflow with all its assignments, their operations and
+// their results.
 func (c *Controller) Workflow(ctx context.Context, tenant, id string) (Workflow, error) {
+	return c.readWorkflow(ctx, tenant, id, true)
+}
+
+// Progress returns a workflow with its assignments, but not their operations and
+// results: what a screen or a wait looks at again and again.
+func (c *Controller) Progress(ctx context.Context, tenant, id string) (Workflow, error) {
+	return c.readWorkflow(ctx, tenant, id, false)
+}
+
+func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole bool) (Workflow, error) {
 	number, err := c.work.number(ctx, reader(tenant), id)
 	if err != nil {
 		return Workflow{}, err
@@ -27,8 +38,10 @@ func (c *Controller) Workflow(ctx context.Context, tenant, id string) (Workflow,
 		out = *w
 		out.Assignments = make([]TaskAssignment, len(all))
 		for i, a := range all {
-			if err := a.complete(tx); err != nil {
-				return err
+			if whole {
+				if err := a.complete(tx); err != nil {
+					return err
+				}
 			}
 			out.Assignments[i] = *a
 		}

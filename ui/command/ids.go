@@ -122,6 +122,12 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return append([]Candidate{{cad.ToAll, "every CAD agent but the sender"}}, liveCADAgents(c, eng, by.Tenant)...)
 	case "cadrole":
 		return liveCADRoles(eng, by.Tenant)
+	case "cadscenario":
+		all, err := eng.CAD.Scenarios(c.ctx, by.Tenant)
+		return candidates(all, err, func(s cad.Scenario) Candidate { return Candidate{s.Name, s.Description} })
+	case "cadworkflow":
+		all, err := eng.CAD.Workflows(c.ctx, by.Tenant, page)
+		return candidates(all.Items, err, func(w cad.Workflow) Candidate { return Candidate{w.WorkflowID, w.Shown() + " " + w.ScenarioName} })
 	case "workspace":
 		return liveCADWorkspaces(c, eng, by.Tenant)
 	case "tag":
