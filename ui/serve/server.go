@@ -59,12 +59,12 @@ const handshake = 10 * time.Second
 // Local serves this user's processes by the listener that Listen made, until
 // Close. Whoever can open the socket is this user: no other proof is asked for.
 func (s *Server) Local(l net.Listener, operator string) error {
-	who := Who{Name: operator, Role: "admin", Local: true, From: "this machine"}
-	return s.add(l, &ssh.Server{}, func(ssh.Context) Who { return who })
+	who := Who{Name: operator, Role: "admin", Local: true}
+	return s.add(l, &ssh.Server{}, func(ctx ssh.Context) (context.Context, Who) { return ctx, who })
 }
 
 // add has a server take connections; who tells whose one is.
-func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) Who) error {
+func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) (context.Context, Who)) error {
 	if len(srv.HostSigners) == 0 {
 		signer, err := newHostKey()
 		if err != nil {
@@ -77,7 +77,8 @@ func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) Who)
 		"session": func(_ *ssh.Server, _ *gossh.ServerConn, in gossh.NewChannel, ctx ssh.Context) {
 			if done, ok := few(ctx); ok {
 				defer done()
-				s.open(ctx, who(ctx), in)
+				sessions, who := who(ctx)
+				s.open(sessions, who, in)
 				return
 			}
 			_ = in.Reject(gossh.ResourceShortage, "too many sessions in one connection")
