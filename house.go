@@ -37,6 +37,7 @@ type house struct {
 	mu   sync.Mutex
 	need command.Need
 	eng  *engine.Engine
+	sup  *exec.Supervisor // nil for who only reads
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
@@ -75,7 +76,7 @@ func (h *house) shut() error {
 	for i := len(h.rooms) - 1; i >= 0; i-- {
 		errs = append(errs, h.rooms[i]())
 	}
-	h.rooms, h.eng, h.client, h.gateway = nil, nil, nil, nil
+	h.rooms, h.eng, h.sup, h.client, h.gateway = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 
@@ -188,6 +189,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
+	h.sup = sup
 	h.rooms = append(h.rooms, sup.Close)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
 	if err != nil {
@@ -244,8 +246,9 @@ func instanceOf(data string) string {
 func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine) func() error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
+	sup := h.sup
 	run := func() error {
-		if _, err := exec.Sweep(ctx, instanceOf(need.Data)); err != nil {
+		if _, err := sup.Sweep(ctx); err != nil {
 			return fmt.Errorf("end what a former engine left running: %w", err)
 		}
 		return eng.Run(ctx)

@@ -255,6 +255,31 @@ func TestSweepFindsWhatAFormerEngineLeft(t *testing.T) {
 	}
 }
 
+func TestASweepSparesWhatItsEngineHasBegun(t *testing.T) {
+	s := newSupervisor(t)
+	former, err := NewSupervisor(s.instance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = former.Close() })
+	dirs := []string{t.TempDir(), t.TempDir()}
+	start(t, former, Spec{Argv: sh(runaway), Dir: dirs[0]})
+	old := pidsIn(t, filepath.Join(dirs[0], "pids"), 5)
+	start(t, s, Spec{Argv: sh(runaway), Dir: dirs[1]})
+	fresh := pidsIn(t, filepath.Join(dirs[1], "pids"), 5)
+	if n, err := s.Sweep(t.Context()); err != nil || n == 0 {
+		t.Errorf("killed %d: %v", n, err)
+	}
+	for _, pid := range fresh {
+		if !alive(pid) {
+			t.Errorf("process %d of its own was killed", pid)
+		}
+	}
+	if alive(old[0]) {
+		t.Errorf("process %d of a former engine survived", old[0])
+	}
+}
+
 func TestAnEngineThatDiesTakesItsRunsAlong(t *testing.T) {
 	dir, instance := t.TempDir(), "dying"+strconv.Itoa(os.Getpid())
 	self, err := os.Executable()

@@ -22,10 +22,22 @@ func Sweep(ctx context.Context, instance string) (killed int, err error) {
 	if instance == "" || strings.Contains(instance, "/") {
 		return 0, core.Invalid("instance", instance, `a name without "/"`)
 	}
+	return sweep(ctx, instance, func(proc) bool { return false })
+}
+
+// Sweep is Sweep for the supervisor's instance. What the supervisor itself has
+// started meanwhile goes on.
+func (s *Supervisor) Sweep(ctx context.Context) (killed int, err error) {
+	return sweep(ctx, s.instance, func(p proc) bool { return s.isMain(p.pid) || tagOf(p.pid)>>32 == s.tagBase>>32 })
+}
+
+// sweep kills what an instance has left, but for what is its caller's own and
+// descends from that.
+func sweep(ctx context.Context, instance string, own func(proc) bool) (killed int, err error) {
 	spared := lineage()
 	done := map[proc]bool{}
 	for {
-		left := marked(instance+"/", spared)
+		left := marked(instance+"/", spared, own)
 		if len(left) == 0 {
 			return killed, nil
 		}
@@ -62,33 +74,48 @@ func lineage() map[int]bool {
 	return line
 }
 
+// kin is what a process is to a sweep.
+type kin int
+
+const (
+	stranger kin = iota
+	leftover
+	ours
+)
+
 // marked lists the live processes whose mark begins with prefix, and their
 // descendants.
-func marked(prefix string, spared map[int]bool) []proc {
+func marked(prefix string, spared map[int]bool, own func(proc) bool) []proc {
 	all := map[int]proc{}
 	for _, pid := range numbers("/proc") {
 		if p, ok := look(pid); ok && !p.dead() {
 			all[pid] = p
 		}
 	}
-	verdict := map[int]bool{}
-	var belongs func(pid int) bool
-	belongs = func(pid int) bool {
+	verdict := map[int]kin{}
+	var judge func(pid int) kin
+	judge = func(pid int) kin {
 		if v, ok := verdict[pid]; ok {
 			return v
 		}
 		p, ok := all[pid]
 		if !ok || spared[pid] {
-			return false
+			return stranger
 		}
-		verdict[pid] = false // ends a loop that a changing /proc could show
-		v := strings.HasPrefix(markOf(pid), prefix) || belongs(p.ppid)
+		verdict[pid] = stranger // ends a loop that a changing /proc could show
+		v := judge(p.ppid)
+		switch {
+		case v == ours || own(p):
+			v = ours
+		case strings.HasPrefix(markOf(pid), prefix):
+			v = leftover
+		}
 		verdict[pid] = v
 		return v
 	}
 	var list []proc
 	for pid, p := range all {
-		if belongs(pid) {
+		if judge(pid) == leftover {
 			list = append(list, p)
 		}
 	}
