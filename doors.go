@@ -34,7 +34,7 @@ func cockpit(ctx context.Context, env *command.Env, s command.Start) error {
 		return err
 	}
 	if env.Away {
-		opt.Remote, opt.Terminal, opt.Pager = true, env.Terminal, nil
+		opt.Remote, opt.Abroad, opt.Terminal, opt.Pager = true, env.Abroad, env.Terminal, nil
 		return ui.Show(ctx, opt, caps, env.Stdin, env.Stdout)
 	}
 	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
@@ -63,7 +63,7 @@ func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
 	return ui.Options{
 		Notice: tell,
 		Pager:  pager(env.Getenv),
-		World:  pane.Of(s.Engine),
+		World:  worldOf(env, s),
 		Caller: s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
 			return command.Capture(ctx, lines(env, s, tenant), args)
@@ -79,6 +79,15 @@ func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
 		ReadOnly: s.ReadOnly,
 		Dir:      s.Dir,
 	}, nil
+}
+
+// worldOf is what a cockpit shows.
+func worldOf(env *command.Env, s command.Start) pane.World {
+	w := pane.Of(s.Engine)
+	if env.Abroad {
+		return bounded{w, s.Caller.Tenant}
+	}
+	return w
 }
 
 // lines is the environment of command lines given inside a door.

@@ -34,7 +34,7 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 	}
 	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: mcp.Operator}
 	switch {
-	case m.Viewer:
+	case m.Viewer, env.Role == command.Viewer:
 		id.Role = mcp.Viewer
 	case m.Agent != "":
 		a, err := s.Engine.Fleet.Agent(ctx, s.Caller.Tenant, m.Agent)

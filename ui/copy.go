@@ -44,8 +44,14 @@ type wroteMsg struct {
 	err  error
 }
 
+// noFiles is what someone on another machine is told.
+const noFiles = "files can't be written from another machine"
+
 // write saves what the screen shows, as text.
 func (m *Model) write(path string) tea.Cmd {
+	if m.opt.Abroad {
+		return m.say(true, "", noFiles)
+	}
 	path = m.path(path)
 	text := strings.Join(m.Frame().Plain(), "\n") + "\n"
 	return m.track(func() tea.Msg {

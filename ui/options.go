@@ -66,6 +66,9 @@ type Options struct {
 	Dir string
 	// Remote says that the engine outlives this screen: quitting ends no agent.
 	Remote bool
+	// Abroad says that whoever looks is on another machine: files of this one
+	// are not theirs to name.
+	Abroad bool
 	// Terminal is the screen at the other end of a connection; nil is the
 	// terminal that Show writes to.
 	Terminal *term.Remote

@@ -55,7 +55,11 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 // do carries the command out: it is permitted, its line is checked, its tenant
 // is settled, and then it runs.
 func (c *call) do(s spec, args []string) error {
-	if err := c.permit(commandPath(c.cmd), s); err != nil {
+	if err := c.allowed(s, args); err != nil {
+		if c.env.Refused != nil {
+			by, _ := c.operator()
+			c.env.Refused(by, err)
+		}
 		return err
 	}
 	if s.check != nil {
@@ -78,6 +82,49 @@ func (c *call) do(s spec, args []string) error {
 		err = s.run(c, args)
 	}
 	return err
+}
+
+// allowed holds the line against the door: its role, and where it comes from.
+func (c *call) allowed(s spec, args []string) error {
+	if err := c.permit(commandPath(c.cmd), s); err != nil {
+		return err
+	}
+	if !c.env.Abroad {
+		return nil
+	}
+	return c.abroad(s, args)
+}
+
+// abroad refuses what a session from another machine can't do: leave its
+// tenant, keep the whole data file, name a file of this machine.
+func (c *call) abroad(s spec, args []string) error {
+	path := commandPath(c.cmd)
+	if c.g.Tenant != "" && c.g.Tenant != c.env.Caller.Tenant {
+		return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, clip(c.g.Tenant)).With("field", "tenant")
+	}
+	if s.ownScope && s.role == Admin {
+		return core.Errorf(core.Denied, "%s: only on the machine of the data file", path).With("field", "command")
+	}
+	var named error
+	c.flags.Visit(func(f *pflag.Flag) {
+		if from := f.Annotations[noteSource]; len(from) > 0 && (from[0] == "file" || from[0] == "dir") && f.Value.String() != "-" {
+			named = onlyThere("--"+f.Name, f.Name)
+		}
+	})
+	for i, arg := range args {
+		if len(s.args) == 0 || arg == "-" {
+			break
+		}
+		if from := s.args[min(i, len(s.args)-1)]; from == "file" || from == "dir" {
+			named = onlyThere(path, from)
+		}
+	}
+	return named
+}
+
+// onlyThere refuses a file of this machine named from another.
+func onlyThere(what, field string) error {
+	return core.Errorf(core.Denied, "%s: files can't be named from another machine; use - and send it on stdin", what).With("field", field)
 }
 
 // permit holds the command against --read-only and the door's role.

@@ -48,6 +48,11 @@ type Env struct {
 	// have none.
 	Away     bool
 	Terminal *term.Remote
+	// Abroad says that the session comes from another machine: its tenant can't
+	// be left, and no line names a file, which would be one of this machine.
+	Abroad bool
+	// Refused is told of what the role, or being abroad, forbids; nil is not.
+	Refused func(by core.Caller, err error)
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.
@@ -99,6 +104,8 @@ type Doors struct {
 	Script  func(ctx context.Context, env *Env, s Start) error
 	// MCP serves the Model Context Protocol on the start's engine.
 	MCP func(ctx context.Context, env *Env, s Start, m MCP) error
+	// Serve lets others in until ctx ends.
+	Serve func(ctx context.Context, env *Env, s Start, v Serve) error
 	// Connect passes the messages of the protocol on stdin and stdout on to a
 	// server over HTTP.
 	Connect func(ctx context.Context, env *Env, url, token string) error

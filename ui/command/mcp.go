@@ -48,7 +48,7 @@ func (t *tree) mcp() *cobra.Command {
 
 func (m *MCP) check(c *call) error {
 	switch {
-	case c.env.Doors.MCP == nil || c.env.Caller.Door != core.DoorCLI:
+	case c.env.Doors.MCP == nil || c.env.Caller.Door != core.DoorCLI && c.env.Caller.Door != core.DoorSSH || c.env.Abroad && m.HTTP != "":
 		return core.Errorf(core.Unavailable, "mcp: only from the command line")
 	case (m.HTTP != "") != (m.Tokens != ""):
 		return usage("tokens", "mcp: --http ADDR and --tokens FILE belong together")

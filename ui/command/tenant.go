@@ -1,6 +1,8 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"swarmdeck/engine/core"
@@ -32,6 +34,9 @@ func (t *tree) tenants() *cobra.Command {
 					return core.Page[swarm.Tenant]{}, err
 				}
 				all, err := eng.Swarm.Tenants(c.ctx)
+				if c.env.Abroad {
+					all = slices.DeleteFunc(slices.Clone(all), func(t swarm.Tenant) bool { return t.TenantID != c.env.Caller.Tenant })
+				}
 				return pick(all, err, f, func(t swarm.Tenant) traits { return traits{at: t.CreatedAt, text: t.TenantID} })
 			}),
 		t.command(spec{

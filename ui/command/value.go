@@ -49,6 +49,9 @@ func (c *call) file(field, path string) ([]byte, error) {
 	if path == "-" {
 		return c.text(field, path)
 	}
+	if c.env.Abroad {
+		return nil, onlyThere("@"+path, field)
+	}
 	f, err := os.Open(c.env.path(path))
 	if err != nil {
 		return nil, fileError(field, path, err)

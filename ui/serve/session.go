@@ -34,8 +34,8 @@ type Who struct {
 	Tenant string
 	// Local is a process of this user on this machine.
 	Local bool
-	// From is the address that they come from.
-	From string
+	// Key is the fingerprint of the key that they came with.
+	Key string
 }
 
 // Names of our own requests on a session's channel. A client that does not

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"swarmdeck/engine"
+)
+
+// serveFigures serves what the engine counts in the text format of Prometheus.
+func serveFigures(ctx context.Context, l net.Listener, eng *engine.Engine) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		text, err := figures(r.Context(), eng)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(text)
+	})
+	srv := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve figures: %w", err)
+	}
+	return nil
+}
+
+// figures writes each tenant's live world: its size is that of the living, not
+// of the history.
+func figures(ctx context.Context, eng *engine.Engine) ([]byte, error) {
+	tenants, err := eng.Store().Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	snaps := make([]*engine.Snapshot, len(tenants))
+	for i, t := range tenants {
+		snaps[i] = eng.Snapshot(t)
+	}
+	var out bytes.Buffer
+	family := func(name, kind, help string, of func(s *engine.Snapshot, put func(labels string, v float64))) {
+		fmt.Fprintf(&out, "# HELP swarmdeck_%s %s\n# TYPE swarmdeck_%s %s\n", name, help, name, kind)
+		for i, s := range snaps {
+			of(s, func(labels string, v float64) {
+				fmt.Fprintf(&out, "swarmdeck_%s{tenant=%q%s} %g\n", name, tenants[i], labels, v)
+			})
+		}
+	}
+	family("tasks", "gauge", "Tasks by status, the finished ones included.", func(s *engine.Snapshot, put func(string, float64)) {
+		for _, status := range slices.Sorted(maps.Keys(s.Counts.ByStatus)) {
+			put(fmt.Sprintf(",status=%q", status), float64(s.Counts.ByStatus[status]))
+		}
+	})
+	family("agents", "gauge", "Agents by state.", func(s *engine.Snapshot, put func(string, float64)) {
+		states := map[string]int{}
+		for _, a := range s.Agents {
+			states[a.State()]++
+		}
+		for _, state := range slices.Sorted(maps.Keys(states)) {
+			put(fmt.Sprintf(",state=%q", state), float64(states[state]))
+		}
+	})
+	family("approvals_open", "gauge", "Approvals that wait for a person.", func(s *engine.Snapshot, put func(string, float64)) {
+		put("", float64(len(s.Approvals)))
+	})
+	family("emergency_stop", "gauge", "1 while the emergency stop is on.", func(s *engine.Snapshot, put func(string, float64)) {
+		on := 0.0
+		if s.EStop.On {
+			on = 1
+		}
+		put("", on)
+	})
+	family("audit_events_total", "counter", "Events of the audit log.", func(s *engine.Snapshot, put func(string, float64)) {
+		put("", float64(s.AuditSeq))
+	})
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	fmt.Fprintf(&out, "# HELP swarmdeck_goroutines Goroutines of the engine.\n# TYPE swarmdeck_goroutines gauge\nswarmdeck_goroutines %d\n", runtime.NumGoroutine())
+	fmt.Fprintf(&out, "# HELP swarmdeck_heap_bytes Live heap of the engine.\n# TYPE swarmdeck_heap_bytes gauge\nswarmdeck_heap_bytes %d\n", mem.HeapAlloc)
+	return out.Bytes(), nil
+}
