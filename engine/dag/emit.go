@@ -205,19 +205,18 @@ func (r reader) callOf(stream uint64, call string) (id string, err error) {
 
 // requestOf is the newest model_request of a correlation in a stream.
 func (r reader) requestOf(stream uint64, correlation string) (id string, err error) {
-	tries := 0
-	err = r.scan(bCorr, append([]byte(correlation), 0), nil, nil, true, func(rest, v []byte) (bool, error) {
-		if tries++; tries > 256 { // a correlation of that many events says nothing
-			return false, nil
-		}
-		if v[0] != KindModelRequest.code() || get64(v[1:]) != stream {
-			return true, nil
-		}
+	err = r.scan(bCall, requestPrefix(stream, correlation), nil, nil, true, func(rest, _ []byte) (bool, error) {
 		e, err := r.event(get64(rest))
 		id = e.Event.EventID
 		return false, err
 	})
 	return id, err
+}
+
+// requestPrefix leads to the model requests of a correlation, beside the calls:
+// no call id begins with a zero byte.
+func requestPrefix(stream uint64, correlation string) []byte {
+	return append(append(append(key(stream), 0), correlation...), 0)
 }
 
 // index puts an event where it is looked for.
@@ -249,7 +248,7 @@ func (w *writer) index(e *Event, pos, stream, seq uint64) error {
 		}
 	}
 	if e.CorrelationID != "" {
-		if err := w.Put(bCorr, textKey(nil, e.CorrelationID, pos), append(kind[:1:1], key(stream)...)); err != nil {
+		if err := w.append(bCorr, append([]byte(e.CorrelationID), 0), key(pos)); err != nil {
 			return err
 		}
 	}
@@ -266,6 +265,8 @@ func first(a, b string) string {
 func (w *writer) indexKind(e *Event, pos, stream uint64) error {
 	kind := []byte{e.Kind.code()}
 	switch b := e.Body.(type) {
+	case *ModelRequest:
+		return w.Put(bCall, put64(requestPrefix(stream, e.CorrelationID), pos), kind)
 	case *ToolCall:
 		if err := w.append(bCalls, key(stream), key(pos)); err != nil {
 			return err

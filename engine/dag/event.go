@@ -113,9 +113,10 @@ func newBody(k Kind) Body {
 	return nil
 }
 
-// NewEvent makes an event out of its parts. The head's Kind is the body's.
+// NewEvent makes an event out of its parts. The head's Kind is the body's, and
+// its EventID follows from the rest.
 func NewEvent(head Head, body Body) (Event, error) {
-	head.Kind = body.Kind()
+	head.Kind, head.EventID = body.Kind(), ""
 	rest, err := core.Encode(body)
 	if err != nil {
 		return Event{}, fmt.Errorf("encode a %s: %w", head.Kind, err)

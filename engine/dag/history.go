@@ -77,6 +77,11 @@ func (r reader) narrowest(q *Query) (l listed, err error) {
 	case q.Run != "":
 		l, err = r.ofRun(q.Run)
 		q.Run = ""
+	case q.Correlation != "":
+		prefix := append([]byte(q.Correlation), 0)
+		l = listed{bucket: bCorr, prefix: prefix}
+		l.n, err = r.last(bCorr, prefix)
+		q.Correlation = ""
 	case q.Task != "":
 		l, err = r.of(nameTask, q.Task)
 		q.Task = ""
@@ -98,7 +103,7 @@ func (r reader) narrowest(q *Query) (l listed, err error) {
 }
 
 // Events lists events: those of a run in their order, all others newest first.
-// With one of run, task, session, agent or kind alone, or nothing, a page
+// With one of run, correlation, task, session, agent or kind alone, or nothing, a page
 // costs the same wherever it stands; otherwise the narrowest of them is read
 // through. f.Match looks at the event's JSON, f.Trace at its trace_id; f.Status
 // at the status, outcome or exit that it tells.

@@ -27,9 +27,9 @@ const (
 	bStream  store.Bucket = "dag.stream"  // num of a stream, seq → pos
 	bSubject store.Bucket = "dag.subject" // num of an agent, task or session, n → pos, num of the stream
 	bKind    store.Bucket = "dag.kind"    // kind, n → pos
-	bCall    store.Bucket = "dag.call"    // num of a stream, call id, 0, pos → kind
+	bCall    store.Bucket = "dag.call"    // num of a stream, call id (0 and correlation id of a request), 0, pos → kind
 	bCalls   store.Bucket = "dag.calls"   // num of a stream, n → pos of a tool call
-	bCorr    store.Bucket = "dag.corr"    // correlation id, 0, pos → kind, num of the stream
+	bCorr    store.Bucket = "dag.corr"    // correlation id, 0, n → pos
 	bOut     store.Bucket = "dag.out"     // num, edge type, pos, i → nothing; edges from a node
 	bIn      store.Bucket = "dag.in"      // num, edge type, pos, i → nothing; edges to a node
 	bNode    store.Bucket = "dag.node"    // num, pos → i; the versions of a node

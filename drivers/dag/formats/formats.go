@@ -1,0 +1,16 @@
+// Package formats lists what records of agents are exported to and imported
+// from.
+package formats
+
+import (
+	"swarmdeck/drivers/dag/car"
+	"swarmdeck/drivers/dag/git"
+	"swarmdeck/drivers/dag/jsonl"
+	"swarmdeck/drivers/dag/sqlite"
+	"swarmdeck/engine/dag"
+)
+
+// All are the formats by name.
+func All() map[string]dag.Format {
+	return map[string]dag.Format{"jsonl": jsonl.Format{}, "sqlite": sqlite.Format{}, "car": car.Format{}, "git": git.Format{}}
+}
