@@ -93,6 +93,8 @@ func TestConstraints(t *testing.T) {
 			r.Errorf("%+v, want the constraints in conflict", e.Data)
 		}
 		r.near("length of a, as before", get("a").number("length"), 12, 1e-9)
+		r.do("constraint.remove", obj{"constraint_id": first.text("constraint_id")})
+		r.refuse(env.EntityNotFound, "constraint_id", "constraint.status", obj{"constraint_id": first.text("constraint_id")})
 		r.refuse(env.InvalidParameter, "constraint_type", "constraint.apply", obj{"constraint_type": "glued", "entity_ids": []string{"a", "b"}})
 	})
 }

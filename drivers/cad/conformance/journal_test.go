@@ -31,6 +31,7 @@ func TestJournalsReplayOnEveryKernel(t *testing.T) {
 				t.Fatalf("loaded %v of %d entries", loaded, len(a.entries))
 			}
 			b.do("workspace.switch", obj{"workspace_id": "w"})
+			a.do("workspace.unload", obj{"workspace_id": "nothing"})
 			before, after := a.do("entity.list", nil).objects("entities"), b.do("entity.list", nil).objects("entities")
 			if len(before) != 4 || len(after) != len(before) {
 				t.Fatalf("%d entities before, %d after", len(before), len(after))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/jsonrpc"
@@ -98,5 +99,38 @@ func TestADeadlineChangesNothing(t *testing.T) {
 		want := 4 * math.Pi / 3 * math.Pow(900-9, 1.5) // what a hole leaves of a ball depends on the hole's length alone
 		o := r.do("solid.boolean", obj{"operation": "subtract", "entity_ids": []string{"ball", "drill"}})
 		r.near("volume of a ball with a hole", o.number("volume"), want, r.relative*want)
+	})
+}
+
+func TestALongOperationTellsItsProgressAndCanBeCancelled(t *testing.T) {
+	onEach(t, func(r *rig) {
+		ball := r.do("solid.primitive", obj{"primitive_type": "sphere", "radius": 30}).text("entity_id")
+		called.Store(r.name+" system.cancel", true)
+		r.asked++
+		heavy := r.conn.Start("solid.pattern", obj{"base_entity_id": ball, "direction": []float64{1, 0.3, 0.1}, "spacing": 0.37, "count": 900})
+		id := r.asked
+		for r.progress.Load() < 2 { // after a second, and again half a second later
+			select {
+			case <-heavy.Done:
+				t.Fatalf("%v, before it told its progress", heavy.Err)
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		if o := r.do("system.cancel", obj{"id": id}); o["cancelled"] != true {
+			r.Errorf("%v, want it cancelled", o)
+		}
+		<-heavy.Done
+		var refused *jsonrpc.Error
+		if !errors.As(heavy.Err, &refused) || env.Code(refused.Code) != env.OperationInvalid {
+			r.Errorf("%v, want that it was cancelled", heavy.Err)
+		}
+		if s := r.do("workspace.status", nil); s.number("entity_count") != 1 {
+			r.Errorf("%v, want the ball alone", s)
+		}
+		if o := r.do("system.cancel", obj{"id": id}); o["cancelled"] != false {
+			r.Errorf("%v, want nothing to cancel", o)
+		}
+		r.box("after", [3]float64{}, [3]float64{1, 1, 1})
+		r.do("system.shutdown", nil)
 	})
 }

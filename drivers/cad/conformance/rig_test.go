@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"swarmdeck/drivers/cad/embedded"
@@ -34,6 +36,12 @@ func TestMain(m *testing.M) {
 	}
 	engine = embedded.New(embedded.Options{CacheDir: dir})
 	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
+		if missing := forgotten(); len(missing) > 0 {
+			fmt.Fprintln(os.Stderr, "no test asks for", strings.Join(missing, ", "))
+			code = 1
+		}
+	}
 	if err := engine.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -115,6 +123,30 @@ type rig struct {
 	seen []string
 	// entries are those that came with answers, of an environment with a journal.
 	entries []core.Raw
+	// asked is the number of requests so far, which number their ids.
+	asked int
+	// progress counts the notifications that came.
+	progress atomic.Int64
+}
+
+// called are the methods that some test has asked of each kernel.
+var called sync.Map // "KERNEL METHOD" to true
+
+// offered are the methods that hello tells of, by kernel.
+var offered sync.Map // kernel to []any
+
+// forgotten are the methods that no test asks for: what a suite forgets, it does
+// not compare.
+func forgotten() (missing []string) {
+	offered.Range(func(name, methods any) bool {
+		for _, m := range methods.([]any) {
+			if _, used := called.Load(fmt.Sprintf("%s %s", name, m)); !used {
+				missing = append(missing, fmt.Sprintf("%s: %s", name, m))
+			}
+		}
+		return true
+	})
+	return missing
 }
 
 func start(t testing.TB, k kernel, change ...func(*env.Options)) *rig {
@@ -142,9 +174,14 @@ func (r *rig) connect() {
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()
 	r.conn = jsonrpc.New(jsonrpc.Options{
-		Send:   func(line []byte) error { _, err := in.Write(append(line, '\n')); return err },
-		Handle: func(*jsonrpc.Request) {}, // of progress
-		Noise:  func(line []byte, _ int) error { return fmt.Errorf("no message: %.100s", line) },
+		Send: func(line []byte) error { _, err := in.Write(append(line, '\n')); return err },
+		Handle: func(n *jsonrpc.Request) {
+			if n.Method != "$/progress" || n.Wants() {
+				r.Errorf("the environment asks for %s", n.Method)
+			}
+			r.progress.Add(1)
+		},
+		Noise: func(line []byte, _ int) error { return fmt.Errorf("no message: %.100s", line) },
 	})
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -175,6 +212,8 @@ func (r *rig) try(method string, params obj) (obj, *env.Error) {
 			Entry     core.Raw `json:"entry"`
 		} `json:"metadata"`
 	}
+	called.Store(r.name+" "+method, true)
+	r.asked++
 	err := r.conn.Call(context.Background(), method, params, &answer)
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) {
