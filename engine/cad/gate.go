@@ -50,7 +50,7 @@ func (x *execution) outside() bool {
 // alone is recorded along with it; everything else is on disk first. The
 // parameters may come back edited.
 func (x *execution) permit(ctx context.Context) error {
-	x.ask, x.decision = x.question(), nil
+	x.ask, x.decision, x.decisionID = x.question(), nil, ""
 	x.verdict = x.c.opt.Judge.Evaluate(ctx, x.by.Tenant, x.ask)
 	if err := x.verdict.Refused(); err != nil {
 		return invalid("params", nil, err.Error())
@@ -70,7 +70,7 @@ func (x *execution) permit(ctx context.Context) error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return errors.Join(err, x.c.waitsNoMore(context.WithoutCancel(ctx), x.by, x.m, "the operation was ended"))
 	case !reply.Approved:
 		why := reply.Reason
 		if why == "" {
@@ -236,6 +236,32 @@ func (c *Controller) unwait(tx *audit.Tx, id, approval string, n note) error {
 	}
 	a.Waiting = ""
 	return c.saveAgent(tx, a, n)
+}
+
+// waitsNoMore clears what an agent waits for, when nobody acts on an answer any
+// more.
+func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member, reason string) error {
+	if m.rec.Load().Waiting == "" {
+		return nil
+	}
+	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		a, err := loadAgent(tx, m.id)
+		if err != nil {
+			return err
+		}
+		if a.Waiting == "" {
+			return errSame
+		}
+		if err := c.opt.Judge.Void(tx, func(ap *judge.Approval) bool { return ap.ApprovalID == a.Waiting }, reason); err != nil {
+			return err
+		}
+		a.Waiting = ""
+		return c.saveAgent(tx, a, note{event: "cad.unasked", detail: map[string]string{"reason": reason}})
+	})
+	if errors.Is(err, errSame) {
+		err = nil
+	}
+	return err
 }
 
 // voidIn closes what an agent waits for.

@@ -227,3 +227,68 @@ func TestALocalMethodNeedsNoWorker(t *testing.T) {
 	}
 	w.sound()
 }
+
+func TestNobodyWaitsForAnAnswerThatComesTooLate(t *testing.T) {
+	w := newWorld(t)
+	params := core.Raw(merger(w))
+	w.run()
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() {
+		_, err := w.cad.Execute(ctx, robot, cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: params})
+		over <- err
+	}()
+	ap := w.question()
+	cancel()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if a := w.now("ann"); a.Waiting != "" || a.OperationCount != 0 {
+		t.Errorf("%+v", a)
+	}
+	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true}); code(err) != core.Conflict {
+		t.Errorf("a voided approval was answered: %v", err)
+	}
+	w.sound()
+}
+
+func TestWhereNobodyCanBeAskedTheOperationIsRefused(t *testing.T) {
+	w := newWorld(t)
+	op := cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(merger(w)), Unasked: true}
+	err := <-w.background(op)
+	var f *cad.OpError
+	if !errors.As(err, &f) || !f.Denied || !strings.Contains(err.Error(), "nobody can be asked here") {
+		t.Errorf("%v", err)
+	}
+	if open, err := w.judge.Open(context.Background(), home); err != nil || len(open) != 0 {
+		t.Errorf("%+v, %v", open, err)
+	}
+	w.sound()
+}
+
+func TestAQuestionEndsWithItsEngine(t *testing.T) {
+	w := newWorld(t)
+	params := core.Raw(merger(w))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	over := make(chan error, 1)
+	old := w.cad
+	go func() {
+		_, err := old.Execute(ctx, robot, cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: params})
+		over <- err
+	}()
+	w.question()
+	w.close() // as if killed: nobody could take the question back
+	cancel()
+	if err := <-over; err == nil {
+		t.Error("it went on")
+	}
+	w.open()
+	if a := w.now("ann"); a.Waiting != "" || a.Shown() != "idle" {
+		t.Errorf("%+v", a)
+	}
+	if open, err := w.judge.Open(context.Background(), home); err != nil || len(open) != 0 {
+		t.Errorf("%+v, %v", open, err)
+	}
+	w.sound()
+}

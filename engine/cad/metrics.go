@@ -3,6 +3,8 @@ package cad
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 
@@ -69,23 +71,32 @@ const never = -1
 
 // sample is one operation.
 type sample struct {
-	Method string  `json:"m"`
-	MS     float64 `json:"t"` // never for one that was not carried out
-	OK     bool    `json:"ok,omitzero"`
+	Method string
+	MS     float64 // never for one that was not carried out
+	OK     bool
 }
 
-// figures are an agent's, as the store keeps them.
+// figures are an agent's, as the store keeps them. They are written with each
+// operation, so they are small.
 type figures struct {
-	Methods map[string]*methodFigures `json:"methods"`
-	Newest  []sample                  `json:"newest"` // the newest last
+	Methods []methodFigures `json:"methods"` // in the order in which they came; fewer than 128
+	Newest  []byte          `json:"newest"`  // samples, the newest last, each sampleSize long
 }
 
 type methodFigures struct {
+	Name      string  `json:"name"`
 	Count     int     `json:"count"`
 	Successes int     `json:"successes"`
 	Timed     int     `json:"timed"` // that were carried out
 	TotalMS   float64 `json:"total_ms"`
 }
+
+// A sample is its method's place among Methods, with okBit set for a success,
+// and the bits of its duration as a float32.
+const (
+	sampleSize = 5
+	okBit      = 0x80
+)
 
 // count adds an operation to an agent's figures.
 func (c *Controller) count(tx *audit.Tx, agent string, s sample) error {
@@ -98,24 +109,35 @@ func (c *Controller) count(tx *audit.Tx, agent string, s sample) error {
 }
 
 func (f *figures) add(s sample) {
-	if f.Methods == nil {
-		f.Methods = map[string]*methodFigures{}
+	at := slices.IndexFunc(f.Methods, func(m methodFigures) bool { return m.Name == s.Method })
+	if at < 0 {
+		at = len(f.Methods)
+		f.Methods = append(f.Methods, methodFigures{Name: s.Method})
 	}
-	m := f.Methods[s.Method]
-	if m == nil {
-		m = &methodFigures{}
-		f.Methods[s.Method] = m
-	}
+	m, first := &f.Methods[at], byte(at)
 	m.Count++
 	if s.OK {
 		m.Successes++
+		first |= okBit
 	}
 	if s.MS != never {
 		m.Timed++
 		m.TotalMS += s.MS
 	}
-	f.Newest = append(f.Newest, s)
-	f.Newest = f.Newest[max(0, len(f.Newest)-mostSamples):]
+	f.Newest = binary.BigEndian.AppendUint32(append(f.Newest, first), math.Float32bits(float32(s.MS)))
+	f.Newest = f.Newest[max(0, len(f.Newest)-mostSamples*sampleSize):]
+}
+
+// samples are the newest operations, the newest last.
+func (f *figures) samples() []sample {
+	var all []sample
+	for b := f.Newest; len(b) >= sampleSize; b = b[sampleSize:] {
+		if at := int(b[0] &^ okBit); at < len(f.Methods) {
+			ms := math.Round(float64(math.Float32frombits(binary.BigEndian.Uint32(b[1:])))*1000) / 1000
+			all = append(all, sample{f.Methods[at].Name, ms, b[0]&okBit != 0})
+		}
+	}
+	return all
 }
 
 // Metrics tells how an agent does (controller operation get_agent_metrics).
@@ -148,8 +170,9 @@ func (c *Controller) Metrics(ctx context.Context, tenant, id string) (Metrics, e
 
 func (f *figures) metrics() Metrics {
 	m := Metrics{Learning: TooFew, Operations: []MethodFacts{}}
-	cut := max(0, len(f.Newest)-window)
-	recent, before := f.Newest[cut:], f.Newest[max(0, cut-window):cut]
+	newest := f.samples()
+	cut := max(0, len(newest)-window)
+	recent, before := newest[cut:], newest[max(0, cut-window):cut]
 	m.RecentErrorRate, m.EarlierErrorRate = errorRate(recent), errorRate(before)
 	if len(before) >= leastBefore {
 		m.Trend = m.EarlierErrorRate - m.RecentErrorRate
@@ -164,7 +187,7 @@ func (f *figures) metrics() Metrics {
 	}
 	times := map[string][]float64{}
 	var all []float64
-	for _, s := range f.Newest {
+	for _, s := range newest {
 		if s.MS != never {
 			times[s.Method] = append(times[s.Method], s.MS)
 			all = append(all, s.MS)
@@ -172,11 +195,11 @@ func (f *figures) metrics() Metrics {
 	}
 	var timed int
 	var total float64
-	for name, of := range f.Methods {
+	for _, of := range f.Methods {
 		timed, total = timed+of.Timed, total+of.TotalMS
 		m.Operations = append(m.Operations, MethodFacts{
-			Method: name, Count: of.Count, Successes: of.Successes, Errors: of.Count - of.Successes,
-			MeanMS: mean(of.TotalMS, of.Timed), P95MS: percentile95(times[name]),
+			Method: of.Name, Count: of.Count, Successes: of.Successes, Errors: of.Count - of.Successes,
+			MeanMS: mean(of.TotalMS, of.Timed), P95MS: percentile95(times[of.Name]),
 		})
 	}
 	slices.SortFunc(m.Operations, func(a, b MethodFacts) int {

@@ -78,7 +78,7 @@ func (c *Controller) of(name string) *tenant {
 // recall reads a tenant's records.
 func (c *Controller) recall(ctx context.Context, name string) error {
 	t := c.of(name)
-	return c.ledger.View(ctx, name, func(tx *audit.Tx) error {
+	err := c.ledger.View(ctx, name, func(tx *audit.Tx) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		err := each(tx, bAgent, nil, func(a *Agent) { t.members[a.AgentID] = newMember(a) })
@@ -94,6 +94,15 @@ func (c *Controller) recall(ctx context.Context, name string) error {
 		t.slots.resize(t.set.MaxConcurrent)
 		return err
 	})
+	if err != nil || c.opt.ReadOnly {
+		return err
+	}
+	for _, m := range c.members(name) { // whoever asked has died with its engine
+		if err := c.waitsNoMore(ctx, core.Self(name, "cad"), m, "the engine ended while it was asked about"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // member finds an agent of the caller's tenant.
