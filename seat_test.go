@@ -35,7 +35,14 @@ type seat struct {
 
 func (u *user) sit(w, h int, args ...string) *seat {
 	u.t.Helper()
-	s := &seat{t: u.t, cmd: u.command(args...), done: make(chan struct{}), vt: vt10x.New(vt10x.WithSize(w, h))}
+	return u.sitAt(w, h, u.command(args...))
+}
+
+// sitAt is a terminal with another program in it.
+func (u *user) sitAt(w, h int, cmd *exec.Cmd) *seat {
+	u.t.Helper()
+	cmd.Dir, cmd.Env = u.home, u.env
+	s := &seat{t: u.t, cmd: cmd, done: make(chan struct{}), vt: vt10x.New(vt10x.WithSize(w, h))}
 	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
 	if err != nil {
 		u.t.Fatal(err)

@@ -60,7 +60,7 @@ func (t *tree) agentCreate() *cobra.Command {
 	var env []string
 	var options string
 	return t.command(spec{
-		use: "create NAME [-- COMMAND…]", short: "Make an agent", effect: Writes, args: []string{"", "file"}, anyArg: true,
+		use: "create NAME [-- COMMAND…]", short: "Make an agent", effect: Writes, args: []string{"", "json"}, anyArg: true,
 		long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…'\n" +
 			"or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits is fine too.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
@@ -78,7 +78,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
 			source(f, "project", "project")
 			source(f, "role", "role")
-			source(f, "command", "file")
+			source(f, "command", "json")
 			source(f, "dir", "dir")
 			source(f, "session", "session")
 		},

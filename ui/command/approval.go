@@ -90,7 +90,7 @@ func (t *tree) approvalApprove() *cobra.Command {
 			spanVar(f, &always.Expires, "expires", "the rule ends after this `DURATION`, at most 30d")
 			f.IntVar(&always.MaxUses, "max-uses", 0, "the rule may be used `N` times, 1-1000")
 			s.bind(f)
-			source(f, "edit", "file")
+			source(f, "edit", "json")
 		},
 		check: func(c *call, _ []string) (err error) {
 			a.Approve = true

@@ -74,7 +74,7 @@ func (s *wholeSeconds) Set(text string) error {
 func (t *tree) busPublish() *cobra.Command {
 	var m sending
 	return t.command(spec{
-		use: "publish TOPIC JSON", short: "Publish a message under a topic", effect: Writes, args: []string{"topic", "file"},
+		use: "publish TOPIC JSON", short: "Publish a message under a topic", effect: Writes, args: []string{"topic", "json"},
 		long: "Publish a message under a topic, for everyone who subscribes to it. JSON is an object, @file, or - for stdin.\n" +
 			"It is on disk when this returns. Topics are words with dots between them; those under sys. are the engine's.",
 		example: `bus publish navigation.complete '{"location":"kitchen"}' --from navigator`,
@@ -93,7 +93,7 @@ func (t *tree) busPublish() *cobra.Command {
 func (t *tree) busSend() *cobra.Command {
 	var m sending
 	return t.command(spec{
-		use: "send AGENT JSON", short: "Send a message to an agent's mailbox", effect: Writes, args: []string{"party", "file"},
+		use: "send AGENT JSON", short: "Send a message to an agent's mailbox", effect: Writes, args: []string{"party", "json"},
 		long: "Send a message to the mailbox of an agent, of controller or system, or of everybody: broadcast.\n" +
 			"It stays there until it is read or its ttl is over; then it is a dead letter.",
 		example: `bus send grasper '{"object":"cup"}' --priority 1`,
@@ -123,7 +123,7 @@ func (t *tree) busRequest() *cobra.Command {
 	var m sending
 	var limit time.Duration
 	return t.command(spec{
-		use: "request AGENT JSON", short: "Send a request and wait for its response", effect: Writes, args: []string{"party", "file"},
+		use: "request AGENT JSON", short: "Send a request and wait for its response", effect: Writes, args: []string{"party", "json"},
 		long: "Send a request to an agent, controller or system, and print the response, or the error that answers it.\n" +
 			"Exit 1 for an error, exit 4 when no answer came within --timeout (default its ttl).",
 		example: `bus request detector '{"skill":"detect","params":{"area":"kitchen"}}' --timeout 10s`,
@@ -161,7 +161,7 @@ func (t *tree) busReply() *cobra.Command {
 	var payload bus.Send
 	var isError bool
 	return t.command(spec{
-		use: "reply ID JSON", short: "Answer a request in the name of its recipient", effect: Writes, args: []string{"message:unanswered", "file"},
+		use: "reply ID JSON", short: "Answer a request in the name of its recipient", effect: Writes, args: []string{"message:unanswered", "json"},
 		example: `bus reply 7f3ac… '{"objects":["cup","plate"]}'`,
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&isError, "error", false, "answer with an error")

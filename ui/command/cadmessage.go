@@ -12,7 +12,7 @@ func (t *tree) cadMessage() *cobra.Command {
 	var m cad.SendMessage
 	return t.command(spec{
 		use: "message FROM TO TYPE JSON", short: "Send a message from one CAD agent to another, or to all", effect: Writes,
-		args: []string{"cadagent", "cadreceiver", "enum:request,response,broadcast,error", "file"},
+		args: []string{"cadagent", "cadreceiver", "enum:request,response,broadcast,error", "json"},
 		long: "Send a message between CAD agents. TO is an agent, or broadcast. JSON is an object, @file, or - for stdin; it must have\n" +
 			"  request    request_type: validate_component, provide_dimensions, check_compatibility, request_rework, query_status\n" +
 			"  response   request_id, and status: success, failure, partial, needs_clarification\n" +

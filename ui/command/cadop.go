@@ -13,7 +13,7 @@ import (
 func (t *tree) cadOp() *cobra.Command {
 	var params core.Raw
 	return t.command(spec{
-		use: "op ID METHOD [PARAMS]", short: "Have a CAD agent carry out one operation", effect: Writes, args: []string{"cadagent", "cadmethod", "file"},
+		use: "op ID METHOD [PARAMS]", short: "Have a CAD agent carry out one operation", effect: Writes, args: []string{"cadagent", "cadmethod", "json"},
 		long: "Have a CAD agent carry out one operation and print what it answers. PARAMS is a JSON object, @file, or - for stdin;\n" +
 			"workspace_id is the agent's own unless it names another. Lengths are millimetres, angles radians. The agent's role\n" +
 			"must allow the method, and what the rules want a person asked about needs one who can answer: the cockpit.",

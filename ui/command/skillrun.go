@@ -32,7 +32,7 @@ func (v *invoking) bind(f *pflag.FlagSet) {
 	f.StringVar(&v.Session, "session", "", "run within this session `ID`")
 	f.StringVar(&v.Trace, "trace", "", "trace `ID`, 32 hex digits (default a new one)")
 	v.w.bind(f, "wait until the subagent is over; exit 1 unless it is completed")
-	source(f, "params", "file")
+	source(f, "params", "json")
 	source(f, "session", "session")
 }
 

@@ -95,7 +95,7 @@ func (t *tree) taskDispatch() *cobra.Command {
 			source(f, "parent", "task")
 			source(f, "after", "task")
 			source(f, "agent", "agent")
-			source(f, "input", "file")
+			source(f, "input", "json")
 		},
 		check: func(c *call, _ []string) (err error) {
 			if d.Kind == "" {

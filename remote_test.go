@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// daemon is swarmdeck serve, with an address for operators.
+type daemon struct {
+	*user
+	cmd  *exec.Cmd
+	addr string
+}
+
+func (u *user) daemon() *daemon {
+	u.t.Helper()
+	d := &daemon{user: u, cmd: u.command("serve", "--ssh", "127.0.0.1:0")}
+	said, err := d.cmd.StderrPipe()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(func() {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		_ = d.cmd.Wait()
+	})
+	var text []byte
+	buf := make([]byte, 4096)
+	at := regexp.MustCompile(`ssh://(\S+)\n`)
+	for at.FindSubmatch(text) == nil {
+		n, err := said.Read(buf)
+		if text = append(text, buf[:n]...); err != nil {
+			u.t.Fatalf("serve ended: %s", text)
+		}
+	}
+	d.addr = string(at.FindSubmatch(text)[1])
+	go func() {
+		for {
+			if _, err := said.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// pair is a key pair made of a seed, and its public line.
+func pair(t *testing.T, seed byte) (ssh.Signer, string) {
+	t.Helper()
+	raw := make([]byte, ed25519.SeedSize)
+	raw[0] = seed
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+}
+
+// guest is an operator on another machine.
+type guest struct {
+	t      *testing.T
+	client *ssh.Client
+}
+
+func (d *daemon) dial(name string, signer ssh.Signer) (*guest, error) {
+	client, err := ssh.Dial("tcp", d.addr, &ssh.ClientConfig{
+		User: name, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.t.Cleanup(func() { _ = client.Close() })
+	return &guest{d.t, client}, nil
+}
+
+func (d *daemon) enter(name string, signer ssh.Signer) *guest {
+	d.t.Helper()
+	g, err := d.dial(name, signer)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return g
+}
+
+// run runs a command line there.
+func (g *guest) run(line string) (code int, stdout, stderr string) {
+	g.t.Helper()
+	s, err := g.client.NewSession()
+	if err != nil {
+		return -1, "", err.Error()
+	}
+	defer s.Close()
+	var out, errs bytes.Buffer
+	s.Stdout, s.Stderr = &out, &errs
+	if err := s.Run(line); err != nil {
+		exit, ok := err.(*ssh.ExitError)
+		if !ok {
+			return -1, out.String(), errs.String() + err.Error()
+		}
+		code = exit.ExitStatus()
+	}
+	return code, out.String(), errs.String()
+}
+
+func TestRolesAreHeldOverSSH(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	d := u.daemon()
+	roles := []string{"viewer", "operator", "approver", "admin"}
+	guests := map[string]*guest{}
+	for i, role := range roles {
+		signer, line := pair(t, byte(i))
+		u.ok("--tenant", "t_acme", "operator", "set", role, "--role", role, "--key", line)
+		guests[role] = d.enter("anyone", signer)
+	}
+	for _, c := range []struct {
+		line string
+		from int // the least of the roles that may
+	}{
+		{"task list -o json", 0},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}'`, 1},
+		{"budget set tenant --tasks 100000", 2},
+		{"operator set guest --role viewer --key '" + func() string { _, l := pair(t, 99); return l }() + "'", 3},
+		{"tenant create t_more", 4},
+		{"store stats", 4},
+		{"--tenant t_beta task list", 4},
+		{"audit export --format jsonl --out stolen", 4},
+		{"task dispatch --kind exec.run --input @/etc/passwd", 4},
+		{"--data /tmp/x.db task list", 4},
+		{"--as root task list", 4},
+		{"--script /etc/passwd", 4},
+		{"serve", 4},
+		{"demo", 4},
+	} {
+		for i, role := range roles {
+			code, out, stderr := guests[role].run(c.line)
+			if (code == 0) != (i >= c.from) {
+				t.Errorf("%s: %s: exit %d %s%s", role, c.line, code, out, stderr)
+			}
+		}
+	}
+	if _, out, _ := guests["viewer"].run("tenant list -o json"); strings.Contains(out, "t_beta") || !strings.Contains(out, "t_acme") {
+		t.Errorf("tenants: %s", out)
+	}
+	if n := strings.Count(u.ok("--tenant", "t_acme", "audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json"), "\n"); n < 10 {
+		t.Errorf("%d refusals in the log", n)
+	}
+	signer, line := pair(t, 0)
+	u.ok("--tenant", "t_beta", "operator", "set", "elsewhere", "--role", "admin", "--key", line)
+	if code, _, stderr := d.enter("anyone", signer).run("task list"); code != 1 || !strings.Contains(stderr, "t_acme, t_beta") {
+		t.Errorf("a key of two tenants: exit %d %s", code, stderr)
+	}
+	if code, _, stderr := d.enter("t_beta", signer).run(`task dispatch --kind exec.run --input '{"argv":["true"]}'`); code != 0 {
+		t.Errorf("its second tenant: exit %d %s", code, stderr)
+	}
+}
+
+func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	if _, err := d.dial("bob", signer); err == nil {
+		t.Error("an unknown key was let in")
+	}
+	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
+	g := d.enter("bob", signer)
+	_, out, _ := g.run(`task dispatch --kind exec.run --input '{"argv":["sleep","60"]}' -o json`)
+	waits := make(chan int)
+	go func() {
+		code, _, _ := g.run("task wait " + field(out, "task_id"))
+		waits <- code
+	}()
+	time.Sleep(100 * time.Millisecond) // any moment will do
+	u.ok("operator", "remove", "bob")
+	select {
+	case code := <-waits:
+		if code == 0 {
+			t.Error("the session went on to its end")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the session goes on")
+	}
+	if _, err := d.dial("bob", signer); err == nil {
+		t.Error("a removed key was let in")
+	}
+}
+
+func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
+	races := 200
+	if os.Getenv("SWARMDECK_CI") != "" {
+		races = 1000
+	}
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	var racers [2]*guest
+	for i, name := range []string{"ann", "bob"} {
+		signer, line := pair(t, byte(i))
+		u.ok("operator", "set", name, "--role", "approver", "--key", line)
+		racers[i] = d.enter(name, signer)
+	}
+	signer, line := pair(t, 9)
+	u.ok("operator", "set", "asker", "--role", "operator", "--key", line)
+	asker := d.enter("asker", signer)
+	var wins [2]int
+	for n := range races {
+		if _, _, stderr := asker.run(fmt.Sprintf(`task dispatch --kind exec.run --input '{"argv":["rm","-r","gone-%d"]}'`, n)); stderr != "" {
+			t.Fatal(stderr)
+		}
+		_, open, _ := asker.run("approval list --open -o json")
+		id := field(open, "approval_id")
+		var codes [2]int
+		var said [2]string
+		var both sync.WaitGroup
+		for i, g := range racers {
+			both.Go(func() {
+				verb := []string{"approval deny " + id + " --reason no", "approval approve " + id + " --reason yes"}[(i+n)%2]
+				codes[i], _, said[i] = g.run(verb + " -o json")
+			})
+		}
+		both.Wait()
+		winner := 0
+		if codes[1] == 0 {
+			winner = 1
+		}
+		if (codes[0] == 0) == (codes[1] == 0) {
+			t.Fatalf("race %d for %s: exits %v %q", n, id, codes, said)
+		}
+		wins[winner]++
+		loser := said[1-winner]
+		if !strings.Contains(loser, []string{"ann", "bob"}[winner]) || !strings.Contains(loser, "CONFLICT") {
+			t.Fatalf("race %d: the loser is told %s", n, loser)
+		}
+	}
+	t.Logf("ann %d, bob %d", wins[0], wins[1])
+	u.ok("audit", "verify")
+}
+
+func TestHostileClientsAreBoundedAndLeaveNothing(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	u.ok("operator", "set", "bob", "--role", "viewer", "--key", line)
+	d.enter("bob", signer).run("task list")
+	files := func() int {
+		open, err := os.ReadDir(filepath.Join("/proc", fmt.Sprint(d.cmd.Process.Pid), "fd"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	before := files()
+	var conns []net.Conn
+	for range 1000 {
+		conn, err := net.Dial("tcp", d.addr)
+		if err != nil {
+			continue
+		}
+		_, _ = conn.Write([]byte("SSH-2.0-x\r\n\xff\xff\xff\xff garbage"))
+		conns = append(conns, conn)
+	}
+	if n := files(); n > before+300 {
+		t.Errorf("%d files for 1,000 connections", n)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	stranger, _ := pair(t, 7)
+	for range 10 {
+		if _, err := d.dial("bob", stranger); err == nil {
+			t.Error("a stranger was let in")
+		}
+	}
+	await(t, "the files to be closed", func() bool { return files() <= before+1 })
+	g := d.enter("bob", signer)
+	for _, bad := range []string{"", "no such command", "'open", "\x00\xff", strings.Repeat("x ", 100_000), "-h; rm -rf /"} {
+		if code, _, _ := g.run(bad); code == 0 && bad != "" {
+			t.Errorf("%.20q: exit 0", bad)
+		}
+	}
+	if code, _, stderr := g.run("task list"); code != 0 {
+		t.Errorf("afterwards: exit %d %s", code, stderr)
+	}
+}
+
+func TestSSHItselfOpensTheCockpit(t *testing.T) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("ssh is missing")
+	}
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	keyFile := filepath.Join(u.home, "key")
+	raw := make([]byte, ed25519.SeedSize)
+	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keyFile, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, line := pair(t, 0)
+	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
+	host, port, _ := strings.Cut(d.addr, ":")
+	there := u.atTerminal()
+	s := there.sitAt(80, 24, exec.Command("ssh", "-q", "-p", port, "-i", keyFile, "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
+		"-o", "UserKnownHostsFile=/dev/null", "bob@"+host))
+	s.see(`t_acme`)
+	s.see(`fleet`)
+	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","over ssh"]}`, "--wait")
+	s.press("2")
+	s.see(`over ssh`)
+	s.resize(120, 40)
+	s.until("the whole width", func() bool { return len([]rune(strings.Split(s.screen(), "\n")[1])) == 120 })
+	s.press(":write stolen" + enter)
+	s.see(`files can't be written`)
+	if code := s.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
