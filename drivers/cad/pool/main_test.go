@@ -158,7 +158,7 @@ func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 	}
 	o := Options{
 		Supervisor: sup, Command: []string{os.Args[0]}, Dir: t.TempDir(), Processors: 4, Grace: 100 * time.Millisecond,
-		Env:     map[string]string{roleVariable: role, "POOL_TEST_CACHE": os.TempDir() + "/swarmdeck-pool-test"},
+		Env:     map[string]string{"GORACE": "atexit_sleep_ms=0", roleVariable: role, "POOL_TEST_CACHE": os.TempDir() + "/swarmdeck-pool-test"},
 		Kernels: []Kernel{{Name: "embedded"}, {Name: "occt"}},
 	}
 	for _, c := range change {

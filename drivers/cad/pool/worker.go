@@ -43,6 +43,8 @@ type worker struct {
 	seqs map[string]int
 	used map[string]time.Time
 
+	leases int // that are over
+
 	proc  *exec.Process // nil before it began
 	conn  *jsonrpc.Conn
 	out   *pipe.Outbox
@@ -222,13 +224,20 @@ func (w *worker) finish(how ending) {
 var errEnded = errors.New("it was ended")
 
 // lost reports a process that can't be used any more.
-func (w *worker) lost() bool { return w.conn.Err() != nil }
+func (w *worker) lost() bool {
+	select {
+	case <-w.proc.Done():
+		return true
+	default:
+		return w.conn.Err() != nil
+	}
+}
 
 // blame says how the process was lost during something.
 func (w *worker) blame(during string) error {
 	why := w.conn.Err()
 	how := fmt.Sprint(why)
-	if why == jsonrpc.ErrClosed { // nothing but the end of its output, so its exit says more
+	if why == nil || why == jsonrpc.ErrClosed { // nothing but the end of its output, so its exit says more
 		select {
 		case <-w.proc.Done():
 			how = w.proc.Exit().Describe()
