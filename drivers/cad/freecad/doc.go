@@ -14,5 +14,6 @@
 // own.
 //
 // A transform that stretches circles to ellipses keeps the exact surfaces, but
-// OpenCASCADE measures the volume of such to some 1e-4 only.
+// of what is made of such a solid OpenCASCADE measures the volume to some 1e-4
+// only.
 package freecad

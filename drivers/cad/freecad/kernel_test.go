@@ -197,6 +197,7 @@ func TestOperationsOnBodies(t *testing.T) {
 		"reflection": {&env.Mirror{Normal: [3]float64{2, 0, 0}}, []model.Shape{holed}, 160000 - hole, [3]float64{-50, 40, 10}},
 		"turned":     {&env.Transform{Matrix: [4][3]float64{{0, 1, 0}, {-1, 0, 0}, {0, 0, 1}, {5, 0, 0}}}, []model.Shape{holed}, 160000 - hole, [3]float64{-35, 50, 10}},
 		"doubled":    {&env.Transform{Matrix: [4][3]float64{{2, 0, 0}, {0, 2, 0}, {0, 0, 2}}}, []model.Shape{holed}, 8 * (160000 - hole), [3]float64{100, 80, 20}},
+		"stretched":  {&env.Transform{Matrix: [4][3]float64{{2, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 3}}}, []model.Shape{holed}, 2 * (160000 - hole), [3]float64{100, 40, 13}},
 		// An edge of 100 mm loses the area between a corner and its quarter circle.
 		"one edge rounded":     {&env.Fillet{Radius: 2, Edges: [][3]float64{{50, 0, 20}}}, []model.Shape{b}, 160000 - 100*(4-math.Pi), [3]float64{50, math.NaN(), math.NaN()}},
 		"one edge cut":         {&env.Chamfer{Distance: 2, Edges: [][3]float64{{50, 0, 20}}}, []model.Shape{b}, 160000 - 200, [3]float64{50, math.NaN(), math.NaN()}},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -61,29 +60,24 @@ func (k *Kernel) facets(ctx context.Context, hash string, deflection, angle floa
 // vertices, triangles and faces of triangles, then each of the three.
 
 func readMesh(path string) (*mesh.Mesh, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	from := bytes.NewReader(data)
 	var counts [3]uint32
-	if err := binary.Read(f, binary.NativeEndian, &counts); err != nil {
+	if err := binary.Read(from, binary.NativeEndian, &counts); err != nil {
 		return nil, fmt.Errorf("read a mesh: %w", err)
 	}
-	if counts[0] > 3*mesh.MaxVertices || counts[1] > mesh.MaxTriangles || counts[2] > mesh.MaxTriangles {
-		return nil, fmt.Errorf("a mesh of %d vertices and %d triangles", counts[0], counts[1])
-	}
-	rest, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("read a mesh: %w", err)
+	if want := 24*uint64(counts[0]) + 12*uint64(counts[1]) + 4*uint64(counts[2]); uint64(from.Len()) != want {
+		return nil, fmt.Errorf("a mesh of %d vertices and %d triangles in %d bytes", counts[0], counts[1], len(data))
 	}
 	m := &mesh.Mesh{
 		Vertices: make([][3]float64, counts[0]), Triangles: make([][3]uint32, counts[1]), Faces: make([]uint32, counts[2]),
 	}
-	from := bytes.NewReader(rest)
 	for _, part := range []any{m.Vertices, m.Triangles, m.Faces} {
 		if err := binary.Read(from, binary.NativeEndian, part); err != nil {
-			return nil, fmt.Errorf("read a mesh of %d bytes: %w", len(rest), err)
+			return nil, fmt.Errorf("read a mesh of %d bytes: %w", len(data), err)
 		}
 	}
 	return m, nil

@@ -21,7 +21,8 @@ const (
 type Mesh struct {
 	Vertices  [][3]float64
 	Triangles [][3]uint32
-	// Faces numbers the flat face of each triangle; empty when unknown.
+	// Faces numbers the face of each triangle, which is flat unless the kernel is
+	// exact; empty when unknown.
 	Faces []uint32
 }
 

@@ -29,7 +29,7 @@ import Part
 
 import files
 import shapes
-from bodies import (BROKEN, FAILURES, IMPORT_FAILED, INSUFFICIENT_MEMORY, INVALID_GEOMETRY, TOPOLOGY_ERROR, Body, Refusal, bounds,
+from bodies import (BROKEN, FAILURES, IMPORT_FAILED, INSUFFICIENT_MEMORY, INVALID_GEOMETRY, TOPOLOGY_ERROR, Body, Refusal, V,
                     facts, valid, whole)
 
 TOUCHING = 1e-6  # mm³: two bodies that share no more only touch
@@ -63,8 +63,15 @@ def build(p):
         raise Refusal(TOPOLOGY_ERROR, "", None, "%s leaves nothing" % op, "choose solids of which something remains")
     if not valid(shape):
         raise Refusal(TOPOLOGY_ERROR, "", None, "%s makes a solid that is not valid" % op, "change the sizes or the position a little")
-    bodies[p["hash"]] = Body(shape, max([p["tolerance"]] + [b.tolerance for b in inputs]))
-    return bodies[p["hash"]].facts
+    made = Body(shape, max([p["tolerance"]] + [b.tolerance for b in inputs]))
+    if op == "transform":
+        # Where circles became ellipses, OpenCASCADE integrates to some 1e-4 only.
+        x, y, z, o = (V(*c) for c in params["matrix"])
+        c = inputs[0].facts["center_of_mass"]
+        made.facts["volume"] = inputs[0].facts["volume"] * abs(x.dot(y.cross(z)))
+        made.facts["center_of_mass"] = list(x * c[0] + y * c[1] + z * c[2] + o)
+    bodies[p["hash"]] = made
+    return made.facts
 
 
 def drop(p):
