@@ -31,12 +31,18 @@ func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 		"no such workspace": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "nowhere"}, core.NotFound, "workspace_id"},
 		"a foreign one":     {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "theirs"}, core.Denied, ""},
 		"an odd workspace":  {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "../x"}, core.InvalidInput, "workspace_id"},
-		"an odd kernel": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "w", Workspace: &cad.CreateWorkspace{Kernel: "parasolid"}},
-			core.InvalidInput, "kernel"},
-		"a missing kernel": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "w", Workspace: &cad.CreateWorkspace{Kernel: "occt"}},
-			core.Unavailable, "kernel"},
-		"another kernel": {cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "ws_ann", Workspace: &cad.CreateWorkspace{Kernel: "embedded"}},
-			core.Conflict, "kernel"},
+		"an odd kernel": {
+			cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "w", Workspace: &cad.CreateWorkspace{Kernel: "parasolid"}},
+			core.InvalidInput, "kernel",
+		},
+		"a missing kernel": {
+			cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "w", Workspace: &cad.CreateWorkspace{Kernel: "occt"}},
+			core.Unavailable, "kernel",
+		},
+		"another kernel": {
+			cad.CreateAgent{AgentID: "bob", RoleName: "designer", WorkspaceID: "ws_ann", Workspace: &cad.CreateWorkspace{Kernel: "embedded"}},
+			core.Conflict, "kernel",
+		},
 	} {
 		_, err := w.cad.CreateAgent(t.Context(), alice, c.make)
 		e := core.AsError(err)

@@ -32,8 +32,10 @@ func TestKilledAtAnyInstantAnOperationHappenedInFullOrNotAtAll(t *testing.T) {
 			}
 			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
 		},
-		Rounds: 25, Budget: 5 * time.Second,
-		Load: func(ctx context.Context, st store.Store, ack func(string)) error { return drawUntilKilled(ctx, t, st, ack) },
+		Rounds: 30, Life: 500 * time.Millisecond, Budget: 10 * time.Second,
+		Load: func(ctx context.Context, st store.Store, ack func(string)) error {
+			return drawUntilKilled(ctx, t, st, ack)
+		},
 		Verify: func(t testing.TB, _ string, st store.Store, acked []string) {
 			if len(acked) == 0 {
 				return // killed before there was a tenant
@@ -52,11 +54,7 @@ const crews = 4
 
 // drawUntilKilled tells each operation that was answered as "agent entity".
 func drawUntilKilled(ctx context.Context, t testing.TB, st store.Store, ack func(string)) error {
-	dir, err := os.MkdirTemp("", "cad-crash")
-	if err != nil {
-		return err
-	}
-	w := &world{t: t, path: filepath.Join(dir, "x"), pool: newPool()}
+	w := &world{t: t, path: filepath.Join(os.TempDir(), "cad-crash-never-made", "x"), pool: newPool()}
 	if err := w.build(st); err != nil {
 		return err
 	}

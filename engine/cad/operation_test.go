@@ -302,7 +302,11 @@ func TestAStoppedOperationIsNotCounted(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
 	stop := make(chan struct{})
-	w.pool.on(func(ctx context.Context, _ *fakeWorker, _ cad.Call) error { close(stop); <-ctx.Done(); return ctx.Err() }, nil)
+	w.pool.on(func(ctx context.Context, _ *fakeWorker, _ cad.Call) error {
+		close(stop)
+		<-ctx.Done()
+		return ctx.Err()
+	}, nil)
 	_, err := w.cad.Execute(context.Background(), alice, cad.Operation{AgentID: "ann", Method: "entity.create_point", Stop: stop})
 	if !errors.Is(err, swarm.ErrStopped) {
 		t.Errorf("%v", err)
