@@ -22,6 +22,9 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 	if err := f.checkCreate(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
+	if f.opt.Taken != nil && f.opt.Taken(by.Tenant, c.Name) {
+		return Agent{}, taken(c.Name)
+	}
 	seen, err := f.logEnd(ctx, by.Tenant, c.Name)
 	if err != nil {
 		return Agent{}, err

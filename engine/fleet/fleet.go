@@ -20,6 +20,9 @@ type Options struct {
 	Swarm    *swarm.Swarm
 	Runtimes map[string]Runtime // by Agent.Runtime
 	Stuck    StuckLimits
+	// Taken reports whether a name belongs to somebody else who gets messages,
+	// so that no agent is given it; nil knows nobody.
+	Taken func(tenant, name string) bool
 }
 
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks
