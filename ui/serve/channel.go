@@ -48,6 +48,7 @@ func (s *Server) open(ctx context.Context, who Who, in gossh.NewChannel) {
 	defer cancel()
 	for req := range reqs {
 		ok := false
+		begin := func() {} // once the request is answered: what it begins may close the channel
 		switch req.Type {
 		case "env":
 			ok = !c.begun && c.variable(req.Payload)
@@ -62,12 +63,13 @@ func (s *Server) open(ctx context.Context, who Who, in gossh.NewChannel) {
 			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
 				t := c.session(ctx, who)
-				run.Go(func() { s.handle(ctx, c, t, line.Text) })
+				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }
 			}
 		}
 		if req.WantReply {
 			_ = req.Reply(ok, nil)
 		}
+		begin()
 	}
 }
 
