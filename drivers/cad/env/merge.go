@@ -117,8 +117,12 @@ func (c *call) resolve(p resolve) (any, error) {
 		}
 		return nil, Refuse(EntityNotFound, "entity_id", p.EntityID, fmt.Sprintf("no conflict about %v is open", shown(p.EntityID)), suggestion)
 	}
+	merged, err := c.byHand(source, target, p)
+	if err != nil {
+		return nil, err
+	}
 	out, err := model.Resolve(source, target, model.Resolution{
-		EntityID: p.EntityID, Strategy: model.Strategy(p.Strategy), Merged: p.Merged,
+		EntityID: p.EntityID, Strategy: model.Strategy(p.Strategy), Merged: merged,
 	}, c.geometry(source, target))
 	if err != nil {
 		return nil, err

@@ -55,6 +55,29 @@ func TestWorkIsMergedAndOverlapsAreFound(t *testing.T) {
 	c.fails(env.EntityNotFound, "entity_id", "workspace.resolve_conflict", `{"entity_id":"x","source_workspace_id":"c","target_workspace_id":"main","strategy":"keep_source"}`)
 }
 
+func TestCurvesAreMergedByHand(t *testing.T) {
+	c := start(t)
+	c.do("entity.create_line", `{"entity_id":"l","start":[0,0],"end":[10,0]}`)
+	c.do("entity.create_point", `{"entity_id":"p","coordinates":[3,4,0]}`)
+	c.do("workspace.create", `{"workspace_name":"w"}`)
+	c.do("entity.update", `{"entity_id":"l","end":[20,0]}`)
+	c.do("entity.update", `{"workspace_id":"w","entity_id":"l","end":[30,0]}`)
+	c.do("workspace.merge", `{"source_workspace_id":"w","target_workspace_id":"main"}`)
+	by := func(merged string) string {
+		return `{"entity_id":"l","source_workspace_id":"w","target_workspace_id":"main","strategy":"manual_merge","merged_properties":` + merged + `}`
+	}
+	c.fails(env.InvalidParameter, "colour", "workspace.resolve_conflict", by(`{"colour":1}`))
+	c.fails(env.InvalidParameter, "radius", "workspace.resolve_conflict", by(`{"radius":1}`))
+	c.fails(env.InvalidParameter, "end", "workspace.resolve_conflict", by(`{"end":true}`))
+	c.fails(env.InvalidGeometry, "end", "workspace.resolve_conflict", by(`{"end":[0,0]}`))
+	c.fails(env.EntityNotFound, "end", "workspace.resolve_conflict", by(`{"end":"nowhere"}`))
+	c.do("workspace.resolve_conflict", by(`{"end":"p","length":99}`))
+	got := c.do("entity.query", `{"entity_id":"l"}`)["properties"].(map[string]any)
+	if fmt.Sprint(got["start"], got["end"], got["length"]) != "[0 0 0] [3 4 0] 5" {
+		t.Error(got)
+	}
+}
+
 func TestInterferenceIsMeasured(t *testing.T) {
 	c := start(t)
 	c.box("a", [3]float64{}, [3]float64{10, 10, 10})
