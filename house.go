@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/coder"
+	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/engine"
@@ -83,7 +84,7 @@ func (h *house) shut() error {
 // build opens the data file and makes an engine over it; what it opened is
 // in rooms even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{ReadOnly: need.ReadOnly, Spill: need.Data + ".spill"}
+	opt := engine.Options{ReadOnly: need.ReadOnly, Spill: need.Data + ".spill", Formats: formats.All()}
 	// The key is made only once the data file has proved usable; nothing is
 	// committed before that.
 	var sealer *audit.Sealer

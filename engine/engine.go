@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
@@ -46,6 +47,8 @@ type Options struct {
 	CADDir  string   // below which the files of CAD workspaces lie; "" keeps none
 
 	Tools tools.Source // lists the tools of servers; nil where none run
+
+	Formats map[string]dag.Format // what records are exported to and imported from
 }
 
 // Engine is one engine over one data file.
@@ -59,6 +62,7 @@ type Engine struct {
 	Skills *skill.Skills
 	CAD    *cad.Controller
 	Tools  *tools.Tools
+	DAG    *dag.DAG
 	// Operators are those who may enter from elsewhere.
 	Operators *operator.Operators
 
@@ -79,6 +83,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	})
 	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants})
 	e.Tools = tools.New(e.Audit, opt.Tools)
+	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats})
 	var err error
 	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
@@ -93,11 +98,13 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck,
+		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
 	e.parties = append(e.parties, e.Fleet)
-	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm)}
+	modelling := &cadSkills{}
+	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm), "cad": modelling}
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static,
@@ -112,6 +119,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("open the CAD controller: %w", err)
 	}
+	modelling.cad = e.CAD
 	e.parties = append(e.parties, e.CAD.Parties())
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
@@ -190,6 +198,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Skills.Auditables()...)
 	kinds = append(kinds, e.CAD.Auditables()...)
 	kinds = append(kinds, e.Tools.Auditables()...)
+	kinds = append(kinds, e.DAG.Auditables()...)
 	kinds = append(kinds, e.Operators.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }

@@ -27,15 +27,6 @@ type DAG struct {
 // New makes the record over a ledger. It reads nothing and starts nothing.
 func New(opt Options) *DAG { return &DAG{ledger: opt.Ledger, formats: opt.Formats} }
 
-// Recorded is an event in its place.
-type Recorded struct {
-	Pos        uint64 `json:"pos"`           // in the tenant's record, from 1
-	Seq        uint64 `json:"seq"`           // in its stream, from 1
-	RecordedAt Time   `json:"recorded_at"`   // when it was taken into the record
-	New        bool   `json:"new,omitempty"` // of Emit: it was not there before
-	Event      Event  `json:"event"`
-}
-
 // view reads a consistent snapshot.
 func (d *DAG) view(ctx context.Context, tenant, what string, fn func(reader) error) error {
 	return explain(what, d.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return fn(reader{tx}) }))

@@ -230,12 +230,6 @@ func (d *DAG) Get(ctx context.Context, tenant, id string) (Detail, error) {
 	return out, err
 }
 
-// Detail is an event in its place, with all its edges.
-type Detail struct {
-	Recorded `json:",embed"`
-	Edges    []Edge `json:"edges"`
-}
-
 func (r reader) detail(id string) (Detail, error) {
 	_, pos, err := r.place(id)
 	if err != nil {

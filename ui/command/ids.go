@@ -132,6 +132,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveCADWorkspaces(c, eng, by.Tenant)
 	case "tag":
 		return liveTags(eng, by.Tenant)
+	case "record", "run":
+		return liveRecord(c, eng, by.Tenant, kind)
 	case "source":
 		return candidates(eng.Skills.Sources(by.Tenant), nil, func(s skill.Source) Candidate { return Candidate{Text: c.near(s.Path)} })
 	}
