@@ -40,6 +40,15 @@ func (c *Controller) Role(tenant, name string) (RoleTemplate, error) {
 // errSame makes a change end without a write.
 var errSame = errors.New("nothing changed")
 
+// CheckRole reports a role that can't be kept because the program has one of its
+// name.
+func (c *Controller) CheckRole(r RoleTemplate) error {
+	if !slices.ContainsFunc(c.roles, func(b RoleTemplate) bool { return b.Name == r.Name }) {
+		return nil
+	}
+	return core.Errorf(core.Conflict, "role %s: the program has one of this name, which stays as it is", r.Name).With("field", "name").With("value", r.Name)
+}
+
 // PutRole makes a role of the tenant's own as it is given and says what that
 // did: created, changed or unchanged. Agents that have it are bound by it from
 // their next operation on. The built-in ones stay as they are.
@@ -47,8 +56,8 @@ func (c *Controller) PutRole(ctx context.Context, by core.Caller, r RoleTemplate
 	if r, err = r.Check(); err != nil {
 		return r, "", err
 	}
-	if slices.ContainsFunc(c.roles, func(b RoleTemplate) bool { return b.Name == r.Name }) {
-		return r, "", core.Errorf(core.Conflict, "role %s: the program has one of this name, which stays as it is", r.Name).With("field", "name").With("value", r.Name)
+	if err := c.CheckRole(r); err != nil {
+		return r, "", err
 	}
 	r.Builtin, action = false, "created"
 	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {

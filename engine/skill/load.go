@@ -172,7 +172,7 @@ func (r *registry) checkRunner(s *Skill) []error {
 	if runner == nil {
 		allowed := strings.Join(r.Kinds(), ", ")
 		if spec.Kind == "mcp" || spec.Kind == "cad" {
-			allowed += "; " + spec.Kind + " skills need a driver that this program does not have yet"
+			allowed += "; " + spec.Kind + " skills need a driver that is not here"
 		}
 		return []error{core.Invalid("runner.kind", spec.Kind, allowed)}
 	}

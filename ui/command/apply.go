@@ -79,6 +79,20 @@ func (a *applier) all(file *swarmfile.File) error {
 			return where(t.Line, err)
 		}
 	}
+	for _, r := range file.Roles { // before the scenarios whose agents have them
+		_, action, err := a.eng.CAD.PutRole(a.ctx, a.by, r.RoleTemplate)
+		if err != nil {
+			return where(r.Line, err)
+		}
+		a.did(action, "role", r.Name, r.Name)
+	}
+	for _, s := range file.Scenarios {
+		_, action, err := a.eng.CAD.PutScenario(a.ctx, a.by, s.Scenario)
+		if err != nil {
+			return where(s.Line(), err)
+		}
+		a.did(action, "scenario", s.Name, s.Name)
+	}
 	for _, s := range file.Sessions {
 		if err := a.session(s); err != nil {
 			return where(s.Line, err)

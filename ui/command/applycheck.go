@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/swarm"
@@ -52,6 +53,7 @@ func (a *applier) check(file *swarmfile.File) error {
 			return err
 		}
 	}
+	a.checkCAD(file, &p)
 	if err := a.checkSkills(file, &p); err != nil {
 		return err
 	}
@@ -59,6 +61,28 @@ func (a *applier) check(file *swarmfile.File) error {
 		return inFile(err)
 	}
 	return nil
+}
+
+// checkCAD finds what keeping the file's roles and scenarios would refuse.
+func (a *applier) checkCAD(file *swarmfile.File, p *problems) {
+	roles := make([]cad.RoleTemplate, len(file.Roles))
+	for i, r := range file.Roles {
+		at := place{fmt.Sprintf("roles[%d]", i), r.Line, r.Lines}
+		role, err := r.Check()
+		if err == nil {
+			err = a.eng.CAD.CheckRole(role)
+		}
+		p.add(at, err)
+		roles[i] = role
+	}
+	if len(p.found) > 0 && len(roles) > 0 {
+		return // what scenarios say of a bad role would only confuse
+	}
+	r := document.NewReader(file.Path)
+	for i := range file.Scenarios {
+		a.eng.CAD.CheckScenario(a.by.Tenant, r, &file.Scenarios[i], roles)
+	}
+	p.found = append(p.found, r.Problems()...)
 }
 
 // checkSkills finds what loading the file's skills would refuse.
@@ -142,7 +166,10 @@ func (p *problems) add(at place, err error) bool {
 	field, _ := e.Details["field"].(string)
 	message := strings.TrimPrefix(strings.TrimPrefix(e.Message, "task: "), field+": ")
 	field = inTheFile(field, at)
-	top, _, _ := strings.Cut(field, ".") // env.NAME stands in env
+	top := field // env.NAME stands in env
+	if end := strings.IndexAny(field, ".["); end >= 0 {
+		top = field[:end]
+	}
 	line := at.line
 	if n := at.lines[top]; n > 0 {
 		line = n

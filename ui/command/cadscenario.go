@@ -176,7 +176,7 @@ func (t *tree) cadAssign() *cobra.Command {
 		use: "assign TASK AGENT", short: "Give a task to a CAD agent", effect: Writes, args: []string{"", "cadagent"},
 		long: "Give a CAD agent a task that `cad decompose` made: its id for the newest of this name, or WORKFLOW/ID. The agent's role\n" +
 			"must allow all that the task needs; it begins once its dependencies are completed. Or give it a task of its own, as JSON:\n" +
-			`{"description":"…","operations":[{"id":"p","method":"entity.create_point","params":{"x":1}}],"check":"size(entities) == 1"}.`,
+			`{"description":"…","operations":[{"id":"p","method":"entity.create_point","params":{"coordinates":[1,2]}}],"check":"size(entities) == 1"}.`,
 		example: "cad assign box modeler_a\ncad assign @plate.json modeler_a --wait",
 		flags: func(f *pflag.FlagSet) {
 			w.bind(f, "wait until the task is over; exit 1 unless it is completed")

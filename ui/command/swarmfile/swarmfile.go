@@ -1,5 +1,5 @@
 // Package swarmfile reads swarm files: YAML that names a tenant's sessions,
-// agents and budgets. Reading is strict and finds every mistake at once, each
+// agents, skills, CAD roles and scenarios, and budgets. Reading is strict and finds every mistake at once, each
 // with its file, line and field; nothing is applied here.
 package swarmfile
 
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/skill"
@@ -27,6 +28,16 @@ type File struct {
 	Skills   []Skill
 	Servers  []Server
 	Topics   []Topic
+	Roles    []Role // of CAD agents
+
+	Scenarios []cad.WrittenScenario
+}
+
+// Role is what CAD agents of a role may do.
+type Role struct {
+	cad.RoleTemplate
+	Line  int
+	Lines Lines
 }
 
 // Topic is a reaction: a skill that messages under a pattern invoke.
@@ -100,7 +111,7 @@ func (v Vars) expand(s string) string {
 // later are the keys that the command language knows and this version does
 // not apply.
 func later() []string {
-	return []string{"policy", "roles", "scenarios", "operators"}
+	return []string{"policy", "operators"}
 }
 
 // reader reads the objects of a swarm file.
@@ -129,6 +140,10 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 			f.Skills = document.Each(r.Reader, v, func(v value) Skill { return r.skill(v, path, vars) })
 		},
 		"topics": func(v value) { f.Topics = document.Each(r.Reader, v, r.topic) },
+		"roles":  func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
+		"scenarios": func(v value) {
+			f.Scenarios = document.Each(r.Reader, v, func(v value) cad.WrittenScenario { return cad.ReadScenario(r.Reader, v) })
+		},
 	}
 	for _, key := range later() {
 		fields[key] = func(v value) {
@@ -249,6 +264,14 @@ func (r reader) topic(v value) Topic {
 	return t
 }
 
+func (r reader) role(v value) Role {
+	t := Role{RoleTemplate: cad.ReadRole(r.Reader, v), Line: v.Line(), Lines: Lines{}}
+	for _, name := range []string{"name", "description", "allowed_operations", "forbidden_operations", "example_tasks"} {
+		t.Lines[name] = v.Field(name).Line()
+	}
+	return t
+}
+
 func (r reader) budget(v value) Budget {
 	b := Budget{Line: v.Line()}
 	fields := r.limits(&b.Limits)
@@ -296,6 +319,12 @@ func (r reader) unique(f *File) {
 	}
 	for _, t := range f.Topics {
 		once("topics", t.Pattern+" "+t.Skill+" "+string(t.Params), t.Line)
+	}
+	for _, x := range f.Roles {
+		once("roles.name", x.Name, x.Line)
+	}
+	for _, s := range f.Scenarios {
+		once("scenarios.scenario_name", s.Name, s.Line())
 	}
 	for _, s := range f.Servers {
 		once("mcp_servers.name", s.Name, s.Line)

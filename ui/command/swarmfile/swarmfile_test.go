@@ -126,6 +126,10 @@ topics:
   - {pattern: a, skill: b}
   - {skill: b, when: now}
 scenarios: {x: {}}
+roles:
+  - {name: r, allowed_operations: [entity.list]}
+  - {name: r, allowed: x}
+operators: [a]
 `)
 	var e *core.Error
 	if !errors.As(err, &e) || e.Code != core.InvalidInput {
@@ -154,7 +158,11 @@ scenarios: {x: {}}
 		`22: mcp_servers[0].name: name: "Bad" is not allowed; allowed: 1-40 of a-z 0-9 -`,
 		`22: mcp_servers[1].name: missing`,
 		`22: mcp_servers[2]: headers.A: "1b" is not allowed; allowed: the name of an environment variable`,
-		`27: scenarios: not supported yet`,
+		`27: scenarios: want a list, got a mapping`,
+		`29: roles[0].description: missing`,
+		`30: roles[1].allowed: unknown field; allowed: allowed_operations, description`,
+		`30: roles.name: "r" is already named in line 29`,
+		`31: operators: not supported yet`,
 		`24: topics[0].params: want a mapping, got a list`,
 		`25: topics: "a b " is already named in line 24`,
 		`26: topics[2].pattern: missing`,

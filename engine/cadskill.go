@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+)
+
+// cadSkills is the runner of skills of kind cad: one operation of a CAD agent.
+// The parameters are agent_id and those of the method; the result is what the
+// operation answers. It happens once, however often the step is tried.
+type cadSkills struct {
+	cad *cad.Controller // filled in before anything runs
+}
+
+var (
+	_ skill.Runner   = (*cadSkills)(nil)
+	_ skill.Effecter = (*cadSkills)(nil)
+)
+
+// Check implements skill.Runner.
+func (*cadSkills) Check(spec skill.Spec) error {
+	if _, ok := cad.FindMethod(spec.Method); !ok {
+		return core.Invalid("runner.method", spec.Method, strings.Join(cad.MethodNames(), ", "))
+	}
+	return nil
+}
+
+// Effects implements skill.Effecter: what deals with files writes. What stays in
+// workspaces has no effect outside; it is judged as the operation that it is.
+func (*cadSkills) Effects(spec skill.Spec) []skill.Effect {
+	m, _ := cad.FindMethod(spec.Method)
+	switch m.Effect {
+	case cad.Imports, cad.Exports, cad.Deletes:
+		return []skill.Effect{skill.Write}
+	}
+	return []skill.Effect{skill.Read}
+}
+
+// Start implements skill.Runner.
+func (s *cadSkills) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
+	return skill.RunFunc(ctx, call, func(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
+		var params map[string]core.Raw
+		if err := json.Unmarshal(call.Params, &params); err != nil {
+			return nil, core.Errorf(core.InvalidInput, "params: %v", err).With("field", "params")
+		}
+		var agent string
+		if err := json.Unmarshal(params["agent_id"], &agent); err != nil || agent == "" {
+			return nil, core.Invalid("agent_id", string(params["agent_id"]), "the CAD agent that carries it out")
+		}
+		delete(params, "agent_id")
+		m, _ := cad.FindMethod(call.Skill.Runner.Method)
+		op := cad.Operation{
+			AgentID: agent, Method: m.Name, Params: core.MustEncode(params), TaskID: call.TaskID, TraceID: call.TraceID, Session: call.Session,
+			Stop: ctx.Done(),
+		}
+		if m.Effect != cad.Reads {
+			op.Mark = fmt.Sprintf("skill/%s/%s", call.TaskID, call.Step)
+		}
+		if err := hold.Wait(ctx); err != nil {
+			return nil, err
+		}
+		by := core.Caller{Tenant: call.Tenant, Name: call.AgentID, Kind: core.Agent, Door: core.DoorEngine}
+		done, err := s.cad.Execute(ctx, by, op)
+		var failed *cad.OpError
+		if errors.As(err, &failed) {
+			return nil, &skill.Failure{Code: strings.ToLower(string(failed.Class)), Message: failed.Error(), Retryable: failed.Retryable}
+		}
+		return done.Data, err
+	}), nil
+}

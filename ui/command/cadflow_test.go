@@ -1,0 +1,191 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+// flows uses the commands about workflows of CAD agents.
+func (w *walk) flows() {
+	t := w.t
+	if all := w.objects("cad scenario list"); len(all) != 3 || all[0]["scenario_name"] != "assembly_design" || all[0]["workflow_pattern"] != "mixed" {
+		t.Errorf("scenarios: %v", all)
+	}
+	w.do("cad scenario list")
+	w.text("cad scenario list", "design_review_loop", "parallel", "builtin")
+	if got := w.do("cad scenario show design_review_loop"); len(got["task_sequence"].([]any)) != 3 {
+		t.Errorf("scenario: %v", got)
+	}
+	out := filepath.Join(w.dir, "out")
+	flow := w.do("cad scenario run assembly_design --out " + out + " --wait --wait-timeout 1m")
+	if flow["execution_state"] != "completed" || flow["completion_percentage"] != 100.0 || len(flow["agent_failures"].([]any)) != 0 ||
+		flow["metrics"].(map[string]any)["max_parallel_agents"].(float64) < 2 {
+		t.Errorf("run: %v", flow["metrics"])
+	}
+	for _, name := range []string{"step", "stl", "3mf", "svg"} {
+		if info, err := os.Stat(filepath.Join(out, "assembly."+name)); err != nil || info.Size() < 1000 {
+			t.Errorf("assembly.%s: %v %v", name, info, err)
+		}
+	}
+	id := flow["workflow_id"].(string)
+	w.do("cad workflow show " + id)
+	w.text("cad workflow show "+id, "t3b", "integrator", "100%")
+	w.do("cad workflow wait " + id)
+	w.do("cad workflow list")
+	w.text("cad workflow list --status completed", id, "assembly_design")
+
+	w.do("cad agent shutdown lid_designer")
+	tasks := w.objects("cad decompose 'box with lid 100x80x20 mm'")
+	if len(tasks) != 3 || tasks[0]["task_id"] != "box" || tasks[0]["unassigned"] != true || len(tasks[0]["operations"].([]any)) < 10 {
+		t.Errorf("decompose: %v", tasks)
+	}
+	w.text("cad decompose 'shaft diameter 20 length 100'", "shaft_modeler", "unassigned")
+	w.do("cad agent create moe --role modeler")
+	w.do("cad agent create ivy --role integrator")
+	if got := w.do("cad assign box moe --wait"); got["status"] != "completed" || got["agent_id"] != "moe" {
+		t.Errorf("assign: %v", got)
+	}
+	if got := w.do("cad assign merge ivy"); got["status"] != "blocked" {
+		t.Errorf("assign: %v", got)
+	}
+	plan := tasks[0]["workflow_id"].(string)
+	w.do("cad agent create max --role modeler")
+	if got := w.do("cad assign lid max --wait"); got["status"] != "completed" {
+		t.Errorf("assign: %v", got)
+	}
+	if got := w.do("cad workflow wait " + plan); got["execution_state"] != "completed" {
+		t.Errorf("plan: %v", got)
+	}
+	own := w.do(`cad assign '{"description":"A point","operations":[{"method":"entity.create_point","params":{"entity_id":"lone","coordinates":[1,2]}}],"check":"size(entities) > 3"}' max --wait`)
+	if own["status"] != "completed" || own["swarm_task_id"] == "" {
+		t.Errorf("assign: %v", own)
+	}
+
+	stuck := w.object("cad decompose 'shaft 20x50 mm' --run")
+	stuckID := stuck["workflow_id"].(string)
+	w.do("cad workflow wait " + stuckID)
+	for line, want := range map[string]string{
+		"cad scenario show nothing":                                                     "INVALID_INPUT scenario",
+		"cad scenario run nothing":                                                      "INVALID_INPUT scenario",
+		"cad scenario run assembly_design --override x=y":                               "INVALID_INPUT override",
+		"cad scenario run assembly_design --override integrator=boss":                   "INVALID_INPUT override",
+		"cad scenario run assembly_design --kernel acis":                                "INVALID_INPUT kernel",
+		"cad decompose 'something nice'":                                                "INVALID_INPUT goal",
+		"cad decompose 'a shaft'":                                                       "INVALID_INPUT goal",
+		"cad decompose 'shaft 20x50' --wait":                                            "INVALID_INPUT wait",
+		"cad decompose 'a teapot' --agent nobody":                                       "NOT_FOUND agent",
+		"cad assign nothing moe":                                                        "NOT_FOUND task",
+		"cad assign box nobody":                                                         "NOT_FOUND agent_id",
+		"cad assign " + plan + "/box moe":                                               "CONFLICT task",
+		`cad assign '{"description":"x"}' moe`:                                          "INVALID_INPUT operations",
+		`cad assign '{"description":"x","colour":1}' moe`:                               "INVALID_INPUT colour",
+		`cad assign '{"description":"x","operations":[{"method":"measure.mass"}]}' moe`: "INVALID_INPUT required_operations[0]",
+		"cad workflow show wf_1":                                                        "INVALID_INPUT workflow_id",
+		"cad workflow retry " + stuckID:                                                 "CONFLICT workflow_id",
+		"cad workflow retry " + stuckID + " --task x":                                   "INVALID_INPUT task",
+		"cad workflow reassign " + stuckID + " shaft moe":                               "CONFLICT task",
+		"cad workflow cancel " + stuckID:                                                "CONFLICT workflow_id",
+	} {
+		w.refuses(line, want)
+		args, err := command.Split(line)
+		w.no(err)
+		w.used[command.Describe(args).Path] = true
+	}
+}
+
+const crew = `
+roles:
+  - name: turner
+    description: Makes what turns
+    allowed_operations: [entity.create_circle, solid.extrude, file.export]
+    example_tasks: [Turn a shaft]
+scenarios:
+  - scenario_name: turning
+    description: Turns a shaft
+    agent_assignments:
+      - {agent_id: tina, role_name: turner, workspace_id: ws_tina}
+    workflow_pattern: sequential
+    success_criteria: A shaft
+    task_sequence:
+      - task_id: turn
+        agent_id: tina
+        description: Turn it
+        check: size(solids) == 1 && size(files) == 1
+        operations:
+          - {id: c, method: entity.create_circle, params: {center: [0, 0, 0], radius: 5}}
+          - {method: solid.extrude, params: {entity_ids: ["${c.entity_id}"], distance: 50}}
+          - {method: file.export, params: {file_path: shaft.step, format: STEP}}
+`
+
+func TestASwarmFileBringsRolesAndScenarios(t *testing.T) {
+	d := newDeck(t)
+	file := filepath.Join(d.dir, "swarm.yaml")
+	write := func(text string) { d.no(os.WriteFile(file, []byte(text), 0o600)) }
+	write(crew)
+	for _, want := range []string{"created", "unchanged"} {
+		if all := d.objects("up " + file); len(all) != 2 || all[0]["object"] != "role" || all[1]["object"] != "scenario" || all[0]["action"] != want || all[1]["action"] != want {
+			t.Errorf("up: %v, want %s", all, want)
+		}
+	}
+	out := filepath.Join(d.dir, "out")
+	if flow := d.object("cad scenario run turning --wait --out " + out); flow["execution_state"] != "completed" {
+		t.Errorf("%v", flow)
+	}
+	if _, err := os.Stat(filepath.Join(out, "shaft.step")); err != nil {
+		t.Error(err)
+	}
+	for change, want := range map[string]string{
+		"role_name: turner>role_name: cook":                     `:11: scenarios[0].agent_assignments[0].role_name: "cook" is not allowed`,
+		"method: solid.extrude>method: solid.boolean":           ":15: scenarios[0].task_sequence[0].required_operations: task turn needs solid.boolean, which role turner does not allow",
+		"name: turner\n>name: modeler\n":                        ":3: roles[0].name: role modeler: the program has one of this name",
+		"scenario_name: turning>scenario_name: assembly_design": ":8: scenarios[0].scenario_name: scenario assembly_design: the program has one",
+		"[entity.create_circle,>[entity.create_cube,":           `:5: roles[0].allowed_operations`,
+		"${c.entity_id}>${d.entity_id}":                         ":21: scenarios[0].task_sequence[0].operations[1].params.entity_ids[0]: ${d.entity_id}: there is no earlier operation d",
+	} {
+		was, now, _ := strings.Cut(change, ">")
+		write(strings.Replace(crew, was, now, 1))
+		if _, message, _ := d.fails(1, "up "+file); !strings.Contains(message, want) {
+			t.Errorf("%s: %s, want %s", change, message, want)
+		}
+	}
+	if all := d.objects("cad scenario list"); len(all) != 4 || fmt.Sprint(all[3]["builtin"]) != "false" {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestASkillCarriesOutACADOperation(t *testing.T) {
+	d := newDeck(t)
+	d.line("cad agent create mona --role modeler --workspace ws_part")
+	file := filepath.Join(d.dir, "round.yaml")
+	d.no(os.WriteFile(file, []byte(`name: draw-circle
+version: 1.0.0
+description: Draws a circle
+parameters_schema: {type: object, properties: {agent_id: {type: string}, center: {type: array}, radius: {type: number}}, required: [agent_id]}
+runner: {kind: cad, method: entity.create_circle}
+`), 0o600))
+	d.line("skill load " + file)
+	got := d.object(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":3}' --wait`)
+	if result, _ := got["result"].(map[string]any); got["state"] != "completed" || result["entity_id"] != "ws_part_circle_1" {
+		t.Errorf("%v", got)
+	}
+	if a := d.object("cad agent show mona"); a["success_count"] != 1.0 {
+		t.Errorf("%v", a)
+	}
+	args, err := command.Split(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":-3}' --wait -o json`)
+	d.no(err)
+	if code, out, _ := d.run(args...); code != command.ExitFailed || !strings.Contains(out, "INVALID_GEOMETRY") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if a := d.object("cad agent show mona"); a["error_count"] != 1.0 {
+		t.Errorf("%v", a)
+	}
+	d.no(os.WriteFile(file, []byte("name: bad-one\nversion: 1.0.0\ndescription: x\nparameters_schema: {}\nrunner: {kind: cad, method: entity.dream}\n"), 0o600))
+	if _, message, _ := d.fails(1, "skill check "+file); !strings.Contains(message, "runner.method") {
+		t.Error(message)
+	}
+}
