@@ -13,9 +13,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// DefaultMemory is the address space of a worker, in bytes: FreeCAD's libraries
-// take some 1.5 GB of it, mostly unused, before there is any body.
-const DefaultMemory = 6 << 30
+// DefaultMemory is the address space of a worker, in bytes. FreeCAD takes a
+// quarter of a GB of it before there is any body.
+const DefaultMemory = 4 << 30
 
 // Options of Open.
 type Options struct {

@@ -37,6 +37,8 @@ def write_mesh(shape, linear, angular, path):
         center = solid.BoundBox.Center
         near = solid.copy(True, False).translated(-center)
         mesh = MeshPart.meshFromShape(Shape=near, LinearDeflection=linear, AngularDeflection=angular, Relative=False, Segments=True)
+        if mesh.CountFacets == 0:  # what OpenCASCADE makes when its memory runs out
+            raise Refusal(INVALID_GEOMETRY, "deflection", linear, "a deflection of %g mm can't be meshed" % linear, "give a coarser deflection")
         if len(triangles) // 3 + mesh.CountFacets > MOST_TRIANGLES:
             raise Refusal(INVALID_GEOMETRY, "deflection", linear, "a deflection of %g mm makes more than %d triangles" % (linear, MOST_TRIANGLES),
                           "give a coarser deflection")
