@@ -107,12 +107,8 @@ func (e *OpError) Error() string {
 // ErrLost says that the task is not the caller's any more: nothing was stored.
 var ErrLost = core.Errorf(core.Conflict, "the lease on the task is lost")
 
-// As makes errors.As find the core.Error that doors print.
-func (e *OpError) As(target any) bool {
-	to, ok := target.(**core.Error)
-	if !ok {
-		return false
-	}
+// Unwrap is the core.Error that doors print.
+func (e *OpError) Unwrap() error {
 	out := core.Errorf(e.coreCode(), "%s", e.Error()).With("error_code", string(e.Class))
 	if e.Code != 0 {
 		out.With("code", e.Code).With("error_type", e.Name)
@@ -129,8 +125,7 @@ func (e *OpError) As(target any) bool {
 	if e.DecisionID != "" {
 		out.With("decision_id", e.DecisionID)
 	}
-	*to = out
-	return true
+	return out
 }
 
 func (e *OpError) coreCode() core.Code {

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+func TestCADAgentsStandBesideAllOthers(t *testing.T) {
+	_, st := open(t)
+	e, err := Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx := t.Context()
+	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	create := func(id string) error {
+		_, err := e.CAD.CreateAgent(ctx, alice, cad.CreateAgent{AgentID: id, RoleName: "designer", WorkspaceID: "main"})
+		return err
+	}
+	bell := e.Watch(ctx)
+	if err := errors.Join(create("ann"), create("bob")); err != nil {
+		t.Fatal(err)
+	}
+	<-bell
+	if s := e.Snapshot(alice.Tenant); s.Err != nil || len(s.CADAgents) != 2 || s.CADAgents[0].AgentID != "ann" || s.CADAgents[0].Shown() != "idle" {
+		t.Errorf("%+v", s)
+	}
+	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: "ann", Project: "p", Role: "r", Command: []string{"x"}}); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Errorf("two agents with one name: %v", err)
+	}
+	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := create("zoe"); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Errorf("two agents with one name: %v", err)
+	}
+	if all := e.Parties(alice.Tenant); len(all) != 3 {
+		t.Errorf("parties: %v", all)
+	}
+	if _, err := e.Bus.Accept(ctx, alice, bus.Send{Recipient: "ann", Payload: core.Raw(`{}`)}); err != nil {
+		t.Errorf("to its mailbox: %v", err)
+	}
+	if _, err := e.CAD.Execute(ctx, alice, cad.Operation{AgentID: "ann", Method: "entity.create_point"}); !errors.Is(err, core.Kind(core.Unavailable)) {
+		t.Errorf("without workers: %v", err)
+	}
+	if s := e.Snapshot(alice.Tenant); s.CADAgents[0].Shown() != "failed" {
+		t.Errorf("after a failure: %s", s.CADAgents[0].Shown())
+	}
+	if _, err := e.CAD.ShutdownAgent(ctx, alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Snapshot(alice.Tenant); len(s.CADAgents) != 1 {
+		t.Errorf("%+v", s.CADAgents)
+	}
+	if deltas, err := e.Reconcile(ctx, alice.Tenant); err != nil || len(deltas) > 0 {
+		t.Errorf("%+v, %v", deltas, err)
+	}
+}
