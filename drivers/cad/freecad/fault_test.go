@@ -1,0 +1,103 @@
+package freecad
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cad/env"
+)
+
+// python is a program in the place of the interpreter.
+func python(t *testing.T, script string) Installation {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return Installation{Python: path}
+}
+
+func TestAProbeTellsWhatIsMissing(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"no module":  {`echo Traceback >&2; echo "ModuleNotFoundError: No module named 'FreeCAD'" >&2; exit 1`, "No module named 'FreeCAD'"},
+		"no words":   {`exit 7`, "exit status 7"},
+		"no answer":  {`echo hello`, `answers "hello `},
+		"half of it": {`echo '{"freecad":"1.0"}'`, "what FreeCAD's version is"},
+		"escapes":    {`printf '\033[31mred' >&2; exit 1`, " [31mred"},
+	} {
+		i := python(t, c.script)
+		if err := i.probe(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	good := python(t, `echo '{"freecad":"1.0.1","opencascade":"7.8.1"}'`)
+	if err := good.probe(t.Context()); err != nil || good.FreeCAD != "1.0.1" || good.OpenCASCADE != "7.8.1" {
+		t.Errorf("%+v, %v", good, err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	slow := python(t, "sleep 100")
+	if err := slow.probe(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want that it took too long", err)
+	}
+}
+
+// greets answers hello as a worker does, and then goes on with more.
+const greets = `read line; echo '{"jsonrpc":"2.0","id":1,"result":{"freecad":"1","opencascade":"2"}}'; `
+
+func TestABrokenWorkerIsTold(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"ends at once":       {`echo "no libOCCT.so" >&2; exit 3`, "exit status 3: no libOCCT.so"},
+		"speaks nonsense":    {`read line; echo nonsense; sleep 100`, "no message"},
+		"dies in a call":     {greets + `read line; kill -SEGV $$`, "segmentation fault"},
+		"closes its output":  {greets + `read line; exec >&-; sleep 100`, "the connection has ended"},
+		"fails in some way":  {greets + `read line; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"KeyError: x"}}'; sleep 100`, "KeyError: x"},
+		"answers in its way": {greets + `read line; echo '{"jsonrpc":"2.0","id":2,"result":[1]}'; sleep 100`, "not a result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			k, err := Open(t.Context(), Options{Installation: python(t, c.script), Dir: dir})
+			if err == nil {
+				_, err = k.Measure(t.Context(), "hash", 1)
+				var refusal *env.Error
+				if errors.As(err, &refusal) {
+					t.Errorf("%v is told as the caller's fault", err)
+				}
+				if _, again := k.Measure(t.Context(), "hash", 1); again == nil || again.Error() != err.Error() {
+					t.Errorf("later %v, first %v", again, err)
+				}
+				if err := k.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestAWorkerThatNeverAnswersIsKilledInTime(t *testing.T) {
+	k, err := Open(t.Context(), Options{Installation: python(t, greets+`trap "" TERM INT; while :; do sleep 1; done`), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	begin := time.Now()
+	if _, err := k.Overlap(ctx, "a", "b"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want that it took too long", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it was killed after %v", took)
+	}
+}
