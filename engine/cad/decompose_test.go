@@ -82,9 +82,9 @@ func TestAnAmbiguousGoalSaysWhatIsMissing(t *testing.T) {
 func TestAnAgentsAnswerIsFoundInItsText(t *testing.T) {
 	for output, want := range map[string]string{
 		`{"text":"Here it is:\n` + "```json" + `\n{\"a\":1}\n` + "```" + `"}`: `{"a":1}`,
-		`{"text":"{\"a\":{\"b\":2}}"}`:                                         `{"a":{"b":2}}`,
-		`{"scenario_name":"x"}`:                                                `{"scenario_name":"x"}`,
-		`{"text":"no"}`:                                                        `{"text":"no"}`,
+		`{"text":"{\"a\":{\"b\":2}}"}`:                                        `{"a":{"b":2}}`,
+		`{"scenario_name":"x"}`:                                               `{"scenario_name":"x"}`,
+		`{"text":"no"}`:                                                       `{"text":"no"}`,
 	} {
 		if got := objectOf(core.Raw(output)); string(got) != want {
 			t.Errorf("%s: %s, want %s", output, got, want)

@@ -17,7 +17,9 @@ import (
 func (t *tree) cadWorkflows() *cobra.Command {
 	return t.group("workflow", "Runs of scenarios and of decomposed goals",
 		lists(t, spec{use: "list", short: "List the workflows, newest first", effect: Reads}, words(cad.ExecutionStates()...), workflowColumns,
-			func(c *call, f core.Filter) (core.Page[cad.Workflow], error) { return c.eng.CAD.Workflows(c.ctx, c.by.Tenant, f) }),
+			func(c *call, f core.Filter) (core.Page[cad.Workflow], error) {
+				return c.eng.CAD.Workflows(c.ctx, c.by.Tenant, f)
+			}),
 		t.command(spec{
 			use: "show ID", short: "Show a workflow: its tasks, who does them and what came of them", effect: Reads, args: []string{"cadworkflow"},
 			run: func(c *call, args []string) error {

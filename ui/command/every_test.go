@@ -57,6 +57,7 @@ func TestEveryCommand(t *testing.T) {
 	w.filesAndLooks()
 	w.servers()
 	w.cads()
+	w.flows()
 	w.solids()
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
