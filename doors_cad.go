@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"swarmdeck/drivers/cad/embedded"
@@ -24,6 +25,11 @@ func serveCAD(ctx context.Context, e *command.Env, o command.CADEnv) (err error)
 	}
 	if o.Journal { // the engine says where the files of each workspace lie
 		o.Dir = ""
+	}
+	// The memory of a kernel is one live block of this process: collecting at
+	// four times that would keep as much again in garbage.
+	if e.Getenv("GOGC") == "" {
+		debug.SetGCPercent(100)
 	}
 	open, done := cadKernel(o)
 	defer func() { err = errors.Join(err, done()) }()

@@ -202,11 +202,7 @@ func (k *Kernel) facts(ctx context.Context, s *kernel.Solid) (env.Facts, error) 
 		Volume: volume, Area: p.Area, Center: p.Center,
 		Bounds: env.Bounds(m.Bounds()), Tolerance: s.Tolerance(),
 	}
-	t := &out.Topology
-	if t.Faces, t.Edges, t.Vertices, err = format.Count(m); err != nil {
-		return env.Facts{}, env.Refuse(env.TopologyError, "", nil, err.Error(), "change the shape a little")
-	}
-	t.Closed = m.Check() == nil
-	t.Manifold = t.Closed // every edge has two triangles, once in each direction
+	t := format.Count(m)
+	out.Topology = env.Topology{Faces: t.Faces, Edges: t.Edges, Vertices: t.Vertices, Closed: t.Closed, Manifold: t.Closed}
 	return out, nil
 }

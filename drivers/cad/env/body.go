@@ -22,9 +22,9 @@ type body struct {
 	size  int
 }
 
-// heaviest is what the bodies may weigh together, in edges: some 100 MB of the
+// heaviest is what the bodies may weigh together, in edges: some 40 MB of the
 // embedded kernel.
-const heaviest = 400_000
+const heaviest = 200_000
 
 func newBodies() *bodies { return &bodies{held: map[string]*body{}} }
 

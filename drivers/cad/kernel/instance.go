@@ -8,6 +8,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/experimental/table"
 )
 
@@ -19,6 +20,7 @@ type instance struct {
 	module  api.Module
 	malloc  api.Function
 	free    api.Function
+	memory  experimental.LinearMemory
 	scratch uint32 // room for structures passed by pointer
 
 	classes   map[uint32]*class  // by raw type
@@ -53,6 +55,7 @@ func start(ctx context.Context, rt wazero.Runtime, compiled wazero.CompiledModul
 	}
 	in.values.reset()
 	ctx = context.WithValue(ctx, instanceKey{}, in)
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(in.allocate))
 	module, err := rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, fmt.Errorf("instantiate: %w", err)

@@ -1,0 +1,49 @@
+package format_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cad/format"
+	"swarmdeck/engine/cad/mesh"
+)
+
+func TestCountTellsWhatASTEPFileHolds(t *testing.T) {
+	for _, part := range append(shapes(t), tetrahedron()) {
+		text := step(t, part)
+		got := format.Count(part.Mesh)
+		want := format.Topology{
+			Faces: strings.Count(text, "=ADVANCED_FACE("), Edges: strings.Count(text, "=EDGE_CURVE("), Vertices: strings.Count(text, "=VERTEX_POINT("), Closed: true,
+		}
+		if got != want {
+			t.Errorf("%s: %+v, the file has %+v", part.Name, got, want)
+		}
+	}
+}
+
+func TestCountSeesThatASurfaceIsOpen(t *testing.T) {
+	m := *tetrahedron().Mesh
+	m.Triangles = m.Triangles[1:]
+	if format.Count(&m).Closed {
+		t.Error("a hole is not seen")
+	}
+	m = *tetrahedron().Mesh
+	m.Triangles = slices.Clone(m.Triangles)
+	slices.Reverse(m.Triangles[0][:])
+	if format.Count(&m).Closed {
+		t.Error("a facet turned inside out is not seen")
+	}
+	if got := format.Count(&mesh.Mesh{}); got != (format.Topology{Closed: true}) {
+		t.Error(got)
+	}
+}
+
+func BenchmarkCount(b *testing.B) {
+	all := shapes(b)
+	for b.Loop() {
+		for _, part := range all {
+			format.Count(part.Mesh)
+		}
+	}
+}
