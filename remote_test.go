@@ -302,7 +302,7 @@ func TestHostileClientsAreBoundedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestSSHItselfOpensTheCockpit(t *testing.T) {
+func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("ssh is missing")
 	}
@@ -322,8 +322,8 @@ func TestSSHItselfOpensTheCockpit(t *testing.T) {
 	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
 	host, port, _ := strings.Cut(d.addr, ":")
 	there := u.atTerminal()
-	s := there.sitAt(80, 24, exec.Command("ssh", "-q", "-p", port, "-i", keyFile, "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
-		"-o", "UserKnownHostsFile=/dev/null", "bob@"+host))
+	s := there.sit(80, 24, "attach", "bob@"+host, "--port", port, "--", "-q", "-i", keyFile, "-o", "IdentitiesOnly=yes",
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
 	s.see(`t_acme`)
 	s.see(`fleet`)
 	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","over ssh"]}`, "--wait")

@@ -106,6 +106,8 @@ type Doors struct {
 	MCP func(ctx context.Context, env *Env, s Start, m MCP) error
 	// Serve lets others in until ctx ends.
 	Serve func(ctx context.Context, env *Env, s Start, v Serve) error
+	// Attach opens the cockpit of another machine.
+	Attach func(ctx context.Context, env *Env, a Attach) error
 	// Connect passes the messages of the protocol on stdin and stdout on to a
 	// server over HTTP.
 	Connect func(ctx context.Context, env *Env, url, token string) error
