@@ -3,12 +3,14 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/tools"
 )
 
@@ -27,8 +29,9 @@ type Registry interface {
 // Client uses the servers of others. A server begins with the first use of it
 // and goes on until the client is closed, it dies, or it is changed.
 type Client struct {
-	sup *exec.Supervisor
-	opt ClientOptions
+	sup   *exec.Supervisor
+	opt   ClientOptions
+	tools definitions
 
 	mu     sync.Mutex
 	known  Registry
@@ -43,7 +46,7 @@ func NewClient(sup *exec.Supervisor, opt ClientOptions) *Client {
 	if opt.Limits == (exec.Limits{}) {
 		opt.Limits = exec.DefaultLimits()
 	}
-	return &Client{sup: sup, opt: opt, links: map[string]*link{}}
+	return &Client{sup: sup, opt: opt, tools: definitions{state: opt.State}, links: map[string]*link{}}
 }
 
 // Open names the registry, once it is there.
@@ -102,6 +105,7 @@ func (c *Client) link(s tools.Server) (*link, error) {
 	}
 	if l == nil {
 		l = &link{c: c, spec: s, digest: s.Digest()}
+		l.life, l.end = context.WithCancel(context.Background())
 		c.links[key] = l
 	}
 	return l, nil
@@ -117,7 +121,8 @@ func (c *Client) Tools(ctx context.Context, s tools.Server) ([]tools.Tool, error
 	return list, err
 }
 
-// call calls a tool and returns its result as JSON.
+// call calls a tool and returns its result as JSON. With a digest the tool must
+// still be that one.
 func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Raw, error) {
 	s, err := c.server(ctx, tenant, in.Server)
 	if err != nil {
@@ -138,8 +143,15 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 	if !there {
 		return nil, core.Missing("tool", in.Server+"."+in.Tool)
 	}
+	if in.ToolDigest != "" && in.ToolDigest != c.tools.digest(s, in.Tool) {
+		return nil, &skill.Failure{Code: "tool_changed", Message: fmt.Sprintf(
+			"%s.%s is another tool than the one that was approved: its server or its input schema has changed", in.Server, in.Tool), Retryable: true}
+	}
 	r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: in.Tool, Arguments: in.Args})
 	if err != nil {
+		if errors.Is(err, mcp.ErrConnectionClosed) {
+			l.lost(session)
+		}
 		return nil, l.explain(err)
 	}
 	return outcome(in, r)

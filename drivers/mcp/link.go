@@ -35,12 +35,15 @@ type link struct {
 	c      *Client
 	spec   tools.Server
 	digest string
+	life   context.Context // ends what waits for the server, with end
+	end    context.CancelFunc
 
 	mu      sync.Mutex // held while it begins
 	session *mcp.ClientSession
 	proc    *exec.Process
 	list    []tools.Tool // nil when it must be asked for
 	gone    bool
+	again   bool          // the list is about to be asked for once more
 	pause   time.Duration // before the next beginning, after one that failed
 	notYet  time.Time
 	failure error
@@ -69,18 +72,16 @@ func (l *link) use(ctx context.Context) (*mcp.ClientSession, []tools.Tool, error
 		l.pause = 0
 	}
 	if l.list == nil {
-		list, err := l.ask(ctx, l.session)
-		if err != nil {
-			return nil, nil, l.explain(err)
+		if err := l.learn(ctx); err != nil {
+			return nil, nil, err
 		}
-		l.list = list
 	}
 	return l.session, l.list, nil
 }
 
 // begin starts the server and greets it; l.mu is held.
 func (l *link) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := l.soon(ctx)
 	defer cancel()
 	transport, proc, err := l.transport()
 	if err != nil {
@@ -89,7 +90,7 @@ func (l *link) begin(ctx context.Context) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: Name, Version: "1"}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-			go l.forgetTools() // use holds the lock while it waits for the list
+			go l.relist() // use holds the lock while it waits for the list
 		},
 	})
 	session, err := client.Connect(ctx, transport, nil)
@@ -112,6 +113,11 @@ func (l *link) follow(session *mcp.ClientSession, proc *exec.Process) {
 		_ = proc.Stop(exec.Grace{Interrupt: -1})
 		proc.CloseIO()
 	}
+	l.lost(session)
+}
+
+// lost forgets a connection that has ended.
+func (l *link) lost(session *mcp.ClientSession) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session == session {
@@ -119,14 +125,51 @@ func (l *link) follow(session *mcp.ClientSession, proc *exec.Process) {
 	}
 }
 
-func (l *link) forgetTools() {
+// relistPause gathers what a server says in a row about its tools.
+const relistPause = 50 * time.Millisecond
+
+// relist asks for the tools again, since the server says that they changed.
+func (l *link) relist() {
+	l.mu.Lock()
+	l.list = nil
+	first, session := !l.again, l.session
+	l.again = true
+	l.mu.Unlock()
+	if !first {
+		return
+	}
+	time.Sleep(relistPause)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.list = nil
+	l.again = false
+	if l.session == session && session != nil && l.list == nil {
+		_ = l.learn(context.Background()) // else the next call asks
+	}
+}
+
+// learn asks for the tools; l.mu is held.
+func (l *link) learn(ctx context.Context) error {
+	list, err := l.ask(ctx, l.session)
+	if err != nil {
+		return l.explain(err)
+	}
+	if err := l.c.tools.learn(l.spec, list); err != nil {
+		return err
+	}
+	l.list = list
+	return nil
+}
+
+// soon bounds how long the server may take to begin or to list its tools.
+func (l *link) soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	stop := context.AfterFunc(l.life, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // close ends the server for good.
 func (l *link) close() error {
+	l.end()
 	l.mu.Lock()
 	l.gone = true
 	session, proc := l.session, l.proc
@@ -221,7 +264,7 @@ func (l *link) lastWords() string {
 
 // ask lists the tools; what can't be shown or called is left out.
 func (l *link) ask(ctx context.Context, session *mcp.ClientSession) ([]tools.Tool, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := l.soon(ctx)
 	defer cancel()
 	list := []tools.Tool{}
 	for t, err := range session.Tools(ctx, nil) {

@@ -27,6 +27,9 @@ type callInput struct {
 	Server string   `json:"server"`
 	Tool   string   `json:"tool"`
 	Args   core.Raw `json:"args"`
+	// ToolDigest names the tool as it is. It is filled in for whoever judges
+	// the call, which binds an approval to it; what a caller gives is not used.
+	ToolDigest string `json:"tool_digest,omitempty"`
 }
 
 // Runner carries out mcp.call tasks {"server","tool","args"}. The result is
@@ -79,9 +82,11 @@ func (r Runner) Check(tenant string, input core.Raw) (string, judge.Action, erro
 	if err != nil {
 		return "", judge.Action{}, err
 	}
-	if _, err := r.c.server(context.Background(), tenant, in.Server); err != nil {
+	s, err := r.c.server(context.Background(), tenant, in.Server)
+	if err != nil {
 		return "", judge.Action{}, fmt.Errorf("server: %w", err)
 	}
+	in.ToolDigest = r.c.tools.digest(s, in.Tool)
 	return in.Server + "." + in.Tool + " " + line(string(in.Args), 120),
 		judge.Action{Kind: Kind, Server: in.Server, Tool: in.Tool, Args: core.MustEncode(in)}, nil
 }
@@ -97,6 +102,14 @@ func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	in, err := parseCall(job.Task.Input)
 	if err != nil {
 		return nil, err
+	}
+	in.ToolDigest = ""
+	if job.Task.ApprovalID != "" { // what was approved is the tool that is known at this moment
+		s, err := r.c.server(ctx, job.Task.TenantID, in.Server)
+		if err != nil {
+			return nil, err
+		}
+		in.ToolDigest = r.c.tools.digest(s, in.Tool)
 	}
 	call := skill.Call{Tenant: job.Task.TenantID, TaskID: job.Task.TaskID}
 	return skill.RunFunc(ctx, call, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {

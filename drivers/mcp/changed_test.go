@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/tools"
+)
+
+// asks dispatches a call that waits for a person.
+func (h *house) asks(t *testing.T, path string) swarm.Task {
+	t.Helper()
+	task, err := h.eng.Swarm.Dispatch(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, swarm.Dispatch{
+		Kind: Kind, Input: core.Raw(fmt.Sprintf(`{"server":"actor","tool":"write_file","args":{"path":%q}}`, path)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// anew waits until a call is asked about once more, allows it, and sees that
+// it was not carried out before.
+func (h *house) anew(t *testing.T, task swarm.Task, first judge.Approval, path string) {
+	t.Helper()
+	await(t, "another question", func() bool {
+		open, err := h.eng.Judge.Open(t.Context(), lab)
+		return err == nil && len(open) == 1 && open[0].ApprovalID != first.ApprovalID
+	})
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it wrote with a tool that nobody approved")
+	}
+	if again := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"}); again.Digest == first.Digest {
+		t.Errorf("the same digest: %s", again.Action.Args)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if task, err := h.eng.Swarm.Wait(ctx, lab, task.TaskID, ""); err != nil || task.Status != swarm.Succeeded {
+		t.Errorf("%+v %v", task, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
+	h, c := guests(t)
+	path := filepath.Join(h.dir, "written")
+	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := h.asks(t, path)
+	was := c.tools.digest(s, "write_file")
+	if _, r := h.ends(t, alice, "actor", "morph", "{}"); r.Status != swarm.Succeeded {
+		t.Fatalf("%+v", r.Error)
+	}
+	await(t, "the new schema", func() bool { return c.tools.digest(s, "write_file") != was })
+	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
+	h.anew(t, task, first, path)
+	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {
+		t.Errorf("%+v %v", a, err)
+	}
+}
+
+// TestAToolThatChangedUnseenIsNotCalled: the server is another program by the
+// time that it begins anew.
+func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
+	h, c := guests(t)
+	path := filepath.Join(h.dir, "written")
+	schema := filepath.Join(t.TempDir(), "required")
+	if err := os.WriteFile(schema, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.know(t, tools.Server{
+		Name: "actor", Command: []string{"sh", "-c", `REQUIRED=$(cat "$1") exec "$0"`, self, schema}, Env: map[string]string{"MCP_TEST_SERVER": "1"},
+	})
+	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
+		t.Fatal(err)
+	}
+	task := h.asks(t, path)
+	if err := os.WriteFile(schema, []byte("path"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	l := c.links[lab+"/actor"]
+	c.mu.Unlock()
+	l.mu.Lock()
+	pid := l.proc.PID()
+	l.mu.Unlock()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of the server", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.session == nil
+	})
+	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
+	h.anew(t, task, first, path)
+}
+
+func TestWhatAToolWasIsKnownAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	s := tools.Server{TenantID: lab, Name: "a", Command: []string{"x"}}
+	list := []tools.Tool{{Name: "one", InputSchema: core.Raw(`{"type":"object"}`)}}
+	first := &definitions{state: dir}
+	before := first.digest(s, "one")
+	if err := first.learn(s, list); err != nil {
+		t.Fatal(err)
+	}
+	known := first.digest(s, "one")
+	if again := (&definitions{state: dir}).digest(s, "one"); again != known || known == before {
+		t.Errorf("%s, then %s, before that was known %s", known, again, before)
+	}
+	changed := s
+	changed.Command = []string{"y"}
+	list[0].InputSchema = core.Raw(`{"type":"object","required":["a"]}`)
+	if first.digest(changed, "one") == known {
+		t.Error("the tool of another command is the same")
+	}
+	if err := first.learn(s, list); err != nil || first.digest(s, "one") == known {
+		t.Errorf("the tool with another schema is the same: %v", err)
+	}
+	for _, bad := range []string{"", "{", `{"schemas":7}`} {
+		if err := os.WriteFile(first.path(lab, "a"), []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := (&definitions{state: dir}).digest(s, "one"); got != before {
+			t.Errorf("%q: %s", bad, got)
+		}
+	}
+}
