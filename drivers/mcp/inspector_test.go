@@ -23,23 +23,6 @@ import (
 	"swarmdeck/engine/judge"
 )
 
-// asPipe makes the test binary a program that hands its stdin and stdout on to
-// a socket of the test, and names that.
-const asPipe = "MCP_TEST_PIPE"
-
-func actAsPipe(socket string) error {
-	c, err := net.Dial("unix", socket)
-	if err != nil {
-		return err
-	}
-	go func() {
-		_, _ = io.Copy(c, os.Stdin)
-		_ = c.(*net.UnixConn).CloseWrite()
-	}()
-	_, err = io.Copy(os.Stdout, c)
-	return err
-}
-
 // goodCall is a call of a tool that is to succeed.
 type goodCall struct {
 	tool string
@@ -116,11 +99,11 @@ type onlyWriter struct{ io.Writer }
 
 func (onlyWriter) Close() error { return nil }
 
-// pipe is a command whose stdin and stdout serve gets, once per start.
+// pipe is a command whose stdin and stdout serve gets, once per start: a shell,
+// which starts sooner than this test would.
 func (h *house) pipe(t *testing.T, serve func(context.Context, net.Conn) error) []string {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "pipe")
-	l, err := net.Listen("unix", socket)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +128,13 @@ func (h *house) pipe(t *testing.T, serve func(context.Context, net.Conn) error) 
 		_ = l.Close()
 		all.Wait()
 	})
-	self, err := os.Executable()
-	if err != nil {
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	script := filepath.Join(t.TempDir(), "pipe")
+	text := "#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/" + port + "\ncat <&3 &\ncat >&3\nkill $!\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return []string{self, "--transport", "stdio", "-e", asPipe + "=" + socket}
+	return []string{script, "--transport", "stdio"}
 }
 
 // approveAll has a person approve whatever is asked, until the test ends.
