@@ -173,7 +173,14 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	dir := cmp.Or(need.Dir, h.dir)
 	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
 	opt.Static = builtin.Definitions()
-	if need.ReadOnly { // nothing runs, but skills are looked at by what would run them
+	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them
+		// Another name than the engine's, which ends what a former one left.
+		sup, err := exec.NewSupervisor(instanceOf(need.Data) + "-reader")
+		if err != nil {
+			return err
+		}
+		h.rooms = append(h.rooms, sup.Close)
+		h.cadPool(need, sup, opt)
 		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
 		opt.SkillRunners = map[string]skill.Runner{
 			exec.SkillKind: commands, mcp.SkillKind: mcp.SkillRunner{}, builtin.Kind: builtin.New(builtins),
