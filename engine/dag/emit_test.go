@@ -1,0 +1,204 @@
+package dag_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+func TestEmittingAgainIsTheSameEvent(t *testing.T) {
+	r := newRig(t)
+	e := r.event(r.head("ada", "r"), &dag.RunStarted{})
+	first, err := r.Emit(t.Context(), alice, e, e)
+	r.no(err)
+	again, err := r.Emit(t.Context(), alice, e)
+	r.no(err)
+	if !first[0].New || first[1].New || again[0].New || again[0].Pos != 1 || again[0].Seq != 1 || again[0].RecordedAt != first[0].RecordedAt {
+		t.Errorf("%+v %+v", first, again)
+	}
+	f, err := r.Figures(t.Context(), acme)
+	if err != nil || f.Events != 1 || f.Runs != 1 {
+		t.Errorf("%+v %v", f, err)
+	}
+	log, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: "dag.emitted"})
+	if err != nil || log.Info.Total != 1 {
+		t.Errorf("%d audit events: %v", log.Info.Total, err)
+	}
+}
+
+func TestABatchIsTakenWholeOrNotAtAll(t *testing.T) {
+	r := newRig(t)
+	good := r.event(r.head("ada", "r"), &dag.RunStarted{})
+	bad := r.event(r.head("bob", "r"), &dag.RunFinished{})
+	if _, err := r.Emit(t.Context(), alice, good, bad); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), `run r is of agent "ada"`) {
+		t.Errorf("%v", err)
+	}
+	if f, err := r.Figures(t.Context(), acme); err != nil || f != (dag.Figures{}) {
+		t.Errorf("%+v %v", f, err)
+	}
+}
+
+func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
+	r := newRig(t)
+	h := r.head("ada", "r")
+	h.Nodes = []dag.Node{
+		r.message("m-1", "one", dag.RoleUser),
+		dag.NewNode(&dag.Resource{ID: "box", Kind: dag.ResourceContainer, Name: "box", Capabilities: []dag.Capability{}, Imperative: true}),
+		dag.NewNode(&dag.Resource{ID: "vol", Kind: dag.ResourceVolume, Name: "vol", Capabilities: []dag.Capability{dag.CanSnapshot, dag.CanRestore}}),
+		dag.NewNode(&dag.Snapshot{ID: "ram", ResourceRef: "box", Method: "x", ExternalRef: dag.ExtRef{Kind: "a", ID: "b"}, CreatedAt: dag.At(r.at)}),
+		dag.NewNode(&dag.Snapshot{ID: "tar", ResourceRef: "vol", Method: "x", ExternalRef: dag.ExtRef{Kind: "a", ID: "b"}, CreatedAt: dag.At(r.at)}),
+	}
+	start := r.emit(h, &dag.RunStarted{})
+	r.emit(r.head("ada", "r"), &dag.RunFinished{})
+	r.emit(r.head("ada", ""), &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(start)})
+	other := r.emit(r.head("bob", "b"), &dag.RunStarted{})
+	forks := 1
+	fork := func(at dag.Event, plan ...dag.VolumePlan) *dag.AgentForked {
+		forks++
+		return &dag.AgentForked{FromBranch: "main", ToBranch: fmt.Sprint("try", forks), AtEvent: ref(at), VolumePlan: plan}
+	}
+	changed := r.head("ada", "r")
+	changed.Nodes = []dag.Node{r.message("m-1", "two", dag.RoleUser)}
+	for name, c := range map[string]struct {
+		head  dag.Head
+		body  dag.Body
+		field string // "" is allowed
+	}{
+		"a second start":         {r.head("ada", "r"), &dag.RunStarted{Reason: "user"}, "run_id"},
+		"a second end":           {r.head("ada", "r"), &dag.RunFinished{Exit: "error"}, "run_id"},
+		"another's run":          {r.head("bob", "r"), &dag.MCPListChanged{Server: "s"}, "agent_id"},
+		"another message":        {changed, &dag.MCPListChanged{Server: "s"}, "nodes[0].id"},
+		"a branch again":         {r.head("ada", ""), &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(start)}, "to_branch"},
+		"a fork at another's":    {r.head("ada", ""), fork(other), "at_event"},
+		"kept by nobody":         {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "box", Mode: dag.PlanKeep}), "volume_plan[0].kept_by"},
+		"snapshot of a process":  {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "vol", Mode: dag.PlanKeep}, dag.VolumePlan{Resource: "box", Mode: dag.PlanSnapshot}), "volume_plan[1].mode"},
+		"restored a process":     {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeOK}, "outcome"},
+		"snapshotted a process":  {r.head("ada", ""), &dag.SnapshotCreated{ResourceRef: "box", SnapshotRef: "s", Outcome: dag.OutcomeOK}, "outcome"},
+		"restored a volume":      {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "tar", Outcome: dag.OutcomeOK, NewResourceRef: "vol2"}, ""},
+		"could not be restored":  {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeUnsupported}, ""},
+		"discarded a process":    {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "box", Mode: dag.PlanDiscard}), ""},
+		"what nobody knows of":   {r.head("eve", ""), &dag.SnapshotCreated{ResourceRef: "x", SnapshotRef: "y", Outcome: dag.OutcomeOK}, ""},
+		"a result without call":  {r.head("ada", "r"), &dag.ToolResult{CallID: "none", Status: dag.CallOK, Result: core.Raw("{}")}, ""},
+		"the same message again": {dag.Head{TS: changed.TS, AgentID: "ada", RunID: "r", Nodes: h.Nodes[:1]}, &dag.MCPListChanged{Server: "t"}, ""},
+	} {
+		_, err := r.Emit(t.Context(), alice, r.event(c.head, c.body))
+		if c.field == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if refused := core.AsError(err); refused.Code != core.Conflict || refused.Details["field"] != c.field || refused.Details["event_id"] == "" {
+			t.Errorf("%s: %v %v", name, err, refused.Details)
+		}
+	}
+}
+
+func TestAnAgentSpeaksForItselfAlone(t *testing.T) {
+	r := newRig(t)
+	ada := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
+	if _, err := r.Emit(t.Context(), ada, r.event(r.head("ada", "r"), &dag.RunStarted{})); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{})); core.AsError(err).Code != core.Denied {
+		t.Error(err)
+	}
+}
+
+func TestATenantHasItsOwnRecord(t *testing.T) {
+	r := newRig(t)
+	e := r.emit(r.head("ada", "r"), &dag.RunStarted{})
+	if _, err := r.Get(t.Context(), other, e.EventID); core.AsError(err).Code != core.NotFound {
+		t.Error(err)
+	}
+	if page, err := r.Events(t.Context(), other, dag.Query{}); err != nil || page.Info.Total != 0 {
+		t.Errorf("%+v %v", page, err)
+	}
+}
+
+func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
+	r := newRig(t)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 40 {
+				h := dag.Head{TS: dag.At(r.at), AgentID: "ada", RunID: fmt.Sprint("r-", i%3)}
+				e, err := dag.NewEvent(h, &dag.MCPListChanged{Server: fmt.Sprint(g, "-", i)})
+				if err == nil {
+					_, err = r.Emit(t.Context(), alice, e)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for i := range 3 {
+		for page := 1; ; page++ {
+			found, err := r.Events(t.Context(), acme, dag.Query{Run: fmt.Sprint("r-", i), Filter: core.Filter{Page: page, Size: 50}})
+			r.no(err)
+			for k, e := range found.Items {
+				if e.Seq != uint64((page-1)*50+k+1) {
+					t.Fatalf("run %d: seq %d at %d", i, e.Seq, k)
+				}
+				total++
+			}
+			if !found.Info.Next {
+				break
+			}
+		}
+	}
+	if total != 320 {
+		t.Errorf("%d events", total)
+	}
+}
+
+func TestTheAuditLogKnowsEveryStream(t *testing.T) {
+	s := newStory(t)
+	deltas, err := s.ledger.Reconcile(t.Context(), acme, s.Auditables())
+	if err != nil || len(deltas) != 0 {
+		t.Errorf("%v %v", deltas, err)
+	}
+	// An event that is in the record alone, or in the log alone, shows.
+	s.no(s.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		_, err := tx.Record(audit.Entry{Type: "dag.emitted", Subject: "dag.stream", ID: "run:r-1", State: map[string]any{"events": 9, "head": "x", "chain": "y"}})
+		return err
+	}))
+	if deltas, err = s.ledger.Reconcile(t.Context(), acme, s.Auditables()); err != nil || len(deltas) != 3 {
+		t.Errorf("%v %v", deltas, err)
+	}
+}
+
+func TestAnEventIsFoundByItsBeginning(t *testing.T) {
+	s := newStory(t)
+	for _, n := range []int{8, 9, 13, 64} {
+		if id, err := s.Find(t.Context(), acme, s.call.EventID[:n]); err != nil || id != s.call.EventID {
+			t.Errorf("%d: %s %v", n, id, err)
+		}
+	}
+	for _, bad := range []string{"", "abc", "zzzzzzzz", "ABCDEF00", "../../../../"} {
+		if _, err := s.Find(t.Context(), acme, bad); core.AsError(err).Code != core.InvalidInput {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"Message:m-1": "Message:m-1", "m-1": "Message:m-1", s.call.EventID[:10]: "Event:" + s.call.EventID, "ada": "Agent:ada", "r-1": "Run:r-1",
+		"ToolCall:" + s.call.EventID[:8]: "ToolCall:" + s.call.EventID,
+	} {
+		if ref, err := s.FindNode(t.Context(), acme, name); err != nil || ref.String() != want {
+			t.Errorf("%s: %s %v", name, ref, err)
+		}
+	}
+	for _, bad := range []string{"nobody", "Planet:x", "", strings.Repeat("x", 5000)} {
+		if _, err := s.FindNode(t.Context(), acme, bad); core.AsError(err).Code != core.NotFound {
+			t.Errorf("%.20q: %v", bad, err)
+		}
+	}
+}
