@@ -59,7 +59,8 @@ type Controller struct {
 	asked  *swarm.Questions
 	roles  []RoleTemplate // the built-in ones, in order
 
-	work *workflows
+	work   *workflows
+	facets *facets
 
 	mu      sync.RWMutex
 	tenants map[string]*tenant
@@ -74,7 +75,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, tenants: map[string]*tenant{}}
+	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*tenant{}}
 	if c.work, err = newWorkflows(c); err != nil {
 		return nil, err
 	}

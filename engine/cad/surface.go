@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
@@ -29,17 +30,17 @@ const (
 
 // Surfaces are the surfaces of solids for a screen, in the order of their ids:
 // of those named, or of the first 100 in the workspace; more tells how many are
-// left out then. A worker facets them, as finely as a screen can show. It
-// changes nothing, so neither a role nor a rule is asked.
+// left out then. A worker facets those that were not looked at lately, as finely
+// as a screen can show. It changes nothing, so neither a role nor a rule is
+// asked. The meshes are shared: they must not be modified.
 func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids ...string) (all []Surface, more int, err error) {
 	by := reader(tenant)
 	space, err := c.space(ctx, by, workspace)
 	if err != nil {
 		return nil, 0, err
 	}
-	solids, more, err := c.looked(ctx, tenant, workspace, ids)
-	if err != nil || len(solids) == 0 {
-		return nil, more, err
+	if all, _, more, err = c.lately(ctx, space, ids); err != nil || !slices.ContainsFunc(all, unseen) {
+		return all, more, err
 	}
 	if c.opt.Pool == nil {
 		return nil, 0, core.Errorf(core.Unavailable, "nothing here computes geometry: this engine has no CAD environment")
@@ -49,6 +50,10 @@ func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids
 		return nil, 0, context.Cause(ctx)
 	}
 	defer leave()
+	all, solids, more, err := c.lately(ctx, space, ids) // as they are now that nobody changes them
+	if err != nil {
+		return nil, 0, err
+	}
 	worker, err := c.opt.Pool.Lease(ctx, Site{tenant, workspace, space.Kernel})
 	if err != nil {
 		return nil, 0, err
@@ -57,15 +62,33 @@ func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids
 	if err := c.sync(ctx, worker, by, workspace, false); err != nil {
 		return nil, 0, fmt.Errorf("look at workspace %s: %w", workspace, err)
 	}
-	for _, e := range solids {
-		s, err := lookAt(ctx, worker, &e)
-		if err != nil {
+	for i := range all {
+		if !unseen(all[i]) {
+			continue
+		}
+		e := &solids[i]
+		if all[i], err = lookAt(ctx, worker, e); err != nil {
 			return nil, 0, fmt.Errorf("look at %s of workspace %s: %w", e.ID, workspace, err)
 		}
-		all = append(all, s)
+		c.facets.keep(facetKey{tenant, space.Kernel, e.Shape}, all[i])
 	}
 	return all, more, nil
 }
+
+// lately are the solids to look at, and the surfaces of those that were looked
+// at lately.
+func (c *Controller) lately(ctx context.Context, space *Workspace, ids []string) (all []Surface, solids []model.Entity, more int, err error) {
+	if solids, more, err = c.looked(ctx, space.TenantID, space.WorkspaceID, ids); err != nil {
+		return nil, nil, 0, err
+	}
+	all = make([]Surface, len(solids))
+	for i, e := range solids {
+		all[i] = c.facets.of(facetKey{space.TenantID, space.Kernel, e.Shape}, e.ID)
+	}
+	return all, solids, more, nil
+}
+
+func unseen(s Surface) bool { return s.Mesh == nil }
 
 // looked are the solids to look at.
 func (c *Controller) looked(ctx context.Context, tenant, workspace string, ids []string) (solids []model.Entity, more int, err error) {

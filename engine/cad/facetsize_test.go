@@ -1,0 +1,34 @@
+package cad
+
+import (
+	"fmt"
+	"testing"
+
+	"swarmdeck/engine/cad/mesh"
+)
+
+func TestSurfacesThatAreKeptTakeNoMoreThanTheyMay(t *testing.T) {
+	f := newFacets(10_000)
+	key := func(i int) facetKey { return facetKey{"t_home", "", fmt.Sprint(i)} }
+	some := func(vertices int) Surface { return Surface{Mesh: &mesh.Mesh{Vertices: make([][3]float64, vertices)}} }
+	for i := range 20 {
+		f.keep(key(i), some(50)) // 1,456 bytes
+		f.keep(key(i), some(50))
+		f.of(key(0), "used") // all the time
+	}
+	kept := 0
+	for i := range 20 {
+		if !unseen(f.of(key(i), "")) {
+			kept++
+		}
+	}
+	if kept != 6 || f.size > f.most || f.used.Len() != kept || unseen(f.of(key(0), "")) || unseen(f.of(key(19), "")) {
+		t.Errorf("%d are kept, %d bytes", kept, f.size)
+	}
+	if f.keep(key(99), some(200)); !unseen(f.of(key(99), "")) {
+		t.Error("one drove out others")
+	}
+	if !unseen(f.of(facetKey{"t_abroad", "", "0"}, "")) {
+		t.Error("another tenant sees it")
+	}
+}
