@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+// TestWorkersKilledAtAnyInstantLeaveAllOrNothing kills workers while agents
+// work. What was answered is in the journal and nothing else is; what was not
+// says so and can be tried again.
+func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
+	p := rig(t, "killed", func(o *Options) { o.Processors = 2 })
+	e := engineOn(t, p)
+	crew := []string{"ann", "ben", "cat"}
+	for _, id := range crew {
+		agent(t, e, id, "modeler")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var killer, all sync.WaitGroup
+	kills := 0
+	killer.Go(func() {
+		for r := rand.New(rand.NewPCG(1, 2)); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Duration(r.IntN(60)) * time.Millisecond):
+			}
+			p.mu.Lock()
+			if n := len(p.workers); n > 0 && kill(p.workers[r.IntN(n)]) {
+				kills++
+			}
+			p.mu.Unlock()
+		}
+	})
+	var made, lost atomic.Int64
+	for _, id := range crew {
+		all.Go(func() {
+			for n := 0; n < 25; {
+				_, err := e.CAD.Execute(ctx, alice, cad.Operation{AgentID: id, Method: "entity.create_point", Params: core.Raw(fmt.Sprintf(`{"x":%d,"y":0}`, n))})
+				var f *cad.OpError
+				switch {
+				case err == nil:
+					n++
+					made.Add(1)
+				case errors.As(err, &f) && f.Class == cad.SubprocessError && f.Retryable:
+					lost.Add(1)
+				default:
+					t.Errorf("%s: %v", id, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	stop()
+	killer.Wait()
+	t.Logf("%d operations stored, %d lost to %d kills", made.Load(), lost.Load(), kills)
+	for _, id := range crew {
+		entries, err := e.CAD.Journal(t.Context(), alice.Tenant, "ws_"+id, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := model.Load(entries)
+		if err != nil || content.Len() != 25 || content.Seq() != 26 {
+			t.Errorf("%s: %d entities after %d entries, %v", id, content.Len(), content.Seq(), err)
+		}
+		a, err := e.CAD.Agent(t.Context(), alice.Tenant, id)
+		if err != nil || a.SuccessCount != 25 || a.OperationCount != a.SuccessCount+a.ErrorCount || a.Status != cad.Idle {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	if deltas, err := e.Reconcile(t.Context(), alice.Tenant); err != nil || len(deltas) > 0 {
+		t.Errorf("%+v, %v", deltas, err)
+	}
+}
+
+// kill ends a worker's process if it has begun.
+func kill(w *worker) bool {
+	return w.proc != nil && syscall.Kill(w.proc.PID(), syscall.SIGKILL) == nil
+}
