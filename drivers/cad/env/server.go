@@ -41,8 +41,10 @@ type conn struct {
 	queue   []turn
 	waiting int // bytes
 	over    bool
-	now     *call               // being carried out
-	gone    map[string]struct{} // ids cancelled before their turn
+	// answering is set while the reader answers what does not wait for its turn.
+	answering bool
+	now       *call               // being carried out
+	gone      map[string]struct{} // ids cancelled before their turn
 }
 
 // turn is a line that waits.
@@ -76,12 +78,22 @@ func (e *Env) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		<-done
 	case <-ctx.Done():
 		<-done
-	case <-done:
+	case <-done: // by system.shutdown, whose answer is on its way
+		c.answered(ctx)
 	}
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return err
+}
+
+// answered waits until what is answered at once has been.
+func (c *conn) answered(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.answering && ctx.Err() == nil {
+		c.changed.Wait()
+	}
 }
 
 // end lets the worker stop after what is queued.
@@ -135,11 +147,16 @@ func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
 func (c *conn) take(ctx context.Context, line []byte) (stop bool) {
 	requests, batch := read(line)
 	if r := requests[0]; !batch && r.wrong == nil && (r.method == "$/cancelRequest" || strings.HasPrefix(r.method, "system.")) {
+		c.mu.Lock()
+		c.answering = true
+		c.mu.Unlock()
 		if a := c.handle(ctx, r); a != nil {
 			c.send(a)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		c.answering = false
+		c.changed.Broadcast()
 		return c.over
 	}
 	c.mu.Lock()
