@@ -43,7 +43,7 @@ const systemPython = "/usr/bin/python3"
 const probePatience = 20 * time.Second
 
 // probe imports what the worker needs. FreeCAD writes to descriptor 1 as it
-// likes, so the answer goes out by a copy of it.
+// likes, so the answer goes out by a copy of it; and its own end does not matter.
 const probe = `
 import json, os, sys
 out = os.dup(1)
@@ -51,6 +51,7 @@ os.dup2(2, 1)
 sys.path.extend(sys.argv[1:])
 import FreeCAD, Part, Import, MeshPart
 os.write(out, json.dumps({"freecad": ".".join(FreeCAD.Version()[:3]), "opencascade": Part.OCC_VERSION}).encode())
+os._exit(0)
 `
 
 // Find looks for a FreeCAD: the system's Python with the places where
