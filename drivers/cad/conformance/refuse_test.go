@@ -104,10 +104,12 @@ func TestADeadlineChangesNothing(t *testing.T) {
 
 func TestALongOperationTellsItsProgressAndCanBeCancelled(t *testing.T) {
 	onEach(t, func(r *rig) {
-		ball := r.do("solid.primitive", obj{"primitive_type": "sphere", "radius": 30}).text("entity_id")
-		called.Store(r.name+" system.cancel", true)
+		const balls = 80 // of which every two overlap: thousands of pairs to compare
+		for i := range balls {
+			r.own("solid.primitive", obj{"primitive_type": "sphere", "radius": 30, "tolerance": 0.1, "center": []float64{0.37 * float64(i), 0.1 * float64(i), 0}})
+		}
 		r.asked++
-		heavy := r.conn.Start("solid.pattern", obj{"base_entity_id": ball, "direction": []float64{1, 0.3, 0.1}, "spacing": 0.37, "count": 900})
+		heavy := r.conn.Start("measure.interference", nil)
 		id := r.asked
 		for r.progress.Load() < 2 { // after a second, and again half a second later
 			select {
@@ -124,8 +126,8 @@ func TestALongOperationTellsItsProgressAndCanBeCancelled(t *testing.T) {
 		if !errors.As(heavy.Err, &refused) || env.Code(refused.Code) != env.OperationInvalid {
 			r.Errorf("%v, want that it was cancelled", heavy.Err)
 		}
-		if s := r.do("workspace.status", nil); s.number("entity_count") != 1 {
-			r.Errorf("%v, want the ball alone", s)
+		if s := r.do("workspace.status", nil); s.number("entity_count") != balls {
+			r.Errorf("%v, want the balls alone", s)
 		}
 		if o := r.do("system.cancel", obj{"id": id}); o["cancelled"] != false {
 			r.Errorf("%v, want nothing to cancel", o)

@@ -97,7 +97,7 @@ func onEach(t *testing.T, run func(r *rig), change ...func(*env.Options)) {
 		})
 	}
 	a, b := answers[env.Embedded], answers[env.OCCT]
-	if t.Failed() || b == nil {
+	if t.Failed() || a == nil || b == nil {
 		return
 	}
 	for i := range max(len(a), len(b)) {
