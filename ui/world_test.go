@@ -41,6 +41,7 @@ type fakeWorld struct {
 	shown     []string
 	reads     int
 	talk
+	models
 	acts map[string]fleet.Activity
 }
 

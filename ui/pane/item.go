@@ -18,6 +18,10 @@ type Item struct {
 	Shown    string // RFC 3339, when that card was drawn
 	Row      string // the row as text, for copying
 	Paused   bool   // it was drawn as paused or pausing
+
+	Workspace string // of CAD agents
+	Source    string // the workspace that a conflict of a merge comes from
+	Part      string // of the thing, under the cursor: a task of a workflow, an entity of a workspace
 }
 
 // Empty reports whether there is no thing.
@@ -28,6 +32,7 @@ func (it Item) Field(name string) (string, bool) {
 	value := map[string]string{
 		"id": it.ID, "name": it.ID, "kind": it.Kind, "task": it.Task, "agent": it.Agent, "session": it.Session, "trace": it.Trace,
 		"approval": it.Approval, "digest": it.Digest, "shown": it.Shown,
+		"workspace": it.Workspace, "source": it.Source, "part": it.Part,
 	}[name]
 	if name == "subagent" && it.Kind == name {
 		value = it.ID

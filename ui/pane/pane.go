@@ -89,10 +89,15 @@ type Env struct {
 	Glyphs   *screen.Glyphs
 	ReadOnly bool
 	Focus    string // name of the pane that has the keys
+	// Tints says that the screen shows shades of colour.
+	Tints bool
 	// Settled says that the screen has stood still long enough for an answer
 	// to an approval to count.
 	Settled bool
 }
+
+// ASCII tells whether only ASCII may be drawn.
+func (e *Env) ASCII() bool { return e.Glyphs.Ellipsis == "~" }
 
 // Reply carries the answer of a Cmd back to the pane that asked.
 type Reply struct {

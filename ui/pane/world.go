@@ -46,6 +46,7 @@ type World interface {
 	SkillWorld
 	BusWorld
 	FleetWorld
+	CADWorld
 }
 
 // Of is the World of an engine.

@@ -1,0 +1,119 @@
+package ui
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+)
+
+// models is what the fake world has of CAD.
+type models struct {
+	makers    []cad.Agent
+	spaces    []cad.Workspace
+	entities  map[string][]model.Entity // by workspace
+	journals  map[string][]model.Entry  // newest first
+	conflicts map[string][]model.Conflict
+	meshes    map[string]*mesh.Mesh // by workspace/entity
+	flows     []cad.Workflow
+	looks     int // how often surfaces were asked for
+}
+
+func sec(t time.Time) cad.Seconds { return cad.Seconds(float64(t.UnixMicro()) / 1e6) }
+
+func (w *fakeWorld) CADAgent(_ context.Context, _, id string) (cad.Agent, error) {
+	return findID("agent_id", id, w.makers, func(a *cad.Agent) string { return a.AgentID })
+}
+
+func findID[T any](field, id string, all []T, of func(*T) string) (T, error) {
+	for i := range all {
+		if of(&all[i]) == id {
+			return all[i], nil
+		}
+	}
+	var none T
+	return none, core.Missing(field, id)
+}
+
+func pageOf[T any](all []T, f core.Filter, text func(*T) string) (core.Page[T], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	var kept []T
+	for i := range all {
+		if strings.Contains(text(&all[i]), f.Match) {
+			kept = append(kept, all[i])
+		}
+	}
+	from := min(f.Offset(), len(kept))
+	return core.NewPage(kept[from:min(from+f.Size, len(kept))], f, len(kept)), nil
+}
+
+func (w *fakeWorld) CADAgents(_ context.Context, _ string, f core.Filter) (core.Page[cad.Agent], error) {
+	return pageOf(w.makers, f, func(a *cad.Agent) string { return a.AgentID + " " + a.Role })
+}
+
+func (w *fakeWorld) CADMetrics(ctx context.Context, tenant, id string) (cad.Metrics, error) {
+	a, err := w.CADAgent(ctx, tenant, id)
+	if err != nil {
+		return cad.Metrics{}, err
+	}
+	return cad.Metrics{
+		AgentID: id, OperationCount: a.OperationCount, SuccessCount: a.SuccessCount, SuccessRate: float64(a.SuccessCount) / float64(max(a.OperationCount, 1)),
+		Learning: cad.Stable, MeanMS: 3.25, P95MS: 12, Operations: []cad.MethodFacts{{Method: "solid.primitive", Count: 4, Successes: 4, MeanMS: 2, P95MS: 5}},
+	}, nil
+}
+
+func (w *fakeWorld) CADRole(_, name string) (cad.RoleTemplate, error) {
+	return cad.RoleTemplate{Name: name, AllowedOperations: []string{"entity.create_point", "solid.extrude"}}, nil
+}
+
+func (w *fakeWorld) Workspace(_ context.Context, _, id string) (cad.Workspace, error) {
+	return findID("workspace_id", id, w.spaces, func(s *cad.Workspace) string { return s.WorkspaceID })
+}
+
+func (w *fakeWorld) Workspaces(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workspace], error) {
+	return pageOf(w.spaces, f, func(s *cad.Workspace) string { return s.WorkspaceID })
+}
+
+func (w *fakeWorld) Entities(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entity], error) {
+	return pageOf(w.entities[workspace], f, func(e *model.Entity) string { return e.ID })
+}
+
+func (w *fakeWorld) Entity(_ context.Context, _, workspace, id string) (model.Entity, error) {
+	return findID("entity_id", id, w.entities[workspace], func(e *model.Entity) string { return e.ID })
+}
+
+func (w *fakeWorld) Journal(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entry], error) {
+	return pageOf(w.journals[workspace], f, func(e *model.Entry) string { return e.Method })
+}
+
+func (w *fakeWorld) Conflicts(_ context.Context, _, workspace string) ([]model.Conflict, error) {
+	return w.conflicts[workspace], nil
+}
+
+func (w *fakeWorld) Surfaces(_ context.Context, _, workspace string, ids ...string) (all []cad.Surface, more int, err error) {
+	w.looks++
+	for _, e := range w.entities[workspace] {
+		if m := w.meshes[workspace+"/"+e.ID]; m != nil && (len(ids) == 0 || ids[0] == e.ID) {
+			all = append(all, cad.Surface{EntityID: e.ID, Mesh: m, Tolerance: 0.01})
+		}
+	}
+	if len(ids) > 0 && len(all) == 0 {
+		return nil, 0, core.Missing("entity_id", ids[0])
+	}
+	return all, 0, nil
+}
+
+func (w *fakeWorld) Workflow(_ context.Context, _, id string) (cad.Workflow, error) {
+	return findID("workflow_id", id, w.flows, func(f *cad.Workflow) string { return f.WorkflowID })
+}
+
+func (w *fakeWorld) Workflows(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workflow], error) {
+	return pageOf(w.flows, f, func(f *cad.Workflow) string { return f.WorkflowID + f.ScenarioName })
+}

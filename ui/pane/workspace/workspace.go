@@ -1,0 +1,265 @@
+// Package workspace is the sheet of one workspace: its solids, what is in
+// conflict, and the operations that led there, the newest first.
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/conflicts"
+	"swarmdeck/ui/pane/solidview"
+	"swarmdeck/ui/pane/workspaces"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/solid"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "workspace"
+
+// Bounds of what the sheet lists.
+const (
+	entitiesShown = 100
+	historyShown  = 100
+)
+
+// Pane shows one workspace, with a picture below where there is room.
+type Pane struct {
+	*pane.Detail[whole]
+	picture *solidview.Pane
+	w, h    int
+	solids  int
+}
+
+// pictured is the height from which there is room for the picture.
+const pictured = 28
+
+// whole is a workspace with its content.
+type whole struct {
+	cad.Workspace
+	entities core.Page[model.Entity]
+	journal  core.Page[model.Entry]
+	open     []model.Conflict
+}
+
+// New makes the pane.
+func New() *Pane {
+	p := &Pane{picture: solidview.Within(Name)}
+	p.Detail = pane.NewDetail(pane.DetailSpec[whole]{
+		Name: Name, Fetch: fetch, Live: true,
+		Text: func(env pane.Env, g *whole, out *pane.Paras) {
+			p.solids = g.SolidCount
+			text(env, g, out)
+		},
+		Item:  func(g *whole) pane.Item { return workspaces.Item(&g.Workspace) },
+		Title: func(_ pane.Env, g *whole) string { return "workspace " + g.WorkspaceID },
+	})
+	return p
+}
+
+// Show implements pane.Pane.
+func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if it.ID != p.Record.Item().ID {
+		p.solids = 0
+	}
+	return tea.Batch(p.Detail.Show(env, it), p.picture.Show(env, pane.PictureOf(it.ID, "")))
+}
+
+// Reset implements pane.Pane.
+func (p *Pane) Reset() {
+	p.Detail.Reset()
+	p.picture.Reset()
+}
+
+// Refresh implements pane.Pane.
+func (p *Pane) Refresh(env pane.Env) tea.Cmd {
+	cmd := p.Detail.Refresh(env)
+	if p.split() == p.h {
+		return cmd
+	}
+	return tea.Batch(cmd, p.picture.Refresh(env))
+}
+
+// Update implements pane.Pane.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	before := p.split()
+	cmds := []tea.Cmd{p.Detail.Update(env, body), p.picture.Update(env, body)}
+	if now := p.split(); now != before {
+		p.Resize(p.w, p.h)
+		if now < p.h {
+			cmds = append(cmds, p.picture.Refresh(env))
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// split is how many rows the text has; the picture gets the rest.
+func (p *Pane) split() int {
+	if p.h < pictured || p.solids == 0 {
+		return p.h
+	}
+	return p.h / 2
+}
+
+// Resize implements pane.Pane.
+func (p *Pane) Resize(w, h int) {
+	p.w, p.h = w, h
+	p.Detail.Resize(w, p.split())
+	p.picture.Resize(w, h-p.split())
+}
+
+// Draw implements pane.Pane.
+func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	text, picture := c.Bounds().SplitTop(p.split())
+	p.Detail.Draw(c.Sub(text), env, focused)
+	if picture.H < 2 {
+		return
+	}
+	head, picture := picture.SplitTop(1)
+	c.HLine(head.X, head.Y, head.W, screen.Border)
+	c.Text(1, head.Y, screen.Title, " solids ")
+	p.picture.Draw(c.Sub(picture), env, false)
+}
+
+// Selected implements pane.Pane: the workspace, with the entity under the
+// cursor as its part.
+func (p *Pane) Selected(env pane.Env) pane.Item {
+	it := p.Detail.Selected(env)
+	it.Part = p.Open(env).Part
+	return it
+}
+
+// Picture implements pane.Viewer.
+func (p *Pane) Picture(env pane.Env) pane.Item {
+	if it := p.Open(env); it.Kind == "solid" {
+		return it
+	}
+	return pane.PictureOf(p.Selected(env).Workspace, "")
+}
+
+func fetch(w pane.World, ctx context.Context, tenant, id string) (g whole, err error) {
+	if g.Workspace, err = w.Workspace(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	if g.entities, err = w.Entities(ctx, tenant, id, core.Filter{Page: 1, Size: entitiesShown}); err != nil {
+		return g, err
+	}
+	if g.open, err = w.Conflicts(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	g.journal, err = w.Journal(ctx, tenant, id, core.Filter{Page: 1, Size: historyShown})
+	return g, err
+}
+
+func text(env pane.Env, g *whole, out *pane.Paras) {
+	w := &g.Workspace
+	if w.Name != w.WorkspaceID {
+		out.Add("name", w.Name, screen.Title)
+	}
+	out.Link("base", w.Base, screen.Accent, pane.Item{Kind: "workspace", ID: w.Base, Workspace: w.Base})
+	out.Link("agent", w.AgentID, screen.Accent, pane.Item{Kind: "cad-agent", ID: w.AgentID, Agent: w.AgentID})
+	out.Add("has", fmt.Sprintf("%d solids, %d entities, %d operations", w.SolidCount, w.EntityCount, w.Seq), screen.Text)
+	out.Add("kernel", w.Kernel, screen.Text)
+	out.Add("files", w.Directory, screen.Dim)
+	out.Add("changed", pane.When(env.Now, w.UpdatedAt.Time()), screen.Dim)
+	if len(g.open) > 0 {
+		out.Head(fmt.Sprintf("conflicts (%d)", len(g.open)))
+		for i := range g.open {
+			c := &g.open[i]
+			out.Link(conflicts.Why(c), c.EntityID+" from "+c.Source+": "+c.Description, screen.Warn, conflicts.Item(c))
+		}
+	}
+	if w.SolidCount > 0 {
+		out.Link("picture", "see the solids from any side", screen.Accent, pane.PictureOf(w.WorkspaceID, ""))
+	}
+	out.Head(fmt.Sprintf("entities (%d)", w.EntityCount))
+	out.Rows("", entities(g))
+	out.Head(fmt.Sprintf("operations, newest first (%d)", g.journal.Info.Total))
+	out.Rows("", history(env, g))
+}
+
+// entities are lines of what the workspace has; a solid opens as a picture.
+func entities(g *whole) (rows []pane.Row) {
+	for i := range g.entities.Items {
+		e := &g.entities.Items[i]
+		row := pane.Row{Text: fmt.Sprintf("%-10s %s", e.Type, e.ID), Role: screen.Text, Item: pane.Item{Kind: "entity", ID: e.ID, Workspace: e.WorkspaceID, Part: e.ID}}
+		if e.Type == model.Solid {
+			row.Role, row.Item = screen.Accent, pane.PictureOf(g.WorkspaceID, e.ID)
+			if f, err := solid.ReadFacts(e.Properties); err != nil {
+				row.Note, row.Role = err.Error(), screen.Bad
+			} else {
+				row.Note = fmt.Sprintf(" %s, %s mm3, %s", solid.Extent(f.Size()), solid.Number(f.Volume), f.Validity())
+			}
+		}
+		rows = append(rows, row)
+	}
+	if n := g.EntityCount - len(g.entities.Items); n > 0 {
+		rows = append(rows, pane.Row{Text: fmt.Sprintf("%d more: cad workspace entities %s", n, g.WorkspaceID), Role: screen.Dim})
+	}
+	return rows
+}
+
+// history are lines of the operations: what each put and removed below it, and
+// which are taken back.
+func history(env pane.Env, g *whole) (rows []pane.Row) {
+	gone := undone(g.journal.Items)
+	for i := range g.journal.Items {
+		e := &g.journal.Items[i]
+		role, note := screen.Text, ""
+		switch {
+		case e.Undoes > 0:
+			role, note = screen.Dim, fmt.Sprintf(" takes back %d", e.Undoes)
+		case e.Redoes > 0:
+			role, note = screen.Dim, fmt.Sprintf(" brings back %d", e.Redoes)
+		case gone[e.Seq]:
+			role, note = screen.Dim, " taken back"
+		}
+		text := fmt.Sprintf("%4d %s", e.Seq, e.Method)
+		if e.AgentID != "" {
+			text += " by " + e.AgentID
+		}
+		rows = append(rows, pane.Row{Text: text, Role: role, Note: note})
+		if what := changed(env, e); what != "" && role == screen.Text {
+			rows = append(rows, pane.Row{Lead: "     " + string(env.Glyphs.LastBranch) + string(env.Glyphs.Horizontal) + " ", Text: what, Role: screen.Dim})
+		}
+	}
+	return rows
+}
+
+// undone are the seqs that are taken back at the newest entry: undoing and
+// bringing back are told newest first.
+func undone(entries []model.Entry) map[int]bool {
+	gone, settled := map[int]bool{}, map[int]bool{}
+	for _, e := range entries {
+		of := e.Undoes + e.Redoes
+		if of > 0 && !settled[of] {
+			settled[of], gone[of] = true, e.Undoes > 0
+		}
+	}
+	return gone
+}
+
+// changed is what an operation put and removed, in a line.
+func changed(env pane.Env, e *model.Entry) string {
+	var words []string
+	for i, p := range e.Put {
+		if i == 8 {
+			words = append(words, fmt.Sprintf("%c %d more", env.Glyphs.More, len(e.Put)-i))
+			break
+		}
+		words = append(words, "+"+p.ID)
+	}
+	for _, id := range e.Removed {
+		words = append(words, "-"+id)
+	}
+	if n := len(e.Conflicts); n > 0 {
+		words = append(words, fmt.Sprintf("%d conflicts", n))
+	}
+	return strings.Join(words, " ")
+}

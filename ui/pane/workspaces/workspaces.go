@@ -1,0 +1,60 @@
+// Package workspaces is the pane of what CAD agents build in.
+package workspaces
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Name is the pane's name and keymap scope.
+const Name = "workspaces"
+
+// Pane lists workspaces, newest first.
+type Pane struct{ *pane.Table[cad.Workspace] }
+
+// New makes the pane.
+func New() *Pane {
+	return &Pane{pane.NewTable(pane.Spec[cad.Workspace]{
+		Name: Name, Title: "workspaces", Empty: "no workspaces: press + to make one",
+		Cols: []grid.Column{
+			{Title: "WORKSPACE", Min: 12, Weight: 3, Key: true, Middle: true},
+			{Title: "BASE", Min: 6, Weight: 1, Priority: 4, Middle: true},
+			{Title: "AGENT", Min: 8, Weight: 2, Priority: 3, Middle: true},
+			{Title: "SOLIDS", Min: 6, Right: true},
+			{Title: "ENTITIES", Min: 8, Priority: 2, Right: true},
+			{Title: "OPS", Min: 4, Priority: 2, Right: true},
+			{Title: "CONFLICTS", Min: 9, Right: true},
+			{Title: "KERNEL", Min: 8, Priority: 5},
+			{Title: "CHANGED", Min: 7, Priority: 1, Right: true},
+		},
+		ID: func(w *cad.Workspace) string { return w.WorkspaceID }, Item: Item,
+		Fetch: pane.World.Workspaces,
+		Row: func(env *pane.Env, w *cad.Workspace, set func(int, string, screen.Role)) {
+			set(0, w.WorkspaceID, screen.Accent)
+			set(1, w.Base, screen.Dim)
+			set(2, w.AgentID, screen.Text)
+			set(3, fmt.Sprint(w.SolidCount), screen.Text)
+			set(4, fmt.Sprint(w.EntityCount), screen.Text)
+			set(5, fmt.Sprint(w.Seq), screen.Dim)
+			role := screen.Dim
+			if w.Conflicts > 0 {
+				role = screen.Warn
+			}
+			set(6, fmt.Sprint(w.Conflicts), role)
+			set(7, w.Kernel, screen.Dim)
+			set(8, pane.Age(env.Now, w.UpdatedAt.Time()), screen.Dim)
+		},
+	})}
+}
+
+// Item is a workspace as a thing under the cursor.
+func Item(w *cad.Workspace) pane.Item {
+	return pane.Item{Kind: "workspace", ID: w.WorkspaceID, Agent: w.AgentID, Workspace: w.WorkspaceID}
+}
+
+// Picture implements pane.Viewer.
+func (p *Pane) Picture(env pane.Env) pane.Item { return pane.PictureOf(p.Selected(env).Workspace, "") }
