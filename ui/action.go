@@ -30,6 +30,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.page()
 	case "next-need":
 		return m.nextNeed()
+	case "view":
+		return m.openPicture()
 	case "copy", "copy-row":
 		return m.copy(name == "copy-row")
 	case "focus-next":
@@ -168,4 +170,15 @@ func (m *Model) switchTenant(id string) tea.Cmd {
 	m.place.bound = map[string]pane.Item{}
 	m.goTo(fleet.Name)
 	return m.say(false, "", "tenant "+id)
+}
+
+// openPicture opens the picture of the selected thing.
+func (m *Model) openPicture() tea.Cmd {
+	if v, ok := m.focused().(pane.Viewer); ok {
+		if it := v.Picture(m.env()); !it.Empty() {
+			m.openItem(it)
+			return nil
+		}
+	}
+	return m.say(true, "", "there is nothing here to see as a picture")
 }

@@ -11,7 +11,11 @@ import (
 	"swarmdeck/ui/pane/audit"
 	"swarmdeck/ui/pane/bus"
 	"swarmdeck/ui/pane/busmessage"
+	"swarmdeck/ui/pane/cadagent"
+	"swarmdeck/ui/pane/cadagents"
 	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/conflict"
+	"swarmdeck/ui/pane/conflicts"
 	"swarmdeck/ui/pane/dead"
 	"swarmdeck/ui/pane/decision"
 	"swarmdeck/ui/pane/decisions"
@@ -25,12 +29,17 @@ import (
 	"swarmdeck/ui/pane/sessions"
 	"swarmdeck/ui/pane/skill"
 	"swarmdeck/ui/pane/skills"
+	"swarmdeck/ui/pane/solidview"
 	"swarmdeck/ui/pane/subagent"
 	"swarmdeck/ui/pane/subagents"
 	"swarmdeck/ui/pane/subscriptions"
 	"swarmdeck/ui/pane/task"
 	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/pane/tenants"
+	"swarmdeck/ui/pane/workflow"
+	"swarmdeck/ui/pane/workflows"
+	"swarmdeck/ui/pane/workspace"
+	"swarmdeck/ui/pane/workspaces"
 	"swarmdeck/ui/screen"
 )
 
@@ -51,8 +60,10 @@ func (m *Model) makePanes() {
 	for _, p := range []pane.Pane{
 		fleet.New(), tasks.New(), m.list, audit.New(), decisions.New(), sessions.New(), m.notes, skills.New(), bus.New(),
 		tenants.New(), executions.New(), subagents.New(), dead.New(), subscriptions.New(),
+		cadagents.New(), workspaces.New(), workflows.New(), conflicts.New(),
 		agent.New(), task.New(), m.card, event.New(), decision.New(), session.New(), message.New(m.notes),
 		skill.New(), execution.New(), subagent.New(), busmessage.New(),
+		cadagent.New(), workspace.New(), workflow.New(), conflict.New(), solidview.New(),
 	} {
 		m.panes[p.Name()] = p
 		if p.Kind() == pane.List {

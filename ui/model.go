@@ -5,6 +5,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine"
@@ -39,6 +40,7 @@ type Model struct {
 	trail trail
 
 	w, h    int
+	colors  colorprofile.Profile // of the terminal, once it is known
 	blurred bool
 	keys    keymap.Presser
 	over    overlays
@@ -158,6 +160,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return nil
 	case tea.WindowSizeMsg:
 		return m.resize(msg.Width, msg.Height)
+	case tea.ColorProfileMsg:
+		m.colors, m.dirty = msg.Profile, true
+		return nil
 	case tea.FocusMsg:
 		m.blurred = false
 		m.heed(m.queue())
@@ -221,6 +226,7 @@ func (m *Model) env() pane.Env {
 	return pane.Env{
 		World: m.opt.World, Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
 		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
+		Tints: m.colors == colorprofile.TrueColor && m.theme.Colored(),
 	}
 }
 

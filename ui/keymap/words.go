@@ -9,6 +9,7 @@ func Words() Vocabulary {
 			"global", "list", "sheet", "fleet", "agent", "tasks", "task", "approvals", "card", "sessions", "session", "tenants", "audit", "event",
 			"decisions", "decision", "messages", "message",
 			"skills", "skill", "executions", "execution", "subagents", "subagent", "bus", "bus-message", "dead", "subscriptions",
+			"cad-agents", "cad-agent", "workspaces", "workspace", "workflows", "workflow", "conflicts", "conflict", "solid",
 		},
 		Actions: []string{
 			"up", "down", "left", "right", "top", "bottom", "half-up", "half-down", "page-up", "page-down", "open", "back", "quit",
@@ -17,6 +18,9 @@ func Words() Vocabulary {
 			"next-need", "copy", "copy-row", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
 			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke", "create", "pager",
 			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions",
+			"show-cad-agents", "show-workspaces", "show-workflows", "show-conflicts", "view", "view-front", "view-top", "view-right", "view-iso",
+			"view-four", "zoom-in", "zoom-out", "roll-left", "roll-right", "pan-left", "pan-right", "pan-up", "pan-down", "section", "section-back",
+			"section-on", "mode", "next-part",
 		},
 	}
 	for n := range 9 {
