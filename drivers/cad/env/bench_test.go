@@ -120,3 +120,15 @@ func BenchmarkWorkspace(b *testing.B) {
 		b.ReportMetric((heap()-before)/n/1e3, "kB/workspace")
 	}
 }
+
+// BenchmarkDrill drills 180 holes into a plate.
+func BenchmarkDrill(b *testing.B) {
+	for b.Loop() {
+		c := start(b)
+		c.box("plate", [3]float64{}, [3]float64{400, 300, 20})
+		c.do("solid.primitive", `{"entity_id":"h","primitive_type":"cylinder","radius":5,"height":30,"axis_point":[10,10,-5]}`)
+		c.do("solid.pattern", `{"base_entity_id":"h","entity_id":"row","direction":[1,0,0],"spacing":20,"count":18}`)
+		c.do("solid.pattern", `{"base_entity_id":"row","entity_id":"grid","direction":[0,1,0],"spacing":25,"count":10}`)
+		c.do("solid.boolean", `{"operation":"subtract","entity_ids":["plate","grid"]}`)
+	}
+}

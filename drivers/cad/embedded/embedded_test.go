@@ -1,0 +1,148 @@
+package embedded_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"swarmdeck/drivers/cad/embedded"
+	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/profile"
+	"swarmdeck/engine/cad/model"
+)
+
+// code keeps the compiled geometry for all tests of the package.
+var code string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	code = dir
+	result := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(result)
+}
+
+func open(t *testing.T, o embedded.Options) env.Kernel {
+	t.Helper()
+	o.CacheDir = code
+	e := embedded.New(o)
+	t.Cleanup(func() { e.Close() })
+	k, err := e.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func shape(t *testing.T, r env.Recipe, inputs ...string) model.Shape {
+	t.Helper()
+	s, err := env.NewShape(r, "", inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// frame is a plane turned out of all axes.
+var frame = func() env.Plane {
+	s, c := math.Sincos(0.6)
+	return env.Plane{Origin: [3]float64{3, -2, 5}, XAxis: [3]float64{c, s, 0}, YAxis: [3]float64{0, 0, 1}}
+}()
+
+func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
+	k := open(t, embedded.Options{})
+	slot, err := profile.Slot(profile.Point{X: 10, Y: 0}, profile.Point{X: 20, Y: 4}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := frame.Normal()
+	up := [3]float64{7 * n[0], 7 * n[1], 7 * n[2]}
+	lean := [3]float64{up[0] + 2, up[1], up[2] + 4}
+	height := lean[0]*n[0] + lean[1]*n[1] + lean[2]*n[2]
+	at := frame.At(0, 0)
+	for _, tt := range []struct {
+		name   string
+		recipe env.Recipe
+		want   float64
+	}{
+		{"up", &env.Extrude{Profile: env.ProfileOf(slot), Plane: frame, Vector: up}, slot.Area() * 7},
+		{"down", &env.Extrude{Profile: env.ProfileOf(slot), Plane: frame, Vector: [3]float64{-up[0], -up[1], -up[2]}}, slot.Area() * 7},
+		{"leaning", &env.Extrude{Profile: env.ProfileOf(slot), Plane: frame, Vector: lean}, slot.Area() * height},
+		// Pappus: area times the way of the centroid, here 15 mm from the axis.
+		{"ring", &env.Revolve{Profile: env.ProfileOf(slot), Plane: frame, Point: at, Axis: [3]float64{0, 0, 1}, Angle: 2 * math.Pi}, slot.Area() * slot.Centroid().X * 2 * math.Pi},
+		{"back a third", &env.Revolve{Profile: env.ProfileOf(slot), Plane: frame, Point: at, Axis: [3]float64{0, 0, -3}, Angle: -2 * math.Pi / 3}, slot.Area() * slot.Centroid().X * 2 * math.Pi / 3},
+	} {
+		facts, err := k.Build(t.Context(), shape(t, tt.recipe), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if math.Abs(facts.Volume-tt.want) > 1e-3*tt.want || !facts.Topology.Closed || facts.Tolerance <= 0 || facts.Tolerance > 0.03 {
+			t.Errorf("%s: %+v, want %g mm³", tt.name, facts, tt.want)
+		}
+	}
+}
+
+func TestAnAxisThroughTheProfileIsRefused(t *testing.T) {
+	k := open(t, embedded.Options{})
+	circle, err := profile.Circle(profile.Point{X: 1}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
+	var refusal *env.Error
+	if !errors.As(err, &refusal) || refusal.Code != env.InvalidGeometry || refusal.Data.Field != "axis_point" {
+		t.Error(err)
+	}
+}
+
+func TestAKernelWithoutMemorySaysSo(t *testing.T) {
+	k := open(t, embedded.Options{Memory: 24 << 20})
+	ball := shape(t, &env.Sphere{Radius: 20})
+	if _, err := k.Build(t.Context(), ball, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := k.Build(t.Context(), shape(t, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 3, Count: 200}, ball.Hash), nil)
+	var refusal *env.Error
+	if !errors.As(err, &refusal) || refusal.Code != env.InsufficientMemory {
+		t.Fatal(err)
+	}
+	if _, err := k.Build(t.Context(), shape(t, &env.Box{Dimensions: [3]float64{1, 1, 1}}), nil); err == nil {
+		t.Error("a kernel that has failed goes on")
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
+	k := open(t, embedded.Options{})
+	ctx := context.Background()
+	a, b := shape(t, &env.Box{Dimensions: [3]float64{2, 2, 2}}), shape(t, &env.Box{Position: [3]float64{1, 1, 1}, Dimensions: [3]float64{2, 2, 2}})
+	for _, s := range []model.Shape{a, b} {
+		if _, err := k.Build(ctx, s, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := k.Overlap(ctx, a.Hash, b.Hash)
+	if err != nil || o == nil || math.Abs(o.Volume-1) > 1e-9 || o.Bounds != (env.Bounds{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	m, tolerance, err := k.Mesh(ctx, a.Hash, 1)
+	if err != nil || tolerance != 0 || len(m.Triangles) != 12 || math.Abs(m.Properties().Volume-8) > 1e-9 {
+		t.Errorf("%+v, %g, %v", m, tolerance, err)
+	}
+	var file bytes.Buffer
+	if err := k.Export(ctx, &file, []env.Part{{Name: "a", Hash: a.Hash}}, env.ExportOptions{Format: "IGES"}); err == nil {
+		t.Error("IGES was written")
+	}
+	k.Drop(a.Hash)
+	if _, err := k.Overlap(ctx, a.Hash, b.Hash); err == nil {
+		t.Error("a dropped body is there")
+	}
+}
