@@ -121,7 +121,14 @@ func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *swarm.Task) err
 		}
 	}
 	if result != nil {
+		var err error
+		if result, err = a.keptIn(tx, result); err != nil {
+			return err
+		}
 		if err := setResult(tx, a, result); err != nil {
+			return err
+		}
+		if err := s.c.ForgetMarks(tx, t.TaskID+"/"); err != nil {
 			return err
 		}
 	}
@@ -132,6 +139,23 @@ func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *swarm.Task) err
 		return err
 	}
 	return s.advanceIn(tx, a, result)
+}
+
+// keptIn is the result of an assignment with the answers of its earlier rounds,
+// which a failure must not lose: trying again may refer to them.
+func (a *TaskAssignment) keptIn(tx *audit.Tx, result core.Raw) (core.Raw, error) {
+	if a.Status != Failed || a.Round == 0 {
+		return result, nil
+	}
+	before := *a
+	if err := before.complete(tx); err != nil {
+		return nil, err
+	}
+	answers := memberOf(before.Result, "operations")
+	if answers == nil {
+		return result, nil
+	}
+	return withMembers(result, []string{"operations"}, []core.Raw{answers})
 }
 
 // ended is what a task's result makes of its assignment.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
@@ -48,8 +49,9 @@ func missingIn(answer core.Raw) []string {
 	if core.DecodeStored(answer, &a) != nil {
 		return nil
 	}
-	for i := range a.Missing {
-		a.Missing[i] = clip(strings.Join(strings.Fields(a.Missing[i]), " "), 200)
+	for i, text := range a.Missing {
+		words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+		a.Missing[i] = clip(strings.Join(words, " "), 200)
 	}
 	return a.Missing[:min(len(a.Missing), 20)]
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
@@ -370,54 +370,49 @@ func (c cut) Update(ctx context.Context, tenant string, fn func(store.Tx) error)
 	return c.Store.Update(ctx, tenant, fn)
 }
 
-func TestAWorkflowGoesOnAfterACrashAtAnyStep(t *testing.T) {
-	for n := int64(1); ; n += 3 {
-		left, dead := new(atomic.Int64), make(chan bool, 1)
-		left.Store(1 << 40)
-		w := newWorld(t, func(w *world) { w.wrap = func(st store.Store) store.Store { return cut{st, left, dead} } })
-		w.put(four())
-		flow := w.start("four")
-		left.Store(n)
-		ctx, stop := context.WithCancel(context.Background())
-		done := make(chan bool)
-		go func() { // it may end with an error: its store is gone
-			defer close(done)
-			for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
-				go func() { _ = run(ctx) }()
-			}
-			<-ctx.Done()
-		}()
-		cutOff := false
-		w.await(fmt.Sprintf("the cut at %d", n), func() bool {
-			select {
-			case <-dead:
-				cutOff = true
-			default:
-			}
-			return cutOff || w.flow(flow.WorkflowID).State.Final()
+func TestAWorkflowGoesOnAfterACrashAtAnyChange(t *testing.T) {
+	const most = 90 // changes that the whole takes, and more
+	for n := int64(1); n < most; n += 4 {
+		t.Run(fmt.Sprint("change ", n), func(t *testing.T) {
+			t.Parallel()
+			crashAt(t, n)
 		})
-		stop()
-		<-done
-		time.Sleep(30 * time.Millisecond) // what still runs finds no store
-		left.Store(1 << 40)
-		w.again()
-		w.run()
-		flow = w.over(flow.WorkflowID)
-		if flow.State != cad.WorkflowCompleted || flow.Metrics.TotalOperations != 12 || flow.Metrics.Failed != 0 {
-			t.Fatalf("cut at change %d: %s %+v %+v", n, flow.Shown(), flow.Metrics, flow.Failures)
-		}
-		for _, s := range []string{"a", "b", "c", "d"} {
-			if got := w.space("ws_" + s); got.Seq != 3 {
-				t.Errorf("cut at change %d: ws_%s has %d entries", n, s, got.Seq)
-			}
-		}
-		if got := w.space("ws_all"); got.Seq != 5 || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
-			t.Errorf("cut at change %d: ws_all %+v %s", n, got, w.ids("ws_all"))
-		}
-		w.sound()
-		w.close()
-		if !cutOff {
-			return
+	}
+}
+
+// crashAt cuts the power at the nth change of a workflow, and has another engine
+// go on with it.
+func crashAt(t *testing.T, n int64) {
+	left, dead := new(atomic.Int64), make(chan bool, 1)
+	left.Store(1 << 40)
+	w := newWorld(t, func(w *world) { w.wrap = func(st store.Store) store.Store { return cut{st, left, dead} } })
+	w.put(four())
+	flow := w.start("four")
+	left.Store(n)
+	ctx, stop := context.WithCancel(context.Background())
+	var engine sync.WaitGroup
+	for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
+		engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
+	}
+	w.await("the cut", func() bool {
+		return len(dead) > 0 || w.flow(flow.WorkflowID).State.Final()
+	})
+	stop()
+	engine.Wait()
+	left.Store(1 << 40)
+	w.again()
+	w.run()
+	flow = w.over(flow.WorkflowID)
+	if flow.State != cad.WorkflowCompleted || flow.Metrics.TotalOperations != 12 || flow.Metrics.Failed != 0 {
+		t.Fatalf("%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
+	}
+	for _, s := range []string{"a", "b", "c", "d"} {
+		if got := w.space("ws_" + s); got.Seq != 3 {
+			t.Errorf("ws_%s has %d entries", s, got.Seq)
 		}
 	}
+	if got := w.space("ws_all"); got.Seq != 5 || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
+		t.Errorf("ws_all %+v %s", got, w.ids("ws_all"))
+	}
+	w.sound()
 }

@@ -63,6 +63,11 @@ func (s *workflows) settleIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment, e
 			return err
 		}
 	}
+	if w.State == WorkflowCompleted { // nothing of it is ever done again
+		if err := s.c.ForgetMarks(tx, w.WorkflowID+"/"); err != nil {
+			return err
+		}
+	}
 	return s.saveWorkflow(tx, w, event, detail)
 }
 

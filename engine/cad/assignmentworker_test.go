@@ -1,0 +1,216 @@
+package cad_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// prompts is a fleet whose agents answer by a function of the test.
+type prompts struct {
+	answer func(message string) swarm.Outcome
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (p *prompts) Check(_ string, input core.Raw) (string, judge.Action, error) {
+	return "prompt", judge.Action{Kind: "agent.prompt", Args: input}, nil
+}
+
+func (p *prompts) Slot(string, string) (bool, string) { return true, "" }
+
+func (p *prompts) Start(_ context.Context, job swarm.Job) (swarm.Work, error) {
+	var in struct {
+		Message string `json:"message"`
+	}
+	if err := core.DecodeStored(job.Task.Input, &in); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.asked = append(p.asked, in.Message)
+	p.mu.Unlock()
+	w := &prompted{done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.out = p.answer(in.Message)
+	}()
+	return w, nil
+}
+
+func (p *prompts) messages() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.asked...)
+}
+
+type prompted struct {
+	done chan struct{}
+	out  swarm.Outcome
+}
+
+func (w *prompted) Done() <-chan struct{}        { return w.done }
+func (w *prompted) Outcome() swarm.Outcome       { <-w.done; return w.out }
+func (w *prompted) Cancel(string)                {}
+func (w *prompted) Pause(context.Context) error  { return nil }
+func (w *prompted) Resume(context.Context) error { return nil }
+
+func text(s string) swarm.Outcome {
+	return swarm.Outcome{Status: swarm.Succeeded, Output: core.MustEncode(map[string]string{"text": s})}
+}
+
+const answered = `{"scenario_name":"teapot","description":"A teapot","workflow_pattern":"mixed","success_criteria":"It pours",
+ "agent_assignments":[{"agent_id":"potter","role_name":"modeler","workspace_id":"ws_potter"}],
+ "task_sequence":[{"task_id":"t1","agent_id":"potter","description":"Throw it","check":"size(entities) == 1",
+   "operations":[{"id":"p","method":"entity.create_point","params":{"entity_id":"spout"}}]}]}`
+
+func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		turns []string // the agent's answers
+		want  string   // of the error; "" when it runs
+		asked int
+	}{
+		{"at once", []string{"Here:\n```json\n" + answered + "\n```"}, "", 1},
+		{"after a mistake", []string{strings.Replace(answered, `"modeler"`, `"validator"`, 1), answered}, "", 2},
+		{"never", []string{"I can't", "I really can't"}, "can't be used", 2},
+		{"ambiguous", []string{`{"missing":["its size","who\u001b[2J drinks"]}`}, "missing: its size; who [2J drinks", 1},
+		{"an unknown method", []string{strings.ReplaceAll(answered, "create_point", "create_teapot"), strings.ReplaceAll(answered, "create_point", "create_teapot")}, "entity.create_teapot", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			n := 0
+			p := &prompts{}
+			p.answer = func(string) swarm.Outcome { n++; return text(c.turns[n-1]) }
+			w.swarm.Runner("agent.prompt", p)
+			w.run()
+			flow, err := w.cad.Decompose(t.Context(), alice, cad.Decompose{Goal: "a teapot", Agent: "claude", Run: true})
+			if c.want != "" {
+				if code(err) != core.InvalidInput || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			} else if err != nil {
+				t.Error(err)
+			} else if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || flow.Goal != "a teapot" || w.ids("ws_potter") != "spout" {
+				t.Errorf("%s %+v", flow.Shown(), flow.Failures)
+			}
+			all := p.messages()
+			if len(all) != c.asked || !strings.Contains(all[0], "a teapot") || !strings.Contains(all[0], "- modeler: entity.create_point") {
+				t.Errorf("asked %d times: %.300q", len(all), all)
+			}
+			if c.asked == 2 && !strings.Contains(all[1], "answer.json:") {
+				t.Errorf("the mistake was not told: %.2000s", all[1])
+			}
+		})
+	}
+}
+
+func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
+	w := newWorld(t)
+	s := four()
+	s.Name, s.Tasks = "free", s.Tasks[:2]
+	s.Tasks[0].Operations, s.Tasks[0].Worker, s.Tasks[0].Check = nil, "claude", "size(entities) == 1"
+	s.Agents = s.Agents[1:3]
+	w.put(s)
+	p := &prompts{}
+	w.swarm.Runner("agent.prompt", p)
+	works := true
+	p.answer = func(string) swarm.Outcome {
+		if works {
+			if _, err := w.try("maker_a", "entity.create_point", `{"entity_id":"free"}`); err != nil {
+				t.Error(err)
+			}
+		}
+		return text(`{"done":true}`)
+	}
+	w.run()
+	flow := w.over(w.start("free").WorkflowID)
+	if flow.State != cad.WorkflowCompleted || w.ids("ws_a") != "free" || !strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`) {
+		t.Errorf("%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
+	}
+	if m := p.messages(); len(m) != 1 || !strings.Contains(m[0], "swarmdeck cad op maker_a METHOD") || !strings.Contains(m[0], "size(entities) == 1") {
+		t.Errorf("%q", m)
+	}
+	works = false // it says that it is done, and has done nothing
+	flow = w.over(w.start("free").WorkflowID)
+	if flow.State != cad.PartialFailure || flow.Failures[0].ErrorCode != cad.CheckFailed || !strings.Contains(flow.Failures[0].Error, "size(entities) = 0") {
+		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
+	}
+	w.sound()
+}
+
+func TestATaskOfItsOwnNeedsNoWorkflow(t *testing.T) {
+	w := newWorld(t)
+	w.agent("mona", "modeler")
+	w.agent("vera", "validator")
+	w.run()
+	a, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"Two points","operations":[
+		{"id":"p","method":"entity.create_point","params":{"entity_id":"one"}},{"method":"entity.create_point","params":{"entity_id":"${p.entity_id}_b"}}],"check":"size(entities) == 2"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await("its end", func() bool {
+		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
+		return err == nil && a.Status == cad.Completed
+	})
+	if w.ids("ws_mona") != "one one_b" || a.Done != 2 || a.TaskID != a.SwarmTask {
+		t.Errorf("%s %+v", w.ids("ws_mona"), a)
+	}
+	flow := w.start("assembly_design")
+	for input, want := range map[string]string{
+		`{"description":"x"}`: "operations: none, and no worker",
+		`{"description":"x","operations":[{"method":"entity.create_point"}],"workflow_id":"` + flow.WorkflowID + `","task_id":"t1"}`: "belongs to workflow",
+		`{"description":"x","operations":[{"method":"entity.create_point","params":{"a":"${tasks.t1.p.x}"}}]}`:                       "is not among the dependencies",
+	} {
+		if _, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(input)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", input, err, want)
+		}
+	}
+	if _, err := w.cad.Assign(t.Context(), alice, "vera", core.Raw(`{"description":"x","operations":[{"method":"entity.create_point"}]}`)); err == nil || core.AsError(err).Details["error"] != "ROLE_VIOLATION" {
+		t.Errorf("%v", err)
+	}
+	w.sound()
+}
+
+func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
+	w := newWorld(t)
+	w.agent("mona", "modeler")
+	reached, hold := make(chan bool, 1), make(chan bool)
+	w.pool.on(func(_ context.Context, _ *fakeWorker, c cad.Call) error {
+		if strings.Contains(string(c.Params), `"entity_id":"p1"`) {
+			reached <- true
+			<-hold
+		}
+		return nil
+	}, nil)
+	w.run()
+	a, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"Points","operations":[
+		{"method":"entity.create_point","params":{"entity_id":"p1"}},{"method":"entity.create_point","params":{"entity_id":"p2"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	if _, err := w.swarm.PauseTask(t.Context(), alice, a.SwarmTask, "look"); err != nil {
+		t.Fatal(err)
+	}
+	close(hold)
+	w.await("the first point", func() bool { return w.ids("ws_mona") == "p1" })
+	w.await("the pause", func() bool {
+		why, err := w.swarm.Why(t.Context(), home, a.SwarmTask)
+		return err == nil && why.Kind == "pause"
+	})
+	if got := w.ids("ws_mona"); got != "p1" {
+		t.Errorf("under the pause: %s", got)
+	}
+	if _, err := w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the second point", func() bool { return w.ids("ws_mona") == "p1 p2" })
+	w.sound()
+}
