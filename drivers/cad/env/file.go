@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"swarmdeck/engine/cad/model"
-	"swarmdeck/engine/core"
 )
 
 // Limits of files.
@@ -114,8 +113,9 @@ func (c *call) exportFile(p exportFile) (any, error) {
 	for _, e := range all {
 		hashes = append(hashes, e.Shape)
 		parts = append(parts, Part{Name: e.ID, Hash: e.Shape})
-		list = append(list, exported{e.ID, volumeOf(e)})
-		tolerance = max(tolerance, toleranceOf(e))
+		facts := measured(e)
+		list = append(list, exported{e.ID, facts.Volume})
+		tolerance = max(tolerance, facts.Tolerance)
 	}
 	var content bytes.Buffer
 	c.stage.at(10, "writing "+format)
@@ -231,16 +231,6 @@ func (c *call) importFile(p importFile) (any, error) {
 		out["entity_id"] = all.Put[0].ID
 	}
 	return out, nil
-}
-
-func toleranceOf(e model.Entity) float64 {
-	var p struct {
-		Tolerance float64 `json:"tolerance"`
-	}
-	if core.DecodeStored(e.Properties, &p) != nil {
-		return 0
-	}
-	return p.Tolerance
 }
 
 // journalled refuses what would not fit into the journal.

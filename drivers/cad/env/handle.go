@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
 )
 
@@ -63,6 +64,9 @@ func (c *conn) perform(ctx context.Context, r request, m method) (data, entry an
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	params := r.params
+	if len(params) > model.MaxParams && r.method != "workspace.load" {
+		return nil, nil, Invalid("params", fmt.Sprintf("%d bytes", len(params)), fmt.Sprintf("at most %d bytes", model.MaxParams))
+	}
 	if m.fixed != "" {
 		params = fix(params, m.fixed)
 	}

@@ -22,7 +22,11 @@ func (c *call) root() (*os.Root, error) {
 		return nil, Refuse(OperationInvalid, "file_path", nil, "the environment has no directory for files", "start it with --dir")
 	}
 	if root := c.env.dirs[dir]; root != nil {
-		return root, nil
+		if same(root, dir) {
+			return root, nil
+		}
+		delete(c.env.dirs, dir) // it was removed, and perhaps made again
+		_ = root.Close()
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -30,6 +34,13 @@ func (c *call) root() (*os.Root, error) {
 	}
 	c.env.dirs[dir] = root
 	return root, nil
+}
+
+// same says whether a directory still is the one that was opened.
+func same(root *os.Root, dir string) bool {
+	then, err := root.Stat(".")
+	now, also := os.Stat(dir)
+	return err == nil && also == nil && os.SameFile(then, now)
 }
 
 // filePath checks a path within the directory.

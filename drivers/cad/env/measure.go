@@ -6,7 +6,6 @@ import (
 
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
-	"swarmdeck/engine/core"
 )
 
 type measureMass struct {
@@ -70,16 +69,6 @@ func (c *call) solids(id string, ids []string) ([]model.Entity, error) {
 	return out, nil
 }
 
-func boundsOf(e model.Entity) (mesh.Box, error) {
-	var p struct {
-		Bounds Bounds `json:"bounding_box"`
-	}
-	if err := core.DecodeStored(e.Properties, &p); err != nil {
-		return mesh.Box{}, fmt.Errorf("entity %s: read its properties: %w", e.ID, err)
-	}
-	return mesh.Box(p.Bounds), nil
-}
-
 // measureBounds is the box around solids; all where none is named.
 func (c *call) measureBounds(p some) (any, error) {
 	all, err := c.solids(p.EntityID, p.EntityIDs)
@@ -91,10 +80,7 @@ func (c *call) measureBounds(p some) (any, error) {
 	}
 	var around mesh.Box
 	for i, e := range all {
-		b, err := boundsOf(e)
-		if err != nil {
-			return nil, err
-		}
+		b := mesh.Box(measured(e).Bounds)
 		if i == 0 {
 			around = b
 		}
@@ -133,9 +119,7 @@ func (c *call) interference(p some) (any, error) {
 	}
 	boxes := make([]mesh.Box, len(all))
 	for i, e := range all {
-		if boxes[i], err = boundsOf(e); err != nil {
-			return nil, err
-		}
+		boxes[i] = mesh.Box(measured(e).Bounds)
 	}
 	found, checked := []pair{}, 0
 	for i, a := range all {

@@ -17,34 +17,23 @@ type method struct {
 	// fixed are params that an alias stands for.
 	canonical string
 	fixed     string
-	// bare methods need no workspace.
-	bare bool
 }
 
-// op makes a method of a typed function.
-func op[P any](run func(c *call, p P) (any, error)) method {
+// op makes a method of a typed function on a workspace.
+func op[P any](run func(c *call, p P) (any, error)) method { return typed((*call).enter, run) }
+
+// bare makes a method of a typed function that needs no workspace, or names
+// its own.
+func bare[P any](run func(c *call, p P) (any, error)) method { return typed((*call).bound, run) }
+
+func typed[P any](begin func(*call) error, run func(c *call, p P) (any, error)) method {
 	known := fields(reflect.TypeFor[P]())
 	return method{fields: known, run: func(c *call, params core.Raw) (any, error) {
 		var p P
 		if err := decodeParams(params, known, reflect.ValueOf(&p).Elem(), reflect.ValueOf(&c.Common).Elem()); err != nil {
 			return nil, err
 		}
-		if err := c.enter(); err != nil {
-			return nil, err
-		}
-		return run(c, p)
-	}}
-}
-
-// bare makes a method of a function that needs no workspace.
-func bare[P any](run func(c *call, p P) (any, error)) method {
-	known := fields(reflect.TypeFor[P]())
-	return method{bare: true, fields: known, run: func(c *call, params core.Raw) (any, error) {
-		var p P
-		if err := decodeParams(params, known, reflect.ValueOf(&p).Elem(), reflect.ValueOf(&c.Common).Elem()); err != nil {
-			return nil, err
-		}
-		if err := c.bound(); err != nil {
+		if err := begin(c); err != nil {
 			return nil, err
 		}
 		return run(c, p)

@@ -29,21 +29,19 @@ func (c *call) stateOf(w *model.Workspace) state {
 	for e := range w.All() {
 		s.Entities[e.Type]++
 		if e.Type == model.Solid {
-			s.Volume += volumeOf(e)
+			s.Volume += measured(e).Volume
 		}
 	}
 	s.Current = s.ID == c.conn.workspace
 	return s
 }
 
-func volumeOf(e model.Entity) float64 {
-	var p struct {
-		Volume float64 `json:"volume"`
+// measured is what is stored of a solid's measures.
+func measured(e model.Entity) (f Facts) {
+	if core.DecodeStored(e.Properties, &f) != nil {
+		return Facts{}
 	}
-	if core.DecodeStored(e.Properties, &p) != nil {
-		return 0
-	}
-	return p.Volume
+	return f
 }
 
 type createWorkspace struct {

@@ -13,110 +13,53 @@ type face struct {
 	loops          [][]uint32
 }
 
-// Triangles are of one plane when their normals turn by less than this (1 minus
-// the cosine) and they lie no farther apart, in mm.
-const (
-	sameNormal = 1e-9
-	sameHeight = 1e-4
-)
-
 // faces joins the triangles of a shell to whole flat faces, first by their
 // provenance and then where neighbours are coplanar, and follows the loops
 // around them.
-func faces(m *mesh.Mesh, shell []int) ([]face, error) {
+func faces(f *flats, shell []int) ([]face, error) {
 	owner := make(map[mesh.Edge]int, 3*len(shell))
 	for _, i := range shell {
-		t := m.Triangles[i]
+		t := f.mesh.Triangles[i]
 		for j, from := range t {
 			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
 		}
 	}
-	groups := newGroups(m, shell)
 	for _, planar := range []bool{false, true} {
 		for _, i := range shell {
-			t := m.Triangles[i]
+			t := f.mesh.Triangles[i]
 			for j, from := range t {
-				if n := owner[mesh.Edge{From: t[(j+1)%3], To: from}]; n > i && groups.alike(i, n, planar) {
-					groups.join(i, n)
+				if n := owner[mesh.Edge{From: t[(j+1)%3], To: from}]; n > i {
+					f.compare(int32(i), int32(n), planar)
 				}
 			}
 		}
 	}
-	out, err := groups.loops(shell, owner)
+	out, err := (&groups{flats: f, owner: owner}).loops(shell)
 	if err != nil {
 		return nil, err
 	}
-	straighten(m, out)
+	straighten(f.mesh, out)
 	for i := range out {
-		out[i].outerFirst(m)
+		out[i].outerFirst(f.mesh)
 	}
 	return out, nil
 }
 
-// groups is a union-find over triangles; each root knows the largest triangle
-// of its group, whose plane is the group's.
+// groups are the faces of a shell with the triangle at each edge.
 type groups struct {
-	mesh    *mesh.Mesh
-	parent  map[int]int
-	largest map[int]int
-	area    map[int]float64
-}
+	*flats
 
-func newGroups(m *mesh.Mesh, shell []int) *groups {
-	g := &groups{mesh: m, parent: map[int]int{}, largest: map[int]int{}, area: map[int]float64{}}
-	for _, i := range shell {
-		a, b, c := m.Corners(i)
-		g.parent[i], g.largest[i] = i, i
-		g.area[i] = mesh.Length(mesh.Cross(mesh.Sub(b, a), mesh.Sub(c, a)))
-	}
-	return g
-}
-
-func (g *groups) root(i int) int {
-	for g.parent[i] != i {
-		g.parent[i] = g.parent[g.parent[i]]
-		i = g.parent[i]
-	}
-	return i
-}
-
-func (g *groups) join(i, j int) {
-	a, b := g.root(i), g.root(j)
-	if a == b {
-		return
-	}
-	if b < a {
-		a, b = b, a
-	}
-	g.parent[b] = a
-	if g.area[g.largest[b]] > g.area[g.largest[a]] {
-		g.largest[a] = g.largest[b]
-	}
-}
-
-// alike says whether two neighbours belong to one face.
-func (g *groups) alike(i, j int, planar bool) bool {
-	if !planar {
-		f := g.mesh.Faces
-		return len(f) > 0 && f[i] == f[j]
-	}
-	a, b := g.largest[g.root(i)], g.largest[g.root(j)]
-	n, other := g.mesh.Normal(a), g.mesh.Normal(b)
-	if 1-mesh.Dot(n, other) > sameNormal {
-		return false
-	}
-	p, q := g.mesh.Vertices[g.mesh.Triangles[a][0]], g.mesh.Vertices[g.mesh.Triangles[b][0]]
-	return math.Abs(mesh.Dot(n, mesh.Sub(q, p))) <= sameHeight
+	owner map[mesh.Edge]int
 }
 
 // loops follows the edges between different groups. At the end of an edge it
 // turns about the vertex inside the face, so that faces which meet themselves
 // at a point keep their loops apart.
-func (g *groups) loops(shell []int, owner map[mesh.Edge]int) ([]face, error) {
-	number := map[int]int{}
+func (g *groups) loops(shell []int) ([]face, error) {
+	number := map[int32]int{}
 	var out []face
 	done := map[mesh.Edge]bool{}
-	outside := func(e mesh.Edge) bool { return g.root(owner[e]) != g.root(owner[e.Back()]) }
+	outside := func(e mesh.Edge) bool { return g.root(int32(g.owner[e])) != g.root(int32(g.owner[e.Back()])) }
 	for _, i := range shell {
 		t := g.mesh.Triangles[i]
 		for j, from := range t {
@@ -128,23 +71,23 @@ func (g *groups) loops(shell []int, owner map[mesh.Edge]int) ([]face, error) {
 			for e := first; !done[e]; {
 				done[e] = true
 				loop = append(loop, e.From)
-				for e = g.after(owner[e], e); !outside(e); {
-					e = g.after(owner[e.Back()], e.Back())
+				for e = g.after(g.owner[e], e); !outside(e); {
+					e = g.after(g.owner[e.Back()], e.Back())
 				}
 			}
-			root := g.root(i)
+			root := g.root(int32(i))
 			n, ok := number[root]
 			if !ok {
 				n = len(out)
 				number[root] = n
 				l := g.largest[root]
-				out = append(out, face{origin: g.mesh.Vertices[g.mesh.Triangles[l][0]], normal: g.mesh.Normal(l)})
+				out = append(out, face{origin: g.mesh.Vertices[g.mesh.Triangles[l][0]], normal: g.normal[l]})
 			}
 			out[n].loops = append(out[n].loops, loop)
 		}
 	}
 	for _, i := range shell {
-		if _, ok := number[g.root(i)]; !ok {
+		if _, ok := number[g.root(int32(i))]; !ok {
 			return nil, fmt.Errorf("triangle %d belongs to a face without an edge", i)
 		}
 	}

@@ -231,6 +231,38 @@ func Test3MFHoldsEveryPartByName(t *testing.T) {
 	}
 }
 
+func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
+	const n, r, h = 48, 10.0, 30.0 // a cylinder of facets, by its rims
+	m := &mesh.Mesh{Vertices: [][3]float64{{0, 0, 0}, {0, 0, h}}}
+	for i := range n {
+		sin, cos := math.Sincos(2 * math.Pi * (float64(i) + 0.5) / n)
+		m.Vertices = append(m.Vertices, [3]float64{r * cos, r * sin, 0}, [3]float64{r * cos, r * sin, h})
+	}
+	for i := range uint32(n) {
+		a, b := 2+2*i, 2+2*((i+1)%n)
+		m.Triangles = append(m.Triangles, [3]uint32{0, b, a}, [3]uint32{1, a + 1, b + 1}, [3]uint32{a, b, b + 1}, [3]uint32{a, b + 1, a + 1})
+		m.Faces = append(m.Faces, 0, 1, 2+i, 2+i)
+	}
+	lines := func() (visible, hidden int) {
+		var out bytes.Buffer
+		if err := format.WriteSVG(&out, []format.Part{{Name: "pin", Mesh: m, Tolerance: 0.02}}, format.Front); err != nil {
+			t.Fatal(err)
+		}
+		paths := strings.SplitAfter(out.String(), "<path")
+		return strings.Count(paths[2], "M"), strings.Count(paths[1], "M")
+	}
+	// The two sides where it turns away; of each rim the front half is visible.
+	if visible, hidden := lines(); visible != n+2 || hidden != n {
+		t.Errorf("%d lines are visible and %d hidden, want %d and %d", visible, hidden, n+2, n)
+	}
+	for i := range m.Faces {
+		m.Faces[i] = min(m.Faces[i], 2) // an exact kernel knows that it is one face
+	}
+	if visible, hidden := lines(); visible != n+2 || hidden != n {
+		t.Errorf("as one face %d lines are visible and %d hidden, want %d and %d", visible, hidden, n+2, n)
+	}
+}
+
 func TestSVGDrawsEachEdgeOnce(t *testing.T) {
 	for view, visible := range map[format.View]int{format.Top: 4, format.Front: 4, format.Right: 4, format.Isometric: 9} {
 		var out bytes.Buffer

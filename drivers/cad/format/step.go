@@ -52,10 +52,11 @@ func stepSolids(m *mesh.Mesh) ([]stepSolid, error) {
 		return nil, err
 	}
 	var out []stepSolid
+	flat := newFlats(m)
 	for _, b := range found {
 		var one stepSolid
 		for _, shell := range append([][]int{b.outer}, b.voids...) {
-			all, err := faces(m, shell)
+			all, err := faces(flat, shell)
 			if err != nil {
 				return nil, err
 			}

@@ -50,9 +50,9 @@ func svgOpen(w io.Writer, low, high profile.Point, note string) {
 `, decimal(width), decimal(height), decimal(low.X-svgMargin), decimal(-high.Y-svgMargin), decimal(width), decimal(height), note)
 }
 
-// WriteSVG draws the edges of parts seen from a view, one unit to the
-// millimetre. Edges of which both faces turn away are dashed and thin; one that
-// lies behind another face is drawn like any other.
+// WriteSVG draws the edges and outlines of parts seen from a view, one unit to
+// the millimetre. Edges of which both faces turn away are dashed and thin; one
+// that lies behind another face is drawn like any other.
 func WriteSVG(w io.Writer, parts []Part, view View) error {
 	if err := check(parts); err != nil {
 		return err
@@ -81,13 +81,14 @@ func WriteSVG(w io.Writer, parts []Part, view View) error {
 		}
 		out.WriteString("\">\n")
 		front := facing(part.Mesh, toward)
+		drawn := outlines(part.Mesh, front)
 		for _, hidden := range []bool{true, false} {
 			style := ""
 			if hidden {
 				style = ` stroke-width="0.18" stroke-dasharray="1.5 1"`
 			}
 			fmt.Fprintf(out, "<path%s d=\"", style)
-			for _, e := range part.Mesh.Creases() {
+			for _, e := range drawn {
 				if (front[e] || front[e.Back()]) != hidden {
 					a, b := project(part.Mesh.Vertices[e.From]), project(part.Mesh.Vertices[e.To])
 					fmt.Fprintf(out, "M%s %sL%s %s", coordinate(a.X), coordinate(-a.Y), coordinate(b.X), coordinate(-b.Y))
@@ -99,6 +100,36 @@ func WriteSVG(w io.Writer, parts []Part, view View) error {
 	}
 	out.WriteString("</svg>\n")
 	return out.Flush()
+}
+
+// sharp is the angle from which on two facets meet in an edge: chords of a curve
+// turn less, unless a tolerance is very coarse.
+const sharp = 20 * math.Pi / 180
+
+// outlines are the edges that a drawing shows, each once: where faces meet at an
+// angle, and where a curved surface turns away from the viewer.
+func outlines(m *mesh.Mesh, front map[mesh.Edge]bool) []mesh.Edge {
+	owner := make(map[mesh.Edge]int, 3*len(m.Triangles))
+	for i, t := range m.Triangles {
+		for j, from := range t {
+			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
+		}
+	}
+	var out []mesh.Edge
+	for i, t := range m.Triangles {
+		for j, from := range t {
+			e := mesh.Edge{From: from, To: t[(j+1)%3]}
+			other := owner[e.Back()]
+			if e.From > e.To {
+				continue
+			}
+			faces := len(m.Faces) == 0 || m.Faces[i] != m.Faces[other]
+			if front[e] != front[e.Back()] || faces && mesh.Dot(m.Normal(i), m.Normal(other)) < math.Cos(sharp) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }
 
 // coordinate is a number of a drawing, to the tenth of a micrometre.
