@@ -212,7 +212,7 @@ func viewedOf(surfaces []cad.Surface, entities []model.Entity, density float64) 
 // legend says in words what the picture shows.
 func (v *viewed) legend(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s, a cell is %s mm wide", v.View, solid.Number(v.MMPerCell))
+	fmt.Fprintf(&b, "%s, a cell is %s mm wide", v.View, solid.Short(v.MMPerCell))
 	if v.Section != "" {
 		fmt.Fprintf(&b, ", cut at %s", v.Section)
 	}
@@ -224,7 +224,7 @@ func (v *viewed) legend(w io.Writer) error {
 		{title: "VOLUME mm3", right: true, text: func(s viewedOne) string { return solid.Number(s.Volume) }},
 		{title: "MASS g", right: true, text: func(s viewedOne) string { return solid.Number(s.Mass) }},
 		{title: "FACES", right: true, text: func(s viewedOne) string { return fmt.Sprint(s.Topology.Faces) }},
-		{title: "TOLERANCE mm", right: true, text: func(s viewedOne) string { return solid.Number(s.Tolerance) }},
+		{title: "TOLERANCE mm", right: true, text: func(s viewedOne) string { return solid.Short(s.Tolerance) }},
 		{title: "SURFACE", text: func(s viewedOne) string { return s.Validity() }},
 	}, true)
 	if v.More > 0 {

@@ -81,6 +81,9 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
+// Short writes a measure out with three digits, where more would say nothing.
+func Short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+
 // partRoles are the colours of parts, one after the other. None says good or
 // bad.
 var partRoles = [...]screen.Role{screen.Accent, screen.Marked, screen.Busy, screen.Title}

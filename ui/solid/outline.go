@@ -71,8 +71,9 @@ func (v *View) line(a, b [3]float32, part uint8) {
 	}
 	for i := range steps + 1 {
 		t := float32(i) / float32(steps)
-		x, y, z := int(a[0]+t*dx), int(a[1]+t*dy), a[2]+t*dz
-		if x < 0 || y < 0 || x >= v.w || y >= v.h || z < v.wall[y*v.w+x] {
+		fx, fy, z := a[0]+t*dx, a[1]+t*dy, a[2]+t*dz
+		x, y := int(fx), int(fy)
+		if x < 0 || y < 0 || x >= v.w || y >= v.h || v.hides(y*v.w+x, fx, fy, z, x, y) {
 			continue
 		}
 		c := &v.cells[y/4*(v.w/2)+x/2]

@@ -37,7 +37,8 @@ func (v *View) fill(l *layer, a, b, c [3]float32, mark int32) {
 	dzy := ((c[2]-a[2])*(b[0]-a[0]) - (b[2]-a[2])*(c[0]-a[0])) / det
 	behind := float32(0)
 	if mark < 0 { // where both faces of a rim fall on a dot, the front is seen
-		behind = -v.slack[-mark-1]
+		g := v.grade[-mark-1]
+		behind = -1 - min(abs(g[0])+abs(g[1]), 5)
 	}
 	top, bottom := row(min(a[1], b[1], c[1]), v.h), row(max(a[1], b[1], c[1]), v.h)
 	if v.left -= bottom - top; v.left < 0 {
@@ -102,21 +103,20 @@ func (v *View) compose() {
 		for x := range v.w {
 			i := y*v.w + x
 			cx := float32(x) + 0.5 - v.midX
-			p, z, wall := v.seen(&v.dots[0], i, cx, cy)
+			p, z, owner := v.seen(&v.dots[0], i, cx, cy)
 			if v.scene.sides {
 				p.seen = seenBefore
-				q, zq, wallq := v.seen(&v.dots[1], i, cx, cy)
+				q, zq, ownerq := v.seen(&v.dots[1], i, cx, cy)
 				q.seen = seenAfter
 				switch {
 				case q.part == 0:
 				case p.part == 0 || zq > z+sameDepth:
-					p, wall = q, wallq
+					p, z, owner = q, zq, ownerq
 				case zq >= z-sameDepth:
 					p.seen |= seenAfter
-					wall = min(wall, wallq)
 				}
 			}
-			v.face[i], v.wall[i] = p, wall
+			v.face[i], v.wall[i], v.owner[i] = p, z, owner
 		}
 	}
 }
@@ -124,22 +124,43 @@ func (v *View) compose() {
 // sameDepth is within how many dots two surfaces count as one.
 const sameDepth = 0.35
 
-// seen is what one layer has at a dot: its look, its depth, and how deep an
-// edge may lie to be seen there.
-func (v *View) seen(l *layer, i int, cx, cy float32) (p pixel, z, wall float32) {
+// seen is what one layer has at a dot: its look, its depth, and the triangle,
+// -1 for the section.
+func (v *View) seen(l *layer, i int, cx, cy float32) (p pixel, z float32, owner int32) {
 	mark := l.tri[i]
 	if mark == 0 {
-		return pixel{}, far, far
+		return pixel{}, far, 0
 	}
-	t := max(mark, -mark) - 1
-	tri := &v.scene.tris[t]
+	owner = max(mark, -mark)
+	tri := &v.scene.tris[owner-1]
 	p.part = tri.part
 	if mark < 0 && v.cut.seen {
-		z = v.cut.at(cx, cy)
 		p.cut, p.level = true, v.cut.level
-		return p, z, z - v.cut.slack
+		return p, v.cut.at(cx, cy), -1
 	}
-	lit := dot(tri.normal, v.light)
-	p.level = bright(max(lit, 0))
-	return p, l.z[i], l.z[i] - v.slack[t]
+	p.level = bright(max(dot(tri.normal, v.light), 0))
+	return p, l.z[i], owner
 }
+
+// hides tells whether what is seen at a dot lies before a point of it. The
+// depth there is that of the plane through the face, so that an edge is not
+// hidden by the faces that it joins, nor seen through one close before it.
+func (v *View) hides(i int, x, y, z float32, dx, dy int) bool {
+	owner := v.owner[i]
+	if owner == 0 {
+		return false
+	}
+	g := [2]float32{v.cut.dx, v.cut.dy}
+	if owner > 0 {
+		g = v.grade[owner-1]
+	}
+	rise := (x-float32(dx)-0.5)*g[0] + (y-float32(dy)-0.5)*g[1]
+	return z < v.wall[i]+min(max(rise, -mostRise), 1)-edgeBefore
+}
+
+// How exact hides is, in dots: a face that is nearly edge on counts as curved,
+// and a little nearness is nothing.
+const (
+	mostRise   = 6
+	edgeBefore = 0.75
+)

@@ -34,7 +34,6 @@ type cut struct {
 	sign  float32 // the side that goes: 1 above the offset, -1 below
 	seen  bool    // the plane is not edge on
 	level uint8
-	slack float32
 	// depth of the plane at dot x, y: z0 + x*dx + y*dy
 	z0, dx, dy float32
 }
@@ -61,7 +60,6 @@ func newCut(sec Section, s *Scene, f frame, scale float64) cut {
 	k.z0 = float32(scale * offset / near)
 	k.dx = float32(-mesh.Dot(n, f.right) / near)
 	k.dy = float32(mesh.Dot(n, f.up) / near)
-	k.slack = 1 + min(abs(k.dx)+abs(k.dy), 5)
 	return k
 }
 

@@ -11,14 +11,15 @@ import (
 type View struct {
 	w, h  int // dots: two to a cell across, four down
 	dots  [2]layer
-	wall  []float32 // of each dot: how deep an edge is still seen
+	wall  []float32 // depth of what is seen at each dot, at its middle
+	owner []int32   // triangle that is seen there, from 1; 0 nothing, -1 the section
 	face  []pixel
 	cells []cell
 
 	points     [][3]float32 // the scene's corners in the picture: dots right, dots down, dots near
 	side       []float32    // how far each corner lies in front of the section
 	facing     []int8       // of each triangle: 1 towards the viewer, -1 away, 0 edge on
-	slack      []float32    // of each triangle: how far its depth changes within a dot
+	grade      [][2]float32 // of each triangle: how its depth changes from dot to dot, right and down
 	light      [3]float32
 	midX, midY float32 // of the scene in the picture
 	left       int     // work that may still be done
@@ -168,13 +169,13 @@ func (v *View) resize(w, h int) {
 			d.z[j] = far
 		}
 	}
-	v.wall, v.face = sized(v.wall, n), sized(v.face, n)
+	v.wall, v.owner, v.face = sized(v.wall, n), sized(v.owner, n), sized(v.face, n)
 	v.cells = sized(v.cells, n/8)
 	for i := range v.cells {
 		v.cells[i] = cell{z: far}
 	}
 	v.points, v.side = sized(v.points, len(v.scene.verts)), sized(v.side, len(v.scene.verts))
-	v.facing, v.slack = sized(v.facing, len(v.scene.tris)), sized(v.slack, len(v.scene.tris))
+	v.facing, v.grade = sized(v.facing, len(v.scene.tris)), sized(v.grade, len(v.scene.tris))
 }
 
 // far is behind everything.
@@ -211,7 +212,9 @@ func (v *View) project(f frame, scale, midX, midY float64) {
 		case z < -1e-4:
 			v.facing[i] = -1
 		}
-		v.slack[i] = 1 + min((abs(dot(n, right))+abs(dot(n, up)))/max(abs(z), 0.05), 5)
+		if v.grade[i] = [2]float32{}; v.facing[i] != 0 {
+			v.grade[i] = [2]float32{-dot(n, right) / z, dot(n, up) / z}
+		}
 	}
 }
 

@@ -70,14 +70,14 @@ func (p *Pane) lines(c *screen.Canvas, r screen.Rect) {
 		return
 	}
 	box := p.got.scene.Box()
-	head := fmt.Sprintf("all %s, a cell is %s mm wide%s", solid.Extent(box.Size()), solid.Number(p.view.Scale()), p.said())
+	head := fmt.Sprintf("all %s, a cell is %s mm wide%s", solid.Extent(box.Size()), solid.Short(p.view.Scale()), p.said())
 	c.TextIn(r.X, r.Y, r.W, screen.Title, head)
 	parts := p.got.scene.Parts()
 	first := max(0, min(p.look.Part-1, len(parts)-(r.H-1)))
 	for i := first; i < len(parts) && i-first < r.H-1; i++ {
 		f := p.got.facts[parts[i].Name]
 		text := fmt.Sprintf("%c %s  %s  %s mm3  %s g  %d faces  tol %s  ", solid.Sign(i+1), parts[i].Name, solid.Extent(f.Size()), solid.Number(f.Volume),
-			solid.Number(f.Mass(density)), f.Topology.Faces, solid.Number(f.Tolerance))
+			solid.Number(f.Mass(density)), f.Topology.Faces, solid.Short(f.Tolerance))
 		valid := "valid"
 		if !f.Valid() {
 			valid = f.Validity()
@@ -110,7 +110,7 @@ func (p *Pane) column(c *screen.Canvas, r screen.Rect, env pane.Env) {
 	}
 	box := p.got.scene.Box()
 	put("all", solid.Extent(box.Size()), screen.Title)
-	put("scale", "a cell is "+solid.Number(p.view.Scale())+" mm", screen.Text)
+	put("scale", "a cell is "+solid.Short(p.view.Scale())+" mm", screen.Text)
 	parts := p.got.scene.Parts()
 	for i := range parts {
 		at := (i + max(p.look.Part-1, 0)) % len(parts) // the one that stands out is the first
@@ -142,5 +142,5 @@ func tolerance(f solid.Facts) string {
 	if f.Tolerance == 0 {
 		return "exact"
 	}
-	return solid.Number(f.Tolerance) + " mm"
+	return solid.Short(f.Tolerance) + " mm"
 }
