@@ -235,7 +235,7 @@ func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
 	const n, r, h = 48, 10.0, 30.0 // a cylinder of facets, by its rims
 	m := &mesh.Mesh{Vertices: [][3]float64{{0, 0, 0}, {0, 0, h}}}
 	for i := range n {
-		sin, cos := math.Sincos(2 * math.Pi * (float64(i) + 0.5) / n)
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / n)
 		m.Vertices = append(m.Vertices, [3]float64{r * cos, r * sin, 0}, [3]float64{r * cos, r * sin, h})
 	}
 	for i := range uint32(n) {
