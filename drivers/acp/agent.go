@@ -10,7 +10,6 @@ import (
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 )
@@ -41,35 +40,29 @@ type agent struct {
 
 var _ fleet.Handle = (*agent)(nil)
 
-var (
-	errStopped     = errors.New("ended before it began")
-	errClosedAgent = core.Errorf(core.Unavailable, "the agent is closed")
-)
+var errStopped = errors.New("ended before it began")
 
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
 	t := newTurn(ctx, p)
 	a.mu.Lock()
-	var err error
-	switch {
-	case a.keep.IsClosed():
-		err = errClosedAgent
-	case a.keep.Stopped:
-		err = core.Errorf(core.Unavailable, "the agent is stopped")
-	case a.turn != nil:
-		err = core.Errorf(core.Conflict, "the agent works on task %s", a.turn.p.TaskID)
-	default:
+	var now *keeper.Turn
+	if a.turn != nil {
+		now = a.turn.Turn
+	}
+	err := a.keep.Takes(now)
+	if err == nil {
 		a.turn = t
 	}
 	a.mu.Unlock()
 	if err != nil {
-		t.cancel()
+		t.Cancel()
 		return swarm.Outcome{}, err
 	}
 	defer a.release(t)
-	defer context.AfterFunc(ctx, func() { t.end(keeper.ByCancel, keeper.ByCancel.String()) })()
-	t.helper.Go(t.beat)
+	defer context.AfterFunc(ctx, func() { t.End(keeper.ByCancel, keeper.ByCancel.String()) })()
+	t.Helper.Go(t.beat)
 	call, err := a.begin(t)
 	if err != nil {
 		return t.refused(err), nil
@@ -101,7 +94,7 @@ func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
 		over := a.keep.IsClosed() || a.keep.Stopped
 		a.mu.Unlock()
 		switch {
-		case over || t.ended() != keeper.Running:
+		case over || t.Ending() != keeper.Running:
 			return nil, errStopped
 		case wait != nil:
 			if !t.await(wait, a.keep.Closed()) {
@@ -118,7 +111,7 @@ func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
 				return nil, err
 			}
 		case s == nil || a.place.Fresh && t.s == nil && s.used():
-			if err := a.converse(t.asking, pe); err != nil {
+			if err := a.converse(t.Asking, pe); err != nil {
 				return nil, err
 			}
 		default:
@@ -135,8 +128,8 @@ func (t *turn) await(ready, closed <-chan struct{}) bool {
 	select {
 	case <-ready:
 		return true
-	case <-t.stop:
-	case <-t.ctx.Done():
+	case <-t.Stop:
+	case <-t.Context.Done():
 	case <-closed:
 	}
 	return false
@@ -152,7 +145,7 @@ func (a *agent) startFor(t *turn) error {
 	if there {
 		return nil
 	}
-	return a.start(t.asking)
+	return a.start(t.Asking)
 }
 
 // start joins a process for the agent.
@@ -205,7 +198,7 @@ func (a *agent) converse(ctx context.Context, pe *peer) error {
 // send tells the agent the task; nil and no error when things have changed
 // meanwhile.
 func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
-	if err := s.setMode(t.asking); err != nil {
+	if err := s.setMode(t.Asking); err != nil {
 		return nil, err
 	}
 	before := pe.proc.Census()
@@ -223,7 +216,7 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	for _, e := range earlier {
 		t.emit(e)
 	}
-	return pe.conn.Start(promptMethod, promptOf(s.id, t.p)), nil
+	return pe.conn.Start(promptMethod, promptOf(s.id, t.Prompt)), nil
 }
 
 // hear takes what belongs to no place in a turn: it goes to the log of the
@@ -263,40 +256,22 @@ func (a *agent) Interrupt() {
 	t := a.turn
 	a.mu.Unlock()
 	if t != nil {
-		t.end(keeper.ByCancel, keeper.ByCancel.String())
+		t.End(keeper.ByCancel, keeper.ByCancel.String())
 	}
 }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
 func (a *agent) Stop(ctx context.Context) error {
-	a.mu.Lock()
-	a.keep.Stopped = true
-	a.mu.Unlock()
-	if err := a.endProcess(ctx, keeper.ByStop); err != nil {
-		return fmt.Errorf("stop the agent: %w", err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.keep.Stopped {
-		a.keep.Tell(fleet.Offline, "stopped")
-	}
-	return nil
+	return a.keep.Stop(&a.mu, func() error { return a.endProcess(ctx, keeper.ByStop) })
 }
 
 // Restart implements fleet.Handle. The process starts again with the next
 // prompt, as after Open.
 func (a *agent) Restart(ctx context.Context) error {
-	if err := a.endProcess(ctx, keeper.ByRestart); err != nil {
-		return fmt.Errorf("restart the agent: %w", err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keep.Stopped, a.lasting, a.crashed = false, false, false
-	a.keep.Well()
-	a.keep.Resume()
-	a.keep.Quiet()
-	a.keep.Check(a.place.spec.Available())
-	return nil
+	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
+		a.lasting, a.crashed = false, false
+		return a.place.spec.Available()
+	})
 }
 
 // Close implements fleet.Handle.
@@ -319,7 +294,7 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	}
 	a.mu.Unlock()
 	if t != nil {
-		t.end(why, why.String())
+		t.End(why, why.String())
 	}
 	a.starting.Lock() // a start under way is being given up
 	a.mu.Lock()
@@ -332,7 +307,7 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	}
 	if t != nil && pe.isShared() { // let the agent end the prompt by itself
 		select {
-		case <-t.gone:
+		case <-t.Gone:
 		case <-time.After(a.r.opt.Grace):
 		case <-ctx.Done():
 		}

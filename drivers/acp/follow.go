@@ -35,7 +35,7 @@ func promptOf(session string, p fleet.Prompt) acp.PromptRequest {
 // follow watches a turn until it ends.
 func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 	pe := t.s.pe
-	stop := t.stop
+	stop := t.Stop
 	var kill <-chan time.Time
 	for {
 		select {
@@ -43,7 +43,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 			return a.finished(t, answer)
 		case <-stop:
 			stop = nil
-			how := t.ended()
+			how := t.Ending()
 			if pe.isFrozen(nil) || (how == keeper.ByStop || how == keeper.ByRestart) && !pe.isShared() {
 				// Frozen, or to be ended anyway: nothing is asked of it.
 				pe.end(how.String(), exec.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
@@ -53,7 +53,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 			kill = time.After(a.r.opt.Grace - killGrace)
 		case <-kill:
 			kill = nil
-			t.cancel() // its end must not wait for a log that does not move
+			t.Cancel() // its end must not wait for a log that does not move
 			pe.end("it did not end a prompt that was to end", exec.Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
@@ -70,9 +70,9 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 	if gone {
 		<-s.pe.ended // nothing of it is left when the prompt has ended
 	}
-	s.settle(t.ctx)
+	s.settle(t.Context)
 	t.flushTalk()
-	how := t.ended()
+	how := t.Ending()
 	if how != keeper.Running && !gone {
 		// An agent may say that it has stopped while its tools still run.
 		s.terminals.endOf(t)
@@ -82,7 +82,7 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 	var end stopped
 	if answer.Err == nil {
 		if err := jsonrpc.Decode(answer.Result, &end); err != nil {
-			return t.onPurpose(keeper.Failure("agent_protocol", "the answer to the prompt is malformed: "+err.Error(), false))
+			return t.OnPurpose(keeper.Failure("agent_protocol", "the answer to the prompt is malformed: "+err.Error(), false))
 		}
 	}
 	t.settleUsage(end)
@@ -92,9 +92,9 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 		a.mu.Unlock()
 	}
 	if answer.Err != nil {
-		return t.onPurpose(s.pe.broken(answer.Err))
+		return t.OnPurpose(s.pe.broken(answer.Err))
 	}
-	return t.onPurpose(t.judged(end.StopReason))
+	return t.OnPurpose(t.judged(end.StopReason))
 }
 
 func unfinished(how keeper.Ending) string {
@@ -170,10 +170,10 @@ func (pe *peer) lost(err error) string {
 
 // refused makes the outcome of a turn that no agent took.
 func (t *turn) refused(err error) swarm.Outcome {
-	how := t.ended()
+	how := t.Ending()
 	switch {
 	case how != keeper.Running:
-		return t.onPurpose(keeper.Failure("cancelled", "", false))
+		return t.OnPurpose(keeper.Failure("cancelled", "", false))
 	case errors.Is(err, errStopped):
 		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
 	case errors.As(err, new(*core.Error)) && core.AsError(err).Code == core.InvalidInput:
@@ -182,13 +182,6 @@ func (t *turn) refused(err error) swarm.Outcome {
 		return keeper.Failure("not_runnable", err.Error(), false)
 	}
 	return keeper.Failure("agent_start", startReason(err), true)
-}
-
-// onPurpose turns an outcome into that of a turn which was ended on purpose.
-func (t *turn) onPurpose(out swarm.Outcome) swarm.Outcome {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.how.Outcome(out, t.reason)
 }
 
 // sweep ends what a turn that was ended early has left running: all that its

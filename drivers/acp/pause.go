@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 )
 
@@ -15,7 +16,7 @@ func (a *agent) Pause(ctx context.Context) error {
 	a.mu.Lock()
 	if a.keep.IsClosed() {
 		a.mu.Unlock()
-		return errClosedAgent
+		return keeper.ErrClosed
 	}
 	a.keep.Pause()
 	pe, s, working := a.pe, a.sess, a.turn != nil

@@ -34,31 +34,26 @@ type agent struct {
 
 var _ fleet.Handle = (*agent)(nil)
 
-var errClosedAgent = core.Errorf(core.Unavailable, "the agent is closed")
-
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
 	t := newTurn(ctx, p)
 	a.mu.Lock()
-	var err error
-	switch {
-	case a.keep.IsClosed():
-		err = errClosedAgent
-	case a.keep.Stopped:
-		err = core.Errorf(core.Unavailable, "the agent is stopped")
-	case a.turn != nil:
-		err = core.Errorf(core.Conflict, "the agent works on task %s", a.turn.p.TaskID)
-	default:
+	var now *keeper.Turn
+	if a.turn != nil {
+		now = a.turn.Turn
+	}
+	err := a.keep.Takes(now)
+	if err == nil {
 		a.turn = t
 	}
 	a.mu.Unlock()
 	if err != nil {
-		t.cancel()
+		t.Cancel()
 		return swarm.Outcome{}, err
 	}
 	defer a.release(t)
-	t.helper.Go(t.beat)
+	t.Helper.Go(func() { t.Beat(nil) })
 	for {
 		s, err := a.begin(t)
 		if err != nil {
@@ -72,7 +67,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 
 // release ends a turn and frees the agent for the next.
 func (a *agent) release(t *turn) {
-	t.close()
+	t.Close()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turn = nil
@@ -89,7 +84,7 @@ func (a *agent) begin(t *turn) (*session, error) {
 		var wait <-chan struct{}
 		var limit <-chan time.Time
 		switch {
-		case a.keep.IsClosed() || a.keep.Stopped || t.ended() != keeper.Running:
+		case a.keep.IsClosed() || a.keep.Stopped || t.Ending() != keeper.Running:
 			a.mu.Unlock()
 			return nil, errStopped
 		case a.keep.Paused() != nil:
@@ -109,9 +104,9 @@ func (a *agent) begin(t *turn) (*session, error) {
 		select {
 		case <-wait:
 		case <-limit:
-		case <-t.stop:
+		case <-t.Stop:
 			return nil, errStopped
-		case <-t.ctx.Done():
+		case <-t.Context.Done():
 			return nil, errStopped
 		case <-a.keep.Closed():
 			return nil, errStopped
@@ -131,7 +126,7 @@ func (a *agent) attach(t *turn) (*session, error) {
 		}
 		a.keep.Tell(fleet.Idle, "")
 	}
-	line, err := core.Encode(taskLine{Type: "task", TaskID: t.p.TaskID, Message: t.p.Message, URI: t.p.URI})
+	line, err := core.Encode(taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI})
 	if err != nil {
 		return nil, fmt.Errorf("encode task: %w", err)
 	}
@@ -170,7 +165,7 @@ func (a *agent) Interrupt() {
 	t := a.turn
 	a.mu.Unlock()
 	if t != nil {
-		t.end(keeper.ByCancel, keeper.ByCancel.String())
+		t.End(keeper.ByCancel, keeper.ByCancel.String())
 	}
 }
 
@@ -180,7 +175,7 @@ func (a *agent) Pause(ctx context.Context) error {
 	a.mu.Lock()
 	if a.keep.IsClosed() {
 		a.mu.Unlock()
-		return errClosedAgent
+		return keeper.ErrClosed
 	}
 	a.keep.Pause()
 	s := a.sess
@@ -209,34 +204,16 @@ func (a *agent) Resume(ctx context.Context) error {
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
 func (a *agent) Stop(ctx context.Context) error {
-	a.mu.Lock()
-	a.keep.Stopped = true
-	a.mu.Unlock()
-	if err := a.endProcess(ctx, keeper.ByStop); err != nil {
-		return fmt.Errorf("stop the agent: %w", err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.keep.Stopped {
-		a.keep.Tell(fleet.Offline, "stopped")
-	}
-	return nil
+	return a.keep.Stop(&a.mu, func() error { return a.endProcess(ctx, keeper.ByStop) })
 }
 
 // Restart implements fleet.Handle. The command runs again with the next
 // prompt, as after Open.
 func (a *agent) Restart(ctx context.Context) error {
-	if err := a.endProcess(ctx, keeper.ByRestart); err != nil {
-		return fmt.Errorf("restart the agent: %w", err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keep.Stopped, a.lasting, a.crashed = false, false, false
-	a.keep.Well()
-	a.keep.Resume()
-	a.keep.Quiet()
-	a.keep.Check(a.spec.Available())
-	return nil
+	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
+		a.lasting, a.crashed = false, false
+		return a.spec.Available()
+	})
 }
 
 // Close implements fleet.Handle.
@@ -257,7 +234,7 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 		s.ending = true
 	}
 	if t != nil {
-		t.end(why, why.String())
+		t.End(why, why.String())
 	}
 	a.mu.Unlock()
 	if s == nil {

@@ -18,8 +18,8 @@ const killGrace = 300 * time.Millisecond
 // follow watches a turn until it ends. It reports again when the process left
 // without having read the task, so that another one must have it.
 func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
-	t.helper.Go(t.catchUp)
-	stop, ended := t.stop, t.ctx.Done()
+	t.Helper.Go(t.catchUp)
+	stop, ended := t.Stop, t.Context.Done()
 	var kill <-chan time.Time
 	for {
 		select {
@@ -32,14 +32,14 @@ func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
 			return a.exited(t, s)
 		case <-ended:
 			ended = nil
-			t.end(keeper.ByCancel, keeper.ByCancel.String())
+			t.End(keeper.ByCancel, keeper.ByCancel.String())
 		case <-stop:
 			stop = nil
 			a.interrupt(t, s)
 			kill = time.After(a.opt.Grace - killGrace)
 		case <-kill:
 			kill = nil
-			t.cancel() // its end must not wait for a log that does not move
+			t.Cancel() // its end must not wait for a log that does not move
 			go s.stop(Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
@@ -50,7 +50,7 @@ func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
 func (a *agent) interrupt(t *turn, s *session) {
 	a.mu.Lock()
 	paused := a.keep.Paused() != nil
-	how := t.ended()
+	how := t.Ending()
 	if paused || how == keeper.ByStop || how == keeper.ByRestart {
 		s.ending = true
 	}
@@ -68,7 +68,7 @@ func (a *agent) interrupt(t *turn, s *session) {
 // finished makes the outcome of a turn with a result.
 func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 	s.quiesce()
-	how := t.ended()
+	how := t.Ending()
 	if how != keeper.Running && !s.proc.reaped() {
 		// An agent may say that it has stopped while its tools still run.
 		s.proc.Prune(t.before.Has, killGrace)
@@ -83,7 +83,7 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken != nil {
-		return t.stopped(keeper.Failure("agent_protocol", t.broken.Error(), false))
+		return t.OnPurpose(keeper.Failure("agent_protocol", t.broken.Error(), false))
 	}
 	e := t.result
 	out := swarm.Outcome{Status: swarm.Succeeded, Output: e.Output, Confidence: e.Confidence, Text: string(e.Output)}
@@ -95,7 +95,7 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 		}
 		out.Error = &swarm.TaskError{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), keeper.MaxMessage)}
 	}
-	return t.stopped(out)
+	return t.OnPurpose(out)
 }
 
 // exited makes the outcome of a turn whose process ended without a result.
@@ -107,7 +107,7 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 	a.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.how == keeper.Running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.exit.Code == 0) {
+	if t.Ending() == keeper.Running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.exit.Code == 0) {
 		return out, true // it was on its way out when the task came
 	}
 	exit := s.exit
@@ -134,24 +134,18 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 		out = swarm.Outcome{Status: swarm.Succeeded, Text: tail}
 	}
 	out.Output = output
-	return t.stopped(out), false
+	return t.OnPurpose(out), false
 }
 
 // refused makes the outcome of a turn that no process took.
 func (t *turn) refused(err error) swarm.Outcome {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	switch {
-	case errors.Is(err, errStopped) && t.how == keeper.Running:
+	case errors.Is(err, errStopped) && t.Ending() == keeper.Running:
 		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
 	case errors.Is(err, errStopped):
-		return t.stopped(keeper.Failure("cancelled", "", false))
+		return t.OnPurpose(keeper.Failure("cancelled", "", false))
 	case errors.Is(err, pipe.ErrFull):
 		return keeper.Failure("agent_stuck", err.Error(), true)
 	}
 	return failed(startError(err))
 }
-
-// stopped turns an outcome into that of a turn which was ended on purpose;
-// t.mu is held.
-func (t *turn) stopped(out swarm.Outcome) swarm.Outcome { return t.how.Outcome(out, t.reason) }

@@ -76,7 +76,7 @@ func (a *agent) over(s *session, t *turn) {
 	if exit.Duration >= keeper.SoundAfter {
 		a.keep.Well()
 	}
-	asked := s.ending || t != nil && t.ended() != keeper.Running
+	asked := s.ending || t != nil && t.Ending() != keeper.Running
 	lasting := a.lasting || t == nil && !s.unread && s.idle >= lingerTime
 	crash := exit.Signal != 0 || exit.Code != 0 && lasting
 	switch {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -79,7 +80,7 @@ func TestAFloodIsBoundedAndDoesNotBlockTheResult(t *testing.T) {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
 	logs := w.texts("log")
-	if n := len(logs); n != maxPromptLines+1 || !strings.Contains(logs[n-1], "log ends here") {
+	if n := len(logs); n != keeper.MaxPromptLines+1 || !strings.Contains(logs[n-1], "log ends here") {
 		t.Errorf("%d lines, the last %q", n, logs[n-1])
 	}
 	if n := len(w.texts("usage")); n != 1 {
@@ -123,7 +124,7 @@ func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
 		for i in $(seq %d); do echo "{\"type\":\"tool_request\",\"call_id\":\"c$i\",\"tool\":\"x\"}"; done
 		echo '{"type":"tool_request","call_id":"c1","tool":"again"}'
 		read -r a; echo "$a"; read -r a; echo "$a"
-		echo '{"type":"result","status":"succeeded"}'`, maxPending+1))...)
+		echo '{"type":"result","status":"succeeded"}'`, keeper.MaxPending+1))...)
 	w.answer = func(ctx context.Context, _ fleet.Event) (fleet.ToolAnswer, error) {
 		<-ctx.Done()
 		return fleet.ToolAnswer{}, ctx.Err()

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 )
 
@@ -61,4 +62,18 @@ func Failure(code, message string, retryable bool) swarm.Outcome {
 	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &swarm.TaskError{
 		Code: code, Message: pipe.Clip(pipe.Text([]byte(message)), MaxMessage), Retryable: retryable,
 	}}
+}
+
+// Understood is the judge's answer to a question as an agent is told it: no
+// answer is a denial, and a yes has the arguments to act with.
+func Understood(asked fleet.Event, ans fleet.ToolAnswer, err error) fleet.ToolAnswer {
+	switch {
+	case err != nil:
+		return fleet.ToolAnswer{Decision: "deny", Reason: pipe.Clip("no decision: "+err.Error(), 1024)}
+	case ans.Decision == "approve" && len(ans.Args) == 0:
+		ans.Args = asked.Args
+	case ans.Decision != "approve" && ans.Decision != "deny" && ans.Decision != "abort":
+		return fleet.ToolAnswer{Decision: "deny", Reason: "no decision"}
+	}
+	return ans
 }

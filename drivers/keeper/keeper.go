@@ -1,14 +1,16 @@
 // Package keeper is what runtimes that keep local agents have in common: how
-// an agent's state is reported, when a broken one is tried again, and what a
-// prompt has come to that was ended before its time.
+// an agent's state is reported, how it is stopped, when a broken one is tried
+// again, and the life of a prompt up to what it has come to.
 package keeper
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -26,7 +28,7 @@ const (
 const SoundAfter = 10 * time.Second
 
 // Keeper keeps the state of one agent. Its owner holds a lock during every
-// call, so that reports keep their order.
+// call but Stop and Restart, so that reports keep their order.
 type Keeper struct {
 	Notify func(fleet.Health)
 	Life   context.Context // nothing is reported or tried after its end
@@ -54,6 +56,57 @@ func (k *Keeper) Tell(status fleet.AgentStatus, reason string) {
 		return
 	}
 	k.Notify(fleet.Health{Status: status, Reason: pipe.Clip(reason, maxReason), PID: k.PID(), Restarts: k.Restarts})
+}
+
+// ErrClosed is what a closed agent answers.
+var ErrClosed = core.Errorf(core.Unavailable, "the agent is closed")
+
+// Takes reports why the agent can't take a prompt; now is the one that it works
+// on, if any.
+func (k *Keeper) Takes(now *Turn) error {
+	switch {
+	case k.IsClosed():
+		return ErrClosed
+	case k.Stopped:
+		return core.Errorf(core.Unavailable, "the agent is stopped")
+	case now != nil:
+		return core.Errorf(core.Conflict, "the agent works on task %s", now.Prompt.TaskID)
+	}
+	return nil
+}
+
+// Stop has prompts refused until Restart. Unlike the others it is called
+// without the lock, since what end does may take a while.
+func (k *Keeper) Stop(lock sync.Locker, end func() error) error {
+	lock.Lock()
+	k.Stopped = true
+	lock.Unlock()
+	if err := end(); err != nil {
+		return fmt.Errorf("stop the agent: %w", err)
+	}
+	lock.Lock()
+	defer lock.Unlock()
+	if k.Stopped { // else it was restarted meanwhile
+		k.Tell(fleet.Offline, "stopped")
+	}
+	return nil
+}
+
+// Restart has the agent as it was when it was opened; anew, under the lock,
+// does its owner's part of that, and says why it could not be started. Like
+// Stop it is called without the lock.
+func (k *Keeper) Restart(lock sync.Locker, end, anew func() error) error {
+	if err := end(); err != nil {
+		return fmt.Errorf("restart the agent: %w", err)
+	}
+	lock.Lock()
+	defer lock.Unlock()
+	k.Stopped = false
+	k.Well()
+	k.Resume()
+	k.Quiet()
+	k.Check(anew())
+	return nil
 }
 
 // Check makes the agent idle, or offline for the reason that it could not be

@@ -1,0 +1,143 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// BeatEvery renews the lease four times a second: it is lost after one.
+const BeatEvery = 250 * time.Millisecond
+
+// Bounds of one prompt.
+const (
+	MaxPending     = 256 // unanswered questions
+	MaxPromptLines = 200_000
+	MaxPromptBytes = 64 << 20
+)
+
+// Turn is one prompt on its way through an agent, as far as that is the same
+// whatever keeps the agent: when it is to end and why, and what is passed on.
+type Turn struct {
+	Prompt  fleet.Prompt
+	Context context.Context // ends with the turn
+	Cancel  context.CancelFunc
+	Asking  context.Context // ends when the turn is to end
+	Stop    <-chan struct{} // closed then
+	Gone    <-chan struct{} // closed when it gives the agent free
+	Helper  sync.WaitGroup  // works for it; begun before Close, or inside Speak
+
+	drop       context.CancelFunc
+	stop, gone chan struct{}
+
+	speaking sync.Mutex // one event at a time, in order; guards what follows
+	over     bool       // nothing is passed on any more
+	lines    int
+	bytes    int
+
+	mu     sync.Mutex
+	how    Ending
+	reason string
+}
+
+// NewTurn begins one.
+func NewTurn(ctx context.Context, p fleet.Prompt) *Turn {
+	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{})}
+	t.Stop, t.Gone = t.stop, t.gone
+	t.Context, t.Cancel = context.WithCancel(ctx)
+	t.Asking, t.drop = context.WithCancel(t.Context)
+	return t
+}
+
+// Close ends what still belongs to the turn and waits for it: after that
+// neither Emit nor Beat is called again.
+func (t *Turn) Close() {
+	t.Cancel()
+	close(t.gone)
+	t.speaking.Lock()
+	t.over = true
+	t.speaking.Unlock()
+	t.Helper.Wait()
+}
+
+// Beat renews the lease until the turn is closed; also is called as often, as
+// in Speak, unless something is being passed on right then.
+func (t *Turn) Beat(also func()) {
+	tick := time.NewTicker(BeatEvery)
+	defer tick.Stop()
+	for {
+		t.Prompt.Beat()
+		select {
+		case <-t.gone:
+			return
+		case <-tick.C:
+		}
+		if also != nil && t.speaking.TryLock() {
+			if !t.over {
+				also()
+			}
+			t.speaking.Unlock()
+		}
+	}
+}
+
+// End asks the turn to end; the first reason counts. Questions that are still
+// open lose their context: some agents wait for ever for an answer otherwise.
+func (t *Turn) End(how Ending, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.how != Running {
+		return
+	}
+	t.how, t.reason = how, reason
+	t.drop()
+	close(t.stop)
+}
+
+// Ending says who has asked the turn to end.
+func (t *Turn) Ending() Ending {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.how
+}
+
+// OnPurpose turns an outcome into that of a turn which was ended on purpose.
+func (t *Turn) OnPurpose(out swarm.Outcome) swarm.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.how.Outcome(out, t.reason)
+}
+
+// Speak has the turn to itself, so that what is passed on keeps its order;
+// false when the turn is over, and nothing was done.
+func (t *Turn) Speak(do func()) bool {
+	t.speaking.Lock()
+	defer t.speaking.Unlock()
+	if t.over {
+		return false
+	}
+	do()
+	return true
+}
+
+// Pass hands an event to the prompt, inside Speak. The log's owner keeps its
+// own errors: what was said can't be unsaid.
+func (t *Turn) Pass(e fleet.Event) { _, _ = t.Prompt.Emit(t.Context, e) }
+
+// PassBounded is Pass for what a prompt may have only so much of.
+func (t *Turn) PassBounded(e fleet.Event) {
+	if t.lines > MaxPromptLines || t.bytes > MaxPromptBytes {
+		return
+	}
+	t.lines++
+	t.bytes += len(e.Text) + len(e.Output)
+	if t.lines > MaxPromptLines || t.bytes > MaxPromptBytes {
+		e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
+			"log ends here: it reached its limit of %d lines or %d MiB for one task", MaxPromptLines, MaxPromptBytes>>20)}
+	}
+	t.Pass(e)
+}
