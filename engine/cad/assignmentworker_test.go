@@ -211,6 +211,12 @@ func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
 	if _, err := w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask); err != nil {
 		t.Fatal(err)
 	}
-	w.await("the second point", func() bool { return w.ids("ws_mona") == "p1 p2" })
+	w.await("its end", func() bool {
+		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
+		return err == nil && a.Status == cad.Completed
+	})
+	if got := w.ids("ws_mona"); got != "p1 p2" {
+		t.Errorf("at its end: %s", got)
+	}
 	w.sound()
 }
