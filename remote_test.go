@@ -147,6 +147,8 @@ func TestRolesAreHeldOverSSH(t *testing.T) {
 		{"--as root task list", 4},
 		{"--script /etc/passwd", 4},
 		{"serve", 4},
+		{"up -", 4},
+		{"attach elsewhere", 4},
 		{"demo", 4},
 	} {
 		for i, role := range roles {
@@ -299,6 +301,31 @@ func TestHostileClientsAreBoundedAndLeaveNothing(t *testing.T) {
 	}
 	if code, _, stderr := g.run("task list"); code != 0 {
 		t.Errorf("afterwards: exit %d %s", code, stderr)
+	}
+}
+
+func TestASwarmFileLetsOperatorsIn(t *testing.T) {
+	u := newUser(t)
+	_, ann := pair(t, 1)
+	_, bob := pair(t, 2)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(u.home, "swarm.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tenant: t_acme\noperators:\n  - {name: ann, role: approver, keys: ['" + ann + " ann@home']}\n  - {name: bob, role: viewer, keys: ['" + bob + "']}\n")
+	for _, want := range []string{"created", "unchanged"} {
+		if out := u.ok("up", "swarm.yaml"); strings.Count(out, want) < 2 {
+			t.Errorf("want %s:\n%s", want, out)
+		}
+	}
+	if out := u.ok("operator", "list"); !regexp.MustCompile(`ann +approver`).MatchString(out) || !regexp.MustCompile(`bob +viewer`).MatchString(out) {
+		t.Error(out)
+	}
+	write("operators:\n  - name: ann\n    role: king\n    keys: [nonsense]\n")
+	if code, _, stderr := u.run("up", "swarm.yaml"); code != 1 || !strings.Contains(stderr, "swarm.yaml:4") {
+		t.Errorf("exit %d %s", code, stderr)
 	}
 }
 

@@ -93,6 +93,13 @@ func (a *applier) all(file *swarmfile.File) error {
 		}
 		a.did(action, "scenario", s.Name, s.Name)
 	}
+	for _, o := range file.Operators {
+		_, action, err := a.eng.Operators.Put(a.ctx, a.by, o.Operator)
+		if err != nil {
+			return where(o.Line, err)
+		}
+		a.did(action, "operator", o.Name, o.Name)
+	}
 	for _, s := range file.Sessions {
 		if err := a.session(s); err != nil {
 			return where(s.Line, err)

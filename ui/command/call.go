@@ -102,7 +102,7 @@ func (c *call) abroad(s spec, args []string) error {
 	if c.g.Tenant != "" && c.g.Tenant != c.env.Caller.Tenant {
 		return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, clip(c.g.Tenant)).With("field", "tenant")
 	}
-	if s.ownScope && (s.role == Admin || strings.HasPrefix(path, "store ")) {
+	if s.ownScope && (s.role == Admin || path == "up" || strings.HasPrefix(path, "store ")) {
 		return core.Errorf(core.Denied, "%s: only on the machine of the data file", path).With("field", "command")
 	}
 	var named error

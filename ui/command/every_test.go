@@ -56,12 +56,13 @@ func TestEveryCommand(t *testing.T) {
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	w.servers()
+	w.operators()
 	w.cads()
 	w.flows()
 	w.solids()
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
-		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env"}, info.Path) {
+		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env", "serve", "attach"}, info.Path) {
 			t.Errorf("not used in this test: %s", info.Path)
 		}
 	}
@@ -455,4 +456,19 @@ func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
 	if out := d.line("approval approve " + id + " --reason fine --as bob"); !strings.Contains(out, "approved") || strings.Contains(out, "second operator") {
 		t.Errorf("second: %s", out)
 	}
+}
+
+func (w *walk) operators() {
+	w.t.Helper()
+	key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8pn0rDDZVUOQRPLpNBIwGvXhBbNKQkcDgY0UlPpUQG"
+	w.no(os.WriteFile(filepath.Join(w.env.Dir, "bob.pub"), []byte("# of Bob\n"+key+" bob@home\n"), 0o600))
+	if o := w.do("operator set bob --role approver --key @bob.pub"); o["role"] != "approver" {
+		w.t.Errorf("%v", o)
+	}
+	w.do("operator list")
+	w.text("operator list", "bob", "approver", "SHA256:")
+	if o := w.do("operator show bob"); o["name"] != "bob" {
+		w.t.Errorf("%v", o)
+	}
+	w.do("operator remove bob")
 }

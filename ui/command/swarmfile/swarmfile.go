@@ -20,15 +20,16 @@ const MaxSize = 256 << 10
 
 // File is one swarm file, valid and with its variables filled in.
 type File struct {
-	Path     string
-	Tenant   string // "" leaves the choice to the caller
-	Sessions []Session
-	Agents   []Agent
-	Budgets  []Budget
-	Skills   []Skill
-	Servers  []Server
-	Topics   []Topic
-	Roles    []Role // of CAD agents
+	Path      string
+	Tenant    string // "" leaves the choice to the caller
+	Sessions  []Session
+	Agents    []Agent
+	Budgets   []Budget
+	Skills    []Skill
+	Servers   []Server
+	Topics    []Topic
+	Operators []Operator
+	Roles     []Role // of CAD agents
 
 	Scenarios []cad.WrittenScenario
 }
@@ -111,7 +112,7 @@ func (v Vars) expand(s string) string {
 // later are the keys that the command language knows and this version does
 // not apply.
 func later() []string {
-	return []string{"policy", "operators"}
+	return []string{"policy"}
 }
 
 // reader reads the objects of a swarm file.
@@ -139,8 +140,9 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		"skills": func(v value) {
 			f.Skills = document.Each(r.Reader, v, func(v value) Skill { return r.skill(v, path, vars) })
 		},
-		"topics": func(v value) { f.Topics = document.Each(r.Reader, v, r.topic) },
-		"roles":  func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
+		"topics":    func(v value) { f.Topics = document.Each(r.Reader, v, r.topic) },
+		"operators": func(v value) { f.Operators = document.Each(r.Reader, v, r.operator) },
+		"roles":     func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
 		"scenarios": func(v value) {
 			f.Scenarios = document.Each(r.Reader, v, func(v value) cad.WrittenScenario { return cad.ReadScenario(r.Reader, v) })
 		},
@@ -319,6 +321,9 @@ func (r reader) unique(f *File) {
 	}
 	for _, t := range f.Topics {
 		once("topics", t.Pattern+" "+t.Skill+" "+string(t.Params), t.Line)
+	}
+	for _, o := range f.Operators {
+		once("operators.name", o.Name, o.Line)
 	}
 	for _, x := range f.Roles {
 		once("roles.name", x.Name, x.Line)

@@ -162,7 +162,7 @@ operators: [a]
 		`29: roles[0].description: missing`,
 		`30: roles[1].allowed: unknown field; allowed: allowed_operations, description`,
 		`30: roles.name: "r" is already named in line 29`,
-		`31: operators: not supported yet`,
+		`31: operators[0]: want a mapping, got text`,
 		`24: topics[0].params: want a mapping, got a list`,
 		`25: topics: "a b " is already named in line 24`,
 		`26: topics[2].pattern: missing`,
