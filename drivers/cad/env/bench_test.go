@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"swarmdeck/drivers/cad/env"
 )
 
 // tails reports the median and the slowest hundredth of single operations.
@@ -131,4 +134,44 @@ func BenchmarkDrill(b *testing.B) {
 		c.do("solid.pattern", `{"base_entity_id":"row","entity_id":"grid","direction":[0,1,0],"spacing":25,"count":10}`)
 		c.do("solid.boolean", `{"operation":"subtract","entity_ids":["plate","grid"]}`)
 	}
+}
+
+// BenchmarkTenClients lets ten clients work in workspaces of their own at once.
+func BenchmarkTenClients(b *testing.B) {
+	dir := b.TempDir()
+	e, err := env.New(b.Context(), env.Options{Open: engine.Open, Dir: dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { e.Close() })
+	var clients []*client
+	for i := range 10 {
+		c := connect(b, e, dir)
+		c.do("workspace.create", fmt.Sprintf(`{"workspace_name":"w%d"}`, i))
+		c.do("workspace.switch", fmt.Sprintf(`{"workspace_id":"w%d"}`, i))
+		c.do("entity.create_circle", `{"entity_id":"c","center":[0,0],"radius":5}`)
+		clients = append(clients, c)
+	}
+	var mu sync.Mutex
+	var took []time.Duration
+	for round := 0; b.Loop(); round++ {
+		var all sync.WaitGroup
+		for i, c := range clients {
+			all.Go(func() {
+				for _, op := range [][2]string{
+					{"entity.create_point", `{"coordinates":[1,2]}`},
+					{"solid.extrude", fmt.Sprintf(`{"entity_ids":["c"],"distance":%d}`, 1+(round*10+i)%10000)},
+					{"entity.query", `{"entity_id":"c"}`},
+				} {
+					begin := time.Now()
+					c.do(op[0], op[1])
+					mu.Lock()
+					took = append(took, time.Since(begin))
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+	}
+	tails(b, took)
 }

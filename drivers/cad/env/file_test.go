@@ -124,3 +124,26 @@ func TestAnImportIsReplayedWithoutItsFile(t *testing.T) {
 	d.do("workspace.load", fmt.Sprintf(`{"workspace_id":"main","from":1,"entries":[%s,%s,%s,%s]}`, first, box, imported, moved))
 	d.near("b", d.do("measure.mass", `{"entity_id":"b"}`)["volume"], 24, 1e-6)
 }
+
+func TestADirectoryMadeAnewIsUsed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "work")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, func(o *env.Options) { o.Dir = dir })
+	c.box("a", [3]float64{}, [3]float64{1, 1, 1})
+	c.do("file.export", `{"file_path":"a.stl"}`)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.try("file.export", `{"file_path":"a.stl"}`); r.Error == nil {
+		t.Error("it was written into a directory that is not there")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.do("file.export", `{"file_path":"a.stl"}`)
+	if _, err := os.Stat(filepath.Join(dir, "a.stl")); err != nil {
+		t.Error(err)
+	}
+}

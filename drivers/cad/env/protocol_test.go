@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
@@ -258,5 +259,21 @@ func TestShutdownAnswersWhatWasAskedBefore(t *testing.T) {
 	}
 	if _, err := c.out.ReadString('\n'); !errors.Is(err, io.EOF) {
 		t.Errorf("the environment goes on: %v", err)
+	}
+}
+
+func TestAKernelOutOfMemoryRefusesAndGoesOn(t *testing.T) {
+	small := embedded.New(embedded.Options{Memory: 24 << 20})
+	t.Cleanup(func() { small.Close() })
+	c := start(t, func(o *env.Options) { o.Open = small.Open })
+	c.do("solid.primitive", `{"entity_id":"ball","primitive_type":"sphere","radius":20}`)
+	before := c.state("main")
+	c.fails(env.InsufficientMemory, "", "solid.pattern", `{"base_entity_id":"ball","direction":[1,0,0],"spacing":3,"count":200}`)
+	if after := c.state("main"); after != before {
+		t.Error("something changed")
+	}
+	c.do("solid.transform", `{"entity_id":"ball","translate":[1,0,0]}`)
+	if m := c.do("agent.metrics", `{}`); m["kernels_lost"] != 1.0 {
+		t.Error(m)
 	}
 }
