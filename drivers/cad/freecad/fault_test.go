@@ -1,9 +1,12 @@
 package freecad
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,4 +103,54 @@ func TestAWorkerThatNeverAnswersIsKilledInTime(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it was killed after %v", took)
 	}
+}
+
+// holder is the environment variable that makes this test program a parent that
+// is killed: it names its worker's script.
+const holder = "FREECAD_TEST_HOLDER"
+
+func TestAWorkerDiesWithItsParent(t *testing.T) {
+	if script := os.Getenv(holder); script != "" {
+		k, err := Open(context.Background(), Options{Installation: Installation{Python: script}, Dir: filepath.Dir(script)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("worker %d\n", k.(*Kernel).p.cmd.Process.Pid)
+		_, _ = k.Overlap(context.Background(), "a", "b") // waits for ever
+		return
+	}
+	// A worker in the middle of an operation does not see its input end.
+	i := python(t, greets+`trap "" TERM INT PIPE; while :; do sleep 0.1; done`)
+	parent := exec.Command(os.Args[0], "-test.run=^TestAWorkerDiesWithItsParent$", "-test.v")
+	parent.Env = append(os.Environ(), holder+"="+i.Python)
+	said, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	for lines := bufio.NewScanner(said); pid == 0 && lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), "worker %d", &pid)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	if pid == 0 {
+		t.Fatal("there was no worker")
+	}
+	for until := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("worker %d outlives its parent", pid)
+		}
+	}
+}
+
+// alive says whether a process runs: one that nobody has waited for does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(state, "Z")
 }
