@@ -20,22 +20,27 @@ import (
 // work. What was answered is in the journal and nothing else is; what was not
 // says so and can be tried again.
 func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
-	p := rig(t, "killed", func(o *Options) { o.Processors = 2 })
+	p := rig(t, "real", func(o *Options) { o.Processors = 2 })
 	e := engineOn(t, p)
 	crew := []string{"ann", "ben", "cat"}
 	for _, id := range crew {
 		agent(t, e, id, "modeler")
 	}
 	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	var killer, all sync.WaitGroup
+	stored := make(chan bool, 100)
 	kills := 0
 	killer.Go(func() {
 		for r := rand.New(rand.NewPCG(1, 2)); ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Duration(r.IntN(60)) * time.Millisecond):
+			for range 1 + r.IntN(8) { // so that the work goes on
+				select {
+				case <-ctx.Done():
+					return
+				case <-stored:
+				}
 			}
+			time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
 			p.mu.Lock()
 			if n := len(p.workers); n > 0 && kill(p.workers[r.IntN(n)]) {
 				kills++
@@ -53,6 +58,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 				case err == nil:
 					n++
 					made.Add(1)
+					stored <- true
 				case errors.As(err, &f) && f.Class == cad.SubprocessError && f.Retryable:
 					lost.Add(1)
 				default:
