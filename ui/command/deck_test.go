@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -70,6 +71,7 @@ func newDeck(t testing.TB) *deck {
 
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
+		Formats: formats.All(),
 	})
 	d.no(err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -56,6 +56,7 @@ func TestEveryCommand(t *testing.T) {
 	w.auditAndBudgets()
 	w.filesAndLooks()
 	w.servers()
+	w.record()
 	w.operators()
 	w.cads()
 	w.flows()

@@ -1,0 +1,123 @@
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// record is the part of the walk that uses every command of the agents'
+// record.
+func (w *walk) record() {
+	t := w.t
+	emit := func(event string) map[string]any {
+		t.Helper()
+		return w.do("dag emit '" + event + "'")
+	}
+	head := `"ts":"2026-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada"`
+	started := emit(`{"kind":"run_started",` + head + `,"nodes":[{"type":"Message","id":"m-1","role":"user","content":[{"type":"text","text":"\u001b]0;owned\u0007\u202e"}],"created_at":"2026-01-02T03:04:05Z"}]}`)
+	if started["seq"] != 1.0 || started["new"] != true || started["kind"] != "run_started" || started["run_id"] != "r-1" {
+		t.Errorf("emit: %v", started)
+	}
+	id := str(started["event_id"])
+	w.no(os.WriteFile(filepath.Join(w.dir, "events.jsonl"), []byte(
+		`{"kind":"tool_call",`+head+`,"server":"sh","tool":"exec","call_id":"c-1","args":{"cmd":"ls"},"requested_by":{"event_id":"`+id+`"}}`+"\n\n"+
+			`{"kind":"resource_attached",`+head+`,"resource_ref":"vol-1","mode":"ro","mount":"/data"}`+"\n"+
+			`{"kind":"policy_activated","ts":"2026-01-02T03:04:05Z","agent_id":"ada","policy_ref":"p-1"}`+"\n"+
+			`{"kind":"agent_forked","ts":"2026-01-02T03:04:05Z","agent_id":"ada","from_branch":"main","to_branch":"try","at_event":{"event_id":"`+id+`"}}`+"\n"), 0o600))
+	if all := w.objects("dag emit @events.jsonl"); len(all) != 4 || all[0]["seq"] != 2.0 || all[3]["kind"] != "agent_forked" {
+		t.Errorf("emit: %v", all)
+	}
+	if all := w.objects("dag events --run r-1 --page 1"); len(all) != 4 || all[0]["event_id"] != id || all[1]["call_id"] != "c-1" || all[3]["total_count"] != 3.0 {
+		t.Errorf("events: %v", all)
+	}
+	w.do("dag events --kind tool_call --task x --correlation y")
+	w.text("dag events", "EVENT", "tool_call", "ada", "ls")
+	if got := w.do("dag show " + id[:10]); got["event_id"] != id || len(got["edges"].([]any)) != 3 {
+		t.Errorf("show: %v", got)
+	}
+	w.text("dag show m-1", "Message")
+	w.text("dag show "+id, "AGENT_HAS_RUN")
+	if all := w.objects("dag lineage m-1"); len(all) != 1 || all[0]["depth"] != 1.0 || all[0]["event_id"] != id {
+		t.Errorf("lineage: %v", all)
+	}
+	w.do("dag lineage m-1 --depth 3 --most 9 --down")
+	w.text("dag lineage m-1", "EVENT_PRODUCES", "Event:"+id[:10])
+	if all := w.objects("dag calls --run r-1 --status open"); len(all) != 1 || all[0]["call_id"] != "c-1" || all[0]["status"] != "open" || all[0]["tool"] != "exec" {
+		t.Errorf("calls: %v", all)
+	}
+	w.do("dag calls")
+	w.text("dag calls", "c-1", "open", "sh")
+	if all := w.objects("dag resources --at 2026-01-02T03:04:06Z"); len(all) != 1 || all[0]["id"] != "vol-1" {
+		t.Errorf("resources: %v", all)
+	}
+	w.do("dag resources")
+	w.text("dag resources", "vol-1", "unknown")
+	if all := w.objects("dag mounts --run r-1"); len(all) != 1 || all[0]["mount"] != "/data" || all[0]["mode"] != "ro" {
+		t.Errorf("mounts: %v", all)
+	}
+	w.do("dag mounts --at 1m")
+	w.text("dag mounts", "vol-1", "Run:r-1", "/data")
+	if got := w.do("dag policies"); got["policy_id"] != "p-1" || got["change"] != "activated" || got["active"] != true {
+		t.Errorf("policies: %v", got)
+	}
+	w.text("dag policies", "p-1", "activated", "now")
+	if got := w.do("dag forks"); got["agent_id"] != "ada" || got["to_branch"] != "try" {
+		t.Errorf("forks: %v", got)
+	}
+	if all := w.objects("dag forks --of ada/try"); len(all) != 2 {
+		t.Errorf("ancestry: %v", all)
+	}
+	w.text("dag forks --of ada/try", "FORKED_FROM", "Branch:ada/try")
+	w.text("dag forks", "try", "main")
+	if got := w.do("dag at " + id); got["event_id"] != id || got["run"].(map[string]any)["status"] != "running" {
+		t.Errorf("at: %v", got)
+	}
+	w.text("dag at "+id, "running")
+	if got := w.do("dag export jsonl record.jsonl"); got["events"] != 5.0 {
+		t.Errorf("export: %v", got)
+	}
+	if code, _, _ := w.fails(1, "dag export jsonl record.jsonl"); code != "CONFLICT" {
+		t.Error(code)
+	}
+	if got := w.do("dag import jsonl record.jsonl"); got["events"] != 5.0 || got["new"] != 0.0 {
+		t.Errorf("import: %v", got)
+	}
+	for line, word := range map[string]string{
+		"dag emit {}":                    "kind",
+		"dag emit no":                    "JSON",
+		"dag emit @events.json":          "events.json",
+		"dag events --kind call":         "tool_call",
+		"dag show zz":                    "zz",
+		"dag at 00000000":                "00000000",
+		"dag lineage m-1 --depth 1000":   "1-100",
+		"dag mounts --at noon":           "noon",
+		"dag calls --status fine":        "open",
+		"dag export zip x":               "car, git, jsonl, sqlite",
+		"dag import jsonl nosuch":        "nosuch",
+		"dag import jsonl events.jsonl":  "line 1",
+		"dag import sqlite events.jsonl": "not a database",
+		"dag import car events.jsonl":    "header",
+		"dag import git events.jsonl":    "not a directory",
+	} {
+		code, _, stderr := w.run(strings.Fields(line)...)
+		if code == 0 || !strings.Contains(stderr, word) {
+			t.Errorf("%s: exit %d: %s", line, code, stderr)
+		}
+	}
+}
+
+func TestTheRecordsWordsAreCompleted(t *testing.T) {
+	d := newDeck(t)
+	d.line(`dag emit '{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada"}'`)
+	for line, want := range map[string]string{"dag export ": "sqlite", "dag events --run ": "r-1", "dag events --kind tool_": "tool_call"} {
+		found := false
+		for _, c := range d.complete(line) {
+			found = found || strings.Contains(c, want)
+		}
+		if !found {
+			t.Errorf("%q is not completed with %s", line, want)
+		}
+	}
+}
