@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -157,7 +158,7 @@ func (r *run) carry() (*outcome, error) {
 func (r *run) step(i int, s Step) error {
 	fail := func(e FailedResult) *stepError {
 		e.Operation, e.Index, e.Done = s.Method, i, r.count
-		e.Message = fmt.Sprintf("operation %d, %s: %s", i+1, s.Method, e.Message)
+		e.Message = fmt.Sprintf("operation %d, %s: %s", i+1, s.Method, strings.TrimPrefix(e.Message, s.Method+": "))
 		return &stepError{FailedResult: e}
 	}
 	params, err := mapping.Fill(s.Params, r.scope)
