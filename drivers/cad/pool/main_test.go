@@ -157,7 +157,7 @@ func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 		t.Fatal(err)
 	}
 	o := Options{
-		Supervisor: sup, Command: []string{os.Args[0]}, Dir: t.TempDir(), Processors: 4, Grace: 100 * time.Millisecond,
+		Supervisor: sup, Command: []string{os.Args[0]}, Dir: t.TempDir(), Processors: 4, Grace: time.Second,
 		Env:     map[string]string{"GORACE": "atexit_sleep_ms=0", roleVariable: role, "POOL_TEST_CACHE": os.TempDir() + "/swarmdeck-pool-test"},
 		Kernels: []Kernel{{Name: "embedded"}, {Name: "occt"}},
 	}
