@@ -100,7 +100,7 @@ func TestAWorkerThatNeverAnswersIsKilledInTime(t *testing.T) {
 	if _, err := k.Overlap(ctx, "a", "b"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want that it took too long", err)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it was killed after %v", took)
 	}
 }

@@ -101,11 +101,15 @@ func (p *process) kill() {
 	<-p.ended
 }
 
+// exitPatience is how long a process may outlive its standard output before
+// that alone is told.
+const exitPatience = 2 * time.Second
+
 // blame says why a process that answers no more has ended.
 func (p *process) blame(err error) error {
 	select {
 	case <-p.ended:
-	case <-time.After(time.Second):
+	case <-time.After(exitPatience):
 		return err
 	}
 	if p.exit == nil {

@@ -25,7 +25,7 @@ func TestADeadlineLosesTheKernelOnly(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) {
 		t.Fatalf("%v, want a lost kernel for its deadline", err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v to stop", took)
 	}
 	if _, again := k.Build(t.Context(), c, nil); !errors.Is(again, context.DeadlineExceeded) {
