@@ -26,7 +26,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 	for _, id := range crew {
 		agent(t, e, id, "modeler")
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Second)
 	defer stop()
 	var killer, all sync.WaitGroup
 	stored := make(chan bool, 100)
@@ -59,8 +59,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 					n++
 					made.Add(1)
 					stored <- true
-				case errors.As(err, &f) && f.Class == cad.SubprocessError && f.Retryable:
-					lost.Add(1)
+				case errors.As(err, &f) && f.Class == cad.SubprocessError && f.Retryable && lost.Add(1) < 300:
 				default:
 					t.Errorf("%s: %v", id, err)
 					return
