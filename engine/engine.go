@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/presence"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
@@ -65,6 +66,8 @@ type Engine struct {
 	DAG    *dag.DAG
 	// Operators are those who may enter from elsewhere.
 	Operators *operator.Operators
+	// Presence is who is here now.
+	Presence *presence.Book
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
@@ -78,6 +81,7 @@ type Engine struct {
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e := &Engine{store: opt.Store, sealer: opt.Sealer}
 	e.world = newWorld(e)
+	e.Presence = presence.New(opt.Clock, e.world.ring)
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 	})

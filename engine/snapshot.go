@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/presence"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 )
@@ -32,9 +33,10 @@ type Snapshot struct {
 	EStop     swarm.EStop
 	Budgets   []swarm.Budget
 	Bus       bus.Figures
-	AuditSeq  uint64 // events so far
-	LogRev    uint64 // grows when any log stream grew
-	Err       error  // why the snapshot is not complete; the rest is the last good one
+	AuditSeq  uint64             // events so far
+	LogRev    uint64             // grows when any log stream grew
+	Visitors  []presence.Visitor // who has a cockpit open, in the order that they came
+	Err       error              // why the snapshot is not complete; the rest is the last good one
 }
 
 // world hands out snapshots. Commits mark what changed; the next Snapshot
@@ -97,6 +99,19 @@ func (w *world) changed(c core.Change) {
 	default:
 		t.stale[c.Kind] = true
 	}
+	w.ringAll()
+}
+
+// ring tells of a change that no commit made.
+func (w *world) ring(tenant string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tenant(tenant).rev++
+	w.ringAll()
+}
+
+// ringAll rings every bell; the caller holds mu.
+func (w *world) ringAll() {
 	for bell := range w.bells {
 		select {
 		case bell <- struct{}{}:
@@ -170,6 +185,7 @@ func (w *world) snapshot(tenant string) *Snapshot {
 func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	ctx := context.Background() // bounded by the store: short reads only
 	e := w.e
+	s.Visitors = e.Presence.Here(s.Tenant)
 	var err error
 	s.EStop, err = e.Swarm.EStop(ctx, s.Tenant)
 	if err != nil {

@@ -467,6 +467,7 @@ func (w *walk) operators() {
 		w.t.Errorf("%v", o)
 	}
 	w.do("operator list")
+	w.do("operator here")
 	w.text("operator list", "bob", "approver", "SHA256:")
 	if o := w.do("operator show bob"); o["name"] != "bob" {
 		w.t.Errorf("%v", o)

@@ -13,6 +13,7 @@ import (
 func (t *tree) operators() *cobra.Command {
 	return t.group("operator", "Who may enter the tenant over SSH",
 		t.operatorSet(),
+		t.operatorHere(),
 		lists(t, spec{use: "list", short: "List the operators", effect: Reads}, nil, operatorColumns,
 			func(c *call, f core.Filter) (core.Page[operator.Operator], error) {
 				all, err := c.eng.Operators.List(c.ctx, c.by.Tenant)

@@ -1,0 +1,51 @@
+package presence_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/presence"
+)
+
+func TestEveryoneSeesWhoIsHereAndWhatTheyLookAt(t *testing.T) {
+	var rung []string
+	b := presence.New(nil, func(tenant string) { rung = append(rung, tenant) })
+	ann := b.Enter("t_a", presence.Visitor{Name: "ann", Door: core.DoorCockpit})
+	bob := b.Enter("t_a", presence.Visitor{Name: "bob", Door: core.DoorSSH})
+	b.Enter("t_b", presence.Visitor{Name: "eve"})
+	bob.Look("ap_1")
+	bob.Look("ap_1") // nothing new
+	ann.Leave()
+	ann.Leave()
+	ann.Look("ap_2")
+	here := b.Here("t_a")
+	if len(here) != 1 || here[0].Name != "bob" || here[0].Approval != "ap_1" || here[0].Since.IsZero() {
+		t.Errorf("%+v", here)
+	}
+	if want := []string{"t_a", "t_a", "t_b", "t_a", "t_a"}; !slices.Equal(rung, want) {
+		t.Errorf("rung %v, want %v", rung, want)
+	}
+	bob.Leave()
+	if len(b.Here("t_a")) != 0 || len(b.Here("t_b")) != 1 {
+		t.Error("who left is still here, or who stayed is not")
+	}
+}
+
+func TestVisitorsComeAndGoAtOnce(t *testing.T) {
+	b := presence.New(nil, func(string) {})
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			s := b.Enter("t_a", presence.Visitor{Name: "x"})
+			s.Look("ap_1")
+			b.Here("t_a")
+			s.Leave()
+		})
+	}
+	all.Wait()
+	if here := b.Here("t_a"); len(here) != 0 {
+		t.Errorf("%+v", here)
+	}
+}
