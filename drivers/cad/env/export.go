@@ -1,0 +1,117 @@
+package env
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+type exportFile struct {
+	Path      string   `json:"file_path" need:""`
+	Format    string   `json:"format"` // by the path's ending where nothing is given
+	EntityIDs []string `json:"entity_ids"`
+	Quality   string   `json:"tessellation_quality"` // preview, standard (where nothing is given), high_quality
+	Text      bool     `json:"ascii"`                // of STL
+	Schema    string   `json:"schema"`               // of STEP: AP214
+	View      string   `json:"view"`                 // of SVG: top, front, right, isometric
+	// Overwrite is true where nothing is given.
+	Overwrite *bool `json:"overwrite"`
+}
+
+// qualities are the linear and angular deflection, in mm and radians.
+var qualities = map[string][2]float64{"preview": {1, 1}, "": {0.1, 0.5}, "standard": {0.1, 0.5}, "high_quality": {0.01, 0.1}}
+
+// exported is one solid of a file written.
+type exported struct {
+	EntityID string  `json:"entity_id"`
+	Volume   float64 `json:"volume"`
+}
+
+func (c *call) exportFile(p exportFile) (any, error) {
+	name, err := filePath(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	format := formatOf(p.Format, name)
+	if err := c.fits(format, c.env.bench.about.Exports); err != nil {
+		return nil, err
+	}
+	quality, known := qualities[p.Quality]
+	switch {
+	case !known:
+		return nil, Invalid("tessellation_quality", p.Quality, "preview, standard or high_quality")
+	case p.Text && format != "STL":
+		return nil, Invalid("ascii", true, "true for STL only")
+	case p.View != "" && format != "SVG":
+		return nil, Invalid("view", p.View, "a view for SVG only")
+	case !slices.Contains([]string{"", "top", "front", "right", "isometric"}, p.View):
+		return nil, Invalid("view", p.View, "top, front, right or isometric")
+	case p.Schema != "" && format != "STEP":
+		return nil, Invalid("schema", p.Schema, "a schema for STEP only")
+	}
+	root, err := c.root()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := root.Stat(name); err == nil && p.Overwrite != nil && !*p.Overwrite {
+		return nil, Refuse(WorkspaceConflict, "file_path", name, name+" exists", "give another path, or overwrite true")
+	}
+	all, err := c.solids("", p.EntityIDs)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, Refuse(OperationInvalid, "entity_ids", nil, "there is no solid to export", "make one first")
+	}
+	var hashes []string
+	var parts []Part
+	list, tolerance := []exported{}, 0.0
+	for _, e := range all {
+		hashes = append(hashes, e.Shape)
+		parts = append(parts, Part{Name: e.ID, Hash: e.Shape})
+		facts := measured(e)
+		list = append(list, exported{e.ID, facts.Volume})
+		tolerance = max(tolerance, facts.Tolerance)
+	}
+	var content bytes.Buffer
+	c.stage.at(10, "writing "+format)
+	err = c.env.bench.made(c.ctx, in(c.ws), hashes, func(ctx context.Context, k Kernel) error {
+		return k.Export(ctx, &limited{to: &content, left: maxWritten}, parts, ExportOptions{
+			Format: format, Schema: p.Schema, Text: p.Text, View: p.View, Deflection: quality[0], Angle: quality[1],
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.env.bench.about.Exact && slices.Contains([]string{"STL", "3MF", "OBJ", "PLY", "JSON"}, format) {
+		tolerance = quality[0]
+	}
+	if err := c.ctx.Err(); err != nil {
+		return nil, ended(c.ctx)
+	}
+	replaced, err := replace(root, name, content.Bytes())
+	if err != nil {
+		return nil, fileError("file_path", name, err)
+	}
+	sum := sha256.Sum256(content.Bytes())
+	return map[string]any{
+		"file_path": name, "format": format, "bytes": content.Len(), "sha256": hex.EncodeToString(sum[:]),
+		"parts": list, "tolerance": tolerance, "replaced": replaced, "workspace_id": c.ws.Record().ID,
+	}, nil
+}
+
+// limited is a writer that refuses a file that grows beyond all measure.
+type limited struct {
+	to   *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, Refuse(OperationInvalid, "entity_ids", nil, fmt.Sprintf("the file would be longer than %d MB", maxWritten>>20), "export fewer solids, or with a coarser tessellation_quality")
+	}
+	return l.to.Write(p)
+}
