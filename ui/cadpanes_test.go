@@ -45,10 +45,10 @@ func solidOf(space, id string, m *mesh.Mesh) model.Entity {
 	})}
 }
 
-// newModels is newWorld with CAD agents in each state, workspaces with solids, a
+// newModels is newTalk with CAD agents in each state, workspaces with solids, a
 // conflict and workflows.
 func newModels() *fakeWorld {
-	w := newWorld()
+	w := newTalk()
 	agent := func(id, role string, status cad.Status, ops, good, breaches, row int, more func(*cad.Agent)) {
 		a := cad.Agent{
 			AgentID: id, Role: role, WorkspaceID: "ws_" + id, TenantID: tenant, Status: status, OperationCount: ops, SuccessCount: good, ErrorCount: ops - good,

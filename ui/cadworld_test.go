@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"time"
 
@@ -82,7 +83,13 @@ func (w *fakeWorld) Workspaces(_ context.Context, _ string, f core.Filter) (core
 }
 
 func (w *fakeWorld) Entities(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entity], error) {
-	return pageOf(w.entities[workspace], f, func(e *model.Entity) string { return e.ID })
+	var all []model.Entity
+	for _, e := range w.entities[workspace] {
+		if f.Kind == "" || f.Kind == string(e.Type) {
+			all = append(all, e)
+		}
+	}
+	return pageOf(all, f, func(e *model.Entity) string { return e.ID })
 }
 
 func (w *fakeWorld) Entity(_ context.Context, _, workspace, id string) (model.Entity, error) {
@@ -116,4 +123,29 @@ func (w *fakeWorld) Workflow(_ context.Context, _, id string) (cad.Workflow, err
 
 func (w *fakeWorld) Workflows(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workflow], error) {
 	return pageOf(w.flows, f, func(f *cad.Workflow) string { return f.WorkflowID + f.ScenarioName })
+}
+
+// poisonModels puts a text wherever CAD agents, their environment and files say
+// something.
+func (w *fakeWorld) poisonModels(text string) {
+	for _, all := range w.entities {
+		for i := range all {
+			e := &all[i]
+			id, kind := e.ID, e.Type
+			poison(reflect.ValueOf(e), text, "")
+			if e.Type = kind; kind == model.Solid {
+				e.Properties = solidOf(e.WorkspaceID, id, w.meshes["ws_ann/plate"]).Properties
+			}
+			e.Origin, e.CreatedBy = text, text
+		}
+	}
+	for _, all := range w.journals {
+		poison(reflect.ValueOf(&all), text, "")
+	}
+	for space, all := range w.conflicts {
+		for i := range all {
+			all[i].Description = text
+		}
+		w.conflicts[space] = all
+	}
 }

@@ -213,7 +213,7 @@ func (f *mischief) check(steps int) {
 }
 
 func runMischief(t testing.TB, seed uint64, steps int) {
-	f := &mischief{rig: rigOn(t, newTalk(), 80, 24, Options{}), rng: rand.New(rand.NewPCG(seed, 1))}
+	f := &mischief{rig: rigOn(t, newModels(), 80, 24, Options{}), rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range steps {
 		f.step()
 		f.check(i)

@@ -89,7 +89,7 @@ func poison(v reflect.Value, text string, name string) {
 
 // poisoned is a world in which everything that comes from outside is text.
 func poisoned(text string) *fakeWorld {
-	w := newTalk()
+	w := newModels()
 	if len(w.agents) > 0 {
 		a := *w.agents[0]
 		a.Stuck, a.Attention, a.Reason = &fleet.Stuck{Kind: fleet.Loop, Since: start}, "x", "x"
@@ -106,7 +106,7 @@ func poisoned(text string) *fakeWorld {
 	for _, a := range w.agents {
 		w.acts[a.Name] = *act
 	}
-	for _, all := range []any{&w.sessions, &w.tasks, &w.answered, &w.decisions, &w.events, &w.approvals, &w.skills, &w.runs, &w.subagents, &w.messages, &w.letters, &w.readers, &w.boxes} {
+	for _, all := range []any{&w.sessions, &w.tasks, &w.answered, &w.decisions, &w.events, &w.approvals, &w.skills, &w.runs, &w.subagents, &w.messages, &w.letters, &w.readers, &w.boxes, &w.makers, &w.spaces, &w.flows} {
 		poison(reflect.ValueOf(all), text, "")
 	}
 	for _, sk := range w.skills {
@@ -115,6 +115,7 @@ func poisoned(text string) *fakeWorld {
 	for _, lines := range w.logs {
 		poison(reflect.ValueOf(&lines), text, "")
 	}
+	w.poisonModels(text)
 	for k, r := range w.results {
 		poison(reflect.ValueOf(&r), text, "")
 		w.results[k] = r
@@ -124,7 +125,7 @@ func poisoned(text string) *fakeWorld {
 }
 
 // tour visits every pane, opens what is in it, and looks at each frame.
-var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc : esc i i i i i i m y 0 esc")
+var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc : esc i i i i i i m y 0 esc C enter esc w enter j esc v tab s esc f enter j j esc x enter esc")
 
 func checkScreens(t *testing.T, text string, w, h int) {
 	t.Helper()
