@@ -63,6 +63,12 @@ func TestPrimitives(t *testing.T) {
 			volume: 10 * math.Pi / 3 * (25 + 15 + 9), area: math.Pi * (25 + 9 + 8*math.Sqrt(104)), center: [3]float64{0, 0, -10 * (25 + 2*15 + 27) / 4.0 / (25 + 15 + 9)},
 			low: [3]float64{-5, -5, -10}, high: [3]float64{5, 5, 0},
 		})
+		// Small and large ones, for which nobody names a tolerance.
+		r.cylinder("", [3]float64{}, 0.5, 2)
+		r.cylinder("", [3]float64{}, 40000, 10)
+		r.solid("solid.primitive", obj{"primitive_type": "sphere", "radius": 500}, body{
+			volume: 4 * math.Pi / 3 * 1.25e8, area: 1e6 * math.Pi, low: [3]float64{-500, -500, -500}, high: [3]float64{500, 500, 500},
+		})
 		// An oblique axis: extremes of the discs at both ends.
 		h := 10 * math.Sqrt(2.0/3)
 		r.solid("solid.primitive", obj{"primitive_type": "cylinder", "radius": 10, "height": 30, "axis_direction": []float64{1, 1, 1}}, body{

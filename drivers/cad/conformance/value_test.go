@@ -89,6 +89,15 @@ type body struct {
 	faces, edges, corners float64
 }
 
+// extent is the greatest length of the solid.
+func (b body) extent() float64 {
+	e := 0.0
+	for i := range 3 {
+		e = max(e, b.high[i]-b.low[i])
+	}
+	return e
+}
+
 var (
 	nan     = math.NaN()
 	unknown = [3]float64{nan, nan, nan}
@@ -113,7 +122,7 @@ func (r *rig) compare(what string, o obj, want body) {
 		r.Errorf("%s: tolerance %v", what, o["tolerance"])
 	case (r.about.Exact || want.flat) && tolerance != 0:
 		r.Errorf("%s: tolerance %g, want 0", what, tolerance)
-	case !r.about.Exact && !want.flat && !(tolerance > 0 && tolerance <= 2*r.about.Tolerance):
+	case !r.about.Exact && !want.flat && !(tolerance > 0 && tolerance <= max(2*r.about.Tolerance, 1e-4*want.extent())):
 		r.Errorf("%s: tolerance %g, the kernel declares %g", what, tolerance, r.about.Tolerance)
 	}
 	relative := r.relative
