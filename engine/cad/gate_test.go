@@ -49,9 +49,10 @@ func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
 	if ap.Gate != judge.GateCAD || ap.ReasonCode != "cad.merge" || ap.Agent.Name != "ann" || ap.Agent.Role != "integrator" || ap.RequestedBy != "robot" {
 		t.Errorf("%+v", ap)
 	}
-	if a := w.now("ann"); a.Shown() != "waiting for you" || a.Waiting != ap.ApprovalID {
-		t.Errorf("%+v", a)
-	}
+	w.await("the agent to wait", func() bool {
+		a := w.now("ann")
+		return a.Shown() == "waiting for you" && a.Waiting == ap.ApprovalID
+	})
 	w.do("bob", "entity.create_point", `{}`) // others go on meanwhile
 	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
