@@ -5,7 +5,6 @@ import (
 
 	"swarmdeck/drivers/cad/sketch"
 	"swarmdeck/engine/cad/model"
-	"swarmdeck/engine/core"
 )
 
 type constraintStatus struct {
@@ -46,9 +45,9 @@ func (c *call) constraintStatus(p constraintStatus) (any, error) {
 		if e.Type != model.Constraint {
 			return nil, Refuse(InvalidConstraint, "constraint_id", e.ID, fmt.Sprintf("%s is a %s", e.ID, e.Type), "give entity_id instead")
 		}
-		var properties constraintProperties
-		if err := core.DecodeStored(e.Properties, &properties); err != nil {
-			return nil, fmt.Errorf("constraint %s: read its properties: %w", e.ID, err)
+		properties, err := constraintOf(e)
+		if err != nil {
+			return nil, err
 		}
 		id, _ := split(properties.Entities[0])
 		groups = [][]string{{id}}
@@ -112,9 +111,9 @@ func (c *call) group(p constraintStatus, id string, seen map[string]bool, list *
 		return err
 	}
 	for _, e := range constraints {
-		var properties constraintProperties
-		if err := core.DecodeStored(e.Properties, &properties); err != nil {
-			return fmt.Errorf("constraint %s: read its properties: %w", e.ID, err)
+		properties, err := constraintOf(e)
+		if err != nil {
+			return err
 		}
 		off, err := d.sketch.Error(e.ID)
 		if err != nil {

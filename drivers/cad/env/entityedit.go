@@ -6,7 +6,6 @@ import (
 
 	"swarmdeck/drivers/cad/sketch"
 	"swarmdeck/engine/cad/model"
-	"swarmdeck/engine/core"
 )
 
 type updateEntity struct {
@@ -67,9 +66,9 @@ func (c *call) resettled(id string, to curve) ([]model.Entity, error) {
 		return nil, err
 	}
 	for _, e := range constraints {
-		var p constraintProperties
-		if err := core.DecodeStored(e.Properties, &p); err != nil {
-			return nil, fmt.Errorf("constraint %s: read its properties: %w", e.ID, err)
+		p, err := constraintOf(e)
+		if err != nil {
+			return nil, err
 		}
 		if name, _ := split(p.Entities[0]); p.Type == sketch.Fixed && name == id {
 			return nil, conflict([]string{e.ID}, "")

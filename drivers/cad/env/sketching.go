@@ -27,6 +27,14 @@ type constraintParameters struct {
 	Tolerance *float64 `json:"tolerance,omitempty"`
 }
 
+// constraintOf reads an entity that is a constraint.
+func constraintOf(e model.Entity) (p constraintProperties, err error) {
+	if err := core.DecodeStored(e.Properties, &p); err != nil || len(p.Entities) == 0 {
+		return p, Refuse(InvalidConstraint, "constraint_id", e.ID, e.ID+" holds nothing that can be read", "remove it")
+	}
+	return p, nil
+}
+
 // value is the dimension that a type asks for.
 func (p constraintProperties) value() (float64, error) {
 	out := 0.0
@@ -83,9 +91,9 @@ func (c *call) connected(ids ...string) (curves, constraints []model.Entity, err
 			}
 			seen[name] = true
 			e, _ := c.ws.Entity(name)
-			var p constraintProperties
-			if err := core.DecodeStored(e.Properties, &p); err != nil {
-				return nil, nil, fmt.Errorf("constraint %s: read its properties: %w", name, err)
+			p, err := constraintOf(e)
+			if err != nil {
+				return nil, nil, err
 			}
 			for _, ref := range p.Entities {
 				next, _ := split(ref)
@@ -131,9 +139,9 @@ func draw(curves, constraints []model.Entity, changed map[string]curve) (*drawin
 		}
 	}
 	for _, e := range constraints {
-		var p constraintProperties
-		if err := core.DecodeStored(e.Properties, &p); err != nil {
-			return nil, fmt.Errorf("constraint %s: read its properties: %w", e.ID, err)
+		p, err := constraintOf(e)
+		if err != nil {
+			return nil, err
 		}
 		value, err := p.value()
 		if err == nil {

@@ -229,3 +229,63 @@ func TestAMeshIsShown(t *testing.T) {
 		t.Error(m["tolerance"], len(m["faces"].([]any)))
 	}
 }
+
+func TestAHostileJournalHarmsNothing(t *testing.T) {
+	c := start(t, func(o *env.Options) { o.Journal = true })
+	seq := 0
+	loaded := 0
+	load := func(put string) {
+		seq++
+		record := ""
+		if seq == 1 {
+			record = `,"workspace":{"workspace_id":"w","workspace_name":"w"}`
+		}
+		r := c.try("workspace.load", fmt.Sprintf(`{"workspace_id":"w","from":%d,"entries":[{"workspace_id":"w","seq":%d,"method":"x","put":[%s]%s}]}`, seq, seq, put, record))
+		if r.Error == nil && put != "" {
+			loaded++
+		}
+	}
+	entity := func(id, kind, properties, more string) string {
+		properties = string(canonical(t, properties))
+		hash, err := core.Digest([]any{kind, core.Raw(properties)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`{"entity_id":%q,"entity_type":%q,"workspace_id":"w","properties":%s,"hash":%q,"origin":"w:%d"%s}`, id, kind, properties, hash, seq+1, more)
+	}
+	for _, put := range []func() string{
+		func() string { return "" }, func() string { return entity("k", "constraint", `{"entity_ids":[]}`, "") },
+		func() string { return entity("l", "line", `{"start":[0,0,0],"end":[0,0,0]}`, "") },
+		func() string { return entity("l", "line", `{"start":"x"}`, "") },
+		func() string {
+			return entity("c", "circle", `{"center":[0,0,0],"radius":1e-300,"normal":[0,0,0]}`, "")
+		},
+		func() string { return entity("c", "circle", `{"center":[0,0,0],"radius":5,"normal":[0,0,0]}`, "") },
+		func() string { return entity("s", "solid", `{}`, `,"shape":"`+fmt.Sprintf("%064d", 1)+`"`) },
+	} {
+		load(put())
+		if r := c.try("entity.list", `{"workspace_id":"w"}`); r.Error != nil { // it was unloaded
+			seq = 0
+			load("")
+		}
+		for _, ask := range []string{
+			`constraint.status","params":{"include_dof_analysis":true,`, `constraint.status","params":{"constraint_id":"k",`, `measure.interference","params":{`, `view.mesh","params":{`,
+			`solid.extrude","params":{"entity_ids":["l","c"],"distance":1,`, `entity.update","params":{"entity_id":"c","radius":2,`, `measure.mass","params":{"entity_id":"s",`, `workspace.status","params":{`,
+		} {
+			c.send(`{"jsonrpc":"2.0","id":1,"method":"` + ask + `"workspace_id":"w"}}`)
+			c.receive()
+		}
+	}
+	if loaded == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+func canonical(t *testing.T, text string) core.Raw {
+	t.Helper()
+	out, err := core.Canonical([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
