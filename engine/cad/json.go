@@ -1,34 +1,16 @@
 package cad
 
 import (
-	"bytes"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 )
 
-// member finds a member of a JSON object; nil when there is none.
+// memberOf is a member of a JSON object; nil when there is none.
 func memberOf(object core.Raw, name string) core.Raw {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		key, err := dec.ReadToken()
-		if err != nil {
-			return nil
-		}
-		found := key.String() == name
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil
-		}
-		if found {
-			return value.Clone()
-		}
-	}
-	return nil
+	value, _ := mapping.Member(object, name)
+	return value
 }
 
 func hasMember(object core.Raw, name string) bool { return memberOf(object, name) != nil }
