@@ -21,7 +21,7 @@ import (
 func (t *tree) static(kind string) []Candidate {
 	switch kind {
 	case "kind":
-		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}, {"skill.invoke", "run a skill"}}
+		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}, {"skill.invoke", "run a skill"}, {"cad.assignment", "operations of a CAD agent"}}
 	case "cadmethod":
 		var all []Candidate
 		for _, name := range cad.MethodNames() {
