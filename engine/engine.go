@@ -101,7 +101,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: recorder{e.DAG},
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
@@ -125,6 +125,11 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	modelling.cad = e.CAD
 	e.parties = append(e.parties, e.CAD.Parties())
+	if !opt.ReadOnly {
+		if err := e.closeRuns(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}

@@ -13,6 +13,9 @@ import (
 // emit takes one event of the run from its runtime.
 func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 	r.progress.event(&e, r.acts.take(&e))
+	if r.seen != nil {
+		r.seen.Event(ctx, e)
+	}
 	switch e.Type {
 	case "message":
 		r.log.add("INFO", e.Text, "message")
@@ -31,7 +34,11 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 	case "attention":
 		return ToolAnswer{}, r.attend(ctx, e.Text)
 	case "tool_request":
-		return r.tool(ctx, e)
+		answer, err := r.tool(ctx, e)
+		if r.seen != nil {
+			r.seen.Answered(ctx, e, answer)
+		}
+		return answer, err
 	case "tool_result":
 		return ToolAnswer{}, r.toolResult(ctx, e)
 	case "result":

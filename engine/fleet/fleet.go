@@ -23,6 +23,8 @@ type Options struct {
 	// Taken reports whether a name belongs to somebody else who gets messages,
 	// so that no agent is given it; nil knows nobody.
 	Taken func(tenant, name string) bool
+	// Observer is told what agents do; nil tells nobody.
+	Observer Observer
 }
 
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks

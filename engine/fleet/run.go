@@ -31,6 +31,8 @@ type run struct {
 	in  prompt
 	log *transcript
 
+	seen Observed // is told what happens; nil for nobody
+
 	progress *progress
 	acts     *acts
 
@@ -103,6 +105,7 @@ func (r *run) work(ctx context.Context) {
 		err = lost
 	}
 	out = r.settled(out, err)
+	r.observed(ctx, out)
 	if err := r.release(ctx, out); err != nil && out.Status == swarm.Succeeded {
 		out = failure("agent_record", err.Error(), true)
 	}
@@ -136,6 +139,9 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	go r.watch(ctx, over)
 	r.acts.started()
 	r.log.add("INFO", r.in.Message, sourceTask)
+	if err := r.observe(ctx); err != nil {
+		return out, fmt.Errorf("record the run: %w", err)
+	}
 	return h.Prompt(ctx, Prompt{
 		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Emit: r.emit, Beat: r.beat,
 	})

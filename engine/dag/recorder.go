@@ -1,0 +1,380 @@
+package dag
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// bLive are the runs that a recorder has open: run id → nothing.
+const bLive store.Bucket = "dag.live"
+
+// countRecorded counts the runs that were recorded; their ids come of it.
+const countRecorded = "dag.recorded"
+
+// What is gathered before it is written: a busy agent costs a few commits a
+// second. Tool calls and ends are written at once, with all before them.
+const (
+	gatherEvents = 64
+	gatherFor    = 100 * time.Millisecond
+)
+
+// RunInfo says whose run is recorded.
+type RunInfo struct {
+	AgentID   string
+	TaskID    string
+	SessionID string
+	TraceID   string
+	Reason    string // user, schedule, subagent
+}
+
+// Recording is a run that is being recorded. Its methods may be called from
+// any goroutine; they make hostile texts and numbers fit for the record rather
+// than lose them.
+type Recording struct {
+	d   *DAG
+	by  core.Caller
+	run RunInfo
+	id  string
+
+	writing sync.Mutex // one batch at a time, in order
+
+	mu       sync.Mutex
+	pending  []Event
+	last     time.Time // of the newest event: a run's times never go back
+	source   EventRef  // what a tool call is requested by: the newest message, or the start
+	calls    map[string]Event
+	messages int
+	timer    *time.Timer
+	err      error // the first that lost something
+}
+
+// Record begins a run: run_started is on disk when it returns. A run that is
+// never finished is closed by Recover after the next start.
+func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
+	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
+	r := &Recording{d: d, by: by, run: info, calls: map[string]Event{}}
+	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
+		r.last = tx.Now()
+		start, err := NewEvent(r.head(), &RunStarted{Reason: info.Reason})
+		if err != nil {
+			return err
+		}
+		if _, err := d.EmitIn(tx, start); err != nil {
+			return err
+		}
+		r.source = EventRef{start.EventID}
+		return tx.Put(bLive, []byte(r.id), []byte{})
+	})
+	return r, explain("begin to record a run", err)
+}
+
+// RunID is the run's id.
+func (r *Recording) RunID() string { return r.id }
+
+// head is the head of the next event; mu is held, or nobody else knows of r.
+func (r *Recording) head() Head {
+	if now := r.d.ledger.Clock().Now(); now.After(r.last) {
+		r.last = now
+	}
+	return Head{
+		TS: At(r.last), RunID: r.id, AgentID: r.run.AgentID, TaskID: r.run.TaskID, SessionID: r.run.SessionID, TraceID: fit(r.run.TraceID),
+	}
+}
+
+// add gathers an event; mu is held.
+func (r *Recording) add(h Head, b Body) (Event, bool) {
+	e, err := NewEvent(h, b)
+	if err != nil {
+		r.lost(fmt.Errorf("record a %s: %w", b.Kind(), err))
+		return e, false
+	}
+	r.pending = append(r.pending, e)
+	if r.timer == nil {
+		r.timer = time.AfterFunc(gatherFor, func() { _ = r.Flush(context.Background()) })
+	}
+	return e, true
+}
+
+func (r *Recording) lost(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Said records a message of a conversation, as text.
+func (r *Recording) Said(ctx context.Context, list string, role MessageRole, text string) error {
+	return r.Message(ctx, list, role, ContentPart{Type: "text", Text: text})
+}
+
+// Message records a message of a conversation. What does not fit into an event
+// is cut.
+func (r *Recording) Message(ctx context.Context, list string, role MessageRole, parts ...ContentPart) error {
+	const most = MaxEvent / 4 // JSON escapes may double it
+	for i := range parts {
+		if text := strings.ToValidUTF8(parts[i].Text, "\ufffd"); len(text) > most {
+			parts[i].Text = strings.ToValidUTF8(text[:most], "") + "…"
+		} else {
+			parts[i].Text = text
+		}
+	}
+	r.mu.Lock()
+	h := r.head()
+	r.messages++
+	m := NewNode(&Message{ID: fmt.Sprintf("%s/%d", r.id, r.messages), Role: role, Content: parts, CreatedAt: h.TS})
+	h.Nodes = []Node{m}
+	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok {
+		r.source = EventRef{e.EventID}
+	}
+	full := len(r.pending) >= gatherEvents
+	r.mu.Unlock()
+	if full {
+		return r.Flush(ctx)
+	}
+	return nil
+}
+
+// Call records a tool call, durably: it has not had its effect yet.
+func (r *Recording) Call(ctx context.Context, server, tool, call string, args core.Raw) error {
+	r.mu.Lock()
+	r.call(server, tool, fit(call), args)
+	r.mu.Unlock()
+	return r.Flush(ctx)
+}
+
+func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool) {
+	e, ok := r.add(r.head(), &ToolCall{Server: fit(server), Tool: fit(tool), CallID: call, Args: survives("args", args), RequestedBy: r.source})
+	if ok {
+		r.calls[call] = e
+	}
+	return e, ok
+}
+
+// Open reports whether a call has no result yet; "" stands for any.
+func (r *Recording) Open(call string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if call == "" {
+		return len(r.calls) > 0
+	}
+	_, open := r.calls[fit(call)]
+	return open
+}
+
+// Substitute records that a call is carried out with other arguments: a second
+// call of the same id that stands in for the first.
+func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, reason string) error {
+	call = fit(call)
+	r.mu.Lock()
+	if old, open := r.calls[call]; open {
+		b := old.Body.(*ToolCall)
+		if e, ok := r.call(b.Server, b.Tool, call, args); ok && e.EventID != old.EventID {
+			r.add(r.head(), &Substitution{OriginalEvent: EventRef{old.EventID}, ReplacementEvent: EventRef{e.EventID}, Reason: strings.ToValidUTF8(reason, "\ufffd")})
+		}
+	}
+	r.mu.Unlock()
+	return r.Flush(ctx)
+}
+
+// Result records what came of a call. A call that was never recorded is
+// recorded with it, as far as is known.
+func (r *Recording) Result(ctx context.Context, call string, status CallStatus, result core.Raw, fault *Fault) error {
+	call = fit(call)
+	r.mu.Lock()
+	if _, open := r.calls[call]; !open {
+		r.call("unknown", "unknown", call, nil)
+	}
+	r.result(call, status, result, fault)
+	r.mu.Unlock()
+	return r.Flush(ctx)
+}
+
+func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault) {
+	if fault != nil {
+		fault = &Fault{Code: fit(fault.Code), Message: strings.ToValidUTF8(fault.Message, "\ufffd")}
+		if status == CallOK {
+			fault = nil
+		}
+	}
+	r.add(r.head(), &ToolResult{CallID: call, Status: status, Result: survives("result", result), Error: fault})
+	delete(r.calls, call)
+}
+
+// Interrupt records that work was cut off: the named call, or all that are
+// open when there is none. Each ends as interrupted, or canceled for a reason
+// that is no failure.
+func (r *Recording) Interrupt(ctx context.Context, reason Reason, call string) error {
+	r.mu.Lock()
+	r.interrupt(reason, call)
+	r.mu.Unlock()
+	return r.Flush(ctx)
+}
+
+func (r *Recording) interrupt(reason Reason, only string) {
+	affects := []EventRef{}
+	for id, e := range r.calls {
+		if only == "" || fit(only) == id {
+			affects = append(affects, EventRef{e.EventID})
+			r.result(id, endOf(reason), nil, &Fault{Code: string(reason), Message: "the call was cut off"})
+		}
+	}
+	r.add(r.head(), &Interruption{Reason: reason, Affects: affects})
+}
+
+// endOf is how a call ends that is cut off.
+func endOf(reason Reason) CallStatus {
+	switch reason {
+	case ReasonTimeout:
+		return CallTimeout
+	case ReasonApprovalDenied, ReasonCanceled:
+		return CallCanceled
+	}
+	return CallInterrupted
+}
+
+// Finish ends the run; calls that are open are interrupted. It returns the
+// first error that lost something of the run.
+func (r *Recording) Finish(ctx context.Context, success bool) error {
+	exit := "success"
+	r.mu.Lock()
+	if !success {
+		exit = "error"
+	}
+	if len(r.calls) > 0 {
+		r.interrupt(ReasonCanceled, "")
+	}
+	r.add(r.head(), &RunFinished{Exit: exit})
+	r.mu.Unlock()
+	err := r.flush(ctx, true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	return err
+}
+
+// Flush writes what is gathered, and returns the first error so far.
+func (r *Recording) Flush(ctx context.Context) error { return r.flush(ctx, false) }
+
+func (r *Recording) flush(ctx context.Context, over bool) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.mu.Lock()
+	events := r.pending
+	r.pending = nil
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	r.mu.Unlock()
+	var err error
+	for len(events) > 0 && err == nil {
+		n := min(len(events), MaxBatch)
+		err = r.d.ledger.Update(ctx, r.by, func(tx *audit.Tx) error {
+			if _, err := r.d.EmitIn(tx, events[:n]...); err != nil {
+				return err
+			}
+			if over && n == len(events) {
+				return tx.Delete(bLive, []byte(r.id))
+			}
+			return nil
+		})
+		events = events[n:]
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.lost(explain("record a run", err))
+	}
+	return r.err
+}
+
+// Recover closes the runs of a tenant that a recorder left open when its
+// process died: open calls end as interrupted. It is called once, before
+// anything is recorded.
+func (d *DAG) Recover(ctx context.Context, tenant string) error {
+	var runs []string
+	err := d.view(ctx, tenant, "look for runs that were cut off", func(r reader) error {
+		return r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
+			runs = append(runs, string(k))
+			return true
+		})
+	})
+	for _, run := range runs {
+		if err != nil {
+			return err
+		}
+		err = d.ledger.Update(ctx, core.Self(tenant, "recorder"), func(tx *audit.Tx) error { return d.abandon(tx, run) })
+	}
+	return explain("close the runs that were cut off", err)
+}
+
+func (d *DAG) abandon(tx *audit.Tx, run string) error {
+	num, _, err := reader{tx}.num(nameKey(NodeRef{TypeRun, run}))
+	if err != nil {
+		return err
+	}
+	h, err := reader{tx}.head(num)
+	if err != nil {
+		return err
+	}
+	r := &Recording{d: d, id: run, last: h.LastAt.at, calls: map[string]Event{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
+	affects := []EventRef{}
+	for _, c := range h.OpenCalls {
+		affects = append(affects, EventRef{c.EventID})
+		r.result(c.CallID, CallInterrupted, nil, &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"})
+	}
+	r.add(r.head(), &Interruption{Reason: ReasonCrash, Affects: affects})
+	r.add(r.head(), &RunFinished{Exit: "error"})
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.err != nil {
+		return r.err
+	}
+	if _, err := d.EmitIn(tx, r.pending...); err != nil {
+		return err
+	}
+	return tx.Delete(bLive, []byte(run))
+}
+
+// fit makes an id out of a text from outside.
+func fit(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if hidden(c) {
+			return '\ufffd'
+		}
+		return c
+	}, strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) > maxID {
+		s = strings.ToValidUTF8(s[:maxID], "")
+	}
+	return s
+}
+
+// survives is a JSON object that the record can carry: what is none, or has
+// numbers that would not survive, is kept as text under a name.
+func survives(name string, v core.Raw) core.Raw {
+	const most = MaxEvent / 4
+	if len(v) == 0 {
+		return core.Raw("{}")
+	}
+	if core.CheckObject(name, v, most) == nil && core.CheckExact(v) == nil {
+		if canon, err := core.Canonical(v); err == nil {
+			return canon
+		}
+	}
+	text := strings.ToValidUTF8(string(v), "\ufffd")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return core.MustEncode(map[string]string{"text": text})
+}

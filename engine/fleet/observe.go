@@ -1,0 +1,43 @@
+package fleet
+
+import (
+	"context"
+
+	"swarmdeck/engine/swarm"
+)
+
+// Observer keeps what agents do as a record of its own.
+type Observer interface {
+	// Began tells of a run before its agent hears of it. An error fails the run.
+	Began(ctx context.Context, a Agent, t swarm.Task, message string) (Observed, error)
+}
+
+// Observed takes what happens in one run, in its order. What it can't keep is
+// no reason to stop the agent: it says so at the end.
+type Observed interface {
+	// Event comes before the event has any effect.
+	Event(ctx context.Context, e Event)
+	// Answered tells the judge's word on a tool request before the agent hears
+	// it.
+	Answered(ctx context.Context, e Event, a ToolAnswer)
+	Ended(ctx context.Context, out swarm.Outcome) error
+}
+
+// observe begins to tell of the run, if anybody listens.
+func (r *run) observe(ctx context.Context) (err error) {
+	if r.f.opt.Observer != nil {
+		r.seen, err = r.f.opt.Observer.Began(ctx, *r.m.rec.Load(), r.job.Task, r.message())
+	}
+	return err
+}
+
+// observed tells the run's end, and logs what could not be kept.
+func (r *run) observed(ctx context.Context, out swarm.Outcome) {
+	if r.seen == nil {
+		return
+	}
+	if err := r.seen.Ended(ctx, out); err != nil {
+		r.log.add("WARN", "not all of this run could be recorded: "+err.Error(), "record")
+		_ = r.log.flush(ctx) // as lost as what it tells of
+	}
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// recorder writes what agents do into their canonical record (seed 4): each
+// attempt of a prompt is a run.
+type recorder struct{ dag *dag.DAG }
+
+var _ fleet.Observer = recorder{}
+
+// The lists of a run's messages.
+const (
+	listMain = "main"
+	listPlan = "plan"
+)
+
+// Began implements fleet.Observer.
+func (r recorder) Began(ctx context.Context, a fleet.Agent, t swarm.Task, message string) (fleet.Observed, error) {
+	reason := "user"
+	if t.ParentTaskID != "" {
+		reason = "subagent"
+	}
+	rec, err := r.dag.Record(ctx, core.Self(t.TenantID, "recorder"), dag.RunInfo{
+		AgentID: a.Name, TaskID: t.TaskID, SessionID: t.SessionID, TraceID: t.TraceID, Reason: reason,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &recording{rec, a.Runtime}, rec.Said(ctx, listMain, dag.RoleUser, message)
+}
+
+// recording is one run. The errors of single events are kept by the run, which
+// returns them at its end.
+type recording struct {
+	run    *dag.Recording
+	server string // of its tool calls: the runtime
+}
+
+// Event implements fleet.Observed.
+func (r *recording) Event(ctx context.Context, e fleet.Event) {
+	switch e.Type {
+	case "message", "result":
+		if e.Text != "" {
+			_ = r.run.Said(ctx, listMain, dag.RoleAssistant, e.Text)
+		}
+	case "thought":
+		_ = r.run.Message(ctx, listMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
+	case "plan":
+		_ = r.run.Said(ctx, listPlan, dag.RoleAssistant, e.Text)
+	case "tool_request", "tool_call":
+		r.call(ctx, e)
+	case "tool_result":
+		if e.Tool != "" && !r.run.Open(callOf(e)) { // nobody asked about it
+			r.call(ctx, e)
+		}
+		status, fault := dag.CallOK, (*dag.Fault)(nil)
+		if e.Status != "ok" {
+			status, fault = dag.CallError, &dag.Fault{Code: cmp.Or(e.Status, "error"), Message: e.Error}
+		}
+		_ = r.run.Result(ctx, callOf(e), status, e.Output, fault)
+	}
+}
+
+func (r *recording) call(ctx context.Context, e fleet.Event) {
+	args := e.Args
+	if len(args) == 0 && e.Text != "" {
+		args = core.MustEncode(map[string]string{"text": e.Text})
+	}
+	_ = r.run.Call(ctx, cmp.Or(r.server, "agent"), cmp.Or(e.Tool, "tool"), callOf(e), args)
+}
+
+func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }
+
+// Answered implements fleet.Observed.
+func (r *recording) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {
+	switch a.Decision {
+	case "approve":
+		if len(a.Args) > 0 && !same(a.Args, e.Args) {
+			_ = r.run.Substitute(ctx, callOf(e), a.Args, cmp.Or(a.Reason, "the approval was edited"))
+		}
+	case "":
+		_ = r.run.Interrupt(ctx, dag.ReasonCanceled, callOf(e))
+	default:
+		_ = r.run.Interrupt(ctx, dag.ReasonApprovalDenied, callOf(e))
+	}
+}
+
+// same compares arguments whatever their spelling.
+func same(a, b core.Raw) bool {
+	x, errX := core.Canonical(a)
+	y, errY := core.Canonical(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Ended implements fleet.Observed.
+func (r *recording) Ended(ctx context.Context, out swarm.Outcome) error {
+	why := map[swarm.Status]dag.Reason{
+		swarm.Cancelled: dag.ReasonCanceled, swarm.TimedOut: dag.ReasonTimeout, swarm.Blocked: dag.ReasonApprovalDenied, swarm.Failed: dag.ReasonCrash,
+	}[out.Status]
+	if why != "" && (why != dag.ReasonCrash || r.run.Open("")) { // a failure cuts off nothing but open calls
+		_ = r.run.Interrupt(ctx, why, "")
+	}
+	return r.run.Finish(ctx, out.Status == swarm.Succeeded)
+}
+
+// closeRuns ends the runs in the record whose engine died.
+func (e *Engine) closeRuns(ctx context.Context) error {
+	tenants, err := e.store.Tenants(ctx)
+	if err != nil {
+		return fmt.Errorf("list the tenants: %w", err)
+	}
+	for _, t := range tenants {
+		if err := e.DAG.Recover(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
