@@ -35,8 +35,8 @@ func (t *tree) cadView() *cobra.Command {
 	return t.command(spec{
 		use: "view WORKSPACE [ENTITY]", short: "Draw the solids of a workspace as text", effect: Reads, args: []string{"workspace", "entity"},
 		long: "Draw the solids of a workspace, or one of them, as text: visible edges in braille, shaded on a terminal with true\n" +
-			"colour, in plain characters with --ascii. Below stand the size, volume, mass and validity of each. Millimetres.\n" +
-			"A section takes away what lies on the viewer's side of a plane and hatches the cut.",
+			"colour, in plain characters with --ascii, and not at all with --accessible. Below stand the size, volume, mass and\n" +
+			"validity of each. Millimetres. A section takes away what lies on the viewer's side of a plane and hatches the cut.",
 		example: "cad view main\ncad view housing lid --view all --size 120x40\ncad view main --angle 30,20 --section x=5",
 		flags: func(f *pflag.FlagSet) {
 			enumVar(f, &l.view, "view", "", "", "from where: front|top|right|iso|all (default iso)", "front", "top", "right", "iso", "all")
@@ -162,6 +162,9 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 	return c.print(out, func(w io.Writer) error {
 		if scene.Empty() {
 			return c.noSolids(w, workspace)
+		}
+		if caps.Accessible {
+			return out.legend(w)
 		}
 		if tty && caps.Color > colorprofile.ASCII {
 			colored := colorprofile.Writer{Forward: w, Profile: caps.Color}

@@ -23,7 +23,7 @@ func New() *Pane {
 	return &Pane{pane.NewTable(pane.Spec[model.Conflict]{
 		Name: Name, Title: "conflicts", Empty: "no merge has left anything undecided",
 		Cols: []grid.Column{
-			{Title: "WHY", Min: 17},
+			{Title: "WHY", Min: 18},
 			{Title: "ENTITY", Min: 12, Weight: 2, Key: true, Middle: true},
 			{Title: "WITH", Min: 8, Weight: 1, Priority: 3, Middle: true},
 			{Title: "FROM", Min: 10, Weight: 2, Priority: 1, Middle: true},

@@ -43,7 +43,8 @@ const pictured = 28
 // whole is a workspace with its content.
 type whole struct {
 	cad.Workspace
-	entities core.Page[model.Entity]
+	bodies   core.Page[model.Entity] // its solids
+	entities core.Page[model.Entity] // all
 	journal  core.Page[model.Entry]
 	open     []model.Conflict
 }
@@ -147,6 +148,9 @@ func fetch(w pane.World, ctx context.Context, tenant, id string) (g whole, err e
 	if g.Workspace, err = w.Workspace(ctx, tenant, id); err != nil {
 		return g, err
 	}
+	if g.bodies, err = w.Entities(ctx, tenant, id, core.Filter{Kind: string(model.Solid), Page: 1, Size: entitiesShown}); err != nil {
+		return g, err
+	}
 	if g.entities, err = w.Entities(ctx, tenant, id, core.Filter{Page: 1, Size: entitiesShown}); err != nil {
 		return g, err
 	}
@@ -184,25 +188,36 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 	out.Rows("", history(env, g))
 }
 
-// entities are lines of what the workspace has; a solid opens as a picture.
+// entities are lines of what the workspace has, its solids first; a solid opens
+// as a picture.
 func entities(g *whole) (rows []pane.Row) {
-	for i := range g.entities.Items {
-		e := &g.entities.Items[i]
-		row := pane.Row{Text: fmt.Sprintf("%-10s %s", e.Type, e.ID), Role: screen.Text, Item: pane.Item{Kind: "entity", ID: e.ID, Workspace: e.WorkspaceID, Part: e.ID}}
-		if e.Type == model.Solid {
-			row.Role, row.Item = screen.Accent, pane.PictureOf(g.WorkspaceID, e.ID)
-			if f, err := solid.ReadFacts(e.Properties); err != nil {
-				row.Note, row.Role = err.Error(), screen.Bad
-			} else {
-				row.Note = fmt.Sprintf(" %s, %s mm3, %s", solid.Extent(f.Size()), solid.Number(f.Volume), f.Validity())
-			}
+	for i := range g.bodies.Items {
+		e := &g.bodies.Items[i]
+		row := line(e)
+		row.Role, row.Item = screen.Accent, pane.PictureOf(g.WorkspaceID, e.ID)
+		if f, err := solid.ReadFacts(e.Properties); err != nil {
+			row.Note, row.Role = " "+err.Error(), screen.Bad
+		} else {
+			row.Note = fmt.Sprintf(" %s, %s mm3, %s", solid.Extent(f.Size()), solid.Number(f.Volume), f.Validity())
 		}
 		rows = append(rows, row)
 	}
-	if n := g.EntityCount - len(g.entities.Items); n > 0 {
+	for i := range g.entities.Items {
+		if e := &g.entities.Items[i]; e.Type != model.Solid {
+			rows = append(rows, line(e))
+		}
+	}
+	if n := g.EntityCount - len(rows); n > 0 {
 		rows = append(rows, pane.Row{Text: fmt.Sprintf("%d more: cad workspace entities %s", n, g.WorkspaceID), Role: screen.Dim})
 	}
 	return rows
+}
+
+func line(e *model.Entity) pane.Row {
+	return pane.Row{
+		Text: fmt.Sprintf("%-10s %s", e.Type, e.ID), Role: screen.Text,
+		Item: pane.Item{Kind: "entity", ID: e.ID, Workspace: e.WorkspaceID, Part: e.ID},
+	}
 }
 
 // history are lines of the operations: what each put and removed below it, and
