@@ -28,7 +28,6 @@ type rig struct {
 	db     *store.DB
 	ledger *audit.Ledger
 	at     time.Time
-	n      int
 }
 
 func newRig(t testing.TB) *rig {

@@ -14,7 +14,7 @@ import (
 const (
 	maxOpenCalls = 64
 	maxLists     = 16
-	markEvery    = 64 // a state is kept each so many events, to be folded on from
+	markEvery    = 16 // a state is kept each so many events, to be folded on from
 )
 
 // RunState is what the events of a stream up to one of them come to.

@@ -73,8 +73,15 @@ func (p *ContentPart) check(f *flaws) {
 		name string
 		set  bool
 	}{
-		{"text", p.Text != ""}, {"url", p.URL != ""}, {"detail", p.Detail != ""}, {"id", p.ID != ""}, {"name", p.Name != ""},
-		{"input", len(p.Input) > 0}, {"tool_call_id", p.ToolCallID != ""}, {"output", len(p.Output) > 0}, {"is_error", p.IsError != nil},
+		{"text", p.Text != ""},
+		{"url", p.URL != ""},
+		{"detail", p.Detail != ""},
+		{"id", p.ID != ""},
+		{"name", p.Name != ""},
+		{"input", len(p.Input) > 0},
+		{"tool_call_id", p.ToolCallID != ""},
+		{"output", len(p.Output) > 0},
+		{"is_error", p.IsError != nil},
 	} {
 		if given.set && !allowed[given.name] && len(allowed) > 0 {
 			f.add(given.name, "a part of type %s has none", p.Type)

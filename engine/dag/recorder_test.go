@@ -44,8 +44,10 @@ func TestARunIsRecordedAsItGoes(t *testing.T) {
 	r.no(rec.Result(ctx, "never-asked", dag.CallError, core.Raw(`"text"`), &dag.Fault{Code: "x", Message: "y"}))
 	r.no(rec.Call(ctx, "acp", "exec", "c-3", core.Raw(`{}`)))
 	r.no(rec.Finish(ctx, true))
-	want := []string{"run_started", "history_append", "tool_call", "tool_call", "substitution", "tool_result ok", "tool_call", "tool_result canceled",
-		"interruption", "tool_call", "tool_result error", "tool_call", "tool_result canceled", "interruption", "run_finished"}
+	want := []string{
+		"run_started", "history_append", "tool_call", "tool_call", "substitution", "tool_result ok", "tool_call", "tool_result canceled",
+		"interruption", "tool_call", "tool_result error", "tool_call", "tool_result canceled", "interruption", "run_finished",
+	}
 	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

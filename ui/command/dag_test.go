@@ -75,13 +75,15 @@ func (w *walk) record() {
 		t.Errorf("at: %v", got)
 	}
 	w.text("dag at "+id, "running")
-	if got := w.do("dag export jsonl record.jsonl"); got["events"] != 5.0 {
-		t.Errorf("export: %v", got)
+	// Beside these are the runs of the agents so far.
+	exported := w.do("dag export jsonl record.jsonl")
+	if n, ok := exported["events"].(float64); !ok || n < 5 || exported["format"] != "jsonl" {
+		t.Errorf("export: %v", exported)
 	}
 	if code, _, _ := w.fails(1, "dag export jsonl record.jsonl"); code != "CONFLICT" {
 		t.Error(code)
 	}
-	if got := w.do("dag import jsonl record.jsonl"); got["events"] != 5.0 || got["new"] != 0.0 {
+	if got := w.do("dag import jsonl record.jsonl"); got["events"] != exported["events"] || got["new"] != 0.0 {
 		t.Errorf("import: %v", got)
 	}
 	for line, word := range map[string]string{

@@ -138,8 +138,10 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 		h.RunID = ""
 		s.forked++
 		h.Nodes = append(h.Nodes, dag.NewNode(&dag.Subagent{ID: s.fresh("sub"), ParentAgentID: h.AgentID}))
-		return &dag.AgentForked{FromBranch: "main", ToBranch: fmt.Sprintf("try %d", s.forked), AtEvent: s.ref(),
-			VolumePlan: []dag.VolumePlan{{Resource: s.name("res"), Mode: dag.PlanDiscard}}}
+		return &dag.AgentForked{
+			FromBranch: "main", ToBranch: fmt.Sprintf("try %d", s.forked), AtEvent: s.ref(),
+			VolumePlan: []dag.VolumePlan{{Resource: s.name("res"), Mode: dag.PlanDiscard}},
+		}
 	case dag.KindRunStarted:
 		return &dag.RunStarted{Reason: "user"}
 	case dag.KindRunFinished:
@@ -173,8 +175,10 @@ func (s *source) node() dag.Node {
 	var n dag.Node
 	switch s.IntN(5) {
 	case 0:
-		n = dag.NewNode(&dag.Resource{ID: s.name("res"), Kind: dag.ResourceFile, Name: "x", Capabilities: []dag.Capability{dag.CanSnapshot},
-			Scope: &dag.Scope{AgentID: s.name("agent")}, Metadata: s.object(1)})
+		n = dag.NewNode(&dag.Resource{
+			ID: s.name("res"), Kind: dag.ResourceFile, Name: "x", Capabilities: []dag.Capability{dag.CanSnapshot},
+			Scope: &dag.Scope{AgentID: s.name("agent")}, Metadata: s.object(1),
+		})
 	case 1:
 		n = dag.NewNode(&dag.Policy{ID: s.name("policy"), Kind: dag.PolicyProposal, Place: dag.Place{Path: "p.py"}, Docstring: pick(s, texts...)})
 	case 2:

@@ -1,0 +1,51 @@
+package formats_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/engine/dag"
+)
+
+// BenchmarkFormats measures events of about 1 KiB per second out and in.
+func BenchmarkFormats(b *testing.B) {
+	const n = 10_000
+	r := newRig(b)
+	from := r.tenant()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i := 0; i < n; i += 500 {
+		var batch []dag.Event
+		for k := i; k < i+500; k++ {
+			e, err := dag.Parse(fmt.Appendf(nil, `{"kind":"tool_result","ts":%q,"run_id":"run-%d","agent_id":"agent","call_id":"c-%d","status":"ok","result":{"rc":0,"stdout":%q}}`,
+				at.Add(time.Duration(k)*time.Second).Format(time.RFC3339), k/100, k, strings.Repeat("output ", 120)))
+			r.no(err)
+			batch = append(batch, e)
+		}
+		_, err := r.Emit(b.Context(), from, batch...)
+		r.no(err)
+	}
+	for name := range formats.All() {
+		b.Run(name, func(b *testing.B) {
+			var out, in time.Duration
+			for range b.N {
+				dest := filepath.Join(b.TempDir(), "out")
+				began := time.Now()
+				_, err := r.Export(b.Context(), from.Tenant, name, dest)
+				r.no(err)
+				out = time.Since(began)
+				to := r.tenant()
+				began = time.Now()
+				_, err = r.Import(b.Context(), to, name, dest)
+				r.no(err)
+				in = time.Since(began)
+			}
+			b.ReportMetric(n/out.Seconds(), "out/s")
+			b.ReportMetric(n/in.Seconds(), "in/s")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
