@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -268,14 +269,14 @@ func (a *agent) answers(status string, err error) {
 // runs there. A deployment that does not answer is told as soon as it does.
 func (a *agent) Stop(ctx context.Context) error {
 	a.change(func() { a.stopped, a.anew = true, false })
-	a.endTurn(byStop)
+	a.endTurn(keeper.ByStop)
 	return nil
 }
 
 // Restart implements fleet.Handle: the workspace is stopped if it runs, and
 // started; one that was deleted is made again. It does not wait for that.
 func (a *agent) Restart(ctx context.Context) error {
-	a.endTurn(byRestart)
+	a.endTurn(keeper.ByRestart)
 	a.change(func() {
 		a.stopped, a.anew, a.fault = false, true, nil
 		a.unpause()
@@ -324,7 +325,7 @@ func (a *agent) Close() error {
 		a.tasks.Wait()
 		return nil
 	}
-	a.endTurn(byStop)
+	a.endTurn(keeper.ByStop)
 	a.end()
 	a.tasks.Wait()
 	a.site.leave(a)
@@ -333,13 +334,13 @@ func (a *agent) Close() error {
 }
 
 // endTurn ends a prompt and waits until it has let go.
-func (a *agent) endTurn(why ending) {
+func (a *agent) endTurn(why keeper.Ending) {
 	a.mu.Lock()
 	t := a.turn
 	a.mu.Unlock()
 	if t != nil {
-		t.end(why)
-		<-t.gone
+		t.End(why, why.String())
+		<-t.Gone
 	}
 }
 
@@ -349,7 +350,7 @@ func (a *agent) Interrupt() {
 	t := a.turn
 	a.mu.Unlock()
 	if t != nil {
-		t.end(byCancel)
+		t.End(keeper.ByCancel, keeper.ByCancel.String())
 	}
 }
 

@@ -2,7 +2,6 @@ package coder
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,25 +10,14 @@ import (
 
 	"github.com/coder/coder/v2/codersdk"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 )
 
-// ending says who ended a turn before its time.
-type ending int
-
 const (
-	running ending = iota
-	byCancel
-	byStop
-	byRestart
-)
-
-const (
-	// beatEvery renews the lease four times a second: it is lost after one.
-	beatEvery = 250 * time.Millisecond
 	// talkPause is how long a message may stand still before it is shown.
 	talkPause = 700 * time.Millisecond
 	// beginLimit is how soon a task that was taken must show as work.
@@ -37,23 +25,17 @@ const (
 	// readyLimit is how long a prompt waits for an agent that is coming back.
 	readyLimit = 25 * time.Second
 
-	maxMessage     = 48 << 10 // bytes of one line of the log
-	maxPromptLines = 200_000
-	maxPromptBytes = 64 << 20
+	maxMessage = 48 << 10 // bytes of one line of the log
 )
 
 // turn is one prompt on its way through an agent.
 type turn struct {
-	a    *agent
-	p    fleet.Prompt
-	b    backend
-	ws   *codersdk.Workspace
-	ctx  context.Context // ends with the prompt's context
-	stop chan struct{}   // closed when the turn is to end
-	gone chan struct{}   // closed when it gives the agent free
+	*keeper.Turn
+	a  *agent
+	b  backend
+	ws *codersdk.Workspace
 
 	mu      sync.Mutex
-	how     ending
 	failure *codersdk.WorkspaceAppStatus // the last report says that the work failed
 	waiting []codersdk.WorkspaceAppStatus
 
@@ -63,24 +45,6 @@ type turn struct {
 	texts map[int]string // as they are
 	told  map[int]string // as they were shown
 	at    time.Time      // when the newest has changed
-	lines int
-	bytes int
-}
-
-// end asks the turn to end; the first reason counts.
-func (t *turn) end(how ending) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.how == running {
-		t.how = how
-		close(t.stop)
-	}
-}
-
-func (t *turn) ended() ending {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.how
 }
 
 // reported takes one of the agent's own reports in.
@@ -99,7 +63,7 @@ func (t *turn) reported(s codersdk.WorkspaceAppStatus) bool {
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
 	t := &turn{
-		a: a, p: p, ctx: ctx, stop: make(chan struct{}), gone: make(chan struct{}),
+		Turn: keeper.NewTurn(ctx, p), a: a,
 		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1,
 	}
 	var err error
@@ -110,29 +74,26 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 		case a.stopped:
 			err = core.Errorf(core.Unavailable, "the agent is stopped")
 		case a.turn != nil:
-			err = busy(a.rec.Name, "task "+a.turn.p.TaskID)
+			err = busy(a.rec.Name, "task "+a.turn.Prompt.TaskID)
 		default:
 			a.turn = t
 		}
 	})
 	if err != nil {
+		t.Cancel()
 		return swarm.Outcome{}, err
 	}
-	var beats sync.WaitGroup
-	over := make(chan struct{})
-	beats.Go(func() { t.beat(over) })
+	t.Helper.Go(func() { t.Beat(nil) })
 	defer func() {
-		close(over)
-		beats.Wait() // after this neither Emit nor Beat is called again
 		a.change(func() { a.turn = nil })
-		close(t.gone)
+		t.Close()
 	}()
-	defer context.AfterFunc(ctx, func() { t.end(byCancel) })()
+	defer context.AfterFunc(ctx, func() { t.End(keeper.ByCancel, keeper.ByCancel.String()) })()
 	if err := t.begin(); err != nil {
 		if ctx.Err() != nil {
-			t.end(byCancel)
+			t.End(keeper.ByCancel, keeper.ByCancel.String())
 		}
-		if t.ended() != running {
+		if t.Ending() != keeper.Running {
 			return t.outcome(nil), nil
 		}
 		return swarm.Outcome{}, err
@@ -140,32 +101,12 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	return t.outcome(t.work()), nil
 }
 
-func (t *turn) beat(over <-chan struct{}) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		t.p.Beat()
-		select {
-		case <-over:
-			return
-		case <-tick.C:
-		}
-	}
-}
-
 // begin waits until the agent can take the task.
 func (t *turn) begin() error {
 	a := t.a
-	ctx, drop := context.WithCancel(t.ctx)
+	ctx, drop := context.WithCancel(t.Asking)
 	defer drop()
 	defer context.AfterFunc(a.life, drop)()
-	go func() {
-		select {
-		case <-t.stop:
-			drop()
-		case <-ctx.Done():
-		}
-	}()
 	a.mu.Lock()
 	paused := a.paused
 	a.mu.Unlock()
@@ -214,12 +155,12 @@ func (t *turn) outcome(err error) swarm.Outcome {
 	fail := func(status swarm.Status, code, text string, retry bool) swarm.Outcome {
 		return swarm.Outcome{Status: status, Error: &swarm.TaskError{Code: code, Message: pipe.Clip(text, 4096), Retryable: retry}}
 	}
-	switch t.ended() {
-	case byCancel:
+	switch t.Ending() {
+	case keeper.ByCancel:
 		return fail(swarm.Cancelled, "cancelled", "the task was cancelled", false)
-	case byStop:
+	case keeper.ByStop:
 		return fail(swarm.Failed, "agent_stopped", "the agent was stopped", true)
-	case byRestart:
+	case keeper.ByRestart:
 		return fail(swarm.Failed, "agent_restarted", "the agent was restarted", true)
 	}
 	t.mu.Lock()
@@ -307,17 +248,5 @@ func (t *turn) showReports() {
 	}
 }
 
-// pass hands an event to the prompt within the bounds of one prompt. The log's
-// owner keeps its own errors: what was said can't be unsaid.
-func (t *turn) pass(e fleet.Event) {
-	if t.lines > maxPromptLines || t.bytes > maxPromptBytes {
-		return
-	}
-	t.lines++
-	t.bytes += len(e.Text)
-	if t.lines > maxPromptLines || t.bytes > maxPromptBytes {
-		e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
-			"log ends here: it reached its limit of %d lines or %d MiB for one task", maxPromptLines, maxPromptBytes>>20)}
-	}
-	_, _ = t.p.Emit(t.ctx, e)
-}
+// pass hands an event to the prompt within the bounds of one prompt.
+func (t *turn) pass(e fleet.Event) { t.Speak(func() { t.PassBounded(e) }) }

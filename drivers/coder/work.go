@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 )
 
@@ -48,7 +49,7 @@ func (t *turn) work() error {
 	defer drop()
 	f := &feed{news: make(chan update, 64), open: make(chan struct{}, 1), down: make(chan error, 1)}
 	helpers.Go(func() { t.listen(ctx, f) })
-	tick := time.NewTicker(beatEvery)
+	tick := time.NewTicker(keeper.BeatEvery)
 	defer tick.Stop()
 
 	var (
@@ -60,7 +61,7 @@ func (t *turn) work() error {
 		again    <-chan time.Time
 		pause    backoff
 		stopping <-chan struct{}
-		stop     = t.stop
+		stop     = t.Stop
 	)
 	for {
 		select {
@@ -69,7 +70,7 @@ func (t *turn) work() error {
 			pause.reset()
 			if !sending {
 				sending = true
-				helpers.Go(func() { sent <- t.b.send(ctx, t.ws, t.p.Message) })
+				helpers.Go(func() { sent <- t.b.send(ctx, t.ws, t.Prompt.Message) })
 			}
 		case u := <-f.news:
 			if u.status == "" {
@@ -123,7 +124,7 @@ func (t *turn) work() error {
 			}
 		case <-stop:
 			stop = nil
-			if t.ended() != byCancel || !sending {
+			if t.Ending() != keeper.ByCancel || !sending {
 				t.goodbye()
 				t.showAll()
 				return nil
