@@ -77,10 +77,13 @@ func (w *writer) edge(e *Event, x Edge, pos uint64, i int) error {
 		return nil
 	}
 	resource, other := to, from
+	sp := span{what: byte(r), from: x.Valid.start(e.TS), pos: pos, i: i, id: x.To.ID}
 	if x.Type == AttachedTo {
-		resource, other = from, to
+		resource, other, sp.id = from, to, x.From.ID
+		if x.To.Type == TypeAgent {
+			sp.what = spanHeld
+		}
 	}
-	sp := span{what: byte(r), from: x.Valid.start(e.TS), pos: pos, i: i}
 	open, err := w.isOpen(sp.what, resource, other)
 	switch {
 	case err != nil:
@@ -147,6 +150,9 @@ func (w *writer) mention(e *Event, pos uint64) error {
 		ids = append(ids, b.ResourceRef)
 	case *LivenessProbe:
 		ids = append(ids, b.ResourceRef)
+		if err := w.probe(e, b.ResourceRef, pos); err != nil {
+			return err
+		}
 	case *RestoreAttempted:
 		ids = append(ids, b.NewResourceRef)
 	case *MCPResourceUpdated:
@@ -173,6 +179,15 @@ func (w *writer) mention(e *Event, pos uint64) error {
 		}
 	}
 	return nil
+}
+
+// probe notes when a resource was probed.
+func (w *writer) probe(e *Event, id string, pos uint64) error {
+	num, _, err := w.intern(nameKey(NodeRef{TypeResource, id}))
+	if err != nil {
+		return err
+	}
+	return w.Put(bProbe, key(num, micros(e.TS.at), pos), nil)
 }
 
 // exists notes the time over which a resource is there.
@@ -203,6 +218,9 @@ func (w *writer) detach(e *Event, b *ResourceDetached, pos uint64) error {
 	holder, _, err := w.num(nameKey((&deriver{e: e}).holder()))
 	if err != nil || holder == 0 {
 		return err
+	}
+	if e.RunID == "" {
+		return w.end(spanHeld, resource, holder, e.TS.at)
 	}
 	if err := w.end(relationCode(AttachedTo), resource, holder, e.TS.at); err != nil {
 		return err

@@ -35,6 +35,7 @@ const (
 	bNode    store.Bucket = "dag.node"    // num, pos → i; the versions of a node
 	bPolicy  store.Bucket = "dag.policy"  // 'a' for active or 'h' for history, n → pos
 	bFork    store.Bucket = "dag.fork"    // n → pos; events that tell where an agent comes from
+	bProbe   store.Bucket = "dag.probe"   // num of a resource, time, pos → nothing
 	bOpen    store.Bucket = "dag.open"    // what, from, pos, i → id; what holds until it is ended
 	bHold    store.Bucket = "dag.hold"    // what, num, num, from, pos, i → nothing; the same by its ends
 	bEnd     store.Bucket = "dag.end"     // pos, i → when an edge ended

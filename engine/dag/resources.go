@@ -3,13 +3,11 @@ package dag
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
 
 // ResourceAt is a resource as it was at a time.
@@ -19,7 +17,7 @@ type ResourceAt struct {
 	Since    Time          `json:"valid_from"`
 	Owners   []NodeRef     `json:"owners,omitempty"` // the newest 16
 	Mounts   []Mount       `json:"mounts,omitempty"` // the newest 16
-	Liveness LivenessState `json:"liveness"`         // of the newest of its last 64 probes
+	Liveness LivenessState `json:"liveness"`         // by the newest probe
 	EventID  string        `json:"event_id"`         // that named it first
 }
 
@@ -37,7 +35,6 @@ type Mount struct {
 // Bounds of what is shown with one resource.
 const (
 	maxShown   = 16
-	maxLooked  = 64
 	maxSpanned = 100_000 // spans of one moment that a list reads
 )
 
@@ -76,6 +73,10 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 		if err != nil {
 			return err
 		}
+		held, err := r.holdings(at)
+		if err != nil {
+			return err
+		}
 		narrow := q.Kind != "" || q.Agent != "" || q.Match != ""
 		for n, s := range spans {
 			if !narrow && (n < q.Offset() || len(items) >= q.Size) {
@@ -85,7 +86,7 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			res, err := r.resourceAt(s, at)
+			res, err := r.resourceAt(s, at, held[s.id])
 			if err != nil {
 				return err
 			}
@@ -133,7 +134,7 @@ func (r reader) spans(what byte, at time.Time) ([]span, error) {
 }
 
 // resourceAt reads what was known of a resource.
-func (r reader) resourceAt(s span, at time.Time) (ResourceAt, error) {
+func (r reader) resourceAt(s span, at time.Time, held []span) (ResourceAt, error) {
 	out := ResourceAt{ID: s.id, Since: At(s.from), Liveness: LivenessState{Status: LiveUnknown}}
 	num, _, err := r.num(nameKey(NodeRef{TypeResource, s.id}))
 	if err != nil {
@@ -154,40 +155,36 @@ func (r reader) resourceAt(s span, at time.Time) (ResourceAt, error) {
 		return out, err
 	}
 	out.EventID = first.Event.EventID
-	err = r.held(bIn, num, OwnsResource, at, func(x Edge, _ Mount) { out.Owners = append(out.Owners, x.From) })
-	if err != nil {
-		return out, err
-	}
-	mount := func(_ Edge, m Mount) { out.Mounts = append(out.Mounts, m) }
-	if err := r.held(bIn, num, MountsResource, at, mount); err != nil {
-		return out, err
-	}
-	err = r.held(bOut, num, AttachedTo, at, func(x Edge, m Mount) {
-		if x.To.Type == TypeAgent { // that to a run is its mount
-			mount(x, m)
+	for _, h := range held {
+		x, m, err := r.mount(h.pos, h.i)
+		switch {
+		case err != nil:
+			return out, err
+		case x.Type == OwnsResource && len(out.Owners) < maxShown:
+			out.Owners = append(out.Owners, x.From)
+		case x.Type != OwnsResource && len(out.Mounts) < maxShown:
+			out.Mounts = append(out.Mounts, m)
 		}
-	})
-	if err != nil {
-		return out, err
 	}
 	return out, r.probed(num, at, &out.Liveness)
 }
 
-// held calls fn for the lasting edges of a resource that held at a time.
-func (r reader) held(b store.Bucket, num uint64, t EdgeType, at time.Time, fn func(Edge, Mount)) error {
-	looked, shown := 0, 0
-	return r.scan(b, append(key(num), relationCode(t)), nil, nil, true, func(rest, _ []byte) (bool, error) {
-		x, m, err := r.mount(get64(rest), int(binary.BigEndian.Uint16(rest[8:])))
+// holdings are the owners and mounts of a time by resource, what began last
+// first.
+func (r reader) holdings(at time.Time) (map[string][]span, error) {
+	all := map[string][]span{}
+	for _, what := range []byte{relationCode(OwnsResource), relationCode(MountsResource), spanHeld} {
+		spans, err := r.spans(what, at)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if !m.Since.at.After(at) && (m.Until.IsZero() || m.Until.at.After(at)) {
-			fn(x, m)
-			shown++
+		for _, s := range spans {
+			if len(all[s.id]) < 3*maxShown {
+				all[s.id] = append(all[s.id], s)
+			}
 		}
-		looked++
-		return looked < maxLooked && shown < maxShown, nil
-	})
+	}
+	return all, nil
 }
 
 // mount reads a lasting edge.
@@ -221,20 +218,15 @@ func (r reader) mount(pos uint64, i int) (Edge, Mount, error) {
 // probed is what the newest probe before a time found, unless the resource was
 // stated with a newer one.
 func (r reader) probed(num uint64, at time.Time, l *LivenessState) error {
-	looked := 0
-	return r.scan(bIn, append(key(num), relationCode(EventConsumes)), nil, nil, true, func(rest, _ []byte) (bool, error) {
-		e, err := r.event(get64(rest))
+	return r.scan(bProbe, key(num), nil, key(micros(at)+1), true, func(rest, _ []byte) (bool, error) {
+		e, err := r.event(get64(rest[8:]))
 		if err != nil {
 			return false, err
 		}
-		if b, ok := e.Event.Body.(*LivenessProbe); ok && !e.Event.TS.at.After(at) {
-			if e.Event.TS.at.After(l.LastProbe.at) {
-				*l = LivenessState{b.Status, e.Event.TS}
-			}
-			return false, nil
+		if b, ok := e.Event.Body.(*LivenessProbe); ok && e.Event.TS.at.After(l.LastProbe.at) {
+			*l = LivenessState{b.Status, e.Event.TS}
 		}
-		looked++
-		return looked < maxLooked, nil
+		return false, nil
 	})
 }
 
@@ -288,18 +280,6 @@ func (r reader) mountsAt(at time.Time) ([]span, error) {
 	if err != nil {
 		return nil, err
 	}
-	attached, err := r.spans(relationCode(AttachedTo), at)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range attached {
-		edges, err := r.edges(s.pos)
-		if err != nil {
-			return nil, err
-		}
-		if s.i < len(edges) && edges[s.i].To.Type == TypeAgent {
-			all = append(all, s)
-		}
-	}
-	return all, nil
+	attached, err := r.spans(spanHeld, at)
+	return append(all, attached...), err
 }

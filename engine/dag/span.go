@@ -17,9 +17,11 @@ import (
 // left of the node, those that ended after it when t is right of it.
 // (The relational interval tree of Kriegel, Pötke and Seidl, VLDB 2000.)
 
-// spanExists are the times over which resources are there. Smaller numbers are
-// relations.
-const spanExists byte = 200
+// Kinds of spans beside the relations, which have smaller numbers.
+const (
+	spanExists byte = 200 // a resource is there
+	spanHeld   byte = 201 // a resource is attached to an agent
+)
 
 // span is something that holds from a time on: an edge, or a resource's being
 // there.
@@ -28,7 +30,7 @@ type span struct {
 	from time.Time
 	pos  uint64 // of the event that says so
 	i    int    // of the edge there, -1 for a resource
-	id   string // of the resource
+	id   string // of the resource that it is about
 }
 
 // tail orders spans that begin or end at the same time.
