@@ -67,7 +67,7 @@ func newDeck(t testing.TB) *deck {
 	d.eng, err = engine.Open(context.Background(), engine.Options{
 		Store: db, Sealer: sealer, Spill: filepath.Join(dir, "spill"),
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
-		Runtimes: map[string]fleet.Runtime{"exec": runtime},
+		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}},
 
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
@@ -201,3 +201,16 @@ func (d *deck) until(line, field, want string) map[string]any {
 }
 
 func str(v any) string { s, _ := v.(string); return s }
+
+// shop is a runtime whose server offers projects.
+type shop struct{ fleet.Runtime }
+
+func (shop) Catalog(_ context.Context, options core.Raw) ([]fleet.Offer, error) {
+	if string(options) != `{"url":"here"}` {
+		return nil, core.Invalid("options.url", string(options), "here")
+	}
+	return []fleet.Offer{{
+		Project: fleet.Project{ID: "p-1", Name: "Web", Description: "pages"},
+		Roles:   []fleet.Role{{ID: "r-1", Name: "painter"}, {ID: "r-2", Name: "tester"}},
+	}}, nil
+}

@@ -228,7 +228,17 @@ func (w *walk) agentsAndApprovals() {
 	if got := w.do("agent show quoted"); fmt.Sprint(got["command"]) != "[sh -c cat >/dev/null; echo it]" {
 		t.Errorf("a command in one string: %v", got["command"])
 	}
-	if all := w.objects("project list"); len(all) != 1 || all[0]["name"] != "tools" {
+	w.text(`project learn shop --options '{"url":"here"}'`, "Web", "painter, tester")
+	if got := w.do(`project learn shop --options '{"url":"here"}'`); got["name"] != "Web" || fmt.Sprint(got["roles"]) != "[painter tester]" {
+		t.Errorf("what a server offers: %v", got)
+	}
+	if all := w.objects("role list --project Web"); len(all) != 2 {
+		t.Errorf("roles that were learned: %v", all)
+	}
+	if all := w.objects(`project learn exec --options '{"url":"here"}'`); len(all) != 0 {
+		t.Errorf("a runtime without a server offers %v", all)
+	}
+	if all := w.objects("project list --match tools"); len(all) != 1 || all[0]["name"] != "tools" {
 		t.Errorf("projects: %v", all)
 	}
 	w.do("project list")
