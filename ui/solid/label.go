@@ -11,8 +11,8 @@ type mark struct{ n, x, y int }
 
 func (m *mark) see(x, y int) { m.n, m.x, m.y = m.n+1, m.x+x, m.y+y }
 
-// Sign is the letter of a part, numbered from 1, in pictures and legends;
-// a middle dot beyond the letters.
+// Sign is the letter of a part, numbered from 1, in pictures and legends; a
+// star beyond the letters.
 func Sign(part int) rune {
 	switch {
 	case part >= 1 && part <= 26:

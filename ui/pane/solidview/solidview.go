@@ -96,7 +96,7 @@ func (p *Pane) suit(env pane.Env) {
 // was.
 func (p *Pane) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	if it.Kind != p.it.Kind || it.ID != p.it.ID {
-		p.got, p.err, p.look.Part = nil, nil, 0
+		p.got, p.err, p.find, p.look.Part = nil, nil, "", 0
 		p.look.Section = solid.Section{}
 	}
 	if it.Workspace == "" {

@@ -1,0 +1,85 @@
+package solid_test
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/solid"
+)
+
+func TestSectionsAreReadAsTheyAreWritten(t *testing.T) {
+	for text, want := range map[string]solid.Section{
+		"x=5": {On: true, Axis: 0, Offset: 5}, "y=0": {On: true, Axis: 1}, "z=-2.5": {On: true, Axis: 2, Offset: -2.5},
+	} {
+		got, err := solid.ParseSection(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%q is %+v (%s), %v", text, got, got, err)
+		}
+	}
+	for _, text := range []string{"", "x", "x=", "w=1", "xy=1", "=1", "x=NaN", "x=Inf", "x=1e300", "x=1=2"} {
+		if got, err := solid.ParseSection(text); err == nil {
+			t.Errorf("%q is %+v, want an error", text, got)
+		}
+	}
+	if got := (solid.Section{}).String(); got != "" {
+		t.Errorf("no section reads %q", got)
+	}
+}
+
+func TestFactsOfASolid(t *testing.T) {
+	f, err := solid.ReadFacts(core.Raw(`{"volume":152566.37,"bounding_box":{"min":[0,0,0],"max":[100,80,20]},"topology":{"face_count":7,"is_closed":true,"is_manifold":true},"tolerance":0.01,"more":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := solid.Extent(f.Size()); got != "100 x 80 x 20 mm" {
+		t.Errorf("extent is %q", got)
+	}
+	if got := solid.Number(f.Mass(7.85)); got != "1197.65" {
+		t.Errorf("mass of steel is %s g", got)
+	}
+	if !f.Valid() || f.Validity() != "closed and manifold" {
+		t.Errorf("validity is %q", f.Validity())
+	}
+	f.Topology.Closed = false
+	if f.Valid() || f.Validity() != "not closed" {
+		t.Errorf("an open surface is %q", f.Validity())
+	}
+	for _, bad := range []string{``, `[]`, `{"volume":"x"}`} {
+		if _, err := solid.ReadFacts(core.Raw(bad)); err == nil {
+			t.Errorf("%q are facts", bad)
+		}
+	}
+}
+
+func TestNumbersAreShort(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1e-12: "0", 100: "100", 1.0 / 3: "0.333333", 262408.4: "262408", 12345678.9: "12345679", -2.5: "-2.5"} {
+		if got := solid.Number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+	if got := solid.Short(0.00279718); got != "0.0028" {
+		t.Errorf("short is %q", got)
+	}
+}
+
+func TestScenesOfSurfaces(t *testing.T) {
+	one, two := cad.Surface{EntityID: "a", Mesh: plate()}, cad.Surface{EntityID: "b", Mesh: cuboid([3]float64{}, [3]float64{1, 1, 1})}
+	s := solid.OfSurfaces([]cad.Surface{one, two})
+	if p := s.Parts(); len(p) != 2 || p[0].Name != "a" || p[0].Role == p[1].Role || s.Compares() {
+		t.Errorf("parts are %+v", p)
+	}
+	if c := solid.Compare([]cad.Surface{one}, []cad.Surface{two}); !c.Compares() || len(c.Parts()) != 2 {
+		t.Errorf("a comparison has %+v", c.Parts())
+	}
+	if !solid.OfSurfaces(nil).Empty() {
+		t.Error("nothing is not empty")
+	}
+	for part := 1; part <= solid.MaxParts; part++ {
+		if r := solid.PartRole(part); r == screen.Text || strings.ContainsRune(" .", solid.Sign(part)) {
+			t.Errorf("part %d has role %s, sign %c", part, r, solid.Sign(part))
+		}
+	}
+}
