@@ -137,6 +137,17 @@ func TestTwoCockpitsShowOneEngine(t *testing.T) {
 	second.until("the whole width", func() bool {
 		return len([]rune(strings.Split(second.screen(), "\n")[1])) == 120
 	})
+	first.see(`2 here`)
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","x"]}`, "-o", "json"), "task_id")
+	for _, s := range []*seat{first, second} {
+		s.see(`1 need you`)
+		s.press("i")
+		s.see(`approval ◆ open`)
+	}
+	first.see(`\(alice looks too\)`)
+	u.ok("approval", "deny", field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id"), "--reason", "no")
+	first.see(`denied by alice`)
+	u.ok("task", "wait", id, "--status", "blocked")
 	second.press("\x1a") // a program without a shell can't be stopped: it goes on
 	time.Sleep(time.Second)
 	second.press("3")
@@ -144,6 +155,7 @@ func TestTwoCockpitsShowOneEngine(t *testing.T) {
 	if code := second.leaves(); code != 0 {
 		t.Errorf("the second: exit %d", code)
 	}
+	first.gone(`2 here`)
 	if !strings.Contains(second.output(), "\x1b[?1049l") {
 		t.Error("the alternate screen is left on")
 	}

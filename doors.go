@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/presence"
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
@@ -20,7 +21,9 @@ import (
 // cockpit is the door for people: the full screen, or plain lines where there
 // is no terminal for it.
 func cockpit(ctx context.Context, env *command.Env, s command.Start) error {
-	s.Caller.Door = core.DoorCockpit
+	if !env.Abroad { // who comes over SSH is known by that
+		s.Caller.Door = core.DoorCockpit
+	}
 	flags := term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible}
 	caps := term.Detect(env.Getenv, isTerminal(os.Stdin), isTerminal(os.Stdout), flags)
 	if env.Away {
@@ -61,6 +64,13 @@ func cockpitOptions(env *command.Env, s command.Start) (ui.Options, error) {
 		return ui.Options{}, err
 	}
 	return ui.Options{
+		Enter: func(tenant string) ui.Stay {
+			role := string(env.Role)
+			if role == "" {
+				role = string(command.Admin)
+			}
+			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: role, Door: s.Caller.Door})
+		},
 		Notice: tell,
 		Pager:  pager(env.Getenv),
 		World:  worldOf(env, s),

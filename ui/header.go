@@ -135,6 +135,9 @@ func (m *Model) headParts() []headPart {
 	if b := m.snap.Bus; b.Dead > 0 {
 		parts = append(parts, headPart{fmt.Sprintf("%d dead", b.Dead), 1})
 	}
+	if text := m.company(); text != "" {
+		parts = append(parts, headPart{text, 3})
+	}
 	if n.budget > 0 {
 		parts = append(parts, headPart{fmt.Sprintf("budget %.0f%%", 100*n.budget), 3})
 	}

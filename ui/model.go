@@ -53,6 +53,10 @@ type Model struct {
 	quitAt  time.Time // ctrl+c was pressed once at this time
 	presses uint64    // keys so far
 
+	stay   Stay
+	stayIn string // tenant of the stay
+	looks  string // approval that others were told is looked at
+
 	bell      <-chan struct{}
 	lastFrame time.Time
 	frameDue  bool
@@ -120,7 +124,9 @@ type (
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.opt.Clock.Now()
 	cmd := m.handle(msg)
-	return m, tea.Batch(cmd, m.sync(), m.first())
+	sync := m.sync()
+	m.attend()
+	return m, tea.Batch(cmd, sync, m.first())
 }
 
 // first hands out the first frame.
@@ -226,7 +232,8 @@ func (m *Model) env() pane.Env {
 	return pane.Env{
 		World: m.opt.World, Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
 		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
-		Tints: m.colors == colorprofile.TrueColor && m.theme.Colored(),
+		Visitor: m.visitor(),
+		Tints:   m.colors == colorprofile.TrueColor && m.theme.Colored(),
 	}
 }
 

@@ -66,6 +66,8 @@ type Options struct {
 	Dir string
 	// Remote says that the engine outlives this screen: quitting ends no agent.
 	Remote bool
+	// Enter tells others that this cockpit is open in a tenant; nil does not.
+	Enter func(tenant string) Stay
 	// Abroad says that whoever looks is on another machine: files of this one
 	// are not theirs to name.
 	Abroad bool

@@ -50,7 +50,9 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	if t := opt.Terminal; t != nil {
 		program = append(program, tea.WithWindowSize(t.Width, t.Height))
 	}
-	p := tea.NewProgram(New(opt), program...)
+	m := New(opt)
+	defer m.depart()
+	p := tea.NewProgram(m, program...)
 	if opt.Terminal != nil {
 		go resize(ctx, p, opt.Terminal.Resized)
 	}

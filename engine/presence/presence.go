@@ -66,6 +66,9 @@ type Stay struct {
 	id     uint64
 }
 
+// ID is the visitor's among those that are here.
+func (s *Stay) ID() uint64 { return s.id }
+
 // Look notes the approval that is before the visitor; "" for none.
 func (s *Stay) Look(approval string) {
 	if s.change(func(v *Visitor) bool {

@@ -89,6 +89,8 @@ type Env struct {
 	Glyphs   *screen.Glyphs
 	ReadOnly bool
 	Focus    string // name of the pane that has the keys
+	// Visitor is this cockpit among Snap.Visitors; 0 when it is none.
+	Visitor uint64
 	// Tints says that the screen shows shades of colour.
 	Tints bool
 	// Settled says that the screen has stood still long enough for an answer

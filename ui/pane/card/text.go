@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
 )
 
 // gates are the gates in an operator's words.
@@ -152,6 +153,9 @@ func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	x := b.Text(0, 0, role, string(p.a.Risk)+" risk")
 	ends, how := p.a.Ends()
 	x = b.Text(x+1, 0, screen.Text, pane.Left(env.Now, ends)+" left, then: "+how)
+	if also := others(env, p.a.ApprovalID); also != "" {
+		x = b.Text(x+1, 0, screen.Accent, also)
+	}
 	_, why := p.Armed()
 	if why == "" && !env.Settled {
 		why = "wait"
@@ -161,6 +165,23 @@ func (p *Pane) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	} else {
 		b.TextRight(x+1, 0, b.W()-x-1, screen.Good, "armed")
 	}
+}
+
+// others says who else has this card before them.
+func others(env pane.Env, id string) string {
+	var names []string
+	for _, v := range env.Snap.Visitors {
+		if v.Approval == id && v.ID != env.Visitor {
+			names = append(names, v.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "(" + term.Clean(names[0]) + " looks too)"
+	}
+	return fmt.Sprintf("(%d others look too)", len(names))
 }
 
 // Resize keeps one row for the countdown.
