@@ -119,7 +119,6 @@ func (c *conn) begin(one *call, id core.Raw) (cancelled bool) {
 	defer c.mu.Unlock()
 	one.id = string(id)
 	if _, gone := c.gone[one.id]; gone && id != nil {
-		delete(c.gone, one.id)
 		return true
 	}
 	c.now = one

@@ -55,6 +55,11 @@ func TestMessagesThatAreNone(t *testing.T) {
 	}
 	c.send("")
 	c.send("   ")
+	c.send(strings.Repeat(" ", 1000))
+	c.send(strings.Repeat(" ", 1000) + `{"jsonrpc":"2.0","id":"far","method":"system.ping"}`)
+	if r := c.receive(); string(r.ID) != `"far"` {
+		t.Errorf("a request after many spaces: %+v", r)
+	}
 	c.do("system.ping", "{}")
 }
 
@@ -218,9 +223,13 @@ func TestCancelAndProgress(t *testing.T) {
 	c := start(t, change)
 	c.send(`{"jsonrpc":"2.0","id":"long","method":"solid.primitive","params":` + aBox + `}`)
 	c.send(`{"jsonrpc":"2.0","id":"next","method":"solid.primitive","params":` + aBox + `}`)
+	c.send(`{"jsonrpc":"2.0","id":"odd","method":"no.such"}`)
 	<-begun
 	time.Sleep(1200 * time.Millisecond) // until there is progress to tell
 	if out := c.do("system.cancel", `{"id":"next"}`); out["cancelled"] != true {
+		t.Error(out)
+	}
+	if out := c.do("system.cancel", `{"id":"odd"}`); out["cancelled"] != true {
 		t.Error(out)
 	}
 	if out := c.do("system.cancel", `{"id":"none"}`); out["cancelled"] != false {
@@ -230,6 +239,15 @@ func TestCancelAndProgress(t *testing.T) {
 	for _, id := range []string{`"long"`, `"next"`} {
 		if r := c.receive(); string(r.ID) != id || r.Error == nil || r.Error.Code != env.OperationInvalid || !strings.Contains(r.Error.Message, "cancelled") {
 			t.Errorf("%s: %+v", id, r)
+		}
+	}
+	if r := c.receive(); string(r.ID) != `"odd"` || r.Error == nil {
+		t.Errorf("odd: %+v", r)
+	}
+	for _, id := range []string{"long", "next", "odd"} { // a cancel is for one request, not for its id
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"entity.list"}`, id))
+		if r := c.receive(); r.Error != nil {
+			t.Errorf("%s can't be used again: %+v", id, r.Error)
 		}
 	}
 	if len(c.notes) == 0 || !strings.Contains(string(c.notes[0]), `"id":"long"`) {

@@ -2,6 +2,7 @@ package env
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (c *conn) read(ctx context.Context, in *bufio.Reader) error {
 		switch {
 		case long:
 			c.send(answer{Error: Refuse(ParseError, "", nil, fmt.Sprintf("the line is longer than %d bytes", MaxLine), "send shorter messages")}.encode())
-		case len(strings.TrimSpace(string(line[:min(len(line), 64)]))) > 0:
+		case len(bytes.TrimSpace(line)) > 0:
 			if c.take(ctx, line) {
 				return nil
 			}
@@ -195,6 +196,7 @@ func (c *conn) work(ctx context.Context) {
 }
 
 func (c *conn) carryOut(ctx context.Context, t turn) {
+	defer c.forget(t.requests)
 	if !t.batch {
 		if a := c.handle(ctx, t.requests[0]); a != nil {
 			c.send(a)
@@ -209,6 +211,15 @@ func (c *conn) carryOut(ctx context.Context, t turn) {
 	}
 	if len(all) > 0 { // a batch of notifications gets no answer at all
 		c.send(core.MustEncode(all))
+	}
+}
+
+// forget lets ids be used again for requests that nobody has cancelled.
+func (c *conn) forget(done []request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range done {
+		delete(c.gone, string(r.id))
 	}
 }
 
