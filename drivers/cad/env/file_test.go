@@ -69,8 +69,11 @@ func TestFilesStayInTheirDirectory(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(c.dir, "folder.stl"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(c.dir, "file.stl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	before := c.state("main")
-	for _, path := range []string{"../x.stl", "/tmp/x.stl", "link/x.stl", "a/../../x.stl", "", ".", "x\u0000.stl", "folder.stl", strings.Repeat("d/", 300) + "x.stl"} {
+	for _, path := range []string{"../x.stl", "/tmp/x.stl", "link/x.stl", "a/../../x.stl", "", ".", "x\u0000.stl", "folder.stl", strings.Repeat("d/", 300) + "x.stl", strings.Repeat("x", 300) + ".stl", "file.stl/x.stl"} {
 		for _, method := range []string{"file.export", "file.import"} {
 			r := c.try(method, string(core.MustEncode(map[string]string{"file_path": path, "format": "STL"})))
 			if r.Error == nil || r.Error.Code != env.InvalidParameter || r.Error.Data.Field != "file_path" {

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 )
 
 // root is the directory that the files of the call's workspace lie in, and that
@@ -55,11 +57,15 @@ func filePath(p string) (string, error) {
 // fileError tells what went wrong with a path that is the caller's.
 func fileError(field, name string, err error) error {
 	var at *fs.PathError
+	var why syscall.Errno
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Refuse(FileNotFound, field, name, fmt.Sprintf("%s: no such file", name), "give the path of a file inside the workspace's directory")
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"),
+		errors.As(err, &why) && slices.Contains([]syscall.Errno{syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP}, why):
 		return Refuse(InvalidParameter, field, name, fmt.Sprintf("%s: %v", name, err), "give a path inside the workspace's directory that may be used")
+	case why != 0:
+		return Refuse(OperationInvalid, field, name, fmt.Sprintf("%s: %v", name, err), "see that there is room in the workspace's directory and that it can be used")
 	}
 	return fmt.Errorf("file %s: %w", name, err)
 }
