@@ -39,7 +39,7 @@ func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (env
 	}
 	if empty, err := s.Empty(ctx); err != nil || empty {
 		if err == nil {
-			err = env.Refuse(env.TopologyError, "", nil, fmt.Sprintf("%s leaves nothing", shape.Op), "choose solids of which something remains")
+			err = env.Refuse(env.TopologyError, "entity_ids", nil, fmt.Sprintf("%s leaves nothing", shape.Op), "choose solids of which something remains")
 		}
 		return env.Facts{}, errors.Join(err, s.Free(ctx))
 	}

@@ -100,7 +100,7 @@ var everyBadInput = []bad{
 	{"solid.boolean", `{"operation":"union","entity_ids":["box"]}`, env.InvalidParameter, "entity_ids"},
 	{"solid.boolean", `{"operation":"union","entity_ids":["box","box"]}`, env.OperationInvalid, "entity_ids"},
 	{"solid.boolean", `{"operation":"union","entity_ids":["box","line"]}`, env.OperationInvalid, "entity_ids"},
-	{"solid.boolean", `{"operation":"intersect","entity_ids":["box","ball"]}`, env.TopologyError, ""},
+	{"solid.boolean", `{"operation":"intersect","entity_ids":["box","ball"]}`, env.TopologyError, "entity_ids"},
 	{"solid.boolean.union", `{"operation":"union","entity_ids":["box","ball"]}`, env.InvalidParameter, "params"},
 	{"solid.boolean", `{"operation":"union","entity_ids":["box","ball"],"entity_id":"line"}`, env.WorkspaceConflict, "entity_id"},
 	{"solid.primitive", `{"primitive_type":"torus"}`, env.InvalidParameter, "primitive_type"},
@@ -115,7 +115,11 @@ var everyBadInput = []bad{
 	{"solid.pattern", `{"base_entity_id":"box","count":1,"direction":[1,0],"spacing":5}`, env.InvalidParameter, "count"},
 	{"solid.pattern", `{"base_entity_id":"box","count":1000000,"direction":[1,0],"spacing":5}`, env.InvalidParameter, "count"},
 	{"solid.pattern", `{"base_entity_id":"box","count":3,"direction":[1,0],"spacing":0}`, env.InvalidGeometry, "spacing"},
-	{"solid.pattern", `{"base_entity_id":"box","count":3,"direction":[1,0],"spacing":90000}`, env.InvalidGeometry, "transform"},
+	{"solid.pattern", `{"base_entity_id":"box","count":3,"direction":[1,0],"spacing":90000}`, env.InvalidGeometry, "bounding_box"},
+	{"solid.mirror", `{"base_entity_id":"box","mirror_plane_point":[90000,0,0],"mirror_plane_normal":[1,0,0]}`, env.InvalidGeometry, "bounding_box"},
+	{"solid.transform", `{"entity_id":"box","translate":[99999,0,0]}`, env.InvalidGeometry, "bounding_box"},
+	{"solid.primitive", `{"primitive_type":"box","width":1,"depth":1,"height":2,"position":[0,0,99999]}`, env.InvalidGeometry, "bounding_box"},
+	{"solid.extrude", `{"entity_ids":["high"],"distance":100000}`, env.InvalidGeometry, "bounding_box"},
 	{"solid.pattern", `{"base_entity_id":"box","count":3,"direction":[1,0],"spacing":5,"angle":1}`, env.InvalidParameter, "pattern_type"},
 	{"solid.pattern.circular", `{"base_entity_id":"box","count":3}`, env.InvalidParameter, "axis_direction"},
 	{"solid.mirror", `{"base_entity_id":"box","mirror_plane_point":[0,0,0],"mirror_plane_normal":[0,0,0]}`, env.InvalidGeometry, "mirror_plane_normal"},
@@ -211,6 +215,7 @@ func TestARefusalSuggests(t *testing.T) {
 		{"solid.extrude", `{"entity_ids":["housing"],"distanze":4}`, "give a number"},
 		{"solid.primitive", `{"primitive_type":"box","widht":4}`, "did you mean width?"},
 		{"entity.list", `{"workspace_id":"mian"}`, "did you mean main?"},
+		{"solid.transform", `{"entity_id":"housing","rotate":{"axis":[0,0,1]}}`, "axis_point, axis_direction, angle"},
 	} {
 		r := c.try(tt[0], tt[1])
 		if r.Error == nil || !strings.Contains(r.Error.Data.Suggestion, tt[2]) {

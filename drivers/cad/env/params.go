@@ -145,7 +145,11 @@ func wanted(t reflect.Type) string {
 	case reflect.Slice, reflect.Array:
 		return fmt.Sprintf("a list, each of it %s", wanted(t.Elem()))
 	}
-	return "an object"
+	var names []string
+	for _, f := range fields(t) {
+		names = append(names, f.name)
+	}
+	return "an object of " + strings.Join(names, ", ")
 }
 
 // bounded refuses numbers and texts out of range, wherever they stand.

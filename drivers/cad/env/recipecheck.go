@@ -3,6 +3,7 @@ package env
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"swarmdeck/engine/cad/mesh"
 )
@@ -36,6 +37,16 @@ func first(errs ...*Error) error {
 func place(field string, p [3]float64) *Error {
 	if !finite(p[:]...) {
 		return Invalid(field, fmt.Sprint(p), fmt.Sprintf("coordinates from -%g to %g mm", MaxLength, MaxLength))
+	}
+	return nil
+}
+
+// reach refuses a solid that extends too far. Kernels round boxes outwards.
+func reach(b Bounds) error {
+	for _, v := range slices.Concat(b.Min[:], b.Max[:]) {
+		if !(math.Abs(v) <= MaxLength+MinLength) {
+			return Refuse(InvalidGeometry, "bounding_box", v, fmt.Sprintf("the solid would reach %g mm", v), fmt.Sprintf("keep it from -%g to %g mm", MaxLength, MaxLength))
+		}
 	}
 	return nil
 }

@@ -96,6 +96,9 @@ func (c *call) define(m making) (model.Entity, model.Change, error) {
 	if err != nil {
 		return none, change, err
 	}
+	if err := reach(facts.Bounds); err != nil {
+		return none, change, err
+	}
 	properties, err := core.Encode(solidProperties{facts, shape.Op})
 	if err != nil {
 		return none, change, fmt.Errorf("the kernel measured what is no number: %w", err)

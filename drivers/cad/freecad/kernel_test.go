@@ -274,8 +274,8 @@ func TestRefusalsSayWhatToChange(t *testing.T) {
 		"edge at a corner":  {&env.Fillet{Radius: 1, Edges: [][3]float64{{0, 0, 20}}}, []model.Shape{b}, env.InvalidGeometry, "edges", "middle"},
 		"face at an edge":   {&env.Shell{Thickness: 1, OpenFaces: [][3]float64{{50, 0, 20}}}, []model.Shape{b}, env.InvalidGeometry, "open_faces", "middle"},
 		"no edges":          {&env.Fillet{Radius: 1}, []model.Shape{ball}, env.InvalidGeometry, "edges", "edges"},
-		"nothing left":      {&env.Boolean{Operation: "subtract"}, []model.Shape{c, c}, env.TopologyError, "", "remains"},
-		"nothing shared":    {&env.Boolean{Operation: "intersect"}, []model.Shape{b, shapeOf(t, k, &env.Sphere{Center: [3]float64{0, 0, 500}, Radius: 1})}, env.TopologyError, "", "remains"},
+		"nothing left":      {&env.Boolean{Operation: "subtract"}, []model.Shape{c, c}, env.TopologyError, "entity_ids", "remains"},
+		"nothing shared":    {&env.Boolean{Operation: "intersect"}, []model.Shape{b, shapeOf(t, k, &env.Sphere{Center: [3]float64{0, 0, 500}, Radius: 1})}, env.TopologyError, "entity_ids", "remains"},
 		"axis through": {&env.Revolve{
 			Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{-1, 0}, [2]float64{2, 0}, [2]float64{2, 1})}},
 			Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 1,

@@ -201,7 +201,7 @@ func (k *Kernel) reaches(ctx context.Context, s *Solid, t Transform) error {
 			}
 		}
 		q := t.Apply(p)
-		if err := coordinates("transform", q[:]...); err != nil {
+		if err := coordinates("bounding_box", q[:]...); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ def build(p):
         raise Refusal(TOPOLOGY_ERROR if inputs else INVALID_GEOMETRY, "", None, "%s can't be made: %s" % (op, str(e).strip() or type(e).__name__),
                       "change the sizes or the position a little")
     if not shape.Solids:
-        raise Refusal(TOPOLOGY_ERROR, "", None, "%s leaves nothing" % op, "choose solids of which something remains")
+        raise Refusal(TOPOLOGY_ERROR, "entity_ids", None, "%s leaves nothing" % op, "choose solids of which something remains")
     if not valid(shape):
         raise Refusal(TOPOLOGY_ERROR, "", None, "%s makes a solid that is not valid" % op, "change the sizes or the position a little")
     made = Body(shape, max([p["tolerance"]] + [b.tolerance for b in inputs]))
