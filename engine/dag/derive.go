@@ -40,7 +40,7 @@ type surroundings struct {
 func derive(e *Event, at surroundings) []Edge {
 	d := &deriver{e: e, self: NodeRef{TypeEvent, e.EventID}}
 	if e.RunID != "" {
-		if at.seq == 1 {
+		if at.seq == 1 && e.AgentID != "" {
 			d.add(AgentHasRun, NodeRef{TypeAgent, e.AgentID}, d.run())
 		}
 		d.edges = append(d.edges, Edge{Type: RunHasEvent, From: d.run(), To: d.self, Attrs: Attrs{Seq: at.seq}})

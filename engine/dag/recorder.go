@@ -43,6 +43,8 @@ type Recording struct {
 	run RunInfo
 	id  string
 
+	inside bool // a transaction that writes what is gathered itself
+
 	writing sync.Mutex // one batch at a time, in order
 
 	mu       sync.Mutex
@@ -97,7 +99,7 @@ func (r *Recording) add(h Head, b Body) (Event, bool) {
 		return e, false
 	}
 	r.pending = append(r.pending, e)
-	if r.timer == nil {
+	if r.timer == nil && !r.inside {
 		r.timer = time.AfterFunc(gatherFor, func() { _ = r.Flush(context.Background()) })
 	}
 	return e, true
@@ -326,7 +328,7 @@ func (d *DAG) abandon(tx *audit.Tx, run string) error {
 	if err != nil {
 		return err
 	}
-	r := &Recording{d: d, id: run, last: h.LastAt.at, calls: map[string]Event{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
+	r := &Recording{d: d, id: run, inside: true, last: h.LastAt.at, calls: map[string]Event{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
 	affects := []EventRef{}
 	for _, c := range h.OpenCalls {
 		affects = append(affects, EventRef{c.EventID})
@@ -334,9 +336,6 @@ func (d *DAG) abandon(tx *audit.Tx, run string) error {
 	}
 	r.add(r.head(), &Interruption{Reason: ReasonCrash, Affects: affects})
 	r.add(r.head(), &RunFinished{Exit: "error"})
-	if r.timer != nil {
-		r.timer.Stop()
-	}
 	if r.err != nil {
 		return r.err
 	}

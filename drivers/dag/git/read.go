@@ -41,6 +41,9 @@ func (Format) Import(ctx context.Context, src string, each func(dag.Record) erro
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	if _, err := run(ctx, temp, nil, "clone", "--quiet", "--bare", "--no-local", "--template=", "--", full, "clone"); err != nil {
+		if core.AsError(err).Code == core.Unavailable || ctx.Err() != nil {
+			return m, err
+		}
 		return m, core.Errorf(core.InvalidInput, "repository: %v", err).With("field", "repository")
 	}
 	r := &reader{dir: filepath.Join(temp, "clone")}
