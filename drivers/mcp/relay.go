@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,13 +36,14 @@ func Relay(ctx context.Context, endpoint, token string, in io.ReadCloser, out io
 	if err != nil {
 		return errors.Join(fmt.Errorf("relay MCP to %s: %w", u.Redacted(), err), client.Close())
 	}
+	var calls underway
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		end(pass(ctx, server, client))
+		end(passBack(ctx, server, client, &calls))
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
-	err = pass(ctx, client, server)
+	err = passCalls(ctx, client, server, &calls)
 	end(nil)
 	stop()
 	closed := errors.Join(server.Close(), client.Close())
@@ -54,24 +57,151 @@ func Relay(ctx context.Context, endpoint, token string, in io.ReadCloser, out io
 	return fmt.Errorf("relay MCP to %s: %w", u.Redacted(), errors.Join(err, closed))
 }
 
-// pass hands messages on until one side ends.
-func pass(ctx context.Context, from, to mcp.Connection) error {
+// passBack hands messages on to the client until one side ends.
+func passBack(ctx context.Context, from, to mcp.Connection, calls *underway) error {
 	for {
 		m, err := from.Read(ctx)
 		if err != nil {
 			return err
 		}
 		if err := to.Write(ctx, m); err != nil {
-			r, is := m.(*jsonrpc.Request)
-			if !is || !r.IsCall() {
+			return err
+		}
+		if r, is := m.(*jsonrpc.Response); is {
+			calls.answered(r.ID)
+		}
+	}
+}
+
+// Bounds of what is on its way to the server.
+const (
+	maxUnderway = 64
+	// headStart is how long a message may take before the next one is passed on
+	// beside it: those that nobody must think about keep their order.
+	headStart = 50 * time.Millisecond
+)
+
+// passCalls hands messages on to the server. Over HTTP a call is on its way until
+// the answer begins, which may have to wait for a person: others, and word that
+// it is given up, go past it.
+func passCalls(ctx context.Context, from, to mcp.Connection, calls *underway) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	for {
+		m, err := from.Read(ctx)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		r, is := m.(*jsonrpc.Request)
+		if !is || !r.IsCall() {
+			if err := to.Write(ctx, m); err != nil {
 				return err
 			}
-			// Only this call failed; who made it is told, and may go on.
-			answer := &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: line(err.Error(), 1024)}}
+			if is && r.Method == "notifications/cancelled" {
+				calls.giveUp(core.Raw(r.Params)) // where the end of the request says it
+			}
+			continue
+		}
+		refuse := func(why string) { // only this call failed; who made it is told, and may go on
+			answer := &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: line(why, 1024)}}
 			if err := from.Write(ctx, answer); err != nil {
-				return err
+				end(err)
 			}
 		}
+		call, ok := calls.begin(ctx, r.ID)
+		if !ok {
+			refuse(fmt.Sprintf("%d calls have no answer yet, or one of this id", maxUnderway))
+			continue
+		}
+		sent := make(chan struct{})
+		all.Go(func() {
+			defer close(sent)
+			err := to.Write(call, m)
+			if err == nil {
+				calls.begun(r.ID)
+				return
+			}
+			given := call.Err() != nil
+			calls.answered(r.ID)
+			if !given {
+				refuse(err.Error())
+			}
+		})
+		select {
+		case <-sent:
+		case <-time.After(headStart):
+		}
+	}
+}
+
+// underway are the calls without an answer.
+type underway struct {
+	mu    sync.Mutex
+	calls map[string]*oneCall // by id, as JSON
+}
+
+type oneCall struct {
+	end   context.CancelFunc
+	begun bool // its answer has: what ends it now ends the connection
+}
+
+func idKey(id jsonrpc.ID) string { return string(core.MustEncode(id.Raw())) }
+
+// begin gives a call its context; false when it can't be told from others, or
+// there are too many.
+func (u *underway) begin(ctx context.Context, id jsonrpc.ID) (call context.Context, ok bool) {
+	key := idKey(id)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, twice := u.calls[key]; twice || len(u.calls) >= maxUnderway {
+		return nil, false
+	}
+	if u.calls == nil {
+		u.calls = map[string]*oneCall{}
+	}
+	call, end := context.WithCancel(ctx)
+	u.calls[key] = &oneCall{end: end}
+	return call, true
+}
+
+// answered ends a call's context: its answer is there, or never will be.
+func (u *underway) answered(id jsonrpc.ID) {
+	key := idKey(id)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.calls[key]; c != nil {
+		c.end()
+		delete(u.calls, key)
+	}
+}
+
+// begun notes that a call's answer has begun.
+func (u *underway) begun(id jsonrpc.ID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.calls[idKey(id)]; c != nil {
+		c.begun = true
+	}
+}
+
+// giveUp ends the call that a notification names.
+func (u *underway) giveUp(params core.Raw) {
+	var in struct {
+		ID core.Raw `json:"requestId"`
+	}
+	if core.DecodeStored(params, &in) != nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.calls[string(in.ID)]; c != nil && !c.begun {
+		c.end()
+		delete(u.calls, string(in.ID))
 	}
 }
 

@@ -1,0 +1,72 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/judge"
+)
+
+// TestACallThatWaitsHoldsNoOtherUp is about an agent's way to the engine: while
+// a person is asked, other calls go through, and so does giving up.
+func TestACallThatWaitsHoldsNoOtherUp(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			tokens := &Tokens{}
+			token, err := tokens.Issue(sony)
+			if err != nil {
+				t.Fatal(err)
+			}
+			url := h.web(t, tokens)
+			inR, inW := io.Pipe()
+			outR, outW := io.Pipe()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			relayed := make(chan error, 1)
+			go func() { relayed <- Relay(ctx, url, token, inR, outW) }()
+			cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
+				Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := func(ctx context.Context) chan error {
+				over := make(chan error, 1)
+				go func() {
+					_, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "publish_message", Arguments: map[string]any{"topic": "a.b", "payload": map[string]any{}}})
+					over <- err
+				}()
+				return over
+			}
+			waits := write(t.Context())
+			await(t, "the question", func() bool {
+				open, err := h.eng.Judge.Open(t.Context(), lab)
+				return err == nil && len(open) == 1
+			})
+			began := time.Now()
+			for range 2 * maxUnderway { // an answer makes room for others
+				use(t, cs, "list_skills", nil, nil)
+			}
+			use(t, cs, "list_agents", nil, nil)
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("another call took %s", took)
+			}
+			h.answer(t, "publish_message", judge.Answer{Approve: true, Reason: "fine"})
+			if err := <-waits; err != nil {
+				t.Error(err)
+			}
+			gives, giveUp := context.WithCancel(t.Context())
+			over := write(gives)
+			h.voids(t, giveUp)
+			<-over
+			_ = cs.Close()
+			if err := <-relayed; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
