@@ -3,6 +3,7 @@ package formats_test
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,31 +11,13 @@ import (
 	"time"
 
 	"swarmdeck/drivers/dag/formats"
-	"swarmdeck/drivers/dag/jsonl"
 	"swarmdeck/engine/dag"
 )
 
-// exported is a small record in a format.
-func exported(t testing.TB, format string) []byte {
-	t.Helper()
-	r := newRig(t)
-	by := r.tenant()
-	r.fill(by, 5, 12)
-	dest := filepath.Join(t.TempDir(), "out")
-	_, err := r.Export(t.Context(), by.Tenant, format, dest)
-	r.no(err)
-	data, err := os.ReadFile(dest)
-	r.no(err)
-	return data
-}
-
 // reads has a format read hostile bytes: it must end, with an error or with
 // events that are what they say.
-func reads(t *testing.T, format string, data []byte) {
-	path := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+func reads(t *testing.T, format, path string) {
+	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	_, _ = formats.All()[format].Import(ctx, path, func(rec dag.Record) error {
@@ -48,39 +31,46 @@ func reads(t *testing.T, format string, data []byte) {
 	}
 }
 
-func FuzzJSONL(f *testing.F) {
-	f.Add(exported(f, "jsonl"))
-	f.Add([]byte("{\"end\":{}}\n{}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = jsonl.Read(t.Context(), bytes.NewReader(data), func(rec dag.Record) error {
-			line, err := jsonl.Encode(rec)
-			if err != nil {
-				t.Fatal(err)
+// Damage of every sort, by chance but the same each time. (A fuzzer that
+// watches all of SQLite's code would try a few files a minute.)
+func TestDamagedFilesAreReadToAnEnd(t *testing.T) {
+	r := newRig(t)
+	by := r.tenant()
+	r.fill(by, 5, 12)
+	for _, format := range []string{"jsonl", "car", "sqlite"} {
+		path := filepath.Join(t.TempDir(), "out")
+		_, err := r.Export(t.Context(), by.Tenant, format, path)
+		r.no(err)
+		sound, err := os.ReadFile(path)
+		r.no(err)
+		chance := rand.New(rand.NewPCG(1, 2))
+		for range 150 {
+			data := bytes.Clone(sound)
+			for range 1 + chance.IntN(20) {
+				at := chance.IntN(len(data))
+				if chance.IntN(2) == 0 {
+					at = min(at, chance.IntN(200)) // heads matter most
+				}
+				data[at] = byte(chance.Uint32())
 			}
-			if again, _, err := jsonl.Decode(line); err != nil || again.Event.EventID != rec.Event.EventID || len(again.Edges) != len(rec.Edges) {
-				t.Fatalf("%s: %v", line, err)
+			switch chance.IntN(4) {
+			case 0:
+				data = data[:chance.IntN(len(data))]
+			case 1:
+				from := chance.IntN(len(data))
+				copy(data[chance.IntN(len(data)):], data[from:min(len(data), from+chance.IntN(5000))])
 			}
-			return nil
-		})
-	})
-}
-
-func FuzzCAR(f *testing.F) {
-	f.Add(exported(f, "car"))
-	f.Add([]byte("\x3d\xa2\x65roots\x81\xd8\x2a"))
-	f.Fuzz(func(t *testing.T, data []byte) { reads(t, "car", data) })
-}
-
-func FuzzSQLite(f *testing.F) {
-	f.Add(exported(f, "sqlite"))
-	f.Add([]byte("SQLite format 3\x00"))
-	f.Fuzz(func(t *testing.T, data []byte) { reads(t, "sqlite", data) })
+			r.no(os.WriteFile(path, data, 0o600))
+			reads(t, format, path)
+		}
+	}
 }
 
 // FuzzGit has segments and manifests of any content in a sound repository.
 func FuzzGit(f *testing.F) {
 	f.Add([]byte(`{"pos":1,"seq":1,"event_id":"x","event":{},"edges":[]}`+"\n"), []byte(`{"format":"swarmdeck.dag","version":1,"events":1,"chain":""}`))
 	f.Add([]byte("\n\n"), []byte("{}"))
+	f.Add([]byte(`{"pos":18446744073709551615}`), []byte(`{"format":"swarmdeck.dag"}`))
 	f.Fuzz(func(t *testing.T, segment, manifest []byte) {
 		dir := t.TempDir()
 		for name, data := range map[string][]byte{"segments/run-r/1.jsonl": segment, "manifest.json": manifest} {
@@ -97,6 +87,6 @@ func FuzzGit(f *testing.F) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		_, _ = formats.All()["git"].Import(t.Context(), dir, func(dag.Record) error { return nil })
+		reads(t, "git", dir)
 	})
 }
