@@ -80,9 +80,9 @@ func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.
 	if err != nil {
 		return nil, err
 	}
-	l, err := listenOn(ctx, v.SSH)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.SSH)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
 	}
 	r := &reception{eng: s.Engine, data: s.Data, version: env.Version}
 	server := serve.New(serve.Options{

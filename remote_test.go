@@ -26,9 +26,12 @@ type daemon struct {
 	addr string
 }
 
-func (u *user) daemon() *daemon {
+func (u *user) daemon(args ...string) *daemon {
 	u.t.Helper()
-	d := &daemon{user: u, cmd: u.command("serve", "--ssh", "127.0.0.1:0")}
+	if len(args) == 0 {
+		args = []string{"serve", "--ssh", "127.0.0.1:0"}
+	}
+	d := &daemon{user: u, cmd: u.command(args...)}
 	said, err := d.cmd.StderrPipe()
 	if err != nil {
 		u.t.Fatal(err)

@@ -27,11 +27,11 @@ func (t *tree) serve() *cobra.Command {
 			"`ssh -p PORT HOST task list -o json` runs a command. Who is known in several tenants names one: `ssh t_acme@HOST`.",
 		example: "serve --ssh :2222",
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&s.SSH, "ssh", "", "let operators in over SSH at `ADDR`; without a host on this machine only")
+			f.StringVar(&s.SSH, "ssh", "", "let operators in over SSH at `ADDR`; without a host at every address of this machine")
 			f.StringVar(&s.HostKey, "host-key", "", "`FILE` of the SSH host key, made when missing (default beside the data file)")
-			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`")
+			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`; without a host on this machine only")
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
-			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics")
+			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics; without a host on this machine only")
 			source(f, "tokens", "file")
 			source(f, "host-key", "file")
 		},
