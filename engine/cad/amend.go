@@ -126,6 +126,8 @@ func (c *Controller) amended(ctx context.Context, by core.Caller, a amendment, s
 	reply, err := worker.Call(ctx, Call{Method: a.method, Params: core.MustEncode(params)})
 	var refused *Fault
 	switch {
+	case errors.As(err, &refused) && refused.Code == codeOperationInvalid: // as the workspace is now
+		return Done{}, core.Errorf(core.Conflict, "%s", refused.Message).With("field", "workspace_id").With("value", a.workspace)
 	case errors.As(err, &refused):
 		return Done{}, failure(refused)
 	case err != nil:

@@ -156,6 +156,7 @@ const (
 	codeConstraintConflict = -32002
 	codeCircularDependency = -32003
 	codeInvalidConstraint  = -32004
+	codeOperationInvalid   = -32005
 	codeWorkspaceConflict  = -32007
 	codeFileNotFound       = -32008
 	codeOutOfMemory        = -32011
