@@ -45,10 +45,10 @@ func (s *Server) gate(who whose) mcp.Middleware {
 				_ = s.refuse(ctx, id, clean(clip(r.Params.Name)), core.Missing("tool", r.Params.Name))
 				return next(ctx, method, req)
 			}
-			work := func(ctx context.Context, callID string) (*mcp.CallToolResult, error) {
+			work := func(ctx context.Context, callID string) (*mcp.CallToolResult, bool, error) {
 				c, args, err := s.allow(ctx, id, t, callID, r)
 				if err != nil {
-					return failure(s.refused(ctx, id, t, err)), nil
+					return failure(s.refused(ctx, id, t, err)), false, nil
 				}
 				allowed := *r
 				params := *r.Params
@@ -56,7 +56,7 @@ func (s *Server) gate(who whose) mcp.Middleware {
 				allowed.Params = &params
 				out, err := next(context.WithValue(ctx, callKey{}, c), method, &allowed)
 				result, _ := out.(*mcp.CallToolResult)
-				return result, err
+				return result, true, err
 			}
 			return s.once.do(ctx, id, r, work)
 		}

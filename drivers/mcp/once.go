@@ -41,9 +41,13 @@ const (
 
 func (o *once) init() { o.calls, o.boot = map[string]*namedCall{}, core.NewTrace(nil)[:12] }
 
+// work carries out a call of some id. It reports whether the call was allowed,
+// and so may have done something.
+type work func(ctx context.Context, callID string) (r *mcp.CallToolResult, allowed bool, err error)
+
 // do carries out a call, unless it was carried out before. A call that is
 // given up before it was allowed may be made again.
-func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work func(context.Context, string) (*mcp.CallToolResult, error)) (mcp.Result, error) {
+func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work work) (mcp.Result, error) {
 	name, named := r.Params.Meta[CallIDKey]
 	callID, ok := name.(string)
 	if !named {
@@ -51,7 +55,8 @@ func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work
 		o.n++
 		callID = fmt.Sprintf("%s-%d", o.boot, o.n)
 		o.mu.Unlock()
-		return result(work(ctx, callID))
+		r, _, err := work(ctx, callID)
+		return result(r, err)
 	}
 	if !ok || !isCallID(callID) {
 		return failure(core.Invalid("_meta."+CallIDKey, clean(clip(fmt.Sprint(name))), "1-128 printable characters")), nil
@@ -75,10 +80,11 @@ func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work
 		known = &namedCall{digest: digest, done: make(chan struct{})}
 		o.calls[key] = known
 		o.mu.Unlock()
-		known.result, known.err = work(ctx, callID)
+		var allowed bool
+		known.result, allowed, known.err = work(ctx, callID)
 		o.mu.Lock()
 		known.ended = time.Now()
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !allowed {
 			delete(o.calls, key)
 		}
 		o.mu.Unlock()
