@@ -89,7 +89,7 @@ func (p place) furnish() error {
 		return fmt.Errorf("make the agent's home: %w", err)
 	}
 	if err := os.Mkdir(p.home, 0o700); err == nil {
-		p.give(p.home)
+		p.give(p.home, os.Lchown)
 	} else if !os.IsExist(err) {
 		return fmt.Errorf("make the agent's home: %w", err)
 	}
@@ -102,9 +102,9 @@ func (p place) furnish() error {
 }
 
 // give makes the agent's user the owner; a failure shows when it needs that.
-func (p place) give(path string) {
+func (p place) give(path string, own func(path string, uid, gid int) error) {
 	if u := p.spec.User; u != nil {
-		_ = os.Lchown(path, int(u.UID), int(u.GID))
+		_ = own(path, int(u.UID), int(u.GID))
 	}
 }
 
@@ -114,7 +114,14 @@ const (
 	maxSkeletonBytes = 64 << 20
 )
 
+// copySkeleton fills a home in which the agent may have left links: none leads
+// out of it, since the engine may have more rights than the agent.
 func (p place) copySkeleton() error {
+	home, err := os.OpenRoot(p.home)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
 	files, bytes := 0, int64(0)
 	return filepath.WalkDir(p.Skeleton, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -124,10 +131,9 @@ func (p place) copySkeleton() error {
 		if err != nil || rel == "." {
 			return err
 		}
-		to := filepath.Join(p.home, rel)
 		if d.IsDir() {
-			if err := os.Mkdir(to, 0o700); err == nil {
-				p.give(to)
+			if err := home.Mkdir(rel, 0o700); err == nil {
+				p.give(rel, home.Lchown)
 			} else if !os.IsExist(err) {
 				return err
 			}
@@ -142,18 +148,18 @@ func (p place) copySkeleton() error {
 		if files > maxSkeletonFiles || bytes > maxSkeletonBytes {
 			return fmt.Errorf("more than %d files or %d MiB", maxSkeletonFiles, maxSkeletonBytes>>20)
 		}
-		return p.copyFile(path, to, info.Mode().Perm()|0o600)
+		return p.copyFile(home, path, rel, info.Mode().Perm()|0o600)
 	})
 }
 
 // copyFile copies one file unless it is there.
-func (p place) copyFile(from, to string, perm fs.FileMode) error {
+func (p place) copyFile(home *os.Root, from, to string, perm fs.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	out, err := home.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if os.IsExist(err) {
 		return nil
 	}
@@ -165,10 +171,10 @@ func (p place) copyFile(from, to string, perm fs.FileMode) error {
 		err = cerr
 	}
 	if err != nil {
-		_ = os.Remove(to) // a half file would count as there
+		_ = home.Remove(to) // a half file would count as there
 		return err
 	}
-	p.give(to)
+	p.give(to, home.Lchown)
 	return nil
 }
 

@@ -170,3 +170,19 @@ func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
 		t.Errorf("health %+v", h)
 	}
 }
+
+func TestAnAgentsLinksLeadTheSkeletonNowhere(t *testing.T) {
+	skeleton, home, outside := t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, filepath.Join(skeleton, ".tool/settings"), "fresh")
+	write(t, filepath.Join(skeleton, ".tool/deep/more"), "fresh")
+	if err := os.Symlink(outside, filepath.Join(home, ".tool")); err != nil {
+		t.Fatal(err)
+	}
+	p := place{settings: settings{Skeleton: skeleton}, home: home}
+	if err := p.furnish(); err == nil {
+		t.Error("the home was filled through a link that leads out of it")
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("%v was written outside: %v", left, err)
+	}
+}
