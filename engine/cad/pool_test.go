@@ -42,7 +42,11 @@ func (p *fakePool) Kernels() []cad.Kernel {
 }
 
 func (p *fakePool) Lease(ctx context.Context, at cad.Site) (cad.Worker, error) {
-	stop := context.AfterFunc(ctx, p.free.Broadcast)
+	stop := context.AfterFunc(ctx, func() {
+		p.mu.Lock() // not between looking at ctx and waiting
+		defer p.mu.Unlock()
+		p.free.Broadcast()
+	})
 	defer stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,9 +80,10 @@ func (w *world) open() {
 
 func (w *world) build(st store.Store) (err error) {
 	ctx := context.Background()
+	told := new(atomic.Pointer[bus.Bus]) // work of a crashed engine may still tell that one's
 	w.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
-		if w.bus != nil {
-			w.bus.Changed(c)
+		if b := told.Load(); b != nil {
+			b.Changed(c)
 		}
 	}})
 	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Tenants: st.Tenants}); err != nil {
@@ -92,6 +94,7 @@ func (w *world) build(st store.Store) (err error) {
 	}
 	var p parties
 	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
+	told.Store(w.bus)
 	opt := cad.Options{
 		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Bus: w.bus, Dir: filepath.Join(filepath.Dir(w.path), "files"),
 		Taken: func(_, id string) bool { return id == "somebody" },
