@@ -1,9 +1,13 @@
 package dag
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"sort"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
@@ -142,14 +146,19 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 			return err
 		})
 	})
+	needles := q.needles()
 	for from := uint64(0); narrow && err == nil && from < l.n; from += slice {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		err = d.view(ctx, tenant, "list the record", func(r reader) error {
-			return r.walk(l, forward, from, slice, func(e Recorded) error {
-				if !q.match(&e.Event) {
+			return r.rows(l, forward, from, slice, func(w row) error {
+				if !contains(w.raw, needles) {
 					return nil
+				}
+				e, err := w.recorded()
+				if err != nil || !q.match(&e.Event) {
+					return err
 				}
 				item, ok, err := make(r, e)
 				if ok && err == nil {
@@ -173,6 +182,17 @@ const slice = 5000
 
 // walk reads up to n events of a list after the first skip.
 func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) error) error {
+	return r.rows(l, forward, skip, n, func(w row) error {
+		e, err := w.recorded()
+		if err != nil {
+			return err
+		}
+		return fn(e)
+	})
+}
+
+// rows is walk without a look into the events.
+func (r reader) rows(l listed, forward bool, skip, n uint64, fn func(row) error) error {
 	for k := skip; k < l.n && k < skip+n; k++ {
 		i := k + 1
 		if !forward {
@@ -182,15 +202,36 @@ func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) e
 		if err != nil {
 			return err
 		}
-		e, err := r.event(pos)
+		w, err := r.row(pos)
 		if err != nil {
 			return err
 		}
-		if err := fn(e); err != nil {
+		if err := fn(w); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// needles are what the JSON of every event that matches has in it: most that
+// don't match are left out without decoding them.
+func (q *Query) needles() (all [][]byte) {
+	for member, value := range map[string]string{
+		"kind": q.Kind, "run_id": q.Run, "task_id": q.Task, "session_id": q.Session, "agent_id": q.Agent, "trace_id": q.Trace,
+		"correlation_id": q.Correlation,
+	} {
+		if value == "" {
+			continue
+		}
+		if quoted, err := jsontext.AppendQuote([]byte(`"`+member+`":`), value); err == nil {
+			all = append(all, quoted)
+		}
+	}
+	return all
+}
+
+func contains(raw []byte, needles [][]byte) bool {
+	return !slices.ContainsFunc(needles, func(n []byte) bool { return !bytes.Contains(raw, n) })
 }
 
 // match holds an event against what no list covers.
