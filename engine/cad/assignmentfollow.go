@@ -15,7 +15,7 @@ func (r assigner) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
 		return r.c.work.carriedIn(tx, t)
 	}
 	a, err := carriedBy(tx, t.TaskID)
-	if err != nil || a == nil || a.SwarmTask != t.TaskID || a.over() {
+	if err != nil || a == nil || a.SwarmTask != t.TaskID || !a.carried() {
 		return err
 	}
 	return r.c.work.followIn(tx, a, t)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,77 @@ func (w *world) draw(ctx context.Context, crew int, ack func(string)) error {
 		}
 	}
 	return nil
+}
+
+// TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment kills the engine as
+// often as a task may be tried: the queue fails the task before anybody follows
+// it.
+func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
+	left := new(atomic.Int64)
+	left.Store(1 << 40)
+	w := newWorld(t, func(w *world) {
+		w.wrap = func(st store.Store) store.Store { return cut{st, left, make(chan bool, 1)} }
+	})
+	s := four()
+	s.Name, s.Agents, s.Tasks = "two", s.Agents[1:3], s.Tasks[:2]
+	w.put(s)
+	w.agent("mona", "modeler")
+	flow := w.start("two")
+	alone, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"One point","operations":[{"method":"entity.create_point","params":{"entity_id":"one"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		hung := make(chan string, 100)
+		w.pool.most = 3
+		w.pool.on(func(ctx context.Context, _ *fakeWorker, c cad.Call) error {
+			id := string(memberOf(t, c.Params, "entity_id"))
+			if id != `"b1"` && id != `"one"` {
+				return nil
+			}
+			hung <- id
+			<-ctx.Done()
+			return ctx.Err()
+		}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var engine sync.WaitGroup
+		for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
+			engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
+		}
+		if <-hung == <-hung {
+			t.Fatal("one was tried twice")
+		}
+		w.await("what does not hang", func() bool { return of(w.flow(flow.WorkflowID), "a").Status == cad.Completed })
+		left.Store(0)
+		stop()
+		engine.Wait()
+		left.Store(1 << 40)
+		w.again()
+	}
+	w.run()
+	flow = w.over(flow.WorkflowID)
+	if b := of(flow, "b"); flow.State != cad.PartialFailure || b.Status != cad.Failed || len(flow.Failures) != 1 || flow.Failures[0].ErrorCode != "lease_lost" {
+		t.Errorf("%s %+v %+v", flow.Shown(), flow.Failures, b)
+	}
+	if alone, err = w.cad.Assignment(t.Context(), home, alone.SwarmTask); err != nil || alone.Status != cad.Failed {
+		t.Errorf("%+v, %v", alone, err)
+	}
+	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_b") != "b1 b2" {
+		t.Errorf("%s %s", flow.Shown(), w.ids("ws_b"))
+	}
+	w.sound()
+}
+
+func memberOf(t *testing.T, object core.Raw, name string) core.Raw {
+	t.Helper()
+	var all map[string]core.Raw
+	if err := core.DecodeStored(object, &all); err != nil {
+		t.Error(err)
+	}
+	return all[name]
 }
 
 // acknowledged checks that what was answered is there, once.

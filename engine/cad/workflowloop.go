@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,8 +120,34 @@ func (c *Controller) RunWorkflows(ctx context.Context) error {
 	}
 }
 
-// recall looks at every workflow of a tenant that is not over.
+// recall brings every assignment of a tenant to where its task is, and looks at
+// every workflow that is not over. A task moves while nobody follows it when a
+// new engine takes the leases of one that died away.
 func (s *workflows) recall(ctx context.Context, tenant string) error {
+	var carried [][]byte
+	if err := s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return tx.Scan(bCarried, nil, nil, false, func(key, _ []byte) bool {
+			carried = append(carried, bytes.Clone(key))
+			return true
+		})
+	}); err != nil {
+		return err
+	}
+	for _, key := range carried {
+		if err := s.c.ledger.Update(ctx, core.Self(tenant, "cad"), func(tx *audit.Tx) error {
+			a, err := loadAssignment(tx, key)
+			if err != nil || a == nil || !a.carried() {
+				return err // it went on meanwhile
+			}
+			t, err := s.c.opt.Swarm.TaskIn(tx, a.SwarmTask)
+			if err != nil {
+				return err
+			}
+			return s.followIn(tx, a, &t)
+		}); err != nil {
+			return err
+		}
+	}
 	return s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		return tx.Scan(bLive, nil, nil, false, func(key, _ []byte) bool {
 			s.look(place{tenant, numberAt(key)})
@@ -146,7 +173,7 @@ func (s *workflows) step(ctx context.Context, at place) error {
 	var errs []error
 	for _, a := range all {
 		switch {
-		case w.Cancelled != "" && a.SwarmTask != "" && !a.over():
+		case w.Cancelled != "" && a.carried():
 			_, err := s.c.opt.Swarm.Cancel(ctx, w.author(), a.SwarmTask, w.Cancelled)
 			if err != nil && !errors.Is(err, core.Kind(core.Conflict)) { // it is over, or being cancelled
 				errs = append(errs, err)

@@ -21,6 +21,7 @@ const (
 	bSteps      store.Bucket = "cad.steps"      // number, index → steps
 	bResult     store.Bucket = "cad.result"     // number, index → result, of one that is over
 	bCarrier    store.Bucket = "cad.carrier"    // number of a swarm task → number, index
+	bCarried    store.Bucket = "cad.carried"    // number, index → nothing, of those that a task carries out now
 )
 
 // counterWorkflows counts them; each has the number it was made at.
@@ -122,8 +123,19 @@ func saveAssignment(tx *audit.Tx, a *TaskAssignment, n note) error {
 	kept := *a
 	kept.Operations, kept.ReworkOperations, kept.Result = nil, nil, nil
 	tx.Changed("cad.assignment", a.name(), &kept)
+	if a.carried() {
+		err = tx.Put(bCarried, a.key(), nil)
+	} else {
+		err = tx.Delete(bCarried, a.key())
+	}
+	if err != nil {
+		return err
+	}
 	return put(tx, bAssignment, a.key(), &kept)
 }
+
+// carried reports whether a task of the queue carries an assignment out now.
+func (a *TaskAssignment) carried() bool { return a.SwarmTask != "" && !a.over() }
 
 func addAssignment(tx *audit.Tx, a *TaskAssignment, n note) error {
 	if err := put(tx, bSteps, a.key(), steps{a.Operations, a.ReworkOperations}); err != nil {

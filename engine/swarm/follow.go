@@ -25,6 +25,13 @@ func (s *Swarm) follow(tx *audit.Tx, t *Task, from Status) error {
 	return f.Moved(tx, t, from)
 }
 
+// TaskIn reads a task, in a transaction, as it was before that.
+func (s *Swarm) TaskIn(tx *audit.Tx, id string) (Task, error) {
+	var t Task
+	err := s.heads.load(tx, taskSeq(id), &t)
+	return t, err
+}
+
 // ResultIn reads the result of a task that is over.
 func (s *Swarm) ResultIn(tx *audit.Tx, id string) (Result, error) {
 	var r Result
@@ -35,7 +42,6 @@ func (s *Swarm) ResultIn(tx *audit.Tx, id string) (Result, error) {
 // Holds reports, in a transaction, whether an attempt still holds its task:
 // what one does that has lost it must leave no trace.
 func (s *Swarm) Holds(tx *audit.Tx, t *Task) (bool, error) {
-	var now Task
-	err := s.heads.load(tx, taskSeq(t.TaskID), &now)
+	now, err := s.TaskIn(tx, t.TaskID)
 	return now.Status == Running && now.Lease == t.Lease, err
 }
