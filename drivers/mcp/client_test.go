@@ -3,10 +3,14 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -222,6 +226,28 @@ func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
 	h.know(t, tools.Server{Name: "poor", URL: "http://127.0.0.1:1/mcp", Headers: map[string]string{"Authorization": "NOT_SET_AT_ALL"}})
 	if _, err := h.eng.Tools.List(t.Context(), lab, "poor"); err == nil || !strings.Contains(err.Error(), "NOT_SET_AT_ALL") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
+	h, _ := guests(t)
+	for name, kind := range map[string]string{"plain": "application/json", "events": "text/event-stream"} {
+		var sent atomic.Int64
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, err := io.WriteString(w, "data: {\"x\":\"")
+			for piece := strings.Repeat("a", 1<<20); err == nil && sent.Add(1) < 200; {
+				_, err = io.WriteString(w, piece)
+			}
+		}))
+		defer far.Close()
+		h.know(t, tools.Server{Name: name, URL: far.URL})
+		if _, err := h.eng.Tools.List(t.Context(), lab, name); err == nil {
+			t.Errorf("%s: it was taken", name)
+		}
+		if n := sent.Load(); n > 100 {
+			t.Errorf("%s: %d MiB were read", name, n)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -210,7 +211,7 @@ func (l *link) transport() (mcp.Transport, *exec.Process, error) {
 			values.Set(name, value)
 		}
 		return &mcp.StreamableClientTransport{
-			Endpoint: l.spec.URL, MaxRetries: -1, HTTPClient: &http.Client{Transport: headersFor{u.Scheme, u.Host, values}},
+			Endpoint: l.spec.URL, MaxRetries: -1, MaxEventSize: maxFrame, HTTPClient: &http.Client{Transport: headersFor{u.Scheme, u.Host, values}},
 		}, nil, nil
 	}
 	home := filepath.Join(l.c.opt.State, l.spec.TenantID, l.spec.Name)
@@ -296,7 +297,8 @@ func (l *link) explain(err error) error {
 	return core.Errorf(core.Unavailable, "server %s: %s%s", l.spec.Name, line(err.Error(), 1024), l.lastWords())
 }
 
-// headersFor shows headers to the one host that they are for.
+// headersFor shows headers to the one host that they are for, and reads no more
+// of an answer than of a message: what streams events bounds each by itself.
 type headersFor struct {
 	scheme, host string
 	values       http.Header
@@ -309,5 +311,9 @@ func (h headersFor) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header[name] = values
 		}
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxFrame)
+	}
+	return answer, err
 }

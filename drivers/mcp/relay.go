@@ -31,7 +31,7 @@ func Relay(ctx context.Context, endpoint, token string, in io.ReadCloser, out io
 		return fmt.Errorf("relay MCP: %w", err)
 	}
 	server, err := (&mcp.StreamableClientTransport{
-		Endpoint: endpoint, HTTPClient: withToken(u, token), MaxRetries: -1,
+		Endpoint: endpoint, HTTPClient: withToken(u, token), MaxRetries: -1, MaxEventSize: 2 * maxFrame,
 	}).Connect(ctx)
 	if err != nil {
 		return errors.Join(fmt.Errorf("relay MCP to %s: %w", u.Redacted(), err), client.Close())
