@@ -195,7 +195,7 @@ func (r *run) operation(m Method, i int, params core.Raw) Operation {
 	t := &r.job.Task
 	op := Operation{
 		AgentID: r.in.AgentID, Method: m.Name, Params: params, TaskID: t.TaskID, TraceID: t.TraceID, Session: t.SessionID,
-		Attempt: t.Attempt, Priority: t.Priority, Beat: r.job.Beat, Stop: r.stop, Held: r.stand.standing,
+		Attempt: t.Attempt, Priority: t.Priority, Origin: r.in.WorkflowID, Beat: r.job.Beat, Stop: r.stop, Held: r.stand.standing,
 		Holds: func(tx *audit.Tx) (bool, error) { return r.c.opt.Swarm.Holds(tx, t) },
 	}
 	once := t.TaskID

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"swarmdeck/engine/audit"
@@ -93,7 +91,7 @@ func (x *execution) permit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.method, x.params, x.call = edited.method, edited.params, edited.call
+	x.method, x.params, x.call, x.file = edited.method, edited.params, edited.call, edited.file
 	return nil
 }
 
@@ -144,15 +142,6 @@ func (x *execution) used(tx *audit.Tx, approval string, stands bool) error {
 		Type: event, Trace: x.trace, Subject: "cad.agent", ID: x.m.id, Detail: x.about(nil, map[string]any{"approval_id": approval}),
 	})
 	return err
-}
-
-// intend notes, under the operation's mark, which file is about to be written:
-// after a crash the same operation finds its own file there, not another's.
-func (x *execution) intend(tx *audit.Tx) error {
-	if x.op.Mark == "" || x.file == "" {
-		return nil
-	}
-	return put(tx, bMark, []byte(x.op.Mark), marked{File: x.file})
 }
 
 // about is what the audit log says of an operation.
@@ -267,23 +256,4 @@ func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member,
 // voidIn closes what an agent waits for.
 func (c *Controller) voidIn(tx *audit.Tx, id, reason string) error {
 	return c.opt.Judge.Void(tx, func(a *judge.Approval) bool { return a.Gate == judge.GateCAD && a.Agent.Name == id }, reason)
-}
-
-// overwrites reports whether a path below a directory is there. What can't be
-// looked at is the CAD environment's to refuse.
-func overwrites(dir, path string) bool {
-	if filepath.IsAbs(path) {
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return false
-		}
-		path = rel
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return false
-	}
-	defer root.Close()
-	_, err = root.Lstat(path)
-	return err == nil
 }

@@ -293,3 +293,51 @@ func TestAQuestionEndsWithItsEngine(t *testing.T) {
 	}
 	w.sound()
 }
+
+func TestARetriedTaskWritesOverItsOwnFilesAlone(t *testing.T) {
+	w := newWorld(t)
+	s := cad.Scenario{
+		Name: "exported", Description: "Export, then a check that fails", Pattern: cad.Mixed, SuccessCriteria: "Done",
+		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}},
+		Tasks:  []cad.PlannedTask{task("a", "ann", nil, cad.Step{Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`)})},
+	}
+	s.Tasks[0].Check = "conflicts == 1"
+	w.put(s)
+	w.run()
+	dir := t.TempDir()
+	flow := w.over(w.start("exported", func(s *cad.StartWorkflow) { s.Directory = dir }).WorkflowID)
+	retry := func() {
+		t.Helper()
+		if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	retry()
+	if flow = w.over(flow.WorkflowID); flow.Failures[len(flow.Failures)-1].ErrorCode != cad.CheckFailed || w.pool.of("file.export") != 2 {
+		t.Errorf("its own file stopped it: %+v", flow.Failures)
+	}
+	// A file that somebody changed since is theirs.
+	if err := os.WriteFile(filepath.Join(dir, "a.stl"), []byte("by hand, and longer than it was"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	retry()
+	ap := w.question()
+	if ap.ReasonCode != "cad.overwrite" {
+		t.Errorf("%+v", ap)
+	}
+	if err := w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}); err != nil {
+		t.Fatal(err)
+	}
+	if flow = w.over(flow.WorkflowID); w.pool.of("file.export") != 2 {
+		t.Errorf("%+v", flow.Failures)
+	}
+	// Another run has no files here of its own.
+	other := w.start("exported", func(s *cad.StartWorkflow) { s.Directory = dir })
+	if ap := w.question(); ap.ReasonCode != "cad.overwrite" {
+		t.Errorf("%+v", ap)
+	} else if err := w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}); err != nil {
+		t.Fatal(err)
+	}
+	w.over(other.WorkflowID)
+	w.sound()
+}

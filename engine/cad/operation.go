@@ -22,6 +22,9 @@ type Operation struct {
 	// carried out, and the recorded result is the answer. It is 1-200 bytes,
 	// such as TASK/ROUND/INDEX.
 	Mark string
+	// Origin names the workflow that the operation belongs to: a file that it
+	// wrote itself, and that nobody changed since, may be written over unasked.
+	Origin string
 	// Holds reports, in the transaction that stores the operation, whether the
 	// task is still the caller's; false stores nothing and gives ErrLost. nil is
 	// always true.

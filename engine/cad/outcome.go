@@ -38,20 +38,6 @@ func doneUnder(tx store.Tx, mark string) (Done, bool, error) {
 	return *k.Done, true, nil
 }
 
-// intended reports whether the operation of a mark was about to write a file.
-func (c *Controller) intended(ctx context.Context, tenant, mark, file string) (mine bool, err error) {
-	if mark == "" {
-		return false, nil
-	}
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var k marked
-		_, err := fetch(tx, bMark, []byte(mark), &k)
-		mine = k.File == file
-		return err
-	})
-	return mine, err
-}
-
 // ForgetMarks removes what is on disk under the marks that begin with prefix:
 // their task is over.
 func (c *Controller) ForgetMarks(tx *audit.Tx, prefix string) error {
@@ -83,10 +69,16 @@ func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
 			return Done{}, err
 		}
 	}
+	file := x.left()
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
 	for tries := 0; ; tries++ {
 		done, err := x.commit(ctx, reply, func(tx *audit.Tx, a *Agent, done *Done) error {
+			if file != nil {
+				if err := put(tx, bMark, x.writtenKey(), file); err != nil {
+					return err
+				}
+			}
 			if d == nil {
 				return nil
 			}

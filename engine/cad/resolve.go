@@ -177,10 +177,11 @@ func (x *execution) target(ctx context.Context) error {
 		return nil // the environment says what is wrong with it
 	}
 	x.file = dir + "\x00" + path
-	if string(memberOf(x.params, "overwrite")) == "false" || !overwrites(dir, path) {
+	there := fileAt(dir, path)
+	if string(memberOf(x.params, "overwrite")) == "false" || there == nil {
 		return nil
 	}
-	if mine, err := x.c.intended(ctx, x.by.Tenant, x.op.Mark, x.file); err != nil || mine {
+	if mine, err := x.own(ctx, there); err != nil || mine {
 		return err
 	}
 	x.effects = append(x.effects, Overwrite)
