@@ -93,39 +93,57 @@ func (r *reader) manifest(ctx context.Context) (m dag.Manifest, err error) {
 	return m, core.Decode(data, &m)
 }
 
-// segments lists the files of all branches, each once.
-func (r *reader) segments(ctx context.Context) ([]string, error) {
-	refs, err := run(ctx, r.dir, nil, "for-each-ref", "--format=%(objectname)", "refs/heads/")
+// segments lists the files of all branches, each content once. The branch
+// record has all of them, and each is on another branch too.
+func (r *reader) segments(ctx context.Context) (blobs []string, err error) {
+	refs, err := run(ctx, r.dir, nil, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/")
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]string{} // file → blob
-	var blobs []string
-	tips := strings.Fields(string(refs))
-	slices.Sort(tips)
-	for _, tip := range slices.Compact(tips) {
-		out, err := run(ctx, r.dir, nil, "ls-tree", "-r", "-z", tip, "--", segmentDir)
-		if err != nil {
+	all, own := map[string]string{}, map[string]string{} // file → blob, on record and on the others
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(refs)) {
+		tip, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		into := own
+		if ref == recordBranch {
+			into = all
+		}
+		if err := r.tree(ctx, tip, into); err != nil {
 			return nil, err
 		}
-		for _, line := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
-			info, file, ok := strings.Cut(line, "\t")
-			parts := strings.Fields(info)
-			if !ok || len(parts) != 3 || parts[1] != "blob" {
-				continue
+		for _, blob := range into {
+			if !seen[blob] {
+				seen[blob] = true
+				blobs = append(blobs, blob)
 			}
-			if blob, known := seen[file]; known && blob != parts[2] {
-				return nil, core.Errorf(core.InvalidInput, "segment %.200q: two branches have it otherwise: it was changed", file).With("field", "segment")
-			} else if known {
-				continue
-			}
-			seen[file] = parts[2]
-			if blobs = append(blobs, parts[2]); len(blobs) > maxSegments {
-				return nil, core.Errorf(core.InvalidInput, "repository: more than %d segments", maxSegments).With("field", "repository")
+		}
+		if len(blobs) > maxSegments {
+			return nil, core.Errorf(core.InvalidInput, "repository: more than %d segments", maxSegments).With("field", "repository")
+		}
+	}
+	for _, lack := range []struct{ of, in map[string]string }{{all, own}, {own, all}} {
+		for file := range lack.of {
+			if lack.in[file] == "" {
+				return nil, core.Errorf(core.InvalidInput, "segment %.200q: is on the branch record or on its own, not on both: it was added or removed", file).With("field", "segment")
 			}
 		}
 	}
 	return blobs, nil
+}
+
+// tree lists the segments of one branch.
+func (r *reader) tree(ctx context.Context, tip string, into map[string]string) error {
+	out, err := run(ctx, r.dir, nil, "ls-tree", "-r", "-z", tip, "--", segmentDir)
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		info, file, ok := strings.Cut(line, "\t")
+		if parts := strings.Fields(info); ok && len(parts) == 3 && parts[1] == "blob" {
+			into[file] = parts[2]
+		}
+	}
+	return nil
 }
 
 // gather copies the lines of all segments, and notes where each is.
@@ -213,8 +231,8 @@ func posOf(line []byte) (uint64, error) {
 // merge hands the lines over in the record's order.
 func (r *reader) merge(ctx context.Context, each func(dag.Record) error) error {
 	slices.SortFunc(r.index, func(a, b place) int { return cmp.Compare(a.pos, b.pos) })
-	var buf []byte
-	for _, p := range r.index {
+	var buf, before []byte
+	for i, p := range r.index {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -222,6 +240,10 @@ func (r *reader) merge(ctx context.Context, each func(dag.Record) error) error {
 		if _, err := r.lines.ReadAt(buf, p.at); err != nil {
 			return fmt.Errorf("read a line: %w", err)
 		}
+		if i > 0 && p.pos == r.index[i-1].pos && bytes.Equal(buf, before) {
+			continue // the same in two contents of a segment, of which one was changed elsewhere
+		}
+		before = append(before[:0], buf...)
 		rec, end, err := jsonl.Decode(buf)
 		if err == nil && end != nil {
 			err = core.Errorf(core.InvalidInput, "line: an end stands in a segment").With("field", "line")

@@ -28,6 +28,7 @@ type writer struct {
 	bytes   int            // of the open segments
 	tips    map[string]int // newest commit of each branch
 	commits map[string]int // of each forked event
+	files   []string       // of all segments, as fast-import adds them: mark and path
 	mark    int
 	tally   dag.Tally
 	at      int64 // of the newest event, in seconds
@@ -145,7 +146,13 @@ func (w *writer) flush(s *segment) error {
 	first, last := s.first, s.last
 	title := fmt.Sprintf("%s: events %d to %d", strings.TrimPrefix(strings.TrimSuffix(s.stream, "/000000000000.jsonl"), segmentDir), first.Seq, last.Seq)
 	text := fmt.Sprintf("%s\n\nRun: %s\nAgent: %s\nFirst-event: %s\nLast-event: %s\n", title, first.Event.RunID, first.Event.AgentID, first.Event.EventID, last.Event.EventID)
-	if err := w.commit(s.branch, last.Event.TS.Time().Unix(), text, nil, s.file, s.lines); err != nil {
+	blob, err := w.blob(s.lines)
+	if err != nil {
+		return err
+	}
+	file := fmt.Sprintf("M 100644 :%d %s\n", blob, s.file)
+	w.files = append(w.files, file)
+	if err := w.commit(s.branch, last.Event.TS.Time().Unix(), text, nil, file); err != nil {
 		return err
 	}
 	if w.forks[last.Event.EventID] {
@@ -154,8 +161,16 @@ func (w *writer) flush(s *segment) error {
 	return nil
 }
 
-// commit adds one file to a branch, on top of what is there and of merges.
-func (w *writer) commit(branch string, at int64, text string, merges []int, file string, data []byte) error {
+// blob writes a file's content and returns its mark.
+func (w *writer) blob(data []byte) (int, error) {
+	w.mark++
+	fmt.Fprintf(w.out, "blob\nmark :%d\ndata %d\n", w.mark, len(data)) // the writer keeps the first error of all
+	_, err := w.out.Write(append(data, '\n'))
+	return w.mark, err
+}
+
+// commit adds files to a branch, on top of what is there and of merges.
+func (w *writer) commit(branch string, at int64, text string, merges []int, files ...string) error {
 	w.mark++
 	fmt.Fprintf(w.out, "commit %s\nmark :%d\ncommitter swarmdeck <swarmdeck@localhost> %d +0000\ndata %d\n%s\n", branch, w.mark, at, len(text), text)
 	if tip, ok := w.tips[branch]; ok {
@@ -164,16 +179,15 @@ func (w *writer) commit(branch string, at int64, text string, merges []int, file
 	for _, m := range merges {
 		fmt.Fprintf(w.out, "merge :%d\n", m)
 	}
-	fmt.Fprintf(w.out, "M 100644 inline %s\ndata %d\n", file, len(data))
-	if _, err := w.out.Write(data); err != nil {
-		return err // the writer keeps the first error of all
+	for _, f := range files {
+		w.out.WriteString(f)
 	}
-	_, err := w.out.WriteString("\n\n")
+	_, err := w.out.WriteString("\n")
 	w.tips[branch] = w.mark
 	return err
 }
 
-// finish joins all branches with the manifest.
+// finish joins all branches: their segments and the manifest.
 func (w *writer) finish() error {
 	var tips []int
 	for _, tip := range w.tips {
@@ -185,8 +199,13 @@ func (w *writer) finish() error {
 	if err != nil {
 		return err
 	}
+	blob, err := w.blob(data)
+	if err != nil {
+		return err
+	}
+	files := append(w.files, fmt.Sprintf("M 100644 :%d %s\n", blob, manifestFile))
 	text := fmt.Sprintf("Join a record of %d events\n", m.Events)
-	if err := w.commit(recordBranch, w.at, text, slices.Compact(tips), manifestFile, data); err != nil {
+	if err := w.commit(recordBranch, w.at, text, slices.Compact(tips), files...); err != nil {
 		return err
 	}
 	_, err = w.out.WriteString("done\n")
