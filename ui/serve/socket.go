@@ -31,6 +31,17 @@ func SocketPath(getenv func(string) string, instance string) string {
 // Listen opens the socket. The caller holds the data file, so a socket that is
 // there already is one that a killed process left.
 func Listen(path string) (net.Listener, error) {
+	l, err := listen(path)
+	for range 3 { // another engine that ended took the directory away
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		l, err = listen(path)
+	}
+	return l, err
+}
+
+func listen(path string) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the socket: %w", err)
@@ -49,7 +60,7 @@ func Listen(path string) (net.Listener, error) {
 		_ = l.Close()
 		return nil, fmt.Errorf("close the socket to others: %w", err)
 	}
-	return ownListener{l}, nil
+	return ownListener{l, dir}, nil
 }
 
 // private refuses a directory that others own or may enter: they could put
@@ -66,7 +77,17 @@ func private(dir string) error {
 }
 
 // ownListener takes connections of processes of this user only.
-type ownListener struct{ *net.UnixListener }
+type ownListener struct {
+	*net.UnixListener
+	dir string
+}
+
+// Close takes the socket away, and its directory when no other is in it.
+func (l ownListener) Close() error {
+	err := l.UnixListener.Close()
+	_ = os.Remove(l.dir)
+	return err
+}
 
 func (l ownListener) Accept() (net.Conn, error) {
 	for {
