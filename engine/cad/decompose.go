@@ -43,7 +43,10 @@ func patterns() []pattern {
 // planFor decomposes a goal by the built-in patterns. One that is ambiguous is
 // refused with what is missing.
 func planFor(text string) (Scenario, error) {
-	g := readGoal(text)
+	g, err := readGoal(text)
+	if err != nil {
+		return Scenario{}, err
+	}
 	var found []pattern
 	for _, p := range patterns() {
 		if g.names(p.words...) && !slices.ContainsFunc(found, func(f pattern) bool { return slices.Contains(f.yields, p.name) }) {

@@ -53,16 +53,38 @@ func lidPart(size []float64, wall float64) (*drawing, float64) {
 	return d, x*y*wall + (x-2*in)*(y-2*in)*wall
 }
 
+// outer is the size of a box: of three numbers, or of three named ones.
+func (g *goal) outer(pattern string) ([]float64, error) {
+	size, err := g.size(3)
+	if err != nil || size != nil {
+		return size, err
+	}
+	size = []float64{g.length("length", "long"), g.length("width", "wide"), g.length("height", "high", "tall", "depth", "deep")}
+	var missing []string
+	for i, name := range []string{"the length", "the width", "the height"} {
+		if size[i] == 0 {
+			missing = append(missing, name)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return size, nil
+	case 3:
+		missing = []string{"the outer size, as in 100x80x20 mm"}
+	}
+	return nil, g.missing(pattern, missing...)
+}
+
 func (g *goal) box(pattern string) (size []float64, wall float64, err error) {
-	if size = g.size(3); size == nil {
-		return nil, 0, g.missing(pattern, "the outer size, as in 100x80x20 mm")
+	if size, err = g.outer(pattern); err != nil {
+		return nil, 0, err
 	}
 	for i, name := range []string{"length", "width", "height"} {
 		if err := between(name, size[i], leastSize, mostSize); err != nil {
 			return nil, 0, err
 		}
 	}
-	if wall = g.length("wall", "walls", "thickness"); wall == 0 {
+	if wall = g.length("wall", "thickness"); wall == 0 {
 		wall = min(defaultWall, min(size[0], size[1], size[2])/5)
 	}
 	return size, wall, between("a wall", wall, 0.1, min(size[0]/3, size[1]/3, size[2]/2))
@@ -122,8 +144,15 @@ func assembly(g *goal) ([]PlannedTask, error) {
 
 // bracket is an L: a base and an upright, with holes through the base.
 func bracket(g *goal) ([]PlannedTask, error) {
-	size := g.size(4)
-	if three := g.size(3); size == nil && three != nil {
+	size, err := g.size(4)
+	if err != nil {
+		return nil, err
+	}
+	three, err := g.size(3)
+	if err != nil {
+		return nil, err
+	}
+	if size == nil && three != nil {
 		size = []float64{three[0], three[0], three[1], three[2]} // both legs alike
 	}
 	if size == nil {
@@ -141,9 +170,9 @@ func bracket(g *goal) ([]PlannedTask, error) {
 	d := &drawing{}
 	outline := d.loop("outline", spot{0, 0, 0}, spot{base, 0, 0}, spot{base, 0, t}, spot{t, 0, t}, spot{t, 0, upright}, spot{0, 0, upright})
 	volume := width * (base*t + (upright-t)*t)
-	n, hole := g.count("hole", "bore"), g.length("hole diameter", "diameter", "ø", "hole")
-	if n > 0 && hole == float64(n) && g.length("diameter", "ø") == 0 {
-		hole = 0 // "2 holes" says how many, not how wide
+	n, hole := g.count("hole", "bore"), g.length("hole", "bore", "diameter", "dia", "ø", "⌀")
+	if n == 0 && (hole != 0 || g.names("hole", "bore")) {
+		return nil, g.missing("bracket", "how many holes, as in \"2 holes diameter 6\"")
 	}
 	if n == 0 {
 		d.extrude("bracket", outline, width, &spot{0, 1, 0})
@@ -183,8 +212,11 @@ func shaft(g *goal) ([]PlannedTask, error) {
 			parts = append(parts, [2]float64{s[0], s[1]})
 		}
 	}
+	diameter, length := g.length("diameter", "dia", "ø", "⌀", "d"), g.length("length", "long", "l")
+	if len(parts) > 0 && diameter+length > 0 {
+		return nil, g.ambiguous("which of its sizes is meant", "write each section as diameter x length, as in 20x50 and 16x30")
+	}
 	if len(parts) == 0 {
-		diameter, length := g.length("diameter", "dia", "ø", "d"), g.length("length", "long", "l")
 		var missing []string
 		if diameter == 0 {
 			missing = append(missing, "the diameter, as in \"diameter 20\"")
@@ -197,7 +229,7 @@ func shaft(g *goal) ([]PlannedTask, error) {
 		}
 		parts = [][2]float64{{diameter, length}}
 	}
-	bore := g.length("bore", "bored", "inner diameter")
+	bore := g.length("bore", "bored", "inner")
 	d, z, volume := &drawing{}, 0.0, 0.0
 	var solids []string
 	for i, p := range parts {
