@@ -17,6 +17,9 @@ type bench struct {
 	about  About
 	kernel Kernel
 	bodies *bodies
+	// opening is what comes of a kernel that is being started; nil when none is.
+	opening chan opened
+	giveUp  context.CancelFunc // starting it
 
 	lost int64 // kernels given up
 	// strays is the number of calls that nobody waits for any more. A call into
@@ -27,6 +30,8 @@ type bench struct {
 const (
 	// patience is how long a call may take to notice that its context has ended.
 	patience = 250 * time.Millisecond
+	// openTime is how long a kernel may take to start.
+	openTime = time.Minute
 	// maxStrays bounds the processors and the memory that abandoned calls take.
 	maxStrays = 2
 )
@@ -34,12 +39,19 @@ const (
 func newBench(ctx context.Context, open func(context.Context) (Kernel, error)) (*bench, error) {
 	b := &bench{open: open, bodies: newBodies()}
 	if err := b.ready(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
 }
 
-// ready opens a kernel where none is.
+// opened is a kernel, or why there is none.
+type opened struct {
+	kernel Kernel
+	err    error
+}
+
+// ready opens a kernel where none is. It starts on its own time: a request that
+// can't wait so long leaves it to the next.
 func (b *bench) ready(ctx context.Context) error {
 	if b.kernel != nil {
 		return nil
@@ -47,13 +59,28 @@ func (b *bench) ready(ctx context.Context) error {
 	if b.strays.Load() >= maxStrays {
 		return Refuse(Timeout, "", nil, "the kernel is still busy with operations that took too long", "wait, or start the environment again")
 	}
-	k, err := b.open(ctx)
-	if err != nil {
-		return fmt.Errorf("open a CAD kernel: %w", err)
+	if b.opening == nil {
+		start, stop := context.WithTimeout(context.WithoutCancel(ctx), openTime)
+		b.opening, b.giveUp = make(chan opened, 1), stop
+		go func(to chan<- opened) {
+			k, err := b.open(start)
+			to <- opened{k, err}
+		}(b.opening)
 	}
-	b.kernel = k
+	var o opened
+	select {
+	case o = <-b.opening:
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+	b.giveUp()
+	b.opening = nil
+	if o.err != nil {
+		return fmt.Errorf("open a CAD kernel: %w", o.err)
+	}
+	b.kernel = o.kernel
 	if b.about.Name == "" { // read without a lock from then on
-		b.about = k.About()
+		b.about = o.kernel.About()
 	}
 	return nil
 }
@@ -117,6 +144,11 @@ func (b *bench) forget() {
 }
 
 func (b *bench) close() error {
+	if b.opening != nil {
+		b.giveUp()
+		b.kernel = (<-b.opening).kernel
+		b.opening = nil
+	}
 	if b.kernel == nil {
 		return nil
 	}

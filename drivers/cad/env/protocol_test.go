@@ -213,6 +213,41 @@ func TestALostKernelIsOpenedAnew(t *testing.T) {
 	c.near("mass", c.do("measure.mass", `{"entity_id":"b"}`)["volume"], 8, 1e-6) // built again from its recipe
 }
 
+func TestAKernelThatStartsSlowlyIsThereForTheNext(t *testing.T) {
+	change, closed := slowFirst(func(context.Context) error { return errors.New("crash") })
+	opened, free := 0, make(chan struct{})
+	c := start(t, change, func(o *env.Options) {
+		open := o.Open
+		o.Open = func(ctx context.Context) (env.Kernel, error) {
+			if opened++; opened == 2 {
+				select {
+				case <-free:
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			return open(ctx)
+		}
+	})
+	c.try("solid.primitive", aBox)
+	<-closed
+	for range 3 {
+		c.fails(env.Timeout, "deadline_ms", "solid.primitive", `{"deadline_ms":20,`+aBox[1:])
+	}
+	c.send(`{"jsonrpc":"2.0","id":"long","method":"solid.primitive","params":` + aBox + `}`)
+	for c.do("system.cancel", `{"id":"long"}`)["cancelled"] != true {
+		t.Fatal("it was over")
+	}
+	if r := c.receive(); r.Error == nil || r.Error.Code != env.OperationInvalid || !strings.Contains(r.Error.Message, "cancelled") {
+		t.Errorf("%+v", r)
+	}
+	close(free)
+	c.do("solid.primitive", aBox)
+	if opened != 2 {
+		t.Errorf("%d kernels were opened", opened)
+	}
+}
+
 func TestCancelAndProgress(t *testing.T) {
 	begun := make(chan struct{}, 8)
 	change, _ := slowFirst(func(ctx context.Context) error {
