@@ -62,7 +62,9 @@ func (a *agent) interrupt(t *turn, s *session) {
 		return
 	}
 	_ = s.send(a.opt.CancelLine) // full: then the signal has to do
-	s.proc.Interrupt(a.opt.Interrupt)
+	if a.opt.Interrupt != 0 {
+		s.proc.Interrupt(a.opt.Interrupt)
+	}
 }
 
 // finished makes the outcome of a turn with a result.

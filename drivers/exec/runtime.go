@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"syscall"
 	"time"
@@ -72,10 +73,34 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Options) > 0 && string(c.Options) != "{}" {
-		return core.Invalid("options", string(c.Options), "nothing: the exec runtime has none")
+	if _, err := readOptions(c.Options); err != nil {
+		return err
 	}
 	return spec.Available()
+}
+
+// agentOptions are the options of one agent.
+type agentOptions struct {
+	// Interrupt is what is written to its stdin as a line when its task is
+	// cancelled, such as \u0003 or \u001b, in the place of the cancel line and
+	// the signal. An agent that does not let go of the task is ended all the
+	// same when the grace is over.
+	Interrupt string `json:"interrupt,omitempty"`
+}
+
+const maxInterrupt = 64 // bytes
+
+func readOptions(options core.Raw) (o agentOptions, err error) {
+	if len(options) == 0 {
+		return o, nil
+	}
+	if err := core.Decode(options, &o); err != nil {
+		return o, fmt.Errorf("options: %w", err)
+	}
+	if len(o.Interrupt) > maxInterrupt || strings.ContainsAny(o.Interrupt, "\n\x00") {
+		return o, core.Invalid("options.interrupt", fmt.Sprintf("%d bytes", len(o.Interrupt)), fmt.Sprintf("1-%d bytes of one line", maxInterrupt))
+	}
+	return o, nil
 }
 
 // Open implements fleet.Runtime. The agent is idle at once, or offline until
@@ -91,6 +116,13 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	h := &agent{
 		sup: r.sup, opt: r.opt, spec: spec,
+	}
+	own, err := readOptions(a.Options)
+	if err != nil {
+		return nil, err
+	}
+	if own.Interrupt != "" {
+		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()

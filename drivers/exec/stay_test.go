@@ -169,3 +169,47 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 		t.Errorf("prompt after the end: %v", err)
 	}
 }
+
+// TestTheByteThatInterruptsAnAgentIsItsOwn (contract 4.1): it gets that alone,
+// and lives on.
+func TestTheByteThatInterruptsAnAgentIsItsOwn(t *testing.T) {
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watch{}
+	h, err := r.Open(context.Background(), fleet.Agent{
+		Name: "a", TenantID: "t_test", Options: core.Raw(`{"interrupt":"\u0003"}`),
+		Command: sh(`while read -r line; do
+	case $line in
+	"$(printf '\003')") printf '{"type":"result","status":"failed","error":"interrupted"}\n' ;;
+	*again*) printf '{"type":"result","status":"succeeded","output":{}}\n' ;;
+	*) printf '{"type":"message","text":"got %s"}\n' "$(printf %s "$line" | tr -d '"{}')" ;;
+	esac
+done`),
+	}, w.notify)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	over := make(chan swarm.Outcome, 1)
+	go func() { over <- ask(t, h, w.prompt("wait")) }()
+	eventually(t, "it works", func() bool { return len(w.texts("message")) == 1 })
+	pid := w.last().PID
+	began := time.Now()
+	h.Interrupt()
+	if out := <-over; out.Status != swarm.Cancelled || time.Since(began) > 2*time.Second {
+		t.Errorf("after %v: %+v", time.Since(began), out)
+	}
+	if said := w.texts("message"); len(said) != 1 {
+		t.Errorf("it was told more than the byte: %q", said)
+	}
+	if out := ask(t, h, w.prompt("again")); out.Status != swarm.Succeeded || w.last().PID != pid {
+		t.Errorf("%+v by process %d, was %d", out, w.last().PID, pid)
+	}
+	for _, bad := range []string{`{"interrupt":"a\nb"}`, `{"interrupt":7}`, `{"more":1}`, `{"interrupt":"` + strings.Repeat("x", 65) + `"}`} {
+		if err := r.Check(fleet.Create{Command: sh("true"), Options: core.Raw(bad)}); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+}

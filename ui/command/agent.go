@@ -74,7 +74,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			f.StringVar(&command, "command", "", "`COMMAND` with arguments as one string, split like a shell does")
 			f.StringVar(&a.Dir, "dir", "", "working `DIR` (default the current one)")
 			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment; may be repeated")
-			f.StringVar(&options, "options", "", "`JSON` object for its runtime; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
+			f.StringVar(&options, "options", "", "`JSON` object for its runtime; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
 			source(f, "project", "project")
 			source(f, "role", "role")
