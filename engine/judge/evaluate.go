@@ -11,8 +11,8 @@ import (
 // Reason codes that the judge itself gives. The others come from rules.
 const (
 	reasonNoRule   = "no_rule"
-	reasonError    = "policy.error"
-	reasonTimeout  = "policy.timeout"
+	reasonError    = ReasonError
+	reasonTimeout  = ReasonTimeout
 	reasonArgs     = "args.invalid"
 	reasonAlways   = "always.rule"
 	reasonDeadline = "deadline"

@@ -1,0 +1,261 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"swarmdeck/engine/judge"
+)
+
+// Bounds of one decision.
+const (
+	// defaultDeadline is generous: an interpreter starts in some 20 ms, and a
+	// busy machine takes ten times that.
+	defaultDeadline = 1500 * time.Millisecond
+	waitDelay       = 200 * time.Millisecond
+	maxStderr       = 4 << 10
+	nobody          = 65534
+)
+
+// environment is all that a program gets.
+var environment = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/"}
+
+// Options of New.
+type Options struct {
+	// Jail is the command line by which this program re-executes itself into
+	// Enter; its further arguments follow.
+	Jail []string
+	// Dir is where a directory for the programs' files is made, which everybody
+	// can read and Close removes; "" means the system's for temporary files.
+	Dir string
+	// Deadline of one decision; 0 means 1.5 s.
+	Deadline time.Duration
+	// Unjailed runs programs as where the system can't jail. For tests.
+	Unjailed string
+}
+
+// Runner runs policy programs. Its methods may be called from any goroutine.
+type Runner struct {
+	opt Options
+
+	mu    sync.Mutex
+	dir   string // of the programs' files; "" not made yet
+	state int    // 0 not known yet
+	why   string
+	id    identity // that programs run as outside their name space
+
+	servers servers
+}
+
+var _ judge.Programs = (*Runner)(nil)
+
+// What is known of the jail.
+const (
+	jailed = 1 + iota
+	bare
+)
+
+// New makes a runner. It tries the jail only when it is first needed.
+func New(opt Options) (*Runner, error) {
+	dir, err := filepath.Abs(cmp.Or(opt.Dir, os.TempDir()))
+	if err != nil {
+		return nil, fmt.Errorf("find the directory of policies: %w", err)
+	}
+	opt.Dir = dir
+	opt.Deadline = cmp.Or(opt.Deadline, defaultDeadline)
+	r := &Runner{opt: opt}
+	if opt.Unjailed != "" {
+		r.state, r.why = bare, opt.Unjailed
+	}
+	return r, nil
+}
+
+// Close ends the programs that stay and removes all files.
+func (r *Runner) Close() error {
+	r.servers.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(r.dir)
+}
+
+// Jailed implements judge.Programs.
+func (r *Runner) Jailed(ctx context.Context) (bool, string) {
+	state, why := r.jail(ctx)
+	return state == jailed, why
+}
+
+// jail tries once what this system allows. Trouble that may pass, as when
+// there are too many processes, is no answer: it is tried again.
+func (r *Runner) jail(ctx context.Context) (int, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.makeDir(); err != nil {
+		return 0, err.Error()
+	}
+	if r.state != 0 {
+		return r.state, r.why
+	}
+	for _, id := range identities() {
+		state, why := r.try(ctx, id)
+		if state == jailed {
+			r.state, r.why, r.id = state, "", id
+			return r.state, r.why
+		}
+		if state == 0 {
+			return 0, why
+		}
+		r.why = why
+	}
+	r.state = bare
+	return r.state, r.why
+}
+
+func (r *Runner) try(ctx context.Context, id identity) (int, string) {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	cmd := exec.CommandContext(ctx, r.opt.Jail[0], append(slices.Clone(r.opt.Jail[1:]), r.dir, probeWord)...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment, prison(id)
+	said := &bounded{most: maxStderr}
+	cmd.Stderr = said
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return jailed, ""
+	case forbids(err):
+		return bare, "this system forbids name spaces: " + err.Error()
+	case errors.As(err, &exit) && exit.ExitCode() == exitJail:
+		return bare, cmp.Or(lastLine(sanitised(said.kept)), "this system forbids the limits of the jail")
+	}
+	return 0, "try the jail: " + err.Error()
+}
+
+// forbids reports an error of making a process that stays.
+func forbids(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS},
+		func(e error) bool { return errors.Is(err, e) })
+}
+
+// identity is who a program is outside its name space.
+type identity struct{ uid, gid int }
+
+// identities are those to try, the weakest first. Root's programs become
+// nobody outside too, so that files and the bound on processes are kept from
+// them; where nobody can't read this program they stay root without its rights.
+func identities() []identity {
+	own := identity{os.Geteuid(), os.Getegid()}
+	if own.uid != 0 {
+		return []identity{own}
+	}
+	return []identity{{nobody, nobody}, own}
+}
+
+// prison parts a process from everything: it is the first of its own process
+// name space, so all that it starts ends with it.
+func prison(id identity) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS |
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: id.uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: id.gid, Size: 1}},
+		Pdeathsig:   syscall.SIGKILL,
+		Setsid:      true,
+	}
+	if id.uid != os.Geteuid() {
+		attr.GidMappingsEnableSetgroups = true
+		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	return attr
+}
+
+// command is the process of a program, not started yet, which ends with ctx.
+func (r *Runner) command(ctx context.Context, p *judge.Program) (*exec.Cmd, bool, error) {
+	state, why := r.jail(ctx)
+	if state == 0 {
+		return nil, false, errors.New(why)
+	}
+	dir, err := r.place(p)
+	if err != nil {
+		return nil, false, err
+	}
+	argv := append(slices.Clone(p.Interpreter), filepath.Join(dir, fileName))
+	if state == jailed {
+		argv = slices.Concat(r.opt.Jail, []string{dir}, argv)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", environment, waitDelay
+	cmd.SysProcAttr = prison(r.id)
+	if state == bare {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
+	return cmd, state == jailed, nil
+}
+
+// errMuch ends a program that answers more than it may.
+var errMuch = fmt.Errorf("it answered more than %d bytes", judge.MaxAnswer)
+
+// Decide implements judge.Programs.
+func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) judge.Reply {
+	if p.Serve {
+		return r.ask(ctx, p, input)
+	}
+	ctx, late := context.WithTimeout(ctx, r.opt.Deadline)
+	defer late()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	cmd, safe, err := r.command(ctx, p)
+	if err != nil {
+		return judge.FaultReply(judge.ReasonError, err.Error())
+	}
+	out := &bounded{most: judge.MaxAnswer, over: func() { stop(errMuch) }}
+	said := &bounded{most: maxStderr}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, said
+	err = cmd.Run()
+	reply := r.reply(ctx, err, out, said)
+	reply.Unsandboxed = !safe
+	return reply
+}
+
+// reply makes an answer, or a fault, of how a program ended.
+func (r *Runner) reply(ctx context.Context, err error, out, said *bounded) judge.Reply {
+	words := sanitised(said.kept)
+	fault := func(reason, why string) judge.Reply {
+		f := judge.FaultReply(reason, why)
+		f.Stderr = words
+		return f
+	}
+	switch {
+	case out.full:
+		return fault(judge.ReasonBadOutput, errMuch.Error())
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return fault(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", r.opt.Deadline))
+	case ctx.Err() != nil:
+		return fault(judge.ReasonError, "the decision was given up: "+context.Cause(ctx).Error())
+	case err != nil:
+		why := "it failed: " + err.Error()
+		if last := lastLine(words); last != "" {
+			why += ": " + last
+		}
+		return fault(judge.ReasonError, why)
+	}
+	reply, err := judge.ParseReply(out.kept)
+	if err != nil {
+		return fault(judge.ReasonBadOutput, err.Error())
+	}
+	reply.Stderr = words
+	return reply
+}
