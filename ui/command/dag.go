@@ -55,8 +55,11 @@ func (t *tree) dag() *cobra.Command {
 		t.command(spec{
 			use: "export FORMAT DEST", short: "Write the whole record to a file or directory that does not exist yet", effect: Reads,
 			args: []string{formatSource, "file"},
-			long: "Write the whole record to a place that does not exist yet: git (a repository, a commit for each part of a\n" +
-				"run), sqlite (a database with tables to query), car (IPLD) or jsonl. All of them can be imported again.",
+			long: "Write the whole record to a place that does not exist yet. All formats can be imported again:\n" +
+				"git     a repository: a commit for each part of a run, a branch for each agent and fork\n" +
+				"sqlite  a database: the tables events, edges and nodes, the views runs, calls and messages\n" +
+				"car     IPLD: the digest in the CID of an event is its id\n" +
+				"jsonl   an event a line",
 			example: "dag export sqlite record.db",
 			run: func(c *call, args []string) error {
 				done, err := c.eng.DAG.Export(c.ctx, c.by.Tenant, args[0], c.env.path(args[1]))
