@@ -19,6 +19,7 @@ import (
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/mcp"
+	notices "swarmdeck/drivers/notice"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
@@ -233,6 +234,9 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.rooms = append(h.rooms, remote.Close)
+	telling := notices.New(notices.Options{Supervisor: sup, Dir: dir, Getenv: os.Getenv})
+	h.rooms = append(h.rooms, telling.Close)
+	opt.Notices = telling
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
 	return nil

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/presence"
 	"swarmdeck/engine/skill"
@@ -50,6 +51,8 @@ type Options struct {
 	Tools tools.Source // lists the tools of servers; nil where none run
 
 	Formats map[string]dag.Format // what records are exported to and imported from
+
+	Notices notice.Sender // carries notices out; nil sends none
 }
 
 // Engine is one engine over one data file.
@@ -68,6 +71,8 @@ type Engine struct {
 	Operators *operator.Operators
 	// Presence is who is here now.
 	Presence *presence.Book
+	// Notices tell those who look at no screen.
+	Notices *notice.Notices
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
@@ -95,6 +100,9 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
 	}
+	e.Notices = notice.New(notice.Options{
+		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch,
+	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
 		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, ReadOnly: opt.ReadOnly,
 	}); err != nil {
@@ -161,7 +169,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 6)
+	failed := make(chan error, 7)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -174,6 +182,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })
+	all.Go(func() { run("notices", ctx, e.Notices.Run) })
 	all.Go(func() {
 		defer stopFleet()
 		run("swarm", ctx, e.Swarm.Run)
@@ -209,6 +218,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Tools.Auditables()...)
 	kinds = append(kinds, e.DAG.Auditables()...)
 	kinds = append(kinds, e.Operators.Auditables()...)
+	kinds = append(kinds, e.Notices.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

@@ -25,3 +25,6 @@ func graver(a, b Risk) Risk {
 	}
 	return a
 }
+
+// AtLeast reports whether r is as grave as other, or graver.
+func (r Risk) AtLeast(other Risk) bool { return risks[r] >= risks[other] }

@@ -100,6 +100,13 @@ func (a *applier) all(file *swarmfile.File) error {
 		}
 		a.did(action, "operator", o.Name, o.Name)
 	}
+	for _, n := range file.Notices { // before anything that it may tell of
+		_, action, err := a.eng.Notices.Put(a.ctx, a.by, n.Notice)
+		if err != nil {
+			return where(n.Line, err)
+		}
+		a.did(action, "notice", n.Name, n.Name)
+	}
 	for _, s := range file.Sessions {
 		if err := a.session(s); err != nil {
 			return where(s.Line, err)

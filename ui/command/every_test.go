@@ -58,6 +58,7 @@ func TestEveryCommand(t *testing.T) {
 	w.servers()
 	w.record()
 	w.operators()
+	w.notices()
 	w.cads()
 	w.flows()
 	w.solids()
@@ -483,4 +484,28 @@ func (w *walk) operators() {
 		w.t.Errorf("%v", o)
 	}
 	w.do("operator remove bob")
+}
+
+func (w *walk) notices() {
+	w.t.Helper()
+	if n := w.do("notice add pager --on approval,sys.dag.> --min-risk high --url https://hooks.example/a --secret-env PAGER"); n["secret_env"] != "PAGER" || n["min_risk"] != "high" || n["rate"] != 10.0 {
+		w.t.Errorf("%v", n)
+	}
+	w.do("notice add mail --on failure --rate 3 -- sh -c true")
+	w.do("notice list")
+	w.text("notice list", "pager", "approval,sys.dag.>", "https://hooks.example/a", "sh -c true", "nothing told yet")
+	if n := w.do("notice show mail"); fmt.Sprint(n["command"]) != "[sh -c true]" || n["lag"] == nil || n["cursor"] == nil {
+		w.t.Errorf("%v", n)
+	}
+	for _, bad := range []string{"notice add Mail -- x", "notice add mail", "notice add mail --on all -- x", "notice add mail --url ftp://x", "notice add mail --rate 0 --url http://x --secret-env 1-"} {
+		w.fails(2, bad)
+	}
+	w.used["notice test"] = true // no one is there to take it
+	if code, _, _ := w.fails(1, "notice test mail"); code != "UNAVAILABLE" {
+		w.t.Error(code)
+	}
+	w.do("notice remove mail")
+	if code, _, _ := w.fails(1, "notice show mail"); code != "NOT_FOUND" {
+		w.t.Error(code)
+	}
 }

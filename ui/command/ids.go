@@ -104,6 +104,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveMessages(c, eng, by.Tenant, detail)
 	case "topic":
 		return liveTopics(c, eng, by.Tenant)
+	case "notice":
+		return liveNotices(c, eng, by.Tenant)
 	case "subscription":
 		return liveSubscriptions(c, eng, by.Tenant)
 	case "reaction":

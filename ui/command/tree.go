@@ -80,7 +80,7 @@ func newTree(env *Env, ctx context.Context) *tree {
 		{"Begin", []*cobra.Command{t.demo(), t.up()}},
 		{"Work", []*cobra.Command{t.sessions(), t.tasks(), t.results(), t.agents(), t.projects(), t.roles(), t.skills(), t.subagents(), t.bus(), t.cad()}},
 		{"Judge and stop", []*cobra.Command{t.approvals(), t.decisions(), t.policies(), t.budgets(), t.estop()}},
-		{"Keep", []*cobra.Command{t.audit(), t.dag(), t.tenants(), t.operators(), t.stores()}},
+		{"Keep", []*cobra.Command{t.audit(), t.dag(), t.tenants(), t.operators(), t.notices(), t.stores()}},
 		{"Cockpit and program", []*cobra.Command{t.serve(), t.attach(), t.mcp(), t.keys(), t.themes(), t.completion(), t.version()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

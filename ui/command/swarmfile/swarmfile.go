@@ -29,6 +29,7 @@ type File struct {
 	Servers   []Server
 	Topics    []Topic
 	Operators []Operator
+	Notices   []Notice
 	Roles     []Role // of CAD agents
 
 	Scenarios []cad.WrittenScenario
@@ -142,7 +143,10 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		},
 		"topics":    func(v value) { f.Topics = document.Each(r.Reader, v, r.topic) },
 		"operators": func(v value) { f.Operators = document.Each(r.Reader, v, r.operator) },
-		"roles":     func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
+		"notices": func(v value) {
+			f.Notices = document.Each(r.Reader, v, func(v value) Notice { return r.notice(v, vars) })
+		},
+		"roles": func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
 		"scenarios": func(v value) {
 			f.Scenarios = document.Each(r.Reader, v, func(v value) cad.WrittenScenario { return cad.ReadScenario(r.Reader, v) })
 		},
@@ -324,6 +328,9 @@ func (r reader) unique(f *File) {
 	}
 	for _, o := range f.Operators {
 		once("operators.name", o.Name, o.Line)
+	}
+	for _, n := range f.Notices {
+		once("notices.name", n.Name, n.Line)
 	}
 	for _, x := range f.Roles {
 		once("roles.name", x.Name, x.Line)
