@@ -2,6 +2,7 @@ package coder
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ const (
 	readyLimit = 25 * time.Second
 
 	maxMessage = 48 << 10 // bytes of one line of the log
+	maxHeld    = 32 << 20 // bytes of all that an agent says in one turn
 )
 
 // turn is one prompt on its way through an agent.
@@ -44,7 +46,9 @@ type turn struct {
 	last  int            // the newest id
 	texts map[int]string // as they are
 	told  map[int]string // as they were shown
-	at    time.Time      // when the newest has changed
+	held  int            // bytes of texts
+	full  bool
+	at    time.Time // when the newest has changed
 }
 
 // reported takes one of the agent's own reports in.
@@ -181,9 +185,18 @@ func (t *turn) take(m message) {
 		return
 	}
 	text := tidy(m.Content)
-	if old, known := t.texts[m.ID]; known && old == text {
+	old, known := t.texts[m.ID]
+	if known && old == text {
 		return
 	}
+	if t.held+len(text)-len(old) > maxHeld {
+		if !t.full {
+			t.full = true
+			t.pass(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("what the agent says from here on is left out: it is more than %d MiB for one task", maxHeld>>20)})
+		}
+		return
+	}
+	t.held += len(text) - len(old)
 	t.texts[m.ID] = text
 	if m.ID > t.last {
 		t.show(t.last)
