@@ -189,14 +189,18 @@ func (t *turn) take(m message) {
 	if known && old == text {
 		return
 	}
-	if t.held+len(text)-len(old) > maxHeld {
+	more := len(text) - len(old)
+	if !known {
+		more += 64 // each costs something
+	}
+	if t.held+more > maxHeld {
 		if !t.full {
 			t.full = true
 			t.pass(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("what the agent says from here on is left out: it is more than %d MiB for one task", maxHeld>>20)})
 		}
 		return
 	}
-	t.held += len(text) - len(old)
+	t.held += more
 	t.texts[m.ID] = text
 	if m.ID > t.last {
 		t.show(t.last)
