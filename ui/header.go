@@ -33,6 +33,9 @@ func count(s *engine.Snapshot) headCounts {
 	for _, a := range s.Subagents {
 		h.states[stateColumn(a.Shown())]++
 	}
+	for _, a := range s.CADAgents {
+		h.states[stateColumn(a.Shown())]++
+	}
 	h.working = h.states[0] + h.states[1]
 	h.running, h.queued = s.Counts.ByStatus[swarm.Running], s.Counts.ByStatus[swarm.Queued]
 	for _, b := range s.Budgets {
@@ -122,7 +125,7 @@ func (m *Model) headParts() []headPart {
 			parts = append(parts, headPart{fmt.Sprintf("%d %s", state, agentWords[i].text), agentWords[i].last})
 		}
 	}
-	if len(m.snap.Agents)+len(m.snap.Subagents) == 0 {
+	if len(m.snap.Agents)+len(m.snap.Subagents)+len(m.snap.CADAgents) == 0 {
 		parts = append(parts, headPart{"no agents", 5})
 	}
 	if n.running > 0 {

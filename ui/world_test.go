@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -159,6 +160,11 @@ func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
 	for i := range w.subagents {
 		if a := w.subagents[i]; !a.State.Final() {
 			s.Subagents = append(s.Subagents, &a)
+		}
+	}
+	for i := range w.makers {
+		if a := &w.makers[i]; a.Status != cad.Terminated {
+			s.CADAgents = append(s.CADAgents, a)
 		}
 	}
 	s.Bus = w.figures()

@@ -4,17 +4,20 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	agents "swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/cadagents"
 	"swarmdeck/ui/pane/subagents"
 	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/screen"
@@ -34,6 +37,7 @@ const (
 type worker struct {
 	agent *agents.Agent
 	sub   *skill.Subagent
+	cad   *cad.Agent
 	task  *swarm.Task
 }
 
@@ -138,9 +142,12 @@ func (p *Pane) Reset() {
 }
 
 func (p *Pane) rebuild(env pane.Env) {
-	all := make([]worker, 0, len(env.Snap.Agents)+len(env.Snap.Subagents)+len(p.failed)+len(p.tasks))
+	all := make([]worker, 0, len(env.Snap.CADAgents)+len(env.Snap.Agents)+len(env.Snap.Subagents)+len(p.failed)+len(p.tasks))
 	for _, a := range env.Snap.Agents {
 		all = append(all, worker{agent: a})
+	}
+	for _, a := range env.Snap.CADAgents {
+		all = append(all, worker{cad: a})
 	}
 	runs := make(map[string]bool, len(env.Snap.Subagents)) // ids of subagents
 	for _, a := range env.Snap.Subagents {
@@ -167,6 +174,8 @@ func id(w *worker) string {
 		return w.agent.Name
 	case w.sub != nil:
 		return w.sub.AgentID
+	case w.cad != nil:
+		return w.cad.AgentID
 	}
 	return w.task.TaskID
 }
@@ -174,6 +183,10 @@ func id(w *worker) string {
 func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	if w.sub != nil {
 		subRow(env, w.sub, set)
+		return
+	}
+	if w.cad != nil {
+		cadRow(env, w.cad, set)
 		return
 	}
 	if w.task != nil {
@@ -221,6 +234,25 @@ func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)
 	set(7, text, role)
 }
 
+func cadRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
+	st := cadagents.State(a)
+	set(0, st.Label(env.Glyphs), st.Role())
+	set(1, a.AgentID, screen.Accent)
+	set(2, "cad/"+a.Role, screen.Dim)
+	doing, role := a.Operation, screen.Text
+	if doing == "" {
+		doing, role = a.WorkspaceID, screen.Dim
+	}
+	set(3, doing, role)
+	set(4, pane.Age(env.Now, a.LastActive.Time()), screen.Dim)
+	switch {
+	case a.ViolationsInRow >= cad.Stubborn:
+		set(7, fmt.Sprintf("%d times in a row what its role forbids", a.ViolationsInRow), screen.Warn)
+	case a.Status == cad.Failing && len(a.ErrorLog) > 0:
+		set(7, a.ErrorLog[len(a.ErrorLog)-1], screen.Bad)
+	}
+}
+
 // why is the reason for a state that is not plain work.
 func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	switch {
@@ -245,6 +277,9 @@ func item(w *worker) pane.Item {
 	}
 	if w.sub != nil {
 		return subagents.Item(w.sub)
+	}
+	if w.cad != nil {
+		return cadagents.Item(w.cad)
 	}
 	a := w.agent
 	return pane.Item{
