@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -242,7 +243,7 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 			return cmp.Or(err, error(errSame))
 		}
 		a.OperationCount++
-		a.failed(clip(x.method.Name, 100) + ": " + f.Error())
+		a.failed(clip(x.method.Name, 100) + ": " + strings.TrimPrefix(f.Error(), x.method.Name+": "))
 		a.Waiting = ""
 		a.LastActive = seconds(tx.Now())
 		ms := milliseconds(took)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,8 +38,8 @@ func (c *Controller) RunScenario(ctx context.Context, by core.Caller, w StartWor
 
 // checkStart reports what is wrong with where a workflow is to run.
 func (c *Controller) checkStart(ctx context.Context, by core.Caller, w StartWorkflow) error {
-	if w.Directory != "" && !filepath.IsAbs(w.Directory) {
-		return core.Invalid("out", w.Directory, "an absolute path")
+	if err := checkOut(w.Directory); err != nil {
+		return err
 	}
 	if w.Session != "" {
 		if _, err := c.opt.Swarm.Session(ctx, by.Tenant, w.Session); err != nil {
@@ -46,6 +47,28 @@ func (c *Controller) checkStart(ctx context.Context, by core.Caller, w StartWork
 		}
 	}
 	return c.checkKernel(w.Kernel)
+}
+
+// checkOut makes the directory of a workflow's files, so that one that can't be
+// written to is refused before any work is done; "" is the default place.
+func checkOut(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if !filepath.IsAbs(dir) {
+		return core.Invalid("out", dir, "an absolute path")
+	}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(dir, ".swarmdeck-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return core.Errorf(core.InvalidInput, "out: %v; allowed: a directory that files can be written to", err).With("field", "out").With("value", dir)
+	}
+	return nil
 }
 
 // maxRuns bounds the numbers that ids of a scenario are given.
