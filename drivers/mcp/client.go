@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/drivers/exec"
@@ -149,8 +150,8 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 	}
 	r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: in.Tool, Arguments: in.Args})
 	if err != nil {
-		if errors.Is(err, mcp.ErrConnectionClosed) {
-			l.lost(session)
+		if !errors.As(err, new(*jsonrpc.Error)) && ctx.Err() == nil {
+			l.lost(session) // no answer of the server: the connection has ended
 		}
 		return nil, l.explain(err)
 	}
