@@ -48,6 +48,7 @@ type worker struct {
 	proc  *exec.Process // nil before it began
 	conn  *jsonrpc.Conn
 	out   *pipe.Outbox
+	heard chan struct{} // closed when its stderr has been read to its end
 	ended chan struct{} // closed when nothing is left of it
 
 	mu   sync.Mutex
@@ -70,7 +71,8 @@ const (
 
 func newWorker(at cad.Site) *worker {
 	return &worker{
-		tenant: at.Tenant, kernel: at.Kernel, seqs: map[string]int{}, used: map[string]time.Time{}, ended: make(chan struct{}),
+		tenant: at.Tenant, kernel: at.Kernel, seqs: map[string]int{}, used: map[string]time.Time{},
+		heard: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -238,10 +240,15 @@ func (w *worker) blame(during string) error {
 	why := w.conn.Err()
 	how := fmt.Sprint(why)
 	if why == nil || why == jsonrpc.ErrClosed { // nothing but the end of its output, so its exit says more
+		patience := time.After(drainPatience)
 		select {
 		case <-w.proc.Done():
 			how = w.proc.Exit().Describe()
-		case <-time.After(drainPatience):
+			select { // what it said last may still be on its way
+			case <-w.heard:
+			case <-patience:
+			}
+		case <-patience:
 		}
 	}
 	w.mu.Lock()
@@ -254,6 +261,7 @@ func (w *worker) blame(during string) error {
 
 // listen keeps the newest line of the process's stderr.
 func (w *worker) listen() {
+	defer close(w.heard)
 	lines := &pipe.Splitter{Max: maxWords, Emit: func(line []byte, _ int) {
 		if text := strings.TrimSpace(pipe.Text(line)); text != "" {
 			w.mu.Lock()
@@ -263,7 +271,7 @@ func (w *worker) listen() {
 			w.mu.Unlock()
 		}
 	}}
-	defer lines.Close()
+	defer lines.Close() // before it counts as heard
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := w.proc.Stderr.Read(buf)
