@@ -11,6 +11,24 @@ import (
 	"swarmdeck/engine/core"
 )
 
+func TestTenantsChooseNamesWithoutEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.agent("ann", "designer")
+	if _, err := w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{
+		AgentID: "ann", RoleName: "designer", WorkspaceID: "ws_ann", Workspace: &cad.CreateWorkspace{},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	op := cad.Operation{AgentID: "ann", Method: "entity.create_point", Params: core.Raw(`{"entity_id":"far"}`)}
+	if _, err := w.cad.Execute(t.Context(), abbott, op); err != nil {
+		t.Fatal(err)
+	}
+	w.do("ann", "entity.create_point", `{"entity_id":"near"}`)
+	if w.ids("ws_ann") != "near" || w.events("tenant.violation") != 0 {
+		t.Errorf("%s, %d violations", w.ids("ws_ann"), w.events("tenant.violation"))
+	}
+}
+
 func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")

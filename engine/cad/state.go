@@ -133,24 +133,31 @@ func (c *Controller) elsewhere(tenant, id string) bool {
 	return false
 }
 
-// space finds a workspace of the caller's tenant.
+// space finds a workspace of the caller's tenant. One that only another tenant
+// has is refused as foreign.
 func (c *Controller) space(ctx context.Context, by core.Caller, id string) (*Workspace, error) {
+	found, err := c.ownSpace(by.Tenant, id)
+	if found != nil || id == Main {
+		return found, err
+	}
 	c.mu.RLock()
-	var found *Workspace
 	foreign := false
-	for name, t := range c.tenants {
-		if name == by.Tenant {
-			found = t.spaces[id]
-		} else {
-			foreign = foreign || t.spaces[id] != nil
-		}
+	for _, t := range c.tenants {
+		foreign = foreign || t.spaces[id] != nil
 	}
 	c.mu.RUnlock()
-	switch {
-	case found != nil:
-		return found, nil
-	case foreign && id != Main:
+	if foreign {
 		return nil, c.foreign(ctx, by, id, fmt.Errorf("workspace %s: %w", id, core.ErrForeign))
+	}
+	return nil, err
+}
+
+// ownSpace finds a workspace of a tenant.
+func (c *Controller) ownSpace(tenant, id string) (*Workspace, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if t := c.tenants[tenant]; t != nil && t.spaces[id] != nil {
+		return t.spaces[id], nil
 	}
 	return nil, core.Missing("workspace_id", id)
 }

@@ -42,16 +42,15 @@ func (c *Controller) spaceFor(ctx context.Context, by core.Caller, w CreateAgent
 	if w.Workspace != nil {
 		own = *w.Workspace
 	}
-	there, err := c.space(ctx, by, w.WorkspaceID)
+	there, err := c.ownSpace(by.Tenant, w.WorkspaceID)
 	switch {
 	case err == nil:
 		if own.Kernel != "" && own.Kernel != there.Kernel {
 			return nil, core.Errorf(core.Conflict, "kernel: workspace %s is built with %s, not %s", w.WorkspaceID, cmp.Or(there.Kernel, "the default kernel"), own.Kernel).With("field", "kernel").With("value", own.Kernel)
 		}
 		return nil, nil
-	case !errors.Is(err, core.Kind(core.NotFound)):
-		return nil, err
 	case w.Workspace == nil && w.WorkspaceID != Main:
+		_, err = c.space(ctx, by, w.WorkspaceID) // refuses one of another tenant by that
 		return nil, err
 	}
 	own.WorkspaceID, own.AgentID = w.WorkspaceID, w.AgentID
