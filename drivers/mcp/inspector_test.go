@@ -57,6 +57,9 @@ var goodCalls = []goodCall{
 	{tool: "list_skills", args: []string{"match=echo"}, want: `"name":"echo"`},
 	{tool: "show_skill", args: []string{"skill=echo"}, want: `"parameters_schema":{`},
 	{tool: "invoke_skill", args: []string{"skill=echo", `params={"text":"hi"}`, "wait_s=10"}, want: `"text":"hi"`},
+	{tool: "cad_operation", args: []string{"agent_id=ann", "method=agent.metrics", "params={}"}, want: `"success_rate":`},
+	{tool: "cad_agents", args: []string{"role=modeler"}, want: `"operation_count":1`},
+	{tool: "cad_workspaces", args: []string{"match=ann"}, want: `"workspace_id":"ws_ann"`},
 }
 
 // inspected is a house that the inspector reaches by one of its transports.
@@ -73,6 +76,7 @@ func inspect(t *testing.T) map[string]func(*testing.T) inspected {
 			opt.Static, opt.SkillRunners[builtin.Kind] = builtin.Definitions(), builtin.New(builtin.Options{})
 		})
 		h.approveAll(t)
+		h.modeler(t, lab, "ann")
 		return inspected{house: h, Inspector: drivertest.NewInspector(t)}
 	}
 	return map[string]func(*testing.T) inspected{

@@ -94,7 +94,7 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools()} {
+	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools(), cadTools()} {
 		for _, tool := range group {
 			for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
 				v := j.Evaluate(t.Context(), lab, judge.Ask{
@@ -102,8 +102,8 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 					By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
 				})
 				want := judge.HITL
-				makesTask := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages"}, tool.name)
-				if tool.effect == reads || makesTask || tool.effect == writes && kind == core.Operator {
+				judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation"}, tool.name)
+				if tool.effect == reads || judgedApart || tool.effect == writes && kind == core.Operator {
 					want = judge.Approve
 				}
 				if v.Decision != want {

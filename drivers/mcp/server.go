@@ -63,7 +63,7 @@ func NewServer(eng *engine.Engine, opt Options) *Server {
 	s := &Server{eng: eng, opt: opt, tools: map[string]tool{}, tenants: map[string]*mcp.Server{}}
 	s.once.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools()} {
+	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools(), cadTools()} {
 		for _, t := range group {
 			s.tools[t.name] = t
 			s.order = append(s.order, t)

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/cad"
+)
+
+// modeler makes a CAD agent of a tenant.
+func (h *house) modeler(t *testing.T, tenant, id string) {
+	t.Helper()
+	by := alice
+	by.Tenant = tenant
+	if _, err := h.eng.CAD.CreateAgent(t.Context(), by, cad.CreateAgent{
+		AgentID: id, RoleName: "modeler", WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnAgentHasCADAgentsWork(t *testing.T) {
+	h := newHouse(t)
+	h.modeler(t, lab, "ann")
+	h.modeler(t, other, "eve")
+	tokens := &Tokens{}
+	token, err := tokens.Issue(sony)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := dial(t, h.web(t, tokens), token, eras[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the role allows and a rule approves needs no person.
+	var done cad.Done
+	use(t, cs, "cad_operation", map[string]any{"agent_id": "ann", "method": "workspace.list"}, &done)
+	if done.AgentID != "ann" || !strings.Contains(string(done.Data), `"ws_ann"`) || strings.Contains(string(done.Data), "eve") || done.DecisionID == "" {
+		t.Errorf("%+v", done)
+	}
+	for _, c := range []struct {
+		args map[string]any
+		want string
+	}{
+		{map[string]any{"agent_id": "ann"}, "method: missing"},
+		{map[string]any{"agent_id": "ann", "method": "workspace.merge", "params": map[string]any{}}, "ROLE_VIOLATION"},
+		{map[string]any{"agent_id": "ann", "method": "no.such"}, "there is no such method"},
+		{map[string]any{"agent_id": "ann", "method": "agent.metrics", "params": []int{1}}, "params: want object"},
+		{map[string]any{"agent_id": "nobody", "method": "workspace.list"}, "NOT_FOUND"},
+		{map[string]any{"agent_id": "eve", "method": "workspace.list"}, "belongs to another tenant"},
+		{map[string]any{"agent_id": "ann", "method": "entity.create_point"}, "no CAD environment"},
+	} {
+		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "cad_operation", Arguments: c.args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(said, c.want) {
+			t.Errorf("%v: %s, want %q", c.args, said, c.want)
+		}
+	}
+	var agents cadAgentsAnswer
+	use(t, cs, "cad_agents", map[string]any{"status": "error"}, &agents)
+	if len(agents.Agents) != 1 || agents.Agents[0].RoleViolations != 2 || agents.TotalCount != 1 {
+		t.Errorf("%+v", agents)
+	}
+	var spaces cadWorkspacesAnswer
+	use(t, cs, "cad_workspaces", nil, &spaces)
+	if len(spaces.Workspaces) != 1 || spaces.Workspaces[0].WorkspaceID != "ws_ann" {
+		t.Errorf("%+v", spaces)
+	}
+}
