@@ -91,11 +91,19 @@ func visible(s string) string {
 	return clip(s)
 }
 
+// CheckName reports a name that no operator can have, as that of a field.
+func CheckName(field, name string) error {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	if n := utf8.RuneCountInString(name); n < 1 || n > 64 || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, hidden) {
+		return core.Invalid(field, name, "1-64 printable characters without space around them")
+	}
+	return nil
+}
+
 // Check reports the first bad field of an operator.
 func (o *Operator) Check() error {
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-	if n := utf8.RuneCountInString(o.Name); n < 1 || n > 64 || !utf8.ValidString(o.Name) || strings.TrimSpace(o.Name) != o.Name || strings.ContainsFunc(o.Name, hidden) {
-		return core.Invalid("name", o.Name, "1-64 printable characters without space around them")
+	if err := CheckName("name", o.Name); err != nil {
+		return err
 	}
 	if !slices.Contains(Roles(), o.Role) {
 		return core.Invalid("role", string(o.Role), "viewer, operator, approver, admin")

@@ -48,6 +48,26 @@ func (b *Budget) over(u Usage) string {
 	return ""
 }
 
+// Nearest names the limit that most is used of, and how much: from 1 on it is
+// reached. Without limits it is "" and 0.
+func (b *Budget) Nearest() (limit string, share float64) {
+	times := float64(b.Granted + 1)
+	for _, l := range []struct {
+		name      string
+		used, may float64
+	}{
+		{"tokens", float64(b.Used.Tokens), float64(b.Tokens)},
+		{"cost", b.Used.CostUSD, b.CostUSD},
+		{"wall", float64(b.Used.WallMS) / 1000, float64(b.WallS)},
+		{limitTasks, float64(b.Used.Tasks), float64(b.Tasks)},
+	} {
+		if l.may > 0 && (limit == "" || l.used/(l.may*times) > share) {
+			limit, share = l.name, l.used/(l.may*times)
+		}
+	}
+	return limit, share
+}
+
 // subjects are the budgets that a task draws on.
 func (l lane) subjects() []string {
 	out := []string{"tenant"}

@@ -59,6 +59,7 @@ func TestEveryCommand(t *testing.T) {
 	w.record()
 	w.operators()
 	w.notices()
+	w.handover()
 	w.cads()
 	w.flows()
 	w.solids()
@@ -484,6 +485,30 @@ func (w *walk) operators() {
 		w.t.Errorf("%v", o)
 	}
 	w.do("operator remove bob")
+}
+
+func (w *walk) handover() {
+	w.t.Helper()
+	h := w.do("operator handover --since 1h")
+	for _, part := range []string{"approvals", "decisions", "failures", "agents", "budgets", "running", "estop_changes", "estop", "counts"} {
+		if _, ok := h[part]; !ok {
+			w.t.Errorf("a hand-over without %s: %v", part, h)
+		}
+	}
+	if h["to"] != nil || len(w.objects("audit list --kind operator.handover")) != 0 {
+		w.t.Error("a report alone is no hand-over")
+	}
+	if h := w.do("operator handover --to carol"); h["to"] != "carol" || h["event_id"] == nil {
+		w.t.Errorf("%v", h)
+	}
+	if all := w.objects("audit list --kind operator.handover"); len(all) != 1 || all[0]["actor"] == nil {
+		w.t.Errorf("%v", all)
+	}
+	w.text("operator handover", "Hand-over of t_test", "Decisions: ", "Failures: ", "Emergency stops: ", "Running work (")
+	w.fails(2, "operator handover --since yesterday")
+	w.fails(2, "operator handover --since 900h")
+	w.fails(2, "operator handover --to ' '")
+	w.fails(1, "operator handover --to carol --read-only")
 }
 
 func (w *walk) notices() {

@@ -14,6 +14,7 @@ func (t *tree) operators() *cobra.Command {
 	return t.group("operator", "Who may enter the tenant over SSH",
 		t.operatorSet(),
 		t.operatorHere(),
+		t.operatorHandover(),
 		lists(t, spec{use: "list", short: "List the operators", effect: Reads}, nil, operatorColumns,
 			func(c *call, f core.Filter) (core.Page[operator.Operator], error) {
 				all, err := c.eng.Operators.List(c.ctx, c.by.Tenant)
