@@ -76,28 +76,54 @@ func (l Loop) facet(tolerance func(radius float64) float64) (points [][2]float64
 	return points, sag, nil
 }
 
-// holds says whether a point lies inside the loop, by how often a ray to the
-// right meets it; arcs count exactly.
-func (l Loop) holds(p Point) bool {
-	inside := false
+// outline is a loop made ready to be asked what lies inside.
+type outline struct {
+	low, high Point
+	pieces    []piece
+}
+
+// piece is a part of a loop that does not turn back in y.
+type piece struct {
+	Segment
+
+	left bool // of an arc: it is the left half of its circle
+}
+
+func (l Loop) outline() outline {
+	var o outline
+	o.low, o.high = l.Bounds()
 	for _, s := range l {
-		for _, piece := range s.monotone() {
-			a, b := piece.From, piece.To
-			if (a.Y > p.Y) == (b.Y > p.Y) {
-				continue
+		for _, m := range s.monotone() {
+			o.pieces = append(o.pieces, piece{m, m.Radius > 0 && m.middle().X < m.Center.X})
+		}
+	}
+	return o
+}
+
+// holds says whether a point lies inside, by how often a ray to the right meets
+// the loop; arcs count exactly.
+func (o *outline) holds(p Point) bool {
+	if p.X < o.low.X || p.X > o.high.X || p.Y < o.low.Y || p.Y > o.high.Y {
+		return false
+	}
+	inside := false
+	for i := range o.pieces {
+		s := &o.pieces[i]
+		a, b := s.From, s.To
+		if (a.Y > p.Y) == (b.Y > p.Y) {
+			continue
+		}
+		x := a.X + (p.Y-a.Y)/(b.Y-a.Y)*(b.X-a.X)
+		if s.Radius > 0 {
+			dy := p.Y - s.Center.Y
+			dx := math.Sqrt(math.Max(s.Radius*s.Radius-dy*dy, 0))
+			if s.left {
+				dx = -dx
 			}
-			x := a.X + (p.Y-a.Y)/(b.Y-a.Y)*(b.X-a.X)
-			if s.Radius > 0 {
-				dy := p.Y - s.Center.Y
-				dx := math.Sqrt(math.Max(s.Radius*s.Radius-dy*dy, 0))
-				if piece.middle().X < s.Center.X {
-					dx = -dx
-				}
-				x = s.Center.X + dx
-			}
-			if x > p.X {
-				inside = !inside
-			}
+			x = s.Center.X + dx
+		}
+		if x > p.X {
+			inside = !inside
 		}
 	}
 	return inside

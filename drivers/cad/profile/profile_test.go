@@ -195,3 +195,36 @@ func BenchmarkNewAndFacet(b *testing.B) {
 		}
 	}
 }
+
+// nested is a target of rings: each circle inside the one before.
+func nested(n int) (rings []profile.Segment, area float64) {
+	for i := range n {
+		r := float64(n - i)
+		rings = append(rings, profile.Arc(pt{X: 3}, r, 0, 2*math.Pi))
+		area += math.Pi * r * r * (1 - 2*float64(i%2))
+	}
+	return rings, area
+}
+
+func TestRingsInRingsAreHolesByTurns(t *testing.T) {
+	rings, area := nested(301)
+	s, err := profile.New(rings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "area", s.Area(), area)
+	for i, l := range s.Loops {
+		if (l.Area() > 0) != (i%2 == 0) {
+			t.Errorf("ring %d has area %g", i, l.Area())
+		}
+	}
+}
+
+func BenchmarkRingsInRings(b *testing.B) {
+	rings, _ := nested(3000)
+	for b.Loop() {
+		if _, err := profile.New(rings...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -132,14 +132,17 @@ func orient(loops []Loop) (Shape, error) {
 	if err := uncrossed(loops); err != nil {
 		return Shape{}, err
 	}
-	out := Shape{}
+	out, outlines := Shape{}, make([]outline, len(loops))
+	for i, l := range loops {
+		outlines[i] = l.outline()
+	}
 	for i, l := range loops {
 		if math.Abs(l.Area()) < Joint*Joint {
 			return Shape{}, core.Invalid("profile", "a loop without area", "loops around an area")
 		}
-		depth := 0
-		for j, other := range loops {
-			if i != j && other.holds(l[0].middle()) {
+		depth, inside := 0, l[0].middle()
+		for j := range outlines {
+			if i != j && outlines[j].holds(inside) {
 				depth++
 			}
 		}
