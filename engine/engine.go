@@ -149,6 +149,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateTool, e.Fleet)
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)
+	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
 	return e, nil
 }
 

@@ -22,6 +22,7 @@ func (t *tree) approvals() *cobra.Command {
 		t.approvalDeny(),
 		t.approvalDefer(),
 		t.approvalEscalate(),
+		t.approvalCanary(),
 	)
 }
 

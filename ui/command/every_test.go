@@ -60,6 +60,7 @@ func TestEveryCommand(t *testing.T) {
 	w.operators()
 	w.notices()
 	w.handover()
+	w.figures()
 	w.cads()
 	w.flows()
 	w.solids()
@@ -509,6 +510,27 @@ func (w *walk) handover() {
 	w.fails(2, "operator handover --since 900h")
 	w.fails(2, "operator handover --to ' '")
 	w.fails(1, "operator handover --to carol --read-only")
+}
+
+func (w *walk) figures() {
+	w.t.Helper()
+	id := str(w.do("approval canary --risk low")["approval_id"])
+	if a := w.do("approval show " + id); a["gate"] != "canary" || a["requested_kind"] != "engine" {
+		w.t.Errorf("%v", a)
+	}
+	w.fails(2, "approval canary --risk critical")
+	w.do("approval approve " + id + " --as eve")
+	missed := 0.0
+	for _, f := range w.objects("operator figures") {
+		if f["operator"] == "eve" {
+			missed = f["canaries_missed"].(float64)
+		}
+	}
+	if missed != 1 {
+		w.t.Errorf("%v canaries missed", missed)
+	}
+	w.do("operator figures --since 1h")
+	w.text("operator figures", "CANARIES MISSED", "1 of 1")
 }
 
 func (w *walk) notices() {

@@ -15,6 +15,7 @@ func (t *tree) operators() *cobra.Command {
 		t.operatorSet(),
 		t.operatorHere(),
 		t.operatorHandover(),
+		t.operatorFigures(),
 		lists(t, spec{use: "list", short: "List the operators", effect: Reads}, nil, operatorColumns,
 			func(c *call, f core.Filter) (core.Page[operator.Operator], error) {
 				all, err := c.eng.Operators.List(c.ctx, c.by.Tenant)

@@ -1,0 +1,124 @@
+package judge
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/audit"
+)
+
+// Figures show how an operator answered, to see approval fatigue: answers that
+// get quicker and more alike, canaries approved. Canaries are counted apart.
+type Figures struct {
+	Operator      string  `json:"operator"`
+	Answered      int     `json:"answered"` // final answers; as the first of two persons: First
+	Approved      int     `json:"approved"`
+	ApprovedShare float64 `json:"approved_share"` // of the answered, 0-1
+	First         int     `json:"first_of_two"`
+	Edited        int     `json:"edited"`
+	Denied        int     `json:"denied"`
+	// Reasons are those of the newest denials, at most 5.
+	Reasons []string `json:"deny_reasons"`
+	// Times to decide are from when the card was first shown, to whomever, to
+	// the answer. Answers to what was never shown, as from a script, are not
+	// among the timed.
+	Timed   int      `json:"timed"`
+	MedianS *float64 `json:"median_s,omitzero"`
+	P90S    *float64 `json:"p90_s,omitzero"`
+	Hasty   int      `json:"hasty_high_risk"` // timed answers within 2 s at high or critical risk
+	// Canaries that they answered and had not placed themselves.
+	Canaries       int `json:"canaries"`
+	CanariesMissed int `json:"canaries_missed"` // approved
+}
+
+// Bounds of the figures.
+const (
+	maxFigured = 50_000 // approvals looked at, the newest
+	hasty      = 2 * time.Second
+	maxReasons = 5
+)
+
+// Figures are those of every operator who answered at or after since, by name.
+// They are taken from the newest 50,000 approvals; all reports whether these
+// reach back to since.
+func (j *Judge) Figures(ctx context.Context, tenant string, since time.Time) (out []Figures, all bool, err error) {
+	by := map[string]*Figures{}
+	times := map[string][]float64{}
+	of := func(name string) *Figures {
+		if by[name] == nil {
+			by[name] = &Figures{Operator: name, Reasons: []string{}}
+		}
+		return by[name]
+	}
+	var asked []*Approval // canaries that a person answered
+	all, err = j.Ended(ctx, tenant, since, maxFigured, func(a *Approval) {
+		switch {
+		case a.Status == Expired:
+			return
+		case a.Gate == GateCanary:
+			asked = append(asked, a)
+			return
+		}
+		f := of(a.AnsweredBy)
+		f.Answered++
+		if a.FirstBy != "" && a.FirstBy != a.AnsweredBy {
+			of(a.FirstBy).First++
+		}
+		if a.PriorDigest != "" {
+			f.Edited++
+		}
+		if a.Status == Approved {
+			f.Approved++
+		} else if f.Denied++; len(f.Reasons) < maxReasons {
+			f.Reasons = append(f.Reasons, a.AnswerReason)
+		}
+		if a.ShownAt.IsZero() {
+			return
+		}
+		took := a.AnsweredAt.Sub(a.ShownAt)
+		times[a.AnsweredBy] = append(times[a.AnsweredBy], took.Seconds())
+		if took < hasty && a.Risk.above(Medium) {
+			f.Hasty++
+		}
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		for _, a := range asked {
+			placed, err := placedBy(tx, a)
+			if err != nil {
+				return err
+			}
+			if placed == a.AnsweredBy {
+				continue
+			}
+			f := of(a.AnsweredBy)
+			f.Canaries++
+			if a.Status == Approved {
+				f.CanariesMissed++
+			}
+		}
+		return nil
+	})
+	for name, f := range by {
+		if f.Answered > 0 {
+			f.ApprovedShare = float64(f.Approved) / float64(f.Answered)
+		}
+		if t := times[name]; len(t) > 0 {
+			slices.Sort(t)
+			f.Timed, f.MedianS, f.P90S = len(t), rank(t, 50), rank(t, 90)
+		}
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b Figures) int { return strings.Compare(a.Operator, b.Operator) })
+	return out, all, err
+}
+
+// rank is the smallest of sorted values that percent of them do not exceed.
+func rank(sorted []float64, percent int) *float64 {
+	v := sorted[(len(sorted)*percent+99)/100-1]
+	return &v
+}
