@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
@@ -22,8 +22,9 @@ type cadSkills struct {
 }
 
 var (
-	_ skill.Runner   = (*cadSkills)(nil)
-	_ skill.Effecter = (*cadSkills)(nil)
+	_ skill.Runner    = (*cadSkills)(nil)
+	_ skill.Effecter  = (*cadSkills)(nil)
+	_ skill.Forgetter = (*cadSkills)(nil)
 )
 
 // Check implements skill.Runner.
@@ -63,7 +64,7 @@ func (s *cadSkills) Start(ctx context.Context, call skill.Call) (swarm.Work, err
 			Stop: ctx.Done(),
 		}
 		if m.Effect != cad.Reads {
-			op.Mark = fmt.Sprintf("skill/%s/%s", call.TaskID, call.Step)
+			op.Mark = marksOf(call.TaskID) + call.Step
 		}
 		if err := hold.Wait(ctx); err != nil {
 			return nil, err
@@ -77,3 +78,12 @@ func (s *cadSkills) Start(ctx context.Context, call skill.Call) (swarm.Work, err
 		return done.Data, err
 	}), nil
 }
+
+// Forget implements skill.Forgetter: nothing of a task that is over is tried
+// again.
+func (s *cadSkills) Forget(tx *audit.Tx, task string) error {
+	return s.cad.ForgetMarks(tx, marksOf(task))
+}
+
+// marksOf is what the marks of a task's operations begin with.
+func marksOf(task string) string { return "skill/" + task + "/" }

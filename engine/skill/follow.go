@@ -12,6 +12,17 @@ import (
 // Moved implements swarm.Follower: a subagent is given its task with the
 // task's dispatch, and its state is that of its task.
 func (i invoker) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
+	if t.Status.Terminal() {
+		for _, r := range i.s.registry.runners {
+			f, keeps := r.(Forgetter)
+			if !keeps {
+				continue
+			}
+			if err := f.Forget(tx, t.TaskID); err != nil {
+				return fmt.Errorf("forget task %s: %w", t.TaskID, err)
+			}
+		}
+	}
 	if from == "" && t.Agent != "" {
 		if err := i.s.assignIn(tx, t); err != nil {
 			return err

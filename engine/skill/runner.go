@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
@@ -37,6 +38,12 @@ type Call struct {
 
 	// waits stops the time limits while others are waited for; may be nil.
 	waits func(on bool)
+}
+
+// Forgetter is implemented by runners that keep something of a task until it is
+// over: they let go of it in the commit that ends the task.
+type Forgetter interface {
+	Forget(tx *audit.Tx, task string) error
 }
 
 // Effecter is implemented by runners that know what a spec does outside

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/ui/command"
 )
 
@@ -175,6 +176,13 @@ runner: {kind: cad, method: entity.create_circle}
 	}
 	if a := d.object("cad agent show mona"); a["success_count"] != 1.0 {
 		t.Errorf("%v", a)
+	}
+	marks := 0 // by which it would have happened once, had it been tried again
+	d.no(d.eng.Audit.View(t.Context(), "t_default", func(tx *audit.Tx) error {
+		return tx.Scan("cad.mark", nil, nil, false, func(_, _ []byte) bool { marks++; return true })
+	}))
+	if marks != 0 {
+		t.Errorf("%d marks are left of a task that is over", marks)
 	}
 	args, err := command.Split(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":-3}' --wait -o json`)
 	d.no(err)
