@@ -1,11 +1,13 @@
 package env_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/engine/core"
 )
 
 // bad is params that a method must refuse, with the number and the field.
@@ -203,6 +205,20 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 				t.Errorf("%v: no bad input tried", name)
 			}
 		}
+	}
+}
+
+func TestARefusalNamesAParameter(t *testing.T) {
+	c := start(t)
+	var rings []string
+	for i := range 600 {
+		c.do("entity.create_circle", fmt.Sprintf(`{"entity_id":"c%d","center":[0,0],"radius":%d}`, i, i+1))
+		rings = append(rings, fmt.Sprintf(`"c%d"`, i))
+	}
+	c.fails(env.InvalidGeometry, "entity_ids", "solid.extrude", `{"tolerance":0.0002,"distance":1,"entity_ids":[`+strings.Join(rings, ",")+`]}`)
+	var e *env.Error
+	if err := env.Refused(core.Invalid("sketch", 900, "less"), env.InvalidConstraint); !errors.As(err, &e) || e.Data.Field != "entity_ids" {
+		t.Errorf("%+v", err)
 	}
 }
 

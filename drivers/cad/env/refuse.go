@@ -50,6 +50,9 @@ func Refused(err error, code Code) error {
 		return err
 	}
 	field, _ := known.Details["field"].(string)
+	if field == "profile" || field == "sketch" { // these are made of the entities that a caller names
+		field = "entity_ids"
+	}
 	suggestion := ""
 	if allowed, ok := known.Details["allowed"]; ok {
 		suggestion = fmt.Sprintf("give %v", allowed)
