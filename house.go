@@ -20,6 +20,7 @@ import (
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/mcp"
 	notices "swarmdeck/drivers/notice"
+	"swarmdeck/drivers/policy"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
@@ -172,6 +173,12 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 // that only record need them too: they check what is asked for.
 func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post) error {
 	dir := cmp.Or(need.Dir, h.dir)
+	programs, err := policy.New(policy.Options{Jail: []string{"/proc/self/exe", jailWord}})
+	if err != nil {
+		return err
+	}
+	h.rooms = append(h.rooms, programs.Close)
+	opt.Programs = programs
 	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
 	opt.Static = builtin.Definitions()
 	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them

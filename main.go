@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/policy"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 )
@@ -27,12 +28,18 @@ func main() {
 // queryWord makes this program the process of one json-query.
 const queryWord = "-json-query"
 
+// jailWord makes this program the process of a policy's program.
+const jailWord = "-policy-jail"
+
 // run carries out one command line, closes what it opened and returns the
 // exit code. A signal ends the command in order; a second one ends the
 // process at once.
 func run(args []string) int {
 	if len(args) == 1 && args[0] == queryWord {
 		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
+	}
+	if len(args) > 1 && args[0] == jailWord {
+		return policy.Enter(args[1:], os.Stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

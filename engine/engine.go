@@ -39,6 +39,7 @@ type Options struct {
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
 	Stuck    fleet.StuckLimits        // when an agent counts as stuck
 	Policy   []byte                   // rule table; nil means the default
+	Programs judge.Programs           // runs policies that are programs; nil where nothing does
 	NewTrace func() string            // nil means random
 
 	SkillRunners map[string]skill.Runner // by kind of runner, beside agent and composite
@@ -97,7 +98,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Tenants: opt.Store.Tenants}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{

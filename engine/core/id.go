@@ -23,6 +23,7 @@ const (
 	EventPrefix    = "ev"
 	RulePrefix     = "ru"
 	WorkflowPrefix = "wf"
+	PolicyPrefix   = "pl"
 )
 
 const tagLen = 5
@@ -90,7 +91,7 @@ func LocalSeq(prefix, tenant, id string) (uint64, error) {
 
 var kindOf = map[string]string{
 	TaskPrefix: "task", SessionPrefix: "session", DecisionPrefix: "decision",
-	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule", WorkflowPrefix: "workflow",
+	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule", WorkflowPrefix: "workflow", PolicyPrefix: "policy",
 }
 
 // NewTrace makes a W3C trace-id: 32 lower-case hex digits, never all zero.

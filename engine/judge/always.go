@@ -93,7 +93,7 @@ func (r *Rule) alive(now time.Time) bool {
 // applyAlways lets an always rule stand in for the person whom the table
 // asks. Never for a fault, never above the risk the rule was made at.
 func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
-	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
+	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.ReasonCode == ReasonBadOutput || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
 	live, err := j.always.rules(ctx, j.ledger, tenant)
@@ -155,7 +155,7 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 	case want.Scope == scopeSession && a.Session == "":
 		return nil, refuse("scope session: this belongs to no session")
 	}
-	floor, err := j.refusal(ctx, ptr(a.ask()))
+	floor, err := j.refusal(ctx, a.TenantID, ptr(a.ask()))
 	if err != nil {
 		return nil, fmt.Errorf("check the deny rules: %w", err)
 	}

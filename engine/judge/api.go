@@ -98,6 +98,11 @@ type Verdict struct {
 	Digest        string // what an approval is bound to (contract 2.4)
 	Risk          Risk
 	Retry         bool // result gate: reject and retry with feedback
+	Abort         bool // with a deny: the run is to end
+	Unsandboxed   bool // a program said so, and ran without a jail
+
+	program bool   // a program answered
+	stderr  string // and what it said beside
 
 	ask    evaluated // what was evaluated, for Commit
 	always string    // id of the always rule that approved
@@ -139,6 +144,7 @@ type GateDecision struct {
 	ShownAt       time.Time `json:"shown_at,omitzero"`
 	SelfApproved  bool      `json:"self_approved,omitzero"`
 	Abort         bool      `json:"abort,omitzero"`
+	Unsandboxed   bool      `json:"unsandboxed,omitzero"` // by a program without a jail
 	Agent         string    `json:"agent,omitempty"`
 	Kind          string    `json:"kind,omitempty"`
 	Session       string    `json:"session_id,omitempty"`
@@ -201,6 +207,8 @@ type Approval struct {
 	DecisionID    string         `json:"decision_id,omitempty"` // the newest decision about it
 	// UsedAt is when the approved effect started; an approval is used once.
 	UsedAt time.Time `json:"used_at,omitzero"`
+
+	Unsandboxed bool `json:"unsandboxed,omitzero"` // the program that asked ran without a jail
 
 	Driver   string `json:"driver,omitempty"`
 	Priority int    `json:"priority,omitzero"`

@@ -34,7 +34,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind,
 		CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
-		StartBy: ask.StartBy, Driver: ask.Driver, Priority: ask.Priority,
+		StartBy: ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
 	}
 	a.Action.Args = append(core.Raw(nil), ask.Action.Args...)
 	if len(a.Action.Args) == 0 {

@@ -64,7 +64,7 @@ func (d *GateDecision) folded() bool {
 // always rule ran out since Evaluate: evaluate again. See GateDecision.Audit
 // for the audit event.
 func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approval, error) {
-	if err := j.checkVerdict(&ask, &v); err != nil {
+	if err := j.checkVerdict(tx, &ask, &v); err != nil {
 		return GateDecision{}, nil, err
 	}
 	v.Digest = finish(v.ask.prefix, ask.TaskID, tx.Tenant())
@@ -75,6 +75,7 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 		PolicyVersion: v.PolicyVersion, Digest: v.Digest,
 		DecidedBy: byPolicy, Door: ask.By.Door,
 		Agent: ask.Agent.Name, Kind: ask.Action.Kind, Session: ask.Session,
+		Abort: v.Abort, Unsandboxed: v.Unsandboxed,
 	}
 	if d.Door == "" {
 		d.Door = core.DoorEngine
@@ -90,6 +91,9 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 		d.ApprovalID = a.ApprovalID
 	}
 	if err := j.record(tx, &d); err != nil {
+		return GateDecision{}, nil, err
+	}
+	if err := keepAsk(tx, &d, &ask); err != nil {
 		return GateDecision{}, nil, err
 	}
 	if a != nil {
@@ -109,7 +113,7 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	}
 	seq := uint64(tx.Add(countDecisions, 1))
 	d.DecisionID, d.CreatedAt = policy.id(seq), tx.Now()
-	if err := tx.Put(decisions, key(seq), j.appendRow(make([]byte, 0, 384), d, policy.number)); err != nil {
+	if err := tx.Put(decisions, key(seq), policy.appendRow(make([]byte, 0, 384), d)); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
 	if d.Decision != Approve {
@@ -169,7 +173,7 @@ func (j *Judge) readDecision(tx store.Tx, seq uint64, value []byte) (GateDecisio
 
 // appendRow writes a decisionRow. It runs on the store's writer with each
 // task, so it is written by hand.
-func (j *Judge) appendRow(b []byte, d *GateDecision, policy uint64) []byte {
+func (a *active) appendRow(b []byte, d *GateDecision) []byte {
 	b = append(b, `{"decision":"`...)
 	b = append(b, d.Decision...)
 	b = append(b, `","reason_code":"`...)
@@ -183,7 +187,7 @@ func (j *Judge) appendRow(b []byte, d *GateDecision, policy uint64) []byte {
 	b = append(b, `","trace_id":`...)
 	b = quote(b, d.TraceID)
 	b = append(b, `,"policy":`...)
-	b = strconv.AppendUint(b, policy, 10)
+	b = strconv.AppendUint(b, a.number, 10)
 	b = field(b, "task_id", d.TaskID)
 	b = field(b, "kind", d.Kind)
 	b = field(b, "rule_id", d.RuleID)
@@ -193,11 +197,11 @@ func (j *Judge) appendRow(b []byte, d *GateDecision, policy uint64) []byte {
 	if d.DecidedBy != byPolicy {
 		b = field(b, "decided_by", d.DecidedBy)
 	}
-	current := d.PolicyVersion == j.table().version
+	current := d.PolicyVersion == a.ruling.version
 	if !current {
 		b = field(b, "policy_version", d.PolicyVersion)
 	}
-	if r := j.table().byID[d.RuleID]; !current || r == nil || r.Rationale != d.Rationale {
+	if r := a.ruling.table.byID[d.RuleID]; !current || a.ruling.program != nil || r == nil || r.Rationale != d.Rationale {
 		b = append(b, `,"rationale":`...)
 		b = quote(b, d.Rationale)
 	}
@@ -215,6 +219,9 @@ func (j *Judge) appendRow(b []byte, d *GateDecision, policy uint64) []byte {
 	}
 	if d.Abort {
 		b = append(b, `,"abort":true`...)
+	}
+	if d.Unsandboxed {
+		b = append(b, `,"unsandboxed":true`...)
 	}
 	return append(b, '}')
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"swarmdeck/engine/audit"
 )
 
 // Reason codes that the judge itself gives. The others come from rules.
@@ -31,7 +33,7 @@ const (
 // Arguments that can't be bound to a digest (CheckArgs) are denied.
 func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
 	v := j.decide(ctx, tenant, &ask)
-	if v.Decision == HITL && v.RuleID != "" {
+	if v.Decision == HITL && (v.RuleID != "" || v.program) {
 		j.applyAlways(ctx, tenant, &ask, &v)
 	}
 	return v
@@ -39,7 +41,14 @@ func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
 
 // decide is Evaluate without the always rules.
 func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
-	v := Verdict{PolicyVersion: j.table().version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
+	return j.by(ctx, j.ruling(ctx, tenant), tenant, ask, nil)
+}
+
+// by is the verdict of a policy, active or not. The base policy's deny rules
+// come first, with what the base makes of the action, whatever the policy
+// says; so no policy can lower them. A trace may be nil.
+func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
+	v := Verdict{PolicyVersion: of.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
 	v.ask = evaluated{args: ask.Action.Args, attempt: ask.Attempt}
 	canonical, err := canonicalArgs(ask.Action.Args)
 	if err != nil {
@@ -52,7 +61,24 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
 	}
 	until := time.Now().Add(j.evaluation)
-	r, err := j.table().first(ctx, until, &facts{t: j.table(), ask: ask})
+	base := j.table()
+	f := &facts{t: base, ask: ask, trace: tr}
+	var r *rule
+	if of.table != base || of.program != nil || of.broken != nil {
+		r, err = first(ctx, until, f, base.floor[ask.Gate])
+	}
+	if r == nil && err == nil {
+		if err = of.broken; err == nil && of.decides(ask.Gate) {
+			j.byProgram(ctx, of, tenant, ask, &v)
+			return v
+		}
+	}
+	if r == nil && err == nil {
+		if of.table != base {
+			f = &facts{t: of.table, ask: ask, trace: tr}
+		}
+		r, err = of.table.first(ctx, until, f)
+	}
 	switch {
 	case err != nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonError, clip("The policy failed: "+err.Error(), 512)
@@ -74,14 +100,38 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	return v
 }
 
+// byProgram asks the program. What it must fear is a person's to judge.
+func (j *Judge) byProgram(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
+	reply := FaultReply(ReasonError, "nothing here runs policies that are programs")
+	if j.programs != nil {
+		reply = j.programs.Decide(ctx, of.program, of.input(j.table(), tenant, ask))
+	}
+	v.Decision, v.ReasonCode, v.Rationale, v.RuleID = Decision(reply.Decision), reply.ReasonCode, reply.Rationale, reply.RuleID
+	v.program, v.Unsandboxed, v.stderr = !reply.Fault, reply.Unsandboxed, reply.Stderr
+	if reply.Decision == replyAbort {
+		v.Decision, v.Abort = Deny, true
+	}
+	if ask.Gate != GateResult || reply.Fault {
+		v.Confidence = reply.Confidence
+	}
+	if v.Decision != Approve {
+		v.Risk = graver(v.Risk, Medium)
+	}
+}
+
 // first is the rule that decides: a deny rule wherever it stands, then the
 // first that matches. nil when none does.
 func (t *table) first(ctx context.Context, until time.Time, f *facts) (*rule, error) {
-	for _, rules := range [...][]*rule{t.floor[f.ask.Gate], t.rest[f.ask.Gate]} {
+	return first(ctx, until, f, t.floor[f.ask.Gate], t.rest[f.ask.Gate])
+}
+
+func first(ctx context.Context, until time.Time, f *facts, lists ...[]*rule) (*rule, error) {
+	for _, rules := range lists {
 		for _, r := range rules {
 			if !r.applies(f.ask.Action.Kind) {
 				continue
 			}
+			f.trace.look(f, r)
 			yes, err := r.match(f)
 			if err == nil {
 				err = late(ctx, until)
@@ -110,35 +160,26 @@ func late(ctx context.Context, until time.Time) error {
 }
 
 // refusal is the verdict of the deny rules alone.
-func (j *Judge) refusal(ctx context.Context, ask *Ask) (*rule, error) {
-	until := time.Now().Add(j.evaluation)
-	f := &facts{t: j.table(), ask: ask}
-	for _, r := range j.table().floor[ask.Gate] {
-		if !r.applies(ask.Action.Kind) {
-			continue
-		}
-		yes, err := r.match(f)
-		if err == nil {
-			err = late(ctx, until)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if yes {
-			return r, nil
-		}
+func (j *Judge) refusal(ctx context.Context, tenant string, ask *Ask) (*rule, error) {
+	of, base, until := j.ruling(ctx, tenant), j.table(), time.Now().Add(j.evaluation)
+	if of.broken != nil {
+		return nil, of.broken
 	}
-	return nil, nil
+	r, err := first(ctx, until, &facts{t: base, ask: ask}, base.floor[ask.Gate])
+	if r == nil && err == nil && of.table != base {
+		r, err = first(ctx, until, &facts{t: of.table, ask: ask}, of.table.floor[ask.Gate])
+	}
+	return r, err
 }
 
 // checkVerdict reports a verdict that must not be committed for this ask.
-func (j *Judge) checkVerdict(ask *Ask, v *Verdict) error {
+func (j *Judge) checkVerdict(tx *audit.Tx, ask *Ask, v *Verdict) error {
 	switch {
 	case v.ask.refused != nil:
 		return v.ask.refused
 	case v.ask.prefix == nil:
 		return errors.New("commit a verdict that Evaluate did not make")
-	case v.PolicyVersion != j.table().version:
+	case v.PolicyVersion != j.rulingIn(tx).version:
 		return ErrStale
 	case v.ask.attempt != ask.Attempt || string(v.ask.args) != string(ask.Action.Args):
 		return fmt.Errorf("commit a verdict for another ask (attempt %d, now %d, or other arguments)", v.ask.attempt, ask.Attempt)

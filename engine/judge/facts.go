@@ -66,6 +66,7 @@ func compile(env *cel.Env, when string) (cel.Program, error) {
 type facts struct {
 	t       *table
 	ask     *Ask
+	trace   *trace
 	effects ref.Val
 	topics  ref.Val
 	args    ref.Val
@@ -77,6 +78,14 @@ func (f *facts) Parent() interpreter.Activation { return nil }
 // ResolveName implements cel.Activation. What is absent (result.confidence of
 // a result that claims none) is an error in the rule that reads it.
 func (f *facts) ResolveName(name string) (any, bool) {
+	value, ok := f.resolve(name)
+	if f.trace != nil && ok {
+		f.trace.read(name, value)
+	}
+	return value, ok
+}
+
+func (f *facts) resolve(name string) (any, bool) {
 	a := f.ask
 	switch name {
 	case "action.kind":

@@ -39,6 +39,8 @@ type Options struct {
 	// cost anyway (some 100 ms), so this only has to outlast a busy machine:
 	// a shorter one asks needlessly.
 	Evaluation time.Duration
+	// Programs runs policies that are programs; without it none can rule.
+	Programs Programs
 	// Tenants lists the tenants whose open approvals Run watches from its
 	// start. Without it Run sees a tenant only once something was asked there.
 	Tenants func(context.Context) ([]string, error)
@@ -54,6 +56,9 @@ type Judge struct {
 	tenants    func(context.Context) ([]string, error)
 
 	owners   map[Gate]Settler
+	programs Programs
+	past     History
+	rulings  rulings
 	versions versions
 	always   cache
 	watch    watch
@@ -83,7 +88,7 @@ func New(opt Options) (*Judge, error) {
 	}
 	j := &Judge{
 		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants,
-		owners: map[Gate]Settler{},
+		owners: map[Gate]Settler{}, programs: opt.Programs,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
 		},
@@ -101,6 +106,7 @@ func New(opt Options) (*Judge, error) {
 		j.evaluation = 2 * time.Second
 	}
 	j.versions.init()
+	j.rulings.init()
 	j.always.init()
 	j.watch.init()
 	return j, nil
@@ -110,14 +116,16 @@ func New(opt Options) (*Judge, error) {
 // approval of a gate without an owner can be denied but never approved.
 func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
 
-// PolicyVersion is the digest of the tenant's active rule table.
-func (j *Judge) PolicyVersion(tenant string) string { return j.table().version }
+// PolicyVersion is the digest of the tenant's active policy.
+func (j *Judge) PolicyVersion(tenant string) string {
+	return j.ruling(context.Background(), tenant).version
+}
 
-// Policy is the tenant's active rule table as canonical JSON, with its version.
+// Policy is the tenant's active policy as canonical JSON, with its version.
 // It must not be modified.
 func (j *Judge) Policy(tenant string) (version string, source core.Raw) {
-	t := j.table()
-	return t.version, t.source
+	r := j.ruling(context.Background(), tenant)
+	return r.version, r.source
 }
 
 // change is a transaction of the judge's own. A refusal says by itself what it

@@ -6,9 +6,10 @@ import (
 )
 
 // Auditables are the records that reconcile compares: approvals by their
-// status and digest, always rules by their uses and by all that they allow.
+// status and digest, always rules by their uses and by all that they allow,
+// policies by what they are and which of them rules.
 func (j *Judge) Auditables() []audit.Auditable {
-	return []audit.Auditable{approvalRecords{}, ruleRecords{}}
+	return []audit.Auditable{approvalRecords{}, ruleRecords{}, policyRecords{}, termsRecords{}, rulesRecords{}}
 }
 
 type approvalRecords struct{}

@@ -28,7 +28,7 @@ func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
 		why = "the arguments can't be bound: " + err.Error()
 	case digest != a.Digest:
 		why = "what would start is not what was approved"
-	case a.PolicyVersion != j.table().version:
+	case a.PolicyVersion != j.rulingIn(tx).version:
 		why = "the policy changed since it was approved"
 	}
 	if why != "" {

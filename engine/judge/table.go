@@ -87,6 +87,11 @@ func loadTable(source []byte) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newTable(file)
+}
+
+// newTable checks and compiles what was read.
+func newTable(file tableFile) (*table, error) {
 	if err := file.check(); err != nil {
 		return nil, err
 	}

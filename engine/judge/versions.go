@@ -20,9 +20,10 @@ type versions struct {
 	known   map[numbered]*pastPolicy // what a number stands for
 }
 
-// active is the active table's number in a tenant, and how the tenant's
+// active is the active policy's number in a tenant, and how the tenant's
 // decision ids begin.
 type active struct {
+	ruling *ruling
 	number uint64
 	idHead string
 }
@@ -42,24 +43,25 @@ func (p *versions) init() {
 	p.numbers, p.known = map[string]active{}, map[numbered]*pastPolicy{}
 }
 
-// number of the active table in the transaction's tenant; it is kept, with an
+// number of the active policy in the transaction's tenant; it is kept, with an
 // audit event, when it decides there for the first time.
 func (j *Judge) number(tx *audit.Tx) (active, error) {
-	tenant := tx.Tenant()
+	tenant, r := tx.Tenant(), j.rulingIn(tx)
 	j.versions.mu.RLock()
 	now, ok := j.versions.numbers[tenant]
 	j.versions.mu.RUnlock()
-	if ok {
+	if ok && now.ruling.version == r.version {
 		return now, nil
 	}
-	stored, err := tx.Get(policies, []byte(j.table().version))
+	now = active{ruling: r}
+	stored, err := tx.Get(policies, []byte(r.version))
 	if err != nil {
-		return now, fmt.Errorf("read policy version %s: %w", j.table().version, err)
+		return now, fmt.Errorf("read policy version %s: %w", r.version, err)
 	}
 	if len(stored) == 8 {
 		now.number = binary.BigEndian.Uint64(stored)
-	} else if now.number, err = j.keepTable(tx); err != nil {
-		return now, fmt.Errorf("keep policy version %s: %w", j.table().version, err)
+	} else if now.number, err = keepPolicy(tx, r); err != nil {
+		return now, fmt.Errorf("keep policy version %s: %w", r.version, err)
 	}
 	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
 	tx.OnCommit(func() {
@@ -80,17 +82,17 @@ func (a active) id(seq uint64) string {
 	return string(strconv.AppendUint(b, seq, 10))
 }
 
-func (j *Judge) keepTable(tx *audit.Tx) (uint64, error) {
+func keepPolicy(tx *audit.Tx, r *ruling) (uint64, error) {
 	n := uint64(tx.Add(countPolicies, 1))
-	if err := tx.Put(policies, []byte(j.table().version), key(n)); err != nil {
+	if err := tx.Put(policies, []byte(r.version), key(n)); err != nil {
 		return 0, err
 	}
-	if err := tx.Put(policies, key(n), append([]byte(nil), j.table().source...)); err != nil {
+	if err := tx.Put(policies, key(n), append([]byte(nil), r.source...)); err != nil {
 		return 0, err
 	}
 	_, err := tx.Record(audit.Entry{
-		Type: "policy.active", Subject: "policy", ID: j.table().version,
-		Detail: map[string]any{"name": j.table().file.Name, "rules": len(j.table().file.Rules), "number": n},
+		Type: "policy.active", Subject: "policy", ID: r.version,
+		Detail: map[string]any{"name": r.name, "rules": r.rules(), "policy_id": r.policyID, "number": n},
 	})
 	return n, err
 }

@@ -164,3 +164,16 @@ func (s *Swarm) voidGates(tx *audit.Tx, t *Task, reason string) error {
 	}
 	return s.judge.Void(tx, func(a *judge.Approval) bool { return a.TaskID == t.TaskID && a.Gate != judge.GateBudget }, reason)
 }
+
+var _ judge.History = (*Swarm)(nil)
+
+// PastAsk implements judge.History: the question at the start of a task that
+// was dispatched before, as its runner reads it today.
+func (s *Swarm) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, error) {
+	t, err := s.Task(ctx, tenant, id)
+	if err != nil {
+		return judge.Ask{}, err
+	}
+	ask, err := s.startAsk(&t, t.Input)
+	return ask.Ask, err
+}

@@ -83,6 +83,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
 		s.judge.Own(g, s)
 	}
+	s.judge.Recalls(s)
 	ids, err := opt.Store.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)

@@ -1,0 +1,262 @@
+package judge
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// BasePolicy names the embedded policy where a policy's id is asked for.
+const BasePolicy = "default"
+
+// PolicyTerms are what a tenant asks of an activation.
+type PolicyTerms struct {
+	TwoPersons bool   `json:"two_persons"`           // two operators must activate
+	Jailed     bool   `json:"jailed"`                // a program that can't be jailed is refused
+	LoosenedBy string `json:"loosened_by,omitempty"` // under two persons: the first who wants them looser
+}
+
+// Terms are the tenant's.
+func (j *Judge) Terms(ctx context.Context, tenant string) (t PolicyTerms, err error) {
+	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		t, err = readTerms(tx.Tx)
+		return err
+	})
+	return t, err
+}
+
+func readTerms(tx store.Tx) (t PolicyTerms, err error) {
+	value, err := tx.Get(policyState, termsKey)
+	if err == nil && value != nil {
+		err = core.DecodeStored(value, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("read the terms of policies: %w", err)
+	}
+	return t, nil
+}
+
+// SetTerms changes what activations need. Where two persons must activate, it
+// takes two to ask for less as well.
+func (j *Judge) SetTerms(ctx context.Context, by core.Caller, want PolicyTerms) (PolicyTerms, error) {
+	if err := j.person(ctx, by, "terms", "change"); err != nil {
+		return PolicyTerms{}, err
+	}
+	want.LoosenedBy = ""
+	err := j.change(ctx, by, "change the terms of policies", func(tx *audit.Tx) error {
+		now, err := readTerms(tx.Tx)
+		if err != nil {
+			return err
+		}
+		looser := now.TwoPersons && !want.TwoPersons || now.Jailed && !want.Jailed
+		if looser && now.TwoPersons && (now.LoosenedBy == "" || now.LoosenedBy == by.Name) {
+			now.LoosenedBy = by.Name
+			want = now
+		}
+		if err := tx.Put(policyState, termsKey, core.MustEncode(want)); err != nil {
+			return fmt.Errorf("write the terms of policies: %w", err)
+		}
+		if _, err := tx.Record(audit.Entry{
+			Type: "policy.terms", Subject: "policy.terms", ID: tx.Tenant(), State: want, Detail: map[string]any{"by": by.Name},
+		}); err != nil {
+			return fmt.Errorf("audit the terms of policies: %w", err)
+		}
+		tx.Changed("policy.terms", tx.Tenant(), want)
+		return nil
+	})
+	return want, err
+}
+
+type termsRecords struct{}
+
+func (termsRecords) Subject() string { return "policy.terms" }
+
+func (termsRecords) States(tx store.Tx, each func(string, any) error) error {
+	value, err := tx.Get(policyState, termsKey)
+	if err != nil || value == nil {
+		return err
+	}
+	t, err := readTerms(tx)
+	if err != nil {
+		return err
+	}
+	return each(tx.Tenant(), t)
+}
+
+// rulesRecords compares which policy rules.
+type rulesRecords struct{}
+
+func (rulesRecords) Subject() string { return "policy.rules" }
+
+// ruleOf is what the audit log says of which policy rules.
+type ruleOf struct {
+	Policy string `json:"policy"` // "" is the base
+}
+
+func (rulesRecords) States(tx store.Tx, each func(string, any) error) error {
+	at, err := tx.Get(policyState, activeKey)
+	if err != nil || at == nil {
+		return err
+	}
+	id, err := activeID(tx)
+	if err != nil {
+		return err
+	}
+	return each(tx.Tenant(), ruleOf{id})
+}
+
+// Activate lets a proposal rule from this commit on. Only a person may; its
+// cases are run anew, and all must pass. Where the tenant wants two persons the
+// first leaves it a proposal, with FirstBy set.
+func (j *Judge) Activate(ctx context.Context, by core.Caller, id string) (Policy, error) {
+	return j.install(ctx, by, id, "activate", "policy.activated")
+}
+
+// Restore lets a policy rule again that ruled before, on the terms of Activate.
+// BasePolicy restores the embedded one.
+func (j *Judge) Restore(ctx context.Context, by core.Caller, id string) (Policy, error) {
+	return j.install(ctx, by, id, "restore", "policy.restored")
+}
+
+func (j *Judge) install(ctx context.Context, by core.Caller, id, what, event string) (Policy, error) {
+	if err := j.person(ctx, by, id, what); err != nil {
+		return Policy{}, err
+	}
+	of, sum, bare := j.base(), TestsSummary{}, false
+	p := &Policy{TenantID: by.Tenant, PolicyID: BasePolicy, Kind: KindRules, Status: PolicyActive, Name: of.name, Version: of.version}
+	isBase := id == BasePolicy && what == "restore"
+	if !isBase {
+		if err := j.local(ctx, by, core.PolicyPrefix, "policy", id); err != nil {
+			return Policy{}, err
+		}
+		made, d, err := j.compiled(ctx, by.Tenant, id)
+		if err != nil {
+			return Policy{}, err
+		}
+		if d.Cases == 0 {
+			return Policy{}, core.Errorf(core.Conflict, "policy %s: it has no cases; propose it with some", id).With("field", "tests")
+		}
+		of = made
+		var results []CaseResult
+		if results, sum, bare, err = j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet)); err != nil {
+			return Policy{}, err
+		}
+		if sum.Failed > 0 {
+			return Policy{}, failedCases(id, sum, results)
+		}
+	}
+	err := j.change(ctx, by, what+" policy "+id, func(tx *audit.Tx) error {
+		if !isBase {
+			var err error
+			if p, err = loadPolicy(tx, id); err != nil {
+				return err
+			}
+			if done, err := mayInstall(p, what); done || err != nil {
+				return err
+			}
+			p.TestsSummary, p.TestedAt, p.TestedVersion, p.Version, p.Unsandboxed = &sum, tx.Now(), of.version, of.version, bare
+		}
+		terms, err := readTerms(tx.Tx)
+		if err != nil {
+			return err
+		}
+		if terms.Jailed && bare {
+			return core.Errorf(core.Denied, "policy %s: it can't be jailed here, and the tenant wants that", id)
+		}
+		if terms.TwoPersons && isBase {
+			return core.Errorf(core.Denied, "policy default: under two persons, propose and activate a policy instead")
+		}
+		if terms.TwoPersons && (p.FirstBy == "" || p.FirstBy == by.Name) {
+			p.FirstBy = by.Name
+			return savePolicy(tx, p, "policy.first", map[string]any{"by": by.Name, "for": what})
+		}
+		return j.rule(tx, p, of, event)
+	})
+	if err != nil {
+		return Policy{}, err
+	}
+	return *p, nil
+}
+
+func failedCases(id string, sum TestsSummary, results []CaseResult) error {
+	for _, r := range results {
+		if !r.Passed {
+			return core.Errorf(core.Conflict, "policy %s: %d of %d cases fail, first %q: want %s %s, got %s %s", id, sum.Failed, sum.Total,
+				r.Name, r.Want.Decision, r.Want.ReasonCode, r.Decision, r.ReasonCode).With("tests_summary", sum)
+		}
+	}
+	return nil
+}
+
+// mayInstall reports what is done already, and what can't be.
+func mayInstall(p *Policy, what string) (done bool, err error) {
+	switch {
+	case p.Status == PolicyActive:
+		return true, nil
+	case p.Status == PolicyWithdrawn:
+		return false, core.Errorf(core.Conflict, "policy %s: it was withdrawn by %s; propose it again", p.PolicyID, p.WithdrawnBy).With("status", p.Status)
+	case what == "restore" && p.Status == PolicyProposed:
+		return false, core.Errorf(core.Conflict, "policy %s: it never ruled; activate it", p.PolicyID).With("status", p.Status)
+	case what == "activate" && p.Status == PolicyRetired:
+		return false, core.Errorf(core.Conflict, "policy %s: it ruled before; restore it", p.PolicyID).With("status", p.Status)
+	}
+	return false, nil
+}
+
+// activeID is the id of the policy that rules; "" is the base.
+func activeID(tx store.Tx) (string, error) {
+	at, err := tx.Get(policyState, activeKey)
+	if err != nil || len(at) != 8 {
+		return "", err
+	}
+	return core.NewID(core.PolicyPrefix, tx.Tenant(), binary.BigEndian.Uint64(at)), nil
+}
+
+// rule makes a policy the active one and retires the one before.
+func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
+	before, err := activeID(tx.Tx)
+	if err != nil {
+		return fmt.Errorf("read which policy rules: %w", err)
+	}
+	if before != "" && before != p.PolicyID {
+		old, err := loadPolicy(tx, before)
+		if err != nil {
+			return err
+		}
+		old.Status, old.RetiredAt = PolicyRetired, tx.Now()
+		if err := savePolicy(tx, old, "policy.retired", map[string]any{"by": tx.By.Name, "for": p.PolicyID}); err != nil {
+			return err
+		}
+	}
+	detail := map[string]any{"by": tx.By.Name, "policy_id": p.PolicyID, "policy_version": of.version, "before": before, "source_digest": p.SourceDigest}
+	if of.policyID == "" {
+		err = tx.Put(policyState, activeKey, []byte{})
+		p.ActivatedBy, p.ActivatedAt = tx.By.Name, tx.Now()
+		if err == nil {
+			tx.Changed("policy", p.PolicyID, *p)
+		}
+	} else {
+		_, _, n, _ := core.ParseID(p.PolicyID)
+		if p.FirstBy != "" {
+			detail["first_by"] = p.FirstBy
+		}
+		p.Status, p.ActivatedBy, p.ActivatedAt, p.FirstBy = PolicyActive, tx.By.Name, tx.Now(), ""
+		if err = savePolicy(tx, p, event, detail); err == nil {
+			err = tx.Put(policyState, activeKey, key(n))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write which policy rules: %w", err)
+	}
+	id := of.policyID
+	if _, err := tx.Record(audit.Entry{Type: "policy.rules", Subject: "policy.rules", ID: tx.Tenant(), State: ruleOf{id}, Detail: detail}); err != nil {
+		return fmt.Errorf("audit which policy rules: %w", err)
+	}
+	tenant := tx.Tenant()
+	tx.OnCommit(func() { j.rulings.put(tenant, of) })
+	return nil
+}

@@ -1,0 +1,145 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// Bounds of a backtest.
+const (
+	MaxHistory     = 10_000 // decisions that are looked at, at most
+	DefaultHistory = 1000
+	// sampleOf one-shot programs, which take milliseconds each.
+	sampleOf    = 100
+	maxExamples = 3
+)
+
+// BacktestReport says which past decisions a policy would change.
+type BacktestReport struct {
+	PolicyID string `json:"policy_id"`
+	Version  string `json:"policy_version"`
+	Last     int    `json:"last"`    // decisions by policy that were looked at
+	Checked  int    `json:"checked"` // of those: made anew
+	Unknown  int    `json:"unknown"` // what they were about is not known any more, or was never kept
+	Sampled  bool   `json:"sampled"` // only some of them: a program that stays (serve) tries them all
+	Flips    int    `json:"flips"`
+	Groups   []Flip `json:"groups"` // the most first
+	TookMs   int64  `json:"took_ms"`
+}
+
+// Flip is a group of decisions that would change alike.
+type Flip struct {
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Gate     Gate     `json:"gate"`
+	Tool     string   `json:"tool"`              // tool, program or kind of action
+	RuleID   string   `json:"rule_id,omitempty"` // of the new decision
+	Reason   string   `json:"reason_code"`       // of the new decision
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"` // the newest decision ids
+}
+
+// BacktestPolicy makes the tenant's last n decisions by policy anew with
+// another policy, without effect. 0 is DefaultHistory. What people answered is
+// left out: a policy answers to what people were asked.
+func (j *Judge) BacktestPolicy(ctx context.Context, tenant, id string, n int) (BacktestReport, error) {
+	if n == 0 {
+		n = DefaultHistory
+	}
+	rep := BacktestReport{PolicyID: id, Groups: []Flip{}}
+	if n < 1 || n > MaxHistory {
+		return rep, core.Invalid("last", n, "1-10000")
+	}
+	of, _, err := j.compiled(ctx, tenant, id)
+	if err != nil {
+		return rep, err
+	}
+	rep.Version = of.version
+	began := time.Now()
+	most := n
+	if of.program != nil && !of.program.Serve {
+		most = sampleOf
+	}
+	past, err := j.lastDecisions(ctx, tenant, n)
+	if err != nil {
+		return rep, err
+	}
+	rep.Last = len(past)
+	step := max(1, (len(past)+most-1)/most)
+	rep.Sampled = step > 1
+	groups := map[string]*Flip{}
+	for i := 0; i < len(past); i += step {
+		d := &past[i]
+		ask, known, err := j.recall(ctx, tenant, d)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return rep, err
+		}
+		if !known {
+			rep.Unknown++
+			continue
+		}
+		rep.Checked++
+		v := j.by(ctx, of, tenant, &ask, nil)
+		from, to := was(d), said(&v)
+		if from == to {
+			continue
+		}
+		rep.Flips++
+		at := Flip{From: from, To: to, Gate: d.Gate, Tool: cmp.Or(program(&ask.Action), ask.Action.Kind), RuleID: v.RuleID, Reason: v.ReasonCode}
+		where := at.From + "\x00" + at.To + "\x00" + string(at.Gate) + "\x00" + at.Tool + "\x00" + at.RuleID + "\x00" + at.Reason
+		g := groups[where]
+		if g == nil {
+			g = &at
+			groups[where] = g
+		}
+		if g.Count++; len(g.Examples) < maxExamples {
+			g.Examples = append(g.Examples, d.DecisionID)
+		}
+	}
+	for _, g := range groups {
+		rep.Groups = append(rep.Groups, *g)
+	}
+	slices.SortFunc(rep.Groups, func(a, b Flip) int {
+		return cmp.Or(b.Count-a.Count, cmp.Compare(a.From+a.To+a.Tool+a.RuleID+a.Reason, b.From+b.To+b.Tool+b.RuleID+b.Reason))
+	})
+	rep.TookMs = time.Since(began).Milliseconds()
+	return rep, nil
+}
+
+// was is what a policy decided: an always rule stood in for a person.
+func was(d *GateDecision) string {
+	switch {
+	case d.ReasonCode == reasonAlways:
+		return string(HITL)
+	case d.Abort:
+		return replyAbort
+	}
+	return string(d.Decision)
+}
+
+// lastDecisions are the newest n that a policy made, newest first.
+func (j *Judge) lastDecisions(ctx context.Context, tenant string, n int) ([]GateDecision, error) {
+	var all []GateDecision
+	for page := 1; len(all) < n; page++ {
+		got, err := j.Decisions(ctx, tenant, core.Filter{Page: page, Size: core.MaxPageSize})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range got.Items {
+			if d.DecidedBy == byPolicy && d.ReasonCode != reasonDeadline && len(all) < n {
+				all = append(all, d)
+			}
+		}
+		if !got.Info.Next {
+			break
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,213 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Case is one expectation of a policy: what it must answer to an input.
+type Case struct {
+	Name   string   `json:"name"`
+	Input  core.Raw `json:"input"` // an Input
+	Expect Expect   `json:"expect"`
+}
+
+// Expect is what a case wants.
+type Expect struct {
+	Decision   string `json:"decision"`              // approve, deny, abort, hitl
+	ReasonCode string `json:"reason_code,omitempty"` // "" is any
+}
+
+// CaseResult is how a case went.
+type CaseResult struct {
+	Name       string `json:"name"`
+	Passed     bool   `json:"passed"`
+	Want       Expect `json:"want"`
+	Decision   string `json:"decision"`
+	ReasonCode string `json:"reason_code"`
+	RuleID     string `json:"rule_id,omitempty"`
+	Rationale  string `json:"rationale,omitempty"`
+	Stderr     string `json:"stderr,omitempty"`
+}
+
+// parseCases reads JSON lines; blank ones are passed over.
+func parseCases(lines []byte) ([]Case, error) {
+	if len(lines) > maxCasesBytes {
+		return nil, core.Invalid("tests", fmt.Sprintf("%d bytes", len(lines)), fmt.Sprintf("at most %d bytes", maxCasesBytes))
+	}
+	var all []Case
+	seen := map[string]bool{}
+	n := 0
+	for line := range bytes.Lines(lines) {
+		n++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		at := func(err error) error { return fmt.Errorf("tests: line %d: %w", n, err) }
+		var c Case
+		if err := core.Decode(line, &c); err != nil {
+			return nil, at(err)
+		}
+		switch {
+		case c.Name == "" || len(c.Name) > 200:
+			return nil, at(core.Invalid("name", c.Name, "1-200 characters"))
+		case seen[c.Name]:
+			return nil, at(core.Invalid("name", c.Name, "a name that no other case has"))
+		case len(c.Input) == 0:
+			return nil, at(core.Invalid("input", "", "a JSON object"))
+		}
+		seen[c.Name] = true
+		switch c.Expect.Decision {
+		case string(Approve), string(Deny), string(HITL), replyAbort:
+		default:
+			return nil, at(core.Invalid("expect.decision", c.Expect.Decision, "approve, deny, abort, hitl"))
+		}
+		if _, err := parseInput("", c.Input); err != nil {
+			return nil, at(err)
+		}
+		c.Input = bytes.Clone(c.Input)
+		if all = append(all, c); len(all) > maxCases {
+			return nil, core.Errorf(core.InvalidInput, "tests: at most %d cases", maxCases).With("field", "tests")
+		}
+	}
+	return all, nil
+}
+
+// said is a verdict's word, with abort told apart from deny.
+func said(v *Verdict) string {
+	if v.Abort {
+		return replyAbort
+	}
+	return string(v.Decision)
+}
+
+// TestPolicy runs a policy's cases as real decisions are made, without effect,
+// and keeps the summary.
+func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Policy, []CaseResult, error) {
+	of, d, err := j.compiled(ctx, by.Tenant, id)
+	if err != nil {
+		return Policy{}, nil, err
+	}
+	results, sum, bare, err := j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet))
+	if err != nil {
+		return Policy{}, nil, err
+	}
+	var out Policy
+	err = j.change(ctx, by, "test policy "+id, func(tx *audit.Tx) error {
+		p, err := loadPolicy(tx, id)
+		if err != nil {
+			return err
+		}
+		p.TestsSummary, p.TestedAt, p.TestedVersion, p.Version = &sum, tx.Now(), of.version, of.version
+		p.Unsandboxed = bare
+		if err := savePolicy(tx, p, "policy.tested", map[string]any{"by": by.Name, "tests_summary": sum, "policy_version": of.version}); err != nil {
+			return err
+		}
+		out = *p
+		return nil
+	})
+	return out, results, err
+}
+
+// compiled is a policy compiled, active or not.
+func (j *Judge) compiled(ctx context.Context, tenant, id string) (*ruling, PolicyDetail, error) {
+	d, err := j.GetPolicy(ctx, tenant, id)
+	if err != nil {
+		return nil, d, err
+	}
+	of, err := j.compilePolicy(&d.Policy, []byte(d.Source))
+	return of, d, err
+}
+
+func (j *Judge) runCases(ctx context.Context, tenant string, of *ruling, lines []byte) (all []CaseResult, sum TestsSummary, bare bool, err error) {
+	cases, err := parseCases(lines)
+	if err != nil {
+		return nil, sum, false, err
+	}
+	if of.program != nil && j.programs != nil {
+		jailed, _ := j.programs.Jailed(ctx)
+		bare = !jailed
+	}
+	for _, c := range cases {
+		if err := ctx.Err(); err != nil {
+			return all, sum, bare, err
+		}
+		ask, err := parseInput(tenant, c.Input)
+		if err != nil {
+			return all, sum, bare, err
+		}
+		v := j.by(ctx, of, tenant, &ask, nil)
+		r := CaseResult{
+			Name: c.Name, Want: c.Expect, Decision: said(&v), ReasonCode: v.ReasonCode, RuleID: v.RuleID,
+			Rationale: v.Rationale, Stderr: v.stderr,
+		}
+		r.Passed = r.Decision == c.Expect.Decision && same(c.Expect.ReasonCode, r.ReasonCode)
+		if sum.Total++; r.Passed {
+			sum.Passed++
+		} else {
+			sum.Failed++
+		}
+		all = append(all, r)
+	}
+	return all, sum, bare, nil
+}
+
+// Explanation is a decision without effect.
+type Explanation struct {
+	Decision      string         `json:"decision"` // approve, deny, abort, hitl
+	ReasonCode    string         `json:"reason_code"`
+	Rationale     string         `json:"rationale,omitempty"`
+	Confidence    *float64       `json:"confidence,omitempty"`
+	Risk          Risk           `json:"risk"`
+	Gate          Gate           `json:"gate"`
+	RuleID        string         `json:"rule_id,omitempty"`
+	When          string         `json:"when,omitempty"`   // the rule's condition
+	Values        map[string]any `json:"values,omitempty"` // what it read
+	Tried         []string       `json:"tried,omitempty"`  // the rules before it that were about this kind and did not match
+	PolicyID      string         `json:"policy_id,omitempty"`
+	PolicyVersion string         `json:"policy_version"`
+	Floor         bool           `json:"floor,omitzero"` // a deny rule of the base policy, which stands above any other
+	Always        bool           `json:"always,omitzero"`
+	Unsandboxed   bool           `json:"unsandboxed,omitzero"`
+	Stderr        string         `json:"stderr,omitempty"` // what a program said beside
+	TookUs        int64          `json:"took_us"`
+}
+
+// Explain decides without effect: nothing is recorded, no approval opened, no
+// rule used. policy is the id of a proposal to ask instead of the active one.
+func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.Raw) (Explanation, error) {
+	ask, err := parseInput(tenant, input)
+	if err != nil {
+		return Explanation{}, err
+	}
+	of := j.ruling(ctx, tenant)
+	if policy != "" {
+		if of, _, err = j.compiled(ctx, tenant, policy); err != nil {
+			return Explanation{}, err
+		}
+	}
+	tr := &trace{}
+	began := time.Now()
+	v := j.by(ctx, of, tenant, &ask, tr)
+	if v.Decision == HITL && (v.RuleID != "" || v.program) && policy == "" {
+		j.applyAlways(ctx, tenant, &ask, &v)
+	}
+	e := Explanation{
+		Decision: said(&v), ReasonCode: v.ReasonCode, Rationale: v.Rationale, Confidence: v.Confidence, Risk: v.Risk, Gate: ask.Gate,
+		RuleID: v.RuleID, PolicyID: of.policyID, PolicyVersion: v.PolicyVersion, Always: v.always != "",
+		Unsandboxed: v.Unsandboxed, Stderr: v.stderr, TookUs: time.Since(began).Microseconds(),
+	}
+	if last := tr.rule; last != nil && last.ID == v.RuleID && !v.program {
+		e.When, e.Values = last.When, tr.values
+		e.Floor = of.policyID != "" && j.table().byID[last.ID] == last && last.Decision == Deny
+		e.Tried = tr.tried[:len(tr.tried)-1]
+	} else {
+		e.Tried = tr.tried
+	}
+	return e, nil
+}
