@@ -119,16 +119,30 @@ func (r *reception) admit(name, print, _ string) (serve.Who, error) {
 	return serve.Who{Name: grants[0].Name, Key: print}, nil
 }
 
-// settle refuses someone whose tenant is not clear.
+// settle refuses someone whose tenant is not clear, and who came before their
+// key or role was taken away.
 func (r *reception) settle(who serve.Who) error {
 	if who.Tenant != "" {
+		if ok, _ := r.eng.Operators.Holds(grantOf(who)); !ok {
+			return errChanged
+		}
 		return nil
 	}
 	var tenants []string
 	for _, g := range r.eng.Operators.Grants(who.Key) {
 		tenants = append(tenants, g.Tenant)
 	}
+	if len(tenants) == 0 {
+		return errChanged
+	}
 	return fmt.Errorf("your key is known in %s: name one as the user, as in ssh %s@…", strings.Join(tenants, ", "), tenants[0])
+}
+
+// errChanged is told to someone who came in with what is no longer so.
+var errChanged = errors.New("what your key opens was changed: connect again")
+
+func grantOf(who serve.Who) operator.Grant {
+	return operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Print: who.Key}
 }
 
 // follow tells when who has to go: their key or their role was taken away.
@@ -136,7 +150,7 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 	gone := make(chan struct{})
 	go func() {
 		for {
-			ok, changed := r.eng.Operators.Holds(operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Print: who.Key})
+			ok, changed := r.eng.Operators.Holds(grantOf(who))
 			if !ok && who.Tenant != "" {
 				close(gone)
 				return

@@ -153,13 +153,6 @@ func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string
 		return
 	}
 	defer done()
-	if s.settle != nil && !t.Who.Local {
-		if err := s.settle(t.Who); err != nil {
-			fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
-			c.exit(1)
-			return
-		}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -180,6 +173,12 @@ func (s *Server) run(ctx context.Context, t *Session, line string) (code int) {
 			}
 		}
 	}()
+	if s.settle != nil && !t.Who.Local {
+		if err := s.settle(t.Who); err != nil {
+			fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
+			return 1
+		}
+	}
 	args, err := s.opt.Split(line)
 	if err != nil {
 		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
