@@ -103,7 +103,10 @@ func worldOf(env *command.Env, s command.Start) pane.World {
 // lines is the environment of command lines given inside a door.
 func lines(env *command.Env, s command.Start, tenant string) command.Env {
 	line := *env
-	line.Caller, line.Caller.Tenant, line.ReadOnly = s.Caller, tenant, s.ReadOnly
+	line.Caller, line.ReadOnly = s.Caller, s.ReadOnly
+	if !env.Abroad { // who comes over SSH stays in the tenant of their key
+		line.Caller.Tenant = tenant
+	}
 	line.Dir, line.Stdin, line.Close, line.Doors = s.Dir, nil, nil, command.Doors{}
 	line.Open = func(context.Context, command.Need) (*engine.Engine, error) { return s.Engine, nil }
 	return line

@@ -208,6 +208,75 @@ func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
 	}
 }
 
+func TestNothingLeadsToAnotherTenantOrAFileOverSSH(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	secret := field(u.ok("--tenant", "t_beta", "session", "create", "--name", "secret", "-o", "json"), "session_id")
+	if err := os.WriteFile(filepath.Join(u.home, "visible.yaml"), []byte("password: xyzzy\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	u.ok("--tenant", "t_acme", "operator", "set", "bob", "--role", "viewer", "--key", line)
+	g := d.enter("bob", signer)
+	for _, line := range []string{
+		"tenant show t_beta",
+		"skill check - " + filepath.Join(u.home, "visible.yaml"),
+		"session show --tenant t_beta " + secret,
+		"__complete --tenant t_beta session show ''",
+		"__complete session show --tenant=t_beta ''",
+		"__complete tenant show ''",
+		"__complete task list --tenant ''",
+		"__complete task list --tenant=",
+		"__complete task dispatch --input=@" + u.home + "/",
+		"__complete --script=" + u.home + "/",
+		"__complete --script=@" + u.home + "/",
+	} {
+		_, out, stderr := g.run(line)
+		for _, leak := range []string{secret, "visible", "password", "CREATED", "t_beta\t", "t_beta\n"} {
+			if strings.Contains(out, leak) || leak == "password" && strings.Contains(stderr, leak) {
+				t.Errorf("%s: %s%s", line, out, stderr)
+				break
+			}
+		}
+	}
+	if code, _, stderr := g.run("tenant show t_beta"); code == 0 || !strings.Contains(stderr, "your key opens t_acme") {
+		t.Errorf("another tenant: exit %d %s", code, stderr)
+	}
+	if code, out, stderr := g.run("tenant show t_acme"); code != 0 {
+		t.Errorf("their own tenant: exit %d %s%s", code, out, stderr)
+	}
+}
+
+func TestAConnectionThatWaitedDoesNotOutliveItsKey(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	for _, tenant := range []string{"t_acme", "t_beta"} {
+		u.ok("--tenant", tenant, "operator", "set", "bob", "--role", "operator", "--key", line)
+	}
+	one, unclear := d.enter("t_acme", signer), d.enter("bob", signer)
+	for _, tenant := range []string{"t_acme", "t_beta"} {
+		u.ok("--tenant", tenant, "operator", "remove", "bob")
+	}
+	for _, g := range []*guest{one, unclear} {
+		code, out, _ := g.run(`task dispatch --kind exec.run --input '{"argv":["true"]}' -o json`)
+		if code == 0 || out != "" {
+			t.Errorf("exit %d %s", code, out)
+		}
+	}
+	if out := u.ok("--tenant", "t_acme", "task", "list", "-o", "json"); strings.Contains(out, "task_id") {
+		t.Errorf("work was taken: %s", out)
+	}
+	u.ok("--tenant", "t_acme", "operator", "set", "bob", "--role", "operator", "--key", line)
+	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
+		t.Errorf("the engine afterwards: exit %d %s", code, stderr)
+	}
+}
+
 func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
 	races := 200
 	if os.Getenv("SWARMDECK_CI") != "" {

@@ -99,8 +99,8 @@ func (c *call) allowed(s spec, args []string) error {
 // tenant, keep the whole data file, name a file of this machine.
 func (c *call) abroad(s spec, args []string) error {
 	path := commandPath(c.cmd)
-	if c.g.Tenant != "" && c.g.Tenant != c.env.Caller.Tenant {
-		return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, clip(c.g.Tenant)).With("field", "tenant")
+	if err := c.within(); err != nil {
+		return err
 	}
 	if s.ownScope && (s.role == Admin || path == "up" || strings.HasPrefix(path, "store ")) {
 		return core.Errorf(core.Denied, "%s: only on the machine of the data file", path).With("field", "command")
@@ -112,14 +112,25 @@ func (c *call) abroad(s spec, args []string) error {
 		}
 	})
 	for i, arg := range args {
-		if len(s.args) == 0 || arg == "-" {
+		if len(s.args) == 0 {
 			break
+		}
+		if arg == "-" {
+			continue
 		}
 		if from := s.args[min(i, len(s.args)-1)]; from == "file" || from == "dir" {
 			named = onlyThere(path, from)
 		}
 	}
 	return named
+}
+
+// within refuses to leave the tenant that a session from another machine is in.
+func (c *call) within() error {
+	if !c.env.Abroad || c.g.Tenant == "" || c.g.Tenant == c.env.Caller.Tenant {
+		return nil
+	}
+	return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, clip(c.g.Tenant)).With("field", "tenant")
 }
 
 // onlyThere refuses a file of this machine named from another.
@@ -227,6 +238,10 @@ func checkOperator(field, name string) error {
 // tenant picks the tenant: flag, door, environment, the only one there is. On
 // a data file without any it makes DefaultTenant.
 func (c *call) tenant(by core.Caller) (string, error) {
+	// Asked here too, because an argument or a completion may name one.
+	if err := c.within(); err != nil {
+		return "", err
+	}
 	all, err := c.eng.Swarm.Tenants(c.ctx)
 	if err != nil {
 		return "", fmt.Errorf("list tenants: %w", err)

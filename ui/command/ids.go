@@ -53,6 +53,9 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return nil
 	}
 	eng, by := c.eng, c.by
+	if kind == "tenant" && t.env.Abroad {
+		return []Candidate{{Text: t.env.Caller.Tenant}}
+	}
 	if kind == "tenant" {
 		all, err := eng.Swarm.Tenants(c.ctx)
 		return candidates(all, err, func(t swarm.Tenant) Candidate { return Candidate{Text: t.TenantID} })
@@ -223,8 +226,12 @@ func candidates[T any](all []T, err error, of func(T) Candidate) []Candidate {
 	return found
 }
 
-// files lists paths below the environment's directory.
+// files lists paths below the environment's directory; none for who is on
+// another machine.
 func (t *tree) files(dirs bool, last string) []Candidate {
+	if t.env.Abroad {
+		return nil
+	}
 	prefix := ""
 	if strings.HasPrefix(last, "@") {
 		prefix, last = "@", last[1:]
