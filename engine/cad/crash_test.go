@@ -148,7 +148,7 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 		for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
 			engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
 		}
-		if <-hung == <-hung {
+		if first, second := <-hung, <-hung; first == second {
 			t.Fatal("one was tried twice")
 		}
 		w.await("what does not hang", func() bool { return of(w.flow(flow.WorkflowID), "a").Status == cad.Completed })

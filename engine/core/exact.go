@@ -10,7 +10,7 @@ import (
 // those; where two documents must never share one digest, ask here first.
 func CheckExact(data []byte) error {
 	return eachNumber(data, func(text string) error {
-		if len(text) <= 15 && strings.IndexAny(text, "eE") < 0 {
+		if len(text) <= 15 && !strings.ContainsAny(text, "eE") {
 			return nil // 15 digits always survive
 		}
 		f, err := strconv.ParseFloat(text, 64)
