@@ -55,7 +55,7 @@ type AgentFailure struct {
 type WorkflowMetrics struct {
 	TotalOperations int     `json:"total_operations"` // that were carried out, well or not
 	TotalDuration   float64 `json:"total_duration"`   // s, from start to end
-	AgentsUsed      int     `json:"agents_used"`
+	AgentsUsed      int     `json:"agents_used"`      // that carried something out, or tried to
 
 	Successful int `json:"successful_operations"`
 	Failed     int `json:"failed_operations"`
@@ -122,7 +122,9 @@ func (w *Workflow) to(next ExecutionState, at Seconds) error {
 		w.StartedAt = at
 	case next.Final():
 		w.CompletedAt = at
-		w.Metrics.TotalDuration = float64(at - w.StartedAt)
+		if w.StartedAt != 0 { // one that nobody began may be cancelled
+			w.Metrics.TotalDuration = float64(at - w.StartedAt)
+		}
 	}
 	return nil
 }
@@ -162,6 +164,11 @@ func (w *Workflow) count(all []*TaskAssignment, at Seconds) error {
 	*m = WorkflowMetrics{TotalDuration: m.TotalDuration, Parallel: m.Parallel, Tasks: len(all)}
 	agents := map[string]bool{}
 	begun, going, working := 0, 0, 0
+	for _, f := range w.Failures { // its task may be another's by now
+		if f.Operation != "" || f.ErrorCode == CheckFailed {
+			agents[f.AgentID] = true
+		}
+	}
 	for _, a := range all {
 		m.Successful, m.Failed = m.Successful+a.Done, m.Failed+a.Failures
 		if a.Rework != "" {
@@ -169,6 +176,8 @@ func (w *Workflow) count(all []*TaskAssignment, at Seconds) error {
 		}
 		if a.Tries > 0 {
 			begun++
+		}
+		if a.Done+a.Failures > 0 || a.Status == InProgress || a.Status == Completed {
 			agents[a.AgentID] = true
 		}
 		switch a.Status {

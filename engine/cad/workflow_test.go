@@ -489,3 +489,19 @@ func TestADirectoryThatCantBeWrittenToIsRefusedBeforeAnyWork(t *testing.T) {
 		t.Errorf("%d agents were made, %v", all.Info.Total, err)
 	}
 }
+
+func TestAPlanThatNobodyBeganCanBeCancelled(t *testing.T) {
+	w := newWorld(t)
+	flow, err := w.cad.Decompose(t.Context(), alice, cad.Decompose{Goal: "a shaft 20x50"})
+	if err != nil || flow.State != cad.Initializing {
+		t.Fatalf("%s, %v", flow.State, err)
+	}
+	flow, err = w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	if err != nil || flow.State != cad.WorkflowFailed || flow.Metrics.TotalDuration != 0 || flow.Metrics.AgentsUsed != 0 {
+		t.Errorf("%s %+v, %v", flow.State, flow.Metrics, err)
+	}
+	if _, err := w.cad.AssignTask(t.Context(), alice, "shaft", "nobody"); err == nil {
+		t.Error("a task that was dropped was assigned")
+	}
+	w.sound()
+}

@@ -117,7 +117,8 @@ func againIn(tx *audit.Tx, w *Workflow, a *TaskAssignment) error {
 func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment) error {
 	instead := map[string]string{}
 	for _, a := range all {
-		if a.Status == Completed || a.Unassigned {
+		underWay := a.SwarmTask != "" && !a.over()
+		if a.Status == Completed || a.Unassigned || underWay {
 			continue
 		}
 		was, err := loadAgent(tx, a.AgentID)
@@ -139,10 +140,8 @@ func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment)
 			}
 		}
 		a.AgentID = instead[a.AgentID]
-		if a.Status != Failed { // the others are written as they are retried
-			if err := saveAssignment(tx, a, note{event: "cad.assignment.reassigned"}); err != nil {
-				return err
-			}
+		if err := saveAssignment(tx, a, note{event: "cad.assignment.reassigned"}); err != nil {
+			return err
 		}
 	}
 	return nil

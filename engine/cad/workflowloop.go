@@ -210,23 +210,21 @@ func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) er
 	if err == nil || !errors.As(err, &refused) || refused.Code == core.Internal || refused.Code == core.Unavailable {
 		return err
 	}
+	why := FailedResult{Code: string(refused.Code), Message: core.AsError(err).Message, Field: fieldOf(refused)}
+	if class, ok := refused.Details["error"].(string); ok {
+		why.Code = class
+	}
 	return s.c.ledger.Update(ctx, core.Self(w.TenantID, "cad"), func(tx *audit.Tx) error {
 		now, err := loadAssignment(tx, a.key())
 		if err != nil || now == nil || now.Status != Pending || now.SwarmTask != "" || now.Tries != a.Tries {
 			return err // it went on meanwhile
 		}
-		return s.refusedIn(tx, now, FailedResult{Code: string(refused.Code), Message: core.AsError(err).Message, Field: fieldOf(refused)}, refused)
+		return s.refusedIn(tx, now, why)
 	})
 }
 
 // refusedIn ends an assignment that could not even be given.
-func (s *workflows) refusedIn(tx *audit.Tx, a *TaskAssignment, why FailedResult, refused *core.Error) error {
-	if class, ok := refused.Details["error"].(string); ok {
-		why.Code = class
-	}
-	if why.Message == "" {
-		why.Message = refused.Message
-	}
+func (s *workflows) refusedIn(tx *audit.Tx, a *TaskAssignment, why FailedResult) error {
 	if err := a.to(Failed, seconds(tx.Now())); err != nil {
 		return err
 	}
