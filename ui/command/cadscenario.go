@@ -112,8 +112,8 @@ func (t *tree) cadDecompose() *cobra.Command {
 		long: "Turn a goal into tasks whose operations can be carried out, and print them. Known without asking anybody: a box with or\n" +
 			"without a lid, a bracket, a shaft, and an assembly of a housing, a lid and supports, with their sizes in mm, cm or in.\n" +
 			"With --agent an agent of the fleet is asked about anything else; its answer is checked like a scenario.\n" +
-			"The tasks then wait: `cad assign TASK AGENT` gives one to an agent. With --run they get agents and workspaces of their\n" +
-			"own and begin at once, and the workflow is printed.",
+			"The tasks then wait: `cad assign TASK AGENT` gives one to an agent, `cad workflow cancel ID` drops them. With --run\n" +
+			"they get agents and workspaces of their own and begin at once, and the workflow is printed.",
 		example: "cad decompose 'a box with lid, 100x80x20 mm, wall 2 mm'\ncad decompose 'bracket 60x40x5 mm with 2 holes diameter 6' --run --wait --out parts",
 		flags: func(f *pflag.FlagSet) {
 			s.bind(f)
