@@ -98,6 +98,9 @@ func (t *tree) live(kind, detail string) []Candidate {
 	case "rule":
 		all, err := eng.Judge.Rules(c.ctx, by.Tenant)
 		return candidates(all, err, func(r judge.Rule) Candidate { return Candidate{r.RuleID, r.Scope + " " + action(r.Action)} })
+	case "policy":
+		all, err := eng.Judge.Policies(c.ctx, by.Tenant)
+		return candidates(all, err, func(p judge.Policy) Candidate { return Candidate{p.PolicyID, string(p.Status) + " " + p.Name} })
 	case "project":
 		all, err := eng.Fleet.Projects(c.ctx, by.Tenant)
 		return candidates(all, err, func(p fleet.Project) Candidate { return Candidate{p.Name, p.Description} })

@@ -2,62 +2,270 @@ package command
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
 
+// The commands about policies: proposed, tested, tried on the past, and
+// activated by a person.
+
 func (t *tree) policies() *cobra.Command {
 	return t.group("policy", "What the judge goes by",
-		t.group("rules", `The "always" rules operators made`,
-			lists(t, spec{use: "list", short: "List the rules", effect: Reads},
-				[]string{"active", "revoked", "expired", "used"}, ruleColumns,
-				func(c *call, f core.Filter) (core.Page[judge.Rule], error) {
-					all, err := c.eng.Judge.Rules(c.ctx, c.by.Tenant)
-					return pick(all, err, f, c.ruleTraits)
-				}),
-			t.command(spec{
-				use: "revoke ID", short: "End a rule", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"rule"},
-				run: changes(ruleColumns, func(c *call, id string) (judge.Rule, error) { return c.eng.Judge.RevokeRule(c.ctx, c.by, id) }),
+		lists(t, spec{use: "list", short: "List the policies, newest first", effect: Reads},
+			[]string{"proposal", "active", "retired", "withdrawn"}, policyColumns,
+			func(c *call, f core.Filter) (core.Page[judge.Policy], error) {
+				all, err := c.eng.Judge.Policies(c.ctx, c.by.Tenant)
+				return pick(all, err, f, func(p judge.Policy) traits {
+					return traits{
+						status: string(p.Status), agent: p.ProposedBy, kind: string(p.Kind), at: p.CreatedAt,
+						text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
+					}
+				})
 			}),
-		))
+		t.policyPropose(),
+		t.command(spec{
+			use: "show ID", short: "Show a policy with its source and cases", effect: Reads, args: []string{"policy"},
+			run: shows(func(c *call, id string) (judge.PolicyDetail, error) {
+				return c.eng.Judge.GetPolicy(c.ctx, c.by.Tenant, id)
+			}),
+		}),
+		t.policyTest(),
+		t.policyBacktest(),
+		t.command(spec{
+			use: "activate ID", short: "Let a policy rule from now on", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"policy"},
+			long: "Let a policy rule from now on. Its cases are run once more, and all must pass. Where the tenant asks for two\n" +
+				"persons the first activation leaves it a proposal. The deny rules of the embedded policy stand above any other.",
+			run: changes(policyColumns, func(c *call, id string) (judge.Policy, error) { return c.eng.Judge.Activate(c.ctx, c.by, id) }),
+		}),
+		t.command(spec{
+			use: "withdraw ID", short: "Take a policy back", effect: Writes, confirm: ConfirmAsk, args: []string{"policy"},
+			run: changes(policyColumns, func(c *call, id string) (judge.Policy, error) { return c.eng.Judge.Withdraw(c.ctx, c.by, id) }),
+		}),
+		t.command(spec{
+			use: "restore ID", short: "Let a policy rule again that ruled before", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"policy"},
+			long:    "Let a policy rule again that ruled before. \"default\" is the embedded one.",
+			example: "policy restore default",
+			run:     changes(policyColumns, func(c *call, id string) (judge.Policy, error) { return c.eng.Judge.Restore(c.ctx, c.by, id) }),
+		}),
+		t.policyDecide(),
+		t.policyTerms(),
+		t.policyRules(),
+	)
 }
 
-func (c *call) ruleTraits(r judge.Rule) traits {
-	return traits{
-		status: c.ruleState(r), agent: r.Agent, kind: action(r.Action), session: r.Session, at: r.CreatedAt,
-		text: r.RuleID + " " + r.Scope + " " + action(r.Action) + " " + r.Agent + " " + r.Owner,
+func (t *tree) policyPropose() *cobra.Command {
+	var in judge.Proposal
+	var tests, interpreter string
+	var atGates []string
+	return t.command(spec{
+		use: "propose FILE", short: "Propose a policy; it rules nothing yet", effect: Writes, args: []string{"file"},
+		long: "Propose a policy; it rules nothing yet. A .yaml, .yml or .json file is a table of rules, whose lists (commands, tools,\n" +
+			"topics …) are the embedded ones where it has none. Any other file is a program: it reads one JSON document on its\n" +
+			"stdin and prints {decision, reason_code, confidence, rationale, rule_id?}. Agents may propose, never activate.",
+		example: "policy propose policy.yaml --tests policy.jsonl",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&tests, "tests", "", "its cases: a `FILE` of JSON lines {name, input, expect}")
+			f.StringVar(&in.Name, "name", "", "what to call it (default its own name, or the file's)")
+			f.StringVar(&interpreter, "interpreter", "", "`COMMAND` that runs a program (default its first line, #!)")
+			f.BoolVar(&in.Serve, "serve", false, "the program stays: it answers a line for each line")
+			f.StringSliceVar(&atGates, "gate", nil, "`GATE` that the program decides; may be repeated (default all)")
+			source(f, "tests", "file")
+		},
+		run: func(c *call, args []string) (err error) {
+			if in.Source, err = c.file("file", args[0]); err != nil {
+				return err
+			}
+			if in.Cases = nil; tests != "" {
+				if in.Cases, err = c.file("tests", tests); err != nil {
+					return err
+				}
+			}
+			ask, err := proposalOf(in, args[0], interpreter, atGates)
+			if err != nil {
+				return err
+			}
+			made, err := c.eng.Judge.Propose(c.ctx, c.by, ask)
+			if err != nil {
+				return err
+			}
+			return record(c, made, policyColumns(c))
+		},
+	})
+}
+
+// proposalOf says by a file's name what kind of policy it is.
+func proposalOf(p judge.Proposal, path, interpreter string, atGates []string) (judge.Proposal, error) {
+	p.Kind = judge.KindProgram
+	if slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))) {
+		p.Kind = judge.KindRules
+	} else if p.Name == "" && path != "-" {
+		p.Name = filepath.Base(path)
 	}
-}
-
-func (c *call) ruleState(r judge.Rule) string {
-	switch {
-	case r.Revoked:
-		return "revoked"
-	case !r.ExpiresAt.IsZero() && !c.now().Before(r.ExpiresAt):
-		return "expired"
-	case r.Uses >= r.MaxUses:
-		return "used"
+	words, err := Split(interpreter)
+	if err != nil {
+		return p, err
 	}
-	return "active"
+	p.Interpreter, p.Gates = words, nil
+	for _, g := range atGates {
+		p.Gates = append(p.Gates, judge.Gate(g))
+	}
+	return p, nil
 }
 
-func ruleColumns(c *call) []column[judge.Rule] {
-	type R = judge.Rule
-	return []column[R]{
-		{title: "RULE", text: func(r R) string { return r.RuleID }},
-		{title: "STATE", text: c.ruleState},
-		{title: "SCOPE", text: func(r R) string { return r.Scope }},
-		{title: "ACTION", most: 24, text: func(r R) string { return action(r.Action) }},
-		{title: "AGENT", text: func(r R) string { return r.Agent }},
-		{title: "USES", right: true, text: func(r R) string { return fmt.Sprintf("%d/%d", r.Uses, r.MaxUses) }},
-		{title: "LEFT", right: true, text: func(r R) string { return short(max(0, r.ExpiresAt.Sub(c.now()))) }},
-		{title: "OWNER", text: func(r R) string { return r.Owner }},
-		{title: "SESSION", wide: true, text: func(r R) string { return r.Session }},
-		{title: "GATE", wide: true, text: func(r R) string { return string(r.Gate) }},
-		{title: "BACKTEST", wide: true, text: func(r R) string { return fmt.Sprintf("%d of %d would change", r.Backtest.Flips, r.Backtest.Checked) }},
-		{title: "EXPIRES", wide: true, text: func(r R) string { return stamp(r.ExpiresAt) }},
+func (t *tree) policyTest() *cobra.Command {
+	return t.command(spec{
+		use: "test ID", short: "Run a policy's cases", effect: Writes, args: []string{"policy"},
+		long: "Run a policy's cases as real decisions are made, without effect. Fails when one does.",
+		run: func(c *call, args []string) error {
+			p, results, err := c.eng.Judge.TestPolicy(c.ctx, c.by, args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.show(tested{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results}); err != nil {
+				return err
+			}
+			if p.TestsSummary.Failed > 0 {
+				return &ExitError{Code: ExitFailed}
+			}
+			return nil
+		},
+	})
+}
+
+// tested is what a test prints.
+type tested struct {
+	PolicyID    string              `json:"policy_id"`
+	Version     string              `json:"policy_version"`
+	Summary     *judge.TestsSummary `json:"tests_summary"`
+	Unsandboxed bool                `json:"unsandboxed,omitzero"`
+	Cases       []judge.CaseResult  `json:"cases"`
+}
+
+func (t *tree) policyBacktest() *cobra.Command {
+	var last int
+	return t.command(spec{
+		use: "backtest ID", short: "See which past decisions a policy would change", effect: Writes, args: []string{"policy"},
+		// It changes nothing, but past tasks are read by what would run them.
+		flags: func(f *pflag.FlagSet) {
+			f.IntVar(&last, "last", judge.DefaultHistory, fmt.Sprintf("`N` decisions to look at, 1-%d", judge.MaxHistory))
+		},
+		check: func(*call, []string) error {
+			if last < 1 || last > judge.MaxHistory {
+				return core.Invalid("last", last, fmt.Sprintf("1-%d", judge.MaxHistory))
+			}
+			return nil
+		},
+		run: shows(func(c *call, id string) (judge.BacktestReport, error) {
+			return c.eng.Judge.BacktestPolicy(c.ctx, c.by.Tenant, id, last)
+		}),
+	})
+}
+
+func (t *tree) policyDecide() *cobra.Command {
+	var input, policy string
+	return t.command(spec{
+		use: "decide", short: "Ask the policy about an input, without effect", effect: Reads,
+		long: "Ask the policy about an input, without effect: which rule decides, and what it read. The input is\n" +
+			"{action: {server, tool, args, kind}, agent, context: {gate, actor_kind …}} or {name, arguments}.",
+		example: `policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/tmp/x"}}}'`,
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&input, "input", "", "what to decide: `JSON`, @file, - for stdin")
+			f.StringVar(&policy, "policy", "", "ask the policy of this `ID` (default the active one)")
+			source(f, "policy", "policy")
+		},
+		check: func(c *call, _ []string) error {
+			if input == "" {
+				return usage("input", "policy decide: --input is needed")
+			}
+			return nil
+		},
+		run: func(c *call, _ []string) error {
+			doc, err := c.document("input", input)
+			if err != nil {
+				return err
+			}
+			found, err := c.eng.Judge.Explain(c.ctx, c.by.Tenant, policy, doc)
+			if err != nil {
+				return err
+			}
+			return c.show(found)
+		},
+	})
+}
+
+func (t *tree) policyTerms() *cobra.Command {
+	var two, jailed string
+	words := []string{"on", "off"}
+	return t.command(spec{
+		use: "terms", short: "What an activation needs", effect: Writes, role: Approver,
+		long: "Show or change what an activation needs: two persons, and a jail for programs. Where two persons are needed,\n" +
+			"it takes two to ask for less as well.",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&two, "two-persons", "", "`on|off`: two operators must activate")
+			f.StringVar(&jailed, "jailed", "", "`on|off`: a program that can't be jailed here is refused")
+		},
+		check: func(*call, []string) error {
+			for name, v := range map[string]string{"two-persons": two, "jailed": jailed} {
+				if v != "" && !slices.Contains(words, v) {
+					return core.Invalid(name, v, "on, off")
+				}
+			}
+			return nil
+		},
+		run: func(c *call, _ []string) error {
+			now, err := c.eng.Judge.Terms(c.ctx, c.by.Tenant)
+			if err != nil {
+				return err
+			}
+			if two != "" || jailed != "" {
+				if two != "" {
+					now.TwoPersons = two == "on"
+				}
+				if jailed != "" {
+					now.Jailed = jailed == "on"
+				}
+				if now, err = c.eng.Judge.SetTerms(c.ctx, c.by, now); err != nil {
+					return err
+				}
+			}
+			return c.show(now)
+		},
+	})
+}
+
+func policyColumns(c *call) []column[judge.Policy] {
+	type P = judge.Policy
+	return []column[P]{
+		{title: "POLICY", text: func(p P) string { return p.PolicyID }},
+		{title: "STATUS", text: func(p P) string { return string(p.Status) }},
+		{title: "KIND", text: func(p P) string { return string(p.Kind) }},
+		{title: "NAME", most: 24, text: func(p P) string { return p.Name }},
+		{title: "TESTS", text: func(p P) string {
+			if p.TestsSummary == nil {
+				return fmt.Sprintf("%d not run", p.Cases)
+			}
+			return fmt.Sprintf("%d of %d pass", p.TestsSummary.Passed, p.TestsSummary.Total)
+		}},
+		{title: "JAIL", text: func(p P) string {
+			switch {
+			case p.Kind != judge.KindProgram:
+				return "-"
+			case p.Unsandboxed:
+				return "unsandboxed"
+			}
+			return "jailed"
+		}},
+		{title: "BY", text: func(p P) string { return p.ProposedBy }},
+		{title: "FIRST", wide: true, text: func(p P) string { return p.FirstBy }},
+		{title: "AGE", right: true, text: func(p P) string { return c.age(p.CreatedAt) }},
+		{title: "DIGEST", wide: true, most: 12, text: func(p P) string { return p.SourceDigest }},
+		{title: "VERSION", wide: true, most: 12, text: func(p P) string { return p.Version }},
 	}
 }
