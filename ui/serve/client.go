@@ -117,7 +117,12 @@ func cut(kv string) (name, value string) {
 // wait passes output on until the command has ended.
 func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error) {
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = io.Copy(r.a.Stdout, r.ch) })
+	out := &output{Writer: r.a.Stdout}
+	wg.Go(func() {
+		if _, _ = io.Copy(out, r.ch); out.failed != nil {
+			_ = r.ch.Close() // else the command waits for somebody to read on
+		}
+	})
 	wg.Go(func() { _, _ = io.Copy(r.a.Stderr, r.ch.Stderr()) })
 	done := make(chan struct{})
 	go r.forward(ctx, done)
@@ -141,6 +146,8 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 	close(done)
 	wg.Wait()
 	switch {
+	case out.failed != nil:
+		return 0, fmt.Errorf("write the output: %w", out.failed)
 	case known:
 		return code, nil
 	case ctx.Err() != nil:
@@ -149,6 +156,21 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 	}
 	r.clear()
 	return 0, ErrGone
+}
+
+// output remembers that it could not be written: a failure to read means that
+// the engine went away, which is another matter.
+type output struct {
+	io.Writer
+	failed error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.failed = err
+	}
+	return n, err
 }
 
 // clear undoes what a cockpit sets on a terminal, which one that went away did

@@ -157,6 +157,32 @@ func TestAClientIsToldThatTheEngineWentAway(t *testing.T) {
 	}
 }
 
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+var errFull = errors.New("no space")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+// TestOutputThatCantBeWrittenEndsTheCommand has more of it than fits into what
+// SSH keeps for a reader that stands still.
+func TestOutputThatCantBeWrittenEndsTheCommand(t *testing.T) {
+	for _, n := range []int{10, 8 << 20} {
+		r := newRoom(t, serve.Options{Run: func(_ context.Context, s *serve.Session) int {
+			if _, err := s.Stdout.Write(make([]byte, n)); err != nil {
+				return 1
+			}
+			return 0
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		_, err := r.attach(ctx, serve.Attachment{Stdout: fullDisk{}})
+		cancel()
+		if !errors.Is(err, errFull) || errors.Is(err, serve.ErrGone) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
 func TestADirectoryThatOthersMayEnterIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(dir, 0o755); err != nil {
