@@ -1,0 +1,327 @@
+package judge_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+const mild = `
+schema: 1
+name: mild
+rules:
+  - {id: all, gates: [task.start, tool.call, result], when: "true", decision: approve, reason_code: mild.all, risk: low}
+`
+
+const mildCases = `{"name":"a tool","input":{"action":{"tool":"fs.write"}},"expect":{"decision":"approve","reason_code":"mild.all"}}`
+
+func (f *fixture) propose(by core.Caller, in judge.Proposal) judge.Policy {
+	f.t.Helper()
+	p, err := f.Propose(context.Background(), by, in)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+func (f *fixture) activated(in judge.Proposal) judge.Policy {
+	f.t.Helper()
+	p, err := f.Activate(context.Background(), alice, f.propose(alice, in).PolicyID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+func rulesOf(source, cases string) judge.Proposal {
+	return judge.Proposal{Kind: judge.KindRules, Source: []byte(source), Cases: []byte(cases)}
+}
+
+// scripted answers in place of programs.
+type scripted struct {
+	reply judge.Reply
+	asked string
+	bare  bool
+}
+
+func (s *scripted) Decide(_ context.Context, _ *judge.Program, input []byte) judge.Reply {
+	s.asked = string(input)
+	r := s.reply
+	r.Unsandboxed = s.bare
+	return r
+}
+
+func (s *scripted) Jailed(context.Context) (bool, string) { return !s.bare, "" }
+
+func says(decision, reason string) judge.Reply {
+	sure := 0.9
+	return judge.Reply{Decision: decision, ReasonCode: reason, Confidence: &sure, Rationale: "because"}
+}
+
+func withPrograms(s *scripted) func(*judge.Options) {
+	return func(o *judge.Options) { o.Programs = s }
+}
+
+func programOf(decision string) judge.Proposal {
+	return judge.Proposal{
+		Kind: judge.KindProgram, Name: "p", Source: []byte("x"), Interpreter: []string{"sh"},
+		Cases: []byte(`{"name":"one","input":{"name":"exec_fs.write"},"expect":{"decision":"` + decision + `"}}`),
+	}
+}
+
+func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "judge.db")
+	f := setupAt(t, path)
+	before := f.PolicyVersion(acme)
+	ap := f.opened(call("fs.write", `{"path":"a"}`))
+	if _, err := f.Answer(context.Background(), alice, ap.ApprovalID, judge.Answer{Approve: true}); err != nil {
+		t.Fatal(err)
+	}
+	p := f.activated(rulesOf(mild, mildCases))
+	if p.Status != judge.PolicyActive || p.Version == before || p.Version != f.PolicyVersion(acme) || p.TestsSummary.Passed != 1 {
+		t.Fatalf("active: %+v, version now %s", p, f.PolicyVersion(acme))
+	}
+	d, _ := f.commit(call("fs.write", `{"path":"a"}`))
+	if d.Decision != judge.Approve || d.RuleID != "all" || d.PolicyVersion != p.Version {
+		t.Errorf("got %+v", d)
+	}
+	if got := f.decision(d.DecisionID); got.PolicyVersion != p.Version || got.RuleID != "all" {
+		t.Errorf("read back: %+v", got)
+	}
+	if f.start(ap.ApprovalID, call("fs.write", `{"path":"a"}`)) {
+		t.Error("an approval under the former policy let an effect start")
+	}
+	if got := f.PolicyVersion("t_other"); got != before {
+		t.Error("the policy rules in another tenant")
+	}
+	f.healthy()
+	_ = f.store.Close()
+	again := setupAt(t, path)
+	if got := again.PolicyVersion(acme); got != p.Version {
+		t.Errorf("after a restart %s rules, want %s", got, p.Version)
+	}
+	if _, err := again.Restore(context.Background(), bob, judge.BasePolicy); err != nil {
+		t.Fatal(err)
+	}
+	if again.PolicyVersion(acme) != before {
+		t.Error("the embedded policy does not rule after its restoration")
+	}
+	if _, err := again.Restore(context.Background(), bob, p.PolicyID); err != nil {
+		t.Fatal(err)
+	}
+	if again.PolicyVersion(acme) != p.Version {
+		t.Error("the older policy does not rule after its restoration")
+	}
+	again.healthy()
+	for _, want := range []string{"policy.proposed", "policy.activated", "policy.retired", "policy.restored"} {
+		if !slices.Contains(again.events(), want) {
+			t.Errorf("no event %s", want)
+		}
+	}
+}
+
+func TestNoPolicyLowersTheEmbeddedDenyRules(t *testing.T) {
+	s := &scripted{reply: says("approve", "fine")}
+	f := setup(t, withPrograms(s))
+	havoc := execBy(alice, `{"argv":["rm","-rf","/"]}`)
+	// One that also redefines what commands do.
+	f.activated(rulesOf(mild+"commands:\n  - {effect: read, names: [rm]}\n", mildCases))
+	if d, _ := f.commit(havoc); d.Decision != judge.Deny || d.ReasonCode != "catastrophic" {
+		t.Errorf("rules: %+v", d)
+	}
+	f.activated(programOf("approve"))
+	if d, _ := f.commit(havoc); d.Decision != judge.Deny || d.ReasonCode != "catastrophic" {
+		t.Errorf("program: %+v", d)
+	}
+	f.healthy()
+}
+
+func TestOnlyAPersonActivatesAndOnlyWhatPassesItsCases(t *testing.T) {
+	f := setup(t)
+	ctx := context.Background()
+	good := f.propose(robot, rulesOf(mild, mildCases))
+	if _, err := f.Activate(ctx, robot, good.PolicyID); code(err) != core.Denied {
+		t.Errorf("an agent: %v", err)
+	}
+	if _, err := f.Restore(ctx, robot, judge.BasePolicy); code(err) != core.Denied {
+		t.Errorf("an agent restores: %v", err)
+	}
+	bad := f.propose(robot, rulesOf(mild, strings.Replace(mildCases, `"approve"`, `"deny"`, 1)))
+	if _, err := f.Activate(ctx, alice, bad.PolicyID); code(err) != core.Conflict {
+		t.Errorf("failing cases: %v", err)
+	}
+	none := f.propose(robot, rulesOf(mild, ""))
+	if _, err := f.Activate(ctx, alice, none.PolicyID); code(err) != core.Conflict {
+		t.Errorf("no cases: %v", err)
+	}
+	tested, results, err := f.TestPolicy(ctx, robot, bad.PolicyID)
+	if err != nil || tested.TestsSummary.Failed != 1 || results[0].Passed {
+		t.Errorf("got %+v %+v %v", tested.TestsSummary, results, err)
+	}
+	if _, err := f.Withdraw(ctx, core.Caller{Tenant: acme, Name: "other", Kind: core.Agent}, good.PolicyID); code(err) != core.Denied {
+		t.Errorf("another agent withdraws: %v", err)
+	}
+	if p, err := f.Withdraw(ctx, robot, good.PolicyID); err != nil || p.Status != judge.PolicyWithdrawn {
+		t.Errorf("its own: %+v %v", p, err)
+	}
+	if _, err := f.Activate(ctx, alice, good.PolicyID); code(err) != core.Conflict {
+		t.Errorf("a withdrawn one: %v", err)
+	}
+	f.healthy()
+}
+
+func TestTwoPersonsActivateWhereTheTenantAsks(t *testing.T) {
+	f := setup(t)
+	ctx := context.Background()
+	if _, err := f.SetTerms(ctx, alice, judge.PolicyTerms{TwoPersons: true}); err != nil {
+		t.Fatal(err)
+	}
+	p := f.propose(alice, rulesOf(mild, mildCases))
+	for range 2 { // the same person twice is one person
+		if got, err := f.Activate(ctx, alice, p.PolicyID); err != nil || got.Status != judge.PolicyProposed || got.FirstBy != "alice" {
+			t.Fatalf("got %+v %v", got, err)
+		}
+	}
+	if got, err := f.SetTerms(ctx, alice, judge.PolicyTerms{}); err != nil || !got.TwoPersons {
+		t.Errorf("one person loosened the terms: %+v %v", got, err)
+	}
+	if got, err := f.Activate(ctx, bob, p.PolicyID); err != nil || got.Status != judge.PolicyActive {
+		t.Errorf("got %+v %v", got, err)
+	}
+	if got, err := f.SetTerms(ctx, bob, judge.PolicyTerms{}); err != nil || got.TwoPersons {
+		t.Errorf("two persons could not: %+v %v", got, err)
+	}
+	f.healthy()
+}
+
+func TestAProgramsWordIsTheDecision(t *testing.T) {
+	s := &scripted{reply: says("abort", "run.ends"), bare: true}
+	f := setup(t, withPrograms(s))
+	f.activated(programOf("abort"))
+	d, _ := f.commit(call("fs.write", `{"path":"a"}`))
+	if d.Decision != judge.Deny || !d.Abort || d.ReasonCode != "run.ends" || !d.Unsandboxed || d.Rationale != "because" {
+		t.Errorf("got %+v", d)
+	}
+	if got := f.decision(d.DecisionID); !got.Abort || !got.Unsandboxed || got.Rationale != "because" {
+		t.Errorf("read back: %+v", got)
+	}
+	for _, want := range []string{`"name":"exec_fs.write"`, `"arguments":{"path":"a"}`, `"gate":"tool.call"`, `"tenant_id":"t_acme"`} {
+		if !strings.Contains(s.asked, want) {
+			t.Errorf("the program read %s, without %s", s.asked, want)
+		}
+	}
+	s.reply = judge.FaultReply(judge.ReasonTimeout, "late")
+	d, ap := f.commit(call("fs.write", `{"path":"a"}`))
+	if d.Decision != judge.HITL || d.ReasonCode != judge.ReasonTimeout || *d.Confidence != 0 || ap == nil || !ap.Unsandboxed {
+		t.Errorf("got %+v %+v", d, ap)
+	}
+	f.healthy()
+}
+
+func TestAJailCanBeAskedFor(t *testing.T) {
+	s := &scripted{reply: says("approve", "ok"), bare: true}
+	f := setup(t, withPrograms(s))
+	if _, err := f.SetTerms(context.Background(), alice, judge.PolicyTerms{Jailed: true}); err != nil {
+		t.Fatal(err)
+	}
+	p := f.propose(alice, programOf("approve"))
+	if !p.Unsandboxed {
+		t.Error("it does not say that it can't be jailed")
+	}
+	if _, err := f.Activate(context.Background(), alice, p.PolicyID); code(err) != core.Denied {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABacktestGroupsWhatWouldChange(t *testing.T) {
+	f := setup(t)
+	f.commit(call("read_file", `{"path":"README.md"}`))
+	f.commit(call("fs.write", `{"path":"a"}`))
+	f.commit(call("fs.write", `{"path":"b"}`))
+	p := f.propose(robot, rulesOf(mild, mildCases))
+	rep, err := f.BacktestPolicy(context.Background(), acme, p.PolicyID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Checked != 3 || rep.Flips != 2 || len(rep.Groups) != 1 {
+		t.Fatalf("got %+v", rep)
+	}
+	if g := rep.Groups[0]; g.From != "hitl" || g.To != "approve" || g.Tool != "fs.write" || g.Count != 2 || len(g.Examples) != 2 {
+		t.Errorf("got %+v", g)
+	}
+}
+
+func TestExplainTellsTheRuleAndWhatItReadWithoutEffect(t *testing.T) {
+	f := setup(t)
+	before := len(f.events())
+	e, err := f.Explain(context.Background(), acme, "", core.Raw(`{"name":"exec_fs.write","arguments":{"path":"a"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Decision != "hitl" || e.RuleID != "tool.write" || e.Values["action.effects"] == nil || !slices.Contains(e.Tried, "tool.read-only") {
+		t.Errorf("got %+v", e)
+	}
+	if open, _ := f.Open(context.Background(), acme); len(open) != 0 || len(f.events()) != before {
+		t.Error("asking had an effect")
+	}
+}
+
+func TestBadProposalsNameTheField(t *testing.T) {
+	f := setup(t, withPrograms(&scripted{}))
+	for name, c := range map[string]struct {
+		in    judge.Proposal
+		field string
+	}{
+		"no source":      {judge.Proposal{Kind: judge.KindRules}, "source"},
+		"kind":           {judge.Proposal{Kind: "x", Source: []byte("x")}, "kind"},
+		"no interpreter": {judge.Proposal{Kind: judge.KindProgram, Source: []byte("x")}, "interpreter"},
+		"gate":           {judge.Proposal{Kind: judge.KindProgram, Source: []byte("#!/bin/sh"), Gates: []judge.Gate{"x"}}, "gates"},
+		"case":           {rulesOf(mild, `{"name":"x","input":{},"expect":{"decision":"allow"}}`), "expect.decision"},
+		"case input":     {rulesOf(mild, `{"name":"x","input":{"nope":1},"expect":{"decision":"deny"}}`), "nope"},
+	} {
+		_, err := f.Propose(context.Background(), alice, c.in)
+		if code(err) != core.InvalidInput || !strings.Contains(err.Error(), c.field) {
+			t.Errorf("%s: got %v, want %s named", name, err, c.field)
+		}
+	}
+}
+
+func TestTheExampleTablePassesItsCases(t *testing.T) {
+	f := setup(t)
+	read := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join("..", "..", "examples", "policies", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	f.activated(judge.Proposal{Kind: judge.KindRules, Source: read("writes.yaml"), Cases: read("writes.jsonl")})
+}
+
+func FuzzReply(f *testing.F) {
+	f.Add([]byte(`{"decision":"approve","reason_code":"ok","confidence":1,"rationale":""}`))
+	f.Add([]byte(`{"decision":"allow"}`))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		r, err := judge.ParseReply(out)
+		if err == nil && (!slices.Contains([]string{"approve", "deny", "abort", "hitl"}, r.Decision) || r.Confidence == nil || *r.Confidence < 0 || *r.Confidence > 1) {
+			t.Errorf("accepted %+v", r)
+		}
+	})
+}
+
+func BenchmarkTenantPolicy(b *testing.B) {
+	f := setup(b)
+	f.activated(rulesOf(mild, mildCases))
+	ask := call("fs.write", `{"path":"/srv/work/a"}`)
+	for b.Loop() {
+		if v := f.Evaluate(context.Background(), acme, ask); v.Decision != judge.Approve {
+			b.Fatal(v.ReasonCode)
+		}
+	}
+}
