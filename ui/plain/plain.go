@@ -38,17 +38,29 @@ const maxLine = 1 << 20
 func Run(ctx context.Context, env *command.Env, s command.Start, why string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	away := env.Terminal != nil // a terminal whose keys come raw
 	out := &writer{out: env.Stdout}
+	if away {
+		out.out = crlf{env.Stdout}
+	}
 	r := &reader{
 		ctx: ctx, env: *env, eng: s.Engine, by: s.Caller, out: out,
-		readOnly: s.ReadOnly, interactive: isTerminal(env.Stdin) && isTerminal(env.Stdout),
+		readOnly: s.ReadOnly, interactive: away || isTerminal(env.Stdin) && isTerminal(env.Stdout),
 	}
+	r.going, r.stop = context.WithCancel(ctx)
 	r.env.Caller, r.env.Dir = s.Caller, s.Dir
-	r.env.Stdin, r.env.Stdout, r.env.Stderr = nil, out, out
+	r.env.Stdin, r.env.Stdout, r.env.Stderr, r.env.Terminal = nil, out, out, nil
 	if !r.interactive {
 		r.env.Stderr = env.Stderr
 	}
-	lines, failed := read(ctx, env.Stdin)
+	var lines <-chan string
+	var stops <-chan struct{}
+	var failed *error
+	if away {
+		lines, stops, failed = readKeys(ctx, env.Stdin, out.raw)
+	} else {
+		lines, failed = read(ctx, env.Stdin)
+	}
 
 	var announcing sync.WaitGroup
 	news := newAnnouncer(r.eng, r.by.Tenant, r.tell)
@@ -64,6 +76,11 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-stops: // ends what still works, as follow does, and any question
+			r.stop()
+			r.going, r.stop = context.WithCancel(ctx)
+			r.ask = nil
+			r.prompt()
 		case line, ok := <-lines:
 			switch {
 			case ok:
@@ -121,6 +138,8 @@ type reader struct {
 	readOnly    bool
 	interactive bool
 	ask         func(line string) // takes the answer to an open question
+	going       context.Context   // of commands; stop ends those that still work
+	stop        context.CancelFunc
 	running     sync.WaitGroup
 }
 
@@ -153,10 +172,11 @@ func (r *reader) take(line string) (leave bool) {
 // run carries out a command. A person is not kept waiting for it.
 func (r *reader) run(words []string) {
 	done := make(chan struct{})
+	going := r.going
 	r.running.Go(func() {
 		defer close(done)
 		env := r.env
-		if code := command.Run(r.ctx, &env, words); code != command.ExitOK && r.interactive {
+		if code := command.Run(going, &env, words); code != command.ExitOK && r.interactive {
 			r.out.line("failed: exit code %d: %s", code, command.Join(words))
 		}
 	})
