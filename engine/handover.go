@@ -117,8 +117,10 @@ func (e *Engine) Handover(ctx context.Context, tenant string, since time.Time) (
 	if s.Err != nil {
 		return Handover{}, s.Err
 	}
-	h := Handover{TenantID: tenant, Since: since, At: now, EStop: s.EStop, Counts: s.Counts,
-		Stops: []StopChange{}, Approvals: []OpenAsk{}, Decisions: []Answered{}, Failures: []FailedTask{}, Agents: []TroubledOne{}, Budgets: []NearBudget{}}
+	h := Handover{
+		TenantID: tenant, Since: since, At: now, EStop: s.EStop, Counts: s.Counts,
+		Stops: []StopChange{}, Approvals: []OpenAsk{}, Decisions: []Answered{}, Failures: []FailedTask{}, Agents: []TroubledOne{}, Budgets: []NearBudget{},
+	}
 	for _, a := range s.Approvals {
 		h.Approvals = append(h.Approvals, OpenAsk{
 			a.ApprovalID, a.TaskID, a.Agent.Name, a.Risk, a.Intent, a.CreatedAt, a.DeadlineAt, a.AtDeadline, a.EscalatedTo, a.FirstBy,

@@ -191,12 +191,22 @@ func TestWhatWasAskedForIsTold(t *testing.T) {
 		w.event("task.failed", "task", "before", nil)
 		w.put(notice.Notice{Name: "all", Events: []string{"approval", "failure", "budget", "stuck", "estop", "sys.dag.*"}, MinRisk: judge.High})
 		w.asks["a1"] = judge.Approval{ApprovalID: "a1", Status: judge.Open, Risk: judge.Low, Intent: "small"}
-		w.asks["a2"] = judge.Approval{ApprovalID: "a2", Status: judge.Open, Risk: judge.High, Intent: "drop\x1b[2J the \u202etable", DeadlineAt: time.Now().Add(time.Minute),
-			Action: judge.Action{Kind: "exec.run", Args: core.Raw(`{"secret":1}`)}}
+		w.asks["a2"] = judge.Approval{
+			ApprovalID: "a2", Status: judge.Open, Risk: judge.High, Intent: "drop\x1b[2J the \u202etable", DeadlineAt: time.Now().Add(time.Minute),
+			Action: judge.Action{Kind: "exec.run", Args: core.Raw(`{"secret":1}`)},
+		}
 		for _, e := range [][3]string{
-			{"approval.opened", "approval", "a1"}, {"approval.opened", "approval", "a2"}, {"approval.approved", "approval", "a2"},
-			{"approval.escalated", "approval", "a2"}, {"task.succeeded", "task", "k1"}, {"task.failed", "task", "k2"}, {"budget.reached", "budget", "tenant"},
-			{"agent.stuck", "agent", "bob"}, {"agent.busy", "agent", "bob"}, {"estop.on", "estop", home}, {"dag.emitted", "dag", "e"},
+			{"approval.opened", "approval", "a1"},
+			{"approval.opened", "approval", "a2"},
+			{"approval.approved", "approval", "a2"},
+			{"approval.escalated", "approval", "a2"},
+			{"task.succeeded", "task", "k1"},
+			{"task.failed", "task", "k2"},
+			{"budget.reached", "budget", "tenant"},
+			{"agent.stuck", "agent", "bob"},
+			{"agent.busy", "agent", "bob"},
+			{"estop.on", "estop", home},
+			{"dag.emitted", "dag", "e"},
 		} {
 			w.event(e[0], e[1], e[2], nil)
 		}
