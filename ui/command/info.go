@@ -27,6 +27,9 @@ const (
 	Admin    Role = "admin"
 )
 
+// Includes reports whether someone with role r may do what least may.
+func (r Role) Includes(least Role) bool { return r.allows(least) }
+
 // allows reports whether someone with role r may use a command of role least.
 func (r Role) allows(least Role) bool { return r.rank() >= least.rank() }
 

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
 )
 
@@ -46,6 +47,9 @@ func (r *reader) answer(ids []string) {
 	case r.readOnly:
 		r.out.line("%v", errReadOnly)
 		return
+	case !r.env.Role.Includes(command.Approver): // nor is it shown to who decides
+		r.out.line("your role %s can't answer approvals; approver can", r.env.Role)
+		return
 	}
 	if err := r.eng.Judge.Shown(r.ctx, r.by, a.ApprovalID); err != nil {
 		r.out.line("error: %v", err)
@@ -72,12 +76,37 @@ func (r *reader) card(a *judge.Approval) {
 	}
 	r.out.block("asked by", fmt.Sprintf("%s %s", a.RequestedKind, a.RequestedBy))
 	r.out.block("task", fmt.Sprintf("%s, attempt %d", a.TaskID, a.Attempt+1))
+	r.out.block("asked", pane.Left(a.CreatedAt, time.Now())+" ago")
+	if a.FirstBy != "" {
+		r.out.block("approved first by", a.FirstBy+"; a second person must approve too")
+	}
+	if a.EscalatedTo != "" {
+		r.out.block("handed to", a.EscalatedTo)
+	}
+	r.others(a)
 	if a.Status == judge.Open {
 		ends, how := a.Ends()
 		r.out.block("time left", pane.Left(time.Now(), ends)+", then: "+how)
 	}
 	r.out.block("digest", a.Digest)
 }
+
+// others tells what came of questions like this one, and who looks at it.
+func (r *reader) others(a *judge.Approval) {
+	if past, err := r.eng.Judge.Past(r.ctx, r.by.Tenant, *a, pastShown); err == nil {
+		for _, p := range past {
+			r.out.block("before", fmt.Sprintf("%s by %s: %s", p.Status, p.AnsweredBy, p.AnswerReason))
+		}
+	}
+	for _, v := range r.eng.Presence.Here(r.by.Tenant) {
+		if v.Approval == a.ApprovalID && v.Name != r.by.Name {
+			r.out.block("looked at by", v.Name)
+		}
+	}
+}
+
+// pastShown is how many answers to questions like this one are told.
+const pastShown = 3
 
 func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 	line := func(verb string, more ...string) func() {
@@ -98,6 +127,7 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 		{"deny and end the task as blocked", r.with("reason to deny", func(text string) { line("deny", "--abort", "--reason", text)() })},
 		{"approve with other arguments", r.edit(a, line)},
 		{"put it off for 15 minutes", line("defer", "--for", "15m")},
+		{"hand it to somebody else", r.with("name of who is to look at it", func(name string) { line("escalate", "--to", name)() })},
 	}
 	return all
 }
