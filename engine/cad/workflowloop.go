@@ -193,6 +193,9 @@ func (w *Workflow) author() core.Caller {
 
 // give dispatches one task. One that is refused has failed.
 func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) error {
+	if _, err := s.c.member(ctx, w.author(), a.AgentID); err != nil {
+		return err // its agents are kept for good: this one is on disk and about to be known
+	}
 	in, err := s.input(ctx, w, a)
 	if err == nil {
 		s.mu.Lock()

@@ -147,13 +147,14 @@ func (c *Controller) spacesFor(ctx context.Context, by core.Caller, seats []Seat
 func (s *workflows) startIn(tx *audit.Tx, by core.Caller, sc Scenario, seats []Seat, spaces []*begun, opt StartWorkflow, goal string) (Workflow, error) {
 	w := newWorkflow(tx, by, sc, opt, goal)
 	w.Agents = seats
-	if err := s.saveWorkflow(tx, &w, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": seats}); err != nil {
-		return w, err
-	}
 	for i, seat := range seats {
 		if err := s.c.seatIn(tx, seat, spaces[i]); err != nil {
 			return w, err
 		}
+	}
+	// After its agents: the loop looks at it as soon as they are known.
+	if err := s.saveWorkflow(tx, &w, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": seats}); err != nil {
+		return w, err
 	}
 	all := w.assignments(sc, func(id string) Seat {
 		return seats[slices.IndexFunc(sc.Agents, func(a Seat) bool { return a.AgentID == id })]
