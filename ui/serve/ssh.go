@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -26,6 +27,9 @@ type Door struct {
 	// Settle is asked once for each session of someone let in. An error is told
 	// to them, and the session ends with code 1.
 	Settle func(Who) error
+	// Idle is how long a connection may be without a first session; 0 means
+	// 30 s. Such connections share few places.
+	Idle time.Duration
 	// Follow returns a channel that is closed when who is to be sent away; done
 	// ends the following.
 	Follow func(who Who, done <-chan struct{}) <-chan struct{}
@@ -42,7 +46,7 @@ const (
 
 // SSH lets operators in by a listener, until Close.
 func (s *Server) SSH(l net.Listener, d Door) error {
-	g := &guard{}
+	g := &guard{idle: cmp.Or(d.Idle, 30*time.Second)}
 	srv := &ssh.Server{
 		HostSigners:  []ssh.Signer{d.HostKey},
 		Version:      "swarmdeck",
@@ -71,6 +75,8 @@ type whoKey struct{}
 
 // guard bounds connections.
 type guard struct {
+	idle time.Duration // of one that has begun no session
+
 	mu      sync.Mutex
 	open    int
 	pending int
@@ -88,6 +94,7 @@ func (g *guard) connect(ctx ssh.Context, conn net.Conn) net.Conn {
 	g.open++
 	g.pending++
 	c := &guarded{Conn: conn, g: g, waits: true}
+	c.late = time.AfterFunc(g.idle, func() { _ = c.Close() })
 	ctx.SetValue(pendingKey{}, c)
 	return c
 }
@@ -97,7 +104,7 @@ func (g *guard) letIn(ctx ssh.Context) {
 	if c, ok := ctx.Value(pendingKey{}).(*guarded); ok {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if c.waits {
+		if c.waits && c.late.Stop() {
 			c.waits = false
 			g.pending--
 		}
@@ -108,6 +115,7 @@ func (g *guard) letIn(ctx ssh.Context) {
 type guarded struct {
 	net.Conn
 	g      *guard
+	late   *time.Timer
 	waits  bool
 	closed bool
 }
@@ -120,6 +128,7 @@ func (c *guarded) Close() error {
 		if c.waits {
 			c.waits = false
 			c.g.pending--
+			c.late.Stop()
 		}
 	}
 	c.g.mu.Unlock()

@@ -1,0 +1,82 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"net"
+	"testing"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
+)
+
+// TestWhoOpensNoSessionIsSentAway has one key take every place of those who
+// have not begun, which would shut all others out.
+func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := gossh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve.New(serve.Options{Split: command.Split, Run: func(ctx context.Context, s *serve.Session) int {
+		if s.Args[0] == "stay" {
+			<-ctx.Done()
+		}
+		return 0
+	}})
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.SSH(l, serve.Door{
+		HostKey: signer, Idle: 500 * time.Millisecond,
+		Admit:  func(string, string, string) (serve.Who, error) { return serve.Who{Name: "bob"}, nil },
+		Settle: func(serve.Who) error { return nil },
+		Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	dial := func() (*gossh.Client, error) {
+		c, err := gossh.Dial("tcp", l.Addr().String(), &gossh.ClientConfig{
+			User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(signer)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(), Timeout: 5 * time.Second,
+		})
+		if err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+		}
+		return c, err
+	}
+	busy, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	works, err := busy.NewSession()
+	if err == nil {
+		err = works.Start("stay")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		_, _ = dial()
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if c, err := dial(); err == nil {
+			if n, err := c.NewSession(); err == nil && n.Run("go") == nil {
+				break
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("nobody gets in any more")
+		}
+	}
+	if more, err := busy.NewSession(); err != nil || more.Run("go") != nil {
+		t.Errorf("who has a session was sent away: %v", err)
+	}
+}
