@@ -98,7 +98,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Tenants: opt.Store.Tenants}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{

@@ -20,6 +20,12 @@ type PolicyTerms struct {
 	LoosenedBy string `json:"loosened_by,omitempty"` // under two persons: the first who wants them looser
 }
 
+// Book is the agents' record, where it tells which policy ruled when.
+type Book interface {
+	// PolicyStated tells, in the transaction of the activation, that p rules.
+	PolicyStated(tx *audit.Tx, p Policy, notes string) error
+}
+
 // Terms are the tenant's.
 func (j *Judge) Terms(ctx context.Context, tenant string) (t PolicyTerms, err error) {
 	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
@@ -251,6 +257,11 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("write which policy rules: %w", err)
+	}
+	if j.book != nil {
+		if err := j.book.PolicyStated(tx, *p, event+" by "+tx.By.Name); err != nil {
+			return fmt.Errorf("record that %s rules: %w", p.PolicyID, err)
+		}
 	}
 	id := of.policyID
 	if _, err := tx.Record(audit.Entry{Type: "policy.rules", Subject: "policy.rules", ID: tx.Tenant(), State: ruleOf{id}, Detail: detail}); err != nil {

@@ -41,6 +41,8 @@ type Options struct {
 	Evaluation time.Duration
 	// Programs runs policies that are programs; without it none can rule.
 	Programs Programs
+	// Book is told of activations; nil keeps none.
+	Book Book
 	// Tenants lists the tenants whose open approvals Run watches from its
 	// start. Without it Run sees a tenant only once something was asked there.
 	Tenants func(context.Context) ([]string, error)
@@ -57,6 +59,7 @@ type Judge struct {
 
 	owners   map[Gate]Settler
 	programs Programs
+	book     Book
 	past     History
 	rulings  rulings
 	versions versions
@@ -88,7 +91,7 @@ func New(opt Options) (*Judge, error) {
 	}
 	j := &Judge{
 		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants,
-		owners: map[Gate]Settler{}, programs: opt.Programs,
+		owners: map[Gate]Settler{}, programs: opt.Programs, book: opt.Book,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
 		},
