@@ -182,3 +182,38 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 	}
 	return out, err
 }
+
+// Apply proposes a policy and activates it, unless just this one rules already.
+// It says what was done: unchanged, created, or, where the tenant wants two
+// persons and this is the first, proposed.
+func (j *Judge) Apply(ctx context.Context, by core.Caller, in Proposal) (Policy, string, error) {
+	all, err := j.Policies(ctx, by.Tenant)
+	if err != nil {
+		return Policy{}, "", err
+	}
+	for _, p := range all {
+		if p.SourceDigest != digestOf(in.Source) || p.CasesDigest != digestOf(in.Cases) || p.Kind != in.Kind ||
+			p.Serve != in.Serve || !slices.Equal(p.Interpreter, in.Interpreter) || !slices.Equal(p.Gates, in.Gates) {
+			continue
+		}
+		switch p.Status {
+		case PolicyActive:
+			return p, "unchanged", nil
+		case PolicyRetired:
+			p, err = j.Restore(ctx, by, p.PolicyID)
+			return p, applied(&p), err
+		}
+	}
+	p, err := j.Propose(ctx, by, in)
+	if err == nil {
+		p, err = j.Activate(ctx, by, p.PolicyID)
+	}
+	return p, applied(&p), err
+}
+
+func applied(p *Policy) string {
+	if p.Status == PolicyActive {
+		return "created"
+	}
+	return "proposed"
+}

@@ -100,6 +100,11 @@ func (a *applier) all(file *swarmfile.File) error {
 		}
 		a.did(action, "operator", o.Name, o.Name)
 	}
+	if p := file.Policy; p != nil { // before anything that it is to judge
+		if err := a.policy(p); err != nil {
+			return where(p.Line, err)
+		}
+	}
 	for _, n := range file.Notices { // before anything that it may tell of
 		_, action, err := a.eng.Notices.Put(a.ctx, a.by, n.Notice)
 		if err != nil {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/ui/command/swarmfile"
 )
 
 // The commands about policies: proposed, tested, tried on the past, and
@@ -268,4 +270,34 @@ func policyColumns(c *call) []column[judge.Policy] {
 		{title: "DIGEST", wide: true, most: 12, text: func(p P) string { return p.SourceDigest }},
 		{title: "VERSION", wide: true, most: 12, text: func(p P) string { return p.Version }},
 	}
+}
+
+// policy lets the file's policy rule.
+func (a *applier) policy(p *swarmfile.Policy) error {
+	in := judge.Proposal{Serve: p.Serve}
+	var err error
+	if in.Source, err = readFile("policy.file", p.File); err != nil {
+		return err
+	}
+	if in.Cases, err = readFile("policy.tests", p.Tests); err != nil {
+		return err
+	}
+	if in, err = proposalOf(in, p.File, Join(p.Interpreter), p.Gates); err != nil {
+		return err
+	}
+	made, action, err := a.eng.Judge.Apply(a.ctx, a.by, in)
+	if err != nil {
+		return err
+	}
+	a.did(action, "policy", made.Name, made.PolicyID)
+	return nil
+}
+
+func readFile(field, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(field, path, err)
+	}
+	defer f.Close()
+	return readBounded(field, path, f)
 }

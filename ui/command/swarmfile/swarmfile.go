@@ -33,6 +33,8 @@ type File struct {
 	Roles     []Role // of CAD agents
 
 	Scenarios []cad.WrittenScenario
+
+	Policy *Policy // nil leaves the policy as it is
 }
 
 // Role is what CAD agents of a role may do.
@@ -110,12 +112,6 @@ func (v Vars) expand(s string) string {
 	return strings.NewReplacer("${DIR}", v.Dir, "${CWD}", v.CWD).Replace(s)
 }
 
-// later are the keys that the command language knows and this version does
-// not apply.
-func later() []string {
-	return []string{"policy"}
-}
-
 // reader reads the objects of a swarm file.
 type reader struct{ *document.Reader }
 
@@ -146,17 +142,15 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		"notices": func(v value) {
 			f.Notices = document.Each(r.Reader, v, func(v value) Notice { return r.notice(v, vars) })
 		},
+		"policy": func(v value) {
+			if !v.Empty() {
+				f.Policy = r.policy(v, vars)
+			}
+		},
 		"roles": func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
 		"scenarios": func(v value) {
 			f.Scenarios = document.Each(r.Reader, v, func(v value) cad.WrittenScenario { return cad.ReadScenario(r.Reader, v) })
 		},
-	}
-	for _, key := range later() {
-		fields[key] = func(v value) {
-			if !v.Empty() {
-				r.Fail(v, "not supported yet by this version")
-			}
-		}
 	}
 	r.Object(root, fields)
 	r.unique(f)
