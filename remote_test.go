@@ -151,6 +151,8 @@ func TestRolesAreHeldOverSSH(t *testing.T) {
 		{"--script /etc/passwd", 4},
 		{"serve", 4},
 		{"up -", 4},
+		{"mcp --agent anyone", 4},
+		{"mcp add far --url https://far.example --header Authorization=HOME", 3},
 		{"attach elsewhere", 4},
 		{"demo", 4},
 	} {

@@ -50,6 +50,8 @@ func (m *MCP) check(c *call) error {
 	switch {
 	case c.env.Doors.MCP == nil || c.env.Caller.Door != core.DoorCLI && c.env.Caller.Door != core.DoorSSH || c.env.Abroad && m.HTTP != "":
 		return core.Errorf(core.Unavailable, "mcp: only from the command line")
+	case c.env.Abroad && m.Agent != "":
+		return core.Errorf(core.Denied, "--agent: your key makes you an operator here, not an agent").With("field", "agent")
 	case (m.HTTP != "") != (m.Tokens != ""):
 		return usage("tokens", "mcp: --http ADDR and --tokens FILE belong together")
 	case m.HTTP != "" && (m.Agent != "" || m.Viewer):

@@ -49,7 +49,7 @@ func (t *tree) mcpAdd() *cobra.Command {
 	var s tools.Server
 	var env, headers []string
 	return t.command(spec{
-		use: "add NAME [-- COMMAND…]", short: "Use the tools of a server", effect: Writes, anyArg: true,
+		use: "add NAME [-- COMMAND…]", short: "Use the tools of a server", effect: Writes, role: Admin, anyArg: true,
 		long: "Use the tools of a server: one that a command after -- begins, or one at --url. Another one of the same name is\n" +
 			"replaced. Tasks of kind mcp.call and skills with the runner mcp call its tools, each call judged.",
 		example: "mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",

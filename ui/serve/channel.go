@@ -13,10 +13,10 @@ import (
 
 // Bounds of what one client may ask for.
 const (
-	maxChannels = 10      // sessions of one connection, as OpenSSH has it
-	maxEnv      = 256     // variables
-	maxEnvBytes = 1 << 20 // of all of them
-	maxSide     = 2000    // cells of a terminal's side
+	maxChannels = 10       // sessions of one connection, as OpenSSH has it
+	maxEnv      = 256      // variables
+	maxEnvBytes = 64 << 10 // of all of them
+	maxSide     = 2000     // cells of a terminal's side
 )
 
 // channel is one session of a connection: what its client asked for so far.
@@ -94,6 +94,9 @@ func (c *channel) terminal(payload []byte) bool {
 		return false
 	}
 	c.has, c.term, c.size = true, p.Term, clamp(p.Cols, p.Rows)
+	if p.Cols == 0 || p.Rows == 0 { // a client that does not know yet
+		c.size = term.Size{Width: 80, Height: 24}
+	}
 	return true
 }
 
