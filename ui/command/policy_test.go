@@ -1,0 +1,31 @@
+package command_test
+
+import "path/filepath"
+
+// policies is a policy's whole life by command.
+func (w *walk) policies() {
+	dir, err := filepath.Abs("../../examples/policies")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := str(w.do("policy propose " + dir + "/writes.yaml --tests " + dir + "/writes.jsonl")["policy_id"])
+	if sum, ok := w.do("policy test " + p)["tests_summary"].(map[string]any); !ok || sum["failed"] != 0.0 {
+		w.t.Errorf("tests: %v", sum)
+	}
+	w.do("policy backtest " + p + " --last 50")
+	w.do("policy terms --jailed on")
+	if got := w.do("policy activate " + p); got["status"] != "active" {
+		w.t.Errorf("activate: %v", got)
+	}
+	w.do("policy list --status active")
+	w.do("policy show " + p)
+	w.text("policy list --status active", p, "writes")
+	w.text("policy show "+p, "prod.closed")
+	if got := w.do(`policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/srv/prod/x"}}}'`); got["decision"] != "deny" || got["rule_id"] != "prod" {
+		w.t.Errorf("decide: %v", got)
+	}
+	w.do("policy restore default")
+	if got := w.do("policy withdraw " + p); got["status"] != "withdrawn" {
+		w.t.Errorf("withdraw: %v", got)
+	}
+}
