@@ -1,0 +1,98 @@
+package cad_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+)
+
+func TestRetryingOneTaskOfAnAgentThatIsGoneMovesItsOthersToo(t *testing.T) {
+	w := newWorld(t)
+	w.put(cad.Scenario{
+		Name: "alone", Description: "Two tasks of one agent", Pattern: cad.Mixed, SuccessCriteria: "Two points",
+		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}, {AgentID: "bob", RoleName: "modeler", WorkspaceID: "ws_bob"}},
+		Tasks:  []cad.PlannedTask{task("a", "ann", nil, point("a1")), task("b", "ann", nil, point("b1")), task("c", "bob", nil, point("c1"))},
+	})
+	flow := w.start("alone")
+	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	if flow = w.over(flow.WorkflowID); flow.State != cad.PartialFailure || flow.Metrics.AgentsUsed != 1 {
+		t.Errorf("%s, agents used %d, want bob alone", flow.Shown(), flow.Metrics.AgentsUsed)
+	}
+	for _, id := range []string{"a", "b"} {
+		if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, id); err != nil {
+			t.Fatal(err)
+		}
+		flow = w.over(flow.WorkflowID)
+		if got := of(flow, id); got.AgentID != "ann_2" || got.Status != cad.Completed {
+			t.Errorf("%s: %s of %s", id, got.Status, got.AgentID)
+		}
+	}
+	if flow.State != cad.WorkflowCompleted || flow.Metrics.AgentsUsed != 2 {
+		t.Errorf("%s, agents used %d", flow.Shown(), flow.Metrics.AgentsUsed)
+	}
+	w.sound()
+}
+
+func TestAnAgentThatFailedAndHandedItsTaskOnWasUsed(t *testing.T) {
+	w := newWorld(t)
+	w.agent("eve", "modeler")
+	w.put(cad.Scenario{
+		Name: "handed", Description: "One task", Pattern: cad.Mixed, SuccessCriteria: "A point",
+		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}},
+		Tasks:  []cad.PlannedTask{task("a", "ann", nil, point("a1"))},
+	})
+	w.pool.on(func(_ context.Context, _ *fakeWorker, c cad.Call) error {
+		return fault(-32001, "ENTITY_NOT_FOUND", "x", "no")
+	}, nil)
+	w.run()
+	flow := w.over(w.start("handed").WorkflowID)
+	w.pool.on(nil, nil)
+	if _, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "a", "eve"); err != nil {
+		t.Fatal(err)
+	}
+	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || flow.Metrics.AgentsUsed != 2 {
+		t.Errorf("%s, agents used %d, want ann and eve", flow.Shown(), flow.Metrics.AgentsUsed)
+	}
+	w.sound()
+}
+
+func TestADirectoryThatCantBeWrittenToIsRefusedBeforeAnyWork(t *testing.T) {
+	w := newWorld(t)
+	w.put(four())
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"near", file, filepath.Join(file, "below"), "/proc/none"} {
+		_, err := w.cad.RunScenario(t.Context(), alice, cad.StartWorkflow{Scenario: "four", Directory: dir})
+		if code(err) != core.InvalidInput || core.AsError(err).Details["field"] != "out" {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	if all, err := w.cad.Agents(t.Context(), home, core.Filter{}); err != nil || all.Info.Total != 0 {
+		t.Errorf("%d agents were made, %v", all.Info.Total, err)
+	}
+}
+
+func TestAPlanThatNobodyBeganCanBeCancelled(t *testing.T) {
+	w := newWorld(t)
+	flow, err := w.cad.Decompose(t.Context(), alice, cad.Decompose{Goal: "a shaft 20x50"})
+	if err != nil || flow.State != cad.Initializing {
+		t.Fatalf("%s, %v", flow.State, err)
+	}
+	flow, err = w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	if err != nil || flow.State != cad.WorkflowFailed || flow.Metrics.TotalDuration != 0 || flow.Metrics.AgentsUsed != 0 {
+		t.Errorf("%s %+v, %v", flow.State, flow.Metrics, err)
+	}
+	if _, err := w.cad.AssignTask(t.Context(), alice, "shaft", "nobody"); err == nil {
+		t.Error("a task that was dropped was assigned")
+	}
+	w.sound()
+}

@@ -1,0 +1,92 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func (w *walk) operators() {
+	w.t.Helper()
+	key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8pn0rDDZVUOQRPLpNBIwGvXhBbNKQkcDgY0UlPpUQG"
+	w.no(os.WriteFile(filepath.Join(w.env.Dir, "bob.pub"), []byte("# of Bob\n"+key+" bob@home\n"), 0o600))
+	if o := w.do("operator set bob --role approver --key @bob.pub"); o["role"] != "approver" {
+		w.t.Errorf("%v", o)
+	}
+	w.do("operator list")
+	w.do("operator here")
+	w.text("operator list", "bob", "approver", "SHA256:")
+	if o := w.do("operator show bob"); o["name"] != "bob" {
+		w.t.Errorf("%v", o)
+	}
+	w.do("operator remove bob")
+}
+
+func (w *walk) handover() {
+	w.t.Helper()
+	h := w.do("operator handover --since 1h")
+	for _, part := range []string{"approvals", "decisions", "failures", "agents", "budgets", "running", "estop_changes", "estop", "counts"} {
+		if _, ok := h[part]; !ok {
+			w.t.Errorf("a hand-over without %s: %v", part, h)
+		}
+	}
+	if h["to"] != nil || len(w.objects("audit list --kind operator.handover")) != 0 {
+		w.t.Error("a report alone is no hand-over")
+	}
+	if h := w.do("operator handover --to carol"); h["to"] != "carol" || h["event_id"] == nil {
+		w.t.Errorf("%v", h)
+	}
+	if all := w.objects("audit list --kind operator.handover"); len(all) != 1 || all[0]["actor"] == nil {
+		w.t.Errorf("%v", all)
+	}
+	w.text("operator handover", "Hand-over of t_test", "Decisions: ", "Failures: ", "Emergency stops: ", "Running work (")
+	w.fails(2, "operator handover --since yesterday")
+	w.fails(2, "operator handover --since 900h")
+	w.fails(2, "operator handover --to ' '")
+	w.fails(1, "operator handover --to carol --read-only")
+}
+
+func (w *walk) figures() {
+	w.t.Helper()
+	id := str(w.do("approval canary --risk low")["approval_id"])
+	if a := w.do("approval show " + id); a["gate"] != "canary" || a["requested_kind"] != "engine" {
+		w.t.Errorf("%v", a)
+	}
+	w.fails(2, "approval canary --risk critical")
+	w.do("approval approve " + id + " --as eve")
+	missed := 0.0
+	for _, f := range w.objects("operator figures") {
+		if f["operator"] == "eve" {
+			missed = f["canaries_missed"].(float64)
+		}
+	}
+	if missed != 1 {
+		w.t.Errorf("%v canaries missed", missed)
+	}
+	w.do("operator figures --since 1h")
+	w.text("operator figures", "CANARIES MISSED", "1 of 1")
+}
+
+func (w *walk) notices() {
+	w.t.Helper()
+	if n := w.do("notice add pager --on approval,sys.dag.> --min-risk high --url https://hooks.example/a --secret-env PAGER"); n["secret_env"] != "PAGER" || n["min_risk"] != "high" || n["rate"] != 10.0 {
+		w.t.Errorf("%v", n)
+	}
+	w.do("notice add mail --on failure --rate 3 -- sh -c true")
+	w.do("notice list")
+	w.text("notice list", "pager", "approval,sys.dag.>", "https://hooks.example/a", "sh -c true", "nothing told yet")
+	if n := w.do("notice show mail"); fmt.Sprint(n["command"]) != "[sh -c true]" || n["lag"] == nil || n["cursor"] == nil {
+		w.t.Errorf("%v", n)
+	}
+	for _, bad := range []string{"notice add Mail -- x", "notice add mail", "notice add mail --on all -- x", "notice add mail --url ftp://x", "notice add mail --rate 0 --url http://x --secret-env 1-"} {
+		w.fails(2, bad)
+	}
+	w.used["notice test"] = true // no one is there to take it
+	if code, _, _ := w.fails(1, "notice test mail"); code != "UNAVAILABLE" {
+		w.t.Error(code)
+	}
+	w.do("notice remove mail")
+	if code, _, _ := w.fails(1, "notice show mail"); code != "NOT_FOUND" {
+		w.t.Error(code)
+	}
+}
