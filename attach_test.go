@@ -206,10 +206,10 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 			case <-time.After(200 * time.Millisecond):
 			}
 		}
-		if code := h.ends(); code != 0 && code != 130 {
+		if code := h.ends(); code != 0 && code != 130 && code != -1 { // a second ctrl+c while taking over ends it at once
 			t.Errorf("exit %d\n%s", code, h.screen())
 		}
-		if !strings.HasSuffix(strings.TrimSpace(h.screen()), "interrupted") && strings.Contains(h.screen(), "┌ fleet") {
+		if strings.Contains(h.screen(), "┌ fleet") {
 			t.Errorf("the screen is not given back:\n%s", h.screen())
 		}
 	}

@@ -42,6 +42,7 @@ func newUser(t *testing.T) *user {
 	home := t.TempDir()
 	return &user{t: t, home: home, env: []string{
 		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8",
+		"GORACE=atexit_sleep_ms=0", // or each program of a race test ends a second later
 	}}
 }
 
