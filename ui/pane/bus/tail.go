@@ -100,6 +100,9 @@ func (t *tail) take(env pane.Env, body any) (cmd tea.Cmd, changed bool) {
 		t.messages = t.messages[max(0, len(t.messages)-window):]
 		t.seq, t.loaded, t.behind = a.Got.seq, true, a.Got.behind
 	}
+	if a.Again { // asked for meanwhile: that stamp is of what was not read yet
+		t.stamp = stamp{}
+	}
 	if a.Again || t.behind {
 		return t.refresh(env), true
 	}
