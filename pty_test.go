@@ -64,6 +64,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.press("not here" + enter)
 	s.see(`denied`)
 	s.gone(`1 needs? you`)
+	s.see(`4 idle`)
 
 	// It is dispatched again, and approved with other arguments.
 	s.press(":agent assign scribe 'once more'" + enter)
