@@ -318,7 +318,7 @@ func FuzzReply(f *testing.F) {
 func BenchmarkTenantPolicy(b *testing.B) {
 	f := setup(b)
 	f.activated(rulesOf(mild, mildCases))
-	ask := call("fs.write", `{"path":"/srv/work/a"}`)
+	ask := call("fs.write", `{"path":"/srv/notes/a"}`)
 	for b.Loop() {
 		if v := f.Evaluate(context.Background(), acme, ask); v.Decision != judge.Approve {
 			b.Fatal(v.ReasonCode)
