@@ -51,6 +51,15 @@ func (w *wire) Write(p []byte) (int, error) {
 	return os.Stdout.Write(p)
 }
 
+// held is the standard input from when it is free. A connection reads as soon
+// as it is made, before whoever makes it knows of it.
+type held struct{ free chan struct{} }
+
+func (h *held) Read(p []byte) (int, error) {
+	<-h.free
+	return os.Stdin.Read(p)
+}
+
 // play is what the test binary does when a test starts it as an agent.
 func play(as string) int {
 	f := &fake{out: &wire{}}
@@ -58,8 +67,10 @@ func play(as string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	f.conn = acp.NewAgentSideConnection(f, f.out, os.Stdin)
+	in := &held{free: make(chan struct{})}
+	f.conn = acp.NewAgentSideConnection(f, f.out, in)
 	f.conn.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	close(in.free)
 	<-f.conn.Done()
 	return 0
 }
