@@ -10,7 +10,6 @@ import (
 	"os"
 	osuser "os/user"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +38,7 @@ func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
 		Run:   func(ctx context.Context, t *serve.Session) int { return session(ctx, need, eng, t) },
 	})
 	if err := s.Local(l, operatorName()); err != nil {
-		return s.Close
+		return l.Close
 	}
 	return s.Close
 }
@@ -69,19 +68,20 @@ func operatorName() string {
 	return "operator"
 }
 
-// passed are the variables of the environment that mean something to a
+// surroundings are the variables of the environment that mean something to a
 // command or a cockpit.
-var passed = []string{
-	"COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE",
-	"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "HOME", "USER",
-}
-
 func surroundings() []string {
 	var env []string
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(passed, name) || strings.HasPrefix(name, "SWARMDECK_") || strings.HasPrefix(name, "XDG_") {
+		switch name {
+		case "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE",
+			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "HOME", "USER":
 			env = append(env, kv)
+		default:
+			if strings.HasPrefix(name, "SWARMDECK_") || strings.HasPrefix(name, "XDG_") {
+				env = append(env, kv)
+			}
 		}
 	}
 	return env
