@@ -27,6 +27,8 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		message string
 	}{
 		{"nosuch", 2, "INVALID_INPUT", "command", `unknown command "nosuch"`},
+		{"nosuch --flag", 2, "INVALID_INPUT", "command", `unknown command "nosuch"`},
+		{"task lisst --flag", 2, "INVALID_INPUT", "command", "did you mean list?"},
 		{"taks list", 2, "INVALID_INPUT", "command", "did you mean task?"},
 		{"task", 2, "INVALID_INPUT", "command", "dispatch"},
 		{"task lisst", 2, "INVALID_INPUT", "command", "did you mean list?"},

@@ -71,7 +71,12 @@ func newTree(env *Env, ctx context.Context) *tree {
 	}
 	t.root = root
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+			return unknownCommand(cmd, words[0]) // its flags are unknown because it is
+		}
+		return flagError(err)
+	})
 	t.globals(root.PersistentFlags())
 	for _, g := range []struct {
 		title string
