@@ -173,14 +173,18 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
 		Away: true, Abroad: true, Terminal: t.Terminal,
-		Doors: command.Doors{Cockpit: cockpit, MCP: serveMCP},
+		Doors: command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP},
 		Open:  func(context.Context, command.Need) (*engine.Engine, error) { return r.eng, nil },
 		Refused: func(by core.Caller, err error) {
 			by.Tenant = t.Who.Tenant
 			_ = r.eng.Operators.Refused(ctx, by, err) // it is refused all the same
 		},
 	}
-	return command.Run(ctx, env, t.Args)
+	args := t.Args
+	if len(args) > 0 && args[0] == "swarmdeck" { // the same line as for a machine that has the program
+		args = args[1:]
+	}
+	return command.Run(ctx, env, args)
 }
 
 // foreign are the variables that a client on another machine may set: what its

@@ -80,7 +80,7 @@ func (t *tree) auditVerify() *cobra.Command {
 		example: "audit verify --checkpoint kept.txt",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&checkpoint, "checkpoint", "", "a checkpoint `FILE` kept elsewhere, which the log must extend")
-			source(f, "checkpoint", "file")
+			source(f, "checkpoint", sourceText)
 		},
 		check: func(c *call, _ []string) (err error) {
 			if checkpoint != "" {
@@ -107,7 +107,7 @@ func (t *tree) auditVerify() *cobra.Command {
 func (t *tree) auditCheckProof() *cobra.Command {
 	var key string
 	return t.command(spec{
-		use: "check-proof FILE", short: "Check a proof and print its event", effect: Reads, args: []string{"file"}, ownScope: true,
+		use: "check-proof FILE", short: "Check a proof and print its event", effect: Reads, args: []string{sourceText}, ownScope: true,
 		long: "Check a proof made by audit prove and print the event it proves. The verifier key is that of this\n" +
 			"data file's tenant unless --key names another log's.",
 		flags: func(f *pflag.FlagSet) {

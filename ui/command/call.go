@@ -107,7 +107,7 @@ func (c *call) abroad(s spec, args []string) error {
 	}
 	var named error
 	c.flags.Visit(func(f *pflag.Flag) {
-		if from := f.Annotations[noteSource]; len(from) > 0 && (from[0] == "file" || from[0] == "dir") && f.Value.String() != "-" {
+		if from := f.Annotations[noteSource]; len(from) > 0 && c.elsewhere(from[0], f.Value.String()) {
 			named = onlyThere("--"+f.Name, f.Name)
 		}
 	})
@@ -115,14 +115,21 @@ func (c *call) abroad(s spec, args []string) error {
 		if len(s.args) == 0 {
 			break
 		}
-		if arg == "-" {
-			continue
-		}
-		if from := s.args[min(i, len(s.args)-1)]; from == "file" || from == "dir" {
-			named = onlyThere(path, from)
+		if from := s.args[min(i, len(s.args)-1)]; c.elsewhere(from, arg) {
+			named = onlyThere(path, map[bool]string{true: "dir", false: "file"}[from == "dir"])
 		}
 	}
 	return named
+}
+
+// elsewhere reports whether a value from another machine names a file of this
+// one. A text is read by file, which knows what a script brought along.
+func (c *call) elsewhere(source, value string) bool {
+	if value == "-" {
+		return false
+	}
+	_, brought := c.env.Files[value]
+	return source == "file" || source == "dir" || source == sourceText && !brought
 }
 
 // within refuses to leave the tenant that a session from another machine is in.
@@ -135,7 +142,7 @@ func (c *call) within() error {
 
 // onlyThere refuses a file of this machine named from another.
 func onlyThere(what, field string) error {
-	return core.Errorf(core.Denied, "%s: files can't be named from another machine; use - and send it on stdin", what).With("field", field)
+	return core.Errorf(core.Denied, "%s: files can't be named from another machine; use - and send it on stdin, or bring it along in a script", what).With("field", field)
 }
 
 // permit holds the command against --read-only and the door's role.

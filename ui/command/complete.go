@@ -187,7 +187,7 @@ func (t *tree) values(at position, from, last string) []Candidate {
 			all = append(all, Candidate{Text: w})
 		}
 		return matching(all, last)
-	case "file", "dir", "json": // of json @FILE is one way
+	case "file", sourceText, "dir", "json": // of json @FILE is one way
 		return t.files(kind == "dir", last)
 	case "command":
 		cmd := t.find(at.args)
@@ -249,7 +249,7 @@ func shellComplete(ctx context.Context, env *Env, args []string) int {
 	}
 	var found []Candidate
 	switch {
-	case (from == "file" || from == "json") && !strings.HasPrefix(last, "-"): // the shell knows files better
+	case (from == "file" || from == sourceText || from == "json") && !strings.HasPrefix(last, "-"): // the shell knows files better
 		directive = cobra.ShellCompDirectiveDefault
 	case from == "dir":
 		directive = dirsOnly

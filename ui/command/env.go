@@ -51,6 +51,9 @@ type Env struct {
 	// Abroad says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
 	Abroad bool
+	// Files are the texts that a line from another machine may name all the
+	// same, by name: those that a script brought along.
+	Files map[string][]byte
 	// Refused is told of what the role, or being abroad, forbids; nil is not.
 	Refused func(by core.Caller, err error)
 	// Clock tells the time for ages and --since; nil is the system clock.

@@ -46,7 +46,7 @@ func (t *tree) keys() *cobra.Command {
 				})
 			}),
 		t.command(spec{
-			use: "check FILE", short: "Check a keymap file", effect: Reads, args: []string{"file"}, ownScope: true,
+			use: "check FILE", short: "Check a keymap file", effect: Reads, args: []string{sourceText}, ownScope: true,
 			run: func(c *call, args []string) error {
 				data, err := c.file("file", args[0])
 				if err != nil {

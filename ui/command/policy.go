@@ -67,7 +67,7 @@ func (t *tree) policyPropose() *cobra.Command {
 	var tests, interpreter string
 	var atGates []string
 	return t.command(spec{
-		use: "propose FILE", short: "Propose a policy; it rules nothing yet", effect: Writes, args: []string{"file"},
+		use: "propose FILE", short: "Propose a policy; it rules nothing yet", effect: Writes, args: []string{sourceText},
 		long: "Propose a policy; it rules nothing yet. A .yaml, .yml or .json file is a table of rules, whose lists (commands, tools,\n" +
 			"topics …) are the embedded ones where it has none. Any other file is a program: it reads one JSON document on its\n" +
 			"stdin and prints {decision, reason_code, confidence, rationale, rule_id?}. Agents may propose, never activate.",
@@ -78,7 +78,7 @@ func (t *tree) policyPropose() *cobra.Command {
 			f.StringVar(&interpreter, "interpreter", "", "`COMMAND` that runs a program (default its first line, #!)")
 			f.BoolVar(&in.Serve, "serve", false, "the program stays: it answers a line for each line")
 			f.StringSliceVar(&atGates, "gate", nil, "`GATE` that the program decides; may be repeated (default all)")
-			source(f, "tests", "file")
+			source(f, "tests", sourceText)
 		},
 		run: func(c *call, args []string) (err error) {
 			if in.Source, err = c.file("file", args[0]); err != nil {

@@ -115,7 +115,7 @@ func (t *tree) subagentAssign() *cobra.Command {
 func (t *tree) subagentParallel() *cobra.Command {
 	var w waiting
 	return t.command(spec{
-		use: "run-parallel FILE", short: "Run many skills at once, each with a subagent of its own", effect: Writes, args: []string{"file"},
+		use: "run-parallel FILE", short: "Run many skills at once, each with a subagent of its own", effect: Writes, args: []string{sourceText},
 		long: "Run many skills at once, each with a subagent of its own. FILE (YAML, or JSON by its name; - is YAML on stdin) is a\n" +
 			"list of {skill, params, name, metadata}, of which only skill must be there. When one of them can't be run, none is.\n" +
 			"With --wait: wait until all are over, print them, and exit 1 unless all are completed.",

@@ -19,6 +19,9 @@ const (
 	noteArgs    = "args" // sources of completion for the positional arguments
 )
 
+// sourceText is a file that the command reads once, by call.file.
+const sourceText = "text"
+
 // noteSource annotates a flag with its source of completion.
 const noteSource = "source"
 

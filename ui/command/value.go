@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +49,9 @@ func (c *call) text(field, arg string) ([]byte, error) {
 func (c *call) file(field, path string) ([]byte, error) {
 	if path == "-" {
 		return c.text(field, path)
+	}
+	if data, ok := c.env.Files[path]; ok {
+		return readBounded(field, path, bytes.NewReader(data))
 	}
 	if c.env.Abroad {
 		return nil, onlyThere("@"+path, field)

@@ -24,7 +24,7 @@ func (r *reader) answer(ids []string) {
 	if len(ids) == 1 {
 		found, err := r.eng.Judge.Approval(r.ctx, r.by.Tenant, ids[0])
 		if err != nil {
-			r.out.line("error: %v", err)
+			r.wrong("error: %v", err)
 			return
 		}
 		a = found
@@ -42,20 +42,26 @@ func (r *reader) answer(ids []string) {
 	r.card(&a)
 	switch {
 	case a.Status != judge.Open:
-		r.out.line("it can't be answered: it is %s", a.Status)
+		r.wrong("it can't be answered: it is %s", a.Status)
 		return
 	case r.readOnly:
-		r.out.line("%v", errReadOnly)
+		r.wrong("%v", errReadOnly)
 		return
 	case !r.env.Role.Includes(command.Approver): // nor is it shown to who decides
-		r.out.line("your role %s can't answer approvals; approver can", r.env.Role)
+		r.wrong("your role %s can't answer approvals; approver can", r.env.Role)
 		return
 	}
 	if err := r.eng.Judge.Shown(r.ctx, r.by, a.ApprovalID); err != nil {
-		r.out.line("error: %v", err)
+		r.wrong("error: %v", err)
 		return
 	}
 	r.choose(r.choices(&a, time.Now().UTC()))
+}
+
+// wrong says why an answer can't be given.
+func (r *reader) wrong(format string, args ...any) {
+	r.out.line(format, args...)
+	r.fail(command.ExitFailed)
 }
 
 // card says exactly what would happen, and why it is asked.
@@ -136,7 +142,7 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 func (r *reader) edit(a *judge.Approval, line func(string, ...string) func()) func() {
 	return r.with("arguments as one line of JSON", func(text string) {
 		if err := core.CheckObject("arguments", []byte(text), core.MaxInput); err != nil {
-			r.out.line("error: %v; left open", err)
+			r.wrong("error: %v; left open", err)
 			return
 		}
 		if !pane.HighRisk(a.Risk) {
@@ -178,7 +184,7 @@ func (r *reader) choose(all []choice) {
 			}
 		}
 		if text != "" {
-			r.out.line("%q is none of the choices; left open", text)
+			r.wrong("%q is none of the choices; left open", text)
 			return
 		}
 		r.out.line("left open")

@@ -35,6 +35,9 @@ const maxLine = 1 << 20
 
 // Run reads lines until the input ends, the operator leaves or ctx ends. Why
 // says what stands against a full screen. The engine of s works meanwhile.
+// Lines from a file or a pipe are all carried out, whatever becomes of each;
+// the error is then a *command.ExitError with the code of the first that
+// failed. Who types is told of each.
 func Run(ctx context.Context, env *command.Env, s command.Start, why string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,7 +92,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 			default:
 				news.look(ctx)
 				r.farewell()
-				return nil
+				return r.verdict()
 			}
 			leave := r.take(line)
 			if !r.interactive || leave {
@@ -97,7 +100,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 			}
 			if leave {
 				r.farewell()
-				return nil
+				return r.verdict()
 			}
 			r.prompt()
 		}
@@ -141,6 +144,22 @@ type reader struct {
 	going       context.Context   // of commands; stop ends those that still work
 	stop        context.CancelFunc
 	running     sync.WaitGroup
+	failed      int // exit code of the first line that failed, when nobody types
+}
+
+// fail notes that a line failed.
+func (r *reader) fail(code int) {
+	if r.failed == 0 {
+		r.failed = code
+	}
+}
+
+// verdict is how a file or a pipe of lines went.
+func (r *reader) verdict() error {
+	if r.interactive || r.failed == 0 {
+		return nil
+	}
+	return &command.ExitError{Code: r.failed}
 }
 
 // take carries out one line and reports whether the operator leaves.
@@ -155,6 +174,7 @@ func (r *reader) take(line string) (leave bool) {
 	switch {
 	case err != nil:
 		r.out.line("error: %v", err)
+		r.fail(command.ExitUsage)
 	case len(words) == 0:
 	case len(words) == 1 && (words[0] == "quit" || words[0] == "exit"):
 		return true
@@ -171,14 +191,15 @@ func (r *reader) take(line string) (leave bool) {
 
 // run carries out a command. A person is not kept waiting for it.
 func (r *reader) run(words []string) {
-	done := make(chan struct{})
+	done := make(chan int, 1)
 	going := r.going
 	r.running.Go(func() {
-		defer close(done)
 		env := r.env
-		if code := command.Run(going, &env, words); code != command.ExitOK && r.interactive {
+		code := command.Run(going, &env, words)
+		if code != command.ExitOK && r.interactive {
 			r.out.line("failed: exit code %d: %s", code, command.Join(words))
 		}
+		done <- code
 	})
 	var late <-chan time.Time
 	if r.interactive {
@@ -187,7 +208,8 @@ func (r *reader) run(words []string) {
 		late = timer.C
 	}
 	select {
-	case <-done:
+	case code := <-done:
+		r.fail(code)
 	case <-late:
 		r.out.line("still working on: %s. You can go on.", command.Join(words))
 	case <-r.ctx.Done():

@@ -3,6 +3,7 @@ package plain_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"encoding/json"
 	"io"
 	"path/filepath"
@@ -155,10 +156,17 @@ func (d *desk) hears(text string) {
 func (d *desk) leaves() {
 	d.t.Helper()
 	d.in.Close()
+	d.ends(0)
+}
+
+// ends waits for the end, with the code of the first line that failed.
+func (d *desk) ends(code int) {
+	d.t.Helper()
 	select {
 	case err := <-d.over:
-		if err != nil {
-			d.t.Errorf("at the end of the input: %v", err)
+		var exit *command.ExitError
+		if errors.As(err, &exit) != (code != 0) || exit != nil && exit.Code != code {
+			d.t.Errorf("at the end of the input: %v, want the code %d", exit, code)
 		}
 	case <-time.After(10 * time.Second):
 		d.t.Fatal("it goes on after the end of the input")
@@ -187,7 +195,8 @@ func TestWhatChangesIsAnnouncedInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.hears("emergency stop: on; by grace: fire")
-	d.leaves()
+	d.in.Close()
+	d.ends(command.ExitFailed)
 }
 
 func TestSubagentsThatFailAndMessagesThatDoNotArriveAreAnnounced(t *testing.T) {
@@ -261,7 +270,8 @@ func TestAnAnswerIsAskedForByNumberAndBoundToWhatWasRead(t *testing.T) {
 	d.hears("state: denied; by ada: not now")
 	d.says("answer")
 	d.hears("nothing waits for you")
-	d.leaves()
+	d.in.Close()
+	d.ends(command.ExitFailed)
 }
 
 func TestAnEditedApprovalRunsTheEditedArguments(t *testing.T) {
@@ -285,7 +295,8 @@ func TestReadOnlyAnswersNothing(t *testing.T) {
 	d.hears("unknown command")
 	d.says("estop on --reason x")
 	d.hears("read-only")
-	d.leaves()
+	d.in.Close()
+	d.ends(command.ExitFailed)
 }
 
 func TestMistakesAreToldAndNothingElseHappens(t *testing.T) {
@@ -296,9 +307,7 @@ func TestMistakesAreToldAndNothingElseHappens(t *testing.T) {
 	d.hears("ap_nonsense")
 	d.hears("Also here: answer")
 	d.says("quit")
-	if err := <-d.over; err != nil {
-		t.Error(err)
-	}
+	d.ends(command.ExitUsage)
 }
 
 func TestAnEndlessLineIsRefused(t *testing.T) {

@@ -18,7 +18,13 @@ var builtin = []string{
 func (r *run) check(text string) error {
 	words := r.words()
 	line := 0
-	for text := range strings.Lines(string(txtar.Parse([]byte(text)).Comment)) {
+	all := txtar.Parse([]byte(text))
+	if r.outer.Abroad {
+		if err := r.abroad(all); err != nil {
+			return err
+		}
+	}
+	for text := range strings.Lines(string(all.Comment)) {
 		line++
 		if strings.HasPrefix(text, "#") {
 			continue

@@ -3,6 +3,8 @@ package script
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/ui/command"
 )
 
 func TestAnUnknownWordIsFoundBeforeAnythingRuns(t *testing.T) {
@@ -17,7 +19,7 @@ func TestAnUnknownWordIsFoundBeforeAnythingRuns(t *testing.T) {
 		"[short] version\n":                              "t:1: [short]: is known to tests only",
 		"version\r\nnope":                                `t:2: unknown word "nope"`,
 	} {
-		err := (&run{name: "t"}).check(script)
+		err := (&run{name: "t", outer: &command.Env{}}).check(script)
 		if got := errText(err); got != want {
 			t.Errorf("%q: %q, want %q", script, got, want)
 		}
@@ -79,5 +81,9 @@ func TestVariablesHavePlainNames(t *testing.T) {
 func FuzzCheckNeverPanics(f *testing.F) {
 	f.Add("version\n[unix] ! task list\n-- a --\nx")
 	f.Add("[")
-	f.Fuzz(func(_ *testing.T, text string) { _ = (&run{name: "t"}).check(text) })
+	f.Fuzz(func(_ *testing.T, text string) {
+		for _, abroad := range []bool{false, true} {
+			_ = (&run{name: "t", outer: &command.Env{Abroad: abroad}}).check(text)
+		}
+	})
 }

@@ -48,11 +48,18 @@ func (t *referee) Parallel() {}
 // Verbose implements testscript.T.
 func (t *referee) Verbose() bool { return false }
 
-// Run implements testscript.T: FailNow and Skip end the goroutine it makes.
+// Run implements testscript.T: FailNow and Skip end the goroutine it makes. A
+// script that makes a word panic fails, and ends nothing else.
 func (t *referee) Run(_ string, f func(testscript.T)) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				t.failed = true
+				t.Log("the script failed inside:", p)
+			}
+		}()
 		f(t)
 	}()
 	<-done

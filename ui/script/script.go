@@ -19,6 +19,10 @@
 //	restart                  leave the cockpit, close the engine, open it again
 //	? COMMAND                the command may fail
 //
+// A script from another machine works on the engine that it came to, in the
+// tenant and the role of who brought it, and touches no file but those it
+// brings along: see abroad.
+//
 // "status" is the header and the footer; "left" means that the cockpit was
 // quit. $DATA is the data file, $WORK the directory the script runs in, $HERE
 // the one it is kept in. "exec swarmdeck" is this program in a process of its
@@ -56,7 +60,7 @@ const maxScript = 4 << 20
 const grace = 5 * time.Second
 
 // Run runs the script that s names; "-" is stdin. It works on a fresh data
-// file unless --data names one. The error is a
+// file unless --data names one, or it comes from another machine. The error is a
 // *command.ExitError: 1 for an expectation that failed, 2 for a script that
 // can't be run, 130 for an interrupt; the failure has then been printed.
 func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit) error {
@@ -69,7 +73,10 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return fmt.Errorf("make a directory for the script: %w", err)
 	}
-	r := &run{ctx: ctx, outer: env, start: s, cockpit: cockpit, root: root, name: s.Script, file: s.Script}
+	r := &run{ctx: ctx, outer: env, start: s, cockpit: cockpit, root: root, name: s.Script, file: s.Script, left: unbounded}
+	if env.Abroad {
+		r.left = mostPrinted
+	}
 	if s.Update && s.Script == "-" {
 		return &command.ExitError{Code: command.ExitUsage, Err: core.Errorf(core.InvalidInput, "--update: a script on stdin can't be rewritten").With("field", "update")}
 	}
@@ -112,6 +119,9 @@ type run struct {
 	data    string
 	kept    bool // the data file is the user's
 	show    *show
+	work    string            // directory that the script runs in
+	files   map[string][]byte // that a script from another machine brought along
+	left    int               // bytes that its commands may still print
 
 	eng   *engine.Engine
 	stage *stage
@@ -194,6 +204,11 @@ func (r *run) play() error {
 
 // setup gives the script its surroundings, the same on any machine.
 func (r *run) setup(env *testscript.Env) error {
+	r.work = env.WorkDir
+	if r.outer.Abroad {
+		env.Vars = append(env.Vars, "USER="+r.outer.Caller.Name, "TZ=UTC")
+		return nil
+	}
 	bin, err := r.program()
 	if err != nil {
 		return err
@@ -232,11 +247,11 @@ func (r *run) program() (dir string, err error) {
 }
 
 // open gives the one engine of the script, whatever a command needs.
-func (r *run) open(ctx context.Context, dir string) (*engine.Engine, error) {
+func (r *run) open(ctx context.Context) (*engine.Engine, error) {
 	if r.eng != nil {
 		return r.eng, nil
 	}
-	need := command.Need{Data: r.data, ReadOnly: r.start.ReadOnly, Active: !r.start.ReadOnly, Dir: dir}
+	need := command.Need{Data: r.data, ReadOnly: r.start.ReadOnly, Active: !r.start.ReadOnly, Dir: r.work}
 	// The engine outlives the command that asked first.
 	eng, err := r.outer.Open(context.WithoutCancel(ctx), need)
 	if err != nil {

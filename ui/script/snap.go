@@ -29,7 +29,7 @@ func (r *run) snap(ts *testscript.TestScript, args []string) {
 		r.snaps[name] = got
 		return
 	}
-	data, err := os.ReadFile(path.Join(ts.Getenv("WORK"), name))
+	data, err := os.ReadFile(path.Join(r.work, name))
 	if err != nil {
 		ts.Fatalf("snap %s\nexpected: the script's file %s; --update writes it\nactual: %v", args[0], name, err)
 	}

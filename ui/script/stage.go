@@ -55,7 +55,7 @@ func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
 	w, h := 80, 24
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		var err error
-		w, h, err = size(args[0])
+		w, h, err = r.size(args[0])
 		ts.Check(err)
 		args = args[1:]
 	}
@@ -64,7 +64,7 @@ func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
 		r.stage = nil
 	}
 	env := r.env(ts)
-	env.Stdout, env.Stderr = ts.Stdout(), ts.Stderr()
+	env.Stdout, env.Stderr = &bounded{r, ts.Stdout()}, &bounded{r, ts.Stderr()}
 	// What the cockpit runs later must not read the script's own variables.
 	env.Getenv = frozen(env.Getenv)
 	env.Doors.Cockpit = func(ctx context.Context, env *command.Env, s command.Start) error {
@@ -74,6 +74,9 @@ func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
 			return err
 		}
 		opt.Context = ctx
+		if opt.Abroad = env.Abroad; opt.Abroad {
+			opt.Remote, opt.Pager = true, nil
+		}
 		r.stage = &stage{Headless: ui.NewHeadless(opt, w, h), show: r.show}
 		return nil
 	}
@@ -159,7 +162,7 @@ func (r *run) resize(ts *testscript.TestScript, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: resize 120x40")
 	}
-	w, h, err := size(args[0])
+	w, h, err := r.size(args[0])
 	ts.Check(err)
 	r.live(ts).press(tea.WindowSizeMsg{Width: w, Height: h})
 }
@@ -243,7 +246,7 @@ func (r *run) until(ts *testscript.TestScript, within time.Duration, ready func(
 func (r *run) untilEngine(ts *testscript.TestScript, within time.Duration, ready func() (bool, error)) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, within)
 	defer cancel()
-	eng, err := r.open(r.ctx, ts.Getenv("WORK"))
+	eng, err := r.open(r.ctx)
 	ts.Check(err)
 	return r.wait(ctx, ts, eng.Watch(ctx), ready)
 }

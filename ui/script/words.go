@@ -74,7 +74,7 @@ func (r *run) may(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case neg || len(args) == 0:
 		ts.Fatalf("usage: ? command…")
-	case args[0] == "exec" && len(args) > 1:
+	case args[0] == "exec" && len(args) > 1 && !r.outer.Abroad:
 		if err := ts.Exec(args[1], args[2:]...); err != nil {
 			ts.Logf("[%v]", err)
 		}
@@ -89,9 +89,14 @@ func (r *run) may(ts *testscript.TestScript, neg bool, args []string) {
 func (r *run) command(ts *testscript.TestScript, args []string) {
 	r.show.line(args)
 	env := r.env(ts)
-	env.Stdin = &stdin{ts: ts}
-	env.Stdout, env.Stderr = ts.Stdout(), ts.Stderr()
+	if !r.outer.Abroad {
+		env.Stdin = &stdin{ts: ts}
+	}
+	env.Stdout, env.Stderr = &bounded{r, ts.Stdout()}, &bounded{r, ts.Stderr()}
 	r.code = command.Run(r.ctx, env, args)
+	if r.left <= 0 {
+		ts.Fatalf("the script's commands printed more than %d bytes", mostPrinted)
+	}
 	if r.code != command.ExitOK {
 		ts.Logf("[exit code %d]", r.code)
 	}
@@ -100,14 +105,16 @@ func (r *run) command(ts *testscript.TestScript, args []string) {
 // env is what a command of the script runs in.
 func (r *run) env(ts *testscript.TestScript) *command.Env {
 	env := *r.outer
-	env.Dir, env.ReadOnly = ts.MkAbs("."), r.start.ReadOnly
+	env.ReadOnly = r.start.ReadOnly
+	env.Close, env.Doors = nil, command.Doors{}
+	env.Open = func(ctx context.Context, _ command.Need) (*engine.Engine, error) { return r.open(ctx) }
+	if r.outer.Abroad { // who they are is not the script's to say
+		env.Stdin, env.Files = nil, r.files
+		return &env
+	}
+	env.Dir = ts.MkAbs(".")
 	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: ts.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
 	env.Getenv = ts.Getenv
-	env.Open = func(ctx context.Context, _ command.Need) (*engine.Engine, error) {
-		return r.open(ctx, ts.Getenv("WORK"))
-	}
-	env.Close = nil
-	env.Doors = command.Doors{}
 	return &env
 }
 
@@ -145,8 +152,11 @@ func (r *run) restart(ts *testscript.TestScript, args []string) {
 	if len(args) != 0 {
 		ts.Fatalf("usage: restart")
 	}
+	if r.outer.Abroad {
+		ts.Fatalf("restart: only on the machine of the data file")
+	}
 	ts.Check(r.close())
-	_, err := r.open(r.ctx, ts.Getenv("WORK"))
+	_, err := r.open(r.ctx)
 	ts.Check(err)
 }
 

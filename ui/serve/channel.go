@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
@@ -31,6 +32,7 @@ type channel struct {
 	resized  chan term.Size
 	goesOn   chan struct{}
 	begun    bool
+	unread   atomic.Bool // nobody reads the output any more
 }
 
 // open takes a session's requests until its client closes it.
@@ -58,11 +60,14 @@ func (s *Server) open(ctx context.Context, who Who, in gossh.NewChannel) {
 			ok = c.has && c.resize(req.Payload)
 		case "signal":
 			c.signal(req.Payload, cancel)
+		case endOfWrite:
+			c.unread.Store(true)
 		case "exec", "shell":
 			var line struct{ Text string }
 			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
 				t := c.session(ctx, who)
+				t.Stdout = &outlet{c, t.Stdout, cancel}
 				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }
 			}
 		}
@@ -173,6 +178,22 @@ func (c *channel) suspend(ctx context.Context) {
 func (c *channel) exit(code int) {
 	_, _ = c.SendRequest("exit-status", false, gossh.Marshal(struct{ Code uint32 }{uint32(code)}))
 	_ = c.Close()
+}
+
+// outlet is a standard output. One that nobody reads any more ends its command
+// at the next write, as a broken pipe does.
+type outlet struct {
+	c      *channel
+	out    io.Writer
+	cancel context.CancelFunc
+}
+
+func (o *outlet) Write(p []byte) (int, error) {
+	if o.c.unread.Load() {
+		o.cancel()
+		return 0, io.ErrClosedPipe
+	}
+	return o.out.Write(p)
 }
 
 // asking is an input that asks for itself when it is first read.

@@ -43,6 +43,8 @@ type Who struct {
 const (
 	wantInput = "stdin@swarmdeck"   // to the client: send your standard input
 	doSuspend = "suspend@swarmdeck" // to the client: stop yourself
+
+	endOfWrite = "eow@openssh.com" // to the server: nobody reads on
 )
 
 // Variables by which a client of the socket says what SSH has no word for.

@@ -44,12 +44,17 @@ const (
 	silence    = 3 // keepalives without an answer after which a connection is dead
 )
 
+// version is how this server calls itself. OpenSSH's client tells only a server
+// that is called so when its reader went away, as in "ssh host … | head": see
+// PROTOCOL in its sources, section 2.1.
+const version = "OpenSSH_compatible_swarmdeck"
+
 // SSH lets operators in by a listener, until Close.
 func (s *Server) SSH(l net.Listener, d Door) error {
 	g := &guard{idle: cmp.Or(d.Idle, 30*time.Second)}
 	srv := &ssh.Server{
 		HostSigners:  []ssh.Signer{d.HostKey},
-		Version:      "swarmdeck",
+		Version:      version,
 		ConnCallback: g.connect,
 		PublicKeyHandler: func(ctx ssh.Context, key ssh.PublicKey) bool {
 			who, err := d.Admit(ctx.User(), gossh.FingerprintSHA256(key), ctx.RemoteAddr().String())

@@ -1,0 +1,113 @@
+package script
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"swarmdeck/engine/core"
+)
+
+// Bounds of a script from another machine. One of this machine has none: its
+// author could take the memory in other ways.
+const (
+	mostPrinted = 8 << 20 // bytes that its commands print, all together
+	mostFiles   = 100     // that it brings along
+	mostWide    = 500     // cells of its cockpit's side
+	unbounded   = math.MaxInt
+)
+
+// harmless are testscript's words that touch no file and run no program.
+var harmless = []string{"cmp", "env", "skip", "stderr", "stdout", "stop"}
+
+// abroad refuses, before any of it has run, a script from another machine that
+// would touch this one: run a program, read or write a file other than those
+// it brings along, or ask what there is here. These are found by "@NAME" or as
+// the FILE of a command that reads one.
+func (r *run) abroad(a *txtar.Archive) error {
+	if len(a.Files) > mostFiles {
+		return fmt.Errorf("%s: it brings %d files along, the most there may be is %d", r.name, len(a.Files), mostFiles)
+	}
+	r.files = make(map[string][]byte, len(a.Files))
+	for _, f := range a.Files {
+		if !filepath.IsLocal(f.Name) || filepath.Clean(f.Name) != f.Name || strings.ContainsAny(f.Name, "$\\'\"") {
+			return core.Invalid("file", f.Name, "a path below the script, without .. or $")
+		}
+		r.files[f.Name] = f.Data
+	}
+	words := r.words()
+	line := 0
+	for text := range strings.Lines(string(a.Comment)) {
+		line++
+		fields := strings.Fields(text)
+		if len(fields) == 0 || strings.HasPrefix(text, "#") {
+			continue
+		}
+		word := fields[0]
+		for len(fields) > 1 && (word == "!" || word == "?") {
+			fields = fields[1:]
+			word = fields[0]
+		}
+		if err := r.fits(word, fields[1:], text, words); err != nil {
+			return fmt.Errorf("%s:%d: %w", r.name, line, err)
+		}
+	}
+	return nil
+}
+
+// fits holds one line. Its word must stand there as it is: one that is made
+// of a variable or of quotes is known only when it runs.
+func (r *run) fits(word string, args []string, text string, words map[string]word) error {
+	_, ours := words[word]
+	switch {
+	case strings.HasPrefix(word, "#"):
+		return nil
+	case strings.HasPrefix(word, "["):
+		return core.Errorf(core.Denied, "%s: conditions are about the machine of the data file and mean nothing from another", word)
+	case slices.Contains(builtin, word) && !slices.Contains(harmless, word):
+		return core.Errorf(core.Denied, "%s: from another machine a script runs no programs and touches no files; allowed beside the commands: %s", word, strings.Join(harmless, ", "))
+	case !ours && !slices.Contains(harmless, word):
+		return core.Errorf(core.InvalidInput, "unknown word %q", word)
+	case word != "cmp":
+		return nil
+	case strings.ContainsAny(text, "$'#"):
+		return core.Errorf(core.Denied, "cmp: from another machine its files are named without $, quotes and comments")
+	}
+	for _, name := range args {
+		if _, brought := r.files[name]; !brought && name != "stdout" && name != "stderr" {
+			return core.Errorf(core.Denied, "cmp: %s is no file of the script", name)
+		}
+	}
+	return nil
+}
+
+// size reads the size of a cockpit.
+func (r *run) size(text string) (w, h int, err error) {
+	w, h, err = size(text)
+	if err == nil && r.outer.Abroad && max(w, h) > mostWide {
+		err = core.Invalid("size", text, fmt.Sprintf("at most %[1]dx%[1]d from another machine", mostWide))
+	}
+	return w, h, err
+}
+
+// bounded takes what commands print out of what the script may still print.
+type bounded struct {
+	r   *run
+	out io.Writer
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.r.left < len(p) {
+		b.r.left = 0
+		return 0, io.ErrShortWrite
+	}
+	if b.r.left != unbounded {
+		b.r.left -= len(p)
+	}
+	return b.out.Write(p)
+}
