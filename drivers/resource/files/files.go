@@ -1,0 +1,368 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
+)
+
+// Method is the method of the snapshots (seed 4).
+const Method = "fs_copy"
+
+// refKind is the kind of a snapshot's external reference.
+const refKind = "tree"
+
+// Options of New.
+type Options struct {
+	// Dir is where snapshots are kept, in a directory for each tenant. It must
+	// be given. Contents are shared with a tree only on the same file system.
+	Dir string
+	// Dest is where relative destinations and targets start from; "" is the
+	// working directory.
+	Dest string
+	// Own is the engine's data file: it, and files of that name with . or - and
+	// more, are never read or replaced.
+	Own string
+	// Limits of one tree; the zero value means DefaultLimits.
+	Limits Limits
+	// Spare is the free space, in bytes, that snapshots leave on the disk; 0
+	// means 512 MiB.
+	Spare uint64
+	// Most is what the snapshots of one tenant may take, in bytes; 0 means 16
+	// GiB. Shared blocks count as if they were not.
+	Most int64
+}
+
+// Driver keeps files and directories.
+type Driver struct {
+	opt Options
+
+	mu     sync.Mutex
+	stores map[string]*store // by tenant
+}
+
+var _ resource.Driver = (*Driver)(nil)
+
+// New makes a driver. It reads and writes nothing yet.
+func New(opt Options) (*Driver, error) {
+	if opt.Dir == "" {
+		return nil, core.Invalid("dir", "", "a directory")
+	}
+	for _, p := range []*string{&opt.Dir, &opt.Dest} {
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return nil, fmt.Errorf("find the working directory: %w", err)
+		}
+		*p = abs
+	}
+	if opt.Own != "" {
+		abs, err := filepath.Abs(opt.Own)
+		if err != nil {
+			return nil, fmt.Errorf("find the data file: %w", err)
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+			abs = filepath.Join(dir, filepath.Base(abs))
+		}
+		opt.Own = abs
+	}
+	if opt.Limits == (Limits{}) {
+		opt.Limits = DefaultLimits()
+	}
+	if opt.Spare == 0 {
+		opt.Spare = 512 << 20
+	}
+	if opt.Most == 0 {
+		opt.Most = 16 << 30
+	}
+	return &Driver{opt: opt, stores: map[string]*store{}}, nil
+}
+
+func (d *Driver) store(tenant string) (*store, error) {
+	if err := core.CheckTenant(tenant); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.stores[tenant]; s != nil {
+		return s, nil
+	}
+	s, err := openStore(filepath.Join(d.opt.Dir, tenant))
+	if err == nil {
+		d.stores[tenant] = s
+	}
+	return s, err
+}
+
+// maxPath is how long a path may be.
+const maxPath = 4000
+
+// Place is the clean absolute path, without links, that a target stands for.
+func (d *Driver) Place(field, target string) (string, error) {
+	const want = "the path of a file or directory that is there"
+	if target == "" || len(target) > maxPath || strings.IndexByte(target, 0) >= 0 {
+		return "", core.Invalid(field, target, want)
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(d.opt.Dest, target)
+	}
+	path, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return "", core.Errorf(core.InvalidInput, "%s: %q can't be used: %v; allowed: %s", field, target, reason(err), want).With("field", field)
+	}
+	return path, nil
+}
+
+// reason is an error without the path in it.
+func reason(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// Look implements resource.Driver.
+func (d *Driver) Look(_ context.Context, target string) (dag.Resource, error) {
+	path, err := d.Place("target", target)
+	if err != nil {
+		return dag.Resource{}, err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return dag.Resource{}, err
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return dag.Resource{}, core.Invalid("target", target, "a file or a directory")
+	}
+	if path == "/" {
+		return dag.Resource{}, core.Invalid("target", target, "a directory below /")
+	}
+	return describe("files", "dir", path), nil
+}
+
+// describe is a path as a resource that can be kept.
+func describe(driver, prefix, path string) dag.Resource {
+	sum := sha256.Sum256([]byte(path))
+	return dag.Resource{
+		ID: prefix + "-" + hex.EncodeToString(sum[:6]), Kind: dag.ResourceFile, Name: Printable(path),
+		Capabilities: []dag.Capability{dag.CanSnapshot, dag.CanRestore, dag.CanFork, dag.CanShare},
+		Metadata:     resource.Metadata(driver, Printable(path), exact(path)),
+	}
+}
+
+// Printable is a path as it can be shown and recorded; PathOf finds the path
+// again.
+func Printable(path string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\ufffd' {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(path, "?"))
+	const most = 500
+	if len(clean) > most {
+		clean = "…" + strings.ToValidUTF8(clean[len(clean)-most:], "")
+	}
+	return clean
+}
+
+// exact keeps a path that does not read as itself.
+func exact(path string) map[string]string {
+	if Printable(path) == path {
+		return nil
+	}
+	return map[string]string{"path_hex": hex.EncodeToString([]byte(path))}
+}
+
+// PathOf is the path of a resource that Look described.
+func PathOf(r dag.Resource) (string, error) {
+	var m struct {
+		Path string `json:"path"`
+		Hex  string `json:"path_hex"`
+	}
+	if err := core.DecodeStored(r.Metadata, &m); err != nil {
+		return "", fmt.Errorf("read the metadata of resource %s: %w", r.ID, err)
+	}
+	if raw, err := hex.DecodeString(m.Hex); err == nil && len(raw) > 0 {
+		m.Path = string(raw)
+	}
+	if !filepath.IsAbs(m.Path) || filepath.Clean(m.Path) != m.Path || m.Path == "/" {
+		return "", core.Errorf(core.InvalidInput, "resource: %s has no path", r.ID).With("field", "resource")
+	}
+	return m.Path, nil
+}
+
+// Probe implements resource.Driver.
+func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) {
+	path, err := PathOf(r)
+	if err != nil {
+		return dag.LiveUnknown, err
+	}
+	fd, err := openBeneath(path, unix.O_PATH)
+	switch {
+	case err == nil:
+		_ = unix.Close(fd)
+		return dag.Alive, nil
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return dag.Dead, nil
+	}
+	return dag.LiveUnknown, err
+}
+
+// Snapshot implements resource.Driver.
+func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource, last *dag.ExtRef) (resource.Taken, error) {
+	s, err := d.store(tenant)
+	if err != nil {
+		return resource.Taken{}, err
+	}
+	if err := checkID(id); err != nil {
+		return resource.Taken{}, err
+	}
+	s.sweeping.RLock()
+	defer s.sweeping.RUnlock()
+	done, err := s.receipt(id)
+	if err == nil {
+		return taken(done), nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return resource.Taken{}, err
+	}
+	path, err := PathOf(r)
+	if err != nil {
+		return resource.Taken{}, err
+	}
+	b := &batch{store: s, room: func() error { return d.room(s) }}
+	was := s.recall(path)
+	w := &walker{ctx: ctx, limits: d.opt.Limits, own: d.opt.Own, file: func(dir int, name string, e *entry, st *unix.Stat_t) error {
+		if known, ok := was[e.path]; ok && known.same(st) {
+			e.sum = known.sum
+			return nil
+		}
+		return b.read(dir, name, e, st)
+	}}
+	began := time.Now().UnixNano()
+	if err := w.walk(path); err != nil {
+		return resource.Taken{}, err
+	}
+	if err := b.sync(); err != nil {
+		return resource.Taken{}, fmt.Errorf("write a snapshot of %s: %w", path, err)
+	}
+	done, err = s.keep(id, w.all, receipt{Bytes: w.bytes, Notes: w.left.notes()}, last)
+	if err != nil {
+		return resource.Taken{}, fmt.Errorf("write a snapshot of %s: %w", path, err)
+	}
+	s.remember(path, w.all, w.stats, began)
+	return taken(done), nil
+}
+
+// room refuses to fill the disk, and more than is allowed of it.
+func (d *Driver) room(s *store) error {
+	used, err := s.size()
+	if err != nil {
+		return err
+	}
+	if used > d.opt.Most {
+		return core.Errorf(core.Unavailable, "there is no room for a snapshot: those of this tenant take %d bytes, at most %d are allowed", used, d.opt.Most)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return fmt.Errorf("look for free space: %w", err)
+	}
+	if free := st.Bavail * uint64(st.Bsize); free < d.opt.Spare {
+		return core.Errorf(core.Unavailable, "there is no room for a snapshot: %d bytes are free, %d are to stay so", free, d.opt.Spare)
+	}
+	return nil
+}
+
+// read takes a file's content in. A file that changes meanwhile is read again,
+// a few times; one that never stands still is kept as it was read last.
+func (b *batch) read(dir int, name string, e *entry, st *unix.Stat_t) error {
+	for try := 0; ; try++ {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		f := os.NewFile(uintptr(fd), e.path)
+		var before, after unix.Stat_t
+		err = unix.Fstat(fd, &before)
+		if err == nil && before.Mode&unix.S_IFMT != unix.S_IFREG {
+			err = unix.ENOENT // another took its place: it is gone
+		}
+		if err == nil {
+			e.sum, e.size, err = b.take(f, before.Size)
+		}
+		if err == nil {
+			err = unix.Fstat(fd, &after)
+		}
+		_ = f.Close()
+		if err != nil {
+			return err
+		}
+		if *st = after; before.Mtim == after.Mtim && before.Ctim == after.Ctim && e.size == after.Size || try == 2 {
+			e.mode, e.mtime, e.uid, e.gid = after.Mode&fileModes, after.Mtim.Nano(), after.Uid, after.Gid
+			return nil
+		}
+	}
+}
+
+func taken(r receipt) resource.Taken {
+	return resource.Taken{
+		Method: Method, Ref: dag.ExtRef{Kind: refKind, ID: "sha256:" + r.Tree}, Consistency: "crash_consistent",
+		Size: r.Bytes, Notes: r.Notes,
+	}
+}
+
+// notes say what a snapshot does not hold.
+func (l left) notes() (all []string) {
+	for _, n := range []struct {
+		n    int
+		what string
+	}{
+		{l.special, "pipes, sockets and devices were left out"},
+		{l.mounts, "places of other file systems were left out"},
+		{l.own, "files of the engine itself were left out"},
+		{l.out, "links lead out of it: they are kept as links"},
+	} {
+		if n.n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n.n, n.what))
+		}
+	}
+	return all
+}
+
+// Drop implements resource.Driver. Its contents go with the next Sweep.
+func (d *Driver) Drop(_ context.Context, tenant string, snap dag.Snapshot) error {
+	s, err := d.store(tenant)
+	if err != nil {
+		return err
+	}
+	if err := checkID(snap.ID); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(s.dir, "taken", snap.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncPath(filepath.Join(s.dir, "taken"))
+}
+
+// Sweep implements resource.Driver.
+func (d *Driver) Sweep(_ context.Context, tenant string) error {
+	s, err := d.store(tenant)
+	if err != nil {
+		return err
+	}
+	return s.sweep()
+}

@@ -1,0 +1,408 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
+)
+
+const tenant = "t_test"
+
+func newDriver(t testing.TB, opt Options) *Driver {
+	t.Helper()
+	if opt.Dir == "" {
+		opt.Dir = t.TempDir()
+	}
+	d, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// kept takes a snapshot of a path.
+func kept(t testing.TB, d *Driver, id, path string) (dag.Resource, dag.Snapshot) {
+	t.Helper()
+	r, err := d.Look(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Snapshot(t.Context(), tenant, id, r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, dag.Snapshot{ID: id, ResourceRef: r.ID, Method: got.Method, ExternalRef: got.Ref}
+}
+
+// picture is all that can be told of a tree, a line each.
+func picture(t testing.TB, root string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		fmt.Fprintf(&b, "%q %v %d", rel, info.Mode(), info.ModTime().UnixNano())
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, " %q", data)
+		case info.Mode()&os.ModeSymlink != 0:
+			to, _ := os.Readlink(path)
+			fmt.Fprintf(&b, " -> %q", to)
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// grow makes a random tree, with the names and links that trees may have.
+func grow(t testing.TB, r *rand.Rand, root string, n int) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(root, 0o755))
+	dirs := []string{root}
+	names := []string{"a", "b.go", "with space", "new\nline", "bell\a", "\x1b[31mred", "bad\xff\xfeutf8", "quo\"te", "back\\slash", "ünï", "‮rtl", "..x", "-rf"}
+	old := time.Unix(1_700_000_000, 123_456_789)
+	for range n {
+		path := filepath.Join(dirs[r.IntN(len(dirs))], fmt.Sprintf("%s%d", names[r.IntN(len(names))], r.Uint32()))
+		switch r.IntN(5) {
+		case 0:
+			must(os.Mkdir(path, 0o700))
+			dirs = append(dirs, path)
+		case 1:
+			targets := []string{"nowhere", "/etc/passwd", "../../../..", "a", ".", strings.Repeat("long/", 100)}
+			must(os.Symlink(targets[r.IntN(len(targets))], path))
+		default:
+			data := make([]byte, r.IntN(3000)*r.IntN(2))
+			for i := range data {
+				data[i] = byte(r.Uint32())
+			}
+			must(os.WriteFile(path, data, 0o600))
+			must(os.Chmod(path, os.FileMode(0o400|r.IntN(0o1000))))
+			must(os.Chtimes(path, old, old.Add(time.Duration(r.Int64N(1e15)))))
+		}
+	}
+	for _, d := range slices.Backward(dirs) {
+		must(os.Chtimes(d, old, old))
+	}
+}
+
+func TestATreeIsMadeAgainAsItWas(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		d := newDriver(t, Options{})
+		root := filepath.Join(t.TempDir(), "tree")
+		grow(t, r, root, 1+r.IntN(60))
+		want := picture(t, root)
+		res, snap := kept(t, d, "s1", root)
+
+		dest := filepath.Join(t.TempDir(), "fork")
+		made, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if p, err := PathOf(made); err != nil || p != dest || made.ID == res.ID {
+			t.Fatalf("made %+v at %q: %v", made, p, err)
+		}
+		if got := picture(t, dest); got != want {
+			t.Fatalf("seed %d: the copy differs:\n%s\nwant\n%s", seed, got, want)
+		}
+
+		// What happens to the original afterwards is undone in its place.
+		grow(t, r, root, 10)
+		if err := RemoveTree(filepath.Join(root, firstName(t, root))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Restore(t.Context(), tenant, "r2", snap, res, ""); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if got := picture(t, root); got != want {
+			t.Fatalf("seed %d: the tree in its place differs:\n%s\nwant\n%s", seed, got, want)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(root), ".swarmdeck*")); len(left) > 0 {
+			t.Fatalf("seed %d: left behind: %v", seed, left)
+		}
+	}
+}
+
+func firstName(t *testing.T, dir string) string {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	return all[0].Name()
+}
+
+func TestASingleFileIsKeptToo(t *testing.T) {
+	d := newDriver(t, Options{})
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	write(t, path, "before")
+	res, snap := kept(t, d, "s1", path)
+	write(t, path, "after")
+	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(path); string(data) != "before" {
+		t.Errorf("restored %q", data)
+	}
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheSameIDIsDoneOnce(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := t.TempDir()
+	write(t, filepath.Join(root, "a"), "one")
+	res, snap := kept(t, d, "s1", root)
+	write(t, filepath.Join(root, "a"), "two")
+	if _, again := kept(t, d, "s1", root); again.ExternalRef != snap.ExternalRef {
+		t.Error("a snapshot taken again under its id is of another state")
+	}
+	if _, other := kept(t, d, "s2", root); other.ExternalRef == snap.ExternalRef {
+		t.Error("a change was not seen")
+	}
+	dest := filepath.Join(t.TempDir(), "fork")
+	for range 2 {
+		if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest); err != nil {
+			t.Fatal(err)
+		}
+		if data, _ := os.ReadFile(filepath.Join(dest, "a")); string(data) != "one" && string(data) != "mine" {
+			t.Errorf("restored %q", data)
+		}
+		write(t, filepath.Join(dest, "a"), "mine")
+	}
+	if data, _ := os.ReadFile(filepath.Join(dest, "a")); string(data) != "mine" {
+		t.Errorf("a restore that was done is done again: %q", data)
+	}
+	if _, err := d.Restore(t.Context(), tenant, "r2", snap, res, dest); core.AsError(err).Code != core.Conflict {
+		t.Errorf("another restore over it: %v", err)
+	}
+	if err := d.Undo(t.Context(), tenant, "r1", res, dest); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
+		t.Errorf("what was undone is there: %v", err)
+	}
+	if err := d.Undo(t.Context(), tenant, "r1", res, dest); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFileChangedWithinTheClocksGrainIsReadAgain(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := t.TempDir()
+	path := filepath.Join(root, "a")
+	var refs []string
+	for i := range 20 {
+		write(t, path, fmt.Sprintf("%02d", i)) // same size, and often the same time
+		_, snap := kept(t, d, fmt.Sprintf("s%d", i), root)
+		refs = append(refs, snap.ExternalRef.ID)
+	}
+	slices.Sort(refs)
+	if len(slices.Compact(refs)) != 20 {
+		t.Error("some of 20 states were taken for another")
+	}
+}
+
+func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := t.TempDir()
+	path := filepath.Join(root, "a")
+	write(t, path, "one")
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.store(tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	// What was seen is said to have another content: it is believed.
+	e := entry{kind: regular, path: "a", sum: digest{1}}
+	s.remember(root, []entry{e}, []unix.Stat_t{st}, time.Now().Add(time.Hour).UnixNano())
+	_, snap := kept(t, d, "s1", root)
+	sum, _ := parseDigest(snap.ExternalRef.ID)
+	all, err := s.tree(sum)
+	if err != nil || all[1].sum != e.sum {
+		t.Errorf("it was read: %v %v", all, err)
+	}
+}
+
+func TestWhatIsDroppedGoesAndTheRestStays(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := t.TempDir()
+	write(t, filepath.Join(root, "shared"), "shared")
+	write(t, filepath.Join(root, "a"), "one")
+	res, first := kept(t, d, "s1", root)
+	write(t, filepath.Join(root, "a"), "two")
+	_, second := kept(t, d, "s2", root)
+	for range 2 {
+		if err := errors.Join(d.Drop(t.Context(), tenant, first), d.Sweep(t.Context(), tenant)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Restore(t.Context(), tenant, "r1", first, res, filepath.Join(t.TempDir(), "x")); core.AsError(err).Code != core.NotFound {
+		t.Errorf("a dropped snapshot: %v", err)
+	}
+	if _, err := d.Restore(t.Context(), tenant, "r2", second, res, filepath.Join(t.TempDir(), "x")); err != nil {
+		t.Error(err)
+	}
+	found, _ := filepath.Glob(filepath.Join(d.opt.Dir, tenant, "content/*/*"))
+	if len(found) != 2 {
+		t.Errorf("contents kept: %v", found)
+	}
+}
+
+func TestADamagedSnapshotIsNotRestored(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := filepath.Join(t.TempDir(), "tree")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "a"), "one")
+	res, snap := kept(t, d, "s1", root)
+	write(t, filepath.Join(root, "a"), "two")
+	want := picture(t, root)
+	for _, glob := range []string{"content/*/*", "tree/*"} {
+		found, _ := filepath.Glob(filepath.Join(d.opt.Dir, tenant, glob))
+		if err := os.Chmod(found[0], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		write(t, found[0], "bad")
+		_, err := d.Restore(t.Context(), tenant, "r1", snap, res, "")
+		if core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%s: %v", glob, err)
+		}
+		if got := picture(t, root); got != want {
+			t.Errorf("%s: the tree was changed:\n%s", glob, got)
+		}
+	}
+}
+
+func TestBadPlacesAreNamed(t *testing.T) {
+	base := t.TempDir()
+	root := filepath.Join(base, "tree")
+	if err := os.MkdirAll(filepath.Join(root, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := newDriver(t, Options{Own: filepath.Join(root, "sub", "data.db")})
+	for _, target := range []string{"", "nul\x00", filepath.Join(base, "none"), "/", "/dev/null", strings.Repeat("a/", 4000)} {
+		if _, err := d.Look(t.Context(), target); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "target") {
+			t.Errorf("look at %.20q: %v", target, err)
+		}
+	}
+	write(t, filepath.Join(root, "sub", "data.db"), "engine")
+	write(t, filepath.Join(root, "sub", "data.db.key"), "engine")
+	res, snap := kept(t, d, "s1", root)
+	for _, dest := range []string{filepath.Join(root, "x"), root, base, filepath.Join(base, "none/x"), "/", "nul\x00"} {
+		if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "to") {
+			t.Errorf("restore to %q: %v", dest, err)
+		}
+	}
+	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "engine") {
+		t.Errorf("the engine's data is replaced: %v", err)
+	}
+	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, filepath.Join(base, "x")); err != nil {
+		t.Error(err)
+	}
+	if all := picture(t, filepath.Join(base, "x")); strings.Contains(all, "data.db") {
+		t.Errorf("the engine's files were copied:\n%s", all)
+	}
+	for _, id := range []string{"", "../x", ".x", "a/b", strings.Repeat("a", 129)} {
+		if _, err := d.Snapshot(t.Context(), tenant, id, res, nil); core.AsError(err).Code != core.InvalidInput {
+			t.Errorf("id %q: %v", id, err)
+		}
+	}
+	if _, err := d.Snapshot(t.Context(), "../t", "s2", res, nil); err == nil {
+		t.Error("a tenant that is none")
+	}
+	if _, err := d.Snapshot(t.Context(), tenant, "s2", dag.Resource{ID: "x", Metadata: resource.Metadata("files", "relative", nil)}, nil); core.AsError(err).Code != core.InvalidInput {
+		t.Errorf("a resource without a path: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Snapshot(ctx, tenant, "s3", res, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestAProbeTellsWhatIsThere(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := filepath.Join(t.TempDir(), "tree")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Look(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
+		t.Error(l, err)
+	}
+	if err := os.Remove(root); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
+		t.Error(l, err)
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add(encode([]entry{{kind: directory, mode: 0o755, path: "."}, {kind: regular, mode: 0o644, size: 3, path: "a\n"}, {kind: link, mode: 0o777, target: "/x y\xff", path: "b"}}))
+	f.Add([]byte(firstLine + "d 755 0 0 0 \".\"\nf 644 0 0 0 1 00 \"../x\"\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all, err := decode(data)
+		if err != nil {
+			return
+		}
+		if string(encode(all)) != string(data) {
+			t.Fatalf("decodes to another manifest:\n%s\n%s", data, encode(all))
+		}
+		for _, e := range all[1:] {
+			if !filepath.IsLocal(e.path) {
+				t.Fatalf("%q leads out", e.path)
+			}
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package resource
+
+import (
+	"context"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// Driver looks after resources of one kind: it knows what is there, keeps its
+// state, and makes it again. Drivers provide it.
+//
+// What changes something is given an id. Done again under the same id, after a
+// crash or a failure, it goes on or finds that it is done: it never has its
+// effect twice, and nobody sees it half done.
+//
+// An error of the code INVALID_INPUT, NOT_FOUND, CONFLICT or DENIED is an
+// answer; any other may be gone when it is tried again.
+type Driver interface {
+	// Look finds what a target stands for: id, kind, name, what can be done
+	// with it, and what the driver has to know of it as metadata. The metadata
+	// of one that is a file or directory has its "path".
+	Look(ctx context.Context, target string) (dag.Resource, error)
+	// Probe looks whether it is there.
+	Probe(ctx context.Context, r dag.Resource) (dag.Liveness, error)
+	// Snapshot keeps the state that the resource has, under an id. When that is
+	// the state of a snapshot that is kept already, whose reference is last, it
+	// may keep nothing and return that reference.
+	Snapshot(ctx context.Context, tenant, id string, r dag.Resource, last *dag.ExtRef) (Taken, error)
+	// Restore makes the state of a snapshot again: as the resource dest, which
+	// is not there yet, or in the place of the resource itself when dest is "".
+	Restore(ctx context.Context, tenant, id string, s dag.Snapshot, r dag.Resource, dest string) (dag.Resource, error)
+	// Undo takes back what Restore did under an id: a new resource goes, and
+	// what was left half done. One that was replaced stays replaced.
+	Undo(ctx context.Context, tenant, id string, r dag.Resource, dest string) error
+	// Drop gives a snapshot up; Sweep frees what no snapshot needs any more.
+	Drop(ctx context.Context, tenant string, s dag.Snapshot) error
+	Sweep(ctx context.Context, tenant string) error
+}
+
+// Taken is a snapshot as its driver has it.
+type Taken struct {
+	Method      string
+	Ref         dag.ExtRef // the same for the same state
+	Consistency string
+	Size        int64    // bytes of the state
+	Notes       []string // what is not in it, for people
+}
+
+// Handled is a Driver whose resources can only be held, such as processes.
+type Handled interface {
+	Handle(r dag.Resource) dag.Handle
+}
+
+// metadata is what a driver keeps in a resource's metadata that all share.
+type metadata struct {
+	Driver string `json:"driver"`
+	Path   string `json:"path,omitempty"` // of a file or directory
+}
+
+func metadataOf(r *dag.Resource) (m metadata) {
+	_ = core.DecodeStored(r.Metadata, &m) // what is none names no driver
+	return m
+}
+
+// Metadata is the metadata of a resource that a driver looks after.
+func Metadata(driver, path string, more map[string]string) core.Raw {
+	all := map[string]string{"driver": driver}
+	if path != "" {
+		all["path"] = path
+	}
+	for k, v := range more {
+		all[k] = v
+	}
+	return core.MustEncode(all)
+}
