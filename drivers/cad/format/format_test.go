@@ -3,15 +3,20 @@ package format_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 
 	"swarmdeck/drivers/cad/format"
+	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
@@ -231,6 +236,58 @@ func Test3MFHoldsEveryPartByName(t *testing.T) {
 	}
 }
 
+func TestBoxesThatTouchAtAnEdgeStayClosed(t *testing.T) {
+	// Two boxes side by side, corner to corner, share the edge at (10, 10); a
+	// third has only a corner in common with the second.
+	k := must[*kernel.Kernel](t)(engine.Open(t.Context()))
+	defer k.Close(context.Background())
+	var parts []format.Part
+	for i, at := range [][3]float64{{0, 0, 0}, {10, 10, 0}, {20, 20, 10}} {
+		m := must[*mesh.Mesh](t)(box(t, k, at, [3]float64{10, 10, 10}).Mesh(t.Context()))
+		parts = append(parts, format.Part{Name: fmt.Sprintf("box %d", i), Mesh: m})
+	}
+	touching := &mesh.Mesh{}
+	for _, p := range parts[:2] {
+		first := uint32(len(touching.Vertices))
+		touching.Vertices = append(touching.Vertices, p.Mesh.Vertices...)
+		for _, c := range p.Mesh.Triangles {
+			touching.Triangles = append(touching.Triangles, [3]uint32{first + c[0], first + c[1], first + c[2]})
+		}
+	}
+	for name, parts := range map[string][]format.Part{
+		"apart": parts, "one": {{Name: "both", Mesh: touching}},
+	} {
+		for _, write := range []func(io.Writer, []format.Part) error{format.WriteSTL, format.WriteTextSTL} {
+			m, err := format.ReadSTL(bytes.NewReader(written(t, write, parts...))) // which joins equal corners
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			near(t, name, m.Properties().Volume, volumes(parts), 1e-5)
+		}
+	}
+	data := written(t, format.Write3MF, format.Part{Name: "both", Mesh: touching})
+	if _, number := vertices3MF(t, data); number != 16 {
+		t.Errorf("%d places in the 3MF, want 16", number)
+	}
+	twice := format.Part{Name: "twice", Mesh: parts[0].Mesh}
+	if err := format.WriteSTL(io.Discard, []format.Part{twice, twice}); err == nil || !strings.Contains(err.Error(), "touches itself") {
+		t.Errorf("a part that is there twice: %v", err)
+	}
+}
+
+// vertices3MF counts the vertices of a package and the places that they are at.
+func vertices3MF(t *testing.T, data []byte) (all, places int) {
+	t.Helper()
+	archive := must[*zip.Reader](t)(zip.NewReader(bytes.NewReader(data), int64(len(data))))
+	model := must[fs.File](t)(archive.Open("3D/3dmodel.model"))
+	found := regexp.MustCompile(`<vertex [^>]*>`).FindAllString(string(must[[]byte](t)(io.ReadAll(model))), -1)
+	at := map[string]bool{}
+	for _, v := range found {
+		at[v] = true
+	}
+	return len(found), len(at)
+}
+
 func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
 	const n, r, h = 48, 10.0, 30.0 // a cylinder of facets, by its rims
 	m := &mesh.Mesh{Vertices: [][3]float64{{0, 0, 0}, {0, 0, h}}}
@@ -243,28 +300,41 @@ func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
 		m.Triangles = append(m.Triangles, [3]uint32{0, b, a}, [3]uint32{1, a + 1, b + 1}, [3]uint32{a, b, b + 1}, [3]uint32{a, b + 1, a + 1})
 		m.Faces = append(m.Faces, 0, 1, 2+i, 2+i)
 	}
-	lines := func() (visible, hidden int) {
+	drawn := func() (visible, hidden strokes) {
 		var out bytes.Buffer
 		if err := format.WriteSVG(&out, []format.Part{{Name: "pin", Mesh: m, Tolerance: 0.02}}, format.Front); err != nil {
 			t.Fatal(err)
 		}
 		paths := strings.SplitAfter(out.String(), "<path")
-		return strings.Count(paths[2], "M"), strings.Count(paths[1], "M")
+		return strokesOf(paths[2]), strokesOf(paths[1])
 	}
 	// The two sides where it turns away; of each rim the front half is visible.
-	if visible, hidden := lines(); visible != n+2 || hidden != n {
-		t.Errorf("%d lines are visible and %d hidden, want %d and %d", visible, hidden, n+2, n)
+	around, behind := strokes{lines: 1, closed: 1, edges: n + 2}, strokes{lines: 2, edges: n}
+	if visible, hidden := drawn(); visible != around || hidden != behind {
+		t.Errorf("%+v are visible and %+v hidden, want %+v and %+v", visible, hidden, around, behind)
 	}
 	for i := range m.Faces {
 		m.Faces[i] = min(m.Faces[i], 2) // an exact kernel knows that it is one face
 	}
-	if visible, hidden := lines(); visible != n+2 || hidden != n {
-		t.Errorf("as one face %d lines are visible and %d hidden, want %d and %d", visible, hidden, n+2, n)
+	if visible, hidden := drawn(); visible != around || hidden != behind {
+		t.Errorf("as one face %+v are visible and %+v hidden, want %+v and %+v", visible, hidden, around, behind)
 	}
 }
 
+// strokes count what a path draws.
+type strokes struct{ lines, closed, edges int }
+
+func strokesOf(path string) strokes {
+	closed := strings.Count(path, "Z")
+	return strokes{lines: strings.Count(path, "M"), closed: closed, edges: strings.Count(path, "L") + closed}
+}
+
 func TestSVGDrawsEachEdgeOnce(t *testing.T) {
-	for view, visible := range map[format.View]int{format.Top: 4, format.Front: 4, format.Right: 4, format.Isometric: 9} {
+	flat := [2]strokes{{lines: 1, closed: 1, edges: 4}, {lines: 1, closed: 1, edges: 4}}
+	for view, want := range map[format.View][2]strokes{
+		format.Top: flat, format.Front: flat, format.Right: flat,
+		format.Isometric: {{lines: 6, edges: 9}, {lines: 3, edges: 3}}, // corners of three edges end lines
+	} {
 		var out bytes.Buffer
 		if err := format.WriteSVG(&out, shapes(t)[:1], view); err != nil {
 			t.Fatal(err)
@@ -278,8 +348,8 @@ func TestSVGDrawsEachEdgeOnce(t *testing.T) {
 		if err := xml.Unmarshal(out.Bytes(), &drawing); err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(drawing.Paths[1].D, "M"); n != visible || strings.Count(drawing.Paths[0].D, "M") != 12-visible {
-			t.Errorf("%s: %d edges are visible, want %d", view, n, visible)
+		if got := [2]strokes{strokesOf(drawing.Paths[1].D), strokesOf(drawing.Paths[0].D)}; got != want {
+			t.Errorf("%s: visible and hidden are %+v, want %+v", view, got, want)
 		}
 		if view == format.Top && drawing.Width != "110mm" {
 			t.Errorf("a plate of 100 mm is drawn %s wide", drawing.Width)

@@ -51,7 +51,7 @@ func svgOpen(w io.Writer, low, high profile.Point, note string) {
 }
 
 // WriteSVG draws the edges and outlines of parts seen from a view, one unit to
-// the millimetre. Edges of which both faces turn away are dashed and thin; one
+// the millimetre, as lines that go on until they meet others. Edges of which both faces turn away are dashed and thin; one
 // that lies behind another face is drawn like any other.
 func WriteSVG(w io.Writer, parts []Part, view View) error {
 	if err := check(parts); err != nil {
@@ -82,17 +82,28 @@ func WriteSVG(w io.Writer, parts []Part, view View) error {
 		out.WriteString("\">\n")
 		front := facing(part.Mesh, toward)
 		drawn := outlines(part.Mesh, front)
+		place := make([]string, len(part.Mesh.Vertices))
+		for i, v := range part.Mesh.Vertices {
+			p := project(v)
+			place[i] = coordinate(p.X) + " " + coordinate(-p.Y)
+		}
 		for _, hidden := range []bool{true, false} {
 			style := ""
 			if hidden {
 				style = ` stroke-width="0.18" stroke-dasharray="1.5 1"`
 			}
-			fmt.Fprintf(out, "<path%s d=\"", style)
+			var edges []mesh.Edge
 			for _, e := range drawn {
-				if (front[e] || front[e.Back()]) != hidden {
-					a, b := project(part.Mesh.Vertices[e.From]), project(part.Mesh.Vertices[e.To])
-					fmt.Fprintf(out, "M%s %sL%s %s", coordinate(a.X), coordinate(-a.Y), coordinate(b.X), coordinate(-b.Y))
+				if (front[e] || front[e.Back()]) != hidden && place[e.From] != place[e.To] {
+					edges = append(edges, e)
 				}
+			}
+			if len(edges) == 0 {
+				continue
+			}
+			fmt.Fprintf(out, "<path%s d=\"", style)
+			for _, line := range chains(edges) {
+				svgLine(out, line, place)
 			}
 			out.WriteString("\"/>\n")
 		}
@@ -100,6 +111,21 @@ func WriteSVG(w io.Writer, parts []Part, view View) error {
 	}
 	out.WriteString("</svg>\n")
 	return out.Flush()
+}
+
+// svgLine draws from place to place; a line that ends where it began is closed.
+func svgLine(w io.Writer, line []uint32, place []string) {
+	last := len(line) - 1
+	closed := line[0] == line[last]
+	if closed {
+		last--
+	}
+	for i, v := range line[:last+1] {
+		fmt.Fprintf(w, "%c%s", "ML"[min(i, 1)], place[v])
+	}
+	if closed {
+		io.WriteString(w, "Z")
+	}
 }
 
 // sharp is the angle from which on two facets meet in an edge: chords of a curve
