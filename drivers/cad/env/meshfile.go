@@ -34,6 +34,19 @@ func WriteMeshes(w io.Writer, parts []format.Part, o ExportOptions) error {
 	return Refused(err, InvalidParameter)
 }
 
+// Together names the solid that parts are as one: all names, as far as a file
+// has room for them.
+func Together(parts []Part) string {
+	name := parts[0].Name
+	for _, p := range parts[1:] {
+		if len(name)+1+len(p.Name) > 100 {
+			return name + "+…"
+		}
+		name += "+" + p.Name
+	}
+	return name
+}
+
 // ReadMeshes reads the solids of a file of facets, STL or JSON. What it answers
 // is JSON of one part each, which every kernel builds from.
 func ReadMeshes(r io.Reader, kind string) ([]Imported, error) {

@@ -74,6 +74,9 @@ func coarsest(parts []Part) float64 {
 // decimal is a number in the fewest digits that read back the same.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+// short is a number of single precision in the fewest digits.
+func short(v float64) string { return strconv.FormatFloat(v, 'g', -1, 32) }
+
 // read takes a whole file of at most MaxBytes.
 func read(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))

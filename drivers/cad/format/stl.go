@@ -20,26 +20,28 @@ const (
 	stlFacet  = 50
 )
 
-// WriteSTL writes all parts as one binary STL. The format has no units or
-// names; its header says millimetres and the tolerance.
+// WriteSTL writes all parts as one binary STL. The format has no units, names
+// or parts: its header says millimetres and the tolerance, and parts that touch
+// at a face have to come joined, or no reader finds a solid.
 func WriteSTL(w io.Writer, parts []Part) error {
-	if err := check(parts); err != nil {
+	surfaces, err := surfacesOf(parts)
+	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
 	header := make([]byte, stlHeader, stlHeader+4)
 	copy(header, fmt.Sprintf("binary STL, mm, chord tolerance %s mm", decimal(coarsest(parts))))
 	count := 0
-	for _, p := range parts {
-		count += len(p.Mesh.Triangles)
+	for _, m := range surfaces {
+		count += len(m.Triangles)
 	}
 	out.Write(binary.LittleEndian.AppendUint32(header, uint32(count)))
 	facet := make([]byte, 0, stlFacet)
-	for _, p := range parts {
-		for i := range p.Mesh.Triangles {
-			a, b, c := p.Mesh.Corners(i)
+	for _, m := range surfaces {
+		for i := range m.Triangles {
+			a, b, c := m.Corners(i)
 			facet = facet[:0]
-			for _, v := range [][3]float64{p.Mesh.Normal(i), a, b, c} {
+			for _, v := range [][3]float64{m.Normal(i), a, b, c} {
 				for _, x := range v {
 					facet = binary.LittleEndian.AppendUint32(facet, math.Float32bits(float32(x)))
 				}
@@ -53,11 +55,13 @@ func WriteSTL(w io.Writer, parts []Part) error {
 // WriteTextSTL writes each part as a named solid of a text STL, which is some
 // four times as long as a binary one.
 func WriteTextSTL(w io.Writer, parts []Part) error {
-	if err := check(parts); err != nil {
+	surfaces, err := surfacesOf(parts)
+	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	for _, p := range parts {
+	for n, p := range parts {
+		m := surfaces[n]
 		name := strings.Map(func(r rune) rune {
 			if unicode.IsSpace(r) || unicode.IsControl(r) {
 				return '_'
@@ -65,10 +69,9 @@ func WriteTextSTL(w io.Writer, parts []Part) error {
 			return r
 		}, p.Name)
 		fmt.Fprintf(out, "solid %s\n", name)
-		for i := range p.Mesh.Triangles {
-			a, b, c := p.Mesh.Corners(i)
-			n := p.Mesh.Normal(i)
-			fmt.Fprintf(out, " facet normal %s\n  outer loop\n", single(n))
+		for i := range m.Triangles {
+			a, b, c := m.Corners(i)
+			fmt.Fprintf(out, " facet normal %s\n  outer loop\n", single(m.Normal(i)))
 			for _, v := range [][3]float64{a, b, c} {
 				fmt.Fprintf(out, "   vertex %s\n", single(v))
 			}
@@ -80,16 +83,7 @@ func WriteTextSTL(w io.Writer, parts []Part) error {
 }
 
 // single writes a vector in the format's single precision.
-func single(v [3]float64) string {
-	text := make([]byte, 0, 48)
-	for i, x := range v {
-		if i > 0 {
-			text = append(text, ' ')
-		}
-		text = strconv.AppendFloat(text, x, 'g', -1, 32)
-	}
-	return string(text)
-}
+func single(v [3]float64) string { return short(v[0]) + " " + short(v[1]) + " " + short(v[2]) }
 
 // ReadSTL reads a binary or a text STL in millimetres. Equal corners become
 // one vertex; what is not a closed surface is refused.

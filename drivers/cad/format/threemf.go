@@ -6,6 +6,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+
+	"swarmdeck/engine/cad/mesh"
 )
 
 // The fixed members of a 3MF package (3MF Core Specification 1.3, section 2).
@@ -18,11 +20,20 @@ const (
 `
 )
 
-// Write3MF writes parts as named objects of one 3MF package in millimetres; the
-// tolerance is in its description.
+// Write3MF writes parts as named objects of one 3MF package in millimetres, in
+// single precision, which is what its readers compute in; the tolerance is in
+// its description.
 func Write3MF(w io.Writer, parts []Part) error {
 	if err := check(parts); err != nil {
 		return err
+	}
+	var surfaces []*mesh.Mesh
+	for i, p := range parts {
+		own, err := distinct(p.Mesh)
+		if err != nil {
+			return fmt.Errorf("part %d: %w", i+1, err)
+		}
+		surfaces = append(surfaces, own...)
 	}
 	archive := zip.NewWriter(w)
 	for _, member := range []struct {
@@ -31,7 +42,7 @@ func Write3MF(w io.Writer, parts []Part) error {
 	}{
 		{"[Content_Types].xml", func(w io.Writer) error { _, err := io.WriteString(w, threemfTypes); return err }},
 		{"_rels/.rels", func(w io.Writer) error { _, err := io.WriteString(w, threemfRelations); return err }},
-		{"3D/3dmodel.model", func(w io.Writer) error { return write3MFModel(w, parts) }},
+		{"3D/3dmodel.model", func(w io.Writer) error { return write3MFModel(w, parts, surfaces) }},
 	} {
 		file, err := archive.Create(member.name)
 		if err == nil {
@@ -44,7 +55,7 @@ func Write3MF(w io.Writer, parts []Part) error {
 	return archive.Close()
 }
 
-func write3MFModel(w io.Writer, parts []Part) error {
+func write3MFModel(w io.Writer, parts []Part, surfaces []*mesh.Mesh) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, `<?xml version="1.0" encoding="UTF-8"?>
 <model unit="millimeter" xml:lang="en-US" xmlns="http://schemas.microsoft.com/3dmanufacturing/core/2015/02">
@@ -58,11 +69,11 @@ func write3MFModel(w io.Writer, parts []Part) error {
 			return err
 		}
 		out.WriteString("\"><mesh><vertices>\n")
-		for _, v := range p.Mesh.Vertices {
-			fmt.Fprintf(out, "<vertex x=\"%s\" y=\"%s\" z=\"%s\"/>\n", decimal(v[0]), decimal(v[1]), decimal(v[2]))
+		for _, v := range surfaces[i].Vertices {
+			fmt.Fprintf(out, "<vertex x=\"%s\" y=\"%s\" z=\"%s\"/>\n", short(v[0]), short(v[1]), short(v[2]))
 		}
 		out.WriteString("</vertices><triangles>\n")
-		for _, t := range p.Mesh.Triangles {
+		for _, t := range surfaces[i].Triangles {
 			fmt.Fprintf(out, "<triangle v1=\"%d\" v2=\"%d\" v3=\"%d\"/>\n", t[0], t[1], t[2])
 		}
 		out.WriteString("</triangles></mesh></object>\n")

@@ -29,9 +29,20 @@ func (k *Kernel) Export(ctx context.Context, w io.Writer, parts []env.Part, o en
 	default:
 		return env.Unsupported("format", o.Format, env.OCCT, "")
 	}
+	if o.Format == "STL" && len(parts) > 1 { // which can't keep parts apart: what they are together
+		var hashes []string
+		for _, p := range parts {
+			hashes = append(hashes, p.Hash)
+		}
+		m, deflection, err := k.facets(ctx, hashes, o.Deflection, o.Angle)
+		if err != nil {
+			return err
+		}
+		return env.WriteMeshes(w, []format.Part{{Name: env.Together(parts), Mesh: m, Tolerance: deflection}}, o)
+	}
 	var all []format.Part
 	for _, p := range parts {
-		m, deflection, err := k.facets(ctx, p.Hash, o.Deflection, o.Angle)
+		m, deflection, err := k.facets(ctx, []string{p.Hash}, o.Deflection, o.Angle)
 		if err != nil {
 			return err
 		}

@@ -21,10 +21,11 @@ const (
 // Mesh cuts the surface of a body into facets within the deflection. Faces
 // number the true faces, curved ones too.
 func (k *Kernel) Mesh(ctx context.Context, hash string, deflection float64) (*mesh.Mesh, float64, error) {
-	return k.facets(ctx, hash, deflection, 0)
+	return k.facets(ctx, []string{hash}, deflection, 0)
 }
 
-func (k *Kernel) facets(ctx context.Context, hash string, deflection, angle float64) (*mesh.Mesh, float64, error) {
+// facets are the surface around bodies.
+func (k *Kernel) facets(ctx context.Context, hashes []string, deflection, angle float64) (*mesh.Mesh, float64, error) {
 	if deflection == 0 {
 		deflection = defaultDeflection
 	}
@@ -43,7 +44,7 @@ func (k *Kernel) facets(ctx context.Context, hash string, deflection, angle floa
 	}
 	defer os.RemoveAll(at)
 	path := filepath.Join(at, "mesh")
-	if err := k.call(ctx, "mesh", map[string]any{"hash": hash, "linear": deflection, "angular": angle, "file": path}, nil); err != nil {
+	if err := k.call(ctx, "mesh", map[string]any{"hashes": hashes, "linear": deflection, "angular": angle, "file": path}, nil); err != nil {
 		return nil, 0, err
 	}
 	m, err := readMesh(path)

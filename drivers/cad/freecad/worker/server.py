@@ -113,6 +113,21 @@ def distance(p):
     return {"distance": a.distToShape(b)[0]}
 
 
+def mesh(p):
+    """Writes the facets around bodies: where they touch they are one."""
+    all = [body(h).shape for h in p["hashes"]]
+    shape = all[0]
+    if len(all) > 1:
+        try:
+            shape = whole(shapes.joined([s.copy() for s in all]))
+        except FAILURES:
+            shape = None
+        if shape is None or not valid(shape):
+            raise Refusal(TOPOLOGY_ERROR, "entity_ids", len(all), "these solids can't be joined to one surface",
+                          "write fewer of them to the file, or a format that keeps parts apart, such as 3MF or STEP")
+    return files.write_mesh(shape, p["linear"], p["angular"], p["file"])
+
+
 def export(p):
     files.export(p["file"], p["format"], p["schema"], [(part["name"], body(part["hash"]).shape) for part in p["parts"]])
 
@@ -136,7 +151,7 @@ METHODS = {
     "build": build,
     "drop": drop,
     "measure": measure,
-    "mesh": lambda p: files.write_mesh(body(p["hash"]).shape, p["linear"], p["angular"], p["file"]),
+    "mesh": mesh,
     "overlap": overlap,
     "distance": distance,
     "export": export,
