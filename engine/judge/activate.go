@@ -147,6 +147,7 @@ func (j *Judge) install(ctx context.Context, by core.Caller, id, what, event str
 			return Policy{}, core.Errorf(core.Conflict, "policy %s: it has no cases; propose it with some", id).With("field", "tests")
 		}
 		of = made
+		defer j.rest(by.Tenant, of)
 		var results []CaseResult
 		if results, sum, bare, err = j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet)); err != nil {
 			return Policy{}, err
@@ -268,6 +269,6 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
 		return fmt.Errorf("audit which policy rules: %w", err)
 	}
 	tenant := tx.Tenant()
-	tx.OnCommit(func() { j.rulings.put(tenant, of) })
+	tx.OnCommit(func() { j.rest(tenant, j.rulings.put(tenant, of)) })
 	return nil
 }

@@ -58,6 +58,7 @@ func (j *Judge) BacktestPolicy(ctx context.Context, tenant, id string, n int) (B
 	if err != nil {
 		return rep, err
 	}
+	defer j.rest(tenant, of)
 	rep.Version = of.version
 	began := time.Now()
 	most := n

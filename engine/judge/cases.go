@@ -93,6 +93,7 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 	if err != nil {
 		return Policy{}, nil, err
 	}
+	defer j.rest(by.Tenant, of)
 	results, sum, bare, err := j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet))
 	if err != nil {
 		return Policy{}, nil, err
@@ -190,6 +191,7 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 		if of, _, err = j.compiled(ctx, tenant, policy); err != nil {
 			return Explanation{}, err
 		}
+		defer j.rest(tenant, of)
 	}
 	tr := &trace{}
 	began := time.Now()

@@ -41,7 +41,9 @@ func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
 
 // decide is Evaluate without the always rules.
 func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
-	return j.by(ctx, j.ruling(ctx, tenant), tenant, ask, nil)
+	of := j.ruling(ctx, tenant)
+	defer j.rest(tenant, of) // another may rule by now
+	return j.by(ctx, of, tenant, ask, nil)
 }
 
 // by is the verdict of a policy, active or not. The base policy's deny rules

@@ -45,19 +45,26 @@ func rulesOf(source, cases string) judge.Proposal {
 
 // scripted answers in place of programs.
 type scripted struct {
-	reply judge.Reply
-	asked string
-	bare  bool
+	reply    judge.Reply
+	asked    string
+	bare     bool
+	released []string
+	during   func() // called within a decision
 }
 
 func (s *scripted) Decide(_ context.Context, _ *judge.Program, input []byte) judge.Reply {
 	s.asked = string(input)
+	if s.during != nil {
+		s.during()
+	}
 	r := s.reply
 	r.Unsandboxed = s.bare
 	return r
 }
 
 func (s *scripted) Jailed(context.Context) (bool, string) { return !s.bare, "" }
+
+func (s *scripted) Release(p *judge.Program) { s.released = append(s.released, p.Name) }
 
 func says(decision, reason string) judge.Reply {
 	sure := 0.9

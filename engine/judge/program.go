@@ -23,6 +23,7 @@ const MaxAnswer = 16 << 10
 // Program is a policy that is a program: one JSON document on its stdin, one
 // Reply on its stdout.
 type Program struct {
+	Name        string   // of the policy's version in its tenant: a process that stays answers to one name only
 	Digest      string   // sha256 of Source, hex: names its file
 	Interpreter []string // the file of Source follows it; empty runs the file itself
 	Source      []byte
@@ -35,6 +36,9 @@ type Programs interface {
 	Decide(ctx context.Context, p *Program, input []byte) Reply
 	// Jailed says whether programs run in a jail here, and if not, why.
 	Jailed(ctx context.Context) (bool, string)
+	// Release ends the process of a program that stays and rules no more,
+	// without waiting. It is started again when it is asked again.
+	Release(p *Program)
 }
 
 // Reply is what a program answers:

@@ -86,7 +86,20 @@ func (j *Judge) compilePolicy(p *Policy, source []byte) (*ruling, error) {
 		return nil, err
 	}
 	r.version = versionOf(r.source)
+	if r.program != nil {
+		r.program.Name = p.TenantID + "/" + r.version
+	}
 	return r, nil
+}
+
+// rest ends what a ruling keeps running, unless it rules.
+func (j *Judge) rest(tenant string, of *ruling) {
+	if of == nil || of.program == nil || j.programs == nil {
+		return
+	}
+	if now, _ := j.rulings.get(tenant); now == nil || now.version != of.version {
+		j.programs.Release(of.program)
+	}
 }
 
 // inherit takes each list that a policy leaves out from the base.
@@ -128,12 +141,14 @@ func (c *rulings) get(tenant string) (*ruling, int) {
 	return c.of[tenant], c.gen[tenant]
 }
 
-// put follows a commit.
-func (c *rulings) put(tenant string, r *ruling) {
+// put follows a commit, and returns what ruled before.
+func (c *rulings) put(tenant string, r *ruling) *ruling {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	old := c.of[tenant]
 	c.of[tenant] = r
 	c.gen[tenant]++
+	return old
 }
 
 // ruling is the tenant's active policy. It never fails: a policy that can't be

@@ -1,0 +1,73 @@
+package judge_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+func TestAProgramThatRulesNoMoreIsReleased(t *testing.T) {
+	s := &scripted{reply: says("approve", "fine")}
+	f := setup(t, withPrograms(s))
+	ctx := context.Background()
+	in := programOf("approve")
+	in.Serve = true
+	p := f.propose(alice, in)
+	name := acme + "/" + p.Version
+	releasedBy := func(what string, want bool) {
+		t.Helper()
+		if got := slices.Contains(s.released, name); got != want {
+			t.Errorf("%s released it: %v, want %v", what, got, want)
+		}
+		s.released = nil
+	}
+	if _, _, err := f.TestPolicy(ctx, robot, p.PolicyID); err != nil {
+		t.Fatal(err)
+	}
+	releasedBy("the end of its cases", true)
+	if _, err := f.BacktestPolicy(ctx, acme, p.PolicyID, 0); err != nil {
+		t.Fatal(err)
+	}
+	releasedBy("the end of a backtest", true)
+	if _, err := f.Explain(ctx, acme, p.PolicyID, core.Raw(`{"name":"exec_fs.write"}`)); err != nil {
+		t.Fatal(err)
+	}
+	releasedBy("the end of a question", true)
+	if _, err := f.Activate(ctx, alice, p.PolicyID); err != nil {
+		t.Fatal(err)
+	}
+	f.commit(call("fs.write", `{"path":"a"}`))
+	if _, _, err := f.TestPolicy(ctx, robot, p.PolicyID); err != nil {
+		t.Fatal(err)
+	}
+	releasedBy("its rule", false)
+	if _, err := f.Restore(ctx, alice, judge.BasePolicy); err != nil {
+		t.Fatal(err)
+	}
+	releasedBy("the end of its rule", true)
+	f.healthy()
+}
+
+// A decision that began before another policy was activated asks the old
+// program once more: that must not keep its process for good.
+func TestADecisionThatOutlivesItsPolicyReleasesIt(t *testing.T) {
+	s := &scripted{reply: says("approve", "fine")}
+	f := setup(t, withPrograms(s))
+	in := programOf("approve")
+	in.Serve = true
+	p := f.activated(in)
+	s.during = func() {
+		s.during = nil
+		if _, err := f.Restore(context.Background(), alice, judge.BasePolicy); err != nil {
+			t.Error(err)
+		}
+		s.released = nil
+	}
+	f.Evaluate(context.Background(), acme, call("fs.write", `{"path":"a"}`))
+	if !slices.Contains(s.released, acme+"/"+p.Version) {
+		t.Errorf("released %v", s.released)
+	}
+}
