@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +15,15 @@ import (
 
 // probeWord in place of a command line tries the jail and runs nothing.
 const probeWord = "-probe"
+
+// waitWord in place of all arguments waits until they come through the file
+// orderFile, parted by zero bytes. A jail can so be begun before it is known
+// what for.
+const (
+	waitWord  = "-wait"
+	orderFile = 3
+	maxOrder  = 64 << 10
+)
 
 // exitJail is the exit status of a process that could not make its jail.
 const exitJail = 125
@@ -52,7 +63,24 @@ func Enter(args []string, errs io.Writer) int {
 	return exitJail
 }
 
-func enter(args []string) error {
+// awaited are the arguments that come in their time; none when whoever waits
+// for this process has gone.
+func awaited() ([]string, error) {
+	from := os.NewFile(orderFile, "order")
+	order, err := io.ReadAll(io.LimitReader(from, maxOrder))
+	_ = from.Close()
+	if err != nil {
+		return nil, fmt.Errorf("wait for the policy: %w", err)
+	}
+	return strings.Split(string(order), "\x00"), nil
+}
+
+func enter(args []string) (err error) {
+	if len(args) == 1 && args[0] == waitWord {
+		if args, err = awaited(); err != nil {
+			return err
+		}
+	}
 	if len(args) < 2 {
 		return errors.New("no policy to run")
 	}

@@ -49,13 +49,18 @@ func (r *Runner) makeDir() error {
 // place puts a program's source where the jail can read it, and returns its
 // directory. A file that was tampered with is written anew.
 func (r *Runner) place(p *judge.Program) (dir string, err error) {
-	dir = filepath.Join(r.dir, p.Digest) // made before
+	r.mu.Lock()
+	dir = filepath.Join(r.dir, p.Digest) // r.dir was made before
+	r.mu.Unlock()
 	file := filepath.Join(dir, fileName)
 	if there, err := os.ReadFile(file); err == nil && bytes.Equal(there, p.Source) {
 		return dir, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return "", errClosed
+	}
 	err = os.MkdirAll(dir, 0o755)
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // whatever the umask

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -22,6 +21,7 @@ const (
 	// defaultDeadline is generous: an interpreter starts in some 20 ms, and a
 	// busy machine takes ten times that.
 	defaultDeadline = 1500 * time.Millisecond
+	defaultIdle     = time.Minute
 	waitDelay       = 200 * time.Millisecond
 	maxStderr       = 4 << 10
 	nobody          = 65534
@@ -40,6 +40,9 @@ type Options struct {
 	Dir string
 	// Deadline of one decision; 0 means 1.5 s.
 	Deadline time.Duration
+	// Idle is how long what waits for decisions stays without any: programs
+	// that stay, and jails that wait for their program. 0 means a minute.
+	Idle time.Duration
 	// Unjailed runs programs as where the system can't jail. For tests.
 	Unjailed string
 }
@@ -48,12 +51,14 @@ type Options struct {
 type Runner struct {
 	opt Options
 
-	mu    sync.Mutex
-	dir   string // of the programs' files; "" not made yet
-	state int    // 0 not known yet
-	why   string
-	id    identity // that programs run as outside their name space
+	mu     sync.Mutex
+	dir    string // of the programs' files; "" not made yet
+	closed bool
+	state  int // 0 not known yet
+	why    string
+	id     identity // that programs run as outside their name space
 
+	cells   cells
 	servers servers
 }
 
@@ -72,19 +77,24 @@ func New(opt Options) (*Runner, error) {
 		return nil, fmt.Errorf("find the directory of policies: %w", err)
 	}
 	opt.Dir = dir
-	opt.Deadline = cmp.Or(opt.Deadline, defaultDeadline)
+	opt.Deadline, opt.Idle = cmp.Or(opt.Deadline, defaultDeadline), cmp.Or(opt.Idle, defaultIdle)
 	r := &Runner{opt: opt}
+	r.cells.init(opt.Idle, r.waiting)
+	r.servers.init(opt.Idle)
 	if opt.Unjailed != "" {
 		r.state, r.why = bare, opt.Unjailed
 	}
 	return r, nil
 }
 
-// Close ends the programs that stay and removes all files.
+// Close ends the programs that stay and the jails that wait, and removes all
+// files. What is asked afterwards is a person's to judge.
 func (r *Runner) Close() error {
 	r.servers.close()
+	r.cells.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.closed = true
 	if r.dir == "" {
 		return nil
 	}
@@ -102,6 +112,9 @@ func (r *Runner) Jailed(ctx context.Context) (bool, string) {
 func (r *Runner) jail(ctx context.Context) (int, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return 0, errClosed.Error()
+	}
 	if err := r.makeDir(); err != nil {
 		return 0, err.Error()
 	}
@@ -126,8 +139,7 @@ func (r *Runner) jail(ctx context.Context) (int, string) {
 func (r *Runner) try(ctx context.Context, id identity) (int, string) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
-	cmd := exec.CommandContext(ctx, r.opt.Jail[0], append(slices.Clone(r.opt.Jail[1:]), r.dir, probeWord)...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment, prison(id)
+	cmd := r.jailCommand(id, []string{r.dir, probeWord})(ctx)
 	said := &bounded{most: maxStderr}
 	cmd.Stderr = said
 	err := cmd.Run()
@@ -179,83 +191,4 @@ func prison(id identity) *syscall.SysProcAttr {
 		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
 	return attr
-}
-
-// command is the process of a program, not started yet, which ends with ctx.
-func (r *Runner) command(ctx context.Context, p *judge.Program) (*exec.Cmd, bool, error) {
-	state, why := r.jail(ctx)
-	if state == 0 {
-		return nil, false, errors.New(why)
-	}
-	dir, err := r.place(p)
-	if err != nil {
-		return nil, false, err
-	}
-	argv := append(slices.Clone(p.Interpreter), filepath.Join(dir, fileName))
-	if state == jailed {
-		argv = slices.Concat(r.opt.Jail, []string{dir}, argv)
-	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", environment, waitDelay
-	cmd.SysProcAttr = prison(r.id)
-	if state == bare {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	}
-	return cmd, state == jailed, nil
-}
-
-// errMuch ends a program that answers more than it may.
-var errMuch = fmt.Errorf("it answered more than %d bytes", judge.MaxAnswer)
-
-// Decide implements judge.Programs.
-func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) judge.Reply {
-	if p.Serve {
-		return r.ask(ctx, p, input)
-	}
-	ctx, late := context.WithTimeout(ctx, r.opt.Deadline)
-	defer late()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	cmd, safe, err := r.command(ctx, p)
-	if err != nil {
-		return judge.FaultReply(judge.ReasonError, err.Error())
-	}
-	out := &bounded{most: judge.MaxAnswer, over: func() { stop(errMuch) }}
-	said := &bounded{most: maxStderr}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, said
-	err = cmd.Run()
-	reply := r.reply(ctx, err, out, said)
-	reply.Unsandboxed = !safe
-	return reply
-}
-
-// reply makes an answer, or a fault, of how a program ended.
-func (r *Runner) reply(ctx context.Context, err error, out, said *bounded) judge.Reply {
-	words := sanitised(said.kept)
-	fault := func(reason, why string) judge.Reply {
-		f := judge.FaultReply(reason, why)
-		f.Stderr = words
-		return f
-	}
-	switch {
-	case out.full:
-		return fault(judge.ReasonBadOutput, errMuch.Error())
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return fault(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", r.opt.Deadline))
-	case ctx.Err() != nil:
-		return fault(judge.ReasonError, "the decision was given up: "+context.Cause(ctx).Error())
-	case err != nil:
-		why := "it failed: " + err.Error()
-		if last := lastLine(words); last != "" {
-			why += ": " + last
-		}
-		return fault(judge.ReasonError, why)
-	}
-	reply, err := judge.ParseReply(out.kept)
-	if err != nil {
-		return fault(judge.ReasonBadOutput, err.Error())
-	}
-	reply.Stderr = words
-	return reply
 }

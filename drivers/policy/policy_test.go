@@ -139,7 +139,7 @@ func TestAProgramThatStaysAnswersLineByLine(t *testing.T) {
 			t.Errorf("after %s: got %+v", c.do, got)
 		}
 	}
-	r.Release(p.Digest)
+	r.Release(p)
 	if got := ask(`{"of":8}`); got.ReasonCode != "n1" {
 		t.Errorf("after its release: got %+v", got)
 	}
@@ -184,14 +184,23 @@ func BenchmarkProgram(b *testing.B) {
 		name string
 		p    *judge.Program
 	}{
+		{"sh now and then", program(sh, "echo '"+yes+"'\n")},
+		{"python now and then", program(python, "print('"+yes+"')\n")},
 		{"sh", program(sh, "echo '"+yes+"'\n")},
 		{"python", program(python, "print('"+yes+"')\n")},
 		{"serve", serving(echoes)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			need(b, c.p.Interpreter)
+			ready := strings.HasSuffix(c.name, "now and then")
 			r := jailedRunner(b)
+			r.Decide(context.Background(), c.p, []byte(`{"of":1}`))
 			for b.Loop() {
+				if ready { // as when a question comes now and then
+					b.StopTimer()
+					await(b, "jails that wait", func() bool { return len(r.cells.made) == ahead })
+					b.StartTimer()
+				}
 				if got := r.Decide(context.Background(), c.p, []byte(`{"of":1}`)); got.Fault {
 					b.Fatalf("got %+v", got)
 				}

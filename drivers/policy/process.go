@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/judge"
+)
+
+// process is one life of a program that stays.
+type process struct {
+	cmd  *exec.Cmd
+	stop context.CancelFunc
+	in   io.WriteCloser
+	pipe *os.File // its stdout
+	out  *bufio.Reader
+	said *lockedText
+	safe bool
+	done int           // questions
+	took time.Duration // for them
+}
+
+// tired reports a process that has done enough.
+func (p *process) tired() bool { return p.done >= lifetime || p.took >= worked }
+
+// errEnded means that a process ended instead of an answer.
+var errEnded = errors.New("it ended")
+
+// lockedText is what a program that stays says beside its answers.
+type lockedText struct {
+	mu sync.Mutex
+	b  bounded
+}
+
+func (t *lockedText) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+// take is what was said since the last take.
+func (t *lockedText) take() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := sanitised(t.b.kept)
+	t.b = bounded{most: maxStderr}
+	return text
+}
+
+func (r *Runner) begin(ctx context.Context, p *judge.Program) (*process, error) {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	state, dir, err := r.ready(ctx, p)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	command := bareCommand(argv(p, dir))
+	if state == jailed {
+		command = r.jailCommand(r.id, append([]string{dir}, argv(p, dir)...))
+	}
+	cmd := command(life)
+	said := &lockedText{b: bounded{most: maxStderr}}
+	cmd.Stderr = said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("start the policy: %w", err)
+	}
+	pipe, theirs, err := os.Pipe()
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("start the policy: %w", err)
+	}
+	cmd.Stdout = theirs
+	err = cmd.Start()
+	_ = theirs.Close()
+	if err != nil {
+		stop()
+		_ = pipe.Close()
+		return nil, fmt.Errorf("start the policy: %w", err)
+	}
+	return &process{cmd: cmd, stop: stop, in: in, pipe: pipe, out: bufio.NewReaderSize(pipe, judge.MaxAnswer+2), said: said, safe: state == jailed}, nil
+}
+
+// turn is one question. An error means that the process can't go on.
+func (p *process) turn(ctx context.Context, input []byte, deadline time.Duration) (judge.Reply, error) {
+	p.done++
+	began := time.Now()
+	defer func() { p.took += time.Since(began) }()
+	if p.spoke() {
+		err := errors.New("it answered before it was asked")
+		return judge.FaultReply(judge.ReasonBadOutput, err.Error()), err
+	}
+	type answer struct {
+		line []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() { // ends with the process at the latest
+		line := append(bytes.ReplaceAll(input, []byte("\n"), []byte(" ")), '\n')
+		if _, err := p.in.Write(line); err != nil {
+			answers <- answer{err: err}
+			return
+		}
+		got, err := p.out.ReadSlice('\n')
+		answers <- answer{bytes.Clone(got), err}
+	}()
+	var got answer
+	select {
+	case got = <-answers:
+	case <-ctx.Done():
+		p.stop()
+		_ = p.pipe.Close() // what it started may hold the other end
+		_ = p.in.Close()
+		<-answers
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return judge.FaultReply(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", deadline)), ctx.Err()
+		}
+		return judge.FaultReply(judge.ReasonError, "the decision was given up"), ctx.Err()
+	}
+	switch {
+	case errors.Is(got.err, bufio.ErrBufferFull) || len(got.line) > judge.MaxAnswer:
+		return judge.FaultReply(judge.ReasonBadOutput, errMuch.Error()), errMuch
+	case got.err != nil && len(got.line) > 0:
+		return judge.FaultReply(judge.ReasonBadOutput, "it ended within a line"), got.err
+	case got.err != nil:
+		return judge.FaultReply(judge.ReasonError, errEnded.Error()), errEnded
+	case p.spoke():
+		err := errors.New("it answered more than one line")
+		return judge.FaultReply(judge.ReasonBadOutput, err.Error()), err
+	}
+	reply, err := judge.ParseReply(got.line)
+	if err != nil {
+		return judge.FaultReply(judge.ReasonBadOutput, err.Error()), err
+	}
+	return reply, nil
+}
+
+// spoke reports an answer to no question: taken for the next one's, it would
+// let one action pass for another.
+func (p *process) spoke() bool {
+	waiting := 0
+	raw, err := p.pipe.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { waiting, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return err != nil || waiting > 0 || p.out.Buffered() > 0
+}
+
+// end kills the process and waits for it.
+func (p *process) end() {
+	p.stop()
+	_ = p.pipe.Close()
+	_ = p.cmd.Wait()
+}

@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/judge"
+)
+
+// rounds is how often each hostile program is run: POLICY_ROUNDS=1000 does it
+// a thousand times over.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("POLICY_ROUNDS")); err == nil && n > 0 {
+		return n
+	}
+	return 2
+}
+
+// attacked runs every attack against a runner, again and again, and then looks
+// for what any of them left behind. A program that stays ends in other ways
+// than one that is run once, so its reason is any of a fault's.
+func attacked(t *testing.T, stays bool) {
+	need(t, python)
+	r := jailedRunner(t)
+	r.opt.Deadline = 700 * time.Millisecond
+	dir, mark := t.TempDir(), strconv.Itoa(os.Getpid())
+	listener := filepath.Join(dir, "door")
+	door, err := net.Listen("unix", listener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer door.Close()
+	secret, target := filepath.Join(dir, "secret"), filepath.Join(dir, "target")
+	if err := os.WriteFile(secret, []byte("secret"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before := holdings(t)
+	var late atomic.Int64
+	t.Run("all", func(t *testing.T) {
+		for name, a := range hostile(listener, secret, target, mark) {
+			t.Run(name, func(t *testing.T) {
+				if stays && (name == "two answers" || name == "answers for ever") {
+					t.Skip("its first answer may be one")
+				}
+				t.Parallel()
+				p := program(a.interpreter, a.source)
+				p.Serve = stays
+				for range rounds() {
+					began := time.Now()
+					got := r.Decide(context.Background(), p, []byte(`{"schema":1}`))
+					if got.Decision != "hitl" || !got.Fault || got.Unsandboxed || *got.Confidence != 0 {
+						t.Fatalf("got %+v", got)
+					}
+					switch {
+					case got.ReasonCode == a.want:
+					case got.ReasonCode == judge.ReasonTimeout: // a loaded machine starts an interpreter too late
+						late.Add(1)
+					case !stays:
+						t.Fatalf("reason %s (%s; %s), want %s", got.ReasonCode, got.Rationale, got.Stderr, a.want)
+					}
+					if took := time.Since(began); took > 5*time.Second {
+						t.Fatalf("took %s", took)
+					}
+					r.Release(p) // it rests longer and longer otherwise
+				}
+			})
+		}
+	})
+	t.Logf("%d answers came too late", late.Load())
+	if _, err := os.Stat(target); err == nil {
+		t.Error("a program wrote a file")
+	}
+	if b, _ := os.ReadFile(secret); string(b) != "secret" {
+		t.Error("a program changed a file")
+	}
+	left, _ := filepath.Glob(filepath.Join(r.dir, "draft-*"))
+	if len(left) > 0 {
+		t.Errorf("left files: %v", left)
+	}
+	own := r.dir
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(own); err == nil {
+		t.Error("the programs' directory is still there")
+	}
+	nothingLeft(t, before, own, "60."+mark)
+}
+
+func TestHostileProgramsAlwaysAskAPerson(t *testing.T) { attacked(t, false) }
+
+func TestHostileProgramsThatStayAlwaysAskAPerson(t *testing.T) { attacked(t, true) }
+
+func TestHostileProgramsAsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user; the other tests run as an ordinary one already")
+	}
+	limit := time.Minute
+	if end, ok := t.Deadline(); ok {
+		limit = time.Until(end) * 9 / 10
+	}
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run", "TestHostileProgramsAlwaysAskAPerson|TestHostileProgramsThatStay|TestAGoodProgramDecides", "-test.v", "-test.timeout", limit.String())
+	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=/tmp", "HOME=/", "POLICY_ROUNDS=" + os.Getenv("POLICY_ROUNDS")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestHostileProgramsAlwaysAskAPerson") {
+		if strings.Contains(string(out), "this system can't jail") {
+			t.Skip("an ordinary user can't jail here")
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/judge"
+)
+
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for range 500 {
+		if done() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("no %s", what)
+}
+
+// running are the processes that run a program of r.
+func running(r *Runner) int { return len(naming([]string{r.dir})) }
+
+func TestAReleasedProgramEndsThoughItIsAskedAllTheTime(t *testing.T) {
+	need(t, python)
+	r := jailedRunner(t)
+	p := serving(echoes)
+	before := holdings(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var asked atomic.Int64
+	for range 20 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				got := r.Decide(t.Context(), p, []byte(`{"of":1}`))
+				if got.Fault && got.ReasonCode != judge.ReasonTimeout {
+					t.Errorf("got %+v", got)
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	await(t, "answers", func() bool { return asked.Load() > 100 })
+	for range 10 {
+		r.Release(p)
+		time.Sleep(5 * time.Millisecond)
+	}
+	stop()
+	all.Wait()
+	r.Release(p)
+	await(t, "end of all processes", func() bool { return running(r) == 0 })
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, before, r.dir)
+}
+
+func TestWhatNobodyAsksEnds(t *testing.T) {
+	need(t, python)
+	r := runner(t, Options{Idle: 200 * time.Millisecond})
+	if ok, why := r.Jailed(t.Context()); !ok {
+		t.Skip("this system can't jail: " + why)
+	}
+	before := holdings(t)
+	for range 2 {
+		if got := r.Decide(t.Context(), serving(echoes), []byte(`{"of":1}`)); got.ReasonCode != "n1" {
+			t.Fatalf("got %+v", got)
+		}
+		if got := r.Decide(t.Context(), program(sh, "echo '"+yes+"'\n"), nil); got.Decision != "approve" {
+			t.Fatalf("got %+v", got)
+		}
+		nothingLeft(t, before, r.dir)
+	}
+}
+
+func TestProgramsOfTwoNamesAreTwoProcesses(t *testing.T) {
+	need(t, python)
+	r := jailedRunner(t)
+	one, two := serving(echoes), serving(echoes)
+	two.Name = "t_other/" + two.Name
+	for i, p := range []*judge.Program{one, one, two} {
+		want := []string{"n1", "n2", "n1"}[i]
+		if got := r.Decide(t.Context(), p, []byte(`{}`)); got.ReasonCode != want {
+			t.Errorf("%d: got %+v, want %s", i, got, want)
+		}
+	}
+}
+
+func TestAProgramThatEndsBetweenQuestionsIsStartedForTheNext(t *testing.T) {
+	r := jailedRunner(t)
+	p := program(sh, "read line\necho '"+yes+"'\n")
+	p.Serve = true
+	for i := range 5 {
+		if got := r.Decide(t.Context(), p, []byte("{}")); got.Decision != "approve" {
+			t.Fatalf("question %d: got %+v", i, got)
+		}
+		await(t, "end of it", func() bool { return running(r) == 0 })
+	}
+}
+
+func TestAProgramThatFailsAgainAndAgainRests(t *testing.T) {
+	r := jailedRunner(t)
+	p := program(sh, "exit 3\n")
+	p.Serve = true
+	rested, began := 0, time.Now()
+	for time.Since(began) < time.Second {
+		got := r.Decide(t.Context(), p, []byte("{}"))
+		if got.ReasonCode != judge.ReasonError {
+			t.Fatalf("got %+v", got)
+		}
+		if strings.Contains(got.Rationale, "times in a row, and is started again in") {
+			rested++
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if rested == 0 {
+		t.Error("it was started each time")
+	}
+	r.Release(p) // forgets it
+	if got := r.Decide(t.Context(), p, []byte("{}")); strings.Contains(got.Rationale, "in a row") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAfterCloseAPersonIsAsked(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		r := jailedRunner(t)
+		before := holdings(t)
+		p := program(sh, "while read line; do echo '"+yes+"'; done\n")
+		p.Serve = stays
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { r.Decide(t.Context(), p, []byte("{}")) })
+		}
+		time.Sleep(30 * time.Millisecond)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		all.Wait()
+		if got := r.Decide(t.Context(), p, []byte("{}")); got.ReasonCode != judge.ReasonError {
+			t.Errorf("got %+v", got)
+		}
+		nothingLeft(t, before, fmt.Sprintf("%s/", r.dir))
+	}
+}
