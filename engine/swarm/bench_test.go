@@ -87,6 +87,47 @@ func (r *rig) live(n, producers int) (perSecond float64, p99 time.Duration) {
 	return float64(n) / time.Since(start).Seconds(), took[len(took)*99/100]
 }
 
+// feed runs n task lives with that many producers, which only enqueue, and as
+// many workers, which complete a task and claim the next in one.
+func (r *rig) feed(n, producers int) (perSecond float64) {
+	ctx := context.Background()
+	var toSend, toDo atomic.Int64
+	toSend.Store(int64(n))
+	toDo.Store(int64(n))
+	start := time.Now()
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for toSend.Add(-1) >= 0 {
+				if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: kib}); err != nil {
+					r.t.Error(err)
+					return
+				}
+			}
+		})
+		wg.Go(func() {
+			worker := fmt.Sprint("w", p)
+			var mine []swarm.Task
+			for toDo.Load() > 0 {
+				var err error
+				if len(mine) == 0 {
+					mine, err = r.swarm.Claim(ctx, alice, worker, 1)
+				} else {
+					done := mine[0]
+					_, mine, err = r.swarm.CompleteAndClaim(ctx, alice, done.TaskID, done.Lease, ok(`{"rc":0}`), worker, 1)
+					toDo.Add(-1)
+				}
+				if err != nil {
+					r.t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(n) / time.Since(start).Seconds()
+}
+
 // rawLimit is how many lives a second a bare file allows: three records of a
 // life's size for each, appended by group and synced before the answer.
 func rawLimit(b *testing.B, n, producers int) float64 {
@@ -148,6 +189,7 @@ func BenchmarkTaskLife(b *testing.B) {
 			raw := rawLimit(b, min(n, 5000), producers)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(rate, "lives/s")
+			b.ReportMetric(benchRig(b, false).feed(n, producers), "fed-lives/s")
 			b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")
 			b.ReportMetric(rate/alone, "x-one-fsync-each")
 			b.ReportMetric(rate/raw, "of-raw-limit")

@@ -20,13 +20,20 @@ const localWorker = "engine"
 // not run and everything during an emergency stop stay where they are, and so
 // do tasks for agents: this engine's own runner takes them to their agent.
 func (s *Swarm) Claim(ctx context.Context, by core.Caller, worker string, n int) ([]Task, error) {
-	if n < 1 || n > 1000 {
-		return nil, core.Invalid("n", n, "1-1000")
-	}
-	if worker == "" || len(worker) > 128 || worker == localWorker || !utf8.ValidString(worker) {
-		return nil, core.Invalid("worker", worker, "1-128 bytes of UTF-8, but not "+localWorker+", which is this engine")
+	if err := checkClaim(worker, n); err != nil {
+		return nil, err
 	}
 	return s.claim(ctx, by, worker, n, s.generalLanes(by.Tenant))
+}
+
+func checkClaim(worker string, n int) error {
+	if n < 1 || n > 1000 {
+		return core.Invalid("n", n, "1-1000")
+	}
+	if worker == "" || len(worker) > 128 || worker == localWorker || !utf8.ValidString(worker) {
+		return core.Invalid("worker", worker, "1-128 bytes of UTF-8, but not "+localWorker+", which is this engine")
+	}
+	return nil
 }
 
 // generalLanes are the lanes for no agent that a claim may take from now.
@@ -92,53 +99,58 @@ func (f front) before(g front) bool {
 	return bytes.Compare(f.key[len(f.key)-9:], g.key[len(g.key)-9:]) < 0
 }
 
-func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) ([]Task, error) {
+func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) (out []Task, err error) {
 	if len(lanes) == 0 || n == 0 {
 		return nil, nil
 	}
-	var out []Task
-	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if tx.Counter(countEStop) != 0 {
-			return nil
-		}
-		fronts, err := s.fronts(tx, lanes)
-		if err != nil {
-			return err
-		}
-		for len(out) < n && len(fronts) > 0 {
-			best := 0
-			for i := range fronts {
-				if fronts[i].before(fronts[best]) {
-					best = i
-				}
-			}
-			l := fronts[best].lane
-			t, took, err := s.take(tx, worker, fronts[best].key)
-			if err != nil {
-				return err
-			}
-			if took == taken {
-				out = append(out, t)
-			}
-			switch {
-			case len(out) == n: // look no further
-			case took == taken && l.agent != "": // one task at a time
-				fronts = slices.DeleteFunc(fronts, func(f front) bool { return f.lane.agent == l.agent })
-			case took == overBudget:
-				fronts = slices.Delete(fronts, best, best+1)
-			default:
-				if fronts[best].key, err = s.front(tx, l); err != nil {
-					return err
-				}
-				if fronts[best].key == nil {
-					fronts = slices.Delete(fronts, best, best+1)
-				}
-			}
-		}
-		return nil
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		out, err = s.claimIn(tx, worker, n, lanes)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
+	}
+	return out, nil
+}
+
+// claimIn takes up to n tasks from the lanes.
+func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out []Task, err error) {
+	if tx.Counter(countEStop) != 0 {
+		return nil, nil
+	}
+	fronts, err := s.fronts(tx, lanes)
+	if err != nil {
+		return nil, err
+	}
+	for len(out) < n && len(fronts) > 0 {
+		best := 0
+		for i := range fronts {
+			if fronts[i].before(fronts[best]) {
+				best = i
+			}
+		}
+		l := fronts[best].lane
+		t, took, err := s.take(tx, worker, fronts[best].key)
+		if err != nil {
+			return nil, err
+		}
+		if took == taken {
+			out = append(out, t)
+		}
+		switch {
+		case len(out) == n: // look no further
+		case took == taken && l.agent != "": // one task at a time
+			fronts = slices.DeleteFunc(fronts, func(f front) bool { return f.lane.agent == l.agent })
+		case took == overBudget:
+			fronts = slices.Delete(fronts, best, best+1)
+		default:
+			if fronts[best].key, err = s.front(tx, l); err != nil {
+				return nil, err
+			}
+			if fronts[best].key == nil {
+				fronts = slices.Delete(fronts, best, best+1)
+			}
+		}
 	}
 	return out, nil
 }

@@ -23,6 +23,33 @@ var errLate = core.Errorf(core.Conflict, "the lease on this task is lost: its re
 // goes back to the queue, and a result that needs a person is parked: the
 // returned Result then has the status of an unfinished task.
 func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome) (Result, error) {
+	return s.complete(ctx, by, taskID, id, out, func(*audit.Tx) error { return nil })
+}
+
+// CompleteAndClaim is Complete, and Claim in the same commit: a worker that
+// goes on to the next task waits for the disk once, not twice. A refused
+// outcome claims nothing.
+func (s *Swarm) CompleteAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome, worker string, n int) (Result, []Task, error) {
+	if err := checkClaim(worker, n); err != nil {
+		return Result{}, nil, err
+	}
+	return s.completeAndClaim(ctx, by, taskID, id, out, worker, n, s.generalLanes(by.Tenant))
+}
+
+func (s *Swarm) completeAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome, worker string, n int, lanes []lane) (Result, []Task, error) {
+	var next []Task
+	res, err := s.complete(ctx, by, taskID, id, out, func(tx *audit.Tx) (err error) {
+		next, err = s.claimIn(tx, worker, n, lanes)
+		return err
+	})
+	if err != nil {
+		return Result{}, nil, err
+	}
+	return res, next, nil
+}
+
+// complete commits an outcome, and then what follows it in the same commit.
+func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome, then func(*audit.Tx) error) (Result, error) {
 	t, err := s.header(ctx, by, taskID)
 	if err != nil {
 		return Result{}, err
@@ -42,8 +69,10 @@ func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id 
 				return errLate
 			}
 			var err error
-			res, err = s.conclude(tx, &now, out, ask, v)
-			return err
+			if res, err = s.conclude(tx, &now, out, ask, v); err != nil {
+				return err
+			}
+			return then(tx)
 		})
 		if !errors.Is(err, judge.ErrStale) {
 			break

@@ -113,13 +113,20 @@ func (r *rig) oneLife(ctx context.Context, worker string, n int, ack func(string
 	if err != nil {
 		return err
 	}
-	for _, t := range tasks {
+	for goOn := n%2 == 1; len(tasks) > 0; goOn = false {
+		t := tasks[0]
 		ack(fmt.Sprintf("claimed %s %d", t.TaskID, t.Lease))
 		out := ok(fmt.Sprintf(`{"lease":%d}`, t.Lease))
 		if n%5 == 4 {
 			out = failure(n%10 == 9)
 		}
-		res, err := r.swarm.Complete(ctx, alice, t.TaskID, t.Lease, out)
+		var res swarm.Result
+		if goOn {
+			res, tasks, err = r.swarm.CompleteAndClaim(ctx, alice, t.TaskID, t.Lease, out, worker, 1)
+		} else {
+			tasks = nil
+			res, err = r.swarm.Complete(ctx, alice, t.TaskID, t.Lease, out)
+		}
 		if err != nil {
 			return err
 		}

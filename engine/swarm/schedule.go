@@ -27,6 +27,14 @@ func (s *Swarm) Run(ctx context.Context) error {
 	s.agents.Store(true) // a stop outlives the engine it was pressed in
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var start func(Task)
+	start = func(t Task) {
+		tending.Go(func() {
+			if err := s.tend(ctx, t, start); err != nil {
+				stop(err)
+			}
+		})
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,13 +48,7 @@ func (s *Swarm) Run(ctx context.Context) error {
 		if s.agents.Swap(false) {
 			s.refreeze(ctx, &tending)
 		}
-		wait, err := s.step(ctx, func(t Task) {
-			tending.Go(func() {
-				if err := s.tend(ctx, t); err != nil {
-					stop(err)
-				}
-			})
-		})
+		wait, err := s.step(ctx, start)
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("schedule: %w", err)
 		}
@@ -127,13 +129,50 @@ func (s *Swarm) tenants() []string {
 func (s *Swarm) slotsLeft() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used := 0
+	used := s.handed
 	for _, l := range s.leases {
 		if l.agent == "" && l.local {
 			used++
 		}
 	}
 	return s.opt.Slots - used
+}
+
+// inherit returns the lanes that the slot of a task may be given to in the
+// commit of its outcome; none when other tenants wait for slots too, who would
+// never get one then. The slot counts as taken until over is called.
+func (s *Swarm) inherit(t *Task) (lanes []lane, over func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.Agent == "" {
+		lanes = s.lanesOf(t.TenantID)
+	}
+	if len(lanes) == 0 {
+		return nil, func() {}
+	}
+	s.handed++
+	return lanes, func() {
+		s.mu.Lock()
+		s.handed--
+		s.mu.Unlock()
+		s.ring()
+	}
+}
+
+// lanesOf are the open lanes of a tenant when no other tenant has any.
+func (s *Swarm) lanesOf(tenant string) (out []lane) {
+	for id, w := range s.worlds {
+		for l := range w.lanes {
+			switch {
+			case l.agent != "" || !w.open(l):
+			case id != tenant:
+				return nil
+			default:
+				out = append(out, l)
+			}
+		}
+	}
+	return out
 }
 
 // assign claims what can start now. Agents have their own capacity, so tasks
@@ -158,9 +197,10 @@ func (s *Swarm) assign(ctx context.Context, tenant string, start func(Task)) err
 	return nil
 }
 
-// tend carries one claimed task through its run. It is the only goroutine
-// that starts, stops or continues its work.
-func (s *Swarm) tend(ctx context.Context, t Task) error {
+// tend carries one claimed task through its run, and starts what its slot is
+// given to then. It is the only goroutine that starts, stops or continues the
+// task's work.
+func (s *Swarm) tend(ctx context.Context, t Task, start func(Task)) error {
 	s.mu.Lock()
 	l := s.leases[t.ref()]
 	s.mu.Unlock()
@@ -181,7 +221,15 @@ func (s *Swarm) tend(ctx context.Context, t Task) error {
 	if ctx.Err() != nil {
 		return ignoreLate(s.giveBack(end, by, t, out))
 	}
-	_, err := s.Complete(end, by, t.TaskID, t.Lease, out)
+	lanes, over := s.inherit(&t)
+	defer over()
+	_, next, err := s.completeAndClaim(end, by, t.TaskID, t.Lease, out, localWorker, 1, lanes)
+	for _, t := range next {
+		start(t)
+	}
+	if len(lanes) > 0 && ignoreLate(err) != nil && !broken(err) { // it may be the next one's fault
+		_, err = s.Complete(end, by, t.TaskID, t.Lease, out)
+	}
 	if ignoreLate(err) != nil && !broken(err) { // what the runner reported can't be committed
 		_, err = s.Complete(end, by, t.TaskID, t.Lease, Outcome{
 			Status: Failed, Error: &TaskError{Code: "bad_outcome", Message: err.Error()},

@@ -46,6 +46,7 @@ type Swarm struct {
 	leases   map[ref]*lease
 	pulses   map[ref]*pulse // by tenant and worker; not the engine's own
 	tended   map[ref]chan struct{}
+	handed   int // slots that go from one task to the next just now
 	waiters  map[ref][]chan struct{}
 	planned  time.Duration // uptime of the next look; later than that, we slept
 }

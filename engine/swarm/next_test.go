@@ -1,0 +1,112 @@
+package swarm_test
+
+import (
+	"fmt"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+func TestAWorkerGoesOnToTheNextTaskInOneCommit(t *testing.T) {
+	r := newRig(t)
+	first, second := r.dispatch(`{}`), r.dispatch(`{}`)
+	before := r.claim()
+	res, next, err := r.swarm.CompleteAndClaim(t.Context(), alice, before.TaskID, before.Lease, ok(`{}`), "w1", 1)
+	if err != nil || res.Status != swarm.Succeeded || len(next) != 1 || next[0].TaskID != second.TaskID {
+		t.Fatalf("%+v %+v %v", res, next, err)
+	}
+	done, running := r.task(first.TaskID), r.task(second.TaskID)
+	if running.Status != swarm.Running || running.Lease != next[0].Lease || !running.StartedAt.Equal(done.CompletedAt) {
+		t.Errorf("the next is %+v, the first ended at %s", running, done.CompletedAt)
+	}
+	if res, next, err = r.swarm.CompleteAndClaim(t.Context(), alice, second.TaskID, running.Lease, ok(`{}`), "w1", 1); err != nil || len(next) != 0 {
+		t.Errorf("with an empty queue: %+v %+v %v", res, next, err)
+	}
+	r.whole()
+}
+
+func TestARefusedOutcomeClaimsNothing(t *testing.T) {
+	r := newRig(t)
+	r.dispatch(`{}`)
+	waits := r.dispatch(`{}`)
+	mine := r.claim()
+	for what, c := range map[string]struct {
+		lease  uint64
+		worker string
+		n      int
+		code   core.Code
+	}{
+		"another's lease":   {mine.Lease + 7, "w1", 1, core.Conflict},
+		"no worker":         {mine.Lease, "", 1, core.InvalidInput},
+		"the engine's name": {mine.Lease, "engine", 1, core.InvalidInput},
+		"too many":          {mine.Lease, "w1", 1001, core.InvalidInput},
+	} {
+		_, next, err := r.swarm.CompleteAndClaim(t.Context(), alice, mine.TaskID, c.lease, ok(`{}`), c.worker, c.n)
+		if !hasCode(err, c.code) || len(next) != 0 {
+			t.Errorf("%s: %v %v, want %s", what, next, err, c.code)
+		}
+	}
+	if got := r.task(waits.TaskID); got.Status != swarm.Queued {
+		t.Errorf("the next is %s", got.Status)
+	}
+	if got := r.task(mine.TaskID); got.Status != swarm.Running {
+		t.Errorf("the first is %s", got.Status)
+	}
+	r.whole()
+}
+
+func TestASlotGoesOnWithoutBeingCountedTwice(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	const tasks = 60
+	for i := range tasks {
+		r.dispatch(fmt.Sprintf(`{"i":%d}`, i))
+	}
+	running := map[string]bool{}
+	var order []*fakeWork
+	for range tasks {
+		w := <-r.runner.started
+		running[w.job.Task.TaskID] = true
+		order = append(order, w)
+		if len(running) == 2 { // both slots are taken: end the older
+			old := order[0]
+			order = order[1:]
+			delete(running, old.job.Task.TaskID)
+			if len(r.runner.started) != 0 {
+				t.Fatal("a task started beyond the two slots")
+			}
+			old.end(ok(`{}`))
+		}
+	}
+	order[0].end(ok(`{}`))
+	r.whole()
+}
+
+func TestATenantWithALongQueueLeavesSlotsToOthers(t *testing.T) {
+	const other = "t_other"
+	r := newRig(t)
+	bob := alice
+	bob.Tenant = other
+	if _, err := r.swarm.CreateTenant(t.Context(), bob, other); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		r.dispatch(fmt.Sprintf(`{"i":%d}`, i))
+	}
+	r.run()
+	a, b := <-r.runner.started, <-r.runner.started
+	if _, err := r.swarm.Dispatch(t.Context(), bob, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	a.end(ok(`{}`))
+	b.end(ok(`{}`))
+	for range 150 { // whose turn it is, is chance: half of them, once the other waits
+		w := <-r.runner.started
+		w.end(ok(`{}`))
+		if w.job.Task.TenantID == other {
+			return
+		}
+	}
+	t.Error("the other tenant's task never got a slot")
+}
