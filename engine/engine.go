@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
@@ -51,7 +52,8 @@ type Options struct {
 
 	Tools tools.Source // lists the tools of servers; nil where none run
 
-	Formats map[string]dag.Format // what records are exported to and imported from
+	Formats map[string]dag.Format   // what records are exported to and imported from
+	Effects map[string]control.Kind // what carries intents out, by action
 
 	Notices notice.Sender // carries notices out; nil sends none
 }
@@ -68,6 +70,8 @@ type Engine struct {
 	CAD    *cad.Controller
 	Tools  *tools.Tools
 	DAG    *dag.DAG
+	// Intents bring the world to what the record says it should be.
+	Intents *control.Controller
 	// Operators are those who may enter from elsewhere.
 	Operators *operator.Operators
 	// Presence is who is here now.
@@ -100,6 +104,12 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
+	}
+	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants})
+	for action, kind := range opt.Effects {
+		if err := e.Intents.Register(action, kind); err != nil {
+			return nil, fmt.Errorf("open the intents: %w", err)
+		}
 	}
 	e.Notices = notice.New(notice.Options{
 		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch,
@@ -150,6 +160,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateTool, e.Fleet)
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)
+	e.Judge.Own(judge.GateIntent, e.Intents)
 	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
 	return e, nil
 }
@@ -171,7 +182,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 7)
+	failed := make(chan error, 8)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -185,6 +196,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })
 	all.Go(func() { run("notices", ctx, e.Notices.Run) })
+	all.Go(func() { run("intents", ctx, e.Intents.Run) })
 	all.Go(func() {
 		defer stopFleet()
 		run("swarm", ctx, e.Swarm.Run)
@@ -219,6 +231,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.CAD.Auditables()...)
 	kinds = append(kinds, e.Tools.Auditables()...)
 	kinds = append(kinds, e.DAG.Auditables()...)
+	kinds = append(kinds, e.Intents.Auditables()...)
 	kinds = append(kinds, e.Operators.Auditables()...)
 	kinds = append(kinds, e.Notices.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)

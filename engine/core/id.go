@@ -24,6 +24,7 @@ const (
 	RulePrefix     = "ru"
 	WorkflowPrefix = "wf"
 	PolicyPrefix   = "pl"
+	IntentPrefix   = "in"
 )
 
 const tagLen = 5
@@ -92,6 +93,7 @@ func LocalSeq(prefix, tenant, id string) (uint64, error) {
 var kindOf = map[string]string{
 	TaskPrefix: "task", SessionPrefix: "session", DecisionPrefix: "decision",
 	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule", WorkflowPrefix: "workflow", PolicyPrefix: "policy",
+	IntentPrefix: "intent",
 }
 
 // NewTrace makes a W3C trace-id: 32 lower-case hex digits, never all zero.

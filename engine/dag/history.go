@@ -314,3 +314,16 @@ func (d *DAG) Run(ctx context.Context, tenant, run string) (RunState, error) {
 	})
 	return s, err
 }
+
+// GetIn is Get inside a transaction, without the edges.
+func (d *DAG) GetIn(tx store.Tx, id string) (Recorded, error) {
+	r := reader{tx}
+	_, pos, err := r.place(id)
+	if err != nil {
+		return Recorded{}, err
+	}
+	if pos == 0 {
+		return Recorded{}, core.Missing("event", id)
+	}
+	return r.event(pos)
+}

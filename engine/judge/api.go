@@ -34,6 +34,7 @@ const (
 	GateBudget Gate = "budget"        // a budget is used up
 	GateAgent  Gate = "agent.delete"  // deleting an agent
 	GateCAD    Gate = "cad.operation" // an operation of a CAD agent
+	GateIntent Gate = "dag.intent"    // what an agent wants done to resources, forks or processes, where that destroys
 )
 
 // Risk grades what could go wrong.
@@ -49,7 +50,7 @@ const (
 
 // Action is what will be done, with the final arguments.
 type Action struct {
-	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD
+	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent
 	Server string   `json:"server,omitempty"` // MCP server or runtime
 	Tool   string   `json:"tool,omitempty"`
 	CallID string   `json:"call_id,omitempty"`

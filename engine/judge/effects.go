@@ -27,6 +27,8 @@ const (
 	KindSkill = "skill.invoke"
 	KindMCP   = "mcp.call" // a tool of a server; its arguments lie in args
 	KindCAD   = "cad.operation"
+	// KindIntent is what an agent wants of the controller.
+	KindIntent = "intent"
 )
 
 var effectNames = []string{

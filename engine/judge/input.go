@@ -115,6 +115,8 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 			a.Gate = GateTool
 		case a.Action.Kind == KindCAD:
 			a.Gate = GateCAD
+		case a.Action.Kind == KindIntent:
+			a.Gate = GateIntent
 		default:
 			a.Gate = GateStart
 		}

@@ -31,6 +31,16 @@ func (j *Judge) Approval(ctx context.Context, tenant, id string) (Approval, erro
 	return out, err
 }
 
+// ApprovalIn is Approval inside a transaction, of an id that is known to be the
+// tenant's.
+func (j *Judge) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
+	a, err := load(tx, id)
+	if err != nil {
+		return Approval{}, err
+	}
+	return *a, nil
+}
+
 // Open lists the open approvals, oldest first, deferred ones too.
 func (j *Judge) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	var out []Approval

@@ -75,7 +75,7 @@ type table struct {
 }
 
 var (
-	gates      = []Gate{GateStart, GateTool, GateSkill, GateResult, GateBudget, GateAgent, GateCAD}
+	gates      = []Gate{GateStart, GateTool, GateSkill, GateResult, GateBudget, GateAgent, GateCAD, GateIntent}
 	ruleName   = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,63}$`)
 	reasonName = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)
 )

@@ -20,6 +20,7 @@ var gates = map[judge.Gate]string{
 	judge.GateResult: "before the result is committed",
 	judge.GateBudget: "because a budget is used up",
 	judge.GateAgent:  "before the agent is deleted",
+	judge.GateIntent: "before what the agent wants is begun",
 }
 
 // lay writes the card, top of the screen first.

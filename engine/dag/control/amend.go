@@ -1,0 +1,193 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/judge"
+)
+
+// amend changes an intent for somebody.
+func (c *Controller) amend(ctx context.Context, by core.Caller, id, what string, fn func(*file) error) (Intent, error) {
+	seq, err := c.local(ctx, by, id)
+	if err != nil {
+		return Intent{}, err
+	}
+	var out Intent
+	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		f, err := c.open(tx, seq)
+		if err != nil {
+			return err
+		}
+		if by.Kind == core.Agent && by.Name != f.AgentID {
+			return core.Errorf(core.Denied, "intent %s is of agent %s: %s can't %s it", id, f.AgentID, by.Name, what)
+		}
+		if err := fn(f); err != nil {
+			return err
+		}
+		out = f.Intent
+		return nil
+	})
+	return out, explain(what+" intent "+id, err)
+}
+
+// Withdraw says that an intent is not wanted any more: what it began is taken
+// back. One that is stuck is left as it is, and over.
+func (c *Controller) Withdraw(ctx context.Context, by core.Caller, id, reason string) (Intent, error) {
+	return c.amend(ctx, by, id, "withdraw", func(f *file) error {
+		why := "withdrawn by " + by.Name
+		if reason != "" {
+			why += ": " + reason
+		}
+		detail := map[string]any{"by": by.Name, "reason": clip(reason)}
+		switch {
+		case f.Status.Over():
+			return core.Errorf(core.Conflict, "intent %s is %s already", id, f.Status).With("status", string(f.Status))
+		case f.Status == Undoing || f.Withdrawn && f.Status != Stuck:
+			return core.Errorf(core.Conflict, "intent %s is being taken back already", id).With("status", string(f.Status))
+		case f.Status == Stuck:
+			return f.giveUp(why, detail)
+		}
+		f.Withdrawn, f.Why = true, clip(why)
+		affects := []dag.EventRef{}
+		for _, s := range f.Steps {
+			if s.End == "" {
+				affects = append(affects, dag.EventRef{EventID: s.Call})
+			}
+		}
+		f.emit(&dag.Interruption{Reason: dag.ReasonCanceled, Affects: affects})
+		if f.desk.Lease != nil && f.Status == Open { // who works on it is told, and what comes of that is taken back
+			f.tx.OnCommit(func() { c.stop(place{f.TenantID, f.IntentID}) })
+			return f.save("withdrawn", detail)
+		}
+		f.desk.Lease = nil
+		if f.Status == Waiting && f.Approval != "" {
+			mine := func(a *judge.Approval) bool { return a.ApprovalID == f.Approval }
+			if err := c.opt.Judge.Void(f.tx, mine, "the intent was withdrawn"); err != nil {
+				return err
+			}
+		}
+		if step := f.step(); step.Status == StepStarted { // a try that failed; it waited for the next
+			f.answer(dag.CallCanceled, &dag.Fault{Code: string(dag.ReasonCanceled), Message: f.Why})
+		}
+		return f.takeBack("withdrawn", detail)
+	})
+}
+
+// stop ends the work on an intent here.
+func (c *Controller) stop(at place) {
+	c.mu.Lock()
+	h := c.holding[at]
+	c.mu.Unlock()
+	if h != nil {
+		h.stop(errWithdrawn)
+	}
+}
+
+// giveUp closes a stuck intent as it is.
+func (f *file) giveUp(why string, detail any) error {
+	for n := range f.Steps {
+		if step := &f.Steps[n]; step.Status.touched() && step.Undo != "" {
+			f.emit(&dag.ToolResult{CallID: undoID(f.IntentID, n+1, step.Undos), Status: dag.CallCanceled, Result: core.Raw("{}")})
+			step.Status = StepNotUndone
+		}
+	}
+	f.Why = clip(f.Why + "; what was left was accepted: " + why)
+	return f.end("given_up", detail)
+}
+
+// Retry has an intent tried again. One that waits for its next try has it at
+// once, with all tries before it. One that is stuck is taken back again. Of one
+// that failed or was withdrawn a new intent is made, which is judged anew.
+func (c *Controller) Retry(ctx context.Context, by core.Caller, id string) (Intent, error) {
+	return c.amend(ctx, by, id, "retry", func(f *file) error {
+		detail := map[string]any{"by": by.Name}
+		switch {
+		case f.Status == Done:
+			return core.Errorf(core.Conflict, "intent %s is done", id).With("status", string(f.Status))
+		case f.Status.Over():
+			return f.anew()
+		case f.Status == Waiting:
+			return core.Errorf(core.Conflict, "intent %s waits %s", id, f.Why).With("approval_id", f.Approval)
+		case f.desk.Lease != nil:
+			return core.Errorf(core.Conflict, "intent %s is being worked on", id).With("status", string(f.Status))
+		case f.Status == Stuck:
+			f.Status, f.Why = Undoing, ""
+			f.step().Status = StepFailed
+			f.callBack(f.At)
+		}
+		f.Tries = 0
+		f.look(f.tx.Now())
+		return f.save("retry", detail)
+	})
+}
+
+// anew makes an intent that wants the same, and takes its place in hand.
+func (f *file) anew() error {
+	spec := Spec{
+		AgentID: f.AgentID, TaskID: f.TaskID, SessionID: f.SessionID, TraceID: f.TraceID, Subject: f.Subject,
+		Cause: dag.EventRef{EventID: f.Cause},
+	}
+	for n, s := range f.Steps {
+		call, err := f.c.dag.GetIn(f.tx, s.Call)
+		if err != nil {
+			return explain("read the call of "+callID(f.IntentID, n+1), err)
+		}
+		spec.Steps = append(spec.Steps, Step{s.Action, call.Event.Body.(*dag.ToolCall).Args})
+	}
+	if err := f.c.check(&spec); err != nil {
+		return err
+	}
+	var err error
+	f.Intent, err = f.c.intend(f.tx, spec, f.IntentID)
+	return err
+}
+
+// Await waits until an intent is over, or stuck, and returns it.
+func (c *Controller) Await(ctx context.Context, tenant, id string) (Intent, error) {
+	at := place{tenant, id}
+	for {
+		bell := make(chan struct{})
+		c.mu.Lock()
+		c.waiters[at] = append(c.waiters[at], bell)
+		c.mu.Unlock()
+		i, err := c.Get(ctx, core.Self(tenant, component), id)
+		if err != nil || i.Status.Over() || i.Status == Stuck {
+			c.forget(at, bell)
+			return i, err
+		}
+		select {
+		case <-bell:
+		case <-ctx.Done():
+			c.forget(at, bell)
+			return i, ctx.Err()
+		}
+	}
+}
+
+// forget takes a waiter back that nobody woke.
+func (c *Controller) forget(at place, bell chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.waiters[at]
+	for n := range all {
+		if all[n] == bell {
+			all = append(all[:n:n], all[n+1:]...)
+			break
+		}
+	}
+	if c.waiters[at] = all; len(all) == 0 {
+		delete(c.waiters, at)
+	}
+}
+
+// waitsUntil is a time as a reason reads it.
+func waitsUntil(at, now time.Time) string {
+	if left := at.Sub(now); left > 0 {
+		return "in " + left.Round(time.Millisecond).String()
+	}
+	return "now"
+}

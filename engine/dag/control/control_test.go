@@ -1,0 +1,456 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/judge"
+)
+
+func TestAnIntentIsBroughtAboutStepByStep(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			if j.Step == 2 && (len(j.Earlier) != 1 || !strings.Contains(string(j.Earlier[0]), j.IntentID+"/1") || string(j.Args) != `{"n":2}`) {
+				t.Errorf("%+v", j)
+			}
+			return nil, nil
+		}
+		i := r.intend(alice, control.Spec{TaskID: "task-1", Subject: "resource:vol", Steps: []control.Step{step("make", `{"n":1}`), step("make", `{"n":2}`)}})
+		if i.Status != control.Open || r.get(i.IntentID).Why == "" {
+			t.Errorf("%+v", i)
+		}
+		r.run()
+		i = r.await(i.IntentID)
+		if i.Status != control.Done || i.Steps[1].Status != control.StepDone || string(i.Steps[0].Args) != `{"n":1}` || !strings.Contains(string(i.Steps[1].Result), i.IntentID+"/2") {
+			t.Errorf("%+v", i)
+		}
+		if got := r.told(i.IntentID); !slices.Equal(got, []string{"run_started", "tool_call make", "tool_call make", "tool_result ok", "tool_result ok", "run_finished success"}) {
+			t.Errorf("%q", got)
+		}
+		if got := r.world.said(); !slices.Equal(got, []string{"probe 1/1", "act 1/1", "probe 1/2", "act 1/2"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestWhatIsThereIsNotDoneAgain(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.world.things[i.IntentID+"/1"] = true
+		r.run()
+		if i = r.await(i.IntentID); i.Status != control.Done {
+			t.Errorf("%+v", i)
+		}
+		if got := r.world.said(); !slices.Equal(got, []string{"probe 1/1"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestAStepIsTriedAgainWithPausesThenTakenBackInReverse(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var at []time.Time
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			if j.Action == "fail" {
+				at = append(at, time.Now())
+				return nil, errors.New("the disk is full")
+			}
+			return nil, nil
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", ""), step("make", ""), step("fail", ""), step("make", "")}})
+		r.run()
+		i = r.await(i.IntentID)
+		if i.Status != control.Failed || !strings.Contains(i.Why, "the disk is full") || i.Steps[2].Tries != 3 {
+			t.Errorf("%+v", i)
+		}
+		if len(at) != 3 || at[1].Sub(at[0]) != time.Second || at[2].Sub(at[1]) != 2*time.Second {
+			t.Errorf("tried at %v", at)
+		}
+		calls := r.world.said()
+		if got := calls[len(calls)-3:]; !slices.Equal(got, []string{"undo 1/3", "undo 1/2", "undo 1/1"}) || len(r.world.things) > 0 {
+			t.Errorf("%q %v", got, r.world.things)
+		}
+		want := []string{
+			"run_started", "tool_call make", "tool_call make", "tool_call fail", "tool_call make", "tool_result ok", "tool_result ok", "tool_result error",
+			"tool_result canceled", "tool_call undo", "tool_call undo", "tool_call undo", "tool_result ok", "tool_result ok", "tool_result ok", "run_finished error",
+		}
+		if got := r.told(i.IntentID); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+		for n, s := range i.Steps {
+			if want := []control.StepStatus{control.StepUndone, control.StepUndone, control.StepUndone, control.StepCanceled}[n]; s.Status != want {
+				t.Errorf("step %d is %s", n+1, s.Status)
+			}
+		}
+		if s, err := r.dag.Run(r.t.Context(), acme, i.IntentID); err != nil || len(s.OpenCalls) > 0 {
+			t.Errorf("%+v %v", s, err)
+		}
+	})
+}
+
+func TestAFinalErrorIsNotTriedAgain(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(context.Context, control.Job) (*control.Seen, error) {
+			return nil, core.Missing("volume", "vol-9")
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		if i = r.await(i.IntentID); i.Status != control.Failed || i.Steps[0].Tries != 1 || i.Steps[0].Error.Code != "NOT_FOUND" {
+			t.Errorf("%+v", i)
+		}
+	})
+}
+
+func TestAnEffectHasItsTimeAndMayPanic(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(ctx context.Context, j control.Job) (*control.Seen, error) {
+			if j.Action == "hang" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			panic("boo")
+		}
+		late := r.intend(alice, control.Spec{Steps: []control.Step{step("hang", "")}})
+		mad := r.intend(alice, control.Spec{Steps: []control.Step{step("fail", "")}})
+		r.run()
+		if i := r.await(late.IntentID); i.Status != control.Failed || i.Steps[0].Error.Code != "timeout" || r.told(late.IntentID)[2] != "tool_result timeout" {
+			t.Errorf("%+v %q", i, r.told(late.IntentID))
+		}
+		if i := r.await(mad.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "boo") {
+			t.Errorf("%+v", i)
+		}
+	})
+}
+
+func TestEventsOfAnEffectAreRecordedWithItsEndOrNot(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			e, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), AgentID: "ada"}, &dag.AgentForked{FromBranch: "main", ToBranch: "b", AtEvent: j.Call})
+			r.no(err)
+			return &control.Seen{Met: true, Events: []dag.Event{e}}, nil
+		}
+		one := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		if i := r.await(one.IntentID); i.Status != control.Done {
+			t.Errorf("%+v", i)
+		}
+		two := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}}) // the branch is taken now
+		if i := r.await(two.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "has a branch") || i.Steps[0].Status != control.StepUndone {
+			t.Errorf("%+v", i)
+		}
+		if forks, err := r.dag.Forks(r.t.Context(), acme, core.Filter{}); err != nil || forks.Info.Total != 1 {
+			t.Errorf("%+v %v", forks, err)
+		}
+	})
+}
+
+func TestIntentsOfOneSubjectTakeTurns(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var order []string
+		gate := make(chan struct{})
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			order = append(order, j.IntentID)
+			<-gate
+			return nil, nil
+		}
+		var ids []string
+		for range 3 {
+			ids = append(ids, r.intend(alice, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("make", "")}}).IntentID)
+		}
+		r.run()
+		synctest.Wait()
+		if i := r.get(ids[1]); len(order) != 1 || i.Before != ids[0] || !strings.Contains(i.Why, "comes first") {
+			t.Errorf("%v %+v", order, i)
+		}
+		if i := r.get(ids[0]); i.Lease == nil || !strings.Contains(i.Why, "works on it") {
+			t.Errorf("%+v", i)
+		}
+		close(gate)
+		for _, id := range ids {
+			r.await(id)
+		}
+		if !slices.Equal(order, ids) {
+			t.Errorf("%v", order)
+		}
+	})
+}
+
+func TestAKeyMakesAnIntentOnce(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		spec := control.Spec{Key: "fork-7", Steps: []control.Step{step("make", "")}}
+		one, two := r.intend(alice, spec), r.intend(alice, spec)
+		if one.IntentID != two.IntentID {
+			t.Errorf("%s %s", one.IntentID, two.IntentID)
+		}
+		spec.AgentID, spec.Steps = "ada", []control.Step{step("fail", "")}
+		if _, err := r.Intend(r.t.Context(), alice, spec); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), one.IntentID) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestABadSpecIsRefused(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		for want, spec := range map[string]control.Spec{
+			"steps: 0":                      {AgentID: "ada"},
+			"agent_id":                      {Steps: []control.Step{step("make", "")}},
+			`steps[0].action: "dance"`:      {AgentID: "ada", Steps: []control.Step{step("dance", "")}},
+			"steps[1].args":                 {AgentID: "ada", Steps: []control.Step{step("make", ""), step("make", "[1]")}},
+			"subject":                       {AgentID: "ada", Subject: "a\x00b", Steps: []control.Step{step("make", "")}},
+			"steps[0].args: number 9007":     {AgentID: "ada", Steps: []control.Step{step("make", `{"n":9007199254740993}`)}},
+			"agent_id: ada can't speak for": {AgentID: "bob", Steps: []control.Step{step("make", "")}},
+		} {
+			by := alice
+			if spec.AgentID == "bob" {
+				by = ada
+			}
+			if _, err := r.Intend(r.t.Context(), by, spec); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", want, err)
+			}
+		}
+		if f, err := r.Figures(r.t.Context(), acme); err != nil || f.Intents != 0 || f.Open != 0 {
+			t.Errorf("%+v %v", f, err)
+		}
+		for _, bad := range []string{"in_1", "in_00000_0000000001"} {
+			if _, err := r.Get(r.t.Context(), alice, bad); err == nil {
+				t.Error(bad)
+			}
+		}
+	})
+}
+
+func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(ctx context.Context, j control.Job) (*control.Seen, error) {
+			if j.Step == 2 {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return nil, nil
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", ""), step("make", ""), step("make", "")}})
+		r.run()
+		synctest.Wait()
+		if _, err := r.Withdraw(r.t.Context(), core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}, i.IntentID, ""); !errors.Is(err, core.Kind(core.Denied)) {
+			t.Error(err)
+		}
+		_, err := r.Withdraw(r.t.Context(), alice, i.IntentID, "not needed")
+		r.no(err)
+		i = r.await(i.IntentID)
+		if i.Status != control.Canceled || len(r.world.things) > 0 || i.Steps[0].Status != control.StepUndone || i.Steps[1].Status != control.StepUndone || i.Steps[2].Status != control.StepCanceled || !strings.Contains(i.Why, "alice: not needed") {
+			t.Errorf("%+v", i)
+		}
+		if got := r.told(i.IntentID); got[5] != "interruption canceled" || got[len(got)-1] != "run_finished error" {
+			t.Errorf("%q", got)
+		}
+		if _, err := r.Withdraw(r.t.Context(), alice, i.IntentID, ""); !errors.Is(err, core.Kind(core.Conflict)) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWithdrawnBetweenTries(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(context.Context, control.Job) (*control.Seen, error) { return nil, errors.New("later") }
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		synctest.Wait()
+		if got := r.get(i.IntentID); got.Why != "later; tried in 1s" {
+			t.Errorf("%+v", got)
+		}
+		_, err := r.Withdraw(r.t.Context(), alice, i.IntentID, "")
+		r.no(err)
+		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
+			t.Errorf("%+v", i)
+		}
+	})
+}
+
+func TestWhatCannotBeTakenBackWaitsForAPerson(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		busy := true
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			if j.Step == 2 {
+				return nil, core.Errorf(core.Denied, "no")
+			}
+			return nil, nil
+		}
+		r.world.onUndo = func(_ context.Context, j control.Job) error {
+			if busy && j.Step == 1 {
+				return errors.New("busy")
+			}
+			return nil
+		}
+		spec := control.Spec{Subject: "resource:vol", Steps: []control.Step{step("make", ""), step("make", "")}}
+		a, b := r.intend(alice, spec), r.intend(alice, spec)
+		r.run()
+		i := r.await(a.IntentID)
+		if i.Status != control.Stuck || i.Steps[0].Status != control.StepNotUndone || i.Steps[0].Error.Message != "busy" || r.get(b.IntentID).Before != a.IntentID {
+			t.Errorf("%+v", i)
+		}
+		if page, err := r.List(r.t.Context(), acme, core.Filter{Status: string(control.Stuck)}, true); err != nil || page.Info.Total != 1 {
+			t.Errorf("%+v %v", page, err)
+		}
+		busy = false
+		_, err := r.Retry(r.t.Context(), alice, a.IntentID)
+		r.no(err)
+		if i = r.await(a.IntentID); i.Status != control.Failed || i.Steps[0].Status != control.StepUndone || i.Steps[0].Undos != 2 {
+			t.Errorf("%+v", i)
+		}
+		busy = true
+		r.await(b.IntentID)
+		_, err = r.Withdraw(r.t.Context(), alice, b.IntentID, "it does no harm")
+		r.no(err)
+		if i = r.await(b.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "does no harm") {
+			t.Errorf("%+v", i)
+		}
+		for _, id := range []string{a.IntentID, b.IntentID} {
+			if s, err := r.dag.Run(r.t.Context(), acme, id); err != nil || len(s.OpenCalls) > 0 {
+				t.Errorf("%+v %v", s, err)
+			}
+		}
+	})
+}
+
+func TestARetryWantsTheSameAnew(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		broken := true
+		r.world.onAct = func(context.Context, control.Job) (*control.Seen, error) {
+			if broken {
+				return nil, core.Errorf(core.Conflict, "no")
+			}
+			return nil, nil
+		}
+		i := r.intend(alice, control.Spec{Subject: "agent:ada", Steps: []control.Step{step("make", `{"n":1}`)}})
+		r.run()
+		r.await(i.IntentID)
+		broken = false
+		again, err := r.Retry(r.t.Context(), alice, i.IntentID)
+		r.no(err)
+		done := r.await(again.IntentID)
+		if again.IntentID == i.IntentID || done.RetryOf != i.IntentID || done.Status != control.Done || string(done.Steps[0].Args) != `{"n":1}` {
+			t.Errorf("%+v", done)
+		}
+		if _, err := r.Retry(r.t.Context(), alice, done.IntentID); !errors.Is(err, core.Kind(core.Conflict)) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestARetryDoesNotWaitForThePause(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		tries := 0
+		r.world.onAct = func(context.Context, control.Job) (*control.Seen, error) {
+			if tries++; tries < 5 {
+				return nil, errors.New("later")
+			}
+			return nil, nil
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		start := time.Now()
+		synctest.Wait()
+		for range 4 {
+			_, err := r.Retry(r.t.Context(), alice, i.IntentID)
+			r.no(err)
+			synctest.Wait()
+		}
+		if i = r.get(i.IntentID); i.Status != control.Done || time.Since(start) > 0 {
+			t.Errorf("%+v after %s", i, time.Since(start))
+		}
+	})
+}
+
+func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.run()
+		small := r.intend(ada, control.Spec{Steps: []control.Step{step("wipe", `{"small":true}`)}})
+		never := r.intend(ada, control.Spec{Steps: []control.Step{step("make", ""), step("wipe", `{"never":true}`)}})
+		if i := r.await(small.IntentID); i.Status != control.Done || i.Decision == "" {
+			t.Errorf("%+v", i)
+		}
+		if i := r.await(never.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "rule never") || i.Steps[0].Status != control.StepCanceled {
+			t.Errorf("%+v", i)
+		}
+		if got := r.told(never.IntentID); !slices.Equal(got, []string{"run_started", "tool_call make", "tool_call wipe", "interruption approval_denied", "tool_result canceled", "tool_result canceled", "run_finished error"}) {
+			t.Errorf("%q", got)
+		}
+		var asked [3]control.Intent
+		for n := range asked {
+			asked[n] = r.intend(ada, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("wipe", "")}})
+		}
+		free := r.intend(alice, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("wipe", "")}})
+		if i := r.await(free.IntentID); i.Status != control.Done { // nobody waits behind a question
+			t.Errorf("%+v", i)
+		}
+		synctest.Wait()
+		open, err := r.judge.Open(r.t.Context(), acme)
+		r.no(err)
+		if len(open) != 3 || open[0].Gate != judge.GateIntent || !strings.Contains(open[0].Intent, "ada wants wipe of resource:vol") {
+			t.Fatalf("%+v", open)
+		}
+		if _, err := r.judge.Answer(r.t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)}); err == nil {
+			t.Error("an edit was taken")
+		}
+		_, err = r.judge.Answer(r.t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+		r.no(err)
+		_, err = r.judge.Answer(r.t.Context(), alice, open[1].ApprovalID, judge.Answer{Reason: "too much"})
+		r.no(err)
+		_, err = r.Withdraw(r.t.Context(), ada, asked[2].IntentID, "")
+		r.no(err)
+		for n, want := range []control.Status{control.Done, control.Failed, control.Canceled} {
+			if i := r.await(asked[n].IntentID); i.Status != want || n == 1 && !strings.Contains(i.Why, "too much") {
+				t.Errorf("%d: %+v", n, i)
+			}
+		}
+		if open, err = r.judge.Open(r.t.Context(), acme); err != nil || len(open) > 0 {
+			t.Errorf("%+v %v", open, err)
+		}
+	})
+}
+
+func TestAVoidedQuestionEndsItsIntent(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.run()
+		i := r.intend(ada, control.Spec{Steps: []control.Step{step("wipe", "")}})
+		synctest.Wait()
+		r.void()
+		if i = r.await(i.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "voided: its task ended") {
+			t.Errorf("%+v", i)
+		}
+	})
+}
+
+func TestIntentsAreListed(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var ids []string
+		for n := range 25 {
+			ids = append(ids, r.intend(alice, control.Spec{AgentID: []string{"ada", "bob"}[n%2], Steps: []control.Step{step("make", "")}}).IntentID)
+		}
+		page, err := r.List(r.t.Context(), acme, core.Filter{Page: 2, Size: 10}, false)
+		if err != nil || page.Info.Total != 25 || len(page.Items) != 10 || page.Items[0].IntentID != ids[14] {
+			t.Errorf("%+v %v", page, err)
+		}
+		if page, err = r.List(r.t.Context(), acme, core.Filter{Agent: "bob", Page: 2, Size: 10}, true); err != nil || page.Info.Total != 12 || len(page.Items) != 2 || page.Items[1].IntentID != ids[1] {
+			t.Errorf("%+v %v", page, err)
+		}
+		r.run()
+		for _, id := range ids {
+			r.await(id)
+		}
+		if page, err = r.List(r.t.Context(), acme, core.Filter{}, true); err != nil || page.Info.Total != 0 || len(page.Items) != 0 {
+			t.Errorf("%+v %v", page, err)
+		}
+		if page, err = r.List(r.t.Context(), acme, core.Filter{Page: 9, Size: 10}, false); err != nil || page.Info.Total != 25 || len(page.Items) != 0 {
+			t.Errorf("%+v %v", page, err)
+		}
+	})
+}

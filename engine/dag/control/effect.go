@@ -1,0 +1,103 @@
+package control
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// Effect is one kind of effect on the world. Its methods are given a context
+// that ends with the time for them, with the lease, and when the intent is
+// withdrawn; they must return then. They are never called side by side for one
+// step.
+//
+// An error of code InvalidInput, NotFound, Conflict or Denied is final; after
+// any other, or when what was wanted is not met, the step is tried again.
+type Effect interface {
+	// Probe looks, without changing anything, whether the world is as the job
+	// wants it. It comes before every Act.
+	Probe(ctx context.Context, j Job) (Seen, error)
+	// Act brings it about. It may be called again after it did all or half of
+	// that: it finds its own work by the job's Key.
+	Act(ctx context.Context, j Job) (Seen, error)
+	// Compensate takes back what Act did: all, half or nothing. It may be called
+	// again after it did.
+	Compensate(ctx context.Context, j Job) (Seen, error)
+}
+
+// Job is what an Effect is asked for.
+type Job struct {
+	Key       string // INTENT/STEP: the same each time, and of no other step
+	Tenant    string
+	IntentID  string
+	Step      int // from 1
+	AgentID   string
+	TaskID    string
+	SessionID string
+	TraceID   string
+	By        string // who wants it
+	ByKind    core.ActorKind
+	Action    string
+	Args      core.Raw
+	Cause     dag.EventRef // the event of the record that led to the intent; zero when there is none
+	Call      dag.EventRef // the step's tool_call
+	Earlier   []core.Raw   // results of the steps before it
+	Result    core.Raw     // of Compensate: what the step came to; nil when it never ended well
+	Attempt   int          // from 1
+	// Fence grows with each holder. What can compare it, refuses a smaller one
+	// than it has seen.
+	Fence uint64
+}
+
+// Seen is an observation.
+type Seen struct {
+	Met    bool     // the world is as the job wants it
+	Why    string   // what is missing, while it is not
+	Result core.Raw // an object; nil is {}
+	// Events are recorded in the same transaction that ends the step, well or for
+	// good: they may also stand beside a final error. Events of a step that is
+	// tried again are dropped. A step whose events the record refuses fails.
+	Events []dag.Event
+}
+
+// Kind is what is known of an action word.
+type Kind struct {
+	Effect
+	// Destructive actions that an agent wants pass the judge first.
+	Destructive bool
+	Timeout     time.Duration // for one Probe, Act or Compensate; 0 means 5 min
+	Attempts    int           // how often a step is tried, 1-100; 0 means 5
+	// Check looks at the arguments when an intent is made; nil takes any object.
+	Check func(args core.Raw) error
+}
+
+// Defaults of a Kind.
+const (
+	defaultTimeout  = 5 * time.Minute
+	defaultAttempts = 5
+	maxAttempts     = 100
+)
+
+var actionPattern = regexp.MustCompile(`^[a-z][a-z0-9]*([._-][a-z0-9]+)*$`)
+
+// maxAction bounds an action word, in bytes.
+const maxAction = 64
+
+func checkAction(field, action string) error {
+	if len(action) > maxAction || !actionPattern.MatchString(action) {
+		return core.Invalid(field, action, "words of a-z 0-9 joined by . _ -, such as resource.snapshot")
+	}
+	return nil
+}
+
+// final reports errors that trying again can't help.
+func final(err error) bool {
+	switch core.AsError(err).Code {
+	case core.InvalidInput, core.NotFound, core.Conflict, core.Denied:
+		return true
+	}
+	return false
+}

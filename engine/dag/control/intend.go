@@ -1,0 +1,184 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// Bounds of a Spec.
+const (
+	maxSteps = 16
+	maxArgs  = 1 << 20 // bytes of the arguments of all steps: the judge reads them
+	maxName  = 256     // bytes of a subject or key
+)
+
+// Spec is what somebody wants.
+type Spec struct {
+	AgentID   string // whom it concerns; required
+	TaskID    string
+	SessionID string
+	TraceID   string // "" means a fresh one
+	// Cause is the event that led to it; zero means that the intent itself did.
+	Cause dag.EventRef
+	// Subject is what the effects work on, such as "resource:vol-1" or "agent:ada".
+	// Intents of one subject are carried out one after another, as they came; ""
+	// takes no turns.
+	Subject string
+	Steps   []Step // 1-16, in their order
+	// Key makes the intent once: with a key that was used before, the intent of
+	// then is returned, and a spec that differs from its is a conflict.
+	Key string
+}
+
+func (c *Controller) check(s *Spec) error {
+	switch {
+	case len(s.Steps) < 1 || len(s.Steps) > maxSteps:
+		return core.Invalid("steps", len(s.Steps), fmt.Sprintf("1-%d steps", maxSteps))
+	case s.AgentID == "":
+		return core.Invalid("agent_id", "", "the name of an agent")
+	}
+	for _, name := range []struct{ field, value string }{{"subject", s.Subject}, {"key", s.Key}} {
+		if len(name.value) > maxName || !utf8.ValidString(name.value) || strings.ContainsFunc(name.value, unicode.IsControl) {
+			return core.Invalid(name.field, name.value, fmt.Sprintf("text of at most %d bytes without control characters", maxName))
+		}
+	}
+	total := 0
+	for n := range s.Steps {
+		step := &s.Steps[n]
+		field := fmt.Sprintf("steps[%d]", n)
+		k, known := c.kinds[step.Action]
+		if !known {
+			return core.Invalid(field+".action", step.Action, strings.Join(c.Actions(), ", "))
+		}
+		if len(step.Args) == 0 {
+			step.Args = core.Raw("{}")
+		}
+		if err := core.CheckObject(field+".args", step.Args, maxArgs); err != nil {
+			return err
+		}
+		if err := core.CheckExact(step.Args); err != nil {
+			return fmt.Errorf("%s.args: %w", field, err)
+		}
+		if total += len(step.Args); total > maxArgs {
+			return core.Invalid("steps", fmt.Sprintf("%d bytes of arguments", total), fmt.Sprintf("at most %d in all", maxArgs))
+		}
+		if k.Check == nil {
+			continue
+		}
+		if err := k.Check(step.Args); err != nil {
+			return fmt.Errorf("%s (%s): %w", field, step.Action, err)
+		}
+	}
+	return nil
+}
+
+// Intend records what somebody wants: it is on disk when this returns, and is
+// brought about from then on. An agent may want something for itself alone.
+func (c *Controller) Intend(ctx context.Context, by core.Caller, spec Spec) (Intent, error) {
+	if err := c.check(&spec); err != nil {
+		return Intent{}, err
+	}
+	var out Intent
+	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		out, err = c.intend(tx, spec, "")
+		return err
+	})
+	return out, explain("intend", err)
+}
+
+// IntendIn is Intend inside a transaction that changes something else: there is
+// an intent if and only if the change is made.
+func (c *Controller) IntendIn(tx *audit.Tx, spec Spec) (Intent, error) {
+	if err := c.check(&spec); err != nil {
+		return Intent{}, err
+	}
+	return c.intend(tx, spec, "")
+}
+
+// intend makes an intent of a spec that was checked.
+func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, error) {
+	digest, err := core.Digest(Spec{AgentID: spec.AgentID, Subject: spec.Subject, Steps: spec.Steps}) // what is wanted, of whom
+	if err != nil {
+		return Intent{}, fmt.Errorf("digest a spec: %w", err)
+	}
+	if spec.Key != "" {
+		if known, err := tx.Get(bKey, []byte(spec.Key)); err != nil {
+			return Intent{}, err
+		} else if known != nil {
+			return c.known(tx, spec.Key, known, digest)
+		}
+	}
+	if spec.TraceID == "" {
+		spec.TraceID = core.NewTrace(nil)
+	}
+	seq := uint64(tx.Add(countAll, 1))
+	f := &file{c: c, tx: tx, seq: seq, Intent: Intent{
+		TenantID: tx.Tenant(), IntentID: core.NewID(core.IntentPrefix, tx.Tenant(), seq), Status: Open,
+		AgentID: spec.AgentID, TaskID: spec.TaskID, SessionID: spec.SessionID, TraceID: spec.TraceID, Subject: spec.Subject,
+		By: tx.By.Name, ByKind: tx.By.Kind, Door: tx.By.Door, Cause: spec.Cause.EventID, RetryOf: retryOf,
+		At: 1, CreatedAt: tx.Now(),
+	}}
+	reason := "schedule"
+	if tx.By.Kind == core.Operator {
+		reason = "user"
+	}
+	cause := f.emit(&dag.RunStarted{Reason: reason})
+	if spec.Cause.EventID != "" {
+		cause = spec.Cause
+	}
+	for n, step := range spec.Steps {
+		if c.kinds[step.Action].Destructive && tx.By.Kind == core.Agent {
+			f.Status, f.Why = Waiting, "for the judge"
+		}
+		call := f.emit(&dag.ToolCall{Server: server, Tool: step.Action, CallID: callID(f.IntentID, n+1), Args: step.Args, RequestedBy: cause})
+		f.Steps = append(f.Steps, StepState{Action: step.Action, Status: StepPending, Call: call.EventID})
+	}
+	f.look(tx.Now())
+	if spec.Key != "" {
+		if err := tx.Put(bKey, []byte(spec.Key), append(key(seq), digest...)); err != nil {
+			return Intent{}, err
+		}
+	}
+	if f.Status == Open {
+		if err := f.line(); err != nil {
+			return Intent{}, err
+		}
+	}
+	tx.Add(countOpen, 1)
+	err = f.save("made", map[string]any{"agent": f.AgentID, "subject": f.Subject, "by": f.By, "by_kind": f.ByKind})
+	return f.Intent, err
+}
+
+// known is the intent that a key stands for already.
+func (c *Controller) known(tx *audit.Tx, name string, value []byte, digest string) (Intent, error) {
+	i, _, err := read(tx, binary.BigEndian.Uint64(value))
+	if err == nil && !bytes.Equal(value[8:], []byte(digest)) {
+		err = core.Errorf(core.Conflict, "key: %q stands for intent %s, which wants something else", name, i.IntentID).With("field", "key").With("intent_id", i.IntentID)
+	}
+	return i, err
+}
+
+// server is the server of the tool calls that intents are.
+const server = "controller"
+
+// undoTool is the tool of the calls that take a step back.
+const undoTool = "undo"
+
+func callID(intent string, step int) string { return fmt.Sprintf("%s/%d", intent, step) }
+
+// explain says what an error came from, unless it says that by itself.
+func explain(what string, err error) error {
+	if err == nil || core.AsError(err).Code != core.Internal {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,220 @@
+package control
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Timing of Run.
+const (
+	tendAgain  = time.Minute // when a tenant could not be tended
+	longest    = time.Hour   // what Run waits at most
+	takeAtOnce = 64          // intents that one transaction leases
+)
+
+func get(k []byte) uint64 { return binary.BigEndian.Uint64(k) }
+
+// Run carries intents out until ctx ends, and waits for what it began.
+func (c *Controller) Run(ctx context.Context) error {
+	tenants, err := c.opt.Tenants(ctx)
+	if err != nil {
+		return fmt.Errorf("list the tenants: %w", err)
+	}
+	for _, t := range tenants {
+		if err := c.adopt(ctx, t); err != nil {
+			return fmt.Errorf("look for intents that were cut off: %w", err)
+		}
+		c.bell.due(t, time.Time{})
+	}
+	var working sync.WaitGroup
+	defer working.Wait()
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	for {
+		due, wait := c.bell.take(c.ledger.Clock().Now())
+		for _, tenant := range due {
+			more, err := c.tend(ctx, tenant, func(h *held, ctx context.Context) {
+				working.Go(func() { c.carry(ctx, h) })
+			})
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("tend the intents of %s: %w", tenant, err)
+			}
+			if more {
+				wait = 0
+			}
+		}
+		if wait == 0 && ctx.Err() == nil {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.bell.rung:
+		case <-timer.C:
+		}
+	}
+}
+
+// tend leases what is due of a tenant, as far as there are slots, and has it
+// carried out. more says that more is due and can be taken at once.
+func (c *Controller) tend(ctx context.Context, tenant string, begin func(*held, context.Context)) (more bool, err error) {
+	more, err = c.lease(ctx, tenant, begin)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return more, nil
+	case errors.Is(err, store.ErrNoTenant):
+		return false, nil
+	}
+	for _, fatal := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly} {
+		if errors.Is(err, fatal) {
+			return false, err
+		}
+	}
+	// Trouble with one tenant's records must not keep the others waiting. The
+	// cause comes back when it can't be audited either.
+	c.bell.due(tenant, c.ledger.Clock().Now().Add(tendAgain))
+	_ = c.ledger.Refuse(ctx, core.Self(tenant, component), audit.Entry{Type: "intent.trouble", Subject: "intents", ID: tenant}, err)
+	return false, nil
+}
+
+func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held, context.Context)) (more bool, err error) {
+	c.mu.Lock()
+	free := min(c.opt.Slots-len(c.holding), takeAtOnce)
+	c.mu.Unlock()
+	if free <= 0 {
+		c.bell.due(tenant, c.ledger.Clock().Now().Add(longest)) // who ends rings
+		return false, nil
+	}
+	var ready []uint64
+	var next time.Time
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		now := tx.Now()
+		return tx.Scan(bDue, nil, nil, false, func(k, _ []byte) bool {
+			next = time.UnixMicro(int64(get(k)))
+			if next.After(now) || len(ready) == free {
+				return false
+			}
+			ready = append(ready, get(k[8:]))
+			next = time.Time{}
+			return true
+		})
+	})
+	if err != nil {
+		return false, err
+	}
+	if !next.IsZero() {
+		defer c.bell.due(tenant, next)
+	}
+	if len(ready) == 0 {
+		return false, nil
+	}
+	var taken []*held
+	err = c.ledger.Append(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {
+		taken = nil
+		for _, seq := range ready {
+			h, err := c.take(tx, seq)
+			if err != nil {
+				return err
+			}
+			if h != nil {
+				taken = append(taken, h)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, h := range taken {
+		begin(h, c.hold(ctx, h))
+	}
+	return len(ready) == free, nil
+}
+
+// hold notes that work goes on here; its context ends with the lease.
+func (c *Controller) hold(ctx context.Context, h *held) context.Context {
+	ctx, h.stop = context.WithCancelCause(ctx)
+	c.mu.Lock()
+	c.holding[h.place] = h
+	c.mu.Unlock()
+	return ctx
+}
+
+// release is the end of hold: there is a slot again.
+func (c *Controller) release(h *held) {
+	h.stop(nil)
+	c.mu.Lock()
+	delete(c.holding, h.place)
+	full := len(c.holding) == c.opt.Slots-1
+	c.mu.Unlock()
+	c.bell.due(h.tenant, time.Time{})
+	if full {
+		c.bell.all() // others may have waited for a slot
+	}
+}
+
+// bell says which tenants Run looks at, and when.
+type bell struct {
+	rung chan struct{}
+
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func (b *bell) init() { b.rung, b.at = make(chan struct{}, 1), map[string]time.Time{} }
+
+// due has a tenant looked at from a time on.
+func (b *bell) due(tenant string, at time.Time) {
+	b.mu.Lock()
+	known, ok := b.at[tenant]
+	sooner := !ok || at.Before(known)
+	if sooner {
+		b.at[tenant] = at
+	}
+	b.mu.Unlock()
+	if sooner {
+		b.ring()
+	}
+}
+
+// all has every tenant looked at that is known to have something.
+func (b *bell) all() {
+	b.mu.Lock()
+	for t := range b.at {
+		b.at[t] = time.Time{}
+	}
+	b.mu.Unlock()
+	b.ring()
+}
+
+func (b *bell) ring() {
+	select {
+	case b.rung <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the tenants that are due, and how long to wait when none is.
+func (b *bell) take(now time.Time) (due []string, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait = longest
+	for t, at := range b.at {
+		if left := at.Sub(now); left > 0 {
+			wait = min(wait, left)
+			continue
+		}
+		due = append(due, t)
+		delete(b.at, t)
+	}
+	return due, wait
+}

@@ -1,0 +1,145 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// outcome is what came of a try.
+type outcome struct {
+	seen    Seen
+	err     error
+	late    bool // its time was over
+	stopped bool // this program ends: the try does not count
+	absent  bool // nothing here carries the action out
+}
+
+// carry works under a lease until there is nothing left to do under it.
+func (c *Controller) carry(ctx context.Context, h *held) {
+	defer c.release(h)
+	beating, still := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	defer func() { still(); <-kept }()
+	fence := *h // the next step's lease has the same fence, and this one's place
+	go func() {
+		defer close(kept)
+		c.keep(beating, &fence)
+	}()
+	if h.gate {
+		c.judged(ctx, h)
+		return
+	}
+	for next := h; next != nil; next = c.settle(ctx, h, c.try(ctx, h)) {
+		h.intent, h.spent = next.intent, next.spent
+	}
+}
+
+// try looks, and acts when that is needed; or takes back.
+func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
+	step := h.intent.Steps[h.intent.At-1]
+	k, known := c.kinds[step.Action]
+	if !known {
+		return outcome{absent: true}
+	}
+	defer func() {
+		if out.err == nil || ctx.Err() == nil {
+			return
+		}
+		if cause := context.Cause(ctx); !errors.Is(cause, errWithdrawn) && !errors.Is(cause, errLost) {
+			out.stopped = true
+		}
+	}()
+	job, err := c.job(ctx, &h.intent)
+	if err != nil {
+		return outcome{err: err}
+	}
+	job.Fence = h.fence
+	if h.intent.Status == Undoing {
+		if h.spent {
+			return outcome{err: spent}
+		}
+		return c.timed(ctx, k.Timeout, job, "compensate", k.Compensate)
+	}
+	if out = c.timed(ctx, k.Timeout, job, "probe", k.Probe); out.err != nil || out.seen.Met {
+		return out
+	}
+	if h.spent {
+		out.err = spent
+		return out
+	}
+	return c.timed(ctx, k.Timeout, job, "act", k.Act)
+}
+
+// spent is why a step is given up whose tries all ended with their holder.
+var spent = errors.New("each try ended with the program that made it")
+
+// timed calls an effect, whose panic is an error.
+func (c *Controller) timed(ctx context.Context, limit time.Duration, j Job, what string, fn func(context.Context, Job) (Seen, error)) (out outcome) {
+	ctx, end := context.WithTimeout(ctx, limit)
+	defer end()
+	defer func() {
+		if p := recover(); p != nil {
+			out = outcome{err: fmt.Errorf("%s %s: panic: %v\n%s", what, j.Action, p, debug.Stack())}
+		}
+	}()
+	out.seen, out.err = fn(ctx, j)
+	if out.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		out.late = true
+		out.err = fmt.Errorf("%s %s: not done within %s: %w", what, j.Action, limit, out.err)
+	}
+	return out
+}
+
+// job is what the step at hand asks of its effect, read from the record.
+func (c *Controller) job(ctx context.Context, i *Intent) (Job, error) {
+	step := i.step()
+	j := Job{
+		Key: callID(i.IntentID, i.At), Tenant: i.TenantID, IntentID: i.IntentID, Step: i.At,
+		AgentID: i.AgentID, TaskID: i.TaskID, SessionID: i.SessionID, TraceID: i.TraceID, By: i.By, ByKind: i.ByKind,
+		Action: step.Action, Cause: dag.EventRef{EventID: i.Cause}, Call: dag.EventRef{EventID: step.Call}, Attempt: i.Tries,
+	}
+	call, err := c.dag.Get(ctx, i.TenantID, step.Call)
+	if err != nil {
+		return j, fmt.Errorf("read the call of %s: %w", j.Key, err)
+	}
+	j.Args = call.Event.Body.(*dag.ToolCall).Args
+	for n := range i.At {
+		end := i.Steps[n].End
+		if end == "" {
+			continue
+		}
+		seen, err := c.dag.Get(ctx, i.TenantID, end)
+		if err != nil {
+			return j, fmt.Errorf("read what came of %s: %w", callID(i.IntentID, n+1), err)
+		}
+		result := seen.Event.Body.(*dag.ToolResult)
+		switch {
+		case n+1 < i.At:
+			j.Earlier = append(j.Earlier, result.Result)
+		case result.Status == dag.CallOK:
+			j.Result = result.Result
+		}
+	}
+	return j, nil
+}
+
+// fault is an error as the record has it.
+func (o *outcome) fault(tries int) *dag.Fault {
+	code, why := "not_met", o.seen.Why
+	if o.err != nil {
+		code, why = string(core.AsError(o.err).Code), o.err.Error()
+	}
+	if o.late {
+		code = string(dag.CallTimeout)
+	}
+	if why == "" {
+		why = "what was wanted is not there after it was done"
+	}
+	return &dag.Fault{Code: code, Message: clip(why), Details: core.MustEncode(map[string]int{"tries": tries})}
+}
