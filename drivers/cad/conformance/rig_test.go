@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/drivers/cad/freecad/freecadtest"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
 )
@@ -58,7 +59,7 @@ type kernel struct {
 }
 
 // installed looks for FreeCAD once.
-var installed = sync.OnceValues(func() (freecad.Installation, error) { return freecad.Find(context.Background()) })
+var installed = freecadtest.Find
 
 var kernels = []kernel{
 	{name: env.Embedded, open: func(ctx context.Context) (env.Kernel, error) { return engine.Open(ctx) }, relative: 1e-3},
