@@ -29,6 +29,17 @@ func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Reco
 // are recorded if and only if the change is made. After an error the
 // transaction must fail.
 func (d *DAG) EmitIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
+	for i := range events {
+		if tx.By.Kind == core.Agent && events[i].AgentID != tx.By.Name {
+			return nil, core.Errorf(core.Denied, "agent_id: %s can't speak for %q", tx.By.Name, events[i].AgentID).
+				With("field", "agent_id").With("event_id", events[i].EventID)
+		}
+	}
+	return d.ObserveIn(tx, events...)
+}
+
+// ObserveIn is EmitIn for what the engine itself saw happen, whoever did it.
+func (d *DAG) ObserveIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
 	if len(events) > MaxBatch {
 		return nil, core.Invalid("events", len(events), fmt.Sprintf("at most %d at once", MaxBatch))
 	}
@@ -39,15 +50,24 @@ func (d *DAG) EmitIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
 		if e.Body == nil {
 			return nil, core.Errorf(core.Internal, "an event was emitted that Parse did not make")
 		}
-		if tx.By.Kind == core.Agent && e.AgentID != tx.By.Name {
-			return nil, core.Errorf(core.Denied, "agent_id: %s can't speak for %q", tx.By.Name, e.AgentID).With("field", "agent_id")
-		}
 		var err error
 		if all[i], err = w.emit(e); err != nil {
 			return nil, named(e, err)
 		}
 	}
 	return all, w.finish()
+}
+
+// RunIn is what a run comes to so far, within a transaction; without Events
+// when nothing of it is here.
+func (d *DAG) RunIn(tx *audit.Tx, run string) (RunState, error) {
+	r := reader{tx}
+	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
+	if err != nil || num == 0 {
+		return RunState{}, err
+	}
+	h, err := r.head(num)
+	return h.RunState, err
 }
 
 // named says which event an error is about.

@@ -11,9 +11,10 @@ import (
 // PolicyChange is one entry of the history of policies.
 type PolicyChange struct {
 	PolicyID string  `json:"policy_id"`
-	Change   string  `json:"change"`          // proposed, stated, activated
+	Change   string  `json:"change"`          // proposed, tested, backtested, activated, withdrawn, stated
 	Policy   *Policy `json:"policy,omitzero"` // as known then; absent when it was only named
 	Active   bool    `json:"active"`          // rules now
+	By       string  `json:"by,omitempty"`    // who did it, where a call says so
 	AgentID  string  `json:"agent_id"`
 	RunID    string  `json:"run_id,omitempty"`
 	Notes    string  `json:"notes,omitempty"`
@@ -21,7 +22,8 @@ type PolicyChange struct {
 	TS       Time    `json:"ts"`
 }
 
-// Policies lists the proposals and activations of policies, newest first.
+// Policies lists what policies went through, newest first: the events that
+// activate a policy, or state something of one.
 func (d *DAG) Policies(ctx context.Context, tenant string, f core.Filter) (core.Page[PolicyChange], error) {
 	f, err := f.Check()
 	if err != nil {
@@ -74,6 +76,9 @@ func (r reader) policyChange(e Recorded) (PolicyChange, error) {
 			}
 		}
 	}
+	if err := r.policyCall(e, &c); err != nil {
+		return c, err
+	}
 	b, ok := e.Event.Body.(*PolicyActivated)
 	if !ok {
 		return c, nil
@@ -88,6 +93,50 @@ func (r reader) policyChange(e Recorded) (PolicyChange, error) {
 		c.Policy = v.Node.Body.(*Policy)
 	}
 	return c, err
+}
+
+// policyCall says what call a change came of, by its result or correlation.
+func (r reader) policyCall(e Recorded, c *PolicyChange) error {
+	call := e.Event.CorrelationID
+	result, of := e.Event.Body.(*ToolResult)
+	if of {
+		call = result.CallID
+	}
+	if call == "" || e.Event.RunID == "" {
+		return nil
+	}
+	stream, _, err := r.num(nameKey(NodeRef{TypeRun, e.Event.RunID}))
+	if err != nil {
+		return err
+	}
+	id, err := r.callOf(stream, call)
+	if err != nil || id == "" {
+		return err
+	}
+	_, pos, err := r.place(id)
+	if err != nil {
+		return err
+	}
+	called, err := r.event(pos)
+	if err != nil {
+		return err
+	}
+	made := called.Event.Body.(*ToolCall)
+	var args struct {
+		By   string   `json:"by"`
+		Rest core.Raw `json:",embed"`
+	}
+	if core.Decode(made.Args, &args) == nil { // whoever calls names them as they like
+		c.By = args.By
+	}
+	for did, change := range map[string]string{
+		"propose": "proposed", "test": "tested", "backtest": "backtested", "withdraw": "withdrawn", "activate": "first of two", "restore": "first of two",
+	} {
+		if of && made.Tool == did {
+			c.Change = change
+		}
+	}
+	return nil
 }
 
 // Fork is one entry of the history of forks: a branch, or a subagent.

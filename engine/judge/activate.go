@@ -20,12 +20,6 @@ type PolicyTerms struct {
 	LoosenedBy string `json:"loosened_by,omitempty"` // under two persons: the first who wants them looser
 }
 
-// Book is the agents' record, where it tells which policy ruled when.
-type Book interface {
-	// PolicyStated tells, in the transaction of the activation, that p rules.
-	PolicyStated(tx *audit.Tx, p Policy, notes string) error
-}
-
 // Terms are the tenant's.
 func (j *Judge) Terms(ctx context.Context, tenant string) (t PolicyTerms, err error) {
 	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
@@ -119,22 +113,22 @@ func (rulesRecords) States(tx store.Tx, each func(string, any) error) error {
 // cases are run anew, and all must pass. Where the tenant wants two persons the
 // first leaves it a proposal, with FirstBy set.
 func (j *Judge) Activate(ctx context.Context, by core.Caller, id string) (Policy, error) {
-	return j.install(ctx, by, id, "activate", "policy.activated")
+	return j.install(ctx, by, id, DidActivate)
 }
 
 // Restore lets a policy rule again that ruled before, on the terms of Activate.
 // BasePolicy restores the embedded one.
 func (j *Judge) Restore(ctx context.Context, by core.Caller, id string) (Policy, error) {
-	return j.install(ctx, by, id, "restore", "policy.restored")
+	return j.install(ctx, by, id, DidRestore)
 }
 
-func (j *Judge) install(ctx context.Context, by core.Caller, id, what, event string) (Policy, error) {
+func (j *Judge) install(ctx context.Context, by core.Caller, id, what string) (Policy, error) {
 	if err := j.person(ctx, by, id, what); err != nil {
 		return Policy{}, err
 	}
 	of, sum, bare := j.base(), TestsSummary{}, false
 	p := &Policy{TenantID: by.Tenant, PolicyID: BasePolicy, Kind: KindRules, Status: PolicyActive, Name: of.name, Version: of.version}
-	isBase := id == BasePolicy && what == "restore"
+	isBase := id == BasePolicy && what == DidRestore
 	if !isBase {
 		if err := j.local(ctx, by, core.PolicyPrefix, "policy", id); err != nil {
 			return Policy{}, err
@@ -179,9 +173,12 @@ func (j *Judge) install(ctx context.Context, by core.Caller, id, what, event str
 		}
 		if terms.TwoPersons && (p.FirstBy == "" || p.FirstBy == by.Name) {
 			p.FirstBy = by.Name
-			return savePolicy(tx, p, "policy.first", map[string]any{"by": by.Name, "for": what})
+			if err := savePolicy(tx, p, "policy.first", map[string]any{"by": by.Name, "for": what}); err != nil {
+				return err
+			}
+			return j.tell(tx, p, PolicyStep{Did: what, Result: map[string]any{"first_activated_by": by.Name, "tests_summary": sum}})
 		}
-		return j.rule(tx, p, of, event)
+		return j.rule(tx, p, of, what)
 	})
 	if err != nil {
 		return Policy{}, err
@@ -206,9 +203,9 @@ func mayInstall(p *Policy, what string) (done bool, err error) {
 		return true, nil
 	case p.Status == PolicyWithdrawn:
 		return false, core.Errorf(core.Conflict, "policy %s: it was withdrawn by %s; propose it again", p.PolicyID, p.WithdrawnBy).With("status", p.Status)
-	case what == "restore" && p.Status == PolicyProposed:
+	case what == DidRestore && p.Status == PolicyProposed:
 		return false, core.Errorf(core.Conflict, "policy %s: it never ruled; activate it", p.PolicyID).With("status", p.Status)
-	case what == "activate" && p.Status == PolicyRetired:
+	case what == DidActivate && p.Status == PolicyRetired:
 		return false, core.Errorf(core.Conflict, "policy %s: it ruled before; restore it", p.PolicyID).With("status", p.Status)
 	}
 	return false, nil
@@ -224,7 +221,8 @@ func activeID(tx store.Tx) (string, error) {
 }
 
 // rule makes a policy the active one and retires the one before.
-func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
+func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
+	step := PolicyStep{Did: what, Result: map[string]any{"policy_version": of.version}}
 	before, err := activeID(tx.Tx)
 	if err != nil {
 		return fmt.Errorf("read which policy rules: %w", err)
@@ -234,6 +232,7 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
 		if err != nil {
 			return err
 		}
+		step.Before = old
 		old.Status, old.RetiredAt = PolicyRetired, tx.Now()
 		if err := savePolicy(tx, old, "policy.retired", map[string]any{"by": tx.By.Name, "for": p.PolicyID}); err != nil {
 			return err
@@ -252,6 +251,7 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
 			detail["first_by"] = p.FirstBy
 		}
 		p.Status, p.ActivatedBy, p.ActivatedAt, p.FirstBy = PolicyActive, tx.By.Name, tx.Now(), ""
+		event := map[string]string{DidActivate: "policy.activated", DidRestore: "policy.restored"}[what]
 		if err = savePolicy(tx, p, event, detail); err == nil {
 			err = tx.Put(policyState, activeKey, key(n))
 		}
@@ -259,10 +259,14 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, event string) error {
 	if err != nil {
 		return fmt.Errorf("write which policy rules: %w", err)
 	}
-	if j.book != nil {
-		if err := j.book.PolicyStated(tx, *p, event+" by "+tx.By.Name); err != nil {
-			return fmt.Errorf("record that %s rules: %w", p.PolicyID, err)
-		}
+	if before != "" {
+		step.Result["before"] = before
+	}
+	if p.TestsSummary != nil {
+		step.Result["tests_summary"] = p.TestsSummary
+	}
+	if err := j.tell(tx, p, step); err != nil {
+		return err
 	}
 	id := of.policyID
 	if _, err := tx.Record(audit.Entry{Type: "policy.rules", Subject: "policy.rules", ID: tx.Tenant(), State: ruleOf{id}, Detail: detail}); err != nil {

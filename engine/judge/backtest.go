@@ -3,9 +3,11 @@ package judge
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
 
@@ -44,15 +46,16 @@ type Flip struct {
 }
 
 // BacktestPolicy makes the tenant's last n decisions by policy anew with
-// another policy, without effect. 0 is DefaultHistory. What people answered is
-// left out: a policy answers to what people were asked.
-func (j *Judge) BacktestPolicy(ctx context.Context, tenant, id string, n int) (BacktestReport, error) {
+// another policy, without effect but that it is told of. 0 is DefaultHistory.
+// What people answered is left out: a policy answers to what people were asked.
+func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
 	if n == 0 {
 		n = DefaultHistory
 	}
+	tenant := by.Tenant
 	rep := BacktestReport{PolicyID: id, Groups: []Flip{}}
 	if n < 1 || n > MaxHistory {
-		return rep, core.Invalid("last", n, "1-10000")
+		return rep, core.Invalid("last", n, fmt.Sprintf("1-%d", MaxHistory))
 	}
 	of, _, err := j.compiled(ctx, tenant, id)
 	if err != nil {
@@ -111,7 +114,20 @@ func (j *Judge) BacktestPolicy(ctx context.Context, tenant, id string, n int) (B
 		return cmp.Or(b.Count-a.Count, cmp.Compare(a.From+a.To+a.Tool+a.RuleID+a.Reason, b.From+b.To+b.Tool+b.RuleID+b.Reason))
 	})
 	rep.TookMs = time.Since(began).Milliseconds()
-	return rep, nil
+	err = j.change(ctx, by, "backtest policy "+id, func(tx *audit.Tx) error {
+		p, err := loadPolicy(tx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Record(audit.Entry{
+			Type: "policy.backtested", Subject: "policy", ID: id,
+			Detail: map[string]any{"by": by.Name, "policy_version": rep.Version, "checked": rep.Checked, "flips": rep.Flips},
+		}); err != nil {
+			return fmt.Errorf("audit the backtest of %s: %w", id, err)
+		}
+		return j.tell(tx, p, backtested(rep))
+	})
+	return rep, err
 }
 
 // was is what a policy decided: an always rule stood in for a person.

@@ -110,7 +110,7 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 			return err
 		}
 		out = *p
-		return nil
+		return j.tell(tx, p, tested(sum, results))
 	})
 	return out, results, err
 }

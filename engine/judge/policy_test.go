@@ -252,7 +252,7 @@ func TestABacktestGroupsWhatWouldChange(t *testing.T) {
 	f.commit(call("fs.write", `{"path":"a"}`))
 	f.commit(call("fs.write", `{"path":"b"}`))
 	p := f.propose(robot, rulesOf(mild, mildCases))
-	rep, err := f.BacktestPolicy(context.Background(), acme, p.PolicyID, 0)
+	rep, err := f.BacktestPolicy(context.Background(), alice, p.PolicyID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

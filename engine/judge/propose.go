@@ -95,7 +95,10 @@ func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Polic
 		if err := tx.Put(policyCases, key(n), in.Cases); err != nil {
 			return fmt.Errorf("write the cases: %w", err)
 		}
-		return savePolicy(tx, &p, "policy.proposed", p)
+		if err := savePolicy(tx, &p, "policy.proposed", p); err != nil {
+			return err
+		}
+		return j.tell(tx, &p, p.Proposed())
 	})
 	return p, err
 }
@@ -175,7 +178,7 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 		if err := savePolicy(tx, &out, "policy.withdrawn", map[string]any{"by": by.Name}); err != nil {
 			return err
 		}
-		return nil
+		return j.tell(tx, &out, PolicyStep{Did: DidWithdraw})
 	})
 	if denied != nil {
 		return Policy{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: id}, denied)

@@ -28,7 +28,7 @@ func TestAProgramThatRulesNoMoreIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	releasedBy("the end of its cases", true)
-	if _, err := f.BacktestPolicy(ctx, acme, p.PolicyID, 0); err != nil {
+	if _, err := f.BacktestPolicy(ctx, alice, p.PolicyID, 0); err != nil {
 		t.Fatal(err)
 	}
 	releasedBy("the end of a backtest", true)

@@ -33,7 +33,7 @@ func (t *tree) dag() *cobra.Command {
 			func(c *call, q dag.TimeQuery) (core.Page[dag.Mount], error) {
 				return c.eng.DAG.Mounts(c.ctx, c.by.Tenant, q)
 			}),
-		lists(t, spec{use: "policies", short: "List the proposals and activations of policies, newest first", effect: Reads}, nil, policyChangeColumns,
+		lists(t, spec{use: "policies", short: "List what policies went through: proposed, tested, activated …, newest first", effect: Reads}, nil, policyChangeColumns,
 			func(c *call, f core.Filter) (core.Page[dag.PolicyChange], error) {
 				return c.eng.DAG.Policies(c.ctx, c.by.Tenant, f)
 			}),

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -179,7 +180,7 @@ func policyChangeColumns(c *call) []column[dag.PolicyChange] {
 			}
 			return fmt.Sprintf("%d/%d", p.Policy.TestsSummary.Passed, p.Policy.TestsSummary.Total)
 		}},
-		{title: "AGENT", most: 20, text: func(p P) string { return p.AgentID }},
+		{title: "BY", most: 20, text: func(p P) string { return cmp.Or(p.By, p.AgentID) }},
 		{title: "AGE", right: true, text: func(p P) string { return c.age(p.TS.Time()) }},
 		{title: "EVENT", most: briefID, text: func(p P) string { return p.EventID }},
 		{title: "NOTES", most: 40, text: func(p P) string { return p.Notes }},

@@ -154,7 +154,6 @@ func (t *tree) policyBacktest() *cobra.Command {
 	var last int
 	return t.command(spec{
 		use: "backtest ID", short: "See which past decisions a policy would change", effect: Writes, args: []string{"policy"},
-		// It changes nothing, but past tasks are read by what would run them.
 		flags: func(f *pflag.FlagSet) {
 			f.IntVar(&last, "last", judge.DefaultHistory, fmt.Sprintf("`N` decisions to look at, 1-%d", judge.MaxHistory))
 		},
@@ -165,7 +164,7 @@ func (t *tree) policyBacktest() *cobra.Command {
 			return nil
 		},
 		run: shows(func(c *call, id string) (judge.BacktestReport, error) {
-			return c.eng.Judge.BacktestPolicy(c.ctx, c.by.Tenant, id, last)
+			return c.eng.Judge.BacktestPolicy(c.ctx, c.by, id, last)
 		}),
 	})
 }
