@@ -205,7 +205,7 @@ func TestABadSpecIsRefused(t *testing.T) {
 			`steps[0].action: "dance"`:      {AgentID: "ada", Steps: []control.Step{step("dance", "")}},
 			"steps[1].args":                 {AgentID: "ada", Steps: []control.Step{step("make", ""), step("make", "[1]")}},
 			"subject":                       {AgentID: "ada", Subject: "a\x00b", Steps: []control.Step{step("make", "")}},
-			"steps[0].args: number 9007":     {AgentID: "ada", Steps: []control.Step{step("make", `{"n":9007199254740993}`)}},
+			"steps[0].args: number 9007":    {AgentID: "ada", Steps: []control.Step{step("make", `{"n":9007199254740993}`)}},
 			"agent_id: ada can't speak for": {AgentID: "bob", Steps: []control.Step{step("make", "")}},
 		} {
 			by := alice
@@ -397,6 +397,7 @@ func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
 		if len(open) != 3 || open[0].Gate != judge.GateIntent || !strings.Contains(open[0].Intent, "ada wants wipe of resource:vol") {
 			t.Fatalf("%+v", open)
 		}
+		slices.SortFunc(open, func(a, b judge.Approval) int { return strings.Compare(a.Action.CallID, b.Action.CallID) })
 		if _, err := r.judge.Answer(r.t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)}); err == nil {
 			t.Error("an edit was taken")
 		}

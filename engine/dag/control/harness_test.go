@@ -46,6 +46,7 @@ func inBubble(t *testing.T, fn func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, path: path, world: newWorld()}
 		r.open()
+		defer func() { r.end(); r.no(r.db.Close()) }()
 		r.no(r.db.CreateTenant(t.Context(), acme))
 		fn(r)
 		r.end()
@@ -53,7 +54,6 @@ func inBubble(t *testing.T, fn func(*rig)) {
 		if err != nil || len(deltas) > 0 {
 			t.Errorf("reconcile: %v %v", deltas, err)
 		}
-		r.no(r.db.Close())
 	})
 }
 

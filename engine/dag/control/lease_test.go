@@ -1,0 +1,230 @@
+package control_test
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag/control"
+)
+
+// dies ends an Act as the death of its holder does: nothing more is heard of
+// it, and its lease stays.
+func dies(context.Context, control.Job) (*control.Seen, error) {
+	runtime.Goexit()
+	return nil, nil
+}
+
+func TestASilentHolderLosesItsLeaseToAnHeir(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = dies
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		synctest.Wait()
+		r.world.onAct = nil
+		start := time.Now()
+		if i = r.await(i.IntentID); i.Status != control.Done || i.Fence != 2 || i.Steps[0].Tries != 2 {
+			t.Errorf("%+v", i)
+		}
+		if waited := time.Since(start); waited < 10*time.Second || waited > 20*time.Second {
+			t.Errorf("the heir came after %s", waited)
+		}
+		if got := r.told(i.IntentID); !slices.Contains(got, "interruption timeout") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestADeadOwnersLeaseEndsAtOnce(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = dies
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		synctest.Wait()
+		r.end()
+		r.no(r.db.Close())
+		r.open()
+		r.world.onAct = nil
+		r.run()
+		start := time.Now()
+		if i = r.await(i.IntentID); i.Status != control.Done || time.Since(start) > 0 {
+			t.Errorf("%+v after %s", i, time.Since(start))
+		}
+		if got := r.told(i.IntentID); !slices.Contains(got, "interruption crash") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var fences []uint64
+		slow := make(chan struct{})
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			if fences = append(fences, j.Fence); j.Fence == 1 {
+				<-slow
+				return &control.Seen{Met: true, Result: core.Raw(`{"of":"the first"}`)}, nil
+			}
+			return &control.Seen{Met: true, Result: core.Raw(`{"of":"the heir"}`)}, nil
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		synctest.Wait()
+		// The machine stood still for so long that its lease is over: the heir is
+		// there before the holder says another word.
+		r.no(r.ledger.Append(r.t.Context(), alice, func(tx *audit.Tx) error {
+			key := binary.BigEndian.AppendUint64(nil, 1)
+			was := core.MustEncode(map[string]any{
+				"due": time.Now().UnixMicro(), "lease": control.Lease{Owner: "someone", Epoch: tx.Epoch(), Fence: 1, Until: time.Now().Add(-time.Second)},
+			})
+			if err := tx.Put("intent.due", append(binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMicro())), key...), []byte{}); err != nil {
+				return err
+			}
+			return tx.Put("intent.desk", key, was)
+		}))
+		heir := r.controller()
+		ctx, stop := context.WithCancel(r.t.Context())
+		over := make(chan error)
+		go func() { over <- heir.Run(ctx) }()
+		done, err := heir.Await(ctx, acme, i.IntentID)
+		if err != nil || !strings.Contains(string(done.Steps[0].Result), "heir") || !slices.Equal(fences, []uint64{1, 2}) {
+			t.Errorf("%+v %v %v", done, fences, err)
+		}
+		close(slow)
+		synctest.Wait()
+		if got := r.get(i.IntentID); !strings.Contains(string(got.Steps[0].Result), "heir") || got.Fence != 2 {
+			t.Errorf("%+v", got)
+		}
+		page, err := r.ledger.List(r.t.Context(), acme, core.Filter{Kind: "intent.late"})
+		if err != nil || page.Info.Total != 1 {
+			t.Errorf("%+v %v", page, err)
+		}
+		stop()
+		<-over
+	})
+}
+
+func TestAStopIsNoTry(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(ctx context.Context, _ control.Job) (*control.Seen, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		synctest.Wait()
+		r.end()
+		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || got.Lease != nil {
+			t.Errorf("%+v", got)
+		}
+		r.world.onAct = nil
+		r.Controller = r.controller()
+		r.run()
+		if i = r.await(i.IntentID); i.Status != control.Done || i.Steps[0].Tries != 1 {
+			t.Errorf("%+v", i)
+		}
+		if got := r.told(i.IntentID); !slices.Contains(got, "interruption shutdown") {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestAStepThatKillsEveryHolderIsGivenUp(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = dies
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("fail", "")}})
+		r.run()
+		if i = r.await(i.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "each try ended with") || i.Steps[0].Tries != 3 || i.Steps[0].Status != control.StepUndone {
+			t.Errorf("%+v", i)
+		}
+		acts := 0
+		for _, c := range r.world.said() {
+			if strings.HasPrefix(c, "act") {
+				acts++
+			}
+		}
+		if acts != 3 {
+			t.Errorf("%d acts", acts)
+		}
+	})
+}
+
+func TestAnActionThatNobodyCarriesOutWaits(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		bare := control.New(control.Options{Ledger: r.ledger, DAG: r.dag, Judge: r.judge, Tenants: r.db.Tenants})
+		whole := r.Controller
+		r.Controller = bare
+		r.run()
+		time.Sleep(10 * time.Minute)
+		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "nothing here carries out make") {
+			t.Errorf("%+v", got)
+		}
+		r.end()
+		r.Controller = whole
+		r.run()
+		if i = r.await(i.IntentID); i.Status != control.Done {
+			t.Errorf("%+v", i)
+		}
+	})
+}
+
+func TestManyIntentsShareTheSlots(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.opt.Slots = 3
+		r.Controller = r.controller()
+		most, now := 0, 0
+		r.world.onAct = func(context.Context, control.Job) (*control.Seen, error) {
+			r.world.mu.Lock()
+			now++
+			most = max(most, now)
+			r.world.mu.Unlock()
+			time.Sleep(time.Second)
+			r.world.mu.Lock()
+			now--
+			r.world.mu.Unlock()
+			return nil, nil
+		}
+		var ids []string
+		for range 30 {
+			ids = append(ids, r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}}).IntentID)
+		}
+		start := time.Now()
+		r.run()
+		for _, id := range ids {
+			if i := r.await(id); i.Status != control.Done {
+				t.Errorf("%+v", i)
+			}
+		}
+		if took := time.Since(start); most != 3 || took != 10*time.Second {
+			t.Errorf("%d at once, %s", most, took)
+		}
+	})
+}
+
+func TestLongWorkKeepsItsLease(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(context.Context, control.Job) (*control.Seen, error) {
+			time.Sleep(4 * time.Minute)
+			return nil, nil
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		heir := r.controller()
+		ctx, stop := context.WithCancel(r.t.Context())
+		over := make(chan error)
+		go func() { over <- heir.Run(ctx) }()
+		if i = r.await(i.IntentID); i.Status != control.Done || i.Fence != 1 || len(r.told(i.IntentID)) != 4 {
+			t.Errorf("%+v %q", i, r.told(i.IntentID))
+		}
+		stop()
+		<-over
+	})
+}
