@@ -115,7 +115,7 @@ func (c *Controller) Retry(ctx context.Context, by core.Caller, id string) (Inte
 		case f.desk.Lease != nil:
 			return core.Errorf(core.Conflict, "intent %s is being worked on", id).With("status", string(f.Status))
 		case f.Status == Stuck:
-			f.Status, f.Why = Undoing, ""
+			f.Status = Undoing
 			f.step().Status = StepFailed
 			f.callBack(f.At)
 		}
@@ -146,7 +146,8 @@ func (f *file) anew() error {
 	return err
 }
 
-// Await waits until an intent is over, or stuck, and returns it.
+// Await waits until an intent is over, or stuck, and returns it. What another
+// controller of the same data did to it is seen within the time of a lease.
 func (c *Controller) Await(ctx context.Context, tenant, id string) (Intent, error) {
 	at := place{tenant, id}
 	for {
@@ -161,6 +162,8 @@ func (c *Controller) Await(ctx context.Context, tenant, id string) (Intent, erro
 		}
 		select {
 		case <-bell:
+		case <-time.After(c.opt.Lease):
+			c.forget(at, bell)
 		case <-ctx.Done():
 			c.forget(at, bell)
 			return i, ctx.Err()

@@ -66,12 +66,18 @@ type Seen struct {
 // Kind is what is known of an action word.
 type Kind struct {
 	Effect
-	// Destructive actions that an agent wants pass the judge first.
+	// Destructive actions that an agent wants pass the judge first, unless
+	// Harmless says of their arguments that they destroy nothing; nil never says so.
 	Destructive bool
+	Harmless    func(args core.Raw) bool
 	Timeout     time.Duration // for one Probe, Act or Compensate; 0 means 5 min
 	Attempts    int           // how often a step is tried, 1-100; 0 means 5
 	// Check looks at the arguments when an intent is made; nil takes any object.
 	Check func(args core.Raw) error
+}
+
+func (k *Kind) destroys(args core.Raw) bool {
+	return k.Destructive && (k.Harmless == nil || !k.Harmless(args))
 }
 
 // Defaults of a Kind.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,17 +25,18 @@ const maxStale = 20
 // their exact arguments.
 func (f *file) ask() (judge.Ask, error) {
 	steps := make([]Step, len(f.Steps))
-	tool := f.Steps[0].Action
+	tool := "" // the first that destroys
 	for n, s := range f.Steps {
 		call, err := f.c.dag.GetIn(f.tx, s.Call)
 		if err != nil {
 			return judge.Ask{}, fmt.Errorf("read the call of %s: %w", callID(f.IntentID, n+1), err)
 		}
 		steps[n] = Step{s.Action, call.Event.Body.(*dag.ToolCall).Args}
-		if f.c.kinds[s.Action].Destructive && !f.c.kinds[tool].Destructive {
+		if k := f.c.kinds[s.Action]; tool == "" && k.destroys(steps[n].Args) {
 			tool = s.Action
 		}
 	}
+	tool = cmp.Or(tool, f.Steps[0].Action) // what destroys may be unknown to this program
 	args, err := core.Encode(struct {
 		Subject string `json:"subject,omitempty"`
 		Steps   []Step `json:"steps"`

@@ -136,7 +136,7 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 		cause = spec.Cause
 	}
 	for n, step := range spec.Steps {
-		if c.kinds[step.Action].Destructive && tx.By.Kind == core.Agent {
+		if k := c.kinds[step.Action]; tx.By.Kind == core.Agent && k.destroys(step.Args) {
 			f.Status, f.Why = Waiting, "for the judge"
 		}
 		call := f.emit(&dag.ToolCall{Server: server, Tool: step.Action, CallID: callID(f.IntentID, n+1), Args: step.Args, RequestedBy: cause})

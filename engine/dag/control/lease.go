@@ -94,7 +94,9 @@ func (f *file) lost(epoch uint64) {
 	if l.Epoch != epoch {
 		reason, why = dag.ReasonCrash, "died"
 	}
-	f.Why = fmt.Sprintf("%s %s while it worked on this", l.Owner, why)
+	if f.Status == Open { // one that is undone keeps saying why
+		f.Why = fmt.Sprintf("%s %s while it worked on this", l.Owner, why)
+	}
 	if f.Status == Open || f.Status == Undoing {
 		f.emit(&dag.Interruption{Reason: reason, Affects: []dag.EventRef{f.call()}})
 	}
@@ -115,7 +117,7 @@ func (f *file) lease(gate bool) (*held, error) {
 	what := "judged"
 	if !gate {
 		what = "begun"
-		if h.spent = f.Tries >= f.c.attempts(f.step().Action); !h.spent {
+		if h.spent = f.Tries >= f.attempts(); !h.spent {
 			f.Tries++
 		}
 		if f.Status == Open {
@@ -136,11 +138,17 @@ func (f *file) lease(gate bool) (*held, error) {
 	return h, nil
 }
 
-func (c *Controller) attempts(action string) int {
-	if k, known := c.kinds[action]; known {
-		return k.Attempts
+// attempts is how often the step at hand is tried. Taking back has twice as
+// many tries, and ten at least: what is left half undone needs a person.
+func (f *file) attempts() int {
+	n := defaultAttempts
+	if k, known := f.c.kinds[f.step().Action]; known {
+		n = k.Attempts
 	}
-	return defaultAttempts
+	if f.Status == Undoing {
+		return max(2*n, 10)
+	}
+	return n
 }
 
 // keep renews the lease until ctx ends, and ends the work when the lease is

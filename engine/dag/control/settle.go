@@ -138,7 +138,7 @@ func (f *file) notMet(out outcome) error {
 		f.answer(dag.CallCanceled, fault)
 		return f.takeBack("step_cut_off", detail)
 	case out.err == nil || !final(out.err):
-		if f.Tries < f.c.attempts(step.Action) {
+		if f.Tries < f.attempts() {
 			f.Why = fault.Message
 			f.look(f.tx.Now().Add(f.c.opt.Backoff(f.Tries)))
 			return f.save("retried", detail)
@@ -221,14 +221,14 @@ func (f *file) tookBack(out outcome) error {
 	}
 	fault := out.fault(f.Tries)
 	detail["why"] = fault.Message
-	if (out.err == nil || !final(out.err)) && f.Tries < f.c.attempts(step.Action) {
+	if (out.err == nil || !final(out.err)) && f.Tries < f.attempts() {
 		f.look(f.tx.Now().Add(f.c.opt.Backoff(f.Tries)))
 		return f.save("undo_retried", detail)
 	}
 	result.Status, result.Result, result.Error = dag.CallError, core.Raw("{}"), fault
 	f.emit(result)
 	step.Status, step.Error = StepNotUndone, fault
-	f.Status = Stuck
+	f.Status, f.Why = Stuck, join(f.Why, fmt.Sprintf("step %d (%s) can't be taken back: %s", f.At, step.Action, fault.Message))
 	f.look(time.Time{})
 	return f.save("stuck", detail)
 }
