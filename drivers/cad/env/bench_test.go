@@ -175,3 +175,40 @@ func BenchmarkTenClients(b *testing.B) {
 	}
 	tails(b, took)
 }
+
+// BenchmarkSketch draws a staircase and holds it with one constraint after the
+// other, of which each is solved together with all before it.
+func BenchmarkSketch(b *testing.B) {
+	for _, lines := range []int{20, 60, 180} {
+		b.Run(fmt.Sprint(lines), func(b *testing.B) {
+			applied := 0
+			apply := func(c *client, kind, a, with, more string) {
+				applied++
+				entities := fmt.Sprintf("%q", a)
+				if with != "" {
+					entities += fmt.Sprintf(",%q", with)
+				}
+				c.do("constraint.apply", fmt.Sprintf(`{"constraint_type":%q,"entity_ids":[%s]%s}`, kind, entities, more))
+			}
+			for b.Loop() {
+				c := start(b)
+				for i := range lines {
+					x, y := float64(i/2)*10, float64((i+1)/2)*10
+					c.do("entity.create_line", fmt.Sprintf(`{"entity_id":"l%d","start":[%g,%g],"end":[%g,%g]}`,
+						i, x+0.3, y-0.2, x+10*float64(i%2)+0.1, y+10*float64(1-i%2)-0.1))
+				}
+				applied = 0
+				apply(c, "fixed", "l0.start", "", "")
+				for i := range lines {
+					line := fmt.Sprintf("l%d", i)
+					if i > 0 {
+						apply(c, "coincident", fmt.Sprintf("l%d.end", i-1), line+".start", "")
+					}
+					apply(c, []string{"vertical", "horizontal"}[i%2], line, "", "")
+					apply(c, "distance", line, "", `,"parameters":{"distance":10}`)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*applied), "ms/constraint")
+		})
+	}
+}

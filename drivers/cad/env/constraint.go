@@ -1,6 +1,7 @@
 package env
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,21 +92,14 @@ func (c *call) applyConstraint(p applyConstraint) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := d.solve(c.ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.sketch.Add(sketch.Constraint{ID: id, Type: properties.Type, Entities: p.EntityIDs, Value: value}); err != nil {
-		return nil, Refused(err, InvalidConstraint)
-	}
-	after, err := d.sketch.Solve(c.ctx)
+	after, err := d.sketch.Apply(c.ctx, sketch.Constraint{ID: id, Type: properties.Type, Entities: p.EntityIDs, Value: value})
 	switch {
 	case c.ctx.Err() != nil:
 		return nil, ended(c.ctx)
+	case errors.Is(err, core.Kind(core.Conflict)):
+		return nil, conflict(after.Conflicts, id)
 	case err != nil:
 		return nil, Refused(err, InvalidConstraint)
-	case !after.Solved:
-		return nil, conflict(after.Conflicts, id)
 	}
 	moved, err := d.moved()
 	if err != nil {
@@ -118,7 +112,7 @@ func (c *call) applyConstraint(p applyConstraint) (any, error) {
 	return map[string]any{
 		"constraint_id": id, "entity_id": id, "constraint_type": properties.Type, "entity_ids": p.EntityIDs, "workspace_id": c.ws.Record().ID,
 		"satisfaction_status": "satisfied", "degrees_of_freedom": after.DegreesOfFreedom,
-		"degrees_of_freedom_removed": before.DegreesOfFreedom - after.DegreesOfFreedom,
+		"degrees_of_freedom_removed": after.Removed,
 		"redundant":                  constraintsOf(after.Redundant, d, id), "moved": idsOf(moved),
 	}, nil
 }

@@ -13,13 +13,15 @@ func round(v float64) float64 { return math.Round(v*1e10)/1e10 + 0 }
 
 // snap is a coordinate as it was met before, or rounded.
 func (d *drawing) snap(axis int, v float64) float64 {
-	for _, known := range d.lines[axis] {
+	lines := d.lines[axis]
+	i, _ := slices.BinarySearch(lines, v)
+	for _, known := range lines[max(i-1, 0):min(i+1, len(lines))] {
 		if math.Abs(v-known) < 1e-9 {
 			return known
 		}
 	}
 	v = round(v)
-	d.lines[axis] = append(d.lines[axis], v)
+	d.lines[axis] = slices.Insert(lines, i, v)
 	return v
 }
 
@@ -27,28 +29,23 @@ func (d *drawing) snap(axis int, v float64) float64 {
 func (d *drawing) moved() ([]model.Entity, error) {
 	var out []model.Entity
 	for _, e := range d.curves {
-		old := d.shapes[e.ID]
-		now, err := d.now(e.ID, old)
+		now, err := d.now(e.ID, d.shapes[e.ID])
 		if err != nil {
 			return nil, err
 		}
 		if err := now.check(); err != nil {
 			return nil, err
 		}
-		e.Properties = now.properties()
-		stored, err := curveOf(d.entity(e.ID))
+		stored, err := curveOf(e)
 		if err != nil {
 			return nil, err
 		}
 		if now.differs(stored) {
+			e.Properties = now.properties()
 			out = append(out, e)
 		}
 	}
 	return out, nil
-}
-
-func (d *drawing) entity(id string) model.Entity {
-	return d.curves[slices.IndexFunc(d.curves, func(e model.Entity) bool { return e.ID == id })]
 }
 
 // now is where the sketch has a curve.

@@ -69,8 +69,8 @@ type drawing struct {
 	curves      []model.Entity // in order
 	constraints []model.Entity
 	shapes      map[string]curve
-	// lines are the coordinates that solved points lie on, so that what is equal
-	// but for rounding becomes equal.
+	// lines are the coordinates that solved points lie on, in order, so that what
+	// is equal but for rounding becomes equal.
 	lines [2][]float64
 }
 

@@ -2,53 +2,83 @@ package sketch
 
 import "math"
 
-// rowThreshold is the part of a row's norm below which what is left of it,
-// after earlier rows are taken away, counts as nothing.
-const rowThreshold = 1e-7
+const (
+	// rowThreshold is the part of a row's norm below which what is left of it,
+	// after earlier rows are taken away, counts as nothing.
+	rowThreshold = 1e-7
+	// fair is the part of a row's largest entry that an entry must have to lead
+	// it: with less, rounding would grow.
+	fair = 0.3
+)
 
-// dependence counts the independent rows of the Jacobian and lists the equations
-// whose rows follow from earlier ones. It orthogonalises the rows in order,
-// twice each, so that rounding does not pass for independence (Gram-Schmidt).
-func (s *system) dependence(values []float64) (rank int, dependent []int) {
-	var kept [][]float64
+// entry is one derivative of an equation.
+type entry struct {
+	variable int
+	value    float64
+}
+
+// leader is an independent row, less what earlier ones have of it, in units of
+// one of its entries, which later rows are freed of.
+type leader struct {
+	variable int
+	rest     []entry
+}
+
+// dependence lists the equations whose rows of the Jacobian follow from earlier
+// ones, in order: Gauss' elimination from row to row. Rows have few entries, and
+// keep few when the variable of the fewest equations leads.
+func (s *system) dependence(values []float64) (dependent []int) {
+	uses := make([]int, s.n)
+	for _, e := range s.equations {
+		for _, v := range e.variables {
+			uses[v]++
+		}
+	}
+	var leaders []leader
+	row := make([]float64, s.n)
 	for i := range s.equations {
-		row := make([]float64, s.n)
 		r := s.residual(i, values)
 		for j, v := range s.equations[i].variables {
 			row[v] += r.d[j]
 		}
 		whole := norm(row)
-		for range 2 {
-			for _, b := range kept {
-				along := 0.0
-				for j, x := range b {
-					along += x * row[j]
-				}
-				if along == 0 {
-					continue
-				}
-				for j, x := range b {
-					row[j] -= along * x
+		// A leader has nothing of those before it, so that each is needed once.
+		for _, l := range leaders {
+			if by := row[l.variable]; by != 0 {
+				row[l.variable] = 0
+				for _, e := range l.rest {
+					row[e.variable] -= by * e.value
 				}
 			}
 		}
-		left := norm(row)
-		if left <= rowThreshold*math.Max(whole, 1e-6) {
+		if norm(row) <= rowThreshold*math.Max(whole, 1e-6) {
 			dependent = append(dependent, i)
-			continue
+		} else {
+			leaders = append(leaders, lead(row, uses))
 		}
-		for j := range row {
-			row[j] /= left
-		}
-		kept = append(kept, row)
+		clear(row)
 	}
-	return len(kept), dependent
+	return dependent
 }
 
-func norm(row []float64) float64 {
-	sum := 0.0
+func lead(row []float64, uses []int) leader {
+	most := 0.0
 	for _, x := range row {
-		sum += x * x
+		most = max(most, math.Abs(x))
 	}
-	return math.Sqrt(sum)
+	best := -1
+	for v, x := range row {
+		if math.Abs(x) >= fair*most && (best < 0 || uses[v] < uses[best]) {
+			best = v
+		}
+	}
+	out := leader{variable: best}
+	for v, x := range row {
+		if v != best && math.Abs(x) > 1e-15*most {
+			out.rest = append(out.rest, entry{v, x / row[best]})
+		}
+	}
+	return out
 }
+
+func norm(row []float64) float64 { return math.Sqrt(dot(row, row)) }

@@ -15,8 +15,8 @@ import (
 
 // Limits of one sketch.
 const (
-	MaxVariables   = 800
-	MaxConstraints = 1000
+	MaxVariables   = 2000
+	MaxConstraints = 2500
 	MaxLength      = 1e5 // mm, of every coordinate, radius and dimension
 )
 

@@ -15,7 +15,7 @@ type Report struct {
 	Solved bool
 	// DegreesOfFreedom counts the independent ways to move what is left.
 	DegreesOfFreedom int
-	// Removed counts the degrees of freedom that Apply's constraint took.
+	// Removed counts the degrees of freedom that the last constraint took.
 	Removed int
 	// Redundant names the constraints that follow from earlier ones.
 	Redundant []string
@@ -43,17 +43,25 @@ func (s *Sketch) Solve(ctx context.Context) (Report, error) {
 	}
 	out := Report{Iterations: iterations, Solved: s.holds(sys, values)}
 	if !out.Solved {
-		rank, _ := sys.dependence(s.values)
-		out.DegreesOfFreedom = len(s.values) - rank
+		out.DegreesOfFreedom = sys.n - len(sys.equations) + len(sys.dependence(s.values))
 		out.Conflicts, err = s.conflicts(ctx, sys, values)
 		return out, err
 	}
 	copy(s.values, values)
-	rank, dependent := sys.dependence(values)
-	out.DegreesOfFreedom = len(s.values) - rank
-	for _, i := range dependent {
-		if owner := sys.equations[i].owner; !slices.Contains(out.Redundant, owner) {
-			out.Redundant = append(out.Redundant, owner)
+	dependent := sys.dependence(values)
+	out.DegreesOfFreedom = sys.n - len(sys.equations) + len(dependent)
+	last := ""
+	if n := len(s.constraints); n > 0 {
+		last = s.constraints[n-1].ID
+	}
+	for i, e := range sys.equations {
+		switch {
+		case !slices.Contains(dependent, i):
+			if e.owner == last {
+				out.Removed++
+			}
+		case !slices.Contains(out.Redundant, e.owner):
+			out.Redundant = append(out.Redundant, e.owner)
 		}
 	}
 	return out, nil
@@ -80,10 +88,6 @@ func (s *Sketch) holds(sys *system, values []float64) bool {
 // Apply adds a constraint and solves. One that cannot hold is refused, with the
 // names of those that it contradicts, and the sketch stays as it was.
 func (s *Sketch) Apply(ctx context.Context, c Constraint) (Report, error) {
-	free, err := s.Solve(ctx)
-	if err != nil {
-		return Report{}, err
-	}
 	if err := s.Add(c); err != nil {
 		return Report{}, err
 	}
@@ -97,7 +101,6 @@ func (s *Sketch) Apply(ctx context.Context, c Constraint) (Report, error) {
 		return out, core.Errorf(core.Conflict, "constraint %q cannot hold together with %s", c.ID, strings.Join(without(out.Conflicts, c.ID), ", ")).
 			With("field", "constraint_type").With("value", string(c.Type)).With("conflicts", out.Conflicts)
 	}
-	out.Removed = free.DegreesOfFreedom - out.DegreesOfFreedom
 	return out, nil
 }
 

@@ -3,6 +3,7 @@ package sketch
 import (
 	"context"
 	"math"
+	"slices"
 )
 
 // system is a set of equations over n variables, without units.
@@ -36,10 +37,16 @@ func (s *system) cost(values []float64) float64 {
 }
 
 // minimise finds the values near the given ones with the least squared
-// residuals (Levenberg-Marquardt).
+// residuals (Levenberg-Marquardt). Values at which all hold are the answer at
+// once, and cost no more than to look at each equation.
 func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int, error) {
-	x := append([]float64(nil), start...)
+	x := slices.Clone(start)
 	cost, damping := s.cost(x), 1e-3
+	if cost <= enough {
+		return x, 0, nil
+	}
+	w := s.workspace()
+	next := make([]float64, len(x))
 	const most = 200
 	for i := range most {
 		if err := ctx.Err(); err != nil {
@@ -48,18 +55,16 @@ func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int,
 		if cost <= enough {
 			return x, i, nil
 		}
-		normal, gradient := s.normal(x)
+		w.normal(x)
 		improved := false
 		for damping < 1e9 {
-			step, ok := damped(normal, gradient, damping)
-			if ok {
-				next := append([]float64(nil), x...)
+			if w.matrix.solve(w.gradient, damping, w.factor, w.step) {
 				for j := range next {
-					next[j] -= step[j] * s.scale
+					next[j] = x[j] - w.step[w.position[j]]*s.scale
 				}
 				if c := s.cost(next); c < cost {
 					improved = cost-c > 1e-9*cost || c <= enough
-					x, cost = next, c
+					x, next, cost = next, x, c
 					damping = math.Max(damping/10, 1e-12)
 					break
 				}
@@ -73,63 +78,44 @@ func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int,
 	return x, most, nil
 }
 
-// normal forms JᵀJ and Jᵀr; each equation touches a few variables only.
-func (s *system) normal(x []float64) ([][]float64, []float64) {
-	flat := make([]float64, s.n*s.n)
-	m := make([][]float64, s.n)
-	for i := range m {
-		m[i] = flat[i*s.n : (i+1)*s.n]
-	}
-	g := make([]float64, s.n)
-	for i := range s.equations {
-		r, at := s.residual(i, x), s.equations[i].variables
-		for a, va := range at {
-			g[va] += r.d[a] * r.v
-			for b, vb := range at {
-				m[va][vb] += r.d[a] * r.d[b]
-			}
-		}
-	}
-	return m, g
+// workspace is the room that minimise computes in.
+type workspace struct {
+	*system
+	position       []int // of each variable in the matrix
+	matrix, factor *profile
+	gradient, step []float64
 }
 
-// damped solves (M + damping) step = g by Cholesky, skipping the zeros left of
-// each row's first entry.
-func damped(m [][]float64, g []float64, damping float64) ([]float64, bool) {
-	n := len(m)
-	l := make([][]float64, n)
-	first := make([]int, n)
-	flat := make([]float64, n*(n+1)/2)
-	x := append([]float64(nil), g...)
-	for i := range n {
-		l[i], flat = flat[:i+1], flat[i+1:]
-		for first[i] < i && m[i][first[i]] == 0 {
-			first[i]++
-		}
-		for j := first[i]; j <= i; j++ {
-			sum := m[i][j]
-			for k := max(first[i], first[j]); k < j; k++ {
-				sum -= l[i][k] * l[j][k]
-			}
-			if j < i {
-				l[i][j] = sum / l[j][j]
-				continue
-			}
-			if sum += damping; !(sum > 1e-300) {
-				return nil, false
-			}
-			l[i][i] = math.Sqrt(sum)
-		}
-		for k := first[i]; k < i; k++ {
-			x[i] -= l[i][k] * x[k]
-		}
-		x[i] /= l[i][i]
+func (s *system) workspace() *workspace {
+	ties := make([][]int, len(s.equations))
+	for i, e := range s.equations {
+		ties[i] = e.variables
 	}
-	for i := n - 1; i >= 0; i-- {
-		x[i] /= l[i][i]
-		for k := first[i]; k < i; k++ {
-			x[k] -= l[i][k] * x[i]
+	w := &workspace{system: s, position: near(s.n, ties), gradient: make([]float64, s.n), step: make([]float64, s.n)}
+	for i, t := range ties {
+		ties[i] = make([]int, len(t))
+		for j, v := range t {
+			ties[i][j] = w.position[v]
 		}
 	}
-	return x, true
+	w.matrix, w.factor = newProfile(s.n, ties), newProfile(s.n, ties)
+	return w
+}
+
+// normal forms JᵀJ and Jᵀr; each equation touches a few variables only.
+func (w *workspace) normal(x []float64) {
+	w.matrix.clear()
+	clear(w.gradient)
+	for i := range w.equations {
+		r, at := w.residual(i, x), w.equations[i].variables
+		for a, va := range at {
+			row := w.position[va]
+			w.gradient[row] += r.d[a] * r.v
+			for b, vb := range at {
+				if column := w.position[vb]; column <= row {
+					w.matrix.add(row, column, r.d[a]*r.d[b])
+				}
+			}
+		}
+	}
 }
