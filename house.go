@@ -19,6 +19,7 @@ import (
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/mcp"
+	"swarmdeck/drivers/modelproxy"
 	notices "swarmdeck/drivers/notice"
 	"swarmdeck/drivers/policy"
 	"swarmdeck/engine"
@@ -216,7 +217,9 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	builtins.Commands = commands
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
+	models := modelproxy.New()
+	h.rooms = append(h.rooms, models.Close)
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, Models: models})
 	if err != nil {
 		return err
 	}
@@ -232,7 +235,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents", Servers: h.servers})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents", Servers: h.servers, Models: models})
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
 
@@ -18,10 +21,14 @@ type recorder struct{ dag *dag.DAG }
 
 var _ fleet.Observer = recorder{}
 
-// The lists of a run's messages.
+// The lists of a run's messages, beside its decisions. The first alone is the
+// conversation.
 const (
-	listMain = "main"
-	listPlan = "plan"
+	listMain      = "main"
+	listPlan      = "plan"
+	listDiff      = "diff"
+	listMode      = "mode"
+	listAttention = "attention"
 )
 
 // Began implements fleet.Observer.
@@ -57,6 +64,16 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		_ = r.run.Message(ctx, listMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
 	case "plan":
 		_ = r.run.Said(ctx, listPlan, dag.RoleAssistant, e.Text)
+	case "diff":
+		_ = r.run.Said(ctx, listDiff, dag.RoleTool, e.Text)
+	case "mode":
+		_ = r.run.Said(ctx, listMode, dag.RoleSystem, e.Text)
+	case "attention":
+		_ = r.run.Said(ctx, listAttention, dag.RoleAssistant, e.Text)
+	case "model_request":
+		_ = r.run.Asked(context.WithoutCancel(ctx), e.CallID, modelAsk(e))
+	case "model_response": // it may tell that the run is being ended
+		_ = r.run.Answered(context.WithoutCancel(ctx), e.CallID, modelAnswer(e))
 	case "tool_request", "tool_call":
 		r.call(ctx, e)
 	case "tool_result":
@@ -80,6 +97,34 @@ func (r *recording) call(ctx context.Context, e fleet.Event) {
 }
 
 func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }
+
+// Judged implements fleet.Observed.
+func (r *recording) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error {
+	return r.run.DecideIn(tx, cmp.Or(a.CallID, "call"), core.MustEncode(decided{
+		Decision: d.Decision, ReasonCode: d.ReasonCode, DecidedBy: d.DecidedBy, DecisionID: d.DecisionID, ApprovalID: d.ApprovalID,
+		RuleID: d.RuleID, PolicyVersion: d.PolicyVersion, Digest: d.Digest, PriorDigest: d.PriorDigest, Door: d.Door,
+		ShownAt: d.ShownAt, Rationale: d.Rationale, Abort: d.Abort, Server: a.Server, Tool: a.Tool,
+	}))
+}
+
+// decided is what the record says of a decision.
+type decided struct {
+	Decision      judge.Decision `json:"decision"`
+	ReasonCode    string         `json:"reason_code"`
+	DecidedBy     string         `json:"decided_by"`
+	DecisionID    string         `json:"decision_id"`
+	ApprovalID    string         `json:"approval_id,omitempty"`
+	RuleID        string         `json:"rule_id,omitempty"`
+	PolicyVersion string         `json:"policy_version"`
+	Digest        string         `json:"digest"`
+	PriorDigest   string         `json:"prior_digest,omitempty"` // before an edit
+	Door          core.Door      `json:"door,omitempty"`
+	ShownAt       time.Time      `json:"shown_at,omitzero"`
+	Rationale     string         `json:"rationale,omitempty"`
+	Abort         bool           `json:"abort,omitzero"`
+	Server        string         `json:"server,omitempty"`
+	Tool          string         `json:"tool,omitempty"`
+}
 
 // Answered implements fleet.Observed.
 func (r *recording) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {

@@ -21,6 +21,7 @@ type agent struct {
 	rec    fleet.Agent
 	place  place
 	unhook func() bool
+	hangUp func() // ends its talk with models
 
 	starting sync.Mutex // one start at a time; taken before mu
 
@@ -219,6 +220,16 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	return pe.conn.Start(promptMethod, promptOf(s.id, t.Prompt)), nil
 }
 
+// now is the turn that it works on, if any.
+func (a *agent) now() *keeper.Turn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn == nil {
+		return nil
+	}
+	return a.turn.Turn
+}
+
 // hear takes what belongs to no place in a turn: it goes to the log of the
 // prompt that runs, or of the next one.
 func (a *agent) hear(e fleet.Event) {
@@ -280,6 +291,7 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
+	defer a.hangUp()
 	return a.endProcess(context.Background(), keeper.ByStop)
 }
 

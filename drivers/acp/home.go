@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -21,10 +22,11 @@ import (
 type place struct {
 	settings
 	spec   exec.Spec
-	home   string // its HOME, "" when its environment names one
-	memory string // file of what is remembered of its conversation
-	key    string // agents with the same key share a process
-	born   string // when the agent was made
+	home   string               // its HOME, "" when its environment names one
+	memory string               // file of what is remembered of its conversation
+	key    string               // agents with the same key share a process
+	born   string               // when the agent was made
+	models modelproxy.Upstreams // that are recorded
 }
 
 func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw) (place, error) {
@@ -40,6 +42,9 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 		return p, err
 	}
 	p.spec.Limits = r.opt.Limits
+	if p.models, err = modelproxy.Read(p.RecordModels, env); err != nil {
+		return p, err
+	}
 	own := filepath.Join(r.opt.State, tenant, name)
 	p.memory = filepath.Join(own, "session.json")
 	p.spec.Run = strings.Join([]string{"agent", tenant, name}, ":")

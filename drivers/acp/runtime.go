@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -31,6 +32,9 @@ type Options struct {
 	// Patience is how long an agent may take to start and to open a session;
 	// 0 means 60 s.
 	Patience time.Duration
+	// Models records what agents say to their models; nil refuses agents that
+	// ask for it.
+	Models *modelproxy.Proxy
 	// Servers lists the MCP servers that an agent's sessions are given; nil
 	// gives none.
 	Servers func(a fleet.Agent) ([]acp.McpServer, error)
@@ -97,7 +101,14 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 		return nil, err
 	}
 	a := &agent{
-		r: r, rec: rec, place: p,
+		r: r, rec: rec, place: p, hangUp: func() {},
+	}
+	if len(p.models) > 0 {
+		var vars map[string]string
+		if vars, a.hangUp, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Overhear(a.now, a.hear)); err != nil {
+			return nil, err
+		}
+		a.place.spec.Env = modelproxy.Environ(p.spec.Env, vars)
 	}
 	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
 	a.mu.Lock()

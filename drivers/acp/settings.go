@@ -37,6 +37,14 @@ type settings struct {
 	Shared bool `json:"shared,omitzero"`
 	// Fresh begins a new conversation for each task.
 	Fresh bool `json:"fresh,omitzero"`
+	// RecordModels puts a recorder between the agent and its model: what is
+	// asked and answered is in its record, and the tokens count for its budgets
+	// as they are spent, in place of what it tells itself. It names the variables
+	// of its environment that hold the address of the model's API, as
+	// modelproxy.Read has it. An agent that takes the address from elsewhere is
+	// not recorded. It can't be had together with Shared: the talk of agents in
+	// one process can't be told apart.
+	RecordModels []string `json:"record_models,omitempty"`
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
@@ -64,6 +72,9 @@ func readSettings(options core.Raw) (settings, error) {
 		if info, err := os.Stat(s.Skeleton); err != nil || !info.IsDir() {
 			return s, core.Invalid("options.skeleton", s.Skeleton, "an existing directory")
 		}
+	}
+	if s.Shared && len(s.RecordModels) > 0 {
+		return s, core.Invalid("options.record_models", strings.Join(s.RecordModels, ","), "none together with shared: the talk of agents in one process can't be told apart")
 	}
 	_, err := s.account()
 	return s, err

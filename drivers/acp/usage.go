@@ -69,6 +69,8 @@ type stopped struct {
 // contexts that it told of.
 func (t *turn) settleUsage(end stopped) {
 	s := t.s
+	seen := false
+	t.Speak(func() { seen = t.Seen() })
 	s.mu.Lock()
 	tokens, estimate := s.spent.context, s.spent.context > 0
 	s.spent.context = 0
@@ -91,7 +93,7 @@ func (t *turn) settleUsage(end stopped) {
 		tokens = quota.Count.Input + quota.Count.Output
 	}
 	s.mu.Unlock()
-	if tokens <= 0 {
+	if tokens <= 0 || estimate && seen {
 		return
 	}
 	if estimate {

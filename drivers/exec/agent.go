@@ -22,14 +22,16 @@ type agent struct {
 	opt    RuntimeOptions
 	spec   Spec
 	unhook func() bool
+	hangUp func() // ends its talk with models
 
 	mu      sync.Mutex
 	sess    *session // until its process, output and leftovers are gone
 	turn    *turn
 	keep    keeper.Keeper
-	lasting bool    // its command stays alive between prompts
-	crashed bool    // its last process crashed: the next one is a restart
-	backlog Backlog // output while no prompt runs
+	lasting bool        // its command stays alive between prompts
+	crashed bool        // its last process crashed: the next one is a restart
+	backlog Backlog     // output while no prompt runs
+	owed    fleet.Event // what models took then
 }
 
 var _ fleet.Handle = (*agent)(nil)
@@ -132,6 +134,9 @@ func (a *agent) attach(t *turn) (*session, error) {
 	}
 	t.mu.Lock()
 	t.earlier = append(t.earlier, a.backlog.Take()...)
+	if a.owed.Tokens > 0 {
+		t.earlier, a.owed = append(t.earlier, a.owed), fleet.Event{}
+	}
 	t.mu.Unlock()
 	if t.reused = a.sess.turns > 0; t.reused {
 		t.before = a.sess.proc.Census()
@@ -143,6 +148,28 @@ func (a *agent) attach(t *turn) (*session, error) {
 		return nil, err
 	}
 	return a.sess, nil
+}
+
+// now is the turn that it works on, if any.
+func (a *agent) now() *keeper.Turn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn == nil {
+		return nil
+	}
+	return a.turn.Turn
+}
+
+// late keeps what models did between prompts for the next.
+func (a *agent) late(e fleet.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.Type == "usage" {
+		e.Tokens += a.owed.Tokens
+		a.owed = e
+		return
+	}
+	a.backlog.Add(e)
 }
 
 // launch starts the command; mu is held.
@@ -222,6 +249,7 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
+	defer a.hangUp()
 	return a.endProcess(context.Background(), keeper.ByStop)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -26,6 +27,9 @@ type RuntimeOptions struct {
 	// CancelLine is what is written to its stdin then, without the newline;
 	// nil means {"type":"cancel"}.
 	CancelLine []byte
+	// Models records what agents say to their models; nil refuses agents that
+	// ask for it.
+	Models *modelproxy.Proxy
 	// Grace is how long an interrupted prompt may take until its processes
 	// are killed; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
@@ -73,7 +77,11 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
-	if _, err := readOptions(c.Options); err != nil {
+	o, err := readOptions(c.Options)
+	if err != nil {
+		return err
+	}
+	if _, err := modelproxy.Read(o.RecordModels, c.Env); err != nil {
 		return err
 	}
 	return spec.Available()
@@ -86,6 +94,13 @@ type agentOptions struct {
 	// the signal. An agent that does not let go of the task is ended all the
 	// same when the grace is over.
 	Interrupt string `json:"interrupt,omitempty"`
+	// RecordModels puts a recorder between the agent and its model: what is
+	// asked and answered is in its record, and the tokens count for its budgets
+	// as they are spent; the larger of them and of what it tells itself counts.
+	// It names the variables of its environment that hold the address of the
+	// model's API, as modelproxy.Read has it. An agent that takes the address
+	// from elsewhere is not recorded.
+	RecordModels []string `json:"record_models,omitempty"`
 }
 
 const maxInterrupt = 64 // bytes
@@ -115,7 +130,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	spec.Limits = r.opt.Limits
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	h := &agent{
-		sup: r.sup, opt: r.opt, spec: spec,
+		sup: r.sup, opt: r.opt, spec: spec, hangUp: func() {},
 	}
 	own, err := readOptions(a.Options)
 	if err != nil {
@@ -123,6 +138,17 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
+	}
+	models, err := modelproxy.Read(own.RecordModels, a.Env)
+	if err != nil {
+		return nil, err
+	}
+	if len(models) > 0 {
+		var vars map[string]string
+		if vars, h.hangUp, err = r.opt.Models.Open(models, spec.Env, keeper.Overhear(h.now, h.late)); err != nil {
+			return nil, err
+		}
+		h.spec.Env = modelproxy.Environ(spec.Env, vars)
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()

@@ -38,6 +38,7 @@ type Turn struct {
 	over     bool       // nothing is passed on any more
 	lines    int
 	bytes    int
+	spent    spending
 
 	mu     sync.Mutex
 	how    Ending
@@ -126,7 +127,12 @@ func (t *Turn) Speak(do func()) bool {
 
 // Pass hands an event to the prompt, inside Speak. The log's owner keeps its
 // own errors: what was said can't be unsaid.
-func (t *Turn) Pass(e fleet.Event) { _, _ = t.Prompt.Emit(t.Context, e) }
+func (t *Turn) Pass(e fleet.Event) {
+	if e.Type == "usage" && !t.spent.more(&e) {
+		return
+	}
+	_, _ = t.Prompt.Emit(t.Context, e)
+}
 
 // PassBounded is Pass for what a prompt may have only so much of.
 func (t *Turn) PassBounded(e fleet.Event) {

@@ -99,6 +99,12 @@ func (f *flaws) count(field string, n, most int) bool {
 	return n <= most
 }
 
+func (f *flaws) atLeast0(field string, n int64) {
+	if n < 0 {
+		f.add(field, "%d is not allowed; allowed: 0 or more", n)
+	}
+}
+
 // object checks a required JSON object.
 func (f *flaws) object(field string, v core.Raw) {
 	if len(v) == 0 {

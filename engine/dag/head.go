@@ -40,11 +40,12 @@ type RunState struct {
 	Model       string           `json:"model,omitempty"`
 	Usage       Usage            `json:"usage,omitzero"`
 
-	OpenCalls    []OpenCall `json:"open_calls,omitempty"`         // the oldest 64
-	OpenUnlisted int64      `json:"open_calls_unlisted,omitzero"` // calls that did not fit there
-	LastResult   CallStatus `json:"last_result,omitempty"`
-	Interrupted  Reason     `json:"interrupted,omitempty"` // the newest interruption
-	Policy       string     `json:"policy_ref,omitempty"`  // the newest that was activated here
+	OpenCalls    []OpenCall  `json:"open_calls,omitempty"`         // the oldest 64
+	OpenUnlisted int64       `json:"open_calls_unlisted,omitzero"` // calls that did not fit there
+	OpenModels   []OpenModel `json:"open_models,omitempty"`        // the oldest 64
+	LastResult   CallStatus  `json:"last_result,omitempty"`
+	Interrupted  Reason      `json:"interrupted,omitempty"` // the newest interruption
+	Policy       string      `json:"policy_ref,omitempty"`  // the newest that was activated here
 }
 
 // OpenCall is a tool call without its result.
@@ -54,6 +55,14 @@ type OpenCall struct {
 	Tool    string `json:"tool"`
 	EventID string `json:"event_id"`
 	TS      Time   `json:"ts"`
+}
+
+// OpenModel is a request to a model without its answer.
+type OpenModel struct {
+	EventID       string `json:"event_id"`
+	CorrelationID string `json:"correlation_id"`
+	Model         string `json:"model"`
+	TS            Time   `json:"ts"`
 }
 
 // fold takes the stream's next event in.
@@ -79,11 +88,18 @@ func (s *RunState) fold(e *Event) {
 		s.Status, s.Exit, s.FinishedAt = "finished", b.Exit, e.TS
 	case *ModelRequest:
 		s.Model = b.Model
+		if len(s.OpenModels) < maxOpenCalls {
+			s.OpenModels = append(s.OpenModels, OpenModel{e.EventID, e.CorrelationID, b.Model, e.TS})
+		}
 	case *ModelResponse:
+		if i := s.asked(b.RequestID, e.CorrelationID); i >= 0 {
+			s.OpenModels = slices.Delete(s.OpenModels, i, i+1)
+		}
 		if u := b.Usage; u != nil {
 			s.Usage.PromptTokens += u.PromptTokens
 			s.Usage.CompletionTokens += u.CompletionTokens
 			s.Usage.TotalTokens += u.TotalTokens
+			s.Usage.CachedTokens += u.CachedTokens
 		}
 	case *HistoryAppend:
 		s.append(b)
@@ -127,6 +143,21 @@ func (s *RunState) result(b *ToolResult) {
 	} else if s.OpenUnlisted > 0 {
 		s.OpenUnlisted--
 	}
+}
+
+// asked finds the open request that an answer is to: the one it names, else
+// the newest of its correlation.
+func (s *RunState) asked(request, correlation string) int {
+	found := -1
+	for i, o := range s.OpenModels {
+		if o.EventID == request {
+			return i
+		}
+		if correlation != "" && o.CorrelationID == correlation {
+			found = i
+		}
+	}
+	return found
 }
 
 func (s *RunState) open(call string) int {

@@ -41,13 +41,18 @@ type ModelResponse struct {
 	FinishReason string  `json:"finish_reason,omitempty"`
 	ReasoningRef string  `json:"reasoning_ref,omitempty"` // of a Message
 	StreamRef    *ExtRef `json:"stream_ref,omitzero"`
+
+	Status     CallStatus `json:"status,omitempty"` // how the request ended; "" is ok
+	Error      *Fault     `json:"error,omitzero"`
+	DurationMS int64      `json:"duration_ms,omitzero"` // from the request to the answer's end
 }
 
 // Usage counts tokens.
 type Usage struct {
-	PromptTokens     int64 `json:"prompt_tokens"`
+	PromptTokens     int64 `json:"prompt_tokens"` // the cached ones too
 	CompletionTokens int64 `json:"completion_tokens"`
 	TotalTokens      int64 `json:"total_tokens"`
+	CachedTokens     int64 `json:"cached_tokens,omitzero"` // of the prompt's, read from a cache
 }
 
 // Kind implements Body.
@@ -59,12 +64,14 @@ func (b *ModelResponse) check(f *flaws) {
 	f.optional("finish_reason", b.FinishReason)
 	f.optional("reasoning_ref", b.ReasoningRef)
 	b.StreamRef.check(f, "stream_ref")
+	maybe(f, "status", b.Status, callStatuses()...)
+	b.Error.check(f, b.Status == CallOK || b.Status == "")
+	f.atLeast0("duration_ms", b.DurationMS)
 	if u := b.Usage; u != nil {
-		for name, n := range map[string]int64{"prompt_tokens": u.PromptTokens, "completion_tokens": u.CompletionTokens, "total_tokens": u.TotalTokens} {
-			if n < 0 {
-				f.add("usage."+name, "%d is not allowed; allowed: 0 or more", n)
-			}
-		}
+		f.atLeast0("usage.prompt_tokens", u.PromptTokens)
+		f.atLeast0("usage.completion_tokens", u.CompletionTokens)
+		f.atLeast0("usage.total_tokens", u.TotalTokens)
+		f.atLeast0("usage.cached_tokens", u.CachedTokens)
 	}
 }
 

@@ -50,10 +50,13 @@ type Recording struct {
 	mu       sync.Mutex
 	pending  []Event
 	last     time.Time // of the newest event: a run's times never go back
-	source   EventRef  // what a tool call is requested by: the newest message, or the start
+	source   origin    // of the next tool call: what a model answered, else the newest message, or the start
+	spoken   origin    // of the next message of the agent's
 	calls    map[string]Event
+	models   modelTalk
 	messages int
 	timer    *time.Timer
+	over     bool  // its end is recorded
 	err      error // the first that lost something
 }
 
@@ -72,7 +75,7 @@ func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Record
 		if _, err := d.EmitIn(tx, start); err != nil {
 			return err
 		}
-		r.source = EventRef{start.EventID}
+		r.source = origin{event: EventRef{start.EventID}}
 		return tx.Put(bLive, []byte(r.id), []byte{})
 	})
 	return r, explain("begin to record a run", err)
@@ -129,11 +132,13 @@ func (r *Recording) Message(ctx context.Context, list string, role MessageRole, 
 	}
 	r.mu.Lock()
 	h := r.head()
-	r.messages++
-	m := NewNode(&Message{ID: fmt.Sprintf("%s/%d", r.id, r.messages), Role: role, Content: parts, CreatedAt: h.TS})
+	m := r.message(h.TS, role, parts)
 	h.Nodes = []Node{m}
-	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok {
-		r.source = EventRef{e.EventID}
+	if role == RoleAssistant {
+		h.CorrelationID = r.spoken.correlation
+	}
+	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok && r.source.correlation == "" {
+		r.source.event = EventRef{e.EventID}
 	}
 	full := len(r.pending) >= gatherEvents
 	r.mu.Unlock()
@@ -141,6 +146,12 @@ func (r *Recording) Message(ctx context.Context, list string, role MessageRole, 
 		return r.Flush(ctx)
 	}
 	return nil
+}
+
+// message makes the run's next message; mu is held.
+func (r *Recording) message(at Time, role MessageRole, parts []ContentPart) Node {
+	r.messages++
+	return NewNode(&Message{ID: fmt.Sprintf("%s/%d", r.id, r.messages), Role: role, Content: parts, CreatedAt: at})
 }
 
 // Call records a tool call, durably: it has not had its effect yet.
@@ -152,7 +163,9 @@ func (r *Recording) Call(ctx context.Context, server, tool, call string, args co
 }
 
 func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool) {
-	e, ok := r.add(r.head(), &ToolCall{Server: fit(server), Tool: fit(tool), CallID: call, Args: survives("args", args), RequestedBy: r.source})
+	h := r.head()
+	h.CorrelationID = r.source.correlation
+	e, ok := r.add(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: call, Args: survives("args", args), RequestedBy: r.source.event})
 	if ok {
 		r.calls[call] = e
 	}
@@ -205,13 +218,15 @@ func (r *Recording) result(call string, status CallStatus, result core.Raw, faul
 			fault = nil
 		}
 	}
-	r.add(r.head(), &ToolResult{CallID: call, Status: status, Result: survives("result", result), Error: fault})
+	h := r.head()
+	h.CorrelationID = r.calls[call].CorrelationID
+	r.add(h, &ToolResult{CallID: call, Status: status, Result: survives("result", result), Error: fault})
 	delete(r.calls, call)
 }
 
-// Interrupt records that work was cut off: the named call, or all that are
-// open when there is none. Each ends as interrupted, or canceled for a reason
-// that is no failure.
+// Interrupt records that work was cut off: the named call, or all calls and
+// requests to models that are open when there is none. Each ends as
+// interrupted, or canceled for a reason that is no failure.
 func (r *Recording) Interrupt(ctx context.Context, reason Reason, call string) error {
 	r.mu.Lock()
 	r.interrupt(reason, call)
@@ -227,6 +242,9 @@ func (r *Recording) interrupt(reason Reason, only string) {
 			r.result(id, endOf(reason), nil, &Fault{Code: string(reason), Message: "the call was cut off"})
 		}
 	}
+	if only == "" {
+		affects = append(affects, r.hangUp(endOf(reason), string(reason))...)
+	}
 	r.add(r.head(), &Interruption{Reason: reason, Affects: affects})
 }
 
@@ -241,7 +259,7 @@ func endOf(reason Reason) CallStatus {
 	return CallInterrupted
 }
 
-// Finish ends the run; calls that are open are interrupted. It returns the
+// Finish ends the run; what is open is interrupted. It returns the
 // first error that lost something of the run.
 func (r *Recording) Finish(ctx context.Context, success bool) error {
 	exit := "success"
@@ -249,10 +267,11 @@ func (r *Recording) Finish(ctx context.Context, success bool) error {
 	if !success {
 		exit = "error"
 	}
-	if len(r.calls) > 0 {
+	if len(r.calls) > 0 || len(r.models.open) > 0 {
 		r.interrupt(ReasonCanceled, "")
 	}
 	r.add(r.head(), &RunFinished{Exit: exit})
+	r.over = true
 	r.mu.Unlock()
 	err := r.flush(ctx, true)
 	r.mu.Lock()
@@ -300,7 +319,7 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 }
 
 // Recover closes the runs of a tenant that a recorder left open when its
-// process died: open calls end as interrupted. It is called once, before
+// process died: open calls and requests to models end as interrupted. It is called once, before
 // anything is recorded.
 func (d *DAG) Recover(ctx context.Context, tenant string) error {
 	var runs []string
@@ -333,6 +352,12 @@ func (d *DAG) abandon(tx *audit.Tx, run string) error {
 	for _, c := range h.OpenCalls {
 		affects = append(affects, EventRef{c.EventID})
 		r.result(c.CallID, CallInterrupted, nil, &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"})
+	}
+	for _, m := range h.OpenModels {
+		affects = append(affects, EventRef{m.EventID})
+		r.answer(openModel{id: m.EventID, correlation: m.CorrelationID, at: m.TS.at}, ModelAnswer{
+			Status: CallInterrupted, Error: &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"},
+		})
 	}
 	r.add(r.head(), &Interruption{Reason: ReasonCrash, Affects: affects})
 	r.add(r.head(), &RunFinished{Exit: "error"})

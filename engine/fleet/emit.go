@@ -29,6 +29,11 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.log.add("INFO", "runs "+toolName(e)+" without asking", "tool")
 	case "mode":
 		return ToolAnswer{}, r.mode(ctx, e)
+	case "model_request":
+		// The record has it; the log tells of the answer.
+	case "model_response":
+		level, text := modelLine(&e)
+		r.log.add(level, text, "model")
 	case "usage":
 		r.use(e.Tokens, e.CostUSD)
 	case "attention":

@@ -81,6 +81,9 @@ func (c *toolCall) record(tx *audit.Tx, n note) error {
 // asked records the verdict, and for a hitl also that the agent waits.
 func (c *toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
 	n := c.note("tool.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
+	if err := c.r.m.judged(tx, c.ask.TaskID, c.ask.Action, d); err != nil {
+		return err
+	}
 	if ap == nil {
 		return c.record(tx, n)
 	}

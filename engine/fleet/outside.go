@@ -22,7 +22,10 @@ func (f *Fleet) Ask(ctx context.Context, x swarm.Question) (swarm.Reply, error) 
 	c := &outsideCall{f: f, m: m, task: x.Ask.TaskID, trace: x.Ask.TraceID}
 	asked := x.Asked
 	x.Asked = func(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
-		if err := asked(tx, d, ap); err != nil || ap == nil {
+		if err := asked(tx, d, ap); err != nil {
+			return err
+		}
+		if err := m.judged(tx, c.task, x.Ask.Action, d); err != nil || ap == nil {
 			return err
 		}
 		return c.waits(tx, ap.ApprovalID)

@@ -19,6 +19,8 @@ import (
 //	mode               Text: the mode of its own permissions, Args {"mode", "wanted"}; Status "weaker" if it is not the wanted one
 //	usage              Tokens, CostUSD: spent since the last
 //	attention          Text: it asks for a person
+//	model_request      CallID, Model: what a model is about to be asked; on record when Emit returns
+//	model_response     CallID, Model; Status ok, error or interrupted; Error
 //	result             Status, Output, Error, Confidence
 type Event struct {
 	Type       string
@@ -29,7 +31,7 @@ type Event struct {
 	Args       core.Raw
 	Intent     string
 	Risk       string
-	Status     string // tool_result: ok|error; result: succeeded|failed
+	Status     string // tool_result: ok|error; model_response: ok|error|interrupted; result: succeeded|failed
 	Output     core.Raw
 	Error      string
 	Tokens     int64
@@ -37,6 +39,7 @@ type Event struct {
 	Confidence *float64
 	Steps      []Step
 	Path       string
+	Model      *ModelCall
 }
 
 // ToolAnswer is the judge's word on a tool request.

@@ -22,6 +22,9 @@ func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error
 	if m == nil {
 		return nil
 	}
+	if err := m.judged(tx, ap.TaskID, ap.Action, out.Decision); err != nil {
+		return err
+	}
 	n := note{event: "agent.answered", trace: ap.TraceID, detail: map[string]any{
 		"approval_id": ap.ApprovalID, "approved": out.Approved, "abort": out.Abort,
 	}}

@@ -1,0 +1,66 @@
+package keeper
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/fleet"
+)
+
+// Overhear passes what an agent and its model say to each other on to the turn
+// that now gives. What comes when there is none, or when that is over, is told
+// late, as a line of the log and as usage.
+func Overhear(now func() *Turn, late func(fleet.Event)) func(asked fleet.Event) (answered func(fleet.Event)) {
+	return func(asked fleet.Event) func(fleet.Event) {
+		t := now()
+		if t != nil && !t.Speak(func() { t.Pass(asked) }) {
+			t = nil
+		}
+		return func(e fleet.Event) {
+			spent := usage(e)
+			if t != nil && t.Speak(func() { t.Pass(e); t.Pass(spent) }) {
+				return
+			}
+			text := "a model was asked outside of a task: " + e.Status
+			if t != nil {
+				text = "a model answered after the end of the task: " + e.Status
+			}
+			late(fleet.Event{Type: "log", Level: "INFO", Text: fmt.Sprintf("%s, %d tokens", text, spent.Tokens)})
+			if spent.Tokens > 0 {
+				late(spent)
+			}
+		}
+	}
+}
+
+// usage is what an answer took. That it names a model tells it from what the
+// agent itself says it spent.
+func usage(e fleet.Event) fleet.Event {
+	out := fleet.Event{Type: "usage", Model: e.Model}
+	if e.Model != nil && e.Model.Tokens != nil {
+		out.Tokens = e.Model.Tokens.Total
+	}
+	return out
+}
+
+// spending keeps an agent's own word of what it spent apart from what was seen
+// to pass to and from its model: both tell of the same tokens.
+type spending struct{ own, seen, told int64 }
+
+// more is what an event adds to what is counted, which is the larger of the
+// two. A claim that can't be is left for others to refuse.
+func (s *spending) more(e *fleet.Event) (counts bool) {
+	if e.Tokens < 0 {
+		return true
+	}
+	if e.Model != nil {
+		s.seen += e.Tokens
+	} else {
+		s.own += e.Tokens
+	}
+	sum := max(s.own, s.seen)
+	e.Tokens, s.told, e.Model = sum-s.told, sum, nil
+	return e.Tokens > 0 || e.CostUSD != 0
+}
+
+// Seen reports, inside Speak, whether tokens were seen to pass.
+func (t *Turn) Seen() bool { return t.spent.seen > 0 }

@@ -1,0 +1,16 @@
+// Package modelproxy records what agents say to their models. It listens on
+// the loopback alone, passes each request on to the agent's real model API
+// under a path that nobody else can guess, and tells whoever keeps the agent
+// what was asked and what was answered.
+//
+// It streams both ways as things come. Two moments alone are held: the last
+// byte of a request until the request is on record, since the model may act on
+// it then, and the end of an answer until the answer is, since the agent may.
+//
+// It understands chat completions and responses (OpenAI), messages (Anthropic)
+// and generateContent (Gemini), streamed or whole. What else an agent sends
+// there, such as lists of models, is passed on unseen. What is kept of one
+// request is bounded: of a body past that, or an encoded one, there are only
+// its size and digest. Headers and queries are never kept, and the credentials
+// in them are blotted out where a body repeats them.
+package modelproxy

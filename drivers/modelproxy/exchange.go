@@ -1,0 +1,283 @@
+package modelproxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/fleet"
+)
+
+// exchange is one request to a model with its answer.
+type exchange struct {
+	l       *line
+	r       *http.Request
+	f       format
+	path    string
+	id      string
+	secrets []string
+	began   time.Time
+	body    *body // of the request
+	asked   sync.Once
+	told    sync.Once
+	name    string // of the model, valid once asked
+	tell    func(fleet.Event)
+	in      *capture
+	out     *capture // of an answer that is no stream; nil else
+	a       *answer  // so far; nil before it begins
+}
+
+// exchange looks at a request; nil when it is none to a model.
+func (l *line) exchange(r *http.Request, path string) *exchange {
+	f, ok := formatOf(path)
+	if !ok || r.Method != http.MethodPost {
+		return nil
+	}
+	x := &exchange{
+		l: l, r: r, f: f, path: path, id: fmt.Sprintf("model-%d", l.p.count.Add(1)), secrets: secretsOf(r), began: time.Now(),
+		in: &capture{p: l.p, most: maxAsked, sum: sha256.New()},
+	}
+	x.body = &body{from: r.Body, size: r.ContentLength, saw: x.in.write, end: func(error) { x.ask() }}
+	r.Body = x.body
+	return x
+}
+
+// ask tells that the request is about to be complete.
+func (x *exchange) ask() {
+	x.asked.Do(func() {
+		c := x.request()
+		blot(&c, x.secrets)
+		x.name = c.Name
+		x.tell = x.l.listen(fleet.Event{Type: "model_request", CallID: x.id, Model: &c})
+		x.in.drop()
+	})
+}
+
+// request is what is asked, as far as it can be understood.
+func (x *exchange) request() fleet.ModelCall {
+	why := "too long to be kept"
+	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		why = "encoded as " + clip(enc, 40)
+	} else if data, whole := x.in.bytes(); whole {
+		c, err := x.f.ask(x.path, data)
+		if err == nil {
+			return c
+		}
+		why = "not understood: " + clip(err.Error(), 200)
+	}
+	note := fmt.Sprintf("(%s, %s)", x.in.digest(), why)
+	return fleet.ModelCall{
+		Name:     modelIn(x.path),
+		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: note}}}},
+	}
+}
+
+// answers follows an answer whose headers are there.
+func (x *exchange) answers(res *http.Response) {
+	x.ask() // it may have been answered before it was read
+	a := newAnswer()
+	x.a = a
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	encoded := res.Header.Get("Content-Encoding") != ""
+	b := &body{from: res.Body, size: res.ContentLength, close: true}
+	switch {
+	case res.StatusCode >= 400:
+		x.out = &capture{p: x.l.p, most: 16 << 10}
+		b.saw = x.out.write
+		b.end = func(err error) {
+			if err == nil {
+				data, _ := x.out.bytes()
+				a.fail(fmt.Sprintf("http_%d", res.StatusCode), errorText(data, res.Status))
+			}
+			x.ended(a, err)
+		}
+	case kind == "text/event-stream" && !encoded:
+		s := &sse{event: func(name string, data []byte) { x.f.event(a, name, data) }}
+		b.saw = func(data []byte) {
+			s.write(data)
+			if a.done {
+				x.ended(a, nil)
+			}
+		}
+		b.end = func(err error) {
+			s.close()
+			if err == nil && !a.done && a.finish == "" && a.fault == "" {
+				a.cut("truncated", "the stream ended before the answer did")
+			}
+			x.ended(a, err)
+		}
+	default:
+		x.out = &capture{p: x.l.p, most: maxWhole}
+		b.saw = x.out.write
+		b.end = func(err error) {
+			if data, whole := x.out.bytes(); err == nil && whole && !encoded {
+				x.f.whole(a, data)
+			}
+			x.ended(a, err)
+		}
+	}
+	res.Body = b
+}
+
+// failed ends a request that got no answer.
+func (x *exchange) failed(err error) {
+	a := newAnswer()
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" && x.r.Context().Err() == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(x.body, maxAsked)) // nobody has read it
+		a.fail("unreachable", cause(err))
+		err = nil
+	}
+	x.ask()
+	x.ended(a, err)
+}
+
+// ended tells the answer, once. An error is what broke it off.
+func (x *exchange) ended(a *answer, err error) {
+	x.told.Do(func() {
+		c := a.call()
+		c.Name, c.Took = x.name, time.Since(x.began)
+		e := fleet.Event{Type: "model_response", CallID: x.id, Status: a.status(), Error: a.message, Model: &c}
+		switch {
+		case err == nil:
+		case x.r.Context().Err() != nil || errors.Is(err, context.Canceled):
+			e.Status, c.Fault, c.Gone, e.Error = "interrupted", "client_gone", true, "the agent did not wait for the end of the answer"
+		default:
+			e.Status, c.Fault, e.Error = "interrupted", "upstream_lost", cause(err)
+		}
+		blot(&c, x.secrets)
+		e.Error = clip(blotted(e.Error, x.secrets), 2048)
+		if x.tell != nil {
+			x.tell(e)
+		}
+	})
+}
+
+// close ends what nobody has.
+func (x *exchange) close() {
+	x.ask()
+	if x.a == nil {
+		x.a = newAnswer()
+	}
+	x.ended(x.a, context.Canceled)
+	_ = x.body.from.Close()
+	x.in.drop()
+	x.out.drop()
+}
+
+// body is a body on its way. Its last bytes are handed on only after its end
+// was told.
+type body struct {
+	from  io.ReadCloser
+	size  int64 // -1 when it is not known
+	saw   func([]byte)
+	end   func(error)
+	close bool // with who reads it; a request's is the server's to close
+
+	mu    sync.Mutex
+	read  int64
+	ended bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, err := b.from.Read(p)
+	if n > 0 {
+		b.read += int64(n)
+		b.saw(p[:n])
+	}
+	over := err
+	if errors.Is(err, io.EOF) {
+		over = nil
+	}
+	if (err != nil || b.size >= 0 && b.read >= b.size) && !b.ended {
+		b.ended = true
+		b.end(over)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	if b.close {
+		return b.from.Close()
+	}
+	return nil
+}
+
+// capture keeps a body up to its bound, and counts all of it.
+type capture struct {
+	p    *Proxy
+	most int
+	sum  hash.Hash // of all; nil for none
+
+	mu   sync.Mutex
+	size int64
+	data []byte
+	lost bool
+}
+
+func (c *capture) write(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size += int64(len(b))
+	if c.sum != nil {
+		c.sum.Write(b)
+	}
+	if c.lost {
+		return
+	}
+	n := int64(len(b))
+	switch {
+	case len(c.data)+len(b) > c.most:
+		c.lost = true
+	case c.p.held.Add(n) > maxHeld:
+		c.p.held.Add(-n)
+		c.lost = true
+	default:
+		c.data = append(c.data, b...)
+	}
+}
+
+// bytes is what was kept, and whether that is all.
+func (c *capture) bytes() (data []byte, whole bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.data, !c.lost
+}
+
+func (c *capture) digest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprintf("%d bytes, sha256 %s", c.size, hex.EncodeToString(c.sum.Sum(nil)))
+}
+
+// drop gives back what was kept.
+func (c *capture) drop() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.p.held.Add(-int64(len(c.data)))
+	c.data, c.lost = nil, true
+}
+
+func clip(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

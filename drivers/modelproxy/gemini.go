@@ -1,0 +1,177 @@
+package modelproxy
+
+import (
+	"strconv"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// Gemini's generateContent.
+
+type geminiPart struct {
+	Text    string `json:"text"`
+	Thought bool   `json:"thought"`
+	Call    *struct {
+		ID   string   `json:"id"`
+		Name string   `json:"name"`
+		Args core.Raw `json:"args"`
+	} `json:"functionCall"`
+	Response *struct {
+		ID       string   `json:"id"`
+		Name     string   `json:"name"`
+		Response core.Raw `json:"response"`
+	} `json:"functionResponse"`
+	Inline *struct {
+		Kind string `json:"mimeType"`
+		Data string `json:"data"`
+	} `json:"inlineData"`
+	File *struct {
+		URI string `json:"fileUri"`
+	} `json:"fileData"`
+}
+
+type geminiContent struct {
+	Role  string     `json:"role"`
+	Parts []core.Raw `json:"parts"`
+}
+
+// part reads a part; calls without an id, as most are, go by their name.
+func (geminiContent) part(raw core.Raw) (fleet.ModelPart, bool) {
+	var p geminiPart
+	if core.DecodeStored(raw, &p) != nil {
+		return fleet.ModelPart{}, false
+	}
+	switch {
+	case p.Call != nil:
+		id := p.Call.ID
+		if id == "" {
+			id = p.Call.Name
+		}
+		return fleet.ModelPart{Type: "tool_use", ID: id, Name: p.Call.Name, Input: arguments(string(compact(p.Call.Args)))}, true
+	case p.Response != nil:
+		id := p.Response.ID
+		if id == "" {
+			id = p.Response.Name
+		}
+		return fleet.ModelPart{Type: "tool_result", ID: id, Output: compact(p.Response.Response)}, true
+	case p.Inline != nil:
+		return fleet.ModelPart{Type: "image_url", URL: "data:" + p.Inline.Kind + ";base64," + p.Inline.Data}, true
+	case p.File != nil:
+		return fleet.ModelPart{Type: "image_url", URL: p.File.URI}, p.File.URI != ""
+	case p.Thought:
+		return fleet.ModelPart{Type: "reasoning", Text: p.Text}, p.Text != ""
+	case p.Text != "":
+		return fleet.ModelPart{Type: "text", Text: p.Text}, true
+	case len(raw) > 2 && string(raw) != `{"text":""}`:
+		return fleet.ModelPart{Type: "text", Text: string(raw)}, true
+	}
+	return fleet.ModelPart{}, false
+}
+
+func askGemini(path string, body []byte) (fleet.ModelCall, error) {
+	var in struct {
+		System   geminiContent   `json:"systemInstruction"`
+		Contents []geminiContent `json:"contents"`
+		Tools    core.Raw        `json:"tools"`
+	}
+	if err := core.DecodeStored(body, &in); err != nil {
+		return fleet.ModelCall{}, err
+	}
+	var t talk
+	for i, c := range append([]geminiContent{in.System}, in.Contents...) {
+		role := roleOf(c.Role)
+		if i == 0 {
+			role = "system"
+		}
+		var results, others []fleet.ModelPart
+		for _, raw := range c.Parts {
+			p, ok := c.part(raw)
+			if !ok {
+				continue
+			}
+			if p.Type == "tool_result" {
+				results = append(results, p)
+			} else {
+				others = append(others, p)
+			}
+		}
+		t.say("tool", results...)
+		t.say(role, others...)
+	}
+	return fleet.ModelCall{
+		Name: modelIn(path), Messages: t.all, Tools: in.Tools, Params: settings(body, "model", "systemInstruction", "contents", "tools"),
+	}, nil
+}
+
+func geminiEvent(a *answer, _ string, data []byte) { geminiWhole(a, data) }
+
+// geminiWhole takes an answer, a piece of one in a stream, or the list of the
+// pieces, which is how a stream comes that was not asked for as events.
+func geminiWhole(a *answer, data []byte) {
+	if core.Raw(data).Kind() == '[' {
+		var list []core.Raw
+		if core.DecodeStored(data, &list) == nil {
+			for _, one := range list[:min(len(list), 10_000)] {
+				geminiWhole(a, one)
+			}
+		}
+		return
+	}
+	var in struct {
+		Candidates []struct {
+			Index   int           `json:"index"`
+			Content geminiContent `json:"content"`
+			Finish  string        `json:"finishReason"`
+		} `json:"candidates"`
+		Feedback struct {
+			Blocked string `json:"blockReason"`
+		} `json:"promptFeedback"`
+		Usage *struct {
+			Prompt   int64 `json:"promptTokenCount"`
+			Tools    int64 `json:"toolUsePromptTokenCount"`
+			Answer   int64 `json:"candidatesTokenCount"`
+			Thoughts int64 `json:"thoughtsTokenCount"`
+			Total    int64 `json:"totalTokenCount"`
+			Cached   int64 `json:"cachedContentTokenCount"`
+		} `json:"usageMetadata"`
+		Error core.Raw `json:"error"`
+	}
+	if core.DecodeStored(data, &in) != nil {
+		return
+	}
+	if len(in.Error) > 0 && in.Error.Kind() != 'n' {
+		a.fail("model_error", errorText(data, "the model's API told of an error"))
+		return
+	}
+	for _, c := range in.Candidates {
+		if c.Index != 0 {
+			continue
+		}
+		for _, raw := range c.Content.Parts {
+			p, ok := c.Content.part(raw)
+			switch {
+			case !ok:
+			case p.Type == "tool_use":
+				a.use(strconv.Itoa(len(a.parts)), p.ID, p.Name, string(p.Input))
+			default:
+				key := ""
+				if n := len(a.parts); n > 0 && a.parts[n-1].kind == "tool_use" {
+					key = strconv.Itoa(n) // text after a call is another text
+				} else if n > 0 {
+					key = a.parts[n-1].key
+				}
+				a.say(p.Type, key, p.Text)
+			}
+		}
+		if c.Finish != "" {
+			a.finish = c.Finish
+		}
+	}
+	if in.Feedback.Blocked != "" {
+		a.finish = "blocked: " + in.Feedback.Blocked
+	}
+	if u := in.Usage; u != nil {
+		a.count(fleet.ModelTokens{Prompt: u.Prompt + u.Tools, Completion: u.Answer + u.Thoughts, Total: u.Total, Cached: u.Cached})
+	}
+}

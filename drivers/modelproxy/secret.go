@@ -1,0 +1,133 @@
+package modelproxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// blank stands where a credential was.
+const blank = "[credential]"
+
+// shortest is the least that a credential has; less would blot out words.
+const shortest = 8
+
+// secretsOf are the credentials of a request, longest first: its body or its
+// answer may repeat them.
+func secretsOf(r *http.Request) []string {
+	var all []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); len(s) >= shortest {
+			all = append(all, s)
+		}
+	}
+	for name, values := range r.Header {
+		if !secretHeader(strings.ToLower(name)) {
+			continue
+		}
+		for _, v := range values {
+			add(v)
+			if _, token, ok := strings.Cut(v, " "); ok {
+				add(token)
+			}
+		}
+	}
+	for name, values := range r.URL.Query() {
+		if secretName(name) || strings.EqualFold(name, "key") || strings.EqualFold(name, "token") {
+			for _, v := range values {
+				add(v)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(all)
+}
+
+func secretHeader(name string) bool {
+	return name == "authorization" || name == "proxy-authorization" || name == "cookie" || strings.HasSuffix(name, "api-key") ||
+		strings.HasSuffix(name, "token") || strings.HasSuffix(name, "secret")
+}
+
+// secretName reports members of JSON whose texts are credentials: tools may
+// bring some along for the servers that they are on.
+func secretName(name string) bool {
+	switch strings.ReplaceAll(strings.ToLower(name), "-", "_") {
+	case "authorization", "proxy_authorization", "api_key", "apikey", "x_api_key", "x_goog_api_key", "access_token", "refresh_token",
+		"client_secret", "secret", "password", "cookie":
+		return true
+	}
+	return false
+}
+
+// blot removes credentials from what is kept.
+func blot(c *fleet.ModelCall, secrets []string) {
+	c.Params, c.Tools = blotJSON(c.Params, secrets), blotJSON(c.Tools, secrets)
+	c.Name, c.Finish = blotted(c.Name, secrets), blotted(c.Finish, secrets)
+	if len(secrets) == 0 {
+		return
+	}
+	for i := range c.Messages {
+		for j := range c.Messages[i].Parts {
+			p := &c.Messages[i].Parts[j]
+			p.Text, p.URL = blotted(p.Text, secrets), blotted(p.URL, secrets)
+			p.Input, p.Output = core.Raw(blotted(string(p.Input), secrets)), core.Raw(blotted(string(p.Output), secrets))
+		}
+	}
+}
+
+func blotted(s string, secrets []string) string {
+	for _, secret := range secrets {
+		s = strings.ReplaceAll(s, secret, blank)
+	}
+	return s
+}
+
+// blotJSON removes credentials from JSON, those too that have the name of one.
+func blotJSON(v core.Raw, secrets []string) core.Raw {
+	if len(v) == 0 {
+		return v
+	}
+	v = core.Raw(blotted(string(v), secrets))
+	lower := bytes.ToLower(v)
+	if !slices.ContainsFunc([]string{"auth", "key", "token", "secret", "password", "cookie"}, func(s string) bool { return bytes.Contains(lower, []byte(s)) }) {
+		return v
+	}
+	var out bytes.Buffer
+	dec, enc := jsontext.NewDecoder(bytes.NewReader(v)), jsontext.NewEncoder(&out)
+	secret := false
+	for {
+		name := dec.StackDepth() > 0 && nameNext(dec)
+		t, err := dec.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return core.Raw(bytes.TrimSpace(out.Bytes()))
+		}
+		if err != nil {
+			return nil // no JSON
+		}
+		switch {
+		case name:
+			secret = secretName(t.String())
+		case secret && t.Kind() == '"':
+			t, secret = jsontext.String(blank), false
+		default:
+			secret = false
+		}
+		if enc.WriteToken(t) != nil {
+			return nil
+		}
+	}
+}
+
+// nameNext reports whether the next token is the name of a member.
+func nameNext(dec *jsontext.Decoder) bool {
+	kind, n := dec.StackIndex(dec.StackDepth())
+	return kind == '{' && n%2 == 0 && dec.PeekKind() == '"'
+}

@@ -1,0 +1,90 @@
+package modelproxy
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+)
+
+// Upstreams are the addresses of an agent's model APIs, by the variable of its
+// environment that names each.
+type Upstreams map[string]*url.URL
+
+// public are the variables whose API has a well-known address.
+func public(name string) string {
+	switch name {
+	case "ANTHROPIC_BASE_URL":
+		return "https://api.anthropic.com"
+	case "OPENAI_BASE_URL", "OPENAI_API_BASE":
+		return "https://api.openai.com/v1"
+	case "GOOGLE_GEMINI_BASE_URL":
+		return "https://generativelanguage.googleapis.com"
+	}
+	return ""
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
+
+const (
+	maxLines = 8
+	field    = "options.record_models"
+)
+
+// Read finds the APIs behind an agent's option record_models: names of
+// variables. Where its environment sets none, the address is the public one of
+// ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE or
+// GOOGLE_GEMINI_BASE_URL.
+func Read(names []string, env map[string]string) (Upstreams, error) {
+	if len(names) > maxLines {
+		return nil, core.Invalid(field, len(names), "at most 8 variables")
+	}
+	to := Upstreams{}
+	for _, name := range names {
+		if !variable.MatchString(name) {
+			return nil, core.Invalid(field, name, "names of variables, such as ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL")
+		}
+		if _, twice := to[name]; twice {
+			return nil, core.Invalid(field, name, "each variable once")
+		}
+		address, set := env[name]
+		if !set {
+			address = public(name)
+		}
+		if address == "" {
+			return nil, core.Invalid(field, name, "a variable that env sets to the address of the model's API, or ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE or GOOGLE_GEMINI_BASE_URL")
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return nil, core.Invalid("env."+name, address, "an http or https address without user, query and fragment, since it is recorded through a proxy")
+		}
+		to[name] = u
+	}
+	return to, nil
+}
+
+// Environ is an agent's environment with the variables that lead to its lines.
+func Environ(env, vars map[string]string) map[string]string {
+	out := maps.Clone(env)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, vars)
+	return out
+}
+
+// noProxy keeps requests to the loopback off the proxy that an agent's
+// environment names for others.
+func noProxy(vars, env map[string]string) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(env)), func(name string) bool {
+		return strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.EqualFold(name, "no_proxy")
+	}) {
+		return
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		vars[name] = strings.TrimPrefix(env[name]+",127.0.0.1", ",")
+	}
+}

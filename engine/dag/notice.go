@@ -1,0 +1,53 @@
+package dag
+
+import (
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// NotifyIn records notices of an MCP server (*MCPResourceUpdated,
+// *MCPListChanged) in the transaction that they tell of: in each run that goes
+// on, whose agent is told, and in a run of their own in the name of an agent,
+// since nothing else may go on just then.
+func (d *DAG) NotifyIn(tx *audit.Tx, agent string, notices ...Body) error {
+	var live []string
+	r := reader{tx}
+	if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
+		live = append(live, string(k))
+		return true
+	}); err != nil {
+		return err
+	}
+	at := At(tx.Now())
+	for _, run := range live {
+		num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
+		if err != nil {
+			return err
+		}
+		h, err := r.head(num)
+		if err != nil {
+			return err
+		}
+		head := Head{TS: at, RunID: run, AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}
+		if err := d.emitAll(tx, head, notices); err != nil {
+			return err
+		}
+	}
+	own := Head{TS: at, AgentID: agent, RunID: core.NewUUID(tx.Tenant(), uint64(tx.Add(countRecorded, 1)), nil)}
+	return d.emitAll(tx, own, slices.Concat([]Body{&RunStarted{Reason: "user"}}, notices, []Body{&RunFinished{Exit: "success"}}))
+}
+
+func (d *DAG) emitAll(tx *audit.Tx, h Head, bodies []Body) error {
+	events := make([]Event, 0, len(bodies))
+	for _, b := range bodies {
+		e, err := NewEvent(h, b)
+		if err != nil {
+			return err
+		}
+		events = append(events, e)
+	}
+	_, err := d.EmitIn(tx, events...)
+	return err
+}

@@ -1,0 +1,316 @@
+package dag
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// Spoken is a message that has no id yet.
+type Spoken struct {
+	Role    MessageRole
+	Content []ContentPart
+}
+
+// ModelAsk is what a model is asked: the whole conversation, each time.
+type ModelAsk struct {
+	Model    string
+	Params   core.Raw // an object
+	Tools    core.Raw // as the model is given them
+	Messages []Spoken
+}
+
+// ModelAnswer is what came of that. Content may hold reasoning; it is a
+// message of its own in the record.
+type ModelAnswer struct {
+	Status       CallStatus // ok, error, interrupted
+	Error        *Fault     // unless ok
+	Reason       Reason     // of an interruption; "" is crash
+	Content      []ContentPart
+	Usage        *Usage
+	FinishReason string
+}
+
+// Bounds of what is remembered of a run's talk with models. Past them messages
+// are stated again, and requests name all their inputs.
+const (
+	maxThreads  = 1024
+	maxKnown    = 16 << 10
+	packNodes   = 200     // messages that one event states
+	packBytes   = 1 << 20 // of them
+	maxInputs   = 4000
+	maxAnswer   = 1 << 20 // bytes of an answer that are recorded
+	maxSpec     = 1 << 20 // bytes of tools
+	excerptSize = 4 << 10 // is left of a part that is too long
+)
+
+// modelTalk is what is remembered of a run's talk with models, so that what
+// they are told over and over is recorded once.
+type modelTalk struct {
+	asked   int
+	open    map[string]openModel
+	known   map[[32]byte]string   // message → id of its node
+	threads map[[32]byte]EventRef // conversation up to a message → the request that had it
+	tools   [32]byte
+	toolsAt EventRef
+}
+
+type openModel struct {
+	id, correlation string // of the request
+	at              time.Time
+}
+
+// origin is where something comes from: an event, and its correlation if that
+// is an answer of a model.
+type origin struct {
+	event       EventRef
+	correlation string
+}
+
+// Asked records a request to a model, durably: it has not been sent yet. Of
+// the conversation only what the record does not have is stated: an input that
+// is an earlier model_request stands for all of that one's inputs.
+func (r *Recording) Asked(ctx context.Context, call string, a ModelAsk) error {
+	r.mu.Lock()
+	r.asked(fit(call), a)
+	r.mu.Unlock()
+	return r.Flush(ctx)
+}
+
+func (r *Recording) asked(call string, a ModelAsk) {
+	m := &r.models
+	if m.open == nil {
+		m.open, m.known, m.threads = map[string]openModel{}, map[[32]byte]string{}, map[[32]byte]EventRef{}
+	}
+	if _, twice := m.open[call]; twice {
+		return // one of them is recorded
+	}
+	m.asked++
+	sums, chain := r.sums(a.Messages)
+	b := &ModelRequest{Model: fit(a.Model), Params: survives("params", a.Params), InputRefs: []InputRef{}}
+	if b.Model == "" {
+		b.Model = "unknown"
+	}
+	from := 0
+	for i := len(chain); i > 0; i-- {
+		if earlier, ok := m.threads[chain[i-1]]; ok {
+			b.InputRefs, from = append(b.InputRefs, InputRef{Event: earlier.EventID}), i
+			break
+		}
+	}
+	from = max(from, len(a.Messages)-maxInputs)
+	nodes := r.inputs(b, a.Messages[from:], sums[from:])
+	h := r.head()
+	h.Nodes, h.CorrelationID = nodes, fmt.Sprintf("%s/model/%d", r.id, m.asked)
+	spec := toolsSpec(a.Tools)
+	sum := sha256.Sum256(spec)
+	if b.ToolsSpec = spec; len(spec) > 0 && sum == m.tools {
+		b.ToolsSpec = core.MustEncode(map[string]EventRef{"same_as": m.toolsAt})
+	}
+	e, ok := r.add(h, b)
+	if !ok {
+		return
+	}
+	if len(spec) > 0 && sum != m.tools {
+		m.tools, m.toolsAt = sum, EventRef{e.EventID}
+	}
+	m.open[call] = openModel{e.EventID, h.CorrelationID, h.TS.at}
+	if len(chain) > 0 && len(m.threads) < maxThreads {
+		m.threads[chain[len(chain)-1]] = EventRef{e.EventID}
+	}
+}
+
+// sums makes messages fit, and gives the digest of each, and of the
+// conversation up to each.
+func (r *Recording) sums(all []Spoken) (each, chain [][32]byte) {
+	var last [32]byte
+	for i := range all {
+		all[i].Content = fitParts(all[i].Content, packBytes)
+		each = append(each, all[i].sum())
+		last = sha256.Sum256(append(last[:], each[i][:]...))
+		chain = append(chain, last)
+	}
+	return each, chain
+}
+
+func (s Spoken) sum() [32]byte {
+	return sha256.Sum256(append([]byte(s.Role), core.MustEncode(s.Content)...))
+}
+
+// inputs refers to messages, and makes those that the record does not have.
+// The last of them are returned for the request to state; those that don't fit
+// there are stated by events before it.
+func (r *Recording) inputs(b *ModelRequest, all []Spoken, sums [][32]byte) (nodes []Node) {
+	size := 0
+	for i, s := range all {
+		id, known := r.models.known[sums[i]]
+		if !known {
+			n := r.message(At(r.last), s.Role, s.Content)
+			id = n.ID()
+			if len(r.models.known) < maxKnown {
+				r.models.known[sums[i]] = id
+			}
+			grows := len(core.MustEncode(s.Content))
+			if size += grows; size > packBytes && len(nodes) > 0 || len(nodes) == packNodes {
+				h := r.head()
+				h.Nodes, nodes, size = nodes, nil, grows
+				r.add(h, &HistoryAppend{List: listModel, MessageRef: h.Nodes[len(h.Nodes)-1].ID()})
+			}
+			nodes = append(nodes, n)
+		}
+		b.InputRefs = append(b.InputRefs, InputRef{Message: id})
+	}
+	return nodes
+}
+
+// listModel is the list of messages that a model was told and that are none of
+// the conversation's own.
+const listModel = "model"
+
+// Answered records what a model answered. It ends the request of that name,
+// and does nothing when there is none.
+func (r *Recording) Answered(ctx context.Context, call string, a ModelAnswer) error {
+	r.mu.Lock()
+	open, ok := r.models.open[fit(call)]
+	if ok {
+		delete(r.models.open, fit(call))
+		r.answer(open, a)
+		if a.Status == CallInterrupted {
+			reason := a.Reason
+			if reason == "" {
+				reason = ReasonCrash
+			}
+			r.add(r.head(), &Interruption{Reason: reason, Affects: []EventRef{{open.id}}})
+		}
+	}
+	r.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return r.Flush(ctx)
+}
+
+func (r *Recording) answer(open openModel, a ModelAnswer) {
+	h := r.head()
+	h.CorrelationID = open.correlation
+	var said, thought []ContentPart
+	for _, p := range fitParts(a.Content, maxAnswer) {
+		if p.Type == "reasoning" {
+			thought = append(thought, p)
+		} else {
+			said = append(said, p)
+		}
+	}
+	if said == nil {
+		said = []ContentPart{}
+	}
+	out := NewNode(&Message{ID: open.id + "/answer", Role: RoleAssistant, Content: said, CreatedAt: h.TS})
+	h.Nodes = []Node{out}
+	b := &ModelResponse{
+		RequestID: open.id, OutputRef: out.ID(), FinishReason: fit(a.FinishReason), Usage: a.Usage, Status: a.Status,
+		DurationMS: max(0, h.TS.at.Sub(open.at).Milliseconds()),
+	}
+	if a.Error != nil && a.Status != CallOK {
+		b.Error = &Fault{Code: fit(a.Error.Code), Message: strings.ToValidUTF8(a.Error.Message, "\ufffd")}
+	}
+	if len(thought) > 0 {
+		n := NewNode(&Message{ID: open.id + "/reasoning", Role: RoleAssistant, Content: thought, CreatedAt: h.TS})
+		h.Nodes, b.ReasoningRef = append(h.Nodes, n), n.ID()
+	}
+	e, ok := r.add(h, b)
+	if !ok {
+		return
+	}
+	if r.models.known != nil && len(r.models.known) < maxKnown { // it comes back with the next request
+		r.models.known[Spoken{RoleAssistant, said}.sum()] = out.ID()
+	}
+	from := origin{EventRef{e.EventID}, h.CorrelationID}
+	for _, p := range said {
+		if p.Type == "tool_use" {
+			r.source = from
+		}
+		if p.Type == "text" && p.Text != "" {
+			r.spoken = from
+		}
+	}
+}
+
+// hangUp ends all requests that are open; mu is held.
+func (r *Recording) hangUp(how CallStatus, why string) (affects []EventRef) {
+	for call, open := range r.models.open {
+		delete(r.models.open, call)
+		affects = append(affects, EventRef{open.id})
+		r.answer(open, ModelAnswer{Status: how, Error: &Fault{Code: why, Message: "the request was cut off"}})
+	}
+	slices.SortFunc(affects, func(a, b EventRef) int { return strings.Compare(a.EventID, b.EventID) })
+	return affects
+}
+
+// fitParts makes parts fit for the record. What is over size bytes in all is
+// cut to an excerpt with the digest of the whole.
+func fitParts(parts []ContentPart, size int) []ContentPart {
+	out := make([]ContentPart, 0, len(parts))
+	for _, p := range parts[:min(len(parts), maxRefs)] {
+		p.ID, p.Name, p.ToolCallID = fit(p.ID), fit(p.Name), fit(p.ToolCallID)
+		p.Detail = strings.ToValidUTF8(p.Detail, "\ufffd")
+		p.Text, p.URL = excerpt(p.Text, size), excerpt(p.URL, size)
+		switch p.Type {
+		case "tool_use":
+			if p.Name == "" {
+				p.Name = "tool"
+			}
+			if p.ID == "" {
+				p.ID = p.Name
+			}
+			p.Input = survives("input", p.Input)
+		case "tool_result":
+			if p.ToolCallID == "" {
+				p.ToolCallID = "tool"
+			}
+			p.Output = outputOf(p.Output)
+		}
+		size = max(0, size-len(p.Text)-len(p.URL)-len(p.Input)-len(p.Output))
+		out = append(out, p)
+	}
+	return out
+}
+
+// excerpt is a text as it is, or its beginning and digest if it is too long.
+func excerpt(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	if len(text) <= max(most, excerptSize) {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("%s… (%d bytes, sha256 %s)", strings.ToValidUTF8(text[:excerptSize], ""), len(text), hex.EncodeToString(sum[:]))
+}
+
+// outputOf is a tool's output as a model was told it: any JSON, as far as it
+// survives.
+func outputOf(v core.Raw) core.Raw {
+	if len(v) > 0 && v.Kind() != '{' && len(v) < packBytes && core.CheckExact(v) == nil {
+		if canon, err := core.Canonical(v); err == nil {
+			return canon
+		}
+	}
+	return survives("output", v)
+}
+
+// toolsSpec is what a model was given for tools: an object or a list.
+func toolsSpec(v core.Raw) core.Raw {
+	if len(v) == 0 {
+		return nil
+	}
+	if k := v.Kind(); k == '[' && len(v) <= maxSpec && core.CheckExact(v) == nil {
+		if canon, err := core.Canonical(v); err == nil {
+			return canon
+		}
+	}
+	return survives("tools_spec", v)
+}
