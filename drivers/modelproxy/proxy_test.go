@@ -1,0 +1,341 @@
+package modelproxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/drivers/modelproxy"
+	"swarmdeck/engine/fleet"
+)
+
+// requests ask for a call of a tool, in each of the formats.
+var requests = map[string]struct{ path, body string }{
+	"chat completions": {"/v1/chat/completions", `{"model":"m-1","temperature":0.5,%s"messages":[{"role":"system","content":"be good"},{"role":"user","content":"RUN: ls"}],"tools":[{"type":"function","function":{"name":"shell","parameters":{"properties":{"command":{"type":"string"}}}}}]}`},
+	"responses":        {"/v1/responses", `{"model":"m-1","temperature":0.5,%s"instructions":"be good","input":[{"role":"user","content":[{"type":"input_text","text":"RUN: ls"}]}],"tools":[{"type":"function","name":"shell","parameters":{"properties":{"command":{"type":"string"}}}}]}`},
+	"messages":         {"/v1/messages", `{"model":"m-1","temperature":0.5,%s"system":"be good","messages":[{"role":"user","content":"RUN: ls"}],"tools":[{"name":"shell","input_schema":{"properties":{"command":{"type":"string"}}}}]}`},
+	"generateContent":  {"/v1beta/models/m-1:generateContent", `{"generationConfig":{"temperature":0.5},%s"systemInstruction":{"parts":[{"text":"be good"}]},"contents":[{"role":"user","parts":[{"text":"RUN: ls"}]}],"tools":[{"functionDeclarations":[{"name":"shell","parameters":{"properties":{"command":{"type":"string"}}}}]}]}`},
+}
+
+func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
+	m, err := model.Start(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	for name, c := range requests {
+		for _, streamed := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, streamed), func(t *testing.T) {
+				r := newRig(t, m.URL)
+				path, flag := c.path, ""
+				if streamed && name == "generateContent" {
+					path = strings.Replace(path, ":generate", ":streamGenerate", 1) + "?alt=sse&key=" + key
+				} else if streamed {
+					flag = `"stream":true,`
+				}
+				for _, script := range []string{"RUN: ls", "SAY: a text of more than one piece, for sure"} {
+					status, body := r.post(path, strings.Replace(fmt.Sprintf(c.body, flag), "RUN: ls", script, 1))
+					if status != http.StatusOK || !strings.Contains(body, "usage") {
+						t.Fatalf("%d %s", status, body)
+					}
+				}
+				all := r.events(4)
+				asked, answered := all[0], all[1]
+				if asked.Type != "model_request" || asked.Model.Name != "m-1" || !strings.Contains(string(asked.Model.Params), `"temperature":0.5`) ||
+					!strings.Contains(string(asked.Model.Tools), `"shell"`) || text(asked.Model) != "system[text:be good;]user[text:RUN: ls;]" {
+					t.Errorf("asked: %s %s %s", text(asked.Model), asked.Model.Params, asked.Model.Tools)
+				}
+				if answered.Type != "model_response" || answered.CallID != asked.CallID || answered.Status != "ok" ||
+					text(answered.Model) != `assistant[tool_use:shell{"command":"ls"};]` || answered.Model.Finish == "" {
+					t.Errorf("answered: %+v %s", answered, text(answered.Model))
+				}
+				if u := answered.Model.Tokens; u == nil || *u != (fleet.ModelTokens{Prompt: 100, Completion: 20, Total: 120}) {
+					t.Errorf("tokens: %+v", u)
+				}
+				if got := text(all[3].Model); got != "assistant[text:a text of more than one piece, for sure;]" {
+					t.Errorf("answered: %s", got)
+				}
+			})
+		}
+	}
+}
+
+func TestTheRequestIsOnRecordBeforeTheModelHasIt(t *testing.T) {
+	got := make(chan string, 1)
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		got <- string(body)
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)
+	}))
+	r.hold = make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.post("/chat/completions", `{"model":"m","messages":[]}`)
+	}()
+	select {
+	case body := <-got:
+		t.Errorf("the model has %q before it is on record", body)
+	case r.hold <- struct{}{}:
+	}
+	<-done
+	if all := r.events(2); all[1].Status != "ok" || text(all[1].Model) != "assistant[text:hi;]" {
+		t.Errorf("%+v", all[1])
+	}
+}
+
+func TestAStreamIsPassedOnAsItComes(t *testing.T) {
+	step := make(chan struct{})
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, s := range []string{"one", "two"} {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", s)
+			w.(http.Flusher).Flush()
+			<-step
+		}
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	res, err := http.Post(r.url+"/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`))
+	r.no(err)
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for _, want := range []string{"one", "two"} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), want) || !lines.Scan() {
+			t.Fatalf("%q, want %s", lines.Text(), want)
+		}
+		step <- struct{}{} // nothing more comes before the reader has this
+	}
+	for lines.Scan() {
+		if lines.Text() == "data: [DONE]" && len(r.events(2)) != 2 {
+			t.Error("the agent has the end before it is on record")
+		}
+	}
+	if all := r.told; text(all[1].Model) != "assistant[text:onetwo;]" || all[1].Model.Finish != "stop" {
+		t.Errorf("%s", text(all[1].Model))
+	}
+}
+
+func TestWhatIsCutOffEndsAsInterrupted(t *testing.T) {
+	begin := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+	}
+	hangs := make(chan struct{})
+	t.Cleanup(func() { close(hangs) })
+	for name, c := range map[string]struct {
+		serve func(http.ResponseWriter, *http.Request)
+		leave bool // the agent goes after the first line
+		shut  bool // its line is closed then
+		fault string
+	}{
+		"the connection breaks before the answer":    {serve: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fault: "upstream_lost"},
+		"the connection breaks in mid-stream":        {serve: func(w http.ResponseWriter, _ *http.Request) { begin(w); panic(http.ErrAbortHandler) }, fault: "upstream_lost"},
+		"the stream ends without an end":             {serve: func(w http.ResponseWriter, _ *http.Request) { begin(w) }, fault: "truncated"},
+		"the agent leaves":                           {serve: func(w http.ResponseWriter, r *http.Request) { begin(w); <-r.Context().Done() }, leave: true, fault: "client_gone"},
+		"the agent is closed":                        {serve: func(w http.ResponseWriter, r *http.Request) { begin(w); <-r.Context().Done() }, shut: true, fault: "client_gone"},
+		"the agent leaves before there is an answer": {serve: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, leave: true, fault: "client_gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+				_, _ = io.ReadAll(req.Body)
+				c.serve(w, req)
+			}))
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m","messages":[]}`))
+			r.no(err)
+			go func() {
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					return
+				}
+				defer res.Body.Close()
+				line := make([]byte, 20)
+				_, _ = io.ReadFull(res.Body, line)
+				if c.leave {
+					leave()
+				}
+				if c.shut {
+					r.close()
+				}
+				_, _ = io.ReadAll(res.Body)
+			}()
+			r.events(1)
+			if strings.Contains(name, "before there is") {
+				leave()
+			}
+			<-r.bell
+			r.mu.Lock()
+			e := r.told[1]
+			r.mu.Unlock()
+			if e.Status != "interrupted" || e.Model.Fault != c.fault || e.Model.Gone != (c.fault == "client_gone") || e.Error == "" {
+				t.Errorf("%+v %+v", e, e.Model)
+			}
+			if got := text(e.Model); !strings.Contains(name, "before") && got != "assistant[text:half;]" {
+				t.Errorf("what came of it is lost: %s", got)
+			}
+		})
+	}
+}
+
+func TestErrorsOfTheModelAreTold(t *testing.T) {
+	sse := func(lines string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, lines)
+		}
+	}
+	for name, c := range map[string]struct {
+		path   string
+		answer func(http.ResponseWriter)
+		fault  string
+		says   string
+	}{
+		"a status": {"/chat/completions", func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `{"error":{"message":"slow down, `+key+`"}}`)
+		}, "http_429", "slow down, [credential]"},
+		"a status without a word": {"/messages", func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, "http_500", "500"},
+		"in a chat":               {"/chat/completions", sse("data: {\"error\":{\"message\":\"no more\"}}\n\n"), "model_error", "no more"},
+		"in messages":             {"/messages", sse("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"), "model_error", "Overloaded"},
+		"in responses":            {"/responses", sse("data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"broken\"}}}\n\n"), "model_error", "server_error broken"},
+		"in generateContent":      {"/models/m:streamGenerateContent", sse("data: [{\"error\":{\"message\":\"blocked\"}}]\n\n"), "model_error", "blocked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, upstream(t, func(w http.ResponseWriter, _ *http.Request) { c.answer(w) }))
+			r.post(c.path, `{"model":"m"}`)
+			if e := r.events(2)[1]; e.Status != "error" || e.Model.Fault != c.fault || !strings.Contains(e.Error, c.says) {
+				t.Errorf("%+v %+v", e, e.Model)
+			}
+		})
+	}
+	t.Run("nobody is there", func(t *testing.T) {
+		r := newRig(t, "http://127.0.0.1:1")
+		if status, body := r.post("/responses", `{"model":"m-9","input":"hello"}`); status != http.StatusBadGateway || !strings.Contains(body, "can't be reached") {
+			t.Errorf("%d %s", status, body)
+		}
+		if all := r.events(2); all[0].Model.Name != "m-9" || text(all[0].Model) != "user[text:hello;]" || all[1].Model.Fault != "unreachable" {
+			t.Errorf("%+v %+v", all[0].Model, all[1])
+		}
+	})
+}
+
+func TestCredentialsAreNotKept(t *testing.T) {
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Authorization") != "Bearer "+key {
+			t.Errorf("the model does not get the key: %v", req.Header)
+		}
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"your key is `+key+`","tool_calls":[{"id":"1","function":{"name":"x","arguments":"{\"k\":\"`+key+`\"}"}}]}}]}`)
+	}))
+	r.post("/chat/completions?key=another-secret", `{"model":"m","api_key":"in-the-body-too","messages":[{"role":"user","content":"I found `+key+` and another-secret"}],
+		"tools":[{"type":"mcp","authorization":"Bearer tool-secret","headers":{"X-Api-Key":"header-secret"}},{"password":{"type":"string"}}]}`)
+	for _, e := range r.events(2) {
+		all := text(e.Model) + string(e.Model.Params) + string(e.Model.Tools)
+		for _, secret := range []string{key, "another-secret", "in-the-body-too", "tool-secret", "header-secret"} {
+			if strings.Contains(all, secret) {
+				t.Errorf("%s is kept: %s", secret, all)
+			}
+		}
+		if e.Type == "model_request" && !strings.Contains(all, `"password":{"type":"string"}`) {
+			t.Errorf("a schema was changed: %s", all)
+		}
+	}
+}
+
+func TestNobodyElseGetsThrough(t *testing.T) {
+	hits := 0
+	r := newRig(t, upstream(t, func(http.ResponseWriter, *http.Request) { hits++ }))
+	at := r.url[:strings.LastIndex(r.url, "/")]
+	if !strings.HasPrefix(at, "http://127.0.0.1:") || len(r.url)-len(at) != 65 {
+		t.Errorf("%s", r.url)
+	}
+	try := func(address, host string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("{}"))
+		r.no(err)
+		if host != "" {
+			req.Host = host
+		}
+		res, err := http.DefaultClient.Do(req)
+		r.no(err)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", address, res.StatusCode)
+		}
+	}
+	try(at+"/chat/completions", "")
+	try(at+"/"+strings.Repeat("0", 64)+"/chat/completions", "")
+	try(r.url+"/chat/completions", "evil.example")
+	r.close()
+	try(r.url+"/chat/completions", "")
+	if hits != 0 {
+		t.Errorf("%d requests came through", hits)
+	}
+}
+
+func TestWhatIsNoTalkPassesUnseen(t *testing.T) {
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprintf(w, "%s %s", req.Method, req.URL.RequestURI())
+	})+"/base/v1/")
+	if _, body := r.post("/messages/count_tokens?beta=true", "{}"); body != "POST /base/v1/messages/count_tokens?beta=true" {
+		t.Error(body)
+	}
+	res, err := http.Get(r.url + "/models/a%2Fb")
+	r.no(err)
+	defer res.Body.Close()
+	if body, _ := io.ReadAll(res.Body); string(body) != "GET /base/v1/models/a%2Fb" {
+		t.Errorf("%s", body)
+	}
+	if len(r.told) > 0 {
+		t.Errorf("%+v", r.told)
+	}
+}
+
+func TestWhatIsTooLongIsCountedAndPassedOn(t *testing.T) {
+	var got int64
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+		got, _ = io.Copy(io.Discard, req.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 3<<20)+"\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"end\"}}]}\n\ndata: [DONE]\n\n")
+	}))
+	long := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("y", 9<<20) + `"}]}`
+	if _, body := r.post("/chat/completions", long); got != int64(len(long)) || len(body) < 3<<20 {
+		t.Errorf("%d of %d bytes went through, and %d back", got, len(long), len(body))
+	}
+	all := r.events(2)
+	if says := text(all[0].Model); !strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(long))) || len(says) > 300 {
+		t.Errorf("%.300s", says)
+	}
+	if text(all[1].Model) != "assistant[text:end;]" {
+		t.Errorf("%.300s", text(all[1].Model))
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		names []string
+		env   map[string]string
+		want  string
+	}{
+		"a word that is none":      {[]string{"A=B"}, nil, "A=B"},
+		"no address":               {[]string{"MY_URL"}, nil, "MY_URL"},
+		"an address that is none":  {[]string{"MY_URL"}, map[string]string{"MY_URL": "ftp://x"}, "env.MY_URL"},
+		"a user in it":             {[]string{"MY_URL"}, map[string]string{"MY_URL": "http://u:p@x"}, "env.MY_URL"},
+		"twice":                    {[]string{"OPENAI_BASE_URL", "OPENAI_BASE_URL"}, nil, "once"},
+		"too many":                 {strings.Split("A,B,C,D,E,F,G,H,I", ","), nil, "at most 8"},
+		"an address that is empty": {[]string{"OPENAI_BASE_URL"}, map[string]string{"OPENAI_BASE_URL": ""}, "OPENAI_BASE_URL"},
+	} {
+		if _, err := modelproxy.Read(c.names, c.env); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	to, err := modelproxy.Read([]string{"ANTHROPIC_BASE_URL", "MY_URL"}, map[string]string{"MY_URL": "https://models.example/v1"})
+	if err != nil || to["ANTHROPIC_BASE_URL"].Host != "api.anthropic.com" || to["MY_URL"].String() != "https://models.example/v1" {
+		t.Errorf("%v %v", to, err)
+	}
+}
