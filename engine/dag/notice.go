@@ -1,17 +1,11 @@
 package dag
 
-import (
-	"slices"
-
-	"swarmdeck/engine/audit"
-	"swarmdeck/engine/core"
-)
+import "swarmdeck/engine/audit"
 
 // NotifyIn records notices of an MCP server (*MCPResourceUpdated,
-// *MCPListChanged) in the transaction that they tell of: in each run that goes
-// on, whose agent is told, and in a run of their own in the name of an agent,
-// since nothing else may go on just then.
-func (d *DAG) NotifyIn(tx *audit.Tx, agent string, notices ...Body) error {
+// *MCPListChanged) in the transaction that they tell of, in each recorded run
+// that goes on: its agent is told.
+func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
 	var live []string
 	r := reader{tx}
 	if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
@@ -35,8 +29,7 @@ func (d *DAG) NotifyIn(tx *audit.Tx, agent string, notices ...Body) error {
 			return err
 		}
 	}
-	own := Head{TS: at, AgentID: agent, RunID: core.NewUUID(tx.Tenant(), uint64(tx.Add(countRecorded, 1)), nil)}
-	return d.emitAll(tx, own, slices.Concat([]Body{&RunStarted{Reason: "user"}}, notices, []Body{&RunFinished{Exit: "success"}}))
+	return nil
 }
 
 func (d *DAG) emitAll(tx *audit.Tx, h Head, bodies []Body) error {

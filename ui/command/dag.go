@@ -102,7 +102,12 @@ func (t *tree) dagEvents() *cobra.Command {
 			source(f, "task", "task")
 			source(f, "kind", "enum:"+strings.Join(words(dag.Kinds()...), ","))
 		},
-	}, nil, recordedColumns,
+	}, nil, func(c *call) []column[dag.Recorded] {
+		if q.Run != "" {
+			return runColumns(c)
+		}
+		return recordedColumns(c)
+	},
 		func(c *call, f core.Filter) (core.Page[dag.Recorded], error) {
 			q.Filter = f
 			q.Task = task

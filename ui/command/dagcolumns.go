@@ -32,67 +32,6 @@ func recordedColumns(c *call) []column[dag.Recorded] {
 	}
 }
 
-// saysOf is what an event says, in a few words.
-func saysOf(e dag.Event) string {
-	switch b := e.Body.(type) {
-	case *dag.ModelRequest:
-		return b.Model
-	case *dag.ModelResponse:
-		return strings.TrimSpace(b.OutputRef + " " + b.FinishReason)
-	case *dag.HistoryAppend:
-		return messageText(e, b.MessageRef)
-	case *dag.ToolCall:
-		return b.Tool + " " + b.CallID + " " + string(b.Args)
-	case *dag.ToolResult:
-		return b.CallID + " " + string(b.Status) + " " + string(b.Result)
-	case *dag.MCPResourceUpdated:
-		return b.Server + " " + b.URI
-	case *dag.MCPListChanged:
-		return b.Server
-	case *dag.PolicyActivated:
-		return strings.TrimSpace(b.PolicyRef + " " + b.Notes)
-	case *dag.Interruption:
-		return fmt.Sprintf("%s of %d events", b.Reason, len(b.Affects))
-	case *dag.Substitution:
-		return b.Reason
-	case *dag.AgentForked:
-		return b.FromBranch + " to " + b.ToBranch
-	case *dag.RunStarted:
-		return b.Reason
-	case *dag.RunFinished:
-		return b.Exit
-	case *dag.SnapshotMaterialized:
-		return b.SnapshotRef
-	case *dag.SnapshotCreated:
-		return b.ResourceRef + " " + string(b.Outcome)
-	case *dag.ResourceAttached:
-		return strings.TrimSpace(b.ResourceRef + " " + string(b.Mode) + " " + b.Mount)
-	case *dag.ResourceDetached:
-		return b.ResourceRef
-	case *dag.LivenessProbe:
-		return b.ResourceRef + " " + string(b.Status)
-	case *dag.RestoreAttempted:
-		return b.SnapshotRef + " " + string(b.Outcome)
-	}
-	return ""
-}
-
-// messageText is the text of a message that the event states, else its id.
-func messageText(e dag.Event, id string) string {
-	for _, n := range e.Nodes {
-		m, ok := n.Body.(*dag.Message)
-		if !ok || m.ID != id {
-			continue
-		}
-		text := string(m.Role) + ":"
-		for _, p := range m.Content {
-			text += " " + p.Text
-		}
-		return text
-	}
-	return id
-}
-
 func dagCallColumns(c *call) []column[dag.Call] {
 	type C = dag.Call
 	return []column[C]{
@@ -228,4 +167,25 @@ func liveRecord(c *call, eng *engine.Engine, tenant, kind string) []Candidate {
 		}
 	}
 	return runs
+}
+
+// runColumns are those of one run, in its order: what is the same for all its
+// events is left out, and what they say has the room.
+func runColumns(c *call) []column[dag.Recorded] {
+	var out []column[dag.Recorded]
+	for _, col := range recordedColumns(c) {
+		switch col.title {
+		case "AGENT", "RUN", "AGE":
+			continue
+		case "EVENT":
+			col.most = 9 // the first 8 digits are enough to find it by
+		case "WHAT":
+			col.most = 100
+		}
+		out = append(out, col)
+		if col.title == "SEQ" {
+			out = append(out, column[dag.Recorded]{title: "TIME", text: func(e dag.Recorded) string { return e.Event.TS.Time().UTC().Format("15:04:05.000") }})
+		}
+	}
+	return out
 }

@@ -10,8 +10,9 @@
 //	CALL: TOOL {JSON}     a call of that tool with those arguments
 //	SAY: TEXT             the text
 //
-// When the result of the call follows in the conversation, it answers with
-// "FINAL: the tool said: " and the beginning of that result. A request
+// What follows on such a line after THEN, or on lines that begin with it, is
+// what it does next, one after the other. When the result of the last call follows in the conversation, it
+// answers with "FINAL: the tool said: " and the beginning of that result. A request
 // without such a text gets a short fixed answer, since agents also ask for
 // titles and summaries.
 package model

@@ -84,6 +84,18 @@ func TestEveryFormatPlaysTheScript(t *testing.T) {
 	}
 }
 
+func TestASequenceIsPlayedResultByResult(t *testing.T) {
+	s := start(t, Options{})
+	head := `{"messages":[{"role":"user","content":"RUN: one\nTHEN RUN: two"}`
+	tools := `],"tools":[{"type":"function","function":{"name":"bash","parameters":{"properties":{"command":{"type":"string"}}}}}]}`
+	for _, want := range []string{"one", "two", "FINAL"} {
+		if _, got := post(t, s, "/v1/chat/completions", head+tools); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+		head += `,{"role":"tool","content":"done"}`
+	}
+}
+
 func TestRequiredArgumentsAreFilledByType(t *testing.T) {
 	s := start(t, Options{})
 	_, out := post(t, s, "/v1/chat/completions", asked["chat completions"].first)

@@ -97,16 +97,19 @@ func (c conversation) decide(n int) answer {
 		if c.turns[i].result {
 			continue
 		}
-		verb, rest, ok := order(c.turns[i].text)
-		if !ok {
+		orders := script(c.turns[i].text)
+		if len(orders) == 0 {
 			continue
 		}
 		for _, later := range c.turns[i+1:] {
-			if later.result {
+			if !later.result {
+				continue
+			}
+			if orders = orders[1:]; len(orders) == 0 {
 				return answer{text: "FINAL: the tool said: " + head(later.text, 300)}
 			}
 		}
-		return c.act(n, verb, rest)
+		return c.act(n, orders[0].verb, orders[0].rest)
 	}
 	if c.json {
 		return answer{text: `{"reasoning":"scripted","next_speaker":"user","title":"scripted"}`}
@@ -114,16 +117,25 @@ func (c conversation) decide(n int) answer {
 	return answer{text: "Nothing to do."}
 }
 
-// order finds the last line of a text that is a script.
-func order(text string) (verb, rest string, ok bool) {
-	for line := range strings.Lines(text) {
+// order is one line of a script.
+type order struct{ verb, rest string }
+
+// script finds the last line of a text that is an order, with those that
+// follow after it.
+func script(text string) (all []order) {
+	for line := range strings.Lines(strings.ReplaceAll(text, " THEN ", "\nTHEN ")) {
+		line, then := strings.CutPrefix(strings.TrimSpace(line), "THEN ")
 		for _, v := range []string{"RUN", "WRITE", "CALL", "SAY"} {
-			if r, found := strings.CutPrefix(strings.TrimSpace(line), v+": "); found {
-				verb, rest, ok = v, r, true
+			rest, found := strings.CutPrefix(line, v+": ")
+			if found && !then {
+				all = nil
+			}
+			if found && (!then || len(all) > 0) {
+				all = append(all, order{v, rest})
 			}
 		}
 	}
-	return verb, rest, ok
+	return all
 }
 
 func (c conversation) act(n int, verb, rest string) answer {
