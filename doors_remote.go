@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
 )
 
 // sshLost is what ssh exits with when the connection failed, whatever the
@@ -20,11 +21,12 @@ const sshLost = 255
 const (
 	firstTry = 500 * time.Millisecond
 	lastTry  = 15 * time.Second
-	settled  = 10 * time.Second // a connection that held this long was one
+	settled  = 10 * time.Second // a connection that held this long begins anew
 )
 
 // attachFar opens the cockpit of another machine by the system's ssh. One that
-// never came about is not tried again: its reason is on the screen.
+// never came about, from which nothing was ever shown, is not tried again: its
+// reason is on the screen.
 func attachFar(ctx context.Context, env *command.Env, a command.Attach) error {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
@@ -37,13 +39,21 @@ func attachFar(ctx context.Context, env *command.Env, a command.Attach) error {
 		args = append(args, "--", a.Host, command.Quote(a.Program))
 	}
 	pause := firstTry
-	for began := false; ; began = true {
+	for began := false; ; {
 		start := time.Now()
 		cmd := exec.CommandContext(ctx, ssh, args...)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		shown := &serve.Passing{To: os.Stdout}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, shown, os.Stderr
+		cmd.WaitDelay = time.Second // a master connection stays behind and may hold the output
 		err := cmd.Run()
+		if errors.Is(err, exec.ErrWaitDelay) {
+			err = nil
+		}
+		if err != nil {
+			shown.GiveBack() // ssh restores the line, not the screen
+		}
 		var exit *exec.ExitError
-		held := time.Since(start) > settled
+		began = began || shown.Any
 		switch {
 		case err == nil:
 			return nil
@@ -51,10 +61,10 @@ func attachFar(ctx context.Context, env *command.Env, a command.Attach) error {
 			return context.Cause(ctx)
 		case !errors.As(err, &exit):
 			return fmt.Errorf("attach to %s: %w", a.Host, err)
-		case exit.ExitCode() != sshLost || !began && !held:
+		case exit.ExitCode() != sshLost || !began:
 			return &command.ExitError{Code: max(exit.ExitCode(), 1)}
 		}
-		if held {
+		if time.Since(start) > settled {
 			pause = firstTry
 		}
 		fmt.Fprintf(env.Stderr, "swarmdeck: the connection to %s is lost; the work there goes on; next try in %s (ctrl+c ends)\r\n", a.Host, pause)

@@ -31,11 +31,11 @@ func serveAll(ctx context.Context, env *command.Env, s command.Start, v command.
 		})
 	}
 	if v.SSH != "" {
-		server, err := serveSSH(ctx, env, s, v)
+		end, err := serveSSH(ctx, env, s, v)
 		if err != nil {
 			return err
 		}
-		defer server.Close()
+		defer end()
 	}
 	if v.MCP != "" {
 		begin(func(ctx context.Context) error {
@@ -74,8 +74,8 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveSSH lets operators in from elsewhere.
-func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.Serve) (*serve.Server, error) {
+// serveSSH lets operators in from elsewhere until end is called.
+func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.Serve) (end func(), err error) {
 	key, err := serve.HostKey(v.HostKey)
 	if err != nil {
 		return nil, err
@@ -84,16 +84,26 @@ func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
 	}
+	failed := func(err error) { fmt.Fprintf(env.Stderr, "swarmdeck: %v\n", err) }
 	r := &reception{eng: s.Engine, data: s.Data, version: env.Version}
-	server := serve.New(serve.Options{
-		Split: command.Split, Run: r.session,
-		Failed: func(err error) { fmt.Fprintf(env.Stderr, "swarmdeck: %v\n", err) },
-	})
-	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow}); err != nil {
-		return nil, errors.Join(err, server.Close())
+	r.strangers.tell = func(t operator.Turned) {
+		if err := s.Engine.Operators.Turned(ctx, core.DoorSSH, t); err != nil {
+			failed(err)
+		}
+	}
+	server := serve.New(serve.Options{Split: command.Split, Run: r.session, Limits: v.Limits, Failed: failed})
+	end = func() {
+		if err := server.Close(); err != nil {
+			failed(err)
+		}
+		r.strangers.end()
+	}
+	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.refused}); err != nil {
+		end()
+		return nil, err
 	}
 	fmt.Fprintf(env.Stderr, "operators enter at ssh://%s\n", l.Addr())
-	return server, nil
+	return end, nil
 }
 
 // reception knows who may come in.
@@ -101,6 +111,8 @@ type reception struct {
 	eng     *engine.Engine
 	data    string
 	version string
+
+	strangers strangers
 }
 
 // admit tells who has a key. The user's name chooses the tenant when it is one.
@@ -111,6 +123,7 @@ func (r *reception) admit(name, print, _ string) (serve.Who, error) {
 	}
 	switch len(grants) {
 	case 0:
+		r.strangers.key(print)
 		return serve.Who{}, core.Errorf(core.Denied, "nobody has this key")
 	case 1:
 		g := grants[0]

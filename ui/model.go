@@ -69,6 +69,9 @@ type Model struct {
 	canvas  *screen.Canvas
 	dirty   bool
 	content string
+
+	shown          tea.View // the newest that the terminal was given
+	shownW, shownH int      // its size; 0 is none yet
 }
 
 // New makes a cockpit over a world. It reads the first snapshot and starts
@@ -117,7 +120,9 @@ type (
 	frameMsg struct{} // it is time to look at what
 	tickMsg  struct{} // ages and countdowns go on
 	settled  struct{} // answers to an approval may count again
-	tracked  struct{ msg tea.Msg }
+	// drainedMsg: a remote terminal has caught up
+	drainedMsg struct{}
+	tracked    struct{ msg tea.Msg }
 )
 
 // Update implements tea.Model. It does no I/O and never blocks.

@@ -54,7 +54,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	defer m.depart()
 	p := tea.NewProgram(m, program...)
 	if opt.Terminal != nil {
-		go resize(ctx, p, opt.Terminal.Resized)
+		go follow(ctx, p, opt.Terminal)
 	}
 	_, err := p.Run()
 	switch {
@@ -68,12 +68,15 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	return nil
 }
 
-// resize tells a program the sizes of a terminal that it can't ask.
-func resize(ctx context.Context, p *tea.Program, sizes <-chan term.Size) {
+// follow tells a program the sizes of a terminal that it can't ask, and when it
+// has caught up.
+func follow(ctx context.Context, p *tea.Program, t *term.Remote) {
 	for {
 		select {
-		case s := <-sizes:
+		case s := <-t.Resized:
 			p.Send(tea.WindowSizeMsg{Width: s.Width, Height: s.Height})
+		case <-t.Drained:
+			p.Send(drainedMsg{})
 		case <-ctx.Done():
 			return
 		}

@@ -11,8 +11,18 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// View implements tea.Model.
+// View implements tea.Model. While a remote terminal is behind, it stays as it
+// was: the frames between are never sent, and the newest follows when the
+// terminal has caught up.
 func (m *Model) View() tea.View {
+	if t := m.opt.Terminal; t != nil && t.Full != nil && m.shownW == m.w && m.shownH == m.h && t.Full() {
+		return m.shown
+	}
+	m.shown, m.shownW, m.shownH = m.view(), m.w, m.h
+	return m.shown
+}
+
+func (m *Model) view() tea.View {
 	v := tea.View{AltScreen: true, ReportFocus: true, WindowTitle: m.windowTitle()}
 	// Terminals that can tell repeats and releases apart are asked to.
 	v.KeyboardEnhancements.ReportEventTypes = true

@@ -24,7 +24,8 @@ type Grant struct {
 // Operators keeps the operators of every tenant. It is safe for concurrent
 // use.
 type Operators struct {
-	ledger *audit.Ledger
+	ledger  *audit.Ledger
+	tenants func(context.Context) ([]string, error)
 
 	mu      sync.Mutex
 	grants  map[string][]Grant // by fingerprint
@@ -33,7 +34,7 @@ type Operators struct {
 
 // New reads who may enter.
 func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
-	o := &Operators{ledger: ledger, grants: map[string][]Grant{}, changed: make(chan struct{})}
+	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}, changed: make(chan struct{})}
 	all, err := tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
@@ -190,8 +191,7 @@ func (o *Operators) List(ctx context.Context, tenant string) (all []Operator, er
 	return all, err
 }
 
-// Refused records that a known operator was refused something by their role,
-// or that a key that nobody knows was shown.
+// Refused records that a known operator was refused something by their role.
 func (o *Operators) Refused(ctx context.Context, by core.Caller, cause error) error {
 	return o.ledger.Refuse(ctx, by, audit.Entry{Type: "operator.refused", Subject: "operator", ID: by.Name}, cause)
 }

@@ -2,11 +2,14 @@ package command
 
 import (
 	"net"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/ui/serve"
 )
 
 // Serve is how an engine without a screen is to be reached.
@@ -16,6 +19,7 @@ type Serve struct {
 	MCP     string // address of the Model Context Protocol over HTTP
 	Tokens  string // file of bearer tokens, for MCP
 	Metrics string // address of the figures for Prometheus
+	Limits  serve.Limits
 }
 
 func (t *tree) serve() *cobra.Command {
@@ -32,6 +36,12 @@ func (t *tree) serve() *cobra.Command {
 			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`; without a host on this machine only")
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
 			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics; without a host on this machine only")
+			f.IntVar(&s.Limits.Sessions, "max-sessions", 256, "of all operators at once over SSH; one more exits with 75")
+			f.IntVar(&s.Limits.PerKey, "max-sessions-per-key", 128, "of one key at once, so that nobody keeps the others out")
+			f.IntVar(&s.Limits.PerAddress, "max-connections-per-address", 128, "at once; those behind one gateway share them")
+			f.IntVar(&s.Limits.Failures, "max-failures-per-minute", 60, "connections of one address that prove no key; then it is turned away for a while")
+			f.DurationVar(&s.Limits.Idle, "idle", 0, "close a screen over SSH after `DURATION` without a key; 0 never does")
+			f.DurationVar(&s.Limits.Stall, "stall", 15*time.Minute, "end a connection whose output was not read for `DURATION`")
 			source(f, "tokens", "file")
 			source(f, "host-key", "file")
 		},
@@ -49,6 +59,9 @@ func (t *tree) serve() *cobra.Command {
 				if _, _, err := net.SplitHostPort(addr); err != nil {
 					return core.Invalid(flag, addr, "HOST:PORT or :PORT")
 				}
+			}
+			if err := checkLimits(s.Limits); err != nil {
+				return err
 			}
 			return c.activate()
 		},
@@ -75,4 +88,26 @@ func (t *tree) serve() *cobra.Command {
 			return c.env.Doors.Serve(c.ctx, c.env, Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}, s)
 		},
 	})
+}
+
+// checkLimits reports the first limit that makes no sense.
+func checkLimits(l serve.Limits) error {
+	for _, f := range []struct {
+		name string
+		n    int
+	}{
+		{"max-sessions", l.Sessions}, {"max-sessions-per-key", l.PerKey},
+		{"max-connections-per-address", l.PerAddress}, {"max-failures-per-minute", l.Failures},
+	} {
+		if f.n < 1 || f.n > 100_000 {
+			return core.Invalid(f.name, strconv.Itoa(f.n), "1 to 100000")
+		}
+	}
+	switch {
+	case l.Idle < 0 || l.Idle > 0 && l.Idle < time.Second:
+		return core.Invalid("idle", l.Idle.String(), "0, or 1s and more")
+	case l.Stall < time.Second:
+		return core.Invalid("stall", l.Stall.String(), "1s and more")
+	}
+	return nil
 }

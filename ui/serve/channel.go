@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
@@ -17,7 +18,9 @@ const (
 	maxChannels = 10       // sessions of one connection, as OpenSSH has it
 	maxEnv      = 256      // variables
 	maxEnvBytes = 64 << 10 // of all of them
-	maxSide     = 2000     // cells of a terminal's side
+
+	// Of a terminal: three buffers of its cells are kept, at 120 bytes each.
+	maxWidth, maxHeight, maxCells = 800, 400, 120_000
 )
 
 // channel is one session of a connection: what its client asked for so far.
@@ -33,21 +36,26 @@ type channel struct {
 	goesOn   chan struct{}
 	begun    bool
 	unread   atomic.Bool // nobody reads the output any more
+	pace     *pace       // of a terminal's output, when its client says how much it took
+	cancel   context.CancelCauseFunc
+	hangUp   func() // ends the connection
 }
 
 // open takes a session's requests until its client closes it.
-func (s *Server) open(ctx context.Context, who Who, in gossh.NewChannel) {
+func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in gossh.NewChannel) {
 	ch, reqs, err := in.Accept()
 	if err != nil {
 		return
 	}
 	defer ch.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c := &channel{Channel: ch, env: map[string]string{}, resized: make(chan term.Size, 1), goesOn: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &channel{
+		Channel: ch, env: map[string]string{}, resized: make(chan term.Size, 1), goesOn: make(chan struct{}, 1),
+		cancel: cancel, hangUp: func() { _ = conn.Close() },
+	}
 	var run sync.WaitGroup
 	defer run.Wait()
-	defer cancel()
+	defer cancel(nil)
 	for req := range reqs {
 		ok := false
 		begin := func() {} // once the request is answered: what it begins may close the channel
@@ -59,15 +67,20 @@ func (s *Server) open(ctx context.Context, who Who, in gossh.NewChannel) {
 		case "window-change":
 			ok = c.has && c.resize(req.Payload)
 		case "signal":
-			c.signal(req.Payload, cancel)
+			c.signal(req.Payload)
 		case endOfWrite:
 			c.unread.Store(true)
+		case drawn:
+			var n struct{ Bytes uint64 }
+			if c.pace != nil && gossh.Unmarshal(req.Payload, &n) == nil {
+				c.pace.tookTo(n.Bytes)
+			}
 		case "exec", "shell":
 			var line struct{ Text string }
 			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
-				t := c.session(ctx, who)
-				t.Stdout = &outlet{c, t.Stdout, cancel}
+				t := c.session(ctx, who, s.lim.Stall)
+				t.Stdout = &outlet{c, t.Stdout}
 				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }
 			}
 		}
@@ -121,19 +134,20 @@ func (c *channel) resize(payload []byte) bool {
 
 // clamp bounds what a client may claim its terminal to be.
 func clamp(cols, rows uint32) term.Size {
-	return term.Size{Width: int(min(max(cols, 1), maxSide)), Height: int(min(max(rows, 1), maxSide))}
+	w := int(min(max(cols, 1), maxWidth))
+	return term.Size{Width: w, Height: int(min(max(rows, 1), maxHeight, maxCells/uint32(w)))}
 }
 
 // signal ends a session whose client was told to end, and tells one that was
 // suspended that it goes on.
-func (c *channel) signal(payload []byte, cancel context.CancelFunc) {
+func (c *channel) signal(payload []byte) {
 	var p struct{ Name string }
 	if gossh.Unmarshal(payload, &p) != nil {
 		return
 	}
 	switch gossh.Signal(p.Name) {
 	case gossh.SIGINT, gossh.SIGTERM, gossh.SIGHUP, gossh.SIGQUIT:
-		cancel()
+		c.cancel(nil)
 	case sigContinue:
 		select {
 		case c.goesOn <- struct{}{}:
@@ -142,10 +156,16 @@ func (c *channel) signal(payload []byte, cancel context.CancelFunc) {
 	}
 }
 
-// session is what a client asked for when it asked to begin.
-func (c *channel) session(ctx context.Context, who Who) *Session {
+// session is what a client asked for when it asked to begin. Its output ends
+// the connection when it stands still for longer than stall.
+func (c *channel) session(ctx context.Context, who Who, stall time.Duration) *Session {
 	env := c.env
-	t := &Session{Getenv: func(name string) string { return env[name] }, Stdin: c.Channel, Stdout: c.Channel, Stderr: c.Stderr(), Who: who}
+	out, errs := io.Writer(c.Channel), io.Writer(c.Stderr())
+	if !who.Local {
+		stop := func() { c.cancel(errStalled); c.hangUp() }
+		out, errs = &timed{out, stall, stop}, &timed{errs, stall, stop}
+	}
+	t := &Session{Getenv: func(name string) string { return env[name] }, Stdin: c.Channel, Stdout: out, Stderr: errs, Who: who}
 	if who.Local {
 		t.Dir = env[varDir]
 		if env[varSource] != "" {
@@ -154,8 +174,20 @@ func (c *channel) session(ctx context.Context, who Who) *Session {
 	}
 	if c.has {
 		env["TERM"] = c.term
-		t.Stdout, t.Stderr = ssh.NewPtyWriter(c.Channel), ssh.NewPtyWriter(c.Stderr())
 		t.Terminal = &term.Remote{Size: c.size, Resized: c.resized}
+		switch {
+		case !who.Local: // what every client answers, whether it knows it or not (RFC 4254 section 5.4)
+			c.pace = newPace(out, func() bool {
+				_, err := c.SendRequest("keepalive@openssh.com", true, nil)
+				return err == nil
+			})
+		case env[varOutput] != "":
+			c.pace = newPace(out, nil)
+		}
+		if c.pace != nil {
+			out, t.Terminal.Full, t.Terminal.Drained = c.pace, c.pace.Full, c.pace.room
+		}
+		t.Stdout, t.Stderr = ssh.NewPtyWriter(out), ssh.NewPtyWriter(errs)
 		if who.Local {
 			t.Terminal.Suspend = func() { c.suspend(ctx) }
 		}
@@ -179,32 +211,3 @@ func (c *channel) exit(code int) {
 	_, _ = c.SendRequest("exit-status", false, gossh.Marshal(struct{ Code uint32 }{uint32(code)}))
 	_ = c.Close()
 }
-
-// outlet is a standard output. One that nobody reads any more ends its command
-// at the next write, as a broken pipe does.
-type outlet struct {
-	c      *channel
-	out    io.Writer
-	cancel context.CancelFunc
-}
-
-func (o *outlet) Write(p []byte) (int, error) {
-	if o.c.unread.Load() {
-		o.cancel()
-		return 0, io.ErrClosedPipe
-	}
-	return o.out.Write(p)
-}
-
-// asking is an input that asks for itself when it is first read.
-type asking struct {
-	ch   gossh.Channel
-	once sync.Once
-}
-
-func (a *asking) Read(p []byte) (int, error) {
-	a.once.Do(func() { _, _ = a.ch.SendRequest(wantInput, false, nil) })
-	return a.ch.Read(p)
-}
-
-var _ io.Reader = (*asking)(nil)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/term"
 )
@@ -32,39 +33,54 @@ type Attachment struct {
 	Ahead []byte
 	// Screen is the terminal that a cockpit is shown on; nil for a command.
 	Screen *os.File
+	// Patience is how long the engine may be silent: at the beginning, and once
+	// the command was interrupted. 0 means 5 s at the beginning and 10 s later.
+	Patience time.Duration
 }
 
 // Attach runs a command over a connection that Dial made and returns its exit
 // code. The end of ctx interrupts the command as a signal does a local one.
 func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
 	defer conn.Close()
+	// A process that is stopped accepts connections all the same.
+	by := time.Now().Add(cmp.Or(a.Patience, beginPatience))
+	_ = conn.SetDeadline(by)
+	pid := owner(conn)
 	c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{
 		User: "swarmdeck",
 		// The socket is this user's alone, and its other end proved to be too.
 		HostKeyCallback: gossh.InsecureIgnoreHostKey(), //nolint:gosec // see above
 	})
 	if err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w: %w", ErrGone, err)
+		return 0, fmt.Errorf("attach to the running engine: %w", gone(pid, by, err))
 	}
 	client := gossh.NewClient(c, chans, reqs)
 	defer client.Close()
 	ch, in, err := client.OpenChannel("session", nil)
 	if err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w: %w", ErrGone, err)
+		return 0, fmt.Errorf("attach to the running engine: %w", gone(pid, by, err))
 	}
-	r := &remote{a: a, ch: ch}
+	r := &remote{a: a, ch: ch, conn: conn, pid: pid, client: client, shown: &Passing{To: a.Stdout}}
 	defer r.restore()
 	if err := r.begin(); err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", err)
+		return 0, fmt.Errorf("attach to the running engine: %w", gone(pid, by, err))
 	}
+	_ = conn.SetDeadline(time.Time{})
 	return r.wait(ctx, in)
 }
 
 // remote is one command that runs at the other end.
 type remote struct {
-	a    Attachment
-	ch   gossh.Channel
-	once sync.Once // input is sent once
+	a      Attachment
+	ch     gossh.Channel
+	conn   net.Conn
+	pid    int // of the engine
+	client *gossh.Client
+	once   sync.Once // input is sent once
+	shown  *Passing  // the screen's output
+
+	silent atomic.Bool // the engine did not answer lately
+	dead   atomic.Bool // and was given up
 
 	mu    sync.Mutex
 	saved *term.State // of the screen, while it is raw
@@ -72,7 +88,7 @@ type remote struct {
 
 // begin asks for everything that the command needs, and then for the command.
 func (r *remote) begin() error {
-	env := append([]string{varDir + "=" + r.a.Dir, varSource + "=asked"}, r.a.Env...)
+	env := append([]string{varDir + "=" + r.a.Dir, varSource + "=asked", varOutput + "=counted"}, r.a.Env...)
 	for _, kv := range env[:min(len(env), maxEnv)] {
 		name, value := cut(kv)
 		if _, err := r.ch.SendRequest("env", false, gossh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
@@ -118,6 +134,12 @@ func cut(kv string) (name, value string) {
 func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error) {
 	var wg sync.WaitGroup
 	out := &output{Writer: r.a.Stdout}
+	if r.a.Screen != nil {
+		out.Writer = r.shown
+		out.taken = func(n uint64) {
+			_, _ = r.ch.SendRequest(drawn, false, gossh.Marshal(struct{ Bytes uint64 }{n}))
+		}
+	}
 	wg.Go(func() {
 		if _, _ = io.Copy(out, r.ch); out.failed != nil {
 			_ = r.ch.Close() // else the command waits for somebody to read on
@@ -126,6 +148,9 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 	wg.Go(func() { _, _ = io.Copy(r.a.Stderr, r.ch.Stderr()) })
 	done := make(chan struct{})
 	go r.forward(ctx, done)
+	if r.a.Screen != nil {
+		go r.listen(done)
+	}
 	code, known := 0, false
 	for req := range in {
 		switch req.Type {
@@ -150,11 +175,14 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 		return 0, fmt.Errorf("write the output: %w", out.failed)
 	case known:
 		return code, nil
+	case r.dead.Load():
+		r.shown.GiveBack()
+		return 0, silentEngine(r.pid)
 	case ctx.Err() != nil:
-		r.clear()
+		r.shown.GiveBack()
 		return 0, context.Cause(ctx)
 	}
-	r.clear()
+	r.shown.GiveBack()
 	return 0, ErrGone
 }
 
@@ -163,6 +191,9 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 type output struct {
 	io.Writer
 	failed error
+	// taken is told how much was written; nil is not.
+	taken   func(n uint64)
+	n, told uint64
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -170,20 +201,11 @@ func (o *output) Write(p []byte) (int, error) {
 	if err != nil {
 		o.failed = err
 	}
-	return n, err
-}
-
-// clear undoes what a cockpit sets on a terminal, which one that went away did
-// not: keyboard protocols, paste, focus, mouse and colour reports, the hidden
-// cursor, the alternate screen.
-func (r *remote) clear() {
-	if r.a.Screen == nil {
-		return
+	if o.n += uint64(n); o.taken != nil && o.n-o.told >= every/2 {
+		o.told = o.n
+		o.taken(o.n)
 	}
-	_, _ = io.WriteString(r.a.Stdout, ansi.KittyKeyboard(0, 1)+ansi.ResetModifyOtherKeys+
-		ansi.ResetModeBracketedPaste+ansi.ResetModeFocusEvent+ansi.ResetModeMouseButtonEvent+ansi.ResetModeMouseAnyEvent+
-		ansi.ResetModeMouseExtSgr+ansi.ResetModeLightDark+ansi.ResetModeSynchronizedOutput+
-		ansi.SetModeTextCursorEnable+ansi.ResetModeAltScreenSaveCursor)
+	return n, err
 }
 
 // interruptPatience is how long an interrupted command may take to end.
@@ -199,11 +221,13 @@ func (r *remote) forward(ctx context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
+			// A process that is stopped may not even take this in.
+			_ = r.conn.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = r.ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{string(gossh.SIGINT)}))
 			select {
 			case <-done:
-			case <-time.After(interruptPatience):
-				_ = r.ch.Close()
+			case <-time.After(cmp.Or(r.a.Patience, interruptPatience)):
+				_ = r.conn.Close()
 			}
 			return
 		case <-resized:
@@ -230,7 +254,7 @@ func (r *remote) input() {
 			if _, err := r.ch.Write(r.a.Ahead); err != nil {
 				return
 			}
-			_, _ = io.Copy(r.ch, r.a.Stdin)
+			_, _ = io.Copy(keys{r}, r.a.Stdin)
 			_ = r.ch.CloseWrite()
 		}()
 	})

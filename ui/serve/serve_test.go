@@ -78,7 +78,7 @@ func TestASessionIsWhatItsClientSaid(t *testing.T) {
 func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
 	failed := make(chan error, 1)
 	block := make(chan struct{})
-	r := newRoom(t, serve.Options{MaxSessions: 2, Failed: func(err error) { failed <- err }, Run: func(ctx context.Context, s *serve.Session) int {
+	r := newRoom(t, serve.Options{Limits: serve.Limits{Sessions: 2}, Failed: func(err error) { failed <- err }, Run: func(ctx context.Context, s *serve.Session) int {
 		switch s.Args[0] {
 		case "panic":
 			panic("inside")
@@ -117,7 +117,7 @@ func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
 
 func TestMoreSessionsThanAllowedAreRefused(t *testing.T) {
 	held := make(chan struct{})
-	r := newRoom(t, serve.Options{MaxSessions: 1, Run: func(ctx context.Context, _ *serve.Session) int {
+	r := newRoom(t, serve.Options{Limits: serve.Limits{Sessions: 1}, Run: func(ctx context.Context, _ *serve.Session) int {
 		close(held)
 		<-ctx.Done()
 		return 0

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -9,7 +10,6 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"charm.land/ssh"
@@ -23,8 +23,11 @@ type Options struct {
 	Run func(ctx context.Context, s *Session) int
 	// Split cuts the line of a client into words.
 	Split func(line string) ([]string, error)
-	// MaxSessions bounds the sessions at once; one more is refused. 0 means 64.
-	MaxSessions int
+	// Limits are what clients may take.
+	Limits Limits
+	// Patience is how long Close waits for sessions whose command does not heed
+	// its end; 0 means 5 s.
+	Patience time.Duration
 	// Failed is told of a session that panicked.
 	Failed func(err error)
 }
@@ -32,39 +35,41 @@ type Options struct {
 // Server runs sessions. Its methods may be called at any time by anyone.
 type Server struct {
 	opt    Options
+	lim    Limits
 	ctx    context.Context
 	cancel context.CancelFunc
-	slots  chan struct{}
 	settle func(Who) error // of those from elsewhere
 
-	mu      sync.Mutex
-	servers []*ssh.Server
-	ears    []net.Listener
-	ended   bool
-	wg      sync.WaitGroup
+	mu       sync.Mutex
+	servers  []*ssh.Server
+	guards   []*guard
+	ears     []net.Listener
+	sessions int
+	byKey    map[string]int // sessions
+	ended    bool
+	wg       sync.WaitGroup
 }
 
 // New makes a server that serves nothing yet.
 func New(o Options) *Server {
-	if o.MaxSessions == 0 {
-		o.MaxSessions = 64
-	}
+	o.Patience = cmp.Or(o.Patience, 5*time.Second)
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Server{opt: o, ctx: ctx, cancel: cancel, slots: make(chan struct{}, o.MaxSessions)}
+	return &Server{opt: o, lim: o.Limits.filled(), ctx: ctx, cancel: cancel, byKey: map[string]int{}}
 }
 
-// handshake bounds how long a client may take to say who it is.
+// handshake bounds how long a process of this machine may take to begin.
 const handshake = 10 * time.Second
 
 // Local serves this user's processes by the listener that Listen made, until
 // Close. Whoever can open the socket is this user: no other proof is asked for.
 func (s *Server) Local(l net.Listener, operator string) error {
 	who := Who{Name: operator, Role: "admin", Local: true}
-	return s.add(l, &ssh.Server{}, func(ctx ssh.Context) (context.Context, Who) { return ctx, who })
+	return s.add(l, &ssh.Server{HandshakeTimeout: handshake}, nil, func(ctx ssh.Context) (context.Context, Who) { return ctx, who })
 }
 
-// add has a server take connections; who tells whose one is.
-func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) (context.Context, Who)) error {
+// add has a server take connections; g bounds them, nil does not; who tells
+// whose one is.
+func (s *Server) add(l net.Listener, srv *ssh.Server, g *guard, who func(ssh.Context) (context.Context, Who)) error {
 	if len(srv.HostSigners) == 0 {
 		signer, err := newHostKey()
 		if err != nil {
@@ -72,13 +77,12 @@ func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) (con
 		}
 		srv.AddHostKey(signer)
 	}
-	srv.HandshakeTimeout = handshake
 	srv.ChannelHandlers = map[string]ssh.ChannelHandler{
-		"session": func(_ *ssh.Server, _ *gossh.ServerConn, in gossh.NewChannel, ctx ssh.Context) {
-			if done, ok := few(ctx); ok {
+		"session": func(_ *ssh.Server, conn *gossh.ServerConn, in gossh.NewChannel, ctx ssh.Context) {
+			if done, ok := few(ctx, conn); ok {
 				defer done()
 				sessions, who := who(ctx)
-				s.open(sessions, who, in)
+				s.open(sessions, conn, who, in)
 				return
 			}
 			_ = in.Reject(gossh.ResourceShortage, "too many sessions in one connection")
@@ -90,6 +94,9 @@ func (s *Server) add(l net.Listener, srv *ssh.Server, who func(ssh.Context) (con
 		return errors.Join(errors.New("the server has ended"), l.Close())
 	}
 	s.servers, s.ears = append(s.servers, srv), append(s.ears, l)
+	if g != nil {
+		s.guards = append(s.guards, g)
+	}
 	s.wg.Go(func() { _ = srv.Serve(l) }) // ends at Close
 	return nil
 }
@@ -102,13 +109,13 @@ func newHostKey() (gossh.Signer, error) {
 	return gossh.NewSignerFromKey(key)
 }
 
-// Close ends every session and returns when all of them have. A client is
-// told nothing: it sees its connection end without an exit code, and looks for
-// who serves next.
+// Close ends every session and returns when all of them have, or with an error
+// when some command does not heed its end. A client is told nothing: it sees
+// its connection end without an exit code, and looks for who serves next.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	servers, ears := s.servers, s.ears
-	s.servers, s.ears, s.ended = nil, nil, true
+	servers, ears, guards := s.servers, s.ears, s.guards
+	s.servers, s.ears, s.guards, s.ended = nil, nil, nil, true
 	s.mu.Unlock()
 	s.cancel()
 	var errs []error
@@ -120,24 +127,51 @@ func (s *Server) Close() error {
 			errs = append(errs, err)
 		}
 	}
-	s.wg.Wait()
+	for _, g := range guards { // nor does it know those that have not said who they are
+		g.end()
+	}
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		s.wg.Wait()
+	}()
+	late := time.NewTimer(s.opt.Patience)
+	defer late.Stop()
+	select {
+	case <-all:
+	case <-late.C:
+		s.mu.Lock()
+		errs = append(errs, fmt.Errorf("%d sessions go on %s after they were to end", s.sessions, s.opt.Patience))
+		s.mu.Unlock()
+	}
 	return errors.Join(errs...)
 }
 
-// begin takes a place for a session; done gives it back.
-func (s *Server) begin() (done func(), ok bool) {
+// begin takes a place for a session; done gives it back. Else refused is what
+// to tell the client.
+func (s *Server) begin(key string) (done func(), refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return nil, false
+	switch {
+	case s.ended:
+		return nil, "this engine ends"
+	case key != "" && s.byKey[key] >= s.lim.PerKey:
+		return nil, fmt.Sprintf("your key has %d sessions open, as many as one may; end one, or try again later", s.byKey[key])
+	case s.sessions >= s.lim.Sessions:
+		return nil, "too many sessions; try again later"
 	}
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		return nil, false
-	}
+	s.sessions++
+	s.byKey[key]++
 	s.wg.Add(1)
-	return func() { <-s.slots; s.wg.Done() }, true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sessions--
+		if s.byKey[key]--; s.byKey[key] == 0 {
+			delete(s.byKey, key)
+		}
+		s.wg.Done()
+	}, ""
 }
 
 // exitBusy is the exit code of a client that found no place: temporary
@@ -146,20 +180,33 @@ const exitBusy = 75
 
 // handle runs one session.
 func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string) {
-	done, ok := s.begin()
-	if !ok {
-		fmt.Fprintln(t.Stderr, "swarmdeck: too many sessions; try again later")
+	done, refused := s.begin(t.Who.Key)
+	if refused != "" {
+		fmt.Fprintf(t.Stderr, "swarmdeck: %s\n", refused)
 		c.exit(exitBusy)
 		return
 	}
-	defer done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	code := s.run(ctx, t, line)
+	code := s.attend(ctx, c, t, line)
+	done() // before the client knows: its next session finds the place
 	if s.ctx.Err() == nil { // it came to its end rather than being cut off
 		c.exit(code)
 	}
+}
+
+// attend runs a session that has a place.
+func (s *Server) attend(ctx context.Context, c *channel, t *Session, line string) int {
+	defer context.AfterFunc(s.ctx, func() { c.cancel(nil) })()
+	if t.Terminal != nil && s.lim.Idle > 0 && !t.Who.Local {
+		keys := &waking{Reader: t.Stdin, after: s.lim.Idle, timer: time.AfterFunc(s.lim.Idle, func() { c.cancel(errIdle(s.lim.Idle)) })}
+		defer keys.timer.Stop()
+		t.Stdin = keys
+	}
+	code := s.run(ctx, t, line)
+	if why, ok := context.Cause(ctx).(closing); ok && why != errStalled {
+		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", why)
+		code = max(code, 1)
+	}
+	return code
 }
 
 // run carries a session out; a panic in it ends no other.
@@ -188,21 +235,39 @@ func (s *Server) run(ctx context.Context, t *Session, line string) (code int) {
 	return s.opt.Run(ctx, t)
 }
 
-// channels counts the sessions of a connection.
-type channels struct{}
+// channels are the sessions of a connection.
+type channels struct {
+	mu   sync.Mutex
+	open int
+	late *time.Timer // ends a connection that has none
+}
 
 // few takes a place for a session among its connection's.
-func few(ctx ssh.Context) (done func(), ok bool) {
+func few(ctx ssh.Context, conn *gossh.ServerConn) (done func(), ok bool) {
 	ctx.Lock()
-	defer ctx.Unlock()
-	open, _ := ctx.Value(channels{}).(*atomic.Int32)
-	if open == nil {
-		open = new(atomic.Int32)
-		ctx.SetValue(channels{}, open)
+	all, _ := ctx.Value(channels{}).(*channels)
+	if all == nil {
+		all = &channels{late: time.AfterFunc(lull, func() { _ = conn.Close() })}
+		ctx.SetValue(channels{}, all)
+		context.AfterFunc(ctx, func() {
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			all.late.Stop()
+		})
 	}
-	if open.Add(1) > maxChannels {
-		open.Add(-1)
+	ctx.Unlock()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.open == maxChannels {
 		return nil, false
 	}
-	return func() { open.Add(-1) }, true
+	all.open++
+	all.late.Stop()
+	return func() {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if all.open--; all.open == 0 && ctx.Err() == nil {
+			all.late.Reset(lull)
+		}
+	}, true
 }

@@ -43,6 +43,7 @@ type Who struct {
 const (
 	wantInput = "stdin@swarmdeck"   // to the client: send your standard input
 	doSuspend = "suspend@swarmdeck" // to the client: stop yourself
+	drawn     = "drawn@swarmdeck"   // from the client: so many bytes of output are on the screen
 
 	endOfWrite = "eow@openssh.com" // to the server: nobody reads on
 )
@@ -50,5 +51,6 @@ const (
 // Variables by which a client of the socket says what SSH has no word for.
 const (
 	varDir    = "SWARMDECK_SESSION_DIR"
-	varSource = "SWARMDECK_SESSION_INPUT" // "asked": input comes when asked for
+	varSource = "SWARMDECK_SESSION_INPUT"  // "asked": input comes when asked for
+	varOutput = "SWARMDECK_SESSION_OUTPUT" // "counted": it is said how much of it was taken
 )

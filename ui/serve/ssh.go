@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"charm.land/ssh"
@@ -27,22 +26,16 @@ type Door struct {
 	// Settle is asked once for each session of someone let in. An error is told
 	// to them, and the session ends with code 1.
 	Settle func(Who) error
-	// Idle is how long a connection may be without a first session; 0 means
+	// First is how long a connection may be without a first session; 0 means
 	// 30 s. Such connections share few places.
-	Idle time.Duration
+	First time.Duration
+	// Refused is told of each connection that was not let in, and from where;
+	// nil is not. It is called from many goroutines and does not wait.
+	Refused func(why Refusal, from string)
 	// Follow returns a channel that is closed when who is to be sent away; done
 	// ends the following.
 	Follow func(who Who, done <-chan struct{}) <-chan struct{}
 }
-
-// Limits of connections from elsewhere, as sshd has them.
-const (
-	maxConns   = 256 // at once
-	maxPending = 32  // of them not let in yet
-	maxTries   = 6   // keys that one may offer
-	keepalive  = 30 * time.Second
-	silence    = 3 // keepalives without an answer after which a connection is dead
-)
 
 // version is how this server calls itself. OpenSSH's client tells only a server
 // that is called so when its reader went away, as in "ssh host … | head": see
@@ -51,7 +44,7 @@ const version = "OpenSSH_compatible_swarmdeck"
 
 // SSH lets operators in by a listener, until Close.
 func (s *Server) SSH(l net.Listener, d Door) error {
-	g := &guard{idle: cmp.Or(d.Idle, 30*time.Second)}
+	g := newGuard(s.lim, cmp.Or(d.First, 30*time.Second), d.Refused)
 	srv := &ssh.Server{
 		HostSigners:  []ssh.Signer{d.HostKey},
 		Version:      version,
@@ -61,15 +54,22 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 			if err != nil {
 				return false
 			}
+			g.known(ctx)
 			ctx.SetValue(whoKey{}, who)
 			return true
 		},
-		ServerConfigCallback: func(ssh.Context) *gossh.ServerConfig {
-			return &gossh.ServerConfig{MaxAuthTries: maxTries}
+		ServerConfigCallback: func(ctx ssh.Context) *gossh.ServerConfig {
+			return &gossh.ServerConfig{MaxAuthTries: maxTries, AuthLogCallback: func(_ gossh.ConnMetadata, _ string, err error) {
+				if err == nil {
+					g.proved(ctx)
+				}
+			}}
 		},
+		ConnectionFailedCallback: g.failed,
+		HandshakeTimeout:         greeting + proof,
 	}
 	s.settle = d.Settle
-	return s.add(l, srv, func(ctx ssh.Context) (context.Context, Who) {
+	return s.add(l, srv, g, func(ctx ssh.Context) (context.Context, Who) {
 		g.letIn(ctx)
 		who, _ := ctx.Value(whoKey{}).(Who)
 		return watched(ctx, who, d), who
@@ -77,68 +77,6 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 }
 
 type whoKey struct{}
-
-// guard bounds connections.
-type guard struct {
-	idle time.Duration // of one that has begun no session
-
-	mu      sync.Mutex
-	open    int
-	pending int
-}
-
-type pendingKey struct{}
-
-// connect takes a connection, or nil when there are too many.
-func (g *guard) connect(ctx ssh.Context, conn net.Conn) net.Conn {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open >= maxConns || g.pending >= maxPending {
-		return nil
-	}
-	g.open++
-	g.pending++
-	c := &guarded{Conn: conn, g: g, waits: true}
-	c.late = time.AfterFunc(g.idle, func() { _ = c.Close() })
-	ctx.SetValue(pendingKey{}, c)
-	return c
-}
-
-// letIn frees the place of one that has proved who it is.
-func (g *guard) letIn(ctx ssh.Context) {
-	if c, ok := ctx.Value(pendingKey{}).(*guarded); ok {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if c.waits && c.late.Stop() {
-			c.waits = false
-			g.pending--
-		}
-	}
-}
-
-// guarded gives its place back when it is closed.
-type guarded struct {
-	net.Conn
-	g      *guard
-	late   *time.Timer
-	waits  bool
-	closed bool
-}
-
-func (c *guarded) Close() error {
-	c.g.mu.Lock()
-	if !c.closed {
-		c.closed = true
-		c.g.open--
-		if c.waits {
-			c.waits = false
-			c.g.pending--
-			c.late.Stop()
-		}
-	}
-	c.g.mu.Unlock()
-	return c.Conn.Close()
-}
 
 // watched is the context of a connection's sessions. The first one begins the
 // watch over the connection.
@@ -148,11 +86,11 @@ func watched(ctx ssh.Context, who Who, d Door) context.Context {
 	if sessions, ok := ctx.Value(watchedKey{}).(context.Context); ok {
 		return sessions
 	}
-	sessions, cancel := context.WithCancel(ctx)
+	sessions, cancel := context.WithCancelCause(ctx)
 	ctx.SetValue(watchedKey{}, sessions)
 	conn, ok := ctx.Value(ssh.ContextKeyConn).(*gossh.ServerConn)
 	if !ok { // it has ended
-		cancel()
+		cancel(nil)
 		return sessions
 	}
 	go watch(ctx, cancel, conn, d.Follow(who, ctx.Done()))
@@ -165,8 +103,8 @@ type watchedKey struct{}
 const farewell = 2 * time.Second
 
 // watch ends a connection whose other end is silent, or is to go.
-func watch(ctx ssh.Context, cancel context.CancelFunc, conn *gossh.ServerConn, gone <-chan struct{}) {
-	defer cancel()
+func watch(ctx ssh.Context, cancel context.CancelCauseFunc, conn *gossh.ServerConn, gone <-chan struct{}) {
+	defer cancel(nil)
 	tick := time.NewTicker(keepalive)
 	defer tick.Stop()
 	answered := make(chan struct{}, 1)
@@ -176,7 +114,7 @@ func watch(ctx ssh.Context, cancel context.CancelFunc, conn *gossh.ServerConn, g
 		case <-ctx.Done():
 			return
 		case <-gone:
-			cancel() // a cockpit gives the screen back
+			cancel(errLeave) // a cockpit gives the screen back
 			select {
 			case <-ctx.Done():
 			case <-time.After(farewell):

@@ -36,7 +36,7 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 	}})
 	t.Cleanup(func() { _ = s.Close() })
 	if err := s.SSH(l, serve.Door{
-		HostKey: signer, Idle: 500 * time.Millisecond,
+		HostKey: signer, First: 500 * time.Millisecond,
 		Admit:  func(string, string, string) (serve.Who, error) { return serve.Who{Name: "bob"}, nil },
 		Settle: func(serve.Who) error { return nil },
 		Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return nil },

@@ -12,4 +12,9 @@ type Remote struct {
 	// Suspend stops the program at the other end as ctrl+z stops a local one,
 	// and returns when it goes on; nil when it can't.
 	Suspend func()
+	// Full says that the other end is behind: what is written now would be old
+	// when it is seen. Nil never is.
+	Full func() bool
+	// Drained gets a token when that may have changed.
+	Drained <-chan struct{}
 }

@@ -1,0 +1,64 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Turned is how many connections a door turned away in some time, and whose
+// they were as far as that is known.
+type Turned struct {
+	Since   time.Time      `json:"since"`
+	Until   time.Time      `json:"until"`
+	Reasons map[string]int `json:"reasons"`          // connections by reason
+	From    map[string]int `json:"from"`             // connections by address, the first few
+	Keys    []string       `json:"keys,omitempty"`   // fingerprints that nobody has, the first few
+	Others  int            `json:"others,omitempty"` // connections of further addresses
+}
+
+// maxTold bounds the tenants whose log is told of strangers.
+const maxTold = 16
+
+// Turned records strangers in the log of every tenant that somebody may enter
+// by that door: whom they were after can't be known. Where nobody may, it is
+// the first tenant's.
+func (o *Operators) Turned(ctx context.Context, door core.Door, t Turned) error {
+	var errs []error
+	for _, tenant := range o.entered() {
+		by := core.Caller{Tenant: tenant, Name: string(door), Kind: core.Engine, Door: door}
+		if err := o.ledger.Update(context.WithoutCancel(ctx), by, func(tx *audit.Tx) error {
+			_, err := tx.Record(audit.Entry{Type: "door.refused", Subject: "door", ID: string(door), Detail: t})
+			return err
+		}); err != nil {
+			errs = append(errs, fmt.Errorf("audit who was turned away, in %s: %w", tenant, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// entered lists the tenants that have operators, or the first of all.
+func (o *Operators) entered() []string {
+	tenants := map[string]bool{}
+	o.mu.Lock()
+	for _, all := range o.grants {
+		for _, g := range all {
+			tenants[g.Tenant] = true
+		}
+	}
+	o.mu.Unlock()
+	told := slices.Sorted(maps.Keys(tenants))
+	if len(told) == 0 {
+		all, err := o.tenants(context.Background())
+		if err == nil && len(all) > 0 {
+			told = all[:1]
+		}
+	}
+	return told[:min(len(told), maxTold)]
+}

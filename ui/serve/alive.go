@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrSilent is in the chain of what Attach returns when the engine is there
+// and does not answer: it is stopped, or its machine is too busy.
+var ErrSilent = errors.New("the engine does not answer")
+
+// beginPatience is how long an engine may take to begin a command.
+const beginPatience = 5 * time.Second
+
+// How often a screen asks whether the engine is there, and how long it waits.
+const (
+	askEvery = 5 * time.Second
+	askFor   = 10 * time.Second
+)
+
+// gone is what an engine did that ended a connection before its time.
+func gone(pid int, by time.Time, err error) error {
+	if !time.Now().Before(by) {
+		return silentEngine(pid)
+	}
+	return fmt.Errorf("%w: %w", ErrGone, err)
+}
+
+// silentEngine names the process at the other end, for who wants to act on it.
+func silentEngine(pid int) error {
+	if pid == 0 {
+		return ErrSilent
+	}
+	return fmt.Errorf("%w: process %d has the data file and is stopped or too busy; `kill -CONT %d` continues a stopped one", ErrSilent, pid, pid)
+}
+
+// owner is the process at the other end of a connection; 0 is unknown.
+func owner(conn net.Conn) (pid int) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
+}
+
+// listen notes whether the engine answers, until done.
+func (r *remote) listen(done <-chan struct{}) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		late := time.AfterFunc(askFor, func() { r.silent.Store(true) })
+		_, _, err := r.client.SendRequest("keepalive@openssh.com", true, nil)
+		late.Stop()
+		if err != nil {
+			return
+		}
+		r.silent.Store(false)
+	}
+}
+
+// keys sends what is typed. A ctrl+c while the engine is silent is this
+// process's own: nobody else will heed it.
+type keys struct{ r *remote }
+
+func (k keys) Write(p []byte) (int, error) {
+	if k.r.silent.Load() && (bytes.IndexByte(p, 0x03) >= 0 || bytes.Contains(p, []byte("\x1b[99;5"))) {
+		k.r.dead.Store(true)
+		_ = k.r.conn.Close()
+		return 0, ErrSilent
+	}
+	return k.r.ch.Write(p)
+}

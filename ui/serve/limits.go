@@ -1,0 +1,71 @@
+package serve
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Limits are what clients may take. Those but Sessions are for who comes over
+// SSH. 0 is the default of each.
+type Limits struct {
+	// Sessions at once, of everyone; who wants one more is told so and exits
+	// with 75. An attached cockpit takes some MB. Default 256.
+	Sessions int
+	// PerKey is the same for one key, so that nobody keeps the others out.
+	// Default 128.
+	PerKey int
+	// Connections at once, of everyone; one more is told so and closed before
+	// it costs a key exchange. Default 512.
+	Connections int
+	// PerAddress is the same for one address, or one /64 of IPv6. Those behind
+	// one gateway share it. Default 128.
+	PerAddress int
+	// Failures a minute of one address after which it is turned away unheard,
+	// until a minute has brought as many again: connections that proved no key
+	// and began no session. Default 60.
+	Failures int
+	// Idle is how long a terminal's session may be without a key; then it is
+	// closed. 0 is for ever: some watch only.
+	Idle time.Duration
+	// Stall is how long a client may leave its output unread; then its
+	// connection is closed, so that nothing waits for it. A
+	// pager at the other end may be such a client. Default 15 minutes.
+	Stall time.Duration
+}
+
+func (l Limits) filled() Limits {
+	l.Sessions = cmp.Or(l.Sessions, 256)
+	l.PerKey = cmp.Or(l.PerKey, 128)
+	l.Connections = cmp.Or(l.Connections, 512)
+	l.PerAddress = cmp.Or(l.PerAddress, 128)
+	l.Failures = cmp.Or(l.Failures, 60)
+	l.Stall = cmp.Or(l.Stall, 15*time.Minute)
+	return l
+}
+
+// Limits that need no choice, as sshd has them.
+const (
+	maxPending = 128              // connections that have begun no session
+	maxTries   = 6                // keys that one may offer
+	greeting   = 10 * time.Second // from the first byte to the first known key
+	proof      = time.Minute      // to the proof of it: a person may have to type a passphrase
+	lull       = 10 * time.Minute // of a connection whose sessions have all ended
+	keepalive  = 30 * time.Second
+	silence    = 3 // keepalives without an answer after which a connection is dead
+)
+
+// What a session ends with because of something other than its client.
+const (
+	errStalled closing = "the output was not read for too long"
+	errLeave   closing = "what your key opens was changed: connect again"
+)
+
+func errIdle(d time.Duration) closing {
+	return closing(fmt.Sprintf("closed after %s without a key", d))
+}
+
+// closing is an end that the client is told of.
+type closing string
+
+func (c closing) Error() string { return string(c) }

@@ -1,0 +1,429 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
+)
+
+// gate is a server that lets one key in over SSH.
+type gate struct {
+	t      *testing.T
+	addr   string
+	key    gossh.Signer
+	server *serve.Server
+
+	mu      sync.Mutex
+	refused map[serve.Refusal]int
+}
+
+func newKey(t *testing.T) gossh.Signer {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := gossh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
+	t.Helper()
+	g := &gate{t: t, key: newKey(t), refused: map[serve.Refusal]int{}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.addr = l.Addr().String()
+	o.Split = command.Split
+	if o.Run == nil {
+		o.Run = func(ctx context.Context, s *serve.Session) int {
+			switch s.Args[0] {
+			case "stay":
+				fmt.Fprintln(s.Stdout, "here")
+				<-ctx.Done()
+			case "read":
+				_, _ = io.Copy(io.Discard, s.Stdin)
+			}
+			return 0
+		}
+	}
+	g.server = serve.New(o)
+	t.Cleanup(func() { _ = g.server.Close() })
+	d.HostKey = newKey(t)
+	d.Admit = func(_, print, _ string) (serve.Who, error) {
+		if print != gossh.FingerprintSHA256(g.key.PublicKey()) {
+			return serve.Who{}, errors.New("nobody has this key")
+		}
+		return serve.Who{Name: "bob", Key: print}, nil
+	}
+	d.Settle = func(serve.Who) error { return nil }
+	if d.Follow == nil {
+		d.Follow = func(serve.Who, <-chan struct{}) <-chan struct{} { return nil }
+	}
+	d.Refused = func(why serve.Refusal, from string) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.refused[why]++; from != "127.0.0.1" && from != "127.0.0.2" {
+			t.Errorf("refused %s", from)
+		}
+	}
+	if err := g.server.SSH(l, d); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// dial enters from one of this machine's addresses.
+func (g *gate) dial(from string, key gossh.Signer) (*gossh.Client, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
+	conn, err := d.Dial("tcp", g.addr)
+	if err != nil {
+		return nil, err
+	}
+	c, chans, reqs, err := gossh.NewClientConn(conn, g.addr, &gossh.ClientConfig{
+		User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second,
+	})
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	client := gossh.NewClient(c, chans, reqs)
+	g.t.Cleanup(func() { client.Close() })
+	return client, nil
+}
+
+func (g *gate) enter(from string) *gossh.Client {
+	g.t.Helper()
+	c, err := g.dial(from, g.key)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return c
+}
+
+// run runs a line and returns its exit code and what was told beside it.
+func run(c *gossh.Client, line string) (int, string) {
+	s, err := c.NewSession()
+	if err != nil {
+		return -1, err.Error()
+	}
+	defer s.Close()
+	var told bytes.Buffer
+	s.Stderr = &told
+	if err := s.Run(line); err != nil {
+		var exit *gossh.ExitError
+		if !errors.As(err, &exit) {
+			return -1, told.String() + err.Error()
+		}
+		return exit.ExitStatus(), told.String()
+	}
+	return 0, told.String()
+}
+
+// stay begins a session that stays.
+func (g *gate) stay(c *gossh.Client, terminal bool) (*gossh.Session, *bytes.Buffer) {
+	g.t.Helper()
+	s, err := c.NewSession()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var told bytes.Buffer
+	out, err := s.StdoutPipe()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	s.Stderr = &told
+	if terminal {
+		if err := s.RequestPty("xterm", 24, 80, nil); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	if err := s.Start("stay"); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 4)); err != nil {
+		g.t.Fatal(err, told.String())
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return s, &told
+}
+
+func (g *gate) count(why serve.Refusal) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused[why]
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no " + what)
+		}
+	}
+}
+
+func TestOneKeyTakesNoMoreSessionsThanItMay(t *testing.T) {
+	g := newGate(t, serve.Options{Limits: serve.Limits{PerKey: 2}}, serve.Door{})
+	c := g.enter("127.0.0.1")
+	first, _ := g.stay(c, false)
+	g.stay(c, false)
+	if code, told := run(c, "more"); code != 75 || !strings.Contains(told, "2 sessions open") {
+		t.Errorf("exit %d, %s", code, told)
+	}
+	first.Close()
+	until(t, "place for another", func() bool { code, _ := run(c, "more"); return code == 0 })
+}
+
+func TestOneAddressTakesNoMoreConnectionsThanItMay(t *testing.T) {
+	g := newGate(t, serve.Options{Limits: serve.Limits{PerAddress: 2}}, serve.Door{})
+	first := g.enter("127.0.0.2")
+	g.enter("127.0.0.2")
+	if _, err := g.dial("127.0.0.2", g.key); err == nil || !strings.Contains(err.Error(), "too many connections from 127.0.0.2") {
+		t.Errorf("one too many was told %v", err)
+	}
+	if g.count(serve.TooMany) != 1 {
+		t.Error("it was not counted")
+	}
+	g.enter("127.0.0.1") // of others as before
+	first.Close()
+	until(t, "place for another", func() bool { _, err := g.dial("127.0.0.2", g.key); return err == nil })
+}
+
+func TestWhoFailsTooOftenIsTurnedAwayUnheard(t *testing.T) {
+	g := newGate(t, serve.Options{Limits: serve.Limits{Failures: 5}}, serve.Door{})
+	stranger := newKey(t)
+	for i := range 8 {
+		_, err := g.dial("127.0.0.2", stranger)
+		if err == nil {
+			t.Fatal("a stranger was let in")
+		}
+		if i == 7 && !strings.Contains(err.Error(), "try again in a minute") {
+			t.Errorf("the eighth was told %v", err)
+		}
+		n := i + 1 // its connection is closed a moment after it was told
+		until(t, "count of it", func() bool { return g.count(serve.NoKey)+g.count(serve.TooOften) >= n })
+	}
+	if g.count(serve.NoKey) < 5 || g.count(serve.TooOften) < 1 {
+		t.Errorf("%v", g.refused)
+	}
+	if code, told := run(g.enter("127.0.0.1"), "go"); code != 0 {
+		t.Errorf("another address: exit %d %s", code, told)
+	}
+}
+
+func TestATerminalWithoutAKeyIsClosedAndTold(t *testing.T) {
+	g := newGate(t, serve.Options{Limits: serve.Limits{Idle: time.Second}}, serve.Door{})
+	c := g.enter("127.0.0.1")
+	command, _ := g.stay(c, false)
+	terminal, told := g.stay(c, true)
+	err := terminal.Wait()
+	var exit *gossh.ExitError
+	if !errors.As(err, &exit) || exit.ExitStatus() == 0 || !strings.Contains(told.String(), "without a key") {
+		t.Errorf("%v, %q", err, told.String())
+	}
+	if err := command.Signal(gossh.SIGINT); err != nil || command.Wait() != nil {
+		t.Errorf("a command was closed too: %v", err)
+	}
+}
+
+func TestWhoIsSentAwayIsToldWhy(t *testing.T) {
+	gone := make(chan struct{})
+	g := newGate(t, serve.Options{}, serve.Door{Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return gone }})
+	s, told := g.stay(g.enter("127.0.0.1"), false)
+	close(gone)
+	if err := s.Wait(); err == nil || !strings.Contains(told.String(), "connect again") {
+		t.Errorf("%v, %q", err, told.String())
+	}
+}
+
+// TestOutputThatIsNotReadEndsTheConnection has a client take nothing, which
+// would keep a command, and what it holds, for ever.
+func TestOutputThatIsNotReadEndsTheConnection(t *testing.T) {
+	ended := make(chan error, 1)
+	g := newGate(t, serve.Options{Limits: serve.Limits{Stall: 300 * time.Millisecond}, Run: func(ctx context.Context, s *serve.Session) int {
+		_, err := s.Stdout.Write(make([]byte, 32<<20))
+		ended <- err
+		return 1
+	}}, serve.Door{})
+	c := g.enter("127.0.0.1")
+	ch, reqs, err := c.OpenChannel("session", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go gossh.DiscardRequests(reqs)
+	if ok, err := ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{"flood"})); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("all was written")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the command waits on")
+	}
+}
+
+func TestCloseDoesNotWaitForWhoHeedsNothing(t *testing.T) {
+	stop := make(chan struct{})
+	defer close(stop)
+	g := newGate(t, serve.Options{Patience: 100 * time.Millisecond, Run: func(_ context.Context, s *serve.Session) int {
+		fmt.Fprintln(s.Stdout, "here")
+		<-stop
+		return 0
+	}}, serve.Door{})
+	g.stay(g.enter("127.0.0.1"), false)
+	closed := make(chan error, 1)
+	go func() { closed <- g.server.Close() }()
+	select {
+	case err := <-closed:
+		if err == nil || !strings.Contains(err.Error(), "1 sessions go on") {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits")
+	}
+}
+
+// TestAnEngineThatDoesNotAnswerIsNamed has a listener that accepts, as the
+// system does for a process that is stopped, and never says a word.
+func TestAnEngineThatDoesNotAnswerIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s.sock")
+	l, err := serve.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := serve.Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = serve.Attach(t.Context(), conn, serve.Attachment{Line: "task list", Stdout: io.Discard, Stderr: io.Discard, Patience: 200 * time.Millisecond})
+	if !errors.Is(err, serve.ErrSilent) || errors.Is(err, serve.ErrGone) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+		t.Error(err)
+	}
+}
+
+// TestAnInterruptIsHeededThoughTheEngineIsNot has an engine whose command
+// ignores its end.
+func TestAnInterruptIsHeededThoughTheEngineIsNot(t *testing.T) {
+	begun, stop := make(chan struct{}), make(chan struct{})
+	r := newRoom(t, serve.Options{Patience: 100 * time.Millisecond, Run: func(context.Context, *serve.Session) int {
+		close(begun)
+		<-stop
+		return 0
+	}})
+	defer close(stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.attach(ctx, serve.Attachment{Patience: time.Second})
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for ever")
+	}
+}
+
+// TestAThousandSessionsLeaveNothing opens and closes them in batches.
+func TestAThousandSessionsLeaveNothing(t *testing.T) {
+	g := newGate(t, serve.Options{}, serve.Door{})
+	batch := func() {
+		c, err := gossh.Dial("tcp", g.addr, &gossh.ClientConfig{
+			User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(g.key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				s, err := c.NewSession()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer s.Close()
+				if i%2 == 0 {
+					if err := s.RequestPty("xterm", 24, 80, nil); err != nil {
+						t.Error(err)
+					}
+				}
+				if i%3 == 0 { // left in its middle
+					if err := s.Start("stay"); err != nil {
+						t.Error(err)
+					}
+				} else if err := s.Run("go"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	batch()
+	level := func() (goroutines, files int, heap uint64) {
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		return runtime.NumGoroutine(), len(open), mem.HeapAlloc
+	}
+	var goroutines, files int
+	var heap uint64
+	until(t, "quiet", func() bool {
+		n := goroutines
+		goroutines, files, heap = level()
+		return n == goroutines
+	})
+	for range 100 {
+		batch()
+	}
+	var g2, f2 int
+	var h2 uint64
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if g2, f2, h2 = level(); g2 <= goroutines && f2 <= files && h2 < heap+1<<20 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines, %d files, %d bytes; before %d, %d, %d", g2, f2, h2, goroutines, files, heap)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// ahead is how many bytes a screen may be ahead of what its client has
+	// taken: 1/8 s of a link of 32 kB/s. What windows and buffers on the way
+	// would hold is seconds, all of it old by the time that it is seen.
+	ahead = 4 << 10
+	// every is how many bytes are worth a question.
+	every = ahead / 2
+	// mute is how long a client that never answered is waited for.
+	mute = 10 * time.Second
+)
+
+// pace counts what was written to a client and what it has taken, so that a
+// screen shows the newest state rather than what waits on the way. A client
+// tells by answering questions, which reach it after what was written before.
+type pace struct {
+	w   io.Writer
+	ask func() bool // waits for the answer; false when there will be none
+
+	mu     sync.Mutex
+	sent   uint64
+	asked  uint64 // of sent, when it was asked
+	taken  uint64
+	asking bool
+	since  time.Time // the first question
+	knows  bool      // it answers
+	room   chan struct{}
+}
+
+func newPace(w io.Writer, ask func() bool) *pace {
+	return &pace{w: w, ask: ask, room: make(chan struct{}, 1)}
+}
+
+func (p *pace) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	p.sent += uint64(len(b))
+	p.mu.Unlock()
+	n, err := p.w.Write(b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.question()
+	return n, err
+}
+
+// question asks when enough was written since the last one; the caller holds
+// mu.
+func (p *pace) question() {
+	if p.asking || p.sent-p.taken < every || p.ask == nil {
+		return
+	}
+	p.asking, p.asked = true, p.sent
+	if p.since.IsZero() {
+		p.since = time.Now()
+		time.AfterFunc(mute, p.tell)
+	}
+	go func() {
+		ok := p.ask()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.asking = false
+		if !ok {
+			return // it has ended
+		}
+		p.took(p.asked)
+		p.question()
+	}()
+}
+
+// tookTo notes what a client says of itself.
+func (p *pace) tookTo(n uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.took(n)
+}
+
+// took notes how much the client has taken; the caller holds mu.
+func (p *pace) took(n uint64) {
+	p.knows = true
+	if n > p.taken && n <= p.sent {
+		p.taken = n
+	}
+	if p.sent-p.taken < ahead {
+		p.tell()
+	}
+}
+
+func (p *pace) tell() {
+	select {
+	case p.room <- struct{}{}:
+	default:
+	}
+}
+
+// Full says that the client has not taken enough of what was written. One that
+// does not know the question never is.
+func (p *pace) Full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.knows && !p.since.IsZero() && time.Since(p.since) >= mute {
+		return false
+	}
+	return p.sent-p.taken >= ahead
+}
