@@ -20,7 +20,7 @@ const (
 	maxEnvBytes = 64 << 10 // of all of them
 
 	// Of a terminal: three buffers of its cells are kept, at 120 bytes each.
-	maxWidth, maxHeight, maxCells = 800, 400, 120_000
+	maxWidth, maxHeight, maxCells = 800, 400, 64_000
 )
 
 // channel is one session of a connection: what its client asked for so far.

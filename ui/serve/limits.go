@@ -13,7 +13,7 @@ type Limits struct {
 	// with 75. An attached cockpit takes some MB. Default 256.
 	Sessions int
 	// PerKey is the same for one key, so that nobody keeps the others out.
-	// Default 128.
+	// Default 32.
 	PerKey int
 	// Connections at once, of everyone; one more is told so and closed before
 	// it costs a key exchange. Default 512.
@@ -36,7 +36,7 @@ type Limits struct {
 
 func (l Limits) filled() Limits {
 	l.Sessions = cmp.Or(l.Sessions, 256)
-	l.PerKey = cmp.Or(l.PerKey, 128)
+	l.PerKey = cmp.Or(l.PerKey, 32)
 	l.Connections = cmp.Or(l.Connections, 512)
 	l.PerAddress = cmp.Or(l.PerAddress, 128)
 	l.Failures = cmp.Or(l.Failures, 60)
