@@ -46,7 +46,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
 			})
 			list, err := cs.ListResources(t.Context(), nil)
-			if err != nil || len(list.Resources) != 2 {
+			if err != nil || len(list.Resources) != 4 {
 				t.Fatalf("%v %v", list, err)
 			}
 			r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: policyURI})
@@ -94,7 +94,7 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools(), cadTools()} {
+	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), policyTools(), busTools(), skillTools(), cadTools()} {
 		for _, tool := range group {
 			for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
 				v := j.Evaluate(t.Context(), lab, judge.Ask{
@@ -102,7 +102,7 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 					By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
 				})
 				want := judge.HITL
-				judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation"}, tool.name)
+				judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation", "propose_policy", "test_policy", "backtest_policy", "withdraw_policy"}, tool.name)
 				if tool.effect == reads || judgedApart || tool.effect == writes && kind == core.Operator {
 					want = judge.Approve
 				}

@@ -63,7 +63,7 @@ func NewServer(eng *engine.Engine, opt Options) *Server {
 	s := &Server{eng: eng, opt: opt, tools: map[string]tool{}, tenants: map[string]*mcp.Server{}}
 	s.once.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), busTools(), skillTools(), cadTools()} {
+	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), policyTools(), busTools(), skillTools(), cadTools()} {
 		for _, t := range group {
 			s.tools[t.name] = t
 			s.order = append(s.order, t)
@@ -113,12 +113,6 @@ func (s *Server) of(tenant string, who whose) *mcp.Server {
 
 // serve makes the protocol's side for one tenant.
 func (s *Server) serve(tenant string, who whose) *mcp.Server {
-	subscribe := func(uri string) error {
-		if uri != policyURI && uri != rulesURI {
-			return core.Errorf(core.InvalidInput, "uri: %q tells no changes; subscribe to %s or %s", clean(clip(uri)), policyURI, rulesURI)
-		}
-		return nil
-	}
 	server := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "swarmdeck", Version: cmp.Or(s.opt.Version, "dev")}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.opt.Log,

@@ -146,6 +146,9 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 				continue
 			}
 			good[p.name] = map[string]any{text: "Sony", object: map[string]any{}}[p.kind]
+			if p.enum != nil {
+				good[p.name] = p.enum[0]
+			}
 		}
 		with := func(name string, value any) map[string]any {
 			args := map[string]any{}

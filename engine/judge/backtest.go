@@ -61,6 +61,9 @@ func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n
 	if err != nil {
 		return rep, err
 	}
+	if err := j.mayTry(ctx, by, id, of); err != nil {
+		return rep, err
+	}
 	defer j.rest(tenant, of)
 	rep.Version = of.version
 	began := time.Now()

@@ -67,7 +67,16 @@ func backtested(rep BacktestReport) PolicyStep {
 	return PolicyStep{Did: DidBacktest, Args: map[string]any{"last": rep.Last}, Result: map[string]any{"report": rep}}
 }
 
+// PolicySteps grows with each step that a policy of the tenant takes.
+func (j *Judge) PolicySteps(tenant string) int {
+	_, n := j.rulings.get(tenant)
+	return n
+}
+
+// tell tells the record, and who watches, of a step.
 func (j *Judge) tell(tx *audit.Tx, p *Policy, step PolicyStep) error {
+	tenant := tx.Tenant()
+	tx.OnCommit(func() { j.rulings.step(tenant) })
 	if j.book == nil {
 		return nil
 	}

@@ -93,6 +93,9 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 	if err != nil {
 		return Policy{}, nil, err
 	}
+	if err := j.mayTry(ctx, by, id, of); err != nil {
+		return Policy{}, nil, err
+	}
 	defer j.rest(by.Tenant, of)
 	results, sum, bare, err := j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet))
 	if err != nil {
@@ -113,6 +116,20 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 		return j.tell(tx, p, tested(sum, results))
 	})
 	return out, results, err
+}
+
+// mayTry refuses, and audits, an agent that would run a program without a
+// jail: it could do there what its own runtime keeps it from.
+func (j *Judge) mayTry(ctx context.Context, by core.Caller, id string, of *ruling) error {
+	if by.Kind == core.Operator || of.program == nil || j.programs == nil {
+		return nil
+	}
+	jailed, why := j.programs.Jailed(ctx)
+	if jailed {
+		return nil
+	}
+	cause := core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s), so only an operator may run it; %s %q may not", id, why, by.Kind, by.Name)
+	return j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: clip(id, 128)}, cause)
 }
 
 // compiled is a policy compiled, active or not.

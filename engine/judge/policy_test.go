@@ -246,6 +246,25 @@ func TestAJailCanBeAskedFor(t *testing.T) {
 	}
 }
 
+func TestAnAgentRunsNoProgramWithoutAJail(t *testing.T) {
+	s := &scripted{reply: says("approve", "ok"), bare: true}
+	f := setup(t, withPrograms(s))
+	p := f.propose(robot, programOf("approve"))
+	if _, _, err := f.TestPolicy(context.Background(), robot, p.PolicyID); code(err) != core.Denied {
+		t.Errorf("test: %v", err)
+	}
+	if _, err := f.BacktestPolicy(context.Background(), robot, p.PolicyID, 0); code(err) != core.Denied {
+		t.Errorf("backtest: %v", err)
+	}
+	if s.asked != "" {
+		t.Error("it ran")
+	}
+	if p, _, err := f.TestPolicy(context.Background(), alice, p.PolicyID); err != nil || p.TestsSummary.Passed != 1 {
+		t.Errorf("an operator: %+v %v", p, err)
+	}
+	f.healthy()
+}
+
 func TestABacktestGroupsWhatWouldChange(t *testing.T) {
 	f := setup(t)
 	f.commit(call("read_file", `{"path":"README.md"}`))

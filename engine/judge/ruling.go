@@ -130,7 +130,7 @@ func or[T any](own, base []T) []T {
 type rulings struct {
 	mu  sync.RWMutex
 	of  map[string]*ruling
-	gen map[string]int // activations seen; a load that raced one starts over
+	gen map[string]int // steps of policies seen; a load that raced one starts over
 }
 
 func (c *rulings) init() { c.of, c.gen = map[string]*ruling{}, map[string]int{} }
@@ -149,6 +149,13 @@ func (c *rulings) put(tenant string, r *ruling) *ruling {
 	c.of[tenant] = r
 	c.gen[tenant]++
 	return old
+}
+
+// step follows a commit that leaves the ruling as it is.
+func (c *rulings) step(tenant string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gen[tenant]++
 }
 
 // ruling is the tenant's active policy. It never fails: a policy that can't be

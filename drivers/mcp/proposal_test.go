@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+const (
+	// The inspector sends what is JSON as that, so these are none.
+	tinyPolicy = `schema: 1
+name: tiny
+rules:
+  - {id: all, gates: [tool.call], when: "true", decision: approve, reason_code: tiny.all, risk: low}
+`
+	tinyCase = `{"name":"a tool","input":{"action":{"tool":"fs.write"}},"expect":{"decision":"approve"}}` + "\n" + `{"name":"another","input":{"action":{"tool":"fs.move"}},"expect":{"decision":"approve"}}`
+)
+
+type policyOut struct {
+	Policy policyView `json:"policy"`
+}
+
+// TestAnAgentProposesAndNeverActivates goes through all that an agent's client
+// can try.
+func TestAnAgentProposesAndNeverActivates(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			cs := h.stdio(t, sony, era, nil)
+			var made, gone policyOut
+			use(t, cs, "propose_policy", map[string]any{"kind": "rules", "source": tinyPolicy, "tests": tinyCase}, &made)
+			if p := made.Policy; p.Status != "proposal" || p.ProposedBy != "Sony" || p.ProposedKind != core.Agent {
+				t.Fatalf("%+v", made)
+			}
+			arg := map[string]any{"policy_id": made.Policy.PolicyID}
+			var tested testedAnswer
+			use(t, cs, "test_policy", arg, &tested)
+			if s := tested.Policy.TestsSummary; s == nil || s.Passed != 2 || !tested.Cases[0].Passed {
+				t.Errorf("%+v", tested)
+			}
+			var rep judge.BacktestReport
+			use(t, cs, "backtest_policy", arg, &rep)
+			if rep.Version != made.Policy.Version {
+				t.Errorf("%+v", rep)
+			}
+			before := h.eng.Judge.PolicyVersion(lab)
+			for _, name := range []string{"activate_policy", "restore_policy", "approve"} {
+				if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg}); err == nil {
+					t.Errorf("%s: there is such a tool", name)
+				}
+				if !has(h.events(t, lab, "mcp.refused"), name) {
+					t.Errorf("%s: the refusal is not in the log", name)
+				}
+			}
+			robot := sony.caller()
+			for what, try := range map[string]func() error{
+				"activate": func() error { _, err := h.eng.Judge.Activate(t.Context(), robot, made.Policy.PolicyID); return err },
+				"restore":  func() error { _, err := h.eng.Judge.Restore(t.Context(), robot, judge.BasePolicy); return err },
+				"terms":    func() error { _, err := h.eng.Judge.SetTerms(t.Context(), robot, judge.PolicyTerms{}); return err },
+				"apply": func() error {
+					_, _, err := h.eng.Judge.Apply(t.Context(), robot, judge.Proposal{Kind: judge.KindRules, Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
+					return err
+				},
+			} {
+				if err := try(); err == nil || core.AsError(err).Code != core.Denied {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if len(h.events(t, lab, "policy.refused")) < 4 || h.eng.Judge.PolicyVersion(lab) != before {
+				t.Error("a refusal is not in the log, or another policy rules")
+			}
+			other, err := h.eng.Judge.Propose(t.Context(), alice, judge.Proposal{Kind: judge.KindRules, Name: "hers", Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := refusal(t, cs, "withdraw_policy", map[string]any{"policy_id": other.PolicyID}); got.Code != core.Denied {
+				t.Errorf("another's proposal: %+v", got)
+			}
+			use(t, cs, "withdraw_policy", arg, &gone)
+			if gone.Policy.Status != "withdrawn" {
+				t.Errorf("%+v", gone)
+			}
+		})
+	}
+}
+
+func TestBadProposalsNameTheFieldOverMCP(t *testing.T) {
+	h := newHouse(t)
+	cs := h.stdio(t, sony, "", nil)
+	for field, args := range map[string]map[string]any{
+		"kind":            {"kind": "rego", "source": "x"},
+		"source":          {"kind": "rules"},
+		"rules.all.when":  {"kind": "rules", "source": strings.Replace(tinyPolicy, `"true"`, `"nope("`, 1)},
+		"expect.decision": {"kind": "rules", "source": tinyPolicy, "tests": strings.Replace(tinyCase, `"approve"`, `"allow"`, 1)},
+		"gates":           {"kind": "rules", "source": tinyPolicy, "gates": "tool.call"},
+	} {
+		got := refusal(t, cs, "propose_policy", args)
+		if got.Code != core.InvalidInput || !strings.Contains(got.Message, field) && got.Details["field"] != field {
+			t.Errorf("%s: %+v", field, got)
+		}
+	}
+	if all, err := h.eng.Judge.Policies(t.Context(), lab); err != nil || len(all) != 0 {
+		t.Errorf("%v %v", all, err)
+	}
+	if got := refusal(t, cs, "show_policy", map[string]any{"policy_id": "pol_x"}); got.Code == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAnActivationIsToldToClients subscribes as a client does, and sees what it
+// is told when a person activates what an agent proposed.
+func TestAnActivationIsToldToClients(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			updated, listed := make(chan string, 64), make(chan struct{}, 64)
+			cs := h.stdio(t, viewer, era, &mcp.ClientOptions{
+				ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
+				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { listed <- struct{}{} },
+			})
+			for _, uri := range subscribable {
+				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if era == "2026-07-28" {
+				time.Sleep(100 * time.Millisecond) // the client returns before the server has acknowledged
+			}
+			told := func(want ...string) {
+				t.Helper()
+				missing := map[string]bool{}
+				for _, uri := range want {
+					missing[uri] = true
+				}
+				for end := time.After(15 * time.Second); len(missing) > 0; {
+					select {
+					case uri := <-updated:
+						delete(missing, uri)
+					case <-end:
+						t.Fatalf("not told of %v", missing)
+					}
+				}
+				select {
+				case <-listed:
+				case <-time.After(15 * time.Second):
+					t.Fatal("not told that the list changed")
+				}
+			}
+			read := func(uri string) string {
+				t.Helper()
+				r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r.Contents[0].Text
+			}
+			if !strings.Contains(read(sourceURI), "own.policy") {
+				t.Error("the source is not that of the embedded policy")
+			}
+			p, err := h.eng.Judge.Propose(t.Context(), sony.caller(), judge.Proposal{Kind: judge.KindRules, Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told(policiesURI)
+			if got := read(policiesURI); !strings.Contains(got, p.PolicyID) {
+				t.Error(got)
+			}
+			if got := read(p.URI); got != tinyPolicy {
+				t.Error(got)
+			}
+			if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"}); err == nil {
+				t.Error("read a proposal that is not there")
+			}
+			if _, err := h.eng.Judge.Activate(t.Context(), alice, p.PolicyID); err != nil {
+				t.Fatal(err)
+			}
+			told(policyURI, sourceURI, policiesURI)
+			if read(sourceURI) != tinyPolicy || !strings.Contains(read(policyURI), `"tiny.all"`) {
+				t.Error("the resources are not those of the policy that rules")
+			}
+		})
+	}
+}
