@@ -105,12 +105,6 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants}); err != nil {
 		return nil, err
 	}
-	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants})
-	for action, kind := range opt.Effects {
-		if err := e.Intents.Register(action, kind); err != nil {
-			return nil, fmt.Errorf("open the intents: %w", err)
-		}
-	}
 	e.Notices = notice.New(notice.Options{
 		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch,
 	})
@@ -118,6 +112,12 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
+	}
+	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants, Halted: e.halted})
+	for action, kind := range opt.Effects {
+		if err := e.Intents.Register(action, kind); err != nil {
+			return nil, fmt.Errorf("open the intents: %w", err)
+		}
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: recorder{e.DAG},
@@ -155,6 +155,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
 	e.Swarm.Freezer(e.Fleet)
 	e.Swarm.Freezer(e.CAD)
+	e.Swarm.Freezer(e.Intents)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
 	e.Judge.Own(judge.GateTool, e.Fleet)
@@ -163,6 +164,12 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateIntent, e.Intents)
 	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
 	return e, nil
+}
+
+// halted reports a tenant whose emergency stop is on.
+func (e *Engine) halted(tenant string) bool {
+	stop, err := e.Swarm.EStop(context.Background(), tenant) // kept in memory
+	return err != nil || stop.On
 }
 
 func (e *Engine) trusted() func(string) []string {

@@ -22,7 +22,10 @@ type Options struct {
 	DAG     *dag.DAG
 	Judge   *judge.Judge                            // nil refuses destructive intents of agents
 	Tenants func(context.Context) ([]string, error) // whose intents Run looks at from its start
-	Slots   int                                     // intents worked on at once; 0 means 8
+	// Halted reports a tenant whose emergency stop is on: nothing of it begins.
+	// nil is never.
+	Halted func(tenant string) bool
+	Slots  int // intents worked on at once; 0 means 8
 	// Owner names this controller in leases; "" makes a name up. Two that share
 	// an opening of the data file must differ.
 	Owner string
@@ -43,6 +46,7 @@ type Controller struct {
 
 	mu      sync.Mutex
 	holding map[place]*held           // what this controller works on
+	frozen  map[string]bool           // tenants that Freeze was called for
 	waiters map[place][]chan struct{} // closed when the intent is settled
 }
 
@@ -63,7 +67,7 @@ func New(opt Options) *Controller {
 	if opt.Backoff == nil {
 		opt.Backoff = backoff
 	}
-	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, waiters: map[place][]chan struct{}{}}
+	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, frozen: map[string]bool{}, waiters: map[place][]chan struct{}{}}
 	c.bell.init()
 	return c
 }

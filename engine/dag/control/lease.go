@@ -27,6 +27,7 @@ type held struct {
 var (
 	errLost      = core.Errorf(core.Conflict, "the lease is lost")
 	errWithdrawn = core.Errorf(core.Conflict, "the intent was withdrawn")
+	errFrozen    = core.Errorf(core.Conflict, "the emergency stop is on")
 )
 
 // take leases an intent that is due; nil when it is not, or is another's.

@@ -228,3 +228,41 @@ func TestLongWorkKeepsItsLease(t *testing.T) {
 		<-over
 	})
 }
+
+func TestTheEmergencyStopCutsWorkOff(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		stuck := make(chan struct{})
+		r.world.onAct = func(ctx context.Context, j control.Job) (*control.Seen, error) {
+			if j.Action == "hang" {
+				<-stuck
+			} else {
+				<-ctx.Done()
+			}
+			return nil, ctx.Err()
+		}
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		deaf := r.intend(alice, control.Spec{Steps: []control.Step{step("hang", "")}})
+		r.run()
+		synctest.Wait()
+		ctx, end := context.WithTimeout(r.t.Context(), 2*time.Second)
+		late := r.Freeze(ctx, acme)
+		end()
+		if !slices.Equal(late, []string{deaf.IntentID}) {
+			t.Errorf("late: %q", late)
+		}
+		close(stuck)
+		r.world.mu.Lock()
+		r.world.onAct = nil
+		r.world.mu.Unlock()
+		time.Sleep(time.Hour)
+		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "emergency stop") {
+			t.Errorf("%+v", got)
+		}
+		r.Thaw(r.t.Context(), acme)
+		for _, id := range []string{i.IntentID, deaf.IntentID} {
+			if got := r.await(id); got.Status != control.Done {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}

@@ -87,6 +87,9 @@ func (c *Controller) tend(ctx context.Context, tenant string, begin func(*held, 
 }
 
 func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held, context.Context)) (more bool, err error) {
+	if c.halted(tenant) {
+		return false, nil // Thaw rings
+	}
 	c.mu.Lock()
 	free := min(c.opt.Slots-len(c.holding), takeAtOnce)
 	c.mu.Unlock()
@@ -145,7 +148,11 @@ func (c *Controller) hold(ctx context.Context, h *held) context.Context {
 	ctx, h.stop = context.WithCancelCause(ctx)
 	c.mu.Lock()
 	c.holding[h.place] = h
+	frozen := c.frozen[h.tenant]
 	c.mu.Unlock()
+	if frozen {
+		h.stop(errFrozen)
+	}
 	return ctx
 }
 

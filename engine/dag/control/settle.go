@@ -51,7 +51,7 @@ func (c *Controller) conclude(ctx context.Context, h *held, out outcome, going b
 		if err := f.conclude(h, out); err != nil {
 			return err
 		}
-		if !going || f.desk.Due == 0 || f.desk.Due > tx.Now().UnixMicro() || f.Status != Open && f.Status != Undoing {
+		if !going || c.halted(h.tenant) || f.desk.Due == 0 || f.desk.Due > tx.Now().UnixMicro() || f.Status != Open && f.Status != Undoing {
 			return nil
 		}
 		next, err = f.goOn(l)
@@ -82,7 +82,7 @@ func (f *file) conclude(h *held, out outcome) error {
 	case out.stopped:
 		f.untry(h)
 		f.emit(&dag.Interruption{Reason: dag.ReasonShutdown, Affects: []dag.EventRef{f.call()}})
-		f.Why = "the engine was stopped"
+		f.Why = out.err.Error()
 		f.look(now)
 		return f.save("interrupted", map[string]any{"step": f.At})
 	case out.absent:

@@ -51,10 +51,17 @@ func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
 		if out.err == nil || ctx.Err() == nil {
 			return
 		}
-		if cause := context.Cause(ctx); !errors.Is(cause, errWithdrawn) && !errors.Is(cause, errLost) {
-			out.stopped = true
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, errWithdrawn), errors.Is(cause, errLost):
+		case errors.Is(cause, errFrozen):
+			out.stopped, out.err = true, errFrozen
+		default:
+			out.stopped, out.err = true, errors.New("the engine was stopped")
 		}
 	}()
+	if err := ctx.Err(); err != nil {
+		return outcome{err: err}
+	}
 	job, err := c.job(ctx, &h.intent)
 	if err != nil {
 		return outcome{err: err}
