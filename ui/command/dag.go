@@ -38,6 +38,8 @@ func (t *tree) dag() *cobra.Command {
 				return c.eng.DAG.Policies(c.ctx, c.by.Tenant, f)
 			}),
 		t.dagForks(),
+		t.dagIntents(),
+		t.dagIntent(),
 		t.command(spec{
 			use: "at EVENT", short: "Show what was so right after an event: its run, agent, task and session", effect: Reads, args: []string{"record"},
 			run: func(c *call, args []string) error {

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
@@ -72,6 +73,7 @@ func newDeck(t testing.TB) *deck {
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
 		Formats: formats.All(),
+		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
 	})
 	d.no(err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
@@ -136,6 +137,11 @@ func (t *tree) live(kind, detail string) []Candidate {
 	case "cadworkflow":
 		all, err := eng.CAD.Workflows(c.ctx, by.Tenant, page)
 		return candidates(all.Items, err, func(w cad.Workflow) Candidate { return Candidate{w.WorkflowID, w.Shown() + " " + w.ScenarioName} })
+	case "intent":
+		all, err := eng.Intents.List(c.ctx, by.Tenant, page, false)
+		return candidates(all.Items, err, func(i control.Intent) Candidate {
+			return Candidate{i.IntentID, strings.TrimSpace(string(i.Status) + " " + intentAction(&i) + " " + i.Subject)}
+		})
 	case "workspace":
 		return liveCADWorkspaces(c, eng, by.Tenant)
 	case "tag":

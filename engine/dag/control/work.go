@@ -69,7 +69,7 @@ func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
 	job.Fence = h.fence
 	if h.intent.Status == Undoing {
 		if h.spent {
-			return outcome{err: spent}
+			return outcome{err: errSpent}
 		}
 		return c.timed(ctx, k.Timeout, job, "compensate", k.Compensate)
 	}
@@ -77,14 +77,14 @@ func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
 		return out
 	}
 	if h.spent {
-		out.err = spent
+		out.err = errSpent
 		return out
 	}
 	return c.timed(ctx, k.Timeout, job, "act", k.Act)
 }
 
-// spent is why a step is given up whose tries all ended with their holder.
-var spent = errors.New("each try ended with the program that made it")
+// errSpent is why a step is given up whose tries all ended with their holder.
+var errSpent = errors.New("each try ended with the program that made it")
 
 // timed calls an effect, whose panic is an error.
 func (c *Controller) timed(ctx context.Context, limit time.Duration, j Job, what string, fn func(context.Context, Job) (Seen, error)) (out outcome) {
