@@ -141,6 +141,14 @@ func assignmentTitle(in *AssignmentInput) string {
 	return text
 }
 
+// Resumes tells the queue that an assignment of operations goes on where it was:
+// each that is done is on disk under its mark, and is not done twice. An agent
+// that does the work itself is asked anew.
+func (assigner) Resumes(input core.Raw) bool {
+	var in AssignmentInput
+	return core.DecodeStored(input, &in) == nil && len(in.Operations) > 0
+}
+
 // Target is the agent that an input names.
 func (assigner) Target(input core.Raw) string { return textOf(input, "agent_id") }
 

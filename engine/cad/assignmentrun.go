@@ -196,7 +196,13 @@ func (r *run) operation(m Method, i int, params core.Raw) Operation {
 	op := Operation{
 		AgentID: r.in.AgentID, Method: m.Name, Params: params, TaskID: t.TaskID, TraceID: t.TraceID, Session: t.SessionID,
 		Attempt: t.Attempt, Priority: t.Priority, Origin: r.in.WorkflowID, Beat: r.job.Beat, Stop: r.stop, Held: r.stand.standing,
-		Holds: func(tx *audit.Tx) (bool, error) { return r.c.opt.Swarm.Holds(tx, t) },
+		Holds: func(tx *audit.Tx) (bool, error) {
+			holds, err := r.c.opt.Swarm.Holds(tx, t)
+			if err == nil && holds {
+				err = r.c.opt.Swarm.GotOn(tx, t.TaskID)
+			}
+			return holds, err
+		},
 	}
 	once := t.TaskID
 	if r.in.WorkflowID != "" && m.Effect != Merges && m.Effect != Exports && m.Effect != Imports {

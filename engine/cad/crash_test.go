@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -114,13 +115,14 @@ func (w *world) draw(ctx context.Context, crew int, ack func(string)) error {
 }
 
 // TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment kills the engine as
-// often as a task may be tried: the queue fails the task before anybody follows
-// it.
+// often as a task may be tried and get no further: the queue fails the task
+// before anybody follows it.
 func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	left := new(atomic.Int64)
 	left.Store(1 << 40)
 	w := newWorld(t, func(w *world) {
 		w.wrap = func(st store.Store) store.Store { return cut{st, left, make(chan bool, 1)} }
+		w.deaths = 1
 	})
 	s := four()
 	s.Name, s.Agents, s.Tasks = "two", s.Agents[1:3], s.Tasks[:2]
@@ -131,7 +133,7 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
+	for range 6 { // one death of two is free
 		hung := make(chan string, 100)
 		w.pool.most = 3
 		w.pool.on(func(ctx context.Context, _ *fakeWorker, c cad.Call) error {
@@ -171,6 +173,60 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	}
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_b") != "b1 b2" {
 		t.Errorf("%s %s", flow.Shown(), w.ids("ws_b"))
+	}
+	w.sound()
+}
+
+// TestEnginesThatDieUnderAnAssignmentCostItNoAttempt kills one at each of its
+// operations, more often than a task may be tried.
+func TestEnginesThatDieUnderAnAssignmentCostItNoAttempt(t *testing.T) {
+	left := new(atomic.Int64)
+	left.Store(1 << 40)
+	w := newWorld(t, func(w *world) {
+		w.wrap = func(st store.Store) store.Store { return cut{st, left, make(chan bool, 1)} }
+		w.deaths = 1
+	})
+	w.agent("mona", "modeler")
+	const points = 8
+	var steps []string
+	for i := range points {
+		steps = append(steps, fmt.Sprintf(`{"method":"entity.create_point","params":{"entity_id":"p%d"}}`, i))
+	}
+	given, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"Points","operations":[`+strings.Join(steps, ",")+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range points {
+		hung := make(chan bool, 1)
+		w.pool.on(func(ctx context.Context, _ *fakeWorker, c cad.Call) error {
+			if string(memberOf(t, c.Params, "entity_id")) != fmt.Sprintf(`"p%d"`, i) {
+				return nil
+			}
+			hung <- true
+			<-ctx.Done()
+			return ctx.Err()
+		}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		var engine sync.WaitGroup
+		for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
+			engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
+		}
+		<-hung
+		left.Store(0)
+		stop()
+		engine.Wait()
+		left.Store(1 << 40)
+		w.again()
+	}
+	w.pool.on(nil, nil)
+	w.run()
+	var task swarm.Task
+	w.await("the assignment", func() bool {
+		task, err = w.swarm.Task(t.Context(), home, given.SwarmTask)
+		return err != nil || task.Status.Terminal()
+	})
+	if err != nil || task.Status != swarm.Succeeded || task.Attempt != 0 || w.now("mona").SuccessCount != points {
+		t.Errorf("%s after attempt %d, %+v, %v", task.Status, task.Attempt, w.now("mona"), err)
 	}
 	w.sound()
 }

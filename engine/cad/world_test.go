@@ -37,6 +37,8 @@ type world struct {
 	bare bool // without a pool
 	// wrap stands between the engine and its store.
 	wrap func(store.Store) store.Store
+	// deaths is how many engines may die under an assignment that gets no further.
+	deaths int
 
 	db     *store.DB
 	ledger *audit.Ledger
@@ -89,7 +91,7 @@ func (w *world) build(st store.Store) (err error) {
 	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Tenants: st.Tenants}); err != nil {
 		return err
 	}
-	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Spill: filepath.Dir(w.path)}); err != nil {
+	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Spill: filepath.Dir(w.path), Deaths: w.deaths}); err != nil {
 		return err
 	}
 	var p parties

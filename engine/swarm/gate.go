@@ -29,6 +29,9 @@ func (s *Swarm) startAsk(t *Task, input core.Raw) (startAsk, error) {
 	if err != nil {
 		return startAsk{}, err
 	}
+	if r, ok := r.(resumer); ok {
+		t.Resumes = r.Resumes(input)
+	}
 	if tg, ok := r.(targeter); ok {
 		t.Agent = tg.Target(input)
 	} else if t.Agent != "" {

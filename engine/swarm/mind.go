@@ -226,19 +226,6 @@ func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t Task, out Outcom
 		if now.Status != Running || now.Lease != t.Lease {
 			return errLate
 		}
-		s.leave(tx, &now)
-		if now.CancelRequested {
-			return s.end(tx, &now, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: "cancelled"}})
-		}
-		if err := s.voidGates(tx, &now, "the engine closed"); err != nil {
-			return err
-		}
-		setWaiting(tx, &now, false)
-		now.Status, now.Worker, now.Lease, now.ApprovalID = Queued, "", 0, ""
-		now.RunAt = tx.Now()
-		if err := s.move(tx, &now, Running, "task.interrupted", core.MustEncode(map[string]string{"reason": "the engine closed"})); err != nil {
-			return err
-		}
-		return s.schedule(tx, &now)
+		return s.interrupt(tx, &now, "the engine closed", 0)
 	})
 }

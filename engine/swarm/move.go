@@ -28,6 +28,11 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 	if err := s.follow(tx, t, from); err != nil {
 		return err
 	}
+	return s.write(tx, t, seq)
+}
+
+// write stores a task's header.
+func (s *Swarm) write(tx *audit.Tx, t *Task, seq uint64) error {
 	input := t.Input
 	t.Input = nil
 	raw := t.appendJSON(make([]byte, 0, 768))

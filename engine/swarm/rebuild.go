@@ -107,7 +107,7 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 			if parked != nil {
 				continue
 			}
-			if err := s.loseTask(tx, &t, "the engine ended while it ran"); err != nil {
+			if err := s.orphaned(tx, &t); err != nil {
 				return err
 			}
 		}

@@ -77,6 +77,13 @@ type renewer interface {
 	Renew(input core.Raw) core.Raw
 }
 
+// resumer is implemented by runners whose work, begun once more, goes on where
+// it was, by what is on disk: an engine that dies under it costs no attempt. A
+// runner tells by GotOn whenever more of it is on disk.
+type resumer interface {
+	Resumes(input core.Raw) bool
+}
+
 // targeter is implemented by runners whose input names the agent.
 type targeter interface {
 	Target(input core.Raw) (agent string)

@@ -23,7 +23,11 @@ type Options struct {
 	Slots    int           // tasks without an agent that run at once; 0 means 8
 	Spill    string        // directory for output past the inline limit
 	LeaseTTL time.Duration // silence after which a worker counts as dead; 0 means 1 s
-	ReadOnly bool          // repair nothing
+	// Deaths is how many engines may die one after the other under work that
+	// resumes and gets no further, before a death costs it an attempt: it may be
+	// what kills them. 0 means 20.
+	Deaths   int
+	ReadOnly bool // repair nothing
 }
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
@@ -72,6 +76,9 @@ type world struct {
 func New(ctx context.Context, opt Options) (*Swarm, error) {
 	if opt.Slots == 0 {
 		opt.Slots = 8
+	}
+	if opt.Deaths == 0 {
+		opt.Deaths = defaultDeaths
 	}
 	if opt.LeaseTTL == 0 {
 		opt.LeaseTTL = time.Second

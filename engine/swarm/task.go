@@ -72,6 +72,8 @@ type Task struct {
 	Denials         int            `json:"denials,omitzero"`      // denied and continued, in this run
 	ErrorCode       string         `json:"error_code,omitempty"`  // of the last failed attempt, or the result
 	Feedback        string         `json:"feedback,omitempty"`    // why the last result was rejected
+	Resumes         bool           `json:"resumes,omitzero"`      // its work goes on where an engine died
+	Deaths          int            `json:"deaths,omitzero"`       // engines that died under it since it last got on
 	Paused          bool           `json:"paused,omitzero"`       // stopped by an operator
 	CancelRequested bool           `json:"cancel_requested,omitzero"`
 	RetryOf         string         `json:"retry_of,omitempty"`

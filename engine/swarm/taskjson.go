@@ -46,6 +46,8 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.nonzero("denials", uint64(t.Denials))
 	o.optional("error_code", t.ErrorCode)
 	o.optional("feedback", t.Feedback)
+	o.flag("resumes", t.Resumes)
+	o.nonzero("deaths", uint64(t.Deaths))
 	o.flag("paused", t.Paused)
 	o.flag("cancel_requested", t.CancelRequested)
 	o.optional("retry_of", t.RetryOf)

@@ -1,0 +1,69 @@
+package swarm
+
+import (
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// defaultDeaths bounds how often work that kills its engine is resumed.
+const defaultDeaths = 20
+
+// GotOn says, in the transaction that puts more of a task's work on disk, that
+// it gets on: engines that died under it before are forgotten.
+func (s *Swarm) GotOn(tx *audit.Tx, taskID string) error {
+	var t Task
+	seq := taskSeq(taskID)
+	if err := s.heads.load(tx, seq, &t); err != nil || t.Deaths == 0 || t.Status != Running {
+		return err
+	}
+	t.Deaths = 0
+	return s.write(tx, &t, seq)
+}
+
+// orphaned takes back a task whose engine died. It costs an attempt, unless its
+// work resumes where it was, or waited for a person.
+func (s *Swarm) orphaned(tx *audit.Tx, t *Task) error {
+	const why = "the engine ended while it ran"
+	if !t.Resumes {
+		return s.loseTask(tx, t, why)
+	}
+	if t.Waiting == "" {
+		t.Deaths++
+	}
+	if t.Deaths > s.opt.Deaths {
+		t.Deaths = 0
+		return s.loseTask(tx, t, why)
+	}
+	return s.interrupt(tx, t, why, respite(t.Deaths))
+}
+
+// respite is how long work is let rest after engines died under it: nothing at
+// first, then so long that a person gets in to end what kills them.
+func respite(deaths int) time.Duration {
+	const free, most = 3, 6 // deaths; most is of doublings
+	if deaths <= free {
+		return 0
+	}
+	return time.Second << min(deaths-free-1, most)
+}
+
+// interrupt returns a task to the queue, with the attempt that it has: what
+// interrupted it was not its fault.
+func (s *Swarm) interrupt(tx *audit.Tx, t *Task, why string, wait time.Duration) error {
+	if err := s.voidGates(tx, t, why); err != nil {
+		return err
+	}
+	s.leave(tx, t)
+	if t.CancelRequested {
+		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: why}})
+	}
+	setWaiting(tx, t, false)
+	t.Status, t.Worker, t.Lease, t.ApprovalID = Queued, "", 0, ""
+	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
+	if err := s.move(tx, t, Running, "task.interrupted", core.MustEncode(map[string]string{"reason": why})); err != nil {
+		return err
+	}
+	return s.schedule(tx, t)
+}
