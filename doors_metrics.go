@@ -16,10 +16,10 @@ import (
 )
 
 // serveFigures serves what the engine counts in the text format of Prometheus.
-func serveFigures(ctx context.Context, l net.Listener, eng *engine.Engine) error {
+func serveFigures(ctx context.Context, l net.Listener, eng *engine.Engine, traces tracing) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		text, err := figures(r.Context(), eng)
+		text, err := figures(r.Context(), eng, traces)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -37,7 +37,7 @@ func serveFigures(ctx context.Context, l net.Listener, eng *engine.Engine) error
 
 // figures writes each tenant's live world: its size is that of the living, not
 // of the history.
-func figures(ctx context.Context, eng *engine.Engine) ([]byte, error) {
+func figures(ctx context.Context, eng *engine.Engine, traces tracing) ([]byte, error) {
 	tenants, err := eng.Store().Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
@@ -86,5 +86,6 @@ func figures(ctx context.Context, eng *engine.Engine) ([]byte, error) {
 	runtime.ReadMemStats(&mem)
 	fmt.Fprintf(&out, "# HELP swarmdeck_goroutines Goroutines of the engine.\n# TYPE swarmdeck_goroutines gauge\nswarmdeck_goroutines %d\n", runtime.NumGoroutine())
 	fmt.Fprintf(&out, "# HELP swarmdeck_heap_bytes Live heap of the engine.\n# TYPE swarmdeck_heap_bytes gauge\nswarmdeck_heap_bytes %d\n", mem.HeapAlloc)
+	traces.write(&out)
 	return out.Bytes(), nil
 }

@@ -17,8 +17,8 @@ import (
 	"swarmdeck/ui/serve"
 )
 
-// serveAll runs an engine without a screen until ctx ends.
-func serveAll(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
+// serve runs an engine without a screen until ctx ends.
+func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var all sync.WaitGroup
@@ -48,8 +48,9 @@ func serveAll(ctx context.Context, env *command.Env, s command.Start, v command.
 			return err
 		}
 		fmt.Fprintf(env.Stderr, "serving figures at http://%s/metrics\n", l.Addr())
-		begin(func(ctx context.Context) error { return serveFigures(ctx, l, s.Engine) })
+		begin(func(ctx context.Context) error { return serveFigures(ctx, l, s.Engine, h.tracing) })
 	}
+	h.tracing.say(env.Stderr)
 	fmt.Fprintf(env.Stderr, "serving %s; interrupt to stop\n", s.Data)
 	<-ctx.Done()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {

@@ -45,6 +45,7 @@ type house struct {
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
+	tracing tracing
 	// rooms are closed in reverse order.
 	rooms []func() error
 }
@@ -80,7 +81,7 @@ func (h *house) shut() error {
 	for i := len(h.rooms) - 1; i >= 0; i-- {
 		errs = append(errs, h.rooms[i]())
 	}
-	h.rooms, h.eng, h.sup, h.client, h.gateway = nil, nil, nil, nil, nil
+	h.rooms, h.eng, h.sup, h.client, h.gateway, h.tracing = nil, nil, nil, nil, nil, tracing{}
 	return errors.Join(errs...)
 }
 
@@ -122,6 +123,9 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
+		if err := h.trace(ctx, need, eng); err != nil {
+			return nil, err
+		}
 		h.gateway.Open(eng)
 		h.rooms = append(h.rooms, h.gateway.Close, h.start(ctx, need, eng), h.listen(need, eng))
 	}

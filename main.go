@@ -65,7 +65,7 @@ func run(args []string) int {
 		Getenv: os.Getenv,
 		Open:   house.open,
 		Close:  house.close,
-		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Serve: serveAll, Attach: attachFar, Connect: connectMCP, CADEnv: serveCAD},
+		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Serve: house.serve, Attach: attachFar, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	for {
 		code := command.Run(ctx, env, args)

@@ -29,7 +29,11 @@ func promptOf(session string, p fleet.Prompt) acp.PromptRequest {
 	if p.URI != "" {
 		blocks = append(blocks, acp.ResourceLinkBlock(filepath.Base(p.URI), p.URI))
 	}
-	return acp.PromptRequest{SessionId: acp.SessionId(session), Prompt: blocks}
+	r := acp.PromptRequest{SessionId: acp.SessionId(session), Prompt: blocks}
+	if p.Traceparent != "" {
+		r.Meta = map[string]any{"traceparent": p.Traceparent}
+	}
+	return r
 }
 
 // follow watches a turn until it ends.

@@ -122,13 +122,13 @@ var errStopped = errors.New("ended before it began")
 func (a *agent) attach(t *turn) (*session, error) {
 	a.keep.Quiet()
 	if a.sess == nil {
-		if err := a.launch(); err != nil {
+		if err := a.launch(t.Prompt.Traceparent); err != nil {
 			a.keep.Fail("can't start: " + startError(err).Message)
 			return nil, err
 		}
 		a.keep.Tell(fleet.Idle, "")
 	}
-	line, err := core.Encode(taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI})
+	line, err := core.Encode(taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI, Traceparent: t.Prompt.Traceparent})
 	if err != nil {
 		return nil, fmt.Errorf("encode task: %w", err)
 	}
@@ -172,9 +172,12 @@ func (a *agent) late(e fleet.Event) {
 	a.backlog.Add(e)
 }
 
-// launch starts the command; mu is held.
-func (a *agent) launch() error {
-	proc, err := a.sup.Start(a.spec)
+// launch starts the command, for a turn of a trace unless parent is ""; mu is
+// held. One that stays is told of each later turn's trace with its task.
+func (a *agent) launch(parent string) error {
+	spec := a.spec
+	spec.Env = traced(spec.Env, parent)
+	proc, err := a.sup.Start(spec)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,21 @@ const Marker = "SWARMDECK_RUN"
 // Everything else stays out: tokens and keys of the operator's shell are
 // nothing an agent should find by accident.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
+
+// traceparent is the variable that carries the W3C trace context into a
+// process (OpenTelemetry, environment variables as context carriers).
+const traceparent = "TRACEPARENT"
+
+// traced adds the trace context to an environment that has none.
+func traced(env map[string]string, parent string) map[string]string {
+	if _, given := env[traceparent]; given || parent == "" {
+		return env
+	}
+	with := make(map[string]string, len(env)+1)
+	maps.Copy(with, env)
+	with[traceparent] = parent
+	return with
+}
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

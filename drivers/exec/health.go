@@ -46,7 +46,7 @@ func (a *agent) retry() {
 		a.keep.Check(a.spec.Available())
 		return
 	}
-	if err := a.launch(); err != nil {
+	if err := a.launch(""); err != nil {
 		a.keep.Fail("can't restart: " + err.Error())
 		return
 	}

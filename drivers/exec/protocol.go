@@ -23,6 +23,8 @@ type taskLine struct {
 	TaskID  string `json:"task_id"`
 	Message string `json:"message"`
 	URI     string `json:"uri,omitempty"`
+	// Traceparent is the W3C header for what the agent causes elsewhere.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 type decisionLine struct {

@@ -108,7 +108,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, err
 	}
 	w := &work{command: newCommand(in.Stdin, r.opt.Grace), job: job, capture: newCapture(job.Spill)}
-	if w.start(r.sup, Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: in.Env, Limits: r.opt.Limits}) {
+	if w.start(r.sup, Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits}) {
 		go w.run(ctx)
 	}
 	return w, nil

@@ -92,7 +92,7 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 	}
 	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace), log: call.Log}
 	w.answer.flood = func() { w.end(flooded, Grace{Interrupt: -1, Terminate: afterGrace}) }
-	if w.start(r.sup, Spec{Run: call.Run, Argv: spec.Argv, Dir: dir, Env: spec.Env, Limits: r.opt.Limits}) {
+	if w.start(r.sup, Spec{Run: call.Run, Argv: spec.Argv, Dir: dir, Env: traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits}) {
 		go w.run(ctx)
 	}
 	return w, nil

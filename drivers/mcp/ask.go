@@ -26,6 +26,11 @@ func (s *Server) judge(ctx context.Context, c *call, t tool, callID string, args
 		Action: judge.Action{Kind: "tool", Server: Name, Tool: t.name, CallID: callID, Args: args},
 		Intent: fmt.Sprintf("%s calls %s", c.by.Name, t.name),
 	}
+	if parent, ok := r.Params.Meta["traceparent"].(string); ok && c.id.Kind == core.Operator {
+		if trace, _, ok := core.ParseTraceparent(parent); ok {
+			ask.TraceID, c.parent = trace, parent
+		}
+	}
 	if c.agent != nil {
 		ask.Agent = judge.AgentRef{Name: c.agent.Name, Role: c.agent.Role, Project: c.agent.Project}
 		ask.Session = c.agent.SessionID

@@ -22,7 +22,10 @@ type call struct {
 	by    core.Caller
 	agent *fleet.Agent // who calls, when that is an agent
 	trace string       // of the task that the agent works on
-	at    time.Time
+	// parent is the traceparent that an operator's client sent along; "" for
+	// none. An agent's is what the engine knows it to work on.
+	parent string
+	at     time.Time
 }
 
 type callKey struct{}

@@ -148,7 +148,11 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 		return nil, &skill.Failure{Code: "tool_changed", Message: fmt.Sprintf(
 			"%s.%s is another tool than the one that was approved: its server or its input schema has changed", in.Server, in.Tool), Retryable: true}
 	}
-	r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: in.Tool, Arguments: in.Args})
+	params := &mcp.CallToolParams{Name: in.Tool, Arguments: in.Args}
+	if in.traceparent != "" {
+		params.Meta = mcp.Meta{"traceparent": in.traceparent}
+	}
+	r, err := session.CallTool(ctx, params)
 	if err != nil {
 		if !errors.As(err, new(*jsonrpc.Error)) && ctx.Err() == nil {
 			l.lost(session) // no answer of the server: the connection has ended

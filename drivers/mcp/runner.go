@@ -30,6 +30,8 @@ type callInput struct {
 	// ToolDigest names the tool as it is. It is filled in for whoever judges
 	// the call, which binds an approval to it; what a caller gives is not used.
 	ToolDigest string `json:"tool_digest,omitempty"`
+
+	traceparent string // of the work that the call belongs to
 }
 
 // Runner carries out mcp.call tasks {"server","tool","args"}. The result is
@@ -103,7 +105,7 @@ func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.ToolDigest = ""
+	in.ToolDigest, in.traceparent = "", job.Task.Traceparent()
 	if job.Task.ApprovalID != "" { // what was approved is the tool that is known at this moment
 		s, err := r.c.server(ctx, job.Task.TenantID, in.Server)
 		if err != nil {
@@ -152,7 +154,7 @@ func (SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{sk
 
 // Start implements skill.Runner.
 func (r SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
-	in := callInput{Server: call.Skill.Runner.Server, Tool: call.Skill.Runner.Tool, Args: call.Params}
+	in := callInput{Server: call.Skill.Runner.Server, Tool: call.Skill.Runner.Tool, Args: call.Params, traceparent: call.Traceparent()}
 	return skill.RunFunc(ctx, call, func(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
 		out, err := r.c.held(ctx, hold, call.Tenant, in)
 		if err != nil {

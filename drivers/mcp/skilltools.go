@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -115,7 +116,7 @@ func invokeSkill(ctx context.Context, c *call, in struct {
 },
 ) (subagentAnswer, error) {
 	v := skill.Invoke{
-		Skill: in.Skill, Params: in.Params, Name: in.Name, Session: in.SessionID, Trace: c.trace,
+		Skill: in.Skill, Params: in.Params, Name: in.Name, Session: in.SessionID, Trace: cmp.Or(c.parent, c.trace),
 		Timeout: time.Duration(in.TimeoutS) * time.Second,
 	}
 	if c.agent != nil && v.Session == "" {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func dispatch(ctx context.Context, c *call, in dispatchArgs) (taskAnswer, error)
 		}
 	}
 	if d.Parent == "" {
-		d.Trace = c.trace
+		d.Trace = cmp.Or(c.parent, c.trace)
 	}
 	t, err := c.eng.Swarm.Dispatch(ctx, c.by, d)
 	if err != nil {

@@ -143,7 +143,7 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 		return out, fmt.Errorf("record the run: %w", err)
 	}
 	return h.Prompt(ctx, Prompt{
-		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Emit: r.emit, Beat: r.beat,
+		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(), Emit: r.emit, Beat: r.beat,
 	})
 }
 

@@ -98,6 +98,8 @@ type Prompt struct {
 	TaskID  string
 	Message string
 	URI     string
+	// Traceparent is the W3C header for what the agent causes elsewhere.
+	Traceparent string
 	// Emit takes each event in order; for a tool_request it blocks until the
 	// judge has answered or ctx ended.
 	Emit func(ctx context.Context, e Event) (ToolAnswer, error)

@@ -32,6 +32,7 @@ type Call struct {
 	Results map[string]core.Raw // of earlier skills of the chain, by name
 	Run     string              // names the run for process marks, unique for each try
 	Step    string              // place of this skill in the task's run, the same for each try
+	Attempt int                 // of the task
 	// Log receives output lines: level DEBUG|INFO|WARN|ERROR. It blocks when
 	// the log falls behind.
 	Log func(level, line string)

@@ -27,7 +27,7 @@ type Dispatch struct {
 	Session        string        // id or name
 	Parent         string        // task id; the child keeps its trace
 	Agent          string        // for kinds that go to an agent
-	Trace          string        // W3C trace-id; "" takes the parent's or a fresh one
+	Trace          string        // W3C trace-id or traceparent; "" takes the parent's or a fresh one
 	IdempotencyKey string        // at most 256 bytes; the same key returns the first task
 	After          []string      // tasks that must succeed first, at most 64
 	Intent         string        // one line for the approval card
@@ -117,7 +117,9 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (Task, er
 	if err := core.CheckObject("input", d.Input, core.MaxInput); err != nil {
 		return t, err
 	}
-	if d.Trace != "" {
+	if trace, span, ok := core.ParseTraceparent(d.Trace); ok {
+		t.TraceID, t.ParentSpan = trace, span
+	} else if d.Trace != "" {
 		if err := core.CheckTrace(d.Trace); err != nil {
 			return t, err
 		}

@@ -40,6 +40,7 @@ type Task struct {
 	TraceID      string `json:"trace_id"`
 	TaskID       string `json:"task_id"`
 	ParentTaskID string `json:"parent_task_id,omitempty"`
+	ParentSpan   string `json:"parent_span_id,omitempty"` // W3C span-id of who asked, outside of here
 	SessionID    string `json:"session_id,omitempty"`
 	Kind         string `json:"kind"`
 

@@ -18,6 +18,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.text("trace_id", t.TraceID)
 	o.text("task_id", t.TaskID)
 	o.optional("parent_task_id", t.ParentTaskID)
+	o.optional("parent_span_id", t.ParentSpan)
 	o.optional("session_id", t.SessionID)
 	o.text("kind", t.Kind)
 	o.text("status", string(t.Status))

@@ -48,6 +48,9 @@ func (v *invoking) check(c *call) (err error) {
 			return usage(name, "--%s: 0 is not allowed; allowed: 1s-24h", name)
 		}
 	}
+	if v.Trace == "" {
+		v.Trace = c.traceparent()
+	}
 	return v.w.check(c)
 }
 

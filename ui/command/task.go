@@ -123,6 +123,9 @@ func (t *tree) taskDispatch() *cobra.Command {
 					return usage(name, "--%s: 0 is not allowed; allowed: 1s-24h", name)
 				}
 			}
+			if d.Trace == "" && d.Parent == "" {
+				d.Trace = c.traceparent()
+			}
 			return w.check(c)
 		},
 		run: func(c *call, _ []string) error {

@@ -93,6 +93,16 @@ func readBounded(field, name string, r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
+// traceparent is the W3C trace context that the command's caller is in, from
+// its environment; "" for none.
+func (c *call) traceparent() string {
+	parent := c.env.getenv("TRACEPARENT")
+	if _, _, ok := core.ParseTraceparent(parent); !ok {
+		return ""
+	}
+	return parent
+}
+
 // span is a duration flag like 15m, which also takes days (30d).
 type span struct{ d *time.Duration }
 

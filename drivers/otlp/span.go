@@ -1,0 +1,102 @@
+package otlp
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+// maxText bounds a name or an attribute, in bytes: agents make some of them up.
+const maxText = 256
+
+// clip makes a name fit for the protocol, which takes UTF-8 only.
+func clip(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// span makes a span; nil for one that belongs to no trace or has no time.
+func span(trace, id, parent, name string, start, end time.Time, attrs ...*commonpb.KeyValue) *tracepb.Span {
+	t, badTrace := hex.DecodeString(trace)
+	i, badID := hex.DecodeString(id)
+	p, badParent := hex.DecodeString(parent)
+	if badTrace != nil || badID != nil || badParent != nil || len(t) != 16 || len(i) != 8 || start.IsZero() {
+		return nil
+	}
+	if end.Before(start) {
+		end = start
+	}
+	s := &tracepb.Span{
+		TraceId: t, SpanId: i, Name: clip(name), Kind: tracepb.Span_SPAN_KIND_INTERNAL,
+		StartTimeUnixNano: uint64(start.UnixNano()), EndTimeUnixNano: uint64(end.UnixNano()), //nolint:gosec // times of this age
+	}
+	if len(p) == 8 {
+		s.ParentSpanId = p
+	}
+	s.Attributes = kept(attrs)
+	return s
+}
+
+// kept leaves out what has no value.
+func kept(attrs []*commonpb.KeyValue) []*commonpb.KeyValue {
+	some := attrs[:0]
+	for _, a := range attrs {
+		if a != nil {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// failed marks a span as an error of a kind: a code, never a message.
+func failed(s *tracepb.Span, code string) {
+	if s == nil || code == "" {
+		return
+	}
+	s.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR}
+	s.Attributes = append(s.Attributes, text("error.type", code))
+}
+
+// text is an attribute; nil for "".
+func text(name, value string) *commonpb.KeyValue {
+	if value == "" {
+		return nil
+	}
+	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: clip(value)}}}
+}
+
+func integer(name string, value int64) *commonpb.KeyValue {
+	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}}}
+}
+
+// count is an attribute; nil for 0.
+func count(name string, value int64) *commonpb.KeyValue {
+	if value == 0 {
+		return nil
+	}
+	return integer(name, value)
+}
+
+func real(name string, value *float64) *commonpb.KeyValue {
+	if value == nil {
+		return nil
+	}
+	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: *value}}}
+}
+
+func flag(name string, value bool) *commonpb.KeyValue {
+	if !value {
+		return nil
+	}
+	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: true}}}
+}
+
+// happened is something at one moment of a span.
+func happened(at time.Time, name string, attrs ...*commonpb.KeyValue) *tracepb.Span_Event {
+	return &tracepb.Span_Event{TimeUnixNano: uint64(at.UnixNano()), Name: name, Attributes: kept(attrs)} //nolint:gosec // times of this age
+}
