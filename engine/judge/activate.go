@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -189,8 +190,9 @@ func (j *Judge) install(ctx context.Context, by core.Caller, id, what string) (P
 func failedCases(id string, sum TestsSummary, results []CaseResult) error {
 	for _, r := range results {
 		if !r.Passed {
-			return core.Errorf(core.Conflict, "policy %s: %d of %d cases fail, first %q: want %s %s, got %s %s", id, sum.Failed, sum.Total,
-				r.Name, r.Want.Decision, r.Want.ReasonCode, r.Decision, r.ReasonCode).With("tests_summary", sum)
+			want := strings.TrimSpace(r.Want.Decision + " " + r.Want.ReasonCode)
+			return core.Errorf(core.Conflict, "policy %s: %d of %d cases fail, first %q (line %d): want %s, got %s %s", id, sum.Failed, sum.Total,
+				r.Name, r.Line, want, r.Decision, r.ReasonCode).With("tests_summary", sum).With("field", "tests").With(detailIn, inTests).With(detailLine, r.Line)
 		}
 	}
 	return nil

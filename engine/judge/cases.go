@@ -15,6 +15,8 @@ type Case struct {
 	Name   string   `json:"name"`
 	Input  core.Raw `json:"input"` // an Input
 	Expect Expect   `json:"expect"`
+
+	line int // where it stands
 }
 
 // Expect is what a case wants.
@@ -26,6 +28,7 @@ type Expect struct {
 // CaseResult is how a case went.
 type CaseResult struct {
 	Name       string `json:"name"`
+	Line       int    `json:"line"` // of its file
 	Passed     bool   `json:"passed"`
 	Want       Expect `json:"want"`
 	Decision   string `json:"decision"`
@@ -48,8 +51,10 @@ func parseCases(lines []byte) ([]Case, error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		at := func(err error) error { return fmt.Errorf("tests: line %d: %w", n, err) }
-		var c Case
+		at := func(err error) error {
+			return core.AsError(fmt.Errorf("tests: line %d: %w", n, err)).With(detailIn, inTests).With(detailLine, n)
+		}
+		c := Case{line: n}
 		if err := core.Decode(line, &c); err != nil {
 			return nil, at(err)
 		}
@@ -161,7 +166,7 @@ func (j *Judge) runCases(ctx context.Context, tenant string, of *ruling, lines [
 		}
 		v := j.by(ctx, of, tenant, &ask, nil)
 		r := CaseResult{
-			Name: c.Name, Want: c.Expect, Decision: said(&v), ReasonCode: v.ReasonCode, RuleID: v.RuleID,
+			Name: c.Name, Line: c.line, Want: c.Expect, Decision: said(&v), ReasonCode: v.ReasonCode, RuleID: v.RuleID,
 			Rationale: v.Rationale, Stderr: v.stderr,
 		}
 		r.Passed = r.Decision == c.Expect.Decision && same(c.Expect.ReasonCode, r.ReasonCode)

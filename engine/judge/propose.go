@@ -33,38 +33,9 @@ type Proposal struct {
 // Propose keeps a policy, which rules nothing yet. Agents may propose. The
 // same policy with the same cases, as long as it is a proposal, is not kept twice.
 func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Policy, error) {
-	p := Policy{
-		TenantID: by.Tenant, Kind: in.Kind, Status: PolicyProposed, Name: in.Name, SourceDigest: digestOf(in.Source),
-		CasesDigest: digestOf(in.Cases), Interpreter: slices.Clone(in.Interpreter), Serve: in.Serve, Gates: slices.Clone(in.Gates),
-		ProposedBy: by.Name, ProposedKind: by.Kind,
-	}
-	p.URI = "resource://approval-policy/proposals/" + p.SourceDigest
-	if by.Name == "" {
-		return p, core.Errorf(core.Denied, "propose a policy: nobody asks")
-	}
-	if err := checkProposal(&p, in.Source); err != nil {
-		return p, err
-	}
-	cases, err := parseCases(in.Cases)
+	p, _, err := j.draft(ctx, by, in)
 	if err != nil {
 		return p, err
-	}
-	p.Cases = len(cases)
-	of, err := j.compilePolicy(&p, in.Source)
-	if err != nil {
-		return p, err
-	}
-	if p.Version = of.version; p.Name == "" {
-		if p.Name = of.table.file.Name; p.Kind == KindProgram || p.Name == "" {
-			p.Name = "policy"
-		}
-	}
-	if p.Kind == KindProgram {
-		if j.programs == nil {
-			return p, core.Errorf(core.Unavailable, "propose a policy: nothing here runs policies that are programs")
-		}
-		jailed, _ := j.programs.Jailed(ctx)
-		p.Unsandboxed = !jailed
 	}
 	err = j.change(ctx, by, "propose a policy", func(tx *audit.Tx) error {
 		live := 0
@@ -101,6 +72,44 @@ func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Polic
 		return j.tell(tx, &p, p.Proposed())
 	})
 	return p, err
+}
+
+// draft reads and compiles a proposal.
+func (j *Judge) draft(ctx context.Context, by core.Caller, in Proposal) (Policy, *ruling, error) {
+	p := Policy{
+		TenantID: by.Tenant, Kind: in.Kind, Status: PolicyProposed, Name: in.Name, SourceDigest: digestOf(in.Source),
+		CasesDigest: digestOf(in.Cases), Interpreter: slices.Clone(in.Interpreter), Serve: in.Serve, Gates: slices.Clone(in.Gates),
+		ProposedBy: by.Name, ProposedKind: by.Kind,
+	}
+	p.URI = "resource://approval-policy/proposals/" + p.SourceDigest
+	if by.Name == "" {
+		return p, nil, core.Errorf(core.Denied, "propose a policy: nobody asks")
+	}
+	if err := checkProposal(&p, in.Source); err != nil {
+		return p, nil, err
+	}
+	of, err := j.compilePolicy(&p, in.Source)
+	if err != nil {
+		return p, nil, placed(in.Source, err)
+	}
+	cases, err := parseCases(in.Cases)
+	if err != nil {
+		return p, nil, err
+	}
+	p.Cases = len(cases)
+	if p.Version = of.version; p.Name == "" {
+		if p.Name = of.table.file.Name; p.Kind == KindProgram || p.Name == "" {
+			p.Name = "policy"
+		}
+	}
+	if p.Kind == KindProgram {
+		if j.programs == nil {
+			return p, nil, core.Errorf(core.Unavailable, "propose a policy: nothing here runs policies that are programs")
+		}
+		jailed, _ := j.programs.Jailed(ctx)
+		p.Unsandboxed = !jailed
+	}
+	return p, of, nil
 }
 
 func checkProposal(p *Policy, source []byte) error {
@@ -184,39 +193,4 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 		return Policy{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: id}, denied)
 	}
 	return out, err
-}
-
-// Apply proposes a policy and activates it, unless just this one rules already.
-// It says what was done: unchanged, created, or, where the tenant wants two
-// persons and this is the first, proposed.
-func (j *Judge) Apply(ctx context.Context, by core.Caller, in Proposal) (Policy, string, error) {
-	all, err := j.Policies(ctx, by.Tenant)
-	if err != nil {
-		return Policy{}, "", err
-	}
-	for _, p := range all {
-		if p.SourceDigest != digestOf(in.Source) || p.CasesDigest != digestOf(in.Cases) || p.Kind != in.Kind ||
-			p.Serve != in.Serve || !slices.Equal(p.Interpreter, in.Interpreter) || !slices.Equal(p.Gates, in.Gates) {
-			continue
-		}
-		switch p.Status {
-		case PolicyActive:
-			return p, "unchanged", nil
-		case PolicyRetired:
-			p, err = j.Restore(ctx, by, p.PolicyID)
-			return p, applied(&p), err
-		}
-	}
-	p, err := j.Propose(ctx, by, in)
-	if err == nil {
-		p, err = j.Activate(ctx, by, p.PolicyID)
-	}
-	return p, applied(&p), err
-}
-
-func applied(p *Policy) string {
-	if p.Status == PolicyActive {
-		return "created"
-	}
-	return "proposed"
 }

@@ -53,6 +53,9 @@ func (a *applier) check(file *swarmfile.File) error {
 			return err
 		}
 	}
+	if err := a.checkPolicy(file, &p); err != nil {
+		return err
+	}
 	a.checkCAD(file, &p)
 	if err := a.checkSkills(file, &p); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/command/swarmfile"
 )
@@ -273,15 +275,8 @@ func policyColumns(c *call) []column[judge.Policy] {
 
 // policy lets the file's policy rule.
 func (a *applier) policy(p *swarmfile.Policy) error {
-	in := judge.Proposal{Serve: p.Serve}
-	var err error
-	if in.Source, err = readFile("policy.file", p.File); err != nil {
-		return err
-	}
-	if in.Cases, err = readFile("policy.tests", p.Tests); err != nil {
-		return err
-	}
-	if in, err = proposalOf(in, p.File, Join(p.Interpreter), p.Gates); err != nil {
+	in, err := written(p)
+	if err != nil {
 		return err
 	}
 	made, action, err := a.eng.Judge.Apply(a.ctx, a.by, in)
@@ -289,6 +284,59 @@ func (a *applier) policy(p *swarmfile.Policy) error {
 		return err
 	}
 	a.did(action, "policy", made.Name, made.PolicyID)
+	return nil
+}
+
+// written is the policy that a swarm file names.
+func written(p *swarmfile.Policy) (in judge.Proposal, err error) {
+	in.Serve = p.Serve
+	if in.Source, err = readFile("file", p.File); err != nil {
+		return in, err
+	}
+	if in.Cases, err = readFile("tests", p.Tests); err != nil {
+		return in, err
+	}
+	return proposalOf(in, p.File, Join(p.Interpreter), p.Gates)
+}
+
+// checkPolicy finds what letting the file's policy rule would refuse. A
+// mistake in the policy's own files is told with its place there.
+func (a *applier) checkPolicy(file *swarmfile.File, p *problems) error {
+	want := file.Policy
+	if want == nil {
+		return nil
+	}
+	at := place{"policy", want.Line, want.Lines}
+	in, err := written(want)
+	if err != nil {
+		if !p.add(at, err) {
+			return err
+		}
+		return nil
+	}
+	err = a.eng.Judge.CheckApply(a.ctx, a.by, in)
+	if err == nil {
+		return nil
+	}
+	e := core.AsError(err)
+	part, _ := e.Details["in"].(string)
+	line, _ := e.Details["line"].(int)
+	path := map[string]string{"source": want.File, "tests": want.Tests}[part]
+	if path != "" && line > 0 {
+		field, _ := e.Details["field"].(string)
+		message := strings.Replace(e.Message, fmt.Sprintf(" (line %d)", line), "", 1)
+		for _, said := range []string{"policy: ", "tests: ", fmt.Sprintf("line %d: ", line), field + ": "} {
+			message = strings.TrimPrefix(message, said)
+		}
+		p.found = append(p.found, document.Problem{File: path, Line: line, Field: cmp.Or(field, "policy"), Message: message})
+		return nil
+	}
+	if e.Details["field"] == nil || e.Details["field"] == "source" {
+		e = e.With("field", "file")
+	}
+	if !p.add(at, e) {
+		return err
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ type Policy struct {
 	Serve       bool
 	Gates       []string
 	Line        int
+	Lines       Lines
 }
 
 // policy reads a file, its cases, and how a program is run.
@@ -26,7 +27,7 @@ func (r reader) policy(v value, vars Vars) *Policy {
 		}
 		return text
 	}
-	r.Object(v, map[string]func(value){
+	p.Lines = r.Object(v, map[string]func(value){
 		"file":        func(v value) { p.File = path(v) },
 		"tests":       func(v value) { p.Tests = path(v) },
 		"interpreter": func(v value) { p.Interpreter = document.Each(r.Reader, v, r.Text) },
