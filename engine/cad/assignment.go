@@ -34,6 +34,11 @@ var assignmentMoves = map[AssignmentStatus][]AssignmentStatus{
 	Completed:  {Pending, Blocked},           // rework
 }
 
+// Open says whether nobody has been given it and somebody still may.
+func (a *TaskAssignment) Open() bool {
+	return a.Unassigned && (a.Status == Pending || a.Status == Blocked)
+}
+
 // Step is one operation of an assignment. References in its params are filled
 // in from the answers of earlier ones: ${ID.field} of the same assignment,
 // ${tasks.TASK.ID.field} of one that it depends on, ${tasks.TASK.workspace_id}

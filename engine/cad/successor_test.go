@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"swarmdeck/engine/cad"
@@ -87,8 +88,11 @@ func TestAPlanThatNobodyBeganCanBeCancelled(t *testing.T) {
 	if err != nil || flow.State != cad.Initializing {
 		t.Fatalf("%s, %v", flow.State, err)
 	}
+	if flow, err = w.cad.Workflow(t.Context(), home, flow.WorkflowID); err != nil || !strings.HasPrefix(flow.Waits, "an agent for shaft: cad assign "+flow.WorkflowID+"/shaft AGENT") {
+		t.Errorf("%q, %v", flow.Waits, err)
+	}
 	flow, err = w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	if err != nil || flow.State != cad.WorkflowFailed || flow.Metrics.TotalDuration != 0 || flow.Metrics.AgentsUsed != 0 {
+	if err != nil || flow.State != cad.WorkflowFailed || flow.Waits != "" || flow.Metrics.TotalDuration != 0 || flow.Metrics.AgentsUsed != 0 {
 		t.Errorf("%s %+v, %v", flow.State, flow.Metrics, err)
 	}
 	if _, err := w.cad.AssignTask(t.Context(), alice, "shaft", "nobody"); err == nil {

@@ -3,6 +3,7 @@ package cad
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 )
@@ -73,12 +74,15 @@ type Workflow struct {
 	ScenarioName string `json:"scenario_name"`
 	// Assignments are filled in when one workflow is read, not by lists.
 	Assignments []TaskAssignment `json:"task_assignments"`
-	State       ExecutionState   `json:"execution_state"`
-	Completion  float64          `json:"completion_percentage"` // 0-100
-	Failures    []AgentFailure   `json:"agent_failures"`        // the newest 100
-	StartedAt   Seconds          `json:"started_at,omitzero"`
-	CompletedAt Seconds          `json:"completed_at,omitzero"`
-	Metrics     WorkflowMetrics  `json:"metrics"`
+	// Waits says what people have to do for it to go on; "" for nothing. It is
+	// filled in with the assignments.
+	Waits       string          `json:"waits_for,omitempty"`
+	State       ExecutionState  `json:"execution_state"`
+	Completion  float64         `json:"completion_percentage"` // 0-100
+	Failures    []AgentFailure  `json:"agent_failures"`        // the newest 100
+	StartedAt   Seconds         `json:"started_at,omitzero"`
+	CompletedAt Seconds         `json:"completed_at,omitzero"`
+	Metrics     WorkflowMetrics `json:"metrics"`
 
 	TenantID  string         `json:"tenant_id"`
 	Goal      string         `json:"goal,omitempty"` // of one that was decomposed
@@ -225,6 +229,28 @@ func (w *Workflow) again(task string) {
 			w.Failures[i].Again = true
 		}
 	}
+}
+
+// waits is what people have to do.
+func (w *Workflow) waits() string {
+	var idle, asked []string
+	for i := range w.Assignments {
+		switch a := &w.Assignments[i]; {
+		case a.Open():
+			idle = append(idle, a.TaskID)
+		case a.Waiting != "":
+			asked = append(asked, a.TaskID+" ("+a.Waiting+")")
+		}
+	}
+	var out []string
+	if len(asked) > 0 {
+		out = append(out, "an approval for "+strings.Join(asked, ", "))
+	}
+	if len(idle) > 0 {
+		out = append(out, fmt.Sprintf("an agent for %s: cad assign %s/%s AGENT gives a task to one, cad workflow cancel %s drops them",
+			strings.Join(idle, ", "), w.WorkflowID, idle[0], w.WorkflowID))
+	}
+	return strings.Join(out, "; ")
 }
 
 // Shown is the state in one line.

@@ -47,6 +47,7 @@ func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole 
 		}
 		return nil
 	})
+	out.Waits = out.waits()
 	if out.State == WorkflowRunning {
 		out.Metrics.TotalDuration = max(0, float64(seconds(c.ledger.Clock().Now())-out.StartedAt))
 	}

@@ -154,7 +154,7 @@ func assignmentColumns(*call) []column[cad.TaskAssignment] {
 			switch {
 			case a.Waiting != "":
 				return "waiting for you"
-			case a.Unassigned:
+			case a.Open():
 				return "unassigned"
 			}
 			return string(a.Status)

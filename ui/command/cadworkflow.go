@@ -74,6 +74,9 @@ func (c *call) workflow(w cad.Workflow) error {
 		table(out, []cad.Workflow{w}, workflowColumns(c), wide)
 		fmt.Fprintln(out)
 		table(out, w.Assignments, assignmentColumns(c), wide)
+		if w.Waits != "" {
+			fmt.Fprintf(out, "\nwaits for %s\n", w.Waits)
+		}
 		return nil
 	})
 }

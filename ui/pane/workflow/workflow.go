@@ -43,6 +43,7 @@ func text(env pane.Env, w *cad.Workflow, out *pane.Paras) {
 	st, m := workflows.State(w), &w.Metrics
 	out.Add("state", st.Label(env.Glyphs), st.Role())
 	out.Add("why", w.Cancelled, screen.Warn)
+	out.Add("waits for", w.Waits, screen.Warn)
 	out.Add("done", pane.Bar(w.Completion, 20, env.ASCII()), st.Role())
 	out.Add("scenario", w.ScenarioName, screen.Text)
 	out.Add("goal", w.Goal, screen.Text)
@@ -137,6 +138,8 @@ func State(a *cad.TaskAssignment) pane.State {
 	switch {
 	case a.Waiting != "":
 		return pane.State{State: screen.Waiting, Word: "needs you"}
+	case a.Open():
+		return pane.State{State: screen.Queued, Word: "unassigned"}
 	case a.Status == cad.InProgress:
 		return pane.State{State: screen.Working, Word: word}
 	}
