@@ -22,8 +22,10 @@ import (
 	"swarmdeck/drivers/modelproxy"
 	notices "swarmdeck/drivers/notice"
 	"swarmdeck/drivers/policy"
+	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
@@ -253,6 +255,20 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Notices = telling
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
+	return looked(need.Data, dir, opt)
+}
+
+// looked fills in what looks after the things that agents work on.
+func looked(data, dir string, opt *engine.Options) error {
+	kept, err := files.New(files.Options{Dir: data + ".snapshots", Own: data, Dest: dir})
+	if err != nil {
+		return err
+	}
+	if opt.ForkDir, err = filepath.Abs(data + ".forks"); err != nil {
+		return fmt.Errorf("find a place for forks: %w", err)
+	}
+	opt.Dir = dir
+	opt.Resources = map[string]resource.Driver{"files": kept}
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
@@ -55,6 +56,10 @@ type Options struct {
 	Formats map[string]dag.Format   // what records are exported to and imported from
 	Effects map[string]control.Kind // what carries intents out, by action
 
+	Resources map[string]resource.Driver // what looks after resources, by the word of its targets
+	ForkDir   string                     // below which forks get their directories; "" makes none
+	Dir       string                     // where agents' relative directories start from
+
 	Notices notice.Sender // carries notices out; nil sends none
 }
 
@@ -72,6 +77,8 @@ type Engine struct {
 	DAG    *dag.DAG
 	// Intents bring the world to what the record says it should be.
 	Intents *control.Controller
+	// Resources are what agents work on, and forked with.
+	Resources *resource.Resources
 	// Operators are those who may enter from elsewhere.
 	Operators *operator.Operators
 	// Presence is who is here now.
@@ -121,11 +128,17 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: recorder{e.DAG},
+		Past:  e.past,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
 	e.parties = append(e.parties, e.Fleet)
+	if e.Resources, err = resource.New(resource.Options{
+		Ledger: e.Audit, DAG: e.DAG, Intents: e.Intents, Agents: forkable{e, opt.Dir}, Drivers: opt.Resources, Dir: opt.ForkDir,
+	}); err != nil {
+		return nil, fmt.Errorf("open the resources: %w", err)
+	}
 	modelling := &cadSkills{}
 	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm), "cad": modelling}
 	maps.Copy(kinds, opt.SkillRunners)

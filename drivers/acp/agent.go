@@ -202,6 +202,10 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	if err := s.setMode(t.Asking); err != nil {
 		return nil, err
 	}
+	past, err := s.past(t)
+	if err != nil {
+		return nil, err
+	}
 	before := pe.proc.Census()
 	a.mu.Lock()
 	if a.pe != pe || a.sess != s || a.keep.Paused() != nil || a.keep.Stopped || a.keep.IsClosed() {
@@ -217,7 +221,27 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	for _, e := range earlier {
 		t.emit(e)
 	}
-	return pe.conn.Start(promptMethod, promptOf(s.id, t.Prompt)), nil
+	call := pe.conn.Start(promptMethod, promptOf(s.id, past, t.Prompt))
+	if past != "" {
+		s.told.Store(true)
+		a.place.remember(s.id, true)
+		t.emit(fleet.Event{Type: "log", Level: "INFO", Text: t.Prompt.Past.Brief})
+	}
+	return call, nil
+}
+
+// past is what a fork is told before its prompt, once in a session. The
+// protocol offers to fork a session at its end, and to load it whole; neither
+// is the state at an event, so that it is told as text.
+func (s *session) past(t *turn) (string, error) {
+	if t.Prompt.Past == nil || s.told.Load() {
+		return "", nil
+	}
+	text, err := t.Prompt.Past.Text(t.Asking)
+	if err != nil {
+		return "", fmt.Errorf("read what the fork goes on from: %w", err)
+	}
+	return text, nil
 }
 
 // now is the turn that it works on, if any.

@@ -113,14 +113,14 @@ func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
 	for _, as := range []traits{{Load: true}, {Resume: true, Load: true}} {
 		s, _ := newStand(t, as, settings{})
 		s.ends(swarm.Succeeded, "", "say one", "say two", "say three")
-		id := s.handle.(*agent).place.recall()
+		id, _ := s.handle.(*agent).place.recall()
 		s.ends(swarm.Failed, "agent_killed", "crash")
 		s.forget()
 		s.ends(swarm.Succeeded, "", "say four")
 		if got := strings.Join(s.texts("message"), "|"); got != "four" {
 			t.Errorf("messages %q", got)
 		}
-		if again := s.handle.(*agent).place.recall(); again != id {
+		if again, _ := s.handle.(*agent).place.recall(); again != id {
 			t.Errorf("session %s became %s", id, again)
 		}
 		s.heard("log", "took up the conversation "+id)
@@ -153,7 +153,8 @@ func TestALostConversationIsBegunAnew(t *testing.T) {
 	s, _ := newStand(t, traits{Load: true}, settings{})
 	s.ends(swarm.Succeeded, "", "say one")
 	p := s.handle.(*agent).place
-	if err := os.Remove(filepath.Join(p.home, p.recall())); err != nil {
+	id, _ := p.recall()
+	if err := os.Remove(filepath.Join(p.home, id)); err != nil {
 		t.Fatal(err)
 	}
 	s.ends(swarm.Failed, "agent_killed", "crash")

@@ -24,8 +24,12 @@ const promptMethod = acp.AgentMethodSessionPrompt
 // not end in time.
 const killGrace = 300 * time.Millisecond
 
-func promptOf(session string, p fleet.Prompt) acp.PromptRequest {
-	blocks := []acp.ContentBlock{acp.TextBlock(p.Message)}
+func promptOf(session, past string, p fleet.Prompt) acp.PromptRequest {
+	var blocks []acp.ContentBlock
+	if past != "" {
+		blocks = append(blocks, acp.TextBlock(past))
+	}
+	blocks = append(blocks, acp.TextBlock(p.Message))
 	if p.URI != "" {
 		blocks = append(blocks, acp.ResourceLinkBlock(filepath.Base(p.URI), p.URI))
 	}

@@ -15,24 +15,29 @@ type memory struct {
 	Born    string   `json:"born"` // when the agent was made: one of the same name begins anew
 	Command []string `json:"command"`
 	Dir     string   `json:"dir"`
+	Told    bool     `json:"told,omitzero"` // of a fork: what it goes on from
 }
 
-// recall is the session that was last used with this command and directory.
-func (p place) recall() string {
+// recall is the session that was last used with this command and directory,
+// and whether a fork was told its past there.
+func (p place) recall() (session string, told bool) {
 	data, err := os.ReadFile(p.memory)
 	if err != nil || p.Fresh {
-		return ""
+		return "", false
 	}
 	var m memory
 	if core.DecodeStored(data, &m) != nil || m.Born != p.born || m.Dir != p.spec.Dir || !slices.Equal(m.Command, p.spec.Argv) {
-		return ""
+		return "", false
 	}
-	return m.Session
+	return m.Session, m.Told
 }
 
 // remember keeps a session's id; a failure costs only the conversation.
-func (p place) remember(session string) {
-	data, err := core.Encode(memory{Session: session, Born: p.born, Command: p.spec.Argv, Dir: p.spec.Dir})
+func (p place) remember(session string, told bool) {
+	if p.Fresh {
+		return
+	}
+	data, err := core.Encode(memory{Session: session, Born: p.born, Command: p.spec.Argv, Dir: p.spec.Dir, Told: told})
 	if err != nil || os.MkdirAll(filepath.Dir(p.memory), 0o711) != nil {
 		return
 	}

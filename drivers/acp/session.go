@@ -29,6 +29,7 @@ type session struct {
 	replayed  atomic.Int64
 	lastHeard atomic.Int64 // unix nanoseconds
 	prompts   atomic.Int64 // sent so far
+	told      atomic.Bool  // of a fork: what it goes on from
 
 	mu        sync.Mutex
 	modes     modes
@@ -54,8 +55,11 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	if servers == nil {
 		servers = []acp.McpServer{}
 	}
-	if id := a.place.recall(); id != "" {
+	if id, told := a.place.recall(); id != "" {
 		s, err := a.resume(ctx, pe, id, servers)
+		if s != nil {
+			s.told.Store(told)
+		}
 		if err != nil && ctx.Err() == nil && pe.conn.Err() == nil {
 			a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the earlier conversation could not be taken up: " + err.Error()})
 		} else if err != nil || s != nil {
@@ -75,9 +79,7 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	if err := pe.adopt(s); err != nil {
 		return nil, err
 	}
-	if !a.place.Fresh {
-		a.place.remember(s.id)
-	}
+	a.place.remember(s.id, false)
 	return s, nil
 }
 

@@ -56,6 +56,11 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	}
 	defer a.release(t)
 	t.Helper.Go(func() { t.Beat(nil) })
+	if p.Past != nil {
+		if t.past, err = p.Past.Text(t.Asking); err != nil {
+			return t.refused(fmt.Errorf("read what the fork goes on from: %w", err)), nil
+		}
+	}
 	for {
 		s, err := a.begin(t)
 		if err != nil {
@@ -128,12 +133,18 @@ func (a *agent) attach(t *turn) (*session, error) {
 		}
 		a.keep.Tell(fleet.Idle, "")
 	}
-	line, err := core.Encode(taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI, Traceparent: t.Prompt.Traceparent})
+	task := taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI, Traceparent: t.Prompt.Traceparent}
+	earlier := a.backlog.Take()
+	if a.sess.turns == 0 && t.past != "" {
+		task.Past = t.past
+		earlier = append(earlier, fleet.Event{Type: "log", Level: "INFO", Text: t.Prompt.Past.Brief})
+	}
+	line, err := core.Encode(task)
 	if err != nil {
 		return nil, fmt.Errorf("encode task: %w", err)
 	}
 	t.mu.Lock()
-	t.earlier = append(t.earlier, a.backlog.Take()...)
+	t.earlier = append(t.earlier, earlier...)
 	if a.owed.Tokens > 0 {
 		t.earlier, a.owed = append(t.earlier, a.owed), fleet.Event{}
 	}

@@ -25,6 +25,7 @@ type taskLine struct {
 	URI     string `json:"uri,omitempty"`
 	// Traceparent is the W3C header for what the agent causes elsewhere.
 	Traceparent string `json:"traceparent,omitempty"`
+	Past        string `json:"past,omitempty"` // of a fork, once to each process: what it goes on from
 }
 
 type decisionLine struct {

@@ -20,6 +20,7 @@ type turn struct {
 	done chan struct{} // closed when its result is there
 
 	// Set before the task is sent.
+	past    string // what a fork goes on from
 	reused  bool   // the process has served another turn
 	lasting bool   // the agent's processes are known to stay
 	before  Census // the process tree of a reused process then

@@ -1,10 +1,12 @@
 package dag
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // Call is a tool call with what came of it.
@@ -118,4 +120,34 @@ func (r reader) call(e Recorded) (Call, error) {
 		return true, nil
 	})
 	return c, err
+}
+
+// Pos is the place of the newest event of a tenant's record.
+func Pos(tx store.Tx) uint64 { return uint64(tx.Counter(countEvents)) }
+
+// Called reports whether an agent made a tool call after a place in the record
+// and before another.
+func (d *DAG) Called(ctx context.Context, tenant, agent string, after, before uint64) (found bool, err error) {
+	err = d.view(ctx, tenant, "look for calls", func(r reader) error {
+		l, err := r.of(typeCode(TypeAgent), agent)
+		if err != nil || before == 0 {
+			return err
+		}
+		if l.n, err = r.upto(l, before-1); err != nil {
+			return err
+		}
+		for i := l.n; i > 0 && !found; i-- {
+			pos, err := r.entry(l, i)
+			if err != nil || pos <= after {
+				return err
+			}
+			w, err := r.row(pos)
+			if err != nil {
+				return err
+			}
+			found = bytes.Contains(w.raw, []byte(`"kind":"`+string(KindToolCall)+`"`))
+		}
+		return nil
+	})
+	return found, err
 }

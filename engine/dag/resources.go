@@ -283,3 +283,16 @@ func (r reader) mountsAt(at time.Time) ([]span, error) {
 	attached, err := r.spans(spanHeld, at)
 	return append(all, attached...), err
 }
+
+// Liveness is what the newest probe of a resource found.
+func (d *DAG) Liveness(ctx context.Context, tenant, resource string) (LivenessState, error) {
+	l := LivenessState{Status: LiveUnknown}
+	err := d.view(ctx, tenant, "read a probe", func(r reader) error {
+		num, _, err := r.num(nameKey(NodeRef{TypeResource, resource}))
+		if err != nil || num == 0 {
+			return err
+		}
+		return r.probed(num, d.ledger.Clock().Now(), &l)
+	})
+	return l, err
+}

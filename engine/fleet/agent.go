@@ -67,6 +67,7 @@ type Agent struct {
 	Usage     swarm.Usage       `json:"usage"`
 	LogFrom   uint64            `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
 	Reused    bool              `json:"reused,omitzero"`   // an earlier agent of this name had tasks
+	Forked    *Origin           `json:"forked,omitempty"`  // where it comes from, of a fork
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
 
@@ -123,6 +124,19 @@ func (a Agent) State() string {
 	return string(a.Status)
 }
 
+// Origin is where a fork comes from.
+type Origin struct {
+	AgentID   string    `json:"agent_id"`
+	Branch    string    `json:"branch"`    // the fork's own
+	EventID   string    `json:"event_id"`  // of the record of that agent: it goes on from there
+	Kind      string    `json:"kind"`      // of that event
+	Continued string    `json:"continued"` // "record": what was said until then was told from the record
+	Intent    string    `json:"intent_id"`
+	Since     time.Time `json:"since,omitzero"` // what is older was said by another agent of that name
+	Alone     bool      `json:"alone,omitzero"` // only that event's run is its past
+	Notes     []string  `json:"notes,omitempty"`
+}
+
 // Create asks for a new agent.
 type Create struct {
 	Name    string
@@ -135,6 +149,7 @@ type Create struct {
 	Dir     string
 	Options core.Raw // JSON object for the runtime; nil means {}
 	Session string   // session of the first task
+	Forked  *Origin  // of a fork
 }
 
 // Project is a set of agents' roles (seed 2). It is made by creating an agent,

@@ -49,7 +49,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project,
 			LastTask: cut(c.Task, maxLast), CreatedAt: tx.Now(), TenantID: by.Tenant,
 			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, SessionID: c.Session,
-			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c),
+			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
 		}
 		m = f.newMember(a)
 		// Before save's own hook: the member is known when its change is told.
@@ -133,7 +133,8 @@ func createdDetail(c Create) any {
 		Dir     string   `json:"dir,omitempty"`
 		Options core.Raw `json:"options,omitempty"`
 		Env     []string `json:"env,omitempty"` // names only
-	}{c.Command, c.Dir, c.Options, slices.Sorted(maps.Keys(c.Env))}
+		Forked  *Origin  `json:"forked,omitempty"`
+	}{c.Command, c.Dir, c.Options, slices.Sorted(maps.Keys(c.Env)), c.Forked}
 }
 
 // addRole records a project and a role of it that are not there yet.

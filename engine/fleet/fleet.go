@@ -25,6 +25,8 @@ type Options struct {
 	Taken func(tenant, name string) bool
 	// Observer is told what agents do; nil tells nobody.
 	Observer Observer
+	// Past is what a fork is told before its first prompt; nil tells nothing.
+	Past func(context.Context, Agent) (string, error)
 }
 
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks

@@ -143,8 +143,21 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 		return out, fmt.Errorf("record the run: %w", err)
 	}
 	return h.Prompt(ctx, Prompt{
-		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(), Emit: r.emit, Beat: r.beat,
+		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(),
+		Past: r.past(), Emit: r.emit, Beat: r.beat,
 	})
+}
+
+// past is what a fork goes on from; nil of an agent that is none.
+func (r *run) past() *Past {
+	a := *r.m.rec.Load()
+	if a.Forked == nil || r.f.opt.Past == nil {
+		return nil
+	}
+	return &Past{
+		Text:  func(ctx context.Context) (string, error) { return r.f.opt.Past(ctx, a) },
+		Brief: fmt.Sprintf("continued from record: what %s had said and done up to the %s of event %.12s", a.Forked.AgentID, a.Forked.Kind, a.Forked.EventID),
+	}
 }
 
 // message is what the agent is asked, with the reason when its last result was

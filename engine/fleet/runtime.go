@@ -100,10 +100,20 @@ type Prompt struct {
 	URI     string
 	// Traceparent is the W3C header for what the agent causes elsewhere.
 	Traceparent string
+	// Past is what was said and done before the agent was there, of one that
+	// goes on with another's work; nil for others. It comes before the first
+	// prompt of each conversation.
+	Past *Past
 	// Emit takes each event in order; for a tool_request it blocks until the
 	// judge has answered or ctx ended.
 	Emit func(ctx context.Context, e Event) (ToolAnswer, error)
 	Beat func()
+}
+
+// Past is what an agent goes on from.
+type Past struct {
+	Text  func(ctx context.Context) (string, error)
+	Brief string // for the log, when it was told
 }
 
 // Handle is one open agent.

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"encoding/hex"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -55,11 +56,15 @@ type Handled interface {
 // metadata is what a driver keeps in a resource's metadata that all share.
 type metadata struct {
 	Driver string `json:"driver"`
-	Path   string `json:"path,omitempty"` // of a file or directory
+	Path   string `json:"path,omitempty"`     // of a file or directory
+	Hex    string `json:"path_hex,omitempty"` // the same, of one that is not printable
 }
 
 func metadataOf(r *dag.Resource) (m metadata) {
 	_ = core.DecodeStored(r.Metadata, &m) // what is none names no driver
+	if raw, err := hex.DecodeString(m.Hex); err == nil && m.Hex != "" {
+		m.Path = string(raw)
+	}
 	return m
 }
 

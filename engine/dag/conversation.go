@@ -1,0 +1,236 @@
+package dag
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// Conversation is what was said and done up to an event, as far back as it
+// fits: JSON objects, one a line, oldest first.
+//
+//	{"user":TEXT} {"assistant":TEXT} {"system":TEXT}
+//	{"call":ID,"tool":NAME,"args":{}} {"result":ID,"status":STATUS,"output":{}}
+//	{"interrupted":REASON}
+type Conversation struct {
+	AgentID string     `json:"agent_id"`
+	EventID string     `json:"event_id"`
+	Kind    Kind       `json:"kind"` // of that event
+	Lines   []string   `json:"lines"`
+	Left    bool       `json:"left,omitzero"` // there is more before the first line
+	Open    []OpenCall `json:"open,omitempty"`
+	Over    bool       `json:"over,omitzero"` // the run had ended by then
+}
+
+// Bounds of a conversation.
+const (
+	maxSaid     = 32 << 10 // bytes of one message
+	maxDone     = 8 << 10  // bytes of one call's arguments or result
+	maxLookback = 20_000   // events
+	maxOrigins  = 16       // agents that one comes from
+)
+
+// ConversationQuery asks for a conversation up to an event of an agent.
+type ConversationQuery struct {
+	Event string
+	Bytes int       // of all lines; 0 means 128 KiB
+	Since time.Time // events before that are another agent's of the same name
+	Run   bool      // only of the event's run
+}
+
+// Conversation reads what an agent was told, said, called and got up to an
+// event, across its runs; of an agent that is a fork, what it was forked from
+// before that. Messages of other lists than main are no part of it.
+func (d *DAG) Conversation(ctx context.Context, tenant string, q ConversationQuery) (Conversation, error) {
+	if q.Bytes == 0 {
+		q.Bytes = 128 << 10
+	}
+	var c Conversation
+	err := d.view(ctx, tenant, "read a conversation", func(r reader) error {
+		at, err := r.detail(q.Event)
+		if err != nil {
+			return err
+		}
+		c = Conversation{AgentID: at.Event.AgentID, EventID: q.Event, Kind: at.Event.Kind, Lines: []string{}}
+		w, err := r.row(at.Pos)
+		if err != nil {
+			return err
+		}
+		run, err := r.runAt(w.stream, at.Seq)
+		if err != nil {
+			return err
+		}
+		c.Open, c.Over = run.OpenCalls, run.Status == "finished"
+		b := &backwards{reader: r, ctx: ctx, c: &c, left: q.Bytes, looked: maxLookback}
+		l := listed{bStream, key(w.stream), at.Seq}
+		if !q.Run && c.AgentID != "" {
+			if l, err = r.of(typeCode(TypeAgent), c.AgentID); err != nil {
+				return err
+			}
+			if l.n, err = r.upto(l, at.Pos); err != nil {
+				return err
+			}
+		}
+		return b.read(l, q.Since)
+	})
+	slices.Reverse(c.Lines)
+	return c, explain(fmt.Sprintf("read the conversation up to %s", shorten(q.Event)), err)
+}
+
+// backwards gathers a conversation from its end.
+type backwards struct {
+	reader
+	ctx    context.Context
+	c      *Conversation
+	left   int // bytes
+	looked int // events that may still be looked at
+}
+
+func (b *backwards) read(l listed, since time.Time) error {
+	agent := b.c.AgentID
+	for range maxOrigins {
+		began, err := b.list(l, since)
+		if err != nil || !began || agent == "" {
+			return err
+		}
+		at, err := b.origin(agent)
+		if err != nil || at == nil {
+			return err
+		}
+		agent, since = at.Event.AgentID, time.Time{}
+		if l, err = b.of(typeCode(TypeAgent), agent); err != nil {
+			return err
+		}
+		if l.n, err = b.upto(l, at.Pos); err != nil {
+			return err
+		}
+	}
+	b.c.Left = true
+	return nil
+}
+
+// list reads a list from its end; it reports whether it came to its beginning.
+func (b *backwards) list(l listed, since time.Time) (bool, error) {
+	for i := l.n; i > 0; i-- {
+		if b.looked--; b.looked < 0 {
+			b.c.Left = true
+			return false, nil
+		}
+		if err := b.ctx.Err(); err != nil {
+			return false, err
+		}
+		pos, err := b.entry(l, i)
+		if err != nil {
+			return false, err
+		}
+		e, err := b.event(pos)
+		if err != nil {
+			return false, err
+		}
+		if e.Event.TS.at.Before(since) {
+			return true, nil
+		}
+		line, err := b.line(&e.Event)
+		if err != nil {
+			return false, err
+		}
+		if line == "" {
+			continue
+		}
+		if b.left -= len(line) + 1; b.left < 0 {
+			b.c.Left = true
+			return false, nil
+		}
+		b.c.Lines = append(b.c.Lines, line)
+	}
+	return true, nil
+}
+
+// origin is the event that an agent was forked from; nil for one that is no
+// fork.
+func (b *backwards) origin(agent string) (*Recorded, error) {
+	found, _, err := b.parents(NodeRef{TypeAgent, agent}, 1)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range slices.Backward(found) {
+		if a.Edge != ForkedFrom || a.Node.Type != TypeEvent {
+			continue
+		}
+		at, err := b.detail(a.Node.ID)
+		return &at.Recorded, err
+	}
+	return nil, nil
+}
+
+// line is an event as a conversation has it; "" for one that is no part of it.
+func (b *backwards) line(e *Event) (string, error) {
+	var v any
+	switch body := e.Body.(type) {
+	case *HistoryAppend:
+		if body.List != "main" {
+			return "", nil
+		}
+		m, err := b.newest(NodeRef{TypeMessage, body.MessageRef})
+		if err != nil || m == nil {
+			return "", err
+		}
+		said := m.Node.Body.(*Message)
+		var text []string
+		for _, p := range said.Content {
+			if p.Type == "text" {
+				text = append(text, p.Text)
+			}
+		}
+		if len(text) == 0 {
+			return "", nil
+		}
+		v = map[string]string{string(said.Role): clipped(strings.Join(text, "\n"), maxSaid)}
+	case *ToolCall:
+		v = struct {
+			Call string   `json:"call"`
+			Tool string   `json:"tool"`
+			Args core.Raw `json:"args"`
+		}{body.CallID, body.Tool, clippedJSON(body.Args)}
+	case *ToolResult:
+		v = struct {
+			Result string     `json:"result"`
+			Status CallStatus `json:"status"`
+			Output core.Raw   `json:"output"`
+			Error  string     `json:"error,omitempty"`
+		}{body.CallID, body.Status, clippedJSON(body.Result), faultText(body.Error)}
+	case *Interruption:
+		v = map[string]string{"interrupted": string(body.Reason)}
+	default:
+		return "", nil
+	}
+	data, err := core.Encode(v)
+	return string(data), err
+}
+
+func faultText(f *Fault) string {
+	if f == nil {
+		return ""
+	}
+	return clipped(f.Message, maxDone)
+}
+
+func clipped(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// clippedJSON keeps an object that fits, and the beginning of one that does
+// not as text.
+func clippedJSON(v core.Raw) core.Raw {
+	if len(v) <= maxDone {
+		return v
+	}
+	return core.MustEncode(map[string]string{"text": clipped(string(v), maxDone)})
+}

@@ -1,0 +1,157 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+)
+
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	DAG     *dag.DAG
+	Intents *control.Controller
+	Agents  Agents
+	// Drivers by the word that a target begins with: files, git, process, ….
+	Drivers map[string]Driver
+	// Dir is where forks get their directories; "" makes none.
+	Dir string
+}
+
+// Agents are the agents that have resources and are forked. The engine
+// provides them.
+type Agents interface {
+	// Agent tells of an agent; NOT_FOUND when there is none.
+	Agent(ctx context.Context, tenant, name string) (Agent, error)
+	// Fork makes the agent of a fork, once for each intent.
+	Fork(ctx context.Context, by core.Caller, f Made) error
+	// Check says what Fork would refuse.
+	Check(ctx context.Context, tenant string, f Made) error
+	// Undo removes the agent that an intent made.
+	Undo(ctx context.Context, tenant, name, intent string) error
+	// Assign gives the agent its first task.
+	Assign(ctx context.Context, by core.Caller, name, text, key string) error
+}
+
+// Agent is what a fork needs to know of an agent.
+type Agent struct {
+	Name      string
+	Dir       string // where it works; "" is the engine's own directory
+	Elsewhere bool   // it works on another machine
+	Running   bool   // a process of it is running
+	CreatedAt time.Time
+	Alone     bool    // each of its tasks is a conversation of its own
+	Forked    *Origin // nil for one that is no fork
+}
+
+// Origin is where a fork comes from. It is part of the fork's record.
+type Origin struct {
+	AgentID   string    `json:"agent_id"`
+	Branch    string    `json:"branch"` // the fork's own
+	EventID   string    `json:"event_id"`
+	Kind      dag.Kind  `json:"kind"`      // of that event
+	Continued string    `json:"continued"` // "record": how the conversation goes on
+	Intent    string    `json:"intent_id"`
+	Since     time.Time `json:"since,omitzero"` // what is older was said by another agent of that name
+	Alone     bool      `json:"alone,omitzero"` // only that event's run is its past
+	Notes     []string  `json:"notes,omitempty"`
+}
+
+// FromRecord is how every conversation goes on.
+const FromRecord = "record"
+
+// Made asks for the agent of a fork.
+type Made struct {
+	Name   string
+	Dir    string
+	Origin Origin
+}
+
+// Resources looks after the resources of every tenant. Its methods may be
+// called from any goroutine.
+type Resources struct {
+	opt Options
+
+	mu      sync.Mutex
+	tooSlow map[[2]string]bool // tenant and resource whose states cost too much to keep them at each call
+}
+
+// The actions of the intents.
+const (
+	actSnapshot = "resource.snapshot"
+	actRestore  = "resource.restore"
+	actReplace  = "resource.replace" // a restore in place
+	actFork     = "agent.fork"
+)
+
+// New makes the service and registers its actions.
+func New(opt Options) (*Resources, error) {
+	r := &Resources{opt: opt, tooSlow: map[[2]string]bool{}}
+	for action, kind := range map[string]control.Kind{
+		actSnapshot: {Effect: snapshotting{r}, Timeout: 10 * time.Minute},
+		actRestore:  {Effect: restoring{r}, Timeout: 10 * time.Minute},
+		actReplace:  {Effect: restoring{r}, Timeout: 10 * time.Minute, Destructive: true},
+		actFork:     {Effect: forking{r}, Timeout: time.Minute},
+	} {
+		if err := opt.Intents.Register(action, kind); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// driver is what looks after a resource.
+func (r *Resources) driver(res *dag.Resource) (Driver, error) {
+	name := metadataOf(res).Driver
+	d := r.opt.Drivers[name]
+	if d == nil {
+		return nil, core.Errorf(core.Unavailable, "resource: nothing here looks after %s (driver %q)", res.ID, name).With("field", "resource")
+	}
+	return d, nil
+}
+
+// look finds what a target stands for. One without the word of a driver is a
+// path: of a git worktree, or of files.
+func (r *Resources) look(ctx context.Context, target string) (dag.Resource, error) {
+	word, rest, ok := strings.Cut(target, ":")
+	if d := r.opt.Drivers[word]; ok && d != nil {
+		return d.Look(ctx, rest)
+	}
+	if d := r.opt.Drivers["git"]; d != nil {
+		res, err := d.Look(ctx, target)
+		if err == nil || !errors.Is(err, core.Kind(core.NotFound)) && core.AsError(err).Code != core.NotFound {
+			return res, err
+		}
+	}
+	d := r.opt.Drivers["files"]
+	if d == nil {
+		return dag.Resource{}, core.Invalid("target", target, strings.Join(slices.Sorted(maps.Keys(r.opt.Drivers)), ":…, ")+":…")
+	}
+	return d.Look(ctx, target)
+}
+
+// operators refuses agents what no gate stands before.
+func operators(by core.Caller, what string) error {
+	if by.Kind == core.Agent {
+		return core.Errorf(core.Denied, "%s: agent %s may not; allowed: operators", what, by.Name)
+	}
+	return nil
+}
+
+func explain(what string, err error) error {
+	var refused *core.Error
+	if err == nil || errors.As(err, &refused) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,185 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+)
+
+// Restore makes the state of a snapshot again: as a new resource dest, or in
+// the place of the resource itself when dest is "". What is imperative is
+// unsupported: that is recorded, and the error.
+func (r *Resources) Restore(ctx context.Context, by core.Caller, snapshot, dest string) (View, error) {
+	s, err := r.shot(ctx, by.Tenant, snapshot)
+	if err != nil {
+		return View{}, err
+	}
+	k, err := r.kept(ctx, by.Tenant, s.Snapshot.ResourceRef)
+	if err != nil {
+		return View{}, err
+	}
+	if !k.Resource.Restorable() {
+		return View{}, r.unsupported(ctx, by, k, s)
+	}
+	action := actRestore
+	if dest == "" {
+		action = actReplace
+		if err := r.idle(ctx, by.Tenant, k); err != nil {
+			return View{}, err
+		}
+	}
+	made, err := r.intend(ctx, by, k, action, stepArgs{Resource: k.Resource.ID, Snapshot: snapshot, Dest: dest})
+	if err != nil {
+		return View{}, err
+	}
+	if dest == "" {
+		return r.view(ctx, by.Tenant, k)
+	}
+	return r.view(ctx, by.Tenant, kept{Resource: *made.Resource})
+}
+
+// unsupported records a restore of what can't be restored.
+func (r *Resources) unsupported(ctx context.Context, by core.Caller, k kept, s shot) error {
+	why := "it is imperative"
+	if !k.Resource.Imperative {
+		why = "it has not the capability restore"
+	}
+	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		e, err := dag.NewEvent(dag.Head{TS: dag.At(tx.Now()), AgentID: someHolder(k)}, &dag.RestoreAttempted{
+			SnapshotRef: s.Snapshot.ID, Outcome: dag.OutcomeUnsupported, Error: &dag.Fault{Code: "unsupported", Message: why},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = r.opt.DAG.EmitIn(tx, e)
+		return err
+	})
+	if err != nil {
+		return explain("record a restore", err)
+	}
+	return core.Errorf(core.Conflict, "snapshot: unsupported: %s can't be restored: %s", k.Resource.ID, why).
+		With("field", "snapshot").With("outcome", "unsupported")
+}
+
+// idle refuses to replace what somebody works in.
+func (r *Resources) idle(ctx context.Context, tenant string, k kept) error {
+	for name := range k.Holders {
+		a, err := r.opt.Agents.Agent(ctx, tenant, name)
+		if core.AsError(err).Code == core.NotFound && err != nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if a.Running {
+			return core.Errorf(core.Conflict, "resource: agent %s works in %s: stop it first, or give a destination", name, k.Resource.Name).With("field", "resource")
+		}
+	}
+	return nil
+}
+
+// restoring is the effect of actRestore and actReplace.
+type restoring struct{ r *Resources }
+
+// Probe implements control.Effect. The driver knows best whether it is done:
+// Act asks it.
+func (restoring) Probe(context.Context, control.Job) (control.Seen, error) {
+	return control.Seen{Why: "it may not be restored yet"}, nil
+}
+
+// of reads what a step is about.
+func (e restoring) of(ctx context.Context, j control.Job) (a stepArgs, s shot, d Driver, err error) {
+	if err = core.DecodeStored(j.Args, &a); err != nil {
+		return a, s, nil, err
+	}
+	if a.Snapshot == "" {
+		var before stepResult
+		if a.Taken < 1 || a.Taken > len(j.Earlier) {
+			return a, s, nil, core.Invalid("snapshot", "", "a snapshot, or the step that takes it")
+		}
+		if err = core.DecodeStored(j.Earlier[a.Taken-1], &before); err != nil {
+			return a, s, nil, err
+		}
+		a.Snapshot = before.Snapshot
+	}
+	if s, err = e.r.shot(ctx, j.Tenant, a.Snapshot); err != nil {
+		return a, s, nil, err
+	}
+	d, err = e.r.driver(&s.Resource)
+	return a, s, d, err
+}
+
+// Act implements control.Effect.
+func (e restoring) Act(ctx context.Context, j control.Job) (control.Seen, error) {
+	a, s, d, err := e.of(ctx, j)
+	if err == nil && a.Dest == "" {
+		var k kept
+		if k, err = e.r.kept(ctx, j.Tenant, a.Resource); err == nil {
+			err = e.r.idle(ctx, j.Tenant, k)
+		}
+	}
+	if err == nil && e.r.ours(a.Dest) {
+		err = os.MkdirAll(filepath.Dir(a.Dest), 0o711) // agents of other users pass
+	}
+	var made dag.Resource
+	if err == nil {
+		made, err = d.Restore(ctx, j.Tenant, idOf("restore-", j.Key), s.Snapshot, s.Resource, a.Dest)
+	}
+	body := &dag.RestoreAttempted{SnapshotRef: a.Snapshot, Outcome: dag.OutcomeOK}
+	head := dag.Head{TS: dag.At(e.r.opt.Ledger.Clock().Now()), AgentID: j.AgentID}
+	if err != nil {
+		fault := core.AsError(err)
+		body.Outcome, body.Error = dag.OutcomeError, &dag.Fault{Code: string(fault.Code), Message: fault.Message}
+	}
+	seen := control.Seen{Met: err == nil}
+	if err == nil && a.Dest != "" {
+		body.NewResourceRef = made.ID
+		head.Nodes = []dag.Node{dag.NewNode(&made)}
+		seen.Result = core.MustEncode(stepResult{Snapshot: a.Snapshot, Resource: &made})
+		err = e.r.adopt(ctx, j.Tenant, made)
+	} else if err == nil {
+		seen.Result = core.MustEncode(stepResult{Snapshot: a.Snapshot})
+	}
+	if a.Snapshot == "" {
+		return seen, err
+	}
+	told, bad := dag.NewEvent(head, body)
+	seen.Events = []dag.Event{told}
+	return seen, errors.Join(err, bad)
+}
+
+// adopt looks after what a restore made.
+func (r *Resources) adopt(ctx context.Context, tenant string, res dag.Resource) error {
+	err := r.opt.Ledger.Update(ctx, core.Self(tenant, "resources"), func(tx *audit.Tx) error {
+		known, err := get[kept](tx, bResource, res.ID, "resource")
+		if err != nil || known != nil {
+			return err
+		}
+		return save(tx, kept{Resource: res})
+	})
+	return explain("note a resource", err)
+}
+
+// ours reports a destination among the directories of forks.
+func (r *Resources) ours(dest string) bool {
+	return r.opt.Dir != "" && strings.HasPrefix(dest, r.opt.Dir+string(filepath.Separator))
+}
+
+// Compensate implements control.Effect: a new resource goes again.
+func (e restoring) Compensate(ctx context.Context, j control.Job) (control.Seen, error) {
+	a, s, d, err := e.of(ctx, j)
+	if err != nil {
+		return control.Seen{}, err
+	}
+	if err := d.Undo(ctx, j.Tenant, idOf("restore-", j.Key), s.Resource, a.Dest); err != nil {
+		return control.Seen{}, err
+	}
+	return control.Seen{Met: true}, nil
+}

@@ -1,0 +1,215 @@
+package resource
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/store"
+)
+
+const (
+	// autoPatience is how long a tool call waits for the state before it to be
+	// kept. A resource that takes longer is kept only when somebody asks.
+	autoPatience = 5 * time.Second
+	// keepMost is how many states of one resource are kept that nobody asked
+	// for; the oldest go, keepStep at a time.
+	keepMost = 200
+	keepStep = 50
+)
+
+// note keeps that a resource was so after the newest event of the record.
+func note(tx store.Tx, resource string, s state) error {
+	key := numberKey(resource, dag.Pos(tx))
+	old, err := tx.Get(bState, key)
+	if err != nil {
+		return err
+	}
+	if old == nil {
+		tx.Add(countStates(resource), 1)
+	}
+	return put(tx, bState, key, s)
+}
+
+// Begin looks after the directory that an agent works in, before a run of it.
+func (r *Resources) Begin(ctx context.Context, tenant, name string) error {
+	agent, err := r.opt.Agents.Agent(ctx, tenant, name)
+	if err != nil || agent.Dir == "" || agent.Elsewhere {
+		return err
+	}
+	_, err = r.workdir(ctx, core.Self(tenant, "resources"), agent)
+	return err
+}
+
+// workdir attaches an agent's directory, unless something it has holds it.
+func (r *Resources) workdir(ctx context.Context, by core.Caller, agent Agent) (*kept, error) {
+	all, err := r.held(ctx, by.Tenant, agent.Name)
+	if err != nil {
+		return nil, err
+	}
+	if k, _ := holding(all, agent.Dir); k != nil {
+		return k, nil
+	}
+	res, err := r.look(ctx, agent.Dir)
+	if err != nil {
+		return nil, err
+	}
+	k, err := r.attach(ctx, by, agent.Name, res, Hold{Mode: dag.ReadWrite})
+	return &k, err
+}
+
+// Keep keeps the states of what an agent may write, before a tool call or at
+// the end of a run; during says that a call is under way. What can't be kept
+// is told once, and left from then on until somebody asks for it.
+func (r *Resources) Keep(ctx context.Context, tenant, agent string, during bool) error {
+	all, err := r.held(ctx, tenant, agent)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, k := range all {
+		id := [2]string{tenant, k.Resource.ID}
+		r.mu.Lock()
+		left := r.tooSlow[id]
+		r.mu.Unlock()
+		if left || k.Holders[agent].Mode != dag.ReadWrite || !k.Resource.Can(dag.CanSnapshot) || k.Resource.Kind != dag.ResourceFile {
+			continue
+		}
+		if err := r.keepNow(ctx, tenant, agent, k, during); err != nil && ctx.Err() == nil {
+			r.mu.Lock()
+			r.tooSlow[id] = true
+			r.mu.Unlock()
+			errs = append(errs, explain("the state of "+k.Resource.Name+" is not kept before each call any more", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keepNow keeps one state, unless nothing has changed. It changes nothing
+// outside of what is kept, and so needs no intent.
+func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, during bool) error {
+	d, err := r.driver(&k.Resource)
+	if err != nil {
+		return err
+	}
+	last, n, err := r.newest(ctx, tenant, k.Resource.ID)
+	if err != nil {
+		return err
+	}
+	var ref *dag.ExtRef
+	if last != nil {
+		ref = &last.Snapshot.ExternalRef
+	}
+	by := core.Self(tenant, "resources")
+	id := idOf("auto-", tenant+" "+k.Resource.ID+" "+agent+" "+r.opt.Ledger.Clock().Now().Format(time.RFC3339Nano))
+	limited, stop := context.WithTimeoutCause(ctx, autoPatience, core.Errorf(core.Unavailable, "it takes longer than %v", autoPatience))
+	defer stop()
+	got, err := d.Snapshot(limited, tenant, id, k.Resource, ref)
+	if err != nil {
+		if limited.Err() != nil {
+			err = context.Cause(limited)
+		}
+		return err
+	}
+	if ref != nil && got.Ref == *ref {
+		err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			return note(tx, k.Resource.ID, state{Snapshot: last.Snapshot.ID, During: during})
+		})
+		return explain("note a state", err)
+	}
+	s, err := r.noted(ctx, by, k, shot{AgentID: agent, Auto: true}, id, got, during)
+	if err != nil {
+		return err
+	}
+	told, err := created(s)
+	if err != nil {
+		return err
+	}
+	if _, err := r.opt.DAG.Emit(ctx, by, told); err != nil {
+		return err
+	}
+	if n > keepMost+keepStep {
+		return r.prune(ctx, by, k.Resource.ID)
+	}
+	return nil
+}
+
+// newest is the newest snapshot of a resource; nil when there is none. n is how
+// many states there are.
+func (r *Resources) newest(ctx context.Context, tenant, id string) (s *shot, n int64, err error) {
+	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		n = tx.Counter(countStates(id))
+		at, _, _, _, err := stateAt(tx, id, ^uint64(0)-1)
+		if err != nil || at == nil {
+			return err
+		}
+		s, err = get[shot](tx, bSnapshot, at.Snapshot, "snapshot")
+		return err
+	})
+	return s, n, explain("read the newest state", err)
+}
+
+// prune gives the oldest states up, with their snapshots when nobody asked for
+// these and no newer state is the same.
+func (r *Resources) prune(ctx context.Context, by core.Caller, id string) error {
+	drop := map[string]bool{}
+	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		clear(drop)
+		n := int(tx.Counter(countStates(id))) - keepMost
+		var old [][]byte
+		var bad error
+		err := tx.Scan(bState, numberKey(id, 0), numberKey(id, ^uint64(0)), false, func(key, data []byte) bool {
+			var s state
+			if bad = core.DecodeStored(data, &s); bad != nil {
+				return false
+			}
+			if len(old) < n {
+				old = append(old, binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(key[len(key)-8:])))
+				drop[s.Snapshot] = true
+			} else {
+				delete(drop, s.Snapshot)
+			}
+			return true
+		})
+		if err = errors.Join(err, bad); err != nil {
+			return err
+		}
+		for _, pos := range old {
+			if err := tx.Delete(bState, numberKey(id, binary.BigEndian.Uint64(pos))); err != nil {
+				return err
+			}
+		}
+		tx.Add(countStates(id), -int64(len(old)))
+		for name := range drop {
+			s, err := get[shot](tx, bSnapshot, name, "snapshot")
+			if err != nil {
+				return err
+			}
+			if s == nil || !s.Auto {
+				delete(drop, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return explain("give old states up", err)
+	}
+	for name := range drop {
+		if err := r.forget(ctx, by, name); err != nil {
+			return err
+		}
+	}
+	k, err := r.kept(ctx, by.Tenant, id)
+	if err != nil {
+		return err
+	}
+	d, err := r.driver(&k.Resource)
+	if err != nil {
+		return err
+	}
+	return d.Sweep(ctx, by.Tenant)
+}
