@@ -76,6 +76,9 @@ func (r *Resources) propose(ctx context.Context, tenant string, q ForkRequest) (
 		return p, core.Errorf(core.InvalidInput, "at: event %s is of an earlier agent named %s; allowed: an event since %s", short(q.At), q.AgentID, dag.At(p.source.CreatedAt)).With("field", "at")
 	}
 	p.AtEvent, p.Kind = p.at.Event.EventID, p.at.Event.Kind
+	if err := r.inherited(ctx, core.Self(tenant, "resources"), p.source); err != nil {
+		return p, err
+	}
 	said, err := r.opt.DAG.Conversation(ctx, tenant, r.pastOf(p))
 	if err != nil {
 		return p, err

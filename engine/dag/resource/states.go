@@ -38,11 +38,30 @@ func note(tx store.Tx, resource string, s state) error {
 // Begin looks after the directory that an agent works in, before a run of it.
 func (r *Resources) Begin(ctx context.Context, tenant, name string) error {
 	agent, err := r.opt.Agents.Agent(ctx, tenant, name)
-	if err != nil || agent.Dir == "" || agent.Elsewhere {
+	if err != nil {
+		return err
+	}
+	if err := r.inherited(ctx, core.Self(tenant, "resources"), agent); err != nil || agent.Dir == "" || agent.Elsewhere {
 		return err
 	}
 	_, err = r.workdir(ctx, core.Self(tenant, "resources"), agent)
 	return err
+}
+
+// inherited takes away what an earlier agent of the name had.
+func (r *Resources) inherited(ctx context.Context, by core.Caller, agent Agent) error {
+	all, err := r.held(ctx, by.Tenant, agent.Name)
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		if h := k.Holders[agent.Name]; h.Since.Time().Before(agent.CreatedAt) {
+			if _, err := r.Detach(ctx, by, agent.Name, k.Resource.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // workdir attaches an agent's directory, unless something it has holds it.
