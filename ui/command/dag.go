@@ -40,6 +40,8 @@ func (t *tree) dag() *cobra.Command {
 		t.dagForks(),
 		t.dagIntents(),
 		t.dagIntent(),
+		t.dagFork(),
+		t.dagResource(),
 		t.command(spec{
 			use: "at EVENT", short: "Show what was so right after an event: its run, agent, task and session", effect: Reads, args: []string{"record"},
 			run: func(c *call, args []string) error {

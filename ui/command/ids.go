@@ -146,6 +146,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveCADWorkspaces(c, eng, by.Tenant)
 	case "tag":
 		return liveTags(eng, by.Tenant)
+	case "resource", "snapshot":
+		return liveResources(c, eng, by.Tenant, kind)
 	case "record", "run":
 		return liveRecord(c, eng, by.Tenant, kind)
 	case "source":
