@@ -53,6 +53,12 @@ type state struct {
 	During   bool   `json:"during,omitzero"` // while a call was under way
 }
 
+// log notes in the log what changed about a resource.
+func log(tx *audit.Tx, what, resource string, detail map[string]any) error {
+	_, err := tx.Record(audit.Entry{Type: "resource." + what, Subject: "resource", ID: resource, Detail: detail})
+	return err
+}
+
 // numberKey leads to an entry of a resource's list.
 func numberKey(resource string, pos uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(resource), 0), pos)
@@ -137,7 +143,14 @@ func (r *Resources) held(ctx context.Context, tenant, agent string) (all []kept,
 func save(tx store.Tx, k kept) error { return put(tx, bResource, []byte(k.Resource.ID), k) }
 
 // hold notes that an agent has a resource from now on, or no longer.
-func hold(tx store.Tx, k *kept, agent string, h *Hold) error {
+func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
+	what := "detached"
+	if h != nil {
+		what = "attached"
+	}
+	if err := log(tx, what, k.Resource.ID, map[string]any{"agent_id": agent, "name": k.Resource.Name}); err != nil {
+		return err
+	}
 	key := append(append([]byte(agent), 0), k.Resource.ID...)
 	holders := maps.Clone(k.Holders)
 	if holders == nil {

@@ -162,6 +162,9 @@ func (r *Resources) adopt(ctx context.Context, tenant string, res dag.Resource) 
 		if err != nil || known != nil {
 			return err
 		}
+		if err := log(tx, "made", res.ID, map[string]any{"name": res.Name}); err != nil {
+			return err
+		}
 		return save(tx, kept{Resource: res})
 	})
 	return explain("note a resource", err)

@@ -189,6 +189,15 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 		if err := tx.Put(bShots, numberKey(k.Resource.ID, s.N), []byte(id)); err != nil {
 			return err
 		}
+		if s.Auto { // no intent tells of it
+			told, err := created(s)
+			if err != nil {
+				return err
+			}
+			if _, err := r.opt.DAG.EmitIn(tx, told); err != nil {
+				return err
+			}
+		}
 		return note(tx, k.Resource.ID, state{Snapshot: id, During: during})
 	})
 	return s, explain("note a snapshot", err)
@@ -209,6 +218,9 @@ func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error
 	}
 	err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		if known, err := get[shot](tx, bSnapshot, id, "snapshot"); err != nil || known == nil {
+			return err
+		}
+		if err := log(tx, "snapshot_dropped", s.Snapshot.ResourceRef, map[string]any{"snapshot_id": id}); err != nil {
 			return err
 		}
 		tx.Add(countSnapshots(s.Snapshot.ResourceRef), -1)

@@ -9,7 +9,6 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
-	"swarmdeck/store"
 )
 
 const (
@@ -23,7 +22,10 @@ const (
 )
 
 // note keeps that a resource was so after the newest event of the record.
-func note(tx store.Tx, resource string, s state) error {
+func note(tx *audit.Tx, resource string, s state) error {
+	if err := log(tx, "state", resource, map[string]any{"snapshot_id": s.Snapshot}); err != nil {
+		return err
+	}
 	key := numberKey(resource, dag.Pos(tx))
 	old, err := tx.Get(bState, key)
 	if err != nil {
@@ -140,15 +142,7 @@ func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, d
 		})
 		return explain("note a state", err)
 	}
-	s, err := r.noted(ctx, by, k, shot{AgentID: agent, Auto: true}, id, got, during)
-	if err != nil {
-		return err
-	}
-	told, err := created(s)
-	if err != nil {
-		return err
-	}
-	if _, err := r.opt.DAG.Emit(ctx, by, told); err != nil {
+	if _, err := r.noted(ctx, by, k, shot{AgentID: agent, Auto: true}, id, got, during); err != nil {
 		return err
 	}
 	if n > keepMost+keepStep {
@@ -203,6 +197,11 @@ func (r *Resources) prune(ctx context.Context, by core.Caller, id string) error 
 			}
 		}
 		tx.Add(countStates(id), -int64(len(old)))
+		if len(old) > 0 {
+			if err := log(tx, "states_dropped", id, map[string]any{"states": len(old)}); err != nil {
+				return err
+			}
+		}
 		for name := range drop {
 			s, err := get[shot](tx, bSnapshot, name, "snapshot")
 			if err != nil {
