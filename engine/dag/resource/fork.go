@@ -87,7 +87,7 @@ type forkArgs struct {
 }
 
 type forkPart struct {
-	Resource string       `json:"resource"`
+	Resource string `json:"resource"`
 	Choice   `json:",embed"`
 	Mode     dag.Mode `json:"access"`
 	Mount    string   `json:"mount,omitempty"`
@@ -281,4 +281,3 @@ func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, e
 	}
 	return control.Seen{Met: err == nil}, err
 }
-
