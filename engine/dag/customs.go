@@ -1,8 +1,11 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 
 	"swarmdeck/engine/core"
 )
@@ -14,6 +17,7 @@ type customs struct {
 	tenant  string
 	tally   Tally
 	pos     uint64
+	newest  string // the event that was looked at last
 	streams map[string]*lane
 	calls   map[[32]byte]string // newest tool_call by stream and call id, model_request by stream and correlation
 }
@@ -32,6 +36,7 @@ func (c *customs) inspect(rec Record) error {
 	}
 	c.pos = rec.Pos
 	c.tally.Add(*e)
+	c.newest = e.EventID
 	l, name, err := c.lane(e)
 	if err != nil {
 		return err
@@ -129,6 +134,17 @@ func (e Edge) plain() Edge {
 		}
 	}
 	return e
+}
+
+// near names the event that comes before what an error is about, when it names
+// none: what was cut off or is garbage has no id of its own.
+func (c *customs) near(err error) error {
+	var refused *core.Error
+	if !errors.As(err, &refused) || refused.Code != core.InvalidInput || c.newest == "" || refused.Details["event_id"] != nil {
+		return err
+	}
+	return core.Errorf(core.InvalidInput, "%s; the last event before that is %s", err, c.newest).
+		With("field", cmp.Or(fmt.Sprint(refused.Details["field"]), "file")).With("event_id", c.newest)
 }
 
 // settle looks at what can be known only at the end.

@@ -181,7 +181,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 		err = c.settle(manifest)
 	}
 	if err != nil {
-		return done, explain("look at "+src, err)
+		return done, explain("look at "+src, c.near(err))
 	}
 	var batch []Record
 	flush := func() error {

@@ -113,17 +113,30 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 		h.CorrelationID = pick(s, "corr-1", "corr-2")
 		return &dag.ModelRequest{Model: "m", Params: s.object(1), InputRefs: []dag.InputRef{{Message: s.name("msg")}, {Event: s.id()}}}
 	case dag.KindModelResponse:
-		return &dag.ModelResponse{RequestID: pick(s, "provider-1", s.id()), OutputRef: s.name("msg"), Usage: &dag.Usage{PromptTokens: 1, CompletionTokens: 2, TotalTokens: 3}}
+		b := &dag.ModelResponse{
+			RequestID: pick(s, "provider-1", s.id()), OutputRef: s.name("msg"), ReasoningRef: pick(s, "", s.name("msg")), FinishReason: pick(s, "", "stop"),
+			Usage: &dag.Usage{PromptTokens: 1, CompletionTokens: 2, TotalTokens: 3, CachedTokens: int64(s.IntN(2))}, DurationMS: int64(s.IntN(9)),
+		}
+		if s.IntN(3) == 0 {
+			b.Status, b.Error, b.StreamRef = dag.CallInterrupted, &dag.Fault{Code: "crash", Message: pick(s, texts...), Details: s.object(1)}, &dag.ExtRef{Kind: "file", ID: "x"}
+		}
+		return b
 	case dag.KindHistoryAppend:
 		m := dag.NewNode(&dag.Message{ID: s.fresh("new"), Role: dag.RoleTool, CreatedAt: h.TS, Content: []dag.ContentPart{
 			{Type: "text", Text: pick(s, texts...)}, {Type: "tool_result", ToolCallID: "c", Output: s.object(1)},
+			{Type: "tool_use", ID: "c", Name: "exec", Input: s.object(1)}, {Type: "image_url", URL: "data:,x", Detail: pick(s, "", "low")},
+			{Type: "reasoning", Text: pick(s, texts...)},
 		}})
 		h.Nodes = append(h.Nodes, m)
 		return &dag.HistoryAppend{List: "main", MessageRef: m.ID()}
 	case dag.KindToolCall:
 		return &dag.ToolCall{Server: "runtime", Tool: "exec", CallID: s.name("call"), Args: s.object(2), RequestedBy: s.ref()}
 	case dag.KindToolResult:
-		return &dag.ToolResult{CallID: s.name("call"), Status: dag.CallError, Result: s.object(2), Error: &dag.Fault{Code: "x", Message: pick(s, texts...)}}
+		b := &dag.ToolResult{CallID: s.name("call"), Status: pick(s, dag.CallOK, dag.CallError, dag.CallTimeout, dag.CallCanceled, dag.CallInterrupted), Result: s.object(2)}
+		if b.Status != dag.CallOK {
+			b.Error = &dag.Fault{Code: "x", Message: pick(s, texts...)}
+		}
+		return b
 	case dag.KindMCPResourceUpdated:
 		return &dag.MCPResourceUpdated{Server: "files", URI: "resource://" + s.name("u"), Summary: pick(s, texts...)}
 	case dag.KindMCPListChanged:
@@ -131,7 +144,7 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 	case dag.KindPolicyActivated:
 		return &dag.PolicyActivated{PolicyRef: s.name("policy"), Notes: pick(s, texts...)}
 	case dag.KindInterruption:
-		return &dag.Interruption{Reason: dag.ReasonCrash, Affects: []dag.EventRef{s.ref(), s.ref()}}
+		return &dag.Interruption{Reason: pick(s, dag.Reasons()...), Affects: []dag.EventRef{s.ref(), s.ref()}}
 	case dag.KindSubstitution:
 		return &dag.Substitution{OriginalEvent: s.ref(), ReplacementEvent: dag.EventRef{EventID: fmt.Sprintf("%064x", s.Uint64())}}
 	case dag.KindAgentForked:
@@ -140,7 +153,11 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 		h.Nodes = append(h.Nodes, dag.NewNode(&dag.Subagent{ID: s.fresh("sub"), ParentAgentID: h.AgentID}))
 		return &dag.AgentForked{
 			FromBranch: "main", ToBranch: fmt.Sprintf("try %d", s.forked), AtEvent: s.ref(),
-			VolumePlan: []dag.VolumePlan{{Resource: s.name("res"), Mode: dag.PlanDiscard}},
+			VolumePlan: []dag.VolumePlan{pick(s,
+				dag.VolumePlan{Resource: s.name("res"), Mode: dag.PlanDiscard},
+				dag.VolumePlan{Resource: s.name("res"), Mode: dag.PlanKeep, KeptBy: "main"},
+				dag.VolumePlan{Resource: s.name("res"), Mode: dag.PlanSnapshot, SnapshotRef: &dag.ExtRef{Kind: "tree", ID: "sha256:00"}},
+			)},
 		}
 	case dag.KindRunStarted:
 		return &dag.RunStarted{Reason: "user"}
@@ -157,7 +174,7 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 	}
 	switch kind {
 	case dag.KindSnapshotCreated:
-		return &dag.SnapshotCreated{ResourceRef: s.name("res"), SnapshotRef: s.name("snap"), Outcome: dag.OutcomeError}
+		return &dag.SnapshotCreated{ResourceRef: s.name("res"), SnapshotRef: s.name("snap"), Outcome: pick(s, dag.OutcomeOK, dag.OutcomeError)}
 	case dag.KindResourceAttached:
 		return &dag.ResourceAttached{ResourceRef: s.name("res"), Mode: pick(s, dag.ReadOnly, dag.ReadWrite), Mount: pick(s, "", "/data")}
 	case dag.KindResourceDetached:
@@ -167,6 +184,9 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 			h.AgentID = ""
 		}
 		return &dag.LivenessProbe{ResourceRef: s.name("res"), Status: dag.Alive}
+	}
+	if s.IntN(2) == 0 {
+		return &dag.RestoreAttempted{SnapshotRef: s.name("snap"), Outcome: dag.OutcomeOK, NewResourceRef: s.name("res")}
 	}
 	return &dag.RestoreAttempted{SnapshotRef: s.name("snap"), Outcome: dag.OutcomeUnsupported}
 }

@@ -184,7 +184,7 @@ func (r *reader) record(all, ofEdges, ofNodes *sqlite3.Stmt) (rec dag.Record, er
 	err = r.rows(ofEdges, edges, rec.Pos, func(i int, given []cell) error {
 		x, err := asEdge(given)
 		if err != nil {
-			return fmt.Errorf("event %s: edge %d: %w", e.EventID, i, err)
+			return core.Errorf(core.InvalidInput, "event %s: edge %d: %v: it was changed", e.EventID, i, err).With("field", "edges").With("event_id", e.EventID)
 		}
 		rec.Edges = append(rec.Edges, x)
 		r.edges++
