@@ -18,6 +18,7 @@ type Query struct {
 	core.Filter
 	Run         string
 	Correlation string
+	Forward     bool // the oldest first, as those of a run always are
 }
 
 // listed is a list in the store whose entries have the numbers 1 to n.
@@ -128,7 +129,7 @@ func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Rec
 // one out when more narrows than the list. Those of a run come in their order,
 // all others newest first.
 func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) (listed, error), make func(reader, Recorded) (T, bool, error)) (core.Page[T], error) {
-	f, forward := q.Filter, q.Run != ""
+	f, forward := q.Filter, q.Forward || q.Run != ""
 	var items []T
 	var l listed
 	total, narrow := 0, false

@@ -28,7 +28,7 @@ func recordedColumns(c *call) []column[dag.Recorded] {
 		{title: "CORRELATION", wide: true, text: func(e E) string { return e.Event.CorrelationID }},
 		{title: "TASK", wide: true, text: func(e E) string { return e.Event.TaskID }},
 		{title: "TRACE", wide: true, text: func(e E) string { return e.Event.TraceID }},
-		{title: "WHAT", most: 60, text: func(e E) string { return saysOf(e.Event) }},
+		{title: "WHAT", most: 60, text: func(e E) string { return e.Event.Brief() }},
 	}
 }
 

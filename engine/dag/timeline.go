@@ -1,0 +1,199 @@
+package dag
+
+import (
+	"context"
+	"strings"
+
+	"swarmdeck/engine/core"
+)
+
+// Moment is an event on a timeline, with what it begins or ends. Its JSON is
+// the event's in its place with the other fields added.
+type Moment struct {
+	Recorded
+	From   Time   // of an event that ends something (result, response, run_finished): when that began
+	Until  Time   // of one that begins something (call, request, run_started): when that ended
+	Status string // of what it begins or ends: of a call a Call.Status; open, ok or the run's exit
+	Tool   string // of a result: what was called
+	// Message is the one that the event appends, or that a response gave, as
+	// far as the record has it.
+	Message *Message
+}
+
+// Took is how long what began or ends here lasted, in milliseconds; ok is
+// false when it goes on, or the event is neither.
+func (m *Moment) Took() (ms int64, ok bool) {
+	switch {
+	case !m.From.IsZero():
+		return max(0, m.Event.TS.at.Sub(m.From.at).Milliseconds()), true
+	case !m.Until.IsZero():
+		return max(0, m.Until.at.Sub(m.Event.TS.at).Milliseconds()), true
+	}
+	return 0, false
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m Moment) MarshalJSON() ([]byte, error) {
+	more := struct {
+		TookMS  *int64   `json:"took_ms,omitzero"`
+		Status  string   `json:"status_of,omitempty"`
+		Tool    string   `json:"tool_of,omitempty"`
+		Message *Message `json:"message,omitzero"`
+	}{Status: m.Status, Tool: m.Tool, Message: m.Message}
+	if ms, ok := m.Took(); ok {
+		more.TookMS = &ms
+	}
+	extra, err := core.Encode(more)
+	b := m.json(m.Event.raw)
+	if err != nil || len(extra) == len("{}") {
+		return b, err
+	}
+	return append(append(b[:len(b)-1], ','), extra[1:]...), nil
+}
+
+// Subject narrows a query to what a timeline is of: run:ID, task:ID,
+// agent:NAME or session:ID.
+func (q *Query) Subject(name string) error {
+	kind, id, _ := strings.Cut(name, ":")
+	to := map[string]*string{"run": &q.Run, "task": &q.Task, "agent": &q.Agent, "session": &q.Session}[kind]
+	if to == nil || id == "" {
+		return core.Invalid("subject", name, "run:ID, task:ID, agent:NAME, session:ID")
+	}
+	*to = id
+	return nil
+}
+
+// Timeline lists the events of a run, task, agent or session, the oldest
+// first, each with what it begins or ends. A page costs the same wherever it
+// stands and however long the record is, unless more narrows it.
+func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[Moment], error) {
+	var none core.Page[Moment]
+	f, err := q.Check()
+	if err != nil {
+		return none, err
+	}
+	if q.Kind != "" && newBody(Kind(q.Kind)) == nil {
+		return none, core.Invalid("kind", q.Kind, words(Kinds()))
+	}
+	q.Filter, q.Forward = f, true
+	return list(ctx, d, tenant, q, reader.narrowest, func(r reader, e Recorded) (Moment, bool, error) {
+		m, err := r.moment(e)
+		return m, true, err
+	})
+}
+
+// moment looks for the other end of what an event begins or ends.
+func (r reader) moment(e Recorded) (Moment, error) {
+	m := Moment{Recorded: e}
+	var err error
+	switch b := e.Event.Body.(type) {
+	case *ToolCall:
+		var c Call
+		c, err = r.call(e)
+		m.Until, m.Status = c.ReturnedAt, c.Status
+	case *ToolResult:
+		m.Status = string(b.Status)
+		err = r.called(&m, b.CallID)
+	case *ModelRequest:
+		err = r.answered(&m)
+	case *ModelResponse:
+		if m.Message, err = r.message(b.OutputRef); err == nil {
+			err = r.requested(&m)
+		}
+	case *HistoryAppend:
+		m.Message, err = r.message(b.MessageRef)
+	case *RunStarted, *RunFinished:
+		err = r.lasted(&m)
+	}
+	return m, err
+}
+
+func (r reader) message(id string) (*Message, error) {
+	v, err := r.newest(NodeRef{TypeMessage, id})
+	if err != nil || v == nil {
+		return nil, err
+	}
+	return v.Node.Body.(*Message), nil
+}
+
+// called finds the call that a result ends: the newest of its id before it.
+func (r reader) called(m *Moment, call string) error {
+	stream, _, err := r.num(nameKey(NodeRef{TypeRun, m.Event.RunID}))
+	if err != nil {
+		return err
+	}
+	prefix, looked := textKey(key(stream), call, 0)[:9+len(call)], 0
+	return r.scan(bCall, prefix, nil, key(m.Pos), true, func(rest, v []byte) (bool, error) {
+		if looked++; v[0] != KindToolCall.code() {
+			return looked < maxBack, nil
+		}
+		e, err := r.event(get64(rest))
+		if err == nil {
+			m.From, m.Tool = e.Event.TS, e.Event.Body.(*ToolCall).Tool
+		}
+		return false, err
+	})
+}
+
+// answered finds the first response to a request.
+func (r reader) answered(m *Moment) error {
+	m.Status = callOpen
+	num, _, err := r.place(m.Event.EventID)
+	if err != nil {
+		return err
+	}
+	looked := 0
+	return r.scan(bIn, append(key(num), relationCode(DerivedFrom)), nil, nil, false, func(rest, _ []byte) (bool, error) {
+		e, err := r.event(get64(rest))
+		if err != nil {
+			return false, err
+		}
+		if _, ok := e.Event.Body.(*ModelResponse); !ok {
+			looked++
+			return looked < maxShown, nil
+		}
+		m.Until, m.Status = e.Event.TS, string(CallOK)
+		return false, nil
+	})
+}
+
+// requested finds the request that a response answers.
+func (r reader) requested(m *Moment) error {
+	edges, err := r.edges(m.Pos)
+	if err != nil {
+		return err
+	}
+	for _, x := range edges {
+		if x.Type != DerivedFrom || x.From.ID != m.Event.EventID {
+			continue
+		}
+		if _, pos, err := r.place(x.To.ID); err != nil || pos == 0 {
+			return err
+		} else if e, err := r.event(pos); err != nil {
+			return err
+		} else if _, ok := e.Event.Body.(*ModelRequest); ok {
+			m.From = e.Event.TS
+		}
+		return nil
+	}
+	return nil
+}
+
+// lasted finds a run's other end.
+func (r reader) lasted(m *Moment) error {
+	num, _, err := r.num(nameKey(NodeRef{TypeRun, m.Event.RunID}))
+	if err != nil {
+		return err
+	}
+	h, err := r.head(num)
+	if err != nil {
+		return err
+	}
+	m.Status = first(h.Exit, h.Status)
+	if m.Event.Kind == KindRunFinished {
+		m.From = h.StartedAt
+	} else {
+		m.Until = h.FinishedAt
+	}
+	return nil
+}

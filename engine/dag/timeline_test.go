@@ -1,0 +1,71 @@
+package dag_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// axis is a timeline in lines: kind, what it begins or ends, how long that took.
+func axis(items []dag.Moment) string {
+	var b strings.Builder
+	for i := range items {
+		m := &items[i]
+		fmt.Fprintf(&b, "%s %s%s", m.Event.Kind, m.Tool, m.Status)
+		if ms, ok := m.Took(); ok {
+			fmt.Fprintf(&b, " %dms", ms)
+		}
+		if m.Message != nil {
+			b.WriteString(" " + m.Message.Brief())
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestATimelineSaysWhatEachEventBeginsAndEnds(t *testing.T) {
+	s := newStory(t)
+	s.emit(s.head("ada", "r-1"), &dag.ToolCall{Server: "sh", Tool: "wait", CallID: "c-2", Args: core.Raw(`{}`), RequestedBy: ref(s.answer)})
+	want := `run_started running
+history_append  user: Build it
+model_request ok 1000ms
+model_response  1000ms
+tool_call replaced
+tool_call ok 2000ms
+substitution 
+tool_result execok 2000ms
+tool_call open
+`
+	for _, subject := range []string{"run:r-1", "agent:ada", "task:task-1", "session:session-1"} {
+		var q dag.Query
+		s.no(q.Subject(subject))
+		page, err := s.Timeline(t.Context(), acme, q)
+		s.no(err)
+		if got := axis(page.Items); got != want {
+			t.Errorf("%s:\n%swant\n%s", subject, got, want)
+		}
+	}
+	s.emit(s.head("ada", "r-1"), &dag.RunFinished{Exit: "error"})
+	page, err := s.Timeline(t.Context(), acme, dag.Query{Run: "r-1", Filter: core.Filter{Page: 10, Size: 1}})
+	s.no(err)
+	if got := axis(page.Items); got != "run_finished error 9000ms\n" || page.Info.Total != 10 {
+		t.Errorf("the end is %q of %d", got, page.Info.Total)
+	}
+	raw, err := core.Encode(page.Items[0])
+	s.no(err)
+	if !strings.Contains(string(raw), `"took_ms":9000,"status_of":"error"}`) {
+		t.Errorf("as JSON %s", raw)
+	}
+}
+
+func TestATimelineIsOfSomething(t *testing.T) {
+	for _, name := range []string{"", "run", "run:", "queue:x", "r-1"} {
+		var q dag.Query
+		if err := q.Subject(name); err == nil || !strings.Contains(err.Error(), "run:ID, task:ID, agent:NAME, session:ID") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
