@@ -226,12 +226,6 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 		RuleID: v.RuleID, PolicyID: of.policyID, PolicyVersion: v.PolicyVersion, Always: v.always != "",
 		Unsandboxed: v.Unsandboxed, Stderr: v.stderr, TookUs: time.Since(began).Microseconds(),
 	}
-	if last := tr.rule; last != nil && last.ID == v.RuleID && !v.program {
-		e.When, e.Values = last.When, tr.values
-		e.Floor = of.policyID != "" && j.table().byID[last.ID] == last && last.Decision == Deny
-		e.Tried = tr.tried[:len(tr.tried)-1]
-	} else {
-		e.Tried = tr.tried
-	}
+	j.traced(&e, of, &v, tr)
 	return e, nil
 }
