@@ -1,0 +1,233 @@
+package dag
+
+import (
+	"context"
+	"encoding/binary"
+	"strings"
+
+	"swarmdeck/engine/core"
+)
+
+// Graph is what stands around a node: what led to it and what came of it.
+type Graph struct {
+	Nodes []GraphNode `json:"nodes"` // the node itself first
+	Edges []GraphEdge `json:"edges"`
+	More  bool        `json:"more"` // there is more than was asked for
+}
+
+// GraphNode is one node of a graph.
+type GraphNode struct {
+	Node  NodeRef `json:"node"`
+	Level int     `json:"level"`          // 0 the node itself, -1 what led to it, 1 what came of it, and so on
+	Kind  Kind    `json:"kind,omitempty"` // of an event that is here
+	Text  string  `json:"text"`           // what it says in a few words; from outside
+	TS    Time    `json:"ts,omitzero"`    // of the event, or of the newest that states the node
+}
+
+// GraphEdge is an edge between two nodes of a graph, by their numbers in it.
+// From is the one of the lower level: what came first.
+type GraphEdge struct {
+	From int      `json:"from"`
+	To   int      `json:"to"`
+	Type EdgeType `json:"type"`
+}
+
+// GraphQuery asks for a graph.
+type GraphQuery struct {
+	Node  NodeRef
+	Depth int // levels each way, 1-20; 0 means 3
+	Most  int // nodes each way, 1-500; 0 means 60
+}
+
+// Bounds of a graph.
+const (
+	maxLevels  = 20
+	maxBoxes   = 500
+	maxBeside  = 8   // edges of one type at the node that don't say what led to what: the newest
+	maxCaption = 200 // bytes of a node's text
+)
+
+// Around finds the lineage of a node both ways. At the node itself there are
+// also the edges that say nothing of cause: the runs of an agent, the owners
+// and holders of a resource, the newest 8 of each type.
+func (d *DAG) Around(ctx context.Context, tenant string, q GraphQuery) (Graph, error) {
+	if q.Depth == 0 {
+		q.Depth = 3
+	}
+	if q.Most == 0 {
+		q.Most = 60
+	}
+	f := &flaws{}
+	q.Node.check(f, "node")
+	if q.Depth < 1 || q.Depth > maxLevels {
+		f.add("depth", "%d is not allowed; allowed: 1-%d", q.Depth, maxLevels)
+	}
+	if q.Most < 1 || q.Most > maxBoxes {
+		f.add("most", "%d is not allowed; allowed: 1-%d", q.Most, maxBoxes)
+	}
+	if err := f.err(); err != nil {
+		return Graph{}, err
+	}
+	g := &grapher{at: map[string]int{}, drawn: map[GraphEdge]bool{}}
+	err := d.view(ctx, tenant, "draw a lineage", func(r reader) error {
+		num, _, err := r.num(nameKey(q.Node))
+		if err == nil && num == 0 {
+			err = core.Missing("node", q.Node.String())
+		}
+		if err != nil {
+			return err
+		}
+		g.reader = r
+		g.place(q.Node, 0)
+		for _, down := range []bool{false, true} {
+			w := &walk{reader: r, q: LineageQuery{Node: q.Node, Depth: q.Depth, Most: q.Most, Down: down}, seen: map[string]bool{}}
+			if err := w.run(ctx); err != nil {
+				return err
+			}
+			g.out.More = g.out.More || w.out.More
+			for _, s := range w.out.Steps {
+				g.step(s, down)
+			}
+		}
+		if err := g.beside(num); err != nil {
+			return err
+		}
+		return g.caption()
+	})
+	return g.out, err
+}
+
+// grapher gathers a graph.
+type grapher struct {
+	reader
+	out   Graph
+	at    map[string]int // number of a node by its key
+	drawn map[GraphEdge]bool
+}
+
+// place finds a node's number, and gives it one on a level when it has none.
+func (g *grapher) place(ref NodeRef, level int) int {
+	k := string(nameKey(ref))
+	i, known := g.at[k]
+	if !known {
+		i = len(g.out.Nodes)
+		g.at[k] = i
+		g.out.Nodes = append(g.out.Nodes, GraphNode{Node: ref, Level: level})
+	}
+	return i
+}
+
+func (g *grapher) link(from, to int, t EdgeType) {
+	e := GraphEdge{from, to, t}
+	if from != to && !g.drawn[e] {
+		g.drawn[e] = true
+		g.out.Edges = append(g.out.Edges, e)
+	}
+}
+
+// step takes one step of a lineage in.
+func (g *grapher) step(s Step, down bool) {
+	near := s.Edge.From
+	if string(nameKey(near)) == string(nameKey(s.Node)) {
+		near = s.Edge.To
+	}
+	if down {
+		from := g.place(near, s.Depth-1)
+		g.link(from, g.place(s.Node, s.Depth), s.Edge.Type)
+		return
+	}
+	to := g.place(near, 1-s.Depth)
+	g.link(g.place(s.Node, -s.Depth), to, s.Edge.Type)
+}
+
+// beside adds the edges at the node itself that say nothing of cause; of those
+// of a run to its events there is a timeline.
+func (g *grapher) beside(num uint64) error {
+	for code, r := range relations() {
+		if r.cause != neither || r.typ == RunHasEvent {
+			continue
+		}
+		for _, out := range []bool{true, false} {
+			bucket := bIn
+			if out {
+				bucket = bOut
+			}
+			n := 0
+			err := g.scan(bucket, append(key(num), byte(code)), nil, nil, true, func(rest, _ []byte) (bool, error) {
+				if n++; n > maxBeside {
+					g.out.More = true
+					return false, nil
+				}
+				pos, i := get64(rest), int(binary.BigEndian.Uint16(rest[8:]))
+				edges, err := g.edges(pos)
+				if err != nil || i >= len(edges) {
+					return false, err
+				}
+				if out {
+					g.link(0, g.place(edges[i].To, 1), r.typ)
+				} else {
+					g.link(g.place(edges[i].From, -1), 0, r.typ)
+				}
+				return true, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// caption says of each node what it is.
+func (g *grapher) caption() error {
+	for i := range g.out.Nodes {
+		n := &g.out.Nodes[i]
+		var err error
+		if n.Node.Type.ofEvent() {
+			err = g.captionEvent(n)
+		} else if v, bad := g.newest(n.Node); bad != nil {
+			err = bad
+		} else if v != nil {
+			n.Text, n.TS = v.Node.Brief(), v.TS
+		}
+		if err != nil {
+			return err
+		}
+		if len(n.Text) > maxCaption {
+			n.Text = strings.ToValidUTF8(n.Text[:maxCaption], "")
+		}
+	}
+	return nil
+}
+
+func (g *grapher) captionEvent(n *GraphNode) error {
+	_, pos, err := g.reader.place(n.Node.ID)
+	if err != nil || pos == 0 {
+		return err
+	}
+	e, err := g.event(pos)
+	n.Kind, n.TS, n.Text = e.Event.Kind, e.Event.TS, e.Event.Brief()
+	return err
+}
+
+// Brief is what an event states about a node, in a few words. It holds text
+// from outside.
+func (n *Node) Brief() string {
+	switch b := n.Body.(type) {
+	case *Message:
+		return b.Brief()
+	case *Resource:
+		return string(b.Kind) + " " + b.Name
+	case *Snapshot:
+		return b.Method + " of " + b.ResourceRef
+	case *RunSnapshot:
+		return "summary of " + b.RunID
+	case *Handle:
+		return b.Provider + " " + b.ProviderID
+	case *Policy:
+		return strings.TrimSpace(string(b.Kind) + " " + b.Docstring)
+	case *Subagent:
+		return "of " + b.ParentAgentID
+	}
+	return ""
+}

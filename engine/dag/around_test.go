@@ -1,0 +1,84 @@
+package dag_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/dag"
+)
+
+// drawn are a graph's edges in lines, those of lower levels first.
+func drawn(g dag.Graph) string {
+	name := func(i int) string {
+		n := g.Nodes[i]
+		if n.Kind != "" {
+			return fmt.Sprintf("%d %s", n.Level, n.Kind)
+		}
+		return fmt.Sprintf("%d %s", n.Level, n.Node)
+	}
+	var all []string
+	for _, e := range g.Edges {
+		all = append(all, name(e.From)+" "+string(e.Type)+" "+name(e.To))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+func TestAGraphStandsAroundItsNode(t *testing.T) {
+	s := newStory(t)
+	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.answer.EventID}, Depth: 2})
+	s.no(err)
+	want := strings.Join([]string{
+		"-1 model_request DERIVED_FROM 0 model_response",
+		"-2 Message:m-1 EVENT_CONSUMES -1 model_request",
+		"0 model_response CALLS_TOOL 1 tool_call",
+		"0 model_response CALLS_TOOL 1 tool_call",
+		"0 model_response EVENT_PRODUCES 1 Message:m-2",
+		"1 tool_call RETURNS_RESULT 2 tool_result",
+		"1 tool_call SUBSTITUTES 1 tool_call",
+	}, "\n")
+	if got := drawn(g); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+	if g.Nodes[0].Level != 0 || g.Nodes[0].TS.IsZero() {
+		t.Errorf("the node itself: %+v", g.Nodes[0])
+	}
+	if i := slices.IndexFunc(g.Nodes, func(n dag.GraphNode) bool { return n.Node.ID == "m-1" }); g.Nodes[i].Text != "user: Build it" {
+		t.Errorf("a message: %+v", g.Nodes[i])
+	}
+}
+
+func TestAGraphOfAnAgentHasItsRunsAndForks(t *testing.T) {
+	s := newStory(t)
+	h := s.head("ada", "")
+	h.Nodes = []dag.Node{dag.NewNode(&dag.Subagent{ID: "ada-2", ParentAgentID: "ada"})}
+	s.emit(h, &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(s.call)})
+	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}})
+	s.no(err)
+	got := drawn(g)
+	for _, want := range []string{"0 Agent:ada AGENT_HAS_RUN 1 Run:r-1", "0 Agent:ada FORKED_FROM 1 Branch:ada/try", "0 Agent:ada SPAWNED_FROM 1 Subagent:ada-2"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
+
+func TestAGraphIsBounded(t *testing.T) {
+	s := newStory(t)
+	for _, q := range []dag.GraphQuery{{Depth: 21}, {Depth: -1}, {Most: 501}} {
+		q.Node = dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}
+		if _, err := s.Around(t.Context(), acme, q); err == nil {
+			t.Errorf("%+v was allowed", q)
+		}
+	}
+	if _, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "nobody"}}); err == nil {
+		t.Error("a node that nothing names")
+	}
+	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.result.EventID}, Depth: 1})
+	s.no(err)
+	if !g.More {
+		t.Error("it does not say that there is more")
+	}
+}
