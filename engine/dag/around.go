@@ -206,8 +206,18 @@ func (g *grapher) captionEvent(n *GraphNode) error {
 		return err
 	}
 	e, err := g.event(pos)
+	if err != nil {
+		return err
+	}
 	n.Kind, n.TS, n.Text = e.Event.Kind, e.Event.TS, e.Event.Brief()
-	return err
+	if b, ok := e.Event.Body.(*ModelResponse); ok {
+		m, err := g.message(b.OutputRef)
+		if m != nil {
+			n.Text = m.Text()
+		}
+		return err
+	}
+	return nil
 }
 
 // Brief is what an event states about a node, in a few words. It holds text

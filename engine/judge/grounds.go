@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -25,13 +26,13 @@ type Grounds struct {
 // Grounds are those of a decision, or of what opened an approval, by its id. A
 // person's answer has the grounds of what that person was asked.
 func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error) {
-	d, err := j.asked(ctx, tenant, id)
+	d, risk, err := j.asked(ctx, tenant, id)
 	if err != nil {
 		return Grounds{}, err
 	}
 	g := Grounds{
 		Explanation: Explanation{
-			Decision: was(&d), ReasonCode: d.ReasonCode, Rationale: d.Rationale, Confidence: d.Confidence, Gate: d.Gate,
+			Decision: was(&d), ReasonCode: d.ReasonCode, Rationale: d.Rationale, Confidence: d.Confidence, Risk: risk, Gate: d.Gate,
 			RuleID: d.RuleID, PolicyVersion: d.PolicyVersion, Unsandboxed: d.Unsandboxed, Always: d.ReasonCode == reasonAlways,
 		},
 		DecisionID: d.DecisionID, ApprovalID: d.ApprovalID,
@@ -55,36 +56,42 @@ func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error)
 	}
 	if !known {
 		g.Gone = "what it was about is not kept"
+		if d.PriorDigest != "" {
+			g.Gone = "the arguments were edited since"
+		}
 		return g, nil
 	}
 	tr := &trace{}
 	v := j.by(ctx, of, tenant, &ask, tr)
-	g.Risk = v.Risk
 	if v.RuleID != d.RuleID && !g.Always {
 		g.Gone = "asked again it decides by another rule: it read what is not kept"
 		return g, nil
+	}
+	if risk == "" {
+		g.Risk = v.Risk
 	}
 	j.traced(&g.Explanation, of, &v, tr)
 	return g, nil
 }
 
-// asked is the policy's decision behind an id of a decision or an approval.
-func (j *Judge) asked(ctx context.Context, tenant, id string) (GateDecision, error) {
-	approval := id
+// asked is the policy's decision behind an id of a decision or an approval,
+// with the risk as far as it is known.
+func (j *Judge) asked(ctx context.Context, tenant, id string) (GateDecision, Risk, error) {
+	approval, decision := id, ""
 	if !strings.HasPrefix(id, core.ApprovalPrefix+"_") {
 		d, err := j.Decision(ctx, tenant, id)
-		if err != nil || d.DecidedBy == byPolicy || d.ApprovalID == "" {
-			return d, err
+		if err != nil || d.ApprovalID == "" {
+			return d, "", err
 		}
-		approval = d.ApprovalID
+		approval, decision = d.ApprovalID, id
 	}
 	a, err := j.Approval(ctx, tenant, approval)
 	if err != nil {
-		return GateDecision{}, err
+		return GateDecision{}, "", err
 	}
 	d := a.decision(core.Caller{Name: byPolicy, Door: core.DoorEngine}, HITL, a.ReasonCode)
-	d.Rationale, d.DecisionID, d.Unsandboxed, d.CreatedAt = a.Rationale, a.DecisionID, a.Unsandboxed, a.CreatedAt
-	return d, nil
+	d.Rationale, d.DecisionID, d.Unsandboxed, d.CreatedAt = a.Rationale, cmp.Or(decision, a.DecisionID), a.Unsandboxed, a.CreatedAt
+	return d, a.Risk, nil
 }
 
 // rulingOf is the policy of a version, as far as it is kept; nil when not.
