@@ -12,6 +12,7 @@ type Glyphs struct {
 	ScrollBar, ScrollTrack                     rune
 	Branch, LastBranch                         rune // of a tree, before Horizontal
 	Open, Closed                               rune // what can be folded
+	Joints                                     [16]rune // lines that meet, by where they come from: 1 above, 2 below, 4 left, 8 right
 	State                                      [States]rune
 }
 
@@ -22,6 +23,7 @@ func Unicode() *Glyphs {
 		Ellipsis: "…", Mark: '■', Cursor: '▸', Up: '↑', Down: '↓', More: '…',
 		Separator: '▸', Bullet: '·', ScrollBar: '█', ScrollTrack: '│',
 		Branch: '├', LastBranch: '└', Open: '▾', Closed: '▸',
+		Joints: [16]rune{' ', '│', '│', '│', '─', '┘', '┐', '┤', '─', '└', '┌', '├', '─', '┴', '┬', '┼'},
 		State: [States]rune{
 			Unknown: '·', Idle: '○', Working: '●', Queued: '◌', Waiting: '◆', Paused: '‖', Blocked: '⊘',
 			Succeeded: '✓', Failure: '✗', Cancelled: '−', Offline: '◇', TimedOut: '◔', Stopped: '■',
@@ -36,6 +38,7 @@ func ASCII() *Glyphs {
 		Ellipsis: "~", Mark: '*', Cursor: '>', Up: '^', Down: 'v', More: '~',
 		Separator: '>', Bullet: '-', ScrollBar: '#', ScrollTrack: '|',
 		Branch: '|', LastBranch: '`', Open: '-', Closed: '+',
+		Joints: [16]rune{' ', '|', '|', '|', '-', '+', '+', '+', '-', '+', '+', '+', '-', '+', '+', '+'},
 		State: [States]rune{
 			Unknown: '-', Idle: 'o', Working: '*', Queued: '.', Waiting: '?', Paused: '=', Blocked: '#',
 			Succeeded: '+', Failure: 'x', Cancelled: '-', Offline: '!', TimedOut: '%', Stopped: '$',
