@@ -18,6 +18,7 @@ func (t *tree) approvals() *cobra.Command {
 			use: "show ID", short: "Show exactly what would be done, by whom and why it was asked", effect: Reads, args: []string{"approval"},
 			run: shows(func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Approval(c.ctx, c.by.Tenant, id) }),
 		}),
+		t.grounds("why ID", "Say why a person is asked: which rule, of which version, and what it read", "approval"),
 		t.approvalApprove(),
 		t.approvalDeny(),
 		t.approvalDefer(),

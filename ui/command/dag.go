@@ -23,6 +23,8 @@ func (t *tree) dag() *cobra.Command {
 			run:     dagShow,
 		}),
 		t.dagEmit(),
+		t.dagTimeline(),
+		t.dagGraph(),
 		t.dagLineage(),
 		t.dagCalls(),
 		timed(t, "resources", "List the resources that were there at a time, with their owners and mounts", resourceColumns,

@@ -44,6 +44,23 @@ func (w *walk) record() {
 	}
 	w.do("dag lineage m-1 --depth 3 --most 9 --down")
 	w.text("dag lineage m-1", "EVENT_PRODUCES", "Event:"+id[:10])
+	if all := w.objects("dag timeline run:r-1"); len(all) != 3 || all[0]["event_id"] != id || all[1]["status_of"] != "open" {
+		t.Errorf("timeline: %v", all)
+	}
+	w.do("dag timeline session:nobody")
+	w.text("dag timeline agent:ada --kind tool_call --page-size 1", "tool_call", "exec")
+	if code, _, _ := w.fails(2, "dag timeline r-1"); code != "INVALID_INPUT" {
+		t.Errorf("timeline of nothing: %s", code)
+	}
+	if g := w.do("dag graph " + id[:10] + " --depth 2 --most 9"); len(g["nodes"].([]any)) != 4 || len(g["edges"].([]any)) != 3 {
+		t.Errorf("graph: %v", g)
+	}
+	w.text("dag graph Agent:ada --size 120x30", "┌─ run ─", "ada/try")
+	w.text("dag graph Agent:ada --ascii", "+- branch ")
+	w.text("dag graph Agent:ada --accessible", "leads to branch ada/try (forked from)")
+	if code, _, _ := w.fails(2, "dag graph Agent:ada --size 10x1"); code != "INVALID_INPUT" {
+		t.Errorf("graph of no size: %s", code)
+	}
 	if all := w.objects("dag calls --run r-1 --status open"); len(all) != 1 || all[0]["call_id"] != "c-1" || all[0]["status"] != "open" || all[0]["tool"] != "exec" {
 		t.Errorf("calls: %v", all)
 	}

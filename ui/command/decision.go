@@ -20,7 +20,16 @@ func (t *tree) decisions() *cobra.Command {
 				return c.eng.Judge.Decision(c.ctx, c.by.Tenant, id)
 			}),
 		}),
+		t.grounds("why ID", "Say on what grounds a policy decided: which rule, of which version, and what it read", "decision"),
 	)
+}
+
+// grounds makes a command that says why a policy decided as it did.
+func (t *tree) grounds(use, short, of string) *cobra.Command {
+	return t.command(spec{
+		use: use, short: short, effect: Reads, args: []string{of},
+		run: shows(func(c *call, id string) (judge.Grounds, error) { return c.eng.Judge.Grounds(c.ctx, c.by.Tenant, id) }),
+	})
 }
 
 func decisionColumns(c *call) []column[judge.GateDecision] {

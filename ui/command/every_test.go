@@ -272,6 +272,9 @@ func (w *walk) agentsAndApprovals() {
 		t.Errorf("approval: %v", shown)
 	}
 	w.text("approval list", id, "fs.write", "medium")
+	if why := w.do("approval why " + id); why["rule_id"] == "" || why["when"] == "" || why["values"] == nil || why["rules_now"] != true {
+		w.t.Errorf("why: %v", why)
+	}
 	w.text("approval show "+id, "digest", "at_deadline", `\u001b`)
 	if code, _, _ := w.fails(1, "approval approve "+id+" --digest 00"); code != "CONFLICT" {
 		t.Errorf("approved with another digest: %s", code)
@@ -318,6 +321,9 @@ func (w *walk) agentsAndApprovals() {
 	decided := w.do("decision list --status hitl")
 	if got := w.do("decision show " + str(decided["decision_id"])); got["gate"] != "tool.call" {
 		t.Errorf("decision: %v", got)
+	}
+	if why := w.do("decision why " + str(decided["decision_id"])); why["gone"] != "the arguments were edited since" || why["rule_id"] != "tool.write" {
+		w.t.Errorf("why: %v", why)
 	}
 	w.text("decision list --page-size 100", "hitl", "tool.call")
 }

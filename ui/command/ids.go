@@ -148,6 +148,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveTags(eng, by.Tenant)
 	case "resource", "snapshot":
 		return liveResources(c, eng, by.Tenant, kind)
+	case "recorded":
+		return liveSubjects(t, c, eng, by.Tenant)
 	case "record", "run":
 		return liveRecord(c, eng, by.Tenant, kind)
 	case "source":
