@@ -32,6 +32,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.nextNeed()
 	case "view":
 		return m.openPicture()
+	case "timeline":
+		return m.openTimeline()
 	case "copy", "copy-row":
 		return m.copy(name == "copy-row")
 	case "focus-next":
@@ -170,6 +172,23 @@ func (m *Model) switchTenant(id string) tea.Cmd {
 	m.place.bound = map[string]pane.Item{}
 	m.goTo(fleet.Name)
 	return m.say(false, "", "tenant "+id)
+}
+
+// openTimeline opens what happened to the selected thing.
+func (m *Model) openTimeline() tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	it := p.Selected(m.env())
+	if line := pane.TimelineOf(it); !line.Empty() {
+		m.openItem(line)
+		return nil
+	}
+	if it.Empty() {
+		return m.say(true, "", "nothing is selected")
+	}
+	return m.say(true, "", "there is no timeline of a "+it.Kind)
 }
 
 // openPicture opens the picture of the selected thing.

@@ -31,7 +31,7 @@ var hostile = []string{
 var fuzzKeys = []string{
 	"a", "a", "x", "X", "e", "A", "z", "y", "y", "n", "enter", "enter", "esc", "q", "space", "tab", "shift+tab", "j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u",
 	"pgdown", "pgup", "1", "2", "3", "3", "4", "5", "6", "7", "8", "8", "9", "9", "T", "i", "i", "E", ":", "/", "?", "p", "c", "r", "d", "D", "s", "w", "t", "u", "Y", "f", "W",
-	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "b", "R", "Z", "L", "t", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "!", "ctrl+c",
+	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "b", "R", "Z", "L", "t", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "H", "H", "t", "n", "v", "!", "ctrl+c",
 }
 
 // mischief drives a cockpit with random keys, sizes, pastes, times and a world

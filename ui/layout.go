@@ -23,8 +23,12 @@ import (
 	"swarmdeck/ui/pane/execution"
 	"swarmdeck/ui/pane/executions"
 	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/lineage"
 	"swarmdeck/ui/pane/message"
 	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/pane/policies"
+	"swarmdeck/ui/pane/policy"
+	"swarmdeck/ui/pane/record"
 	"swarmdeck/ui/pane/session"
 	"swarmdeck/ui/pane/sessions"
 	"swarmdeck/ui/pane/skill"
@@ -36,6 +40,7 @@ import (
 	"swarmdeck/ui/pane/task"
 	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/pane/tenants"
+	"swarmdeck/ui/pane/timeline"
 	"swarmdeck/ui/pane/workflow"
 	"swarmdeck/ui/pane/workflows"
 	"swarmdeck/ui/pane/workspace"
@@ -60,10 +65,11 @@ func (m *Model) makePanes() {
 	for _, p := range []pane.Pane{
 		fleet.New(), tasks.New(), m.list, audit.New(), decisions.New(), sessions.New(), m.notes, skills.New(), bus.New(),
 		tenants.New(), executions.New(), subagents.New(), dead.New(), subscriptions.New(),
-		cadagents.New(), workspaces.New(), workflows.New(), conflicts.New(),
+		cadagents.New(), workspaces.New(), workflows.New(), conflicts.New(), policies.New(),
 		agent.New(), task.New(), m.card, event.New(), decision.New(), session.New(), message.New(m.notes),
 		skill.New(), execution.New(), subagent.New(), busmessage.New(),
 		cadagent.New(), workspace.New(), workflow.New(), conflict.New(), solidview.New(),
+		timeline.New(), record.New(), lineage.New(), policy.New(),
 	} {
 		m.panes[p.Name()] = p
 		if p.Kind() == pane.List {
@@ -111,13 +117,16 @@ func (m *Model) arrange() []placed {
 	}
 	body, p := m.body(), &m.place
 	opened := len(p.open) > 0
+	if opened {
+		it := p.open[len(p.open)-1]
+		s := m.sheet(it)
+		if _, broad := s.(pane.Broad); s != nil && (broad || m.w < wideW) {
+			p.lead = p.base
+			return []placed{{s, body, it, true}}
+		}
+	}
 	if m.w < wideW {
 		p.lead = p.base
-		if opened {
-			if s := m.sheet(p.open[len(p.open)-1]); s != nil {
-				return []placed{{s, body, p.open[len(p.open)-1], true}}
-			}
-		}
 		return []placed{{m.panes[p.base], body, pane.Item{}, true}}
 	}
 	var below []string

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/card"
 )
 
 // own are the palette's commands that concern this screen only.
@@ -21,6 +22,7 @@ var own = []command.Candidate{
 	{Text: "messages", Help: "everything the cockpit has said"},
 	{Text: "help", Help: "the keys that work here"},
 	{Text: "quit", Help: "leave the cockpit"},
+	{Text: "open", Help: "open KIND ID: a sheet, such as timeline task:ID, lineage NODE or policy ID"},
 }
 
 const historyMost = 200
@@ -92,6 +94,13 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 			}
 		}
 	}
+	if head == "open " {
+		for name, pn := range m.panes {
+			if pn.Kind() == pane.Sheet && strings.HasPrefix(name, msg.line[len(head):]) {
+				cands = append(cands, overlay.Candidate{Text: name})
+			}
+		}
+	}
 	if strings.TrimSpace(msg.line) != "" {
 		slices.SortStableFunc(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
 	}
@@ -135,6 +144,8 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 		return m.interrupt(), true
 	case len(words) == 1 && words[0] == "help":
 		m.openHelp()
+	case words[0] == "open" && len(words) == 3:
+		return m.openNamed(pane.Item{Kind: words[1], ID: words[2]}), true
 	case words[0] == "write" && arg != "":
 		return m.write(arg), true
 	case words[0] == "record" && arg != "":
@@ -150,6 +161,22 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 		return nil, false
 	}
 	return nil, true
+}
+
+// openNamed opens what a line names.
+func (m *Model) openNamed(it pane.Item) tea.Cmd {
+	if m.sheet(it) != nil {
+		m.openItem(it)
+		return nil
+	}
+	var names []string
+	for name, p := range m.panes {
+		if p.Kind() == pane.Sheet && name != card.Name {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return m.say(true, "", "open: there is no sheet of a "+it.Kind+"; one of approval, "+strings.Join(names, ", "))
 }
 
 func (m *Model) setTheme(name string) tea.Cmd {

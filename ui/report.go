@@ -16,12 +16,13 @@ var past = map[string]string{
 	"retry": "queued again:", "undo": "took back", "pause": "asked to pause:", "resume": "resumed", "start": "started", "stop": "stopped",
 	"restart": "restarted", "create": "created", "delete": "deleted", "assign": "gave work to", "set": "set", "revoke": "revoked",
 	"invoke": "runs the skill:", "resend": "sent again as", "publish": "published", "reply": "answered with", "load": "loaded", "unload": "unloaded",
+	"propose": "proposed", "activate": "activated", "withdraw": "withdrew", "restore": "restored", "test": "tested", "backtest": "backtested",
 }
 
 // reported are the fields of a record that name it, by noun.
 var reported = map[string]string{
 	"approval": "approval_id", "task": "task_id", "session": "session_id", "agent": "name", "budget": "subject", "tenant": "tenant_id",
-	"subagent": "agent_id", "message": "message_id",
+	"subagent": "agent_id", "message": "message_id", "policy": "policy_id",
 }
 
 // machine asks a changing command for a record instead of a table, unless the
@@ -63,6 +64,9 @@ func sentence(line []string, path, out string) string {
 		return "done: " + path
 	}
 	id, _ := rec[reported[noun]].(string)
+	if noun == "policy" && (verb == "activate" || verb == "restore") && rec["status"] != "active" {
+		return "you are the first of two: another person must " + verb + " policy " + id + " too"
+	}
 	if id == "" {
 		id = lastWord(line)
 	}

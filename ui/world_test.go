@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/pane"
 )
 
 const tenant = "t_acme"
@@ -43,6 +44,7 @@ type fakeWorld struct {
 	reads     int
 	talk
 	models
+	pane.RecordWorld
 	acts map[string]fleet.Activity
 }
 
@@ -52,7 +54,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 // newWorld is a small swarm: four agents, tasks, an open approval of each risk.
 func newWorld() *fakeWorld {
-	w := &fakeWorld{tenants: []string{tenant, "t_other"}, logs: map[string][]swarm.LogLine{}, results: map[string]swarm.Result{}}
+	w := &fakeWorld{RecordWorld: blank{}, tenants: []string{tenant, "t_other"}, logs: map[string][]swarm.LogLine{}, results: map[string]swarm.Result{}}
 	w.sessions = []swarm.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: swarm.SessionRunning, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
 	for i, a := range []fleet.Agent{
 		{Name: "changes", Status: fleet.Busy, Role: "reader", Project: "quickstart", LastTask: "what changed since yesterday", TaskID: id("tk", 3)},

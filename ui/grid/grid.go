@@ -149,6 +149,18 @@ func (g *Grid) Move(n int) bool {
 	return g.at != was
 }
 
+// Sight is the first row that Draw would show in h lines, and how many.
+func (g *Grid) Sight(h int) (first, n int) {
+	g.page = max(h-1, 1)
+	g.sync()
+	all := g.Len()
+	g.scroll(all)
+	return g.top, min(g.page, all-g.top)
+}
+
+// Width is how many cells a column had at the last Draw; 0 is not shown.
+func (g *Grid) Width(col int) int { return g.widths[col] }
+
 // Page is how many rows were in sight at the last Draw; at least 1.
 func (g *Grid) Page() int { return g.page }
 

@@ -75,3 +75,16 @@ func Clock(now, t time.Time) string {
 	}
 	return t.Format("2006-01-02 15:04:05")
 }
+
+// Precise is a time of day to the millisecond; one of another day has its date
+// and no fraction.
+func Precise(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	t = t.In(now.Location())
+	if y, m, d := t.Date(); y == now.Year() && m == now.Month() && d == now.Day() {
+		return t.Format("15:04:05.000")
+	}
+	return t.Format("01-02 15:04:05")
+}

@@ -79,6 +79,9 @@ type Opener interface {
 	Open(env Env) Item
 }
 
+// Broad is a sheet that has the whole width of the screen once it is opened.
+type Broad interface{ Broad() }
+
 // Env is what a pane may know at one moment. Snap is never nil.
 type Env struct {
 	World    World
@@ -113,8 +116,13 @@ const readLimit = 5 * time.Second
 // Ask makes a Cmd that calls read outside Update, for at most 5 s, and replies
 // to the pane.
 func Ask(pane string, read func(ctx context.Context) any) tea.Cmd {
+	return AskFor(pane, readLimit, read)
+}
+
+// AskFor is Ask for what may take longer.
+func AskFor(pane string, most time.Duration, read func(ctx context.Context) any) tea.Cmd {
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), most)
 		defer cancel()
 		return Reply{Pane: pane, Body: read(ctx)}
 	}

@@ -44,6 +44,8 @@ type Spec[T any] struct {
 	// Total is how many rows a list with Fetch has without its filter; nil when
 	// that is not known.
 	Total func(*Env) int
-	// NewestFirst is for lists that grow at their top, as all with Fetch do.
+	// NewestFirst is for lists that grow at their top, as all with Fetch do
+	// that are not Forward: those grow at their end, and rows keep their numbers.
 	NewestFirst bool
+	Forward     bool
 }

@@ -35,7 +35,7 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)
 	}
-	t.grid.HoldTop = spec.NewestFirst || spec.Fetch != nil
+	t.grid.HoldTop = spec.NewestFirst || spec.Fetch != nil && !spec.Forward
 	t.grid.SetSource(source[T]{t})
 	return t
 }
@@ -109,7 +109,7 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 	first, n := t.window()
 	atTop := t.grid.Index() <= 0
 	mine, again := t.pager.Take(body, first, n)
-	if mine && atTop {
+	if mine && atTop && !t.spec.Forward {
 		t.holdTop()
 	}
 	if again {
@@ -123,6 +123,31 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 
 // Resize implements Pane; the grid takes its size from Draw.
 func (t *Table[T]) Resize(int, int) {}
+
+// Rebind makes the list one of another thing, from its beginning.
+func (t *Table[T]) Rebind(fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) {
+	t.spec.Fetch, t.text = fetch, ""
+	t.Reset()
+}
+
+// Row is the one under the cursor.
+func (t *Table[T]) Row() (*T, bool) { return t.at(t.grid.Index()) }
+
+// Len is how many rows there are, not all of them in memory.
+func (t *Table[T]) Len() int { return t.grid.Len() }
+
+// Sight calls fn for the rows in sight that are in memory, of a pane h high.
+func (t *Table[T]) Sight(h int, fn func(*T)) {
+	first, n := t.grid.Sight(h)
+	for i := range n {
+		if row, ok := t.at(first + i); ok {
+			fn(row)
+		}
+	}
+}
+
+// Width is how many cells a column had when it was last drawn; 0 is none.
+func (t *Table[T]) Width(col int) int { return t.grid.Width(col) }
 
 // Do implements Pane.
 func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {

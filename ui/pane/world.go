@@ -47,6 +47,7 @@ type World interface {
 	BusWorld
 	FleetWorld
 	CADWorld
+	RecordWorld
 }
 
 // Of is the World of an engine.

@@ -77,6 +77,7 @@ func (r *reader) card(a *judge.Approval) {
 	r.out.block("risk", string(a.Risk))
 	r.out.block("why asked", a.ReasonCode+" "+a.Rationale)
 	r.out.block("rule", a.RuleID+", policy "+a.PolicyVersion)
+	r.why(a)
 	if a.Agent.Name != "" {
 		r.out.block("agent", fmt.Sprintf("%s, %s in %s", a.Agent.Name, a.Agent.Role, a.Agent.Project))
 	}
@@ -95,6 +96,21 @@ func (r *reader) card(a *judge.Approval) {
 		r.out.block("time left", pane.Left(time.Now(), ends)+", then: "+how)
 	}
 	r.out.block("digest", a.Digest)
+}
+
+// why tells on what grounds it is asked, as far as they are known.
+func (r *reader) why(a *judge.Approval) {
+	why, err := r.eng.Judge.Grounds(r.ctx, r.by.Tenant, a.ApprovalID)
+	if err != nil {
+		return
+	}
+	label := ""
+	for _, l := range pane.WhyLines(&why) {
+		if l.Lead != "" {
+			label = l.Lead
+		}
+		r.out.block(label, l.Text)
+	}
 }
 
 // others tells what came of questions like this one, and who looks at it.

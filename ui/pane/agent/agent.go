@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -161,6 +162,12 @@ func (p *Pane) Selected(pane.Env) pane.Item {
 		it.Paused = a.Paused || a.Pausing
 	}
 	return it
+}
+
+// Picture implements pane.Viewer: where the agent comes from, its runs, forks
+// and subagents.
+func (p *Pane) Picture(pane.Env) pane.Item {
+	return pane.LineageOf(dag.NodeRef{Type: dag.TypeAgent, ID: p.Item().ID})
 }
 
 // Title implements pane.Pane.

@@ -37,6 +37,7 @@ type Pane struct {
 	seen    bool      // their end has been on the screen
 	told    bool      // the engine knows that it was shown
 	pastFor string    // id and digest that past was asked for
+	grounds *judge.Grounds
 }
 
 // New makes the pane.
@@ -49,7 +50,7 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if !p.Bind(it) {
 		return nil
 	}
-	p.a, p.err, p.past, p.pastFor = nil, nil, nil, ""
+	p.a, p.err, p.past, p.pastFor, p.grounds = nil, nil, nil, "", nil
 	p.forget()
 	return p.Refresh(env)
 }
@@ -94,15 +95,28 @@ func (p *Pane) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	if key := a.ApprovalID + " " + a.Digest; p.pastFor != key {
 		p.pastFor = key
 		world, tenant, of := env.World, env.Tenant, *a
-		return pane.Ask(Name, func(ctx context.Context) any {
+		p.grounds = nil
+		return tea.Batch(pane.Ask(Name, func(ctx context.Context) any {
 			found, err := world.Past(ctx, tenant, of, pastShown)
 			if err != nil {
 				return nil
 			}
 			return pastReply{of.ApprovalID, found}
-		})
+		}), pane.Ask(Name, func(ctx context.Context) any {
+			why, err := world.Grounds(ctx, tenant, of.ApprovalID)
+			if err != nil { // what the approval itself says is on the card already
+				return nil
+			}
+			return groundsReply{key, why}
+		}))
 	}
 	return nil
+}
+
+// groundsReply says why a card, by its id and digest, was put to a person.
+type groundsReply struct {
+	of  string
+	why judge.Grounds
 }
 
 type pastReply struct {
@@ -115,6 +129,13 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 	if r, ok := body.(pastReply); ok {
 		if r.id == p.Item().ID && p.a != nil {
 			p.past = r.of
+			p.lay(env)
+		}
+		return nil
+	}
+	if r, ok := body.(groundsReply); ok {
+		if r.of == p.pastFor && p.a != nil {
+			p.grounds = &r.why
 			p.lay(env)
 		}
 		return nil
@@ -231,6 +252,6 @@ func (p *Pane) outcome() string {
 // Reset implements pane.Pane.
 func (p *Pane) Reset() {
 	p.Record.Reset()
-	p.a, p.err, p.past, p.pastFor = nil, nil, nil, ""
+	p.a, p.err, p.past, p.pastFor, p.grounds = nil, nil, nil, "", nil
 	p.forget()
 }

@@ -61,6 +61,9 @@ func (p *Pane) lay(env pane.Env) {
 		rule = "none matched: ask a person"
 	}
 	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
+	if a.Unsandboxed {
+		t.Add("", "the policy that asked is a program, and ran UNSANDBOXED", screen.Danger)
+	}
 	t.Head("who asks")
 	agent := a.Agent.Name
 	if agent != "" && a.Agent.Role != "" {
@@ -71,6 +74,10 @@ func (p *Pane) lay(env pane.Env) {
 	t.Add("task", a.TaskID+", attempt "+strconv.Itoa(a.Attempt+1), screen.Accent)
 	t.Add("session", a.Session, screen.Accent)
 	t.Add("trace", a.TraceID, screen.Dim)
+	if p.grounds != nil {
+		t.Head("why was I asked?")
+		pane.Why(p.grounds, &t)
+	}
 	t.Head("time")
 	t.Add("asked", pane.When(env.Now, a.CreatedAt), screen.Text)
 	if a.Status == judge.Open {

@@ -2,8 +2,11 @@
 package decision
 
 import (
+	"context"
+	"errors"
 	"strconv"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/decisions"
@@ -15,17 +18,39 @@ const Name = "decision"
 
 // Pane shows a decision. Decisions never change, so one read is enough.
 type Pane struct {
-	*pane.Detail[judge.GateDecision]
+	*pane.Detail[whole]
+}
+
+// whole is a decision with its grounds, nil when they are not known.
+type whole struct {
+	judge.GateDecision
+	why *judge.Grounds
 }
 
 // New makes the pane.
 func New() *Pane {
-	return &Pane{pane.NewDetail(pane.DetailSpec[judge.GateDecision]{
-		Name: Name, Fetch: pane.World.Decision, Text: text, Item: decisions.Item,
+	return &Pane{pane.NewDetail(pane.DetailSpec[whole]{
+		Name: Name, Fetch: fetch, Text: text,
+		Item: func(g *whole) pane.Item { return decisions.Item(&g.GateDecision) },
 	})}
 }
 
-func text(env pane.Env, d *judge.GateDecision, out *pane.Paras) {
+func fetch(w pane.World, ctx context.Context, tenant, id string) (g whole, err error) {
+	if g.GateDecision, err = w.Decision(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	why, err := w.Grounds(ctx, tenant, id)
+	switch {
+	case err == nil:
+		g.why = &why
+	case !errors.Is(err, core.Kind(core.NotFound)):
+		return g, err
+	}
+	return g, nil
+}
+
+func text(env pane.Env, g *whole, out *pane.Paras) {
+	d := &g.GateDecision
 	st := pane.DecisionState(d)
 	out.Add("decision", st.Label(env.Glyphs), st.Role())
 	out.Add("reason", d.ReasonCode, screen.Text)
@@ -36,6 +61,13 @@ func text(env pane.Env, d *judge.GateDecision, out *pane.Paras) {
 	out.Add("gate", string(d.Gate), screen.Text)
 	out.Add("kind", d.Kind, screen.Text)
 	out.Add("agent", d.Agent, screen.Accent)
+	if g.why != nil {
+		out.Head("on what grounds")
+		if d.DecidedBy != "policy" && g.why.ApprovalID != "" {
+			out.Add("", "a person answered; this is why they were asked", screen.Dim)
+		}
+		pane.Why(g.why, out)
+	}
 	out.Head("who and when")
 	by := d.DecidedBy + " by " + string(d.Door)
 	if d.SelfApproved {
