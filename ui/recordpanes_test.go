@@ -89,7 +89,11 @@ func (unjailed) Decide(context.Context, *judge.Program, []byte) judge.Reply {
 	return judge.FaultReply(judge.ReasonError, "nothing runs here")
 }
 
-func (unjailed) Jailed(context.Context) (bool, string) { return false, "user namespaces are switched off" }
+func (unjailed) Release(*judge.Program) {}
+
+func (unjailed) Jailed(context.Context) (bool, string) {
+	return false, "user namespaces are switched off"
+}
 
 // backtested has a past that some policy would have decided otherwise.
 type backtested struct{ pane.RecordWorld }

@@ -86,7 +86,7 @@ func newArchive(t testing.TB, programs judge.Programs) *archive {
 	db, err := store.Open(filepath.Join(t.TempDir(), "record.db"), store.Options{})
 	a := &archive{t: t, clk: &still{start.Add(-time.Minute)}, at: start.Add(-2 * time.Minute)}
 	a.no(err)
-	a.eng, err = engine.Open(t.Context(), engine.Options{Store: db, Clock: a.clk, Programs: programs, NewTrace: func() string { return trace }})
+	a.eng, err = engine.Open(t.Context(), engine.Options{Store: db, Clock: a.clk, Programs: programs, Policy: []byte(baseRules), NewTrace: func() string { return trace }})
 	a.no(err)
 	_, err = a.eng.Swarm.CreateTenant(t.Context(), ada, tenant)
 	a.no(err)
@@ -168,6 +168,13 @@ func (a *archive) story() {
 	a.say(300*ms, "r-1", "main", "m-3", dag.RoleAssistant, text("Done: 3 files changed."))
 	a.tell(5*ms, "r-1", &dag.RunFinished{Exit: "success"})
 }
+
+// baseRules stand in for the embedded ones, whose version is no matter here.
+const baseRules = `schema: 1
+name: default
+rules:
+  - {id: all, gates: [task.start, tool.call, result], when: "true", decision: hitl, reason_code: ask, risk: medium, rationale: A person decides.}
+`
 
 const mildRules = `schema: 1
 name: mild

@@ -3,21 +3,23 @@ package dag
 import (
 	"fmt"
 	"strings"
+
+	"swarmdeck/engine/core"
 )
 
 // Brief is what an event says, in a few words. It holds text from outside.
 func (e *Event) Brief() string {
 	switch b := e.Body.(type) {
 	case *ModelRequest:
-		return b.Model
+		return b.Model + " is asked" + e.lastInput(b)
 	case *ModelResponse:
-		return strings.TrimSpace(b.OutputRef + " " + b.FinishReason)
+		return e.answer(b)
 	case *HistoryAppend:
 		return e.said(b.MessageRef)
 	case *ToolCall:
 		return b.Tool + " " + b.CallID + " " + string(b.Args)
 	case *ToolResult:
-		return b.CallID + " " + string(b.Status) + " " + string(b.Result)
+		return b.CallID + " " + string(b.Status) + " " + string(b.Result) + b.Error.brief()
 	case *MCPResourceUpdated:
 		return b.Server + " " + b.URI
 	case *MCPListChanged:
@@ -50,32 +52,141 @@ func (e *Event) Brief() string {
 	return ""
 }
 
-// said is a message that the event states, else its id.
-func (e *Event) said(id string) string {
+// brief is a fault after what it is of.
+func (e *Fault) brief() string {
+	if e == nil {
+		return ""
+	}
+	return " " + strings.TrimSpace(e.Code+" "+e.Message)
+}
+
+// states is a message that the event states, nil when it does not.
+func (e *Event) states(id string) *Message {
 	for _, n := range e.Nodes {
 		if m, ok := n.Body.(*Message); ok && m.ID == id {
-			return m.Brief()
+			return m
 		}
+	}
+	return nil
+}
+
+// said is a message that the event states, else its id.
+func (e *Event) said(id string) string {
+	if m := e.states(id); m != nil {
+		return m.Brief()
 	}
 	return id
 }
 
-// Brief is who said what, images and the like left out.
+// lastInput is what a model is asked about last, if the request states it.
+func (e *Event) lastInput(b *ModelRequest) string {
+	if n := len(b.InputRefs); n > 0 {
+		if m := e.states(b.InputRefs[n-1].Message); m != nil {
+			return ", " + m.Brief()
+		}
+	}
+	return ""
+}
+
+// answer is what a model answered and what that took.
+func (e *Event) answer(b *ModelResponse) string {
+	text := strings.TrimSpace(b.OutputRef + " " + b.FinishReason)
+	if m := e.states(b.OutputRef); m != nil {
+		text = m.Text()
+	}
+	return strings.TrimSpace(b.Took() + " " + text)
+}
+
+// Took is how a model's answer ended, if not well, and the tokens that it took.
+func (b *ModelResponse) Took() string {
+	text := ""
+	if u := b.Usage; u != nil {
+		text = fmt.Sprintf("(%d+%d tokens)", u.PromptTokens, u.CompletionTokens)
+	}
+	if b.Status != "" && b.Status != CallOK {
+		text += " " + string(b.Status) + b.Error.brief()
+	}
+	return strings.TrimSpace(text)
+}
+
+// Brief is who said what; a decision is as one reads it.
 func (m *Message) Brief() string {
+	if d, ok := m.Decision(); ok {
+		return d.Brief() + ", " + m.Content[0].ID
+	}
 	return string(m.Role) + ": " + m.Text()
 }
 
-// Text is a message's text: what it says, thinks, asks a tool for or is given
-// by one.
+// Text is what the parts of a message say.
 func (m *Message) Text() string {
-	var parts []string
-	for i := range m.Content {
-		p := &m.Content[i]
-		for _, text := range []string{p.Text, p.Name, string(p.Input), string(p.Output)} {
-			if text != "" {
-				parts = append(parts, text)
-			}
+	var b strings.Builder
+	for _, p := range m.Content {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		switch p.Type {
+		case "tool_use":
+			b.WriteString(p.Name + " " + string(p.Input))
+		case "tool_result":
+			b.WriteString("result " + string(p.Output))
+		case "image_url":
+			b.WriteString("image " + p.URL)
+		default:
+			b.WriteString(p.Text)
 		}
 	}
-	return strings.Join(parts, " ")
+	return b.String()
+}
+
+// Decided is what was decided about a tool call, as the record tells it.
+type Decided struct {
+	Decision   string `json:"decision"` // approve, deny, hitl
+	ReasonCode string `json:"reason_code"`
+	Rationale  string `json:"rationale,omitempty"`
+	DecidedBy  string `json:"decided_by"`
+	RuleID     string `json:"rule_id,omitempty"`
+	ApprovalID string `json:"approval_id,omitempty"`
+	DecisionID string `json:"decision_id,omitempty"`
+	Abort      bool   `json:"abort,omitzero"`
+}
+
+// Decision reads a message that tells of one.
+func (m *Message) Decision() (d Decided, ok bool) {
+	if len(m.Content) != 1 || m.Content[0].Name != "decision" || m.Role != RoleSystem {
+		return d, false
+	}
+	err := core.DecodeStored(m.Content[0].Input, &d)
+	return d, err == nil && d.Decision != ""
+}
+
+// Word is the decision as one reads it.
+func (d *Decided) Word() string {
+	text := map[string]string{"approve": "approved", "deny": "denied", "hitl": "a person is asked"}[d.Decision]
+	if text == "" {
+		text = d.Decision
+	}
+	if d.Abort {
+		text += " for good"
+	}
+	return text
+}
+
+// Why is who decided, and why.
+func (d *Decided) Why() string {
+	why := d.ReasonCode
+	if d.Rationale != "" {
+		why = d.Rationale
+	}
+	if d.Decision != "hitl" {
+		return "by " + d.DecidedBy + ": " + why
+	}
+	return why
+}
+
+// Brief is the decision with who made it and why.
+func (d *Decided) Brief() string {
+	if d.Decision == "hitl" {
+		return d.Word() + ": " + d.Why()
+	}
+	return d.Word() + " " + d.Why()
 }

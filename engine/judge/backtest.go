@@ -49,10 +49,31 @@ type Flip struct {
 // another policy, without effect but that it is told of. 0 is DefaultHistory.
 // What people answered is left out: a policy answers to what people were asked.
 func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
+	rep, err := j.TryBacktest(ctx, by.Tenant, id, n)
+	if err != nil {
+		return rep, err
+	}
+	err = j.change(ctx, by, "backtest policy "+id, func(tx *audit.Tx) error {
+		p, err := loadPolicy(tx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Record(audit.Entry{
+			Type: "policy.backtested", Subject: "policy", ID: id,
+			Detail: map[string]any{"by": by.Name, "policy_version": rep.Version, "checked": rep.Checked, "flips": rep.Flips},
+		}); err != nil {
+			return fmt.Errorf("audit the backtest of %s: %w", id, err)
+		}
+		return j.tell(tx, p, backtested(rep))
+	})
+	return rep, err
+}
+
+// TryBacktest is BacktestPolicy, and tells nobody.
+func (j *Judge) TryBacktest(ctx context.Context, tenant, id string, n int) (BacktestReport, error) {
 	if n == 0 {
 		n = DefaultHistory
 	}
-	tenant := by.Tenant
 	rep := BacktestReport{PolicyID: id, Groups: []Flip{}}
 	if n < 1 || n > MaxHistory {
 		return rep, core.Invalid("last", n, fmt.Sprintf("1-%d", MaxHistory))
@@ -117,20 +138,7 @@ func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n
 		return cmp.Or(b.Count-a.Count, cmp.Compare(a.From+a.To+a.Tool+a.RuleID+a.Reason, b.From+b.To+b.Tool+b.RuleID+b.Reason))
 	})
 	rep.TookMs = time.Since(began).Milliseconds()
-	err = j.change(ctx, by, "backtest policy "+id, func(tx *audit.Tx) error {
-		p, err := loadPolicy(tx, id)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Record(audit.Entry{
-			Type: "policy.backtested", Subject: "policy", ID: id,
-			Detail: map[string]any{"by": by.Name, "policy_version": rep.Version, "checked": rep.Checked, "flips": rep.Flips},
-		}); err != nil {
-			return fmt.Errorf("audit the backtest of %s: %w", id, err)
-		}
-		return j.tell(tx, p, backtested(rep))
-	})
-	return rep, err
+	return rep, nil
 }
 
 // was is what a policy decided: an always rule stood in for a person.

@@ -170,6 +170,7 @@ func (j *Judge) TryCases(ctx context.Context, tenant, id string) ([]CaseResult, 
 	if err != nil {
 		return nil, TestsSummary{}, err
 	}
+	defer j.rest(tenant, of)
 	all, sum, _, err := j.runCases(ctx, tenant, of, []byte(d.CaseSet))
 	return all, sum, err
 }

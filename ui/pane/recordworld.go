@@ -143,7 +143,7 @@ func (w world) Cases(ctx context.Context, tenant, policy string) ([]judge.CaseRe
 }
 
 func (w world) Backtest(ctx context.Context, tenant, policy string, last int) (judge.BacktestReport, error) {
-	return w.Judge.BacktestPolicy(ctx, tenant, policy, last)
+	return w.Judge.TryBacktest(ctx, tenant, policy, last)
 }
 
 func (w world) Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error) {

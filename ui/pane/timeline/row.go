@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/pane"
@@ -37,14 +36,16 @@ func what(m *dag.Moment) (st pane.State, says string) {
 	case *dag.RunFinished:
 		return mark(screen.StateOf(m.Status), "run ends"), b.Exit
 	case *dag.HistoryAppend:
-		if d, ok := decision(b, m.Message); ok {
-			return d.state(), d.text()
+		if m.Message != nil {
+			if d, ok := m.Message.Decision(); ok {
+				return decided(&d), d.Why()
+			}
 		}
 		return mark(screen.Idle, speaker(b, m.Message)), said(m.Message, b.MessageRef)
 	case *dag.ModelRequest:
-		return mark(ended(m.Status), "request"), b.Model
+		return mark(ended(m.Status), "request"), strings.TrimSuffix(e.Brief(), " is asked")
 	case *dag.ModelResponse:
-		return mark(screen.Succeeded, "response"), strings.TrimSpace(said(m.Message, b.OutputRef) + " " + b.FinishReason)
+		return mark(ended(first(string(b.Status), string(dag.CallOK))), "response"), strings.TrimSpace(said(m.Message, b.OutputRef) + " " + b.Took())
 	case *dag.ToolCall:
 		return mark(ended(m.Status), "call"), b.Tool + " " + string(b.Args)
 	case *dag.ToolResult:
@@ -122,56 +123,15 @@ func said(m *dag.Message, ref string) string {
 	return m.Text()
 }
 
-// listDecisions is the list of what was decided about a run's calls.
-const listDecisions = "decisions"
-
-// decided is what the judge or a person said to a call.
-type decided struct {
-	Decision   string `json:"decision"`
-	ReasonCode string `json:"reason_code"`
-	Rationale  string `json:"rationale"`
-	DecidedBy  string `json:"decided_by"`
-	RuleID     string `json:"rule_id"`
-	ApprovalID string `json:"approval_id"`
-	DecisionID string `json:"decision_id"`
-}
-
-// decision reads a message that tells of one.
-func decision(b *dag.HistoryAppend, m *dag.Message) (d decided, ok bool) {
-	if b.List != listDecisions || m == nil {
-		return d, false
-	}
-	for i := range m.Content {
-		if in := m.Content[i].Input; len(in) > 0 {
-			return d, core.DecodeStored(in, &d) == nil && d.Decision != ""
-		}
-	}
-	return d, false
-}
-
-func (d *decided) state() pane.State {
+// decided is the sign and word of a decision.
+func decided(d *dag.Decided) pane.State {
 	switch d.Decision {
 	case "hitl":
 		return pane.State{State: screen.Waiting, Word: "asked"}
-	case "approve":
-		return pane.State{State: screen.Succeeded, Word: "approved"}
 	case "deny":
-		return pane.State{State: screen.Failure, Word: "denied"}
+		return pane.State{State: screen.Failure, Word: d.Word()}
 	}
-	return pane.State{State: screen.StateOf(d.Decision), Word: d.Decision}
-}
-
-func (d *decided) text() string {
-	var parts []string
-	if d.DecidedBy != "" {
-		parts = append(parts, "by "+d.DecidedBy)
-	}
-	for _, s := range []string{d.ReasonCode, d.Rationale} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, ": ")
+	return pane.State{State: screen.StateOf(d.Decision), Word: d.Word()}
 }
 
 // bar is where an event stands in the time in sight, w cells wide.
