@@ -10,8 +10,8 @@ type Glyphs struct {
 	Separator                                  rune // between crumbs
 	Bullet                                     rune
 	ScrollBar, ScrollTrack                     rune
-	Branch, LastBranch                         rune // of a tree, before Horizontal
-	Open, Closed                               rune // what can be folded
+	Branch, LastBranch                         rune     // of a tree, before Horizontal
+	Open, Closed                               rune     // what can be folded
 	Joints                                     [16]rune // lines that meet, by where they come from: 1 above, 2 below, 4 left, 8 right
 	State                                      [States]rune
 }
