@@ -76,11 +76,11 @@ func (l liar) Standing(context.Context, string) (judge.Standing, error) {
 	return lied(l.text, judge.Standing{}, nil)
 }
 
-func (l liar) Cases(context.Context, string, string) ([]judge.CaseResult, error) {
+func (l liar) Cases(context.Context, core.Caller, string) ([]judge.CaseResult, error) {
 	return lied(l.text, []judge.CaseResult{{}, {Passed: true}}, nil)
 }
 
-func (l liar) Backtest(context.Context, string, string, int) (judge.BacktestReport, error) {
+func (l liar) Backtest(context.Context, core.Caller, string, int) (judge.BacktestReport, error) {
 	return lied(l.text, judge.BacktestReport{Groups: []judge.Flip{{}}}, nil)
 }
 

@@ -98,7 +98,7 @@ func (unjailed) Jailed(context.Context) (bool, string) {
 // backtested has a past that some policy would have decided otherwise.
 type backtested struct{ pane.RecordWorld }
 
-func (b backtested) Backtest(_ context.Context, _, of string, last int) (judge.BacktestReport, error) {
+func (b backtested) Backtest(_ context.Context, _ core.Caller, of string, last int) (judge.BacktestReport, error) {
 	return judge.BacktestReport{PolicyID: of, Last: last, Checked: 940, Unknown: 60, Flips: 43, Groups: []judge.Flip{
 		{From: "hitl", To: "approve", Gate: judge.GateTool, Tool: "fs.write", RuleID: "writes", Reason: "mild.write", Count: 41, Examples: []string{id("gd", 6), id("gd", 5)}},
 		{From: "approve", To: "deny", Gate: judge.GateStart, Tool: "exec.run", Reason: "mild.no", Count: 2, Examples: []string{id("gd", 1)}},

@@ -52,11 +52,11 @@ func (blank) Standing(context.Context, string) (judge.Standing, error) {
 	return judge.Standing{PolicyID: judge.BasePolicy, Name: "default", Version: "abababababababab", Rules: 12}, nil
 }
 
-func (blank) Cases(_ context.Context, _, id string) ([]judge.CaseResult, error) {
+func (blank) Cases(_ context.Context, _ core.Caller, id string) ([]judge.CaseResult, error) {
 	return nil, core.Missing("policy", id)
 }
 
-func (blank) Backtest(_ context.Context, _, id string, _ int) (judge.BacktestReport, error) {
+func (blank) Backtest(_ context.Context, _ core.Caller, id string, _ int) (judge.BacktestReport, error) {
 	return judge.BacktestReport{}, core.Missing("policy", id)
 }
 

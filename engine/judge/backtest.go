@@ -49,7 +49,7 @@ type Flip struct {
 // another policy, without effect but that it is told of. 0 is DefaultHistory.
 // What people answered is left out: a policy answers to what people were asked.
 func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
-	rep, err := j.TryBacktest(ctx, by.Tenant, id, n)
+	rep, err := j.TryBacktest(ctx, by, id, n)
 	if err != nil {
 		return rep, err
 	}
@@ -70,7 +70,8 @@ func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n
 }
 
 // TryBacktest is BacktestPolicy, and tells nobody.
-func (j *Judge) TryBacktest(ctx context.Context, tenant, id string, n int) (BacktestReport, error) {
+func (j *Judge) TryBacktest(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
+	tenant := by.Tenant
 	if n == 0 {
 		n = DefaultHistory
 	}

@@ -165,12 +165,15 @@ func (j *Judge) Standing(ctx context.Context, tenant string) (Standing, error) {
 }
 
 // TryCases runs a policy's cases as real decisions are made, and keeps nothing.
-func (j *Judge) TryCases(ctx context.Context, tenant, id string) ([]CaseResult, TestsSummary, error) {
-	of, d, err := j.compiled(ctx, tenant, id)
+func (j *Judge) TryCases(ctx context.Context, by core.Caller, id string) ([]CaseResult, TestsSummary, error) {
+	of, d, err := j.compiled(ctx, by.Tenant, id)
+	if err == nil {
+		err = j.mayTry(ctx, by, id, of)
+	}
 	if err != nil {
 		return nil, TestsSummary{}, err
 	}
-	defer j.rest(tenant, of)
-	all, sum, _, err := j.runCases(ctx, tenant, of, []byte(d.CaseSet))
+	defer j.rest(by.Tenant, of)
+	all, sum, _, err := j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet))
 	return all, sum, err
 }

@@ -88,7 +88,7 @@ func TestTryingCasesKeepsNothing(t *testing.T) {
 	f := setup(t)
 	p := f.propose(alice, rulesOf(mild, mildCases+"\n"+`{"name":"wrong","input":{"action":{"tool":"x"}},"expect":{"decision":"deny"}}`))
 	before := f.events()
-	all, sum, err := f.TryCases(context.Background(), acme, p.PolicyID)
+	all, sum, err := f.TryCases(context.Background(), alice, p.PolicyID)
 	if err != nil || sum != (judge.TestsSummary{Total: 2, Passed: 1, Failed: 1}) || all[1].Passed || all[1].Decision != "approve" {
 		t.Fatalf("%+v %+v, %v", all, sum, err)
 	}

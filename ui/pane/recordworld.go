@@ -24,9 +24,9 @@ type RecordWorld interface {
 	Policies(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error)
 	Policy(ctx context.Context, tenant, id string) (judge.PolicyDetail, error)
 	Standing(ctx context.Context, tenant string) (judge.Standing, error)
-	// Cases and Backtest compute, without effect: they may take a while.
-	Cases(ctx context.Context, tenant, policy string) ([]judge.CaseResult, error)
-	Backtest(ctx context.Context, tenant, policy string, last int) (judge.BacktestReport, error)
+	// Cases and Backtest run a policy, without effect: they may take a while.
+	Cases(ctx context.Context, by core.Caller, policy string) ([]judge.CaseResult, error)
+	Backtest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error)
 	Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error)
 }
 
@@ -137,13 +137,13 @@ func (w world) Standing(ctx context.Context, tenant string) (judge.Standing, err
 	return w.Judge.Standing(ctx, tenant)
 }
 
-func (w world) Cases(ctx context.Context, tenant, policy string) ([]judge.CaseResult, error) {
-	all, _, err := w.Judge.TryCases(ctx, tenant, policy)
+func (w world) Cases(ctx context.Context, by core.Caller, policy string) ([]judge.CaseResult, error) {
+	all, _, err := w.Judge.TryCases(ctx, by, policy)
 	return all, err
 }
 
-func (w world) Backtest(ctx context.Context, tenant, policy string, last int) (judge.BacktestReport, error) {
-	return w.Judge.TryBacktest(ctx, tenant, policy, last)
+func (w world) Backtest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error) {
+	return w.Judge.TryBacktest(ctx, by, policy, last)
 }
 
 func (w world) Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error) {

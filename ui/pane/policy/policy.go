@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/policies"
@@ -96,9 +97,12 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 
 // Do implements pane.Pane: "cases" and "backtest" compute and show.
 func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	id, world, tenant := p.Record.Item().ID, env.World, env.Tenant
+	id, world, by := p.Record.Item().ID, env.World, env.Caller
 	switch action {
 	case "cases", "backtest":
+		if env.ReadOnly { // it would run what somebody proposed
+			return pane.Say("read-only: "+action+" would run the policy", true), true
+		}
 		if id == judge.BasePolicy {
 			return pane.Say("the embedded policy has no cases of its own, and is what others are held against", true), true
 		}
@@ -107,9 +111,9 @@ func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	}
 	var cmd tea.Cmd
 	if action == "cases" {
-		cmd = p.cases.ask(id, func(ctx context.Context) ([]judge.CaseResult, error) { return world.Cases(ctx, tenant, id) })
+		cmd = p.cases.ask(id, func(ctx context.Context) ([]judge.CaseResult, error) { return world.Cases(ctx, by, id) })
 	} else {
-		cmd = p.back.ask(id, func(ctx context.Context) (tried, error) { return backtest(ctx, world, tenant, id) })
+		cmd = p.back.ask(id, func(ctx context.Context) (tried, error) { return backtest(ctx, world, by, id) })
 	}
 	return tea.Batch(cmd, p.Refresh(env)), true
 }
@@ -141,15 +145,15 @@ func (t *trial[T]) take(body any) bool {
 
 // backtest holds a policy against what was decided, and finds out which tasks
 // the examples were about.
-func backtest(ctx context.Context, w pane.World, tenant, id string) (tried, error) {
-	rep, err := w.Backtest(ctx, tenant, id, judge.DefaultHistory)
+func backtest(ctx context.Context, w pane.World, by core.Caller, id string) (tried, error) {
+	rep, err := w.Backtest(ctx, by, id, judge.DefaultHistory)
 	t := tried{rep, map[string]judge.GateDecision{}}
 	for _, g := range rep.Groups {
 		for _, d := range g.Examples {
 			if err != nil || len(t.examples) >= mostExamples {
 				return t, err
 			}
-			t.examples[d], err = w.Decision(ctx, tenant, d)
+			t.examples[d], err = w.Decision(ctx, by.Tenant, d)
 		}
 	}
 	return t, err
