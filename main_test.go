@@ -33,12 +33,12 @@ func TestMain(m *testing.M) {
 
 // user is someone with a home directory of their own.
 type user struct {
-	t    *testing.T
+	t    testing.TB
 	home string
 	env  []string
 }
 
-func newUser(t *testing.T) *user {
+func newUser(t testing.TB) *user {
 	home := t.TempDir()
 	return &user{t: t, home: home, env: []string{
 		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8",

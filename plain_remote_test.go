@@ -14,7 +14,7 @@ import (
 
 // lineSession is a plain session of an operator on another machine.
 type lineSession struct {
-	t     *testing.T
+	t     testing.TB
 	s     *ssh.Session
 	in    io.WriteCloser
 	mu    sync.Mutex

@@ -63,7 +63,7 @@ func (u *user) daemon(args ...string) *daemon {
 }
 
 // pair is a key pair made of a seed, and its public line.
-func pair(t *testing.T, seed byte) (ssh.Signer, string) {
+func pair(t testing.TB, seed byte) (ssh.Signer, string) {
 	t.Helper()
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
@@ -76,7 +76,7 @@ func pair(t *testing.T, seed byte) (ssh.Signer, string) {
 
 // guest is an operator on another machine.
 type guest struct {
-	t      *testing.T
+	t      testing.TB
 	client *ssh.Client
 }
 

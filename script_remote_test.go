@@ -18,7 +18,7 @@ import (
 
 // client is the system's ssh with the key of one operator.
 type client struct {
-	t    *testing.T
+	t    testing.TB
 	args []string
 }
 

@@ -21,7 +21,7 @@ import (
 // seat is the program in a real terminal: what it writes is drawn by an
 // emulator, keys are sent as the bytes a terminal sends.
 type seat struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	tty  *os.File
 	done chan struct{} // its output has ended

@@ -96,8 +96,10 @@ func checkLimits(l serve.Limits) error {
 		name string
 		n    int
 	}{
-		{"max-sessions", l.Sessions}, {"max-sessions-per-key", l.PerKey},
-		{"max-connections-per-address", l.PerAddress}, {"max-failures-per-minute", l.Failures},
+		{"max-sessions", l.Sessions},
+		{"max-sessions-per-key", l.PerKey},
+		{"max-connections-per-address", l.PerAddress},
+		{"max-failures-per-minute", l.Failures},
 	} {
 		if f.n < 1 || f.n > 100_000 {
 			return core.Invalid(f.name, strconv.Itoa(f.n), "1 to 100000")

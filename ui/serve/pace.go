@@ -11,8 +11,13 @@ const (
 	// taken: 1/8 s of a link of 32 kB/s. What windows and buffers on the way
 	// would hold is seconds, all of it old by the time that it is seen.
 	ahead = 4 << 10
+	// near is the same for a client that answers soon: it costs no time there,
+	// and waiting for the answer would.
+	near = 8 * ahead
 	// every is how many bytes are worth a question.
 	every = ahead / 2
+	// soon is faster than a narrow link with something under way answers.
+	soon = 50 * time.Millisecond
 	// mute is how long a client that never answered is waited for.
 	mute = 10 * time.Second
 )
@@ -25,6 +30,7 @@ type pace struct {
 	ask func() bool // waits for the answer; false when there will be none
 
 	mu     sync.Mutex
+	limit  uint64 // ahead or near
 	sent   uint64
 	asked  uint64 // of sent, when it was asked
 	taken  uint64
@@ -35,7 +41,11 @@ type pace struct {
 }
 
 func newPace(w io.Writer, ask func() bool) *pace {
-	return &pace{w: w, ask: ask, room: make(chan struct{}, 1)}
+	p := &pace{w: w, ask: ask, limit: ahead, room: make(chan struct{}, 1)}
+	if ask == nil { // a process of this machine
+		p.limit = near
+	}
+	return p
 }
 
 func (p *pace) Write(b []byte) (int, error) {
@@ -60,11 +70,15 @@ func (p *pace) question() {
 		p.since = time.Now()
 		time.AfterFunc(mute, p.tell)
 	}
+	begun := time.Now()
 	go func() {
 		ok := p.ask()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.asking = false
+		p.asking, p.limit = false, ahead
+		if time.Since(begun) < soon {
+			p.limit = near
+		}
 		if !ok {
 			return // it has ended
 		}
@@ -86,7 +100,7 @@ func (p *pace) took(n uint64) {
 	if n > p.taken && n <= p.sent {
 		p.taken = n
 	}
-	if p.sent-p.taken < ahead {
+	if p.sent-p.taken < p.limit {
 		p.tell()
 	}
 }
@@ -106,5 +120,5 @@ func (p *pace) Full() bool {
 	if !p.knows && !p.since.IsZero() && time.Since(p.since) >= mute {
 		return false
 	}
-	return p.sent-p.taken >= ahead
+	return p.sent-p.taken >= p.limit
 }

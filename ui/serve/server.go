@@ -187,7 +187,7 @@ func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string
 		return
 	}
 	code := s.attend(ctx, c, t, line)
-	done() // before the client knows: its next session finds the place
+	done()                  // before the client knows: its next session finds the place
 	if s.ctx.Err() == nil { // it came to its end rather than being cut off
 		c.exit(code)
 	}
