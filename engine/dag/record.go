@@ -166,11 +166,18 @@ func asRow(pos uint64, v []byte) (row, error) {
 
 // recorded decodes a row. What is stored was checked when it came in.
 func (w row) recorded() (Recorded, error) {
-	e, _, err := decode(w.raw)
+	e := Event{raw: w.raw}
+	err := core.DecodeStored(w.raw, &e.Head)
+	if err == nil {
+		if e.Body = newBody(e.Kind); e.Body == nil {
+			err = core.Errorf(core.Internal, "its kind is %q", shorten(string(e.Kind)))
+		} else {
+			err = core.DecodeStored(w.raw, e.Body) // each takes what is its own
+		}
+	}
 	if err != nil {
 		return Recorded{}, fmt.Errorf("decode event %d: %w", w.pos, err)
 	}
-	e.raw = w.raw
 	e.identify()
 	return Recorded{Pos: w.pos, Seq: w.seq, RecordedAt: At(w.at), Event: e}, nil
 }

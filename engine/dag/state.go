@@ -76,7 +76,7 @@ func (r reader) stateAt(e Recorded) (State, error) {
 		if g.id == "" {
 			continue
 		}
-		if *g.to, err = r.groupAt(g.class, g.id, e.Pos); err != nil {
+		if *g.to, err = r.groupAt(g.class, g.id, e.Pos, w, run); err != nil {
 			return s, err
 		}
 	}
@@ -93,6 +93,14 @@ func (r reader) stateAt(e Recorded) (State, error) {
 // runAt is a stream's state as of one of its events.
 func (r reader) runAt(stream, seq uint64) (RunState, error) {
 	var s RunState
+	next, err := r.Get(bStream, key(stream, seq+1))
+	if err != nil {
+		return s, fmt.Errorf("look after event %d of a stream: %w", seq, err)
+	}
+	if next == nil { // as it is now
+		h, err := r.head(stream)
+		return h.RunState, err
+	}
 	if from := seq / markEvery * markEvery; from > 0 {
 		v, err := r.Get(bMark, key(stream, from))
 		if err != nil {
@@ -103,15 +111,19 @@ func (r reader) runAt(stream, seq uint64) (RunState, error) {
 		}
 	}
 	l := listed{bStream, key(stream), seq}
-	err := r.walk(l, true, s.Events, markEvery, func(e Recorded) error {
-		s.fold(&e.Event)
-		return nil
+	err = r.rows(l, true, s.Events, markEvery, func(w row) error {
+		e, err := w.folded()
+		if err == nil {
+			s.fold(&e)
+		}
+		return err
 	})
 	return s, err
 }
 
 // groupAt finds the streams in which a group's newest events up to a pos are.
-func (r reader) groupAt(class byte, id string, pos uint64) (*GroupState, error) {
+// One of them is known already.
+func (r reader) groupAt(class byte, id string, pos uint64, known row, run RunState) (*GroupState, error) {
 	l, err := r.of(class, id)
 	if err != nil {
 		return nil, err
@@ -135,9 +147,11 @@ func (r reader) groupAt(class byte, id string, pos uint64) (*GroupState, error) 
 			continue
 		}
 		seen[w.stream] = true
-		s, err := r.runAt(w.stream, w.seq)
-		if err != nil {
-			return nil, err
+		s := run
+		if w.stream != known.stream || w.seq != known.seq {
+			if s, err = r.runAt(w.stream, w.seq); err != nil {
+				return nil, err
+			}
 		}
 		g.Runs = append(g.Runs, s)
 	}
