@@ -151,6 +151,25 @@ type GateDecision struct {
 	Session       string    `json:"session_id,omitempty"`
 }
 
+// Word is the decision with abort told apart from deny, as a program gives it.
+func (d *GateDecision) Word() string {
+	if d.Abort {
+		return replyAbort
+	}
+	return string(d.Decision)
+}
+
+// Decider names what decided, for a sentence: a rule, the policy, a person.
+func (d *GateDecision) Decider() string {
+	switch {
+	case d.RuleID != "":
+		return "rule " + d.RuleID
+	case d.DecidedBy == byPolicy:
+		return "the policy"
+	}
+	return d.DecidedBy
+}
+
 // byPolicy is DecidedBy where no person decided.
 const byPolicy = "policy"
 

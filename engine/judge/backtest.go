@@ -144,13 +144,10 @@ func (j *Judge) TryBacktest(ctx context.Context, by core.Caller, id string, n in
 
 // was is what a policy decided: an always rule stood in for a person.
 func was(d *GateDecision) string {
-	switch {
-	case d.ReasonCode == reasonAlways:
+	if d.ReasonCode == reasonAlways {
 		return string(HITL)
-	case d.Abort:
-		return replyAbort
 	}
-	return string(d.Decision)
+	return d.Word()
 }
 
 // lastDecisions are the newest n that a policy made, newest first.

@@ -212,7 +212,7 @@ func TestAProgramsWordIsTheDecision(t *testing.T) {
 	f := setup(t, withPrograms(s))
 	f.activated(programOf("abort"))
 	d, _ := f.commit(call("fs.write", `{"path":"a"}`))
-	if d.Decision != judge.Deny || !d.Abort || d.ReasonCode != "run.ends" || !d.Unsandboxed || d.Rationale != "because" {
+	if d.Decision != judge.Deny || !d.Abort || d.ReasonCode != "run.ends" || !d.Unsandboxed || d.Rationale != "because" || d.Word() != "abort" || d.Decider() != "the policy" {
 		t.Errorf("got %+v", d)
 	}
 	if got := f.decision(d.DecisionID); !got.Abort || !got.Unsandboxed || got.Rationale != "because" {

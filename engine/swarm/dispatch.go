@@ -229,7 +229,7 @@ func (s *Swarm) pass(tx *audit.Tx, t *Task, from Status, event string, ask start
 	}
 	if dec.Decision == judge.Deny {
 		return s.end(tx, t, Result{Status: Blocked, Error: &TaskError{
-			Code: "denied", Message: "denied by rule " + dec.RuleID + ": " + dec.Rationale,
+			Code: "denied", Message: "denied by " + dec.Decider() + ": " + dec.Rationale,
 			Details: core.MustEncode(map[string]string{"decision_id": dec.DecisionID, "reason_code": dec.ReasonCode}),
 		}})
 	}

@@ -36,7 +36,7 @@ func decisionColumns(c *call) []column[judge.GateDecision] {
 	type D = judge.GateDecision
 	return []column[D]{
 		{title: "ID", text: func(d D) string { return d.DecisionID }},
-		{title: "DECISION", text: func(d D) string { return string(d.Decision) }},
+		{title: "DECISION", text: func(d D) string { return d.Word() }},
 		{title: "GATE", text: func(d D) string { return string(d.Gate) }},
 		{title: "REASON", most: 32, text: func(d D) string { return d.ReasonCode }},
 		{title: "CONF", right: true, text: func(d D) string { return confidence(d.Confidence) }},

@@ -132,7 +132,7 @@ func (t *tree) policyTest() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.show(tested{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results}); err != nil {
+			if err := c.showTest(tested{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results}); err != nil {
 				return err
 			}
 			if p.TestsSummary.Failed > 0 {
@@ -141,15 +141,6 @@ func (t *tree) policyTest() *cobra.Command {
 			return nil
 		},
 	})
-}
-
-// tested is what a test prints.
-type tested struct {
-	PolicyID    string              `json:"policy_id"`
-	Version     string              `json:"policy_version"`
-	Summary     *judge.TestsSummary `json:"tests_summary"`
-	Unsandboxed bool                `json:"unsandboxed,omitzero"`
-	Cases       []judge.CaseResult  `json:"cases"`
 }
 
 func (t *tree) policyBacktest() *cobra.Command {
@@ -165,9 +156,13 @@ func (t *tree) policyBacktest() *cobra.Command {
 			}
 			return nil
 		},
-		run: shows(func(c *call, id string) (judge.BacktestReport, error) {
-			return c.eng.Judge.BacktestPolicy(c.ctx, c.by, id, last)
-		}),
+		run: func(c *call, args []string) error {
+			rep, err := c.eng.Judge.BacktestPolicy(c.ctx, c.by, args[0], last)
+			if err != nil {
+				return err
+			}
+			return c.showBacktest(rep)
+		},
 	})
 }
 
@@ -198,7 +193,7 @@ func (t *tree) policyDecide() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.show(found)
+			return c.showExplanation(found)
 		},
 	})
 }
@@ -251,6 +246,9 @@ func policyColumns(c *call) []column[judge.Policy] {
 		{title: "KIND", text: func(p P) string { return string(p.Kind) }},
 		{title: "NAME", most: 24, text: func(p P) string { return p.Name }},
 		{title: "TESTS", text: func(p P) string {
+			if p.Cases == 0 {
+				return "no cases"
+			}
 			if p.TestsSummary == nil {
 				return fmt.Sprintf("%d not run", p.Cases)
 			}

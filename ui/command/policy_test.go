@@ -12,7 +12,9 @@ func (w *walk) policies() {
 	if sum, ok := w.do("policy test " + p)["tests_summary"].(map[string]any); !ok || sum["failed"] != 0.0 {
 		w.t.Errorf("tests: %v", sum)
 	}
+	w.text("policy test "+p, "RESULT", "6 of 6 cases pass")
 	w.do("policy backtest " + p + " --last 50")
+	w.text("policy backtest "+p+" --last 50", "decisions would change")
 	w.do("policy terms --jailed on")
 	if got := w.do("policy activate " + p); got["status"] != "active" {
 		w.t.Errorf("activate: %v", got)

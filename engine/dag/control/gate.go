@@ -114,7 +114,7 @@ func (f *file) judge(ask judge.Ask, v judge.Verdict) error {
 	case v.Decision == judge.Approve:
 		return f.approved("approved", map[string]any{"decision_id": d.DecisionID, "rule": v.RuleID})
 	}
-	return f.refuse(fmt.Sprintf("denied by rule %s (%s)", v.RuleID, v.ReasonCode))
+	return f.refuse(fmt.Sprintf("denied by %s (%s)", d.Decider(), v.ReasonCode))
 }
 
 // approved lets the intent begin, when it is its turn.
