@@ -1,0 +1,196 @@
+package dag_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+func spoken(role dag.MessageRole, text string) dag.Spoken {
+	return dag.Spoken{Role: role, Content: []dag.ContentPart{{Type: "text", Text: text}}}
+}
+
+// of lists a run's events of one kind.
+func (r *rig) of(run string, kind dag.Kind) (all []dag.Event) {
+	r.t.Helper()
+	page, err := r.Events(r.t.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
+	r.no(err)
+	for _, e := range page.Items {
+		if e.Event.Kind == kind {
+			all = append(all, e.Event)
+		}
+	}
+	return all
+}
+
+func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	tools := core.Raw(`[{"name":"exec"}]`)
+	talk := []dag.Spoken{spoken(dag.RoleSystem, "be good"), spoken(dag.RoleUser, "build it")}
+	call := dag.ContentPart{Type: "tool_use", ID: "c-1", Name: "exec", Input: core.Raw(`{"cmd":"ls"}`)}
+	r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: core.Raw(`{"temperature":0.5}`), Tools: tools, Messages: slices.Clone(talk)}))
+	r.no(rec.Answered(ctx, "1", dag.ModelAnswer{
+		Status: dag.CallOK, Content: []dag.ContentPart{{Type: "reasoning", Text: "hm"}, call}, FinishReason: "stop",
+		Usage: &dag.Usage{PromptTokens: 100, CompletionTokens: 20, TotalTokens: 120, CachedTokens: 60},
+	}))
+	r.no(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{"cmd":"ls"}`)))
+	r.no(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"rc":0}`), nil))
+	r.no(rec.Asked(ctx, "title", dag.ModelAsk{Model: "small", Messages: []dag.Spoken{spoken(dag.RoleUser, "build it")}}))
+	r.no(rec.Answered(ctx, "title", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "A title"}}}))
+	talk = append(talk, dag.Spoken{Role: dag.RoleAssistant, Content: []dag.ContentPart{call}}, dag.Spoken{
+		Role: dag.RoleTool, Content: []dag.ContentPart{{Type: "tool_result", ToolCallID: "c-1", Output: core.Raw(`"a.txt"`)}},
+	})
+	r.no(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Tools: tools, Messages: talk}))
+	r.no(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "done"}}}))
+	r.no(rec.Said(ctx, "main", dag.RoleAssistant, "done"))
+	r.no(rec.Finish(ctx, true))
+
+	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
+	first, title, second := asked[0].Body.(*dag.ModelRequest), asked[1].Body.(*dag.ModelRequest), asked[2].Body.(*dag.ModelRequest)
+	if len(first.InputRefs) != 2 || len(asked[0].Nodes) != 2 || string(first.ToolsSpec) != string(tools) {
+		t.Errorf("first: %+v", asked[0])
+	}
+	if len(title.InputRefs) != 1 || title.InputRefs[0] != first.InputRefs[1] || len(asked[1].Nodes) != 0 {
+		t.Errorf("a message that is known is stated anew: %+v", asked[1])
+	}
+	out := answered[0].Body.(*dag.ModelResponse)
+	want := []dag.InputRef{{Event: asked[0].EventID}, {Message: out.OutputRef}, second.InputRefs[2]}
+	if !slices.Equal(second.InputRefs, want) || len(asked[2].Nodes) != 1 || string(second.ToolsSpec) != `{"same_as":{"event_id":"`+asked[0].EventID+`"}}` {
+		t.Errorf("second: %+v %s", second, second.ToolsSpec)
+	}
+	if out.RequestID != asked[0].EventID || out.ReasoningRef == "" || *out.Usage != (dag.Usage{PromptTokens: 100, CompletionTokens: 20, TotalTokens: 120, CachedTokens: 60}) {
+		t.Errorf("answer: %+v", out)
+	}
+	called, said := r.of(rec.RunID(), dag.KindToolCall)[0], r.of(rec.RunID(), dag.KindHistoryAppend)
+	if b := called.Body.(*dag.ToolCall); b.RequestedBy.EventID != answered[0].EventID || called.CorrelationID != asked[0].CorrelationID {
+		t.Errorf("the call comes from %s", b.RequestedBy.EventID)
+	}
+	if got := said[len(said)-1].CorrelationID; got != asked[2].CorrelationID {
+		t.Errorf("the message comes from %s", got)
+	}
+	s, err := r.Run(ctx, acme, rec.RunID())
+	if err != nil || s.Usage.CachedTokens != 60 || len(s.OpenModels) != 0 || s.Model != "m" {
+		t.Errorf("%+v %v", s, err)
+	}
+	steps, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: called.EventID}})
+	r.no(err)
+	if !slices.ContainsFunc(steps.Steps, func(s dag.Step) bool { return s.Node.ID == first.InputRefs[1].Message }) {
+		t.Errorf("the call's lineage does not lead to what was asked for: %+v", steps.Steps)
+	}
+}
+
+func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(r *rig, rec *dag.Recording)
+		want []string
+		how  dag.CallStatus
+	}{
+		"by its upstream": {func(r *rig, rec *dag.Recording) {
+			r.no(rec.Answered(r.t.Context(), "1", dag.ModelAnswer{Status: dag.CallInterrupted, Error: &dag.Fault{Code: "upstream_lost"}}))
+			r.no(rec.Finish(r.t.Context(), true))
+		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallInterrupted},
+		"by the run's end": {func(r *rig, rec *dag.Recording) {
+			r.no(rec.Finish(r.t.Context(), false))
+			r.no(rec.Answered(r.t.Context(), "1", dag.ModelAnswer{Status: dag.CallOK})) // too late
+		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallCanceled},
+		"by the engine's death": {func(r *rig, _ *dag.Recording) {
+			r.no(r.db.Close())
+			r.open()
+			r.no(r.Recover(r.t.Context(), acme))
+			r.no(r.Recover(r.t.Context(), acme))
+		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallInterrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			rec := r.record()
+			r.no(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
+			c.end(r, rec)
+			if got := r.kinds(rec.RunID()); !slices.Equal(got, c.want) {
+				t.Fatalf("%v", got)
+			}
+			b := r.of(rec.RunID(), dag.KindModelResponse)[0].Body.(*dag.ModelResponse)
+			affects := r.of(rec.RunID(), dag.KindInterruption)[0].Body.(*dag.Interruption).Affects
+			if b.Status != c.how || b.Error == nil || b.Error.Code == "" || len(affects) != 1 || affects[0].EventID != b.RequestID {
+				t.Errorf("%+v %+v", b, affects)
+			}
+		})
+	}
+}
+
+func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	var talk []dag.Spoken
+	for i := range 900 {
+		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
+	}
+	talk = append(talk, spoken(dag.RoleUser, strings.Repeat("\x1b", 3<<20)), spoken(dag.RoleUser, strings.Repeat("z", 900<<10)), spoken(dag.RoleUser, strings.Repeat("y", 900<<10)))
+	bad := dag.Spoken{Role: dag.RoleTool, Content: []dag.ContentPart{{Type: "tool_result", Output: core.Raw(`nonsense`)}, {Type: "tool_use", Input: core.Raw(`[12345678901234567890]`)}}}
+	r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "\x00", Params: core.Raw(`[]`), Tools: core.Raw(`"text"`), Messages: append(talk, bad)}))
+	r.no(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\xff", 2<<20)}}}))
+	r.no(rec.Finish(ctx, true))
+	b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest)
+	if len(b.InputRefs) != 904 {
+		t.Errorf("%d inputs", len(b.InputRefs))
+	}
+	for _, in := range []int{0, 899, 900, 902, 903} {
+		n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: b.InputRefs[in].Message})
+		if err != nil || len(n.Versions) == 0 {
+			t.Errorf("input %d: %v", in, err)
+		}
+	}
+}
+
+func TestDecisionsLeadToTheirCalls(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	decide := func(call, decision string) {
+		r.no(r.ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+			return rec.DecideIn(tx, call, core.Raw(`{"decision":"`+decision+`","decided_by":"alice"}`))
+		}))
+	}
+	r.no(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{}`)))
+	decide("c-1", "hitl")
+	decide("c-1", "approve")
+	decide("unheard-of", "deny")
+	r.no(rec.Result(ctx, "c-1", dag.CallOK, nil, nil))
+	r.no(rec.Finish(ctx, true))
+	decide("c-1", "approve") // of a run that has ended
+	all := r.of(rec.RunID(), dag.KindHistoryAppend)
+	if len(all) != 3 || len(all[2].Edges) != 0 {
+		t.Fatalf("%d decisions", len(all))
+	}
+	call := r.of(rec.RunID(), dag.KindToolCall)[0]
+	for _, e := range all[:2] {
+		m := e.Nodes[0].Body.(*dag.Message)
+		if p := m.Content[0]; p.ID != "c-1" || p.Name != "decision" || e.Body.(*dag.HistoryAppend).List != dag.ListDecisions || e.Edges[0].To.ID != call.EventID {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestRunsThatGoOnAreToldOfNotices(t *testing.T) {
+	r := newRig(t)
+	over, live := r.record(), r.record()
+	ctx := t.Context()
+	r.no(over.Finish(ctx, true))
+	r.no(r.ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}, &dag.MCPResourceUpdated{Server: "s", URI: "resource://x", Hash: "h"})
+	}))
+	r.no(live.Finish(ctx, true))
+	if got := r.kinds(live.RunID()); !slices.Equal(got, []string{"run_started", "mcp.resource_list_changed", "mcp.resource_updated", "run_finished"}) {
+		t.Errorf("%v", got)
+	}
+	if got := r.kinds(over.RunID()); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
