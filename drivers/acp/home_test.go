@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 )
@@ -184,5 +185,12 @@ func TestAnAgentsLinksLeadTheSkeletonNowhere(t *testing.T) {
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("%v was written outside: %v", left, err)
+	}
+}
+
+func TestSharedProcessesAreNotRecorded(t *testing.T) {
+	_, err := readSettings(core.Raw(`{"shared":true,"record_models":["OPENAI_BASE_URL"]}`))
+	if err == nil || !strings.Contains(err.Error(), "options.record_models") {
+		t.Error(err)
 	}
 }

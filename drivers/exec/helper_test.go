@@ -17,8 +17,11 @@ import (
 
 // play is what the test binary does when a test starts it as a command.
 func play(role string) int {
-	if role == "engine" {
+	switch role {
+	case "engine":
 		return playEngine()
+	case "models":
+		return playModels()
 	}
 	stage := &jsonLines{waiting: map[string]chan decisionLine{}}
 	tasks := make(chan taskLine)

@@ -184,26 +184,30 @@ type body struct {
 	end   func(error)
 	close bool // with who reads it; a request's is the server's to close
 
-	mu    sync.Mutex
-	read  int64
-	ended bool
+	mu   sync.Mutex
+	read int64
+	last error // of its end
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.last != nil {
+		return 0, b.last // who has it may be closed by now, and say something else
+	}
 	n, err := b.from.Read(p)
 	if n > 0 {
 		b.read += int64(n)
 		b.saw(p[:n])
 	}
-	over := err
-	if errors.Is(err, io.EOF) {
-		over = nil
+	if err == nil && b.size >= 0 && b.read >= b.size {
+		err = io.EOF
 	}
-	if (err != nil || b.size >= 0 && b.read >= b.size) && !b.ended {
-		b.ended = true
-		b.end(over)
+	switch b.last = err; {
+	case errors.Is(err, io.EOF):
+		b.end(nil)
+	case err != nil:
+		b.end(err)
 	}
 	return n, err
 }
