@@ -37,8 +37,10 @@ func (b policyBook) PolicyStated(tx *audit.Tx, p judge.Policy, step judge.Policy
 	if err := l.tell(step); err != nil {
 		return err
 	}
-	_, err = b.dag.ObserveIn(tx, l.events...)
-	return err
+	if _, err = b.dag.ObserveIn(tx, l.events...); err != nil {
+		return err
+	}
+	return b.dag.NotifyIn(tx, l.notices()...)
 }
 
 // policyLife gathers the events of one step.
@@ -88,6 +90,17 @@ func (l *policyLife) tell(step judge.PolicyStep) error {
 		return err
 	}
 	return l.add(&dag.MCPResourceUpdated{Server: policyServer, URI: activeURI, Hash: l.p.Version})
+}
+
+// notices are what agents at work are told of the step.
+func (l *policyLife) notices() (all []dag.Body) {
+	for _, e := range l.events {
+		switch e.Body.(type) {
+		case *dag.MCPResourceUpdated, *dag.MCPListChanged:
+			all = append(all, e.Body)
+		}
+	}
+	return all
 }
 
 // begin tells that the policy's run begins; of a policy that is older than its

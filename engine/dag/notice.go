@@ -6,6 +6,9 @@ import "swarmdeck/engine/audit"
 // *MCPListChanged) in the transaction that they tell of, in each recorded run
 // that goes on: its agent is told.
 func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
+	if len(notices) == 0 {
+		return nil
+	}
 	var live []string
 	r := reader{tx}
 	if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
@@ -41,6 +44,6 @@ func (d *DAG) emitAll(tx *audit.Tx, h Head, bodies []Body) error {
 		}
 		events = append(events, e)
 	}
-	_, err := d.EmitIn(tx, events...)
+	_, err := d.ObserveIn(tx, events...)
 	return err
 }

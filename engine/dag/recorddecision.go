@@ -33,6 +33,6 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 	if err != nil {
 		return err
 	}
-	_, err = r.d.EmitIn(tx, e)
+	_, err = r.d.ObserveIn(tx, e)
 	return err
 }
