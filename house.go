@@ -22,7 +22,10 @@ import (
 	"swarmdeck/drivers/modelproxy"
 	notices "swarmdeck/drivers/notice"
 	"swarmdeck/drivers/policy"
+	"swarmdeck/drivers/resource/docker"
 	"swarmdeck/drivers/resource/files"
+	"swarmdeck/drivers/resource/git"
+	"swarmdeck/drivers/resource/process"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/dag/resource"
@@ -268,7 +271,15 @@ func looked(data, dir string, opt *engine.Options) error {
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir = dir
-	opt.Resources = map[string]resource.Driver{"files": kept}
+	trees, err := git.New(git.Options{Dir: data + ".snapshots", Files: kept})
+	if err != nil {
+		return err
+	}
+	containers, err := docker.New(docker.Options{Dir: data + ".snapshots/docker"})
+	if err != nil {
+		return err
+	}
+	opt.Resources = map[string]resource.Driver{"files": kept, "git": trees, "process": process.Driver{}, "docker": containers}
 	return nil
 }
 

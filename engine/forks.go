@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"swarmdeck/engine/core"
@@ -113,7 +114,7 @@ func (f forkable) Fork(ctx context.Context, by core.Caller, m resource.Made) err
 func (f forkable) Undo(ctx context.Context, tenant, name, intent string) error {
 	a, err := f.e.Fleet.Agent(ctx, tenant, name)
 	if err != nil {
-		if core.AsError(err).Code == core.NotFound {
+		if errors.Is(err, core.Kind(core.NotFound)) {
 			return nil
 		}
 		return err

@@ -57,6 +57,7 @@ func TestEveryCommand(t *testing.T) {
 	w.filesAndLooks()
 	w.servers()
 	w.record()
+	w.forks()
 	w.intents()
 	w.operators()
 	w.notices()

@@ -101,7 +101,7 @@ func (r *Resources) attaching(tx *audit.Tx, agent string, res dag.Resource, h Ho
 	if known == nil { // it is the first one's
 		k.Resource.Scope = &dag.Scope{AgentID: agent}
 		head.Nodes = append(head.Nodes, dag.NewNode(&k.Resource))
-		if d, ok := r.opt.Drivers[metadataOf(&res).Driver].(Handled); ok {
+		if d, ok := r.opt.Drivers[metadataOf(&res).Driver].(Handled); ok && res.Imperative {
 			handle := d.Handle(res)
 			head.Nodes = append(head.Nodes, dag.NewNode(&handle))
 		}

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -124,7 +125,7 @@ func (r *Resources) names(ctx context.Context, tenant string, q ForkRequest, p *
 			end := fmt.Sprintf("-%d", n)
 			p.Name = strings.TrimSuffix(q.AgentID[:min(len(q.AgentID), maxName-len(end))], "-") + end
 			_, err := r.opt.Agents.Agent(ctx, tenant, p.Name)
-			if core.AsError(err).Code == core.NotFound && err != nil {
+			if errors.Is(err, core.Kind(core.NotFound)) {
 				break
 			}
 			if err != nil {
@@ -146,7 +147,7 @@ func (r *Resources) names(ctx context.Context, tenant string, q ForkRequest, p *
 	if err == nil && len(found) > 0 {
 		return core.Errorf(core.Conflict, "to: %s has a branch %s already; allowed: another name", q.AgentID, p.ToBranch).With("field", "to")
 	}
-	if err != nil && core.AsError(err).Code != core.NotFound {
+	if err != nil && !errors.Is(err, core.Kind(core.NotFound)) {
 		return err
 	}
 	return r.opt.Agents.Check(ctx, tenant, Made{Name: p.Name, Origin: Origin{AgentID: q.AgentID, Branch: p.ToBranch}})
@@ -176,7 +177,7 @@ func (r *Resources) parts(ctx context.Context, tenant string, p Proposal) ([]Par
 		switch {
 		case err == nil:
 			add(k.Resource, h, true)
-		case core.AsError(err).Code != core.NotFound:
+		case !errors.Is(err, core.Kind(core.NotFound)):
 			return nil, err
 		default:
 			add(dag.Resource{ID: m.ResourceID, Kind: dag.ResourceURI, Name: m.ResourceID, Capabilities: []dag.Capability{}, Imperative: true}, h, false)

@@ -129,7 +129,7 @@ func (r *Resources) look(ctx context.Context, target string) (dag.Resource, erro
 	}
 	if d := r.opt.Drivers["git"]; d != nil {
 		res, err := d.Look(ctx, target)
-		if err == nil || !errors.Is(err, core.Kind(core.NotFound)) && core.AsError(err).Code != core.NotFound {
+		if err == nil || !errors.Is(err, core.Kind(core.NotFound)) {
 			return res, err
 		}
 	}

@@ -72,7 +72,7 @@ func (r *Resources) unsupported(ctx context.Context, by core.Caller, k kept, s s
 func (r *Resources) idle(ctx context.Context, tenant string, k kept) error {
 	for name := range k.Holders {
 		a, err := r.opt.Agents.Agent(ctx, tenant, name)
-		if core.AsError(err).Code == core.NotFound && err != nil {
+		if errors.Is(err, core.Kind(core.NotFound)) {
 			continue
 		}
 		if err != nil {

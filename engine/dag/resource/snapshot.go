@@ -102,7 +102,7 @@ type snapshotting struct{ r *Resources }
 // Probe implements control.Effect.
 func (e snapshotting) Probe(ctx context.Context, j control.Job) (control.Seen, error) {
 	s, err := e.r.shot(ctx, j.Tenant, idOf("snap-", j.Key))
-	if errors.Is(err, core.Kind(core.NotFound)) || core.AsError(err).Code == core.NotFound && err != nil {
+	if errors.Is(err, core.Kind(core.NotFound)) {
 		return control.Seen{Why: "there is no snapshot yet"}, nil
 	}
 	if err != nil {
@@ -206,7 +206,7 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 // forget gives a snapshot up.
 func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error {
 	s, err := r.shot(ctx, by.Tenant, id)
-	if core.AsError(err).Code == core.NotFound && err != nil {
+	if errors.Is(err, core.Kind(core.NotFound)) {
 		return nil
 	}
 	if err != nil {

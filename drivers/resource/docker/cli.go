@@ -1,0 +1,137 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// CLI runs the docker command. It is all that this package needs of docker.
+type CLI interface {
+	// Run runs docker with arguments to its end. in may be nil. An exit other
+	// than 0 is *Failed; that there is no docker, any other error.
+	Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error
+}
+
+// Failed is a docker command that ended badly.
+type Failed struct {
+	Args   []string
+	Code   int
+	Stderr string // its end
+}
+
+func (f *Failed) Error() string {
+	return fmt.Sprintf("docker %s: exit %d: %s", strings.Join(f.Args, " "), f.Code, strings.TrimSpace(f.Stderr))
+}
+
+// Command is the docker command in the PATH.
+type Command struct{}
+
+// Run implements CLI.
+func (Command) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Stdin, cmd.Stdout = in, out
+	cmd.WaitDelay = 5 * time.Second
+	errs := &tail{}
+	cmd.Stderr = errs
+	err := cmd.Run()
+	var bad *exec.ExitError
+	if errors.As(err, &bad) {
+		return &Failed{args, bad.ExitCode(), errs.String()}
+	}
+	return err
+}
+
+// tail keeps the end of what a command complains about.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 4096
+	n := len(p)
+	if len(p) > most {
+		p = p[len(p)-most:]
+	}
+	if t.Len()+len(p) > 2*most {
+		t.Next(t.Len() + len(p) - most)
+	}
+	t.Buffer.Write(p)
+	return n, nil
+}
+
+// patience is how long a command may take that moves no files.
+const patience = 30 * time.Second
+
+// maxAnswer bounds what such a command prints.
+const maxAnswer = 1 << 20
+
+// run runs a command that answers with a line.
+func (d *Driver) run(ctx context.Context, args ...string) ([]byte, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
+	defer stop()
+	var out bytes.Buffer
+	err := d.opt.CLI.Run(ctx, nil, &limited{w: &out, left: maxAnswer}, args...)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return out.Bytes(), plain(err)
+}
+
+// plain says in words of ours what is wrong with docker itself.
+func plain(err error) error {
+	var failed *Failed
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return core.Errorf(core.Unavailable, "there is no docker command here")
+	case errors.As(err, &failed) && unreachable(failed.Stderr):
+		return core.Errorf(core.Unavailable, "there is a docker command here, but no docker engine answers it: %s", lastLine(failed.Stderr))
+	}
+	return err
+}
+
+// unreachable reports what docker says when it has no engine.
+func unreachable(stderr string) bool {
+	text := strings.ToLower(stderr)
+	for _, sign := range []string{"cannot connect to the docker daemon", "failed to connect to the docker api", "error during connect", "is the docker daemon running"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[0])
+}
+
+// limited takes so many bytes and refuses more.
+type limited struct {
+	w    io.Writer
+	left int64
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, core.Errorf(core.InvalidInput, "docker gives more than is allowed")
+	}
+	return l.w.Write(p)
+}
+
+// Available says whether there is a docker whose engine answers, and if not,
+// why. The words are for people.
+func (d *Driver) Available(ctx context.Context) error {
+	out, err := d.run(ctx, "version", "--format", "{{.Server.Version}}")
+	if err == nil && strings.TrimSpace(string(out)) == "" {
+		err = core.Errorf(core.Unavailable, "there is a docker command here, but no docker engine answers it")
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+// Package git keeps git worktrees. A snapshot is a commit in a repository of
+// the engine's own: the files that are tracked, or could be, byte for byte,
+// with the commit that was checked out; what is ignored, empty directories and
+// repositories in the repository are not in it. It is made again as a new
+// worktree of the same repository, on a branch of its own, with the commit of
+// then checked out and the files of then on top.
+//
+// A worktree is hostile, its configuration too: files are read and written with
+// a configuration of ours, and where the worktree's repository itself must be
+// used, hooks and whatever else could run a program are switched off. What a
+// snapshot needs lies in the engine's repository alone: the worktree's is
+// changed only by a new worktree and its branch.
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
+)
+
+// Method is the method of the snapshots.
+const Method = "git"
+
+// Options of New.
+type Options struct {
+	// Dir is where snapshots are kept, in a repository for each tenant. It must
+	// be given.
+	Dir string
+	// Files says which places there are; limits of a tree are the same.
+	Files  *files.Driver
+	Limits files.Limits // the zero value means files.DefaultLimits
+}
+
+// Driver keeps git worktrees.
+type Driver struct {
+	opt Options
+
+	mu sync.Mutex // one repository is made at a time
+}
+
+var _ resource.Driver = (*Driver)(nil)
+
+// New makes a driver. It runs nothing yet.
+func New(opt Options) (*Driver, error) {
+	abs, err := filepath.Abs(opt.Dir)
+	if err != nil || opt.Dir == "" || opt.Files == nil {
+		return nil, core.Invalid("dir", opt.Dir, "a directory, and a driver of files")
+	}
+	opt.Dir = abs
+	if opt.Limits == (files.Limits{}) {
+		opt.Limits = files.DefaultLimits()
+	}
+	return &Driver{opt: opt}, nil
+}
+
+// Look implements resource.Driver. A place that is no worktree is NOT_FOUND.
+func (d *Driver) Look(_ context.Context, target string) (dag.Resource, error) {
+	path, err := d.opt.Files.Place("target", target)
+	if err != nil {
+		return dag.Resource{}, err
+	}
+	if _, err := worktreeAt(path); err != nil {
+		return dag.Resource{}, err
+	}
+	return describe(path), nil
+}
+
+func describe(path string) dag.Resource {
+	sum := sha256.Sum256([]byte(path))
+	more := map[string]string{}
+	if files.Printable(path) != path {
+		more["path_hex"] = hex.EncodeToString([]byte(path))
+	}
+	return dag.Resource{
+		ID: "git-" + hex.EncodeToString(sum[:6]), Kind: dag.ResourceFile, Name: files.Printable(path),
+		Capabilities: []dag.Capability{dag.CanSnapshot, dag.CanRestore, dag.CanFork, dag.CanShare},
+		Metadata:     resource.Metadata("git", files.Printable(path), more),
+	}
+}
+
+// worktree is one as its own files tell.
+type worktree struct {
+	path   string
+	gitDir string // its own
+	common string // of the repository
+}
+
+func notOne(path, why string) error {
+	return core.Errorf(core.NotFound, "target: %s is no git worktree: %s", path, why).With("field", "target")
+}
+
+// worktreeAt reads what makes a directory a worktree. One that says it belongs
+// to a repository must be known there: any file can say so.
+func worktreeAt(path string) (w worktree, err error) {
+	dot := filepath.Join(path, ".git")
+	info, err := os.Lstat(dot)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return w, notOne(path, "there is no .git")
+	}
+	switch {
+	case err != nil:
+		return w, err
+	case info.IsDir():
+		w = worktree{path, dot, dot}
+	case info.Mode().IsRegular() && info.Size() < 8192:
+		to, err := pointer(dot, "gitdir: ")
+		if err != nil {
+			return w, notOne(path, err.Error())
+		}
+		back, err := pointer(filepath.Join(to, "gitdir"), "")
+		if real, bad := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || bad != nil || real != path {
+			return w, notOne(path, "the repository that it names does not know it")
+		}
+		w = worktree{path, to, to}
+		if common, err := pointer(filepath.Join(to, "commondir"), ""); err == nil {
+			w.common = common
+		}
+	default:
+		return w, notOne(path, ".git is neither a directory nor a file")
+	}
+	for _, name := range []string{filepath.Join(w.gitDir, "HEAD"), filepath.Join(w.common, "objects")} {
+		if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return w, notOne(path, "its repository has no "+filepath.Base(name))
+		}
+	}
+	return w, nil
+}
+
+// pointer reads a file that holds a path.
+func pointer(file, prefix string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	to, ok := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), prefix)
+	if !ok || to == "" || strings.ContainsAny(to, "\x00\n") {
+		return "", fmt.Errorf("%s names no place", filepath.Base(file))
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(file), to)
+	}
+	return filepath.Clean(to), nil
+}
+
+// of finds the worktree of a resource.
+func of(r dag.Resource) (worktree, error) {
+	path, err := files.PathOf(r)
+	if err != nil {
+		return worktree{}, err
+	}
+	return worktreeAt(path)
+}
+
+// Probe implements resource.Driver.
+func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) {
+	_, err := of(r)
+	switch {
+	case err == nil:
+		return dag.Alive, nil
+	case errors.Is(err, core.Kind(core.NotFound)):
+		return dag.Dead, nil
+	}
+	return dag.LiveUnknown, err
+}
+
+// Drop implements resource.Driver.
+func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error {
+	repo, err := d.repo(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if err := checkID(s.ID); err != nil {
+		return err
+	}
+	_, err = repo.run(ctx, "update-ref", "-d", keptRef(s.ID))
+	return err
+}
+
+// Sweep implements resource.Driver.
+func (d *Driver) Sweep(ctx context.Context, tenant string) error {
+	repo, err := d.repo(ctx, tenant)
+	if err == nil {
+		_, err = repo.run(ctx, "gc", "--quiet", "--prune=1.hour.ago")
+	}
+	return err
+}

@@ -1,0 +1,352 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+const tenant = "t_test"
+
+// place is a repository of an agent, and what looks after it.
+type place struct {
+	t    *testing.T
+	base string
+	root string
+	d    *Driver
+}
+
+func newPlace(t *testing.T) place {
+	t.Helper()
+	base := t.TempDir()
+	f, err := files.New(files.Options{Dir: filepath.Join(base, "files")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(Options{Dir: filepath.Join(base, "kept"), Files: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place{t, base, filepath.Join(base, "repo"), d}
+	p.git(base, "init", "-q", "-b", "main", p.root)
+	p.write(".gitignore", "ignored\n")
+	p.write("a", "committed\r\n")
+	p.git(p.root, "add", ".")
+	p.git(p.root, "commit", "-q", "-m", "first")
+	return p
+}
+
+func (p place) git(dir string, args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (p place) write(name, text string) {
+	p.t.Helper()
+	path := filepath.Join(p.root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p place) kept(id string) (dag.Resource, dag.Snapshot) {
+	p.t.Helper()
+	r, err := p.d.Look(p.t.Context(), p.root)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	got, err := p.d.Snapshot(p.t.Context(), tenant, id, r, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r, dag.Snapshot{ID: id, Method: got.Method, ExternalRef: got.Ref}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
+	p := newPlace(t)
+	p.write("a", "changed\r\n")
+	p.write("new/b", "untracked")
+	p.write("ignored", "secret")
+	p.write(".gitattributes", "* text=auto eol=lf\n")
+	before := p.git(p.root, "status", "--porcelain")
+	refs := p.git(p.root, "for-each-ref")
+	r, snap := p.kept("s1")
+	if got := p.git(p.root, "for-each-ref"); got != refs {
+		t.Errorf("a snapshot changed the repository: %s", got)
+	}
+	p.write("a", "later")
+	p.git(p.root, "commit", "-q", "-a", "-m", "second")
+
+	dest := filepath.Join(p.base, "forks", "ada-2", "repo")
+	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		made, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path, _ := files.PathOf(made); path != dest || made.ID == r.ID {
+			t.Errorf("made %+v", made)
+		}
+	}
+	if got := read(t, filepath.Join(dest, "a")); got != "changed\r\n" {
+		t.Errorf("a is %q", got)
+	}
+	if got := read(t, filepath.Join(dest, "new/b")); got != "untracked" {
+		t.Errorf("new/b is %q", got)
+	}
+	if read(t, filepath.Join(dest, "ignored")) != "" {
+		t.Error("what is ignored was copied")
+	}
+	if got := p.git(dest, "-c", "core.autocrlf=false", "status", "--porcelain"); got != before {
+		t.Errorf("status of the fork\n%s\nwant\n%s", got, before)
+	}
+	if got := p.git(dest, "branch", "--show-current"); got != "swarmdeck/ada-2-repo" {
+		t.Errorf("branch %s", got)
+	}
+	if got := p.git(dest, "log", "--format=%s"); got != "first" {
+		t.Errorf("log %s", got)
+	}
+	if got := read(t, filepath.Join(p.root, "a")); got != "later" {
+		t.Errorf("the original is %q", got)
+	}
+	if err := p.d.Undo(t.Context(), tenant, "r1", r, dest); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
+		t.Error("it is there after it was undone")
+	}
+	if got := p.git(p.root, "worktree", "list"); strings.Contains(got, "ada-2") || strings.Contains(p.git(p.root, "branch"), "swarmdeck") {
+		t.Errorf("left: %s", got)
+	}
+}
+
+func TestTheSameStateIsTheSameCommit(t *testing.T) {
+	p := newPlace(t)
+	_, first := p.kept("s1")
+	r, second := p.kept("s2")
+	if first.ExternalRef != second.ExternalRef {
+		t.Error("the same state, and another commit")
+	}
+	if got, err := p.d.Snapshot(t.Context(), tenant, "s3", r, &first.ExternalRef); err != nil || got.Ref != first.ExternalRef {
+		t.Error(got, err)
+	}
+	p.write("a", "changed")
+	if _, other := p.kept("s4"); other.ExternalRef == first.ExternalRef {
+		t.Error("a change was not seen")
+	}
+	if _, again := p.kept("s1"); again.ExternalRef != first.ExternalRef {
+		t.Error("a snapshot taken again under its id is another")
+	}
+	for _, id := range []string{"s1", "s2", "s4"} {
+		if err := p.d.Drop(t.Context(), tenant, dag.Snapshot{ID: id}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := p.d.Sweep(t.Context(), tenant); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAHostileRepositoryRunsNothing gives a repository every setting that
+// could run a program, and looks whether one has.
+func TestAHostileRepositoryRunsNothing(t *testing.T) {
+	p := newPlace(t)
+	ran := filepath.Join(p.base, "ran")
+	script := filepath.Join(p.base, "evil.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch "+ran+"\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"core.fsmonitor": script, "core.sshCommand": script, "core.pager": script, "core.editor": script, "diff.external": script,
+		"filter.x.clean": script, "filter.x.smudge": script, "filter.x.process": script, "core.hooksPath": filepath.Join(p.base, "hooks"),
+		"alias.add": "!" + script, "gpg.program": script, "commit.gpgSign": "true", "core.askPass": script, "credential.helper": script,
+	} {
+		p.git(p.root, "config", key, value)
+	}
+	for _, dir := range []string{filepath.Join(p.base, "hooks"), filepath.Join(p.root, ".git/hooks")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change", "pre-commit", "post-commit", "pre-auto-gc"} {
+			if err := os.Symlink(script, filepath.Join(dir, hook)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.write(".gitattributes", "* filter=x diff=x\n")
+	p.write("b", "text")
+	secret := filepath.Join(p.base, "secret")
+	if err := os.WriteFile(secret, []byte("TOP SECRET"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(p.root, "out")); err != nil {
+		t.Fatal(err)
+	}
+	r, snap := p.kept("s1")
+	dest := filepath.Join(p.base, "fork")
+	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(filepath.Join(dest, "out")); err != nil || to != secret {
+		t.Error(to, err)
+	}
+	if got := read(t, filepath.Join(dest, "b")); got != "text" {
+		t.Errorf("b is %q", got)
+	}
+	if err := p.d.Undo(t.Context(), tenant, "r1", r, dest); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(ran); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a program of the repository ran")
+	}
+}
+
+func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
+	p := newPlace(t)
+	liar := filepath.Join(p.base, "liar")
+	if err := os.Mkdir(liar, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"gitdir: " + filepath.Join(p.root, ".git"), "gitdir: /etc", "nothing", strings.Repeat("x", 9000)} {
+		if err := os.WriteFile(filepath.Join(liar, ".git"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.d.Look(t.Context(), liar); core.AsError(err).Code != core.NotFound {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(liar, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(p.root, ".git"), filepath.Join(liar, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.d.Look(t.Context(), liar); core.AsError(err).Code != core.NotFound {
+		t.Error(err)
+	}
+	linked := filepath.Join(p.base, "linked")
+	p.git(p.root, "worktree", "add", "-q", linked)
+	r, err := p.d.Look(t.Context(), linked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := p.d.Probe(t.Context(), r); l != dag.Alive || err != nil {
+		t.Error(l, err)
+	}
+	if err := os.RemoveAll(linked); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := p.d.Probe(t.Context(), r); l != dag.Dead || err != nil {
+		t.Error(l, err)
+	}
+}
+
+func TestAWorktreeBeyondItsLimitsIsRefused(t *testing.T) {
+	p := newPlace(t)
+	p.write("huge", "x")
+	if err := os.Truncate(filepath.Join(p.root, "huge"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.d.Look(t.Context(), p.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.d.Snapshot(t.Context(), tenant, "s1", r, nil); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "huge") {
+		t.Error(err)
+	}
+}
+
+// TestAKilledRestoreIsBroughtToItsEnd cuts a restore off at each of its steps,
+// and does it again.
+func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
+	p := newPlace(t)
+	p.write("a", "changed")
+	r, snap := p.kept("s1")
+	for i, cut := range []time.Duration{0, 5, 10, 20, 40, 60, 80, 100, 150} {
+		dest := filepath.Join(p.base, fmt.Sprintf("fork-%d", i))
+		id := fmt.Sprintf("r%d", i)
+		cmd := exec.Command("/proc/self/exe", p.d.opt.Dir, id, snap.ExternalRef.ID, p.root, dest)
+		cmd.Env = append(os.Environ(), victim+"=1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(cut * time.Millisecond) // any time will do
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if _, err := os.Lstat(dest); err == nil && read(t, filepath.Join(dest, "a")) != "changed" {
+			t.Errorf("%d: half a worktree", i)
+		}
+		if _, err := p.d.Restore(t.Context(), tenant, id, snap, r, dest); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		if got := p.git(dest, "status", "--porcelain"); got != "M a" {
+			t.Errorf("%d: %s", i, got)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.base, ".swarmdeck*")); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// victim makes this program one that restores until it is killed.
+const victim = "SWARMDECK_TEST_VICTIM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(victim) == "" {
+		os.Exit(m.Run())
+	}
+	if err := restore(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func restore() error {
+	f, err := files.New(files.Options{Dir: filepath.Join(os.Args[1], "files")})
+	if err != nil {
+		return err
+	}
+	d, err := New(Options{Dir: os.Args[1], Files: f})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	r, err := d.Look(ctx, os.Args[4])
+	if err != nil {
+		return err
+	}
+	_, err = d.Restore(ctx, tenant, os.Args[2], dag.Snapshot{ID: "s1", ExternalRef: dag.ExtRef{Kind: refKind, ID: os.Args[3]}}, r, os.Args[5])
+	return err
+}

@@ -1,0 +1,205 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// marker is a file of a new worktree's own git directory that names the id it
+// was made under.
+const marker = "swarmdeck-made"
+
+// making is a new worktree on its way.
+type making struct {
+	repository
+	w     worktree // whose repository it joins
+	id    string
+	place string
+}
+
+func (m making) stage() string {
+	sum := sha256.Sum256([]byte(m.id))
+	return filepath.Join(filepath.Dir(m.place), ".swarmdeck-"+hex.EncodeToString(sum[:8]))
+}
+
+// git runs git on the worktree's own repository.
+func (m making) git(ctx context.Context, args ...string) (string, error) {
+	out, err := runIn(ctx, m.w.path, []string{"GIT_DIR=" + m.w.gitDir, "GIT_WORK_TREE=" + m.w.path}, nil, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// Restore implements resource.Driver. It makes a new worktree only: in the
+// place of one that is there its ignored files would be lost.
+func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot, r dag.Resource, dest string) (dag.Resource, error) {
+	m, err := d.making(ctx, tenant, id, r, dest)
+	if err != nil {
+		return dag.Resource{}, err
+	}
+	commit := s.ExternalRef.ID
+	if !hashPattern.MatchString(commit) {
+		return dag.Resource{}, core.Invalid("snapshot", commit, "a commit")
+	}
+	message, err := m.run(ctx, "log", "-1", "--format=%B", commit)
+	if err != nil {
+		return dag.Resource{}, core.Errorf(core.NotFound, "snapshot: the state %s is not kept here any more", commit).With("field", "snapshot")
+	}
+	head := ""
+	for line := range strings.Lines(message) {
+		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "Head: "); ok && hashPattern.MatchString(h) {
+			head = h
+		}
+	}
+	if head == "" {
+		return dag.Resource{}, core.Errorf(core.Conflict, "snapshot: nothing was committed in %s by then, and a worktree begins with a commit; allowed: keep it as files:%s", m.w.path, m.w.path).With("field", "snapshot")
+	}
+	if err := m.make(ctx, commit, head); err != nil {
+		return dag.Resource{}, fmt.Errorf("make the worktree %s: %w", m.place, err)
+	}
+	return describe(m.place), nil
+}
+
+func (d *Driver) making(ctx context.Context, tenant, id string, r dag.Resource, dest string) (m making, err error) {
+	if err := checkID(id); err != nil {
+		return m, err
+	}
+	if m.w, err = of(r); err != nil {
+		return m, err
+	}
+	if dest == "" {
+		return m, core.Invalid("to", "", "the path of a new worktree: one that is there is not replaced")
+	}
+	if m.place, err = d.opt.Files.Dest(m.w.path, dest); err != nil {
+		return m, err
+	}
+	m.id = id
+	m.repository, err = d.repo(ctx, tenant)
+	return m, err
+}
+
+// make adds the worktree beside its place, fills it, and moves it there.
+func (m making) make(ctx context.Context, commit, head string) error {
+	if done, err := m.done(ctx); err != nil || done {
+		return err
+	}
+	if _, err := os.Lstat(m.place); err == nil {
+		return core.Errorf(core.Conflict, "to: %s is there already; allowed: a new path", m.place).With("field", "to")
+	}
+	if err := m.clear(ctx); err != nil {
+		return err
+	}
+	stage := m.stage()
+	if _, err := m.git(ctx, "worktree", "add", "--quiet", "--no-checkout", "-b", m.branch(ctx), stage, head); err != nil {
+		return err
+	}
+	index := filepath.Join(m.dir, "index-restore-"+m.id)
+	defer os.Remove(index)
+	_ = os.Remove(index + ".lock") // of one that was killed
+	if _, err := m.over(ctx, stage, index, nil, "read-tree", commit); err != nil {
+		return err
+	}
+	if _, err := m.over(ctx, stage, index, nil, "checkout-index", "--all", "--quiet"); err != nil {
+		return err
+	}
+	made, err := worktreeAt(stage)
+	if err != nil {
+		return err
+	}
+	if _, err := runIn(ctx, stage, []string{"GIT_DIR=" + made.gitDir, "GIT_WORK_TREE=" + stage}, nil, "read-tree", "HEAD"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(made.gitDir, marker), []byte(m.id), 0o600); err != nil {
+		return err
+	}
+	_, err = m.git(ctx, "worktree", "move", stage, m.place)
+	return err
+}
+
+// done reports whether the worktree of this id is in its place. A move that was
+// cut off after the rename is brought to its end.
+func (m making) done(ctx context.Context) (bool, error) {
+	to, err := pointer(filepath.Join(m.place, ".git"), "gitdir: ")
+	if err != nil {
+		return false, nil // it is not there, or another's
+	}
+	if id, err := os.ReadFile(filepath.Join(to, marker)); err != nil || string(id) != m.id || filepath.Dir(filepath.Dir(to)) != m.w.common {
+		return false, nil
+	}
+	_, err = m.git(ctx, "worktree", "repair", m.place)
+	return err == nil, err
+}
+
+// branch names the new worktree's branch after its place.
+func (m making) branch(ctx context.Context) string {
+	clean := func(s string) string {
+		return strings.Trim(strings.Map(func(c rune) rune {
+			if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+				return c
+			}
+			return '-'
+		}, s), "-")
+	}
+	name := "swarmdeck/" + clean(filepath.Base(filepath.Dir(m.place))+"-"+filepath.Base(m.place))
+	if _, err := m.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+name); err != nil {
+		return name
+	}
+	sum := sha256.Sum256([]byte(m.id))
+	return name + "-" + hex.EncodeToString(sum[:4])
+}
+
+// clear takes away what an earlier try has left.
+func (m making) clear(ctx context.Context) error {
+	stage := m.stage()
+	to, err := pointer(filepath.Join(stage, ".git"), "gitdir: ")
+	branch := ""
+	if err == nil && filepath.Dir(filepath.Dir(to)) == m.w.common {
+		if ref, err := pointer(filepath.Join(to, "HEAD"), "ref: "); err == nil {
+			_, branch, _ = strings.Cut(ref, "refs/heads/")
+		}
+	}
+	if err := files.RemoveTree(stage); err != nil {
+		return fmt.Errorf("remove what was left of an earlier try: %w", err)
+	}
+	if _, err := m.git(ctx, "worktree", "prune"); err != nil {
+		return err
+	}
+	if strings.HasPrefix(branch, "swarmdeck/") {
+		_, _ = m.git(ctx, "branch", "-D", branch) // else the next takes another name
+	}
+	return nil
+}
+
+// Undo implements resource.Driver.
+func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, dest string) error {
+	m, err := d.making(ctx, tenant, id, r, dest)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, core.Kind(core.NotFound)) {
+			return nil
+		}
+		return err
+	}
+	done, err := m.done(ctx)
+	if err != nil {
+		return err
+	}
+	if done {
+		branch, _ := runIn(ctx, m.place, nil, nil, "symbolic-ref", "--quiet", "--short", "HEAD")
+		if _, err := m.git(ctx, "worktree", "remove", "--force", m.place); err != nil {
+			return err
+		}
+		if name := strings.TrimSpace(string(branch)); strings.HasPrefix(name, "swarmdeck/") {
+			_, _ = m.git(ctx, "branch", "-D", name)
+		}
+	}
+	return m.clear(ctx)
+}

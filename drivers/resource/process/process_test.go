@@ -1,0 +1,64 @@
+package process_test
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/resource/process"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+func TestAProcessIsHeldUntilItEnds(t *testing.T) {
+	var d process.Driver
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Look(t.Context(), strconv.Itoa(cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Imperative || len(r.Capabilities) > 0 || r.Restorable() {
+		t.Errorf("%+v", r)
+	}
+	if h := d.Handle(r); h.Provider != "process" || !strings.HasPrefix(h.ProviderID, strconv.Itoa(cmd.Process.Pid)+"@") || h.ResourceRef != r.ID {
+		t.Errorf("%+v", h)
+	}
+	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
+		t.Error(l, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
+		t.Error(l, err)
+	}
+	if _, err := d.Snapshot(t.Context(), "t_test", "s", r, nil); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "unsupported") {
+		t.Error(err)
+	}
+	if _, err := d.Restore(t.Context(), "t_test", "s", dag.Snapshot{}, r, ""); core.AsError(err).Code != core.Conflict {
+		t.Error(err)
+	}
+}
+
+func TestAnotherProcessOfThePidIsNotTakenForIt(t *testing.T) {
+	var d process.Driver
+	r, err := d.Look(t.Context(), strconv.Itoa(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Metadata = core.Raw(strings.Replace(string(r.Metadata), `"started":"`, `"started":"1`, 1))
+	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
+		t.Error(l, err)
+	}
+	for _, target := range []string{"", "x", "-1", "0", "999999999", "1 2"} {
+		if _, err := d.Look(t.Context(), target); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "target") {
+			t.Errorf("%q: %v", target, err)
+		}
+	}
+}

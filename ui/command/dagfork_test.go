@@ -1,0 +1,108 @@
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/dag/resource"
+)
+
+// keepers look after files of a test.
+func keepers(t testing.TB, dir string) map[string]resource.Driver {
+	t.Helper()
+	d, err := files.New(files.Options{Dir: filepath.Join(dir, "snapshots"), Own: filepath.Join(dir, "deck.db"), Dest: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]resource.Driver{"files": d}
+}
+
+// forks is the part of the walk that forks an agent and keeps what it works on.
+func (w *walk) forks() {
+	t := w.t
+	work := filepath.Join(w.dir, "work")
+	w.no(os.Mkdir(work, 0o755))
+	w.no(os.WriteFile(filepath.Join(work, "a"), []byte("one"), 0o600))
+	w.do("agent create forker --project p --dir " + work + " -- cat")
+	made := w.do("dag resource attach forker work --mode rw")
+	id := str(made["id"])
+	if made["driver"] != "files" || made["kind"] != "file" || !strings.HasPrefix(id, "dir-") {
+		t.Errorf("attach: %v", made)
+	}
+	w.text("dag resource list --agent forker", id, "forker:rw", "snapshot,restore,fork,share")
+	w.text("dag resource show "+id, "forker", "files")
+	if got := w.do("dag resource probe " + id); got["probed"].(map[string]any)["status"] != "alive" {
+		t.Errorf("probe: %v", got)
+	}
+	snap := w.do("dag resource snapshot " + id)
+	if snap["method"] != "fs_copy" || snap["restorable"] != true {
+		t.Errorf("snapshot: %v", snap)
+	}
+	w.no(os.WriteFile(filepath.Join(work, "a"), []byte("two"), 0o600))
+	w.text("dag resource snapshots "+id, str(snap["id"]), "fs_copy")
+	w.do("dag resource restore " + str(snap["id"]) + " --to " + filepath.Join(w.dir, "again"))
+	if data, err := os.ReadFile(filepath.Join(w.dir, "again", "a")); string(data) != "one" {
+		t.Errorf("restored %q: %v", data, err)
+	}
+	w.do("agent stop forker")
+	w.do("dag resource restore " + str(snap["id"]) + " --yes")
+	if data, err := os.ReadFile(filepath.Join(work, "a")); string(data) != "one" {
+		t.Errorf("restored in its place %q: %v", data, err)
+	}
+	started := w.do(`dag emit '{"kind":"run_started","ts":"2126-01-02T03:04:05Z","run_id":"r-fork","agent_id":"forker"}'`)
+	at := str(started["event_id"])
+	if got := w.do("dag fork forker --at " + at[:10] + " --dry-run --task ''"); got["name"] != "forker-2" || got["continued"] != "record" {
+		t.Errorf("dry run: %v", got)
+	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "plan.json"), []byte(`[{"resource":"`+id+`","mode":"snapshot"}]`), 0o600))
+	forked := w.do("dag fork forker --at " + at + " --to other --name forked --task '' --plan plan.json")
+	if forked["name"] != "forked" || forked["to_branch"] != "other" || forked["from_branch"] != "main" {
+		t.Errorf("fork: %v", forked)
+	}
+	if data, err := os.ReadFile(filepath.Join(str(forked["dir"]), "a")); string(data) != "one" {
+		t.Errorf("the fork has %q: %v", data, err)
+	}
+	if got := w.do("agent show forked"); got["forked"].(map[string]any)["continued"] != "record" || got["dir"] != forked["dir"] {
+		t.Errorf("the fork: %v", got)
+	}
+	if all := w.objects("dag forks --of forked"); len(all) < 2 {
+		t.Errorf("ancestry: %v", all)
+	}
+	w.text("dag fork forker --at "+at+" --dry-run --name third --task '' --plan "+id+"=discard", "third", "goes without it")
+	if out := w.line("dag fork forker --at " + at + " --name third --task '' --plan " + id + "=discard"); !strings.Contains(out, "continued from record") {
+		t.Error(out)
+	}
+	if got := w.do("dag resource detach forker " + id); len(got["attached_to"].([]any)) != 0 {
+		t.Errorf("detach: %v", got)
+	}
+	for line, word := range map[string]string{
+		"dag fork forker":                                                  "--at",
+		"dag fork nosuch --at " + at:                                       "nosuch",
+		"dag fork forker --at 00000000":                                    "00000000",
+		"dag fork ada --at " + at:                                          "forker",
+		"dag fork forker --at " + at + " --plan " + id + "=move":           "keep, snapshot, discard",
+		"dag fork forker --at " + at + " --plan nosuch=keep":               id,
+		"dag fork forker --at " + at + " --plan " + id + "=keep:elsewhere": "main",
+		"dag fork forker --at " + at + " --to other":                       "other",
+		"dag fork forker --at " + at + " --name forked":                    "forked",
+		"dag fork forker --at " + at + " --to a/b":                         "1-64",
+		"dag fork forker --at " + at + " --plan @no.json":                  "no.json",
+		"dag resource attach forker nowhere":                               "nowhere",
+		"dag resource attach nosuch work":                                  "nosuch",
+		"dag resource attach forker work --mode x":                         "ro, rw",
+		"dag resource detach ada " + id:                                    "ada",
+		"dag resource show nosuch":                                         "nosuch",
+		"dag resource snapshot nosuch":                                     "nosuch",
+		"dag resource restore " + str(snap["id"]):                          "--yes",
+		"dag resource restore nosuch --yes":                                "nosuch",
+		"dag resource restore " + str(snap["id"]) + " --to " + work:        "to",
+	} {
+		code, _, stderr := w.run(strings.Fields(line)...)
+		if code == 0 || !strings.Contains(stderr, word) {
+			t.Errorf("%s: exit %d: %s", line, code, stderr)
+		}
+	}
+}
