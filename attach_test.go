@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"swarmdeck/ui/serve"
 )
@@ -187,6 +190,10 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("an heir served after %s", took)
 	}
+	await(t, "cockpit that listens instead", func() bool {
+		pid := u.listens()
+		return pid == heirs[0].cmd.Process.Pid || pid == heirs[1].cmd.Process.Pid
+	})
 	for _, h := range heirs {
 		h.see(`fleet`)
 	}
@@ -213,6 +220,46 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 			t.Errorf("the screen is not given back:\n%s", h.screen())
 		}
 	}
+}
+
+// listens is the process that others attach to; 0 is none.
+func (u *user) listens() int {
+	conn, err := serve.Dial(u.t.Context(), u.socket())
+	if err != nil {
+		return 0
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	pid := 0
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
+}
+
+// TestAnEngineThatIsStoppedKeepsNobodyWaiting stops it as ctrl+z or a debugger
+// does: its socket accepts on.
+func TestAnEngineThatIsStoppedKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	d := u.daemon()
+	u.ok("session", "create")
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.cmd.Process.Signal(syscall.SIGCONT) }()
+	if code, _, stderr := u.run("task", "list"); code != 1 || !strings.Contains(stderr, fmt.Sprintf("`kill -CONT %d`", d.cmd.Process.Pid)) {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+	if err := d.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("task", "list")
 }
 
 func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
