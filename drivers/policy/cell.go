@@ -102,20 +102,16 @@ func (s *cells) init(idle time.Duration, make_ func(identity) (*cell, error)) {
 	s.made, s.closing = make(chan made, ahead), make(chan struct{})
 }
 
-// take gets a jail, and has another one made in its place.
+// take gets a jail: one that waits, or a new one where none does.
 func (s *cells) take(ctx context.Context, id identity) (*cell, error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return nil, errClosed
 	}
-	for s.stock--; s.stock < ahead; s.stock++ {
+	if s.stock--; s.stock < 0 {
+		s.stock++
 		s.making.Go(func() { s.add(id) })
-	}
-	if s.timer == nil {
-		s.timer = time.AfterFunc(s.idle, s.rest)
-	} else {
-		s.timer.Reset(s.idle)
 	}
 	s.mu.Unlock()
 	select {
@@ -129,6 +125,24 @@ func (s *cells) take(ctx context.Context, id identity) (*cell, error) {
 		s.stock++ // it is there for the next
 		s.mu.Unlock()
 		return nil, fmt.Errorf("start the policy: %w", context.Cause(ctx))
+	}
+}
+
+// refill has jails made for the decisions to come. It follows a decision, which
+// it would only delay.
+func (s *cells) refill(id identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for ; s.stock < ahead; s.stock++ {
+		s.making.Go(func() { s.add(id) })
+	}
+	if s.timer == nil {
+		s.timer = time.AfterFunc(s.idle, s.rest)
+	} else {
+		s.timer.Reset(s.idle)
 	}
 }
 

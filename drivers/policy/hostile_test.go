@@ -28,6 +28,9 @@ func program(interpreter []string, source string) *judge.Program {
 func runner(t testing.TB, opt Options) *Runner {
 	t.Helper()
 	opt.Jail = []string{"/proc/self/exe", jailWord}
+	if built := os.Getenv("POLICY_JAIL"); built != "" { // the whole program takes longer to start than this test
+		opt.Jail[0] = built
+	}
 	r, err := New(opt)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +92,7 @@ func hostile(listener, secret, target, mark string) map[string]attack {
 		"name spaces":       {python, reach(`l = ctypes.CDLL(None, use_errno=True)` + "\n" + `sys.exit(3) if l.unshare(0x10000000) != 0 else None`), judge.ReasonError},
 		"ends in pieces":    {sh, sleeps("printf '{\"decision\":'\n%[1]s\n", mark), judge.ReasonTimeout},
 		"shouts":            {sh, "head -c 1048576 /dev/urandom >&2; exit 1\n", judge.ReasonError},
-		"many gigabytes":    {python, reach(`[os.fork() for _ in range(3)]` + "\n" + `x = [b"x" * (64 << 20) for _ in range(16)]`), judge.ReasonError},
+		"many gigabytes":    {python, reach(`os.fork()` + "\n" + `x = [b"x" * (64 << 20) for _ in range(16)]`), judge.ReasonError},
 		"says nothing":      {sh, "exit 0\n", judge.ReasonBadOutput},
 		"fails":             {sh, "echo broken >&2; exit 3\n", judge.ReasonError},
 		"1 MiB of answer":   {sh, "head -c 1048576 /dev/urandom\n", judge.ReasonBadOutput},

@@ -28,6 +28,7 @@ func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) jud
 	}
 	var c *cell
 	if state == jailed {
+		defer r.cells.refill(r.id)
 		c, err = r.cells.take(ctx, r.id)
 	} else {
 		c, err = open(bareCommand(argv(p, dir)), nil)

@@ -199,6 +199,7 @@ func BenchmarkProgram(b *testing.B) {
 				if ready { // as when a question comes now and then
 					b.StopTimer()
 					await(b, "jails that wait", func() bool { return len(r.cells.made) == ahead })
+					time.Sleep(250 * time.Millisecond) // until they do
 					b.StartTimer()
 				}
 				if got := r.Decide(context.Background(), c.p, []byte(`{"of":1}`)); got.Fault {

@@ -109,3 +109,29 @@ func BenchmarkHistory(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkBacktest makes a thousand past decisions anew.
+func BenchmarkBacktest(b *testing.B) {
+	f := setup(b)
+	const past = 1000
+	ask := call("read_file", `{"path":"README.md"}`)
+	v := f.Evaluate(context.Background(), acme, ask)
+	err := f.ledger.Update(context.Background(), robot, func(tx *audit.Tx) error {
+		for range past {
+			if _, _, err := f.Commit(tx, ask, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := f.propose(alice, rulesOf(mild, mildCases))
+	for b.Loop() {
+		rep, err := f.BacktestPolicy(context.Background(), alice, p.PolicyID, past)
+		if err != nil || rep.Checked != past {
+			b.Fatalf("%+v %v", rep, err)
+		}
+	}
+}
