@@ -80,6 +80,20 @@ func readSettings(options core.Raw) (settings, error) {
 	return s, err
 }
 
+// Reach implements fleet.Homely.
+func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
+	var s settings
+	if core.DecodeStored(options, &s) != nil {
+		return nil, nil
+	}
+	for _, o := range [][2]string{{"home", s.Home}, {"skeleton", s.Skeleton}, {"user", s.User}} {
+		if o[1] != "" {
+			places = append(places, o[0])
+		}
+	}
+	return places, nil
+}
+
 // account is whom the agent runs as; nil for the engine's own user.
 func (s settings) account() (*exec.User, error) {
 	if s.User == "" {

@@ -103,6 +103,24 @@ func readSettings(options core.Raw) (settings, error) {
 	return s, nil
 }
 
+// Reach implements fleet.Homely: the engine's token goes to the URL.
+func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
+	var s settings
+	if core.DecodeStored(options, &s) != nil {
+		return nil, nil
+	}
+	if s.TokenFile != "" {
+		places = append(places, "token_file")
+	}
+	if s.TokenEnv != "" {
+		secrets = append(secrets, "token_env")
+	}
+	if s.URL != "" {
+		secrets = append(secrets, "url")
+	}
+	return places, secrets
+}
+
 // address is the deployment's URL. A path would be dropped by every call, so
 // there can be none.
 func (s settings) address() (*url.URL, error) {

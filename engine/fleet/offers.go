@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,6 +12,16 @@ import (
 
 // maxOffers bounds the projects and roles that are learned at once.
 const maxOffers = 1000
+
+// Reach names the options that reach for the engine's own machine, as Homely
+// has it. Options that make no sense reach for nothing.
+func (f *Fleet) Reach(runtime string, options core.Raw) (places, secrets []string) {
+	h, ok := f.opt.Runtimes[cmp.Or(runtime, "exec")].(Homely)
+	if options, err := checkOptions(options); ok && err == nil && options != nil {
+		return h.Reach(options)
+	}
+	return nil, nil
+}
 
 // Offers asks a runtime's server for its projects and roles, for options as an
 // agent would be given them, and records them. A runtime that has no such

@@ -87,6 +87,14 @@ type Catalog interface {
 	Catalog(ctx context.Context, options core.Raw) ([]Offer, error)
 }
 
+// Homely is a Runtime whose options can reach for the engine's own machine.
+type Homely interface {
+	// Reach names those of the given options that do: places are files,
+	// directories and accounts there, secrets are what sends a secret of the
+	// engine somewhere, or says which.
+	Reach(options core.Raw) (places, secrets []string)
+}
+
 // Offer is a project with its roles.
 type Offer struct {
 	Project Project `json:"project"`

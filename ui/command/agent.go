@@ -111,6 +111,9 @@ func (t *tree) agentCreate() *cobra.Command {
 			return err
 		},
 		run: func(c *call, _ []string) error {
+			if err := c.reach(a.Runtime, a.Options); err != nil {
+				return err
+			}
 			made, err := c.eng.Fleet.Create(c.ctx, c.by, a)
 			if made.Name != "" { // also when only its first task was refused
 				if printErr := record(c, made, agentColumns(c)); err == nil {

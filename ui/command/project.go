@@ -38,6 +38,9 @@ func (t *tree) projectLearn() *cobra.Command {
 			return err
 		},
 		run: func(c *call, args []string) error {
+			if err := c.reach(args[0], options); err != nil {
+				return err
+			}
 			offers, err := c.eng.Fleet.Offers(c.ctx, c.by, args[0], options)
 			if err != nil {
 				return err
