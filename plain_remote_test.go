@@ -191,3 +191,50 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 		})
 	}
 }
+
+func TestPlainSessionsKnowOfEachOther(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	var desks []*lineSession
+	for i, name := range []string{"ann", "bob"} {
+		signer, key := pair(t, byte(i))
+		u.ok("operator", "set", name, "--role", "approver", "--key", key)
+		l := d.enter(name, signer).plain("dumb", "")
+		l.see(`plain lines`)
+		desks = append(desks, l)
+	}
+	ann, bob := desks[0], desks[1]
+	ann.see(`bob is here as approver, by ssh; here now: 2`)
+	ann.say("needs")
+	ann.see(`nothing needs you`)
+	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","/nonexistent-dir"]}`)
+	id := ann.see(`approval (\S+) waits`)
+	ann.say("needs")
+	ann.see(id + ` waits: rm -r /nonexistent-dir; risk: high; .*then: deny; type answer ` + id)
+	ann.say("answer")
+	ann.see(`type a number:`)
+	bob.see(`ann looks at approval ` + id)
+	bob.say("answer")
+	bob.see(`looked at by: ann`)
+	bob.see(`type a number:`)
+	if out := u.ok("operator", "here", "-o", "json"); strings.Count(out, id) != 2 {
+		t.Errorf("who looks: %s", out)
+	}
+	bob.say("7")
+	for _, said := range []string{"exact", "8h", "3", "it is gone anyway"} {
+		bob.see(`or nothing to leave it open:`)
+		bob.say(said)
+	}
+	bob.see(`by bob: it is gone anyway`)
+	ann.say("1")
+	ann.see(`or nothing to leave it open:`)
+	ann.say("me too")
+	ann.see(`bob`)
+	if out := u.ok("policy", "rules", "list", "-o", "json"); !strings.Contains(out, `"scope":"exact"`) {
+		t.Errorf("no rule: %s", out)
+	}
+	await(t, "nobody to look any more", func() bool { return !strings.Contains(u.ok("operator", "here", "-o", "json"), id) })
+	bob.say("quit")
+	ann.see(`bob left; here now: 1`)
+}

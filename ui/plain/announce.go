@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/presence"
 	"swarmdeck/ui/pane"
 )
 
@@ -36,6 +37,8 @@ type announcer struct {
 	dead      int64  // dead letters
 	asked     int64  // requests without an answer
 	seq       uint64 // of the last audit event looked at
+	self      uint64 // the operator's own visit; 0 announces no visits
+	here      map[uint64]presence.Visitor
 }
 
 func newAnnouncer(eng *engine.Engine, tenant string, tell func(string)) *announcer {
@@ -70,6 +73,7 @@ func (a *announcer) look(ctx context.Context) {
 	a.fleet(s)
 	a.waiting(ctx, s)
 	a.messages(s)
+	a.company(s.Visitors)
 	if s.AuditSeq > a.seq {
 		a.ended(ctx)
 	}

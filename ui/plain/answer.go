@@ -55,7 +55,8 @@ func (r *reader) answer(ids []string) {
 		r.wrong("error: %v", err)
 		return
 	}
-	r.choose(r.choices(&a, time.Now().UTC()))
+	r.look(a.ApprovalID)
+	r.choose(r.choices(&a, r.now().UTC()))
 }
 
 // wrong says why an answer can't be given.
@@ -142,6 +143,7 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 	if pane.HighRisk(a.Risk) {
 		approve = r.with("reason to approve a "+string(a.Risk)+" risk", func(text string) { line("approve", "--reason", text)() })
 	}
+	always := func() { r.always(a, line) }
 	all := []choice{
 		{"leave it open", func() { r.out.line("left open") }},
 		{"approve exactly this, once", approve},
@@ -150,8 +152,28 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 		{"approve with other arguments", r.edit(a, line)},
 		{"put it off for 15 minutes", line("defer", "--for", "15m")},
 		{"hand it to somebody else", r.with("name of who is to look at it", func(name string) { line("escalate", "--to", name)() })},
+		{"approve this and the like from now on, within a time", always},
 	}
 	return all
+}
+
+// always asks what the like of this is, for how long and how often; what is no
+// answer to that is told by the command, and leaves it open.
+func (r *reader) always(a *judge.Approval, line func(string, ...string) func()) {
+	r.with("what is like it: exact (the same arguments), tool (the same action), agent (by this agent) or session", func(scope string) {
+		r.with("for how long, such as 8h, at most 30d", func(expires string) {
+			r.with("how often at most, 1-1000", func(uses string) {
+				more := []string{"--always", scope, "--expires", expires, "--max-uses", uses}
+				if !pane.HighRisk(a.Risk) {
+					line("approve", more...)()
+					return
+				}
+				r.with("reason to approve a "+string(a.Risk)+" risk", func(reason string) {
+					line("approve", append(more, "--reason", reason)...)()
+				})()
+			})()
+		})()
+	})()
 }
 
 // edit asks for new arguments, and with a high risk for a reason too.

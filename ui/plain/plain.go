@@ -23,6 +23,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/presence"
 	"swarmdeck/ui/command"
 )
 
@@ -50,6 +51,10 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 		ctx: ctx, env: *env, eng: s.Engine, by: s.Caller, out: out,
 		readOnly: s.ReadOnly, interactive: away || isTerminal(env.Stdin) && isTerminal(env.Stdout),
 	}
+	if r.interactive {
+		r.enter()
+	}
+	defer r.depart()
 	r.going, r.stop = context.WithCancel(ctx)
 	r.env.Caller, r.env.Dir = s.Caller, s.Dir
 	r.env.Stdin, r.env.Stdout, r.env.Stderr, r.env.Terminal = nil, out, out, nil
@@ -67,13 +72,16 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 
 	var announcing sync.WaitGroup
 	news := newAnnouncer(r.eng, r.by.Tenant, r.tell)
+	if r.interactive {
+		news.self = r.stay.ID()
+	}
 	announcing.Go(func() { news.watch(ctx) })
 	defer announcing.Wait()
 	defer r.running.Wait()
 	defer cancel()
 
 	r.out.line("swarmdeck in plain lines: %s. Tenant %s, you are %s.", why, r.by.Tenant, r.by.Name)
-	r.out.line("Type a command, \"answer\" for what waits for you, \"help\", or \"quit\".")
+	r.out.line("Type a command, \"needs\" for what needs you, \"answer\" for an approval, \"help\", or \"quit\".")
 	r.prompt()
 	for {
 		select {
@@ -83,6 +91,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 			r.stop()
 			r.going, r.stop = context.WithCancel(ctx)
 			r.ask = nil
+			r.look("")
 			r.prompt()
 		case line, ok := <-lines:
 			switch {
@@ -144,8 +153,11 @@ type reader struct {
 	going       context.Context   // of commands; stop ends those that still work
 	stop        context.CancelFunc
 	running     sync.WaitGroup
-	failed      int // exit code of the first line that failed, when nobody types
+	failed      int            // exit code of the first line that failed, when nobody types
+	stay        *presence.Stay // nil until somebody is known to be there
 }
+
+func (r *reader) now() time.Time { return time.Now() }
 
 // fail notes that a line failed.
 func (r *reader) fail(code int) {
@@ -168,6 +180,9 @@ func (r *reader) take(line string) (leave bool) {
 	if ask := r.ask; ask != nil {
 		r.ask = nil
 		ask(line)
+		if r.ask == nil {
+			r.look("")
+		}
 		return false
 	}
 	words, err := command.Split(line)
@@ -180,10 +195,12 @@ func (r *reader) take(line string) (leave bool) {
 		return true
 	case words[0] == "answer" && len(words) <= 2:
 		r.answer(words[1:])
+	case words[0] == "needs" && len(words) == 1:
+		r.needs()
 	default:
 		r.run(words)
 		if len(words) == 1 && words[0] == "help" {
-			r.out.line("Also here: answer [APPROVAL] reads an approval and offers numbered choices; quit leaves.")
+			r.out.line("Also here: needs lists what needs you; answer [APPROVAL] reads an approval and offers numbered choices; quit leaves.")
 		}
 	}
 	return false

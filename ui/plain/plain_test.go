@@ -3,8 +3,8 @@ package plain_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -305,7 +305,7 @@ func TestMistakesAreToldAndNothingElseHappens(t *testing.T) {
 	d.hears(`unknown command "bogus"`)
 	d.hears("line ends inside ' quotes")
 	d.hears("ap_nonsense")
-	d.hears("Also here: answer")
+	d.hears("Also here: needs")
 	d.says("quit")
 	d.ends(command.ExitUsage)
 }

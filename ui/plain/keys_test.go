@@ -1,0 +1,57 @@
+package plain_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/keymap"
+)
+
+// What an action of the cockpit is in plain lines: a command, or a word of the
+// front end. "" is a move on a screen, which lines have no need of: their
+// lists are printed whole, by page, narrowed by flags.
+var lineOf = map[string]string{
+	"help": "help", "next-need": "needs", "estop": "estop on", "quit": "quit", "filter": "task list --match", "messages": "audit list",
+	"tenants": "tenant list", "palette": "help", "copy": "", "copy-row": "", "suspend": "", "redraw": "", "back": "",
+	"approve": "answer", "deny": "answer", "abort": "answer", "edit": "answer", "always": "answer", "defer": "answer",
+	"pause": "agent pause", "create": "agent create", "invoke": "skill invoke", "follow": "agent log --follow", "pager": "agent log", "open": "task show",
+	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
+	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
+	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
+}
+
+// moves are the actions that only change what a screen shows.
+var moves = regexp.MustCompile(`^(focus-|goto-|panes$|history-|last-view$|down$|up$|left$|right$|top$|bottom$|half-|page-|mark|clear-marks$|sort$|next-match$|prev-match$|fold|wrap$|zoom-|roll-|pan-|view-|section|mode$|next-part$)`)
+
+// ours are the words of the front end itself.
+var ours = map[string]bool{"answer": true, "needs": true, "quit": true, "help": true}
+
+func TestEveryKeyOfTheCockpitHasItsLine(t *testing.T) {
+	var keys struct {
+		Bind []struct {
+			Scope, Action, Line string
+		} `toml:"bind"`
+	}
+	if err := toml.Unmarshal([]byte(keymap.Default()), &keys); err != nil || len(keys.Bind) < 100 {
+		t.Fatalf("%d keys: %v", len(keys.Bind), err)
+	}
+	for _, b := range keys.Bind {
+		line, known := b.Line, b.Line != ""
+		if !known {
+			line, known = lineOf[b.Action]
+		}
+		words := strings.Fields(line)
+		switch {
+		case moves.MatchString(b.Action):
+		case !known:
+			t.Errorf("%s: %s has no line", b.Scope, b.Action)
+		case len(words) == 0 || ours[words[0]]:
+		case command.Describe(words).Path == "":
+			t.Errorf("%s: %s is %q, which is no command", b.Scope, b.Action, line)
+		}
+	}
+}
