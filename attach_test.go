@@ -284,3 +284,20 @@ func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
 		t.Errorf("%d tasks", n)
 	}
 }
+
+func TestIDsAreCompletedWhileAnotherProcessHasTheEngine(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("agent", "create", "ada", "--project", "p", "--role", "r", "--", "true")
+	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "--wait", "-o", "json"), "task_id")
+	for want, words := range map[string][]string{
+		"ada\t":     {"agent", "show", ""},
+		task + "\t": {"task", "show", ""},
+		"t_acme":    {"--tenant", ""},
+	} {
+		if out := u.ok(append([]string{"__complete"}, words...)...); !strings.Contains(out, want) || !strings.Contains(out, ":4\n") {
+			t.Errorf("%v: %q", words, out)
+		}
+	}
+}

@@ -123,6 +123,11 @@ var errUnknown = errors.New("the engine that carried this out went away: it may 
 // When that one goes away, again says that the line is to be tried anew: here,
 // or with who has the file then.
 func elsewhere(ctx context.Context, env *command.Env, conn net.Conn, args []string, in *input) (code int, again bool) {
+	if command.Completing(args) {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, completionPatience)
+		defer done()
+	}
 	code, err := attach(ctx, conn, env.Dir, args, in)
 	switch {
 	case err == nil:
@@ -137,6 +142,9 @@ func elsewhere(ctx context.Context, env *command.Env, conn net.Conn, args []stri
 	}
 	return command.Report(env, args, core.Errorf(core.Unavailable, "%v", err)), false
 }
+
+// completionPatience is how long a shell waits for an engine to complete a word.
+const completionPatience = 2 * time.Second
 
 // heirPause lets the process that went away let go of the file.
 const heirPause = 20 * time.Millisecond

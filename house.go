@@ -149,11 +149,15 @@ const (
 func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
 	for end := time.Now().Add(lockPatience); ; {
 		db, err := store.Open(need.Data, opt)
-		if !errors.Is(err, store.ErrLocked) || need.NoWait || time.Now().After(end) {
+		if !errors.Is(err, store.ErrLocked) || time.Now().After(end) {
 			return db, err
 		}
+		locked := err
 		if h.conn, err = knock(ctx, need.Data); err == nil {
 			return nil, &command.ExitError{Code: exitElsewhere}
+		}
+		if need.NoWait {
+			return nil, locked
 		}
 		select {
 		case <-ctx.Done():

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"swarmdeck/engine"
 	"swarmdeck/ui/term"
 )
 
@@ -232,13 +234,30 @@ func matching(all []Candidate, word string) []Candidate {
 	return nil
 }
 
+// Completing says whether a line is a shell's question, which nobody waits long
+// for.
+func Completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
 // shellComplete answers the completion scripts of shells, which call the
-// program with __complete and the words so far.
+// program with __complete and the words so far. An engine in another process
+// knows what is there: the line is then that one's to answer.
 func shellComplete(ctx context.Context, env *Env, args []string) int {
 	words, last := args[1:], ""
 	if len(words) > 0 {
 		last, words = words[len(words)-1], words[:len(words)-1]
 	}
+	var elsewhere *ExitError
+	mine := *env
+	if open := env.Open; open != nil {
+		mine.Open = func(ctx context.Context, need Need) (*engine.Engine, error) {
+			eng, err := open(ctx, need)
+			errors.As(err, &elsewhere)
+			return eng, err
+		}
+	}
+	env = &mine
 	const noFiles, dirsOnly = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveFilterDirs
 	directive := noFiles
 	t := newTree(env, ctx)
@@ -255,6 +274,9 @@ func shellComplete(ctx context.Context, env *Env, args []string) int {
 		directive = dirsOnly
 	default:
 		found = complete(ctx, env, slices.Clone(words), last)
+	}
+	if elsewhere != nil {
+		return elsewhere.Code
 	}
 	for _, c := range found {
 		if args[0] == cobra.ShellCompNoDescRequestCmd || c.Help == "" {

@@ -67,7 +67,7 @@ type Need struct {
 	Data     string // path of the data file, never ""
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
-	NoWait   bool   // fails at once when another process has the data file
+	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
 	Dir      string // where work runs that names no directory; "" is the engine's own choice
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
@@ -31,7 +30,7 @@ var errTimeout = errors.New("timed out")
 // Run carries out one command line and returns its exit code. Output goes to
 // env's writers, errors as one line (an object with -o json) to Stderr.
 func Run(ctx context.Context, env *Env, args []string) int {
-	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+	if Completing(args) {
 		return shellComplete(ctx, env, args)
 	}
 	if len(args) == 1 && args[0] == "--version" {
