@@ -244,8 +244,8 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 		`nonsense`, `'open`, `estop on --reason fire`,
 	}, "\n"))
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if code := cmd.ProcessState.ExitCode(); code != 1 { // of the first line that failed
+		t.Fatalf("exit %d: %v: %s", code, err, out)
 	}
 	plainLinesOnly(string(out))
 	for _, want := range []string{
