@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 // and from a cleared one, so it need not know.
 type early struct {
 	tty     *os.File
+	to      io.Writer // the same, by way of what it understands
 	profile colorprofile.Profile
 
 	mu      sync.Mutex
@@ -37,7 +39,7 @@ func (e *early) paint(frame string) {
 	out.WriteString(ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.CursorHomePosition + ansi.EraseEntireScreen)
 	w := colorprofile.Writer{Forward: &out, Profile: e.profile}
 	_, _ = w.WriteString(strings.ReplaceAll(frame, "\n", "\r\n"))
-	_, _ = e.tty.Write(out.Bytes())
+	_, _ = e.to.Write(out.Bytes())
 }
 
 // leave takes the frame away when the toolkit ended before it drew one: it
@@ -46,7 +48,7 @@ func (e *early) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.painted && !e.entered {
-		_, _ = e.tty.WriteString(ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable)
+		_, _ = io.WriteString(e.to, ansi.ResetModeAltScreenSaveCursor+ansi.SetModeTextCursorEnable)
 	}
 }
 
@@ -56,7 +58,7 @@ func (e *early) Write(p []byte) (int, error) {
 	e.begun = true
 	e.entered = e.entered || bytes.Contains(p, []byte(ansi.SetModeAltScreenSaveCursor))
 	e.mu.Unlock()
-	return e.tty.Write(p)
+	return e.to.Write(p)
 }
 
 // Read, Close and Fd let the toolkit see that this is a terminal.

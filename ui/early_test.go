@@ -17,7 +17,7 @@ func newEarly(t *testing.T) (e *early, written func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &early{tty: w, profile: colorprofile.ANSI}, func() string {
+	return &early{tty: w, to: w, profile: colorprofile.ANSI}, func() string {
 		w.Close()
 		defer r.Close()
 		all, err := io.ReadAll(r)

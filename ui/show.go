@@ -32,8 +32,12 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	if opt.Frame == 0 {
 		opt.Frame = FrameInterval(caps.SSH)
 	}
-	if tty, ok := out.(*os.File); ok {
-		e := &early{tty: tty, profile: caps.Color}
+	tty, local := out.(*os.File)
+	if caps.Basic {
+		out = term.NewBasic(out, caps.Term)
+	}
+	if local {
+		e := &early{tty: tty, to: out, profile: caps.Color}
 		defer e.leave()
 		opt.First, out = e.paint, e
 	}
@@ -48,7 +52,8 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 		tea.WithFPS(frameRate),
 	}
 	if t := opt.Terminal; t != nil {
-		program = append(program, tea.WithWindowSize(t.Width, t.Height))
+		// The environment of this process is not that of the screen.
+		program = append(program, tea.WithWindowSize(t.Width, t.Height), tea.WithEnvironment([]string{"TERM=" + caps.Term, "TERM_PROGRAM=" + caps.Program}))
 	}
 	m := New(opt)
 	defer m.depart()

@@ -23,6 +23,9 @@ type Caps struct {
 	Sync       bool                 // synchronised output has to be switched on by us
 	Dark       bool                 // a guess until the terminal answers: most are
 	Why        string               // why Plain, for the message; else empty
+	Basic      bool                 // of ANSI's sequences it knows the old ones only: see NewBasic
+	Term       string               // TERM and TERM_PROGRAM, as they were given
+	Program    string
 }
 
 // Detect reads the environment through env (os.Getenv, or that of an SSH
@@ -39,6 +42,9 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 		ASCII:      flags.ASCII || !utf8Locale(env) || on(env("RUNEWIDTH_EASTASIAN")), // then lines and signs would count as two cells
 		SSH:        env("SSH_TTY") != "" || env("SSH_CONNECTION") != "",
 		Dark:       darkGround(env("COLORFGBG")),
+		Term:       term,
+		Program:    env("TERM_PROGRAM"),
+		Basic:      basic(term),
 	}
 	switch {
 	case c.Accessible:
@@ -49,8 +55,8 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 		c.Plain, c.Why = true, "standard input is not a terminal"
 	case term == "":
 		c.Plain, c.Why = true, "TERM is not set"
-	case term == "dumb":
-		c.Plain, c.Why = true, "TERM is dumb"
+	case mute(term):
+		c.Plain, c.Why = true, "TERM is "+Clean(term)
 	}
 	c.Color = profile(env, term, stdoutTTY, flags.Color)
 	c.Sync = !c.Plain && env("SSH_TTY") != "" && !asked(term)
@@ -59,7 +65,7 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 
 // profile is how many colours to use.
 func profile(env func(string) string, term string, tty bool, wish string) colorprofile.Profile {
-	known := tty && term != "" && term != "dumb"
+	known := tty && term != "" && !mute(term)
 	switch {
 	case wish == "never":
 	case wish == "always", on(env("CLICOLOR_FORCE")) && env("NO_COLOR") == "":
@@ -88,6 +94,26 @@ func colors(env func(string) string, term string) colorprofile.Profile {
 		return colorprofile.ASCII
 	}
 	return colorprofile.ANSI
+}
+
+// mute are the terminals that move no cursor by ANSI's sequences.
+func mute(term string) bool {
+	switch term {
+	case "dumb", "unknown", "network", "dialup", "vt52":
+		return true
+	}
+	return false
+}
+
+// basic are the terminals that print what they do not know, or take it for
+// something else. Any that is not listed is taken for one of today's.
+func basic(term string) bool {
+	family, _, _ := strings.Cut(term, "-")
+	switch family {
+	case "vt100", "vt102", "vt125", "vt220", "vt320", "vt420", "ansi", "pcansi", "linux", "cons25", "sun", "wsvt25":
+		return true
+	}
+	return false
 }
 
 // asked tells whether the toolkit asks this terminal about synchronised output
