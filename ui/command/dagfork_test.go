@@ -32,6 +32,8 @@ func (w *walk) forks() {
 	if made["driver"] != "files" || made["kind"] != "file" || !strings.HasPrefix(id, "dir-") {
 		t.Errorf("attach: %v", made)
 	}
+	w.do("dag resource list")
+	w.do("dag resource show " + id)
 	w.text("dag resource list --agent forker", id, "forker:rw", "snapshot,restore,fork,share")
 	w.text("dag resource show "+id, "forker", "files")
 	if got := w.do("dag resource probe " + id); got["probed"].(map[string]any)["status"] != "alive" {
@@ -42,6 +44,7 @@ func (w *walk) forks() {
 		t.Errorf("snapshot: %v", snap)
 	}
 	w.no(os.WriteFile(filepath.Join(work, "a"), []byte("two"), 0o600))
+	w.do("dag resource snapshots " + id)
 	w.text("dag resource snapshots "+id, str(snap["id"]), "fs_copy")
 	w.do("dag resource restore " + str(snap["id"]) + " --to " + filepath.Join(w.dir, "again"))
 	if data, err := os.ReadFile(filepath.Join(w.dir, "again", "a")); string(data) != "one" {
@@ -82,7 +85,7 @@ func (w *walk) forks() {
 		"dag fork forker":                                                  "--at",
 		"dag fork nosuch --at " + at:                                       "nosuch",
 		"dag fork forker --at 00000000":                                    "00000000",
-		"dag fork ada --at " + at:                                          "forker",
+		"dag fork forked --at " + at:                                       "forker",
 		"dag fork forker --at " + at + " --plan " + id + "=move":           "keep, snapshot, discard",
 		"dag fork forker --at " + at + " --plan nosuch=keep":               id,
 		"dag fork forker --at " + at + " --plan " + id + "=keep:elsewhere": "main",

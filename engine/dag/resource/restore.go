@@ -178,11 +178,15 @@ func (r *Resources) ours(dest string) bool {
 // Compensate implements control.Effect: a new resource goes again.
 func (e restoring) Compensate(ctx context.Context, j control.Job) (control.Seen, error) {
 	a, s, d, err := e.of(ctx, j)
+	if errors.Is(err, core.Kind(core.InvalidInput)) || errors.Is(err, core.Kind(core.NotFound)) {
+		return control.Seen{Met: true}, nil // nothing to be restored was ever found
+	}
 	if err != nil {
 		return control.Seen{}, err
 	}
-	if err := d.Undo(ctx, j.Tenant, idOf("restore-", j.Key), s.Resource, a.Dest); err != nil {
-		return control.Seen{}, err
+	err = d.Undo(ctx, j.Tenant, idOf("restore-", j.Key), s.Resource, a.Dest)
+	if errors.Is(err, core.Kind(core.InvalidInput)) || errors.Is(err, core.Kind(core.NotFound)) {
+		err = nil // a place that can't be has nothing in it
 	}
-	return control.Seen{Met: true}, nil
+	return control.Seen{Met: err == nil}, err
 }
