@@ -22,6 +22,14 @@
 //   - The seed's two nodes called Snapshot are Snapshot (of a resource) and
 //     RunSnapshot (the cached summary of a run, which snapshot_materialized
 //     tells of).
+//   - A model_response may have status, error and duration_ms, its usage
+//     cached_tokens. An input of a model_request that is an earlier model_request
+//     stands for all of that one's inputs, and tools_spec {"same_as": EventRef}
+//     for its tools: a conversation is stated once. A part that is too long for
+//     an event is its beginning with its size and sha256.
+//   - What is no event kind of its own is a history_append whose list says what
+//     it is: "main" is the conversation, "decisions" are about tool calls, "plan",
+//     "diff", "mode" and "attention" what their names say.
 //   - Facts do not change: a Message, Snapshot or RunSnapshot that is stated
 //     again must say the same. Other nodes have versions over time.
 package dag

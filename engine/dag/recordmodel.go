@@ -43,11 +43,11 @@ const (
 	maxThreads  = 1024
 	maxKnown    = 16 << 10
 	packNodes   = 200     // messages that one event states
-	packBytes   = 1 << 20 // of them
+	packBytes   = 1 << 20 // of JSON of them
 	maxInputs   = 4000
-	maxAnswer   = 1 << 20 // bytes of an answer that are recorded
-	maxSpec     = 1 << 20 // bytes of tools
-	excerptSize = 4 << 10 // is left of a part that is too long
+	maxSpoken   = 384 << 10 // bytes of one message: as JSON they may be six times as many
+	maxSpec     = 512 << 10 // bytes of tools
+	excerptSize = 4 << 10   // is left of a part that is too long
 )
 
 // modelTalk is what is remembered of a run's talk with models, so that what
@@ -131,7 +131,7 @@ func (r *Recording) asked(call string, a ModelAsk) {
 func (r *Recording) sums(all []Spoken) (each, chain [][32]byte) {
 	var last [32]byte
 	for i := range all {
-		all[i].Content = fitParts(all[i].Content, packBytes)
+		all[i].Content = fitParts(all[i].Content, maxSpoken)
 		each = append(each, all[i].sum())
 		last = sha256.Sum256(append(last[:], each[i][:]...))
 		chain = append(chain, last)
@@ -200,7 +200,7 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 	h := r.head()
 	h.CorrelationID = open.correlation
 	var said, thought []ContentPart
-	for _, p := range fitParts(a.Content, maxAnswer) {
+	for _, p := range fitParts(a.Content, maxSpoken) {
 		if p.Type == "reasoning" {
 			thought = append(thought, p)
 		} else {
@@ -294,7 +294,7 @@ func excerpt(text string, most int) string {
 // outputOf is a tool's output as a model was told it: any JSON, as far as it
 // survives.
 func outputOf(v core.Raw) core.Raw {
-	if len(v) > 0 && v.Kind() != '{' && len(v) < packBytes && core.CheckExact(v) == nil {
+	if len(v) > 0 && v.Kind() != '{' && len(v) < maxSpoken && core.CheckExact(v) == nil {
 		if canon, err := core.Canonical(v); err == nil {
 			return canon
 		}

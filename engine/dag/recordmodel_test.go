@@ -132,16 +132,18 @@ func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
 	for i := range 900 {
 		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
 	}
-	talk = append(talk, spoken(dag.RoleUser, strings.Repeat("\x1b", 3<<20)), spoken(dag.RoleUser, strings.Repeat("z", 900<<10)), spoken(dag.RoleUser, strings.Repeat("y", 900<<10)))
+	talk = append(talk, spoken(dag.RoleUser, strings.Repeat("\x1b", 3<<20)), spoken(dag.RoleUser, strings.Repeat("\x1b", 380<<10)), spoken(dag.RoleUser, strings.Repeat("z", 900<<10)), spoken(dag.RoleUser, strings.Repeat("y", 900<<10)))
 	bad := dag.Spoken{Role: dag.RoleTool, Content: []dag.ContentPart{{Type: "tool_result", Output: core.Raw(`nonsense`)}, {Type: "tool_use", Input: core.Raw(`[12345678901234567890]`)}}}
 	r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "\x00", Params: core.Raw(`[]`), Tools: core.Raw(`"text"`), Messages: append(talk, bad)}))
 	r.no(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\xff", 2<<20)}}}))
+	r.no(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m"}))
+	r.no(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\x01", 384<<10)}}}))
 	r.no(rec.Finish(ctx, true))
 	b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest)
-	if len(b.InputRefs) != 904 {
+	if len(b.InputRefs) != 905 {
 		t.Errorf("%d inputs", len(b.InputRefs))
 	}
-	for _, in := range []int{0, 899, 900, 902, 903} {
+	for _, in := range []int{0, 899, 900, 901, 903, 904} {
 		n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: b.InputRefs[in].Message})
 		if err != nil || len(n.Versions) == 0 {
 			t.Errorf("input %d: %v", in, err)
