@@ -17,6 +17,9 @@ type bench struct {
 	about  About
 	kernel Kernel
 	bodies *bodies
+	// overlaps is what pairs of bodies share, by their hashes in order: the same
+	// on every kernel that is opened.
+	overlaps map[[2]string]*Overlap
 	// opening is what comes of a kernel that is being started; nil when none is.
 	opening chan opened
 	giveUp  context.CancelFunc // starting it
@@ -37,7 +40,7 @@ const (
 )
 
 func newBench(ctx context.Context, open func(context.Context) (Kernel, error)) (*bench, error) {
-	b := &bench{open: open, bodies: newBodies()}
+	b := &bench{open: open, bodies: newBodies(), overlaps: map[[2]string]*Overlap{}}
 	if err := b.ready(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
 	}

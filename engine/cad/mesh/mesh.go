@@ -41,6 +41,16 @@ func (b Box) Meets(c Box) bool {
 	return true
 }
 
+// Shared is the volume in mm³ that two boxes have in common; 0 when they are
+// apart or only touch.
+func (b Box) Shared(c Box) float64 {
+	out := 1.0
+	for i := range 3 {
+		out *= max(0, min(b.Max[i], c.Max[i])-max(b.Min[i], c.Min[i]))
+	}
+	return out
+}
+
 // Size is the extent along each axis.
 func (b Box) Size() [3]float64 { return Sub(b.Max, b.Min) }
 

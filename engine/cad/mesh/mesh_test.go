@@ -32,6 +32,21 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+func TestBoxesThatTouchShareNothing(t *testing.T) {
+	box := func(x, y, z, size float64) mesh.Box {
+		return mesh.Box{Min: [3]float64{x, y, z}, Max: [3]float64{x + size, y + size, z + size}}
+	}
+	a := box(0, 0, 0, 10)
+	for _, tt := range []struct {
+		b    mesh.Box
+		want float64
+	}{{a, 1000}, {box(5, 5, 5, 10), 125}, {box(2, 2, 2, 1), 1}, {box(10, 0, 0, 10), 0}, {box(10, 10, 10, 1), 0}, {box(20, -30, 0, 5), 0}, {box(9, 2, -5, 10), 1 * 8 * 5}} {
+		if got, back := a.Shared(tt.b), tt.b.Shared(a); got != tt.want || back != tt.want {
+			t.Errorf("%v: %v and %v, want %v", tt.b, got, back, tt.want)
+		}
+	}
+}
+
 func TestPropertiesOfABoxFarFromTheOrigin(t *testing.T) {
 	m := cuboid([3]float64{1000, -2000, 500}, [3]float64{10, 20, 30})
 	if err := m.Check(); err != nil {
