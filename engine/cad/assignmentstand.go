@@ -2,68 +2,40 @@ package cad
 
 import (
 	"context"
-	"sync"
+
+	"swarmdeck/engine/core"
 )
 
 // stand is whether an assignment is to stand still, and whether it does.
 type stand struct {
-	mu    sync.Mutex
-	moved chan struct{} // closed and replaced whenever something here changes
-	held  bool          // it is to stand still
-	busy  bool          // an operation is under way, or an agent is
-}
+	core.Condition
 
-func newStand() *stand { return &stand{moved: make(chan struct{})} }
-
-func (s *stand) change(fn func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fn()
-	close(s.moved)
-	s.moved = make(chan struct{})
-}
-
-// until waits for a condition, which is looked at with mu held; then is done
-// before mu is given back.
-func (s *stand) until(ctx context.Context, ok func() bool, then func()) error {
-	for {
-		s.mu.Lock()
-		if ok() {
-			then()
-			s.mu.Unlock()
-			return nil
-		}
-		moved := s.moved
-		s.mu.Unlock()
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	held bool // it is to stand still
+	busy bool // an operation is under way, or an agent is
 }
 
 // enter waits until it need not stand still, and is busy from then on.
 func (s *stand) enter(ctx context.Context) error {
-	return s.until(ctx, func() bool { return !s.held }, func() { s.busy = true })
+	return s.Until(ctx, func() bool {
+		s.busy = s.busy || !s.held
+		return !s.held
+	})
 }
 
-func (s *stand) leave() { s.change(func() { s.busy = false }) }
+func (s *stand) leave() { s.Change(func() { s.busy = false }) }
 
 // standing is Questions' view of it.
 func (s *stand) standing() (held bool, moved <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held, s.moved
+	moved = s.Look(func() { held = s.held })
+	return held, moved
 }
 
 // hold has it stand still from now on; an operation that has begun ends first.
-func (s *stand) hold() { s.change(func() { s.held = true }) }
+func (s *stand) hold() { s.Change(func() { s.held = true }) }
 
-func (s *stand) resume() { s.change(func() { s.held = false }) }
+func (s *stand) resume() { s.Change(func() { s.held = false }) }
 
-func (s *stand) working() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.busy
+func (s *stand) working() (busy bool) {
+	s.Look(func() { busy = s.busy })
+	return busy
 }

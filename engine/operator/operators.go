@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -27,14 +26,13 @@ type Operators struct {
 	ledger  *audit.Ledger
 	tenants func(context.Context) ([]string, error)
 
-	mu      sync.Mutex
-	grants  map[string][]Grant // by fingerprint
-	changed chan struct{}      // closed at the next change
+	state  core.Condition     // of what follows
+	grants map[string][]Grant // by fingerprint
 }
 
 // New reads who may enter.
 func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
-	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}, changed: make(chan struct{})}
+	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}}
 	all, err := tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
@@ -51,7 +49,7 @@ func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context
 	return o, nil
 }
 
-// index notes what an operator's keys open; the caller holds mu or is alone.
+// index notes what an operator's keys open; within a change.
 func (o *Operators) index(who *Operator) {
 	o.forget(who.TenantID, who.Name)
 	for _, k := range who.Keys {
@@ -69,26 +67,16 @@ func (o *Operators) forget(tenant, name string) {
 }
 
 // Grants tells what a key opens, by its fingerprint.
-func (o *Operators) Grants(print string) []Grant {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.grants[print])
+func (o *Operators) Grants(print string) (all []Grant) {
+	o.state.Look(func() { all = slices.Clone(o.grants[print]) })
+	return all
 }
 
 // Holds says whether a grant still stands as it was given, and returns a
 // channel that is closed at the next change of any.
-func (o *Operators) Holds(g Grant) (bool, <-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Contains(o.grants[g.Print], g), o.changed
-}
-
-func (o *Operators) tell(change func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	change()
-	close(o.changed)
-	o.changed = make(chan struct{})
+func (o *Operators) Holds(g Grant) (holds bool, changed <-chan struct{}) {
+	changed = o.state.Look(func() { holds = slices.Contains(o.grants[g.Print], g) })
+	return holds, changed
 }
 
 // Put makes an operator as it is given and says what that did: created,
@@ -125,7 +113,7 @@ func (o *Operators) Put(ctx context.Context, by core.Caller, who Operator) (_ Op
 		return tx.Put(bOperator, []byte(who.Name), data)
 	})
 	if err == nil && action != "unchanged" {
-		o.tell(func() { o.index(&who) })
+		o.state.Change(func() { o.index(&who) })
 	}
 	return who, action, err
 }
@@ -160,7 +148,7 @@ func (o *Operators) Remove(ctx context.Context, by core.Caller, name string) (wh
 		return tx.Delete(bOperator, []byte(name))
 	})
 	if err == nil {
-		o.tell(func() { o.forget(who.TenantID, name) })
+		o.state.Change(func() { o.forget(who.TenantID, name) })
 	}
 	return who, err
 }

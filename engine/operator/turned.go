@@ -46,13 +46,13 @@ func (o *Operators) Turned(ctx context.Context, door core.Door, t Turned) error 
 // entered lists the tenants that have operators, or the first of all.
 func (o *Operators) entered() []string {
 	tenants := map[string]bool{}
-	o.mu.Lock()
-	for _, all := range o.grants {
-		for _, g := range all {
-			tenants[g.Tenant] = true
+	o.state.Look(func() {
+		for _, all := range o.grants {
+			for _, g := range all {
+				tenants[g.Tenant] = true
+			}
 		}
-	}
-	o.mu.Unlock()
+	})
 	told := slices.Sorted(maps.Keys(tenants))
 	if len(told) == 0 {
 		all, err := o.tenants(context.Background())

@@ -38,7 +38,7 @@ type Func func(ctx context.Context, call Call, hold *Hold) (core.Raw, error)
 // still gives a result has done its work: that counts.
 func RunFunc(ctx context.Context, call Call, fn Func) swarm.Work {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &funcWork{ctx: ctx, cancel: cancel, hold: newHold(), done: make(chan struct{})}
+	w := &funcWork{ctx: ctx, cancel: cancel, hold: new(Hold), done: make(chan struct{})}
 	returned := make(chan funcReply, 1)
 	go w.run(call, fn, returned)
 	go w.follow(returned)
@@ -68,7 +68,7 @@ func (w *funcWork) run(call Call, fn Func, returned chan<- funcReply) {
 		if p := recover(); p != nil {
 			r = funcReply{err: &Failure{Code: "panic", Message: "the skill panicked: " + reason(p)}}
 		}
-		w.hold.change(func() { w.hold.over = true })
+		w.hold.state.Change(func() { w.hold.over = true })
 		returned <- r
 	}()
 	result, err := fn(w.ctx, call, w.hold)

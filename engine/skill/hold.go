@@ -2,21 +2,19 @@ package skill
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"swarmdeck/engine/core"
 )
 
 // Hold lets a function be paused: it stands still where it says that it can.
-// The zero value is not usable; RunFunc makes one for each run.
+// RunFunc makes one for each run.
 type Hold struct {
-	mu     sync.Mutex
-	moved  chan struct{} // closed and replaced whenever one of these changes
+	state  core.Condition // of what follows
 	paused bool
 	still  bool // the function stands at a pause point, or idles
 	over   bool // it has returned
 }
-
-func newHold() *Hold { return &Hold{moved: make(chan struct{})} }
 
 // Wait is a pause point: it returns at once, or when a pause is over. Its
 // error is that of ctx.
@@ -24,9 +22,10 @@ func (h *Hold) Wait(ctx context.Context) error {
 	if h.free() {
 		return ctx.Err()
 	}
-	h.change(func() { h.still = true })
-	defer h.change(func() { h.still = false })
-	return h.until(ctx, func() bool { return !h.paused })
+	h.state.Change(func() { h.still = true })
+	defer h.state.Change(func() { h.still = false })
+	_ = h.state.Until(ctx, func() bool { return !h.paused }) // or until ctx ends
+	return ctx.Err()
 }
 
 // Sleep waits for d, not counting the time in which it is paused.
@@ -35,8 +34,9 @@ func (h *Hold) Sleep(ctx context.Context, d time.Duration) error {
 		if err := h.Wait(ctx); err != nil || d <= 0 {
 			return err
 		}
-		moved, began := h.next(), time.Now()
-		if !h.free() {
+		free, began := false, time.Now()
+		moved := h.state.Look(func() { free = !h.paused })
+		if !free {
 			continue
 		}
 		timer := time.NewTimer(d)
@@ -54,9 +54,9 @@ func (h *Hold) Sleep(ctx context.Context, d time.Duration) error {
 // Idle calls wait, which does nothing but wait for something outside, so that
 // a pause is in effect during it already. It returns after a pause is over.
 func (h *Hold) Idle(ctx context.Context, wait func()) error {
-	h.change(func() { h.still = true })
+	h.state.Change(func() { h.still = true })
 	func() {
-		defer h.change(func() { h.still = false })
+		defer h.state.Change(func() { h.still = false })
 		wait()
 	}()
 	return h.Wait(ctx)
@@ -65,45 +65,14 @@ func (h *Hold) Idle(ctx context.Context, wait func()) error {
 // pause returns once the function stands still or has returned, or with the
 // error of ctx: it is paused at its next pause point then.
 func (h *Hold) pause(ctx context.Context) error {
-	h.change(func() { h.paused = true })
-	return h.until(ctx, func() bool { return h.still || h.over })
+	h.state.Change(func() { h.paused = true })
+	_ = h.state.Until(ctx, func() bool { return h.still || h.over }) // or until ctx ends
+	return ctx.Err()
 }
 
-func (h *Hold) resume() { h.change(func() { h.paused = false }) }
+func (h *Hold) resume() { h.state.Change(func() { h.paused = false }) }
 
-func (h *Hold) free() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return !h.paused
-}
-
-func (h *Hold) next() <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.moved
-}
-
-func (h *Hold) change(fn func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fn()
-	close(h.moved)
-	h.moved = make(chan struct{})
-}
-
-// until waits for a condition, which is looked at with mu held.
-func (h *Hold) until(ctx context.Context, ok func() bool) error {
-	for {
-		h.mu.Lock()
-		met, moved := ok(), h.moved
-		h.mu.Unlock()
-		if met {
-			return ctx.Err()
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+func (h *Hold) free() (free bool) {
+	h.state.Look(func() { free = !h.paused })
+	return free
 }

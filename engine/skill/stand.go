@@ -3,27 +3,27 @@ package skill
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
 
 // stand is where a run stands: whether it is to stand still, which work is
 // under way, and its time limits, which stand still with it.
 type stand struct {
-	mu     sync.Mutex
-	moved  chan struct{} // closed and replaced whenever something here changes
-	held   bool          // it is to stand still
-	busy   bool          // a runner has the say
-	work   swarm.Work    // of that runner, once it has started
-	frozen bool          // the work has acknowledged a pause
-	asking bool          // a person is asked
+	core.Condition
+
+	held   bool       // it is to stand still
+	busy   bool       // a runner has the say
+	work   swarm.Work // of that runner, once it has started
+	frozen bool       // the work has acknowledged a pause
+	asking bool       // a person is asked
 	clocks map[*clock]struct{}
 }
 
 func newStand() *stand {
-	return &stand{moved: make(chan struct{}), clocks: map[*clock]struct{}{}}
+	return &stand{clocks: map[*clock]struct{}{}}
 }
 
 // clock is a time limit.
@@ -44,33 +44,15 @@ func (c *clock) run(on bool) {
 	}
 }
 
+// change changes something here, and has the clocks run or stand by it.
 func (t *stand) change(fn func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fn()
-	still := t.asking || t.held && (!t.busy || t.frozen)
-	for c := range t.clocks {
-		c.run(!still)
-	}
-	close(t.moved)
-	t.moved = make(chan struct{})
-}
-
-// until waits for a condition, which is looked at with mu held.
-func (t *stand) until(ctx context.Context, ok func() bool) error {
-	for {
-		t.mu.Lock()
-		met, moved := ok(), t.moved
-		t.mu.Unlock()
-		if met {
-			return nil
+	t.Change(func() {
+		fn()
+		still := t.asking || t.held && (!t.busy || t.frozen)
+		for c := range t.clocks {
+			c.run(!still)
 		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	})
 }
 
 // limit calls fire after d, not counting the time in which the run stands
@@ -88,23 +70,13 @@ func (t *stand) limit(d time.Duration, fire func()) (stop func()) {
 
 // enter waits until the run need not stand still, and then makes it busy.
 func (t *stand) enter(ctx context.Context) error {
-	for {
-		if err := t.until(ctx, func() bool { return !t.held }); err != nil {
-			return err
+	return t.Until(ctx, func() bool {
+		if t.held || ctx.Err() != nil {
+			return false
 		}
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		entered := false
-		t.change(func() {
-			if entered = !t.held; entered {
-				t.busy, t.work, t.frozen = true, nil, false
-			}
-		})
-		if entered {
-			return nil
-		}
-	}
+		t.busy, t.work, t.frozen = true, nil, false // which no clock minds: it is not to stand
+		return true
+	})
 }
 
 func (t *stand) working(w swarm.Work) { t.change(func() { t.work = w }) }
@@ -115,9 +87,8 @@ func (t *stand) leave() {
 
 // standing is Questions' view of it.
 func (t *stand) standing() (held bool, moved <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.held, t.moved
+	moved = t.Look(func() { held = t.held })
+	return held, moved
 }
 
 // pause returns when the run stands still: its work at once if that can, else
@@ -126,7 +97,7 @@ func (t *stand) standing() (held bool, moved <-chan struct{}) {
 func (t *stand) pause(ctx context.Context) error {
 	t.change(func() { t.held = true })
 	var w swarm.Work
-	if err := t.until(ctx, func() bool { w = t.work; return !t.busy || w != nil }); err != nil {
+	if err := t.Until(ctx, func() bool { w = t.work; return !t.busy || w != nil }); err != nil {
 		return fmt.Errorf("pause: the step is just starting: %w", err)
 	}
 	if w == nil {
@@ -137,17 +108,16 @@ func (t *stand) pause(ctx context.Context) error {
 		t.change(func() { t.frozen = t.work == w })
 		return nil
 	}
-	if t.until(ctx, func() bool { return t.work != w }) != nil {
+	if t.Until(ctx, func() bool { return t.work != w }) != nil {
 		return fmt.Errorf("pause: the step can't stand still, and has not ended: %w", err)
 	}
 	return nil
 }
 
 func (t *stand) resume(ctx context.Context) error {
-	t.mu.Lock()
-	w := t.work
-	frozen := t.frozen
-	t.mu.Unlock()
+	var w swarm.Work
+	frozen := false
+	t.Look(func() { w, frozen = t.work, t.frozen })
 	if frozen {
 		if err := guarded(func() error { return w.Resume(ctx) }); err != nil {
 			return fmt.Errorf("resume: %w", err)

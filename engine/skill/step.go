@@ -109,7 +109,7 @@ func (r *run) step(ctx context.Context, k *Skill, params core.Raw, at task, judg
 			return nil, err
 		}
 	}
-	if err := r.stand.until(ctx, func() bool { return !r.stand.held }); err != nil {
+	if err := r.stand.Until(ctx, func() bool { return !r.stand.held }); err != nil {
 		return nil, err
 	}
 	e, err := r.begin(ctx, k, params, at.place)
