@@ -54,7 +54,7 @@ func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) 
 	}
 	t := &job.Task
 	x := &run{
-		c: r.c, job: job, in: in, base: ctx, stand: newStand(), stop: make(chan struct{}), done: make(chan struct{}),
+		c: r.c, job: job, in: in, base: ctx, stand: new(stand), stop: make(chan struct{}), done: make(chan struct{}),
 		by:    core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Door: core.DoorEngine},
 		scope: map[string]core.Raw{}, answers: map[string]core.Raw{},
 	}
@@ -176,6 +176,10 @@ func (r *run) step(i int, s Step) error {
 		return err
 	}
 	done, err := r.c.Execute(r.ctx, r.by, r.operation(m, i, params))
+	for lost := 1; lost < mostLost && r.ctx.Err() == nil && workerLost(err); lost++ {
+		r.job.Log("WARN", fmt.Sprintf("%s%s: %v; it is done by another worker", s.Method, parenthesised(s.ID), err))
+		done, err = r.c.Execute(r.ctx, r.by, r.operation(m, i, params))
+	}
 	r.stand.leave()
 	if err != nil {
 		return r.stepFailed(err, fail)
@@ -184,6 +188,16 @@ func (r *run) step(i int, s Step) error {
 	r.count++
 	r.note(m, s, params, &done)
 	return nil
+}
+
+// mostLost is how many workers may be lost to one operation before the attempt
+// has failed: it may be what they die of.
+const mostLost = 4
+
+// workerLost says whether the process that computed an operation has died.
+func workerLost(err error) bool {
+	var f *OpError
+	return errors.As(err, &f) && f.Class == SubprocessError && f.Retryable
 }
 
 // operation is what the controller is asked for. What changes a workspace

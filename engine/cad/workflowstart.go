@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,9 +61,13 @@ func checkOut(dir string) error {
 	}
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
+		// Always the same name: what a kill leaves here goes with the next start.
 		var probe *os.File
-		if probe, err = os.CreateTemp(dir, ".swarmdeck-*"); err == nil {
-			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		if probe, err = os.OpenFile(filepath.Join(dir, ".swarmdeck-probe"), os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+			err = probe.Close()
+			if gone := os.Remove(probe.Name()); !errors.Is(gone, fs.ErrNotExist) { // two may start at once
+				err = errors.Join(err, gone)
+			}
 		}
 	}
 	if err != nil {

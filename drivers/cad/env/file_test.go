@@ -9,11 +9,51 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
 )
+
+func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{10, 20, 30})
+	if err := os.WriteFile(filepath.Join(c.dir, ".a.stl.part"), make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := c.do("file.export", `{"file_path":"a.stl"}`)["bytes"]
+	// One who writes still keeps it; a link leads nowhere.
+	busy, err := os.Create(filepath.Join(c.dir, ".b.stl.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	if err := syscall.Flock(int(busy.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a.stl", filepath.Join(c.dir, ".c.stl.part")); err != nil {
+		t.Fatal(err)
+	}
+	c.do("file.export", `{"file_path":"b.stl"}`)
+	c.do("file.export", `{"file_path":"c.stl"}`)
+	var names []string
+	all, err := os.ReadDir(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != ".b.stl.part .c.stl.part a.stl b.stl c.stl" {
+		t.Error(got)
+	}
+	for _, name := range []string{"a.stl", "b.stl", "c.stl"} {
+		if info, err := os.Lstat(filepath.Join(c.dir, name)); err != nil || float64(info.Size()) != want || !info.Mode().IsRegular() {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
 
 func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 	c := start(t)

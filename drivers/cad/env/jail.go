@@ -84,8 +84,7 @@ func replace(root *os.Root, name string, data []byte) (replaced bool, err error)
 		}
 		replaced = true
 	}
-	temporary := filepath.Join(filepath.Dir(name), "."+rand.Text()+".part")
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, temporary, err := partial(root, name)
 	if err != nil {
 		return false, err
 	}
@@ -100,4 +99,31 @@ func replace(root *os.Root, name string, data []byte) (replaced bool, err error)
 		return false, errors.Join(err, root.Remove(temporary))
 	}
 	return replaced, nil
+}
+
+// partial opens what a file is written as first: the one that a writer which was
+// killed has left, so that none stay, and another while somebody writes that.
+func partial(root *os.Root, name string) (f *os.File, at string, err error) {
+	dir, base := filepath.Split(name)
+	at = filepath.Join(dir, "."+base+".part")
+	if f, err = root.OpenFile(at, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o644); err == nil {
+		if ours(root, f, at) {
+			return f, at, f.Truncate(0)
+		}
+		_ = f.Close() // nothing was written
+	}
+	at = filepath.Join(dir, "."+rand.Text()+".part")
+	f, err = root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	return f, at, err
+}
+
+// ours locks a file, which is then nobody else's if it still has its name: who
+// wrote it before may have finished.
+func ours(root *os.Root, f *os.File, at string) bool {
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return false
+	}
+	then, err := f.Stat()
+	now, also := root.Lstat(at)
+	return err == nil && also == nil && then.Mode().IsRegular() && os.SameFile(then, now)
 }
