@@ -157,10 +157,15 @@ func (s *cells) add(id identity) {
 	}
 }
 
-// rest ends the jails that wait.
+// rest ends the jails that wait. It comes again for those still in the making.
 func (s *cells) rest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		if s.stock > 0 && !s.closed {
+			s.timer.Reset(s.idle)
+		}
+	}()
 	for {
 		select {
 		case m := <-s.made:
