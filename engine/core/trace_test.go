@@ -14,13 +14,13 @@ func TestATraceparentIsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("%s %s %v", gotTrace, gotSpan, ok)
 	}
 	for header, want := range map[string]bool{
-		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00":       true,
-		"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-later": true,
-		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more":  false,
-		"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01":       false,
-		"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01":       false,
-		"00-00000000000000000000000000000000-00f067aa0ba902b7-01":       false,
-		"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01":       false,
+		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00":                              true,
+		"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-later":                        true,
+		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more":                         false,
+		"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01":                              false,
+		"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01":                              false,
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01":                              false,
+		"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01":                              false,
 		"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-" + strings.Repeat("x", 1000): false,
 		"": false,
 	} {
