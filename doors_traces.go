@@ -16,8 +16,8 @@ import (
 // tells nothing.
 type tracing struct {
 	*otlp.Exporter
-	url string
-	err error // why nothing is told although the environment names a collector
+	host string
+	err  error // why nothing is told although the environment names a collector
 }
 
 // trace tells a collector what an engine does, where OpenTelemetry's variables
@@ -33,7 +33,7 @@ func (h *house) trace(ctx context.Context, need command.Need, eng *engine.Engine
 	if err != nil {
 		return fmt.Errorf("trace the engine: %w", err)
 	}
-	h.tracing = tracing{Exporter: x, url: to.URL}
+	h.tracing = tracing{Exporter: x, host: to.Host}
 	h.rooms = append(h.rooms, x.Close)
 	return nil
 }
@@ -52,7 +52,7 @@ func (t tracing) say(w io.Writer) {
 	case t.err != nil:
 		fmt.Fprintf(w, "swarmdeck: no traces: %v\n", t.err)
 	case t.Exporter != nil:
-		fmt.Fprintf(w, "sending traces to %s\n", t.url)
+		fmt.Fprintf(w, "sending traces to %s\n", t.host)
 	}
 }
 

@@ -33,7 +33,7 @@ func attrsOf(attrs ...*commonpb.KeyValue) []*commonpb.KeyValue { return attrs }
 func wanted(kind []byte) bool {
 	switch string(kind) {
 	case "task.succeeded", "task.failed", "task.blocked", "task.timed_out", "task.cancelled",
-		"judge.outcome", "approval.approved", "approval.denied", "approval.expired", "approval.voided", "approval.void",
+		"judge.outcome", "approval.approved", "approval.denied", "approval.expired", "approval.voided",
 		"execution.success", "execution.failed", "execution.timeout", "dag.emitted":
 		return true
 	}
@@ -76,7 +76,7 @@ func (d *deriver) take(ctx context.Context, e *audit.Event) error {
 
 // within is the span of what a task did at a time: its attempt, or the task
 // itself before the first.
-func (d *deriver) within(ctx context.Context, task string, attempt int, started bool) string {
+func (d *deriver) within(task string, attempt int, started bool) string {
 	switch {
 	case task == "":
 		return ""
@@ -93,7 +93,7 @@ func (d *deriver) decision(ctx context.Context, p audit.Payload) error {
 	if err := core.DecodeStored(p.Detail, &g); err != nil {
 		return nil //nolint:nilerr // one of another shape says nothing here
 	}
-	parent, attempt, started := "", 0, g.Gate != judge.GateStart
+	attempt, started := 0, g.Gate != judge.GateStart
 	if g.TaskID != "" && started {
 		l, err := d.lifeOf(ctx, g.TaskID)
 		if err != nil {
@@ -101,7 +101,7 @@ func (d *deriver) decision(ctx context.Context, p audit.Payload) error {
 		}
 		attempt, started = l.at(g.CreatedAt), l.ran(g.CreatedAt)
 	}
-	parent = d.within(ctx, g.TaskID, attempt, started)
+	parent := d.within(g.TaskID, attempt, started)
 	d.add(span(g.TraceID, core.SpanID(d.tenant, "decision", p.ID, 0), parent, "decide "+string(g.Gate), g.CreatedAt, g.CreatedAt,
 		text("swarmdeck.tenant.id", d.tenant), text("swarmdeck.task.id", g.TaskID), text("swarmdeck.decision.id", p.ID),
 		text("swarmdeck.decision", string(g.Decision)), text("swarmdeck.reason_code", g.ReasonCode), text("swarmdeck.rule.id", g.RuleID),
@@ -116,11 +116,11 @@ func (d *deriver) approval(ctx context.Context, e *audit.Event, id string) error
 	if err != nil {
 		return err
 	}
-	void := strings.HasPrefix(e.EventType, "approval.void")
+	void := e.EventType == "approval.voided"
 	if a.Status == judge.Open || void && !a.AnsweredAt.IsZero() { // told when it was answered
 		return nil
 	}
-	s := span(a.TraceID, core.SpanID(d.tenant, "approval", id, 0), d.within(ctx, a.TaskID, a.Attempt, a.Gate != judge.GateStart), "approval", a.CreatedAt, e.CreatedAt,
+	s := span(a.TraceID, core.SpanID(d.tenant, "approval", id, 0), d.within(a.TaskID, a.Attempt, a.Gate != judge.GateStart), "approval", a.CreatedAt, e.CreatedAt,
 		text("swarmdeck.tenant.id", d.tenant), text("swarmdeck.task.id", a.TaskID), text("swarmdeck.approval.id", id),
 		text("swarmdeck.approval.status", string(a.Status)), text("swarmdeck.gate", string(a.Gate)), text("swarmdeck.risk", string(a.Risk)),
 		text("swarmdeck.reason_code", a.ReasonCode), text("swarmdeck.rule.id", a.RuleID), text("gen_ai.agent.name", a.Agent.Name),

@@ -19,6 +19,7 @@ import (
 // (Environment Variable Specification; Protocol Exporter).
 type Settings struct {
 	URL      string
+	Host     string // of the URL, to be shown
 	Headers  map[string]string
 	Timeout  time.Duration // of one request
 	Gzip     bool
@@ -47,9 +48,11 @@ func FromEnvironment(getenv func(string) string) (*Settings, error) {
 		}
 		s.URL = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
-	if u, err := url.Parse(s.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, core.Invalid("OTEL_EXPORTER_OTLP_ENDPOINT", s.URL, "an http or https URL")
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" { // which may have a secret in it
+		return nil, core.Errorf(core.InvalidInput, "OTEL_EXPORTER_OTLP_ENDPOINT: want an http or https URL").With("field", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
+	s.Host = u.Host
 	if p := env.otlp("PROTOCOL"); p != "" && p != "http/protobuf" {
 		return nil, core.Invalid("OTEL_EXPORTER_OTLP_PROTOCOL", p, "http/protobuf")
 	}
@@ -60,7 +63,6 @@ func FromEnvironment(getenv func(string) string) (*Settings, error) {
 	default:
 		return nil, core.Invalid("OTEL_EXPORTER_OTLP_COMPRESSION", c, "gzip or none")
 	}
-	var err error
 	if s.Headers, err = pairs("OTEL_EXPORTER_OTLP_HEADERS", env.otlp("HEADERS")); err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func FromEnvironment(getenv func(string) string) (*Settings, error) {
 	if err := env.sampler(s); err != nil {
 		return nil, err
 	}
-	return s, env.secrets(s)
+	return s, env.certificates(s)
 }
 
 type environment func(string) string
@@ -142,8 +144,8 @@ func (e environment) sampler(s *Settings) error {
 	return nil
 }
 
-// secrets reads the certificates.
-func (e environment) secrets(s *Settings) error {
+// certificates reads those of the collector, and the one to show to it.
+func (e environment) certificates(s *Settings) error {
 	root, cert, key := e.otlp("CERTIFICATE"), e.otlp("CLIENT_CERTIFICATE"), e.otlp("CLIENT_KEY")
 	if root == "" && cert == "" && key == "" {
 		return nil

@@ -49,6 +49,7 @@ func TestAVariableThatMeansNothingIsNamed(t *testing.T) {
 	const secret = "s3cr3t"
 	for _, env := range [][]string{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:" + secret + "@collector"},
 		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
 		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"},
 		{"OTEL_TRACES_EXPORTER", "zipkin"},

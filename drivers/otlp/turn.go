@@ -46,7 +46,7 @@ func (d *deriver) turn(ctx context.Context, r *dag.RunState) error {
 		if err != nil {
 			return err
 		}
-		parent = d.within(ctx, r.TaskID, l.at(r.StartedAt.Time()), true)
+		parent = d.within(r.TaskID, l.at(r.StartedAt.Time()), true)
 	}
 	own := core.SpanID(d.tenant, "turn", r.RunID, 0)
 	s := span(r.TraceID, own, parent, "invoke_agent "+r.AgentID, r.StartedAt.Time(), r.FinishedAt.Time(),
@@ -81,7 +81,6 @@ type calls struct {
 	run           *dag.RunState
 	parent        string
 	tools, models map[string]dag.Event
-	n             int
 }
 
 func (c *calls) take(e dag.Event) {
@@ -133,7 +132,6 @@ func (c *calls) key(e dag.Event, otherwise string) string {
 
 func (c *calls) tool(asked dag.Event, end dag.Time, code string) {
 	b := asked.Body.(*dag.ToolCall)
-	c.n++
 	s := span(c.run.TraceID, core.SpanID(c.d.tenant, "tool", asked.EventID, 0), c.parent, "execute_tool "+b.Tool, asked.TS.Time(), end.Time(),
 		text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", b.Tool), text("gen_ai.tool.call.id", b.CallID),
 		text("gen_ai.agent.name", c.run.AgentID), text("swarmdeck.tool.server", b.Server), text("swarmdeck.task.id", c.run.TaskID))
