@@ -127,7 +127,7 @@ func poisoned(rec pane.RecordWorld, text string) *fakeWorld {
 }
 
 // tour visits every pane, opens what is in it, and looks at each frame.
-var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc : esc i i i i i i m y 0 esc C enter esc w enter j esc v tab s esc f enter j j esc x enter esc 1 H k enter ctrl+d v l v esc esc esc esc H g t j l ctrl+d h n esc esc P enter c b ctrl+d esc 5 enter ctrl+d esc")
+var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc : esc i i i i i i m y 0 esc C enter esc w enter j esc v tab s esc f enter j j esc x enter esc 1 H k enter ctrl+d v l v esc esc esc esc H g t j l ctrl+d h n F tab esc esc esc esc P enter c b ctrl+d esc 5 enter ctrl+d esc")
 
 func checkScreens(t *testing.T, rec pane.RecordWorld, text string, w, h int) {
 	t.Helper()

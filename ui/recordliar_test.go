@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
 )
@@ -53,6 +54,14 @@ func (l liar) Around(ctx context.Context, tenant, name string, depth int) (dag.G
 		}
 	}
 	return g, err
+}
+
+func (l liar) ProposeFork(_ context.Context, _, _, event string) (resource.Proposal, error) {
+	p, err := lied(l.text, resource.Proposal{Name: "x", Task: "x", Parts: []resource.Part{
+		{Resource: dag.Resource{Name: "x"}, Choice: resource.Choice{Mode: dag.PlanSnapshot}, Allowed: []dag.Plan{dag.PlanKeep, dag.PlanSnapshot}, Note: "x"},
+	}}, nil)
+	p.AtEvent, p.Parts[0].Resource.ID, p.Parts[0].Why = event, l.text, map[dag.Plan]string{dag.PlanDiscard: l.text}
+	return p, err
 }
 
 func (l liar) Policies(_ context.Context, _ string, f core.Filter) (core.Page[judge.Policy], error) {

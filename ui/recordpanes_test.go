@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen/screentest"
@@ -128,6 +133,220 @@ func TestPoliciesLookRight(t *testing.T) {
 				r.wait(deadTime)
 				r.golden(name)
 			})
+		}
+	}
+}
+
+// forkable is an agent with a directory, a process and something unknown.
+type forkable struct{ pane.RecordWorld }
+
+func (f forkable) ProposeFork(_ context.Context, _, agent, event string) (resource.Proposal, error) {
+	why := map[dag.Plan]string{dag.PlanSnapshot: "it has not the capability snapshot"}
+	return resource.Proposal{
+		AgentID: agent, Name: agent + "-2", FromBranch: "main", ToBranch: agent + "-2", AtEvent: event, Kind: dag.KindToolCall, Task: resource.GoOn,
+		Parts: []resource.Part{
+			{
+				Resource: dag.Resource{ID: "dir-work", Kind: dag.ResourceFile, Name: "/work"}, Choice: resource.Choice{Mode: dag.PlanSnapshot},
+				Allowed: []dag.Plan{dag.PlanKeep, dag.PlanSnapshot, dag.PlanDiscard}, Note: "a copy as of 11:58:03",
+			},
+			{
+				Resource: dag.Resource{ID: "process-7", Kind: dag.ResourceURI, Name: "its server"}, Choice: resource.Choice{Mode: dag.PlanKeep, KeptBy: "main"},
+				Allowed: []dag.Plan{dag.PlanKeep, dag.PlanDiscard}, Why: why,
+			},
+		},
+	}, nil
+}
+
+func newForkable(t testing.TB) *fakeWorld {
+	w := newRecord(t)
+	w.RecordWorld = forkable{w.RecordWorld}
+	return w
+}
+
+func TestAForkIsPlannedByResource(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		r := rigOn(t, newForkable(t), size[0], size[1], Options{})
+		r.keys(strings.Fields("1 j j H g j j j j j F")...)
+		r.wait(deadTime)
+		r.golden(fmt.Sprintf("fork-%dx%d", size[0], size[1]))
+		// The name stays, the branch changes, the process goes to the fork.
+		r.keys("tab")
+		r.wait(deadTime)
+		r.typeText("x")
+		r.keys("tab", "tab", "tab", "right", "enter")
+		r.wait(deadTime)
+		if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "dag fork scribe --at=") || !strings.Contains(r.ran[0], " --name=scribe-2 --to=scribe-2x --task="+resource.GoOn+" --plan=") ||
+			!strings.Contains(r.ran[0], `[{"resource":"dir-work","mode":"snapshot"},{"resource":"process-7","mode":"keep","kept_by":"scribe-2x"}]`) {
+			t.Errorf("ran %q\n%s", r.ran, r.text())
+		}
+	}
+}
+
+func TestARunThatGoesOnGrowsWithoutMovingTheCursor(t *testing.T) {
+	a := newArchive(t, nil)
+	a.story()
+	w := a.world()
+	r := rigOn(t, w, 80, 24, Options{})
+	r.keys("1", "j", "j", "H", "g", "j", "j", "j", "j", "j")
+	at := func() string {
+		for _, row := range r.m.Frame().Plain() {
+			if strings.HasPrefix(row, "│▸") {
+				return row
+			}
+		}
+		return ""
+	}
+	before, frame := at(), r.text()
+	for i := range 3 {
+		r.change(func() { a.say(time.Second, "r-2", "main", fmt.Sprint("more-", i), dag.RoleUser, text("go on")) })
+	}
+	if r.text() == frame || at() != before || !strings.Contains(before, "fs.list") {
+		t.Fatalf("the cursor moved from\n%s to\n%s\n%s", before, at(), r.text())
+	}
+	r.has("timeline of agent scribe  24")
+	// Once it follows, the newest is under the cursor.
+	r.keys("f")
+	r.change(func() { a.say(time.Second, "r-2", "main", "last", dag.RoleUser, text("the last word")) })
+	if !strings.Contains(at(), "the last word") {
+		t.Fatalf("it does not follow:\n%s", r.text())
+	}
+	// What was so then stands still while the run goes on.
+	r.keys("g", "j", "j", "j", "j", "j", "t")
+	r.has("PAST: as of 11:58:02.853, event 6 of 25")
+	r.has("open call    fs.list c-1")
+	r.change(func() { a.tell(time.Second, "r-2", &dag.RunFinished{Exit: "error"}) })
+	r.has("event 6 of 26")
+	r.has("open call    fs.list c-1")
+	r.keys("n")
+	r.lacks("PAST")
+	if !strings.Contains(at(), "run ends") {
+		t.Fatalf("not back to now:\n%s", r.text())
+	}
+}
+
+func TestALongTimelineIsReadByPage(t *testing.T) {
+	a := newArchive(t, nil)
+	var all []dag.Event
+	for i := range 700 {
+		e, err := dag.NewEvent(dag.Head{TS: dag.At(start.Add(time.Duration(i-700) * time.Second)), AgentID: "scribe", RunID: "r-1"}, &dag.ToolCall{
+			Server: "exec", Tool: "fs.read", CallID: fmt.Sprint("c-", i), Args: core.Raw(fmt.Sprintf(`{"n":%d}`, i)), RequestedBy: dag.EventRef{EventID: strings.Repeat("0", 64)},
+		})
+		a.no(err)
+		all = append(all, e)
+	}
+	_, err := a.eng.DAG.Emit(t.Context(), ada, all...)
+	a.no(err)
+	r := rigOn(t, a.world(), 80, 24, Options{})
+	r.keys("1", "j", "j", "H")
+	r.has("timeline of agent scribe  700")
+	r.has(`{"n":699}`)
+	r.keys("g")
+	r.has(`{"n":0}`)
+	r.keys("pgdown", "pgdown", "pgdown")
+	r.has(`{"n":57}`)
+	r.keys("/")
+	r.typeText(`"n":5`)
+	r.keys("enter")
+	r.has(`{"n":599}`)
+	r.lacks(`{"n":6`)
+	r.has(`/"n":5`)
+}
+
+func TestWhatHasATimeline(t *testing.T) {
+	for keys, want := range map[string]string{
+		"1 H": "timeline of agent changes", "2 H": "timeline of task tk_", "6 H": "timeline of session se_", "3 H": "timeline of task " + id("tk", 4),
+		"5 H": "timeline of task", "2 enter H": "timeline of task tk_", "1 enter H": "timeline of agent changes", "4 H": "there is no timeline of a event",
+	} {
+		r := rigOn(t, newRecord(t), 80, 24, Options{})
+		r.keys(strings.Fields(keys)...)
+		r.has(want)
+	}
+}
+
+func TestSheetsAreOpenedByName(t *testing.T) {
+	r := rigOn(t, newRecord(t), 80, 24, Options{})
+	open := func(line string) {
+		r.keys("esc", "esc", "esc", ":")
+		r.wait(deadTime)
+		r.send(tea.PasteMsg{Content: line})
+		r.keys("enter")
+	}
+	open("open timeline run:r-1")
+	r.has("timeline of run r-1  19")
+	open("open lineage Agent:scribe")
+	r.has("lineage of agent scribe")
+	open("open record Message:m-1")
+	r.has("user: write NOTES.md")
+	open("open task " + id("tk", 4))
+	r.has("write NOTES.md")
+	open("open nothing x")
+	r.has("there is no sheet of a nothing")
+	r.ranNothing()
+}
+
+func TestKeysOfPoliciesAreCommands(t *testing.T) {
+	for _, c := range []struct{ keys, want string }{
+		{"P j a y", "policy activate " + id("pl", 3)},
+		{"P j enter a y", "policy activate " + id("pl", 3)},
+		{"P j t", "policy test " + id("pl", 3)},
+		{"P j enter t", "policy test " + id("pl", 3)},
+		{"P j x y", "policy withdraw " + id("pl", 3)},
+		{"P G R y", "policy restore default"},
+		{"P G enter R y", "policy restore default"},
+		{"P b", "policy backtest " + id("pl", 4)},
+	} {
+		for _, w := range []int{80, 200} {
+			r := rigOn(t, newPolicies(t), w, 50, Options{})
+			for _, key := range strings.Fields(c.keys) {
+				r.keys(key)
+				r.wait(deadTime)
+			}
+			if len(r.ran) != 1 || r.ran[0] != c.want {
+				t.Errorf("%s at %d ran %q, want %q", c.keys, w, r.ran, c.want)
+			}
+		}
+	}
+	// Nothing rules before it is confirmed.
+	r := rigOn(t, newPolicies(t), 80, 24, Options{})
+	r.keys("P", "j", "a", "enter")
+	r.ranNothing()
+}
+
+func TestAReadOnlyCockpitRunsNoPolicy(t *testing.T) {
+	r := rigOn(t, newPolicies(t), 80, 24, Options{ReadOnly: true})
+	r.keys("P", "j", "enter", "c")
+	r.has("read-only: cases would run the policy")
+	r.keys("b")
+	r.lacks("deciding the past anew")
+	r.keys("a")
+	r.ranNothing()
+}
+
+// explained knows why anything was asked.
+type explained struct{ pane.RecordWorld }
+
+func (explained) Grounds(_ context.Context, _, of string) (judge.Grounds, error) {
+	return judge.Grounds{
+		Explanation: judge.Explanation{
+			Decision: "hitl", ReasonCode: "rule.writes_ask", Rationale: "writing files asks a person", RuleID: "writes-ask", PolicyVersion: strings.Repeat("ab", 32), PolicyID: id("pl", 1),
+			When: `"write" in action.effects && !agent.role.startsWith("trusted")`, Values: map[string]any{"action.effects": []string{"write"}, "agent.role": "writer\u202e"},
+			Tried: []string{"catastrophe", "exec.read-only"},
+		},
+		DecisionID: id("gd", 1), ApprovalID: of, PolicyName: "mild", Rules: true,
+	}, nil
+}
+
+func TestACardSaysWhyItWasAsked(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		for name, keys := range map[string]string{"card-why": "3 enter ctrl+d ctrl+d", "decision-why": "5 enter"} {
+			w := newWorld()
+			w.RecordWorld = explained{w.RecordWorld}
+			r := rigOn(t, w, size[0], size[1], Options{})
+			r.keys(strings.Fields(keys)...)
+			r.wait(deadTime)
+			r.has("which read")
+			r.has(`"writer⟨U+202E⟩"`)
+			r.golden(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
 	"swarmdeck/store"
 	"swarmdeck/ui/pane"
@@ -37,6 +38,10 @@ func (blank) StateAt(_ context.Context, _, event string) (dag.State, error) {
 
 func (blank) Around(_ context.Context, _, name string, _ int) (dag.Graph, error) {
 	return dag.Graph{}, core.Missing("node", name)
+}
+
+func (blank) ProposeFork(_ context.Context, _, agent, _ string) (resource.Proposal, error) {
+	return resource.Proposal{}, core.Missing("agent", agent)
 }
 
 func (blank) Policies(_ context.Context, _ string, f core.Filter) (core.Page[judge.Policy], error) {

@@ -16,7 +16,7 @@ var past = map[string]string{
 	"retry": "queued again:", "undo": "took back", "pause": "asked to pause:", "resume": "resumed", "start": "started", "stop": "stopped",
 	"restart": "restarted", "create": "created", "delete": "deleted", "assign": "gave work to", "set": "set", "revoke": "revoked",
 	"invoke": "runs the skill:", "resend": "sent again as", "publish": "published", "reply": "answered with", "load": "loaded", "unload": "unloaded",
-	"propose": "proposed", "activate": "activated", "withdraw": "withdrew", "restore": "restored", "test": "tested", "backtest": "backtested",
+	"fork": "forked to", "propose": "proposed", "activate": "activated", "withdraw": "withdrew", "restore": "restored", "test": "tested", "backtest": "backtested",
 }
 
 // reported are the fields of a record that name it, by noun.
@@ -52,8 +52,8 @@ func sentence(line []string, path, out string) string {
 		return "emergency stop: everything is told to freeze"
 	case "estop off":
 		return "thawed: work goes on"
-	case "skill invoke", "bus resend", "bus publish", "bus reply":
-		noun = map[string]string{"skill": "subagent", "bus": "message"}[noun]
+	case "skill invoke", "bus resend", "bus publish", "bus reply", "dag fork":
+		noun = map[string]string{"skill": "subagent", "bus": "message", "dag": "agent"}[noun]
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	var rec map[string]any

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
 )
 
@@ -19,6 +20,8 @@ type RecordWorld interface {
 	Recorded(ctx context.Context, tenant, name string) (Recorded, error)
 	StateAt(ctx context.Context, tenant, event string) (dag.State, error)
 	Around(ctx context.Context, tenant, name string, depth int) (dag.Graph, error)
+	// ProposeFork says what a fork of an agent at an event would be.
+	ProposeFork(ctx context.Context, tenant, agent, event string) (resource.Proposal, error)
 
 	// Policies are the tenant's, the newest first, and the embedded one.
 	Policies(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error)
@@ -98,6 +101,10 @@ func (w world) Around(ctx context.Context, tenant, name string, depth int) (dag.
 		return dag.Graph{}, err
 	}
 	return w.DAG.Around(ctx, tenant, dag.GraphQuery{Node: ref, Depth: depth})
+}
+
+func (w world) ProposeFork(ctx context.Context, tenant, agent, event string) (resource.Proposal, error) {
+	return w.Resources.ProposeFork(ctx, tenant, agent, event)
 }
 
 func (w world) Policies(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error) {

@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/fork"
 	"swarmdeck/ui/screen"
 )
 
@@ -18,11 +21,14 @@ import (
 const Name = "record"
 
 // Pane shows an event or a node.
-type Pane struct{ *pane.Detail[pane.Recorded] }
+type Pane struct {
+	*pane.Detail[pane.Recorded]
+	forks fork.Asker
+}
 
 // New makes the pane. Events never change; what is said of a node may.
 func New() *Pane {
-	return &Pane{pane.NewDetail(pane.DetailSpec[pane.Recorded]{
+	return &Pane{forks: fork.New(Name), Detail: pane.NewDetail(pane.DetailSpec[pane.Recorded]{
 		Name: Name, Fetch: pane.World.Recorded, Item: item, Live: true,
 		Settled: func(r *pane.Recorded) bool { return r.Event != nil },
 		Text: func(env pane.Env, r *pane.Recorded, out *pane.Paras) {
@@ -39,6 +45,22 @@ func New() *Pane {
 			return "record " + graph.Word(string(r.Node.Type)) + " " + r.Node.ID
 		},
 	})}
+}
+
+// Do implements pane.Pane.
+func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if action == "fork" {
+		return p.forks.Do(env, p.Selected(env)), true
+	}
+	return p.Detail.Do(env, action)
+}
+
+// Update implements pane.Pane.
+func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	if cmd, mine := p.forks.Take(p.Selected(env).ID, body); mine {
+		return cmd
+	}
+	return p.Detail.Update(env, body)
 }
 
 func item(r *pane.Recorded) pane.Item {

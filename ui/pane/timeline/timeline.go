@@ -17,6 +17,7 @@ import (
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/fork"
 	"swarmdeck/ui/pane/record"
 	"swarmdeck/ui/screen"
 )
@@ -37,6 +38,7 @@ type Pane struct {
 	of     string
 	events pane.Reader[pane.Recorded] // what stands beside: the event,
 	states pane.Reader[dag.State]     // or the state as of it
+	forks  fork.Asker
 	side   pane.Page
 	w, h   int
 	axis   axis
@@ -50,7 +52,7 @@ const (
 
 // New makes the pane.
 func New() *Pane {
-	p := &Pane{events: pane.NewReader[pane.Recorded](Name), states: pane.NewReader[dag.State](Name)}
+	p := &Pane{events: pane.NewReader[pane.Recorded](Name), states: pane.NewReader[dag.State](Name), forks: fork.New(Name)}
 	p.Table = pane.NewTable(pane.Spec[dag.Moment]{
 		Name: Name, Title: "timeline", Empty: "nothing is recorded of it yet", Forward: true,
 		Cols: []grid.Column{
@@ -111,6 +113,9 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 
 // Update implements pane.Pane.
 func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+	if cmd, mine := p.forks.Take(p.Selected(env).ID, body); mine {
+		return cmd
+	}
 	if a, ok := p.events.Take(p.of, body); ok {
 		p.besides(env, a.Err, func(out *pane.Paras) { record.Text(env, a.Got.Event, out) })
 		return nil
@@ -163,6 +168,8 @@ func (p *Pane) look(env pane.Env) tea.Cmd {
 func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	beside := p.past || p.w >= wideFrom
 	switch action {
+	case "fork":
+		return p.forks.Do(env, p.Selected(env)), true
 	case "travel":
 		p.past, p.zoom, p.of = !p.past, false, ""
 		p.follow = p.follow && !p.past
