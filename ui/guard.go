@@ -55,9 +55,9 @@ func (g *guard) press(name string, told bool, now time.Time) bool {
 
 func (g *guard) settled(now time.Time) bool { return !now.Before(g.from) }
 
-// quiet reports whether the next answer key would count.
+// quiet reports whether the next key would count, an answer or another.
 func (g *guard) quiet(now time.Time) bool {
-	return g.settled(now) && (g.asked.IsZero() || now.Sub(g.asked) >= repeatGap)
+	return g.settled(now) && now.Sub(g.slipped) >= deadTime && (g.asked.IsZero() || now.Sub(g.asked) >= repeatGap)
 }
 
 // watchCard notices when what the operator looks at has changed.

@@ -20,7 +20,9 @@ import (
 
 // Asker reads for a pane what a fork would be, and opens the form. A pane has
 // one, and passes replies to Take first.
-type Asker struct{ reader pane.Reader[resource.Proposal] }
+type Asker struct {
+	reader pane.Reader[resource.Proposal]
+}
 
 // New makes the asker of a pane.
 func New(name string) Asker { return Asker{pane.NewReader[resource.Proposal](name)} }
