@@ -143,10 +143,11 @@ func (p *Pane) besides(_ pane.Env, err error, text func(*pane.Paras)) {
 	p.side.Set(out)
 }
 
-// look reads what is to stand beside the event under the cursor.
+// look reads what is to stand beside the event under the cursor, also where
+// there is no room for it: there may be more at once.
 func (p *Pane) look(env pane.Env) tea.Cmd {
 	m, ok := p.Row()
-	if !ok || !p.past && p.w < wideFrom {
+	if !ok {
 		return nil
 	}
 	id := m.Event.EventID
