@@ -1,0 +1,95 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// benchTree makes a tree like that of sources: many small files.
+func benchTree(b *testing.B, files int) string {
+	b.Helper()
+	root := filepath.Join(b.TempDir(), "tree")
+	data := make([]byte, 2048)
+	for i := range files {
+		dir := filepath.Join(root, fmt.Sprintf("d%03d", i/100))
+		if i%100 == 0 {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		copy(data, fmt.Sprintf("file %d", i))
+		write(b, filepath.Join(dir, fmt.Sprintf("f%d", i)), string(data))
+	}
+	return root
+}
+
+func perFile(b *testing.B, files int) {
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*files), "µs/file")
+}
+
+func BenchmarkSnapshot10kFiles(b *testing.B) {
+	const files = 10_000
+	root := benchTree(b, files)
+	b.Run("first", func(b *testing.B) {
+		for range b.N {
+			kept(b, newDriver(b, Options{}), "s1", root)
+		}
+		perFile(b, files)
+	})
+	b.Run("nothing changed", func(b *testing.B) {
+		d := newDriver(b, Options{})
+		kept(b, d, "s0", root)
+		for n := range b.N {
+			kept(b, d, fmt.Sprintf("s%d", n+1), root)
+		}
+		perFile(b, files)
+	})
+}
+
+func BenchmarkRestore10kFiles(b *testing.B) {
+	const files = 10_000
+	root := benchTree(b, files)
+	d := newDriver(b, Options{})
+	r, snap := kept(b, d, "s1", root)
+	dir := b.TempDir()
+	b.Run("as new", func(b *testing.B) {
+		for n := range b.N {
+			if _, err := d.Restore(b.Context(), tenant, fmt.Sprintf("n%d", n), snap, r, filepath.Join(dir, fmt.Sprint(n))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perFile(b, files)
+	})
+	b.Run("in its place", func(b *testing.B) {
+		for n := range b.N {
+			if _, err := d.Restore(b.Context(), tenant, fmt.Sprintf("p%d", n), snap, r, ""); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perFile(b, files)
+	})
+}
+
+func BenchmarkManifest(b *testing.B) {
+	all := []entry{{kind: directory, mode: 0o755, path: "."}}
+	for i := range 10_000 {
+		all = append(all, entry{kind: regular, mode: 0o644, size: 2048, path: fmt.Sprintf("f%05d", i)})
+	}
+	data := encode(all)
+	b.Run("encode", func(b *testing.B) {
+		for range b.N {
+			encode(all)
+		}
+		perFile(b, len(all))
+	})
+	b.Run("decode", func(b *testing.B) {
+		for range b.N {
+			if _, err := decode(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perFile(b, len(all))
+	})
+}
