@@ -101,9 +101,9 @@ func (r *killer) disturbed(args []string) int {
 	over := make(chan error, 1)
 	go func() { over <- cmd.Wait() }()
 	for {
-		pause := time.After(time.Duration(r.random.IntN(700)) * time.Millisecond)
-		if r.left == 0 || time.Now().After(r.deadline) {
-			pause = time.After(time.Minute) // it may end in peace
+		var pause <-chan time.Time // none: it may end in peace
+		if r.left > 0 && time.Now().Before(r.deadline) {
+			pause = time.After(time.Duration(r.random.IntN(700)) * time.Millisecond)
 		}
 		select {
 		case <-over:
