@@ -174,11 +174,12 @@ func (u *user) assembled() string {
 		u.t.Fatal(err)
 	}
 	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(u.home, "out", f.Name()))
+		info, err := f.Info()
 		if err != nil {
 			u.t.Fatal(err)
 		}
-		out = append(out, fmt.Sprintf("file %s of %d bytes", f.Name(), len(data)))
+		// Its facets depend on what its kernel made before: some bytes more or less.
+		out = append(out, fmt.Sprintf("file %s, empty: %v", f.Name(), info.Size() == 0))
 	}
 	slices.Sort(out)
 	return strings.Join(out, "\n")
