@@ -22,6 +22,7 @@ var lineOf = map[string]string{
 	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
 	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
 	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
+	"timeline": "dag timeline", "travel": "dag at", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
 }
 
 // moves are the actions that only change what a screen shows.
@@ -39,6 +40,7 @@ func TestEveryKeyOfTheCockpitHasItsLine(t *testing.T) {
 	if err := toml.Unmarshal([]byte(keymap.Default()), &keys); err != nil || len(keys.Bind) < 100 {
 		t.Fatalf("%d keys: %v", len(keys.Bind), err)
 	}
+	var commands command.Lexicon
 	for _, b := range keys.Bind {
 		line, known := b.Line, b.Line != ""
 		if !known {
@@ -48,9 +50,9 @@ func TestEveryKeyOfTheCockpitHasItsLine(t *testing.T) {
 		switch {
 		case moves.MatchString(b.Action):
 		case !known:
-			t.Errorf("%s: %s has no line", b.Scope, b.Action)
+			t.Errorf("%s: %s has no line in lineOf: which command does the same?", b.Scope, b.Action)
 		case len(words) == 0 || ours[words[0]]:
-		case command.Describe(words).Path == "":
+		case commands.Describe(words).Path == "":
 			t.Errorf("%s: %s is %q, which is no command", b.Scope, b.Action, line)
 		}
 	}
