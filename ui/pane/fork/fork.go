@@ -64,11 +64,11 @@ const byFork = "keep by the fork"
 func Form(p *resource.Proposal) pane.Fill {
 	task := overlay.Field{Name: "task", Type: overlay.StringField, Description: "what it is told first; nothing leaves it idle"}
 	if p.Task != "" {
-		task.Default = core.MustEncode(p.Task)
+		task.Default = preset(p.Task)
 	}
 	fields := []overlay.Field{
-		{Name: "name", Type: overlay.StringField, Required: true, Default: core.MustEncode(p.Name), Description: "of the new agent"},
-		{Name: "to", Type: overlay.StringField, Required: true, Default: core.MustEncode(p.ToBranch), Description: "its branch; " + p.AgentID + " is on " + p.FromBranch},
+		{Name: "name", Type: overlay.StringField, Required: true, Default: preset(p.Name), Description: "of the new agent"},
+		{Name: "to", Type: overlay.StringField, Required: true, Default: preset(p.ToBranch), Description: "its branch; " + p.AgentID + " is on " + p.FromBranch},
 		task,
 	}
 	for i := range p.Parts {
@@ -81,20 +81,23 @@ func Form(p *resource.Proposal) pane.Fill {
 	}
 }
 
+// preset is a text as a field's default. Names come from outside.
+func preset(s string) core.Raw { return core.MustEncode(strings.ToValidUTF8(s, "\ufffd")) }
+
 // field asks what is done with one resource. What is not allowed is said with
 // its reason, and not offered.
 func field(p *resource.Part, to string) overlay.Field {
 	f := overlay.Field{Name: p.Resource.ID, Type: overlay.EnumField, Required: true, Description: string(p.Resource.Kind) + " " + p.Resource.Name}
 	for _, mode := range p.Allowed {
-		f.Enum = append(f.Enum, core.MustEncode(string(mode)))
+		f.Enum = append(f.Enum, preset(string(mode)))
 		if mode == dag.PlanKeep {
-			f.Enum = append(f.Enum, core.MustEncode(byFork))
+			f.Enum = append(f.Enum, preset(byFork))
 		}
 	}
 	if slices.Contains(p.Allowed, p.Mode) {
-		f.Default = core.MustEncode(string(p.Mode))
+		f.Default = preset(string(p.Mode))
 		if p.Mode == dag.PlanKeep && p.KeptBy == to {
-			f.Default = core.MustEncode(byFork)
+			f.Default = preset(byFork)
 		}
 	}
 	if p.Note != "" {
@@ -126,8 +129,8 @@ func line(agent, at string, parts []resource.Part, object core.Raw) []string {
 			plan = append(plan, dag.VolumePlan{Resource: id, Mode: dag.Plan(mode)})
 		}
 	}
-	if len(plan) > 0 {
-		words = append(words, "--plan="+string(core.MustEncode(plan)))
+	if text, err := core.Encode(plan); err == nil && len(plan) > 0 {
+		words = append(words, "--plan="+string(text))
 	}
 	return words
 }
