@@ -145,20 +145,12 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		var engine sync.WaitGroup
-		for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
-			engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
-		}
-		if first, second := <-hung, <-hung; first == second {
-			t.Fatal("one was tried twice")
-		}
-		w.await("what does not hang", func() bool { return of(w.flow(flow.WorkflowID), "a").Status == cad.Completed })
-		left.Store(0)
-		stop()
-		engine.Wait()
-		left.Store(1 << 40)
-		w.again()
+		w.dies(left, func() {
+			if first, second := <-hung, <-hung; first == second {
+				t.Fatal("one was tried twice")
+			}
+			w.await("what does not hang", func() bool { return of(w.flow(flow.WorkflowID), "a").Status == cad.Completed })
+		})
 	}
 	w.run()
 	flow = w.over(flow.WorkflowID)
@@ -206,17 +198,7 @@ func TestEnginesThatDieUnderAnAssignmentCostItNoAttempt(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		var engine sync.WaitGroup
-		for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
-			engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
-		}
-		<-hung
-		left.Store(0)
-		stop()
-		engine.Wait()
-		left.Store(1 << 40)
-		w.again()
+		w.dies(left, func() { <-hung })
 	}
 	w.pool.on(nil, nil)
 	w.run()
@@ -229,6 +211,22 @@ func TestEnginesThatDieUnderAnAssignmentCostItNoAttempt(t *testing.T) {
 		t.Errorf("%s after attempt %d, %+v, %v", task.Status, task.Attempt, w.now("mona"), err)
 	}
 	w.sound()
+}
+
+// dies runs an engine until something has come about, cuts its store's power,
+// and opens another.
+func (w *world) dies(left *atomic.Int64, until func()) {
+	ctx, stop := context.WithCancel(w.t.Context())
+	var engine sync.WaitGroup
+	for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
+		engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
+	}
+	until()
+	left.Store(0)
+	stop()
+	engine.Wait()
+	left.Store(1 << 40)
+	w.again()
 }
 
 func memberOf(t *testing.T, object core.Raw, name string) core.Raw {
