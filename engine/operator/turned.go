@@ -20,7 +20,7 @@ type Turned struct {
 	Reasons map[string]int `json:"reasons"`          // connections by reason
 	From    map[string]int `json:"from"`             // connections by address, the first few
 	Keys    []string       `json:"keys,omitempty"`   // fingerprints that nobody has, the first few
-	Others  int            `json:"others,omitempty"` // connections of further addresses
+	Others  int            `json:"others,omitzero"` // connections of further addresses
 }
 
 // maxTold bounds the tenants whose log is told of strangers.
