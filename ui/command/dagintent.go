@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -32,7 +33,13 @@ func (t *tree) dagIntent() *cobra.Command {
 	return t.group("intent", "One change of the world that somebody wants",
 		t.command(spec{
 			use: "show ID", short: "Show an intent: its steps, what they came to, and why it waits", effect: Reads, args: []string{"intent"},
-			run: shows(func(c *call, id string) (control.Intent, error) { return c.eng.Intents.Get(c.ctx, c.by, id) }),
+			run: func(c *call, args []string) error {
+				i, err := c.eng.Intents.Get(c.ctx, c.by, args[0])
+				if err != nil {
+					return err
+				}
+				return c.intent(i)
+			},
 		}),
 		t.dagIntentWait(),
 		t.command(spec{
@@ -83,7 +90,7 @@ func (t *tree) dagIntentWait() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := record(c, now, intentColumns(c)); err != nil {
+			if err := c.intent(now); err != nil {
 				return err
 			}
 			if now.Status != control.Done {
@@ -92,6 +99,44 @@ func (t *tree) dagIntentWait() *cobra.Command {
 			return nil
 		},
 	})
+}
+
+// intent prints one intent with its steps.
+func (c *call) intent(i control.Intent) error {
+	return c.print(i, func(w io.Writer) error {
+		data, err := core.Encode(struct {
+			control.Intent `json:",embed"`
+			Steps          *int `json:"steps,omitzero"` // they follow
+		}{Intent: i})
+		if err != nil {
+			return fmt.Errorf("encode an intent: %w", err)
+		}
+		if err := details(w, data); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		table(w, i.Steps, intentStepColumns(), c.g.Output == "wide")
+		return nil
+	})
+}
+
+func intentStepColumns() []column[control.StepState] {
+	type S = control.StepState
+	return []column[S]{
+		{title: "ACTION", text: func(s S) string { return s.Action }},
+		{title: "STATUS", text: func(s S) string { return string(s.Status) }},
+		{title: "TRIES", right: true, text: func(s S) string { return strconv.Itoa(s.Tries) }},
+		{title: "CALL", most: briefID, text: func(s S) string { return s.Call }},
+		{title: "SEEN", most: briefID, text: func(s S) string { return s.End }},
+		{title: "UNDO", wide: true, most: briefID, text: func(s S) string { return s.Undo }},
+		{title: "ARGS", most: 40, text: func(s S) string { return string(s.Args) }},
+		{title: "RESULT", most: 60, text: func(s S) string {
+			if s.Error != nil {
+				return s.Error.Code + ": " + s.Error.Message
+			}
+			return string(s.Result)
+		}},
+	}
 }
 
 func intentColumns(c *call) []column[control.Intent] {

@@ -123,8 +123,10 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 		return b
 	case dag.KindHistoryAppend:
 		m := dag.NewNode(&dag.Message{ID: s.fresh("new"), Role: dag.RoleTool, CreatedAt: h.TS, Content: []dag.ContentPart{
-			{Type: "text", Text: pick(s, texts...)}, {Type: "tool_result", ToolCallID: "c", Output: s.object(1)},
-			{Type: "tool_use", ID: "c", Name: "exec", Input: s.object(1)}, {Type: "image_url", URL: "data:,x", Detail: pick(s, "", "low")},
+			{Type: "text", Text: pick(s, texts...)},
+			{Type: "tool_result", ToolCallID: "c", Output: s.object(1)},
+			{Type: "tool_use", ID: "c", Name: "exec", Input: s.object(1)},
+			{Type: "image_url", URL: "data:,x", Detail: pick(s, "", "low")},
 			{Type: "reasoning", Text: pick(s, texts...)},
 		}})
 		h.Nodes = append(h.Nodes, m)

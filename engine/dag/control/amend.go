@@ -70,11 +70,17 @@ func (c *Controller) Withdraw(ctx context.Context, by core.Caller, id, reason st
 				return err
 			}
 		}
-		if step := f.step(); step.Status == StepStarted { // a try that failed; it waited for the next
-			f.answer(dag.CallCanceled, &dag.Fault{Code: string(dag.ReasonCanceled), Message: f.Why})
-		}
+		f.cutShort()
 		return f.takeBack("withdrawn", detail)
 	})
+}
+
+// cutShort ends the call of a step that began, is not being worked on, and will
+// not be tried again.
+func (f *file) cutShort() {
+	if f.step().Status == StepStarted {
+		f.answer(dag.CallCanceled, &dag.Fault{Code: string(dag.ReasonCanceled), Message: f.Why})
+	}
 }
 
 // stop ends the work on an intent here.

@@ -63,6 +63,10 @@ func (c *Controller) take(tx *audit.Tx, seq uint64) (*held, error) {
 	case f.Status == Waiting:
 		return f.lease(true)
 	}
+	if f.Withdrawn && f.Status == Open { // its holder was to end it, and did not
+		f.cutShort()
+		return nil, f.takeBack("withdrawn", nil)
+	}
 	if ok, err := f.mayBegin(); err != nil || !ok {
 		return nil, err
 	}
@@ -121,10 +125,12 @@ func (f *file) lease(gate bool) (*held, error) {
 		if h.spent = f.Tries >= f.attempts(); !h.spent {
 			f.Tries++
 		}
-		if f.Status == Open {
-			f.step().Status, f.step().Tries = StepStarted, f.Tries
-		} else {
+		_, known := f.c.kinds[f.step().Action]
+		switch {
+		case f.Status == Undoing:
 			what = "undoing"
+		case known:
+			f.step().Status, f.step().Tries = StepStarted, f.Tries
 		}
 	}
 	f.Fence++

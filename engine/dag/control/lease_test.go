@@ -111,6 +111,23 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 	})
 }
 
+func TestWhatWasWithdrawnBeforeItsHolderDiedIsTakenBack(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = dies
+		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
+		r.run()
+		synctest.Wait()
+		_, err := r.Withdraw(r.t.Context(), alice, i.IntentID, "enough")
+		r.no(err)
+		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
+			t.Errorf("%+v", i)
+		}
+		if got := r.world.said(); !slices.Equal(got, []string{"probe 1/1", "act 1/1", "undo 1/1"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 func TestAStopIsNoTry(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.world.onAct = func(ctx context.Context, _ control.Job) (*control.Seen, error) {
@@ -164,7 +181,7 @@ func TestAnActionThatNobodyCarriesOutWaits(t *testing.T) {
 		r.Controller = bare
 		r.run()
 		time.Sleep(10 * time.Minute)
-		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "nothing here carries out make") {
+		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "nothing here carries out make") || got.Steps[0].Status != control.StepPending {
 			t.Errorf("%+v", got)
 		}
 		r.end()

@@ -104,7 +104,7 @@ func (f *file) untry(h *held) {
 	if !h.spent {
 		f.Tries--
 	}
-	if f.Status == Open {
+	if f.Status == Open && f.step().Status == StepStarted {
 		f.step().Tries = f.Tries
 	}
 }
