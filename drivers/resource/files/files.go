@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -168,7 +169,7 @@ func describe(driver, prefix, path string) dag.Resource {
 // again.
 func Printable(path string) string {
 	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\ufffd' {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == '\ufffd' { // the record takes none of these
 			return '?'
 		}
 		return r

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -364,6 +366,31 @@ func TestBadPlacesAreNamed(t *testing.T) {
 	cancel()
 	if _, err := d.Snapshot(ctx, tenant, "s3", res, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+func TestAPlaceOfAnyNameIsFoundAgain(t *testing.T) {
+	d := newDriver(t, Options{})
+	for _, name := range []string{"plain", "new\nline", "\u202ertl", "bad\xff", strings.Repeat("long", 60)} {
+		root := filepath.Join(t.TempDir(), name, name)
+		if err := os.MkdirAll(root, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(root, "a"), "one")
+		res, snap := kept(t, d, "s-"+hex.EncodeToString([]byte(name))[:4], root)
+		if path, err := PathOf(res); err != nil || path != root {
+			t.Errorf("%q is found as %q: %v", root, path, err)
+		}
+		if strings.ContainsFunc(res.Name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }) || len(res.Name) > 510 {
+			t.Errorf("%q is shown as %q", root, res.Name)
+		}
+		write(t, filepath.Join(root, "a"), "two")
+		if _, err := d.Restore(t.Context(), tenant, "r1-"+snap.ID, snap, res, ""); err != nil {
+			t.Error(err)
+		}
+		if data, _ := os.ReadFile(filepath.Join(root, "a")); string(data) != "one" {
+			t.Errorf("%q: %q", root, data)
+		}
 	}
 }
 

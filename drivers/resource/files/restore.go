@@ -20,7 +20,7 @@ import (
 // begun says which tree was made under an id, so that it is found again after
 // a crash whether it was put in its place or not. It is on disk before that.
 type begun struct {
-	Place string `json:"place"`
+	Place string `json:"place_hex"` // it may hold any byte
 	Dev   uint64 `json:"dev"`
 	Ino   uint64 `json:"ino"`
 }
@@ -152,7 +152,7 @@ func (p *putting) put(ctx context.Context, build func(dir int, name string) erro
 	if err != nil {
 		return err
 	}
-	if err := p.write(p.marker(), core.MustEncode(begun{p.place, uint64(st.Dev), st.Ino})); err != nil {
+	if err := p.write(p.marker(), core.MustEncode(begun{hex.EncodeToString([]byte(p.place)), uint64(st.Dev), st.Ino})); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -184,8 +184,8 @@ func (p *putting) done(parent int) (bool, error) {
 	if err := core.DecodeStored(data, &b); err != nil {
 		return false, fmt.Errorf("read what was begun under %s: %w", p.id, err)
 	}
-	if b.Place != p.place {
-		return false, core.Errorf(core.Conflict, "id: %s was begun for %s", p.id, b.Place).With("field", "id")
+	if b.Place != hex.EncodeToString([]byte(p.place)) {
+		return false, core.Errorf(core.Conflict, "id: %s was begun for another place", p.id).With("field", "id")
 	}
 	st, err := lookAt(parent, filepath.Base(p.place))
 	if errors.Is(err, unix.ENOENT) {

@@ -29,12 +29,15 @@ type Forked struct {
 // the resources as planned. All of it is one intent: what a crash or failure
 // cuts off is done later, or taken back.
 func (r *Resources) Fork(ctx context.Context, by core.Caller, q ForkRequest) (Forked, error) {
+	if err := operators(by, "fork"); err != nil {
+		return Forked{}, err
+	}
 	p, err := r.propose(ctx, by.Tenant, q)
 	if err != nil {
 		return Forked{}, err
 	}
 	for _, part := range p.Parts {
-		if _, held := part.holdBy(p); !held && part.managed { // its directory, which nothing looked after yet
+		if part.Hold.Since.IsZero() && part.managed { // its directory, which nothing looked after yet
 			if _, err := r.attach(ctx, by, p.AgentID, part.Resource, Hold{Mode: dag.ReadWrite}); err != nil {
 				return Forked{}, err
 			}
@@ -60,9 +63,6 @@ func (r *Resources) Fork(ctx context.Context, by core.Caller, q ForkRequest) (Fo
 		Continued: FromRecord, Dir: p.Dir, Task: p.Task, IntentID: in.IntentID, Parts: p.Parts,
 	}, nil
 }
-
-// holdBy is how the agent has the part; false when nothing was recorded of it.
-func (p *Part) holdBy(Proposal) (Hold, bool) { return p.Hold, !p.Hold.Since.IsZero() }
 
 // failed is the error of an intent that was not done.
 func failed(in control.Intent) error {
@@ -142,7 +142,7 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 	if err != nil {
 		return control.Seen{}, err
 	}
-	if e.r.ours(a.Made.Dir) && len(made) == 0 {
+	if e.r.ours(a.Made.Dir) { // which may be in what was made, and is there then
 		if err := makeEmpty(a.Made.Dir); err != nil {
 			return control.Seen{}, err
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -86,6 +88,8 @@ func (r *Resources) propose(ctx context.Context, tenant string, q ForkRequest) (
 	}
 	p.Turns, p.Left = len(said.Lines), said.Left
 	switch {
+	case q.Task != nil && !utf8.ValidString(*q.Task):
+		return p, core.Invalid("task", fmt.Sprintf("%q", *q.Task), "text")
 	case q.Task != nil:
 		p.Task = *q.Task
 	case p.at.Event.RunID != "" && !said.Over:
@@ -137,7 +141,7 @@ func (r *Resources) names(ctx context.Context, tenant string, q ForkRequest, p *
 	if p.ToBranch == "" {
 		p.ToBranch = p.Name
 	}
-	if len(p.ToBranch) > 64 || strings.ContainsAny(p.ToBranch, "/ \t") || strings.ContainsFunc(p.ToBranch, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if len(p.ToBranch) > 64 || !utf8.ValidString(p.ToBranch) || strings.ContainsAny(p.ToBranch, "/ \t") || strings.ContainsFunc(p.ToBranch, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return core.Invalid("to", p.ToBranch, "1-64 characters without spaces and /")
 	}
 	if p.ToBranch == p.FromBranch {
@@ -275,9 +279,10 @@ func (r *Resources) places(ctx context.Context, tenant string, p *Proposal) erro
 			if path == "" {
 				part.Dest = part.Resource.Name + "-" + p.Name
 			} else {
-				name := filepath.Base(path)
+				base := plainName(filepath.Base(path))
+				name := base
 				for n := 2; used[name]; n++ {
-					name = fmt.Sprintf("%s-%d", filepath.Base(path), n)
+					name = fmt.Sprintf("%s-%d", base, n)
 				}
 				used[name] = true
 				part.Dest = filepath.Join(base, name)
@@ -300,6 +305,9 @@ func (r *Resources) places(ctx context.Context, tenant string, p *Proposal) erro
 			p.Dir = p.source.Dir
 		}
 	}
+	if !utf8.ValidString(p.Dir) {
+		return core.Invalid("dir", fmt.Sprintf("%q", p.Dir), "a fork that works in a directory whose name is text")
+	}
 	if p.Dir == "" && base != "" {
 		p.Dir = filepath.Join(base, "work")
 		for n := 2; used[filepath.Base(p.Dir)]; n++ {
@@ -307,6 +315,20 @@ func (r *Resources) places(ctx context.Context, tenant string, p *Proposal) erro
 		}
 	}
 	return nil
+}
+
+// plainName is a name that any program takes as the name of a directory.
+func plainName(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' {
+			return c
+		}
+		return '_'
+	}, s[:min(len(s), 100)])
+	if s = strings.TrimLeft(s, ".-"); s == "" {
+		return "work"
+	}
+	return s
 }
 
 // explain says what a fork gets of a resource.

@@ -3,9 +3,11 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -27,6 +29,9 @@ func (r *Resources) Restore(ctx context.Context, by core.Caller, snapshot, dest 
 	}
 	if !k.Resource.Restorable() {
 		return View{}, r.unsupported(ctx, by, k, s)
+	}
+	if !utf8.ValidString(dest) {
+		return View{}, core.Invalid("to", fmt.Sprintf("%q", dest), "a name that is text")
 	}
 	action := actRestore
 	if dest == "" {

@@ -47,6 +47,9 @@ func (r *Resources) Snapshot(ctx context.Context, by core.Caller, id string) (Sh
 	if err != nil {
 		return Shown{}, err
 	}
+	r.mu.Lock()
+	delete(r.tooSlow, [2]string{by.Tenant, id}) // it is tried again at the next call
+	r.mu.Unlock()
 	s, err := r.shot(ctx, by.Tenant, result.Snapshot)
 	return shownOf(s), err
 }
