@@ -279,10 +279,10 @@ func (r *Resources) places(ctx context.Context, tenant string, p *Proposal) erro
 			if path == "" {
 				part.Dest = part.Resource.Name + "-" + p.Name
 			} else {
-				base := plainName(filepath.Base(path))
-				name := base
+				plain := plainName(filepath.Base(path))
+				name := plain
 				for n := 2; used[name]; n++ {
-					name = fmt.Sprintf("%s-%d", base, n)
+					name = fmt.Sprintf("%s-%d", plain, n)
 				}
 				used[name] = true
 				part.Dest = filepath.Join(base, name)
