@@ -17,9 +17,9 @@ import (
 type Turned struct {
 	Since   time.Time      `json:"since"`
 	Until   time.Time      `json:"until"`
-	Reasons map[string]int `json:"reasons"`          // connections by reason
-	From    map[string]int `json:"from"`             // connections by address, the first few
-	Keys    []string       `json:"keys,omitempty"`   // fingerprints that nobody has, the first few
+	Reasons map[string]int `json:"reasons"`         // connections by reason
+	From    map[string]int `json:"from"`            // connections by address, the first few
+	Keys    []string       `json:"keys,omitempty"`  // fingerprints that nobody has, the first few
 	Others  int            `json:"others,omitzero"` // connections of further addresses
 }
 
