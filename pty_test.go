@@ -45,12 +45,8 @@ func TestTheFirstVisitInARealTerminal(t *testing.T) {
 
 // visit is what examples/scripts/walk.txtar does, by hand.
 func visit(t *testing.T, u *user, w, h int) {
-	began := time.Now()
 	s := u.sit(w, h, "demo", "--dir", "kept")
 	s.see(`working`)
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("agents were seen working after %s", took)
-	}
 
 	// The header leads to the approval; it is read, and denied.
 	s.see(`1 needs? you`)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,14 +13,21 @@ import (
 
 func TestStrangersAreToldOfInFewRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var told []operator.Turned
-		s := &strangers{tell: func(r operator.Turned) { told = append(told, r) }}
+		s := &strangers{tell: func(r operator.Turned) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, r)
+		}}
 		for i := range 1500 { // ten a second
 			s.key(fmt.Sprint("SHA256:", i))
 			s.refused(serve.NoKey, fmt.Sprint("192.0.2.", i%200))
 			time.Sleep(100 * time.Millisecond)
 		}
 		s.end()
+		mu.Lock()
+		defer mu.Unlock()
 		if len(told) < 3 || len(told) > 5 {
 			t.Fatalf("%d records in 150 s", len(told))
 		}

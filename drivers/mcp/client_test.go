@@ -134,7 +134,7 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (s
 func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 	h, _ := guests(t)
 	list, err := h.eng.Tools.List(t.Context(), lab, "actor")
-	if err != nil || len(list) != 6 {
+	if err != nil || len(list) != 7 {
 		t.Fatalf("%v %v", list, err)
 	}
 	for _, tool := range list {
@@ -188,7 +188,7 @@ func TestANewToolOfAServerIsSeen(t *testing.T) {
 	}
 	await(t, "the new tool", func() bool {
 		list, err := h.eng.Tools.List(t.Context(), lab, "actor")
-		return err == nil && len(list) == 7
+		return err == nil && len(list) == 8
 	})
 	if _, r := h.ends(t, alice, "actor", "grown", "{}"); r.Status != swarm.Succeeded {
 		t.Errorf("%+v", r.Error)
