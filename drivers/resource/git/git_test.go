@@ -307,7 +307,14 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 		if _, err := os.Lstat(dest); err == nil && read(t, filepath.Join(dest, "a")) != "changed" {
 			t.Errorf("%d: half a worktree", i)
 		}
-		if _, err := p.d.Restore(t.Context(), tenant, id, snap, r, dest); err != nil {
+		// A git that the killed one began may be at work for a moment yet: like
+		// the controller, this tries again.
+		_, err := p.d.Restore(t.Context(), tenant, id, snap, r, dest)
+		for tries := 0; err != nil && tries < 5; tries++ {
+			time.Sleep(100 * time.Millisecond)
+			_, err = p.d.Restore(t.Context(), tenant, id, snap, r, dest)
+		}
+		if err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 		if got := p.git(dest, "status", "--porcelain"); got != "M a" {
