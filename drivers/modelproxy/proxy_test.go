@@ -234,7 +234,7 @@ func TestCredentialsAreNotKept(t *testing.T) {
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"your key is `+key+`","tool_calls":[{"id":"1","function":{"name":"x","arguments":"{\"k\":\"`+key+`\"}"}}]}}]}`)
 	}))
 	r.post("/chat/completions?key=another-secret", `{"model":"m","api_key":"in-the-body-too","messages":[{"role":"user","content":"I found `+key+` and another-secret"}],
-		"tools":[{"type":"mcp","authorization":"Bearer tool-secret","headers":{"X-Api-Key":"header-secret"}},{"password":{"type":"string"}}]}`)
+		"tools":[{"type":"mcp","authorization":"Bearer tool-secret","headers":{"X-Api-Key":"header-secret"}},{"properties":{"password":{"type":"string"}}}]}`)
 	for _, e := range r.events(2) {
 		all := text(e.Model) + string(e.Model.Params) + string(e.Model.Tools)
 		for _, secret := range []string{key, "another-secret", "in-the-body-too", "tool-secret", "header-secret"} {

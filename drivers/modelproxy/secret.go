@@ -30,7 +30,7 @@ func secretsOf(r *http.Request) []string {
 		}
 	}
 	for name, values := range r.Header {
-		if !secretHeader(strings.ToLower(name)) {
+		if !secretName(name) {
 			continue
 		}
 		for _, v := range values {
@@ -41,7 +41,7 @@ func secretsOf(r *http.Request) []string {
 		}
 	}
 	for name, values := range r.URL.Query() {
-		if secretName(name) || strings.EqualFold(name, "key") || strings.EqualFold(name, "token") {
+		if secretName(name) || strings.EqualFold(name, "key") {
 			for _, v := range values {
 				add(v)
 			}
@@ -51,18 +51,21 @@ func secretsOf(r *http.Request) []string {
 	return slices.Compact(all)
 }
 
-func secretHeader(name string) bool {
-	return name == "authorization" || name == "proxy-authorization" || name == "cookie" || strings.HasSuffix(name, "api-key") ||
-		strings.HasSuffix(name, "token") || strings.HasSuffix(name, "secret")
-}
-
-// secretName reports members of JSON whose texts are credentials: tools may
-// bring some along for the servers that they are on.
+// secretName reports names of headers, of a query's members and of JSON's whose
+// texts are credentials: tools bring some along for the servers that they are
+// on. Numbers of tokens have plural names.
 func secretName(name string) bool {
-	switch strings.ReplaceAll(strings.ToLower(name), "-", "_") {
-	case "authorization", "proxy_authorization", "api_key", "apikey", "x_api_key", "x_goog_api_key", "access_token", "refresh_token",
-		"client_secret", "secret", "password", "cookie":
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	switch name {
+	case "authorization", "proxy-authorization", "cookie", "bearer", "apikey":
 		return true
+	case "prompt-cache-key": // names a conversation
+		return false
+	}
+	for _, end := range []string{"token", "secret", "password", "-key"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
 	}
 	return false
 }
@@ -90,21 +93,26 @@ func blotted(s string, secrets []string) string {
 	return s
 }
 
-// blotJSON removes credentials from JSON, those too that have the name of one.
+// blotJSON removes credentials from JSON, and every text below the name of one.
+// A schema's properties stay: they describe values and hold none.
 func blotJSON(v core.Raw, secrets []string) core.Raw {
 	if len(v) == 0 {
 		return v
 	}
 	v = core.Raw(blotted(string(v), secrets))
 	lower := bytes.ToLower(v)
-	if !slices.ContainsFunc([]string{"auth", "key", "token", "secret", "password", "cookie"}, func(s string) bool { return bytes.Contains(lower, []byte(s)) }) {
+	if !slices.ContainsFunc([]string{"auth", "key", "token", "secret", "password", "cookie", "bearer", `\u`}, func(s string) bool { return bytes.Contains(lower, []byte(s)) }) {
 		return v
 	}
 	var out bytes.Buffer
 	dec, enc := jsontext.NewDecoder(bytes.NewReader(v)), jsontext.NewEncoder(&out)
-	secret := false
+	at, secret := 0, false // the depth of the member that is passed through, and whether it is one
 	for {
-		name := dec.StackDepth() > 0 && nameNext(dec)
+		depth := dec.StackDepth()
+		name := depth > 0 && nameNext(dec)
+		if depth < at || name && depth == at {
+			at = 0
+		}
 		t, err := dec.ReadToken()
 		if errors.Is(err, io.EOF) {
 			return core.Raw(bytes.TrimSpace(out.Bytes()))
@@ -113,12 +121,12 @@ func blotJSON(v core.Raw, secrets []string) core.Raw {
 			return nil // no JSON
 		}
 		switch {
-		case name:
-			secret = secretName(t.String())
-		case secret && t.Kind() == '"':
-			t, secret = jsontext.String(blank), false
-		default:
-			secret = false
+		case at > 0:
+			if secret && !name && t.Kind() == '"' {
+				t = jsontext.String(blank)
+			}
+		case name && (t.String() == "properties" || secretName(t.String())):
+			at, secret = depth, t.String() != "properties"
 		}
 		if enc.WriteToken(t) != nil {
 			return nil

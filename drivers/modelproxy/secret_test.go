@@ -1,0 +1,21 @@
+package modelproxy
+
+import "testing"
+
+func TestTextsBelowTheNameOfACredentialAreBlotted(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"a server's token":     {`{"authorization_token":"x","url":"u"}`, `{"authorization_token":"[credential]","url":"u"}`},
+		"headers":              {`{"headers":{"X-Auth-Token":"x","Ocp-Apim-Subscription-Key":"y","Accept":"z"}}`, `{"headers":{"X-Auth-Token":"[credential]","Ocp-Apim-Subscription-Key":"[credential]","Accept":"z"}}`},
+		"a list":               {`{"Authorization":["x","y"],"a":["z"]}`, `{"Authorization":["[credential]","[credential]"],"a":["z"]}`},
+		"deep below":           {`[{"client_secret":{"a":[{"b":"x"}],"n":1}},"y"]`, `[{"client_secret":{"a":[{"b":"[credential]"}],"n":1}},"y"]`},
+		"a name in escapes":    {`{"\u0074oken":"x"}`, `{"token":"[credential]"}`},
+		"numbers of tokens":    {`{"max_tokens":5,"token":6,"stop_tokens":"x"}`, `{"max_tokens":5,"token":6,"stop_tokens":"x"}`},
+		"a schema":             {`{"properties":{"token":{"type":"string"}},"token":"x"}`, `{"properties":{"token":{"type":"string"}},"token":"[credential]"}`},
+		"properties in secret": {`{"secret":{"properties":{"a":"x"}}}`, `{"secret":{"properties":{"a":"[credential]"}}}`},
+		"a cache's key":        {`{"prompt_cache_key":"x"}`, `{"prompt_cache_key":"x"}`},
+	} {
+		if got := string(blotJSON([]byte(c.in), nil)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
