@@ -99,7 +99,8 @@ func (m making) make(ctx context.Context, commit, head string) error {
 		return err
 	}
 	stage := m.stage()
-	if _, err := m.git(ctx, "worktree", "add", "--quiet", "--no-checkout", "-b", m.branch(ctx), stage, head); err != nil {
+	name, take := m.branch(ctx)
+	if _, err := m.git(ctx, "worktree", "add", "--quiet", "--no-checkout", take, name, stage, head); err != nil {
 		return err
 	}
 	index := filepath.Join(m.dir, "index-restore-"+m.id)
@@ -139,8 +140,10 @@ func (m making) done(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// branch names the new worktree's branch after its place.
-func (m making) branch(ctx context.Context) string {
+// branch names the new worktree's branch after its place, or, where that is
+// taken, after its id too: such a one is ours, of a try that was cut off. How
+// to take it is git's option.
+func (m making) branch(ctx context.Context) (name, take string) {
 	clean := func(s string) string {
 		return strings.Trim(strings.Map(func(c rune) rune {
 			if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
@@ -149,12 +152,12 @@ func (m making) branch(ctx context.Context) string {
 			return '-'
 		}, s), "-")
 	}
-	name := "swarmdeck/" + clean(filepath.Base(filepath.Dir(m.place))+"-"+filepath.Base(m.place))
+	name = "swarmdeck/" + clean(filepath.Base(filepath.Dir(m.place))+"-"+filepath.Base(m.place))
 	if _, err := m.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+name); err != nil {
-		return name
+		return name, "-b"
 	}
 	sum := sha256.Sum256([]byte(m.id))
-	return name + "-" + hex.EncodeToString(sum[:4])
+	return name + "-" + hex.EncodeToString(sum[:4]), "-B"
 }
 
 // clear takes away what an earlier try has left.
