@@ -25,7 +25,7 @@ type exchange struct {
 	f       format
 	path    string
 	id      string
-	secrets []string
+	secrets *strings.Replacer
 	began   time.Time
 	body    *body // of the request
 	asked   sync.Once

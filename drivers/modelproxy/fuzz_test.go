@@ -11,7 +11,7 @@ var paths = []string{"/chat/completions", "/responses", "/messages", "/v1beta/mo
 
 func sound(t *testing.T, c fleet.ModelCall) {
 	t.Helper()
-	blot(&c, []string{"secret-secret"})
+	blot(&c, replacer([]string{"secret-secret"}))
 	for _, v := range []core.Raw{c.Params, c.Tools} {
 		if len(v) > 0 && !v.IsValid() {
 			t.Errorf("%q is no JSON", v)

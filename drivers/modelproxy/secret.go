@@ -2,6 +2,7 @@ package modelproxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -20,9 +21,12 @@ const blank = "[credential]"
 // shortest is the least that a credential has; less would blot out words.
 const shortest = 8
 
-// secretsOf are the credentials of a request, longest first: its body or its
-// answer may repeat them.
-func secretsOf(r *http.Request) []string {
+// maxSecrets is how many credentials of a request are looked for.
+const maxSecrets = 32
+
+// secretsOf replaces the credentials of a request by the blank, longer ones
+// first: its body or its answer may repeat them. It is nil when there are none.
+func secretsOf(r *http.Request) *strings.Replacer {
 	var all []string
 	add := func(s string) {
 		if s = strings.TrimSpace(s); len(s) >= shortest {
@@ -47,8 +51,21 @@ func secretsOf(r *http.Request) []string {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-	return slices.Compact(all)
+	return replacer(all)
+}
+
+// replacer replaces texts in one pass, so that no blank is replaced again.
+func replacer(secrets []string) *strings.Replacer {
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	secrets = slices.Compact(secrets)
+	if len(secrets) == 0 {
+		return nil
+	}
+	var pairs []string
+	for _, s := range secrets[:min(len(secrets), maxSecrets)] {
+		pairs = append(pairs, s, blank)
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // secretName reports names of headers, of a query's members and of JSON's whose
@@ -71,10 +88,10 @@ func secretName(name string) bool {
 }
 
 // blot removes credentials from what is kept.
-func blot(c *fleet.ModelCall, secrets []string) {
+func blot(c *fleet.ModelCall, secrets *strings.Replacer) {
 	c.Params, c.Tools = blotJSON(c.Params, secrets), blotJSON(c.Tools, secrets)
 	c.Name, c.Finish = blotted(c.Name, secrets), blotted(c.Finish, secrets)
-	if len(secrets) == 0 {
+	if secrets == nil {
 		return
 	}
 	for i := range c.Messages {
@@ -86,16 +103,16 @@ func blot(c *fleet.ModelCall, secrets []string) {
 	}
 }
 
-func blotted(s string, secrets []string) string {
-	for _, secret := range secrets {
-		s = strings.ReplaceAll(s, secret, blank)
+func blotted(s string, secrets *strings.Replacer) string {
+	if secrets == nil {
+		return s
 	}
-	return s
+	return secrets.Replace(s)
 }
 
 // blotJSON removes credentials from JSON, and every text below the name of one.
 // A schema's properties stay: they describe values and hold none.
-func blotJSON(v core.Raw, secrets []string) core.Raw {
+func blotJSON(v core.Raw, secrets *strings.Replacer) core.Raw {
 	if len(v) == 0 {
 		return v
 	}

@@ -1,6 +1,12 @@
 package modelproxy
 
-import "testing"
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
 
 func TestTextsBelowTheNameOfACredentialAreBlotted(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
@@ -17,5 +23,28 @@ func TestTextsBelowTheNameOfACredentialAreBlotted(t *testing.T) {
 		if got := string(blotJSON([]byte(c.in), nil)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+func TestBlanksAreNotBlottedAgain(t *testing.T) {
+	query := url.Values{}
+	for i := range 20 {
+		query.Add("token", "edential"+blank[1:1+i%9]) // overlaps of the blank
+		query.Add("token", "credential")
+		query.Add("token", blank)
+	}
+	for i := range 1000 {
+		query.Add("token", fmt.Sprintf("%08d", i))
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/?"+query.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("credential ", 100)
+	if got := blotted(text, secretsOf(r)); got != strings.Repeat(blank+" ", 100) {
+		t.Errorf("%d bytes: %.100s", len(got), got)
+	}
+	if got := blotted("long-secret-and-more long-secret", replacer([]string{"long-secret", "long-secret-and-more", "long-secret"})); got != blank+" "+blank {
+		t.Error(got)
 	}
 }
