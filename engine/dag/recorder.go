@@ -23,6 +23,7 @@ const countRecorded = "dag.recorded"
 const (
 	gatherEvents = 64
 	gatherFor    = 100 * time.Millisecond
+	writeFor     = 10 * time.Second // at most, until what is gathered is on disk
 )
 
 // RunInfo says whose run is recorded.
@@ -285,9 +286,13 @@ func (r *Recording) Finish(ctx context.Context, success bool) error {
 // Flush writes what is gathered, and returns the first error so far.
 func (r *Recording) Flush(ctx context.Context) error { return r.flush(ctx, false) }
 
+// flush writes also when the work that is told of was cancelled: it has
+// happened, and what is gathered may be of others.
 func (r *Recording) flush(ctx context.Context, over bool) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeFor)
+	defer cancel()
 	r.mu.Lock()
 	events := r.pending
 	r.pending = nil

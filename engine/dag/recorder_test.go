@@ -1,6 +1,7 @@
 package dag_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,21 @@ func TestARunIsRecordedAsItGoes(t *testing.T) {
 	}
 	r.no(r.Recover(ctx, acme)) // finds nothing
 	if got := r.kinds(rec.RunID()); len(got) != len(want) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestWhatIsGatheredOutlivesACancel(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	r.no(rec.Said(t.Context(), "main", dag.RoleUser, "Build it"))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.no(rec.Call(gone, "acp", "exec", "c-1", core.Raw(`{}`)))
+	r.no(rec.Result(gone, "c-1", dag.CallOK, core.Raw(`{}`), nil))
+	r.no(rec.Finish(t.Context(), true))
+	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "run_finished"}
+	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 }
