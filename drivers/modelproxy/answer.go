@@ -11,6 +11,7 @@ import (
 const (
 	maxText  = 1 << 20 // bytes of all its parts
 	maxParts = 1000
+	maxName  = 256     // bytes of a tool's name, and of a call's id
 	maxCount = 1 << 40 // tokens; more is no number of them
 )
 
@@ -72,7 +73,7 @@ func (a *answer) say(kind, key, text string) {
 // use is a call of a tool that is told in one piece.
 func (a *answer) use(key, id, name, args string) {
 	if p := a.part("tool_use", key); p != nil {
-		p.id, p.name = id, name
+		p.id, p.name = clip(id, maxName), clip(name, maxName)
 		a.size -= p.text.Len()
 		p.text.Reset()
 		a.add(p, args)

@@ -102,9 +102,11 @@ func chatWhole(a *answer, data []byte) {
 					continue
 				}
 				if call.ID != "" {
-					p.id = call.ID
+					p.id = clip(call.ID, maxName)
 				}
-				p.name += call.Function.Name
+				if len(p.name) < maxName {
+					p.name = clip(p.name+call.Function.Name, maxName)
+				}
 				a.add(p, call.Function.Arguments)
 			}
 		}
