@@ -105,7 +105,7 @@ func (r *Recording) asked(call string, a ModelAsk) {
 		}
 	}
 	from = max(from, len(a.Messages)-maxInputs)
-	nodes := r.inputs(b, a.Messages[from:], sums[from:])
+	nodes, fresh, ok := r.inputs(b, a.Messages[from:], sums[from:])
 	h := r.head()
 	h.Nodes, h.CorrelationID = nodes, fmt.Sprintf("%s/model/%d", r.id, m.asked)
 	spec := toolsSpec(a.Tools)
@@ -113,9 +113,17 @@ func (r *Recording) asked(call string, a ModelAsk) {
 	if b.ToolsSpec = spec; len(spec) > 0 && sum == m.tools {
 		b.ToolsSpec = core.MustEncode(map[string]EventRef{"same_as": m.toolsAt})
 	}
-	e, ok := r.add(h, b)
-	if !ok {
-		return
+	var e Event
+	if ok {
+		e, ok = r.add(h, b)
+	}
+	if ok {
+		r.know(fresh)
+	} else { // that it was asked is recorded all the same, for the answer to end it
+		h.Nodes, spec, chain = nil, nil, nil
+		if e, ok = r.add(h, &ModelRequest{Model: b.Model, Params: core.Raw("{}"), InputRefs: []InputRef{}}); !ok {
+			return
+		}
 	}
 	if len(spec) > 0 && sum != m.tools {
 		m.tools, m.toolsAt = sum, EventRef{e.EventID}
@@ -144,29 +152,44 @@ func (s Spoken) sum() [32]byte {
 }
 
 // inputs refers to messages, and makes those that the record does not have.
-// The last of them are returned for the request to state; those that don't fit
-// there are stated by events before it.
-func (r *Recording) inputs(b *ModelRequest, all []Spoken, sums [][32]byte) (nodes []Node) {
+// The last of them are returned for the request to state, with what is known
+// once it does; those that don't fit there are stated by events before it. It
+// fails when one of these can't be made.
+func (r *Recording) inputs(b *ModelRequest, all []Spoken, sums [][32]byte) (nodes []Node, fresh map[[32]byte]string, ok bool) {
 	size := 0
+	fresh = map[[32]byte]string{}
 	for i, s := range all {
 		id, known := r.models.known[sums[i]]
 		if !known {
+			id, known = fresh[sums[i]]
+		}
+		if !known {
 			n := r.message(At(r.last), s.Role, s.Content)
 			id = n.ID()
-			if len(r.models.known) < maxKnown {
-				r.models.known[sums[i]] = id
-			}
 			grows := len(core.MustEncode(s.Content))
 			if size += grows; size > packBytes && len(nodes) > 0 || len(nodes) == packNodes {
 				h := r.head()
 				h.Nodes, nodes, size = nodes, nil, grows
-				r.add(h, &HistoryAppend{List: listModel, MessageRef: h.Nodes[len(h.Nodes)-1].ID()})
+				if _, ok := r.add(h, &HistoryAppend{List: listModel, MessageRef: h.Nodes[len(h.Nodes)-1].ID()}); !ok {
+					return nil, nil, false
+				}
+				r.know(fresh)
+				clear(fresh)
 			}
-			nodes = append(nodes, n)
+			nodes, fresh[sums[i]] = append(nodes, n), id
 		}
 		b.InputRefs = append(b.InputRefs, InputRef{Message: id})
 	}
-	return nodes
+	return nodes, fresh, true
+}
+
+// know remembers messages that the record has now.
+func (r *Recording) know(fresh map[[32]byte]string) {
+	for sum, id := range fresh {
+		if len(r.models.known) < maxKnown {
+			r.models.known[sum] = id
+		}
+	}
 }
 
 // listModel is the list of messages that a model was told and that are none of
@@ -224,8 +247,16 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 		h.Nodes, b.ReasoningRef = append(h.Nodes, n), n.ID()
 	}
 	e, ok := r.add(h, b)
-	if !ok {
-		return
+	if !ok { // how it ended is recorded all the same
+		said, b.ReasoningRef, b.Error = []ContentPart{}, "", nil
+		if a.Status != CallOK {
+			b.Error = &Fault{Code: string(a.Status), Message: "what was said of it does not fit into the record"}
+		}
+		out = NewNode(&Message{ID: out.ID(), Role: RoleAssistant, Content: said, CreatedAt: h.TS})
+		h.Nodes = []Node{out}
+		if e, ok = r.add(h, b); !ok {
+			return
+		}
 	}
 	if r.models.known != nil && len(r.models.known) < maxKnown { // it comes back with the next request
 		r.models.known[Spoken{RoleAssistant, said}.sum()] = out.ID()
@@ -268,12 +299,12 @@ func fitParts(parts []ContentPart, size int) []ContentPart {
 			if p.ID == "" {
 				p.ID = p.Name
 			}
-			p.Input = survives("input", p.Input)
+			p.Input = bounded(p.Input, size, func(v core.Raw) core.Raw { return survives("input", v) })
 		case "tool_result":
 			if p.ToolCallID == "" {
 				p.ToolCallID = "tool"
 			}
-			p.Output = outputOf(p.Output)
+			p.Output = bounded(p.Output, size, outputOf)
 		}
 		size = max(0, size-len(p.Text)-len(p.URL)-len(p.Input)-len(p.Output))
 		out = append(out, p)
@@ -289,6 +320,15 @@ func excerpt(text string, most int) string {
 	}
 	sum := sha256.Sum256([]byte(text))
 	return fmt.Sprintf("%s… (%d bytes, sha256 %s)", strings.ToValidUTF8(text[:excerptSize], ""), len(text), hex.EncodeToString(sum[:]))
+}
+
+// bounded is a value made fit, or its beginning and digest as text if it is
+// too long.
+func bounded(v core.Raw, most int, fits func(core.Raw) core.Raw) core.Raw {
+	if len(v) <= max(most, excerptSize) {
+		return fits(v)
+	}
+	return core.MustEncode(map[string]string{"text": excerpt(string(v), most)})
 }
 
 // outputOf is a tool's output as a model was told it: any JSON, as far as it

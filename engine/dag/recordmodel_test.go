@@ -151,6 +151,61 @@ func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
 	}
 }
 
+func TestLargeToolResultsAreCutNotLost(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	large := core.MustEncode(map[string]string{"x": strings.Repeat("x", dag.MaxEvent/4-100)})
+	turn := dag.Spoken{Role: dag.RoleTool}
+	for i := range 6 {
+		turn.Content = append(turn.Content, dag.ContentPart{Type: "tool_result", ToolCallID: fmt.Sprintf("c-%d", i), Output: large})
+	}
+	calls := []dag.ContentPart{}
+	for i := range 6 {
+		calls = append(calls, dag.ContentPart{Type: "tool_use", ID: fmt.Sprintf("d-%d", i), Name: "write", Input: large})
+	}
+	for _, call := range []string{"1", "2"} {
+		r.no(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: []dag.Spoken{
+			spoken(dag.RoleUser, "do "+call), {Role: turn.Role, Content: slices.Clone(turn.Content)},
+		}}))
+		r.no(rec.Answered(ctx, call, dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(calls)}))
+	}
+	r.no(rec.Finish(ctx, true))
+	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
+	if len(asked) != 2 || len(answered) != 2 {
+		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
+	}
+	first, second := asked[0].Body.(*dag.ModelRequest).InputRefs, asked[1].Body.(*dag.ModelRequest).InputRefs
+	if len(first) != 2 || len(second) != 2 || first[1] != second[1] {
+		t.Errorf("%v, then %v", first, second)
+	}
+}
+
+func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	bad := core.Raw(strings.Repeat("\x01", dag.MaxEvent)) // as JSON six times as long
+	said := spoken(dag.RoleUser, "hello")
+	if err := rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: bad, Messages: []dag.Spoken{said}}); err == nil {
+		t.Error("nobody is told that something was lost")
+	}
+	_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Error: &dag.Fault{Code: "x", Message: strings.Repeat("y", dag.MaxEvent)}})
+	_ = rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{said}})
+	_ = rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK})
+	_ = rec.Finish(ctx, true)
+	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
+	if len(asked) != 2 || len(answered) != 2 {
+		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
+	}
+	if len(asked[1].Nodes) != 1 {
+		t.Error("a message of a request that was not recorded is taken for known")
+	}
+	if s, err := r.Run(ctx, acme, rec.RunID()); err != nil || s.Status != "finished" || len(s.OpenModels) != 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
 func TestDecisionsLeadToTheirCalls(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
