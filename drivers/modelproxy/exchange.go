@@ -56,30 +56,54 @@ func (l *line) exchange(r *http.Request, path string) *exchange {
 func (x *exchange) ask() {
 	x.asked.Do(func() {
 		c := x.request()
-		blot(&c, x.secrets)
 		x.name = c.Name
 		x.tell = x.l.listen(fleet.Event{Type: "model_request", CallID: x.id, Model: &c})
 		x.in.drop()
 	})
 }
 
-// request is what is asked, as far as it can be understood.
+// request is what is asked, as far as it can be understood, without
+// credentials.
 func (x *exchange) request() fleet.ModelCall {
 	why := "too long to be kept"
 	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		why = "encoded as " + clip(enc, 40)
 	} else if data, whole := x.in.bytes(); whole {
-		c, err := x.f.ask(x.path, data)
+		c, err := x.understand(data)
 		if err == nil {
 			return c
 		}
 		why = "not understood: " + clip(err.Error(), 200)
 	}
 	note := fmt.Sprintf("(%s, %s)", x.in.digest(), why)
-	return fleet.ModelCall{
+	c := fleet.ModelCall{
 		Name:     modelIn(x.path),
 		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: note}}}},
 	}
+	blot(&c, x.secrets)
+	return c
+}
+
+// understand reads a request when its turn has come.
+func (x *exchange) understand(data []byte) (fleet.ModelCall, error) {
+	select {
+	case x.l.p.reading <- struct{}{}:
+	default:
+		select {
+		case x.l.p.reading <- struct{}{}:
+		case <-x.r.Context().Done():
+			return fleet.ModelCall{}, errors.New("the agent did not wait")
+		}
+	}
+	defer func() { <-x.l.p.reading }()
+	if items(data) > maxItems {
+		return fleet.ModelCall{}, fmt.Errorf("more than %d values", maxItems)
+	}
+	c, err := x.f.ask(x.path, data)
+	if err == nil {
+		blot(&c, x.secrets)
+	}
+	return c, err
 }
 
 // answers follows an answer whose headers are there.

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -177,4 +179,24 @@ func compact(v core.Raw) core.Raw {
 		return quoted(string(v))
 	}
 	return out
+}
+
+// items is how many values JSON has at any depth, counted until there are too
+// many, or it is none.
+func items(data []byte) int {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for n := 0; ; n++ {
+		if dec.StackDepth() > 0 && nameNext(dec) {
+			if _, err := dec.ReadToken(); err != nil {
+				return n
+			}
+		}
+		t, err := dec.ReadToken()
+		if err != nil || n > maxItems {
+			return n
+		}
+		if t.Kind() == '}' || t.Kind() == ']' {
+			n--
+		}
+	}
 }

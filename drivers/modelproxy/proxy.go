@@ -29,6 +29,8 @@ const (
 	maxHeld  = 256 << 20 // bytes of bodies that are looked at, of all agents
 	maxAsked = 8 << 20   // bytes of one request that are looked at
 	maxWhole = 4 << 20   // bytes of one answer that is no stream
+	maxItems = 20_000    // values of one request's JSON, at any depth
+	maxRead  = 2         // requests that are being understood: it takes many times their size
 )
 
 // Proxy is the one listener of an engine. It begins with the first line that
@@ -37,6 +39,7 @@ type Proxy struct {
 	transport http.RoundTripper
 	held      atomic.Int64
 	count     atomic.Uint64
+	reading   chan struct{} // a token for each request that is being understood
 
 	mu     sync.Mutex
 	server *http.Server
@@ -49,7 +52,8 @@ type Proxy struct {
 // engine's own HTTP_PROXY and NO_PROXY.
 func New() *Proxy {
 	return &Proxy{
-		lines: map[[32]byte]*line{},
+		lines:   map[[32]byte]*line{},
+		reading: make(chan struct{}, maxRead),
 		transport: &http.Transport{
 			Proxy:              http.ProxyFromEnvironment,
 			DialContext:        (&net.Dialer{Timeout: 30 * time.Second}).DialContext,

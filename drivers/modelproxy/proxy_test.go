@@ -316,6 +316,28 @@ func TestWhatIsTooLongIsCountedAndPassedOn(t *testing.T) {
 	}
 }
 
+func TestWhatHasTooManyValuesIsCountedAndPassedOn(t *testing.T) {
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+		n, _ := io.Copy(io.Discard, req.Body)
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":"%d bytes"},"finish_reason":"stop"}]}`, n)
+	}))
+	for values, understood := range map[int]bool{19_000: true, 21_000: false} {
+		body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"stop":[` + strings.Repeat("{},", values) + `{}]}`
+		if _, got := r.post("/chat/completions", body); !strings.Contains(got, fmt.Sprint(len(body), " bytes")) {
+			t.Errorf("of %d bytes: %s", len(body), got)
+		}
+		all := r.events(2)
+		asked := all[len(all)-2].Model
+		says := text(asked)
+		if understood && says != "user[text:hi;]" {
+			t.Errorf("%.300s", says)
+		}
+		if !understood && (!strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(body))) || !strings.Contains(says, "more than 20000 values") || len(asked.Params) > 0) {
+			t.Errorf("%.300s", says)
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		names []string

@@ -1,0 +1,47 @@
+package modelproxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
+	p := New()
+	ask := func(ctx context.Context) string {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/chat/completions", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := formatOf("/chat/completions")
+		x := &exchange{l: &line{p: p}, r: r, f: f, path: "/chat/completions", in: &capture{p: p, most: maxAsked, sum: sha256.New()}}
+		x.in.write([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+		return x.request().Messages[0].Parts[0].Text
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if got := ask(gone); got != "hi" {
+		t.Errorf("with nobody before it: %s", got)
+	}
+	for range maxRead {
+		p.reading <- struct{}{}
+	}
+	if got := ask(gone); !strings.Contains(got, "the agent did not wait") {
+		t.Errorf("with others before it: %s", got)
+	}
+	got := make(chan string)
+	go func() { got <- ask(t.Context()) }()
+	select {
+	case text := <-got:
+		t.Errorf("before its turn: %s", text)
+	case <-p.reading: // one is done
+		if text := <-got; text != "hi" {
+			t.Errorf("in its turn: %s", text)
+		}
+	}
+	if len(p.reading) != maxRead-1 {
+		t.Errorf("%d are being read", len(p.reading))
+	}
+}
