@@ -250,7 +250,12 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 	switch {
 	case err == nil && there != image:
 		return dag.Resource{}, core.Errorf(core.Conflict, "to: there is an image %s already; allowed: a new name", dest).With("field", "to")
-	case err != nil && !errors.Is(err, core.Kind(core.NotFound)):
+	case err == nil:
+		return describe("image", dest, image), nil // ours only if it is marked
+	case !errors.Is(err, core.Kind(core.NotFound)):
+		return dag.Resource{}, err
+	}
+	if err := d.markImage(tenant, id, s.ID, dest, image); err != nil {
 		return dag.Resource{}, err
 	}
 	if _, err := d.run(ctx, "image", "tag", "--", kept(tenant, s.ID), dest); err != nil {
@@ -271,11 +276,10 @@ func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, de
 	if k.Kind == "volume" {
 		return d.removeVolume(ctx, tenant, id, dest)
 	}
-	_, err = d.run(ctx, "image", "rm", "--no-prune", "--", dest)
-	if missing(err) {
-		return nil
+	if err := errors.Join(checkName("id", "snapshot", id), core.CheckTenant(tenant)); err != nil {
+		return err
 	}
-	return err
+	return d.removeImage(ctx, tenant, id, dest)
 }
 
 // Drop implements resource.Driver.
@@ -289,7 +293,7 @@ func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error 
 	if _, err := d.run(ctx, "image", "rm", "--", kept(tenant, s.ID)); err != nil && !missing(err) {
 		return fmt.Errorf("give the image of %s up: %w", s.ID, err)
 	}
-	return nil
+	return d.dropVolume(tenant, s.ID) // the marks
 }
 
 // Sweep implements resource.Driver.

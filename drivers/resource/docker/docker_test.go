@@ -316,3 +316,35 @@ func TestTheRealClientSaysThatNoEngineAnswers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
+	for name, there := range map[string]string{"another image": "sha256:users", "the same image": "sha256:a1"} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			d := newDriver(t, e)
+			r := look(t, d, "image/app:1")
+			got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.images["app:latest"] = there
+			s := dag.Snapshot{ID: "s1", Method: got.Method, ExternalRef: got.Ref}
+			_, err = d.Restore(t.Context(), tenant, "r1", s, r, "app:latest")
+			if refused := there != "sha256:a1"; (err != nil) != refused {
+				t.Fatal(err)
+			}
+			if err := d.Undo(t.Context(), tenant, "r1", r, "app:latest"); err != nil {
+				t.Fatal(err)
+			}
+			if e.images["app:latest"] != there {
+				t.Errorf("app:latest is %q", e.images["app:latest"])
+			}
+			if _, err := d.Restore(t.Context(), tenant, "r2", s, r, "app:new"); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Undo(t.Context(), tenant, "r2", r, "app:new"); err != nil || e.images["app:new"] != "" {
+				t.Errorf("app:new is %q: %v", e.images["app:new"], err)
+			}
+		})
+	}
+}
