@@ -160,6 +160,10 @@ func (p *putting) put(ctx context.Context, build func(dir int, name string) erro
 	}
 	flags := uint(unix.RENAME_NOREPLACE)
 	if p.over {
+		if err := unmounted(p.place); err != nil {
+			_ = RemoveTree(p.stage()) // the next try does it otherwise
+			return err
+		}
 		flags = unix.RENAME_EXCHANGE
 	}
 	if err := unix.Renameat2(parent, name, parent, filepath.Base(p.place), flags); err != nil {
@@ -238,25 +242,4 @@ func (d *Driver) Undo(_ context.Context, tenant, id string, r dag.Resource, dest
 		}
 	}
 	return err
-}
-
-// RemoveTree removes a tree with no link followed, directories that can't be
-// written too.
-func RemoveTree(path string) error {
-	err := os.RemoveAll(path)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	_ = fs.WalkDir(root.FS(), ".", func(at string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			_ = root.Chmod(at, 0o700) // what still fails is told by the removal
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }
