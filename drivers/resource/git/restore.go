@@ -173,11 +173,34 @@ func (m making) clear(ctx context.Context) error {
 	if err := files.RemoveTree(stage); err != nil {
 		return fmt.Errorf("remove what was left of an earlier try: %w", err)
 	}
-	if _, err := m.git(ctx, "worktree", "prune"); err != nil {
+	if err := m.forget(stage); err != nil {
 		return err
 	}
 	if strings.HasPrefix(branch, "swarmdeck/") {
 		_, _ = m.git(ctx, "branch", "-D", branch) // else the next takes another name
+	}
+	return nil
+}
+
+// forget removes what the repository knows of the worktree at stage. Other
+// worktrees whose directory is away stay known: they may come back.
+func (m making) forget(stage string) error {
+	dir := filepath.Join(m.w.common, "worktrees")
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return nil // it knows none
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		own := filepath.Join(dir, e.Name())
+		if back, err := pointer(filepath.Join(own, "gitdir"), ""); err != nil || !e.IsDir() || back != filepath.Join(stage, ".git") {
+			continue
+		}
+		if err := files.RemoveTree(own); err != nil {
+			return fmt.Errorf("forget what was left of an earlier try: %w", err)
+		}
 	}
 	return nil
 }
