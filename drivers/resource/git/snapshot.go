@@ -79,6 +79,9 @@ func (d *Driver) add(ctx context.Context, repo repository, w worktree) (string, 
 		if err := os.WriteFile(index, data, 0o600); err != nil {
 			return "", err
 		}
+		if err := repo.dropNested(ctx, w, index); err != nil {
+			return "", err
+		}
 	}
 	if err := d.bounded(ctx, repo, w, index); err != nil {
 		return "", err
@@ -91,6 +94,26 @@ func (d *Driver) add(ctx context.Context, repo repository, w worktree) (string, 
 		return "", err
 	}
 	return strings.TrimSpace(string(tree)), os.Rename(index, known)
+}
+
+// dropNested takes the repositories in the repository out of an index. For one
+// that is in it git would ask its status, which runs what its configuration says.
+func (r repository) dropNested(ctx context.Context, w worktree, index string) error {
+	list, err := r.over(ctx, w.path, index, nil, "ls-files", "--stage", "-z")
+	if err != nil {
+		return err
+	}
+	var nested []byte
+	for entry := range bytes.SplitSeq(list, []byte{0}) {
+		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && bytes.HasPrefix(entry, []byte("160000 ")) {
+			nested = append(append(nested, name...), 0)
+		}
+	}
+	if len(nested) == 0 {
+		return nil
+	}
+	_, err = r.over(ctx, w.path, index, nested, "update-index", "--force-remove", "-z", "--stdin")
+	return err
 }
 
 // bounded refuses a tree beyond the limits before any of it is read.

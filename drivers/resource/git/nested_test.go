@@ -1,0 +1,30 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAHostileRepositoryInTheRepositoryRunsNothing(t *testing.T) {
+	p := newPlace(t)
+	ran, script := filepath.Join(p.base, "ran"), filepath.Join(p.base, "evil.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch "+ran+"\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	nested := filepath.Join(p.root, "nested")
+	p.git(p.base, "init", "-q", nested)
+	p.write("nested/.gitattributes", "* filter=x\n")
+	p.write("nested/f", "one")
+	p.git(nested, "add", ".")
+	p.git(nested, "commit", "-q", "-m", "first")
+	p.git(nested, "config", "filter.x.clean", script)
+	for _, id := range []string{"s1", "s2", "s3"} {
+		p.write("nested/f", id) // as long as before, so that git reads it to know
+		p.kept(id)
+	}
+	if _, err := os.Lstat(ran); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a program of the nested repository ran")
+	}
+}
