@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
@@ -188,11 +189,31 @@ func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error 
 	return err
 }
 
+// staleAfter is how long an index lies unused before it is swept.
+const staleAfter = 24 * time.Hour
+
 // Sweep implements resource.Driver.
 func (d *Driver) Sweep(ctx context.Context, tenant string) error {
 	repo, err := d.repo(ctx, tenant)
-	if err == nil {
-		_, err = repo.run(ctx, "gc", "--quiet", "--prune=1.hour.ago")
+	if err != nil {
+		return err
 	}
-	return err
+	_, err = repo.run(ctx, "gc", "--quiet", "--prune=1.hour.ago")
+	return errors.Join(err, repo.sweepIndexes(time.Now().Add(-staleAfter)))
+}
+
+// sweepIndexes removes those last written before a time: of worktrees that are
+// no longer kept, and of calls that were killed.
+func (r repository) sweepIndexes(before time.Time) error {
+	paths, err := filepath.Glob(filepath.Join(r.dir, "index-*"))
+	errs := []error{err}
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err != nil || !info.ModTime().Before(before) {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

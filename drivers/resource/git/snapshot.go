@@ -6,7 +6,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,14 +88,27 @@ func (d *Driver) add(ctx context.Context, repo repository, w worktree) (string, 
 	if err := d.bounded(ctx, repo, w, index); err != nil {
 		return "", err
 	}
-	if _, err := repo.over(ctx, w.path, index, nil, "add", "--all", "--", "."); err != nil {
-		return "", err
+	tree, err := repo.treeOf(ctx, w, index)
+	if err != nil && ctx.Err() == nil {
+		// Files that the index says are here may have been collected since.
+		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		tree, err = repo.treeOf(ctx, w, index)
 	}
-	tree, err := repo.over(ctx, w.path, index, nil, "write-tree")
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(string(tree)), os.Rename(index, known)
+	return tree, os.Rename(index, known)
+}
+
+// treeOf takes what an index does not know yet, and returns the tree of it all.
+func (r repository) treeOf(ctx context.Context, w worktree, index string) (string, error) {
+	if _, err := r.over(ctx, w.path, index, nil, "add", "--all", "--", "."); err != nil {
+		return "", err
+	}
+	tree, err := r.over(ctx, w.path, index, nil, "write-tree")
+	return strings.TrimSpace(string(tree)), err
 }
 
 // dropNested takes the repositories in the repository out of an index. For one
