@@ -30,6 +30,8 @@ type Explanation struct {
 
 // Explain decides without effect: nothing is recorded, no approval opened, no
 // rule used. policy is the id of a proposal to ask instead of the active one.
+// Who may only look may ask, so a proposed program is never run without a jail:
+// that is Denied.
 func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.Raw) (Explanation, error) {
 	ask, err := parseInput(tenant, input)
 	if err != nil {
@@ -37,8 +39,14 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 	}
 	of := j.ruling(ctx, tenant)
 	if policy != "" {
+		rules := of.version
 		if of, _, err = j.compiled(ctx, tenant, policy); err != nil {
 			return Explanation{}, err
+		}
+		if of.program != nil && of.version != rules && j.programs != nil {
+			if jailed, why := j.programs.Jailed(ctx); !jailed {
+				return Explanation{}, core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s) and does not rule, so a question does not run it; an operator's test of it does", policy, why)
+			}
 		}
 		defer j.rest(tenant, of)
 	}

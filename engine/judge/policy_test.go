@@ -246,6 +246,25 @@ func TestAJailCanBeAskedFor(t *testing.T) {
 	}
 }
 
+func TestAQuestionRunsNoProposedProgramWithoutAJail(t *testing.T) {
+	s := &scripted{reply: says("approve", "ok"), bare: true}
+	f := setup(t, withPrograms(s))
+	p := f.propose(robot, programOf("approve"))
+	ask := core.Raw(`{"name":"exec_fs.write"}`)
+	if _, err := f.Explain(t.Context(), acme, p.PolicyID, ask); code(err) != core.Denied || s.asked != "" {
+		t.Errorf("got %v; the program was asked %q", err, s.asked)
+	}
+	if _, err := f.Explain(t.Context(), acme, f.propose(robot, rulesOf(mild, mildCases)).PolicyID, ask); err != nil {
+		t.Errorf("a table: %v", err)
+	}
+	if _, err := f.Activate(t.Context(), alice, p.PolicyID); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := f.Explain(t.Context(), acme, p.PolicyID, ask); err != nil || e.Decision != "approve" || s.asked == "" {
+		t.Errorf("the program that rules: %+v %v", e, err)
+	}
+}
+
 func TestAnAgentRunsNoProgramWithoutAJail(t *testing.T) {
 	s := &scripted{reply: says("approve", "ok"), bare: true}
 	f := setup(t, withPrograms(s))
