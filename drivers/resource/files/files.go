@@ -294,13 +294,13 @@ func (b *batch) read(dir int, name string, e *entry, st *unix.Stat_t) error {
 	for try := 0; ; try++ {
 		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return err
+			return gone(err)
 		}
 		f := os.NewFile(uintptr(fd), e.path)
 		var before, after unix.Stat_t
 		err = unix.Fstat(fd, &before)
 		if err == nil && before.Mode&unix.S_IFMT != unix.S_IFREG {
-			err = unix.ENOENT // another took its place: it is gone
+			err = gone(unix.ENOENT) // another took its place
 		}
 		if err == nil {
 			e.sum, e.size, err = b.take(f, before.Size)

@@ -277,3 +277,25 @@ func unreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAStoreThatIsDamagedShortensNoSnapshot(t *testing.T) {
+	opt := Options{Dir: t.TempDir()}
+	d := newDriver(t, opt)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "a"), "x")
+	r, _ := kept(t, d, "s1", root)
+	write(t, filepath.Join(root, "b"), "new")
+	places, err := filepath.Glob(filepath.Join(opt.Dir, "*", "tmp"))
+	if more, _ := filepath.Glob(filepath.Join(opt.Dir, "*", "*", "tmp")); len(places) == 0 {
+		places = more
+	}
+	if err != nil || len(places) != 1 {
+		t.Fatalf("%q %v", places, err)
+	}
+	if err := os.RemoveAll(places[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Snapshot(t.Context(), tenant, "s2", r, nil); err == nil {
+		t.Errorf("a snapshot without a file was taken: %+v", got)
+	}
+}

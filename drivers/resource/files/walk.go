@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,18 @@ type walker struct {
 	stats []unix.Stat_t // of all
 	bytes int64
 	left  left
+}
+
+// errGone is what a part of the tree fails with that was removed meanwhile, and
+// is left out; nothing else that is missing may shorten a snapshot.
+var errGone = errors.New("it has gone meanwhile")
+
+// gone marks the error of a call that looked for a name of the tree.
+func gone(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return err
 }
 
 // openBeneath opens a path no part of which is a link.
@@ -112,7 +125,7 @@ func (w *walker) entry(dir int, name, path string, st *unix.Stat_t, depth int) e
 	if e.kind == link {
 		target, err := readlink(dir, name)
 		if err != nil {
-			return w.explain(path, err)
+			return w.explain(path, gone(err))
 		}
 		e.target = target
 		if leadsOut(path, target) {
@@ -132,7 +145,7 @@ func (w *walker) entry(dir int, name, path string, st *unix.Stat_t, depth int) e
 func (w *walker) directory(dir int, name, path string, depth int) error {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return w.explain(path, err)
+		return w.explain(path, gone(err))
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
@@ -143,8 +156,11 @@ func (w *walker) directory(dir int, name, path string, depth int) error {
 		if len(names) > w.limits.Files {
 			return core.Errorf(core.InvalidInput, "path: %s holds more than %d files and directories", w.root, w.limits.Files).With("field", "path")
 		}
-		if err != nil || len(some) == 0 {
+		if errors.Is(err, io.EOF) {
 			break
+		}
+		if err != nil {
+			return w.explain(path, err)
 		}
 	}
 	slices.Sort(names)
@@ -170,7 +186,7 @@ func (w *walker) directory(dir int, name, path string, depth int) error {
 			continue
 		}
 		if err := w.entry(fd, name, below, &st, depth+1); err != nil {
-			if errors.Is(err, unix.ENOENT) {
+			if errors.Is(err, errGone) {
 				continue
 			}
 			return err
