@@ -55,6 +55,29 @@ func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
 	}
 }
 
+func TestWhatLiesInAWritersWayIsLeftAlone(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{10, 20, 30})
+	if err := syscall.Mkfifo(filepath.Join(c.dir, ".a.stl.part"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dear := filepath.Join(c.dir, "dear")
+	if err := os.WriteFile(dear, []byte("keep"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(dear, filepath.Join(c.dir, ".b.stl.part")); err != nil {
+		t.Fatal(err)
+	}
+	c.do("file.export", `{"file_path":"b.stl"}`)
+	if data, err := os.ReadFile(dear); err != nil || string(data) != "keep" {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	c.do("file.export", `{"file_path":"a.stl"}`)
+	if info, err := os.Lstat(filepath.Join(c.dir, "a.stl")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
 func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 	c := start(t)
 	c.box("a", [3]float64{}, [3]float64{10, 20, 30})

@@ -102,11 +102,12 @@ func replace(root *os.Root, name string, data []byte) (replaced bool, err error)
 }
 
 // partial opens what a file is written as first: the one that a writer which was
-// killed has left, so that none stay, and another while somebody writes that.
+// killed has left, so that none stay, and another while somebody writes that. The
+// name can be guessed: a pipe of that name is not waited for.
 func partial(root *os.Root, name string) (f *os.File, at string, err error) {
 	dir, base := filepath.Split(name)
 	at = filepath.Join(dir, "."+base+".part")
-	if f, err = root.OpenFile(at, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o644); err == nil {
+	if f, err = root.OpenFile(at, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644); err == nil {
 		if ours(root, f, at) {
 			return f, at, f.Truncate(0)
 		}
@@ -125,5 +126,9 @@ func ours(root *os.Root, f *os.File, at string) bool {
 	}
 	then, err := f.Stat()
 	now, also := root.Lstat(at)
-	return err == nil && also == nil && then.Mode().IsRegular() && os.SameFile(then, now)
+	if err != nil || also != nil || !then.Mode().IsRegular() || !os.SameFile(then, now) {
+		return false
+	}
+	st, ok := then.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1 // else it is another file too
 }
