@@ -146,11 +146,21 @@ func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
 		}
 	}
 	// A script can say it is somebody else; nobody listens.
-	if code, out, stderr := admin.run("env USER=eve SWARMDECK_TENANT=t_beta\nsession create --name mine -o json\nstdout t_acme\n", "swarmdeck --script -"); code != 0 {
+	if code, out, stderr := admin.run("session create --name eve -o json\ncapture USER name\nsession create --name mine -o json\nstdout t_acme\n", "swarmdeck --script -"); code != 0 {
 		t.Errorf("exit %d %s%s", code, out, stderr)
 	}
-	if log := u.ok("--tenant", "t_acme", "audit", "list", "--kind", "session.created", "-o", "json"); strings.Contains(log, `"eve"`) || !strings.Contains(log, `"actor":"bob"`) {
+	if log := u.ok("--tenant", "t_acme", "audit", "list", "--kind", "session.created", "-o", "json"); strings.Contains(log, `"actor":"eve"`) || !strings.Contains(log, `"actor":"bob"`) {
 		t.Errorf("who asked: %s", log)
+	}
+	for input, want := range map[string]string{
+		"env A=x\n" + strings.Repeat("env A=$A$A\n", 35):  "stdin:1: env",
+		"version\nversion " + strings.Repeat("$A", 100):   "stdin:2: a line",
+		"version\nversion " + strings.Repeat("x", 65<<10): "stdin:2: a line",
+		"session create --name " + strings.Repeat("x", 100) + " -o json\ncapture A name\n" + "version " + strings.Repeat("$A", 65) + "\n": "stdin:3: a line",
+	} {
+		if code, _, stderr := admin.run(input, "swarmdeck --script -"); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("want %q: exit %d %.300s", want, code, stderr)
+		}
 	}
 	if code, _, stderr := admin.run(strings.Repeat("help task\n", 20_000), "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "printed more than") {
 		t.Errorf("a flood: exit %d %.300s", code, stderr)

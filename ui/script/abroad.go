@@ -19,11 +19,16 @@ const (
 	mostPrinted = 8 << 20 // bytes that its commands print, all together
 	mostFiles   = 100     // that it brings along
 	mostWide    = 500     // cells of its cockpit's side
+	mostLine    = 64 << 10
+	mostDollars = 64      // variables on a line
+	mostValue   = 4 << 10 // bytes of a captured value
 	unbounded   = math.MaxInt
 )
 
-// harmless are testscript's words that touch no file and run no program.
-var harmless = []string{"cmp", "env", "skip", "stderr", "stdout", "stop"}
+// harmless are testscript's words that touch no file and run no program. env
+// is none of them: a variable made of itself twice, again and again, takes all
+// the memory there is.
+var harmless = []string{"cmp", "skip", "stderr", "stdout", "stop"}
 
 // abroad refuses, before any of it has run, a script from another machine that
 // would touch this one: run a program, read or write a file other than those
@@ -44,6 +49,9 @@ func (r *run) abroad(a *txtar.Archive) error {
 	line := 0
 	for text := range strings.Lines(string(a.Comment)) {
 		line++
+		if len(text) > mostLine || strings.Count(text, "$") > mostDollars {
+			return fmt.Errorf("%s:%d: a line from another machine has at most %d bytes and %d variables", r.name, line, mostLine, mostDollars)
+		}
 		fields := strings.Fields(text)
 		if len(fields) == 0 || strings.HasPrefix(text, "#") {
 			continue

@@ -173,6 +173,9 @@ func (r *run) capture(ts *testscript.TestScript, args []string) {
 			continue
 		}
 		if text, ok := member(v, args[1]); ok {
+			if r.outer.Abroad && len(text) > mostValue {
+				ts.Fatalf("capture %s\nexpected: at most %d bytes in the field %s\nactual: %d", args[0], mostValue, args[1], len(text))
+			}
 			ts.Setenv(args[0], text)
 			return
 		}
