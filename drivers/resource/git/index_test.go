@@ -13,6 +13,10 @@ import (
 func TestAnIndexWhoseFilesWereCollectedIsMadeAgain(t *testing.T) {
 	p := newPlace(t)
 	p.write("sub/b", "only in the first")
+	then := time.Now().Add(-time.Hour) // else git doubts the index and reads the file again
+	if err := os.Chtimes(filepath.Join(p.root, "sub/b"), then, then); err != nil {
+		t.Fatal(err)
+	}
 	p.kept("s1")
 	if err := p.d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1"}); err != nil {
 		t.Fatal(err)
