@@ -25,7 +25,7 @@ import (
 
 // Bounds of what passes at once.
 const (
-	maxOpen  = 32        // requests of one agent's line
+	maxOpen  = 32        // requests of one agent's run, on all its lines: its record closes 64 after a crash
 	maxHeld  = 256 << 20 // bytes of bodies that are looked at, of all agents
 	maxAsked = 8 << 20   // bytes of one request that are looked at
 	maxWhole = 4 << 20   // bytes of one answer that is no stream
@@ -75,7 +75,7 @@ type line struct {
 	up     *url.URL
 	listen Listener
 	ctx    context.Context
-	open   chan struct{} // a token for each request
+	open   chan struct{} // a token for each request, of all the lines of a run
 }
 
 // Open gives an agent its lines, and the variables for its environment that
@@ -93,6 +93,7 @@ func (p *Proxy) Open(to Upstreams, env map[string]string, l Listener) (vars map[
 	ctx, cancel := context.WithCancel(context.Background())
 	vars = map[string]string{}
 	var keys [][32]byte
+	open := make(chan struct{}, maxOpen)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, up := range to {
@@ -103,7 +104,7 @@ func (p *Proxy) Open(to Upstreams, env map[string]string, l Listener) (vars map[
 		}
 		text := hex.EncodeToString(token)
 		key := sha256.Sum256([]byte(text))
-		p.lines[key] = &line{p: p, up: up, listen: l, ctx: ctx, open: make(chan struct{}, maxOpen)}
+		p.lines[key] = &line{p: p, up: up, listen: l, ctx: ctx, open: open}
 		keys = append(keys, key)
 		vars[name] = "http://" + p.addr + "/" + text
 	}
