@@ -144,7 +144,8 @@ func (p *Pane) bar(env *pane.Env, m *dag.Moment, w int) string {
 		if whole <= 0 {
 			return 0
 		}
-		return min(max(int(int64(w-1)*int64(t.Sub(p.axis.from))/int64(whole)), 0), w-1)
+		part := float64(t.Sub(p.axis.from)) / float64(whole) // in integers, years times cells overflow
+		return int(min(max(part, 0), 1) * float64(w-1))
 	}
 	from, to := span(env.Now, m)
 	a, b := at(from), at(to)

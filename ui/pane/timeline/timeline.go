@@ -319,18 +319,26 @@ func (p *Pane) reach(env pane.Env, h int) (a axis) {
 	return a
 }
 
-// span is the time from what began to what ended; an event is a point.
+// span is the time from what began to what ended, whichever of the two a
+// record dates first; an event is a point.
 func span(now time.Time, m *dag.Moment) (from, to time.Time) {
 	at := m.Event.TS.Time()
 	switch {
 	case !m.From.IsZero():
-		return m.From.Time(), at
+		return ordered(m.From.Time(), at)
 	case !m.Until.IsZero():
-		return at, m.Until.Time()
+		return ordered(at, m.Until.Time())
 	case m.Status == "open" || m.Status == "running":
 		if now.After(at) {
 			return at, now
 		}
 	}
 	return at, at
+}
+
+func ordered(a, b time.Time) (from, to time.Time) {
+	if b.Before(a) {
+		return b, a
+	}
+	return a, b
 }
