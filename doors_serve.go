@@ -20,9 +20,11 @@ import (
 // serve runs an engine without a screen until ctx ends.
 func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
 	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	var all sync.WaitGroup
-	defer all.Wait()
+	defer func() { // in this order: what has begun ends with ctx
+		stop(nil)
+		all.Wait()
+	}()
 	begin := func(run func(context.Context) error) {
 		all.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
