@@ -41,8 +41,9 @@ type channel struct {
 	hangUp   func() // ends the connection
 }
 
-// open takes a session's requests until its client closes it.
-func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in gossh.NewChannel) {
+// open takes a session's requests until its client closes it; begun is told
+// when the session begins.
+func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in gossh.NewChannel, begun func()) {
 	ch, reqs, err := in.Accept()
 	if err != nil {
 		return
@@ -79,6 +80,7 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 			var line struct{ Text string }
 			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
+				begun()
 				t := c.session(ctx, who, s.lim.Stall)
 				t.Stdout = &outlet{c, t.Stdout}
 				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }

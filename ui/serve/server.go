@@ -82,7 +82,11 @@ func (s *Server) add(l net.Listener, srv *ssh.Server, g *guard, who func(ssh.Con
 			if done, ok := few(ctx, conn); ok {
 				defer done()
 				sessions, who := who(ctx)
-				s.open(sessions, conn, who, in)
+				s.open(sessions, conn, who, in, func() {
+					if g != nil {
+						g.letIn(ctx)
+					}
+				})
 				return
 			}
 			_ = in.Reject(gossh.ResourceShortage, "too many sessions in one connection")

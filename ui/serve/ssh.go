@@ -70,7 +70,6 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 	}
 	s.settle = d.Settle
 	return s.add(l, srv, g, func(ctx ssh.Context) (context.Context, Who) {
-		g.letIn(ctx)
 		who, _ := ctx.Value(whoKey{}).(Who)
 		return watched(ctx, who, d), who
 	})

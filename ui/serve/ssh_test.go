@@ -80,3 +80,23 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 		t.Errorf("who has a session was sent away: %v", err)
 	}
 }
+
+// TestAChannelThatBeginsNothingKeepsNoConnection has a client open a session's
+// channel and never say what it is for.
+func TestAChannelThatBeginsNothingKeepsNoConnection(t *testing.T) {
+	g := newGate(t, serve.Options{}, serve.Door{First: 300 * time.Millisecond})
+	idle := g.enter("127.0.0.1")
+	if _, err := idle.NewSession(); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		_ = idle.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it keeps its connection")
+	}
+}
