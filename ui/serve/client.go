@@ -224,6 +224,7 @@ func (r *remote) forward(ctx context.Context, done <-chan struct{}) {
 			// A process that is stopped may not even take this in.
 			_ = r.conn.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = r.ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{string(gossh.SIGINT)}))
+			_ = r.conn.SetWriteDeadline(time.Time{}) // what ends in its own time is still answered
 			select {
 			case <-done:
 			case <-time.After(cmp.Or(r.a.Patience, interruptPatience)):
