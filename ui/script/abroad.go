@@ -20,6 +20,7 @@ const (
 	mostFiles   = 100     // that it brings along
 	mostWide    = 500     // cells of its cockpit's side
 	mostLine    = 64 << 10
+	mostLines   = 100_000
 	mostDollars = 64      // variables on a line
 	mostValue   = 4 << 10 // bytes of a captured value
 	unbounded   = math.MaxInt
@@ -49,6 +50,9 @@ func (r *run) abroad(a *txtar.Archive) error {
 	line := 0
 	for text := range strings.Lines(string(a.Comment)) {
 		line++
+		if line > mostLines {
+			return fmt.Errorf("%s: a script from another machine has at most %d lines", r.name, mostLines)
+		}
 		if len(text) > mostLine || strings.Count(text, "$") > mostDollars {
 			return fmt.Errorf("%s:%d: a line from another machine has at most %d bytes and %d variables", r.name, line, mostLine, mostDollars)
 		}

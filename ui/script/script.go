@@ -166,7 +166,7 @@ func (r *run) play() error {
 	go func() {
 		defer close(done)
 		testscript.RunT(t, testscript.Params{
-			Files: []string{r.file}, Cmds: r.words(), Setup: r.setup,
+			Files: []string{r.file}, Cmds: r.obedient(r.words()), Setup: r.setup,
 			WorkdirRoot: r.root, UpdateScripts: r.start.Update,
 		})
 	}()
@@ -175,9 +175,13 @@ func (r *run) play() error {
 	case <-r.ctx.Done():
 		// A command of ours ends with the context; a program that the script
 		// runs has its own mind.
+		patience := time.After(grace)
+		if r.outer.Abroad {
+			patience = nil // it runs none, and its place is taken until it has ended
+		}
 		select {
 		case <-done:
-		case <-time.After(grace):
+		case <-patience:
 			return &command.ExitError{Code: command.ExitInterrupted, Err: errors.New("interrupted; a program that the script runs may go on")}
 		}
 	}
@@ -200,6 +204,19 @@ func (r *run) play() error {
 	}
 	r.say(r.outer.Stdout, map[string]any{"script": r.name, "ok": true, "skipped": t.skipped}, fmt.Sprintf("%s: %s (%.1fs)\n", r.name, verdict, time.Since(began).Seconds()))
 	return nil
+}
+
+// obedient makes words that fail once the script is to end.
+func (r *run) obedient(words map[string]func(*testscript.TestScript, bool, []string)) map[string]func(*testscript.TestScript, bool, []string) {
+	for name, word := range words {
+		words[name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			if r.ctx.Err() != nil {
+				ts.Fatalf("interrupted")
+			}
+			word(ts, neg, args)
+		}
+	}
+	return words
 }
 
 // setup gives the script its surroundings, the same on any machine.
