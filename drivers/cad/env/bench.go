@@ -79,7 +79,7 @@ func (b *bench) ready(ctx context.Context) error {
 	b.giveUp()
 	b.opening = nil
 	if o.err != nil {
-		return fmt.Errorf("open a CAD kernel: %w", o.err)
+		return lost(fmt.Errorf("open a CAD kernel: %w", o.err))
 	}
 	b.kernel = o.kernel
 	if b.about.Name == "" { // read without a lock from then on
@@ -138,7 +138,7 @@ func (b *bench) judge(ctx context.Context, k Kernel, err error) error {
 	case refusal != nil:
 		return err
 	}
-	return fmt.Errorf("the kernel was lost and is opened anew: %w", errors.Join(err, closed))
+	return lost(fmt.Errorf("the kernel was lost and is opened anew: %w", errors.Join(err, closed)))
 }
 
 func (b *bench) forget() {

@@ -206,7 +206,7 @@ func TestALostKernelIsOpenedAnew(t *testing.T) {
 	c.box("a", [3]float64{}, [3]float64{2, 2, 2})
 	c.do("solid.boolean", `{"operation":"union","entity_ids":["a",`+fmt.Sprintf("%q", c.do("solid.primitive", aBox)["entity_id"])+`],"entity_id":"b"}`)
 	lost = true
-	if e := c.try("solid.primitive", `{"primitive_type":"sphere","radius":1}`).Error; e == nil || e.Data.Name != "INTERNAL_ERROR" {
+	if e := c.try("solid.primitive", `{"primitive_type":"sphere","radius":1}`).Error; e == nil || e.Data.Name != env.KernelLost || !e.Data.Recoverable {
 		t.Errorf("%+v", e)
 	}
 	<-closed

@@ -60,6 +60,21 @@ func Refused(err error, code Code) error {
 	return Refuse(code, field, known.Details["value"], err.Error(), suggestion)
 }
 
+// KernelLost is the error_type of an operation during which the kernel's process
+// ended, or could not be started: it may well succeed when it is sent again.
+const KernelLost = "KERNEL_LOST"
+
+// lost is what a client is told of that, unless somebody knows better what is
+// wrong.
+func lost(err error) error {
+	var refusal *Error
+	var known *core.Error
+	if errors.As(err, &refusal) || errors.As(err, &known) {
+		return err
+	}
+	return &Error{Code: InvalidGeometry, Message: err.Error() + "; nothing has changed", Data: Data{Name: KernelLost, Suggestion: "send it again", Recoverable: true}}
+}
+
 // internal is a failure that no other parameters would have avoided.
 func internal(err error) *Error {
 	return &Error{Code: InvalidGeometry, Message: err.Error(), Data: Data{Name: "INTERNAL_ERROR"}}

@@ -205,6 +205,10 @@ func (w *worker) failure(method string, err error) error {
 	if len(refused.Data) > 0 {
 		_ = jsonrpc.Decode(refused.Data, &data)
 	}
+	if data.Name == env.KernelLost { // what the worker computes with is a part of it
+		w.kill()
+		return core.Errorf(core.Unavailable, "the CAD worker (process %d) during %s: %s", w.proc.PID(), method, refused.Message)
+	}
 	return &cad.Fault{
 		Code: refused.Code, Name: data.Name, Message: refused.Message, Field: data.Field,
 		Value: data.Value, Suggestion: data.Suggestion, Recoverable: data.Recoverable,

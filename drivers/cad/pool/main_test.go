@@ -121,6 +121,8 @@ func fake(kernel string) {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":[1]}`+"\n", r.ID)
 		case "test.refuse":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"no such","data":{"error_type":"ENTITY_NOT_FOUND","field":"entity_id","provided_value":"x","suggestion":"look","recoverable":true}}}`+"\n", r.ID)
+		case "test.kernel":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"the kernel was lost","data":{"error_type":%q,"recoverable":true}}}`+"\n", r.ID, env.KernelLost)
 		case "test.progress":
 			for i := 1; i <= 3; i++ {
 				fmt.Printf(`{"jsonrpc":"2.0","method":"$/progress","params":{"id":%s,"percent":%d,"stage":"s%d"}}`+"\n", r.ID, i*30, i)

@@ -245,6 +245,7 @@ func TestAWorkerThatIsLostSaysWhyAndIsReplaced(t *testing.T) {
 		{"test.die", "lost during test.die: exited with status 7"},
 		{"test.noise", "only chatter"},
 		{"test.nonsense", "can't be read"},
+		{"test.kernel", "test.kernel: the kernel was lost"},
 	} {
 		w := take(t, p, site("a"))
 		load(t, w, "a", 1, 1)
