@@ -153,6 +153,17 @@ func TestTheRulesOfTheWholeAreShownWhereTheyBelong(t *testing.T) {
 	}
 }
 
+func TestALongProblemIsShownToItsEnd(t *testing.T) {
+	f := overlay.NewForm("x", []overlay.Field{{Name: "s", Type: overlay.StringField}})
+	f.Check = func(core.Raw) error {
+		return core.Invalid("dir", "/home/ann/"+strings.Repeat("long/", 20), "a directory outside of its source")
+	}
+	keys(f, "enter")
+	if out := shown(f, 80, 24); !strings.Contains(out, "outside of its source") {
+		t.Errorf("the screen is\n%s", out)
+	}
+}
+
 func TestAPasteNeverSubmitsOrChooses(t *testing.T) {
 	f := detect()
 	if a := f.Update(tea.PasteMsg{Content: "one\ntwo\u202e\n"}); a.Kind != overlay.None {

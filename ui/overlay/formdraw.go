@@ -137,12 +137,30 @@ func (e *entry) drawChoices(c *screen.Canvas, here bool) {
 	}
 }
 
+// wrong draws what is wrong with the form over the rows that speak of a field:
+// what is allowed comes last in it.
+func (f *Form) wrong(c *screen.Canvas, r screen.Rect) {
+	lines, room := term.WrapLine(clip(f.problem, 2000), max(r.W, 1)), max(r.H-1, 1)
+	if len(lines) > room {
+		lines = append(lines[:room-1], strings.Join(lines[room-1:], " "))
+	}
+	for i, line := range lines {
+		c.TextIn(r.X, r.Y+r.H-len(lines)+i, r.W, screen.Bad, line)
+	}
+}
+
 // below draws what the field at hand is for, and in the last row what is wrong
 // with the form, or the keys.
 func (f *Form) below(c *screen.Canvas, r screen.Rect) {
 	last := r.Y + r.H - 1
-	if e := f.current(); e != nil && r.H > 1 {
+	if r.H > 1 {
 		c.HLine(r.X, r.Y, r.W, screen.Border)
+	}
+	if f.problem != "" && !f.leaving {
+		f.wrong(c, r)
+		return
+	}
+	if e := f.current(); e != nil && r.H > 1 {
 		c.TextIn(r.X, r.Y+1, r.W, screen.Text, e.about())
 		text, role := e.Description, screen.Dim
 		if e.problem != "" { // its row may have been too short for all of it
@@ -161,8 +179,6 @@ func (f *Form) below(c *screen.Canvas, r screen.Rect) {
 	switch {
 	case f.leaving:
 		hint, role = "esc again drops what was entered; any other key goes on", screen.Warn
-	case f.problem != "":
-		hint, role = flat(f.problem), screen.Bad
 	case e == nil:
 		hint = "nothing to fill in   enter: done   esc: leave"
 	case e.chooses():
