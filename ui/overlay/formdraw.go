@@ -42,7 +42,7 @@ func (f *Form) Draw(c *screen.Canvas) {
 		return
 	}
 	below := 1
-	if in.H >= formHelp+5 {
+	if in.H >= min(total, 3)+formHelp+2 {
 		below = formHelp + 2
 	}
 	list, help := in.SplitBottom(min(below, max(in.H-1, 0)))
