@@ -31,6 +31,8 @@ type played struct {
 	builds  []codersdk.WorkspaceTransition
 	cut     chan struct{} // closed and replaced to end the streams
 	refuse  int           // status of all calls; 0 serves them
+	dumb    int           // so many streams of the agent are never opened
+	mute    bool          // they are, but say nothing
 }
 
 func newPlayed(t *testing.T) *played {
@@ -58,6 +60,8 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(refuse)
 		_, _ = w.Write([]byte(`{"message":"no"}`))
+	case strings.HasSuffix(path, "/events") && p.silent(w):
+		<-r.Context().Done()
 	case strings.HasPrefix(path, "/@alice/bob.main/apps/ccw/"):
 		r.URL.Path = strings.TrimPrefix(path, "/@alice/bob.main/apps/ccw")
 		p.actor.ServeHTTP(w, r)
@@ -91,6 +95,21 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(`{"message":"Route not found."}`))
 	}
+}
+
+// silent reports whether a stream of the agent is to say nothing.
+func (p *played) silent(w http.ResponseWriter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dumb > 0 {
+		p.dumb--
+		return true
+	}
+	if p.mute {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+	}
+	return p.mute
 }
 
 // change does something and ends the streams.
@@ -208,6 +227,24 @@ func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
 	p.srv.CloseClientConnections()
 	if out := <-done; out.Status != swarm.Failed || !out.Error.Retryable {
 		t.Errorf("%+v", out)
+	}
+}
+
+func TestATaskEndsWhateverItsStreamKeepsBack(t *testing.T) {
+	for name, silence := range map[string]func(p *played){
+		"a stream that does not open": func(p *played) { p.dumb = 1 },
+		"a stream that says nothing":  func(p *played) { p.mute = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayed(t)
+			w := p.open(t, newRuntime(t, Options{Patience: 300 * time.Millisecond}))
+			w.await(fleet.Idle, "")
+			p.change(func() { silence(p) })
+			out, err := w.Prompt(context.Background(), w.prompt("say up"))
+			if err != nil || out.Status != swarm.Succeeded || !strings.Contains(w.said(), "message up") {
+				t.Errorf("%+v %v, said %q", out, err, w.said())
+			}
+		})
 	}
 }
 

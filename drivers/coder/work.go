@@ -11,8 +11,16 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// stillLimit is how long it may take to find out whether an agent is there.
-const stillLimit = 8 * time.Second
+const (
+	// stillLimit is how long it may take to find out whether an agent is there.
+	stillLimit = 8 * time.Second
+	// openLimit is how long the opening of a stream may take; that of the first
+	// one to an agent takes about 5 s.
+	openLimit = 12 * time.Second
+	// silence is how long a stream that is open may say nothing until the agent
+	// is asked: what a network has lost looks the same.
+	silence = 30 * time.Second
+)
 
 // feed is the agent's stream during a turn.
 type feed struct {
@@ -23,7 +31,12 @@ type feed struct {
 
 // listen keeps one stream open until it ends; the loop says when to try again.
 func (t *turn) listen(ctx context.Context, f *feed) {
-	err := t.b.follow(ctx, t.ws, func() {
+	stream, drop := context.WithCancel(ctx)
+	defer drop()
+	late := time.AfterFunc(t.within(openLimit), drop)
+	defer late.Stop()
+	err := t.b.follow(stream, t.ws, func() {
+		late.Stop()
 		select {
 		case f.open <- struct{}{}:
 		case <-ctx.Done():
@@ -40,6 +53,9 @@ func (t *turn) listen(ctx context.Context, f *feed) {
 	}
 }
 
+// within is a limit, or the patience with a deployment if that is shorter.
+func (t *turn) within(limit time.Duration) time.Duration { return min(limit, t.a.r.opt.Patience) }
+
 // work gives the agent the task and follows it to its end. A turn that is
 // ended from outside comes back without an error.
 func (t *turn) work() error {
@@ -55,7 +71,8 @@ func (t *turn) work() error {
 	var (
 		sent     = make(chan error, 1)
 		sending  bool
-		given    time.Time // when the agent had taken the task; zero before
+		given    time.Time // when the agent had taken the task, or was asked about it; zero before
+		heard    time.Time // when the stream last said something, or the agent was asked
 		worked   bool      // it was seen at work since
 		away     time.Time // since when the stream is down; zero while it is not
 		again    <-chan time.Time
@@ -73,6 +90,7 @@ func (t *turn) work() error {
 				helpers.Go(func() { sent <- t.b.send(ctx, t.ws, t.Prompt.Message) })
 			}
 		case u := <-f.news:
+			heard = time.Now()
 			if u.status == "" {
 				t.take(u.message)
 				continue
@@ -91,7 +109,7 @@ func (t *turn) work() error {
 				}
 				return nil
 			}
-			given = time.Now()
+			given, heard = time.Now(), time.Now()
 			if t.a.appStatus() == "stable" && worked && t.idle(ctx) {
 				return t.finish()
 			}
@@ -116,8 +134,13 @@ func (t *turn) work() error {
 				t.show(t.last)
 			}
 			t.showReports()
-			if !given.IsZero() && (!worked || t.a.appStatus() == "stable") && time.Since(given) > beginLimit && away.IsZero() {
-				given = time.Now() // ask again in a while
+			rests := (!worked || t.a.appStatus() == "stable") && time.Since(given) > beginLimit
+			if !given.IsZero() && away.IsZero() && (rests || time.Since(heard) > t.within(silence)) {
+				given, heard = time.Now(), time.Now() // ask again in a while
+				if err := t.still(ctx, nil); err != nil {
+					t.showAll()
+					return err
+				}
 				if t.idle(ctx) {
 					return t.finish()
 				}
