@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -166,23 +167,39 @@ func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
 }
 
 // stateAt finds the states next to a place of the record: the newest up to it,
-// and the oldest after it.
+// and the oldest after it. A state whose snapshot is gone is none.
 func stateAt(tx store.Tx, resource string, pos uint64) (before, after *state, beforeAt, afterAt uint64, err error) {
-	read := func(from, to uint64, reverse bool) (*state, uint64, error) {
-		var s *state
-		var at uint64
+	read := func(from, to uint64, reverse bool) (found *state, at uint64, err error) {
 		var bad error
-		err := tx.Scan(bState, numberKey(resource, from), numberKey(resource, to), reverse, func(key, data []byte) bool {
-			s = new(state)
-			at = binary.BigEndian.Uint64(key[len(key)-8:])
-			bad = core.DecodeStored(data, s)
-			return false
+		err = tx.Scan(bState, numberKey(resource, from), numberKey(resource, to), reverse, func(key, data []byte) bool {
+			var s state
+			if bad = core.DecodeStored(data, &s); bad != nil {
+				return false
+			}
+			var shot []byte
+			if shot, bad = tx.Get(bSnapshot, []byte(s.Snapshot)); shot != nil {
+				found, at = &s, binary.BigEndian.Uint64(key[len(key)-8:])
+			}
+			return bad == nil && found == nil
 		})
-		return s, at, errors.Join(err, bad)
+		return found, at, errors.Join(err, bad)
 	}
 	if before, beforeAt, err = read(0, pos+1, true); err != nil {
 		return nil, nil, 0, 0, err
 	}
 	after, afterAt, err = read(pos+1, ^uint64(0), false)
 	return before, after, beforeAt, afterAt, err
+}
+
+// statesOf are the keys of the states of a resource that a snapshot holds.
+func statesOf(tx store.Tx, resource, snapshot string) (keys [][]byte, err error) {
+	var bad error
+	err = tx.Scan(bState, numberKey(resource, 0), numberKey(resource, ^uint64(0)), false, func(key, data []byte) bool {
+		var s state
+		if bad = core.DecodeStored(data, &s); s.Snapshot == snapshot {
+			keys = append(keys, bytes.Clone(key))
+		}
+		return bad == nil
+	})
+	return keys, errors.Join(err, bad)
 }

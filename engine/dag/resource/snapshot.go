@@ -206,7 +206,7 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 	return s, explain("note a snapshot", err)
 }
 
-// forget gives a snapshot up.
+// forget gives a snapshot up, with the states that it holds.
 func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error {
 	s, err := r.shot(ctx, by.Tenant, id)
 	if errors.Is(err, core.Kind(core.NotFound)) {
@@ -223,9 +223,19 @@ func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error
 		if known, err := get[shot](tx, bSnapshot, id, "snapshot"); err != nil || known == nil {
 			return err
 		}
-		if err := log(tx, "snapshot_dropped", s.Snapshot.ResourceRef, map[string]any{"snapshot_id": id}); err != nil {
+		states, err := statesOf(tx, s.Snapshot.ResourceRef, id)
+		if err != nil {
 			return err
 		}
+		if err := log(tx, "snapshot_dropped", s.Snapshot.ResourceRef, map[string]any{"snapshot_id": id, "states": len(states)}); err != nil {
+			return err
+		}
+		for _, key := range states {
+			if err := tx.Delete(bState, key); err != nil {
+				return err
+			}
+		}
+		tx.Add(countStates(s.Snapshot.ResourceRef), -int64(len(states)))
 		tx.Add(countSnapshots(s.Snapshot.ResourceRef), -1)
 		return errors.Join(tx.Delete(bShots, numberKey(s.Snapshot.ResourceRef, s.N)), tx.Delete(bSnapshot, []byte(id)))
 	})

@@ -1,0 +1,230 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+	"swarmdeck/store"
+)
+
+const acme = "t_acme"
+
+var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+
+// rig is the service over a store of its own, with agents and resources that
+// are made up.
+type rig struct {
+	*Resources
+	t      testing.TB
+	ledger *audit.Ledger
+	dag    *dag.DAG
+	people *people
+	shelf  *shelf
+}
+
+// inBubble runs a test on fake time. Agent ada is there and has no directory.
+func inBubble(t *testing.T, fn func(*rig)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "deck.db")
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, people: &people{all: map[string]Agent{}}, shelf: &shelf{things: map[string]string{}, kept: map[string]string{}}}
+		sealer, err := audit.OpenSealer(path + ".key")
+		r.no(err)
+		db, err := store.Open(path, store.Options{Seal: sealer.Seal})
+		r.no(err)
+		defer func() { r.no(db.Close()) }()
+		r.no(db.CreateTenant(t.Context(), acme))
+		r.ledger = audit.New(db, audit.Options{})
+		r.dag = dag.New(dag.Options{Ledger: r.ledger})
+		intents := control.New(control.Options{Ledger: r.ledger, DAG: r.dag, Tenants: db.Tenants})
+		r.Resources, err = New(Options{Ledger: r.ledger, DAG: r.dag, Intents: intents, Agents: r.people, Drivers: map[string]Driver{"shelf": r.shelf}})
+		r.no(err)
+		ctx, stop := context.WithCancel(context.Background())
+		over := make(chan error, 1)
+		go func() { over <- intents.Run(ctx) }()
+		defer func() {
+			stop()
+			if err := <-over; !errors.Is(err, context.Canceled) {
+				t.Errorf("run: %v", err)
+			}
+		}()
+		r.people.add("ada")
+		fn(r)
+		deltas, err := r.ledger.Reconcile(t.Context(), acme, append(intents.Auditables(), r.dag.Auditables()...))
+		if err != nil || len(deltas) > 0 {
+			t.Errorf("reconcile: %v %v", deltas, err)
+		}
+	})
+}
+
+func (r *rig) no(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// began records that a run of ada began, and returns that event.
+func (r *rig) began(run string) string {
+	r.t.Helper()
+	e, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: "ada"}, &dag.RunStarted{Reason: "user"})
+	r.no(err)
+	_, err = r.dag.Emit(r.t.Context(), alice, e)
+	r.no(err)
+	time.Sleep(time.Second)
+	return e.EventID
+}
+
+// attachThing gives ada a thing of the shelf, and returns the resource's id.
+func (r *rig) attachThing(name string) string {
+	r.t.Helper()
+	r.shelf.put(name, "one")
+	v, err := r.Attach(r.t.Context(), alice, Attachment{AgentID: "ada", Target: "shelf:" + name})
+	r.no(err)
+	return v.ID
+}
+
+// fork forks ada without a task.
+func (r *rig) fork(at, name string, plan map[string]Choice) (Forked, error) {
+	none := ""
+	return r.Fork(r.t.Context(), alice, ForkRequest{AgentID: "ada", At: at, Name: name, Task: &none, Plan: plan})
+}
+
+// people are agents that are made up.
+type people struct {
+	mu  sync.Mutex
+	all map[string]Agent
+
+	// Set by tests: what Fork and Assign come to.
+	onFork   func(Made) error
+	onAssign func() error
+}
+
+func (p *people) add(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[name] = Agent{Name: name, CreatedAt: time.Now()}
+}
+
+func (p *people) Agent(_ context.Context, _, name string) (Agent, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a, ok := p.all[name]
+	if !ok {
+		return a, core.Missing("agent", name)
+	}
+	return a, nil
+}
+
+func (p *people) Fork(_ context.Context, _ core.Caller, m Made) error {
+	if p.onFork != nil {
+		if err := p.onFork(m); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a, taken := p.all[m.Name]
+	if taken && (a.Forked == nil || a.Forked.Intent != m.Origin.Intent) {
+		return core.Errorf(core.Conflict, "name: there is an agent %s already", m.Name)
+	}
+	if !taken {
+		p.all[m.Name] = Agent{Name: m.Name, Dir: m.Dir, CreatedAt: time.Now(), Forked: &m.Origin}
+	}
+	return nil
+}
+
+func (p *people) Check(context.Context, string, Made) error { return nil }
+
+func (p *people) Undo(_ context.Context, _, name, intent string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := p.all[name]; a.Forked != nil && a.Forked.Intent == intent {
+		delete(p.all, name)
+	}
+	return nil
+}
+
+func (p *people) Assign(ctx context.Context, _ core.Caller, _, _, _ string) error {
+	if p.onAssign != nil {
+		return p.onAssign()
+	}
+	return nil
+}
+
+// shelf looks after things that are made up: each is a word.
+type shelf struct {
+	mu     sync.Mutex
+	things map[string]string // by name
+	kept   map[string]string // by snapshot
+}
+
+func (s *shelf) put(name, word string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.things[name] = word
+}
+
+func (s *shelf) Look(_ context.Context, name string) (dag.Resource, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.things[name]; !ok {
+		return dag.Resource{}, core.Missing("thing", name)
+	}
+	return dag.Resource{
+		ID: "thing-" + name, Kind: dag.ResourceFile, Name: name, Metadata: Metadata("shelf", "", nil),
+		Capabilities: []dag.Capability{dag.CanSnapshot, dag.CanRestore, dag.CanFork},
+	}, nil
+}
+
+func (s *shelf) Probe(context.Context, dag.Resource) (dag.Liveness, error) { return dag.Alive, nil }
+
+func (s *shelf) Snapshot(_ context.Context, _, id string, r dag.Resource, last *dag.ExtRef) (Taken, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	word := s.things[r.Name]
+	if last != nil && s.kept[last.ID] == word {
+		return Taken{Method: "fs_copy", Ref: *last, Consistency: "crash_consistent"}, nil
+	}
+	s.kept[id] = word
+	return Taken{Method: "fs_copy", Ref: dag.ExtRef{Kind: "shelf", ID: id}, Consistency: "crash_consistent", Size: int64(len(word))}, nil
+}
+
+func (s *shelf) Restore(ctx context.Context, _, _ string, from dag.Snapshot, r dag.Resource, dest string) (dag.Resource, error) {
+	if dest == "" {
+		dest = r.Name
+	}
+	s.mu.Lock()
+	word, ok := s.kept[from.ExternalRef.ID]
+	s.mu.Unlock()
+	if !ok {
+		return dag.Resource{}, core.Missing("snapshot", from.ID)
+	}
+	s.put(dest, word)
+	return s.Look(ctx, dest)
+}
+
+func (s *shelf) Undo(_ context.Context, _, _ string, _ dag.Resource, dest string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.things, dest)
+	return nil
+}
+
+func (s *shelf) Drop(_ context.Context, _ string, from dag.Snapshot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.kept, from.ExternalRef.ID)
+	return nil
+}
+
+func (s *shelf) Sweep(context.Context, string) error { return nil }
