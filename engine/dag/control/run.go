@@ -90,12 +90,14 @@ func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held,
 	if c.halted(tenant) {
 		return false, nil // Thaw rings
 	}
-	c.mu.Lock()
-	free := min(c.opt.Slots-len(c.holding), takeAtOnce)
-	c.mu.Unlock()
+	free := c.free()
 	if free <= 0 {
-		c.bell.due(tenant, c.ledger.Clock().Now().Add(longest)) // who ends rings
-		return false, nil
+		// Who ends rings for those who wait: what ended before this one did is
+		// seen by looking again.
+		c.bell.due(tenant, c.ledger.Clock().Now().Add(longest))
+		if free = c.free(); free <= 0 {
+			return false, nil
+		}
 	}
 	var ready []uint64
 	var next time.Time
@@ -141,6 +143,13 @@ func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held,
 		begin(h, c.hold(ctx, h))
 	}
 	return len(ready) == free, nil
+}
+
+// free is how many intents may be leased now.
+func (c *Controller) free() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return min(c.opt.Slots-len(c.holding), takeAtOnce)
 }
 
 // hold notes that work goes on here; its context ends with the lease.
