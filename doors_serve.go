@@ -94,12 +94,21 @@ func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.
 			failed(err)
 		}
 	}
+	r.refusals.tell = func(by core.Caller, cause error) {
+		_ = r.eng.Operators.Refused(ctx, by, cause) // it is refused all the same
+	}
+	r.refusals.tellAgain = func(by core.Caller, a operator.Again) {
+		if err := r.eng.Operators.RefusedAgain(ctx, by, a); err != nil {
+			failed(err)
+		}
+	}
 	server := serve.New(serve.Options{Split: command.Split, Run: r.session, Limits: v.Limits, Failed: failed})
 	end = func() {
 		if err := server.Close(); err != nil {
 			failed(err)
 		}
 		r.strangers.end()
+		r.refusals.end()
 	}
 	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.refused}); err != nil {
 		end()
@@ -116,6 +125,7 @@ type reception struct {
 	version string
 
 	strangers strangers
+	refusals  refusals
 }
 
 // admit tells who has a key. The user's name chooses the tenant when it is one.
@@ -193,7 +203,7 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 		Open:  func(context.Context, command.Need) (*engine.Engine, error) { return r.eng, nil },
 		Refused: func(by core.Caller, err error) {
 			by.Tenant = t.Who.Tenant
-			_ = r.eng.Operators.Refused(ctx, by, err) // it is refused all the same
+			r.refusals.refused(by, err)
 		},
 	}
 	args := t.Args

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -196,4 +197,31 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
 		t.Errorf("afterwards: exit %d %s", code, stderr)
 	}
+}
+
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
+	g := d.enter("bob", signer)
+	const times = 200
+	for range times {
+		if code, _, stderr := g.run("budget set tenant --tasks 1"); code == 0 || !strings.Contains(stderr, "approver") {
+			t.Fatalf("exit %d %s", code, stderr)
+		}
+	}
+	list := func() string {
+		return u.ok("audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json")
+	}
+	if out := list(); strings.Count(out, "\n") > 2 || !strings.Contains(out, "approver") { // a minute may have passed
+		t.Errorf("the log says:\n%.2000s", out)
+	}
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	_ = d.cmd.Wait()
+	if out := list(); !strings.Contains(out, fmt.Sprintf(":%d}", times-1)) {
+		t.Errorf("afterwards it says:\n%.2000s", out)
+	}
+	u.ok("audit", "verify")
 }

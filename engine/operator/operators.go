@@ -179,11 +179,6 @@ func (o *Operators) List(ctx context.Context, tenant string) (all []Operator, er
 	return all, err
 }
 
-// Refused records that a known operator was refused something by their role.
-func (o *Operators) Refused(ctx context.Context, by core.Caller, cause error) error {
-	return o.ledger.Refuse(ctx, by, audit.Entry{Type: "operator.refused", Subject: "operator", ID: by.Name}, cause)
-}
-
 func load(tx store.Tx, name string) (*Operator, error) {
 	data, err := tx.Get(bOperator, []byte(name))
 	if err != nil || data == nil {
