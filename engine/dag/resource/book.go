@@ -23,6 +23,7 @@ const (
 	bShots    store.Bucket = "resource.shots"    // resource id, 0, n → snapshot id
 	bState    store.Bucket = "resource.state"    // resource id, 0, pos → state
 	bFork     store.Bucket = "resource.fork"     // intent of a fork whose agent is there → name
+	bLost     store.Bucket = "resource.lost"     // that intent, 0, id of a resource that its source lost to the fork → Hold
 )
 
 // kept is a resource that is looked after.
@@ -64,6 +65,9 @@ func log(tx *audit.Tx, what, resource string, detail map[string]any) error {
 func numberKey(resource string, pos uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(resource), 0), pos)
 }
+
+// pairKey leads to what a name has of an id.
+func pairKey(name, id string) []byte { return append(append([]byte(name), 0), id...) }
 
 func get[T any](tx store.Tx, b store.Bucket, key, what string) (*T, error) {
 	data, err := tx.Get(b, []byte(key))
@@ -120,24 +124,34 @@ func (r *Resources) shot(ctx context.Context, tenant, id string) (out shot, err 
 // held are the resources that an agent has, of those looked after.
 func (r *Resources) held(ctx context.Context, tenant, agent string) (all []kept, err error) {
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		from := append([]byte(agent), 0)
-		var ids []string
-		err := tx.Scan(bHeld, from, append([]byte(agent), 1), false, func(key, _ []byte) bool {
-			ids = append(ids, string(key[len(from):]))
-			return true
-		})
-		for _, id := range ids {
-			if err != nil {
-				return err
-			}
-			var k *kept
-			if k, err = get[kept](tx, bResource, id, "resource"); k != nil {
-				all = append(all, *k)
-			}
-		}
+		all, err = heldIn(tx, agent)
 		return err
 	})
 	return all, explain("list the resources", err)
+}
+
+func heldIn(tx store.Tx, agent string) (all []kept, err error) {
+	ids, err := below(tx, bHeld, agent)
+	for _, id := range ids {
+		k, err := get[kept](tx, bResource, id, "resource")
+		if err != nil {
+			return nil, err
+		}
+		if k != nil {
+			all = append(all, *k)
+		}
+	}
+	return all, err
+}
+
+// below are the ids that stand after a name in a bucket.
+func below(tx store.Tx, b store.Bucket, name string) (ids []string, err error) {
+	from := pairKey(name, "")
+	err = tx.Scan(b, from, append([]byte(name), 1), false, func(key, _ []byte) bool {
+		ids = append(ids, string(key[len(from):]))
+		return true
+	})
+	return ids, err
 }
 
 // save writes a resource with its holders.
@@ -152,7 +166,7 @@ func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
 	if err := log(tx, what, k.Resource.ID, map[string]any{"agent_id": agent, "name": k.Resource.Name}); err != nil {
 		return err
 	}
-	key := append(append([]byte(agent), 0), k.Resource.ID...)
+	key := pairKey(agent, k.Resource.ID)
 	holders := maps.Clone(k.Holders)
 	if holders == nil {
 		holders = map[string]Hold{}

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"errors"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -247,6 +246,9 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 			if k, err := get[kept](tx, bResource, p.Resource, "resource"); err != nil {
 				return nil, err
 			} else if k != nil && k.Holders[origin.AgentID].Mode != "" {
+				if err := put(tx, bLost, pairKey(j.IntentID, p.Resource), k.Holders[origin.AgentID]); err != nil {
+					return nil, err
+				}
 				e, _, err := e.r.detaching(tx, origin.AgentID, p.Resource)
 				if err != nil {
 					return nil, err
@@ -263,21 +265,4 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 		}
 	}
 	return events, nil
-}
-
-// Compensate implements control.Effect.
-func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, error) {
-	var a forkArgs
-	if err := core.DecodeStored(j.Args, &a); err != nil {
-		return control.Seen{}, err
-	}
-	if err := e.r.opt.Agents.Undo(ctx, j.Tenant, a.Made.Name, j.IntentID); err != nil {
-		return control.Seen{}, err
-	}
-	by := core.Self(j.Tenant, "resources")
-	all, err := e.r.held(ctx, j.Tenant, a.Made.Name)
-	for _, k := range all {
-		err = errors.Join(err, e.r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error { return hold(tx, &k, a.Made.Name, nil) }))
-	}
-	return control.Seen{Met: err == nil}, err
 }

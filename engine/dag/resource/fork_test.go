@@ -1,10 +1,15 @@
 package resource
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
 )
 
 // refused is a fork that fails for good after its snapshots are taken.
@@ -67,4 +72,116 @@ func TestAStateWithoutItsSnapshotIsPassedOver(t *testing.T) {
 			t.Errorf("forked from the snapshot %q, want %q", got, first.Snapshot.ID)
 		}
 	})
+}
+
+// A fork that keeps what the source had is killed when it is recorded, and
+// withdrawn: the source has the thing again, and the record says so.
+func TestWhatAForkTookGoesBackWithIt(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		ctx := r.t.Context()
+		id := r.attachThing("bench")
+		at := r.began("r-1")
+		r.people.add("eve")
+		p, err := r.Plan(ctx, acme, ForkRequest{AgentID: "ada", At: at, Name: "bob", Plan: map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}})
+		r.no(err)
+		_, args := p.steps()
+		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
+		_, err = forking{r.Resources}.Act(ctx, job)
+		r.no(err)
+		if got := r.holders(id); got != "bob" {
+			t.Fatalf("after the fork %s have it", got)
+		}
+		time.Sleep(time.Second)
+		_, err = r.Attach(ctx, alice, Attachment{AgentID: "eve", Target: "shelf:bench"})
+		r.no(err)
+		for range 2 {
+			seen, err := forking{r.Resources}.Compensate(ctx, job)
+			r.no(err)
+			if got := r.holders(id); !seen.Met || got != "ada eve" {
+				t.Errorf("after it was taken back %q have it: %+v", got, seen)
+			}
+		}
+		if got, want := r.moves(id), "ada+ ada- bob+ eve+ bob- ada+"; got != want {
+			t.Errorf("the record says %q, want %q", got, want)
+		}
+	})
+}
+
+// A fork that can't be made, for its name was taken meanwhile, leaves alone who
+// took it.
+func TestAForkThatFailedTakesNothingFromItsNamesake(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		id := r.attachThing("bench")
+		r.shelf.put("chair", "two")
+		at := r.began("r-1")
+		var chair View
+		r.people.onFork = func(Made) (err error) {
+			r.people.add("bob")
+			chair, err = r.Attach(r.t.Context(), alice, Attachment{AgentID: "bob", Target: "shelf:chair"})
+			r.no(err)
+			return core.Errorf(core.Conflict, "name: there is an agent bob already")
+		}
+		if _, err := r.fork(at, "bob", map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}); core.AsError(err).Code != core.Conflict {
+			t.Fatalf("the fork: %v", err)
+		}
+		if got := r.holders(chair.ID) + ", " + r.holders(id); got != "bob, ada" {
+			t.Errorf("the chair and the bench have %s", got)
+		}
+	})
+}
+
+// A source that is gone, or another agent of its name, gets nothing.
+func TestWhatAForkTookGoesToNobodyElse(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		ctx := r.t.Context()
+		id := r.attachThing("bench")
+		at := r.began("r-1")
+		p, err := r.Plan(ctx, acme, ForkRequest{AgentID: "ada", At: at, Name: "bob", Plan: map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}})
+		r.no(err)
+		_, args := p.steps()
+		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
+		_, err = forking{r.Resources}.Act(ctx, job)
+		r.no(err)
+		time.Sleep(time.Second)
+		r.people.add("ada") // anew
+		_, err = forking{r.Resources}.Compensate(ctx, job)
+		r.no(err)
+		if got := r.holders(id); got != "" {
+			t.Errorf("%s have it", got)
+		}
+	})
+}
+
+// holders are who has a resource.
+func (r *rig) holders(id string) string {
+	r.t.Helper()
+	v, err := r.Show(r.t.Context(), acme, id)
+	r.no(err)
+	var names []string
+	for _, h := range v.Holders {
+		names = append(names, h.AgentID)
+	}
+	return strings.Join(names, " ")
+}
+
+// moves are who got and lost a resource, oldest first, as the record tells.
+func (r *rig) moves(id string) string {
+	r.t.Helper()
+	page, err := r.dag.Events(r.t.Context(), acme, dag.Query{Filter: core.Filter{Size: 100}})
+	r.no(err)
+	var moves []string
+	for _, e := range page.Items {
+		switch b := e.Event.Body.(type) {
+		case *dag.ResourceAttached:
+			if b.ResourceRef == id {
+				moves = append(moves, e.Event.AgentID+"+")
+			}
+		case *dag.ResourceDetached:
+			if b.ResourceRef == id {
+				moves = append(moves, e.Event.AgentID+"-")
+			}
+		}
+	}
+	slices.Reverse(moves)
+	return strings.Join(moves, " ")
 }

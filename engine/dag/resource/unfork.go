@@ -1,0 +1,106 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+)
+
+// Compensate implements control.Effect: the agent of the fork goes, and who
+// lost something to it has that again.
+func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, error) {
+	var a forkArgs
+	if err := core.DecodeStored(j.Args, &a); err != nil {
+		return control.Seen{}, err
+	}
+	if err := e.r.opt.Agents.Undo(ctx, j.Tenant, a.Made.Name, j.IntentID); err != nil {
+		return control.Seen{}, err
+	}
+	origin := a.Made.Origin
+	fork, err := e.r.since(ctx, j.Tenant, a.Made.Name)
+	if err != nil {
+		return control.Seen{}, err
+	}
+	source, err := e.r.since(ctx, j.Tenant, origin.AgentID)
+	if err != nil {
+		return control.Seen{}, err
+	}
+	err = e.r.opt.Ledger.Update(ctx, core.Self(j.Tenant, "resources"), func(tx *audit.Tx) error {
+		events, err := e.r.leaving(tx, a.Made.Name, fork)
+		if err != nil {
+			return err
+		}
+		// Another agent of the source's name never had it.
+		more, err := e.r.returning(tx, j.IntentID, origin.AgentID, !source.IsZero() && source.Equal(origin.Since))
+		if err != nil {
+			return err
+		}
+		_, err = e.r.opt.DAG.EmitIn(tx, append(events, more...)...)
+		return err
+	})
+	return control.Seen{Met: err == nil}, explain("take a fork back", err)
+}
+
+// since is when the agent of a name was created; zero when there is none.
+func (r *Resources) since(ctx context.Context, tenant, name string) (time.Time, error) {
+	a, err := r.opt.Agents.Agent(ctx, tenant, name)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		return time.Time{}, nil
+	}
+	return a.CreatedAt, err
+}
+
+// leaving takes from a name what it has, and makes the events of it. An agent
+// that was created since keeps what it got.
+func (r *Resources) leaving(tx *audit.Tx, name string, since time.Time) (events []dag.Event, err error) {
+	all, err := heldIn(tx, name)
+	for _, k := range all {
+		if err != nil {
+			return nil, err
+		}
+		if !since.IsZero() && !k.Holders[name].Since.Time().Before(since) {
+			continue
+		}
+		var e dag.Event
+		e, _, err = r.detaching(tx, name, k.Resource.ID)
+		events = append(events, e)
+	}
+	return events, err
+}
+
+// returning gives the source of a fork back what it lost by it, and makes the
+// events of it. Done again it gives nothing.
+func (r *Resources) returning(tx *audit.Tx, intent, source string, there bool) (events []dag.Event, err error) {
+	lost, err := below(tx, bLost, intent)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range lost {
+		key := pairKey(intent, id)
+		h, err := get[Hold](tx, bLost, string(key), "what a fork took")
+		if err != nil {
+			return nil, err
+		}
+		if err := tx.Delete(bLost, key); err != nil {
+			return nil, err
+		}
+		k, err := get[kept](tx, bResource, id, "resource")
+		if err != nil {
+			return nil, err
+		}
+		if k == nil || !there || k.Holders[source].Mode != "" { // who has it got it since
+			continue
+		}
+		more, _, err := r.attaching(tx, source, k.Resource, *h)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+	return events, nil
+}
