@@ -110,7 +110,7 @@ func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.
 		r.strangers.end()
 		r.refusals.end()
 	}
-	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.refused}); err != nil {
+	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.refused, Crowded: r.crowded}); err != nil {
 		end()
 		return nil, err
 	}
@@ -143,6 +143,16 @@ func (r *reception) admit(name, print, _ string) (serve.Who, error) {
 		return serve.Who{Name: g.Name, Role: string(g.Role), Tenant: g.Tenant, Key: print}, nil
 	}
 	return serve.Who{Name: grants[0].Name, Key: print}, nil
+}
+
+// crowded tells the tenants of someone whose key has too many connections.
+func (r *reception) crowded(who serve.Who, why error) {
+	for _, g := range r.eng.Operators.Grants(who.Key) {
+		if who.Tenant == "" || g.Tenant == who.Tenant {
+			by := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: g.Name, Tenant: g.Tenant}
+			r.refusals.refused(by, core.Errorf(core.Denied, "%v", why))
+		}
+	}
 }
 
 // settle refuses someone whose tenant is not clear, and who came before their

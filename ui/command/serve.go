@@ -37,7 +37,7 @@ func (t *tree) serve() *cobra.Command {
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
 			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics; without a host on this machine only")
 			f.IntVar(&s.Limits.Sessions, "max-sessions", 256, "of all operators at once over SSH; one more exits with 75")
-			f.IntVar(&s.Limits.PerKey, "max-sessions-per-key", 32, "of one key at once, so that nobody keeps the others out")
+			f.IntVar(&s.Limits.PerKey, "max-sessions-per-key", 32, "of one key at once, so that nobody keeps the others out; it may have 8 connections more")
 			f.IntVar(&s.Limits.PerAddress, "max-connections-per-address", 128, "at once; those behind one gateway share them")
 			f.IntVar(&s.Limits.Failures, "max-failures-per-minute", 60, "connections of one address that prove no key; then it is turned away for a while")
 			f.DurationVar(&s.Limits.Idle, "idle", 0, "close a screen over SSH after `DURATION` without a key; 0 never does")

@@ -35,7 +35,8 @@ type guard struct {
 	open    map[*guarded]struct{}
 	pending int
 	hosts   map[string]*host
-	words   chan struct{} // places of those who are told why they are turned away
+	keys    map[string]int // connections by the fingerprint that they proved
+	words   chan struct{}  // places of those who are told why they are turned away
 }
 
 // host is what is known of one address.
@@ -55,7 +56,7 @@ func newGuard(lim Limits, waits time.Duration, refused func(Refusal, string)) *g
 		refused = func(Refusal, string) {}
 	}
 	return &guard{
-		lim: lim, waits: waits, refused: refused, open: map[*guarded]struct{}{}, hosts: map[string]*host{}, words: make(chan struct{}, maxWords),
+		lim: lim, waits: waits, refused: refused, open: map[*guarded]struct{}{}, hosts: map[string]*host{}, keys: map[string]int{}, words: make(chan struct{}, maxWords),
 	}
 }
 
@@ -148,11 +149,36 @@ func (g *guard) letIn(ctx ssh.Context) {
 	}
 }
 
-// failed notes why a connection came to nothing.
+// hold takes a place among the connections of a key that was proved.
+func (g *guard) hold(ctx ssh.Context, key string) error {
+	c, ok := ctx.Value(pendingKey{}).(*guarded)
+	if !ok {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c.letGo()
+	if most := g.lim.PerKey + spare; g.keys[key] >= most && !c.closed {
+		c.crowded = true
+		return errCrowded(most)
+	}
+	if !c.closed {
+		c.key = key
+		g.keys[key]++
+	}
+	return nil
+}
+
+// failed notes why a connection came to nothing. One whose key has too many is
+// told of elsewhere: it is known whose it was.
 func (g *guard) failed(conn net.Conn, err error) {
 	why := NoSSH
-	if errors.As(err, new(*gossh.ServerAuthError)) {
+	var auth *gossh.ServerAuthError
+	if errors.As(err, &auth) {
 		why = NoKey
+		if errors.As(errors.Join(auth.Errors...), new(crowded)) {
+			return
+		}
 	}
 	g.refused(why, origin(conn.RemoteAddr()))
 }
@@ -174,11 +200,13 @@ func (g *guard) end() {
 // guarded gives its place back when it is closed.
 type guarded struct {
 	net.Conn
-	g      *guard
-	from   string
-	late   *time.Timer
-	waits  bool // for a first session
-	closed bool
+	g       *guard
+	from    string
+	key     string // that it proved; "" before
+	late    *time.Timer
+	waits   bool // for a first session
+	crowded bool // its key had too many, which is no failure of its address
+	closed  bool
 }
 
 // wait closes the connection unless it gets on within d.
@@ -197,16 +225,30 @@ func (c *guarded) begun() {
 	c.g.hosts[c.from].pending--
 }
 
+// letGo frees the place among those of its key; the caller holds mu.
+func (c *guarded) letGo() {
+	if c.key == "" {
+		return
+	}
+	if c.g.keys[c.key]--; c.g.keys[c.key] == 0 {
+		delete(c.g.keys, c.key)
+	}
+	c.key = ""
+}
+
 func (c *guarded) Close() error {
 	c.g.mu.Lock()
 	if !c.closed {
 		c.closed = true
+		c.letGo()
 		delete(c.g.open, c)
 		c.late.Stop()
 		h := c.g.hosts[c.from]
 		if c.waits {
 			c.begun()
-			h.fails++
+			if !c.crowded {
+				h.fails++
+			}
 		}
 		h.open--
 	}

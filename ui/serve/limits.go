@@ -12,8 +12,9 @@ type Limits struct {
 	// Sessions at once, of everyone; who wants one more is told so and exits
 	// with 75. An attached cockpit takes some MB. Default 256.
 	Sessions int
-	// PerKey is the same for one key, so that nobody keeps the others out.
-	// Default 32.
+	// PerKey is the same for one key, so that nobody keeps the others out. It
+	// may have as many connections and 8 more, for those that are about to
+	// begin or end; one more is told so. Default 32.
 	PerKey int
 	// Connections at once, of everyone; one more is told so and closed before
 	// it costs a key exchange. Default 512.
@@ -46,6 +47,7 @@ func (l Limits) filled() Limits {
 
 // Limits that need no choice, as sshd has them.
 const (
+	spare      = 8                // connections of one key beyond its sessions
 	maxPending = 128              // connections that have begun no session
 	maxTries   = 6                // keys that one may offer
 	greeting   = 10 * time.Second // from the first byte to the first known key
@@ -60,6 +62,15 @@ const (
 	errStalled closing = "the output was not read for too long"
 	errLeave   closing = "what your key opens was changed: connect again"
 )
+
+// crowded is told to who has too many connections already.
+type crowded string
+
+func (c crowded) Error() string { return string(c) }
+
+func errCrowded(most int) error {
+	return crowded(fmt.Sprintf("your key has %d connections open, as many as one may; end one, or try again later", most))
+}
 
 func errIdle(d time.Duration) closing {
 	return closing(fmt.Sprintf("closed after %s without a key", d))

@@ -31,6 +31,7 @@ type gate struct {
 
 	mu      sync.Mutex
 	refused map[serve.Refusal]int
+	crowded int
 }
 
 func newKey(t *testing.T) gossh.Signer {
@@ -87,6 +88,13 @@ func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
 			t.Errorf("refused %s", from)
 		}
 	}
+	d.Crowded = func(who serve.Who, why error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.crowded++; who.Name != "bob" || why == nil {
+			t.Errorf("too many of %+v: %v", who, why)
+		}
+	}
 	if err := g.server.SSH(l, d); err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +108,14 @@ func (g *gate) dial(from string, key gossh.Signer) (*gossh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	var told string
 	c, chans, reqs, err := gossh.NewClientConn(conn, g.addr, &gossh.ClientConfig{
 		User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second,
+		BannerCallback: func(text string) error { told += text; return nil },
 	})
 	if err != nil {
 		conn.Close()
-		return nil, err
+		return nil, fmt.Errorf("%w; told %q", err, told)
 	}
 	client := gossh.NewClient(c, chans, reqs)
 	g.t.Cleanup(func() { client.Close() })
@@ -193,6 +203,31 @@ func TestOneKeyTakesNoMoreSessionsThanItMay(t *testing.T) {
 	}
 	first.Close()
 	until(t, "place for another", func() bool { code, _ := run(c, "more"); return code == 0 })
+}
+
+// TestOneKeyTakesNoMoreConnectionsThanItMay has them be without a session,
+// from two addresses.
+func TestOneKeyTakesNoMoreConnectionsThanItMay(t *testing.T) {
+	g := newGate(t, serve.Options{Limits: serve.Limits{PerKey: 2}}, serve.Door{})
+	var open []*gossh.Client
+	for i := range 10 { // 8 more than sessions
+		open = append(open, g.enter([]string{"127.0.0.1", "127.0.0.2"}[i%2]))
+	}
+	for range 3 {
+		if _, err := g.dial("127.0.0.2", g.key); err == nil || !strings.Contains(err.Error(), "your key has 10 connections open") {
+			t.Fatalf("one too many was told %v", err)
+		}
+	}
+	if code, told := run(open[0], "go"); code != 0 {
+		t.Errorf("one that was let in: exit %d %s", code, told)
+	}
+	open[0].Close()
+	until(t, "place for another", func() bool { _, err := g.dial("127.0.0.1", g.key); return err == nil })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.crowded < 3 || len(g.refused) > 0 {
+		t.Errorf("%d were told of, %v as strangers", g.crowded, g.refused)
+	}
 }
 
 func TestOneAddressTakesNoMoreConnectionsThanItMay(t *testing.T) {

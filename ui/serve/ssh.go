@@ -32,6 +32,10 @@ type Door struct {
 	// Refused is told of each connection that was not let in, and from where;
 	// nil is not. It is called from many goroutines and does not wait.
 	Refused func(why Refusal, from string)
+	// Crowded is told of each connection of someone known that was not let in
+	// because their key has too many; nil is not. It is called from many
+	// goroutines.
+	Crowded func(who Who, why error)
 	// Follow returns a channel that is closed when who is to be sent away; done
 	// ends the following.
 	Follow func(who Who, done <-chan struct{}) <-chan struct{}
@@ -59,11 +63,23 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 			return true
 		},
 		ServerConfigCallback: func(ctx ssh.Context) *gossh.ServerConfig {
-			return &gossh.ServerConfig{MaxAuthTries: maxTries, AuthLogCallback: func(_ gossh.ConnMetadata, _ string, err error) {
-				if err == nil {
-					g.proved(ctx)
-				}
-			}}
+			return &gossh.ServerConfig{
+				MaxAuthTries: maxTries,
+				VerifiedPublicKeyCallback: func(_ gossh.ConnMetadata, key gossh.PublicKey, p *gossh.Permissions, _ string) (*gossh.Permissions, error) {
+					if err := g.hold(ctx, gossh.FingerprintSHA256(key)); err != nil {
+						if who, ok := ctx.Value(whoKey{}).(Who); ok && d.Crowded != nil {
+							d.Crowded(who, err)
+						}
+						return nil, &gossh.BannerError{Err: err, Message: "swarmdeck: " + err.Error() + "\r\n"}
+					}
+					return p, nil
+				},
+				AuthLogCallback: func(_ gossh.ConnMetadata, _ string, err error) {
+					if err == nil {
+						g.proved(ctx)
+					}
+				},
+			}
 		},
 		ConnectionFailedCallback: g.failed,
 		HandshakeTimeout:         greeting + proof,
