@@ -10,9 +10,10 @@ import (
 )
 
 // policyBook writes the lives of policies into the record, each step in the
-// transaction that makes it. A policy's life is a run of its own, named by the
-// policy: each step is a tool call with its result, and what it makes of the
-// policy is a version of its node.
+// transaction that makes it. A policy's life is a run of its own, named
+// dag.PolicyRuns and the policy: each step is a tool call with its result, and
+// what it makes of the policy is a version of its node. Records from before may
+// have a run with the policy's bare id, which it goes on from.
 type policyBook struct{ dag *dag.DAG }
 
 var _ judge.Book = policyBook{}
@@ -29,24 +30,49 @@ const (
 
 // PolicyStated implements judge.Book.
 func (b policyBook) PolicyStated(tx *audit.Tx, p judge.Policy, step judge.PolicyStep) error {
-	run, err := b.dag.RunIn(tx, p.PolicyID)
-	if err != nil {
+	l := &policyLife{tx: tx, p: p}
+	if err := b.find(l); err != nil {
 		return err
 	}
-	l := &policyLife{tx: tx, p: p, before: run.Events, last: run.Head}
 	if err := l.tell(step); err != nil {
 		return err
 	}
-	if _, err = b.dag.ObserveIn(tx, l.events...); err != nil {
+	if _, err := b.dag.ObserveIn(tx, l.events...); err != nil {
 		return err
 	}
 	return b.dag.NotifyIn(tx, l.notices()...)
+}
+
+// find looks for the run that a step belongs to. A record from elsewhere may
+// have brought another agent's run with such an id: then the next is taken.
+func (b policyBook) find(l *policyLife) error {
+	l.run = dag.PolicyRuns + l.p.PolicyID
+	for n := 2; ; n++ {
+		run, err := b.dag.RunIn(l.tx, l.run)
+		if err != nil {
+			return err
+		}
+		if l.before, l.last = run.Events, run.Head; run.Events == 0 {
+			break
+		}
+		if run.AgentID == keeper {
+			return nil
+		}
+		l.run = fmt.Sprintf("%s%s~%d", dag.PolicyRuns, l.p.PolicyID, n)
+	}
+	old, err := b.dag.RunIn(l.tx, l.p.PolicyID)
+	if err == nil && old.AgentID == keeper {
+		l.old = old.Head
+	}
+	return err
 }
 
 // policyLife gathers the events of one step.
 type policyLife struct {
 	tx     *audit.Tx
 	p      judge.Policy
+	run    string // its id
+	old    string // the newest event of the run from before that this one goes on from
 	before uint64 // events of the policy's run
 	last   string // the newest
 	id     string // of the step's call, which its events share
@@ -109,7 +135,7 @@ func (l *policyLife) begin(step judge.PolicyStep) error {
 	if err := l.add(&dag.RunStarted{Reason: "user"}); err != nil {
 		return err
 	}
-	if step.Did == judge.DidPropose || l.p.SourceDigest == "" {
+	if step.Did == judge.DidPropose || l.p.SourceDigest == "" || l.old != "" {
 		return nil
 	}
 	old := l.p
@@ -136,7 +162,10 @@ func (l *policyLife) call(step judge.PolicyStep, nodes ...dag.Node) error {
 }
 
 func (l *policyLife) add(body dag.Body, nodes ...dag.Node) error {
-	head := dag.Head{TS: dag.At(l.tx.Now()), RunID: l.p.PolicyID, AgentID: keeper, CorrelationID: l.id, Nodes: nodes}
+	head := dag.Head{TS: dag.At(l.tx.Now()), RunID: l.run, AgentID: keeper, CorrelationID: l.id, Nodes: nodes}
+	if l.old != "" && body.Kind() == dag.KindRunStarted {
+		head.Parent = &dag.EventRef{EventID: l.old}
+	}
 	if l.p.ProposedKind == core.Agent && len(nodes) > 0 {
 		head.Edges = []dag.Edge{{Type: dag.DerivedFrom, From: nodes[0].Ref(), To: dag.NodeRef{Type: dag.TypeAgent, ID: l.p.ProposedBy}}}
 	}

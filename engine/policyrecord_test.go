@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
@@ -88,7 +90,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	if err != nil || node.Versions[0].Node.Valid.To.IsZero() {
 		t.Errorf("what the embedded policy replaced still holds: %+v %v", node, err)
 	}
-	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: first.PolicyID})
+	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: dag.PolicyRuns + first.PolicyID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,5 +116,99 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	}
 	if deltas, err := e.Reconcile(ctx, "t_acme"); err != nil || len(deltas) > 0 {
 		t.Errorf("%v %v", deltas, err)
+	}
+}
+
+// Runs with the id of a policy, of whatever agent and however they came here,
+// stand in the way of no step.
+func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
+	_, st := open(t)
+	e, err := Open(t.Context(), Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx := t.Context()
+	if _, err := e.Swarm.CreateTenant(ctx, alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	began := func(run, agent string) dag.Event {
+		t.Helper()
+		ev, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ev
+	}
+	if _, err := e.DAG.Emit(ctx, alice, began(judge.BasePolicy, "ada")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.DAG.Emit(ctx, alice, began(dag.PolicyRuns+judge.BasePolicy, "ada"))
+	if refused := core.AsError(err); err == nil || refused.Code != core.InvalidInput || refused.Details["field"] != "run_id" || !strings.Contains(err.Error(), `"policy:default"`) {
+		t.Errorf("an operator emits for the engine: %v", err)
+	}
+	p, err := e.Judge.Propose(ctx, alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(lenient), Cases: []byte(lenientCase)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An import brings what it brings.
+	if err := e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
+		_, err := e.DAG.EmitIn(tx, began("policy:default", "ada"), began("policy:default~2", "eve"))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{p.PolicyID, judge.BasePolicy} {
+		if id == p.PolicyID {
+			_, err = e.Judge.Activate(ctx, alice, id)
+		} else {
+			_, err = e.Judge.Restore(ctx, alice, id)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+	}
+	page, err := e.DAG.Policies(ctx, "t_acme", core.Filter{})
+	if err != nil || len(page.Items) == 0 || page.Items[0].RunID != "policy:default~3" || page.Items[0].By != "alice" {
+		t.Errorf("%+v %v", page.Items, err)
+	}
+}
+
+// A policy whose life began in a run with its bare id goes on from there.
+func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
+	_, st := open(t)
+	e, err := Open(t.Context(), Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx := t.Context()
+	if _, err := e.Swarm.CreateTenant(ctx, alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	p := judge.Policy{TenantID: "t_acme", PolicyID: "pol-1", Status: judge.PolicyProposed, Name: "lenient", SourceDigest: "sha256:" + strings.Repeat("0", 64), CreatedAt: now}
+	old, err := dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
+		if _, err := e.DAG.ObserveIn(tx, old); err != nil {
+			return err
+		}
+		return policyBook{e.DAG}.PolicyStated(tx, p, judge.PolicyStep{Did: judge.DidWithdraw})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: "policy:pol-1"})
+	if err != nil || len(calls.Items) != 1 || calls.Items[0].Tool != judge.DidWithdraw {
+		t.Errorf("%+v %v", calls.Items, err)
+	}
+	events, err := e.DAG.Events(ctx, "t_acme", dag.Query{Run: "policy:pol-1"})
+	if err != nil || len(events.Items) == 0 {
+		t.Fatalf("%+v %v", events.Items, err)
+	}
+	if first := events.Items[0].Event; first.Parent == nil || first.Parent.EventID != old.EventID {
+		t.Errorf("it goes on from %+v, not from %s", first.Parent, old.EventID)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -13,10 +14,20 @@ import (
 // MaxBatch is how many events one Emit takes.
 const MaxBatch = 1000
 
+// PolicyRuns begins the ids of the runs that the engine keeps of policies. It
+// alone emits events of them; an import may bring them.
+const PolicyRuns = "policy:"
+
 // Emit takes events into the record, all or none, in their order and in one
 // transaction with its audit events. An event that is there already is left as
-// it is, and found again. An agent speaks for itself alone.
+// it is, and found again. An agent speaks for itself alone, and nobody for the
+// engine: the ids of PolicyRuns are refused.
 func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Recorded, error) {
+	for i := range events {
+		if e := &events[i]; strings.HasPrefix(e.RunID, PolicyRuns) {
+			return nil, core.Invalid("run_id", shorten(e.RunID), "an id that does not begin with "+PolicyRuns+", as those of the engine's own runs do").With("event_id", e.EventID)
+		}
+	}
 	var all []Recorded
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
 		all, err = d.EmitIn(tx, events...)
