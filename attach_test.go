@@ -2,18 +2,21 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/store"
 	"swarmdeck/ui/serve"
 )
 
@@ -282,6 +285,56 @@ func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
 	}
 	if n := strings.Count(u.ok("task", "list", "-o", "json"), "\n"); n != 1 {
 		t.Errorf("%d tasks", n)
+	}
+}
+
+// TestAnEngineThatNeverBeginsIsGivenUp has a process that has the data file,
+// listens, and hangs up on everybody.
+func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	owner, err := store.Open(u.data(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := serve.Listen(u.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var came atomic.Int64
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+			came.Add(1)
+		}
+	}()
+	var all sync.WaitGroup
+	for _, args := range [][]string{{"task", "list"}, {"session", "create"}} {
+		all.Go(func() {
+			if code, _, stderr := u.run(args...); code != 1 || !strings.Contains(stderr, "has not begun") || !strings.Contains(stderr, "tried for 5s") {
+				t.Errorf("%q: exit %d %s", args, code, stderr)
+			}
+		})
+	}
+	all.Wait()
+	n := came.Load()
+	if n < 10 || n > 60 {
+		t.Errorf("asked %d times", n)
+	}
+
+	// Who has the file after one that lets go of it in time carries it out.
+	all.Go(func() { u.ok("session", "create") })
+	await(t, "a visitor", func() bool { return came.Load() > n })
+	if err := errors.Join(l.Close(), owner.Close()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 2 {
+		t.Errorf("%d sessions", n)
 	}
 }
 

@@ -122,22 +122,31 @@ var errUnknown = errors.New("the engine that carried this out went away: it may 
 // elsewhere carries a command line out in the process that has the data file.
 // When that one goes away, again says that the line is to be tried anew: here,
 // or with who has the file then.
-func elsewhere(ctx context.Context, env *command.Env, conn net.Conn, args []string, in *input) (code int, again bool) {
+func elsewhere(ctx context.Context, env *command.Env, conn net.Conn, args []string, in *input, h *heirs) (code int, again bool) {
+	patience := heirPatience
 	if command.Completing(args) {
+		patience = completionPatience
 		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, completionPatience)
+		ctx, done = context.WithTimeout(ctx, patience)
 		defer done()
 	}
+	start := time.Now()
 	code, err := attach(ctx, conn, env.Dir, args, in)
+	gone, unbegun := errors.Is(err, serve.ErrGone), errors.Is(err, serve.ErrUnbegun)
+	if !unbegun && time.Since(start) > heirHolds {
+		*h = heirs{}
+	}
 	switch {
 	case err == nil:
 		return code, false
 	case ctx.Err() != nil:
 		return command.ExitInterrupted, false
-	case errors.Is(err, serve.ErrGone) && mayRepeat(args):
-		time.Sleep(heirPause)
-		return 0, true
-	case errors.Is(err, serve.ErrGone):
+	case gone && (unbegun || mayRepeat(args)):
+		if h.wait(ctx, patience) {
+			return 0, true
+		}
+		err = fmt.Errorf("%w; tried for %s", err, patience)
+	case gone:
 		err = errUnknown
 	}
 	return command.Report(env, args, core.Errorf(core.Unavailable, "%v", err)), false
@@ -146,8 +155,35 @@ func elsewhere(ctx context.Context, env *command.Env, conn net.Conn, args []stri
 // completionPatience is how long a shell waits for an engine to complete a word.
 const completionPatience = 2 * time.Second
 
-// heirPause lets the process that went away let go of the file.
-const heirPause = 20 * time.Millisecond
+const (
+	heirPause    = 20 * time.Millisecond  // lets the process that went away let go of the file
+	heirLongest  = 500 * time.Millisecond // as often as an engine that goes away again and again is asked
+	heirPatience = 5 * time.Second        // and as long
+	heirHolds    = time.Second            // one that was there this long is another matter
+)
+
+// heirs are the processes that have the data file one after the other, and go
+// away while a command is told to them.
+type heirs struct {
+	since time.Time // the first went away
+	pause time.Duration
+}
+
+// wait lets the next come; false is that too much time has passed.
+func (h *heirs) wait(ctx context.Context, patience time.Duration) bool {
+	if h.since.IsZero() {
+		*h = heirs{since: time.Now(), pause: heirPause}
+	}
+	if time.Since(h.since) >= patience {
+		return false
+	}
+	select {
+	case <-time.After(h.pause):
+	case <-ctx.Done(): // which ends the next one at once
+	}
+	h.pause = min(2*h.pause, heirLongest)
+	return true
+}
 
 // maxAhead bounds what is remembered of the standard input.
 const maxAhead = 16 << 20

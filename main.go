@@ -67,6 +67,7 @@ func run(args []string) int {
 		Close:  house.close,
 		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Serve: house.serve, Attach: attachFar, Connect: connectMCP, CADEnv: serveCAD},
 	}
+	var heirs heirs
 	for {
 		code := command.Run(ctx, env, args)
 		if err := house.close(); err != nil {
@@ -78,7 +79,7 @@ func run(args []string) int {
 		if code != exitElsewhere {
 			return code
 		}
-		code, again := elsewhere(ctx, env, house.conn, args, in)
+		code, again := elsewhere(ctx, env, house.conn, args, in, &heirs)
 		if !again {
 			return code
 		}

@@ -31,6 +31,11 @@ func gone(pid int, by time.Time, err error) error {
 	return fmt.Errorf("%w: %w", ErrGone, err)
 }
 
+// unbegun is the same of one that was not asked for the command yet.
+func unbegun(pid int, by time.Time, err error) error {
+	return fmt.Errorf("%w: %w", gone(pid, by, err), ErrUnbegun)
+}
+
 // silentEngine names the process at the other end, for who wants to act on it.
 func silentEngine(pid int) error {
 	if pid == 0 {

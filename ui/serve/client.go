@@ -18,8 +18,12 @@ import (
 )
 
 // ErrGone is in the chain of what Attach returns when the engine went away in
-// the middle: whether the command was carried out is unknown.
+// the middle: whether the command was carried out is unknown, unless ErrUnbegun
+// is in the chain too.
 var ErrGone = errors.New("the engine went away")
+
+// ErrUnbegun says that the engine was not even asked for the command.
+var ErrUnbegun = errors.New("the command has not begun")
 
 // Attachment is a command to run in the engine at the other end.
 type Attachment struct {
@@ -52,18 +56,18 @@ func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
 		HostKeyCallback: gossh.InsecureIgnoreHostKey(), //nolint:gosec // see above
 	})
 	if err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", gone(pid, by, err))
+		return 0, fmt.Errorf("attach to the running engine: %w", unbegun(pid, by, err))
 	}
 	client := gossh.NewClient(c, chans, reqs)
 	defer client.Close()
 	ch, in, err := client.OpenChannel("session", nil)
 	if err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", gone(pid, by, err))
+		return 0, fmt.Errorf("attach to the running engine: %w", unbegun(pid, by, err))
 	}
 	r := &remote{a: a, ch: ch, conn: conn, pid: pid, client: client, shown: &Passing{To: a.Stdout}}
 	defer r.restore()
-	if err := r.begin(); err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", gone(pid, by, err))
+	if err := r.begin(by); err != nil {
+		return 0, fmt.Errorf("attach to the running engine: %w", err)
 	}
 	_ = conn.SetDeadline(time.Time{})
 	return r.wait(ctx, in)
@@ -87,38 +91,49 @@ type remote struct {
 }
 
 // begin asks for everything that the command needs, and then for the command.
-func (r *remote) begin() error {
+func (r *remote) begin(by time.Time) error {
 	env := append([]string{varDir + "=" + r.a.Dir, varSource + "=asked", varOutput + "=counted"}, r.a.Env...)
 	for _, kv := range env[:min(len(env), maxEnv)] {
 		name, value := cut(kv)
 		if _, err := r.ch.SendRequest("env", false, gossh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
-			return err
+			return unbegun(r.pid, by, err)
 		}
 	}
 	if r.a.Screen != nil {
-		w, h, err := term.GetSize(int(r.a.Screen.Fd()))
-		if err != nil {
-			return fmt.Errorf("size of the terminal: %w", err)
-		}
-		if ok, err := r.ch.SendRequest("pty-req", true, gossh.Marshal(struct {
-			Term                string
-			Cols, Rows, Wide, H uint32
-			Modes               string
-		}{os.Getenv("TERM"), uint32(w), uint32(h), 0, 0, ""})); err != nil || !ok {
-			return errors.Join(errors.New("the engine gives no screen"), err)
-		}
-		if err := r.raw(); err != nil {
+		if err := r.screen(by); err != nil {
 			return err
 		}
 	}
 	ok, err := r.ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{r.a.Line}))
-	if err != nil || !ok {
-		return errors.Join(errors.New("the engine refused the command"), err)
-	}
-	if r.a.Screen != nil {
+	switch {
+	case err != nil: // it may have been taken, and the answer lost
+		return gone(r.pid, by, err)
+	case !ok:
+		return errors.New("the engine refused the command")
+	case r.a.Screen != nil:
 		r.input()
 	}
 	return nil
+}
+
+// screen asks for a screen and gives the engine this process's.
+func (r *remote) screen(by time.Time) error {
+	w, h, err := term.GetSize(int(r.a.Screen.Fd()))
+	if err != nil {
+		return fmt.Errorf("size of the terminal: %w", err)
+	}
+	ok, err := r.ch.SendRequest("pty-req", true, gossh.Marshal(struct {
+		Term                string
+		Cols, Rows, Wide, H uint32
+		Modes               string
+	}{os.Getenv("TERM"), uint32(w), uint32(h), 0, 0, ""}))
+	switch {
+	case err != nil:
+		return unbegun(r.pid, by, err)
+	case !ok:
+		return errors.New("the engine gives no screen")
+	}
+	return r.raw()
 }
 
 func cut(kv string) (name, value string) {
