@@ -124,7 +124,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	post.Open(eng.Bus)
 	if h.client != nil {
-		h.client.Open(eng.Tools)
+		h.client.Open(eng.Tools, eng)
 	}
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {

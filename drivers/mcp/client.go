@@ -36,6 +36,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	known  Registry
+	heard  Listener
 	links  map[string]*link // by tenant and name
 	closed bool
 }
@@ -50,11 +51,17 @@ func NewClient(sup *exec.Supervisor, opt ClientOptions) *Client {
 	return &Client{sup: sup, opt: opt, tools: definitions{state: opt.State}, links: map[string]*link{}}
 }
 
-// Open names the registry, once it is there.
-func (c *Client) Open(known Registry) {
+// Open names the registry, and who listens to the servers, once they are there.
+func (c *Client) Open(known Registry, heard Listener) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known = known
+	c.known, c.heard = known, heard
+}
+
+func (c *Client) listener() Listener {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard
 }
 
 // Close ends every server.
@@ -107,6 +114,7 @@ func (c *Client) link(s tools.Server) (*link, error) {
 	if l == nil {
 		l = &link{c: c, spec: s, digest: s.Digest()}
 		l.life, l.end = context.WithCancel(context.Background())
+		l.says = &announced{l: l}
 		c.links[key] = l
 	}
 	return l, nil

@@ -42,6 +42,8 @@ func actAsServer() {
 	type args struct {
 		Path string `json:"path,omitempty"`
 	}
+	nothing := func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil }
+	s.AddResource(&mcp.Resource{URI: "file:///first", Name: "first"}, nothing) // else it promises no notices of resources
 	add := func(name, about string, do func(args) (string, error)) {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: about}, func(_ context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, any, error) {
 			said, err := do(in)
@@ -71,6 +73,13 @@ func actAsServer() {
 		add("grown", "new", func(args) (string, error) { return "grown", nil })
 		return "ok", nil
 	})
+	add("announce", "changes resources", func(args) (string, error) {
+		for range 3 {
+			s.AddResource(&mcp.Resource{URI: "file:///a\u202e", Name: "a"}, nothing)
+			s.RemoveResources("file:///a\u202e")
+		}
+		return "ok", nil
+	})
 	add("fail", "fails", func(args) (string, error) { return "", fmt.Errorf("it can't") })
 	add("die", "ends", func(args) (string, error) {
 		fmt.Fprintln(os.Stderr, "out of memory")
@@ -89,7 +98,7 @@ func guests(t *testing.T) (*house, *Client) {
 		c = NewClient(sup, ClientOptions{State: t.TempDir(), Getenv: os.Getenv})
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
-	c.Open(h.eng.Tools)
+	c.Open(h.eng.Tools, h.eng)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -134,7 +143,7 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (s
 func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 	h, _ := guests(t)
 	list, err := h.eng.Tools.List(t.Context(), lab, "actor")
-	if err != nil || len(list) != 7 {
+	if err != nil || len(list) != 8 {
 		t.Fatalf("%v %v", list, err)
 	}
 	for _, tool := range list {
@@ -188,7 +197,7 @@ func TestANewToolOfAServerIsSeen(t *testing.T) {
 	}
 	await(t, "the new tool", func() bool {
 		list, err := h.eng.Tools.List(t.Context(), lab, "actor")
-		return err == nil && len(list) == 8
+		return err == nil && len(list) == 9
 	})
 	if _, r := h.ends(t, alice, "actor", "grown", "{}"); r.Status != swarm.Succeeded {
 		t.Errorf("%+v", r.Error)

@@ -38,6 +38,7 @@ type link struct {
 	digest string
 	life   context.Context // ends what waits for the server, with end
 	end    context.CancelFunc
+	says   *announced
 
 	mu      sync.Mutex // held while it begins
 	session *mcp.ClientSession
@@ -93,6 +94,8 @@ func (l *link) begin(ctx context.Context) error {
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			go l.relist() // use holds the lock while it waits for the list
 		},
+		ResourceListChangedHandler: l.says.listChanged,
+		ResourceUpdatedHandler:     l.says.updated,
 	})
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {

@@ -4,7 +4,7 @@ import "swarmdeck/engine/audit"
 
 // NotifyIn records notices of an MCP server (*MCPResourceUpdated,
 // *MCPListChanged) in the transaction that they tell of, in each recorded run
-// that goes on: its agent is told.
+// that goes on.
 func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
 	if len(notices) == 0 {
 		return nil
