@@ -93,15 +93,15 @@ type backwards struct {
 func (b *backwards) read(l listed, since time.Time) error {
 	agent := b.c.AgentID
 	for range maxOrigins {
-		began, err := b.list(l, since)
+		first, began, err := b.list(l, since)
 		if err != nil || !began || agent == "" {
 			return err
 		}
-		at, err := b.origin(agent)
+		at, of, err := b.origin(agent, since, first)
 		if err != nil || at == nil {
 			return err
 		}
-		agent, since = at.Event.AgentID, time.Time{}
+		agent, since = at.Event.AgentID, of
 		if l, err = b.of(typeCode(TypeAgent), agent); err != nil {
 			return err
 		}
@@ -113,58 +113,43 @@ func (b *backwards) read(l listed, since time.Time) error {
 	return nil
 }
 
-// list reads a list from its end; it reports whether it came to its beginning.
-func (b *backwards) list(l listed, since time.Time) (bool, error) {
+// list reads a list from its end; it returns the pos of the oldest event that
+// it came to, and whether there is none before that.
+func (b *backwards) list(l listed, since time.Time) (first uint64, began bool, err error) {
 	for i := l.n; i > 0; i-- {
 		if b.looked--; b.looked < 0 {
 			b.c.Left = true
-			return false, nil
+			return first, false, nil
 		}
 		if err := b.ctx.Err(); err != nil {
-			return false, err
+			return first, false, err
 		}
 		pos, err := b.entry(l, i)
 		if err != nil {
-			return false, err
+			return first, false, err
 		}
 		e, err := b.event(pos)
 		if err != nil {
-			return false, err
+			return first, false, err
 		}
 		if e.Event.TS.at.Before(since) {
-			return true, nil
+			return first, true, nil
 		}
+		first = pos
 		line, err := b.line(&e.Event)
 		if err != nil {
-			return false, err
+			return first, false, err
 		}
 		if line == "" {
 			continue
 		}
 		if b.left -= len(line) + 1; b.left < 0 {
 			b.c.Left = true
-			return false, nil
+			return first, false, nil
 		}
 		b.c.Lines = append(b.c.Lines, line)
 	}
-	return true, nil
-}
-
-// origin is the event that an agent was forked from; nil for one that is no
-// fork.
-func (b *backwards) origin(agent string) (*Recorded, error) {
-	found, _, err := b.parents(NodeRef{TypeAgent, agent}, 1)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range slices.Backward(found) {
-		if a.Edge != ForkedFrom || a.Node.Type != TypeEvent {
-			continue
-		}
-		at, err := b.detail(a.Node.ID)
-		return &at.Recorded, err
-	}
-	return nil, nil
+	return first, true, nil
 }
 
 // line is an event as a conversation has it; "" for one that is no part of it.

@@ -223,7 +223,7 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 		TS: dag.At(tx.Now()), AgentID: origin.AgentID, Parent: &dag.EventRef{EventID: origin.EventID},
 		Nodes: []dag.Node{dag.NewNode(&dag.Subagent{
 			ID: a.Made.Name, ParentAgentID: origin.AgentID,
-			Constraints: core.MustEncode(map[string]string{"branch": origin.Branch, "continued": origin.Continued, "intent_id": j.IntentID}),
+			Constraints: core.MustEncode(map[string]string{"branch": origin.Branch, "continued": origin.Continued, "intent_id": j.IntentID, "since": dag.At(origin.Since).String()}),
 		})},
 	}, &dag.AgentForked{FromBranch: a.FromBranch, ToBranch: origin.Branch, AtEvent: dag.EventRef{EventID: origin.EventID}, VolumePlan: plan})
 	if err != nil {

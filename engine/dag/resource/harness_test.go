@@ -84,6 +84,20 @@ func (r *rig) began(run string) string {
 	return e.EventID
 }
 
+// says records what an agent was told in a run of its own, and returns that
+// event.
+func (r *rig) says(agent, text string) string {
+	r.t.Helper()
+	at := dag.At(time.Now())
+	m := dag.NewNode(&dag.Message{ID: text, Role: dag.RoleUser, Content: []dag.ContentPart{{Type: "text", Text: text}}, CreatedAt: at})
+	e, err := dag.NewEvent(dag.Head{TS: at, RunID: text, AgentID: agent, Nodes: []dag.Node{m}}, &dag.HistoryAppend{List: "main", MessageRef: text})
+	r.no(err)
+	_, err = r.dag.Emit(r.t.Context(), alice, e)
+	r.no(err)
+	time.Sleep(time.Second)
+	return e.EventID
+}
+
 // attachThing gives ada a thing of the shelf, and returns the resource's id.
 func (r *rig) attachThing(name string) string {
 	r.t.Helper()
