@@ -23,7 +23,7 @@ type exchange struct {
 	l       *line
 	r       *http.Request
 	f       format
-	path    string
+	path    string // as it is served
 	id      string
 	secrets *strings.Replacer
 	began   time.Time
@@ -38,7 +38,8 @@ type exchange struct {
 }
 
 // exchange looks at a request; nil when it is none to a model.
-func (l *line) exchange(r *http.Request, path string) *exchange {
+func (l *line) exchange(r *http.Request, escaped string) *exchange {
+	path := served(escaped)
 	f, ok := formatOf(path)
 	if !ok || r.Method != http.MethodPost {
 		return nil

@@ -3,6 +3,7 @@ package modelproxy
 import (
 	"bytes"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,9 +19,17 @@ type format struct {
 	whole func(a *answer, data []byte)              // an answer that is none
 }
 
-// formatOf tells the format by the request's path.
+// served is what an API that it is sent to takes an escaped path for.
+func served(escaped string) string {
+	plain, err := url.PathUnescape(escaped)
+	if err != nil {
+		plain = escaped
+	}
+	return path.Clean(plain)
+}
+
+// formatOf tells the format by the path that is served.
 func formatOf(path string) (format, bool) {
-	path, _, _ = strings.Cut(path, "?")
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
 		return format{askChat, chatEvent, chatWhole}, true
@@ -41,9 +50,6 @@ func modelIn(path string) string {
 		return "unknown"
 	}
 	name, _, _ = strings.Cut(name, ":")
-	if plain, err := url.PathUnescape(name); err == nil {
-		name = plain
-	}
 	return clip(name, 200)
 }
 

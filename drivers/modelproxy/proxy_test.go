@@ -296,6 +296,21 @@ func TestWhatIsNoTalkPassesUnseen(t *testing.T) {
 	}
 }
 
+func TestARequestIsSeenHoweverItsPathIsWritten(t *testing.T) {
+	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) { _, _ = io.WriteString(w, req.RequestURI) })+"/base")
+	for i, path := range []string{
+		"/chat/%63ompletions", "/chat%2Fcompletions", "/v1/messages/", "/v1//messages//", "/v1/messages/.", "/v1/messages/x/..",
+		"/v1beta/models/m:generate%43ontent", "/v1beta/%6dodels/m%3AgenerateContent",
+	} {
+		if _, body := r.post(path, `{"model":"m"}`); body != "/base"+path {
+			t.Errorf("%s is passed on as %s", path, body)
+		}
+		if all := r.events(2); len(all) != 2*i+2 || all[2*i].Model.Name != "m" {
+			t.Fatalf("%s: %+v", path, all)
+		}
+	}
+}
+
 func TestWhatIsTooLongIsCountedAndPassedOn(t *testing.T) {
 	var got int64
 	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
