@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 )
@@ -87,6 +88,92 @@ func TestARunThatWasCutOffIsClosed(t *testing.T) {
 	r.no(r.Recover(t.Context(), acme))
 	if got := r.kinds(rec.RunID()); !slices.Equal(got, []string{"run_started", "tool_call", "tool_result interrupted", "interruption", "run_finished"}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// emitted emits what somebody else says of a run.
+func (r *rig) emitted(run, agent string, b dag.Body, nodes ...dag.Node) dag.Event {
+	r.t.Helper()
+	return r.emit(dag.Head{TS: dag.At(r.at), AgentID: agent, RunID: run, Nodes: nodes}, b)
+}
+
+// leftOut are the kinds of events that the audit log says are not recorded.
+func (r *rig) leftOut() (kinds []string) {
+	r.t.Helper()
+	log, err := r.ledger.List(r.t.Context(), acme, core.Filter{Kind: "dag.left_out"})
+	r.no(err)
+	for _, e := range log.Items {
+		var p audit.Payload
+		r.no(core.DecodeStored(e.Payload, &p))
+		var d struct {
+			Kind string `json:"kind"`
+		}
+		r.no(core.DecodeStored(p.Detail, &d))
+		kinds = append(kinds, d.Kind)
+	}
+	return kinds
+}
+
+// closed checks that a run is open for no recorder, and that the store opens.
+func (r *rig) closed(run string) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	r.no(r.db.Close())
+	r.open()
+	r.no(r.Recover(ctx, acme))
+	had := r.kinds(run)
+	r.no(r.Recover(ctx, acme))
+	r.no(r.ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}) // is told to runs that are open
+	}))
+	if got := r.kinds(run); !slices.Equal(got, had) {
+		r.t.Errorf("%v, then %v", had, got)
+	}
+}
+
+func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
+	for name, c := range map[string]struct {
+		end     func(*rig, *dag.Recording)
+		want    []string
+		leftOut []string
+	}{
+		"when the engine died": {func(*rig, *dag.Recording) {}, []string{"run_started", "tool_call", "run_finished"}, nil},
+		"when it ends": {func(r *rig, rec *dag.Recording) {
+			r.no(rec.Said(t.Context(), "main", dag.RoleAssistant, "and on"))
+			if err := rec.Finish(t.Context(), true); err == nil {
+				t.Error("nobody is told that something was lost")
+			}
+		}, []string{"run_started", "tool_call", "run_finished", "history_append", "tool_result canceled", "interruption"}, []string{"run_finished"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			rec := r.record()
+			r.no(rec.Call(t.Context(), "acp", "exec", "c-1", core.Raw(`{}`)))
+			r.emitted(rec.RunID(), "ada", &dag.RunFinished{Exit: "success"})
+			c.end(r, rec)
+			r.closed(rec.RunID())
+			if got := r.kinds(rec.RunID()); !slices.Equal(got, c.want) {
+				t.Errorf("%v", got)
+			}
+			if got := r.leftOut(); !slices.Equal(got, c.leftOut) {
+				t.Errorf("left out are %v", got)
+			}
+		})
+	}
+}
+
+func TestARunWhoseAnswerAnotherStatedIsClosed(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	r.no(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
+	answer := r.of(rec.RunID(), dag.KindModelRequest)[0].EventID + "/answer"
+	r.emitted("other", "eve", &dag.HistoryAppend{List: "main", MessageRef: answer}, r.message(answer, "mine", dag.RoleUser))
+	r.closed(rec.RunID())
+	if got := r.kinds(rec.RunID()); !slices.Equal(got, []string{"run_started", "model_request", "interruption", "run_finished"}) {
+		t.Errorf("%v", got)
+	}
+	if got := r.leftOut(); !slices.Equal(got, []string{"model_response"}) {
+		t.Errorf("left out are %v", got)
 	}
 }
 

@@ -1,0 +1,163 @@
+package dag
+
+import (
+	"context"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Flush writes what is gathered, and returns the first error so far.
+func (r *Recording) Flush(ctx context.Context) error { return r.flush(ctx, false) }
+
+// flush writes also when the work that is told of was cancelled: it has
+// happened, and what is gathered may be of others.
+func (r *Recording) flush(ctx context.Context, over bool) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.mu.Lock()
+	events := r.pending
+	r.pending = nil
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	r.mu.Unlock()
+	var err error
+	if len(events) > 0 || over {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeFor*time.Duration(1+len(events)/MaxBatch))
+		defer cancel()
+		err = r.d.keep(ctx, r.by, r.id, events, over)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.lost(explain("record a run", err))
+	}
+	return r.err
+}
+
+// keep writes events of a run, in their order; with over, the run is no longer
+// open after the last. Others may emit into the run too: an event that does
+// not agree with theirs costs itself alone, which the audit log tells. The
+// first such is the error then; any other error ends it at once.
+func (d *DAG) keep(ctx context.Context, by core.Caller, run string, events []Event, over bool) error {
+	if len(events) <= MaxBatch {
+		err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			if _, err := d.EmitIn(tx, events...); err != nil {
+				return err
+			}
+			if len(events) == 0 { // it has finished already
+				if _, err := tx.Record(audit.Entry{Type: "dag.closed", Subject: "dag.run", ID: run}); err != nil {
+					return err
+				}
+			}
+			return closeRun(tx, run, over)
+		})
+		if !isConflict(err) {
+			return err
+		}
+		if len(events) == 1 {
+			return d.leaveOut(ctx, by, run, &events[0], over, err)
+		}
+	}
+	half := len(events) / 2
+	first := d.keep(ctx, by, run, events[:half], false)
+	if first != nil && !isConflict(first) {
+		return first
+	}
+	err := d.keep(ctx, by, run, events[half:], over)
+	if first == nil || err != nil && !isConflict(err) {
+		return err
+	}
+	return first
+}
+
+// leaveOut tells of an event that could not be recorded, and why.
+func (d *DAG) leaveOut(ctx context.Context, by core.Caller, run string, e *Event, over bool, why error) error {
+	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		_, err := tx.Record(audit.Entry{
+			Type: "dag.left_out", Trace: traceOf(e.TraceID), Subject: "dag.event", ID: e.EventID,
+			Detail: map[string]any{"run_id": run, "kind": e.Kind, "error": why.Error()},
+		})
+		if err != nil {
+			return err
+		}
+		return closeRun(tx, run, over)
+	})
+	if err != nil {
+		return err
+	}
+	return why
+}
+
+func isConflict(err error) bool { return err != nil && core.AsError(err).Code == core.Conflict }
+
+// closeRun takes a run's mark away if it is over.
+func closeRun(tx *audit.Tx, run string, over bool) error {
+	if !over {
+		return nil
+	}
+	return tx.Delete(bLive, []byte(run))
+}
+
+// Recover closes the runs of a tenant that a recorder left open when its
+// process died: open calls and requests to models end as interrupted. It is
+// called once, before anything is recorded.
+func (d *DAG) Recover(ctx context.Context, tenant string) error {
+	var runs []string
+	cutOff := map[string][]Event{}
+	err := d.view(ctx, tenant, "look for runs that were cut off", func(r reader) error {
+		if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
+			runs = append(runs, string(k))
+			return true
+		}); err != nil {
+			return err
+		}
+		for _, run := range runs {
+			var err error
+			if cutOff[run], err = d.abandon(r, run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, run := range runs {
+		if err != nil {
+			break
+		}
+		if err = d.keep(ctx, core.Self(tenant, "recorder"), run, cutOff[run], true); isConflict(err) {
+			err = nil // the audit log tells what could not be said of the run; it is closed
+		}
+	}
+	return explain("close the runs that were cut off", err)
+}
+
+// abandon is what ends a run whose recorder died; nothing of one that was
+// finished meanwhile.
+func (d *DAG) abandon(tx reader, run string) ([]Event, error) {
+	num, _, err := tx.num(nameKey(NodeRef{TypeRun, run}))
+	if err != nil {
+		return nil, err
+	}
+	h, err := tx.head(num)
+	if err != nil || h.Status == "finished" {
+		return nil, err
+	}
+	r := &Recording{d: d, id: run, inside: true, last: h.LastAt.at, calls: map[string]Event{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
+	affects := []EventRef{}
+	for _, c := range h.OpenCalls {
+		affects = append(affects, EventRef{c.EventID})
+		r.result(c.CallID, CallInterrupted, nil, &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"})
+	}
+	for _, m := range h.OpenModels {
+		affects = append(affects, EventRef{m.EventID})
+		r.answer(openModel{id: m.EventID, correlation: m.CorrelationID, at: m.TS.at}, ModelAnswer{
+			Status: CallInterrupted, Error: &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"},
+		})
+	}
+	r.add(r.head(), &Interruption{Reason: ReasonCrash, Affects: affects})
+	r.add(r.head(), &RunFinished{Exit: "error"})
+	return r.pending, r.err
+}
