@@ -248,6 +248,8 @@ func (q *Query) match(e *Event) bool {
 // status is what an event says of how something ended or stands.
 func status(e *Event) string {
 	switch b := e.Body.(type) {
+	case *ModelResponse:
+		return first(string(b.Status), string(CallOK))
 	case *ToolResult:
 		return string(b.Status)
 	case *SnapshotCreated:

@@ -13,7 +13,7 @@ type Moment struct {
 	Recorded
 	From   Time   // of an event that ends something (result, response, run_finished): when that began
 	Until  Time   // of one that begins something (call, request, run_started): when that ended
-	Status string // of what it begins or ends: of a call a Call.Status; open, ok or the run's exit
+	Status string // of what it begins or ends: open, a Call.Status, a response's status or the run's exit
 	Tool   string // of a result: what was called
 	// Message is the one that the event appends, or that a response gave, as
 	// far as the record has it.
@@ -97,6 +97,7 @@ func (r reader) moment(e Recorded) (Moment, error) {
 	case *ModelRequest:
 		err = r.answered(&m)
 	case *ModelResponse:
+		m.Status = status(&e.Event)
 		if m.Message, err = r.message(b.OutputRef); err == nil {
 			err = r.requested(&m)
 		}
@@ -152,7 +153,7 @@ func (r reader) answered(m *Moment) error {
 			looked++
 			return looked < maxShown, nil
 		}
-		m.Until, m.Status = e.Event.TS, string(CallOK)
+		m.Until, m.Status = e.Event.TS, status(&e.Event)
 		return false, nil
 	})
 }

@@ -32,7 +32,7 @@ func TestATimelineSaysWhatEachEventBeginsAndEnds(t *testing.T) {
 	want := `run_started running
 history_append  user: Build it
 model_request ok 1000ms
-model_response  1000ms
+model_response ok 1000ms
 tool_call replaced
 tool_call ok 2000ms
 substitution 
@@ -58,6 +58,32 @@ tool_call open
 	s.no(err)
 	if !strings.Contains(string(raw), `"took_ms":9000,"status_of":"error"}`) {
 		t.Errorf("as JSON %s", raw)
+	}
+}
+
+func TestAModelRequestThatFailedIsNotOK(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	for _, s := range []dag.CallStatus{dag.CallError, dag.CallOK} {
+		r.no(rec.Asked(t.Context(), string(s), dag.ModelAsk{Model: "m"}))
+		r.no(rec.Answered(t.Context(), string(s), dag.ModelAnswer{Status: s}))
+	}
+	r.no(rec.Finish(t.Context(), false))
+	page, err := r.Timeline(t.Context(), acme, dag.Query{Run: rec.RunID()})
+	r.no(err)
+	var got []string
+	for _, m := range page.Items[1:5] {
+		got = append(got, m.Status)
+	}
+	if strings.Join(got, " ") != "error error ok ok" {
+		t.Errorf("two requests and their responses are %q", got)
+	}
+	for _, s := range []dag.CallStatus{dag.CallError, dag.CallOK} {
+		page, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: string(dag.KindModelResponse), Status: string(s)}})
+		r.no(err)
+		if page.Info.Total != 1 || page.Items[0].Event.Body.(*dag.ModelResponse).Status != s {
+			t.Errorf("%d responses are %s", page.Info.Total, s)
+		}
 	}
 }
 
