@@ -65,7 +65,9 @@ type Brief struct {
 	// Worker is the agent of the fleet that does an assignment without operations.
 	Worker string `json:"worker,omitempty"`
 	// Rework is the task that is done again when Check does not hold, by its
-	// ReworkOperations, and then this one, at most MaxRounds times in all.
+	// ReworkOperations, and then this one, at most MaxRounds times in all. What
+	// lies between them is done again too: by its ReworkOperations, or without
+	// any by its Operations, which must bear that, as merging and measuring do.
 	Rework           string `json:"rework,omitempty"`
 	MaxRounds        int    `json:"max_rounds,omitzero"` // 1-10; 0 means 2
 	ReworkOperations []Step `json:"rework_operations,omitempty"`

@@ -43,7 +43,7 @@ func (r *run) prompt(a *Agent, role *RoleTemplate) string {
 		fmt.Fprintf(&b, "This CEL expression over the workspace decides: %s\n", r.in.Check)
 	}
 	if len(r.in.Given.Rework) > 0 {
-		fmt.Fprintf(&b, "Your last work was rejected: %s\n", r.in.Given.Rework)
+		fmt.Fprintf(&b, "A review rejected what came of your last work: %s\n", r.in.Given.Rework)
 	}
 	if len(r.in.Given.Tasks) > 0 {
 		fmt.Fprintf(&b, "What the tasks before came to: %s\n", core.MustEncode(r.in.Given.Tasks))

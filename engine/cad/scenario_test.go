@@ -132,6 +132,9 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 	task := func(id, agent string, after ...string) PlannedTask {
 		return PlannedTask{TaskID: id, AgentID: agent, Brief: Brief{Dependencies: after}}
 	}
+	judge := func(id, agent, rework string) PlannedTask {
+		return PlannedTask{TaskID: id, AgentID: agent, Brief: Brief{Rework: rework}}
+	}
 	for _, c := range []struct {
 		name    string
 		pattern Pattern
@@ -141,6 +144,9 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 	}{
 		{"sequential ones wait for the one before", Sequential, []PlannedTask{task("a", "x"), task("b", "y"), task("c", "x")}, "b", ""},
 		{"and for more", Sequential, []PlannedTask{task("a", "x"), task("b", "y"), task("c", "x", "a")}, "a b", ""},
+		{"and for what they may reject", Sequential, []PlannedTask{task("a", "x"), task("b", "y"), judge("c", "z", "a")}, "b a", ""},
+		{"which is no later one", Sequential, []PlannedTask{judge("a", "x", "b"), task("b", "y")}, "a", "a task before this one"},
+		{"nor itself", Sequential, []PlannedTask{task("a", "x"), judge("b", "y", "b")}, "a", "a task before this one"},
 		{"but for no later one", Sequential, []PlannedTask{task("a", "x", "b"), task("b", "y")}, "a", "a task before this one"},
 		{"parallel ones don't", Parallel, []PlannedTask{task("a", "x"), task("b", "y")}, "", ""},
 		{"but the last may, for all", Parallel, []PlannedTask{task("a", "x"), task("b", "y"), task("c", "x", "a", "b")}, "a b", ""},

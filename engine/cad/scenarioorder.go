@@ -23,6 +23,11 @@ func (s *Scenario) applyPattern() (flaws []flaw) {
 			if i > 0 && !slices.Contains(t.Dependencies, s.Tasks[i-1].TaskID) {
 				t.Dependencies = append(slices.Clone(t.Dependencies), s.Tasks[i-1].TaskID)
 			}
+			if at := slices.IndexFunc(s.Tasks, func(o PlannedTask) bool { return o.TaskID == t.Rework }); at >= i {
+				flaws = append(flaws, bad(fmt.Sprintf("task_sequence[%d].rework", i), t.Rework, "a task before this one: the workflow_pattern is sequential"))
+			} else if at >= 0 && !slices.Contains(t.Dependencies, t.Rework) {
+				t.Dependencies = append(slices.Clone(t.Dependencies), t.Rework)
+			}
 		}
 	case Parallel:
 		busy := map[string]string{}

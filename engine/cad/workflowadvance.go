@@ -82,7 +82,7 @@ func (s *workflows) failedIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment, a
 	if a.Rework != "" && r.Error.Code == CheckFailed && a.Round+1 < a.rounds() && w.Cancelled == "" {
 		i := slices.IndexFunc(all, func(t *TaskAssignment) bool { return t.TaskID == a.Rework })
 		if i >= 0 && all[i].Status == Completed {
-			return s.reworkIn(tx, a, all[i], r.Error)
+			return s.reworkIn(tx, all, a, all[i], r.Error)
 		}
 	}
 	w.failed(AgentFailure{
@@ -92,9 +92,9 @@ func (s *workflows) failedIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment, a
 	return nil
 }
 
-// reworkIn sends work back to who did it: that one does its rework, and then
-// the review is done once more.
-func (s *workflows) reworkIn(tx *audit.Tx, review, work *TaskAssignment, why FailedResult) error {
+// reworkIn sends work back to who did it: that one does its rework, then what
+// was made of the work is done once more, and then the review.
+func (s *workflows) reworkIn(tx *audit.Tx, all []*TaskAssignment, review, work *TaskAssignment, why FailedResult) error {
 	at := seconds(tx.Now())
 	if _, err := s.c.SendIn(tx, SendMessage{
 		From: review.AgentID, To: work.AgentID, Type: Request, Trace: review.TraceID, Task: review.SwarmTask,
@@ -105,23 +105,56 @@ func (s *workflows) reworkIn(tx *audit.Tx, review, work *TaskAssignment, why Fai
 	}); err != nil && core.AsError(err).Code == core.Internal {
 		return err // one that is refused, because an agent is gone, shows as that agent's task is given
 	}
-	for _, a := range []*TaskAssignment{work, review} {
+	again := func(a *TaskAssignment, next AssignmentStatus) error {
 		a.Round, a.SwarmTask, a.DoneBefore = a.Round+1, "", a.Done
-		if err := a.to(Pending, at); err != nil {
+		if err := a.to(next, at); err != nil {
 			return err
 		}
+		return saveAssignment(tx, a, note{event: "cad.assignment.rework", detail: map[string]any{"round": a.Round}})
 	}
-	work.Rejected = core.MustEncode(why)
-	// The review waits for the work again.
-	if err := review.to(Blocked, at); err != nil {
+	rejected := core.MustEncode(why)
+	work.Rejected = rejected
+	if err := again(work, Pending); err != nil {
 		return err
 	}
-	for _, a := range []*TaskAssignment{work, review} {
-		if err := saveAssignment(tx, a, note{event: "cad.assignment.rework", detail: map[string]any{"round": a.Round}}); err != nil {
+	for _, a := range lyingBetween(all, work.TaskID, review.TaskID) {
+		if a.Status != Completed {
+			continue
+		}
+		a.Rejected = rejected
+		if err := again(a, Blocked); err != nil {
 			return err
 		}
 	}
-	return nil
+	return again(review, Blocked)
+}
+
+// lyingBetween are the tasks that wait for one task and that another waits for,
+// each directly or through others.
+func lyingBetween(all []*TaskAssignment, first, last string) (found []*TaskAssignment) {
+	waits := map[string]bool{first: true} // of the tasks looked at
+	var look func(id string) bool
+	look = func(id string) bool {
+		if is, known := waits[id]; known {
+			return is
+		}
+		waits[id] = false
+		i := slices.IndexFunc(all, func(a *TaskAssignment) bool { return a.TaskID == id })
+		if i < 0 {
+			return false
+		}
+		for _, dep := range all[i].Dependencies {
+			if look(dep) {
+				waits[id] = true
+			}
+		}
+		if waits[id] && id != last {
+			found = append(found, all[i])
+		}
+		return waits[id]
+	}
+	look(last)
+	return found
 }
 
 // announceIn tells the agents of a workflow how it ended.
