@@ -190,7 +190,7 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	}
 	build, began := m.workspace(t).LatestBuild.BuildNumber, time.Now()
 	w.Interrupt()
-	if out := <-done; out.Status != swarm.Cancelled || time.Since(began) > 5*time.Second {
+	if out := <-done; out.Status != swarm.Cancelled || time.Since(began) > 20*time.Second {
 		t.Errorf("outcome %+v after %v", out, time.Since(began))
 	}
 	w.await(fleet.Starting, "")
@@ -285,7 +285,7 @@ func TestRealServerThatDiesMakesItsAgentsOfflineUntilItIsBack(t *testing.T) {
 	began := time.Now()
 	d.kill()
 	h := w.await(fleet.Offline, "can't be reached")
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it showed after %v: %+v", took, h)
 	}
 	if out, err := w.Prompt(shortly(t), w.prompt("say hello")); err != nil || out.Status != swarm.Cancelled {

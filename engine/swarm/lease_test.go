@@ -46,7 +46,7 @@ func TestASilentRemoteWorkerIsNoticedAfterAnIdleTime(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		got = r.task(task.TaskID)
 	}
-	if took := time.Since(start); took > 1500*time.Millisecond || got.ErrorCode != "lease_lost" {
+	if took := time.Since(start); took > 10*time.Second || got.ErrorCode != "lease_lost" {
 		t.Errorf("noticed after %s: %+v", took, got)
 	}
 	t.Logf("a dead worker was noticed after %s", time.Since(start).Round(time.Millisecond))
