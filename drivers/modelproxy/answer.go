@@ -1,6 +1,7 @@
 package modelproxy
 
 import (
+	"fmt"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -9,15 +10,17 @@ import (
 
 // Bounds of an answer.
 const (
-	maxText  = 1 << 20 // bytes of all its parts
-	maxParts = 1000
-	maxName  = 256     // bytes of a tool's name, and of a call's id
-	maxCount = 1 << 40 // tokens; more is no number of them
+	maxText   = 1 << 20 // bytes of all its parts
+	maxParts  = 1000
+	maxPieces = 10_000  // of one that comes as a list of them
+	maxName   = 256     // bytes of a tool's name, and of a call's id
+	maxCount  = 1 << 40 // tokens; more is no number of them
 )
 
 // answer is what a model answered so far.
 type answer struct {
 	parts   []*part
+	named   map[partName]*part // the same
 	size    int
 	tokens  *fleet.ModelTokens
 	usage   messagesUsage // so far, of the format that tells it in pieces
@@ -26,31 +29,35 @@ type answer struct {
 	message string
 	broken  bool // it was cut off
 	done    bool // nothing more is to come
+
+	note   string // what stands for it when it was not understood
+	missed int64  // bytes of pieces that were not
+}
+
+// partName tells a part from the others.
+type partName struct {
+	kind string // text, reasoning, tool_use
+	key  string // by which the stream names it
 }
 
 // part is a part of an answer that grows.
 type part struct {
-	kind     string // text, reasoning, tool_use
-	key      string // by which the stream names it
+	partName
 	id, name string
 	text     strings.Builder // of a tool_use its arguments
 }
 
-func newAnswer() *answer { return &answer{} }
+func newAnswer() *answer { return &answer{named: map[partName]*part{}} }
 
 // part is the part of that kind and key, made if there is none; nil when there
 // are too many.
 func (a *answer) part(kind, key string) *part {
-	for i := len(a.parts) - 1; i >= 0; i-- {
-		if p := a.parts[i]; p.kind == kind && p.key == key {
-			return p
-		}
+	name := partName{kind, key}
+	p := a.named[name]
+	if p == nil && len(a.parts) < maxParts {
+		p = &part{partName: name}
+		a.parts, a.named[name] = append(a.parts, p), p
 	}
-	if len(a.parts) >= maxParts {
-		return nil
-	}
-	p := &part{kind: kind, key: key}
-	a.parts = append(a.parts, p)
 	return p
 }
 
@@ -79,6 +86,9 @@ func (a *answer) use(key, id, name, args string) {
 		a.add(p, args)
 	}
 }
+
+// miss counts a piece that was passed on and not understood.
+func (a *answer) miss(size int) { a.missed += int64(size) }
 
 func (a *answer) fail(code, message string) {
 	a.fault, a.message, a.done = clip(code, 100), message, true
@@ -115,19 +125,25 @@ func (a *answer) status() string {
 }
 
 func (a *answer) call() fleet.ModelCall {
-	m := fleet.ModelMessage{Role: "assistant"}
+	var parts []fleet.ModelPart
 	for _, p := range a.parts {
-		text := p.text.String()
-		if p.kind == "tool_use" {
-			m.Parts = append(m.Parts, fleet.ModelPart{Type: p.kind, ID: p.id, Name: p.name, Input: arguments(text)})
-			continue
+		one := fleet.ModelPart{Type: p.kind}
+		if text := p.text.String(); p.kind == "tool_use" {
+			one.ID, one.Name, one.Input = p.id, p.name, arguments(text)
+		} else {
+			one.Text = text
 		}
-		if n := len(m.Parts); n > 0 && m.Parts[n-1].Type == p.kind {
-			m.Parts[n-1].Text += text
-			continue
-		}
-		m.Parts = append(m.Parts, fleet.ModelPart{Type: p.kind, Text: text})
+		parts = append(parts, one)
 	}
+	parts = join(parts, "text", "reasoning")
+	if a.note != "" {
+		parts = append(parts, fleet.ModelPart{Type: "text", Text: a.note})
+	}
+	if a.missed > 0 {
+		note := fmt.Sprintf("(%d bytes in pieces that were not understood)", a.missed)
+		parts = append(parts, fleet.ModelPart{Type: "text", Text: note})
+	}
+	m := fleet.ModelMessage{Role: "assistant", Parts: parts}
 	return fleet.ModelCall{Messages: []fleet.ModelMessage{m}, Tokens: a.tokens, Finish: clip(a.finish, 100), Fault: a.fault}
 }
 

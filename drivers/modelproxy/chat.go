@@ -50,7 +50,7 @@ func askChat(_ string, body []byte) (fleet.ModelCall, error) {
 		}
 		t.say(role, parts...)
 	}
-	return fleet.ModelCall{Name: in.Model, Messages: t.all, Tools: in.Tools, Params: settings(body, "model", "messages", "tools")}, nil
+	return fleet.ModelCall{Name: in.Model, Messages: t.messages(), Tools: in.Tools, Params: settings(body, "model", "messages", "tools")}, nil
 }
 
 type chatAnswer struct {

@@ -76,35 +76,12 @@ func (x *exchange) request() fleet.ModelCall {
 		}
 		why = "not understood: " + clip(err.Error(), 200)
 	}
-	note := fmt.Sprintf("(%s, %s)", x.in.digest(), why)
 	c := fleet.ModelCall{
 		Name:     modelIn(x.path),
-		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: note}}}},
+		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: x.in.instead(why)}}}},
 	}
 	blot(&c, x.secrets)
 	return c
-}
-
-// understand reads a request when its turn has come.
-func (x *exchange) understand(data []byte) (fleet.ModelCall, error) {
-	select {
-	case x.l.p.reading <- struct{}{}:
-	default:
-		select {
-		case x.l.p.reading <- struct{}{}:
-		case <-x.r.Context().Done():
-			return fleet.ModelCall{}, errors.New("the agent did not wait")
-		}
-	}
-	defer func() { <-x.l.p.reading }()
-	if items(data) > maxItems {
-		return fleet.ModelCall{}, fmt.Errorf("more than %d values", maxItems)
-	}
-	c, err := x.f.ask(x.path, data)
-	if err == nil {
-		blot(&c, x.secrets)
-	}
-	return c, err
 }
 
 // answers follows an answer whose headers are there.
@@ -127,7 +104,14 @@ func (x *exchange) answers(res *http.Response) {
 			x.ended(a, err)
 		}
 	case kind == "text/event-stream" && !encoded:
-		s := &sse{event: func(name string, data []byte) { x.f.event(a, name, data) }}
+		s := &sse{event: func(name string, data []byte) {
+			see := func(a *answer, data []byte) { x.f.event(a, name, data) }
+			if len(data) <= small {
+				see(a, data)
+			} else if x.read(data, see) != nil {
+				a.miss(len(data))
+			}
+		}}
 		b.saw = func(data []byte) {
 			s.write(data)
 			if a.done {
@@ -142,11 +126,13 @@ func (x *exchange) answers(res *http.Response) {
 			x.ended(a, err)
 		}
 	default:
-		x.out = &capture{p: x.l.p, most: maxWhole}
+		x.out = &capture{p: x.l.p, most: maxWhole, sum: sha256.New()}
 		b.saw = x.out.write
 		b.end = func(err error) {
 			if data, whole := x.out.bytes(); err == nil && whole && !encoded {
-				x.f.whole(a, data)
+				if err := x.read(data, x.f.whole); err != nil {
+					a.note = x.out.instead(err.Error())
+				}
 			}
 			x.ended(a, err)
 		}
@@ -286,10 +272,11 @@ func (c *capture) bytes() (data []byte, whole bool) {
 	return c.data, !c.lost
 }
 
-func (c *capture) digest() string {
+// instead stands for a body that can't be kept.
+func (c *capture) instead(why string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Sprintf("%d bytes, sha256 %s", c.size, hex.EncodeToString(c.sum.Sum(nil)))
+	return fmt.Sprintf("(%d bytes, sha256 %s, %s)", c.size, hex.EncodeToString(c.sum.Sum(nil)), why)
 }
 
 // drop gives back what was kept.

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -149,14 +148,39 @@ func (t *talk) say(role string, parts ...fleet.ModelPart) {
 		t.all = append(t.all, fleet.ModelMessage{Role: role})
 		n++
 	}
-	m := &t.all[n-1]
-	for _, p := range parts {
-		if k := len(m.Parts); role == "assistant" && p.Type == "text" && k > 0 && m.Parts[k-1].Type == "text" {
-			m.Parts[k-1].Text += p.Text
-			continue
+	t.all[n-1].Parts = append(t.all[n-1].Parts, parts...)
+}
+
+func (t *talk) messages() []fleet.ModelMessage {
+	for i := range t.all {
+		if m := &t.all[i]; m.Role == "assistant" {
+			m.Parts = join(m.Parts, "text")
 		}
-		m.Parts = append(m.Parts, p)
 	}
+	return t.all
+}
+
+// join makes one part of those of these kinds that follow another of their kind.
+func join(parts []fleet.ModelPart, kinds ...string) []fleet.ModelPart {
+	var out []fleet.ModelPart
+	for n := 0; len(parts) > 0; parts = parts[n:] {
+		one := parts[0]
+		n = 1
+		if slices.Contains(kinds, one.Type) {
+			for n < len(parts) && parts[n].Type == one.Type {
+				n++
+			}
+		}
+		if n > 1 {
+			var b strings.Builder
+			for _, p := range parts[:n] {
+				b.WriteString(p.Text)
+			}
+			one.Text = b.String()
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // roleOf is a role in the record's words.
@@ -185,24 +209,4 @@ func compact(v core.Raw) core.Raw {
 		return quoted(string(v))
 	}
 	return out
-}
-
-// items is how many values JSON has at any depth, counted until there are too
-// many, or it is none.
-func items(data []byte) int {
-	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for n := 0; ; n++ {
-		if dec.StackDepth() > 0 && nameNext(dec) {
-			if _, err := dec.ReadToken(); err != nil {
-				return n
-			}
-		}
-		t, err := dec.ReadToken()
-		if err != nil || n > maxItems {
-			return n
-		}
-		if t.Kind() == '}' || t.Kind() == ']' {
-			n--
-		}
-	}
 }

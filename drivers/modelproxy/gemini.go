@@ -100,7 +100,7 @@ func askGemini(path string, body []byte) (fleet.ModelCall, error) {
 		t.say(role, others...)
 	}
 	return fleet.ModelCall{
-		Name: modelIn(path), Messages: t.all, Tools: in.Tools, Params: settings(body, "model", "systemInstruction", "contents", "tools"),
+		Name: modelIn(path), Messages: t.messages(), Tools: in.Tools, Params: settings(body, "model", "systemInstruction", "contents", "tools"),
 	}, nil
 }
 
@@ -112,8 +112,12 @@ func geminiWhole(a *answer, data []byte) {
 	if core.Raw(data).Kind() == '[' {
 		var list []core.Raw
 		if core.DecodeStored(data, &list) == nil {
-			for _, one := range list[:min(len(list), 10_000)] {
-				geminiWhole(a, one)
+			for i, one := range list {
+				if i < maxPieces {
+					geminiWhole(a, one)
+				} else {
+					a.miss(len(one))
+				}
 			}
 		}
 		return

@@ -80,7 +80,7 @@ func askMessages(_ string, body []byte) (fleet.ModelCall, error) {
 		t.say("tool", results...) // a user's message brings them along
 		t.say(role, others...)
 	}
-	return fleet.ModelCall{Name: in.Model, Messages: t.all, Tools: in.Tools, Params: settings(body, "model", "system", "messages", "tools")}, nil
+	return fleet.ModelCall{Name: in.Model, Messages: t.messages(), Tools: in.Tools, Params: settings(body, "model", "system", "messages", "tools")}, nil
 }
 
 type messagesUsage struct {

@@ -29,8 +29,9 @@ const (
 	maxHeld  = 256 << 20 // bytes of bodies that are looked at, of all agents
 	maxAsked = 8 << 20   // bytes of one request that are looked at
 	maxWhole = 4 << 20   // bytes of one answer that is no stream
-	maxItems = 20_000    // values of one request's JSON, at any depth
-	maxRead  = 2         // requests that are being understood: it takes many times their size
+	maxItems = 20_000    // values of the JSON that is understood at once, at any depth
+	maxRead  = 2         // bodies that are being understood: it takes many times their size
+	small    = 64 << 10  // bytes of a piece of a stream that is understood without waiting for a turn
 )
 
 // Proxy is the one listener of an engine. It begins with the first line that
@@ -39,7 +40,7 @@ type Proxy struct {
 	transport http.RoundTripper
 	held      atomic.Int64
 	count     atomic.Uint64
-	reading   chan struct{} // a token for each request that is being understood
+	reading   chan struct{} // a token for each body that is being understood
 
 	mu     sync.Mutex
 	server *http.Server

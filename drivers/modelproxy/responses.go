@@ -86,7 +86,7 @@ func askResponses(_ string, body []byte) (fleet.ModelCall, error) {
 		}
 	}
 	return fleet.ModelCall{
-		Name: in.Model, Messages: t.all, Tools: in.Tools, Params: settings(body, "model", "instructions", "input", "tools"),
+		Name: in.Model, Messages: t.messages(), Tools: in.Tools, Params: settings(body, "model", "instructions", "input", "tools"),
 	}, nil
 }
 

@@ -1,0 +1,93 @@
+package modelproxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// understand reads a request when its turn has come.
+func (x *exchange) understand(data []byte) (fleet.ModelCall, error) {
+	select {
+	case x.l.p.reading <- struct{}{}:
+	default:
+		select {
+		case x.l.p.reading <- struct{}{}:
+		case <-x.r.Context().Done():
+			return fleet.ModelCall{}, errors.New("the agent did not wait")
+		}
+	}
+	defer func() { <-x.l.p.reading }()
+	if items(data) > maxItems {
+		return fleet.ModelCall{}, errCrowded
+	}
+	c, err := x.f.ask(x.path, data)
+	if err == nil {
+		blot(&c, x.secrets)
+	}
+	return c, err
+}
+
+var errCrowded = fmt.Errorf("more than %d values", maxItems)
+
+// read takes an answer, or a piece of one, when its turn has come. The agent
+// may have gone by then: the answer was given, and is counted. Of one that has
+// too many values its end alone is understood.
+func (x *exchange) read(data []byte, see func(*answer, []byte)) error {
+	x.l.p.reading <- struct{}{}
+	defer func() { <-x.l.p.reading }()
+	if items(data) <= maxItems {
+		see(x.a, data)
+		return nil
+	}
+	var end ending
+	if core.DecodeStored(data, &end) == nil {
+		if data, err := core.Encode(end); err == nil && items(data) <= maxItems {
+			see(x.a, data)
+		}
+	}
+	return errCrowded
+}
+
+// ending is what the formats tell of an answer besides what was said.
+type ending struct {
+	Type       string   `json:"type,omitzero"`
+	Status     core.Raw `json:"status,omitzero"`
+	StopReason core.Raw `json:"stop_reason,omitzero"`
+	Incomplete core.Raw `json:"incomplete_details,omitzero"`
+	Usage      core.Raw `json:"usage,omitzero"`
+	Metadata   core.Raw `json:"usageMetadata,omitzero"`
+	Error      core.Raw `json:"error,omitzero"`
+	Response   *ending  `json:"response,omitzero"`
+}
+
+// items is how many values JSON has at any depth, counted until there are too
+// many, or it is none. The members of a list, as some answers are, are read one
+// by one: of it, it is how many the largest has.
+func items(data []byte) (most int) {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for n := 0; most <= maxItems; most = max(most, n) {
+		depth := dec.StackDepth()
+		if kind, _ := dec.StackIndex(depth); depth == 1 && kind == '[' {
+			n = 0
+		}
+		if depth > 0 && nameNext(dec) {
+			if _, err := dec.ReadToken(); err != nil {
+				return most
+			}
+		}
+		t, err := dec.ReadToken()
+		if err != nil {
+			return most
+		}
+		if t.Kind() != '}' && t.Kind() != ']' {
+			n++
+		}
+	}
+	return most
+}
