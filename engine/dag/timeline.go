@@ -63,6 +63,38 @@ func (q *Query) Subject(name string) error {
 	return nil
 }
 
+// Subject narrows a query as Query.Subject does; the bare name of an agent
+// stands for the run in which something happened to it last.
+func (d *DAG) Subject(ctx context.Context, tenant, name string, q *Query) error {
+	if name == "" || strings.Contains(name, ":") {
+		return q.Subject(name)
+	}
+	err := d.view(ctx, tenant, "look for the newest run of "+name, func(r reader) (err error) {
+		q.Run, err = r.newestRun(name)
+		return err
+	})
+	if err == nil && q.Run == "" {
+		err = core.Invalid("subject", name, "run:ID, task:ID, agent:NAME, session:ID, or the name of an agent that has run")
+	}
+	return err
+}
+
+// newestRun is the run of an agent's newest event that is of one; "" when none
+// of a slice of its newest is.
+func (r reader) newestRun(agent string) (run string, err error) {
+	l, err := r.of(typeCode(TypeAgent), agent)
+	if err != nil {
+		return "", err
+	}
+	for skip := uint64(0); skip < min(l.n, slice) && run == "" && err == nil; skip++ {
+		err = r.walk(l, false, skip, 1, func(e Recorded) error {
+			run = e.Event.RunID
+			return nil
+		})
+	}
+	return run, err
+}
+
 // Timeline lists the events of a run, task, agent or session, the oldest
 // first, each with what it begins or ends. A page costs the same wherever it
 // stands and however long the record is, unless more narrows it.

@@ -95,3 +95,28 @@ func TestATimelineIsOfSomething(t *testing.T) {
 		}
 	}
 }
+
+func TestABareNameIsTheNewestRunOfThatAgent(t *testing.T) {
+	s := newStory(t)
+	later := s.emit(s.head("ada", "r-2"), &dag.RunStarted{Reason: "user"})
+	s.emit(s.head("bob", "r-3"), &dag.RunStarted{Reason: "user"})
+	s.emit(s.head("ada", ""), &dag.ResourceAttached{ResourceRef: "vol-1", Mode: dag.ReadWrite})
+	var q dag.Query
+	s.no(s.Subject(t.Context(), acme, "ada", &q))
+	page, err := s.Timeline(t.Context(), acme, q)
+	s.no(err)
+	if len(page.Items) != 1 || page.Items[0].Event.EventID != later.EventID {
+		t.Errorf("%+v", page.Items)
+	}
+	for _, name := range []string{"", "eve", "r-1", "run:", "queue:x"} {
+		q := dag.Query{}
+		err := s.Subject(t.Context(), acme, name, &q)
+		if refused := core.AsError(err); err == nil || refused.Code != core.InvalidInput || refused.Details["field"] != "subject" || !strings.Contains(err.Error(), "agent:NAME, session:ID") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	q = dag.Query{}
+	if s.no(s.Subject(t.Context(), acme, "agent:ada", &q)); q.Agent != "ada" || q.Run != "" {
+		t.Errorf("%+v", q)
+	}
+}

@@ -47,6 +47,7 @@ func (w *walk) record() {
 	if all := w.objects("dag timeline run:r-1"); len(all) != 3 || all[0]["event_id"] != id || all[1]["status_of"] != "open" {
 		t.Errorf("timeline: %v", all)
 	}
+	w.text("dag timeline ada", "TS", "KIND")
 	w.do("dag timeline session:nobody")
 	w.text("dag timeline agent:ada --kind tool_call --page-size 1", "tool_call", "exec")
 	if code, _, _ := w.fails(2, "dag timeline r-1"); code != "INVALID_INPUT" {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,25 +20,29 @@ import (
 
 // dagTimeline lists what happened to a subject on one axis.
 func (t *tree) dagTimeline() *cobra.Command {
-	var q dag.Query
+	subject := ""
 	return lists(t, spec{
 		use: "timeline SUBJECT", short: "List all that happened in a run, or to a task, agent or session, the oldest first", effect: Reads,
 		args: []string{"recorded"},
 		long: "List all that happened in a run, or to a task, agent or session, the oldest first: messages, model requests, calls,\n" +
 			"results, decisions, interruptions, each with how long what it begins or ends took. SUBJECT is run:ID, task:ID,\n" +
-			"agent:NAME or session:ID. In the cockpit: key H, or open timeline SUBJECT.",
+			"agent:NAME or session:ID; a bare NAME is the newest run of that agent. In the cockpit: key H, or open timeline SUBJECT.",
 		example: "dag timeline agent:ada --page 2\ndag timeline task:tk_… --kind tool_call",
 		flags:   func(f *pflag.FlagSet) { source(f, "kind", "enum:"+strings.Join(words(dag.Kinds()...), ",")) },
 		check: func(_ *call, args []string) error {
-			q = dag.Query{}
-			return q.Subject(args[0])
+			subject = args[0]
+			if !strings.Contains(subject, ":") {
+				return nil // the record knows the agents
+			}
+			return new(dag.Query).Subject(subject)
 		},
 	}, nil, momentColumns,
 		func(c *call, f core.Filter) (core.Page[dag.Moment], error) {
-			of := q
-			of.Filter = f
-			of.Task, of.Agent, of.Session = cmp.Or(q.Task, f.Task), cmp.Or(q.Agent, f.Agent), cmp.Or(q.Session, f.Session)
-			return c.eng.DAG.Timeline(c.ctx, c.by.Tenant, of)
+			q := dag.Query{Filter: f}
+			if err := c.eng.DAG.Subject(c.ctx, c.by.Tenant, subject, &q); err != nil {
+				return core.Page[dag.Moment]{}, err
+			}
+			return c.eng.DAG.Timeline(c.ctx, c.by.Tenant, q)
 		})
 }
 

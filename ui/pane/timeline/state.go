@@ -53,7 +53,7 @@ func state(env pane.Env, s *dag.State, out *pane.Paras) {
 func run(env pane.Env, s *dag.State, r *dag.RunState, out *pane.Paras) {
 	st := pane.State{State: screen.StateOf(first(r.Exit, r.Status)), Word: r.Status}
 	out.Add("run", st.Label(env.Glyphs)+" "+first(r.RunID, "outside any run"), st.Role())
-	text := fmt.Sprintf("%d events", r.Events)
+	text := count(r.Events, "event")
 	if !r.StartedAt.IsZero() {
 		text += " in " + pane.Took(s.TS.Time().Sub(r.StartedAt.Time()))
 	}
@@ -67,10 +67,18 @@ func run(env pane.Env, s *dag.State, r *dag.RunState, out *pane.Paras) {
 		out.Link("open call", c.Tool+" "+c.CallID+", for "+pane.Took(s.TS.Time().Sub(c.TS.Time())), screen.Busy, pane.Item{Kind: "record", ID: c.EventID})
 	}
 	if n := r.OpenUnlisted; n > 0 {
-		out.Add("", fmt.Sprintf("and %d more open calls", n), screen.Busy)
+		out.Add("", "and "+count(uint64(n), "more open call"), screen.Busy)
 	}
 	out.Add("last result", string(r.LastResult), ended(string(r.LastResult)).Role())
 	out.Add("interrupted", graph.Word(string(r.Interrupted)), screen.Bad)
+}
+
+// count says how many of something there are.
+func count(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // kinds counts events by their kind, the most first.
@@ -102,7 +110,7 @@ func group(env pane.Env, what string, g *dag.GroupState, own *dag.RunState, out 
 			return
 		}
 		st := pane.State{State: screen.StateOf(first(r.Exit, r.Status)), Word: first(r.Exit, r.Status)}
-		text := st.Label(env.Glyphs) + " " + first(r.RunID, "outside any run") + fmt.Sprintf(", %d events, the last at ", r.Events) + pane.Precise(env.Now, r.LastAt.Time())
+		text := st.Label(env.Glyphs) + " " + first(r.RunID, "outside any run") + ", " + count(r.Events, "event") + ", the last at " + pane.Precise(env.Now, r.LastAt.Time())
 		it := pane.Item{}
 		if r.RunID != "" {
 			it = pane.Item{Kind: Name, ID: "run:" + r.RunID}
