@@ -170,6 +170,31 @@ func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
 	}
 }
 
+func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	bob := d.client(1, "bob", "operator")
+	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","`+strings.Repeat("o", 3900)+`"]}`, "--wait", "-o", "json"), "task_id")
+	for flood, lines := range map[string]string{
+		"what was waited for": strings.Repeat("await task "+task+" status=succeeded\n", 2500),
+		"what was captured":   "task show " + task + " -o json\n" + strings.Repeat("capture A input\n", 2500),
+	} {
+		if code, _, stderr := bob.run(lines, "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "printed more than") {
+			t.Errorf("%s: exit %d %.300s", flood, code, stderr)
+		}
+	}
+	for pattern, refused := range map[string]bool{
+		`stdout 'swarmdeck.*[0-9a-z]{1,64}$'`: false, `! stdout '((a{9}){9}){9}'`: false, `! stdout '^$A{0}a{3}$B'`: false,
+		`stdout '(` + strings.Repeat("a?", 100) + `){1000}'`: true, `! stderr '((x.*y){100}){100}'`: true, `screen /a{99999999999999999999}/`: true, `await -t 1s screen /($A$B){10}/`: true,
+	} {
+		code, _, stderr := bob.run("version\n"+pattern+"\n", "swarmdeck --script -")
+		if refused != (code == 2 && strings.Contains(stderr, "stdin:2: ") && strings.Contains(stderr, "written out")) || !refused && code != 0 {
+			t.Errorf("%s: exit %d %.300s", pattern, code, stderr)
+		}
+	}
+}
+
 func TestLinesArePipedOverSSH(t *testing.T) {
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")

@@ -1,13 +1,17 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"swarmdeck/engine/core"
@@ -16,13 +20,14 @@ import (
 // Bounds of a script from another machine. One of this machine has none: its
 // author could take the memory in other ways.
 const (
-	mostPrinted = 8 << 20 // bytes that its commands print, all together
+	mostPrinted = 8 << 20 // bytes that its commands print and it captures, all together
 	mostFiles   = 100     // that it brings along
 	mostWide    = 500     // cells of its cockpit's side
 	mostLine    = 64 << 10
 	mostLines   = 100_000
-	mostDollars = 64      // variables on a line
-	mostValue   = 4 << 10 // bytes of a captured value
+	mostDollars = 64       // variables on a line
+	mostValue   = 4 << 10  // bytes of a captured value
+	mostPattern = 64 << 10 // bytes of a regular expression, its variables and repetitions written out
 	unbounded   = math.MaxInt
 )
 
@@ -85,6 +90,11 @@ func (r *run) fits(word string, args []string, text string, words map[string]wor
 		return core.Errorf(core.Denied, "%s: from another machine a script runs no programs and touches no files; allowed beside the commands: %s", word, strings.Join(harmless, ", "))
 	case !ours && !slices.Contains(harmless, word):
 		return core.Errorf(core.InvalidInput, "unknown word %q", word)
+	case slices.Contains(matching, word):
+		if n := written(text); n > mostPattern {
+			return fmt.Errorf("%s: from another machine a pattern has at most %d bytes with its repetitions written out and %d for each variable; this one may have %d", word, mostPattern, mostValue, n)
+		}
+		return nil
 	case word != "cmp":
 		return nil
 	case strings.ContainsAny(text, "$'#"):
@@ -98,6 +108,42 @@ func (r *run) fits(word string, args []string, text string, words map[string]wor
 	return nil
 }
 
+// matching are the words with a regular expression.
+var matching = []string{"stdout", "stderr", "screen", "await"}
+
+var (
+	repetition = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`)
+	reference  = regexp.MustCompile(`\$[A-Za-z_{]`)
+)
+
+// written is how long the pattern of a line is at most when each repetition
+// is written out, which is what a compiled one takes: all of them may be one
+// in the other.
+func written(text string) int {
+	n := len(text) + mostValue*len(reference.FindAllString(text, -1))
+	for _, m := range repetition.FindAllStringSubmatch(text, -1) {
+		times, err := strconv.Atoi(cmp.Or(m[2], m[1]))
+		if err != nil || n > mostPattern {
+			return unbounded
+		}
+		n *= max(times, 1)
+	}
+	return n
+}
+
+// enough ends a script whose commands have printed and captured too much.
+func (r *run) enough(ts *testscript.TestScript) {
+	if r.left <= 0 {
+		ts.Fatalf("the script's commands printed more than %d bytes, what was captured included", mostPrinted)
+	}
+}
+
+// print leaves what a word found on stdout.
+func (r *run) print(ts *testscript.TestScript, text []byte) {
+	_, _ = (&bounded{r, ts.Stdout()}).Write(text)
+	r.enough(ts)
+}
+
 // size reads the size of a cockpit.
 func (r *run) size(text string) (w, h int, err error) {
 	w, h, err = size(text)
@@ -107,6 +153,18 @@ func (r *run) size(text string) (w, h int, err error) {
 	return w, h, err
 }
 
+// spend takes n bytes out of what the script may still print.
+func (r *run) spend(n int) bool {
+	if r.left < n {
+		r.left = 0
+		return false
+	}
+	if r.left != unbounded {
+		r.left -= n
+	}
+	return true
+}
+
 // bounded takes what commands print out of what the script may still print.
 type bounded struct {
 	r   *run
@@ -114,12 +172,8 @@ type bounded struct {
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.r.left < len(p) {
-		b.r.left = 0
+	if !b.r.spend(len(p)) {
 		return 0, io.ErrShortWrite
-	}
-	if b.r.left != unbounded {
-		b.r.left -= len(p)
 	}
 	return b.out.Write(p)
 }

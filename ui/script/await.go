@@ -120,7 +120,7 @@ func (r *run) awaitRecord(ts *testscript.TestScript, within time.Duration, kind 
 	if !ok {
 		ts.Fatalf("await %s %s\nexpected: %s within %s\nactual: %s", kind, id, strings.Join(wants, " "), within, brief(last, wants))
 	}
-	ts.Stdout().Write(last) //nolint:errcheck // a buffer
+	r.print(ts, last)
 }
 
 // matches holds a record against FIELD=VALUE conditions. It fails for a task
@@ -205,7 +205,7 @@ func (r *run) awaitApproval(ts *testscript.TestScript, within time.Duration, arg
 	if !ok {
 		ts.Fatalf("await approval\nexpected: %d open within %s\nactual: %d open\n%s", want, within, count(), excerpt(string(last)))
 	}
-	ts.Stdout().Write(last) //nolint:errcheck // a buffer
+	r.print(ts, last)
 }
 
 // awaitIdle waits until no task is running and none can start.
