@@ -1,9 +1,11 @@
 package dag_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +30,7 @@ type rig struct {
 	db     *store.DB
 	ledger *audit.Ledger
 	at     time.Time
+	full   atomic.Bool // nothing can be written
 }
 
 func newRig(t testing.TB) *rig {
@@ -44,7 +47,12 @@ func (r *rig) open() {
 	r.t.Helper()
 	sealer, err := audit.OpenSealer(r.path + ".key")
 	r.no(err)
-	r.db, err = store.Open(r.path, store.Options{Seal: sealer.Seal})
+	r.db, err = store.Open(r.path, store.Options{Seal: func(tx store.Tx) error {
+		if r.full.Load() {
+			return errors.New("the disk is full")
+		}
+		return sealer.Seal(tx)
+	}})
 	r.no(err)
 	r.ledger = audit.New(r.db, audit.Options{})
 	r.DAG = dag.New(dag.Options{Ledger: r.ledger})

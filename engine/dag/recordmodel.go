@@ -61,6 +61,13 @@ type modelTalk struct {
 	toolsAt EventRef
 }
 
+// forget has everything stated again.
+func (m *modelTalk) forget() {
+	clear(m.known)
+	clear(m.threads)
+	m.tools = [32]byte{}
+}
+
 type openModel struct {
 	id, correlation string // of the request
 	at              time.Time

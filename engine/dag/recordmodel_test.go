@@ -206,6 +206,51 @@ func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
 	}
 }
 
+func TestWhatCouldNotBeWrittenIsStatedAgain(t *testing.T) {
+	said := []dag.Spoken{spoken(dag.RoleUser, "rm -rf /"), spoken(dag.RoleUser, "please"), spoken(dag.RoleUser, "now")}
+	for name, lose := range map[string]func(r *rig, rec *dag.Recording, ask func(string, int) error) error{
+		"as another had stated it otherwise": func(r *rig, rec *dag.Recording, ask func(string, int) error) error {
+			id := rec.RunID() + "/1"
+			r.emitted("other", "eve", &dag.HistoryAppend{List: "main", MessageRef: id}, r.message(id, "mine", dag.RoleUser))
+			return ask("1", 2)
+		},
+		"as the disk was full": func(r *rig, rec *dag.Recording, ask func(string, int) error) error {
+			r.full.Store(true)
+			defer r.full.Store(false)
+			return ask("1", 2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			rec := r.record()
+			ctx := t.Context()
+			ask := func(call string, n int) error {
+				return rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Tools: core.Raw(`[{"name":"exec"}]`), Messages: slices.Clone(said[:n])})
+			}
+			if err := lose(r, rec, ask); err == nil {
+				t.Fatal("nothing was lost")
+			}
+			_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK})
+			_ = ask("2", 3)
+			_ = rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK})
+			_ = rec.Finish(ctx, true)
+			asked := r.of(rec.RunID(), dag.KindModelRequest)
+			if len(asked) != 1 {
+				t.Fatalf("%d requests", len(asked))
+			}
+			b := asked[0].Body.(*dag.ModelRequest)
+			if len(b.InputRefs) != 3 || string(b.ToolsSpec) != `[{"name":"exec"}]` {
+				t.Errorf("%+v %s", b.InputRefs, b.ToolsSpec)
+			}
+			for _, in := range b.InputRefs {
+				if n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: in.Message}); err != nil || len(n.Versions) == 0 {
+					t.Errorf("input %+v is not in the record: %v", in, err)
+				}
+			}
+		})
+	}
+}
+
 func TestDecisionsLeadToTheirCalls(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()

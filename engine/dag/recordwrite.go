@@ -33,6 +33,7 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
+		r.models.forget() // what it stated may be lost
 		r.lost(explain("record a run", err))
 	}
 	return r.err
