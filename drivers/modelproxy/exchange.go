@@ -2,11 +2,8 @@ package modelproxy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"mime"
 	"net"
@@ -46,7 +43,7 @@ func (l *line) exchange(r *http.Request, escaped string) *exchange {
 	}
 	x := &exchange{
 		l: l, r: r, f: f, path: path, id: fmt.Sprintf("model-%d", l.p.count.Add(1)), secrets: secretsOf(r), began: time.Now(),
-		in: &capture{p: l.p, most: maxAsked, sum: sha256.New()},
+		in: l.run.capture(maxAsked),
 	}
 	x.body = &body{from: r.Body, size: r.ContentLength, saw: x.in.write, end: func(error) { x.ask() }}
 	r.Body = x.body
@@ -94,7 +91,7 @@ func (x *exchange) answers(res *http.Response) {
 	b := &body{from: res.Body, size: res.ContentLength, close: true}
 	switch {
 	case res.StatusCode >= 400:
-		x.out = &capture{p: x.l.p, most: 16 << 10}
+		x.out = x.l.run.capture(small)
 		b.saw = x.out.write
 		b.end = func(err error) {
 			if err == nil {
@@ -126,7 +123,7 @@ func (x *exchange) answers(res *http.Response) {
 			x.ended(a, err)
 		}
 	default:
-		x.out = &capture{p: x.l.p, most: maxWhole, sum: sha256.New()}
+		x.out = x.l.run.capture(maxWhole)
 		b.saw = x.out.write
 		b.end = func(err error) {
 			if data, whole := x.out.bytes(); err == nil && whole && !encoded {
@@ -229,65 +226,6 @@ func (b *body) Close() error {
 		return b.from.Close()
 	}
 	return nil
-}
-
-// capture keeps a body up to its bound, and counts all of it.
-type capture struct {
-	p    *Proxy
-	most int
-	sum  hash.Hash // of all; nil for none
-
-	mu   sync.Mutex
-	size int64
-	data []byte
-	lost bool
-}
-
-func (c *capture) write(b []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.size += int64(len(b))
-	if c.sum != nil {
-		c.sum.Write(b)
-	}
-	if c.lost {
-		return
-	}
-	n := int64(len(b))
-	switch {
-	case len(c.data)+len(b) > c.most:
-		c.lost = true
-	case c.p.held.Add(n) > maxHeld:
-		c.p.held.Add(-n)
-		c.lost = true
-	default:
-		c.data = append(c.data, b...)
-	}
-}
-
-// bytes is what was kept, and whether that is all.
-func (c *capture) bytes() (data []byte, whole bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.data, !c.lost
-}
-
-// instead stands for a body that can't be kept.
-func (c *capture) instead(why string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprintf("(%d bytes, sha256 %s, %s)", c.size, hex.EncodeToString(c.sum.Sum(nil)), why)
-}
-
-// drop gives back what was kept.
-func (c *capture) drop() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.p.held.Add(-int64(len(c.data)))
-	c.data, c.lost = nil, true
 }
 
 func clip(s string, most int) string {

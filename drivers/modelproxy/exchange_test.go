@@ -2,7 +2,6 @@ package modelproxy
 
 import (
 	"context"
-	"crypto/sha256"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, _ := formatOf("/chat/completions")
-		x := &exchange{l: &line{p: p}, r: r, f: f, path: "/chat/completions", in: &capture{p: p, most: maxAsked, sum: sha256.New()}}
+		x := &exchange{l: &line{p: p}, r: r, f: f, path: "/chat/completions", in: p.run().capture(maxAsked)}
 		x.in.write([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
 		return x.request().Messages[0].Parts[0].Text
 	}

@@ -26,12 +26,13 @@ import (
 // Bounds of what passes at once.
 const (
 	maxOpen  = 32        // requests of one agent's run, on all its lines: its record closes 64 after a crash
-	maxHeld  = 256 << 20 // bytes of bodies that are looked at, of all agents
+	maxHeld  = 256 << 20 // bytes of bodies that are looked at, of all agents; the first 64 KiB of each are free
+	maxShare = 32 << 20  // and of one agent's run, on all its lines
 	maxAsked = 8 << 20   // bytes of one request that are looked at
 	maxWhole = 4 << 20   // bytes of one answer that is no stream
 	maxItems = 20_000    // values of the JSON that is understood at once, at any depth
 	maxRead  = 2         // bodies that are being understood: it takes many times their size
-	small    = 64 << 10  // bytes of a piece of a stream that is understood without waiting for a turn
+	small    = 64 << 10  // bytes of a body that is always kept, and of a piece of a stream that waits for no turn
 )
 
 // Proxy is the one listener of an engine. It begins with the first line that
@@ -76,7 +77,7 @@ type line struct {
 	up     *url.URL
 	listen Listener
 	ctx    context.Context
-	open   chan struct{} // a token for each request, of all the lines of a run
+	run    *run
 }
 
 // Open gives an agent its lines, and the variables for its environment that
@@ -94,7 +95,7 @@ func (p *Proxy) Open(to Upstreams, env map[string]string, l Listener) (vars map[
 	ctx, cancel := context.WithCancel(context.Background())
 	vars = map[string]string{}
 	var keys [][32]byte
-	open := make(chan struct{}, maxOpen)
+	run := p.run()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, up := range to {
@@ -105,7 +106,7 @@ func (p *Proxy) Open(to Upstreams, env map[string]string, l Listener) (vars map[
 		}
 		text := hex.EncodeToString(token)
 		key := sha256.Sum256([]byte(text))
-		p.lines[key] = &line{p: p, up: up, listen: l, ctx: ctx, open: open}
+		p.lines[key] = &line{p: p, up: up, listen: l, ctx: ctx, run: run}
 		keys = append(keys, key)
 		vars[name] = "http://" + p.addr + "/" + text
 	}
@@ -173,8 +174,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotImplemented, "connections that change their protocol are not recorded; use plain HTTP")
 	default:
 		select {
-		case l.open <- struct{}{}:
-			defer func() { <-l.open }()
+		case l.run.open <- struct{}{}:
+			defer func() { <-l.run.open }()
 			l.serve(w, r, "/"+rest)
 		default:
 			refuse(w, http.StatusServiceUnavailable, strconv.Itoa(maxOpen)+" requests are under way already")

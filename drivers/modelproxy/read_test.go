@@ -19,7 +19,7 @@ func allocated(f func()) uint64 {
 }
 
 func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
-	const n, most = 2000, 128 << 20
+	const n, most = 2000, 64 << 20
 	text := strings.Repeat("x", 512)
 	t.Run("texts of a request", func(t *testing.T) {
 		body := `{"messages":[{"role":"assistant","content":[` + strings.Repeat(fmt.Sprintf(`{"text":%q},`, text), n-1) + fmt.Sprintf(`{"text":%q}]}]}`, text)
@@ -56,7 +56,7 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 		t.Run("values of an answer to "+name, func(t *testing.T) {
 			f, _ := formatOf(name)
 			x := &exchange{l: &line{p: New()}, a: newAnswer()}
-			data := fmt.Appendf(nil, body, strings.Repeat("{},", 1<<20))
+			data := fmt.Appendf(nil, body, strings.Repeat("{},", 1<<18))
 			got := allocated(func() {
 				if err := x.read(data, f.whole); err == nil {
 					t.Error("understood")

@@ -1,0 +1,76 @@
+package modelproxy
+
+import (
+	"net/url"
+	"testing"
+
+	"swarmdeck/engine/fleet"
+)
+
+func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
+	p := New()
+	defer p.Close()
+	open := func() (lines []*line) {
+		to := Upstreams{"A_URL": &url.URL{}, "B_URL": &url.URL{}}
+		if _, _, err := p.Open(to, nil, func(fleet.Event) func(fleet.Event) { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for key, l := range p.lines {
+			lines = append(lines, l)
+			delete(p.lines, key)
+		}
+		return lines
+	}
+	hog, other := open(), open()
+	var all []*hold
+	fill := func(lines []*line) (n int) { // with bodies as long as they may be
+		for i := range maxOpen {
+			h := &hold{of: lines[i%len(lines)].run}
+			if all = append(all, h); h.grow(maxAsked/2) && h.grow(maxAsked) {
+				n++
+			}
+		}
+		return n
+	}
+	const most = maxShare / maxAsked
+	if n := fill(hog); n != most {
+		t.Errorf("%d long bodies of one agent are kept, want %d", n, most)
+	}
+	if !(&hold{of: hog[0].run}).grow(small) {
+		t.Error("a short one is not")
+	}
+	if n := fill(other); n != most {
+		t.Errorf("%d long bodies of another agent are kept, want %d", n, most)
+	}
+	for range maxHeld/maxShare - 2 {
+		fill(open())
+	}
+	last := open()
+	if n := fill(last); n != 0 || !(&hold{of: last[0].run}).grow(small) {
+		t.Errorf("%d long bodies are kept when all room is taken, or not even a short one is", n)
+	}
+	for _, h := range all {
+		h.drop()
+	}
+	if n := p.held.Load() + hog[0].run.held.Load() + other[0].run.held.Load(); n != 0 {
+		t.Errorf("%d bytes are held by nobody", n)
+	}
+	if n := fill(last); n != most {
+		t.Errorf("%d long bodies are kept when there is room again, want %d", n, most)
+	}
+}
+
+func TestWhatIsTooLongHoldsNothing(t *testing.T) {
+	p := New()
+	c := p.run().capture(maxAsked)
+	for range maxAsked / small {
+		c.write(make([]byte, small))
+	}
+	if n := p.held.Load(); n != maxAsked-small {
+		t.Errorf("%d bytes are held of one that fits", n)
+	}
+	c.write([]byte{0})
+	if data, whole := c.bytes(); p.held.Load() != 0 || data != nil || whole {
+		t.Errorf("%d bytes are held of one that does not", p.held.Load())
+	}
+}
