@@ -128,10 +128,14 @@ func (b *bench) made(ctx context.Context, find recipes, hashes []string, work fu
 }
 
 // make builds inputs before what is made of them, by a stack of its own, since
-// recipes can be deep.
+// recipes can be deep. A call that was abandoned has nobody who keeps the
+// workspaces still for it: it looks up no further recipe.
 func (b *bodies) make(ctx context.Context, k Kernel, find recipes, hash string) error {
 	stack := []string{hash}
 	for len(stack) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		top := stack[len(stack)-1]
 		if b.find(top) != nil {
 			stack = stack[:len(stack)-1]

@@ -194,6 +194,54 @@ func TestADeadlineGivesTheKernelUp(t *testing.T) {
 	<-closed
 }
 
+// deaf is a kernel that works on when its caller has gone.
+type deaf struct{ slow }
+
+func (d deaf) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
+	return d.slow.Build(context.WithoutCancel(ctx), shape, blob)
+}
+
+func TestAnAbandonedCallLooksUpNoFurtherRecipe(t *testing.T) {
+	lost, free, closed := false, make(chan struct{}), make(chan struct{})
+	crash := func(context.Context) error {
+		if lost {
+			return errors.New("crash")
+		}
+		return nil
+	}
+	begun, opened := make(chan struct{}, 8), 0
+	wait := func(context.Context) error { begun <- struct{}{}; <-free; return nil }
+	c := start(t, func(o *env.Options) {
+		open := o.Open
+		o.Open = func(ctx context.Context) (env.Kernel, error) {
+			k, err := open(ctx)
+			switch opened++; opened {
+			case 1:
+				return slow{k, crash, make(chan struct{})}, err
+			case 2:
+				return deaf{slow{k, wait, closed}}, err
+			}
+			return k, err
+		}
+	})
+	c.box("a", [3]float64{}, [3]float64{1, 2, 3})
+	c.do("solid.transform", `{"entity_id":"a","translate":[0,0,5]}`)
+	lost = true
+	c.try("solid.primitive", aBox)
+	c.send(`{"jsonrpc":"2.0","id":"mass","method":"measure.mass","params":{"entity_id":"a"}}`)
+	<-begun // with the box, of which the other is made
+	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"mass"}}`)
+	if r := c.receive(); string(r.ID) != `"mass"` || r.Error == nil {
+		t.Errorf("%+v", r)
+	}
+	c.do("solid.primitive", aBox) // changes what the call would read
+	close(free)
+	<-closed
+	if n := len(begun); n != 0 {
+		t.Errorf("the abandoned call built %d bodies more than the one that it was at", n)
+	}
+}
+
 func TestALostKernelIsOpenedAnew(t *testing.T) {
 	lost := false
 	change, closed := slowFirst(func(context.Context) error {
