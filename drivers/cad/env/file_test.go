@@ -119,6 +119,30 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 	c.fails(env.WorkspaceConflict, "file_path", "file.export", `{"file_path":"out/all.stl","overwrite":false}`)
 }
 
+func TestAFileOfSeveralSolidsIsImportedAgainAndAgain(t *testing.T) {
+	c := start(t)
+	c.box("a", [3]float64{}, [3]float64{10, 20, 30})
+	c.box("b", [3]float64{50, 0, 0}, [3]float64{10, 20, 30})
+	c.do("file.export", `{"file_path":"two.json"}`)
+	seen := map[string]bool{}
+	for round := range 3 {
+		ids := c.do("file.import", `{"file_path":"two.json"}`)["entity_ids"].([]any)
+		if len(ids) != 2 {
+			t.Fatal(ids)
+		}
+		for _, id := range ids {
+			if seen[id.(string)] {
+				t.Errorf("%s is given twice", id)
+			}
+			seen[id.(string)] = true
+		}
+		if round == 1 {
+			c.do("history.undo", `{}`) // an id that was undone is not given again
+		}
+	}
+	c.near("volume", c.do("workspace.status", `{"workspace_id":"main"}`)["volume"], 6*6000, 1e-6)
+}
+
 func TestFilesStayInTheirDirectory(t *testing.T) {
 	c := start(t)
 	c.box("a", [3]float64{}, [3]float64{1, 1, 1})

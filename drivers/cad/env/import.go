@@ -13,7 +13,7 @@ import (
 )
 
 type importFile struct {
-	EntityID string `json:"entity_id"` // of several solids, what their ids begin with
+	EntityID string `json:"entity_id"` // of several solids, what their ids begin with; each gets a free one where nothing is given
 	Path     string `json:"file_path" need:""`
 	Format   string `json:"format"` // by the path's ending where nothing is given
 }
@@ -47,20 +47,20 @@ func (c *call) importFile(p importFile) (any, error) {
 	if err := c.journalled(name, found); err != nil {
 		return nil, err
 	}
+	ids := c.ws.NextIDs(model.Solid, len(found))
+	if p.EntityID != "" {
+		for i := range ids {
+			ids[i] = p.EntityID
+			if len(ids) > 1 {
+				ids[i] += "_" + strconv.Itoa(i+1)
+			}
+		}
+	}
 	var all model.Change
 	for i, solid := range found {
 		c.stage.at(20+80*float64(i)/float64(len(found)), "building")
-		id := p.EntityID
-		if id == "" {
-			id = c.ws.NextID(model.Solid)
-			if n := len(found); n > 1 {
-				id += "." + strconv.Itoa(i+1)
-			}
-		} else if len(found) > 1 {
-			id += "_" + strconv.Itoa(i+1)
-		}
 		blob := model.NewBlob(solid.Blob)
-		_, change, err := c.define(making{id: id, recipe: &Import{Format: format, Index: i}, blob: &blob})
+		_, change, err := c.define(making{id: ids[i], recipe: &Import{Format: format, Index: i}, blob: &blob})
 		if err != nil {
 			return nil, Refused(err, ImportFailed)
 		}

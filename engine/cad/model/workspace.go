@@ -138,18 +138,26 @@ func (w *Workspace) Conflicts() []Conflict { return slices.Clone(w.open) }
 // WORKSPACE_point_1 elsewhere, so that ids of several workspaces meet only
 // where somebody chose them. An id that was used before, even one that was
 // undone, is not given again.
-func (w *Workspace) NextID(t EntityType) string {
+func (w *Workspace) NextID(t EntityType) string { return w.NextIDs(t, 1)[0] }
+
+// NextIDs are ids for that many new entities of one change.
+func (w *Workspace) NextIDs(t EntityType, count int) []string {
 	prefix := string(t) + "_"
 	if w.record.ID != Main {
 		prefix = w.record.ID + "_" + prefix
 	}
-	for n := max(1, w.next[t]); ; n++ {
+	var ids []string
+	for n := max(1, w.next[t]); len(ids) < count; n++ {
 		id := prefix + strconv.Itoa(n)
-		if _, taken := w.used[id]; !taken {
-			w.next[t] = n
-			return id
+		if _, taken := w.used[id]; taken {
+			continue
 		}
+		if ids == nil {
+			w.next[t] = n
+		}
+		ids = append(ids, id)
 	}
+	return ids
 }
 
 // insert puts an item in its place, instead of one of the same id.

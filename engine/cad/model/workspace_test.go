@@ -149,6 +149,13 @@ func TestAnIDIsNeverGivenTwice(t *testing.T) {
 	if id := w.NextID(Point); id != "ws_a_point_5" {
 		t.Error(id)
 	}
+	if ids := w.NextIDs(Point, 3); !slices.Equal(ids, []string{"ws_a_point_5", "ws_a_point_6", "ws_a_point_7"}) {
+		t.Error(ids)
+	}
+	put(t, w, point("ws_a_point_6", 1))
+	if ids := w.NextIDs(Point, 2); !slices.Equal(ids, []string{"ws_a_point_5", "ws_a_point_7"}) {
+		t.Error(ids)
+	}
 	m, _ := start(t, Main)
 	if id := m.NextID(Arc); id != "arc_1" {
 		t.Error(id)
