@@ -33,7 +33,7 @@ func WriteSTEP(w io.Writer, parts []Part) error {
 	s.add("APPLICATION_PROTOCOL_DEFINITION('international standard','automotive_design',2000,#%d)", context)
 	s.productContext = s.add("PRODUCT_CONTEXT('',#%d,'mechanical')", context)
 	s.definitionContext = s.add("PRODUCT_DEFINITION_CONTEXT('part definition',#%d,'design')", context)
-	s.units()
+	s.units(uncertainty(parts))
 	for i, p := range parts {
 		s.part(p, solids[i])
 	}
@@ -120,13 +120,27 @@ DATA;
 `, decimal(tolerance))
 }
 
-func (s *stepWriter) units() {
+// uncertainty is how far points may lie from the planes and lines through them,
+// in mm: twice the step of 1e-5 mm that vertices are rounded to, or of their
+// single precision, which far from the origin is the coarser of the two.
+func uncertainty(parts []Part) float64 {
+	out := 2e-5
+	for _, p := range parts {
+		box := p.Mesh.Bounds()
+		for i := range 3 {
+			out = max(out, math.Ldexp(max(-box.Min[i], box.Max[i]), -22))
+		}
+	}
+	return out
+}
+
+func (s *stepWriter) units(uncertainty float64) {
 	mm := s.add("(LENGTH_UNIT()NAMED_UNIT(*)SI_UNIT(.MILLI.,.METRE.))")
 	radian := s.add("(NAMED_UNIT(*)PLANE_ANGLE_UNIT()SI_UNIT($,.RADIAN.))")
 	steradian := s.add("(NAMED_UNIT(*)SI_UNIT($,.STERADIAN.)SOLID_ANGLE_UNIT())")
-	uncertainty := s.add("UNCERTAINTY_MEASURE_WITH_UNIT(LENGTH_MEASURE(1.E-05),#%d,'distance_accuracy_value','confusion accuracy')", mm)
+	accuracy := s.add("UNCERTAINTY_MEASURE_WITH_UNIT(LENGTH_MEASURE(%s),#%d,'distance_accuracy_value','confusion accuracy')", stepReal(uncertainty), mm)
 	s.geometryContext = s.add("(GEOMETRIC_REPRESENTATION_CONTEXT(3)GLOBAL_UNCERTAINTY_ASSIGNED_CONTEXT((#%d))GLOBAL_UNIT_ASSIGNED_CONTEXT((#%d,#%d,#%d))REPRESENTATION_CONTEXT('',''))",
-		uncertainty, mm, radian, steradian)
+		accuracy, mm, radian, steradian)
 }
 
 func (s *stepWriter) part(p Part, solids []stepSolid) {

@@ -2,14 +2,19 @@ package format_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"swarmdeck/drivers/cad/format"
+	"swarmdeck/drivers/cad/kernel"
+	"swarmdeck/engine/cad/mesh"
 )
 
 func step(t testing.TB, parts ...format.Part) string {
@@ -97,6 +102,33 @@ func TestSTEPReferencesAndNumbersAreWellFormed(t *testing.T) {
 	}
 	if again := step(t, parts...); again != text {
 		t.Error("the same parts give different bytes")
+	}
+}
+
+func TestSTEPClaimsThePrecisionThatItsGeometryHas(t *testing.T) {
+	k := must[*kernel.Kernel](t)(engine.Open(t.Context()))
+	defer k.Close(context.Background())
+	turn := must[kernel.Transform](t)(kernel.Rotation([3]float64{}, [3]float64{1, 2, 3}, 0.7))
+	for _, size := range []float64{10, 100, 1000, 20_000} {
+		tilted := must[*kernel.Solid](t)(box(t, k, [3]float64{}, [3]float64{size, size / 2, size / 3}).Transform(t.Context(), turn))
+		m := must[*mesh.Mesh](t)(tilted.Mesh(t.Context()))
+		off := 0.0 // how far the corners of a face lie from the plane of its first triangle
+		first := map[uint32]int{}
+		for i, f := range m.Faces {
+			if _, seen := first[f]; !seen {
+				first[f] = i
+			}
+			at, _, _ := m.Corners(first[f])
+			for _, v := range m.Triangles[i] {
+				off = max(off, math.Abs(mesh.Dot(m.Normal(first[f]), mesh.Sub(m.Vertices[v], at))))
+			}
+		}
+		text := step(t, format.Part{Name: "box", Mesh: m})
+		found := regexp.MustCompile(`LENGTH_MEASURE\(([^)]*)\)`).FindStringSubmatch(text)
+		claimed, err := strconv.ParseFloat(found[1], 64)
+		if err != nil || claimed < off || claimed > max(2e-5, 3e-7*size) {
+			t.Errorf("a box of %g mm claims %s, %v; a corner lies %g off its face", size, found[1], err, off)
+		}
 	}
 }
 
