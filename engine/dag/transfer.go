@@ -133,19 +133,27 @@ func (d *DAG) Export(ctx context.Context, tenant, format, dest string) (Transfer
 	return done, explain("export the record to "+dest, f.Export(ctx, dest, d.records(ctx, tenant, done.Events)))
 }
 
+// Bounds of what is read or taken in one transaction. What has more bytes than
+// enough ends with the event that made it so.
+const (
+	exportBatch = 500 // events
+	importBatch = 200
+	batchBytes  = 16 << 20 // of canonical JSON
+)
+
 // records reads the events up to a pos in short transactions.
 func (d *DAG) records(ctx context.Context, tenant string, upto uint64) iter.Seq2[Record, error] {
-	const batch = 500
 	return func(yield func(Record, error) bool) {
-		for from := uint64(1); from <= upto; from += batch {
-			all := make([]Record, 0, batch)
+		for from := uint64(1); from <= upto; {
+			all, bytes := make([]Record, 0, exportBatch), 0
 			err := d.view(ctx, tenant, "read the record", func(r reader) error {
-				for pos := from; pos <= upto && pos < from+batch; pos++ {
-					e, err := r.detailAt(pos)
+				for ; from <= upto && len(all) < exportBatch && bytes < batchBytes; from++ {
+					e, err := r.detailAt(from)
 					if err != nil {
 						return err
 					}
 					all = append(all, Record{e.Pos, e.Seq, e.Event, e.Edges})
+					bytes += len(e.Event.raw)
 				}
 				return ctx.Err()
 			})
@@ -161,9 +169,6 @@ func (d *DAG) records(ctx context.Context, tenant string, upto uint64) iter.Seq2
 		}
 	}
 }
-
-// importBatch is how many events of an import are one transaction.
-const importBatch = 200
 
 // Import takes a whole record in. All of it is looked at before any is taken:
 // each event has the id that it should, streams have no gaps, edges are those
@@ -184,6 +189,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 		return done, explain("look at "+src, c.near(err))
 	}
 	var batch []Record
+	bytes := 0
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -191,12 +197,14 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 		n, err := d.take(ctx, by, batch)
 		done.Events += uint64(len(batch))
 		done.New += n
-		batch = batch[:0]
+		clear(batch)
+		batch, bytes = batch[:0], 0
 		return err
 	}
 	_, err = f.Import(ctx, src, func(rec Record) error {
 		batch = append(batch, rec)
-		if len(batch) < importBatch {
+		bytes += len(rec.Event.raw)
+		if len(batch) < importBatch && bytes < batchBytes {
 			return nil
 		}
 		return flush()
