@@ -1,6 +1,8 @@
 package resource
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +150,43 @@ func TestWhatAForkTookGoesToNobodyElse(t *testing.T) {
 		r.no(err)
 		if got := r.holders(id); got != "" {
 			t.Errorf("%s have it", got)
+		}
+	})
+}
+
+// What was made for a fork that is taken back is removed, and no more.
+func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "forks")
+	inBubble(t, func(r *rig) {
+		r.opt.Dir = dir
+		at := r.began("r-1")
+		p, err := r.Plan(r.t.Context(), acme, ForkRequest{AgentID: "ada", At: at, Name: "bob"})
+		r.no(err)
+		_, args := p.steps()
+		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
+		made := filepath.Join(dir, acme, "bob")
+		there := func() string {
+			found, err := filepath.Glob(filepath.Join(made, "*", "*"))
+			r.no(err)
+			if _, err := os.Stat(made); err != nil {
+				return "gone"
+			}
+			return strings.TrimPrefix(strings.Join(found, " "), made)
+		}
+		for _, c := range []struct{ file, left string }{{"", "gone"}, {"notes", "/work/notes"}} {
+			_, err := forking{r.Resources}.Act(r.t.Context(), job)
+			r.no(err)
+			if c.file != "" {
+				r.no(os.WriteFile(filepath.Join(made, "work", c.file), nil, 0o600))
+			}
+			_, err = forking{r.Resources}.Compensate(r.t.Context(), job)
+			r.no(err)
+			if got := there(); got != c.left {
+				t.Errorf("left is %q, want %q", got, c.left)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, acme)); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -180,7 +180,8 @@ func (r *Resources) ours(dest string) bool {
 	return r.opt.Dir != "" && strings.HasPrefix(dest, r.opt.Dir+string(filepath.Separator))
 }
 
-// Compensate implements control.Effect: a new resource goes again.
+// Compensate implements control.Effect: a new resource goes again, and the
+// directory that was made for it.
 func (e restoring) Compensate(ctx context.Context, j control.Job) (control.Seen, error) {
 	a, s, d, err := e.of(ctx, j)
 	if errors.Is(err, core.Kind(core.InvalidInput)) || errors.Is(err, core.Kind(core.NotFound)) {
@@ -192,6 +193,9 @@ func (e restoring) Compensate(ctx context.Context, j control.Job) (control.Seen,
 	err = d.Undo(ctx, j.Tenant, idOf("restore-", j.Key), s.Resource, a.Dest)
 	if errors.Is(err, core.Kind(core.InvalidInput)) || errors.Is(err, core.Kind(core.NotFound)) {
 		err = nil // a place that can't be has nothing in it
+	}
+	if err == nil && e.r.ours(a.Dest) {
+		err = e.r.clear(filepath.Dir(a.Dest))
 	}
 	return control.Seen{Met: err == nil}, err
 }

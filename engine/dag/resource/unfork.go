@@ -3,6 +3,11 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -43,7 +48,37 @@ func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, e
 		_, err = e.r.opt.DAG.EmitIn(tx, append(events, more...)...)
 		return err
 	})
+	if err == nil && !e.restored(j, a) {
+		err = e.r.clear(a.Made.Dir)
+	}
 	return control.Seen{Met: err == nil}, explain("take a fork back", err)
+}
+
+// restored reports whether a fork works in what a step before made, which goes
+// with that step.
+func (forking) restored(j control.Job, a forkArgs) bool {
+	for _, p := range a.Parts {
+		var out stepResult
+		if n := p.Restored; n > 0 && (n > len(j.Earlier) || core.DecodeStored(j.Earlier[n-1], &out) != nil || out.Resource == nil || holds(out.Resource, a.Made.Dir)) {
+			return true
+		}
+	}
+	return false
+}
+
+// clear removes a directory of a fork, and those above it that were made for
+// that fork, as far as nothing is in them.
+func (r *Resources) clear(dir string) error {
+	for ; r.ours(dir) && filepath.Dir(dir) != r.opt.Dir; dir = filepath.Dir(dir) { // a tenant's own stays
+		err := os.Remove(dir)
+		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the directory of a fork: %w", err)
+		}
+	}
+	return nil
 }
 
 // since is when the agent of a name was created; zero when there is none.
