@@ -12,10 +12,10 @@ import (
 
 // emit takes one event of the run from its runtime.
 func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
-	r.progress.event(&e, r.acts.take(&e))
-	if r.seen != nil {
-		r.seen.Event(ctx, e)
+	if e.Type == "tool_request" {
+		return r.tool(ctx, e)
 	}
+	r.follow(ctx, &e)
 	switch e.Type {
 	case "message":
 		r.log.add("INFO", e.Text, "message")
@@ -38,12 +38,6 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.use(e.Tokens, e.CostUSD)
 	case "attention":
 		return ToolAnswer{}, r.attend(ctx, e.Text)
-	case "tool_request":
-		answer, err := r.tool(ctx, e)
-		if r.seen != nil {
-			r.seen.Answered(ctx, e, answer)
-		}
-		return answer, err
 	case "tool_result":
 		return ToolAnswer{}, r.toolResult(ctx, e)
 	case "result":
@@ -55,6 +49,14 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.log.add("INFO", e.Text, "unknown:"+cut(e.Type, maxCall))
 	}
 	return ToolAnswer{}, r.log.failed()
+}
+
+// follow tells all who follow the run of an event.
+func (r *run) follow(ctx context.Context, e *Event) {
+	r.progress.event(e, r.acts.take(e))
+	if r.seen != nil {
+		r.seen.Event(ctx, *e)
+	}
 }
 
 // use counts what the agent spent. A claim to have gained something is not

@@ -19,20 +19,38 @@ const (
 	abort   = "abort"
 )
 
-// tool puts one tool call before the judge and blocks until there is an
-// answer. A fault of ours denies.
+// tool follows one tool call until it is answered. One that is refused unseen
+// goes under a name of its own: its id may be another call's.
 func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
-	ask, err := r.question(&e)
-	if err != nil {
-		r.log.add("WARN", "tool request refused: "+err.Error(), "tool")
-		r.mu.Lock()
-		_, open := r.calls[e.CallID] // another call has this id
-		r.mu.Unlock()
-		if !open {
-			r.acts.answered(e.CallID, deny, err.Error())
-		}
-		return ToolAnswer{CallID: e.CallID, Decision: deny, Reason: err.Error()}, r.log.failed()
+	ask, refusal := r.question(&e)
+	id := e.CallID
+	if refusal != nil {
+		e.CallID = r.alias(id, e.Tool)
 	}
+	r.follow(ctx, &e)
+	var answer ToolAnswer
+	var err error
+	if refusal == nil {
+		answer, err = r.decide(ctx, &e, ask)
+	} else {
+		r.log.add("WARN", "tool request refused: "+refusal.Error(), "tool")
+		r.acts.answered(e.CallID, deny, refusal.Error())
+		answer, err = ToolAnswer{CallID: id, Decision: deny, Reason: refusal.Error()}, r.log.failed()
+	}
+	if r.seen != nil {
+		r.seen.Answered(ctx, e, answer)
+	}
+	if answer.Decision != approve { // its id is free again, now that all know
+		r.mu.Lock()
+		delete(r.calls, e.CallID)
+		r.mu.Unlock()
+	}
+	return answer, err
+}
+
+// decide puts one tool call before the judge and blocks until there is an
+// answer. A fault of ours denies.
+func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, error) {
 	r.log.add("INFO", fmt.Sprintf("asks for %s %s: %s", e.Tool, e.CallID, ask.Action.Args), "tool")
 	if err := r.log.flush(ctx); err != nil { // who is asked can read what led here
 		return ToolAnswer{}, err
@@ -117,7 +135,6 @@ func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
 	if no.Decision.DecisionID != "" {
 		r.denials = append(r.denials, no.Decision.DecisionID)
 	}
-	delete(r.calls, call)
 	r.mu.Unlock()
 	answer := ToolAnswer{CallID: call, Decision: deny, Reason: reason}
 	if no.Abort {

@@ -2,7 +2,10 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -247,6 +250,96 @@ func TestACallIDOfAnOpenCallIsNotTakenTwice(t *testing.T) {
 	}
 	if n := len(w.events("tool.result")); n != 1 {
 		t.Errorf("%d results audited", n)
+	}
+}
+
+// witness writes down what an observer is told of tool calls.
+type witness struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (o *witness) add(format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines = append(o.lines, fmt.Sprintf(format, args...))
+}
+
+func (o *witness) Began(context.Context, fleet.Agent, swarm.Task, string) (fleet.Observed, error) {
+	return o, nil
+}
+
+func (o *witness) Event(_ context.Context, e fleet.Event) {
+	if e.CallID != "" {
+		o.add("%s %s %s", e.Type, e.CallID, e.Args)
+	}
+}
+
+func (o *witness) Judged(_ *audit.Tx, a judge.Action, d judge.GateDecision) error {
+	o.add("%s %s", d.Decision, a.CallID)
+	return nil
+}
+
+func (o *witness) Answered(_ context.Context, e fleet.Event, a fleet.ToolAnswer) {
+	o.add("answered %s %s", e.CallID, a.Decision)
+}
+
+func (o *witness) Ended(context.Context, swarm.Outcome) error { return nil }
+
+func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
+	w := newWorld(t)
+	w.shut()
+	seen := &witness{}
+	w.observer = seen
+	w.open()
+	w.run()
+	got := make(chan fleet.ToolAnswer, 8)
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		for _, e := range []fleet.Event{
+			{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"evil"}`)},
+			{Type: "tool_request", CallID: "call", Tool: "read", Args: core.Raw(`{"path":"also evil"}`)},
+			{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"good"}`)},
+			{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"better"}`)},
+			{Type: "tool_request", CallID: "", Tool: "read", Args: core.Raw(`{"path":"best"}`)},
+			{Type: "tool_result", CallID: "c", Status: "ok"},
+		} {
+			a, err := p.Emit(ctx, e)
+			if err != nil {
+				return swarm.Outcome{}, err
+			}
+			got <- a
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	w.result(w.assign("bob", "x").TaskID)
+	close(got)
+	var answers []string
+	for a := range got {
+		answers = append(answers, a.CallID+" "+a.Decision)
+	}
+	if want := []string{"c approve", "call approve", "c deny", "c deny", " deny", " "}; !slices.Equal(answers, want) {
+		t.Errorf("answers: %q", answers)
+	}
+	want := []string{
+		`tool_request c {"path":"evil"}`, "approve c", "answered c approve",
+		`tool_request call {"path":"also evil"}`, "approve call", "answered call approve",
+		`tool_request c#2 {"path":"good"}`, "answered c#2 deny",
+		`tool_request c#2 {"path":"better"}`, "answered c#2 deny",
+		`tool_request call#2 {"path":"best"}`, "answered call#2 deny",
+		"tool_result c null",
+	}
+	if !slices.Equal(seen.lines, want) {
+		t.Errorf("the record is told:\n%s", strings.Join(seen.lines, "\n"))
+	}
+	shown, err := w.fleet.Activity(t.Context(), home, "bob", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range shown.Calls {
+		if c.CallID == "c" && c.Args != `{"path":"evil"}` {
+			t.Errorf("shown is %+v", c)
+		}
 	}
 }
 

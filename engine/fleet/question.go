@@ -59,5 +59,22 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	}, nil
 }
 
+// alias is what a call that is refused unseen goes by until it is answered: an
+// id that no open call has.
+func (r *run) alias(id, tool string) string {
+	if id = cut(id, maxCall); id == "" || !printable(id) {
+		id = "call"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := 2; ; n++ {
+		a := fmt.Sprintf("%s#%d", id, n)
+		if _, open := r.calls[a]; !open {
+			r.calls[a] = tool
+			return a
+		}
+	}
+}
+
 // maxCalls bounds the open calls of one run.
 const maxCalls = 10_000

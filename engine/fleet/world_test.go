@@ -47,6 +47,7 @@ type world struct {
 	fleet  *fleet.Fleet
 
 	wrap      func(fleet.Runtime) fleet.Runtime // nil: as it is
+	observer  fleet.Observer
 	deadlines map[judge.Risk]time.Duration
 	stuck     fleet.StuckLimits
 	bell      chan struct{}
@@ -92,7 +93,7 @@ func (w *world) open() {
 		rt = w.wrap(rt)
 	}
 	w.fleet, err = fleet.New(w.t.Context(), fleet.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck,
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer,
 	})
 	must()
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
