@@ -106,6 +106,7 @@ func (c *Controller) RunWorkflows(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		waits := len(failed) > 0
 		for at := range s.take() {
 			if err := s.step(ctx, at); err != nil {
 				if ctx.Err() != nil {
@@ -114,7 +115,7 @@ func (c *Controller) RunWorkflows(ctx context.Context) error {
 				failed[at] = true
 			}
 		}
-		if len(failed) > 0 {
+		if len(failed) > 0 && !waits { // or other work would put it off
 			again.Reset(lookAgain)
 		}
 	}
