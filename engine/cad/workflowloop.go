@@ -220,7 +220,7 @@ func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) er
 	}
 	return s.c.ledger.Update(ctx, core.Self(w.TenantID, "cad"), func(tx *audit.Tx) error {
 		now, err := loadAssignment(tx, a.key())
-		if err != nil || now == nil || now.Status != Pending || now.SwarmTask != "" || now.Tries != a.Tries {
+		if err != nil || now == nil || now.Status != Pending || now.SwarmTask != "" || now.Tries != a.Tries || now.AgentID != a.AgentID {
 			return err // it went on meanwhile
 		}
 		return s.refusedIn(tx, now, why)

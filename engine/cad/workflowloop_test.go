@@ -61,3 +61,54 @@ func TestAStepThatFailedIsTriedAgainHoweverMuchElseIsGoingOn(t *testing.T) {
 		w.sound()
 	})
 }
+
+// before is a store that does something else first, once, when it is to change.
+type before struct {
+	store.Store
+	first *atomic.Pointer[func()]
+}
+
+func (b before) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if first := b.first.Swap(nil); first != nil {
+		(*first)()
+	}
+	return b.Store.Update(ctx, tenant, fn)
+}
+
+func TestATaskReassignedWhileItIsGivenGoesToItsNewAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := new(atomic.Pointer[func()])
+		w := newWorld(t, func(w *world) { w.wrap = func(st store.Store) store.Store { return before{st, first} } })
+		w.put(one())
+		w.agent("eve", "modeler")
+		w.run()
+		flow := w.start("one", func(s *cad.StartWorkflow) {
+			// The next change but the start itself is that the loop gives the task.
+			reassign := func() {
+				if _, err := w.cad.ReassignWorkflow(t.Context(), alice, w.only(), "a", "eve"); err != nil {
+					t.Error(err)
+				}
+			}
+			start := func() { first.Store(&reassign) }
+			first.Store(&start)
+		})
+		flow = w.over(flow.WorkflowID)
+		if a := of(flow, "a"); flow.State != cad.WorkflowCompleted || a.AgentID != "eve" || a.Tries != 1 || len(flow.Failures) != 0 {
+			t.Errorf("%s %+v %+v", flow.Shown(), a, flow.Failures)
+		}
+		if first.Load() != nil {
+			t.Error("it was not reassigned")
+		}
+		w.sound()
+	})
+}
+
+// only is the id of the one workflow.
+func (w *world) only() string {
+	w.t.Helper()
+	all, err := w.cad.Workflows(context.Background(), home, core.Filter{})
+	if err != nil || len(all.Items) != 1 {
+		w.t.Fatalf("%+v, %v", all, err)
+	}
+	return all.Items[0].WorkflowID
+}
