@@ -95,6 +95,7 @@ const (
 	maxCreated   = 256
 	maxErrors    = 20
 	maxErrorText = 500 // bytes of one entry of the error log
+	maxAgentID   = 64  // bytes
 )
 
 var agentPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)

@@ -2,7 +2,6 @@ package cad
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -151,10 +150,7 @@ func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment)
 // terminated.
 func (c *Controller) successorIn(tx *audit.Tx, was *Agent, space string) (string, error) {
 	for n := 2; n <= maxRuns; n++ {
-		seat := Seat{AgentID: fmt.Sprintf("%s_%d", was.AgentID, n), RoleName: was.Role, WorkspaceID: space}
-		if err := checkAgentID("agent_id", seat.AgentID); err != nil {
-			return "", err
-		}
+		seat := Seat{AgentID: nthID(was.AgentID, n, maxAgentID, map[string]bool{}), RoleName: was.Role, WorkspaceID: space}
 		if c.opt.Taken != nil && c.opt.Taken(tx.Tenant(), seat.AgentID) {
 			continue
 		}

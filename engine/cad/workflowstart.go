@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
 )
 
@@ -113,15 +114,32 @@ func (s *workflows) start(ctx context.Context, by core.Caller, sc Scenario, w St
 // errSeatTaken says that somebody took a name just before.
 var errSeatTaken = errors.New("the name is taken")
 
+// suffixed are the seats of the nth run.
 func suffixed(seats []Seat, n int) []Seat {
 	out := slices.Clone(seats)
+	if n == 1 {
+		return out
+	}
+	agents, places := map[string]bool{}, map[string]bool{}
 	for i := range out {
-		if n > 1 {
-			out[i].AgentID += fmt.Sprintf("_%d", n)
-			out[i].WorkspaceID += fmt.Sprintf("_%d", n)
-		}
+		out[i].AgentID = nthID(out[i].AgentID, n, maxAgentID, agents)
+		out[i].WorkspaceID = nthID(out[i].WorkspaceID, n, model.MaxWorkspace, places)
 	}
 	return out
+}
+
+// nthID is an id with a number. One that is too long with it is cut, and
+// where that makes it the same as one that is used, it gets another number more.
+func nthID(id string, n, limit int, used map[string]bool) string {
+	suffix := fmt.Sprintf("_%d", n)
+	for other := 2; ; other++ {
+		name := id[:min(len(id), limit-len(suffix))] + suffix
+		if !used[name] {
+			used[name] = true
+			return name
+		}
+		suffix = fmt.Sprintf("_%d_%d", other, n)
+	}
 }
 
 func (c *Controller) anyTaken(tenant string, seats []Seat) bool {

@@ -17,6 +17,7 @@ const (
 	MaxParams     = 4 << 20  // bytes of one shape's or operation's parameters
 	MaxBlob       = 16 << 20 // bytes of one file
 	MaxEntities   = 20_000   // of a workspace
+	MaxWorkspace  = 40       // bytes of a workspace's id
 )
 
 var (

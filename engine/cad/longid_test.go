@@ -1,0 +1,68 @@
+package cad_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/cad"
+)
+
+// long is a scenario whose ids are as long as they may be, and differ at their
+// ends alone.
+func long() cad.Scenario {
+	s := cad.Scenario{Name: "long", Description: "Long ids", Pattern: cad.Mixed, SuccessCriteria: "Twelve points"}
+	for i := range 12 {
+		end := fmt.Sprintf("%02d", i)
+		seat := cad.Seat{AgentID: strings.Repeat("a", 62) + end, RoleName: "modeler", WorkspaceID: strings.Repeat("w", 38) + end}
+		s.Agents = append(s.Agents, seat)
+		s.Tasks = append(s.Tasks, task("t"+end, seat.AgentID, nil, point("p"+end)))
+	}
+	return s
+}
+
+func TestAScenarioWithTheLongestIDsRunsAgainAndAgain(t *testing.T) {
+	w := newWorld(t)
+	w.put(long())
+	w.run()
+	agents, places := map[string]bool{}, map[string]bool{}
+	for run := 1; run <= 11; run++ {
+		flow := w.start("long")
+		for i, seat := range flow.Agents {
+			if agents[seat.AgentID] || places[seat.WorkspaceID] || len(seat.AgentID) > 64 || len(seat.WorkspaceID) > 40 {
+				t.Errorf("run %d: %+v", run, seat)
+			}
+			if end := fmt.Sprintf("_%d", run); run > 1 && (!strings.HasSuffix(seat.AgentID, end) || !strings.HasSuffix(seat.WorkspaceID, end)) {
+				t.Errorf("run %d has agent %d %+v", run, i, seat)
+			}
+			agents[seat.AgentID], places[seat.WorkspaceID] = true, true
+		}
+		if run == 2 {
+			if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted {
+				t.Errorf("%s %+v", flow.Shown(), flow.Failures)
+			}
+		}
+	}
+}
+
+func TestAnAgentWithTheLongestIDIsReplacedOnRetry(t *testing.T) {
+	w := newWorld(t)
+	s := one()
+	gone := strings.Repeat("a", 64)
+	s.Agents[0].AgentID, s.Tasks[0].AgentID = gone, gone
+	w.put(s)
+	flow := w.start("one")
+	if _, err := w.cad.ShutdownAgent(t.Context(), alice, gone); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	flow = w.over(flow.WorkflowID)
+	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
+		t.Fatal(err)
+	}
+	flow = w.over(flow.WorkflowID)
+	if a := of(flow, "a"); flow.State != cad.WorkflowCompleted || a.AgentID != gone[:62]+"_2" || a.WorkspaceID != "ws_ann" {
+		t.Errorf("%s %+v", flow.Shown(), a)
+	}
+	w.sound()
+}
