@@ -22,17 +22,23 @@ rules:
 	lenientCase = `{"name":"a tool","input":{"action":{"tool":"fs.write"}},"expect":{"decision":"approve"}}`
 )
 
-func TestTheRecordTellsAPolicysLife(t *testing.T) {
+// policed is an engine with the tenant t_acme.
+func policed(t *testing.T) *Engine {
+	t.Helper()
 	_, st := open(t)
 	e, err := Open(t.Context(), Options{Store: st})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	ctx := t.Context()
-	if _, err := e.Swarm.CreateTenant(ctx, alice, "t_acme"); err != nil {
+	t.Cleanup(func() { _ = e.Close() })
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+func TestTheRecordTellsAPolicysLife(t *testing.T) {
+	e, ctx := policed(t), t.Context()
 	robot := core.Caller{Tenant: "t_acme", Name: "robot", Kind: core.Agent, Door: core.DoorMCP}
 	must := func(p judge.Policy, err error) judge.Policy {
 		t.Helper()
@@ -122,16 +128,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 // Runs with the id of a policy, of whatever agent and however they came here,
 // stand in the way of no step.
 func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
-	_, st := open(t)
-	e, err := Open(t.Context(), Options{Store: st})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	ctx := t.Context()
-	if _, err := e.Swarm.CreateTenant(ctx, alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	e, ctx := policed(t), t.Context()
 	began := func(run, agent string) dag.Event {
 		t.Helper()
 		ev, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"})
@@ -143,7 +140,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 	if _, err := e.DAG.Emit(ctx, alice, began(judge.BasePolicy, "ada")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.DAG.Emit(ctx, alice, began(dag.PolicyRuns+judge.BasePolicy, "ada"))
+	_, err := e.DAG.Emit(ctx, alice, began(dag.PolicyRuns+judge.BasePolicy, "ada"))
 	if refused := core.AsError(err); err == nil || refused.Code != core.InvalidInput || refused.Details["field"] != "run_id" || !strings.Contains(err.Error(), `"policy:default"`) {
 		t.Errorf("an operator emits for the engine: %v", err)
 	}
@@ -176,16 +173,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 
 // A policy whose life began in a run with its bare id goes on from there.
 func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
-	_, st := open(t)
-	e, err := Open(t.Context(), Options{Store: st})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	ctx := t.Context()
-	if _, err := e.Swarm.CreateTenant(ctx, alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	e, ctx := policed(t), t.Context()
 	now := time.Now()
 	p := judge.Policy{TenantID: "t_acme", PolicyID: "pol-1", Status: judge.PolicyProposed, Name: "lenient", SourceDigest: "sha256:" + strings.Repeat("0", 64), CreatedAt: now}
 	old, err := dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"})
