@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"math"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -148,6 +149,9 @@ func TestJSONThatIsNoSolidIsRefused(t *testing.T) {
 		"name":    {`"tetra"`, `""`},
 		"huge":    {`[1,0,0]`, `[1e300,0,0]`},
 		"cut":     {`}]}`, ``},
+		"member":  {`"tolerance"`, `"depth"`},
+		"no list": {`[[0,2,1],[0,1,3],[1,2,3],[0,3,2]]`, `{}`},
+		"endless": {`[[0,2,1],`, `[[0,2,1]`},
 		"more":    {`}]}`, `}]}{}`},
 	} {
 		bad := strings.Replace(good, c.from, c.to, 1)
@@ -157,6 +161,30 @@ func TestJSONThatIsNoSolidIsRefused(t *testing.T) {
 		if _, err := format.ReadJSON(strings.NewReader(bad)); !errors.Is(err, core.Kind(core.InvalidInput)) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+func TestJSONOfTooManyPartsIsNotKept(t *testing.T) {
+	const many = 1 << 18
+	text := `{"format":"swarmdeck-solids","version":1,"unit":"mm","parts":[` + strings.Repeat("{},", many) + `{}]}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := format.ReadJSON(strings.NewReader(text))
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, core.Kind(core.InvalidInput)) || !strings.Contains(err.Error(), "1 to 1000 solids") {
+		t.Error(err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16*uint64(len(text)) {
+		t.Errorf("a file of %d bytes took %d", len(text), took)
+	}
+}
+
+func TestJSONOfTooManyTrianglesIsNotKept(t *testing.T) {
+	good := string(written(t, format.WriteJSON, tetrahedron()))
+	many := strings.Repeat("[0,1,2],", mesh.MaxTriangles+1000)
+	_, err := format.ReadJSON(strings.NewReader(strings.Replace(good, `[0,2,1]`, many+`[0,2,1]`, 1)))
+	if want := fmt.Sprintf("%d triangles", mesh.MaxTriangles+1); !errors.Is(err, core.Kind(core.InvalidInput)) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want the first that is too many: %s", err, want)
 	}
 }
 
@@ -425,5 +453,13 @@ func BenchmarkReadSTL(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		must[*mesh.Mesh](b)(format.ReadSTL(bytes.NewReader(data)))
+	}
+}
+
+func BenchmarkReadJSON(b *testing.B) {
+	data := written(b, format.WriteJSON, shapes(b)[2])
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		must[[]format.Part](b)(format.ReadJSON(bytes.NewReader(data)))
 	}
 }

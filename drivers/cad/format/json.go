@@ -4,24 +4,76 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 
 // document is the JSON file: our own form, without loss.
 type document struct {
-	Format  string     `json:"format"`
-	Version int        `json:"version"`
-	Unit    string     `json:"unit"`
-	Parts   []jsonPart `json:"parts"`
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Unit    string    `json:"unit"`
+	Parts   jsonParts `json:"parts"`
 }
 
 type jsonPart struct {
-	Name      string       `json:"name"`
-	Tolerance float64      `json:"tolerance"`
-	Vertices  [][3]float64 `json:"vertices"`
-	Triangles [][3]uint32  `json:"triangles"`
-	Faces     []uint32     `json:"faces,omitempty"`
+	Name      string        `json:"name"`
+	Tolerance float64       `json:"tolerance"`
+	Vertices  jsonVertices  `json:"vertices"`
+	Triangles jsonTriangles `json:"triangles"`
+	Faces     jsonFaces     `json:"faces,omitempty"`
+}
+
+type (
+	jsonParts     []jsonPart
+	jsonVertices  [][3]float64
+	jsonTriangles [][3]uint32
+	jsonFaces     []uint32
+)
+
+func (l *jsonParts) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	return list((*[]jsonPart)(l), from, MaxParts)
+}
+
+func (l *jsonVertices) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	return list((*[][3]float64)(l), from, mesh.MaxVertices)
+}
+
+func (l *jsonTriangles) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	return list((*[][3]uint32)(l), from, mesh.MaxTriangles)
+}
+
+func (l *jsonFaces) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	return list((*[]uint32)(l), from, mesh.MaxTriangles)
+}
+
+// list reads an array of a length that nobody vouches for. It keeps one element
+// more than there may be, which check refuses, and skips the rest.
+func list[T any](into *[]T, from *jsontext.Decoder, most int) error {
+	if from.PeekKind() != '[' {
+		return json.UnmarshalDecode(from, into) // null, or it says what is wrong
+	}
+	if _, err := from.ReadToken(); err != nil {
+		return err
+	}
+	var none T
+	for from.PeekKind() != ']' {
+		if len(*into) > most {
+			if err := from.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		*into = append(*into, none)
+		if err := json.UnmarshalDecode(from, &(*into)[len(*into)-1]); err != nil {
+			return err
+		}
+	}
+	_, err := from.ReadToken()
+	return err
 }
 
 const (
