@@ -34,7 +34,7 @@ func (k *Kernel) Export(ctx context.Context, w io.Writer, parts []env.Part, o en
 	if o.Schema != "" && o.Schema != "AP214" {
 		return env.Unsupported("schema", o.Schema, env.Embedded, env.OCCT)
 	}
-	return env.Refused(format.WriteSTEP(w, all), env.InvalidParameter)
+	return env.Refused(format.WriteSTEP(ctx, w, all), env.InvalidParameter)
 }
 
 // union is the surface around all parts.

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -16,25 +17,32 @@ type body struct {
 
 // bodies splits a surface into connected shells and gives each void to the
 // smallest body around it.
-func bodies(m *mesh.Mesh) ([]body, error) {
+func bodies(ctx context.Context, m *mesh.Mesh) ([]body, error) {
 	var out []body
 	var volumes []float64
 	var voids [][]int
 	for _, shell := range shells(m) {
-		part := mesh.Mesh{Vertices: m.Vertices}
-		for _, i := range shell {
-			part.Triangles = append(part.Triangles, m.Triangles[i])
-		}
-		if v := part.Properties().Volume; v > 0 {
+		if v := volume(m, shell); v > 0 {
 			out, volumes = append(out, body{outer: shell}), append(volumes, v)
 		} else {
 			voids = append(voids, shell)
 		}
 	}
+	if len(voids) == 0 {
+		return out, nil
+	}
+	boxes := make([]mesh.Box, len(out))
+	for i, b := range out {
+		boxes[i] = around(m, b.outer)
+	}
 	for _, void := range voids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		at := m.Vertices[m.Triangles[void[0]][0]]
 		inside, best := -1, math.Inf(1)
 		for i, b := range out {
-			if volumes[i] < best && surrounds(m, b.outer, m.Vertices[m.Triangles[void[0]][0]]) {
+			if volumes[i] < best && boxes[i].Meets(mesh.Box{Min: at, Max: at}) && surrounds(m, b.outer, at) {
 				inside, best = i, volumes[i]
 			}
 		}
@@ -44,6 +52,27 @@ func bodies(m *mesh.Mesh) ([]body, error) {
 		out[inside].voids = append(out[inside].voids, void)
 	}
 	return out, nil
+}
+
+// volume is six times that inside a shell, summed from a vertex of its own: below
+// 0 for a void.
+func volume(m *mesh.Mesh, shell []int) (sum float64) {
+	origin, _, _ := m.Corners(shell[0])
+	for _, i := range shell {
+		a, b, c := m.Corners(i)
+		sum += mesh.Dot(mesh.Sub(a, origin), mesh.Cross(mesh.Sub(b, origin), mesh.Sub(c, origin)))
+	}
+	return sum
+}
+
+// around is the smallest box around a shell.
+func around(m *mesh.Mesh, shell []int) mesh.Box {
+	corners := make([][3]float64, 0, 3*len(shell))
+	for _, i := range shell {
+		a, b, c := m.Corners(i)
+		corners = append(corners, a, b, c)
+	}
+	return (&mesh.Mesh{Vertices: corners}).Bounds()
 }
 
 // shells lists the triangles connected by edges.

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -13,8 +14,8 @@ import (
 
 // WriteSTEP writes parts as STEP AP214 (ISO 10303-214): one product for each,
 // of solids whose flat faces are whole and share their edges. A solid with
-// voids keeps them.
-func WriteSTEP(w io.Writer, parts []Part) error {
+// voids keeps them. It ends between solids when ctx does.
+func WriteSTEP(ctx context.Context, w io.Writer, parts []Part) error {
 	if err := check(parts); err != nil {
 		return err
 	}
@@ -23,19 +24,21 @@ func WriteSTEP(w io.Writer, parts []Part) error {
 	solids := make([][]stepSolid, len(parts))
 	for i, p := range parts {
 		var err error
-		if solids[i], err = stepSolids(p.Mesh); err != nil {
+		if solids[i], err = stepSolids(ctx, p.Mesh); err != nil {
 			return fmt.Errorf("part %d, %s: %w", i+1, p.Name, err)
 		}
 	}
 	s := &stepWriter{out: bufio.NewWriter(w)}
 	s.header(coarsest(parts))
-	context := s.add("APPLICATION_CONTEXT('automotive design')")
-	s.add("APPLICATION_PROTOCOL_DEFINITION('international standard','automotive_design',2000,#%d)", context)
-	s.productContext = s.add("PRODUCT_CONTEXT('',#%d,'mechanical')", context)
-	s.definitionContext = s.add("PRODUCT_DEFINITION_CONTEXT('part definition',#%d,'design')", context)
+	application := s.add("APPLICATION_CONTEXT('automotive design')")
+	s.add("APPLICATION_PROTOCOL_DEFINITION('international standard','automotive_design',2000,#%d)", application)
+	s.productContext = s.add("PRODUCT_CONTEXT('',#%d,'mechanical')", application)
+	s.definitionContext = s.add("PRODUCT_DEFINITION_CONTEXT('part definition',#%d,'design')", application)
 	s.units(uncertainty(parts))
 	for i, p := range parts {
-		s.part(p, solids[i])
+		if err := s.part(ctx, p, solids[i]); err != nil {
+			return err
+		}
 	}
 	s.out.WriteString("ENDSEC;\nEND-ISO-10303-21;\n")
 	return s.out.Flush()
@@ -46,14 +49,17 @@ type stepSolid struct{ shells [][]face }
 
 // stepSolids finds the faces of every body and checks that each edge is used
 // exactly once in each direction.
-func stepSolids(m *mesh.Mesh) ([]stepSolid, error) {
-	found, err := bodies(m)
+func stepSolids(ctx context.Context, m *mesh.Mesh) ([]stepSolid, error) {
+	found, err := bodies(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	var out []stepSolid
 	flat := newFlats(m)
 	for _, b := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var one stepSolid
 		for _, shell := range append([][]int{b.outer}, b.voids...) {
 			all, err := faces(flat, shell)
@@ -143,7 +149,7 @@ func (s *stepWriter) units(uncertainty float64) {
 		accuracy, mm, radian, steradian)
 }
 
-func (s *stepWriter) part(p Part, solids []stepSolid) {
+func (s *stepWriter) part(ctx context.Context, p Part, solids []stepSolid) error {
 	name := stepString(p.Name)
 	product := s.add("PRODUCT(%s,%s,'',(#%d))", name, name, s.productContext)
 	formation := s.add("PRODUCT_DEFINITION_FORMATION('','',#%d)", product)
@@ -153,10 +159,14 @@ func (s *stepWriter) part(p Part, solids []stepSolid) {
 	items := []int{s.placement([3]float64{}, [3]float64{0, 0, 1}, [3]float64{1, 0, 0})}
 	g := &stepGeometry{stepWriter: s, mesh: p.Mesh, points: map[uint32]int{}, vertices: map[uint32]int{}, edges: map[mesh.Edge]int{}}
 	for _, solid := range solids {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		items = append(items, g.solid(name, solid))
 	}
 	representation := s.add("ADVANCED_BREP_SHAPE_REPRESENTATION(%s,(%s),#%d)", name, references(items), s.geometryContext)
 	s.add("SHAPE_DEFINITION_REPRESENTATION(#%d,#%d)", shape, representation)
+	return nil
 }
 
 func (s *stepWriter) placement(at, axis, along [3]float64) int {

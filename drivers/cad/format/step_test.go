@@ -20,7 +20,7 @@ import (
 func step(t testing.TB, parts ...format.Part) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := format.WriteSTEP(&out, parts); err != nil {
+	if err := format.WriteSTEP(t.Context(), &out, parts); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -144,7 +144,7 @@ func TestFilesForOtherTools(t *testing.T) {
 			ending string
 			write  func(*bytes.Buffer) error
 		}{
-			{"step", func(w *bytes.Buffer) error { return format.WriteSTEP(w, []format.Part{p}) }},
+			{"step", func(w *bytes.Buffer) error { return format.WriteSTEP(t.Context(), w, []format.Part{p}) }},
 			{"stl", func(w *bytes.Buffer) error { return format.WriteSTL(w, []format.Part{p}) }},
 			{"3mf", func(w *bytes.Buffer) error { return format.Write3MF(w, []format.Part{p}) }},
 			{"svg", func(w *bytes.Buffer) error { return format.WriteSVG(w, []format.Part{p}, format.Isometric) }},

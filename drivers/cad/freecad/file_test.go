@@ -97,7 +97,7 @@ func TestSTEPOfFacetsTellsItsTolerance(t *testing.T) {
 	}
 	m.Faces = nil
 	var file bytes.Buffer
-	if err := format.WriteSTEP(&file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}); err != nil {
+	if err := format.WriteSTEP(t.Context(), &file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}); err != nil {
 		t.Fatal(err)
 	}
 	found, err := k.Import(t.Context(), &file, "STEP")
