@@ -17,20 +17,35 @@ import (
 
 var alice = core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 
-// flaky is a store whose reads can be made to fail.
+// flaky is a store whose reads can be made to fail, and be told of.
 type flaky struct {
 	store.Store
 	fail error
+	got  func(store.Bucket)
+}
+
+// told tells of reads.
+type told struct {
+	store.Tx
+	got func(store.Bucket)
+}
+
+func (t told) Get(b store.Bucket, key []byte) ([]byte, error) {
+	t.got(b)
+	return t.Tx.Get(b, key)
 }
 
 func (f *flaky) View(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	if f.fail != nil {
 		return f.fail
 	}
-	return f.Store.View(ctx, tenant, fn)
+	if f.got == nil {
+		return f.Store.View(ctx, tenant, fn)
+	}
+	return f.Store.View(ctx, tenant, func(tx store.Tx) error { return fn(told{tx, f.got}) })
 }
 
-func open(t *testing.T) (*Engine, *flaky) {
+func open(t testing.TB) (*Engine, *flaky) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	sealer, err := audit.OpenSealer(path + ".key")
 	if err != nil {

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -59,6 +57,7 @@ type tenantWorld struct {
 	logRev   uint64
 	auditSeq uint64
 	stale    map[string]bool // kinds of record that changed since last
+	asks     asks
 }
 
 func newWorld(e *Engine) *world {
@@ -96,6 +95,9 @@ func (w *world) changed(c core.Change) {
 			other.stale["tenant"] = true
 			other.rev++
 		}
+	case "approval":
+		t.asks.changed(c)
+		t.stale[c.Kind] = true
 	default:
 		t.stale[c.Kind] = true
 	}
@@ -236,39 +238,9 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 		}
 	}
 	if stale["approval"] {
-		open, err := e.Judge.Open(ctx, s.Tenant)
-		if err != nil {
+		if s.Approvals, err = w.approvals(ctx, s.Tenant, s.Approvals); err != nil {
 			return err
 		}
-		s.Approvals = make([]*judge.Approval, len(open))
-		for i := range open {
-			s.Approvals[i] = &open[i]
-		}
-		slices.SortStableFunc(s.Approvals, moreUrgent)
 	}
 	return nil
-}
-
-// moreUrgent orders approvals: those put off last, then by risk, then by the
-// time that is left.
-func moreUrgent(a, b *judge.Approval) int {
-	endsA, _ := a.Ends()
-	endsB, _ := b.Ends()
-	return cmp.Or(
-		cmp.Compare(later(a), later(b)),
-		-cmp.Compare(riskRank(a.Risk), riskRank(b.Risk)),
-		endsA.Compare(endsB),
-		strings.Compare(a.ApprovalID, b.ApprovalID),
-	)
-}
-
-func later(a *judge.Approval) int {
-	if a.DeferredUntil.IsZero() {
-		return 0
-	}
-	return 1
-}
-
-func riskRank(r judge.Risk) int {
-	return slices.Index([]judge.Risk{judge.Low, judge.Medium, judge.High, judge.Critical}, r)
 }
