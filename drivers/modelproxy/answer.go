@@ -1,7 +1,10 @@
 package modelproxy
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"hash"
+	"io"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -11,6 +14,7 @@ import (
 // Bounds of an answer.
 const (
 	maxText   = 1 << 20 // bytes of all its parts
+	beginning = 4 << 10 // bytes of a part that makes it more
 	maxParts  = 1000
 	maxPieces = 10_000  // of one that comes as a list of them
 	maxName   = 256     // bytes of a tool's name, and of a call's id
@@ -30,13 +34,15 @@ type answer struct {
 	broken  bool // it was cut off
 	done    bool // nothing more is to come
 
-	note   string // what stands for it when it was not understood
-	missed int64  // bytes of pieces that were not
+	secrets *strings.Replacer
+	note    string // what stands for it when it was not understood
+	missed  int64  // bytes of it that nothing was kept of
+	blind   bool   // the last piece was among them
 }
 
 // partName tells a part from the others.
 type partName struct {
-	kind string // text, reasoning, tool_use
+	kind string // text, reasoning, tool_use, image_url
 	key  string // by which the stream names it
 }
 
@@ -44,13 +50,25 @@ type partName struct {
 type part struct {
 	partName
 	id, name string
-	text     strings.Builder // of a tool_use its arguments
+	text     strings.Builder // of a tool_use its arguments, of an image its URL
+	size     int             // bytes of all of it
+	sum      hash.Hash       // of all of it, where the text is its beginning
+}
+
+// said is what a part says: its beginning, size and digest if it is too long.
+func (p *part) said(secrets *strings.Replacer) string {
+	text := p.text.String()
+	if p.sum == nil {
+		return text
+	}
+	text = blotted(text, secrets)
+	return fmt.Sprintf("%s… (%d bytes, sha256 %x)", strings.ToValidUTF8(text[:min(len(text), beginning)], ""), p.size, p.sum.Sum(nil))
 }
 
 func newAnswer() *answer { return &answer{named: map[partName]*part{}} }
 
-// part is the part of that kind and key, made if there is none; nil when there
-// are too many.
+// part is the part of that kind and key, made if there is none; nil, to which
+// nothing can be added, when there are too many.
 func (a *answer) part(kind, key string) *part {
 	name := partName{kind, key}
 	p := a.named[name]
@@ -63,11 +81,35 @@ func (a *answer) part(kind, key string) *part {
 
 // add lets a part grow.
 func (a *answer) add(p *part, text string) {
-	if p == nil || a.size+len(text) > maxText {
+	if p == nil {
+		a.missed += int64(len(text))
 		return
 	}
-	a.size += len(text)
-	p.text.WriteString(text)
+	p.size += len(text)
+	switch {
+	case p.sum != nil:
+	case a.size+len(text) <= maxText:
+		a.size += len(text)
+		p.text.WriteString(text)
+		return
+	default:
+		a.cutOff(p, text)
+	}
+	_, _ = io.WriteString(p.sum, text)
+}
+
+// cutOff keeps no more than the beginning of a part that text makes too long,
+// and a little after it: a credential may go across the cut.
+func (a *answer) cutOff(p *part, text string) {
+	all := p.text.String()
+	p.sum = sha256.New()
+	_, _ = io.WriteString(p.sum, all)
+	a.size -= len(all)
+	most := min(2*beginning, maxText-a.size)
+	p.text.Reset()
+	p.text.WriteString(all[:min(len(all), most)])
+	p.text.WriteString(text[:min(len(text), most-p.text.Len())])
+	a.size += p.text.Len()
 }
 
 // say adds to the text, or reasoning, that is named key.
@@ -79,16 +121,24 @@ func (a *answer) say(kind, key, text string) {
 
 // use is a call of a tool that is told in one piece.
 func (a *answer) use(key, id, name, args string) {
-	if p := a.part("tool_use", key); p != nil {
-		p.id, p.name = clip(id, maxName), clip(name, maxName)
+	p := a.part("tool_use", key)
+	if p != nil {
 		a.size -= p.text.Len()
-		p.text.Reset()
-		a.add(p, args)
+		*p = part{partName: p.partName, id: clip(id, maxName), name: clip(name, maxName)}
 	}
+	a.add(p, args)
 }
 
 // miss counts a piece that was passed on and not understood.
-func (a *answer) miss(size int) { a.missed += int64(size) }
+func (a *answer) miss(size int) {
+	a.missed += int64(size)
+	a.blind = true
+}
+
+// silent reports whether nothing is known of it.
+func (a *answer) silent() bool {
+	return len(a.parts) == 0 && a.missed == 0 && a.tokens == nil && a.finish == "" && a.fault == ""
+}
 
 func (a *answer) fail(code, message string) {
 	a.fault, a.message, a.done = clip(code, 100), message, true
@@ -125,23 +175,30 @@ func (a *answer) status() string {
 }
 
 func (a *answer) call() fleet.ModelCall {
-	var parts []fleet.ModelPart
+	var parts, row []fleet.ModelPart
 	for _, p := range a.parts {
-		one := fleet.ModelPart{Type: p.kind}
-		if text := p.text.String(); p.kind == "tool_use" {
+		one, text := fleet.ModelPart{Type: p.kind}, p.said(a.secrets)
+		switch p.kind {
+		case "tool_use":
 			one.ID, one.Name, one.Input = p.id, p.name, arguments(text)
-		} else {
+		case "image_url":
+			one.URL = text
+		default:
 			one.Text = text
 		}
-		parts = append(parts, one)
+		if p.sum == nil {
+			row = append(row, one)
+			continue
+		}
+		parts = append(append(parts, join(row, "text", "reasoning")...), one) // its size is of it alone
+		row = nil
 	}
-	parts = join(parts, "text", "reasoning")
+	parts = append(parts, join(row, "text", "reasoning")...)
 	if a.note != "" {
 		parts = append(parts, fleet.ModelPart{Type: "text", Text: a.note})
 	}
 	if a.missed > 0 {
-		note := fmt.Sprintf("(%d bytes in pieces that were not understood)", a.missed)
-		parts = append(parts, fleet.ModelPart{Type: "text", Text: note})
+		parts = append(parts, fleet.ModelPart{Type: "text", Text: fmt.Sprintf("(%d bytes more are not kept)", a.missed)})
 	}
 	m := fleet.ModelMessage{Role: "assistant", Parts: parts}
 	return fleet.ModelCall{Messages: []fleet.ModelMessage{m}, Tokens: a.tokens, Finish: clip(a.finish, 100), Fault: a.fault}

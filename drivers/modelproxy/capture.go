@@ -86,11 +86,17 @@ func (c *capture) lose() {
 	c.data, c.lost = nil, true
 }
 
-// bytes is what was kept, and whether that is all.
-func (c *capture) bytes() (data []byte, whole bool) {
+// plain is a body that came in that encoding, or why it is not known.
+func (c *capture) plain(encoding string) (data []byte, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.data, !c.lost
+	switch {
+	case encoding != "" && encoding != "identity":
+		return nil, "encoded as " + clip(encoding, 40)
+	case c.lost:
+		return nil, "too long to be kept"
+	}
+	return c.data, ""
 }
 
 // instead stands for a body that can't be kept.

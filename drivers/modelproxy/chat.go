@@ -98,13 +98,10 @@ func chatWhole(a *answer, data []byte) {
 			for i, call := range m.ToolCalls {
 				key := strconv.Itoa(max(call.Index, i))
 				p := a.part("tool_use", key)
-				if p == nil {
-					continue
-				}
-				if call.ID != "" {
+				if p != nil && call.ID != "" {
 					p.id = clip(call.ID, maxName)
 				}
-				if len(p.name) < maxName {
+				if p != nil && len(p.name) < maxName {
 					p.name = clip(p.name+call.Function.Name, maxName)
 				}
 				a.add(p, call.Function.Arguments)

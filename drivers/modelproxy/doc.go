@@ -9,8 +9,9 @@
 //
 // It understands chat completions and responses (OpenAI), messages (Anthropic)
 // and generateContent (Gemini), streamed or whole. What else an agent sends
-// there, such as lists of models, is passed on unseen. What is kept of one
-// request is bounded: of a body past that, or an encoded one, there are only
-// its size and digest. Headers and queries are never kept, and the credentials
+// there, such as lists of models, is passed on unseen. What is kept is bounded:
+// of a body past that, or an encoded one, there are only its size and digest, of
+// a long part of an answer its beginning too, and of a long event of a stream
+// its size alone. Headers and queries are never kept, and the credentials
 // in them are blotted out where a body repeats them.
 package modelproxy

@@ -31,6 +31,7 @@ type exchange struct {
 	tell    func(fleet.Event)
 	in      *capture
 	out     *capture // of an answer that is no stream; nil else
+	stream  *sse     // of one that is; nil else
 	a       *answer  // so far; nil before it begins
 }
 
@@ -63,10 +64,8 @@ func (x *exchange) ask() {
 // request is what is asked, as far as it can be understood, without
 // credentials.
 func (x *exchange) request() fleet.ModelCall {
-	why := "too long to be kept"
-	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		why = "encoded as " + clip(enc, 40)
-	} else if data, whole := x.in.bytes(); whole {
+	data, why := x.in.plain(x.r.Header.Get("Content-Encoding"))
+	if why == "" {
 		c, err := x.understand(data)
 		if err == nil {
 			return c
@@ -85,9 +84,9 @@ func (x *exchange) request() fleet.ModelCall {
 func (x *exchange) answers(res *http.Response) {
 	x.ask() // it may have been answered before it was read
 	a := newAnswer()
-	x.a = a
+	x.a, a.secrets = a, x.secrets
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	encoded := res.Header.Get("Content-Encoding") != ""
+	encoding := res.Header.Get("Content-Encoding")
 	b := &body{from: res.Body, size: res.ContentLength, close: true}
 	switch {
 	case res.StatusCode >= 400:
@@ -95,20 +94,14 @@ func (x *exchange) answers(res *http.Response) {
 		b.saw = x.out.write
 		b.end = func(err error) {
 			if err == nil {
-				data, _ := x.out.bytes()
+				data, _ := x.out.plain("")
 				a.fail(fmt.Sprintf("http_%d", res.StatusCode), errorText(data, res.Status))
 			}
 			x.ended(a, err)
 		}
-	case kind == "text/event-stream" && !encoded:
-		s := &sse{event: func(name string, data []byte) {
-			see := func(a *answer, data []byte) { x.f.event(a, name, data) }
-			if len(data) <= small {
-				see(a, data)
-			} else if x.read(data, see) != nil {
-				a.miss(len(data))
-			}
-		}}
+	case kind == "text/event-stream" && (encoding == "" || encoding == "identity"):
+		s := &sse{hold: hold{of: x.l.run}, event: x.piece, missed: a.miss}
+		x.stream = s
 		b.saw = func(data []byte) {
 			s.write(data)
 			if a.done {
@@ -117,7 +110,7 @@ func (x *exchange) answers(res *http.Response) {
 		}
 		b.end = func(err error) {
 			s.close()
-			if err == nil && !a.done && a.finish == "" && a.fault == "" {
+			if err == nil && !a.done && !a.blind && a.finish == "" && a.fault == "" {
 				a.cut("truncated", "the stream ended before the answer did")
 			}
 			x.ended(a, err)
@@ -126,10 +119,8 @@ func (x *exchange) answers(res *http.Response) {
 		x.out = x.l.run.capture(maxWhole)
 		b.saw = x.out.write
 		b.end = func(err error) {
-			if data, whole := x.out.bytes(); err == nil && whole && !encoded {
-				if err := x.read(data, x.f.whole); err != nil {
-					a.note = x.out.instead(err.Error())
-				}
+			if err == nil {
+				x.whole(encoding)
 			}
 			x.ended(a, err)
 		}
@@ -181,6 +172,9 @@ func (x *exchange) close() {
 	_ = x.body.from.Close()
 	x.in.drop()
 	x.out.drop()
+	if x.stream != nil {
+		x.stream.hold.drop()
+	}
 }
 
 // body is a body on its way. Its last bytes are handed on only after its end

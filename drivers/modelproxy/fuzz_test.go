@@ -65,11 +65,11 @@ func FuzzAnswer(f *testing.F) {
 		whole, a, b := newAnswer(), newAnswer(), newAnswer()
 		format.whole(whole, stream)
 		sound(t, whole.call())
-		atOnce := &sse{event: func(name string, data []byte) { format.event(a, name, data) }}
+		atOnce := &sse{hold: hold{of: New().run()}, event: func(name string, data []byte) { format.event(a, name, data) }, missed: a.miss}
 		atOnce.write(stream)
 		atOnce.close()
 		sound(t, a.call())
-		inPieces := &sse{event: func(name string, data []byte) { format.event(b, name, data) }}
+		inPieces := &sse{hold: hold{of: New().run()}, event: func(name string, data []byte) { format.event(b, name, data) }, missed: b.miss}
 		for n := max(1, piece%64); len(stream) > 0; stream = stream[min(n, len(stream)):] {
 			inPieces.write(stream[:min(n, len(stream))])
 		}

@@ -160,12 +160,12 @@ func geminiWhole(a *answer, data []byte) {
 				a.use(strconv.Itoa(len(a.parts)), p.ID, p.Name, string(p.Input))
 			default:
 				key := ""
-				if n := len(a.parts); n > 0 && a.parts[n-1].kind == "tool_use" {
-					key = strconv.Itoa(n) // text after a call is another text
+				if n := len(a.parts); n > 0 && (a.parts[n-1].kind == "tool_use" || a.parts[n-1].kind == "image_url") {
+					key = strconv.Itoa(n) // what comes after a call or an image is another part
 				} else if n > 0 {
 					key = a.parts[n-1].key
 				}
-				a.say(p.Type, key, p.Text)
+				a.say(p.Type, key, p.Text+p.URL)
 			}
 		}
 		if c.Finish != "" {

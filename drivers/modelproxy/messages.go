@@ -170,7 +170,7 @@ func messagesWhole(a *answer, data []byte) {
 		if p.Type == "tool_use" {
 			a.use(strconv.Itoa(i), p.ID, p.Name, string(p.Input))
 		} else {
-			a.say(p.Type, strconv.Itoa(i), p.Text)
+			a.say(p.Type, strconv.Itoa(i), p.Text+p.URL)
 		}
 	}
 	a.finish = in.StopReason

@@ -316,17 +316,17 @@ func TestWhatIsTooLongIsCountedAndPassedOn(t *testing.T) {
 	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
 		got, _ = io.Copy(io.Discard, req.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 3<<20)+"\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"end\"}}]}\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 5<<20)+"\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"end\"}}]}\n\ndata: [DONE]\n\n")
 	}))
 	long := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("y", 9<<20) + `"}]}`
-	if _, body := r.post("/chat/completions", long); got != int64(len(long)) || len(body) < 3<<20 {
+	if _, body := r.post("/chat/completions", long); got != int64(len(long)) || len(body) < 5<<20 {
 		t.Errorf("%d of %d bytes went through, and %d back", got, len(long), len(body))
 	}
 	all := r.events(2)
 	if says := text(all[0].Model); !strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(long))) || len(says) > 300 {
 		t.Errorf("%.300s", says)
 	}
-	if text(all[1].Model) != "assistant[text:end;]" {
+	if text(all[1].Model) != fmt.Sprintf("assistant[text:end;text:(%d bytes more are not kept);]", 5<<20+len("data: ")) {
 		t.Errorf("%.300s", text(all[1].Model))
 	}
 }

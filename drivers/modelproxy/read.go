@@ -35,6 +35,32 @@ func (x *exchange) understand(data []byte) (fleet.ModelCall, error) {
 
 var errCrowded = fmt.Errorf("more than %d values", maxItems)
 
+// whole takes an answer that is no stream.
+func (x *exchange) whole(encoding string) {
+	data, why := x.out.plain(encoding)
+	if why == "" {
+		if err := x.read(data, x.f.whole); err != nil {
+			why = err.Error()
+		} else if x.a.silent() {
+			why = "not understood"
+		}
+	}
+	if why != "" {
+		x.a.note = x.out.instead(why)
+	}
+}
+
+// piece takes an event of a stream.
+func (x *exchange) piece(name string, data []byte) {
+	x.a.blind = false
+	see := func(a *answer, data []byte) { x.f.event(a, name, data) }
+	if len(data) <= small {
+		see(x.a, data)
+	} else if x.read(data, see) != nil {
+		x.a.miss(len(data))
+	}
+}
+
 // read takes an answer, or a piece of one, when its turn has come. The agent
 // may have gone by then: the answer was given, and is counted. Of one that has
 // too many values its end alone is understood.

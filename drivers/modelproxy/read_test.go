@@ -108,7 +108,7 @@ func TestTheValuesOfAListAreCountedOneByOne(t *testing.T) {
 	if err := x.read([]byte("["+strings.Repeat(`{"kind":0},`, maxItems)+"{}]"), geminiWhole); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("(%d bytes in pieces that were not understood)", (maxItems-maxPieces)*len(`{"kind":0}`)+2)
+	want := fmt.Sprintf("(%d bytes more are not kept)", (maxItems-maxPieces)*len(`{"kind":0}`)+2)
 	if got := x.a.call().Messages[0].Parts; len(got) != 1 || got[0].Text != want {
 		t.Errorf("%+v, want %s", got, want)
 	}

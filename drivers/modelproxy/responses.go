@@ -154,7 +154,7 @@ func responsesItemDone(a *answer, key string, raw core.Raw) {
 		}
 		kind, text = p.Type, p.Text
 	}
-	if p := a.part(kind, key); p != nil && p.text.Len() == 0 {
+	if p := a.part(kind, key); p == nil || p.size == 0 {
 		a.add(p, text)
 	}
 }

@@ -2,13 +2,12 @@ package modelproxy
 
 import "bytes"
 
-// maxEventBytes bounds one server-sent event; a longer one is passed on but not
-// looked at.
-const maxEventBytes = 1 << 20
-
-// sse finds the events in a stream (WHATWG HTML, server-sent events).
+// sse finds the events in a stream (WHATWG HTML, server-sent events). One that is
+// longer than a whole answer may be, or for which there is no room, is missed.
 type sse struct {
-	event func(name string, data []byte)
+	event  func(name string, data []byte)
+	missed func(size int)
+	hold   hold
 
 	cr   bool // the line before ended with one: a line feed is part of that end
 	line []byte
@@ -16,7 +15,7 @@ type sse struct {
 	name string
 	data []byte
 	some bool // the event has data
-	bad  bool // some of it was too long
+	lost int  // bytes of it that were too long
 }
 
 func (s *sse) write(b []byte) {
@@ -38,8 +37,9 @@ func (s *sse) write(b []byte) {
 }
 
 func (s *sse) more(b []byte) {
-	if len(s.line)+len(b) > maxEventBytes {
-		s.long = true
+	if s.long || len(s.line)+len(b) > maxWhole || !s.hold.grow(len(s.data)+len(s.line)+len(b)) {
+		s.lost += len(s.line) + len(b)
+		s.line, s.long = s.line[:0], true
 		return
 	}
 	s.line = append(s.line, b...)
@@ -49,7 +49,6 @@ func (s *sse) endLine() {
 	line, long := s.line, s.long
 	s.line, s.long = s.line[:0], false
 	if long {
-		s.bad = true
 		return
 	}
 	if len(line) == 0 {
@@ -62,8 +61,8 @@ func (s *sse) endLine() {
 	case "event":
 		s.name = string(value)
 	case "data":
-		if len(s.data)+len(value) > maxEventBytes {
-			s.bad = true
+		if len(s.data)+len(value) > maxWhole || !s.hold.grow(len(line)+len(s.data)+len(value)) {
+			s.lost += len(value)
 			return
 		}
 		if s.some {
@@ -75,15 +74,22 @@ func (s *sse) endLine() {
 }
 
 func (s *sse) dispatch() {
-	if s.some && !s.bad {
+	switch {
+	case s.lost > 0:
+		s.missed(s.lost + len(s.data))
+	case s.some:
 		s.event(s.name, s.data)
 	}
-	s.name, s.data, s.some, s.bad = "", s.data[:0], false, false
+	s.name, s.data, s.some, s.lost = "", s.data[:0], false, 0
+	if cap(s.data)+cap(s.line) > small {
+		s.data, s.line = nil, nil
+	}
+	s.hold.drop()
 }
 
 // close ends a stream whose last event has no empty line after it.
 func (s *sse) close() {
-	if len(s.line) > 0 {
+	if len(s.line) > 0 || s.long {
 		s.endLine()
 	}
 	s.dispatch()
