@@ -138,7 +138,7 @@ func (d *DAG) Export(ctx context.Context, tenant, format, dest string) (Transfer
 const (
 	exportBatch = 500 // events
 	importBatch = 200
-	batchBytes  = 16 << 20 // of canonical JSON
+	batchBytes  = MaxEvent // of canonical JSON
 )
 
 // records reads the events up to a pos in short transactions.
