@@ -211,7 +211,7 @@ func (g *grapher) captionEvent(n *GraphNode) error {
 	}
 	n.Kind, n.TS, n.Text = e.Event.Kind, e.Event.TS, e.Event.Brief()
 	if b, ok := e.Event.Body.(*ModelResponse); ok {
-		m, err := g.message(b.OutputRef)
+		m, err := g.message(&e.Event, b.OutputRef)
 		if m != nil {
 			n.Text = m.Text()
 		}

@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -60,18 +59,19 @@ func (d *DAG) Calls(ctx context.Context, tenant string, q Query) (core.Page[Call
 	if want != "" && !slices.Contains(CallStatuses(), want) {
 		return none, core.Invalid("status", want, words(CallStatuses()))
 	}
-	all := want == "" // what narrows by status is not on the events
+	var keep func(reader, Recorded) (bool, error)
+	if want != "" { // which is not on the events
+		q.Kind = string(KindToolCall)
+		keep = func(r reader, e Recorded) (bool, error) {
+			c, err := r.call(e)
+			return c.Status == want, err
+		}
+	}
 	return list(ctx, d, tenant, q, func(r reader, q *Query) (listed, error) {
 		l, err := r.callsOf(q.Run)
 		q.Run = ""
-		if !all {
-			q.Kind = string(KindToolCall)
-		}
 		return l, err
-	}, func(r reader, e Recorded) (Call, bool, error) {
-		c, err := r.call(e)
-		return c, all || c.Status == want, err
-	})
+	}, keep, reader.call)
 }
 
 // callsOf is the list of a run's calls, or of all.
@@ -141,11 +141,11 @@ func (d *DAG) Called(ctx context.Context, tenant, agent string, after, before ui
 			if err != nil || pos <= after {
 				return err
 			}
-			w, err := r.row(pos)
+			kind, err := r.kind(pos)
 			if err != nil {
 				return err
 			}
-			found = bytes.Contains(w.raw, []byte(`"kind":"`+string(KindToolCall)+`"`))
+			found = kind == KindToolCall.code()
 		}
 		return nil
 	})

@@ -128,6 +128,13 @@ func (b *backwards) list(l listed, since time.Time) (first uint64, began bool, e
 		if err != nil {
 			return first, false, err
 		}
+		kind, err := b.kind(pos)
+		if err != nil {
+			return first, false, err
+		}
+		if kind == KindModelRequest.code() || kind == KindModelResponse.code() {
+			continue // no part of it, and large
+		}
 		e, err := b.event(pos)
 		if err != nil {
 			return first, false, err
@@ -160,11 +167,10 @@ func (b *backwards) line(e *Event) (string, error) {
 		if body.List != "main" {
 			return "", nil
 		}
-		m, err := b.newest(NodeRef{TypeMessage, body.MessageRef})
-		if err != nil || m == nil {
+		said, err := b.message(e, body.MessageRef)
+		if err != nil || said == nil {
 			return "", err
 		}
-		said := m.Node.Body.(*Message)
 		var text []string
 		for _, p := range said.Content {
 			if p.Type == "text" {

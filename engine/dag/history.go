@@ -122,13 +122,15 @@ func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Rec
 	if q.Kind != "" && newBody(Kind(q.Kind)) == nil {
 		return none, core.Invalid("kind", q.Kind, words(Kinds()))
 	}
-	return list(ctx, d, tenant, q, reader.narrowest, func(_ reader, e Recorded) (Recorded, bool, error) { return e, true, nil })
+	return list(ctx, d, tenant, q, reader.narrowest, nil, func(_ reader, e Recorded) (Recorded, error) { return e, nil })
 }
 
-// list pages through what make turns the events of a list into; make may leave
-// one out when more narrows than the list. Those of a run come in their order,
-// all others newest first.
-func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) (listed, error), make func(reader, Recorded) (T, bool, error)) (core.Page[T], error) {
+// list pages through what make turns the events of a list into; keep leaves
+// out more of them when q narrows the list, nil none. Those of a run come in
+// their order, all others newest first.
+func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) (listed, error),
+	keep func(reader, Recorded) (bool, error), make func(reader, Recorded) (T, error),
+) (core.Page[T], error) {
 	f, forward := q.Filter, q.Forward || q.Run != ""
 	var items []T
 	var l listed
@@ -142,7 +144,7 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 		}
 		total = int(l.n)
 		return r.walk(l, forward, uint64(f.Offset()), uint64(f.Size), func(e Recorded) error {
-			item, _, err := make(r, e)
+			item, err := make(r, e)
 			items = append(items, item)
 			return err
 		})
@@ -161,12 +163,16 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 				if err != nil || !q.match(&e.Event) {
 					return err
 				}
-				item, ok, err := make(r, e)
-				if ok && err == nil {
-					if total++; total > f.Offset() && len(items) < f.Size {
-						items = append(items, item)
+				if keep != nil {
+					if kept, err := keep(r, e); err != nil || !kept {
+						return err
 					}
 				}
+				if total++; total <= f.Offset() || len(items) == f.Size {
+					return nil
+				}
+				item, err := make(r, e)
+				items = append(items, item)
 				return err
 			})
 		})
@@ -249,7 +255,7 @@ func (q *Query) match(e *Event) bool {
 func status(e *Event) string {
 	switch b := e.Body.(type) {
 	case *ModelResponse:
-		return first(string(b.Status), string(CallOK))
+		return string(b.Status)
 	case *ToolResult:
 		return string(b.Status)
 	case *SnapshotCreated:

@@ -38,10 +38,10 @@ func (d *DAG) Policies(ctx context.Context, tenant string, f core.Filter) (core.
 		l = listed{bucket: bPolicy, prefix: []byte{'h'}}
 		l.n, err = r.last(l.bucket, l.prefix)
 		return l, err
-	}, func(r reader, e Recorded) (PolicyChange, bool, error) {
+	}, nil, func(r reader, e Recorded) (PolicyChange, error) {
 		c, err := r.policyChange(e)
 		c.Active = c.Change == "activated" && e.Event.EventID == active
-		return c, true, err
+		return c, err
 	})
 }
 
@@ -161,7 +161,7 @@ func (d *DAG) Forks(ctx context.Context, tenant string, f core.Filter) (core.Pag
 		l.bucket = bFork
 		l.n, err = r.last(bFork, nil)
 		return l, err
-	}, func(_ reader, e Recorded) (Fork, bool, error) { return forkOfEvent(e), true, nil })
+	}, nil, func(_ reader, e Recorded) (Fork, error) { return forkOfEvent(e), nil })
 }
 
 func forkOfEvent(e Recorded) Fork {

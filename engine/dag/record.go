@@ -160,19 +160,19 @@ func asRow(pos uint64, v []byte) (row, error) {
 	}
 	return row{
 		pos: pos, at: time.UnixMicro(int64(get64(v))).UTC(), seq: get64(v[8:]), stream: get64(v[16:]),
-		raw: bytes.Clone(v[recordHead:]),
+		raw: v[recordHead:],
 	}, nil
 }
 
 // recorded decodes a row. What is stored was checked when it came in.
 func (w row) recorded() (Recorded, error) {
-	e := Event{raw: w.raw}
-	err := core.DecodeStored(w.raw, &e.Head)
+	e := Event{raw: bytes.Clone(w.raw)}
+	err := core.DecodeStored(e.raw, &e.Head)
 	if err == nil {
 		if e.Body = newBody(e.Kind); e.Body == nil {
 			err = core.Errorf(core.Internal, "its kind is %q", shorten(string(e.Kind)))
 		} else {
-			err = core.DecodeStored(w.raw, e.Body) // each takes what is its own
+			err = core.DecodeStored(e.raw, e.Body) // each takes what is its own
 		}
 	}
 	if err != nil {
@@ -189,6 +189,22 @@ func (r reader) event(pos uint64) (Recorded, error) {
 		return Recorded{}, err
 	}
 	return w.recorded()
+}
+
+// kind is the code of an event's kind, without a look into it.
+func (r reader) kind(pos uint64) (byte, error) {
+	w, err := r.row(pos)
+	if err != nil {
+		return 0, err
+	}
+	v, err := r.Get(bStream, key(w.stream, w.seq))
+	if err == nil && len(v) < 9 {
+		err = core.Errorf(core.Internal, "event %d of the record is in no stream; run store check", pos)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return v[8], nil
 }
 
 // edges reads an event's edges, but RUN_HAS_EVENT.

@@ -220,11 +220,10 @@ func (r reader) messagesAt(stream, seq uint64) ([]Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		ref := NodeRef{TypeMessage, e.Event.Body.(*HistoryAppend).MessageRef}
-		if m, err := r.newest(ref); err != nil {
+		if m, err := r.message(&e.Event, e.Event.Body.(*HistoryAppend).MessageRef); err != nil {
 			return nil, err
 		} else if m != nil {
-			all = append(all, *m.Node.Body.(*Message))
+			all = append(all, *m)
 		}
 	}
 	slices.Reverse(all)

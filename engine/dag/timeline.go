@@ -108,10 +108,7 @@ func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[M
 		return none, core.Invalid("kind", q.Kind, words(Kinds()))
 	}
 	q.Filter, q.Forward = f, true
-	return list(ctx, d, tenant, q, reader.narrowest, func(r reader, e Recorded) (Moment, bool, error) {
-		m, err := r.moment(e)
-		return m, true, err
-	})
+	return list(ctx, d, tenant, q, reader.narrowest, nil, reader.moment)
 }
 
 // moment looks for the other end of what an event begins or ends.
@@ -129,19 +126,23 @@ func (r reader) moment(e Recorded) (Moment, error) {
 	case *ModelRequest:
 		err = r.answered(&m)
 	case *ModelResponse:
-		m.Status = status(&e.Event)
-		if m.Message, err = r.message(b.OutputRef); err == nil {
+		m.Status = first(string(b.Status), string(CallOK))
+		if m.Message, err = r.message(&e.Event, b.OutputRef); err == nil {
 			err = r.requested(&m)
 		}
 	case *HistoryAppend:
-		m.Message, err = r.message(b.MessageRef)
+		m.Message, err = r.message(&e.Event, b.MessageRef)
 	case *RunStarted, *RunFinished:
 		err = r.lasted(&m)
 	}
 	return m, err
 }
 
-func (r reader) message(id string) (*Message, error) {
+// message is the one of an id, which the event that names it mostly states.
+func (r reader) message(e *Event, id string) (*Message, error) {
+	if m := e.states(id); m != nil {
+		return m, nil
+	}
 	v, err := r.newest(NodeRef{TypeMessage, id})
 	if err != nil || v == nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (r reader) answered(m *Moment) error {
 			looked++
 			return looked < maxShown, nil
 		}
-		m.Until, m.Status = e.Event.TS, status(&e.Event)
+		m.Until, m.Status = e.Event.TS, first(status(&e.Event), string(CallOK))
 		return false, nil
 	})
 }
