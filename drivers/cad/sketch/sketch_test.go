@@ -256,6 +256,31 @@ func TestArcsStayArcsAndMeetLinesSmoothly(t *testing.T) {
 	}
 }
 
+func TestALineThatTurnsKeepsItsLength(t *testing.T) {
+	for _, far := range []int{10, 1000, 90000} { // the size of the sketch
+		for _, c := range []struct{ demand, end string }{
+			{"perpendicular base l", "10 5"},
+			{"parallel base l", "4.3589 14"},
+			{"angle base l 1.0472", "10 5"},
+			{"angle base l 1.5708", "10 5"},
+			{"angle base l 3.1", "10 5.1"},
+			{"angle base l 0", "-10 5.1"},
+		} {
+			t.Run(fmt.Sprint(far, " ", c.demand), func(t *testing.T) {
+				s := draw(t, fmt.Sprintf("point p 0 0\npoint q %d 0\nline base p q\npoint a 0 5\npoint b %s\nline l a b", far, c.end))
+				demand(t, s, "fixed base\n"+c.demand)
+				if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 3 {
+					t.Fatalf("%+v", r)
+				}
+				l, _ := s.At("l")
+				if got := math.Hypot(l.Points[1][0]-l.Points[0][0], l.Points[1][1]-l.Points[0][1]); got < 9.9 || got > 12 {
+					t.Errorf("10 became %v", got)
+				}
+			})
+		}
+	}
+}
+
 func TestSolvingFromNearbyStartsReachesTheSameShape(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 9))
 	for range 100 {

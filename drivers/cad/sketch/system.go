@@ -2,7 +2,6 @@ package sketch
 
 import (
 	"context"
-	"math"
 	"slices"
 )
 
@@ -27,18 +26,33 @@ func (s *system) residual(i int, values []float64) number {
 	return out
 }
 
+// turn is the most that one step is to turn a line by, in radians: the ends go
+// straight on, so that a longer step would stretch it.
+const turn = 0.1
+
+// bounded is as much of a residual as one step is to take away.
+func (e *equation) bounded(v float64) float64 {
+	if e.length {
+		return v
+	}
+	return max(-turn, min(v, turn))
+}
+
+// cost is the sum of squared residuals, but beyond their bounds they count in
+// proportion (Huber 1964): its slope is made of the bounded ones.
 func (s *system) cost(values []float64) float64 {
 	sum := 0.0
 	for i := range s.equations {
 		v := s.residual(i, values).v
-		sum += v * v
+		b := s.equations[i].bounded(v)
+		sum += b * (2*v - b)
 	}
 	return sum
 }
 
-// minimise finds the values near the given ones with the least squared
-// residuals (Levenberg-Marquardt). Values at which all hold are the answer at
-// once, and cost no more than to look at each equation.
+// minimise finds the values near the given ones of the least cost
+// (Levenberg-Marquardt). Values at which all hold are the answer at once, and
+// take no more than to look at each equation.
 func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int, error) {
 	x := slices.Clone(start)
 	cost, damping := s.cost(x), 1e-3
@@ -55,7 +69,10 @@ func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int,
 		if cost <= enough {
 			return x, i, nil
 		}
-		w.normal(x)
+		least := 1e-12
+		if w.normal(x) {
+			least = 1e-3 // with less, rounding errors of so many long steps add up
+		}
 		improved := false
 		for damping < 1e9 {
 			if w.matrix.solve(w.gradient, damping, w.factor, w.step) {
@@ -65,7 +82,7 @@ func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int,
 				if c := s.cost(next); c < cost {
 					improved = cost-c > 1e-9*cost || c <= enough
 					x, next, cost = next, x, c
-					damping = math.Max(damping/10, 1e-12)
+					damping = max(damping/10, least)
 					break
 				}
 			}
@@ -102,15 +119,18 @@ func (s *system) workspace() *workspace {
 	return w
 }
 
-// normal forms JᵀJ and Jᵀr; each equation touches a few variables only.
-func (w *workspace) normal(x []float64) {
+// normal forms JᵀJ and Jᵀr, with r bounded, and tells whether any of r was out
+// of bounds; each equation touches a few variables only.
+func (w *workspace) normal(x []float64) (far bool) {
 	w.matrix.clear()
 	clear(w.gradient)
 	for i := range w.equations {
 		r, at := w.residual(i, x), w.equations[i].variables
+		v := w.equations[i].bounded(r.v)
+		far = far || v != r.v
 		for a, va := range at {
 			row := w.position[va]
-			w.gradient[row] += r.d[a] * r.v
+			w.gradient[row] += r.d[a] * v
 			for b, vb := range at {
 				if column := w.position[vb]; column <= row {
 					w.matrix.add(row, column, r.d[a]*r.d[b])
@@ -118,4 +138,5 @@ func (w *workspace) normal(x []float64) {
 			}
 		}
 	}
+	return far
 }
