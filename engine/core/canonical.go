@@ -13,7 +13,7 @@ func isCanonical(data []byte) bool {
 
 // plainValue reads one value and returns what follows it.
 func plainValue(b []byte, depth int) (rest []byte, ok bool) {
-	if len(b) == 0 || depth > maxDepth {
+	if len(b) == 0 || depth > MaxDepth {
 		return nil, false
 	}
 	switch b[0] {

@@ -20,8 +20,8 @@ type Raw = jsontext.Value
 // MaxInput is the largest input of a task: 1 MiB (contract 1.3).
 const MaxInput = 1 << 20
 
-// maxDepth bounds the nesting of JSON from outside.
-const maxDepth = 128
+// MaxDepth bounds the nesting of JSON from outside.
+const MaxDepth = 128
 
 // Encode writes v as compact JSON with sorted map keys.
 func Encode(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
@@ -70,8 +70,8 @@ func CheckObject(field string, data []byte, max int) error {
 	if len(data) > max {
 		return Invalid(field, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d bytes", max))
 	}
-	if depth(data) > maxDepth {
-		return Errorf(InvalidInput, "%s: nested deeper than %d", field, maxDepth).With("field", field)
+	if Depth(data) > MaxDepth {
+		return Errorf(InvalidInput, "%s: nested deeper than %d", field, MaxDepth).With("field", field)
 	}
 	value := Raw(data)
 	if !value.IsValid() {
@@ -88,8 +88,8 @@ func CheckObject(field string, data []byte, max int) error {
 	return nil
 }
 
-// depth is the deepest nesting of a JSON text.
-func depth(data []byte) (deepest int) {
+// Depth is the deepest nesting of a JSON text.
+func Depth(data []byte) (deepest int) {
 	now := 0
 	for i := 0; i < len(data); {
 		switch data[i] {

@@ -22,7 +22,7 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 		return nil
 	}
 	h := r.head()
-	n := r.message(h.TS, RoleSystem, []ContentPart{{Type: "tool_use", ID: call, Name: "decision", Input: survives("decision", decision)}})
+	n := r.message(h.TS, RoleSystem, []ContentPart{{Type: "tool_use", ID: call, Name: "decision", Input: survives(decision, maxValue)}})
 	h.Nodes = []Node{n}
 	if asked, open := r.calls[call]; open {
 		h.CorrelationID = asked.CorrelationID

@@ -3,7 +3,6 @@ package dag
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -123,13 +122,10 @@ func (r *Recording) Said(ctx context.Context, list string, role MessageRole, tex
 // Message records a message of a conversation. What does not fit into an event
 // is cut.
 func (r *Recording) Message(ctx context.Context, list string, role MessageRole, parts ...ContentPart) error {
-	const most = MaxEvent / 4 // JSON escapes may double it
+	left := maxValue
 	for i := range parts {
-		if text := strings.ToValidUTF8(parts[i].Text, "\ufffd"); len(text) > most {
-			parts[i].Text = strings.ToValidUTF8(text[:most], "") + "…"
-		} else {
-			parts[i].Text = text
-		}
+		parts[i].Text = clip(parts[i].Text, left)
+		left = max(0, left-len(parts[i].Text))
 	}
 	r.mu.Lock()
 	h := r.head()
@@ -166,7 +162,7 @@ func (r *Recording) Call(ctx context.Context, server, tool, call string, args co
 func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool) {
 	h := r.head()
 	h.CorrelationID = r.source.correlation
-	e, ok := r.add(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: call, Args: survives("args", args), RequestedBy: r.source.event})
+	e, ok := r.add(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
 	if ok {
 		r.calls[call] = e
 	}
@@ -192,7 +188,7 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 	if old, open := r.calls[call]; open {
 		b := old.Body.(*ToolCall)
 		if e, ok := r.call(b.Server, b.Tool, call, args); ok && e.EventID != old.EventID {
-			r.add(r.head(), &Substitution{OriginalEvent: EventRef{old.EventID}, ReplacementEvent: EventRef{e.EventID}, Reason: strings.ToValidUTF8(reason, "\ufffd")})
+			r.add(r.head(), &Substitution{OriginalEvent: EventRef{old.EventID}, ReplacementEvent: EventRef{e.EventID}, Reason: clip(reason, maxReason)})
 		}
 	}
 	r.mu.Unlock()
@@ -213,15 +209,9 @@ func (r *Recording) Result(ctx context.Context, call string, status CallStatus, 
 }
 
 func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault) {
-	if fault != nil {
-		fault = &Fault{Code: fit(fault.Code), Message: strings.ToValidUTF8(fault.Message, "\ufffd")}
-		if status == CallOK {
-			fault = nil
-		}
-	}
 	h := r.head()
 	h.CorrelationID = r.calls[call].CorrelationID
-	r.add(h, &ToolResult{CallID: call, Status: status, Result: survives("result", result), Error: fault})
+	r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
 	delete(r.calls, call)
 }
 
@@ -281,37 +271,4 @@ func (r *Recording) Finish(ctx context.Context, success bool) error {
 		return r.err
 	}
 	return err
-}
-
-// fit makes an id out of a text from outside.
-func fit(s string) string {
-	s = strings.Map(func(c rune) rune {
-		if hidden(c) {
-			return '\ufffd'
-		}
-		return c
-	}, strings.ToValidUTF8(s, "\ufffd"))
-	if len(s) > maxID {
-		s = strings.ToValidUTF8(s[:maxID], "")
-	}
-	return s
-}
-
-// survives is a JSON object that the record can carry: what is none, or has
-// numbers that would not survive, is kept as text under a name.
-func survives(name string, v core.Raw) core.Raw {
-	const most = MaxEvent / 4
-	if len(v) == 0 {
-		return core.Raw("{}")
-	}
-	if core.CheckObject(name, v, most) == nil && core.CheckExact(v) == nil {
-		if canon, err := core.Canonical(v); err == nil {
-			return canon
-		}
-	}
-	text := strings.ToValidUTF8(string(v), "\ufffd")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return core.MustEncode(map[string]string{"text": text})
 }

@@ -3,7 +3,6 @@ package dag
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,14 +39,13 @@ type ModelAnswer struct {
 // Bounds of what is remembered of a run's talk with models. Past them messages
 // are stated again, and requests name all their inputs.
 const (
-	maxThreads  = 1024
-	maxKnown    = 16 << 10
-	packNodes   = 200     // messages that one event states
-	packBytes   = 1 << 20 // of JSON of them
-	maxInputs   = 4000
-	maxSpoken   = 384 << 10 // bytes of one message: as JSON they may be six times as many
-	maxSpec     = 512 << 10 // bytes of tools
-	excerptSize = 4 << 10   // is left of a part that is too long
+	maxThreads = 1024
+	maxKnown   = 16 << 10
+	packNodes  = 200     // messages that one event states
+	packBytes  = 1 << 20 // of JSON of them
+	maxInputs  = 4000
+	maxSpoken  = 384 << 10 // bytes of one message
+	maxSpec    = 512 << 10 // bytes of tools, and of parameters
 )
 
 // modelTalk is what is remembered of a run's talk with models, so that what
@@ -100,7 +98,7 @@ func (r *Recording) asked(call string, a ModelAsk) {
 	}
 	m.asked++
 	sums, chain := r.sums(a.Messages)
-	b := &ModelRequest{Model: fit(a.Model), Params: survives("params", a.Params), InputRefs: []InputRef{}}
+	b := &ModelRequest{Model: fit(a.Model), Params: survives(a.Params, maxSpec), InputRefs: []InputRef{}}
 	if b.Model == "" {
 		b.Model = "unknown"
 	}
@@ -244,10 +242,7 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 	h.Nodes = []Node{out}
 	b := &ModelResponse{
 		RequestID: open.id, OutputRef: out.ID(), FinishReason: fit(a.FinishReason), Usage: a.Usage, Status: a.Status,
-		DurationMS: max(0, h.TS.at.Sub(open.at).Milliseconds()),
-	}
-	if a.Error != nil && a.Status != CallOK {
-		b.Error = &Fault{Code: fit(a.Error.Code), Message: strings.ToValidUTF8(a.Error.Message, "\ufffd")}
+		Error: fitFault(a.Error, a.Status), DurationMS: max(0, h.TS.at.Sub(open.at).Milliseconds()),
 	}
 	if len(thought) > 0 {
 		n := NewNode(&Message{ID: open.id + "/reasoning", Role: RoleAssistant, Content: thought, CreatedAt: h.TS})
@@ -288,76 +283,4 @@ func (r *Recording) hangUp(how CallStatus, why string) (affects []EventRef) {
 	}
 	slices.SortFunc(affects, func(a, b EventRef) int { return strings.Compare(a.EventID, b.EventID) })
 	return affects
-}
-
-// fitParts makes parts fit for the record. What is over size bytes in all is
-// cut to an excerpt with the digest of the whole.
-func fitParts(parts []ContentPart, size int) []ContentPart {
-	out := make([]ContentPart, 0, len(parts))
-	for _, p := range parts[:min(len(parts), maxRefs)] {
-		p.ID, p.Name, p.ToolCallID = fit(p.ID), fit(p.Name), fit(p.ToolCallID)
-		p.Detail = strings.ToValidUTF8(p.Detail, "\ufffd")
-		p.Text, p.URL = excerpt(p.Text, size), excerpt(p.URL, size)
-		switch p.Type {
-		case "tool_use":
-			if p.Name == "" {
-				p.Name = "tool"
-			}
-			if p.ID == "" {
-				p.ID = p.Name
-			}
-			p.Input = bounded(p.Input, size, func(v core.Raw) core.Raw { return survives("input", v) })
-		case "tool_result":
-			if p.ToolCallID == "" {
-				p.ToolCallID = "tool"
-			}
-			p.Output = bounded(p.Output, size, outputOf)
-		}
-		size = max(0, size-len(p.Text)-len(p.URL)-len(p.Input)-len(p.Output))
-		out = append(out, p)
-	}
-	return out
-}
-
-// excerpt is a text as it is, or its beginning and digest if it is too long.
-func excerpt(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	if len(text) <= max(most, excerptSize) {
-		return text
-	}
-	sum := sha256.Sum256([]byte(text))
-	return fmt.Sprintf("%s… (%d bytes, sha256 %s)", strings.ToValidUTF8(text[:excerptSize], ""), len(text), hex.EncodeToString(sum[:]))
-}
-
-// bounded is a value made fit, or its beginning and digest as text if it is
-// too long.
-func bounded(v core.Raw, most int, fits func(core.Raw) core.Raw) core.Raw {
-	if len(v) <= max(most, excerptSize) {
-		return fits(v)
-	}
-	return core.MustEncode(map[string]string{"text": excerpt(string(v), most)})
-}
-
-// outputOf is a tool's output as a model was told it: any JSON, as far as it
-// survives.
-func outputOf(v core.Raw) core.Raw {
-	if len(v) > 0 && v.Kind() != '{' && len(v) < maxSpoken && core.CheckExact(v) == nil {
-		if canon, err := core.Canonical(v); err == nil {
-			return canon
-		}
-	}
-	return survives("output", v)
-}
-
-// toolsSpec is what a model was given for tools: an object or a list.
-func toolsSpec(v core.Raw) core.Raw {
-	if len(v) == 0 {
-		return nil
-	}
-	if k := v.Kind(); k == '[' && len(v) <= maxSpec && core.CheckExact(v) == nil {
-		if canon, err := core.Canonical(v); err == nil {
-			return canon
-		}
-	}
-	return survives("tools_spec", v)
 }

@@ -185,9 +185,8 @@ func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	ctx := t.Context()
-	bad := core.Raw(strings.Repeat("\x01", dag.MaxEvent)) // as JSON six times as long
-	said := spoken(dag.RoleUser, "hello")
-	if err := rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: bad, Messages: []dag.Spoken{said}}); err == nil {
+	said, bad := spoken(dag.RoleUser, "hello"), dag.Spoken{Role: dag.RoleUser, Content: []dag.ContentPart{{Type: "unheard-of"}}}
+	if err := rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{said, bad}}); err == nil {
 		t.Error("nobody is told that something was lost")
 	}
 	_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Error: &dag.Fault{Code: "x", Message: strings.Repeat("y", dag.MaxEvent)}})
