@@ -82,7 +82,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 		"kind":            {dag.Query{Filter: core.Filter{Kind: "tool_call"}}, []string{run[5], run[4]}},
 		"kind of run":     {dag.Query{Run: "r-1", Filter: core.Filter{Kind: "tool_call"}}, []string{run[4], run[5]}},
 		"correlation":     {dag.Query{Correlation: "turn"}, []string{run[3], run[2]}},
-		"status":          {dag.Query{Filter: core.Filter{Status: "ok"}}, []string{run[7], run[3]}},
+		"status":          {dag.Query{Filter: core.Filter{Status: "ok"}}, []string{run[7]}},
 		"match":           {dag.Query{Filter: core.Filter{Match: "build IT"}}, []string{run[1]}},
 		"since":           {dag.Query{Filter: core.Filter{Since: s.result.TS.Time()}}, []string{run[7]}},
 		"until":           {dag.Query{Run: "r-1", Filter: core.Filter{Until: s.asked.TS.Time()}}, run[:2]},
