@@ -38,7 +38,11 @@ func (b *builder) build(c Constraint, shape string, e []entity) bool {
 	case "angle ll":
 		b.turned(points(), c.Value, 2*math.Pi)
 	case "distance l", "distance pp":
-		b.signed(points(), nil, c.Value, apart)
+		if at := points(); c.Value > 0 {
+			b.signed(at, nil, c.Value, apart)
+		} else {
+			b.same(at[0], at[1]) // it has no slope there
+		}
 	case "distance pl":
 		b.signed(points(), nil, c.Value, fromLine)
 	case "distance ll":

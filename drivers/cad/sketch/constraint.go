@@ -62,6 +62,8 @@ func (s *Sketch) Add(c Constraint) error {
 		return core.Invalid("angle", c.Value, "0 to π radians")
 	case c.Type == Distance && !(c.Value >= 0 && c.Value <= MaxLength):
 		return core.Invalid("distance", c.Value, fmt.Sprintf("0 to %g mm", MaxLength))
+	case c.Type == Distance && c.Value == 0 && len(c.Entities) == 1:
+		return core.Invalid("distance", c.Value, fmt.Sprintf("above 0, up to %g mm, as the length of a line", MaxLength))
 	case c.Type == Radius && !(c.Value > 0 && c.Value <= MaxLength):
 		return core.Invalid("radius", c.Value, fmt.Sprintf("above 0, up to %g mm", MaxLength))
 	case !c.Type.dimensioned() && c.Value != 0:

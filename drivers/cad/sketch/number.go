@@ -51,19 +51,25 @@ func (a vector) dot(b vector) number { return a.x.times(b.x).plus(a.y.times(b.y)
 
 func (a vector) cross(b vector) number { return a.x.times(b.y).minus(a.y.times(b.x)) }
 
-// length never is zero, so that what has collapsed to a point can be divided by
-// and leave that state.
+// length has a slope where it is zero too, along x, so that what has collapsed
+// to a point can leave that state.
 func (a vector) length() number {
-	out := number{v: math.Max(math.Hypot(a.x.v, a.y.v), 1e-9)}
+	out := number{v: math.Hypot(a.x.v, a.y.v)}
+	if out.v == 0 {
+		out.d = a.x.d
+		return out
+	}
 	for i := range out.d {
 		out.d[i] = (a.x.v*a.x.d[i] + a.y.v*a.y.d[i]) / out.v
 	}
 	return out
 }
 
-// unit is the direction of a vector.
+// unit is the direction of a vector. What has collapsed to a point has none, but
+// can be divided by.
 func (a vector) unit() vector {
 	l := a.length()
+	l.v = max(l.v, 1e-9)
 	return vector{a.x.over(l), a.y.over(l)}
 }
 

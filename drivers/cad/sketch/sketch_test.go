@@ -206,6 +206,7 @@ func TestEveryTypeOfConstraintHoldsAfterSolving(t *testing.T) {
 		{"tangent r bc", 1},
 		{"distance ab 7", 1},
 		{"distance a c 20", 1},
+		{"distance a c 0", 2},
 		{"distance m ab 3", 1},
 		{"distance ab cd 4", 1},
 		{"radius k 4", 1},
@@ -281,6 +282,53 @@ func TestALineThatTurnsKeepsItsLength(t *testing.T) {
 	}
 }
 
+func TestPointsWithoutADistanceAreOne(t *testing.T) {
+	for _, size := range []string{"0.5", "1", "20", "90000"} {
+		s := draw(t, "point a 0 0\npoint b "+size+" 0\npoint c "+size+" 0.1")
+		demand(t, s, "distance b c 0")
+		if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 4 || len(r.Redundant) > 0 {
+			t.Errorf("size %s: %+v", size, r)
+		}
+		b, _ := s.At("b")
+		c, _ := s.At("c")
+		if apart(b, c) > 1e-8 {
+			t.Errorf("size %s: %v and %v", size, b, c)
+		}
+	}
+}
+
+func apart(a, b sketch.Geometry) float64 {
+	return math.Hypot(a.Points[0][0]-b.Points[0][0], a.Points[0][1]-b.Points[0][1])
+}
+
+func TestWhatLiesInOnePlaceCanBeSetApart(t *testing.T) {
+	for _, c := range []struct {
+		demand string
+		free   int
+		apart  float64 // at least
+	}{
+		{"distance a b 10", 7, 10},
+		{"distance b a 0.001", 7, 0.001},
+		{"coincident a k", 7, 3},
+		{"tangent k m", 7, 0.5},
+	} {
+		t.Run(c.demand, func(t *testing.T) {
+			s := draw(t, "point a 1 1\npoint b 1 1\npoint far 20 0\ncircle k b 5\ncircle m a 3")
+			demand(t, s, c.demand)
+			if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != c.free {
+				t.Fatalf("%+v", r)
+			}
+			a, _ := s.At("a")
+			b, _ := s.At("b")
+			k, _ := s.At("k")
+			m, _ := s.At("m")
+			if got := apart(a, b); got < c.apart-1e-8 || k.Radius < 3 || m.Radius < 2 {
+				t.Errorf("the centres are %v apart, the radii are %v and %v", got, k.Radius, m.Radius)
+			}
+		})
+	}
+}
+
 func TestSolvingFromNearbyStartsReachesTheSameShape(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 9))
 	for range 100 {
@@ -344,6 +392,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		"negative":      {add(sketch.Distance, -1, "ab"), core.InvalidInput},
 		"angle":         {add(sketch.Angle, 4, "ab", "bc"), core.InvalidInput},
 		"no radius":     {add(sketch.Radius, 0, "k"), core.InvalidInput},
+		"no length":     {add(sketch.Distance, 0, "ab"), core.InvalidInput},
 		"value":         {add(sketch.Parallel, 3, "ab", "cd"), core.InvalidInput},
 		"constraint id": {func() error { return s.Add(s.Constraints()[0]) }, core.InvalidInput},
 		"remove":        {func() error { return s.Remove("nothing") }, core.NotFound},
