@@ -25,8 +25,8 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 	n := r.message(h.TS, RoleSystem, []ContentPart{{Type: "tool_use", ID: call, Name: "decision", Input: survives(decision, maxValue)}})
 	h.Nodes = []Node{n}
 	if asked, open := r.calls[call]; open {
-		h.CorrelationID = asked.CorrelationID
-		h.Edges = []Edge{{Type: DerivedFrom, From: n.Ref(), To: NodeRef{TypeToolCall, asked.EventID}}}
+		h.CorrelationID = asked.correlation
+		h.Edges = []Edge{{Type: DerivedFrom, From: n.Ref(), To: NodeRef{TypeToolCall, asked.event}}}
 	}
 	r.mu.Unlock()
 	e, err := NewEvent(h, &HistoryAppend{List: ListDecisions, MessageRef: n.ID()})

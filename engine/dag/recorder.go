@@ -3,6 +3,8 @@ package dag
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +54,7 @@ type Recording struct {
 	last     time.Time // of the newest event: a run's times never go back
 	source   origin    // of the next tool call: what a model answered, else the newest message, or the start
 	spoken   origin    // of the next message of the agent's
-	calls    map[string]Event
+	calls    map[string]openCall
 	models   modelTalk
 	messages int
 	timer    *time.Timer
@@ -60,11 +62,14 @@ type Recording struct {
 	err      error // the first that lost something
 }
 
+// openCall is what is remembered of a call until its result.
+type openCall struct{ event, correlation, server, tool string }
+
 // Record begins a run: run_started is on disk when it returns. A run that is
 // never finished is closed by Recover after the next start.
 func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
 	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
-	r := &Recording{d: d, by: by, run: info, calls: map[string]Event{}}
+	r := &Recording{d: d, by: by, run: info, calls: map[string]openCall{}}
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
@@ -162,9 +167,10 @@ func (r *Recording) Call(ctx context.Context, server, tool, call string, args co
 func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool) {
 	h := r.head()
 	h.CorrelationID = r.source.correlation
-	e, ok := r.add(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
+	server, tool = fit(server), fit(tool)
+	e, ok := r.add(h, &ToolCall{Server: server, Tool: tool, CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
 	if ok {
-		r.calls[call] = e
+		r.calls[call] = openCall{e.EventID, h.CorrelationID, server, tool}
 	}
 	return e, ok
 }
@@ -186,9 +192,8 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 	call = fit(call)
 	r.mu.Lock()
 	if old, open := r.calls[call]; open {
-		b := old.Body.(*ToolCall)
-		if e, ok := r.call(b.Server, b.Tool, call, args); ok && e.EventID != old.EventID {
-			r.add(r.head(), &Substitution{OriginalEvent: EventRef{old.EventID}, ReplacementEvent: EventRef{e.EventID}, Reason: clip(reason, maxReason)})
+		if e, ok := r.call(old.server, old.tool, call, args); ok && e.EventID != old.event {
+			r.add(r.head(), &Substitution{OriginalEvent: EventRef{old.event}, ReplacementEvent: EventRef{e.EventID}, Reason: clip(reason, maxReason)})
 		}
 	}
 	r.mu.Unlock()
@@ -210,7 +215,7 @@ func (r *Recording) Result(ctx context.Context, call string, status CallStatus, 
 
 func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault) {
 	h := r.head()
-	h.CorrelationID = r.calls[call].CorrelationID
+	h.CorrelationID = r.calls[call].correlation
 	r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
 	delete(r.calls, call)
 }
@@ -226,17 +231,26 @@ func (r *Recording) Interrupt(ctx context.Context, reason Reason, call string) e
 }
 
 func (r *Recording) interrupt(reason Reason, only string) {
-	affects := []EventRef{}
-	for id, e := range r.calls {
+	var affects []EventRef
+	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
 		if only == "" || fit(only) == id {
-			affects = append(affects, EventRef{e.EventID})
+			affects = append(affects, EventRef{r.calls[id].event})
 			r.result(id, endOf(reason), nil, &Fault{Code: string(reason), Message: "the call was cut off"})
 		}
 	}
 	if only == "" {
 		affects = append(affects, r.hangUp(endOf(reason), string(reason))...)
 	}
-	r.add(r.head(), &Interruption{Reason: reason, Affects: affects})
+	r.interrupted(reason, affects)
+}
+
+// interrupted records what was cut off; of very much in parts.
+func (r *Recording) interrupted(reason Reason, affects []EventRef) {
+	for len(affects) > maxRefs {
+		r.add(r.head(), &Interruption{Reason: reason, Affects: affects[:maxRefs]})
+		affects = affects[maxRefs:]
+	}
+	r.add(r.head(), &Interruption{Reason: reason, Affects: append([]EventRef{}, affects...)})
 }
 
 // endOf is how a call ends that is cut off.

@@ -2,8 +2,11 @@ package dag_test
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"swarmdeck/engine/audit"
@@ -175,6 +178,73 @@ func TestARunWhoseAnswerAnotherStatedIsClosed(t *testing.T) {
 	if got := r.leftOut(); !slices.Equal(got, []string{"model_response"}) {
 		t.Errorf("left out are %v", got)
 	}
+}
+
+// asks makes calls, all of which are open afterwards.
+func asks(rec *dag.Recording, n int) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { _ = rec.Call(context.Background(), "acp", "exec", fmt.Sprint("c-", i), core.Raw(`{}`)) })
+	}
+	all.Wait()
+}
+
+func TestVeryManyOpenCallsAreInterrupted(t *testing.T) {
+	const n = 4200 // more than one event refers to
+	r := newRig(t)
+	rec := r.record()
+	asks(rec, n)
+	r.no(rec.Finish(t.Context(), true))
+	s, err := r.Run(t.Context(), acme, rec.RunID())
+	if err != nil || s.Status != "finished" || s.Kinds[dag.KindToolResult] != n || s.Kinds[dag.KindInterruption] != 2 {
+		t.Errorf("%v %+v", err, s.Kinds)
+	}
+}
+
+func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
+	const n = 100 // more than the head of a run lists
+	r := newRig(t)
+	rec := r.record()
+	asks(rec, n)
+	r.no(rec.Result(t.Context(), "c-7", dag.CallOK, nil, nil))
+	r.no(r.db.Close())
+	r.open()
+	r.no(r.Recover(t.Context(), acme))
+	for page := range 2 {
+		calls, err := r.Calls(t.Context(), acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 50, Page: page + 1}})
+		r.no(err)
+		for _, c := range calls.Items {
+			if want := map[bool]string{true: "ok", false: "interrupted"}[c.CallID == "c-7"]; c.Status != want {
+				t.Errorf("%s is %s", c.CallID, c.Status)
+			}
+		}
+	}
+	told, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "interruption"}})
+	r.no(err)
+	if n := len(told.Items[0].Event.Body.(*dag.Interruption).Affects); len(told.Items) != 1 || n != 99 {
+		t.Errorf("%d interruptions, of %d calls", len(told.Items), n)
+	}
+}
+
+func TestAnOpenCallIsNotHeldWithItsArguments(t *testing.T) {
+	const n = 40
+	r := newRig(t)
+	rec := r.record()
+	args := core.MustEncode(map[string]string{"x": strings.Repeat("y", 900<<10)})
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	for i := range n {
+		r.no(rec.Call(t.Context(), "acp", "exec", fmt.Sprint("c-", i), args))
+	}
+	if grown := int64(held()) - int64(before); grown > n*int64(len(args))/2 {
+		t.Errorf("%d calls hold %d KiB", n, grown>>10)
+	}
+	r.no(rec.Finish(t.Context(), true))
 }
 
 func TestWhatAnAgentSaysIsMadeFit(t *testing.T) {

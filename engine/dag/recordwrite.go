@@ -146,9 +146,13 @@ func (d *DAG) abandon(tx reader, run string) ([]Event, error) {
 	if err != nil || h.Status == "finished" {
 		return nil, err
 	}
-	r := &Recording{d: d, id: run, inside: true, last: h.LastAt.at, calls: map[string]Event{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
-	affects := []EventRef{}
-	for _, c := range h.OpenCalls {
+	r := &Recording{d: d, id: run, inside: true, last: h.LastAt.at, calls: map[string]openCall{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
+	open, err := tx.openCalls(num, h)
+	if err != nil {
+		return nil, err
+	}
+	var affects []EventRef
+	for _, c := range open {
 		affects = append(affects, EventRef{c.EventID})
 		r.result(c.CallID, CallInterrupted, nil, &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"})
 	}
@@ -158,7 +162,28 @@ func (d *DAG) abandon(tx reader, run string) ([]Event, error) {
 			Status: CallInterrupted, Error: &Fault{Code: string(ReasonCrash), Message: "the engine died meanwhile"},
 		})
 	}
-	r.add(r.head(), &Interruption{Reason: ReasonCrash, Affects: affects})
+	r.interrupted(ReasonCrash, affects)
 	r.add(r.head(), &RunFinished{Exit: "error"})
 	return r.pending, r.err
+}
+
+// openCalls are a run's calls without a result: also those that its head has
+// no room for.
+func (r reader) openCalls(num uint64, h *head) ([]OpenCall, error) {
+	if h.OpenUnlisted == 0 {
+		return h.OpenCalls, nil
+	}
+	var open []OpenCall
+	err := r.scan(bCalls, key(num), nil, nil, false, func(_, pos []byte) (bool, error) {
+		e, err := r.event(get64(pos))
+		if err != nil {
+			return false, err
+		}
+		c, err := r.call(e)
+		if c.Status == callOpen {
+			open = append(open, OpenCall{CallID: c.CallID, EventID: c.CallEvent})
+		}
+		return true, err
+	})
+	return open, err
 }
