@@ -46,7 +46,7 @@ func (l *line) exchange(r *http.Request, escaped string) *exchange {
 		l: l, r: r, f: f, path: path, id: fmt.Sprintf("model-%d", l.p.count.Add(1)), secrets: secretsOf(r), began: time.Now(),
 		in: l.run.capture(maxAsked),
 	}
-	x.body = &body{from: r.Body, size: r.ContentLength, saw: x.in.write, end: func(error) { x.ask() }}
+	x.body = &body{from: r.Body, size: r.ContentLength, late: r.ContentLength < 0, saw: x.in.write, end: func(error) { x.ask() }}
 	r.Body = x.body
 	return x
 }
@@ -87,7 +87,7 @@ func (x *exchange) answers(res *http.Response) {
 	x.a, a.secrets = a, x.secrets
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	encoding := res.Header.Get("Content-Encoding")
-	b := &body{from: res.Body, size: res.ContentLength, close: true}
+	b := &body{from: res.Body, size: res.ContentLength, late: res.ContentLength < 0, close: true}
 	switch {
 	case res.StatusCode >= 400:
 		x.out = x.l.run.capture(small)
@@ -101,7 +101,7 @@ func (x *exchange) answers(res *http.Response) {
 		}
 	case kind == "text/event-stream" && (encoding == "" || encoding == "identity"):
 		s := &sse{hold: hold{of: x.l.run}, event: x.piece, missed: a.miss}
-		x.stream = s
+		x.stream, b.late = s, false // its events have ends of their own
 		b.saw = func(data []byte) {
 			s.write(data)
 			if a.done {
@@ -175,51 +175,6 @@ func (x *exchange) close() {
 	if x.stream != nil {
 		x.stream.hold.drop()
 	}
-}
-
-// body is a body on its way. Its last bytes are handed on only after its end
-// was told.
-type body struct {
-	from  io.ReadCloser
-	size  int64 // -1 when it is not known
-	saw   func([]byte)
-	end   func(error)
-	close bool // with who reads it; a request's is the server's to close
-
-	mu   sync.Mutex
-	read int64
-	last error // of its end
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last != nil {
-		return 0, b.last // who has it may be closed by now, and say something else
-	}
-	n, err := b.from.Read(p)
-	if n > 0 {
-		b.read += int64(n)
-		b.saw(p[:n])
-	}
-	if err == nil && b.size >= 0 && b.read >= b.size {
-		err = io.EOF
-	}
-	switch b.last = err; {
-	case errors.Is(err, io.EOF):
-		b.end(nil)
-	case err != nil:
-		b.end(err)
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (b *body) Close() error {
-	if b.close {
-		return b.from.Close()
-	}
-	return nil
 }
 
 func clip(s string, most int) string {

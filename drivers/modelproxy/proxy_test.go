@@ -65,27 +65,63 @@ func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
 	}
 }
 
-func TestTheRequestIsOnRecordBeforeTheModelHasIt(t *testing.T) {
-	got := make(chan string, 1)
-	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
-		body, _ := io.ReadAll(req.Body)
-		got <- string(body)
-		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)
-	}))
-	r.hold = make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.post("/chat/completions", `{"model":"m","messages":[]}`)
-	}()
-	select {
-	case body := <-got:
-		t.Errorf("the model has %q before it is on record", body)
-	case r.hold <- struct{}{}:
+func TestEachSideIsOnRecordBeforeTheOtherHasIt(t *testing.T) {
+	const ask, answer = `{"model":"m","messages":[]}`, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`
+	for name, known := range map[string]bool{"of a known size": true, "whose end comes alone": false} {
+		t.Run(name, func(t *testing.T) {
+			asked, answered := make(chan struct{}), make(chan struct{})
+			var r *rig
+			r = newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
+				readAll(t, req.Body, len(ask), asked)
+				if r.count() != 1 {
+					t.Error("the model has the request before it is on record")
+				}
+				_, _ = io.WriteString(w, answer)
+				if !known {
+					w.(http.Flusher).Flush()
+					select {
+					case <-answered:
+					case <-req.Context().Done():
+					}
+				}
+			}))
+			body, in := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(in, ask)
+				if !known {
+					<-asked
+				}
+				_ = in.Close()
+			}()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", body)
+			r.no(err)
+			if known {
+				req.ContentLength = int64(len(ask))
+			}
+			res, err := http.DefaultClient.Do(req)
+			r.no(err)
+			defer res.Body.Close()
+			readAll(t, res.Body, len(answer), answered)
+			if r.count() != 2 {
+				t.Error("the agent has the answer before it is on record")
+			}
+			if all := r.events(2); all[1].Status != "ok" || text(all[1].Model) != "assistant[text:hi;]" {
+				t.Errorf("%+v", all[1])
+			}
+		})
 	}
-	<-done
-	if all := r.events(2); all[1].Status != "ok" || text(all[1].Model) != "assistant[text:hi;]" {
-		t.Errorf("%+v", all[1])
+}
+
+// readAll reads n bytes; nearly is closed when all but the last are there.
+func readAll(t *testing.T, r io.Reader, n int, nearly chan struct{}) {
+	data := make([]byte, n)
+	_, err := io.ReadFull(r, data[:n-1])
+	close(nearly)
+	if err == nil {
+		_, err = io.ReadFull(r, data[n-1:])
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,60 @@
+package modelproxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestTheLastByteIsHandedOnAfterTheEndWasTold(t *testing.T) {
+	broken := errors.New("broken")
+	for name, from := range map[string]func(io.Reader) io.Reader{
+		"at once":              func(r io.Reader) io.Reader { return r },
+		"byte by byte":         iotest.OneByteReader,
+		"by halves":            iotest.HalfReader,
+		"its end with it":      iotest.DataErrReader,
+		"byte by byte, ending": func(r io.Reader) io.Reader { return iotest.DataErrReader(iotest.OneByteReader(r)) },
+		"broken":               func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(broken)) },
+	} {
+		for _, text := range []string{"", "x", "xy", "a body of some bytes"} {
+			for _, known := range []bool{true, false} {
+				for _, room := range []int{1, 2, 3, 7, 64} {
+					t.Run(fmt.Sprint(name, len(text), known, room), func(t *testing.T) {
+						var got, saw strings.Builder
+						told := 0
+						b := &body{from: io.NopCloser(from(strings.NewReader(text))), size: -1, late: !known}
+						if known {
+							b.size = int64(len(text))
+						}
+						b.saw = func(p []byte) { saw.Write(p) }
+						b.end = func(error) {
+							if told++; len(text) > 0 && got.Len() >= len(text) {
+								t.Errorf("%q was handed on before", got.String())
+							}
+						}
+						buf := make([]byte, room)
+						var err error
+						for err == nil {
+							var n int
+							n, err = b.Read(buf)
+							got.Write(buf[:n])
+						}
+						want := io.EOF
+						if name == "broken" && (!known || text == "") {
+							want = broken
+						}
+						if got.String() != text || saw.String() != text || told != 1 || !errors.Is(err, want) {
+							t.Errorf("%q is handed on, %q was seen, its end told %d times: %v", got.String(), saw.String(), told, err)
+						}
+						if n, again := b.Read(buf); n != 0 || !errors.Is(again, want) {
+							t.Errorf("after that: %d %v", n, again)
+						}
+					})
+				}
+			}
+		}
+	}
+}
