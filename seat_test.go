@@ -81,6 +81,9 @@ func (s *seat) draw(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.raw.Write(p)
+	if n := bytes.Count(p, []byte("\x1b[5n")); n > 0 { // as every terminal does
+		_, _ = s.tty.WriteString(strings.Repeat("\x1b[0n", n))
+	}
 	s.esc = append(s.esc, p...)
 	for len(s.esc) > 0 {
 		b := s.esc

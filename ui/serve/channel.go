@@ -73,7 +73,7 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 			c.unread.Store(true)
 		case drawn:
 			var n struct{ Bytes uint64 }
-			if c.pace != nil && gossh.Unmarshal(req.Payload, &n) == nil {
+			if c.pace != nil && c.pace.ask == nil && gossh.Unmarshal(req.Payload, &n) == nil {
 				c.pace.tookTo(n.Bytes)
 			}
 		case "exec", "shell":
@@ -183,6 +183,10 @@ func (c *channel) session(ctx context.Context, who Who, stall time.Duration) *Se
 				_, err := c.SendRequest("keepalive@openssh.com", true, nil)
 				return err == nil
 			})
+		case env["SSH_CONNECTION"] != "": // its terminal is behind an sshd
+			r := &replies{Reader: t.Stdin, came: make(chan struct{}, 1)}
+			t.Stdin = r
+			c.pace = newPace(out, func() bool { return r.question(ctx, c.pace) })
 		case env[varOutput] != "":
 			c.pace = newPace(out, nil)
 		}

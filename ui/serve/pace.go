@@ -29,6 +29,8 @@ type pace struct {
 	w   io.Writer
 	ask func() bool // waits for the answer; false when there will be none
 
+	writes sync.Mutex // one at a time, each of whole sequences
+
 	mu     sync.Mutex
 	limit  uint64 // ahead or near
 	sent   uint64
@@ -52,11 +54,18 @@ func (p *pace) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	p.sent += uint64(len(b))
 	p.mu.Unlock()
-	n, err := p.w.Write(b)
+	n, err := p.put(b)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.question()
 	return n, err
+}
+
+// put writes what does not count.
+func (p *pace) put(b []byte) (int, error) {
+	p.writes.Lock()
+	defer p.writes.Unlock()
+	return p.w.Write(b)
 }
 
 // question asks when enough was written since the last one; the caller holds

@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"bytes"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,3 +68,52 @@ func TestWhatAClientSaysOfItselfIsBelievedWithinReason(t *testing.T) {
 		t.Error("what it took does not count")
 	}
 }
+
+// TestATerminalBehindAnSSHDIsAskedItself has one that draws 3 kB in 300 ms and
+// one that answers nothing.
+func TestATerminalBehindAnSSHDIsAskedItself(t *testing.T) {
+	for name, answers := range map[string]bool{"answers": true, "is mute": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys, typed := io.Pipe()
+				r := &replies{Reader: keys, came: make(chan struct{}, 1)}
+				var seen bytes.Buffer
+				go func() { _, _ = io.Copy(&seen, r) }()
+				var p *pace
+				screen := writes(func(b []byte) {
+					if answers && string(b) == "\x1b[5n" {
+						time.AfterFunc(300*time.Millisecond, func() { _, _ = typed.Write([]byte("a\x1b[0nb")) })
+					}
+				})
+				p = newPace(screen, func() bool { return r.question(t.Context(), p) })
+				frame, wrote := make([]byte, 3000), 0
+				for range 300 { // 30 s of frames
+					if !p.Full() {
+						_, _ = p.Write(frame)
+						wrote++
+					}
+					p.mu.Lock()
+					under := p.sent - p.taken
+					p.mu.Unlock()
+					if answers && under > ahead+uint64(len(frame)) {
+						t.Fatalf("%d bytes are under way", under)
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				if answers && wrote < 100 || !answers && wrote < 190 { // which is waited for once
+					t.Errorf("%d frames in 30 s", wrote)
+				}
+				time.Sleep(time.Minute)
+				_ = typed.Close()
+				synctest.Wait()
+				if text := seen.String(); answers && !strings.HasPrefix(text, "abab") || strings.Contains(text, "\x1b") {
+					t.Errorf("its input is %.20q", text)
+				}
+			})
+		})
+	}
+}
+
+type writes func([]byte)
+
+func (w writes) Write(b []byte) (int, error) { w(b); return len(b), nil }
