@@ -109,7 +109,6 @@ func (r *Recording) asked(call string, a ModelAsk) {
 			break
 		}
 	}
-	from = max(from, len(a.Messages)-maxInputs)
 	nodes, fresh, ok := r.inputs(b, a.Messages[from:], sums[from:])
 	h := r.head()
 	h.Nodes, h.CorrelationID = nodes, fmt.Sprintf("%s/model/%d", r.id, m.asked)
@@ -185,7 +184,26 @@ func (r *Recording) inputs(b *ModelRequest, all []Spoken, sums [][32]byte) (node
 		}
 		b.InputRefs = append(b.InputRefs, InputRef{Message: id})
 	}
+	if over := len(b.InputRefs) - maxInputs; over > 0 {
+		n := r.abridge(b, over+1, sums)
+		nodes = append(nodes, n)
+	}
 	return nodes, fresh, true
+}
+
+// abridge puts a message in the place of inputs that are too many for one
+// request. They are in the record all the same; it tells which they are.
+func (r *Recording) abridge(b *ModelRequest, over int, sums [][32]byte) Node {
+	from := maxInputs / 4 // what a talk began with counts too
+	left, h := b.InputRefs[from:from+over], sha256.New()
+	for _, sum := range sums[len(sums)-len(b.InputRefs)+from:][:over] {
+		h.Write(sum[:])
+	}
+	n := r.message(At(r.last), RoleSystem, []ContentPart{{Type: "text", Text: fmt.Sprintf(
+		"… (%d more messages, %s to %s, sha256 of their digests %x)", over, left[0].Message, left[over-1].Message, h.Sum(nil),
+	)}})
+	b.InputRefs = slices.Replace(b.InputRefs, from, from+over, InputRef{Message: n.ID()})
+	return n
 }
 
 // know remembers messages that the record has now.

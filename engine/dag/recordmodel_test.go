@@ -151,6 +151,47 @@ func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
 	}
 }
 
+func TestAConversationOfVeryManyMessagesIsWhole(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	var talk []dag.Spoken
+	for i := range 4101 {
+		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
+	}
+	asked := func(call string, n int) *dag.ModelRequest {
+		t.Helper()
+		r.no(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: slices.Clone(talk[:n])}))
+		page, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request"}})
+		r.no(err)
+		return page.Items[0].Event.Body.(*dag.ModelRequest)
+	}
+	text := func(id string) string {
+		t.Helper()
+		n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: id})
+		r.no(err)
+		return n.Versions[0].Node.Body.(*dag.Message).Content[0].Text
+	}
+	first := asked("1", 4100).InputRefs
+	if len(first) != 4000 || text(first[0].Message) != "message 0" || text(first[3999].Message) != "message 4099" {
+		t.Fatalf("%d inputs", len(first))
+	}
+	const near = 990
+	at := near + slices.IndexFunc(first[near:near+20], func(in dag.InputRef) bool { return strings.Contains(text(in.Message), "101 more messages") })
+	if at < near {
+		t.Fatal("it is not told that some are left out")
+	}
+	var from, to string
+	if _, err := fmt.Sscanf(text(first[at].Message), "… (101 more messages, %s to %s", &from, &to); err != nil ||
+		text(from) != fmt.Sprint("message ", at) || text(strings.TrimSuffix(to, ",")) != fmt.Sprint("message ", at+100) ||
+		text(first[at-1].Message) != fmt.Sprint("message ", at-1) || text(first[at+1].Message) != fmt.Sprint("message ", at+101) {
+		t.Errorf("%v: %s", err, text(first[at].Message))
+	}
+	if next := asked("2", 4101).InputRefs; len(next) != 2 || next[0].Event == "" || text(next[1].Message) != "message 4100" {
+		t.Errorf("%v", next)
+	}
+}
+
 func TestLargeToolResultsAreCutNotLost(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
