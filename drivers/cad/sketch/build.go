@@ -118,7 +118,7 @@ func (b *builder) shares(point int, others []int) bool {
 		return true
 	}
 	for _, c := range b.sketch.constraints {
-		if c.Type != Coincident {
+		if c.Type != Coincident && (c.Type != Distance || c.Value > 0) {
 			continue
 		}
 		at, err := b.sketch.pointsOf(c.Entities...)

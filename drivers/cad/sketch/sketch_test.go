@@ -329,6 +329,19 @@ func TestWhatLiesInOnePlaceCanBeSetApart(t *testing.T) {
 	}
 }
 
+func TestAnArcMeetsALineSmoothlyHoweverTheyWereJoined(t *testing.T) {
+	for _, joined := range []string{"coincident q w", "distance q w 0"} {
+		s := draw(t, "point o 0 0\npoint w 5 0\npoint v 0 5\narc k o w v\npoint p 9 -7\npoint q 5.2 0.1\nline l p q")
+		demand(t, s, "fixed k\n"+joined+"\ntangent l k")
+		if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 1 || len(r.Redundant) > 0 {
+			t.Errorf("%s: %+v", joined, r)
+		}
+		if l, _ := s.At("l"); math.Abs(l.Points[0][0]-5) > 1e-7 {
+			t.Errorf("%s: %v", joined, l)
+		}
+	}
+}
+
 func TestSolvingFromNearbyStartsReachesTheSameShape(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 9))
 	for range 100 {
