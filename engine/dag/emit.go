@@ -14,18 +14,26 @@ import (
 // MaxBatch is how many events one Emit takes.
 const MaxBatch = 1000
 
-// PolicyRuns begins the ids of the runs that the engine keeps of policies. It
-// alone emits events of them; an import may bring them.
+// PolicyRuns begins the ids of the runs that the engine keeps of policies; an
+// intent's run has the intent's id. The engine alone emits events of them; an
+// import may bring them.
 const PolicyRuns = "policy:"
+
+// kept reports the run of a policy or an intent: with an event of somebody else
+// in it, the engine's next might not be taken.
+func kept(run string) bool {
+	prefix, _, _, ok := core.ParseID(run)
+	return strings.HasPrefix(run, PolicyRuns) || ok && prefix == core.IntentPrefix
+}
 
 // Emit takes events into the record, all or none, in their order and in one
 // transaction with its audit events. An event that is there already is left as
 // it is, and found again. An agent speaks for itself alone, and nobody for the
-// engine: the ids of PolicyRuns are refused.
+// engine: the runs that it keeps itself are refused.
 func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Recorded, error) {
 	for i := range events {
-		if e := &events[i]; strings.HasPrefix(e.RunID, PolicyRuns) {
-			return nil, core.Invalid("run_id", shorten(e.RunID), "an id that does not begin with "+PolicyRuns+", as those of the engine's own runs do").With("event_id", e.EventID)
+		if e := &events[i]; kept(e.RunID) {
+			return nil, core.Invalid("run_id", shorten(e.RunID), "an id that is no intent's and does not begin with "+PolicyRuns+", as those of the engine's own runs do").With("event_id", e.EventID)
 		}
 	}
 	var all []Recorded

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gowebpki/jcs"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 )
@@ -25,7 +26,10 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 		if e.EventID != v.EventID {
 			t.Errorf("%s: id %s, want %s", v.Name, e.EventID, v.EventID)
 		}
-		if _, err := r.Emit(t.Context(), alice, e); err != nil {
+		if err := r.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+			_, err := r.ObserveIn(tx, e)
+			return err
+		}); err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
 		got, err := r.Get(t.Context(), acme, v.EventID)
