@@ -58,7 +58,7 @@ func Count(m *mesh.Mesh) Topology {
 	f := newFlats(m)
 	for _, planar := range []bool{false, true} {
 		for _, e := range edges {
-			f.compare(e[0].triangle, e[1].triangle, planar)
+			f.compare(e[0].triangle, e[1].triangle, mesh.Edge{From: uint32(e[0].ends >> 32), To: uint32(e[0].ends)}, planar)
 		}
 	}
 	for i := range f.parent {
@@ -96,7 +96,7 @@ func corners(m *mesh.Mesh, edges [][2]side) (edgeCount, vertices int) {
 		}
 		a := mesh.Sub(m.Vertices[v], m.Vertices[near[v][0]])
 		b := mesh.Sub(m.Vertices[near[v][1]], m.Vertices[v])
-		if mesh.Length(mesh.Cross(a, b)) <= 1e-10*mesh.Length(a)*mesh.Length(b) && mesh.Dot(a, b) > 0 {
+		if mesh.Length(mesh.Cross(a, b)) <= collinear*mesh.Length(a)*mesh.Length(b) && mesh.Dot(a, b) > 0 {
 			edgeCount--
 			vertices--
 		}

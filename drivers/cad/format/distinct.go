@@ -24,11 +24,12 @@ const (
 // Triangles that single precision makes lines of are gone.
 func distinct(surfaces ...*mesh.Mesh) ([]*mesh.Mesh, error) {
 	var all mesh.Mesh
+	var single []*mesh.Mesh
 	for _, m := range surfaces {
+		m = inSingle(m)
+		single = append(single, m)
 		first := uint32(len(all.Vertices))
-		for _, v := range m.Vertices {
-			all.Vertices = append(all.Vertices, rounded(v))
-		}
+		all.Vertices = append(all.Vertices, m.Vertices...)
 		for _, t := range m.Triangles {
 			all.Triangles = append(all.Triangles, [3]uint32{first + t[0], first + t[1], first + t[2]})
 		}
@@ -42,20 +43,22 @@ func distinct(surfaces ...*mesh.Mesh) ([]*mesh.Mesh, error) {
 		same, crowded = meetings(&all)
 	}
 	var out []*mesh.Mesh
-	vertex, triangle := 0, 0
-	for _, m := range surfaces {
-		one := &mesh.Mesh{Vertices: all.Vertices[vertex : vertex+len(m.Vertices)]}
-		for _, t := range m.Triangles {
-			s := all.Triangles[triangle]
-			triangle++
-			if a, b, c := same[s[0]], same[s[1]], same[s[2]]; a != b && b != c && c != a {
-				one.Triangles = append(one.Triangles, t)
-			}
-		}
-		vertex += len(m.Vertices)
-		out = append(out, one)
+	first := 0
+	for _, m := range single {
+		moved := mesh.Mesh{Vertices: all.Vertices[first : first+len(m.Vertices)], Triangles: m.Triangles}
+		first += len(m.Vertices)
+		out = append(out, moved.Welded())
 	}
 	return out, nil
+}
+
+// inSingle is a surface in single precision.
+func inSingle(m *mesh.Mesh) *mesh.Mesh {
+	out := mesh.Mesh{Vertices: make([][3]float64, len(m.Vertices)), Triangles: m.Triangles}
+	for i, v := range m.Vertices {
+		out.Vertices[i] = rounded(v)
+	}
+	return out.Welded()
 }
 
 // rounded is a point in single precision.

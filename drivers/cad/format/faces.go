@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/core"
 )
 
 // face is one flat face with its loops of vertices, the outer one first.
@@ -28,8 +29,9 @@ func faces(f *flats, shell []int) ([]face, error) {
 		for _, i := range shell {
 			t := f.mesh.Triangles[i]
 			for j, from := range t {
-				if n := owner[mesh.Edge{From: t[(j+1)%3], To: from}]; n > i {
-					f.compare(int32(i), int32(n), planar)
+				back := mesh.Edge{From: t[(j+1)%3], To: from}
+				if n := owner[back]; n > i {
+					f.compare(int32(i), int32(n), back, planar)
 				}
 			}
 		}
@@ -43,6 +45,11 @@ func faces(f *flats, shell []int) ([]face, error) {
 		out[i].outerFirst(f.mesh)
 	}
 	return out, nil
+}
+
+// noFaces refuses a surface of which no whole faces can be made.
+func noFaces(format string, args ...any) error {
+	return core.Invalid("entity_ids", fmt.Sprintf(format, args...), "solids of flat faces that meet in edges; another format takes any")
 }
 
 // groups are the faces of a shell with the triangle at each edge.
@@ -81,6 +88,9 @@ func (g *groups) loops(shell []int) ([]face, error) {
 				n = len(out)
 				number[root] = n
 				l := g.largest[root]
+				if g.area[l] == 0 {
+					return nil, noFaces("triangle %d belongs to a face without an area", i)
+				}
 				out = append(out, face{origin: g.mesh.Vertices[g.mesh.Triangles[l][0]], normal: g.normal[l]})
 			}
 			out[n].loops = append(out[n].loops, loop)
@@ -88,7 +98,7 @@ func (g *groups) loops(shell []int) ([]face, error) {
 	}
 	for _, i := range shell {
 		if _, ok := number[g.root(int32(i))]; !ok {
-			return nil, fmt.Errorf("triangle %d belongs to a face without an edge", i)
+			return nil, noFaces("triangle %d belongs to a face without an edge", i)
 		}
 	}
 	return out, nil
@@ -131,7 +141,7 @@ func straighten(m *mesh.Mesh, all []face) {
 		}
 		a, b := mesh.Sub(m.Vertices[v], m.Vertices[before]), mesh.Sub(m.Vertices[after], m.Vertices[v])
 		lengths := mesh.Length(a) * mesh.Length(b)
-		if mesh.Length(mesh.Cross(a, b)) <= 1e-10*lengths && mesh.Dot(a, b) > 0 {
+		if mesh.Length(mesh.Cross(a, b)) <= collinear*lengths && mesh.Dot(a, b) > 0 {
 			drop[v] = true
 		}
 	})

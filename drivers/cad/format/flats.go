@@ -13,24 +13,30 @@ const (
 	sameHeight = 1e-4
 )
 
+// collinear is how far from a straight line, as a part of the lengths on it,
+// points still count as on it.
+const collinear = 1e-10
+
 // flats joins triangles to flat faces.
 type flats struct {
 	mesh    *mesh.Mesh
 	parent  []int32
 	largest []int32 // of a root: the triangle whose plane the face has
 	area    []float64
+	longest []float64 // edge of each triangle
 	normal  [][3]float64
 }
 
 func newFlats(m *mesh.Mesh) *flats {
 	n := len(m.Triangles)
-	f := &flats{mesh: m, parent: make([]int32, n), largest: make([]int32, n), area: make([]float64, n), normal: make([][3]float64, n)}
+	f := &flats{mesh: m, parent: make([]int32, n), largest: make([]int32, n), area: make([]float64, n), longest: make([]float64, n), normal: make([][3]float64, n)}
 	for i := range m.Triangles {
 		a, b, c := m.Corners(i)
 		across := mesh.Cross(mesh.Sub(b, a), mesh.Sub(c, a))
-		f.parent[i], f.largest[i], f.area[i] = int32(i), int32(i), mesh.Length(across)
-		if f.area[i] > 0 {
-			f.normal[i] = mesh.Scale(across, 1/f.area[i])
+		f.parent[i], f.largest[i] = int32(i), int32(i)
+		f.longest[i] = max(mesh.Length(mesh.Sub(a, b)), mesh.Length(mesh.Sub(b, c)), mesh.Length(mesh.Sub(c, a)))
+		if area := mesh.Length(across); area > collinear*f.longest[i]*f.longest[i] {
+			f.area[i], f.normal[i] = area, mesh.Scale(across, 1/area)
 		}
 	}
 	return f
@@ -44,21 +50,24 @@ func (f *flats) root(i int32) int32 {
 	return i
 }
 
-// compare joins the faces of two neighbours when they are one.
-func (f *flats) compare(i, j int32, planar bool) {
+// compare joins the faces of two neighbours at an edge when they are one.
+func (f *flats) compare(i, j int32, at mesh.Edge, planar bool) {
 	a, b := f.root(i), f.root(j)
-	if a == b {
+	switch {
+	case a == b:
 		return
-	}
-	if planar {
+	case !planar:
+		if faces := f.mesh.Faces; len(faces) == 0 || faces[i] != faces[j] {
+			return
+		}
+	case f.rims(i, at) || f.rims(j, at):
+	default:
 		p, q := f.largest[a], f.largest[b]
 		n := f.normal[p]
 		off := mesh.Sub(f.mesh.Vertices[f.mesh.Triangles[q][0]], f.mesh.Vertices[f.mesh.Triangles[p][0]])
 		if 1-mesh.Dot(n, f.normal[q]) > sameNormal || math.Abs(mesh.Dot(n, off)) > sameHeight {
 			return
 		}
-	} else if faces := f.mesh.Faces; len(faces) == 0 || faces[i] != faces[j] {
-		return
 	}
 	if b < a {
 		a, b = b, a
@@ -67,4 +76,13 @@ func (f *flats) compare(i, j int32, planar bool) {
 	if f.area[f.largest[b]] > f.area[f.largest[a]] {
 		f.largest[a] = f.largest[b]
 	}
+}
+
+// rims says whether a triangle is of a face without area and has its longest
+// edge here: then it only adds its third corner to this edge of its neighbour.
+func (f *flats) rims(i int32, at mesh.Edge) bool {
+	if f.area[f.largest[f.root(i)]] > 0 {
+		return false
+	}
+	return mesh.Length(mesh.Sub(f.mesh.Vertices[at.To], f.mesh.Vertices[at.From])) >= f.longest[i]
 }

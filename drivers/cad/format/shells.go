@@ -2,7 +2,6 @@ package format
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"swarmdeck/engine/cad/mesh"
@@ -47,7 +46,7 @@ func bodies(ctx context.Context, m *mesh.Mesh) ([]body, error) {
 			}
 		}
 		if inside < 0 {
-			return nil, fmt.Errorf("the void at triangle %d lies in no solid", void[0])
+			return nil, noFaces("the void at triangle %d lies in no solid", void[0])
 		}
 		out[inside].voids = append(out[inside].voids, void)
 	}

@@ -81,7 +81,7 @@ func sharedTwice(m *mesh.Mesh, all []face) error {
 	for _, f := range all {
 		for _, l := range f.loops {
 			if len(l) < 3 {
-				return fmt.Errorf("a face has a loop of %d corners", len(l))
+				return noFaces("a face has a loop of %d corners", len(l))
 			}
 			for i, v := range l {
 				used[mesh.Edge{From: v, To: l[(i+1)%len(l)]}]++
@@ -90,10 +90,10 @@ func sharedTwice(m *mesh.Mesh, all []face) error {
 	}
 	for e, n := range used {
 		if m.Vertices[e.From] == m.Vertices[e.To] {
-			return fmt.Errorf("the edge %d-%d has no length", e.From, e.To)
+			return noFaces("the edge %d-%d has no length", e.From, e.To)
 		}
 		if n != 1 || used[e.Back()] != 1 {
-			return fmt.Errorf("the edge %d-%d is used %d times one way and %d the other", e.From, e.To, n, used[e.Back()])
+			return noFaces("the edge %d-%d is used %d times one way and %d the other", e.From, e.To, n, used[e.Back()])
 		}
 	}
 	return nil

@@ -11,7 +11,8 @@ import (
 )
 
 // grid is the step that coordinates snap to on their way out: the geometry
-// rounds them to 32 bits, 4e-6 mm at 100 mm.
+// rounds them to 32 bits, 4e-6 mm at 100 mm. Vertices that this brings together
+// are welded.
 const grid = 1e5
 
 // Mesh is the solid's surface. Triangles of one flat face of one operand share
@@ -75,7 +76,7 @@ func (o object) mesh() (*mesh.Mesh, error) {
 		m.Triangles[i/3][i%3] = uint32(number[v] - 1)
 	}
 	o.number(m.Faces, face)
-	return m, nil
+	return m.Welded(), nil
 }
 
 // number gives each (run, face) pair one number; a run is one operand in one

@@ -235,6 +235,23 @@ func TestAMeshGoesOutAndComesBack(t *testing.T) {
 	}
 }
 
+func TestVerticesThatRoundingBringsTogetherAreOne(t *testing.T) {
+	k, ctx := open(t), t.Context()
+	for _, depth := range []float64{33.333333, 33.33333, 33.333331} {
+		a := must[*kernel.Solid](t)(k.Box(ctx, origin, [3]float64{10, 100. / 3, 10}))
+		b := must[*kernel.Solid](t)(k.Box(ctx, [3]float64{10, 0, 0}, [3]float64{10, depth, 10}))
+		m := must[*mesh.Mesh](t)(must[*kernel.Solid](t)(k.Boolean(ctx, kernel.Union, a, b)).Mesh(ctx))
+		if err := m.Check(); err != nil {
+			t.Error(err)
+		}
+		for i := range m.Triangles {
+			if a, b, c := m.Corners(i); a == b || b == c || c == a {
+				t.Errorf("beside %v, triangle %d has an edge without length", depth, i)
+			}
+		}
+	}
+}
+
 func TestSubtractingEverythingLeavesAnEmptySolid(t *testing.T) {
 	k, ctx := open(t), t.Context()
 	s := plate(t, k)
