@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,8 +37,9 @@ type ModelAnswer struct {
 	FinishReason string
 }
 
-// Bounds of what is remembered of a run's talk with models. Past them messages
-// are stated again, and requests name all their inputs.
+// Bounds of what is remembered of a run's talk with models. Past them it is
+// begun anew: messages are stated once more, and requests name all their inputs
+// once more.
 const (
 	maxThreads = 1024
 	maxKnown   = 16 << 10
@@ -133,7 +135,10 @@ func (r *Recording) asked(call string, a ModelAsk) {
 		m.tools, m.toolsAt = sum, EventRef{e.EventID}
 	}
 	m.open[call] = openModel{e.EventID, h.CorrelationID, h.TS.at}
-	if len(chain) > 0 && len(m.threads) < maxThreads {
+	if len(chain) > 0 {
+		if len(m.threads) == maxThreads {
+			clear(m.threads) // what goes on is soon there again
+		}
 		m.threads[chain[len(chain)-1]] = EventRef{e.EventID}
 	}
 }
@@ -206,13 +211,13 @@ func (r *Recording) abridge(b *ModelRequest, over int, sums [][32]byte) Node {
 	return n
 }
 
-// know remembers messages that the record has now.
+// know remembers messages that the record has now. When they are too many it
+// begins anew: what is told again is stated again, once.
 func (r *Recording) know(fresh map[[32]byte]string) {
-	for sum, id := range fresh {
-		if len(r.models.known) < maxKnown {
-			r.models.known[sum] = id
-		}
+	if len(r.models.known)+len(fresh) > maxKnown {
+		clear(r.models.known)
 	}
+	maps.Copy(r.models.known, fresh)
 }
 
 // listModel is the list of messages that a model was told and that are none of
@@ -278,8 +283,8 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 			return
 		}
 	}
-	if r.models.known != nil && len(r.models.known) < maxKnown { // it comes back with the next request
-		r.models.known[Spoken{RoleAssistant, said}.sum()] = out.ID()
+	if r.models.known != nil { // it comes back with the next request
+		r.know(map[[32]byte]string{Spoken{RoleAssistant, said}.sum(): out.ID()})
 	}
 	from := origin{EventRef{e.EventID}, h.CorrelationID}
 	for _, p := range said {

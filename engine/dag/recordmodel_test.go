@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"swarmdeck/engine/audit"
@@ -189,6 +190,45 @@ func TestAConversationOfVeryManyMessagesIsWhole(t *testing.T) {
 	}
 	if next := asked("2", 4101).InputRefs; len(next) != 2 || next[0].Event == "" || text(next[1].Message) != "message 4100" {
 		t.Errorf("%v", next)
+	}
+}
+
+func TestALongRunsRequestsStaySmall(t *testing.T) {
+	const (
+		talks = 1100 // more than are remembered
+		turns = 16   // and with their messages too
+	)
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	var all sync.WaitGroup
+	for i := range talks {
+		var talk []dag.Spoken
+		for j := range turns {
+			talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("talk ", i, " message ", j)))
+		}
+		all.Go(func() { _ = rec.Asked(ctx, fmt.Sprint("talk ", i), dag.ModelAsk{Model: "m", Messages: talk}) })
+	}
+	all.Wait()
+	var talk []dag.Spoken
+	for i := range 20 {
+		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
+		r.no(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: slices.Clone(talk)}))
+	}
+	talk[0] = spoken(dag.RoleUser, "another beginning")
+	r.no(rec.Asked(ctx, "other", dag.ModelAsk{Model: "m", Messages: talk}))
+	page, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request", Size: 21}})
+	r.no(err)
+	for i, e := range page.Items { // newest first
+		want := 2 // the request before, and what is new
+		if i == 0 {
+			want = 20
+		} else if i == 20 {
+			want = 1
+		}
+		if n := len(e.Event.Body.(*dag.ModelRequest).InputRefs); n != want || len(e.Event.Nodes) != 1 {
+			t.Errorf("the last but %d has %d inputs, and states %d messages", i, n, len(e.Event.Nodes))
+		}
 	}
 }
 
