@@ -213,7 +213,7 @@ func (g *grapher) captionEvent(n *GraphNode) error {
 	if b, ok := e.Event.Body.(*ModelResponse); ok {
 		m, err := g.message(&e.Event, b.OutputRef)
 		if m != nil {
-			n.Text = m.Text()
+			n.Text = m.Short()
 		}
 		return err
 	}

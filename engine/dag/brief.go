@@ -2,10 +2,14 @@ package dag
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"swarmdeck/engine/core"
 )
+
+// maxBrief is how many bytes of a text one brief has.
+const maxBrief = 1 << 10
 
 // Brief is what an event says, in a few words. It holds text from outside.
 func (e *Event) Brief() string {
@@ -17,9 +21,9 @@ func (e *Event) Brief() string {
 	case *HistoryAppend:
 		return e.said(b.MessageRef)
 	case *ToolCall:
-		return b.Tool + " " + b.CallID + " " + string(b.Args)
+		return b.Tool + " " + b.CallID + " " + clipped(b.Args, maxBrief)
 	case *ToolResult:
-		return b.CallID + " " + string(b.Status) + " " + string(b.Result) + b.Error.brief()
+		return b.CallID + " " + string(b.Status) + " " + clipped(b.Result, maxBrief) + b.Error.brief()
 	case *MCPResourceUpdated:
 		return b.Server + " " + b.URI
 	case *MCPListChanged:
@@ -57,7 +61,7 @@ func (e *Fault) brief() string {
 	if e == nil {
 		return ""
 	}
-	return " " + strings.TrimSpace(e.Code+" "+e.Message)
+	return " " + strings.TrimSpace(e.Code+" "+clipped(e.Message, maxBrief))
 }
 
 // states is a message that the event states, nil when it does not.
@@ -92,7 +96,7 @@ func (e *Event) lastInput(b *ModelRequest) string {
 func (e *Event) answer(b *ModelResponse) string {
 	text := strings.TrimSpace(b.OutputRef + " " + b.FinishReason)
 	if m := e.states(b.OutputRef); m != nil {
-		text = m.Text()
+		text = m.Short()
 	}
 	return strings.TrimSpace(b.Took() + " " + text)
 }
@@ -109,30 +113,46 @@ func (b *ModelResponse) Took() string {
 	return strings.TrimSpace(text)
 }
 
-// Brief is who said what; a decision is as one reads it.
-func (m *Message) Brief() string {
+// Brief is who said what, as far as a row has room for it; a decision is as one
+// reads it.
+func (m *Message) Brief() string { return m.says(maxBrief) }
+
+// Says is Brief at any length.
+func (m *Message) Says() string { return m.says(math.MaxInt) }
+
+func (m *Message) says(most int) string {
 	if d, ok := m.Decision(); ok {
-		return d.Brief() + ", " + m.Content[0].ID
+		return clipped(d.Brief()+", "+m.Content[0].ID, most)
 	}
-	return string(m.Role) + ": " + m.Text()
+	return string(m.Role) + ": " + m.text(most)
 }
 
 // Text is what the parts of a message say.
-func (m *Message) Text() string {
+func (m *Message) Text() string { return m.text(math.MaxInt) }
+
+// Short is Text as far as a row has room for it.
+func (m *Message) Short() string { return m.text(maxBrief) }
+
+// text is what the parts say, the last of it cut when it is more than most.
+func (m *Message) text(most int) string {
 	var b strings.Builder
 	for _, p := range m.Content {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
+		left := most - b.Len()
+		if left <= 0 {
+			break
+		}
 		switch p.Type {
 		case "tool_use":
-			b.WriteString(p.Name + " " + string(p.Input))
+			b.WriteString(p.Name + " " + clipped(p.Input, left))
 		case "tool_result":
-			b.WriteString("result " + string(p.Output))
+			b.WriteString("result " + clipped(p.Output, left))
 		case "image_url":
-			b.WriteString("image " + p.URL)
+			b.WriteString("image " + clipped(p.URL, left))
 		default:
-			b.WriteString(p.Text)
+			b.WriteString(clipped(p.Text, left))
 		}
 	}
 	return b.String()

@@ -210,11 +210,11 @@ func faultText(f *Fault) string {
 	return clipped(f.Message, maxDone)
 }
 
-func clipped(s string, most int) string {
+func clipped[S ~string | ~[]byte](s S, most int) string {
 	if len(s) <= most {
-		return s
+		return string(s)
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(string(s[:most]), "") + "…"
 }
 
 // clippedJSON keeps an object that fits, and the beginning of one that does
@@ -223,5 +223,5 @@ func clippedJSON(v core.Raw) core.Raw {
 	if len(v) <= maxDone {
 		return v
 	}
-	return core.MustEncode(map[string]string{"text": clipped(string(v), maxDone)})
+	return core.MustEncode(map[string]string{"text": clipped(v, maxDone)})
 }

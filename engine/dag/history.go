@@ -19,6 +19,7 @@ type Query struct {
 	Run         string
 	Correlation string
 	Forward     bool // the oldest first, as those of a run always are
+	Short       bool // of a timeline: only what rows show, which can't be written as JSON
 }
 
 // listed is a list in the store whose entries have the numbers 1 to n.

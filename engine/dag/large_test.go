@@ -22,7 +22,7 @@ func allocated(fn func()) uint64 {
 // TestLargeEventsAreReadWhereTheyAreShown counts the bytes that are allocated
 // for what shows little of a record of large events.
 func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
-	const events, size = 16, 512 // KiB
+	const events, size = 16, 128 // KiB
 	r := newRig(t)
 	rec := r.record()
 	ctx := t.Context()
@@ -62,6 +62,55 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 	} {
 		if got := allocated(func() { r.no(c.read()) }); got > c.most*size {
 			t.Errorf("%s takes %d KiB of a record of %d events of %d KiB, want %d at most", c.what, got, events, size, c.most*size)
+		}
+	}
+}
+
+// TestAShortTimelineHoldsLittleOfLargeEvents has a run in which everything is
+// large, and compares what its rows say.
+func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
+	const turns, size = 5, 128 // KiB
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	long := strings.Repeat("y", size<<10)
+	object := core.Raw(`{"x":"` + long + `"}`)
+	for i := range turns {
+		id := fmt.Sprint(i)
+		r.no(rec.Said(ctx, "main", dag.RoleUser, id+long))
+		r.no(rec.Asked(ctx, id, dag.ModelAsk{Model: "m", Params: object, Messages: []dag.Spoken{spoken(dag.RoleUser, long)}}))
+		r.no(rec.Answered(ctx, id, dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: long}}}))
+		r.no(rec.Call(ctx, "acp", "exec", id, object))
+		r.no(rec.Result(ctx, id, dag.CallOK, object, nil))
+	}
+	r.no(rec.Finish(ctx, true))
+	q := dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}}
+	whole, err := r.Timeline(ctx, acme, q)
+	r.no(err)
+	q.Short = true
+	var short core.Page[dag.Moment]
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc >> 10
+	}
+	before := held()
+	short, err = r.Timeline(ctx, acme, q)
+	r.no(err)
+	if got := held(); got > before+4*size {
+		t.Errorf("%d rows hold %d KiB, want %d at most", len(short.Items), got-before, 4*size)
+	}
+	for i := range whole.Items {
+		w, s := &whole.Items[i], &short.Items[i]
+		if w.Brief() != s.Brief() || len(w.Brief()) > 4<<10 {
+			t.Errorf("a %s says %d bytes, in short %d", w.Event.Kind, len(w.Brief()), len(s.Brief()))
+		}
+		if w.Message != nil && w.Message.Brief() != s.Message.Brief() || w.Status != s.Status || w.From != s.From || w.Until != s.Until {
+			t.Errorf("a %s is in short %+v", w.Event.Kind, s)
+		}
+		if _, err := core.Encode(s); core.AsError(err).Code != core.Internal {
+			t.Errorf("a short %s as JSON: %v", s.Event.Kind, err)
 		}
 	}
 }

@@ -18,6 +18,16 @@ type Moment struct {
 	// Message is the one that the event appends, or that a response gave, as
 	// far as the record has it.
 	Message *Message
+
+	brief string // of one that was shortened
+}
+
+// Brief is what the event says, in a few words. It holds text from outside.
+func (m *Moment) Brief() string {
+	if m.Event.raw == nil {
+		return m.brief
+	}
+	return m.Event.Brief()
 }
 
 // Took is how long what began or ends here lasted, in milliseconds; ok is
@@ -34,6 +44,9 @@ func (m *Moment) Took() (ms int64, ok bool) {
 
 // MarshalJSON implements json.Marshaler.
 func (m Moment) MarshalJSON() ([]byte, error) {
+	if m.Event.raw == nil {
+		return nil, core.Errorf(core.Internal, "event %s was shortened and has no JSON", m.Event.EventID)
+	}
 	more := struct {
 		TookMS  *int64   `json:"took_ms,omitzero"`
 		Status  string   `json:"status_of,omitempty"`
@@ -108,7 +121,13 @@ func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[M
 		return none, core.Invalid("kind", q.Kind, words(Kinds()))
 	}
 	q.Filter, q.Forward = f, true
-	return list(ctx, d, tenant, q, reader.narrowest, nil, reader.moment)
+	return list(ctx, d, tenant, q, reader.narrowest, nil, func(r reader, e Recorded) (Moment, error) {
+		m, err := r.moment(e)
+		if q.Short {
+			m.shorten()
+		}
+		return m, err
+	})
 }
 
 // moment looks for the other end of what an event begins or ends.

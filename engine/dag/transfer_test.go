@@ -45,7 +45,7 @@ func (s *shelf) Import(_ context.Context, _ string, each func(dag.Record) error)
 // TestATransferHoldsFewLargeEvents looks at what an export reads ahead, which it
 // goes on with after it was canceled, and at what an import takes in at once.
 func TestATransferHoldsFewLargeEvents(t *testing.T) {
-	const events, most = 7, 4 // of 1 MiB
+	const events, most = 5, 4 // of 1 MiB
 	r := newRig(t)
 	for i := range events {
 		h := r.head("ada", "large")

@@ -14,7 +14,8 @@ import (
 // policies.
 type RecordWorld interface {
 	// Timeline is the history of run:ID, task:ID, agent:NAME or session:ID, or
-	// of the newest run of an agent with a bare NAME, the oldest first.
+	// of the newest run of an agent with a bare NAME, the oldest first, as short
+	// as rows show it.
 	Timeline(ctx context.Context, tenant, subject string, f core.Filter) (core.Page[dag.Moment], error)
 	// Recorded is an event, or a node, by an id or its beginning or TYPE:ID.
 	Recorded(ctx context.Context, tenant, name string) (Recorded, error)
@@ -70,7 +71,7 @@ func RecordOf(ref dag.NodeRef) Item {
 }
 
 func (w world) Timeline(ctx context.Context, tenant, subject string, f core.Filter) (core.Page[dag.Moment], error) {
-	q := dag.Query{Filter: f}
+	q := dag.Query{Filter: f, Short: true}
 	if err := w.DAG.Subject(ctx, tenant, subject, &q); err != nil {
 		return core.Page[dag.Moment]{}, err
 	}

@@ -139,7 +139,7 @@ func Text(env pane.Env, d *dag.Detail, out *pane.Paras) {
 func text(e *dag.Event) string {
 	for i := range e.Nodes {
 		if m, ok := e.Nodes[i].Body.(*dag.Message); ok {
-			return m.Brief()
+			return m.Says()
 		}
 	}
 	return ""
@@ -201,7 +201,7 @@ func node(env pane.Env, n *dag.NodeInfo, out *pane.Paras) {
 		out.Head("stated " + pane.When(env.Now, v.TS.Time()))
 		out.Link("by event", graph.Brief(v.EventID), screen.Accent, pane.Item{Kind: Name, ID: v.EventID})
 		if m, ok := v.Node.Body.(*dag.Message); ok {
-			out.Exact("says", m.Brief(), screen.Text)
+			out.Exact("says", m.Says(), screen.Text)
 		}
 		if body, err := core.Encode(v.Node); err == nil {
 			out.JSON("", body)

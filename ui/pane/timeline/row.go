@@ -28,7 +28,6 @@ func (p *Pane) row(env *pane.Env, m *dag.Moment, set func(int, string, screen.Ro
 // what is an event's sign and word, and what it says.
 func what(m *dag.Moment) (st pane.State, says string) {
 	e := &m.Event
-	says = e.Brief()
 	mark := func(s screen.State, word string) pane.State { return pane.State{State: s, Word: word} }
 	switch b := e.Body.(type) {
 	case *dag.RunStarted:
@@ -43,7 +42,7 @@ func what(m *dag.Moment) (st pane.State, says string) {
 		}
 		return mark(screen.Idle, speaker(b, m.Message)), said(m.Message, b.MessageRef)
 	case *dag.ModelRequest:
-		return mark(ended(m.Status), "request"), strings.TrimSuffix(e.Brief(), " is asked")
+		return mark(ended(m.Status), "request"), strings.TrimSuffix(m.Brief(), " is asked")
 	case *dag.ModelResponse:
 		return mark(ended(first(string(b.Status), string(dag.CallOK))), "response"), strings.TrimSpace(said(m.Message, b.OutputRef) + " " + b.Took())
 	case *dag.ToolCall:
@@ -59,17 +58,17 @@ func what(m *dag.Moment) (st pane.State, says string) {
 	case *dag.Substitution:
 		return mark(screen.Waiting, "substitutes"), graph.Brief(b.ReplacementEvent.EventID) + " for " + graph.Brief(b.OriginalEvent.EventID) + ": " + b.Reason
 	case *dag.AgentForked:
-		return mark(screen.Working, "forked"), says
+		return mark(screen.Working, "forked"), m.Brief()
 	case *dag.PolicyActivated:
-		return mark(screen.Succeeded, "policy"), says
+		return mark(screen.Succeeded, "policy"), m.Brief()
 	case *dag.SnapshotCreated:
-		return mark(ended(string(b.Outcome)), "snapshot"), says
+		return mark(ended(string(b.Outcome)), "snapshot"), m.Brief()
 	case *dag.RestoreAttempted:
-		return mark(ended(string(b.Outcome)), "restore"), says
+		return mark(ended(string(b.Outcome)), "restore"), m.Brief()
 	case *dag.LivenessProbe:
-		return mark(map[dag.Liveness]screen.State{dag.Alive: screen.Succeeded, dag.Dead: screen.Failure}[b.Status], "probe"), says
+		return mark(map[dag.Liveness]screen.State{dag.Alive: screen.Succeeded, dag.Dead: screen.Failure}[b.Status], "probe"), m.Brief()
 	}
-	return mark(screen.Unknown, graph.Word(strings.TrimPrefix(string(e.Kind), "mcp."))), says
+	return mark(screen.Unknown, graph.Word(strings.TrimPrefix(string(e.Kind), "mcp."))), m.Brief()
 }
 
 // ended is the sign of what a call or the like came to.
@@ -120,7 +119,7 @@ func said(m *dag.Message, ref string) string {
 	if m == nil {
 		return ref
 	}
-	return m.Text()
+	return m.Short()
 }
 
 // decided is the sign and word of a decision.

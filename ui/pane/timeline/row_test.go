@@ -1,11 +1,13 @@
 package timeline
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -43,6 +45,35 @@ func TestABarFitsWhateverTimesARecordClaims(t *testing.T) {
 		line := p.bar(&pane.Env{Now: now, Glyphs: screen.ASCII()}, m, 30)
 		if n := utf8.RuneCountInString(line); n != c.want || c.name == "the later half of decades" && strings.Count(line, " ") != 14 {
 			t.Errorf("%s: %d cells: %q", c.name, n, line)
+		}
+	}
+}
+
+// TestARowOfALargeEventIsShort counts the bytes that are allocated for rows of
+// which a screen shows the beginning.
+func TestARowOfALargeEventIsShort(t *testing.T) {
+	const size = 1 << 20
+	parts := []dag.ContentPart{{Type: "text", Text: strings.Repeat("x", size)}}
+	m := &dag.Message{ID: "m", Role: dag.RoleUser, Content: parts}
+	none := dag.EventRef{EventID: strings.Repeat("0", 64)}
+	for _, b := range []dag.Body{
+		&dag.HistoryAppend{List: "main", MessageRef: "m"},
+		&dag.ModelResponse{RequestID: none.EventID, OutputRef: "m"},
+		&dag.ModelRequest{Model: "m", Params: core.Raw(`{}`), InputRefs: []dag.InputRef{{Message: "m"}}},
+	} {
+		m.CreatedAt = dag.At(time.Unix(0, 0))
+		h := dag.Head{TS: m.CreatedAt, AgentID: "ada", RunID: "r", CorrelationID: "c", Nodes: []dag.Node{dag.NewNode(m)}}
+		e, err := dag.NewEvent(h, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := dag.Moment{Recorded: dag.Recorded{Event: e}, Message: m}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, says := what(&row)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > size/16 || len(says) < 1<<10 || len(says) > 2<<10 {
+			t.Errorf("a row of a %s of 1 MiB says %d bytes and takes %d", e.Kind, len(says), got)
 		}
 	}
 }
