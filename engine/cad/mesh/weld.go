@@ -4,7 +4,8 @@ package mesh
 // each edge without length. Triangles that this folds to lines are gone, and so
 // are two that come to lie back to back. What was closed stays closed. Vertices
 // that are equal without an edge between them stay apart: there solids touch.
-// It is m itself where all edges have a length.
+// It is m itself where all edges have a length, and where four triangles would
+// come to share an edge, which no solid has.
 func (m *Mesh) Welded() *Mesh {
 	joined := make([]uint32, len(m.Vertices))
 	for v := range joined {
@@ -57,9 +58,17 @@ func (m *Mesh) Welded() *Mesh {
 		}
 		left[i], at[t] = true, i
 	}
+	used := map[Edge]bool{}
 	for i, t := range triangles {
 		if !left[i] {
 			continue
+		}
+		for j, from := range t {
+			e := Edge{from, t[(j+1)%3]}
+			if used[e] {
+				return m
+			}
+			used[e] = true
 		}
 		out.Triangles = append(out.Triangles, t)
 		if len(m.Faces) > 0 {

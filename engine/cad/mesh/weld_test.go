@@ -59,6 +59,24 @@ func TestWeldedLeavesOutWhatLiesBackToBack(t *testing.T) {
 	}
 }
 
+func TestWeldedKeepsANeckThatWouldPinch(t *testing.T) {
+	// Two bodies joined by a neck of the corners 0, 1 and 2, of which two are in
+	// one place: as one they would leave an edge with four triangles.
+	m := &mesh.Mesh{
+		Vertices: [][3]float64{{0, 0, 0}, {0, 0, 0}, {1, 0, 0}, {-1, 0, 1}, {0.5, -1, 1}, {0.5, 1, 1}, {-1, 0, -1}, {0.5, -1, -1}, {0.5, 1, -1}},
+		Triangles: [][3]uint32{
+			{0, 1, 3}, {1, 4, 3}, {1, 2, 4}, {2, 5, 4}, {2, 0, 5}, {0, 3, 5}, {3, 4, 5},
+			{1, 0, 6}, {1, 6, 7}, {2, 1, 7}, {2, 7, 8}, {0, 2, 8}, {0, 8, 6}, {6, 8, 7},
+		},
+	}
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Welded(); got != m {
+		t.Error(got.Check())
+	}
+}
+
 func TestWeldedLetsSolidsTouch(t *testing.T) {
 	m := cuboid([3]float64{}, [3]float64{1, 1, 1})
 	other := cuboid([3]float64{1, 1, 0}, [3]float64{1, 1, 1}) // corner to corner, along an edge
