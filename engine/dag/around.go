@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"strings"
@@ -92,7 +93,7 @@ func (d *DAG) Around(ctx context.Context, tenant string, q GraphQuery) (Graph, e
 		if err := g.beside(num); err != nil {
 			return err
 		}
-		return g.caption()
+		return g.caption(ctx)
 	})
 	return g.out, err
 }
@@ -100,9 +101,10 @@ func (d *DAG) Around(ctx context.Context, tenant string, q GraphQuery) (Graph, e
 // grapher gathers a graph.
 type grapher struct {
 	reader
-	out   Graph
-	at    map[string]int // number of a node by its key
-	drawn map[GraphEdge]bool
+	out    Graph
+	at     map[string]int // number of a node by its key
+	drawn  map[GraphEdge]bool
+	stated Recorded // the event that stated the last node
 }
 
 // place finds a node's number, and gives it one on a level when it has none.
@@ -179,18 +181,14 @@ func (g *grapher) beside(num uint64) error {
 }
 
 // caption says of each node what it is.
-func (g *grapher) caption() error {
+func (g *grapher) caption(ctx context.Context) error {
 	for i := range g.out.Nodes {
 		n := &g.out.Nodes[i]
-		var err error
+		say := g.captionNode
 		if n.Node.Type.ofEvent() {
-			err = g.captionEvent(n)
-		} else if v, bad := g.newest(n.Node); bad != nil {
-			err = bad
-		} else if v != nil {
-			n.Text, n.TS = v.Node.Brief(), v.TS
+			say = g.captionEvent
 		}
-		if err != nil {
+		if err := cmp.Or(ctx.Err(), say(n)); err != nil {
 			return err
 		}
 		if len(n.Text) > maxCaption {
@@ -198,6 +196,29 @@ func (g *grapher) caption() error {
 		}
 	}
 	return nil
+}
+
+// captionNode says what was stated last of a node. One event may state a whole
+// conversation: it is kept for the next node.
+func (g *grapher) captionNode(n *GraphNode) error {
+	num, _, err := g.num(nameKey(n.Node))
+	if err != nil || num == 0 {
+		return err
+	}
+	return g.scan(bNode, key(num), nil, nil, true, func(rest, v []byte) (bool, error) {
+		pos, i := get64(rest), int(binary.BigEndian.Uint16(v))
+		if g.stated.Pos != pos {
+			if g.stated, err = g.event(pos); err != nil {
+				return false, err
+			}
+		}
+		e := &g.stated.Event
+		if i >= len(e.Nodes) {
+			return false, core.Errorf(core.Internal, "event %d states no node %d", pos, i)
+		}
+		n.Text, n.TS = e.Nodes[i].Brief(), e.TS
+		return false, nil
+	})
 }
 
 func (g *grapher) captionEvent(n *GraphNode) error {

@@ -114,3 +114,54 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestALineageLooksThroughEachEventOnce counts the bytes that are allocated for
+// steps between a few requests with a thousand inputs each.
+func TestALineageLooksThroughEachEventOnce(t *testing.T) {
+	const inputs, requests = 1000, 4
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	var talk []dag.Spoken
+	for i := range inputs {
+		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
+	}
+	for i := range requests { // none goes on where another ended, so each names its inputs
+		r.no(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: talk[i:]}))
+	}
+	r.no(rec.Finish(ctx, true))
+	all := r.of(rec.RunID(), dag.KindModelRequest)
+	whole := 0
+	for _, e := range all {
+		whole += len(e.Canonical()) >> 10
+	}
+	from := dag.NodeRef{Type: dag.TypeEvent, ID: all[requests-1].EventID}
+	said := dag.NodeRef{Type: dag.TypeMessage, ID: all[0].Body.(*dag.ModelRequest).InputRefs[inputs-1].Message}
+	for _, c := range []struct {
+		what string
+		read func() (steps int, err error)
+	}{
+		{"a lineage", func() (int, error) {
+			l, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: from})
+			return len(l.Steps), err
+		}},
+		{"what came of a message", func() (int, error) {
+			l, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: said, Down: true})
+			return len(l.Steps), err
+		}},
+		{"a graph", func() (int, error) {
+			g, err := r.Around(ctx, acme, dag.GraphQuery{Node: from, Most: 400, Depth: 5})
+			return len(g.Nodes), err
+		}},
+	} {
+		steps := 0
+		got := allocated(func() {
+			var err error
+			steps, err = c.read()
+			r.no(err)
+		})
+		if most := uint64(16 * whole); got > most || steps < 200 {
+			t.Errorf("%s of %d steps takes %d KiB of a record of %d KiB, want %d at most", c.what, steps, got, whole, most)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 
@@ -78,6 +79,7 @@ func (d *DAG) Lineage(ctx context.Context, tenant string, q LineageQuery) (Linea
 // walk is one search of a lineage.
 type walk struct {
 	reader
+	teller
 	q    LineageQuery
 	seen map[string]bool // nodes, by their keys
 	out  Lineage
@@ -93,10 +95,7 @@ func (w *walk) run(ctx context.Context) error {
 		}
 		var next []NodeRef
 		for _, ref := range level {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			more, err := w.around(ref, depth)
+			more, err := w.around(ctx, ref, depth)
 			if err != nil {
 				return err
 			}
@@ -112,9 +111,12 @@ func (w *walk) run(ctx context.Context) error {
 }
 
 // around follows the edges of one node that lead the way asked for.
-func (w *walk) around(ref NodeRef, depth int) (next []NodeRef, err error) {
+func (w *walk) around(ctx context.Context, ref NodeRef, depth int) (next []NodeRef, err error) {
 	num, _, err := w.num(nameKey(ref))
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	for code, r := range relations() {
@@ -136,7 +138,7 @@ func (w *walk) around(ref NodeRef, depth int) (next []NodeRef, err error) {
 			if found != nil {
 				next = append(next, *found)
 			}
-			return true, err
+			return true, cmp.Or(err, ctx.Err())
 		})
 		if err != nil {
 			return nil, err
@@ -147,26 +149,15 @@ func (w *walk) around(ref NodeRef, depth int) (next []NodeRef, err error) {
 
 // step takes one edge in, and returns its far node when that is new.
 func (w *walk) step(pos uint64, i int, toFar bool, depth int) (*NodeRef, error) {
-	edges, err := w.edges(pos)
+	edge, told, err := w.edge(w.reader, pos, i)
 	if err != nil {
 		return nil, err
 	}
-	if i >= len(edges) {
-		return nil, core.Errorf(core.Internal, "event %d has no edge %d", pos, i)
-	}
-	far := edges[i].From
+	far := edge.From
 	if toFar {
-		far = edges[i].To
+		far = edge.To
 	}
-	e, err := w.row(pos)
-	if err != nil {
-		return nil, err
-	}
-	told, err := e.recorded()
-	if err != nil {
-		return nil, err
-	}
-	w.out.Steps = append(w.out.Steps, Step{depth, far, edges[i], told.Event.EventID, told.Event.TS})
+	w.out.Steps = append(w.out.Steps, Step{depth, far, edge, told.id, told.ts})
 	k := string(nameKey(far))
 	if w.seen[k] {
 		return nil, nil
