@@ -64,24 +64,31 @@ func shortened(text string, most, left int) string {
 
 // within is how many bytes of a text fit into a bound.
 func within(text string, most int) int {
+	if len(text) <= most && (len(text) <= most/3 || quoted(text) <= 2*most) {
+		return len(text)
+	}
 	size := 0
 	for i, c := range text {
-		if size += quoted(c); size > 2*most || i+utf8.RuneLen(c) > most {
+		n := utf8.RuneLen(c)
+		if size += quoted(text[i : i+n]); size > 2*most || i+n > most {
 			return i
 		}
 	}
 	return len(text)
 }
 
-// quoted is how many bytes JSON makes of a character.
-func quoted(c rune) int {
-	switch {
-	case c == '"', c == '\\', c == '\b', c == '\f', c == '\n', c == '\r', c == '\t':
-		return 2
-	case c < ' ':
-		return 6
+// quoted is how many bytes JSON makes of a text: at most six of each.
+func quoted(text string) int {
+	size := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"', c == '\\', c == '\b', c == '\f', c == '\n', c == '\r', c == '\t':
+			size++
+		case c < ' ':
+			size += 5
+		}
 	}
-	return utf8.RuneLen(c)
+	return size
 }
 
 // carried is a JSON value in its canonical form, if an event can carry it.
@@ -169,9 +176,7 @@ func (p *ContentPart) fit(most int) {
 func (p *ContentPart) size() int {
 	size := 160 + len(p.Input) + len(p.Output)
 	for _, text := range []string{p.Text, p.URL, p.Detail, p.ID, p.Name, p.ToolCallID} {
-		for _, c := range text {
-			size += quoted(c)
-		}
+		size += quoted(text)
 	}
 	return size
 }
