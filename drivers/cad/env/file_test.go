@@ -143,6 +143,22 @@ func TestAFileOfSeveralSolidsIsImportedAgainAndAgain(t *testing.T) {
 	c.near("volume", c.do("workspace.status", `{"workspace_id":"main"}`)["volume"], 6*6000, 1e-6)
 }
 
+func TestASolidThatSTEPCanNotTakeCostsNoKernel(t *testing.T) {
+	c := start(t)
+	// A tetrahedron beside a smaller one turned inside out: a void in nothing.
+	odd := `{"format":"swarmdeck-solids","version":1,"unit":"mm","parts":[{"name":"odd","tolerance":0,
+		"vertices":[[0,0,0],[9,0,0],[0,9,0],[0,0,9],[20,0,0],[21,0,0],[20,1,0],[20,0,1]],
+		"triangles":[[0,2,1],[0,1,3],[0,3,2],[1,2,3],[4,5,6],[4,7,5],[4,6,7],[5,7,6]]}]}`
+	if err := os.WriteFile(filepath.Join(c.dir, "odd.json"), []byte(odd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.do("file.import", `{"file_path":"odd.json","entity_id":"odd"}`)
+	c.fails(env.InvalidParameter, "entity_ids", "file.export", `{"file_path":"odd.step"}`)
+	if m := c.do("agent.metrics", `{}`); m["kernels_lost"] != 0.0 {
+		t.Error(m)
+	}
+}
+
 func TestFilesStayInTheirDirectory(t *testing.T) {
 	c := start(t)
 	c.box("a", [3]float64{}, [3]float64{1, 1, 1})
