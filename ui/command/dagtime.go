@@ -38,7 +38,7 @@ func (t *tree) dagTimeline() *cobra.Command {
 		},
 	}, nil, momentColumns,
 		func(c *call, f core.Filter) (core.Page[dag.Moment], error) {
-			q := dag.Query{Filter: f}
+			q := dag.Query{Filter: f, Short: c.g.Output != "json"}
 			if err := c.eng.DAG.Subject(c.ctx, c.by.Tenant, subject, &q); err != nil {
 				return core.Page[dag.Moment]{}, err
 			}
@@ -76,7 +76,7 @@ func momentColumns(c *call) []column[dag.Moment] {
 			if m.Message != nil {
 				return m.Message.Brief()
 			}
-			return m.Event.Brief()
+			return m.Brief()
 		}},
 	}
 }
