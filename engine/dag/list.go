@@ -1,0 +1,159 @@
+package dag
+
+import (
+	"context"
+	"sort"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// listed is a list in the store whose entries have the numbers 1 to n.
+type listed struct {
+	bucket store.Bucket // "" is the record itself
+	prefix []byte
+	n      uint64
+}
+
+// pos is the event of an entry.
+func (r reader) entry(l listed, i uint64) (uint64, error) {
+	if l.bucket == "" {
+		return i, nil
+	}
+	v, err := r.Get(l.bucket, put64(append(make([]byte, 0, len(l.prefix)+8), l.prefix...), i))
+	if err == nil && len(v) < 8 {
+		err = core.Errorf(core.Internal, "entry %d of %s is missing; run store check", i, l.bucket)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return get64(v), nil
+}
+
+// upto is how many entries of a list are of events up to a pos.
+func (r reader) upto(l listed, pos uint64) (uint64, error) {
+	var bad error
+	n := sort.Search(int(l.n), func(i int) bool {
+		at, err := r.entry(l, uint64(i)+1)
+		if err != nil {
+			bad = err
+		}
+		return err != nil || at > pos
+	})
+	return uint64(n), bad
+}
+
+// of finds the list of a subject's events.
+func (r reader) of(class byte, id string) (listed, error) {
+	num, _, err := r.num(rawNameKey(class, id))
+	if err != nil || num == 0 {
+		return listed{bucket: bSubject, prefix: key(num)}, err
+	}
+	n, err := r.last(bSubject, key(num))
+	return listed{bSubject, key(num), n}, err
+}
+
+// ofRun finds a run's stream.
+func (r reader) ofRun(run string) (listed, error) {
+	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
+	if err != nil || num == 0 {
+		return listed{bucket: bStream, prefix: key(num)}, err
+	}
+	h, err := r.head(num)
+	return listed{bStream, key(num), h.Events}, err
+}
+
+// list pages through what make turns the events of a list into; keep leaves
+// out more of them when q narrows the list, nil none. Those of a run come in
+// their order, all others newest first.
+func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) (listed, error),
+	keep func(reader, Recorded) (bool, error), make func(reader, Recorded) (T, error),
+) (core.Page[T], error) {
+	f, forward := q.Filter, q.Forward || q.Run != ""
+	var items []T
+	var l listed
+	total, narrow := 0, false
+	err := d.view(ctx, tenant, "list the record", func(r reader) (err error) {
+		if l, err = find(r, &q); err != nil {
+			return err
+		}
+		if narrow = q.Narrows() || q.Correlation != "" || q.Run != ""; narrow {
+			return nil
+		}
+		total = int(l.n)
+		return r.walk(l, forward, uint64(f.Offset()), uint64(f.Size), func(e Recorded) error {
+			item, err := make(r, e)
+			items = append(items, item)
+			return err
+		})
+	})
+	needles := q.needles()
+	for from := uint64(0); narrow && err == nil && from < l.n; from += slice {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		err = d.view(ctx, tenant, "list the record", func(r reader) error {
+			return r.rows(l, forward, from, slice, func(w row) error {
+				if !contains(w.raw, needles) {
+					return nil
+				}
+				e, err := w.recorded()
+				if err != nil || !q.match(&e.Event) {
+					return err
+				}
+				if keep != nil {
+					if kept, err := keep(r, e); err != nil || !kept {
+						return err
+					}
+				}
+				if total++; total <= f.Offset() || len(items) == f.Size {
+					return nil
+				}
+				item, err := make(r, e)
+				items = append(items, item)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	return core.NewPage(items, f, total), nil
+}
+
+// slice is how many events one read transaction walks: a long walk must not
+// pin old pages. Lists only grow at their end.
+const slice = 5000
+
+// walk reads up to n events of a list after the first skip.
+func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) error) error {
+	return r.rows(l, forward, skip, n, func(w row) error {
+		e, err := w.recorded()
+		if err != nil {
+			return err
+		}
+		return fn(e)
+	})
+}
+
+// rows is walk without a look into the events.
+func (r reader) rows(l listed, forward bool, skip, n uint64, fn func(row) error) error {
+	for k := skip; k < l.n && k < skip+n; k++ {
+		i := k + 1
+		if !forward {
+			i = l.n - k
+		}
+		pos, err := r.entry(l, i)
+		if err != nil {
+			return err
+		}
+		w, err := r.row(pos)
+		if err != nil {
+			return err
+		}
+		if err := fn(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
