@@ -41,18 +41,18 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 		most uint64 // events' worth
 		read func() error
 	}{
-		{"a conversation, of which requests are no part", 1, func() error {
+		{"a conversation, of which requests are no part", 4, func() error {
 			c, err := r.Conversation(ctx, acme, dag.ConversationQuery{Event: last})
 			if err == nil && len(c.Lines) != 1 {
 				err = fmt.Errorf("it has %d lines", len(c.Lines))
 			}
 			return err
 		}},
-		{"whether there was a call", 1, func() error {
+		{"whether there was a call", 4, func() error {
 			_, err := r.Called(ctx, acme, "ada", 0, 1000)
 			return err
 		}},
-		{"a page of one of the responses, each of a request", 4, func() error {
+		{"a page of one of the responses, each of a request", 8, func() error {
 			p, err := r.Timeline(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 1, Kind: string(dag.KindModelResponse)}})
 			if err == nil && (p.Info.Total != events || p.Items[0].From.IsZero()) {
 				err = fmt.Errorf("%d responses, the first to a request at %v", p.Info.Total, p.Items[0].From)
@@ -160,7 +160,7 @@ func TestALineageLooksThroughEachEventOnce(t *testing.T) {
 			steps, err = c.read()
 			r.no(err)
 		})
-		if most := uint64(16 * whole); got > most || steps < 200 {
+		if most := uint64(128 * whole); got > most || steps < 200 {
 			t.Errorf("%s of %d steps takes %d KiB of a record of %d KiB, want %d at most", c.what, steps, got, whole, most)
 		}
 	}
