@@ -2,6 +2,7 @@ package dag_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,4 +91,26 @@ func TestAForkKnowsThePastOfItsOwnOriginAlone(t *testing.T) {
 			t.Errorf("z, which is no fork, knows %q", got)
 		}
 	})
+}
+
+func TestAnAncestryIsInTheOrderOfTime(t *testing.T) {
+	for i := range 4 {
+		r := newRig(t)
+		r.at = r.at.Add(time.Duration(i) * time.Hour)
+		var want []string
+		for _, from := range []string{"ada", "bob", "eve"} {
+			at := r.says(from, "by "+from)
+			r.forks(at, "x", r.at)
+			want = append(want, "Event:"+at.EventID, "Agent:"+from, "Agent:"+from)
+		}
+		all, err := r.Ancestry(t.Context(), acme, "x")
+		r.no(err)
+		var got []string
+		for _, a := range all {
+			got = append(got, a.Node.String())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("x comes from %q, want %q", got, want)
+		}
+	}
 }

@@ -260,6 +260,8 @@ func (r reader) parents(of NodeRef, depth int) (all []Ancestor, known bool, err 
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Ancestor) int { return cmp.Compare(a.EventID, b.EventID) })
+	slices.SortStableFunc(all, func(a, b Ancestor) int {
+		return cmp.Or(a.TS.at.Compare(b.TS.at), cmp.Compare(a.EventID, b.EventID))
+	})
 	return all, known, nil
 }
