@@ -227,7 +227,7 @@ func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
 }
 
 func TestAnOpenCallIsNotHeldWithItsArguments(t *testing.T) {
-	const n = 40
+	const n = 12
 	r := newRig(t)
 	rec := r.record()
 	args := core.MustEncode(map[string]string{"x": strings.Repeat("y", 900<<10)})
