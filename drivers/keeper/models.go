@@ -12,6 +12,9 @@ import (
 func Overhear(now func() *Turn, late func(fleet.Event)) func(asked fleet.Event) (answered func(fleet.Event)) {
 	return func(asked fleet.Event) func(fleet.Event) {
 		t := now()
+		if t != nil {
+			t.calls.settle(t.Asking, asked.Model)
+		}
 		if t != nil && !t.Speak(func() { t.Pass(asked) }) {
 			t = nil
 		}

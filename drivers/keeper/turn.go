@@ -40,6 +40,8 @@ type Turn struct {
 	bytes    int
 	spent    spending
 
+	calls calls
+
 	mu     sync.Mutex
 	how    Ending
 	reason string
@@ -49,6 +51,7 @@ type Turn struct {
 func NewTurn(ctx context.Context, p fleet.Prompt) *Turn {
 	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{})}
 	t.Stop, t.Gone = t.stop, t.gone
+	t.Prompt.Emit = t.calls.heed(p.Emit)
 	t.Context, t.Cancel = context.WithCancel(ctx)
 	t.Asking, t.drop = context.WithCancel(t.Context)
 	return t
