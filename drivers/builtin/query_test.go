@@ -74,7 +74,7 @@ func TestAnEndlessQueryCanBePausedAndCancelled(t *testing.T) {
 	w.Cancel("timed out")
 	select {
 	case <-w.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("does not end")
 	}
 	if o := w.Outcome(); o.Status != swarm.Cancelled || o.Error.Message != "timed out" {

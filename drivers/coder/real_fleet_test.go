@@ -102,7 +102,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	if _, err := e.Fleet.Create(ctx, alice, ask); core.AsError(err).Details["error"] != "AgentAlreadyExistsError" {
 		t.Errorf("a second one of the name: %v", err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		roles, err := e.Fleet.Roles(ctx, alice.Tenant, m.project)
 		if err == nil && len(roles) == 2 && roles[0].Name == "coder" && len(roles[0].ID) == 36 {
 			break
@@ -140,7 +140,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		slices.Reverse(list)
 		return strings.Join(list, "|")
 	}
-	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(lines(), "|up"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !strings.HasSuffix(lines(), "|up"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("log %q", lines())
 		}

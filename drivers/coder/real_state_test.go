@@ -213,7 +213,7 @@ func TestRealDeleteDuringABuild(t *testing.T) {
 		t.Error(err)
 	}
 	m.awaitGone(t)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if left, err := r.memories(); err == nil && len(left) == 0 {
 			break
 		} else if time.Now().After(deadline) {

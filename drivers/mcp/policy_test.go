@@ -73,7 +73,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				if uri != rulesURI {
 					t.Error(uri)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(30 * time.Second):
 				t.Fatal("no update")
 			}
 			r, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: rulesURI})

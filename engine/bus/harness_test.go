@@ -223,7 +223,7 @@ func (r *rig) dead(f core.Filter) []bus.DeadLetter {
 // await polls for state that no event announces.
 func (r *rig) await(what string, ok func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("waited 10 s for: %s", what)
 		}

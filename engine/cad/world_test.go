@@ -279,7 +279,7 @@ func (w *world) replayed(s cad.Workspace) {
 // await waits for a state.
 func (w *world) await(what string, is func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("%s did not come", what)
 		}

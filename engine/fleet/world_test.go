@@ -140,7 +140,7 @@ func (w *world) crash() {
 // await waits until ok holds.
 func (w *world) await(what string, ok func() bool) {
 	w.t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(30 * time.Second)
 	for !ok() {
 		select {
 		case <-w.bell:
@@ -199,7 +199,7 @@ func (w *world) assign(name, message string) swarm.Task {
 // result waits for the end of a task.
 func (w *world) result(id string) swarm.Result {
 	w.t.Helper()
-	ctx, stop := context.WithTimeout(w.t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer stop()
 	if _, err := w.swarm.Wait(ctx, home, id, ""); err != nil {
 		w.t.Fatalf("wait for %s: %v", id, err)

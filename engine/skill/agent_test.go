@@ -286,7 +286,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 		}
 		return why.Kind == "pause" && !why.Moving
 	}
-	for end := time.Now().Add(10 * time.Second); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the pause does not come into effect")
 		}
@@ -304,7 +304,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 	}
 	select {
 	case <-steps:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the agent does not go on")
 	}
 }

@@ -257,7 +257,7 @@ func (w *world) agent(id string) skill.Subagent {
 // await polls until ok.
 func (w *world) await(what string, ok func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("waited 10 s for: %s", what)
 		}

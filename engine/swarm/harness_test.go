@@ -161,7 +161,7 @@ func (r *rig) task(id string) swarm.Task {
 // await polls until ok, for state that no event announces.
 func (r *rig) await(what string, ok func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("waited 10 s for: %s", what)
 		}
