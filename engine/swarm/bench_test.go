@@ -94,6 +94,7 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 	var toSend, toDo atomic.Int64
 	toSend.Store(int64(n))
 	toDo.Store(int64(n))
+	bell, over := make(chan struct{}, producers), make(chan struct{}) // as a scheduler's slots wait, not asking on and on
 	start := time.Now()
 	var wg sync.WaitGroup
 	for p := range producers {
@@ -103,6 +104,10 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 					r.t.Error(err)
 					return
 				}
+				select {
+				case bell <- struct{}{}:
+				default:
+				}
 			}
 		})
 		wg.Go(func() {
@@ -111,11 +116,18 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 			for toDo.Load() > 0 {
 				var err error
 				if len(mine) == 0 {
-					mine, err = r.swarm.Claim(ctx, alice, worker, 1)
+					if mine, err = r.swarm.Claim(ctx, alice, worker, 1); len(mine) == 0 {
+						select {
+						case <-bell:
+						case <-over:
+						}
+					}
 				} else {
 					done := mine[0]
 					_, mine, err = r.swarm.CompleteAndClaim(ctx, alice, done.TaskID, done.Lease, ok(`{"rc":0}`), worker, 1)
-					toDo.Add(-1)
+					if toDo.Add(-1) == 0 {
+						close(over)
+					}
 				}
 				if err != nil {
 					r.t.Error(err)
