@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/notice"
 )
 
-const maxComplaint = 300 // bytes of stderr that an error repeats
+const (
+	maxComplaint = 300 // bytes of stderr that an error repeats
+	lastWords    = time.Second
+)
 
 // run gives a message to a command: the JSON and a newline on stdin, its id in
 // NOTICE_ID. Exit 0 says that it arrived.
@@ -42,13 +46,21 @@ func (s *Sender) run(ctx context.Context, n notice.Notice, m notice.Message) err
 		}
 	}}
 	all.Go(func() { _, _ = io.Copy(io.Discard, p.Stdout) })
-	all.Go(func() { _, _ = io.Copy(lines, p.Stderr) })
+	heard := make(chan struct{})
+	all.Go(func() {
+		defer close(heard)
+		_, _ = io.Copy(lines, p.Stderr)
+	})
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
 	}
 	// What it left behind goes too, and with that the pipes end.
 	err = p.Stop(exec.Grace{})
+	select { // what it said last may still be on its way
+	case <-heard:
+	case <-time.After(lastWords):
+	}
 	p.CloseIO()
 	all.Wait()
 	lines.Close()
