@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -80,15 +81,15 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Stdio serves one client on its streams until ctx or its input ends, in one
-// name. Nothing else may write to out.
+// Stdio serves one client on its streams until ctx or its input ends, or nobody
+// reads its output any more, in one name. Nothing else may write to out.
 func (s *Server) Stdio(ctx context.Context, id Identity, in io.ReadCloser, out io.WriteCloser) error {
 	if err := id.Check(); err != nil {
 		return err
 	}
 	server := s.serve(id.Tenant, func(mcp.Request) (Identity, error) { return id, nil })
 	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	if err != nil {

@@ -1,0 +1,23 @@
+package mcp
+
+import (
+	"io"
+	"testing"
+)
+
+func TestAClientThatLeavesIsNoError(t *testing.T) {
+	h := newHouse(t)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	defer inW.Close()
+	served := make(chan error, 1)
+	go func() { served <- h.srv.Stdio(t.Context(), viewer, inR, outW) }()
+	outR.Close() // it still says something, but hears no answer
+	if _, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	inW.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
