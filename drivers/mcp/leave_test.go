@@ -16,7 +16,6 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 	if _, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	inW.Close()
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
