@@ -104,13 +104,14 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond) // any moment will do
+		time.Sleep(100 * time.Millisecond) // any moment will do, also one before it listens
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 130 {
-			t.Errorf("exit %d", code)
+		ended := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if by := ended.Signaled() && ended.Signal() == syscall.SIGINT; !by && ended.ExitStatus() != 130 {
+			t.Errorf("ended by %s", cmd.ProcessState)
 		}
 	})
 	t.Run("not for another data file", func(t *testing.T) {

@@ -74,10 +74,10 @@ func TestAnyTerminalOverSSHGetsWhatItCanShow(t *testing.T) {
 				s.resize(p.w+7*n, p.h+n)
 				s.press("12"[n%2 : n%2+1])
 			}
-			s.resize(100, 30)
+			s.resize(100, 30) // a key may come sooner on its way than a size
+			s.until("the whole width", func() bool { return len([]rune(strings.Split(s.screen(), "\n")[1])) == 100 })
 			s.press("2")
 			s.see(`tasks 0`)
-			s.until("the whole width", func() bool { return len([]rune(strings.Split(s.screen(), "\n")[1])) == 100 })
 			if code := s.leaves(); code != 0 {
 				t.Errorf("exit code %d", code)
 			}

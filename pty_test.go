@@ -289,13 +289,15 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 		time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond)
 	}
 	s.resize(80, 24)
-	// Whatever the keys opened is closed again; bytes after esc would be its.
-	for range 3 {
-		s.press(esc)
-		time.Sleep(150 * time.Millisecond)
-	}
-	s.press("1")
-	s.until("the screen from before", func() bool { return settle.ReplaceAllString(s.screen(), "") == before })
+	// Whatever the keys opened is closed again, once all of them have come;
+	// bytes after esc would be its.
+	s.until("the screen from before", func() bool {
+		for _, key := range []string{esc, esc, esc, "1"} {
+			s.press(key)
+			time.Sleep(150 * time.Millisecond)
+		}
+		return settle.ReplaceAllString(s.screen(), "") == before
+	})
 	if code := s.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
