@@ -28,6 +28,25 @@ func asking(t *testing.T, e fleet.Event) (*world, chan fleet.ToolAnswer) {
 
 var write = fleet.Event{CallID: "c1", Tool: "write", Args: core.Raw(`{"path":"a.txt","text":"hi"}`), Intent: "write a\nfile"}
 
+// tells has the agent bob tell of events in one task, and returns what it was
+// answered to each.
+func (w *world) tells(events ...fleet.Event) (answers []fleet.ToolAnswer) {
+	w.t.Helper()
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+		for _, e := range events {
+			a, err := p.Emit(ctx, e)
+			if err != nil {
+				return swarm.Outcome{}, err
+			}
+			answers = append(answers, a)
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	w.result(w.assign("bob", "x").TaskID)
+	return answers
+}
+
 func TestCallAllowedByRuleIsAnsweredAtOnce(t *testing.T) {
 	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "read", Args: core.Raw(`{"path":"x"}`)})
 	task := w.assign("bob", "x")
@@ -222,27 +241,13 @@ func TestMalformedRequestsAreDeniedUnasked(t *testing.T) {
 
 func TestACallIDOfAnOpenCallIsNotTakenTwice(t *testing.T) {
 	w := newWorld(t).run()
-	got := make(chan fleet.ToolAnswer, 4)
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
-		for _, e := range []fleet.Event{
-			{Type: "tool_request", CallID: "c", Tool: "read"},
-			{Type: "tool_request", CallID: "c", Tool: "read"},
-			{Type: "tool_result", CallID: "c", Status: "ok"},
-			{Type: "tool_request", CallID: "c", Tool: "read"},
-		} {
-			a, err := p.Emit(ctx, e)
-			if err != nil {
-				return swarm.Outcome{}, err
-			}
-			got <- a
-		}
-		return done(ctx, h, p)
-	})
-	w.create("bob")
-	w.result(w.assign("bob", "x").TaskID)
-	close(got)
 	var words []string
-	for a := range got {
+	for _, a := range w.tells(
+		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read"},
+		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read"},
+		fleet.Event{Type: "tool_result", CallID: "c", Status: "ok"},
+		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read"},
+	) {
 		words = append(words, a.Decision)
 	}
 	if strings.Join(words, " ") != "approve deny  approve" {
@@ -293,29 +298,15 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 	w.observer = seen
 	w.open()
 	w.run()
-	got := make(chan fleet.ToolAnswer, 8)
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
-		for _, e := range []fleet.Event{
-			{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"evil"}`)},
-			{Type: "tool_request", CallID: "call", Tool: "read", Args: core.Raw(`{"path":"also evil"}`)},
-			{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"good"}`)},
-			{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"better"}`)},
-			{Type: "tool_request", CallID: "", Tool: "read", Args: core.Raw(`{"path":"best"}`)},
-			{Type: "tool_result", CallID: "c", Status: "ok"},
-		} {
-			a, err := p.Emit(ctx, e)
-			if err != nil {
-				return swarm.Outcome{}, err
-			}
-			got <- a
-		}
-		return done(ctx, h, p)
-	})
-	w.create("bob")
-	w.result(w.assign("bob", "x").TaskID)
-	close(got)
 	var answers []string
-	for a := range got {
+	for _, a := range w.tells(
+		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"evil"}`)},
+		fleet.Event{Type: "tool_request", CallID: "call", Tool: "read", Args: core.Raw(`{"path":"also evil"}`)},
+		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"good"}`)},
+		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"better"}`)},
+		fleet.Event{Type: "tool_request", CallID: "", Tool: "read", Args: core.Raw(`{"path":"best"}`)},
+		fleet.Event{Type: "tool_result", CallID: "c", Status: "ok"},
+	) {
 		answers = append(answers, a.CallID+" "+a.Decision)
 	}
 	if want := []string{"c approve", "call approve", "c deny", "c deny", " deny", " "}; !slices.Equal(answers, want) {

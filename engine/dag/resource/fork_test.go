@@ -165,19 +165,20 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 		_, args := p.steps()
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
 		made := filepath.Join(dir, acme, "bob")
+		work := filepath.Join(made, "work")
 		there := func() string {
 			found, err := filepath.Glob(filepath.Join(made, "*", "*"))
 			r.no(err)
 			if _, err := os.Stat(made); err != nil {
 				return "gone"
 			}
-			return strings.TrimPrefix(strings.Join(found, " "), made)
+			return strings.TrimPrefix(strings.Join(found, " "), work)
 		}
-		for _, c := range []struct{ file, left string }{{"", "gone"}, {"notes", "/work/notes"}} {
+		for _, c := range []struct{ file, left string }{{"", "gone"}, {"notes", "/notes"}} {
 			_, err := forking{r.Resources}.Act(r.t.Context(), job)
 			r.no(err)
 			if c.file != "" {
-				r.no(os.WriteFile(filepath.Join(made, "work", c.file), nil, 0o600))
+				r.no(os.WriteFile(filepath.Join(work, c.file), nil, 0o600))
 			}
 			_, err = forking{r.Resources}.Compensate(r.t.Context(), job)
 			r.no(err)
