@@ -50,7 +50,7 @@ type Store interface {
 // MaxName bytes; those of buckets don't begin with "_". Keys have 1 to MaxKey
 // bytes, values up to MaxValue; an empty value is not an absent one.
 type Tx interface {
-	// Tenant is the tenant this transaction is bound to.
+	// Tenant is the tenant this transaction is bound to, and was: hooks ask.
 	Tenant() string
 	// Epoch is the fencing token of the store's present owner; see Fence.
 	Epoch() uint64

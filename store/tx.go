@@ -20,17 +20,13 @@ type tenant struct {
 
 // writeTx is the transaction handed to the fn of one Update.
 type writeTx struct {
-	t     *tenant // nil once fn has returned
-	o     *overlay
-	epoch uint64
+	t      *tenant // nil once fn has returned
+	o      *overlay
+	tenant string
+	epoch  uint64
 }
 
-func (tx *writeTx) Tenant() string {
-	if tx.t == nil {
-		return ""
-	}
-	return tx.t.tenant
-}
+func (tx *writeTx) Tenant() string { return tx.tenant }
 
 func (tx *writeTx) Epoch() uint64 { return tx.epoch }
 

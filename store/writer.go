@@ -127,7 +127,7 @@ func (w *writer) serve(r *request) error {
 // call runs fn against a fresh overlay.
 func (w *writer) call(t *tenant, fn func(Tx) error) (err error) {
 	w.overlay.reset()
-	tx := &writeTx{t: t, o: &w.overlay, epoch: w.db.epoch}
+	tx := &writeTx{t: t, o: &w.overlay, tenant: t.tenant, epoch: w.db.epoch}
 	defer func() { tx.t = nil }()
 	defer recovered(&err)
 	if err := fn(tx); err != nil {

@@ -259,6 +259,9 @@ func hooks(t *testing.T, open Opener) {
 				err := s.Update(ctx, tenant, func(tx store.Tx) error {
 					n := tx.Add("n", 1)
 					tx.OnCommit(func() {
+						if tx.Tenant() != tenant {
+							t.Errorf("hook of a transaction of %q", tx.Tenant())
+						}
 						if n != last+1 {
 							t.Errorf("hook of %d after %d", n, last)
 						}

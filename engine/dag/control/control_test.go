@@ -320,6 +320,31 @@ func TestWhatCannotBeTakenBackWaitsForAPerson(t *testing.T) {
 	})
 }
 
+func TestTheNextBeginsWhenWhatIsStuckBeforeItIsGivenUp(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
+			if j.Args.String() != "{}" {
+				return nil, core.Errorf(core.Denied, "no")
+			}
+			return nil, nil
+		}
+		r.world.onUndo = func(context.Context, control.Job) error { return errors.New("busy") }
+		a := r.intend(alice, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("make", `{"n":1}`)}})
+		b := r.intend(alice, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("make", "")}})
+		r.run()
+		if i := r.await(a.IntentID); i.Status != control.Stuck {
+			t.Fatalf("%+v", i)
+		}
+		time.Sleep(time.Hour) // whatever made the controller look is over
+		start := time.Now()
+		_, err := r.Withdraw(r.t.Context(), alice, a.IntentID, "enough")
+		r.no(err)
+		if i := r.await(b.IntentID); i.Status != control.Done || time.Since(start) > time.Second {
+			t.Errorf("after %s: %+v", time.Since(start), i)
+		}
+	})
+}
+
 func TestARetryWantsTheSameAnew(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		broken := true
