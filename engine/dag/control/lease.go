@@ -40,13 +40,6 @@ func (c *Controller) take(tx *audit.Tx, seq uint64) (*held, error) {
 	if f.desk.Due == 0 || time.UnixMicro(f.desk.Due).After(now) {
 		return nil, nil
 	}
-	c.mu.Lock()
-	mine := c.holding[place{tx.Tenant(), f.IntentID}] != nil
-	c.mu.Unlock()
-	if mine { // what was begun here has not come back, whatever became of its lease
-		f.look(now.Add(c.opt.Lease))
-		return nil, f.putDesk()
-	}
 	if l := f.desk.Lease; l != nil {
 		if l.Epoch == tx.Epoch() && l.Until.After(now) {
 			f.look(l.Until)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,11 +100,15 @@ func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held,
 			return false, nil
 		}
 	}
+	mine := c.heldOf(tenant)
 	var ready []uint64
 	var next time.Time
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		now := tx.Now()
 		return tx.Scan(bDue, nil, nil, false, func(k, _ []byte) bool {
+			if slices.Contains(mine, get(k[8:])) {
+				return true // it has not come back, whatever became of its lease; release rings
+			}
 			next = time.UnixMicro(int64(get(k)))
 			if next.After(now) || len(ready) == free {
 				return false
@@ -150,6 +155,18 @@ func (c *Controller) free() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return min(c.opt.Slots-len(c.holding), takeAtOnce)
+}
+
+// heldOf lists what work goes on here for of a tenant. Only Run adds to it.
+func (c *Controller) heldOf(tenant string) (seqs []uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, h := range c.holding {
+		if at.tenant == tenant {
+			seqs = append(seqs, h.seq)
+		}
+	}
+	return seqs
 }
 
 // hold notes that work goes on here; its context ends with the lease.

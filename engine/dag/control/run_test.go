@@ -30,39 +30,77 @@ func (idle) Probe(context.Context, Job) (Seen, error)      { return Seen{Met: tr
 func (idle) Act(context.Context, Job) (Seen, error)        { return Seen{Met: true}, nil }
 func (idle) Compensate(context.Context, Job) (Seen, error) { return Seen{Met: true}, nil }
 
-// One tenant has the only slot, and gives it back just when another that found
-// none is about to wait.
-func TestASlotThatGetsFreeMeanwhileIsNotMissed(t *testing.T) {
-	const busy, waits = "t_busy", "t_waits"
-	ctx, path := t.Context(), filepath.Join(t.TempDir(), "intents.db")
+// newQuiet makes a controller over a store with one tenant, and an intent of it
+// that has nothing to do. Nothing runs by itself.
+func newQuiet(t *testing.T, tenant string, clock core.Clock, slots int) (*Controller, Intent) {
+	t.Helper()
 	no := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	path := filepath.Join(t.TempDir(), "intents.db")
 	sealer, err := audit.OpenSealer(path + ".key")
 	no(err)
 	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
 	no(err)
-	defer func() { no(db.Close()) }()
-	no(db.CreateTenant(ctx, waits))
-	clock := &lookingClock{}
+	t.Cleanup(func() { no(db.Close()) })
+	no(db.CreateTenant(t.Context(), tenant))
 	ledger := audit.New(db, audit.Options{Clock: clock})
-	c := New(Options{Ledger: ledger, DAG: dag.New(dag.Options{Ledger: ledger}), Tenants: db.Tenants, Slots: 1})
+	c := New(Options{Ledger: ledger, DAG: dag.New(dag.Options{Ledger: ledger}), Tenants: db.Tenants, Slots: slots})
 	no(c.Register("rest", Kind{Effect: idle{}}))
-	by := core.Caller{Tenant: waits, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	_, err = c.Intend(ctx, by, Spec{AgentID: "ada", Steps: []Step{{Action: "rest", Args: core.Raw("{}")}}})
+	by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	i, err := c.Intend(t.Context(), by, Spec{AgentID: "ada", Steps: []Step{{Action: "rest", Args: core.Raw("{}")}}})
 	no(err)
+	return c, i
+}
+
+// tended looks at the tenants that are due once, and says how many intents it
+// began.
+func tended(t *testing.T, c *Controller) (begun int) {
+	t.Helper()
+	due, _ := c.bell.take(c.ledger.Clock().Now())
+	for _, tenant := range due {
+		if _, err := c.tend(t.Context(), tenant, func(*held, context.Context) { begun++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return begun
+}
+
+// What comes of an intent is on disk, and the next thing to do with it is due,
+// a moment before who did it lets go.
+func TestWhatIsDueBeforeItsHolderLetGoIsBegunWhenItDoes(t *testing.T) {
+	c, i := newQuiet(t, "t_acme", &lookingClock{}, 4)
+	h := &held{place: place{"t_acme", i.IntentID}, seq: 1}
+	c.hold(t.Context(), h)
+	if n := tended(t, c); n != 0 {
+		t.Fatalf("%d begun beside their holder", n)
+	}
+	c.release(h)
+	if n := tended(t, c); n != 1 {
+		t.Errorf("%d begun after their holder let go", n)
+	}
+}
+
+// One tenant has the only slot, and gives it back just when another that found
+// none is about to wait.
+func TestASlotThatGetsFreeMeanwhileIsNotMissed(t *testing.T) {
+	const busy, waits = "t_busy", "t_waits"
+	clock := &lookingClock{}
+	c, _ := newQuiet(t, waits, clock, 1)
 	other := &held{place: place{busy, "i-1"}}
-	c.hold(ctx, other)
+	c.hold(t.Context(), other)
 	if due, _ := c.bell.take(clock.Now()); len(due) != 1 || due[0] != waits {
 		t.Fatalf("due are %q", due)
 	}
 	clock.look = func() { c.release(other) }
 	begun := 0
-	more, err := c.tend(ctx, waits, func(*held, context.Context) { begun++ })
-	no(err)
+	more, err := c.tend(t.Context(), waits, func(*held, context.Context) { begun++ })
+	if err != nil {
+		t.Fatal(err)
+	}
 	again, _ := c.bell.take(clock.Now())
 	for _, tenant := range again {
 		more = more || tenant == waits
