@@ -189,7 +189,7 @@ func idleCost(b *testing.B, binary, data string) (share, mb float64) {
 		tty.Close()
 		<-drained
 	}()
-	const settle, watch = 2 * time.Second, 8 * time.Second
+	const settle, watch = 3 * time.Second, 20 * time.Second
 	time.Sleep(settle)
 	before := ticks(b, cmd.Process.Pid)
 	time.Sleep(watch)

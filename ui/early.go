@@ -12,7 +12,7 @@ import (
 )
 
 // early is a terminal that shows the first frame as soon as there is one. The
-// toolkit writes at the ticks of its clock only, the first of which comes 31
+// toolkit writes at the ticks of its clock only, the first of which comes 17
 // ms after its start. It then draws that frame itself, on the alternate screen
 // and from a cleared one, so it need not know.
 type early struct {

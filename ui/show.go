@@ -12,11 +12,6 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// frameRate is how often the toolkit looks for something to write, for ever:
-// its clock is nearly all that an idle cockpit costs. At 32 Hz a key is on the
-// screen after 16 ms in the middle and 32 ms at worst.
-const frameRate = 32
-
 // Show runs the cockpit on a terminal until the operator leaves or ctx ends.
 // The terminal is restored whatever happens; a panic inside comes back as an
 // error. Signals are the caller's: it cancels ctx.
@@ -36,6 +31,8 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	if caps.Basic {
 		out = term.NewBasic(out, caps.Term)
 	}
+	rest := newRest(out)
+	out = rest
 	if local {
 		e := &early{tty: tty, to: out, profile: caps.Color}
 		defer e.leave()
@@ -49,7 +46,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	program := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithColorProfile(caps.Color), tea.WithoutSignalHandler(),
-		tea.WithFPS(frameRate),
+		tea.WithFilter(rest.filter),
 	}
 	if t := opt.Terminal; t != nil {
 		// The environment of this process is not that of the screen.
@@ -57,7 +54,10 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	}
 	m := New(opt)
 	defer m.depart()
-	p := tea.NewProgram(m, program...)
+	p := tea.NewProgram(rest.of(m), program...)
+	rest.begin(p)
+	defer rest.end()
+	defer context.AfterFunc(ctx, rest.end)()
 	if opt.Terminal != nil {
 		go follow(ctx, p, opt.Terminal)
 	}

@@ -1,0 +1,133 @@
+package ui
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
+
+// tape keeps what a cockpit writes, and when.
+type tape struct {
+	mu   sync.Mutex
+	text []string
+	at   []time.Time
+}
+
+func (w *tape) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text, w.at = append(w.text, string(p)), append(w.at, time.Now())
+	return len(p), nil
+}
+
+// first says how long after since the first write that holds a text came.
+func (w *tape) first(t *testing.T, since time.Time, holds string) time.Duration {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, at := range w.at {
+		if !at.Before(since) && strings.Contains(w.text[i], holds) {
+			return at.Sub(since)
+		}
+	}
+	t.Fatalf("%q was not written: %q", holds, w.text)
+	return 0
+}
+
+// shown runs a cockpit of 80x24 on a tape until the test ends it.
+func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end func()) {
+	t.Helper()
+	bindings, err := keymap.Load(nil, "", keymap.Words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote.Size = term.Size{Width: 80, Height: 24}
+	opt := Options{
+		World: newWorld(), Keys: bindings, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant},
+		Clock: &clock{now: start}, Terminal: &remote,
+	}
+	in, keys := io.Pipe()
+	out = &tape{}
+	done := make(chan error, 1)
+	go func() { done <- Show(t.Context(), opt, term.Caps{}, in, out) }()
+	return keys, out, func() {
+		t.Helper()
+		_, _ = io.WriteString(keys, "\x03\x03")
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		in.Close()
+		time.Sleep(time.Minute) // the toolkit's timers go on after its end
+		for _, s := range out.text {
+			if strings.Contains(s, restWord) {
+				t.Errorf("the word went on to the terminal: %q", s)
+			}
+		}
+		if all := strings.Join(out.text, ""); !strings.Contains(all, "\x1b[?1049l") {
+			t.Errorf("the alternate screen was not left: %q", all)
+		}
+	}
+}
+
+func press(t *testing.T, keys io.Writer, s string) (at time.Time) {
+	t.Helper()
+	synctest.Wait()
+	at = time.Now()
+	if _, err := io.WriteString(keys, s); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func TestAKeyThatEndsARestIsOnTheScreenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys, out, end := shown(t, term.Remote{})
+		defer end()
+		for range 3 {
+			time.Sleep(5*time.Second + 500*time.Millisecond)
+			at := press(t, keys, ":")
+			time.Sleep(200 * time.Millisecond)
+			if took := out.first(t, at, ":"); took != 0 {
+				t.Errorf("the palette came after %v", took)
+			}
+			press(t, keys, "\x1b")
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestWhatIsSentBesideFramesEndsARest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys, out, end := shown(t, term.Remote{})
+		defer end()
+		time.Sleep(5*time.Second + 500*time.Millisecond)
+		at := press(t, keys, "y")
+		time.Sleep(200 * time.Millisecond)
+		if took := out.first(t, at, "\x1b]52;"); took > 20*time.Millisecond {
+			t.Errorf("the clipboard came after %v", took)
+		}
+	})
+}
+
+func TestASuspensionEndsARest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var suspended time.Time
+		keys, _, end := shown(t, term.Remote{Suspend: func() { suspended = time.Now() }})
+		defer end()
+		time.Sleep(5*time.Second + 500*time.Millisecond)
+		at := press(t, keys, "\x1a")
+		time.Sleep(time.Second)
+		// The toolkit gives a reader half a second to leave.
+		if took := suspended.Sub(at); suspended.IsZero() || took > 600*time.Millisecond {
+			t.Errorf("suspended after %v", took)
+		}
+	})
+}
