@@ -31,7 +31,8 @@ type played struct {
 	builds  []codersdk.WorkspaceTransition
 	cut     chan struct{} // closed and replaced to end the streams
 	refuse  int           // status of all calls; 0 serves them
-	dumb    int           // so many streams of the agent are never opened
+	deaf    int           // so many streams of the workspace are never opened
+	dumb    int           // so many of the agent
 	mute    bool          // they are, but say nothing
 }
 
@@ -68,7 +69,12 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/watch"):
 		p.mu.Lock()
 		p.streams++
+		deaf := p.streams <= p.deaf
 		p.mu.Unlock()
+		if deaf {
+			<-r.Context().Done()
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		data, _ := json.Marshal(ws)
 		fmt.Fprintf(w, "event: ping\n\nevent: data\ndata: %s\n\n", data)
@@ -141,6 +147,18 @@ func TestAStreamThatEndsIsOpenedAgain(t *testing.T) {
 	if p.streams < 2 {
 		t.Errorf("%d streams", p.streams)
 	}
+}
+
+func TestAStreamThatDoesNotOpenIsGivenUp(t *testing.T) {
+	p := newPlayed(t)
+	p.deaf = 1
+	p.ws.LatestBuild.Status = codersdk.WorkspaceStatusStarting
+	w := p.open(t, newRuntime(t, Options{Patience: 300 * time.Millisecond}))
+	for asked := 0; asked == 0; time.Sleep(time.Millisecond) {
+		p.change(func() { asked = p.streams })
+	}
+	p.change(func() { p.ws.LatestBuild.Status = codersdk.WorkspaceStatusRunning })
+	w.await(fleet.Idle, "")
 }
 
 func TestADeploymentThatRefusesShowsWhyAndIsTriedAgain(t *testing.T) {

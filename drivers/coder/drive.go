@@ -146,7 +146,7 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 	}
 	a.history(ctx)
 	news, ended := make(chan *codersdk.Workspace, 1), make(chan error, 1)
-	watching := false
+	watching, heard := false, false
 	safety := time.NewTicker(safetyEvery)
 	defer safety.Stop()
 	for {
@@ -159,13 +159,14 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 		}
 		select {
 		case ws := <-news:
+			heard = true
 			a.saw(ws)
 			if ws.LatestBuild.Status == codersdk.WorkspaceStatusDeleted { // the stream would stay open
 				return nil
 			}
 		case <-a.bell:
 		case <-a.nudge:
-			if watching {
+			if heard {
 				continue // the workspace's own stream says it
 			}
 			if err := a.read(ctx, id); err != nil {
@@ -227,16 +228,20 @@ func (a *agent) read(ctx context.Context, id uuid.UUID) error {
 func (a *agent) watch(ctx context.Context, id uuid.UUID, news chan *codersdk.Workspace) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	quiet := time.AfterFunc(a.within(openLimit), stop)
+	defer quiet.Stop()
 	resp, err := a.site.client.Request(ctx, http.MethodGet, apiPath+"workspaces/"+id.String()+"/watch", nil)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it did not open in time
+		}
 		return explain("follow the workspace", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return explain("follow the workspace", codersdk.ReadBodyAsError(resp))
 	}
 	defer resp.Body.Close()
-	quiet := time.AfterFunc(quietLimit, stop)
-	defer quiet.Stop()
+	quiet.Reset(quietLimit)
 	in := newEventReader(resp.Body)
 	for {
 		kind, data, err := in.next()

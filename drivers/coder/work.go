@@ -33,7 +33,7 @@ type feed struct {
 func (t *turn) listen(ctx context.Context, f *feed) {
 	stream, drop := context.WithCancel(ctx)
 	defer drop()
-	late := time.AfterFunc(t.within(openLimit), drop)
+	late := time.AfterFunc(t.a.within(openLimit), drop)
 	defer late.Stop()
 	err := t.b.follow(stream, t.ws, func() {
 		late.Stop()
@@ -54,7 +54,7 @@ func (t *turn) listen(ctx context.Context, f *feed) {
 }
 
 // within is a limit, or the patience with a deployment if that is shorter.
-func (t *turn) within(limit time.Duration) time.Duration { return min(limit, t.a.r.opt.Patience) }
+func (a *agent) within(limit time.Duration) time.Duration { return min(limit, a.r.opt.Patience) }
 
 // work gives the agent the task and follows it to its end. A turn that is
 // ended from outside comes back without an error.
@@ -135,7 +135,7 @@ func (t *turn) work() error {
 			}
 			t.showReports()
 			rests := (!worked || t.a.appStatus() == "stable") && time.Since(given) > beginLimit
-			if !given.IsZero() && away.IsZero() && (rests || time.Since(heard) > t.within(silence)) {
+			if !given.IsZero() && away.IsZero() && (rests || time.Since(heard) > t.a.within(silence)) {
 				given, heard = time.Now(), time.Now() // ask again in a while
 				if err := t.still(ctx, nil); err != nil {
 					t.showAll()
