@@ -43,7 +43,8 @@ type link struct {
 	mu      sync.Mutex // held while it begins
 	session *mcp.ClientSession
 	proc    *exec.Process
-	list    []tools.Tool // nil when it must be asked for
+	heard   chan struct{} // closed when the newest process has said all that it says on stderr
+	list    []tools.Tool  // nil when it must be asked for
 	gone    bool
 	again   bool          // the list is about to be asked for once more
 	pause   time.Duration // before the next beginning, after one that failed
@@ -81,6 +82,9 @@ func (l *link) use(ctx context.Context) (*mcp.ClientSession, []tools.Tool, error
 	return l.session, l.list, nil
 }
 
+// lastWait is how long a server that failed is listened to after its end.
+const lastWait = time.Second
+
 // begin starts the server and greets it; l.mu is held.
 func (l *link) begin(ctx context.Context) error {
 	ctx, cancel := l.soon(ctx)
@@ -101,6 +105,10 @@ func (l *link) begin(ctx context.Context) error {
 	if err != nil {
 		if proc != nil {
 			err = errors.Join(err, proc.Stop(exec.Grace{Interrupt: -1}))
+			select { // why it failed may still be on its way
+			case <-l.heard:
+			case <-time.After(lastWait):
+			}
 			proc.CloseIO()
 		}
 		return fmt.Errorf("begin: %w%s", err, l.lastWords())
@@ -233,7 +241,15 @@ func (l *link) transport() (mcp.Transport, *exec.Process, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	go l.listen(proc)
+	heard := make(chan struct{})
+	l.heard = heard
+	l.words.Lock()
+	l.last = "" // it was another process that said it
+	l.words.Unlock()
+	go func() {
+		defer close(heard)
+		l.listen(proc)
+	}()
 	return &mcp.IOTransport{Reader: proc.Stdout, Writer: proc.Stdin, MaxLineLength: maxFrame}, proc, nil
 }
 
