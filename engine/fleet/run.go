@@ -92,9 +92,33 @@ func (r *run) turn(ctx context.Context) error {
 // beatEvery keeps a lease of 1 s well alive.
 const beatEvery = 250 * time.Millisecond
 
+// keep keeps the lease until it is told that the wait for something else than
+// the agent is over: an observer may look at all of the agent's files.
+func (r *run) keep() (over func()) {
+	ended := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(beatEvery)
+		defer tick.Stop()
+		for {
+			r.job.Beat()
+			select {
+			case <-tick.C:
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		beating.Wait()
+	}
+}
+
 func (r *run) work(ctx context.Context) {
 	defer close(r.done)
 	out, err := r.attempt(ctx)
+	defer r.keep()()
 	// What happened must reach the disk although the engine is closing.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
@@ -139,7 +163,10 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	go r.watch(ctx, over)
 	r.acts.started()
 	r.log.add("INFO", r.in.Message, sourceTask)
-	if err := r.observe(ctx); err != nil {
+	kept := r.keep()
+	err = r.observe(ctx)
+	kept()
+	if err != nil {
 		return out, fmt.Errorf("record the run: %w", err)
 	}
 	return h.Prompt(ctx, Prompt{

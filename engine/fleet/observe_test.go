@@ -1,0 +1,45 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// thorough is an observer that takes longer at both ends of a run than a lease
+// lasts.
+type thorough struct{ witness }
+
+const tookLong = 2500 * time.Millisecond
+
+func (o *thorough) Began(context.Context, fleet.Agent, swarm.Task, string) (fleet.Observed, error) {
+	time.Sleep(tookLong)
+	return o, nil
+}
+
+func (o *thorough) Ended(context.Context, swarm.Outcome) error {
+	time.Sleep(tookLong)
+	return nil
+}
+
+func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
+	w := newWorld(t)
+	w.shut()
+	w.observer = &thorough{}
+	w.open()
+	w.run()
+	w.create("bob")
+	task := w.assign("bob", "say hello")
+	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	if lost := w.events("lease.lost"); len(lost) > 0 {
+		t.Errorf("%d leases lost: %+v", len(lost), lost[0])
+	}
+	if busy := w.events("agent.busy"); len(busy) != 1 {
+		t.Errorf("the agent was at work %d times", len(busy))
+	}
+}
