@@ -123,6 +123,21 @@ func TestTheListMovingUnderTheCursorMakesKeysDead(t *testing.T) {
 	}
 }
 
+func TestAnAnswerIsNotForAnotherThanTheMarkedOnes(t *testing.T) {
+	r := newRig(t, 120, 40)
+	r.keys("3", "space", "space")
+	r.wait(deadTime)
+	for _, key := range []string{"a", "x"} {
+		r.press(key)
+		r.ranNothing()
+		r.has("one at a time")
+		if r.m.over.open() {
+			t.Fatalf("%s asked a question", key)
+		}
+		r.wait(repeatGap)
+	}
+}
+
 func TestTheSelectedApprovalVanishingMakesKeysDead(t *testing.T) {
 	r := newRig(t, 120, 40)
 	r.keys("3")

@@ -98,8 +98,12 @@ func (m *Model) watchCursor() {
 	g.under, g.place, g.presses = it, p.Name(), m.presses
 }
 
-// mayAnswer reports whether a key may answer an approval now, and why not.
+// mayAnswer reports whether a key may answer an approval now, and why not. An
+// answer is for the one on the card, so it is none while others are marked.
 func (m *Model) mayAnswer() (bool, string) {
+	if p := m.focused(); p != nil && p.Name() == approvals.Name && len(p.Marks()) > 0 {
+		return false, "approvals are answered one at a time: take the marks away first"
+	}
 	if !m.place.visible(card.Name) || m.card.Approval() == nil {
 		if p := m.focused(); p != nil && p.Name() == approvals.Name {
 			if it := p.Selected(m.env()); !it.Empty() {
