@@ -117,6 +117,18 @@ func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
 	}
 }
 
+func TestALogThatIsNotThereIsNotSound(t *testing.T) {
+	u := newUser(t)
+	for _, words := range [][]string{{"audit", "verify"}, {"audit", "reconcile"}, {"audit", "checkpoint"}} {
+		if code, out, stderr := u.run(words...); code != 3 || out != "" || !strings.Contains(stderr, u.data()) {
+			t.Errorf("%s: exit %d %s %s", words, code, out, stderr)
+		}
+	}
+	if _, err := os.Lstat(u.data()); err == nil {
+		t.Error("a data file was made")
+	}
+}
+
 func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")

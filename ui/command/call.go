@@ -169,9 +169,10 @@ func (c *call) activate() error {
 func (c *call) engine() (*engine.Engine, error) {
 	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, NoWait: c.hasty}
 	if c.reads && !c.active && !need.ReadOnly {
-		// Readers share the file, so open it for reading when it is there.
+		// Readers share the file, so open it for reading when it is there. A new
+		// one is empty, which is no answer where proof is asked for.
 		_, err := os.Stat(c.g.Data)
-		need.ReadOnly = err == nil
+		need.ReadOnly = err == nil || strings.HasPrefix(commandPath(c.cmd), "audit ")
 	}
 	return c.open(need)
 }
