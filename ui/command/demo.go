@@ -38,7 +38,7 @@ func (t *tree) demo() *cobra.Command {
 			if temporary && !keep {
 				defer func() { err = errors.Join(err, c.clearDemo(place)) }()
 			} else {
-				fmt.Fprintf(c.env.Stderr, "the demo's files are in %s\n", place)
+				fmt.Fprintf(c.env.Stderr, "the demo's files are in %s; open it again with: swarmdeck --data %s\n", clip(place), Quote(filepath.Join(place, "demo.db")))
 			}
 			swarm, err := examples.Extract("quickstart", place)
 			if err != nil {
