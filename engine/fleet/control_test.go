@@ -1,8 +1,10 @@
 package fleet_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -238,6 +240,36 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.await("all go on", func() bool { return frozen() == 0 })
+}
+
+// countingFreezer counts how often it is asked to freeze.
+type countingFreezer struct {
+	swarm.Freezer
+	freezes atomic.Int64
+}
+
+func (c *countingFreezer) Freeze(ctx context.Context, tenant string) []string {
+	c.freezes.Add(1)
+	return c.Freezer.Freeze(ctx, tenant)
+}
+
+// A freeze wakes the scheduler, which freezes what came meanwhile.
+func TestAnEmergencyStopFreezesOnceWhatStandsStill(t *testing.T) {
+	w := newWorld(t)
+	c := &countingFreezer{Freezer: w.fleet}
+	w.swarm.Freezer(c)
+	w.run()
+	w.create("bob")
+	if _, err := w.swarm.StopAll(t.Context(), alice, "test"); err != nil {
+		t.Fatal(err)
+	}
+	h := w.rt.handle("bob")
+	w.await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
+	w.await("a second without a freeze", func() bool {
+		before := c.freezes.Load()
+		time.Sleep(time.Second)
+		return c.freezes.Load() == before
+	})
 }
 
 func TestUpdateOpensTheAgentAnew(t *testing.T) {

@@ -22,12 +22,15 @@ const (
 // call goes through meanwhile and another call tries again.
 func (m *member) hold(ctx context.Context, why holder, on bool) error {
 	m.mu.Lock()
+	was := m.holds
 	if on {
 		m.holds |= why
 	} else {
 		m.holds &^= why
 	}
-	m.move()
+	if m.holds != was { // else each freeze would have the scheduler freeze again
+		m.move()
+	}
 	m.mu.Unlock()
 	return m.applyHolds(ctx)
 }
