@@ -41,6 +41,9 @@ func (a *agent) Resume(ctx context.Context) error {
 	if pe != nil && pe.let(a) {
 		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, (*exec.Process).Resume))
 		if err := pe.unlessOver(ctx, err); err != nil {
+			pe.mu.Lock()
+			pe.frozen = true // it may still stand: the next Resume continues it
+			pe.mu.Unlock()
 			return err
 		}
 	}

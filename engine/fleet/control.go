@@ -60,7 +60,7 @@ func (f *Fleet) again(ctx context.Context, by core.Caller, m *member, event stri
 		return a, fmt.Errorf("restart agent %s: %w", m.name, err)
 	}
 	m.mu.Lock()
-	m.held = false // a new process does not stand still
+	m.held, m.unsure = false, false // a new process does not stand still
 	m.mu.Unlock()
 	m.ring()
 	return *m.rec.Load(), nil
@@ -144,7 +144,7 @@ func (f *Fleet) Resume(ctx context.Context, by core.Caller, name string) (Agent,
 		return a, err
 	}
 	if m.supervised() {
-		m.await(ctx, ackWait, func() bool { return m.gone || m.holds&byOperator == 0 && (m.holds != 0 || !m.held) })
+		m.await(ctx, ackWait, func() bool { return m.gone || m.holds&byOperator == 0 && (m.holds != 0 || !m.held && !m.unsure) })
 	}
 	return *m.rec.Load(), nil
 }

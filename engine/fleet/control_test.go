@@ -150,6 +150,28 @@ func TestPauseIsShownWhenAcknowledged(t *testing.T) {
 	w.consistent()
 }
 
+func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	h := w.rt.handle("bob")
+	h.is(func() bool { h.deaf = true; return true })
+	asked := make(chan error, 1)
+	go func() {
+		_, err := w.fleet.Pause(t.Context(), alice, "bob")
+		asked <- err
+	}()
+	still := func() bool { return h.is(func() bool { return h.paused }) }
+	w.await("a try to pause", still)
+	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	w.await("going on", func() bool { return !still() })
+	w.await("a free agent", func() bool { free, _ := w.fleet.Runner().Slot(home, "bob"); return free })
+}
+
 func TestPauseOutlastsTheEngine(t *testing.T) {
 	w := newWorld(t).run()
 	w.create("bob")

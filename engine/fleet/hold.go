@@ -45,9 +45,10 @@ func (m *member) applyHolds(ctx context.Context) error {
 		return fmt.Errorf("pause or resume agent %s: %w", m.name, ctx.Err())
 	}
 	m.mu.Lock()
-	want, is, h := m.holds != 0, m.held, m.handle
+	want, h := m.holds != 0, m.handle
+	done := want == m.held && !m.unsure
 	m.mu.Unlock()
-	if want == is {
+	if done {
 		return nil
 	}
 	if h != nil {
@@ -56,11 +57,14 @@ func (m *member) applyHolds(ctx context.Context) error {
 			act, verb = h.Pause, "pause"
 		}
 		if err := act(ctx); err != nil {
+			m.mu.Lock()
+			m.unsure = true
+			m.mu.Unlock()
 			return fmt.Errorf("%s agent %s: %w", verb, m.name, err)
 		}
 	}
 	m.mu.Lock()
-	m.held = want
+	m.held, m.unsure = want, false
 	m.move()
 	m.mu.Unlock()
 	return nil

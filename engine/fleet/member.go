@@ -32,6 +32,7 @@ type member struct {
 	assigned string        // task given to it that may not have started yet
 	holds    holder        // why its process is to stand still
 	held     bool          // the runtime has acknowledged that it does
+	unsure   bool          // its last pause or resume failed, and may have taken effect
 	moved    chan struct{} // closed and replaced whenever something above or rec changes
 	done     chan struct{} // closed when the supervisor has ended
 	stop     context.CancelFunc
@@ -173,7 +174,7 @@ func (m *member) free() (bool, string) {
 		return false, "agent " + m.name + " works on " + m.run.job.Task.TaskID
 	case a.Stopped || a.Status == Offline || a.Status == Failed:
 		return false, describe(a)
-	case a.Pausing || a.Paused || m.holds != 0 || m.held:
+	case a.Pausing || a.Paused || m.holds != 0 || m.held || m.unsure:
 		return false, "agent " + m.name + " is paused"
 	case m.handle == nil || m.stale || a.Status != Idle:
 		return false, describe(a)

@@ -79,7 +79,7 @@ type handle struct {
 	mu       sync.Mutex
 	kill     chan struct{} // closed to end the prompt
 	paused   bool
-	deaf     bool // Pause is not acknowledged
+	deaf     bool // Pause takes effect, but is not acknowledged
 	stubborn bool // Interrupt is ignored
 	pauses   int
 	prompts  int
@@ -127,7 +127,7 @@ func (h *handle) Pause(ctx context.Context) error {
 	h.mu.Lock()
 	h.pauses++
 	deaf := h.deaf
-	h.paused = !deaf
+	h.paused = true
 	h.mu.Unlock()
 	if deaf {
 		<-ctx.Done()

@@ -98,7 +98,7 @@ func (f *Fleet) reopen(ctx context.Context, m *member) {
 		return
 	}
 	m.mu.Lock()
-	m.handle, m.held, m.openWait = h, false, 0
+	m.handle, m.held, m.unsure, m.openWait = h, false, false, 0
 	m.move()
 	m.mu.Unlock()
 }

@@ -116,9 +116,8 @@ func (t *stand) pause(ctx context.Context) error {
 
 func (t *stand) resume(ctx context.Context) error {
 	var w swarm.Work
-	frozen := false
-	t.Look(func() { w, frozen = t.work, t.frozen })
-	if frozen {
+	t.Look(func() { w = t.work })
+	if w != nil { // one that has not acknowledged its pause may stand still too
 		if err := guarded(func() error { return w.Resume(ctx) }); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}

@@ -286,6 +286,7 @@ type fakeWork struct {
 	mute   bool // the worker hangs: no heartbeat
 	deaf   bool // it does not end when cancelled
 	stuck  int  // so many pauses and resumes fail
+	silent bool // pauses and resumes take effect, but are not acknowledged
 	reason string
 }
 
@@ -343,6 +344,9 @@ func (w *fakeWork) set(paused bool) error {
 		return errors.New("the process does not react")
 	}
 	w.paused = paused
+	if w.silent {
+		return errors.New("the process does not answer")
+	}
 	return nil
 }
 

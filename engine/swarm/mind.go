@@ -17,6 +17,7 @@ type minder struct {
 	work      Work
 	limit     time.Duration // timeout_s; 0 is none
 	frozen    bool
+	unsure    bool // the last stop or start was not acknowledged: it may have taken effect
 	cancelled bool
 	timedOut  bool
 	ending    bool // it was told to end: no more stops and starts
@@ -120,7 +121,7 @@ func (m *minder) look(ctx context.Context, again *time.Timer) {
 	case cancel && !m.cancelled && !m.timedOut:
 		m.cancelled = true
 		m.end(ctx, why)
-	case m.ending || want == m.frozen:
+	case m.ending || want == m.frozen && !m.unsure:
 	case !m.bring(ctx, want):
 		again.Reset(leaseTick)
 	}
@@ -131,7 +132,7 @@ func (m *minder) look(ctx context.Context, again *time.Timer) {
 // the runner to kill it as it stands.
 func (m *minder) end(ctx context.Context, why string) {
 	m.ending = true
-	if m.frozen && !m.s.stopped(m.l.tenant) {
+	if (m.frozen || m.unsure) && !m.s.stopped(m.l.tenant) {
 		m.bring(ctx, false)
 	}
 	m.work.Cancel(why)
@@ -145,7 +146,7 @@ func (m *minder) bring(ctx context.Context, frozen bool) bool {
 	if frozen {
 		act = m.work.Pause
 	}
-	if act(ctx) != nil {
+	if m.unsure = act(ctx) != nil; m.unsure {
 		return false
 	}
 	m.set(frozen)

@@ -195,6 +195,46 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 	r.status(task.TaskID, swarm.Succeeded)
 }
 
+func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	w.with(func(w *fakeWork) { w.silent = true })
+	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the pause", w.isPaused)
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the work to go on", func() bool { return !w.isPaused() })
+	w.end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+}
+
+func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the pause", w.isPaused)
+	w.with(func(w *fakeWork) { w.silent = true })
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the work to go on", func() bool { return !w.isPaused() })
+	if _, err := r.swarm.StopAll(t.Context(), alice, "smoke"); err != nil {
+		t.Fatal(err)
+	}
+	r.await("the stop", w.isPaused)
+	w.end(ok(`{}`))
+	r.status(task.TaskID, swarm.Succeeded)
+}
+
 func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 	r := newRig(t)
 	r.slots = 64

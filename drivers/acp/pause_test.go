@@ -1,0 +1,30 @@
+package acp
+
+import (
+	"context"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/swarm"
+)
+
+func TestWhatAFailedResumeLeftStandingTheNextContinues(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	s.ends(swarm.Succeeded, "", "say up")
+	if err := s.handle.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if err := s.handle.Resume(over); err == nil {
+		t.Fatal("resumed in no time at all")
+	}
+	if err := unix.Kill(s.now().PID, unix.SIGSTOP); err != nil { // as if it had missed what it was told
+		t.Fatal(err)
+	}
+	if err := s.handle.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(swarm.Succeeded, "", "say back")
+}

@@ -1,0 +1,48 @@
+package skill
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/swarm"
+)
+
+// silentWork stands still when it is to, but does not say so.
+type silentWork struct {
+	swarm.Work
+	paused bool
+}
+
+func (w *silentWork) Pause(ctx context.Context) error {
+	w.paused = true
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (w *silentWork) Resume(context.Context) error {
+	w.paused = false
+	return nil
+}
+
+func TestAStepWhosePauseWasNotAcknowledgedGoesOnWithItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newStand(), &silentWork{}
+		if err := s.enter(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.working(w)
+		ctx, end := context.WithTimeout(t.Context(), 2*time.Second)
+		defer end()
+		if err := s.pause(ctx); err == nil {
+			t.Fatal("a pause was acknowledged that is not")
+		}
+		if err := s.resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.paused {
+			t.Error("the run was resumed, its step was not")
+		}
+	})
+}
