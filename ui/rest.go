@@ -11,12 +11,12 @@ import (
 
 const (
 	// restAfter is how long a cockpit shows the same before its clock rests.
-	restAfter = 100 * time.Millisecond
+	restAfter = 150 * time.Millisecond
 	// restFor is the longest rest at a time: how long the toolkit's end waits
 	// at worst when it comes by a way that nothing here sees.
 	restFor = time.Second
-	// restWord reaches the Write of a rest by the toolkit and ends there. It is
-	// a string that terminals have no use for.
+	// restWord reaches the Write of a rest by the toolkit and ends there: a
+	// terminal might take it for a title.
 	restWord = "\x1b_rest\x1b\\"
 )
 
@@ -25,16 +25,21 @@ const (
 // nearly all that an idle cockpit costs. The goroutine that it wakes writes
 // what was sent beside the frames first and looks at the frame then: a word
 // sent so makes it wait in Write until there is a new frame, which it then
-// draws at once.
+// draws at once, or at its next tick.
 type rest struct {
 	to    io.Writer
 	send  func(tea.Msg)
 	timer *time.Timer // of the lull that comes before a rest
 
-	mu    sync.Mutex
-	woken chan struct{} // closed at the end of the rest that was asked for; nil is none
-	last  tea.View      // the newest that the toolkit was given
-	over  bool          // no more rests
+	last tea.View // the newest that the toolkit was given; the event loop's own
+
+	mu     sync.Mutex
+	newest uint64        // counts what wakes
+	asked  uint64        // newest, when the word was sent
+	drawn  uint64        // newest that the clock has surely drawn
+	sent   bool          // the word is under way, or rested on
+	woken  chan struct{} // closed at the end of a rest; nil is none
+	over   bool          // no more rests
 }
 
 // restMsg: the lull was long enough.
@@ -66,6 +71,7 @@ func (r *rest) end() {
 func (r *rest) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.newest++
 	r.rouse()
 	if !r.over {
 		r.timer.Reset(restAfter)
@@ -88,10 +94,10 @@ func (r *rest) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	case restMsg:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.over || r.woken != nil {
+		if r.over || r.sent {
 			return nil
 		}
-		r.woken = make(chan struct{})
+		r.sent, r.asked = true, r.newest
 		return tea.RawMsg{Msg: restWord}
 	case bellMsg, frameMsg, tickMsg, settled, drainedMsg, tracked, tea.KeyMsg, tea.PasteMsg:
 	default:
@@ -109,6 +115,7 @@ func (r *rest) seen(v tea.View) {
 	r.wake()
 }
 
+// sameView compares what a cockpit changes of its view.
 func sameView(a, b tea.View) bool {
 	return a.Content == b.Content && a.WindowTitle == b.WindowTitle &&
 		(a.Cursor == nil) == (b.Cursor == nil) && (a.Cursor == nil || a.Cursor.Position == b.Cursor.Position)
@@ -116,41 +123,53 @@ func sameView(a, b tea.View) bool {
 
 // Write is the toolkit's.
 func (r *rest) Write(p []byte) (int, error) {
-	text, asked := bytes.CutSuffix(p, []byte(restWord))
+	text := bytes.ReplaceAll(p, []byte(restWord), nil)
+	asked := len(text) < len(p)
+	if asked {
+		defer r.sleep()
+	}
 	if len(text) > 0 || !asked {
 		if n, err := r.to.Write(text); err != nil {
 			return n, err
 		}
 	}
-	if asked {
-		r.sleep()
-	}
 	return len(p), nil
 }
 
+// sleep takes the word. The toolkit draws after it, so the first one after a
+// change only shows that the change is drawn by the time of the second.
 func (r *rest) sleep() {
 	r.mu.Lock()
-	woken := r.woken
-	r.mu.Unlock()
-	if woken == nil {
-		return // something was drawn since
+	defer r.mu.Unlock()
+	again := restAfter
+	switch {
+	case r.over:
+		return
+	case r.asked != r.newest: // something came since
+	case r.drawn != r.asked:
+		r.drawn, again = r.asked, 0
+	default:
+		r.woken = make(chan struct{})
+		r.wait(r.woken)
+		if r.woken != nil { // nothing came
+			r.woken, again = nil, 0
+		}
 	}
+	r.sent = false
+	if !r.over {
+		r.timer.Reset(again)
+	}
+}
+
+// wait lets go of mu meanwhile.
+func (r *rest) wait(woken <-chan struct{}) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
 	longest := time.NewTimer(restFor)
 	defer longest.Stop()
 	select {
 	case <-woken:
 	case <-longest.C:
-		r.again(woken)
-	}
-}
-
-// again ends a rest that nothing woke, and asks for the next.
-func (r *rest) again(woken chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.woken == woken {
-		r.woken = nil
-		r.timer.Reset(0)
 	}
 }
 

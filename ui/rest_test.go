@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/screen"
@@ -87,7 +89,7 @@ func press(t *testing.T, keys io.Writer, s string) (at time.Time) {
 	return at
 }
 
-func TestAKeyThatEndsARestIsOnTheScreenAtOnce(t *testing.T) {
+func TestAKeyThatEndsARestIsSoonOnTheScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys, out, end := shown(t, term.Remote{})
 		defer end()
@@ -95,7 +97,7 @@ func TestAKeyThatEndsARestIsOnTheScreenAtOnce(t *testing.T) {
 			time.Sleep(5*time.Second + 500*time.Millisecond)
 			at := press(t, keys, ":")
 			time.Sleep(200 * time.Millisecond)
-			if took := out.first(t, at, ":"); took != 0 {
+			if took := out.first(t, at, ":"); took > 20*time.Millisecond {
 				t.Errorf("the palette came after %v", took)
 			}
 			press(t, keys, "\x1b")
@@ -124,10 +126,55 @@ func TestASuspensionEndsARest(t *testing.T) {
 		defer end()
 		time.Sleep(5*time.Second + 500*time.Millisecond)
 		at := press(t, keys, "\x1a")
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		// The toolkit gives a reader half a second to leave.
 		if took := suspended.Sub(at); suspended.IsZero() || took > 600*time.Millisecond {
 			t.Errorf("suspended after %v", took)
+		}
+	})
+}
+
+// lulled asks for a rest and hands the word to the clock, among what was sent
+// besides; it says how long the clock stood.
+func lulled(t *testing.T, r *rest, before, after string, meanwhile func()) time.Duration {
+	t.Helper()
+	raw, ok := r.filter(nil, restMsg{}).(tea.RawMsg)
+	if !ok {
+		t.Fatal("no word was sent")
+	}
+	meanwhile()
+	start := time.Now()
+	if _, err := r.Write([]byte(before + raw.Msg.(string) + after)); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(start)
+}
+
+func TestTheClockRestsOnlyOnceTheNewestFrameIsDrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &tape{}
+		r := newRest(out)
+		r.send = func(tea.Msg) {}
+		r.timer = time.AfterFunc(time.Hour, func() {})
+		defer r.end()
+		r.seen(tea.View{Content: "one"})
+		if stood := lulled(t, r, "", "", func() { r.seen(tea.View{Content: "two"}) }); stood != 0 {
+			t.Errorf("it stood for %v before the frame that came after the word", stood)
+		}
+		if stood := lulled(t, r, "", "", func() {}); stood != 0 {
+			t.Errorf("it stood for %v at the tick that draws the frame", stood)
+		}
+		if stood := lulled(t, r, "", "", func() {}); stood != restFor {
+			t.Errorf("it stood for %v after that, want %v", stood, restFor)
+		}
+		if stood := lulled(t, r, "a", "b", func() {
+			time.AfterFunc(70*time.Millisecond, func() { r.seen(tea.View{Content: "three"}) })
+		}); stood != 70*time.Millisecond {
+			t.Errorf("it stood for %v beside a frame that came after 70 ms", stood)
+		}
+		if got := strings.Join(out.text, ""); got != "ab" {
+			t.Errorf("the terminal was told %q", got)
 		}
 	})
 }
