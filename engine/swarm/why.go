@@ -89,7 +89,11 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 	case t.Status == Running:
 		return set("", "", "it does not wait: worker %s runs it", t.Worker)
 	case !t.RunAt.IsZero():
-		return set("backoff", "", "attempt %d starts at %s, after %s", t.Attempt+1, t.RunAt.Format("15:04:05"), t.ErrorCode)
+		after := ""
+		if t.ErrorCode != "" { // none where the engine ended it
+			after = ", after " + t.ErrorCode
+		}
+		return set("backoff", "", "attempt %d starts at %s%s", t.Attempt+1, t.RunAt.Format("15:04:05"), after)
 	}
 	return s.whyCapacity(t, set)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/ui/screen"
 )
@@ -42,6 +43,23 @@ func look(d *Detail[string], env Env, it Item) string {
 	c := screen.New(60, 5)
 	d.Draw(c, env, true)
 	return strings.Join(c.Plain(), "\n")
+}
+
+func TestAgesGoOnInARecordThatIsNotReadAgain(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	env := Env{World: &shelf{text: "hi"}, Now: at}
+	d := NewDetail(DetailSpec[string]{Name: "note", Fetch: note, Text: func(env Env, _ *string, out *Paras) {
+		out.Add("sent", When(env.Now, at), screen.Text)
+	}})
+	if got := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(got, "(0s ago)") {
+		t.Error(got)
+	}
+	env.Now = at.Add(17 * time.Second)
+	c := screen.New(60, 5)
+	d.Draw(c, env, true)
+	if got := strings.Join(c.Plain(), "\n"); !strings.Contains(got, "(17s ago)") {
+		t.Error(got)
+	}
 }
 
 func TestARecordThatNeverChangesIsReadOnce(t *testing.T) {

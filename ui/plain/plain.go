@@ -257,7 +257,11 @@ func (r *reader) farewell() {
 			working++
 		}
 	}
-	if working > 0 {
+	switch {
+	case working == 0:
+	case r.env.Away:
+		r.out.line("leaving; agents at work that go on: %d", working)
+	default:
 		r.out.line("leaving; agents at work that stop with the engine: %d", working)
 	}
 }
