@@ -1,9 +1,11 @@
 package swarm_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -232,6 +234,28 @@ func TestTasksWaitForTheirDependencies(t *testing.T) {
 		t.Errorf("dependent of a failed task: %s %s", got.Status, got.ErrorCode)
 	}
 	r.whole()
+}
+
+func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		task := r.dispatch(`{}`)
+		tag := strings.LastIndex(task.TaskID, "_") + 1
+		got := make(chan error, 1)
+		go func() {
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			_, err := r.swarm.Wait(ctx, acme, task.TaskID[:tag]+"0"+task.TaskID[tag:], "")
+			got <- err
+		}()
+		synctest.Wait()
+		if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-got; err != nil {
+			t.Errorf("its end was missed: %v", err)
+		}
+	})
 }
 
 func TestForeignIDsAreRefusedAndAudited(t *testing.T) {

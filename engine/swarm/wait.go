@@ -16,6 +16,11 @@ func (s *Swarm) Wait(ctx context.Context, tenant, id string, status Status) (Tas
 		return Task{}, core.Invalid("status", string(status), fmt.Sprint("one of ", Statuses()))
 	}
 	by := core.Self(tenant, "reader")
+	seq, err := s.local(ctx, by, core.TaskPrefix, id)
+	if err != nil {
+		return Task{}, err
+	}
+	id = core.NewID(core.TaskPrefix, tenant, seq) // as who ends it spells it
 	r := ref{tenant, id}
 	for {
 		changed := make(chan struct{})
