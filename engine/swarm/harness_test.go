@@ -41,6 +41,7 @@ type rig struct {
 	runner *fakeRunner
 	policy []byte
 	alone  bool
+	over   func(store.Store) store.Store // nil: the store as it is
 	slots  int
 	change func(core.Change)
 	stop   func()
@@ -72,6 +73,9 @@ func (r *rig) open() {
 	var st store.Store = r.db
 	if r.alone {
 		st = &oneByOne{Store: r.db}
+	}
+	if r.over != nil {
+		st = r.over(st)
 	}
 	r.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
 		if r.change != nil {

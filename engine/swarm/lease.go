@@ -173,9 +173,9 @@ func (s *Swarm) expire(ctx context.Context) (time.Duration, error) {
 		silent, late, at := s.fault(l)
 		if silent || late {
 			dead[l.tenant] = append(dead[l.tenant], l)
-		} else {
-			next = min(next, at)
+			at = s.opt.LeaseTTL // it may be heard of in time, and fall silent again
 		}
+		next = min(next, at)
 	}
 	s.mu.Unlock()
 	for tenant, leases := range dead {

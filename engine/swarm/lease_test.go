@@ -1,19 +1,25 @@
 package swarm_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
 )
 
 // newRemoteRig is a running rig whose engine has no slots of its own, so that
 // other workers claim.
-func newRemoteRig(t *testing.T) *rig {
+func newRemoteRig(t *testing.T, change ...func(*rig)) *rig {
 	r := newRig(t)
 	r.slots = -1
+	for _, c := range change {
+		c(r)
+	}
 	r.close()
 	r.open()
 	r.run()
@@ -51,6 +57,33 @@ func TestASilentRemoteWorkerIsNoticedAfterAnIdleTime(t *testing.T) {
 	}
 	t.Logf("a dead worker was noticed after %s", time.Since(start).Round(time.Millisecond))
 	r.whole()
+}
+
+// beforeUpdate is a store that has something happen before an update, once.
+type beforeUpdate struct {
+	store.Store
+	do atomic.Pointer[func()]
+}
+
+func (b *beforeUpdate) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if do := b.do.Swap(nil); do != nil {
+		(*do)()
+	}
+	return b.Store.Update(ctx, tenant, fn)
+}
+
+func TestAWorkerThatWasHeardOfJustInTimeAndDiesIsNoticed(t *testing.T) {
+	st := &beforeUpdate{}
+	r := newRemoteRig(t, func(r *rig) {
+		r.over = func(s store.Store) store.Store { st.Store = s; return st }
+	})
+	task := r.dispatch(`{}`)
+	r.claim()
+	heard := make(chan struct{})
+	beat := func() { r.swarm.Beat(acme, "w1"); close(heard) }
+	st.do.Store(&beat) // the next update takes its lease away
+	<-heard
+	r.await("the lease to be taken away", func() bool { return r.task(task.TaskID).ErrorCode == "lease_lost" })
 }
 
 func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
