@@ -31,8 +31,9 @@ type Ledger struct {
 	st  store.Store
 	opt Options
 
-	mu      sync.Mutex // guards what follows
-	last    time.Time  // newest time given out
+	mu      sync.Mutex    // guards what follows
+	last    time.Time     // newest time given out
+	ahead   time.Duration // of the clock, where that was set back
 	tenants map[string]string
 }
 
@@ -48,7 +49,33 @@ func New(st store.Store, opt Options) *Ledger {
 }
 
 // Clock is the ledger's time.
-func (l *Ledger) Clock() core.Clock { return l.opt.Clock }
+func (l *Ledger) Clock() core.Clock { return ledgerClock{l} }
+
+// ledgerClock is the time that transactions get, so that what is due by one
+// is measured with the same.
+type ledgerClock struct{ l *Ledger }
+
+// Now implements core.Clock.
+func (c ledgerClock) Now() time.Time {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.l.now()
+}
+
+// now never goes back. Where the clock was set back it goes on from the newest
+// time given out at the clock's pace, so that what is due in a second is due in
+// one; mu is held.
+func (l *Ledger) now() time.Time {
+	at := l.opt.Clock.Now().UTC().Round(0)
+	if !at.Before(l.last) {
+		l.ahead = 0
+	} else if at = at.Add(l.ahead); at.Before(l.last) {
+		l.ahead += l.last.Sub(at)
+		at = l.last
+	}
+	l.last = at
+	return at
+}
 
 // Update makes a state change: fn writes and records at least one event, all
 // in one transaction with one time. A write without an event is refused. fn
@@ -98,11 +125,7 @@ func (l *Ledger) start(tx *Tx) error {
 		}
 		l.tenants[tenant] = prefix
 	}
-	tx.at = l.opt.Clock.Now().UTC().Round(0)
-	if tx.at.Before(l.last) {
-		tx.at = l.last
-	}
-	l.last = tx.at
+	tx.at = l.now()
 	tx.stamp.tenant, tx.stamp.prefix = tenant, prefix
 	return nil
 }
@@ -126,13 +149,7 @@ func newestTime(tx store.Tx) (time.Time, error) {
 // View reads a consistent snapshot. fn should be short: it holds old pages.
 func (l *Ledger) View(ctx context.Context, tenant string, fn func(*Tx) error) error {
 	return l.st.View(ctx, tenant, func(st store.Tx) error {
-		tx := &Tx{Tx: st, l: l, at: l.opt.Clock.Now().UTC().Round(0), readOnly: true}
-		l.mu.Lock()
-		if tx.at.Before(l.last) {
-			tx.at = l.last
-		}
-		l.mu.Unlock()
-		return fn(tx)
+		return fn(&Tx{Tx: st, l: l, at: l.Clock().Now(), readOnly: true})
 	})
 }
 

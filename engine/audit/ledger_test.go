@@ -210,6 +210,31 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 	}
 }
 
+// What is due in a minute is due in one, whatever the clock was set to.
+func TestTimeGoesOnAfterTheClockWasSetBack(t *testing.T) {
+	clock := newClock()
+	l := audit.New(newStore(t), audit.Options{Clock: clock})
+	record(t, l, entry("a", "1"))
+	first := clock.now
+	for _, c := range []struct{ set, want time.Duration }{ // from the first
+		{-time.Hour, 0},
+		{-59 * time.Minute, time.Minute},
+		{-58 * time.Minute, 2 * time.Minute},
+		{-24 * time.Hour, 2 * time.Minute}, // and back once more
+		{-23 * time.Hour, 62 * time.Minute},
+		{2 * time.Hour, 2 * time.Hour}, // right again
+	} {
+		clock.now = first.Add(c.set)
+		seq := record(t, l, entry("b", "1"))
+		if e, err := l.Get(t.Context(), acme, core.NewID(core.EventPrefix, acme, seq)); err != nil || e.CreatedAt.Sub(first) != c.want {
+			t.Errorf("clock at %s: recorded at %s (%v), want %s", c.set, e.CreatedAt.Sub(first), err, c.want)
+		}
+		if now := l.Clock().Now().Sub(first); now != c.want {
+			t.Errorf("clock at %s: it is %s, want %s", c.set, now, c.want)
+		}
+	}
+}
+
 func TestRefusalIsAuditedAndReturned(t *testing.T) {
 	l := audit.New(newStore(t), audit.Options{})
 	cause := core.Errorf(core.Denied, "not yours")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,11 @@ import (
 
 // live runs a test with the fake clock of synctest and the judge's own loop.
 func live(t *testing.T, test func(t *testing.T, f *fixture)) {
+	liveAt(t, core.SystemClock{}, test)
+}
+
+// liveAt has the engine's clock show something else than the loop's timers.
+func liveAt(t *testing.T, clock core.Clock, test func(t *testing.T, f *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := store.Open(filepath.Join(t.TempDir(), "judge.db"), store.Options{})
 		if err != nil {
@@ -26,7 +32,7 @@ func live(t *testing.T, test func(t *testing.T, f *fixture)) {
 		if err := db.CreateTenant(t.Context(), acme); err != nil {
 			t.Fatal(err)
 		}
-		f := &fixture{t: t, store: db, owner: &owner{}, ledger: audit.New(db, audit.Options{})}
+		f := &fixture{t: t, store: db, owner: &owner{}, ledger: audit.New(db, audit.Options{Clock: clock})}
 		if f.Judge, err = judge.New(judge.Options{Ledger: f.ledger, Tenants: db.Tenants}); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +50,26 @@ func live(t *testing.T, test func(t *testing.T, f *fixture)) {
 		}
 		if err := db.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// wall is a clock that is set.
+type wall struct{ off atomic.Int64 }
+
+func (w *wall) Now() time.Time { return time.Now().Add(time.Duration(w.off.Load())) }
+
+func (w *wall) set(d time.Duration) { w.off.Store(int64(d)) }
+
+func TestDeadlineAfterTheClockWasSetBack(t *testing.T) {
+	w := &wall{}
+	liveAt(t, w, func(t *testing.T, f *fixture) {
+		f.opened(execBy(robot, rmBuild))
+		w.set(-3 * time.Hour)
+		a := f.opened(execBy(robot, rmBuild)) // 10 min
+		time.Sleep(11 * time.Minute)
+		if got := f.approval(a.ApprovalID); got.Status != judge.Expired {
+			t.Errorf("after its time: %s", got.Status)
 		}
 	})
 }
