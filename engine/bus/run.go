@@ -156,7 +156,7 @@ func (w *watch) take(now time.Time) (map[string]bool, time.Duration) {
 		look[tenant] = false
 	}
 	clear(w.acks)
-	wait := time.Hour
+	wait := time.Minute // timers stand while the machine sleeps
 	for tenant, at := range w.dueAt {
 		if left := at.Sub(now); left > 0 {
 			wait = min(wait, left)

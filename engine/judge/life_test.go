@@ -61,6 +61,20 @@ func (w *wall) Now() time.Time { return time.Now().Add(time.Duration(w.off.Load(
 
 func (w *wall) set(d time.Duration) { w.off.Store(int64(d)) }
 
+// While the machine sleeps the clock goes on, and timers stand.
+func TestDeadlineThatPassesWhileTheMachineSleeps(t *testing.T) {
+	w := &wall{}
+	liveAt(t, w, func(t *testing.T, f *fixture) {
+		a := f.opened(execBy(robot, rmBuild)) // 10 min
+		time.Sleep(6 * time.Minute)           // it was escalated: the next to do is at the deadline
+		w.set(8 * time.Hour)
+		time.Sleep(2 * time.Minute)
+		if got := f.approval(a.ApprovalID); got.Status != judge.Expired {
+			t.Errorf("2 min after the machine woke: %s", got.Status)
+		}
+	})
+}
+
 func TestDeadlineAfterTheClockWasSetBack(t *testing.T) {
 	w := &wall{}
 	liveAt(t, w, func(t *testing.T, f *fixture) {

@@ -67,7 +67,7 @@ func (j *Judge) Run(ctx context.Context) error {
 }
 
 func (j *Judge) wait(next map[string]time.Time) time.Duration {
-	wait := time.Hour
+	wait := time.Minute // timers stand while the machine sleeps
 	now := j.ledger.Clock().Now()
 	for _, at := range next {
 		wait = min(wait, at.Sub(now))

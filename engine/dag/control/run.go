@@ -17,7 +17,7 @@ import (
 // Timing of Run.
 const (
 	tendAgain  = time.Minute // when a tenant could not be tended
-	longest    = time.Hour   // what Run waits at most
+	longest    = time.Minute // what Run waits at most: timers stand while the machine sleeps
 	takeAtOnce = 64          // intents that one transaction leases
 )
 
