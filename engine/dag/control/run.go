@@ -127,16 +127,20 @@ func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held,
 	if len(ready) == 0 {
 		return false, nil
 	}
-	var taken []*held
+	type begun struct {
+		h   *held
+		ctx context.Context
+	}
+	var taken []begun
 	err = c.ledger.Append(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {
-		taken = nil
 		for _, seq := range ready {
 			h, err := c.take(tx, seq)
 			if err != nil {
 				return err
 			}
 			if h != nil {
-				taken = append(taken, h)
+				// With the commit: whoever withdraws it after that finds its holder.
+				tx.OnCommit(func() { taken = append(taken, begun{h, c.hold(ctx, h)}) })
 			}
 		}
 		return nil
@@ -144,8 +148,8 @@ func (c *Controller) lease(ctx context.Context, tenant string, begin func(*held,
 	if err != nil {
 		return false, err
 	}
-	for _, h := range taken {
-		begin(h, c.hold(ctx, h))
+	for _, b := range taken {
+		begin(b.h, b.ctx)
 	}
 	return len(ready) == free, nil
 }

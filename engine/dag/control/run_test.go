@@ -109,3 +109,26 @@ func TestASlotThatGetsFreeMeanwhileIsNotMissed(t *testing.T) {
 		t.Errorf("the slot is free, and %s is neither served nor looked at again", waits)
 	}
 }
+
+// Two are leased in one transaction; the second is withdrawn before it begins.
+func TestWhatIsWithdrawnOnceItIsLeasedIsTold(t *testing.T) {
+	c, i := newQuiet(t, "t_acme", &lookingClock{}, 4)
+	by := core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	second, err := c.Intend(t.Context(), by, Spec{AgentID: i.AgentID, Steps: []Step{{Action: "rest", Args: core.Raw("{}")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun []context.Context
+	if _, err := c.tend(t.Context(), "t_acme", func(_ *held, ctx context.Context) {
+		if begun = append(begun, ctx); len(begun) == 1 {
+			if _, err := c.Withdraw(t.Context(), by, second.IntentID, "enough"); err != nil {
+				t.Error(err)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(begun) != 2 || begun[0].Err() != nil || begun[1].Err() == nil {
+		t.Errorf("%d begun; of two the withdrawn one is to end", len(begun))
+	}
+}
