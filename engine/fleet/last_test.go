@@ -112,5 +112,6 @@ func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
 	w.run()
 	w.await("the record is repaired", func() bool { return w.agent("bob").LastStatus != "" })
 	w.last("bob", task.TaskID, swarm.Failed)
+	w.awaitStatus("bob", fleet.Idle) // nothing changes while it is counted
 	w.consistent()
 }
