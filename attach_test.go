@@ -98,6 +98,16 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("with the store that it has open", func(t *testing.T) {
+		u.ok("store", "check")
+		u.ok("store", "stats")
+		backup := filepath.Join(u.home, "backup.db")
+		u.ok("store", "backup", backup)
+		u.ok("--data", backup, "audit", "verify")
+		if code, _, stderr := u.run("store", "compact"); code != 3 || !strings.Contains(stderr, "in use") {
+			t.Errorf("compact: exit %d %s", code, stderr)
+		}
+	})
 	t.Run("until they are interrupted", func(t *testing.T) {
 		task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id")
 		cmd := u.command("task", "wait", task)

@@ -203,7 +203,10 @@ func (t *tree) auditExport() *cobra.Command {
 }
 
 func outError(field, path string, err error) error {
+	var exit *ExitError
 	switch {
+	case errors.As(err, &exit):
+		return err
 	case storeFault(err):
 		return fmt.Errorf("%s: %w", field, err)
 	case errors.Is(err, fs.ErrExist):

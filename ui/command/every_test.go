@@ -418,7 +418,8 @@ func (w *walk) filesAndLooks() {
 	w.do("store check --data new.db")
 	w.do("store stats --data new.db")
 	w.do("store backup again.db --data new.db")
-	if code, _, _ := w.fails(3, "store check"); code != "UNAVAILABLE" {
+	w.do("store check") // by the engine that has it
+	if code, _, _ := w.fails(3, "store compact"); code != "UNAVAILABLE" {
 		t.Errorf("a file that is in use: %s", code)
 	}
 	w.no(os.WriteFile(filepath.Join(w.dir, "junk.db"), []byte(strings.Repeat("junk", 5000)), 0o600))

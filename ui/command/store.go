@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -19,26 +20,33 @@ type openStore interface {
 	Stats(ctx context.Context) (*store.Stats, error)
 }
 
-// liveStore is the open store behind a door whose engine is running; nil on
-// the command line, which works on the file.
-func (c *call) liveStore() (openStore, error) {
-	if c.env.Caller.Door == core.DoorCLI {
-		return nil, nil
+// onFile says that the line works on the file itself: it is one of the command
+// line, and no engine that is running carries it out for another process.
+func (c *call) onFile() bool { return c.env.Caller.Door == core.DoorCLI && !c.env.Away }
+
+// onStore does something with the data file itself, or with the store of the
+// engine that has it open. Where that is another process's, the line is carried
+// out there.
+func onStore[T any](c *call, file func(ctx context.Context, path string) (T, error), live func(openStore, context.Context) (T, error)) (got T, err error) {
+	if c.onFile() {
+		if got, err = file(c.ctx, c.g.Data); !errors.Is(err, store.ErrLocked) {
+			return got, err
+		}
 	}
 	eng, err := c.engine()
 	if err != nil {
-		return nil, err
+		return got, err
 	}
-	live, ok := eng.Store().(openStore)
+	open, ok := eng.Store().(openStore)
 	if !ok {
-		return nil, core.Errorf(core.Unavailable, "%s: this engine's store has no such operation", commandPath(c.cmd))
+		return got, core.Errorf(core.Unavailable, "%s: this engine's store has no such operation", commandPath(c.cmd))
 	}
-	return live, nil
+	return live(open, c.ctx)
 }
 
 // atRest refuses what needs the file to itself while an engine has it open.
 func (c *call) atRest() error {
-	if c.env.Caller.Door == core.DoorCLI {
+	if c.onFile() {
 		return nil
 	}
 	return core.Errorf(core.Unavailable, "%s: the data file is open; leave the cockpit and run it from the command line", commandPath(c.cmd))
@@ -50,16 +58,7 @@ func (t *tree) stores() *cobra.Command {
 		t.command(spec{
 			use: "check", short: "Read every page and record of the data file; exit 3 if anything is wrong", effect: Reads, role: Admin, ownScope: true,
 			run: func(c *call, _ []string) error {
-				live, err := c.liveStore()
-				if err != nil {
-					return err
-				}
-				var report *store.Report
-				if live != nil {
-					report, err = live.Check(c.ctx)
-				} else {
-					report, err = store.Check(c.ctx, c.g.Data)
-				}
+				report, err := onStore(c, store.Check, openStore.Check)
 				if err != nil {
 					return err
 				}
@@ -73,17 +72,12 @@ func (t *tree) stores() *cobra.Command {
 			use: "backup FILE", short: "Copy the data file, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"}, ownScope: true,
 			example: "store backup ../swarmdeck-backup.db",
 			run: func(c *call, args []string) error {
-				live, err := c.liveStore()
-				if err != nil {
-					return err
-				}
 				dest := c.env.path(args[0])
-				var report *store.Report
-				if live != nil {
-					report, err = live.Backup(c.ctx, dest)
-				} else {
-					report, err = store.Backup(c.ctx, c.g.Data, dest)
-				}
+				report, err := onStore(c, func(ctx context.Context, path string) (*store.Report, error) {
+					return store.Backup(ctx, path, dest)
+				}, func(open openStore, ctx context.Context) (*store.Report, error) {
+					return open.Backup(ctx, dest)
+				})
 				if err != nil {
 					return outError("file", args[0], err)
 				}
@@ -131,30 +125,20 @@ func (t *tree) stores() *cobra.Command {
 				f.BoolVar(&full, "full", false, "also count every bucket's records (reads the whole file)")
 			},
 			run: func(c *call, _ []string) error {
-				live, err := c.liveStore()
+				var found any
+				var err error
+				if full {
+					found, err = onStore(c, store.Check, openStore.Check)
+				} else {
+					found, err = onStore(c, store.ReadStats, openStore.Stats)
+				}
 				if err != nil {
 					return err
 				}
-				switch {
-				case full && live != nil:
-					return showFound(c, live.Check)
-				case full:
-					return showFound(c, func(ctx context.Context) (*store.Report, error) { return store.Check(ctx, c.g.Data) })
-				case live != nil:
-					return showFound(c, live.Stats)
-				}
-				return showFound(c, func(ctx context.Context) (*store.Stats, error) { return store.ReadStats(ctx, c.g.Data) })
+				return c.show(found)
 			},
 		}),
 	)
-}
-
-func showFound[T any](c *call, read func(context.Context) (T, error)) error {
-	found, err := read(c.ctx)
-	if err != nil {
-		return err
-	}
-	return c.show(found)
 }
 
 // showReport prints a check's report; in text only what matters.
