@@ -43,7 +43,6 @@ const (
 	ToastLife = 4 * time.Second
 	ToastMost = 3    // on the screen
 	ToastKept = 1000 // in the list of messages
-	toastWide = 72   // cells
 )
 
 // Toasts are all messages so far and those in sight. The zero value is empty.
@@ -153,7 +152,7 @@ func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect) {
 		if l.Level == Info {
 			text = " " + l.Text
 		}
-		w := min(term.Width(text)+1, r.W, toastWide)
+		w := min(term.Width(text)+1, r.W)
 		c.TextIn(r.X+r.W-w, y, w, role, text)
 	}
 }
