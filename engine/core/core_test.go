@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gowebpki/jcs"
 )
@@ -218,6 +219,34 @@ func TestPagesKnowTheirNeighbours(t *testing.T) {
 	for _, f := range []Filter{{Page: -1}, {Size: 101}, {Size: -3}} {
 		if _, err := f.Check(); !errors.Is(err, Kind(InvalidInput)) {
 			t.Errorf("%+v accepted", f)
+		}
+	}
+}
+
+func TestAWrongKindOfValueIsNamedAsJSONNamesIt(t *testing.T) {
+	var v struct {
+		Argv  []string       `json:"argv"`
+		Env   map[string]any `json:"env"`
+		Count int            `json:"count"`
+		Part  float64        `json:"part"`
+		Sure  bool           `json:"sure"`
+		At    time.Time      `json:"at"`
+		List  []int          `json:"list"`
+		Size  *uint          `json:"size"`
+	}
+	for in, want := range map[string]string{
+		`{"argv":"date"}`: "argv: want a list of strings, got a string",
+		`{"argv":[3]}`:    "argv.0: want a string, got a number",
+		`{"env":[]}`:      "env: want an object, got a list",
+		`{"count":"3"}`:   "count: want a whole number, got a string",
+		`{"part":{}}`:     "part: want a number, got an object",
+		`{"sure":1}`:      "sure: want true or false, got a number",
+		`{"at":7}`:        "at: want a string, got a number",
+		`{"list":true}`:   "list: want a list, got true",
+		`{"size":"x"}`:    "size: want a whole number of 0 or more, got a string",
+	} {
+		if err := Decode([]byte(in), &v); err == nil || err.Error() != want {
+			t.Errorf("Decode(%s) = %v, want %q", in, err, want)
 		}
 	}
 }

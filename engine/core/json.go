@@ -55,11 +55,11 @@ func decodeError(err error) error {
 		if errors.Is(err, json.ErrUnknownName) {
 			return Errorf(InvalidInput, "%s: unknown field", field).With("field", field)
 		}
-		want := ""
+		want := "another value"
 		if sem.GoType != nil {
-			want = sem.GoType.String()
+			want = jsonWords(sem.GoType)
 		}
-		return Errorf(InvalidInput, "%s: want %s, got %s", field, want, sem.JSONKind).With("field", field)
+		return Errorf(InvalidInput, "%s: want %s, got %s", field, want, kindWords(sem.JSONKind)).With("field", field)
 	}
 	return Errorf(InvalidInput, "not valid JSON: %v", err)
 }
