@@ -60,7 +60,7 @@ func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, sure boo
 	line := append(answerLine("approve", it), more...)
 	j := job{lines: [][]string{line}, targets: []pane.Item{it}, confirm: command.ConfirmNone}
 	if sure {
-		return m.submit(j)
+		return m.alone(func() tea.Cmd { return m.submit(j) })
 	}
 	text := fmt.Sprintf("Approve %s (%s risk)\n%s\ndigest %s\n%s", a.ApprovalID, a.Risk, pane.Intent(a), a.Digest, strings.Join(more, " "))
 	return m.confirm(text, "", func() tea.Cmd { return m.submit(j) })

@@ -123,6 +123,26 @@ func TestTheListMovingUnderTheCursorMakesKeysDead(t *testing.T) {
 	}
 }
 
+func TestKeysThatComeTogetherApproveNothing(t *testing.T) {
+	r := openCard(t, 1)
+	for _, c := range "aaaa yyyy aay" {
+		name := string(c)
+		if c == ' ' {
+			name = "space"
+		}
+		r.hit(name)
+	}
+	r.wait(together)
+	r.ranNothing()
+	r.has("nothing was approved")
+	r.keys("esc")
+	r.wait(2 * time.Second)
+	r.press("a")
+	if len(r.ran) != 1 {
+		t.Errorf("ran %q", r.ran)
+	}
+}
+
 func TestAnAnswerIsNotForAnotherThanTheMarkedOnes(t *testing.T) {
 	r := newRig(t, 120, 40)
 	r.keys("3", "space", "space")

@@ -19,6 +19,31 @@ const deadTime = 300 * time.Millisecond
 // does not tell repeats apart: the same key again within it answers nothing.
 const repeatGap = time.Second
 
+// together is how soon after another a key comes that nobody typed: a terminal
+// that does not bracket a paste sends it as keys.
+const together = 30 * time.Millisecond
+
+// aloneMsg: the time is over in which a key would show that the one before it
+// was pasted.
+type aloneMsg struct {
+	presses uint64
+	do      func() tea.Cmd
+}
+
+// alone does something unless another key comes together with this one.
+func (m *Model) alone(do func() tea.Cmd) tea.Cmd {
+	m.answers.held++
+	return m.opt.After(together, aloneMsg{m.presses, do})
+}
+
+func (m *Model) wasAlone(msg aloneMsg) tea.Cmd {
+	m.answers.held--
+	if m.presses != msg.presses {
+		return m.say(true, "", "nothing was approved: another key came together with that one, as in a paste")
+	}
+	return msg.do()
+}
+
 // guard keeps answers from happening by accident.
 type guard struct {
 	stamp  cardStamp
@@ -33,6 +58,7 @@ type guard struct {
 	presses uint64
 	slipped time.Time
 	rang    time.Time
+	held    int // answers that wait to have been alone
 }
 
 // cardStamp is what an operator is looking at; any difference makes keys dead.
@@ -57,7 +83,7 @@ func (g *guard) settled(now time.Time) bool { return !now.Before(g.from) }
 
 // quiet reports whether the next key would count, an answer or another.
 func (g *guard) quiet(now time.Time) bool {
-	return g.settled(now) && now.Sub(g.slipped) >= deadTime && (g.asked.IsZero() || now.Sub(g.asked) >= repeatGap)
+	return g.held == 0 && g.settled(now) && now.Sub(g.slipped) >= deadTime && (g.asked.IsZero() || now.Sub(g.asked) >= repeatGap)
 }
 
 // watchCard notices when what the operator looks at has changed.

@@ -169,6 +169,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case settled:
 		m.dirty = true
 		return nil
+	case aloneMsg:
+		m.dirty = true
+		return m.wasAlone(msg)
 	case tea.WindowSizeMsg:
 		return m.resize(msg.Width, msg.Height)
 	case tea.ColorProfileMsg:

@@ -148,8 +148,17 @@ func (r *rig) keys(names ...string) {
 	}
 }
 
-// press presses a key now.
+// press presses a key now, and no other together with it.
 func (r *rig) press(name string) {
+	r.t.Helper()
+	r.hit(name)
+	if r.m.answers.held > 0 {
+		r.wait(together)
+	}
+}
+
+// hit presses a key that others may come together with.
+func (r *rig) hit(name string) {
 	r.t.Helper()
 	k, err := Key(name)
 	if err != nil {
