@@ -52,6 +52,7 @@ stdout '"sender_id":"AGENT".*"say":"hello"'
 agent assign AGENT 'CALL: send_message {"recipient_id":"helper","payload":{"say":"secret"}}'
 MAY send_message
 await -t 60s approval 1
+await -t 60s agent AGENT 'status=waiting for you'
 agent list
 stdout 'AGENT +waiting for you'
 approval list --open -o json
