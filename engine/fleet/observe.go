@@ -31,6 +31,7 @@ type Observed interface {
 // observe begins to tell of the run, if anybody listens.
 func (r *run) observe(ctx context.Context) (err error) {
 	if r.f.opt.Observer != nil {
+		defer r.keep()()
 		var seen Observed
 		seen, err = r.f.opt.Observer.Began(ctx, *r.m.rec.Load(), r.job.Task, r.message())
 		r.mu.Lock()

@@ -163,10 +163,7 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	go r.watch(ctx, over)
 	r.acts.started()
 	r.log.add("INFO", r.in.Message, sourceTask)
-	kept := r.keep()
-	err = r.observe(ctx)
-	kept()
-	if err != nil {
+	if err := r.observe(ctx); err != nil {
 		return out, fmt.Errorf("record the run: %w", err)
 	}
 	return h.Prompt(ctx, Prompt{
