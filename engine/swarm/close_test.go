@@ -73,12 +73,7 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
-	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
-		t.Fatal(err)
-	}
-	r.await("the pause", w.isPaused)
+	task, _ := r.pausedWork()
 	r.close()
 	r.open()
 	if got := r.task(task.TaskID); got.Status != swarm.Queued || !got.Paused {

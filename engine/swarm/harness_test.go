@@ -135,6 +135,18 @@ func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) swarm.Task
 	return t
 }
 
+// pausedWork dispatches a task and pauses it at work.
+func (r *rig) pausedWork() (swarm.Task, *fakeWork) {
+	r.t.Helper()
+	task := r.dispatch(`{}`)
+	w := <-r.runner.started
+	if _, err := r.swarm.PauseTask(r.t.Context(), alice, task.TaskID, "look"); err != nil {
+		r.t.Fatal(err)
+	}
+	r.await("the pause", w.isPaused)
+	return task, w
+}
+
 func (r *rig) claim() swarm.Task {
 	r.t.Helper()
 	tasks, err := r.swarm.Claim(r.t.Context(), alice, "w1", 1)

@@ -216,12 +216,7 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
-	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
-		t.Fatal(err)
-	}
-	r.await("the pause", w.isPaused)
+	task, w := r.pausedWork()
 	w.with(func(w *fakeWork) { w.silent = true })
 	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
 		t.Fatal(err)
