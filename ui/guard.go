@@ -125,7 +125,7 @@ func (m *Model) watchCursor() {
 }
 
 // mayAnswer reports whether a key may answer an approval now, and why not. An
-// answer is for the one on the card, so it is none while others are marked.
+// answer is for the one on the card, so there is none from a list with marks.
 func (m *Model) mayAnswer() (bool, string) {
 	if p := m.focused(); p != nil && p.Name() == approvals.Name && len(p.Marks()) > 0 {
 		return false, "approvals are answered one at a time: take the marks away first"

@@ -15,7 +15,7 @@ const (
 )
 
 // RelaxGC collects garbage less often than is Go's custom. What lives is a few
-// MB, and collecting takes a fifth of the processor time of a busy engine
+// MB, and collecting takes a quarter of the processor time of a busy engine
 // otherwise. It holds until keep is called; GOGC in the environment wins.
 func RelaxGC() (keep func()) {
 	if os.Getenv("GOGC") != "" {
