@@ -12,7 +12,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
 	"swarmdeck/drivers/cad/pool"
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
@@ -61,7 +61,7 @@ func assemble(b *testing.B, e *engine.Engine, kernel string) time.Duration {
 // cadEngine is an engine whose CAD workers are processes of this program.
 func cadEngine(b *testing.B) *engine.Engine {
 	b.Helper()
-	sup, err := exec.NewSupervisor("swarmdeck-cad-bench-" + core.NewTrace(nil)[:8])
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "swarmdeck-cad-bench-" + core.NewTrace(nil)[:8]})
 	if err != nil {
 		b.Fatal(err)
 	}

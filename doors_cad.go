@@ -13,7 +13,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
 	"swarmdeck/drivers/cad/pool"
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine"
 	"swarmdeck/ui/command"
 )
@@ -64,7 +64,7 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 
 // cadPool gives the engine processes of this program that compute geometry, and
 // each workspace a directory for its files beside the data file.
-func (h *house) cadPool(need command.Need, sup *exec.Supervisor, opt *engine.Options) {
+func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Options) {
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{"/proc/self/exe", "cad", "env", "--journal"},
 		Kernels: []pool.Kernel{{Name: env.Embedded}, {Name: env.OCCT, Find: func(ctx context.Context) error {

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/coder"
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
@@ -46,7 +47,7 @@ type house struct {
 	mu   sync.Mutex
 	need command.Need
 	eng  *engine.Engine
-	sup  *exec.Supervisor // nil for who only reads
+	sup  *cell.Supervisor // nil for who only reads
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
@@ -187,21 +188,29 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 // that only record need them too: they check what is asked for.
 func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post) error {
 	dir := cmp.Or(need.Dir, h.dir)
-	programs, err := policy.New(policy.Options{Jail: []string{"/proc/self/exe", jailWord}})
+	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
+	opt.Static = builtin.Definitions()
+	instance := instanceOf(need.Data)
+	if need.ReadOnly { // another name than the engine's, which ends what a former one left
+		instance += "-reader"
+	}
+	if need.Active {
+		if err := cell.BecomeSubreaper(); err != nil {
+			return err
+		}
+	}
+	sup, err := cell.NewSupervisor(cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}})
+	if err != nil {
+		return err
+	}
+	h.rooms = append(h.rooms, sup.Close)
+	programs, err := policy.New(policy.Options{Supervisor: sup})
 	if err != nil {
 		return err
 	}
 	h.rooms = append(h.rooms, programs.Close)
 	opt.Programs = programs
-	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
-	opt.Static = builtin.Definitions()
 	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them
-		// Another name than the engine's, which ends what a former one left.
-		sup, err := exec.NewSupervisor(instanceOf(need.Data) + "-reader")
-		if err != nil {
-			return err
-		}
-		h.rooms = append(h.rooms, sup.Close)
 		h.cadPool(need, sup, opt)
 		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
 		opt.SkillRunners = map[string]skill.Runner{
@@ -209,18 +218,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		}
 		return err
 	}
-	instance := instanceOf(need.Data)
-	if need.Active {
-		if err := exec.BecomeSubreaper(); err != nil {
-			return err
-		}
-	}
-	sup, err := exec.NewSupervisor(instance)
-	if err != nil {
-		return err
-	}
 	h.sup = sup
-	h.rooms = append(h.rooms, sup.Close)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
 	if err != nil {
 		return err

@@ -10,12 +10,15 @@ import (
 	"syscall"
 
 	"swarmdeck/drivers/builtin"
-	"swarmdeck/drivers/policy"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 )
 
 func main() {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	keep := core.RelaxGC()
 	code := run(os.Args[1:])
 	keep()
@@ -25,18 +28,12 @@ func main() {
 // queryWord makes this program the process of one json-query.
 const queryWord = "-json-query"
 
-// jailWord makes this program the process of a policy's program.
-const jailWord = "-policy-jail"
-
 // run carries out one command line, closes what it opened and returns the
 // exit code. A signal ends the command in order; a second one ends the
 // process at once.
 func run(args []string) int {
 	if len(args) == 1 && args[0] == queryWord {
 		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
-	}
-	if len(args) > 1 && args[0] == jailWord {
-		return policy.Enter(args[1:], os.Stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/store"
 )
 
@@ -19,6 +20,9 @@ import (
 // that is not passed on to skills and agents, as the process of a query or as
 // an agent's way to the engine.
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if len(os.Args) == 1 && os.Getenv(asCaller) != "" {
 		playCaller()
 		os.Exit(0)

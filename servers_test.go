@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
-	"swarmdeck/drivers/exec"
 )
 
 // servers are the processes of an engine's MCP servers, by /proc.
 func (u *user) servers() (pids []int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")
-	mark := exec.Marker + "=" + instanceOf(u.data()) + "/mcp-"
+	mark := cell.Marker + "=" + instanceOf(u.data()) + "/mcp-"
 	for _, name := range names {
 		environ, err := os.ReadFile(name) // gone meanwhile, or another user's
 		if err != nil || !strings.Contains("\x00"+string(environ), "\x00"+mark) {

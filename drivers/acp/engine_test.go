@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -19,7 +19,7 @@ import (
 // playEngine opens an agent as an engine would, gives it work that leaves a
 // process behind, and waits to be killed.
 func playEngine(dir string) {
-	sup, err := exec.NewSupervisor(os.Getenv("ACP_TEST_INSTANCE"))
+	sup, err := cell.NewSupervisor(cell.Options{Instance: os.Getenv("ACP_TEST_INSTANCE")})
 	if err != nil {
 		panic(err)
 	}
@@ -65,8 +65,13 @@ func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 	_ = engine.Wait()
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
-	if _, err := exec.Sweep(ctx, instance); err != nil { // what the next engine does first
+	next, err := cell.NewSupervisor(cell.Options{Instance: instance})
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer next.Close()
+	if n, err := next.Sweep(ctx); err != nil || n == 0 { // what the next engine does first
+		t.Fatalf("swept %d: %v", n, err)
 	}
 	if left := marked(instance); len(left) > 0 {
 		t.Errorf("left: %v", left)
@@ -78,7 +83,7 @@ func marked(instance string) (pids []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range dirs {
 		env, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(env, []byte(exec.Marker+"="+instance+"/")) {
+		if err == nil && bytes.Contains(env, []byte(cell.Marker+"="+instance+"/")) {
 			pids = append(pids, strings.Split(path, "/")[2])
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
@@ -54,7 +54,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 			how := t.Ending()
 			if pe.isFrozen(nil) || (how == keeper.ByStop || how == keeper.ByRestart) && !pe.isShared() {
 				// Frozen, or to be ended anyway: nothing is asked of it.
-				pe.end(how.String(), exec.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
+				pe.end(how.String(), cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
 				continue
 			}
 			_ = pe.conn.Notify(acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: acp.SessionId(t.s.id)})
@@ -62,7 +62,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 		case <-kill:
 			kill = nil
 			t.Cancel() // its end must not wait for a log that does not move
-			pe.end("it did not end a prompt that was to end", exec.Grace{Interrupt: -1, Terminate: killGrace})
+			pe.end("it did not end a prompt that was to end", cell.Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -21,7 +21,7 @@ import (
 // place is where an agent runs, worked out from its record.
 type place struct {
 	settings
-	spec   exec.Spec
+	spec   cell.Spec
 	home   string               // its HOME, "" when its environment names one
 	memory string               // file of what is remembered of its conversation
 	key    string               // agents with the same key share a process
@@ -35,13 +35,14 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 	if p.settings, err = readSettings(options); err != nil {
 		return p, err
 	}
-	if p.spec, err = exec.NewSpec(command, env, dir, r.opt.Dir); err != nil {
+	if p.spec, err = cell.NewSpec(command, env, dir, r.opt.Dir); err != nil {
 		return p, err
 	}
 	if p.spec.User, err = p.account(); err != nil {
 		return p, err
 	}
 	p.spec.Limits = r.opt.Limits
+	p.spec.Wall.Profile = cell.Open
 	if p.models, err = modelproxy.Read(p.RecordModels, env); err != nil {
 		return p, err
 	}

@@ -10,12 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
 // end that nothing was left.
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if as := os.Getenv("ACP_TEST_AS"); as != "" {
 		os.Exit(play(as))
 	}
@@ -23,7 +26,7 @@ func TestMain(m *testing.M) {
 		playEngine(dir)
 		os.Exit(0)
 	}
-	if err := exec.BecomeSubreaper(); err != nil {
+	if err := cell.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -43,9 +46,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newSupervisor(t *testing.T) *exec.Supervisor {
+func newSupervisor(t *testing.T) *cell.Supervisor {
 	t.Helper()
-	s, err := exec.NewSupervisor("acptest" + strconv.Itoa(os.Getpid()))
+	s, err := cell.NewSupervisor(cell.Options{Instance: "acptest" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 )
@@ -30,7 +30,7 @@ func (a *agent) Pause(ctx context.Context) error {
 		}
 		return nil
 	}
-	return pe.unlessOver(ctx, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, (*exec.Process).Pause)))
+	return pe.unlessOver(ctx, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, (*cell.Process).Pause)))
 }
 
 // Resume implements fleet.Handle.
@@ -39,7 +39,7 @@ func (a *agent) Resume(ctx context.Context) error {
 	pe, s := a.pe, a.sess
 	a.mu.Unlock()
 	if pe != nil && pe.let(a) {
-		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, (*exec.Process).Resume))
+		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, (*cell.Process).Resume))
 		if err := pe.unlessOver(ctx, err); err != nil {
 			pe.mu.Lock()
 			pe.frozen = true // it may still stand: the next Resume continues it
@@ -53,7 +53,7 @@ func (a *agent) Resume(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) eachTerminal(ctx context.Context, act func(*exec.Process, context.Context) error) error {
+func (s *session) eachTerminal(ctx context.Context, act func(*cell.Process, context.Context) error) error {
 	if s == nil {
 		return nil
 	}

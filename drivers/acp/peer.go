@@ -11,7 +11,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
@@ -26,10 +26,10 @@ type peer struct {
 	failure error         // why it can't be used, valid after ready
 	ended   chan struct{} // closed when nothing of it is left
 	stopErr error         // valid after ended
-	exit    exec.Exit     // valid after ended, if it ran
+	exit    cell.Exit     // valid after ended, if it ran
 
 	// Set before ready is closed.
-	proc *exec.Process
+	proc *cell.Process
 	conn *jsonrpc.Conn
 	out  *pipe.Outbox
 	can  greeting
@@ -65,7 +65,7 @@ func (pe *peer) run() {
 		return
 	}
 	if pe.ending() { // everybody left before it began
-		go pe.stop(exec.Grace{Interrupt: -1})
+		go pe.stop(cell.Grace{Interrupt: -1})
 	}
 	var wg sync.WaitGroup
 	wg.Go(pe.out.Run)
@@ -82,7 +82,7 @@ func (pe *peer) run() {
 			fmt.Errorf("no answer within %v", pe.pool.r.opt.Patience))
 		defer stop()
 		if pe.failure = pe.greet(ctx); pe.failure != nil {
-			pe.end("it could not be used", exec.Grace{Interrupt: -1})
+			pe.end("it could not be used", cell.Grace{Interrupt: -1})
 		}
 		close(pe.ready)
 	})
@@ -93,13 +93,13 @@ func (pe *peer) run() {
 		case <-pe.proc.Done(): // its streams ended with it
 		case <-time.After(exitPatience):
 		}
-		pe.end("", exec.Grace{Interrupt: -1})
+		pe.end("", cell.Grace{Interrupt: -1})
 	}
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):
 	}
-	pe.stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	pe.stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):
@@ -160,7 +160,7 @@ func (pe *peer) blame(err error) error {
 }
 
 // end stops the process for a reason of ours; the first one counts.
-func (pe *peer) end(why string, g exec.Grace) {
+func (pe *peer) end(why string, g cell.Grace) {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
 	if pe.why == "" {
@@ -179,7 +179,7 @@ func (pe *peer) ending() bool {
 }
 
 // stop ends the whole process tree, once; others wait for it.
-func (pe *peer) stop(g exec.Grace) {
+func (pe *peer) stop(g cell.Grace) {
 	pe.once.Do(func() { pe.stopErr = pe.proc.Stop(g) })
 }
 

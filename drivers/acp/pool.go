@@ -8,7 +8,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 )
 
 // pool holds the processes of all agents, by the key of their places.
@@ -69,7 +69,7 @@ func (p *pool) leave(ctx context.Context, pe *peer, a *agent) error {
 	if !last {
 		return nil
 	}
-	pe.end("nobody needs it any more", exec.Grace{Interrupt: -1})
+	pe.end("nobody needs it any more", cell.Grace{Interrupt: -1})
 	return pe.gone(ctx)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
@@ -24,8 +24,8 @@ type Options struct {
 	// conversations. It must be given.
 	State string
 	// Limits of every agent's processes; the zero value means
-	// exec.DefaultLimits.
-	Limits exec.Limits
+	// cell.DefaultLimits.
+	Limits cell.Limits
 	// Grace is how long an interrupted prompt may take until its process is
 	// ended; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
@@ -42,7 +42,7 @@ type Options struct {
 
 // Runtime keeps agents of the Agent Client Protocol.
 type Runtime struct {
-	sup  *exec.Supervisor
+	sup  *cell.Supervisor
 	opt  Options
 	pool pool
 }
@@ -53,7 +53,7 @@ var (
 )
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
-func NewRuntime(sup *exec.Supervisor, opt Options) (*Runtime, error) {
+func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 	if opt.State == "" {
 		return nil, core.Invalid("state", "", "a directory")
 	}
@@ -64,8 +64,8 @@ func NewRuntime(sup *exec.Supervisor, opt Options) (*Runtime, error) {
 		}
 		*dir = abs
 	}
-	if opt.Limits == (exec.Limits{}) {
-		opt.Limits = exec.DefaultLimits()
+	if opt.Limits == (cell.Limits{}) {
+		opt.Limits = cell.DefaultLimits()
 	}
 	if opt.Grace <= 0 {
 		opt.Grace = 3 * time.Second

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 )
 
@@ -95,7 +95,7 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 }
 
 // account is whom the agent runs as; nil for the engine's own user.
-func (s settings) account() (*exec.User, error) {
+func (s settings) account() (*cell.User, error) {
 	if s.User == "" {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (s settings) account() (*exec.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, core.Invalid("options.user", s.User, fmt.Sprintf("nobody else than uid %d, unless the engine runs as root", os.Geteuid()))
 	}
-	return &exec.User{UID: uid, GID: gid}, nil
+	return &cell.User{UID: uid, GID: gid}, nil
 }
 
 func findUser(name string) (uid, gid uint32, err error) {

@@ -12,7 +12,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 	"golang.org/x/sys/unix"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -35,7 +35,7 @@ type terminals struct {
 // terminal is one command. Its process is one of the agent's runs: it is
 // paused and ended with it.
 type terminal struct {
-	proc *exec.Process
+	proc *cell.Process
 	turn *turn // that it was started in
 	done chan struct{}
 
@@ -117,7 +117,7 @@ func (t *turn) startTerminal(args core.Raw) (string, error) {
 	return t.s.terminals.start(t.s.pe.pool.r.sup, spec, term)
 }
 
-func (ts *terminals) start(sup *exec.Supervisor, spec exec.Spec, term *terminal) (string, error) {
+func (ts *terminals) start(sup *cell.Supervisor, spec cell.Spec, term *terminal) (string, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.closed {
@@ -166,7 +166,7 @@ func (term *terminal) follow() {
 		case <-drained:
 		case <-time.After(drainPatience):
 		}
-		_ = term.proc.Stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+		_ = term.proc.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	}
 	term.proc.CloseIO()
 	<-drained
@@ -247,7 +247,7 @@ func (s *session) serveTerminal(r *jsonrpc.Request) {
 }
 
 func (term *terminal) kill() {
-	_ = term.proc.Stop(exec.Grace{Interrupt: -1, Terminate: afterGrace})
+	_ = term.proc.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	<-term.done
 }
 
@@ -269,7 +269,7 @@ func (ts *terminals) endOf(t *turn) {
 }
 
 // each applies a change to every command that runs.
-func (ts *terminals) each(ctx context.Context, act func(*exec.Process, context.Context) error) error {
+func (ts *terminals) each(ctx context.Context, act func(*cell.Process, context.Context) error) error {
 	ts.mu.Lock()
 	var list []*terminal
 	for _, term := range ts.open {

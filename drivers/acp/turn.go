@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
 )
@@ -32,7 +32,7 @@ type turn struct {
 	*keeper.Turn
 
 	s      *session    // set before the prompt is sent
-	before exec.Census // the process tree then
+	before cell.Census // the process tree then
 
 	// Inside Speak.
 	saying string // message or thought

@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
@@ -25,10 +26,13 @@ import (
 const answerWord = "answer-a-query"
 
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if len(os.Args) == 2 && os.Args[1] == answerWord {
 		os.Exit(builtin.Answer(os.Stdin, os.Stdout, os.Stderr))
 	}
-	if err := exec.BecomeSubreaper(); err != nil {
+	if err := cell.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -44,7 +48,7 @@ type bench struct {
 
 func newBench(t testing.TB, messages builtin.Messages) *bench {
 	t.Helper()
-	sup, err := exec.NewSupervisor("builtin" + strconv.Itoa(os.Getpid()))
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "builtin" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		t.Fatal(err)
 	}

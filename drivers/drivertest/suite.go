@@ -3,6 +3,7 @@ package drivertest
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -298,6 +299,45 @@ func read(path string) string {
 }
 
 // alive reports whether a process runs; a zombie does not.
+// Naming are the live processes of the machine whose command line names a mark.
+// What a process says of its own number is of its cell.
+func Naming(mark string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, _ := os.ReadFile(file)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if strings.Contains(string(line), mark) && pid != os.Getpid() && alive(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Space names the PID name space that a process is in, "" when it is gone.
+func Space(pid int) string {
+	name, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	return name
+}
+
+// HostPID is the number here of the process that has another in its own name
+// space; 0 when it is gone.
+func HostPID(space string, inner int) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, file := range files {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if Space(pid) != space {
+			continue
+		}
+		status, _ := os.ReadFile(file)
+		_, line, _ := strings.Cut(string(status), "\nNSpid:")
+		line, _, _ = strings.Cut(line, "\n")
+		if numbers := strings.Fields(line); len(numbers) > 0 && numbers[len(numbers)-1] == strconv.Itoa(inner) {
+			return pid
+		}
+	}
+	return 0
+}
+
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -18,9 +19,9 @@ import (
 // Lock order: agent.mu, then turn.mu, Supervisor's and Process's own. Nothing that can
 // block is called with mu held, except the start of a process.
 type agent struct {
-	sup    *Supervisor
+	sup    *cell.Supervisor
 	opt    RuntimeOptions
-	spec   Spec
+	spec   cell.Spec
 	unhook func() bool
 	hangUp func() // ends its talk with models
 
@@ -96,7 +97,7 @@ func (a *agent) begin(t *turn) (*session, error) {
 			return nil, errStopped
 		case a.keep.Paused() != nil:
 			wait = a.keep.Paused()
-		case a.sess != nil && (a.sess.ending || a.sess.proc.reaped()):
+		case a.sess != nil && (a.sess.ending || a.sess.proc.Ended()):
 			wait = a.sess.ended
 		case a.sess != nil && a.sess.turns == 1 && a.sess.idleFor() < leaveTime:
 			// Many commands give one result and leave: see whether this one does.
@@ -187,7 +188,7 @@ func (a *agent) late(e fleet.Event) {
 // held. One that stays is told of each later turn's trace with its task.
 func (a *agent) launch(parent string) error {
 	spec := a.spec
-	spec.Env = traced(spec.Env, parent)
+	spec.Env = cell.Traced(spec.Env, parent)
 	proc, err := a.sup.Start(spec)
 	if err != nil {
 		return err
@@ -284,7 +285,7 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	}
 	stopped := make(chan error, 1)
 	go func() {
-		s.stop(Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
+		s.stop(cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
 		stopped <- s.errs
 	}()
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
@@ -11,7 +12,7 @@ import (
 // BenchmarkTask is one exec.run of the cheapest program, from its start to
 // its outcome with nothing left behind.
 func BenchmarkTask(b *testing.B) {
-	s, err := NewSupervisor("bench")
+	s, err := cell.NewSupervisor(cell.Options{Instance: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func BenchmarkTask(b *testing.B) {
 
 // BenchmarkSkill is one try of the cheapest skill that is a command.
 func BenchmarkSkill(b *testing.B) {
-	s, err := NewSupervisor("bench")
+	s, err := cell.NewSupervisor(cell.Options{Instance: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -27,8 +28,8 @@ const (
 // with all that it leaves running. Its user closes done once outcome is set.
 type command struct {
 	stdin   string
-	grace   Grace
-	proc    *Process
+	grace   cell.Grace
+	proc    *cell.Process
 	cancel  chan stop // one slot: the first one counts
 	done    chan struct{}
 	outcome swarm.Outcome // valid after done
@@ -37,16 +38,16 @@ type command struct {
 // stop asks a command to end.
 type stop struct {
 	reason string
-	grace  Grace
+	grace  cell.Grace
 }
 
-func newCommand(stdin string, grace Grace) command {
+func newCommand(stdin string, grace cell.Grace) command {
 	return command{stdin: stdin, grace: grace, cancel: make(chan stop, 1), done: make(chan struct{})}
 }
 
 // start begins the process; where that fails, the outcome says so and the
 // command is over.
-func (c *command) start(sup *Supervisor, spec Spec) bool {
+func (c *command) start(sup *cell.Supervisor, spec cell.Spec) bool {
 	var err error
 	if c.proc, err = sup.Start(spec); err != nil {
 		c.outcome = failed(startError(err))
@@ -61,7 +62,7 @@ func (c *command) Outcome() swarm.Outcome { <-c.done; return c.outcome }
 
 func (c *command) Cancel(reason string) { c.end(reason, c.grace) }
 
-func (c *command) end(reason string, grace Grace) {
+func (c *command) end(reason string, grace cell.Grace) {
 	select {
 	case c.cancel <- stop{reason, grace}:
 	default:
@@ -120,7 +121,7 @@ func (c *command) follow(ctx context.Context, stdout, stderr sink) (f fate) {
 		case <-ctx.Done():
 		case <-time.After(drainPatience):
 		}
-		f.stopErr = c.proc.Stop(Grace{Interrupt: -1, Terminate: afterGrace})
+		f.stopErr = c.proc.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	}
 	// Nothing is left to write: what is in the pipes is all there will be.
 	// Only a process that not even SIGKILL could end may keep one open.
@@ -169,8 +170,8 @@ func pour(from *os.File, to sink) {
 
 // exit fills in how the process ended.
 func (c *command) exit(f fate, out *runOutput) {
-	if f.stopErr != nil && !c.proc.reaped() {
-		out.RC, out.DurationMS = -1, time.Since(c.proc.began).Milliseconds()
+	if f.stopErr != nil && !c.proc.Ended() {
+		out.RC, out.DurationMS = -1, time.Since(c.proc.Began()).Milliseconds()
 		return
 	}
 	exit := c.proc.Exit()

@@ -1,5 +1,5 @@
 // Package exec runs local commands: as exec.run tasks (Runner) and as agents
-// that speak JSON lines (Runtime). Both stand on one Supervisor, which owns
+// that speak JSON lines (Runtime). Both stand on one cell.Supervisor, which owns
 // every process they start.
 //
 // What the supervisor promises, on Linux:

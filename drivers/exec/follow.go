@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -40,7 +41,7 @@ func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
 		case <-kill:
 			kill = nil
 			t.Cancel() // its end must not wait for a log that does not move
-			go s.stop(Grace{Interrupt: -1, Terminate: killGrace})
+			go s.stop(cell.Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
 }
@@ -58,7 +59,7 @@ func (a *agent) interrupt(t *turn, s *session) {
 	a.mu.Unlock()
 	if ending {
 		// Frozen, or to be ended anyway: nothing is asked of it.
-		go s.stop(Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
+		go s.stop(cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
 		return
 	}
 	_ = s.send(a.opt.CancelLine) // full: then the signal has to do
@@ -71,7 +72,7 @@ func (a *agent) interrupt(t *turn, s *session) {
 func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 	s.quiesce()
 	how := t.Ending()
-	if how != keeper.Running && !s.proc.reaped() {
+	if how != keeper.Running && !s.proc.Ended() {
 		// An agent may say that it has stopped while its tools still run.
 		s.proc.Prune(t.before.Has, killGrace)
 	}
@@ -123,7 +124,7 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 		message += ": " + t.warning
 	}
 	switch {
-	case exit.limited():
+	case exit.Limited():
 		out = keeper.Failure("limit_exceeded", message, false)
 	case exit.Signal != 0:
 		out = keeper.Failure("agent_killed", message, true)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
 )
@@ -24,7 +22,7 @@ const (
 
 // pid is the process that runs; mu is held.
 func (a *agent) pid() int {
-	if a.sess == nil || a.sess.proc.reaped() {
+	if a.sess == nil || a.sess.proc.Ended() {
 		return 0
 	}
 	return a.sess.proc.PID()
@@ -55,7 +53,7 @@ func (a *agent) retry() {
 	a.keep.Later(settleTime, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.sess == s && !s.proc.reaped() && !s.ending {
+		if a.sess == s && !s.proc.Ended() && !s.ending {
 			a.keep.Tell(fleet.Idle, "")
 		}
 	})
@@ -89,17 +87,4 @@ func (a *agent) over(s *session, t *turn) {
 		a.lasting = a.lasting && exit.Code != 0
 		a.keep.Tell(fleet.Idle, "")
 	}
-}
-
-// limited reports whether one of the run's Limits ended it.
-func (e Exit) limited() bool {
-	return e.Signal == unix.SIGXCPU || e.Signal == unix.SIGXFSZ
-}
-
-// Describe says how it ended: "exited with status 1".
-func (e Exit) Describe() string {
-	if e.Signal != 0 {
-		return "was ended by " + unix.SignalName(e.Signal)
-	}
-	return fmt.Sprintf("exited with status %d", e.Code)
 }

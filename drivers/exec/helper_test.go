@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -43,12 +44,12 @@ func play(role string) int {
 // playEngine starts a run as an engine would, tells its processes, and waits to
 // be killed.
 func playEngine() int {
-	s, err := NewSupervisor(os.Getenv("EXEC_TEST_INSTANCE"))
+	s, err := cell.NewSupervisor(cell.Options{Instance: os.Getenv("EXEC_TEST_INSTANCE")})
 	if err != nil {
 		panic(err)
 	}
 	dir := os.Getenv("EXEC_TEST_DIR")
-	if _, err := s.Start(Spec{Run: "r", Argv: sh("echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep 300' & sleep 300"), Dir: dir}); err != nil {
+	if _, err := s.Start(cell.Spec{Run: "r", Argv: sh("echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep 300' & sleep 300"), Dir: dir}); err != nil {
 		panic(err)
 	}
 	select {}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 )
 
@@ -30,13 +31,13 @@ func parseInput(data core.Raw, base string) (runInput, error) {
 	if err := core.Decode(data, &in); err != nil {
 		return in, err
 	}
-	if err := checkCommand("argv", in.Argv); err != nil {
+	if err := cell.CheckCommand("argv", in.Argv); err != nil {
 		return in, err
 	}
-	if err := checkEnv(in.Env); err != nil {
+	if err := cell.CheckEnv(in.Env); err != nil {
 		return in, err
 	}
-	dir, err := checkDir(in.Dir, base)
+	dir, err := cell.CheckDir(in.Dir, base)
 	if err != nil {
 		return in, err
 	}

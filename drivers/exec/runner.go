@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -19,10 +20,10 @@ type RunnerOptions struct {
 	// Dir is where a task without "dir" runs, and what relative ones start
 	// from. "" is the engine's working directory.
 	Dir string
-	// Limits of every task; the zero value means DefaultLimits.
-	Limits Limits
+	// Limits of every task; the zero value means cell.DefaultLimits.
+	Limits cell.Limits
 	// Grace of a cancel, between its steps; the zero value means 1.5 s each.
-	Grace Grace
+	Grace cell.Grace
 }
 
 // Runner carries out exec.run tasks.
@@ -49,14 +50,14 @@ type RunnerOptions struct {
 //	start_failed    the system had no room for a process; retried
 //	cancelled       Cancel was called (status cancelled)
 type Runner struct {
-	sup *Supervisor
+	sup *cell.Supervisor
 	opt RunnerOptions
 }
 
 var _ swarm.Runner = (*Runner)(nil)
 
 // NewRunner returns a runner whose processes the supervisor owns.
-func NewRunner(sup *Supervisor, opt RunnerOptions) (*Runner, error) {
+func NewRunner(sup *cell.Supervisor, opt RunnerOptions) (*Runner, error) {
 	opt, err := opt.filled()
 	if err != nil {
 		return nil, err
@@ -70,14 +71,14 @@ func (opt RunnerOptions) filled() (RunnerOptions, error) {
 }
 
 // fillIn gives the options that a runner and a runtime share their defaults.
-func fillIn(dir *string, limits *Limits) error {
+func fillIn(dir *string, limits *cell.Limits) error {
 	abs, err := filepath.Abs(*dir)
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
 	*dir = abs
-	if *limits == (Limits{}) {
-		*limits = DefaultLimits()
+	if *limits == (cell.Limits{}) {
+		*limits = cell.DefaultLimits()
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, err
 	}
 	w := &work{command: newCommand(in.Stdin, r.opt.Grace), job: job, capture: newCapture(job.Spill)}
-	if w.start(r.sup, Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits}) {
+	if w.start(r.sup, cell.Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: cell.Open}}) {
 		go w.run(ctx)
 	}
 	return w, nil
@@ -120,7 +121,7 @@ func startError(err error) swarm.TaskError {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		e.Code, e.Retryable = "not_found", false
-	case errors.Is(err, os.ErrPermission), isFormat(err), errors.As(err, new(badDir)):
+	case errors.Is(err, os.ErrPermission), isFormat(err), errors.As(err, new(cell.BadDir)):
 		e.Code, e.Retryable = "not_runnable", false
 	case errors.As(err, new(*core.Error)):
 		e.Code, e.Retryable = "invalid_input", false

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
@@ -163,19 +165,19 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name, input string
-		limits      Limits
+		limits      cell.Limits
 		code        string
 		retryable   bool
 		rc          int
 		message     string
 	}{
-		{"exit status", shell("echo why >&2; exit 3"), Limits{}, "exit_nonzero", false, 3, "exit status 3: why"},
-		{"signal", shell("kill -SEGV $$"), Limits{}, "killed", true, 139, "SIGSEGV"},
-		{"file size limit", shell("exec dd if=/dev/zero of=big bs=4096 count=10"), Limits{Size: 8192}, "limit_exceeded", false, 153, "SIGXFSZ"},
-		{"processor limit", shell("while :; do :; done"), Limits{CPU: 1}, "limit_exceeded", false, 152, "SIGXCPU"},
-		{"no such program", `{"argv":["no-such-program-here"]}`, Limits{}, "not_found", false, 0, "no-such-program-here"},
-		{"no such directory", `{"argv":["true"],"dir":"/no/such/dir"}`, Limits{}, "not_found", false, 0, "/no/such/dir"},
-		{"not a program", `{"argv":["/dev/null"]}`, Limits{}, "not_runnable", false, 0, "/dev/null"},
+		{"exit status", shell("echo why >&2; exit 3"), cell.Limits{}, "exit_nonzero", false, 3, "exit status 3: why"},
+		{"signal", shell("kill -SEGV $$"), cell.Limits{}, "killed", true, 139, "SIGSEGV"},
+		{"file size limit", shell("exec dd if=/dev/zero of=big bs=4096 count=10"), cell.Limits{Size: 8192}, "limit_exceeded", false, 153, "SIGXFSZ"},
+		{"processor limit", shell("while :; do :; done"), cell.Limits{CPU: 1}, "limit_exceeded", false, 152, "SIGXCPU"},
+		{"no such program", `{"argv":["no-such-program-here"]}`, cell.Limits{}, "not_found", false, 0, "no-such-program-here"},
+		{"no such directory", `{"argv":["true"],"dir":"/no/such/dir"}`, cell.Limits{}, "not_found", false, 0, "/no/such/dir"},
+		{"not a program", `{"argv":["/dev/null"]}`, cell.Limits{}, "not_runnable", false, 0, "/dev/null"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.limits.CPU > 0 && testing.Short() {
@@ -242,16 +244,13 @@ func TestBinaryOutputAndHugeLinesBecomeValidText(t *testing.T) {
 
 func TestABackgroundProcessEndsWithItsTaskAndDoesNotHangIt(t *testing.T) {
 	began := time.Now()
-	o, out, _ := runShell(t, `setsid sleep 300 & echo $!; exit 0`)
+	mark := "300." + strconv.Itoa(os.Getpid())
+	o, _, _ := runShell(t, `setsid sleep `+mark+` & exit 0`)
 	if o.Status != swarm.Succeeded {
 		t.Errorf("outcome %+v", o)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(out.Stdout))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if alive(pid) {
-		t.Errorf("process %d is still there", pid)
+	if left := drivertest.Naming(mark); len(left) > 0 {
+		t.Errorf("%v are still there", left)
 	}
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("it took %v", d)
@@ -260,22 +259,20 @@ func TestABackgroundProcessEndsWithItsTaskAndDoesNotHangIt(t *testing.T) {
 
 func TestCancelEndsTheWholeTree(t *testing.T) {
 	dir := t.TempDir()
-	r := newRunner(t, RunnerOptions{Dir: dir, Grace: Grace{Interrupt: 50 * time.Millisecond, Terminate: 50 * time.Millisecond}})
-	w, err := r.Start(context.Background(), (&logbook{}).job(shell(runaway), ""))
+	r := newRunner(t, RunnerOptions{Dir: dir, Grace: cell.Grace{Interrupt: 50 * time.Millisecond, Terminate: 50 * time.Millisecond}})
+	w, err := r.Start(context.Background(), (&logbook{}).job(shell("echo $$ >>pids; sleep 300 & sh -c 'setsid sh -c \"echo x >>pids; exec sleep 301."+strconv.Itoa(os.Getpid())+"\" &'; sleep 300"), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids := pidsIn(t, filepath.Join(dir, "pids"), 5)
+	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("changed my mind")
 	w.Cancel("again")
 	o, _ := finish(t, w)
 	if o.Status != swarm.Cancelled || o.Error.Message != "changed my mind" {
 		t.Errorf("outcome %s %+v", o.Status, o.Error)
 	}
-	for _, pid := range pids {
-		if alive(pid) {
-			t.Errorf("process %d of %v is still there", pid, pids)
-		}
+	if left := drivertest.Naming("301." + strconv.Itoa(os.Getpid())); len(left) > 0 {
+		t.Errorf("%v are still there", left)
 	}
 	w.Cancel("too late")
 	if err := w.Pause(context.Background()); !errors.Is(err, core.Kind(core.Conflict)) {

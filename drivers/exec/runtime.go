@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
@@ -18,8 +19,8 @@ type RuntimeOptions struct {
 	// Dir is where an agent without a directory runs, and what relative ones
 	// start from. "" is the engine's working directory.
 	Dir string
-	// Limits of every agent's processes; the zero value means DefaultLimits.
-	Limits Limits
+	// Limits of every agent's processes; the zero value means cell.DefaultLimits.
+	Limits cell.Limits
 	// Interrupt is the signal that a cancelled prompt's process group gets
 	// beside the cancel line; 0 means SIGINT. An agent that does not handle it
 	// ends by it and is started again for the next prompt.
@@ -47,14 +48,14 @@ type RuntimeOptions struct {
 //
 // What it prints between prompts is kept, bounded, and logged with the next.
 type Runtime struct {
-	sup *Supervisor
+	sup *cell.Supervisor
 	opt RuntimeOptions
 }
 
 var _ fleet.Runtime = (*Runtime)(nil)
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
-func NewRuntime(sup *Supervisor, opt RuntimeOptions) (*Runtime, error) {
+func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
 	if err := fillIn(&opt.Dir, &opt.Limits); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func NewRuntime(sup *Supervisor, opt RuntimeOptions) (*Runtime, error) {
 // Check implements fleet.Runtime: the command must be there and runnable, and
 // its directory exist.
 func (r *Runtime) Check(c fleet.Create) error {
-	spec, err := NewSpec(c.Command, c.Env, c.Dir, r.opt.Dir)
+	spec, err := cell.NewSpec(c.Command, c.Env, c.Dir, r.opt.Dir)
 	if err != nil {
 		return err
 	}
@@ -123,11 +124,12 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 // in order, must not block and must not call the handle. When ctx ends the
 // agent is closed.
 func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
-	spec, err := NewSpec(a.Command, a.Env, a.Dir, r.opt.Dir)
+	spec, err := cell.NewSpec(a.Command, a.Env, a.Dir, r.opt.Dir)
 	if err != nil {
 		return nil, err
 	}
 	spec.Limits = r.opt.Limits
+	spec.Wall.Profile = cell.Open
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	h := &agent{
 		sup: r.sup, opt: r.opt, spec: spec, hangUp: func() {},

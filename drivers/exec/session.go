@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -16,7 +17,7 @@ import (
 // session is one process of an agent with its three streams.
 type session struct {
 	a     *agent
-	proc  *Process
+	proc  *cell.Process
 	in    *pipe.Outbox
 	turn  atomic.Pointer[turn] // whom the output belongs to; nil between prompts
 	ended chan struct{}        // closed when nothing of it is left
@@ -29,13 +30,13 @@ type session struct {
 
 	lastResult atomic.Int64  // unix nanoseconds
 	reading    atomic.Bool   // stderr was read and is being passed on
-	exit       Exit          // valid after ended
+	exit       cell.Exit     // valid after ended
 	unread     bool          // valid after ended: it left some of its stdin unread
 	idle       time.Duration // valid after ended: between its last result and its exit
 }
 
 // newSession follows a process that has just started; agent.mu is held.
-func newSession(a *agent, proc *Process) *session {
+func newSession(a *agent, proc *cell.Process) *session {
 	s := &session{a: a, proc: proc, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
 	go s.run()
 	return s
@@ -59,7 +60,7 @@ func (s *session) run() {
 	case <-drained:
 	case <-time.After(drainPatience):
 	}
-	s.stop(Grace{Interrupt: -1, Terminate: afterGrace})
+	s.stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):
@@ -78,7 +79,7 @@ func (s *session) run() {
 }
 
 // stop ends the whole process tree, once; others wait for it.
-func (s *session) stop(g Grace) {
+func (s *session) stop(g cell.Grace) {
 	s.once.Do(func() { s.errs = s.proc.Stop(g) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -26,7 +27,7 @@ const SkillKind = "exec"
 //	bad_output        it exited with 0, but stdout is no such object
 //	output_too_large  stdout was larger; the command was stopped
 type SkillRunner struct {
-	sup *Supervisor
+	sup *cell.Supervisor
 	opt RunnerOptions
 }
 
@@ -37,7 +38,7 @@ var (
 
 // NewSkillRunner returns a runner whose processes the supervisor owns. One
 // with nil checks skills and starts none.
-func NewSkillRunner(sup *Supervisor, opt RunnerOptions) (*SkillRunner, error) {
+func NewSkillRunner(sup *cell.Supervisor, opt RunnerOptions) (*SkillRunner, error) {
 	opt, err := opt.filled()
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func NewSkillRunner(sup *Supervisor, opt RunnerOptions) (*SkillRunner, error) {
 // is found out when it starts: an earlier skill may make them.
 func (r *SkillRunner) Check(spec skill.Spec) error {
 	_, err := r.dirOf(spec)
-	for _, err := range []error{checkCommand("argv", spec.Argv), checkEnv(spec.Env), err} {
+	for _, err := range []error{cell.CheckCommand("argv", spec.Argv), cell.CheckEnv(spec.Env), err} {
 		if err != nil {
 			e := core.AsError(err)
 			return core.Errorf(e.Code, "runner.%s", e.Message).With("field", fmt.Sprint("runner.", e.Details["field"]))
@@ -58,7 +59,9 @@ func (r *SkillRunner) Check(spec skill.Spec) error {
 	return nil
 }
 
-func (r *SkillRunner) dirOf(spec skill.Spec) (string, error) { return checkDir(spec.Dir, r.opt.Dir) }
+func (r *SkillRunner) dirOf(spec skill.Spec) (string, error) {
+	return cell.CheckDir(spec.Dir, r.opt.Dir)
+}
 
 // Effects implements skill.Effecter: a command can do anything.
 func (r *SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
@@ -91,8 +94,8 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 		return nil, err
 	}
 	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace), log: call.Log}
-	w.answer.flood = func() { w.end(flooded, Grace{Interrupt: -1, Terminate: afterGrace}) }
-	if w.start(r.sup, Spec{Run: call.Run, Argv: spec.Argv, Dir: dir, Env: traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits}) {
+	w.answer.flood = func() { w.end(flooded, cell.Grace{Interrupt: -1, Terminate: afterGrace}) }
+	if w.start(r.sup, cell.Spec{Run: call.Run, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: cell.Open}}) {
 		go w.run(ctx)
 	}
 	return w, nil

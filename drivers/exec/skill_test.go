@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
@@ -149,23 +151,21 @@ func TestAFloodOnStderrDoesNotHurtTheResult(t *testing.T) {
 }
 
 func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
-	dir := t.TempDir()
+	dir, mark := t.TempDir(), "302."+strconv.Itoa(os.Getpid())
 	l := &logbook{}
-	call := l.call(`{}`, sh(`trap '' INT; echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep 300' & sleep 300`)...)
+	call := l.call(`{}`, sh(`trap '' INT; echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep `+mark+`' & sleep `+mark)...)
 	call.Skill.Runner.Dir = dir
 	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids := pidsIn(t, filepath.Join(dir, "pids"), 2)
+	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("the try timed out")
 	if o := over(t, w); o.Status != swarm.Cancelled || o.Error.Message != "the try timed out" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
-	for _, pid := range pids {
-		if alive(pid) {
-			t.Errorf("process %d lives on", pid)
-		}
+	if left := drivertest.Naming(mark); len(left) > 0 {
+		t.Errorf("%v live on", left)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
@@ -20,10 +21,10 @@ type turn struct {
 	done chan struct{} // closed when its result is there
 
 	// Set before the task is sent.
-	past    string // what a fork goes on from
-	reused  bool   // the process has served another turn
-	lasting bool   // the agent's processes are known to stay
-	before  Census // the process tree of a reused process then
+	past    string      // what a fork goes on from
+	reused  bool        // the process has served another turn
+	lasting bool        // the agent's processes are known to stay
+	before  cell.Census // the process tree of a reused process then
 
 	mu      sync.Mutex
 	result  *fleet.Event

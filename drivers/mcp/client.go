@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/tools"
@@ -19,7 +19,7 @@ import (
 type ClientOptions struct {
 	State  string              // directory for the homes of servers, absolute
 	Getenv func(string) string // where the values of headers come from
-	Limits exec.Limits         // of every server's processes; zero means exec.DefaultLimits
+	Limits cell.Limits         // of every server's processes; zero means cell.DefaultLimits
 }
 
 // Registry knows the servers of tenants.
@@ -30,7 +30,7 @@ type Registry interface {
 // Client uses the servers of others. A server begins with the first use of it
 // and goes on until the client is closed, it dies, or it is changed.
 type Client struct {
-	sup   *exec.Supervisor
+	sup   *cell.Supervisor
 	opt   ClientOptions
 	tools definitions
 
@@ -44,9 +44,9 @@ type Client struct {
 var _ tools.Source = (*Client)(nil)
 
 // NewClient returns a client whose servers' processes the supervisor owns.
-func NewClient(sup *exec.Supervisor, opt ClientOptions) *Client {
-	if opt.Limits == (exec.Limits{}) {
-		opt.Limits = exec.DefaultLimits()
+func NewClient(sup *cell.Supervisor, opt ClientOptions) *Client {
+	if opt.Limits == (cell.Limits{}) {
+		opt.Limits = cell.DefaultLimits()
 	}
 	return &Client{sup: sup, opt: opt, tools: definitions{state: opt.State}, links: map[string]*link{}}
 }

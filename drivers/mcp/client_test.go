@@ -17,8 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
-	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
@@ -28,6 +28,9 @@ import (
 
 // The test binary is also a server, when its environment says so.
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if os.Getenv("MCP_TEST_SERVER") != "" {
 		actAsServer()
 		os.Exit(0)
@@ -94,7 +97,7 @@ func guests(t *testing.T) (*house, *Client) {
 	t.Helper()
 	t.Setenv("SECRET", "of the engine")
 	var c *Client
-	h := newHouse(t, func(opt *engine.Options, sup *exec.Supervisor) {
+	h := newHouse(t, func(opt *engine.Options, sup *cell.Supervisor) {
 		c = NewClient(sup, ClientOptions{State: t.TempDir(), Getenv: os.Getenv})
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -46,7 +47,7 @@ type house struct {
 	dir string
 }
 
-func newHouse(t *testing.T, fill ...func(*engine.Options, *exec.Supervisor)) *house {
+func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *house {
 	t.Helper()
 	h := &house{dir: t.TempDir()}
 	path := filepath.Join(h.dir, "test.db")
@@ -58,7 +59,7 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *exec.Supervisor)) *ho
 	if err != nil {
 		t.Fatal(err)
 	}
-	sup, err := exec.NewSupervisor("swarmdeck-mcp-test-" + core.NewTrace(nil)[:8])
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "swarmdeck-mcp-test-" + core.NewTrace(nil)[:8]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
-	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
@@ -79,7 +79,7 @@ type inspected struct {
 // inspect makes such houses, with a person who approves all that is asked.
 func inspect(t *testing.T) map[string]func(*testing.T) inspected {
 	made := func(t *testing.T) inspected {
-		h := newHouse(t, func(opt *engine.Options, _ *exec.Supervisor) {
+		h := newHouse(t, func(opt *engine.Options, _ *cell.Supervisor) {
 			opt.Static, opt.SkillRunners[builtin.Kind] = builtin.Definitions(), builtin.New(builtin.Options{})
 		})
 		h.approveAll(t)

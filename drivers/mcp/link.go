@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tools"
@@ -42,7 +42,7 @@ type link struct {
 
 	mu      sync.Mutex // held while it begins
 	session *mcp.ClientSession
-	proc    *exec.Process
+	proc    *cell.Process
 	heard   chan struct{} // closed when the newest process has said all that it says on stderr
 	list    []tools.Tool  // nil when it must be asked for
 	gone    bool
@@ -104,7 +104,7 @@ func (l *link) begin(ctx context.Context) error {
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		if proc != nil {
-			err = errors.Join(err, proc.Stop(exec.Grace{Interrupt: -1}))
+			err = errors.Join(err, proc.Stop(cell.Grace{Interrupt: -1}))
 			select { // why it failed may still be on its way
 			case <-l.heard:
 			case <-time.After(lastWait):
@@ -119,10 +119,10 @@ func (l *link) begin(ctx context.Context) error {
 }
 
 // follow waits for the end of a connection and ends what is left of it.
-func (l *link) follow(session *mcp.ClientSession, proc *exec.Process) {
+func (l *link) follow(session *mcp.ClientSession, proc *cell.Process) {
 	_ = session.Wait()
 	if proc != nil {
-		_ = proc.Stop(exec.Grace{Interrupt: -1})
+		_ = proc.Stop(cell.Grace{Interrupt: -1})
 		proc.CloseIO()
 	}
 	l.lost(session)
@@ -192,7 +192,7 @@ func (l *link) close() error {
 	}
 	var err error
 	if proc != nil {
-		err = proc.Stop(exec.Grace{Interrupt: -1})
+		err = proc.Stop(cell.Grace{Interrupt: -1})
 	}
 	closed := make(chan struct{})
 	go func() { // it waits for calls under way
@@ -207,7 +207,7 @@ func (l *link) close() error {
 }
 
 // transport begins the process, or names the address.
-func (l *link) transport() (mcp.Transport, *exec.Process, error) {
+func (l *link) transport() (mcp.Transport, *cell.Process, error) {
 	if l.spec.URL != "" {
 		u, err := url.Parse(l.spec.URL)
 		if err != nil || u.Host == "" {
@@ -237,7 +237,7 @@ func (l *link) transport() (mcp.Transport, *exec.Process, error) {
 	if dir == "" {
 		dir = home
 	}
-	proc, err := l.c.sup.Start(exec.Spec{Run: "mcp-" + l.spec.TenantID + "-" + l.spec.Name, Argv: l.spec.Command, Dir: dir, Env: env, Limits: l.c.opt.Limits})
+	proc, err := l.c.sup.Start(cell.Spec{Run: "mcp-" + l.spec.TenantID + "-" + l.spec.Name, Argv: l.spec.Command, Dir: dir, Env: env, Limits: l.c.opt.Limits, Wall: cell.Wall{Profile: cell.Open}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -254,7 +254,7 @@ func (l *link) transport() (mcp.Transport, *exec.Process, error) {
 }
 
 // listen reads what the server says on stderr, and keeps the newest line.
-func (l *link) listen(proc *exec.Process) {
+func (l *link) listen(proc *cell.Process) {
 	lines := &pipe.Splitter{Max: maxLastWords, Emit: func(text []byte, _ int) {
 		if s := line(pipe.Text(text), maxLastWords); s != "" {
 			l.words.Lock()

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/notice"
 )
@@ -25,9 +25,9 @@ func (s *Sender) run(ctx context.Context, n notice.Notice, m notice.Message) err
 	if s.opt.Supervisor == nil {
 		return errors.New("no command can be started here")
 	}
-	p, err := s.opt.Supervisor.Start(exec.Spec{
+	p, err := s.opt.Supervisor.Start(cell.Spec{
 		Run: "notice-" + n.Name, Argv: n.Command, Dir: s.opt.Dir, Env: map[string]string{"NOTICE_ID": m.ID},
-		Limits: exec.DefaultLimits(),
+		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Open},
 	})
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Sender) run(ctx context.Context, n notice.Notice, m notice.Message) err
 	case <-ctx.Done():
 	}
 	// What it left behind goes too, and with that the pipes end.
-	err = p.Stop(exec.Grace{})
+	err = p.Stop(cell.Grace{})
 	select { // what it said last may still be on its way
 	case <-heard:
 	case <-time.After(lastWords):

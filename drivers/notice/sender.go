@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/notice"
 )
 
 // Options of New.
 type Options struct {
-	Supervisor *exec.Supervisor    // owns the commands; nil starts none
+	Supervisor *cell.Supervisor    // owns the commands; nil starts none
 	Dir        string              // absolute; where commands run
 	Getenv     func(string) string // finds the secrets
 	Patience   time.Duration       // for one try, the whole of it; 0 means 10 s

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	driver "swarmdeck/drivers/notice"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/notice"
@@ -28,7 +28,10 @@ import (
 const key = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func TestMain(m *testing.M) {
-	if err := exec.BecomeSubreaper(); err != nil {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
+	if err := cell.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -37,7 +40,7 @@ func TestMain(m *testing.M) {
 
 func sender(t *testing.T, env map[string]string) *driver.Sender {
 	t.Helper()
-	sup, err := exec.NewSupervisor("test-notice-" + strconv.Itoa(os.Getpid()))
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "test-notice-" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
 )
 
@@ -27,10 +29,16 @@ func program(interpreter []string, source string) *judge.Program {
 
 func runner(t testing.TB, opt Options) *Runner {
 	t.Helper()
-	opt.Jail = []string{"/proc/self/exe", jailWord}
-	if built := os.Getenv("POLICY_JAIL"); built != "" { // the whole program takes longer to start than this test
-		opt.Jail[0] = built
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "policy" + strconv.Itoa(os.Getpid())})
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := sup.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	opt.Supervisor = sup
 	r, err := New(opt)
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,14 @@ package policy
 import (
 	"os"
 	"testing"
+
+	"swarmdeck/drivers/cell"
 )
 
-const jailWord = "-policy-jail"
-
-// TestMain is also the process of a jail, as main is.
+// TestMain is also the process of a cell, as main is.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == jailWord {
-		os.Exit(Enter(os.Args[2:], os.Stderr))
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"io"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"sync"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
 )
 
@@ -22,52 +23,71 @@ func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) jud
 	}
 	ctx, late := context.WithTimeout(ctx, r.opt.Deadline)
 	defer late()
-	state, dir, err := r.ready(ctx, p)
+	proc, jailed, err := r.begin(ctx, p)
 	if err != nil {
 		return judge.FaultReply(judge.ReasonError, err.Error())
 	}
-	var c *cell
-	if state == jailed {
-		defer r.cells.refill(r.id)
-		c, err = r.cells.take(ctx, r.id)
-	} else {
-		c, err = open(bareCommand(argv(p, dir)), nil)
-	}
-	if err != nil {
-		return judge.FaultReply(judge.ReasonError, err.Error())
-	}
-	defer c.kill(nil)
-	defer context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })()
-	err = c.run(append([]string{dir}, argv(p, dir)...), input)
-	reply := r.reply(c, err)
-	reply.Unsandboxed = state != jailed
+	o := follow(ctx, proc, input)
+	reply := r.reply(o)
+	reply.Unsandboxed = !jailed
 	return reply
 }
 
+// outcome is how a program ended.
+type outcome struct {
+	answer, said bounded
+	cause        error // we ended it for this
+	exit         cell.Exit
+}
+
+// follow asks a program once and waits for its end.
+func follow(ctx context.Context, proc *cell.Process, input []byte) (o outcome) {
+	ctx, give := context.WithCancelCause(ctx)
+	defer give(nil)
+	o.answer = bounded{most: judge.MaxAnswer, over: func() { give(errMuch) }}
+	o.said = bounded{most: maxStderr}
+	var all sync.WaitGroup
+	all.Go(func() { // ends with the process at the latest
+		_, _ = proc.Stdin.Write(input)
+		_ = proc.Stdin.Close()
+	})
+	all.Go(func() { _, _ = io.Copy(&o.answer, proc.Stdout) })
+	all.Go(func() { _, _ = io.Copy(&o.said, proc.Stderr) })
+	select {
+	case <-proc.Done():
+	case <-ctx.Done():
+		o.cause = context.Cause(ctx)
+	}
+	_ = proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
+	all.Wait()
+	proc.CloseIO()
+	o.exit = proc.Exit()
+	return o
+}
+
 // reply makes an answer, or a fault, of how a program ended.
-func (r *Runner) reply(c *cell, err error) judge.Reply {
-	words := sanitised(c.said.kept)
+func (r *Runner) reply(o outcome) judge.Reply {
+	words := sanitised(o.said.kept)
 	fault := func(reason, why string) judge.Reply {
 		f := judge.FaultReply(reason, why)
 		f.Stderr = words
 		return f
 	}
-	cause := context.Cause(c.life)
 	switch {
-	case c.out.full:
+	case o.answer.full:
 		return fault(judge.ReasonBadOutput, errMuch.Error())
-	case errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(o.cause, context.DeadlineExceeded):
 		return fault(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", r.opt.Deadline))
-	case cause != nil:
-		return fault(judge.ReasonError, "the decision was given up: "+cause.Error())
-	case err != nil:
-		why := "it failed: " + err.Error()
+	case o.cause != nil:
+		return fault(judge.ReasonError, "the decision was given up: "+o.cause.Error())
+	case o.exit.Code != 0:
+		why := "it failed: it " + o.exit.Describe()
 		if last := lastLine(words); last != "" {
 			why += ": " + last
 		}
 		return fault(judge.ReasonError, why)
 	}
-	reply, err := judge.ParseReply(c.out.kept)
+	reply, err := judge.ParseReply(o.answer.kept)
 	if err != nil {
 		return fault(judge.ReasonBadOutput, err.Error())
 	}
@@ -75,38 +95,7 @@ func (r *Runner) reply(c *cell, err error) judge.Reply {
 	return reply
 }
 
-// ready says how programs run here, and puts this one where it can be read.
-func (r *Runner) ready(ctx context.Context, p *judge.Program) (state int, dir string, err error) {
-	state, why := r.jail(ctx)
-	if state == 0 {
-		return 0, "", errors.New(why)
-	}
-	dir, err = r.place(p)
-	return state, dir, err
-}
-
 // argv is a program's command line.
 func argv(p *judge.Program, dir string) []string {
 	return append(slices.Clone(p.Interpreter), filepath.Join(dir, fileName))
-}
-
-// jailCommand makes the process that jails itself; args go to Enter.
-func (r *Runner) jailCommand(id identity, args []string) func(context.Context) *exec.Cmd {
-	return func(life context.Context) *exec.Cmd {
-		argv := append(slices.Clone(r.opt.Jail), args...)
-		cmd := exec.CommandContext(life, argv[0], argv[1:]...)
-		cmd.Dir, cmd.Env, cmd.WaitDelay, cmd.SysProcAttr = "/", environment, waitDelay, prison(id)
-		return cmd
-	}
-}
-
-// bareCommand makes a process without a jail, in a group of its own.
-func bareCommand(argv []string) func(context.Context) *exec.Cmd {
-	return func(life context.Context) *exec.Cmd {
-		cmd := exec.CommandContext(life, argv[0], argv[1:]...)
-		cmd.Dir, cmd.Env, cmd.WaitDelay = "/", environment, waitDelay
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-		return cmd
-	}
 }

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
 )
 
@@ -22,26 +21,33 @@ const (
 	// busy machine takes ten times that.
 	defaultDeadline = 1500 * time.Millisecond
 	defaultIdle     = time.Minute
-	waitDelay       = 200 * time.Millisecond
 	maxStderr       = 4 << 10
-	nobody          = 65534
 )
 
-// environment is all that a program gets.
-var environment = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/"}
+// What a program may take.
+const (
+	maxCPU       = 2         // seconds of processor
+	maxMemory    = 512 << 20 // bytes of address space
+	maxFiles     = 32        // open at once
+	maxProcesses = 64        // with threads, and for an ordinary user with those of the cell's init
+)
+
+// environment is all that a program gets of the usual.
+func environment() map[string]string {
+	return map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/"}
+}
 
 // Options of New.
 type Options struct {
-	// Jail is the command line by which this program re-executes itself into
-	// Enter; its further arguments follow.
-	Jail []string
+	// Supervisor starts the programs, as readers.
+	Supervisor *cell.Supervisor
 	// Dir is where a directory for the programs' files is made, which everybody
 	// can read and Close removes; "" means the system's for temporary files.
 	Dir string
 	// Deadline of one decision; 0 means 1.5 s.
 	Deadline time.Duration
-	// Idle is how long what waits for decisions stays without any: programs
-	// that stay, and jails that wait for their program. 0 means a minute.
+	// Idle is how long a program that stays goes on without being asked. 0 means
+	// a minute.
 	Idle time.Duration
 	// Unjailed runs programs as where the system can't jail. For tests.
 	Unjailed string
@@ -51,24 +57,18 @@ type Options struct {
 type Runner struct {
 	opt Options
 
+	last atomic.Uint32 // program started
+
 	mu     sync.Mutex
 	dir    string // of the programs' files; "" not made yet
 	closed bool
-	state  int // 0 not known yet
-	why    string
-	id     identity // that programs run as outside their name space
+	tried  bool   // whether readers can be held here
+	why    string // they can't
 
-	cells   cells
 	servers servers
 }
 
 var _ judge.Programs = (*Runner)(nil)
-
-// What is known of the jail.
-const (
-	jailed = 1 + iota
-	bare
-)
 
 // New makes a runner. It tries the jail only when it is first needed.
 func New(opt Options) (*Runner, error) {
@@ -79,19 +79,14 @@ func New(opt Options) (*Runner, error) {
 	opt.Dir = dir
 	opt.Deadline, opt.Idle = cmp.Or(opt.Deadline, defaultDeadline), cmp.Or(opt.Idle, defaultIdle)
 	r := &Runner{opt: opt}
-	r.cells.init(opt.Idle, r.waiting)
 	r.servers.init(opt.Idle)
-	if opt.Unjailed != "" {
-		r.state, r.why = bare, opt.Unjailed
-	}
+	r.tried, r.why = opt.Unjailed != "", opt.Unjailed
 	return r, nil
 }
 
-// Close ends the programs that stay and the jails that wait, and removes all
-// files. What is asked afterwards is a person's to judge.
+// Close ends the programs that stay and removes all files. What is asked afterwards is a person's to judge.
 func (r *Runner) Close() error {
 	r.servers.close()
-	r.cells.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
@@ -103,92 +98,96 @@ func (r *Runner) Close() error {
 
 // Jailed implements judge.Programs.
 func (r *Runner) Jailed(ctx context.Context) (bool, string) {
-	state, why := r.jail(ctx)
-	return state == jailed, why
+	jailed, err := r.jail(ctx)
+	if err != nil {
+		return false, err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return jailed, r.why
 }
 
-// jail tries once what this system allows. Trouble that may pass, as when
-// there are too many processes, is no answer: it is tried again.
-func (r *Runner) jail(ctx context.Context) (int, string) {
+// jail tries once whether a reader can be held here. Trouble that may pass, as
+// when there are too many processes, is no answer: it is tried again.
+func (r *Runner) jail(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return 0, errClosed.Error()
+		return false, errClosed
 	}
 	if err := r.makeDir(); err != nil {
-		return 0, err.Error()
+		return false, err
 	}
-	if r.state != 0 {
-		return r.state, r.why
+	if r.tried {
+		return r.why == "", nil
 	}
-	for _, id := range identities() {
-		state, why := r.try(ctx, id)
-		if state == jailed {
-			r.state, r.why, r.id = state, "", id
-			return r.state, r.why
-		}
-		if state == 0 {
-			return 0, why
-		}
-		r.why = why
-	}
-	r.state = bare
-	return r.state, r.why
-}
-
-func (r *Runner) try(ctx context.Context, id identity) (int, string) {
-	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
-	defer stop()
-	cmd := r.jailCommand(id, []string{r.dir, probeWord})(ctx)
-	said := &bounded{most: maxStderr}
-	cmd.Stderr = said
-	err := cmd.Run()
-	var exit *exec.ExitError
+	proc, err := r.opt.Supervisor.Start(r.spec([]string{"true"}, r.dir, cell.Reader))
 	switch {
-	case err == nil:
-		return jailed, ""
-	case forbids(err):
-		return bare, "this system forbids name spaces: " + err.Error()
-	case errors.As(err, &exit) && exit.ExitCode() == exitJail:
-		return bare, cmp.Or(lastLine(sanitised(said.kept)), "this system forbids the limits of the jail")
+	case errors.Is(err, os.ErrPermission) || errors.Is(err, cell.ErrNoWall):
+		r.why = err.Error()
+	case err != nil:
+		return false, fmt.Errorf("try the jail: %w", err)
+	default:
+		defer proc.CloseIO()
+		select {
+		case <-proc.Done():
+		case <-ctx.Done():
+		}
+		if err := proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1}); err != nil {
+			return false, fmt.Errorf("try the jail: %w", err)
+		}
+		if exit := proc.Exit(); exit.Code != 0 {
+			return false, fmt.Errorf("try the jail: it %s", exit.Describe())
+		}
 	}
-	return 0, "try the jail: " + err.Error()
+	r.tried = true
+	return r.why == "", nil
 }
 
-// forbids reports an error of making a process that stays.
-func forbids(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS},
-		func(e error) bool { return errors.Is(err, e) })
+// errClosed is what is said of decisions after Close.
+var errClosed = errors.New("policies are being closed")
+
+// Programs of root run as users that nobody else is, each as another: the
+// bound on processes is one of the user's.
+const (
+	firstUID = 1_800_000_000
+	userIDs  = 1 << 16
+)
+
+// spec is how a program of a directory is started.
+func (r *Runner) spec(argv []string, dir string, profile cell.Profile) cell.Spec {
+	n := r.last.Add(1)
+	s := cell.Spec{
+		Run: fmt.Sprintf("policy-%d", n), Argv: argv, Dir: dir, Env: environment(), Wall: cell.Wall{Profile: profile},
+		Limits: cell.Limits{CPU: maxCPU, Files: maxFiles, Size: 1},
+	}
+	if profile != cell.Open {
+		s.Limits.Memory, s.Limits.Processes = maxMemory, maxProcesses
+		if os.Geteuid() == 0 {
+			id := firstUID + n%userIDs
+			s.User = &cell.User{UID: id, GID: id}
+		}
+	}
+	return s
 }
 
-// identity is who a program is outside its name space.
-type identity struct{ uid, gid int }
-
-// identities are those to try, the weakest first. Root's programs become
-// nobody outside too, so that files and the bound on processes are kept from
-// them; where nobody can't read this program they stay root without its rights.
-func identities() []identity {
-	own := identity{os.Geteuid(), os.Getegid()}
-	if own.uid != 0 {
-		return []identity{own}
+// begin starts a program, and reports whether it is jailed.
+func (r *Runner) begin(ctx context.Context, p *judge.Program) (*cell.Process, bool, error) {
+	jailed, err := r.jail(ctx)
+	if err != nil {
+		return nil, false, err
 	}
-	return []identity{{nobody, nobody}, own}
-}
-
-// prison parts a process from everything: it is the first of its own process
-// name space, so all that it starts ends with it.
-func prison(id identity) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS |
-			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: id.uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: id.gid, Size: 1}},
-		Pdeathsig:   syscall.SIGKILL,
-		Setsid:      true,
+	dir, err := r.place(p)
+	if err != nil {
+		return nil, false, err
 	}
-	if id.uid != os.Geteuid() {
-		attr.GidMappingsEnableSetgroups = true
-		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	profile := cell.Open
+	if jailed {
+		profile = cell.Reader
 	}
-	return attr
+	proc, err := r.opt.Supervisor.Start(r.spec(argv(p, dir), dir, profile))
+	if err != nil {
+		return nil, false, fmt.Errorf("start the policy: %w", err)
+	}
+	return proc, jailed, nil
 }

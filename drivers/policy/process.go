@@ -7,27 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
 )
 
 // process is one life of a program that stays.
 type process struct {
-	cmd  *exec.Cmd
-	stop context.CancelFunc
-	in   io.WriteCloser
-	pipe *os.File // its stdout
+	proc *cell.Process
 	out  *bufio.Reader
 	said *lockedText
 	safe bool
 	done int           // questions
 	took time.Duration // for them
+
+	reading sync.WaitGroup
+	once    sync.Once
 }
 
 // tired reports a process that has done enough.
@@ -57,39 +56,16 @@ func (t *lockedText) take() string {
 	return text
 }
 
-func (r *Runner) begin(ctx context.Context, p *judge.Program) (*process, error) {
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	state, dir, err := r.ready(ctx, p)
+// stay starts a program that stays.
+func (r *Runner) stay(ctx context.Context, p *judge.Program) (*process, error) {
+	proc, jailed, err := r.begin(ctx, p)
 	if err != nil {
-		stop()
 		return nil, err
 	}
-	command := bareCommand(argv(p, dir))
-	if state == jailed {
-		command = r.jailCommand(r.id, append([]string{dir}, argv(p, dir)...))
-	}
-	cmd := command(life)
 	said := &lockedText{b: bounded{most: maxStderr}}
-	cmd.Stderr = said
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("start the policy: %w", err)
-	}
-	pipe, theirs, err := os.Pipe()
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("start the policy: %w", err)
-	}
-	cmd.Stdout = theirs
-	err = cmd.Start()
-	_ = theirs.Close()
-	if err != nil {
-		stop()
-		_ = pipe.Close()
-		return nil, fmt.Errorf("start the policy: %w", err)
-	}
-	return &process{cmd: cmd, stop: stop, in: in, pipe: pipe, out: bufio.NewReaderSize(pipe, judge.MaxAnswer+2), said: said, safe: state == jailed}, nil
+	one := &process{proc: proc, out: bufio.NewReaderSize(proc.Stdout, judge.MaxAnswer+2), said: said, safe: jailed}
+	one.reading.Go(func() { _, _ = io.Copy(said, proc.Stderr) })
+	return one, nil
 }
 
 // turn is one question. An error means that the process can't go on.
@@ -108,7 +84,7 @@ func (p *process) turn(ctx context.Context, input []byte, deadline time.Duration
 	answers := make(chan answer, 1)
 	go func() { // ends with the process at the latest
 		line := append(bytes.ReplaceAll(input, []byte("\n"), []byte(" ")), '\n')
-		if _, err := p.in.Write(line); err != nil {
+		if _, err := p.proc.Stdin.Write(line); err != nil {
 			answers <- answer{err: err}
 			return
 		}
@@ -119,9 +95,7 @@ func (p *process) turn(ctx context.Context, input []byte, deadline time.Duration
 	select {
 	case got = <-answers:
 	case <-ctx.Done():
-		p.stop()
-		_ = p.pipe.Close() // what it started may hold the other end
-		_ = p.in.Close()
+		p.end()
 		<-answers
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return judge.FaultReply(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", deadline)), ctx.Err()
@@ -150,7 +124,7 @@ func (p *process) turn(ctx context.Context, input []byte, deadline time.Duration
 // let one action pass for another.
 func (p *process) spoke() bool {
 	waiting := 0
-	raw, err := p.pipe.SyscallConn()
+	raw, err := p.proc.Stdout.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) { waiting, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	}
@@ -159,7 +133,9 @@ func (p *process) spoke() bool {
 
 // end kills the process and waits for it.
 func (p *process) end() {
-	p.stop()
-	_ = p.pipe.Close()
-	_ = p.cmd.Wait()
+	p.once.Do(func() {
+		_ = p.proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
+		p.proc.CloseIO()
+		p.reading.Wait()
+	})
 }

@@ -183,7 +183,7 @@ func (r *Runner) put(ctx context.Context, one *server, p *judge.Program, input [
 				one.failed, rest.Round(100*time.Millisecond), one.why)), errRests
 		}
 		var err error
-		if one.proc, err = r.begin(ctx, p); err != nil {
+		if one.proc, err = r.stay(ctx, p); err != nil {
 			return judge.FaultReply(judge.ReasonError, err.Error()), err
 		}
 	}

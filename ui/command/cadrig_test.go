@@ -11,7 +11,7 @@ import (
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/pool"
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/cad"
 )
 
@@ -20,6 +20,9 @@ import (
 const cadWorker = "COMMAND_TEST_CAD_WORKER"
 
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if os.Getenv(cadWorker) == "" {
 		os.Exit(m.Run())
 	}
@@ -36,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // geometry is a pool of such workers; it starts none before one is needed.
-func geometry(t testing.TB, sup *exec.Supervisor) cad.Pool {
+func geometry(t testing.TB, sup *cell.Supervisor) cad.Pool {
 	p := pool.New(pool.Options{Supervisor: sup, Command: []string{os.Args[0]}, Env: map[string]string{cadWorker: "1"}, Max: 1})
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)

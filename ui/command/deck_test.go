@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
@@ -59,7 +60,7 @@ func newDeck(t testing.TB) *deck {
 	d.no(err)
 	db, err := store.Open(d.data, store.Options{Seal: sealer.Seal})
 	d.no(err)
-	sup, err := exec.NewSupervisor(strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test")
+	sup, err := cell.NewSupervisor(cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
 	d.no(err)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
 	d.no(err)

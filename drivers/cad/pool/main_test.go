@@ -15,7 +15,8 @@ import (
 
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 )
 
@@ -25,6 +26,9 @@ import (
 const roleVariable = "POOL_TEST_ROLE"
 
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if r := os.Getenv(roleVariable); r != "" {
 		os.Exit(play(r))
 	}
@@ -111,7 +115,7 @@ func fake(kernel string) {
 			delete(seqs, r.Params.Workspace)
 			answer(struct{}{})
 		case "test.pid":
-			answer(map[string]any{"pid": os.Getpid(), "held": len(seqs)})
+			answer(map[string]any{"pid": os.Getpid(), "space": drivertest.Space(os.Getpid()), "held": len(seqs)})
 		case "test.die":
 			fmt.Fprintln(os.Stderr, "I am done for")
 			os.Exit(7)
@@ -154,7 +158,7 @@ func fake(kernel string) {
 // rig is a pool of workers of this program.
 func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 	t.Helper()
-	sup, err := exec.NewSupervisor("pool" + strconv.Itoa(os.Getpid()))
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "pool" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		t.Fatal(err)
 	}

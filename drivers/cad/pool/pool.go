@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 )
@@ -35,7 +35,7 @@ type Kernel struct {
 
 // Options of New. Zero fields have the defaults that they name.
 type Options struct {
-	Supervisor *exec.Supervisor
+	Supervisor *cell.Supervisor
 	// Command starts a process; --kernel NAME is added.
 	Command []string
 	Env     map[string]string
@@ -58,7 +58,7 @@ type Options struct {
 	// or what is large by nature would be built again each time; 1 GiB. Limits
 	// bound what it may ask of the system at any time; see DefaultLimits.
 	Resident uint64
-	Limits   exec.Limits
+	Limits   cell.Limits
 }
 
 // leastLeases is how many a process serves before it can be too large.
@@ -67,8 +67,8 @@ const leastLeases = 16
 // DefaultLimits keep one operation from taking the machine's memory. A process
 // that has just begun reserves 1.7 GiB of address space and holds 30 MiB; one
 // with a hundred thousand facets 200 MiB.
-func DefaultLimits() exec.Limits {
-	return exec.Limits{Memory: 8 << 30, Files: 1024, Size: 4 << 30}
+func DefaultLimits() cell.Limits {
+	return cell.Limits{Memory: 8 << 30, Files: 1024, Size: 4 << 30}
 }
 
 // Pool implements cad.Pool. It is safe for concurrent use.
@@ -95,7 +95,7 @@ func New(o Options) *Pool {
 	o.Grace = cmp.Or(o.Grace, 2*time.Second)
 	o.Held = cmp.Or(o.Held, 32)
 	o.Resident = cmp.Or(o.Resident, 1<<30)
-	if o.Limits == (exec.Limits{}) {
+	if o.Limits == (cell.Limits{}) {
 		o.Limits = DefaultLimits()
 	}
 	if len(o.Kernels) == 0 {

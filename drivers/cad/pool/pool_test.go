@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
@@ -30,7 +31,8 @@ func take(t testing.TB, p *Pool, at cad.Site) cad.Worker {
 func pid(t testing.TB, w cad.Worker) int {
 	t.Helper()
 	var d struct {
-		PID int `json:"pid"`
+		PID   int    `json:"pid"`
+		Space string `json:"space"`
 	}
 	reply, err := w.Call(t.Context(), cad.Call{Method: "test.pid"})
 	if err == nil {
@@ -39,7 +41,7 @@ func pid(t testing.TB, w cad.Worker) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.PID
+	return drivertest.HostPID(d.Space, d.PID)
 }
 
 func load(t testing.TB, w cad.Worker, workspace string, from, n int) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cad/env"
-	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/cad"
@@ -45,7 +45,7 @@ type worker struct {
 
 	leases int // that are over
 
-	proc  *exec.Process // nil before it began
+	proc  *cell.Process // nil before it began
 	conn  *jsonrpc.Conn
 	out   *pipe.Outbox
 	heard chan struct{} // closed when its stderr has been read to its end
@@ -100,9 +100,9 @@ func (w *worker) begin(ctx context.Context, p *Pool) (fresh bool, err error) {
 		}
 		return false, nil
 	}
-	proc, err := p.opt.Supervisor.Start(exec.Spec{
+	proc, err := p.opt.Supervisor.Start(cell.Spec{
 		Run: "cad-" + w.tenant, Argv: append(append([]string{}, p.opt.Command...), "--kernel", w.kernel),
-		Dir: p.opt.Dir, Env: p.opt.Env, Limits: p.opt.Limits,
+		Dir: p.opt.Dir, Env: p.opt.Env, Limits: p.opt.Limits, Wall: cell.Wall{Profile: cell.Open},
 	})
 	if err != nil {
 		return true, core.Errorf(core.Unavailable, "start a CAD worker: %v", err)
@@ -165,7 +165,7 @@ func (w *worker) live(p *Pool) {
 	case <-w.conn.Done(): // a process that can't be talked to is of no use
 		w.leave()
 	}
-	_ = w.proc.Stop(exec.Grace{Interrupt: -1, Terminate: -1})
+	_ = w.proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):

@@ -1,25 +1,25 @@
-package exec
+package cell
 
 import (
 	"errors"
+	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
 )
 
-// User is an account of the system, taken without its supplementary groups.
-type User struct{ UID, GID uint32 }
-
 // NewSpec is what starts an agent's command; an empty or relative dir starts
 // from base. The error names the field of the agent that is wrong.
 func NewSpec(command []string, env map[string]string, dir, base string) (Spec, error) {
-	if err := checkCommand("command", command); err != nil {
+	if err := CheckCommand("command", command); err != nil {
 		return Spec{}, err
 	}
-	if err := checkEnv(env); err != nil {
+	if err := CheckEnv(env); err != nil {
 		return Spec{}, err
 	}
-	abs, err := checkDir(dir, base)
+	abs, err := CheckDir(dir, base)
 	if err != nil {
 		return Spec{}, err
 	}
@@ -39,4 +39,17 @@ func (s Spec) Available() error {
 		return core.Invalid("command", s.Argv[0], why)
 	}
 	return nil
+}
+
+// Limited reports whether one of the run's Limits ended it.
+func (e Exit) Limited() bool {
+	return e.Signal == unix.SIGXCPU || e.Signal == unix.SIGXFSZ
+}
+
+// Describe says how it ended: "exited with status 1".
+func (e Exit) Describe() string {
+	if e.Signal != 0 {
+		return "was ended by " + unix.SignalName(e.Signal)
+	}
+	return fmt.Sprintf("exited with status %d", e.Code)
 }

@@ -1,4 +1,4 @@
-package exec
+package cell
 
 import (
 	"maps"
@@ -20,26 +20,26 @@ const Marker = "SWARMDECK_RUN"
 // nothing an agent should find by accident.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
 
-// traceparent is the variable that carries the W3C trace context into a
+// Traceparent is the variable that carries the W3C trace context into a
 // process (OpenTelemetry, environment variables as context carriers).
-const traceparent = "TRACEPARENT"
+const Traceparent = "TRACEPARENT"
 
-// traced adds the trace context to an environment that has none.
-func traced(env map[string]string, parent string) map[string]string {
-	if _, given := env[traceparent]; given || parent == "" {
+// Traced adds the trace context to an environment that has none.
+func Traced(env map[string]string, parent string) map[string]string {
+	if _, given := env[Traceparent]; given || parent == "" {
 		return env
 	}
 	with := make(map[string]string, len(env)+1)
 	maps.Copy(with, env)
-	with[traceparent] = parent
+	with[Traceparent] = parent
 	return with
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environ builds a command's environment, sorted: the inherited variables,
-// TERM=dumb, what was given, and the mark.
-func environ(given map[string]string, mark string) []string {
+// environ builds a command's environment: the inherited variables, TERM=dumb,
+// what was given, and the mark.
+func environ(given map[string]string, mark string) map[string]string {
 	vars := map[string]string{"PATH": defaultPath, "HOME": "/", "LANG": "C.UTF-8"}
 	for _, name := range inherited {
 		if v, ok := os.LookupEnv(name); ok && v != "" {
@@ -51,6 +51,11 @@ func environ(given map[string]string, mark string) []string {
 		vars[name] = v
 	}
 	vars[Marker] = mark
+	return vars
+}
+
+// list is an environment as the kernel takes it, sorted.
+func list(vars map[string]string) []string {
 	list := make([]string, 0, len(vars))
 	for name, v := range vars {
 		list = append(list, name+"="+v)
@@ -68,8 +73,8 @@ const (
 	maxVars   = 512
 )
 
-// checkCommand reports an argument list that can't be a command.
-func checkCommand(field string, argv []string) error {
+// CheckCommand reports an argument list that can't be a command.
+func CheckCommand(field string, argv []string) error {
 	if len(argv) == 0 || argv[0] == "" {
 		return core.Invalid(field, "", "a program and its arguments")
 	}
@@ -87,8 +92,8 @@ func checkCommand(field string, argv []string) error {
 	return nil
 }
 
-// checkEnv reports variables that can't be passed on.
-func checkEnv(env map[string]string) error {
+// CheckEnv reports variables that can't be passed on.
+func CheckEnv(env map[string]string) error {
 	if len(env) > maxVars {
 		return core.Invalid("env", len(env), "at most 512 variables")
 	}
@@ -105,8 +110,8 @@ func checkEnv(env map[string]string) error {
 	return nil
 }
 
-// checkDir returns the absolute form of a working directory, base for "".
-func checkDir(dir, base string) (string, error) {
+// CheckDir returns the absolute form of a working directory, base for "".
+func CheckDir(dir, base string) (string, error) {
 	if dir == "" {
 		return base, nil
 	}

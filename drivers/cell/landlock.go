@@ -1,4 +1,4 @@
-package policy
+package cell
 
 import (
 	"errors"
@@ -9,16 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a program may read and execute: the system's programs and libraries.
-var readable = []string{
-	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32",
-	"/usr/lib64", "/usr/libexec", "/usr/local/bin", "/usr/local/lib", "/nix/store",
-	"/etc/ld.so.cache", "/dev/null", "/dev/urandom",
-}
-
 const (
-	seeFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
-	seeTree = seeFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	seeFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	seeTree  = seeFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	fileOnly = seeFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
 // rightsOf is how many rights over files an ABI of Landlock knows.
@@ -35,19 +29,17 @@ func rightsOf(abi int) uint64 {
 	return 1<<n - 1
 }
 
-// confine takes every right over files from this thread but to read and
-// execute what is readable and dir; and where the kernel knows them TCP,
-// signals to others and abstract sockets. It holds after execve.
-func confine(dir string) error {
+// see takes every right over files from this thread but to read and execute
+// what is below the paths of read, and to change what is below those of write;
+// and where the kernel knows them signals to others and abstract sockets. It
+// holds after execve. Paths that are not there need no rule.
+func see(read, write []string) error {
 	version, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return fmt.Errorf("ask for Landlock: %w", errno)
 	}
 	abi := int(version)
 	attr := unix.LandlockRulesetAttr{Access_fs: rightsOf(abi)}
-	if abi >= 4 {
-		attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
@@ -63,12 +55,15 @@ func confine(dir string) error {
 		return fmt.Errorf("make a Landlock rule set: %w", errno)
 	}
 	defer func() { _ = unix.Close(int(rules)) }()
-	if err := permit(int(rules), dir); err != nil {
-		return err
-	}
-	for _, path := range readable { // one that is not there, or out of reach, needs no rule
-		if err := permit(int(rules), path); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
-			return err
+	for _, list := range []struct {
+		paths  []string
+		rights uint64
+	}{{append(read, "/proc/self/exe"), seeTree}, {write, attr.Access_fs}} {
+		for _, path := range list.paths {
+			err := permit(int(rules), path, list.rights, attr.Access_fs)
+			if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
+				return err
+			}
 		}
 	}
 	if _, _, errno = unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
@@ -77,8 +72,8 @@ func confine(dir string) error {
 	return nil
 }
 
-// permit lets what is below path be read and executed.
-func permit(rules int, path string) error {
+// permit gives rights over what is below a path, of those that are known.
+func permit(rules int, path string, rights, known uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "permit", Path: path, Err: err}
@@ -88,10 +83,10 @@ func permit(rules int, path string) error {
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: seeFile, Parent_fd: int32(fd)}
-	if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		rule.Allowed_access = seeTree
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fileOnly
 	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & known, Parent_fd: int32(fd)}
 	if _, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
 		return &os.PathError{Op: "permit", Path: path, Err: errno}

@@ -1,9 +1,11 @@
-package exec
+package cell
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,7 @@ type proc struct {
 	pid, ppid int
 	start     uint64 // clock ticks since boot
 	state     byte   // R S D T t Z X I …
+	session   int
 }
 
 func (p proc) dead() bool    { return p.state == 'Z' || p.state == 'X' }
@@ -42,12 +45,19 @@ func readStat(path string) (p proc, ok bool) {
 	}
 	p.state = f[0][0]
 	p.ppid, _ = strconv.Atoi(string(f[1]))
+	p.session, _ = strconv.Atoi(string(f[3]))
 	p.start, _ = strconv.ParseUint(string(f[19]), 10, 64)
 	return p, true
 }
 
 // childrenOf lists the pids of a process's children, over all its threads.
 func childrenOf(pid int) []int {
+	if !hasChildrenFiles() {
+		return slices.DeleteFunc(numbers("/proc"), func(kid int) bool {
+			p, ok := look(kid)
+			return !ok || p.ppid != pid
+		})
+	}
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
 	var kids []int
 	for _, tid := range numbers(dir) {
@@ -62,6 +72,28 @@ func childrenOf(pid int) []int {
 		}
 	}
 	return kids
+}
+
+// descendants lists the live and unreaped processes below one, oldest first.
+func descendants(of int) []proc {
+	var list []proc
+	seen := map[int]bool{of: true}
+	var add func(pid int)
+	add = func(pid int) {
+		for _, kid := range childrenOf(pid) {
+			if seen[kid] {
+				continue
+			}
+			seen[kid] = true
+			if p, ok := look(kid); ok {
+				list = append(list, p)
+				add(kid)
+			}
+		}
+	}
+	add(of)
+	slices.SortStableFunc(list, func(a, b proc) int { return cmp.Compare(a.start, b.start) })
+	return list
 }
 
 // hasChildrenFiles reports whether the kernel offers them.
@@ -109,6 +141,22 @@ func markOf(pid int) string {
 		}
 	}
 	return ""
+}
+
+// innerPID is the number of a process in its own name space; 0 when it is gone.
+func innerPID(pid int) int {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(data, []byte("\nNSpid:"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	f := bytes.Fields(line)
+	if len(f) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(f[len(f)-1]))
+	return n
 }
 
 // numbers lists the entries of a directory that are numbers.

@@ -1,4 +1,4 @@
-package policy
+package cell
 
 import "golang.org/x/sys/unix"
 

@@ -1,0 +1,197 @@
+package cell
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroups makes a cgroup for each run, below this process's own, where that
+// is allowed. A nil one makes none.
+type cgroups struct {
+	dir   string   // of this engine's
+	procs *os.File // of this process's own: inits go back there
+
+	mu   sync.Mutex
+	last int
+	off  bool
+}
+
+// findCgroups looks for a tree of version 2 in which cgroups may be made.
+func findCgroups(instance string) *cgroups {
+	mounted, own := cgroupMount(), cgroupOwn()
+	if mounted == "" || own == "" {
+		return nil
+	}
+	parent := filepath.Join(mounted, own)
+	c := &cgroups{dir: filepath.Join(parent, "swarmdeck-"+strings.ReplaceAll(instance, ".", "_"))}
+	if err := os.Mkdir(c.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	var err error
+	if c.procs, err = os.OpenFile(filepath.Join(parent, "cgroup.procs"), os.O_WRONLY, 0); err != nil {
+		_ = os.Remove(c.dir)
+		return nil
+	}
+	return c
+}
+
+func cgroupMount() string {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		if fields := strings.Fields(before); ok && strings.HasPrefix(after, "cgroup2 ") && len(fields) > 4 && fields[3] == "/" {
+			return fields[4]
+		}
+	}
+	return ""
+}
+
+func cgroupOwn() string {
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range bytes.Lines(data) {
+		if path, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("0::")); ok {
+			return string(path)
+		}
+	}
+	return ""
+}
+
+// distrust makes no more of them: the system let one be made, but no process
+// go into it.
+func (c *cgroups) distrust() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = true
+}
+
+func (c *cgroups) distrusted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.off
+}
+
+// cgroup is one run's. A nil one does nothing.
+type cgroup struct {
+	path string
+	dir  *os.File
+}
+
+// make makes one; nil where there can't be.
+func (c *cgroups) make() *cgroup {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	if c.off {
+		c.mu.Unlock()
+		return nil
+	}
+	c.last++
+	path := filepath.Join(c.dir, strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(c.last))
+	c.mu.Unlock()
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		_ = os.Remove(path)
+		return nil
+	}
+	return &cgroup{path: path, dir: dir}
+}
+
+func (c *cgroups) close() {
+	if c != nil {
+		c.procs.Close()
+		_ = os.Remove(c.dir)
+	}
+}
+
+// sweep removes what former engines left empty.
+func (c *cgroups) sweep() {
+	if c == nil {
+		return
+	}
+	entries, _ := os.ReadDir(c.dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			_ = os.Remove(filepath.Join(c.dir, e.Name()))
+		}
+	}
+}
+
+func (g *cgroup) write(name, value string) error {
+	fd, err := unix.Openat(int(g.dir.Fd()), name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: filepath.Join(g.path, name), Err: err}
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(value)); err != nil {
+		return &os.PathError{Op: "write", Path: filepath.Join(g.path, name), Err: err}
+	}
+	return nil
+}
+
+// freeze stops all of the cgroup, or lets it go on, and returns when that is so.
+func (g *cgroup) freeze(ctx context.Context, on bool) error {
+	want, value := []byte("frozen 0"), "0"
+	if on {
+		want, value = []byte("frozen 1"), "1"
+	}
+	if err := g.write("cgroup.freeze", value); err != nil {
+		return err
+	}
+	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(g.path, "cgroup.events"))
+		if err != nil {
+			return fmt.Errorf("look whether the run is frozen: %w", err)
+		}
+		if bytes.Contains(data, want) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// kill ends all of it.
+func (g *cgroup) kill() {
+	if g != nil {
+		_ = g.write("cgroup.kill", "1")
+	}
+}
+
+// remove removes it. Its last processes may be on their way out still.
+func (g *cgroup) remove() {
+	if g == nil {
+		return
+	}
+	defer g.dir.Close()
+	for wait := time.Duration(0); wait < 50*time.Millisecond; wait += time.Millisecond {
+		if err := os.Remove(g.path); err == nil || errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

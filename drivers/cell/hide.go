@@ -1,0 +1,107 @@
+package cell
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// secrets are what people keep in their homes and no program needs that they
+// did not give it to. A name that ends in "*" stands for all that begin so.
+var secrets = [...]string{
+	".ssh", ".gnupg", ".pki", ".netrc", ".git-credentials", ".config/git/credentials", ".password-store", ".vault-token", ".config/op", ".config/sops", ".config/age",
+	".aws", ".azure", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".kube", ".docker/config.json", ".config/containers/auth.json",
+	".config/doctl", ".config/heroku", ".config/netlify", ".fly", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".oci", ".s3cfg", ".config/rclone", ".boto",
+	".npmrc", ".yarnrc.yml", ".pypirc", ".config/pip", ".cargo/credentials*", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".nuget",
+	".pgpass", ".my.cnf", ".mylogin.cnf", ".config/keybase", ".local/share/keyrings", ".config/Bitwarden*", ".config/1Password", ".electrum", ".bitcoin", ".ethereum",
+	".codex", ".claude", ".claude.json*", ".gemini", ".qwen", ".config/opencode", ".local/share/opencode", ".config/github-copilot", ".cursor", ".config/anthropic",
+	".*_history", ".histfile", ".zhistory", ".local/share/fish/fish_history", ".config/fish/fish_history", ".lesshst", ".viminfo", ".wget-hsts", ".sqlite_history",
+	".mozilla", ".thunderbird", ".config/google-chrome*", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge*", ".config/vivaldi", ".config/opera", ".cache/mozilla",
+	".config/Slack", ".config/discord", ".config/Signal", ".config/coderv2", ".config/sourcegraph*", ".Xauthority", ".ICEauthority", ".local/share/swarmdeck",
+}
+
+// hidden lists what no walled run sees of what is there, and more that this
+// one does not see.
+func (s *Supervisor) hidden(more []string) []string {
+	names := slices.Clone(s.opt.Hide)
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		for _, name := range secrets {
+			names = append(names, filepath.Join(home, name))
+		}
+	}
+	names = append(names, more...)
+	var all []string
+	for _, name := range names {
+		for _, path := range matches(name) {
+			all = append(all, path)
+			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+				all = append(all, real)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// matches are the paths that a name stands for. One "*" in its last part is
+// for any characters.
+func matches(name string) []string {
+	dir, last := filepath.Split(name)
+	before, after, star := strings.Cut(last, "*")
+	if !star {
+		return []string{name}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		if n := e.Name(); len(n) >= len(before)+len(after) && strings.HasPrefix(n, before) && strings.HasSuffix(n, after) {
+			all = append(all, filepath.Join(dir, n))
+		}
+	}
+	return all
+}
+
+// programs are the places from which a run's programs come: its own, with what
+// belongs to it, and the directories of its PATH. The system's need no mention.
+func programs(path string, env map[string]string) []string {
+	var all []string
+	home, _ := os.UserHomeDir()
+	for _, dir := range filepath.SplitList(pathOf(env)) {
+		if filepath.IsAbs(dir) {
+			all = append(all, packageOf(dir, home))
+		}
+	}
+	for range 16 { // the program, and what leads to it
+		all = append(all, path)
+		if i := strings.Index(path, "/node_modules/"); i >= 0 {
+			all = append(all, path[:i]+"/node_modules")
+		}
+		if dir := packageOf(filepath.Dir(path), home); dir != filepath.Dir(path) {
+			all = append(all, dir)
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return slices.DeleteFunc(all, func(p string) bool { return isSystem(p, false) })
+}
+
+// packageOf is the directory of a package whose programs are in its bin: the
+// directory itself where that holds the programs of many.
+func packageOf(dir, home string) string {
+	parent := filepath.Dir(dir)
+	if base := filepath.Base(dir); base != "bin" && base != "shims" || parent == "/" || parent == home || within(home, parent) ||
+		parent == filepath.Join(home, ".local") || isSystem(parent, false) {
+		return dir
+	}
+	return parent
+}

@@ -1,0 +1,329 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Word is the first argument by which this program becomes the init of a cell.
+const Word = "-cell"
+
+// Entered makes this process a part of a cell, if its command line says that it
+// is one, and returns its exit status. It is the first that a program does.
+func Entered(args, env []string) (code int, is bool) {
+	switch {
+	case len(args) < 2:
+		return 0, false
+	case args[1] == Word:
+		return run(), true
+	case args[1] == LimitWord:
+		return limited(args[2:], env), true
+	}
+	return 0, false
+}
+
+// run is the life of a cell's init. It makes the cell, starts the command,
+// collects what ends in it and does what the engine wants, until nothing of the
+// cell is left; then it returns the exit status. Other processes can't look
+// into it: it holds no more than its order, but what it does must not be theirs
+// to change.
+func run() int {
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	// Caught, and so not handed on to the command: signals from within the cell
+	// are nothing to this process.
+	signal.Notify(make(chan os.Signal, 1))
+	i := &initial{over: make(chan struct{})}
+	if err := i.begin(); err != nil {
+		i.fail(err)
+		return 1
+	}
+	go i.obey()
+	go i.watch()
+	go i.collect()
+	<-i.over
+	return 0
+}
+
+// initial is an init.
+type initial struct {
+	order order
+	page  *page
+	blind bool          // /proc shows other processes than the cell's
+	main  int           // pid of the command
+	over  chan struct{} // closed when nothing is left, or nothing shall be
+	once  sync.Once
+
+	mu     sync.Mutex
+	paused bool        // the engine wants it
+	orphan bool        // the engine has gone
+	silent bool        // the engine gives no sign
+	still  atomic.Bool // frozen now
+}
+
+// fail tells why there is no cell.
+func (i *initial) fail(err error) {
+	m := message{Kind: saidFailed, Error: err.Error()}
+	if len(m.Error) > 1024 {
+		m.Error = m.Error[:1024]
+	}
+	_ = errors.As(err, &m.Errno)
+	m.NoWall = errors.As(err, new(noWall))
+	_ = send(controlFile, m, -1)
+}
+
+func (i *initial) begin() (err error) {
+	if err := unix.CloseRange(controlFile, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keep what is not the command's: %w", err)
+	}
+	if i.order, err = ordered(); err != nil {
+		return err
+	}
+	if i.page, err = openPage(); err != nil {
+		return err
+	}
+	o := &i.order
+	if !o.Spaces {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("become subreaper: %w", err)
+		}
+	}
+	if o.Network {
+		if err := i.network(); err != nil {
+			return noWall{err}
+		}
+	}
+	var missing []string
+	if o.Places != nil {
+		if err := build(o.Places); err != nil {
+			return noWall{fmt.Errorf("make the cell's files: %w", err)}
+		}
+	} else if o.Spaces {
+		// Without it the command sees the machine's processes, and can't reach them.
+		_ = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		if unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "") != nil {
+			i.blind, missing = true, append(missing, "procfs")
+		}
+	}
+	if err := o.Limits.apply(); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	type started struct {
+		pid     int
+		missing []string
+		err     error
+	}
+	out := make(chan started, 1)
+	go func() { // its thread ends with it: what is taken from it is taken for good
+		pid, more, err := o.start()
+		out <- started{pid, more, err}
+	}()
+	s := <-out
+	if s.err != nil {
+		return s.err
+	}
+	i.main = s.pid
+	if o.Cgroup > 0 { // this process is not to be frozen
+		_, _ = unix.Write(o.Cgroup, []byte("0"))
+		_ = unix.Close(o.Cgroup)
+	}
+	for fd := range 3 { // they are the command's
+		_ = unix.Close(fd)
+	}
+	return send(controlFile, message{Kind: saidStarted, PID: s.pid, Missing: append(missing, s.missing...)}, -1)
+}
+
+// collect reaps until nothing of the cell is left.
+func (i *initial) collect() {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, syscall.WALL, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			i.leave()
+			return
+		case pid == i.main && (ws.Exited() || ws.Signaled()):
+			_ = send(controlFile, message{Kind: saidExit, Status: ws}, -1)
+		}
+	}
+}
+
+// obey does what the engine wants. When that has gone the cell freezes, and
+// ends after the grace.
+func (i *initial) obey() {
+	for {
+		var w wish
+		along, err := receive(controlFile, &w)
+		if along >= 0 {
+			_ = unix.Close(along)
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+				break
+			}
+			continue
+		}
+		switch w.Kind {
+		case wishGroup:
+			_ = unix.Kill(-i.main, w.Signal)
+		case wishAll:
+			i.signal(w.Signal)
+		case wishPause:
+			i.set(func() { i.paused = true }, saidPaused)
+		case wishResume:
+			i.set(func() { i.paused = false }, saidResumed)
+		case wishEnd:
+			i.end()
+		}
+	}
+	i.set(func() { i.orphan = true }, "")
+	time.Sleep(OrphanGrace)
+	i.end()
+}
+
+// watch freezes the cell while the engine gives no sign.
+func (i *initial) watch() {
+	for {
+		time.Sleep(lookEvery)
+		silent := i.page.silent() > Lease
+		i.mu.Lock()
+		changed := silent != i.silent
+		i.mu.Unlock()
+		if changed {
+			i.set(func() { i.silent = silent }, "")
+		}
+	}
+}
+
+// set changes who wants the cell frozen, makes it so, and says word.
+func (i *initial) set(change func(), word string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change()
+	want := i.paused || i.orphan || i.silent
+	var err error
+	if want {
+		i.still.Store(true)
+		err = i.freeze()
+	} else if i.still.Load() {
+		i.still.Store(false)
+		i.thaw()
+	}
+	if word == "" {
+		return
+	}
+	m := message{Kind: word}
+	if err != nil {
+		m.Error = err.Error()
+	}
+	_ = send(controlFile, m, -1)
+}
+
+// signal sends a signal to every process of the cell but this.
+func (i *initial) signal(sig syscall.Signal) {
+	if i.order.Spaces {
+		_ = unix.Kill(-1, sig)
+		return
+	}
+	for _, p := range descendants(os.Getpid()) {
+		p.send(sig)
+	}
+}
+
+// freezePatience is how long the kernel may take to stop a process.
+const freezePatience = 1500 * time.Millisecond
+
+// freeze stops all of the cell. In a name space of its own one call reaches
+// every process, those that are just being made too; elsewhere it is repeated
+// until no new ones appear.
+func (i *initial) freeze() error {
+	calm := 0
+	for deadline := time.Now().Add(freezePatience); ; time.Sleep(time.Millisecond) {
+		i.signal(unix.SIGSTOP)
+		moving := i.moving()
+		switch {
+		case len(moving) > 0:
+			calm = 0
+		case calm == 1 || i.order.Spaces:
+			return nil
+		default:
+			calm++
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not stopped: %s", describe(moving))
+		}
+	}
+}
+
+// moving are the processes that do not stand still.
+func (i *initial) moving() []proc {
+	if i.blind {
+		return nil
+	}
+	all := descendants(os.Getpid())
+	stopped := map[int]bool{}
+	for _, p := range all {
+		stopped[p.ppid] = stopped[p.ppid] || p.stopped()
+	}
+	return slices.DeleteFunc(all, func(p proc) bool {
+		return p.dead() || frozen(p.pid) || p.state == 'D' && stopped[p.pid] && stopPending(p.pid)
+	})
+}
+
+// thaw lets the cell go on: children first, so that a shell with job control
+// does not take them for stopped jobs.
+func (i *initial) thaw() {
+	if i.blind {
+		i.signal(unix.SIGCONT)
+		return
+	}
+	all := descendants(os.Getpid())
+	slices.Reverse(all)
+	for _, p := range all {
+		p.send(unix.SIGCONT)
+	}
+}
+
+// end kills the cell. Of a name space the kernel kills the rest when its first
+// process leaves.
+func (i *initial) end() {
+	for !i.order.Spaces && len(descendants(os.Getpid())) > 0 {
+		i.signal(unix.SIGKILL)
+		time.Sleep(time.Millisecond)
+	}
+	i.leave()
+}
+
+func (i *initial) leave() { i.once.Do(func() { close(i.over) }) }
+
+// named is the command line of an init, by which the next engine finds it.
+func named(run, engine string) []string { return []string{"swarmdeck", Word, run, engine} }
+
+// ofInit is the run and the engine that an init's command line names, "" for
+// what is none.
+func ofInit(pid int) (run, engine string) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return "", ""
+	}
+	words := splitZero(data)
+	if len(words) != 4 || words[0] != "swarmdeck" || words[1] != Word {
+		return "", ""
+	}
+	return words[2], words[3]
+}

@@ -1,0 +1,89 @@
+package cell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain makes the tests' process what the engine's is, and checks at the
+// end that no process was left.
+func TestMain(m *testing.M) {
+	if code, is := Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
+	if os.Getenv("CELL_TEST_ENGINE") != "" {
+		playEngine()
+	}
+	if err := BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if kids := childrenOf(os.Getpid()); len(kids) > 0 {
+		fmt.Fprintf(os.Stderr, "processes left by the tests: %v\n", kids)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// playEngine starts a run as an engine would and waits to be killed.
+func playEngine() {
+	s, err := NewSupervisor(Options{Instance: os.Getenv("CELL_TEST_ENGINE")})
+	if err != nil {
+		panic(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	if _, err := s.Start(Spec{Run: "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir}); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+func newSupervisor(t testing.TB, without ...string) *Supervisor {
+	t.Helper()
+	s, err := NewSupervisor(Options{Instance: "test" + strconv.Itoa(os.Getpid()), Without: without})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close supervisor: %v", err)
+		}
+	})
+	return s
+}
+
+// eventually waits for a condition of the outside world.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+// lines waits until a file has so many.
+func lines(t testing.TB, dir, name string, n int) []string {
+	t.Helper()
+	var all []string
+	eventually(t, fmt.Sprintf("%s holds %d lines", name, n), func() bool {
+		data, _ := os.ReadFile(filepath.Join(dir, name))
+		all = strings.Fields(string(data))
+		return len(all) >= n
+	})
+	return all
+}
+
+func alive(pid int) bool {
+	p, ok := look(pid)
+	return ok && !p.dead()
+}

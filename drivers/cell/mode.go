@@ -1,0 +1,173 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// mode is what the system lets this process do with name spaces.
+type mode int
+
+const (
+	asRoot mode = 1 + iota // all, without a user name space
+	asUser                 // all, in a user name space
+	bare                   // nothing
+)
+
+// Layers that Options.Without may name, and doctor shows.
+const (
+	layerSpaces   = "name spaces"
+	layerCgroup   = "cgroup"
+	layerLandlock = "landlock"
+	layerSeccomp  = "seccomp"
+)
+
+// modes are those to try, the best first.
+func (s *Supervisor) modes() []mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.without(layerSpaces):
+		return []mode{bare}
+	case s.mode != 0:
+		return []mode{s.mode}
+	case os.Geteuid() == 0:
+		return []mode{asRoot, asUser, bare}
+	}
+	return []mode{asUser, bare}
+}
+
+// settle remembers what worked, and why something better did not.
+func (s *Supervisor) settle(m mode, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mode == 0 {
+		s.mode = m
+		if why != nil {
+			s.why = why.Error()
+		}
+	}
+}
+
+func (s *Supervisor) settled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode != 0
+}
+
+// forbids reports an error of making a process that says that the system does
+// not allow its name spaces. All of them pass nothing by that would not fail
+// without them too.
+func forbids(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS},
+		func(e error) bool { return errors.Is(err, e) })
+}
+
+// What an init in a user name space needs, and its command loses.
+var initCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE, unix.CAP_SETPCAP}
+
+// attributes of an init's process.
+func (m mode) attributes(walled bool) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if m == bare {
+		return attr
+	}
+	attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	if walled {
+		attr.Cloneflags |= syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET
+	}
+	if m == asUser {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		attr.AmbientCaps = initCaps
+	}
+	return attr
+}
+
+// ownerOf is whose a file is.
+func ownerOf(path string) (uint32, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Uid, nil
+	}
+	return 0, fmt.Errorf("%s has no owner", path)
+}
+
+// standIn is a user name space by which files of an owner are the cell's own
+// user's. It belongs to the supervisor.
+func (s *Supervisor) standIn(owner uint32) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if f := s.maps[owner]; f != nil {
+		return f, nil
+	}
+	f, err := userSpace(owner, s.cellUID())
+	if err != nil {
+		return nil, err
+	}
+	s.maps[owner] = f
+	return f, nil
+}
+
+// userSpace makes a user name space with one user and one group: inside it
+// they have the first number, outside the second.
+func userSpace(inside, outside uint32) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	defer w.Close()
+	ids := []syscall.SysProcIDMap{{ContainerID: int(inside), HostID: int(outside), Size: 1}}
+	// A process that waits to be told its limits lives as long as is needed.
+	cat, err := lookFor("cat")
+	if err != nil {
+		return nil, err
+	}
+	child, err := os.StartProcess(cat, []string{"cat"}, &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []*os.File{r},
+		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a user name space: %w", err)
+	}
+	defer func() {
+		_ = child.Kill()
+		_, _ = child.Wait()
+	}()
+	return os.Open(fmt.Sprintf("/proc/%d/ns/user", child.Pid))
+}
+
+func lookFor(name string) (string, error) {
+	for _, dir := range filepath.SplitList(defaultPath) {
+		if path := filepath.Join(dir, name); runnable(path) == nil {
+			return path, nil
+		}
+	}
+	return "", &os.PathError{Op: "find", Path: name, Err: os.ErrNotExist}
+}
+
+// mappable reports whether a directory's files can be shown as another's.
+func mappable(dir string, space *os.File) bool {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(space.Fd()),
+	}) == nil
+}

@@ -1,0 +1,312 @@
+package cell
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Directories of the system that every walled run may read. What is a
+// symbolic link stays one.
+var system = [...]string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/sys/devices/system/cpu", "/var/lib/ca-certificates",
+}
+
+// Of these a reader needs no more.
+var readers = [...]string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu",
+	"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/fonts", "/etc/ssl",
+}
+
+// systemOf is what a profile reads of the system.
+func systemOf(p Profile) []string {
+	if p == Reader {
+		return readers[:]
+	}
+	return system[:]
+}
+
+// ownHome is where a run has its home that has none which is kept.
+const ownHome = "/home/agent"
+
+// order says what an init is to do, with the files that go with it: the order
+// itself first.
+func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order, files files, err error) {
+	o = order{
+		Path: path, Argv: spec.Argv, Dir: spec.Dir, Profile: spec.Wall.Profile, Run: p.run,
+		Spaces: m != bare, User: spec.User, Limits: spec.Limits,
+	}
+	env := environ(spec.Env, p.run)
+	files = append(files, nil)
+	named := func(f *os.File) int {
+		files = append(files, f)
+		return firstFile + len(files) - 2
+	}
+	if spec.Wall.walled() {
+		if m == bare {
+			err = s.narrowed(&o, spec, env, p)
+		} else {
+			o.Network, o.Ports, o.Ways = true, spec.Wall.Reach, spec.Wall.Way != nil
+			err = s.furnished(&o, m, spec, env, named)
+		}
+		if err != nil {
+			return o, nil, err
+		}
+	} else if spec.Wall.Home != "" {
+		env["HOME"] = cmp.Or(spec.Env["HOME"], spec.Wall.Home)
+	}
+	if p.group != nil {
+		o.Cgroup = named(s.cgroups.procs)
+	}
+	o.Env = list(env)
+	data, err := json.Marshal(o)
+	if err != nil {
+		return o, nil, fmt.Errorf("encode the order: %w", err)
+	}
+	files[0], err = sealed(data)
+	return o, files, err
+}
+
+// tree is a part of the machine's files that a run is given.
+type tree struct {
+	path  string // without symbolic links
+	as    string // where it is seen
+	write bool
+	must  bool
+	map_  int
+}
+
+// trees are those of a run, outer ones first, each once: what may be written wins.
+func (s *Supervisor) trees(spec Spec, path string) []tree {
+	var all []tree
+	add := func(path string, write, must bool) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			if must {
+				all = append(all, tree{path: path, as: path, write: write, must: true})
+			}
+			return
+		}
+		for _, as := range slices.Compact([]string{real, path}) {
+			if as != "/" && !isSystem(as, write) {
+				all = append(all, tree{path: real, as: as, write: write, must: must})
+			}
+		}
+	}
+	for _, p := range programs(path, spec.Env) {
+		add(p, false, false)
+	}
+	for _, p := range spec.Wall.Read {
+		add(p, false, true)
+	}
+	for _, p := range spec.Wall.Write {
+		add(p, true, true)
+	}
+	if spec.Wall.Home != "" {
+		add(spec.Wall.Home, true, true)
+	}
+	add(spec.Dir, spec.Wall.Profile == Worker, true)
+	slices.SortStableFunc(all, func(a, b tree) int {
+		switch {
+		case a.as != b.as:
+			return cmp.Compare(a.as, b.as)
+		case a.write != b.write && a.write:
+			return -1
+		case a.write != b.write:
+			return 1
+		}
+		return 0
+	})
+	return slices.CompactFunc(all, func(a, b tree) bool { return a.as == b.as })
+}
+
+// isSystem reports what is there to be read anyway.
+func isSystem(path string, write bool) bool {
+	return !write && slices.ContainsFunc(system[:], func(dir string) bool { return within(path, dir) })
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// furnished plans the file system of a walled run.
+func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]string, named func(*os.File) int) error {
+	trees := s.trees(spec, o.Path)
+	uid := uint32(os.Geteuid())
+	if m == asRoot {
+		if err := s.disguise(o, spec, trees, named); err != nil {
+			return err
+		}
+		uid = 0
+		if o.User != nil {
+			uid = o.User.UID
+		}
+	}
+	for _, path := range systemOf(o.Profile) {
+		if target, err := os.Readlink(path); err == nil {
+			o.Places = append(o.Places, place{Kind: link, To: path, From: target})
+		} else {
+			o.Places = append(o.Places, place{Kind: bind, To: path, From: path})
+		}
+	}
+	o.Places = append(o.Places,
+		place{Kind: dev, To: "/dev", Must: true},
+		place{Kind: procs, To: "/proc", Must: true},
+		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, Must: true},
+		place{Kind: tmpfs, To: "/var/tmp", Mode: 0o1777, Must: true},
+	)
+	if o.User != nil && o.User.UID == s.cellUID() && o.Profile != Reader { // programs ask who they are
+		o.Places = append(o.Places,
+			place{Kind: text, To: "/etc/passwd", From: withLine("/etc/passwd", fmt.Sprintf("agent:x:%d:%d:agent:%s:/bin/sh", uid, uid, cmp.Or(spec.Wall.Home, ownHome)))},
+			place{Kind: text, To: "/etc/group", From: withLine("/etc/group", fmt.Sprintf("agent:x:%d:", uid))},
+		)
+	}
+	o.Write = []string{"/tmp", "/var/tmp", "/dev", "/proc"}
+	home := cmp.Or(spec.Env["HOME"], spec.Wall.Home)
+	if home == "" {
+		home = ownHome
+		o.Places = append(o.Places, place{Kind: tmpfs, To: home, Mode: 0o700, UID: uid, Must: true})
+		o.Write = append(o.Write, home)
+	}
+	env["HOME"] = home
+	if spec.Env["TMPDIR"] == "" {
+		delete(env, "TMPDIR")
+	}
+	if o.Ways {
+		proxied(env)
+	}
+	hidden := s.hidden(spec.Wall.Hide)
+	for _, t := range trees {
+		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must})
+		for _, h := range hidden {
+			if h != t.as && within(h, t.as) {
+				o.Places = append(o.Places, place{Kind: hide, To: h, Must: true})
+			}
+		}
+		if t.write {
+			o.Write = append(o.Write, t.as)
+		}
+	}
+	o.Read = []string{"/"}
+	if o.Profile == Reader { // not even what it shows of processes
+		o.Read, o.Write = append(slices.Clone(readers[:]), "/dev"), o.Write[:3]
+		if home == ownHome {
+			o.Write = append(o.Write, home)
+		}
+		for _, t := range trees {
+			if t.write {
+				o.Write = append(o.Write, t.as)
+			} else {
+				o.Read = append(o.Read, t.as)
+			}
+		}
+	}
+	return nil
+}
+
+// disguise makes a walled run of root that of nobody else: its files are shown
+// to it as its own. Where the file system can't do that it runs as the owner of
+// its directory; where that is root, as root without any right of root.
+func (s *Supervisor) disguise(o *order, spec Spec, trees []tree, named func(*os.File) int) error {
+	if spec.User != nil {
+		return nil
+	}
+	numbers := map[uint32]int{}
+	chosen := slices.Clone(trees)
+	for i, t := range chosen {
+		if isSystem(t.as, false) && !t.write {
+			continue
+		}
+		owner, err := ownerOf(t.path)
+		if err != nil {
+			return BadDir{err}
+		}
+		space, err := s.standIn(owner)
+		if err != nil || !mappable(t.path, space) {
+			if !t.must {
+				continue
+			}
+			owner, err := ownerOf(spec.Dir)
+			if err == nil && owner != 0 {
+				o.User = &User{UID: owner, GID: owner}
+			}
+			return err
+		}
+		if numbers[owner] == 0 {
+			numbers[owner] = named(space)
+		}
+		chosen[i].map_ = numbers[owner]
+	}
+	copy(trees, chosen)
+	o.User = &User{UID: s.cellUID(), GID: s.cellUID()}
+	return nil
+}
+
+// withLine is a file with one more line.
+func withLine(path, line string) string {
+	data, _ := os.ReadFile(path)
+	return strings.TrimRight(string(data), "\n") + "\n" + line + "\n"
+}
+
+// narrowed plans a walled run where there are no name spaces: Landlock alone
+// holds it, which can't hide what lies within what it shows.
+func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Process) error {
+	trees := s.trees(spec, o.Path)
+	for _, h := range s.hidden(spec.Wall.Hide) {
+		for _, t := range trees {
+			if _, err := os.Lstat(h); err == nil && h != t.path && within(h, t.path) {
+				return fmt.Errorf("%s lies in %s and can't be hidden from a %s without name spaces: %w", h, t.path, spec.Wall.Profile, os.ErrPermission)
+			}
+		}
+	}
+	if err := p.scratch(); err != nil {
+		return err
+	}
+	home, tmp := filepath.Join(p.own, "home"), filepath.Join(p.own, "tmp")
+	env["HOME"] = cmp.Or(spec.Env["HOME"], spec.Wall.Home, home)
+	env["TMPDIR"] = cmp.Or(spec.Env["TMPDIR"], tmp)
+	o.Read = append(slices.Clone(systemOf(o.Profile)), "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+	if o.Profile != Reader {
+		o.Read = append(o.Read, "/proc")
+	}
+	o.Write = []string{home, tmp, "/dev/null", "/dev/tty"}
+	for _, t := range trees {
+		if t.write {
+			o.Write = append(o.Write, t.path)
+		} else {
+			o.Read = append(o.Read, t.path)
+		}
+	}
+	return nil
+}
+
+// scratch makes the directory of a run that has no other place of its own.
+func (p *Process) scratch() (err error) {
+	if p.own, err = os.MkdirTemp("", p.sup.scratchName()); err != nil {
+		return fmt.Errorf("make a place for the run: %w", err)
+	}
+	for _, dir := range []string{"home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(p.own, dir), 0o700); err != nil {
+			return fmt.Errorf("make a place for the run: %w", err)
+		}
+	}
+	return nil
+}
+
+// proxied tells programs where the way out is.
+func proxied(env map[string]string) {
+	http, socks := fmt.Sprintf("http://127.0.0.1:%d", PortHTTP), fmt.Sprintf("socks5h://127.0.0.1:%d", PortSOCKS)
+	for name, v := range map[string]string{
+		"http_proxy": http, "https_proxy": http, "all_proxy": socks, "no_proxy": "localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY": "1",
+	} {
+		for _, name := range []string{name, strings.ToUpper(name)} {
+			if _, given := env[name]; !given {
+				env[name] = v
+			}
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package cell
+
+import "swarmdeck/engine/core"
+
+// Profile is how much of the machine a run can reach.
+type Profile string
+
+const (
+	// Worker reads the system, writes its directory, a home of its own and
+	// /tmp, and has no network but the way out that it is given.
+	Worker Profile = "worker"
+	// Reader is a worker that can't write its directory and has no way out.
+	Reader Profile = "reader"
+	// Open reaches what the engine's own user reaches. It is still one cell:
+	// it is paused and ended as a whole.
+	Open Profile = "open"
+)
+
+// ParseProfile reads a profile's name; "" is Worker.
+func ParseProfile(field, name string) (Profile, error) {
+	switch p := Profile(name); p {
+	case "":
+		return Worker, nil
+	case Worker, Reader, Open:
+		return p, nil
+	}
+	return "", core.Invalid(field, name, "reader, worker or open")
+}
+
+// Wall is what a run can reach beside its directory. Paths are absolute.
+type Wall struct {
+	Profile Profile // "" is Worker
+	// Home is a directory that is kept as the run's HOME; "" is an empty one
+	// that goes with the run. Open runs have the engine's own unless it is given.
+	Home string
+	// Read, Write and Hide are further places: to be read, to be written too,
+	// and not to be there. Hide wins over what lies around it, and what is
+	// named within it wins over it.
+	Read, Write, Hide []string
+	// Reach are ports of the engine's loopback that lead there from the cell's.
+	Reach []int
+	// Way takes the connections that want to go out, and calls Close on them.
+	// It must not block. Nil is no way out.
+	Way func(Conn)
+}
+
+// walled reports a run that does not reach everything.
+func (w Wall) walled() bool { return w.Profile != Open }

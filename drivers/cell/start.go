@@ -1,0 +1,95 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// start starts the command of an order, from a thread that has given up all
+// that the command must not have: a child gets what its thread has. The thread
+// is of no use afterwards, and ends.
+func (o *order) start() (pid int, missing []string, err error) {
+	runtime.LockOSThread()
+	// The words of the command's descriptors: nothing else is handed on.
+	attr := &syscall.ProcAttr{
+		Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if o.User != nil {
+		attr.Sys.Credential = &syscall.Credential{Uid: o.User.UID, Gid: o.User.GID, Groups: []uint32{}}
+	}
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	if o.Profile != Open {
+		if missing, err = o.confine(); err != nil {
+			return 0, nil, err
+		}
+	}
+	path, argv := o.Limits.through(o.Path, o.Argv)
+	if pid, _, err = syscall.StartProcess(path, argv, attr); err != nil {
+		return 0, nil, fmt.Errorf("execute %s: %w", o.Path, err)
+	}
+	return pid, missing, nil
+}
+
+// confine gives up rights for good. What a system can't do is named; a
+// command that nothing would hold at all is not started.
+func (o *order) confine() (missing []string, err error) {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("give up new rights: %w", err)
+	}
+	if o.User == nil && os.Geteuid() == 0 {
+		if err := dropRights(); err != nil {
+			return nil, err
+		}
+	}
+	if err := see(o.Read, o.Write); err != nil {
+		if o.Places == nil {
+			return nil, noWall{fmt.Errorf("there are neither name spaces nor Landlock: %w", err)}
+		}
+		missing = append(missing, "landlock")
+	}
+	if err := narrow(o.Profile, o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0)); err != nil {
+		if !o.Network {
+			return nil, noWall{fmt.Errorf("there are neither name spaces nor seccomp: %w", err)}
+		}
+		missing = append(missing, "seccomp")
+	}
+	return missing, nil
+}
+
+// Bits of a thread's securebits, with their locks: root has no rights by being root.
+const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3
+
+// dropRights takes the rights of root from this thread and what it starts.
+func dropRights() error {
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot, 0, 0, 0); err != nil && !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("give up root: %w", err)
+	}
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&head, &none[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return nil
+}
+
+func splitZero(data []byte) []string {
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+}
+
+// ErrNoWall is wrapped by the refusal of a run that nothing here would hold.
+var ErrNoWall = errors.New("nothing on this system holds it")
+
+// noWall is an error of making the wall, not the command's.
+type noWall struct{ error }
+
+func (e noWall) Unwrap() error { return e.error }

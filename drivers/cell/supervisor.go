@@ -1,0 +1,172 @@
+package cell
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
+)
+
+// Options of NewSupervisor.
+type Options struct {
+	// Instance names the engine and its data file: the same after a restart, so
+	// that Sweep finds what a former engine left, and different for every other
+	// engine on the machine. 1-64 characters without "/".
+	Instance string
+	// Hide are files and directories of the engine's own, which no walled run
+	// sees. A name that ends in "*" stands for all that begin so.
+	Hide []string
+	// Without leaves layers out, as where the system does not give them; for tests.
+	Without []string
+}
+
+// Supervisor starts processes and answers for all of them. It is safe for
+// concurrent use.
+type Supervisor struct {
+	opt     Options
+	name    string // of this engine among those of the instance
+	page    *page
+	cgroups *cgroups // nil where there are none
+	end     chan struct{}
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	mode   mode                  // 0 not known yet
+	why    string                // there are no name spaces
+	live   map[*Process]struct{} // until nothing of the run is left
+	maps   map[uint32]*os.File   // user name spaces by the owner they stand for
+	timer  *time.Ticker
+}
+
+// NewSupervisor begins supervising.
+func NewSupervisor(opt Options) (*Supervisor, error) {
+	if opt.Instance == "" || len(opt.Instance) > 64 || strings.ContainsAny(opt.Instance, "/\x00") {
+		return nil, core.Invalid("instance", opt.Instance, `1-64 characters without "/"`)
+	}
+	s := &Supervisor{opt: opt, name: rand.Text(), end: make(chan struct{}), live: map[*Process]struct{}{}, maps: map[uint32]*os.File{}}
+	var err error
+	if s.page, err = newPage(); err != nil {
+		return nil, err
+	}
+	if !s.without(layerCgroup) {
+		s.cgroups = findCgroups(opt.Instance)
+	}
+	s.timer = time.NewTicker(beatEvery)
+	s.timer.Stop()
+	s.wg.Go(s.beat)
+	return s, nil
+}
+
+func (s *Supervisor) without(layer string) bool {
+	for _, l := range s.opt.Without {
+		if l == layer {
+			return true
+		}
+	}
+	return false
+}
+
+// beat shows the inits that this process lives, while there are any.
+func (s *Supervisor) beat() {
+	for {
+		select {
+		case <-s.timer.C:
+			s.page.beat()
+		case <-s.end:
+			return
+		}
+	}
+}
+
+var errClosed = errors.New("the supervisor is closed")
+
+// Close stops every process that is still running and waits for it.
+func (s *Supervisor) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	procs := make([]*Process, 0, len(s.live))
+	for p := range s.live {
+		procs = append(procs, p)
+	}
+	s.mu.Unlock()
+
+	errs := make([]error, len(procs))
+	var wg sync.WaitGroup
+	for i, p := range procs {
+		wg.Go(func() { errs[i] = p.Stop(Grace{}) })
+	}
+	wg.Wait()
+	s.timer.Stop()
+	close(s.end)
+	s.wg.Wait()
+	s.page.close()
+	for _, f := range s.maps {
+		f.Close()
+	}
+	s.cgroups.close()
+	return errors.Join(errs...)
+}
+
+func (s *Supervisor) register(p *Process) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if len(s.live) == 0 {
+		s.page.beat()
+		s.timer.Reset(beatEvery)
+	}
+	s.live[p] = struct{}{}
+	return nil
+}
+
+func (s *Supervisor) forget(p *Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, p)
+	if len(s.live) == 0 {
+		s.timer.Stop()
+	}
+}
+
+// inits are the pids of the runs' inits, as this process sees them.
+func (s *Supervisor) inits() map[int]*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[int]*Process, len(s.live))
+	for p := range s.live {
+		all[p.init] = p
+	}
+	return all
+}
+
+// cellUID is whom root's walled runs run as: a user that nobody else is.
+func (s *Supervisor) cellUID() uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.opt.Instance))
+	return 1_900_000_000 + h.Sum32()&0xffffff
+}
+
+// BecomeSubreaper makes this process the parent of every descendant that
+// loses its own, so that none escapes where there are no name spaces. Call it
+// once, before the first command. It changes the whole process.
+func BecomeSubreaper() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sweep ends every cell that a former engine of this instance has left. Call it
+// at start, after taking the data file's lock. It returns how many it ended. An
+// engine may be started from inside a cell of its own: that one is spared.
+func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
+	s.scour()
+	defer s.cgroups.sweep()
+	done := map[proc]bool{}
+	for {
+		spared := lineage()
+		var left []proc
+		for _, pid := range numbers("/proc") {
+			run, engine := ofInit(pid)
+			if spared[pid] || engine == s.name || !strings.HasPrefix(run, s.opt.Instance+"/") {
+				continue
+			}
+			if p, ok := look(pid); ok && !p.dead() {
+				left = append(left, p)
+			}
+		}
+		if len(left) == 0 {
+			return ended, nil
+		}
+		for _, p := range left {
+			for _, kid := range descendants(p.pid) { // where there are no name spaces
+				kid.send(unix.SIGKILL)
+			}
+			p.send(unix.SIGKILL)
+			if key := (proc{pid: p.pid, start: p.start}); !done[key] {
+				done[key] = true
+				ended++
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ended, fmt.Errorf("sweep cells of %s: left: %s: %w", s.opt.Instance, describe(left), ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// scour removes the directories of runs of former engines.
+func (s *Supervisor) scour() {
+	old, _ := filepath.Glob(filepath.Join(os.TempDir(), s.scratchName()+"*"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, dir := range old {
+		mine := false
+		for p := range s.live {
+			mine = mine || p.own == dir
+		}
+		if !mine {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// strays ends what an init has left that was killed where there are no name
+// spaces: its children are this process's now.
+func (s *Supervisor) strays(p *Process) {
+	if p.spaces {
+		return
+	}
+	for {
+		left := false
+		own := s.inits()
+		for _, pid := range childrenOf(os.Getpid()) {
+			if own[pid] != nil {
+				continue
+			}
+			q, ok := look(pid)
+			if !ok || q.session != p.init && !p.known.Has(pid, q.start) && markOf(pid) != p.run {
+				continue
+			}
+			left = true
+			for _, kid := range descendants(pid) {
+				kid.send(unix.SIGKILL)
+			}
+			q.send(unix.SIGKILL)
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		}
+		if !left {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// lineage is this process and its ancestors.
+func lineage() map[int]bool {
+	line := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !line[pid]; {
+		line[pid] = true
+		p, ok := look(pid)
+		if !ok {
+			break
+		}
+		pid = p.ppid
+	}
+	return line
+}
+
+// scratchName begins the names of the directories of this engine's runs.
+func (s *Supervisor) scratchName() string { return "swarmdeck-" + s.opt.Instance + "-" }

@@ -1,0 +1,166 @@
+package cell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descriptors of an init, beside the three of its command.
+const (
+	controlFile = 3 + iota // messages to and from the engine
+	orderFile              // a sealed file with the order
+	beatFile               // the page in which the engine shows that it lives
+	firstFile              // and from here on what the order names
+)
+
+// order is what an init makes of itself.
+type order struct {
+	Path string
+	Argv []string
+	Env  []string
+	Dir  string
+
+	Profile Profile
+	Spaces  bool  // it is the first process of a PID name space
+	User    *User // that the command runs as; nil for the init's own
+	Limits  Limits
+	Places  []place // the file system, nil for what is there
+	Write   []string
+	Read    []string // without Places: all that Landlock lets it see
+	Network bool     // it has a network name space of its own
+	Ways    bool     // with the proxies' ports
+	Ports   []int    // and these
+	Cgroup  int      // descriptor of the parent's cgroup.procs; 0 is none
+	Run     string   // for words
+}
+
+// message is what an init tells the engine.
+type message struct {
+	Kind string // one of the below
+	// PID of the command's first process as the init sees it, with said*Started.
+	PID int `json:",omitzero"`
+	// Status is a wait status, with saidExit.
+	Status syscall.WaitStatus `json:",omitzero"`
+	// Errno and Error say why, with saidFailed, and with saidPaused that it is not.
+	Errno syscall.Errno `json:",omitzero"`
+	Error string        `json:",omitzero"`
+	// NoWall says, with saidFailed, that it was not the command's fault.
+	NoWall bool `json:",omitzero"`
+	// Missing are the layers that could not be had, with saidStarted.
+	Missing []string `json:",omitzero"`
+	// Port is where a connection arrived, with saidConn; it comes along.
+	Port int `json:",omitzero"`
+}
+
+const (
+	saidStarted = "started"
+	saidFailed  = "failed"
+	saidExit    = "exit"
+	saidPaused  = "paused"
+	saidResumed = "resumed"
+	saidConn    = "conn"
+)
+
+// wish is what the engine wants of an init.
+type wish struct {
+	Kind   string
+	Signal syscall.Signal `json:",omitzero"`
+}
+
+const (
+	wishGroup  = "group"  // send a signal to the first process's group
+	wishAll    = "all"    // send one to each process
+	wishPause  = "pause"  // stand still, then say so
+	wishResume = "resume" // go on, then say so
+	wishEnd    = "end"    // kill all, then end
+)
+
+const maxMessage = 4096
+
+// send writes one message, with a descriptor unless that is negative.
+func send(fd int, m any, along int) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	var rights []byte
+	if along >= 0 {
+		rights = unix.UnixRights(along)
+	}
+	for {
+		err := unix.Sendmsg(fd, data, rights, nil, unix.MSG_NOSIGNAL)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// receive reads one message and the descriptor that came along, -1 for none.
+// io.EOF says that the other side has gone.
+func receive(fd int, m any) (along int, err error) {
+	buf, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
+	var n, oobn int
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return -1, err
+	}
+	along = descriptor(oob[:oobn])
+	if n == 0 {
+		return along, io.EOF
+	}
+	return along, json.Unmarshal(buf[:n], m)
+}
+
+// descriptor is the one that came with a message, -1 for none.
+func descriptor(oob []byte) int {
+	if parts, err := unix.ParseSocketControlMessage(oob); err == nil && len(parts) == 1 {
+		if fds, err := unix.ParseUnixRights(&parts[0]); err == nil && len(fds) == 1 {
+			return fds[0]
+		}
+	}
+	return -1
+}
+
+// sealed puts data into a file in memory that nobody can change.
+func sealed(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("make the order: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "order")
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write the order: %w", err)
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("seal the order: %w", err)
+	}
+	return f, nil
+}
+
+// ordered reads the order.
+func ordered() (o order, err error) {
+	f := os.NewFile(orderFile, "order")
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return o, fmt.Errorf("find the order: %w", err)
+	}
+	data := make([]byte, info.Size())
+	if _, err := f.ReadAt(data, 0); err != nil {
+		return o, fmt.Errorf("read the order: %w", err)
+	}
+	return o, json.Unmarshal(data, &o)
+}
