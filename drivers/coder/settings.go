@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -52,14 +51,14 @@ const (
 
 var (
 	// Coder's rule for names; at most 32 characters, and not these two.
-	workspaceName = regexp.MustCompile(`^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$`)
-	slugPattern   = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
-	envPattern    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	workspaceName = core.Pattern(`^[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*$`)
+	slugPattern   = core.Pattern(`^[a-z0-9](-?[a-z0-9])*$`)
+	envPattern    = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	reservedNames = map[string]bool{"new": true, "create": true}
 )
 
 func checkName(name string) error {
-	if !workspaceName.MatchString(name) || reservedNames[strings.ToLower(name)] {
+	if !workspaceName().MatchString(name) || reservedNames[strings.ToLower(name)] {
 		return core.Invalid("name", name, "letters and digits with single hyphens between them, not new or create")
 	}
 	return nil
@@ -78,11 +77,11 @@ func readSettings(options core.Raw) (settings, error) {
 	switch {
 	case s.TokenEnv != "" && s.TokenFile != "":
 		return s, core.Invalid("options.token_file", s.TokenFile, "not beside options.token_env")
-	case s.TokenEnv != "" && !envPattern.MatchString(s.TokenEnv):
+	case s.TokenEnv != "" && !envPattern().MatchString(s.TokenEnv):
 		return s, core.Invalid("options.token_env", s.TokenEnv, "the name of a variable, not the token")
 	case s.TokenFile != "" && !filepath.IsAbs(s.TokenFile):
 		return s, core.Invalid("options.token_file", s.TokenFile, "an absolute path")
-	case s.AppSlug != "" && (len(s.AppSlug) > 64 || !slugPattern.MatchString(s.AppSlug)):
+	case s.AppSlug != "" && (len(s.AppSlug) > 64 || !slugPattern().MatchString(s.AppSlug)):
 		return s, core.Invalid("options.app_slug", s.AppSlug, "lower-case letters and digits with single hyphens between them")
 	}
 	switch s.Interrupt {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"swarmdeck/engine/core"
@@ -13,7 +12,7 @@ import (
 	"swarmdeck/engine/swarm"
 )
 
-var agentName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
 
 func agentParam() param {
 	return param{name: "agent_name", kind: text, about: "name of the agent", required: true, pattern: agentName}

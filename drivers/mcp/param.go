@@ -30,10 +30,10 @@ type param struct {
 	kind     string
 	about    string
 	required bool
-	def      any            // what it is when it is left out; nil leaves it out
-	pattern  *regexp.Regexp // of a text
-	enum     []string       // of a text
-	min, max int            // of an integer its range, of a text its characters
+	def      any                   // what it is when it is left out; nil leaves it out
+	pattern  func() *regexp.Regexp // of a text
+	enum     []string              // of a text
+	min, max int                   // of an integer its range, of a text its characters
 }
 
 func (p param) schema() *jsonschema.Schema {
@@ -45,7 +45,7 @@ func (p param) schema() *jsonschema.Schema {
 		s.Enum = append(s.Enum, e)
 	}
 	if p.pattern != nil {
-		s.Pattern = p.pattern.String()
+		s.Pattern = p.pattern().String()
 	}
 	switch {
 	case p.kind == integer:
@@ -141,8 +141,8 @@ func (p param) check(value core.Raw) error {
 	switch n := utf8.RuneCountInString(s); {
 	case p.enum != nil && !slices.Contains(p.enum, s):
 		return core.Invalid(p.name, shown, strings.Join(p.enum, ", "))
-	case p.pattern != nil && !p.pattern.MatchString(s):
-		return core.Invalid(p.name, shown, p.pattern.String())
+	case p.pattern != nil && !p.pattern().MatchString(s):
+		return core.Invalid(p.name, shown, p.pattern().String())
 	case p.max > 0 && (n < p.min || n > p.max):
 		return core.Invalid(p.name, shown, fmt.Sprintf("%d-%d characters", p.min, p.max))
 	}

@@ -3,7 +3,6 @@ package modelproxy
 import (
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func public(name string) string {
 	return ""
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
+var variable = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
 
 const (
 	maxLines = 8
@@ -44,7 +43,7 @@ func Read(names []string, env map[string]string) (Upstreams, error) {
 	}
 	to := Upstreams{}
 	for _, name := range names {
-		if !variable.MatchString(name) {
+		if !variable().MatchString(name) {
 			return nil, core.Invalid(field, name, "names of variables, such as ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL")
 		}
 		if _, twice := to[name]; twice {

@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -31,7 +30,7 @@ type SubscribeOptions struct {
 	By   string // who reads, for the list of subscriptions
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var namePattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func (o *SubscribeOptions) check() (Pattern, error) {
 	var p Pattern
@@ -57,7 +56,7 @@ func (o *SubscribeOptions) check() (Pattern, error) {
 }
 
 func checkName(name string) error {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return core.Invalid("name", name, "1-64 of A-Z a-z 0-9 _ . -, beginning with a letter or digit")
 	}
 	return nil

@@ -2,7 +2,6 @@ package cad
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -98,14 +97,14 @@ const (
 	maxAgentID   = 64  // bytes
 )
 
-var agentPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var agentPattern = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
 // checkAgentID reports a name that no agent can have.
 func checkAgentID(field, id string) error {
 	if slices.Contains(bus.Components(), id) {
 		return core.Invalid(field, id, "any but "+strings.Join(bus.Components(), ", ")+", which stand for the engine's own in messages")
 	}
-	if !agentPattern.MatchString(id) {
+	if !agentPattern().MatchString(id) {
 		return core.Invalid(field, id, "1-64 of A-Z a-z 0-9 _ . -, a letter or _ first")
 	}
 	return nil

@@ -51,7 +51,7 @@ func readAssignment(input core.Raw) (AssignmentInput, error) {
 	if err := checkAgentID("agent_id", in.AgentID); err != nil {
 		return in, err
 	}
-	if in.TaskID != "" && !rolePattern.MatchString(in.TaskID) {
+	if in.TaskID != "" && !rolePattern().MatchString(in.TaskID) {
 		return in, core.Invalid("task_id", in.TaskID, planName)
 	}
 	if in.WorkspaceID != "" {

@@ -3,7 +3,6 @@ package cad
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -172,7 +171,7 @@ func (f *facts) closed() verdict {
 }
 
 // looks finds the values that a check reads: a name, and what leads into it.
-var looks = regexp.MustCompile(`\b(?:size\((?:entities|solids|files)\)|(?:entities|solids|volume|conflicts|interferences|results)(?:\.[A-Za-z_][A-Za-z0-9_]*\b|\[[0-9]+\]|\["[^"\]]*"\])*)`)
+var looks = core.Pattern(`\b(?:size\((?:entities|solids|files)\)|(?:entities|solids|volume|conflicts|interferences|results)(?:\.[A-Za-z_][A-Za-z0-9_]*\b|\[[0-9]+\]|\["[^"\]]*"\])*)`)
 
 // maxMeasures bounds what a message says.
 const maxMeasures = 10
@@ -180,7 +179,7 @@ const maxMeasures = 10
 // measure evaluates the plain values that a check reads.
 func (f *facts) measure(env *cel.Env, text string) (all []Measure) {
 	var seen []string
-	for _, name := range looks.FindAllString(text, -1) {
+	for _, name := range looks().FindAllString(text, -1) {
 		if slices.Contains(seen, name) || len(all) == maxMeasures {
 			continue
 		}

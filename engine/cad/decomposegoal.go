@@ -2,7 +2,6 @@ package cad
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,12 +34,12 @@ var units = map[string]float64{
 
 // wordText cuts a goal into words, numbers and marks; a number with a sign, an
 // exponent or a comma is one that can't be read.
-var wordText = regexp.MustCompile(`[-−+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?|[\pL]+|["×*:=ø⌀,.;()]`)
+var wordText = core.Pattern(`[-−+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?|[\pL]+|["×*:=ø⌀,.;()]`)
 
 // readGoal finds the numbers, units and sizes of a text.
 func readGoal(text string) (goal, error) {
 	g := goal{text: strings.ToLower(strings.Join(strings.Fields(text), " "))}
-	for _, at := range wordText.FindAllStringIndex(g.text, -1) {
+	for _, at := range wordText().FindAllStringIndex(g.text, -1) {
 		s := g.text[at[0]:at[1]]
 		before, _ := utf8.DecodeLastRuneInString(g.text[:at[0]])
 		if sign := strings.TrimLeft(s, "-−+"); sign != s && (before >= 'a' && before <= 'z') { // a hyphen: l-20

@@ -3,7 +3,6 @@ package cad
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"strings"
 	"time"
 
@@ -130,11 +129,11 @@ func (x *execution) change(ctx context.Context, reply func(any) Reply) (Done, er
 	})
 }
 
-var notInID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notInID = core.Pattern(`[^A-Za-z0-9_.-]+`)
 
 // idOf makes the id of a workspace out of its name, as the environment does.
 func idOf(name string) string {
-	id := notInID.ReplaceAllString(name, "_")
+	id := notInID().ReplaceAllString(name, "_")
 	if id != "" && strings.IndexByte("0123456789.-", id[0]) >= 0 {
 		id = "_" + id
 	}

@@ -2,7 +2,6 @@ package cad
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,12 +28,12 @@ const (
 	maxExample     = 300 // characters
 )
 
-var rolePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var rolePattern = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
 // Check reports the first bad field (seed 5, Validation Rules) and returns the
 // role with its operations spelt the one way they are kept in.
 func (r RoleTemplate) Check() (RoleTemplate, error) {
-	if !rolePattern.MatchString(r.Name) {
+	if !rolePattern().MatchString(r.Name) {
 		return r, core.Invalid("name", r.Name, "1-64 of A-Z a-z 0-9 _ . -, a letter or _ first")
 	}
 	if err := checkText("description", r.Description, maxDescription); err != nil {

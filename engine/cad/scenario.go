@@ -106,7 +106,7 @@ type roleFinder func(name string) *RoleTemplate
 func (s Scenario) check(role roleFinder) (Scenario, []flaw) {
 	var flaws []flaw
 	add := func(f ...flaw) { flaws = append(flaws, f...) }
-	if !rolePattern.MatchString(s.Name) {
+	if !rolePattern().MatchString(s.Name) {
 		add(bad("scenario_name", s.Name, planName))
 	}
 	if err := checkText("description", s.Description, maxText); err != nil {
@@ -186,7 +186,7 @@ func (s *Scenario) checkTask(i int, role roleFinder) (flaws []flaw) {
 	t := &s.Tasks[i]
 	at := fmt.Sprintf("task_sequence[%d].", i)
 	add := func(f ...flaw) { flaws = append(flaws, f...) }
-	if !rolePattern.MatchString(t.TaskID) {
+	if !rolePattern().MatchString(t.TaskID) {
 		add(bad(at+"task_id", t.TaskID, planName))
 	} else if first := s.task(t.TaskID); first != t {
 		add(bad(at+"task_id", t.TaskID, "a different id for each task"))

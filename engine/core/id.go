@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -29,11 +28,11 @@ const (
 
 const tagLen = 5
 
-var tenantPattern = regexp.MustCompile(`^t_[a-z0-9][a-z0-9_-]{1,62}$`)
+var tenantPattern = Pattern(`^t_[a-z0-9][a-z0-9_-]{1,62}$`)
 
 // CheckTenant reports a malformed tenant id (contract 1.1).
 func CheckTenant(id string) error {
-	if !tenantPattern.MatchString(id) {
+	if !tenantPattern().MatchString(id) {
 		return Invalid("tenant_id", id, "t_ then a lower-case letter or digit, then 1-62 of a-z 0-9 _ -")
 	}
 	return nil
@@ -109,11 +108,11 @@ func NewTrace(r io.Reader) string {
 	return hex.EncodeToString(b[:])
 }
 
-var tracePattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var tracePattern = Pattern(`^[0-9a-f]{32}$`)
 
 // CheckTrace reports a malformed W3C trace-id.
 func CheckTrace(id string) error {
-	if !tracePattern.MatchString(id) || strings.Trim(id, "0") == "" {
+	if !tracePattern().MatchString(id) || strings.Trim(id, "0") == "" {
 		return Invalid("trace_id", id, "32 lower-case hex digits, not all zero")
 	}
 	return nil

@@ -3,7 +3,6 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -25,7 +24,7 @@ func SpanID(tenant, kind, id string, n int) string {
 // Traceparent is the W3C header of that name for a span of a trace.
 func Traceparent(trace, span string) string { return "00-" + trace + "-" + span + "-01" }
 
-var traceparentPattern = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+var traceparentPattern = Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
 
 // ParseTraceparent reads a W3C traceparent header, of this version or a later
 // one; ok is false for anything else, which is then as good as none.
@@ -33,7 +32,7 @@ func ParseTraceparent(header string) (trace, span string, ok bool) {
 	if len(header) > 512 {
 		return "", "", false
 	}
-	m := traceparentPattern.FindStringSubmatch(header)
+	m := traceparentPattern().FindStringSubmatch(header)
 	if m == nil || m[1] == "ff" || m[1] == "00" && m[4] != "" || strings.Trim(m[2], "0") == "" || strings.Trim(m[3], "0") == "" {
 		return "", "", false
 	}

@@ -2,7 +2,6 @@ package dag
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -154,10 +153,10 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-var eventIDPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var eventIDPattern = core.Pattern(`^[0-9a-f]{64}$`)
 
 // IsEventID reports whether s reads as an event's id.
-func IsEventID(s string) bool { return len(s) == 64 && eventIDPattern.MatchString(s) }
+func IsEventID(s string) bool { return len(s) == 64 && eventIDPattern().MatchString(s) }
 
 func (f *flaws) eventID(field, id string) {
 	switch {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,10 +26,10 @@ const (
 	maxLine    = 64 << 10
 )
 
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+var namePattern = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
 
 func checkName(name string) error {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return core.Invalid("name", name, "1-20 of a-z A-Z 0-9 -")
 	}
 	return nil

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -21,7 +20,7 @@ const (
 )
 
 // yamlPlace is how the YAML parser says where something stands.
-var yamlPlace = regexp.MustCompile(`^policy: \[(\d+):\d+\] `)
+var yamlPlace = core.Pattern(`^policy: \[(\d+):\d+\] `)
 
 // placed says which line of a table an error is about, as far as that is known.
 func placed(source []byte, err error) error {
@@ -29,7 +28,7 @@ func placed(source []byte, err error) error {
 		return nil
 	}
 	e := core.AsError(err).With(detailIn, inSource)
-	if at := yamlPlace.FindStringSubmatch(e.Message); at != nil {
+	if at := yamlPlace().FindStringSubmatch(e.Message); at != nil {
 		e.Message = "policy: line " + at[1] + ": " + strings.TrimPrefix(e.Message, at[0])
 		line, _ := strconv.Atoi(at[1])
 		return e.With(detailLine, line)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -68,7 +67,7 @@ const (
 	maxRationale = 4096
 )
 
-var replyReason = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)
+var replyReason = core.Pattern(`^[a-z0-9_.]{1,64}$`)
 
 // ParseReply reads a program's answer. Unknown and missing fields, trailing
 // output and values outside their enum or range are errors.
@@ -105,7 +104,7 @@ func ParseReply(out []byte) (Reply, error) {
 	default:
 		return Reply{}, core.Invalid("decision", r.Decision, "approve, deny, abort, hitl")
 	}
-	if !replyReason.MatchString(r.ReasonCode) || strings.HasPrefix(r.ReasonCode, "policy.") {
+	if !replyReason().MatchString(r.ReasonCode) || strings.HasPrefix(r.ReasonCode, "policy.") {
 		return Reply{}, core.Invalid("reason_code", r.ReasonCode, "1-64 of a-z 0-9 _ . that do not start with policy.")
 	}
 	if !(*r.Confidence >= 0 && *r.Confidence <= 1) {
@@ -115,7 +114,7 @@ func ParseReply(out []byte) (Reply, error) {
 		return Reply{}, core.Invalid("rationale", r.Rationale, fmt.Sprintf("at most %d bytes", maxRationale))
 	}
 	if in.RuleID != nil {
-		if !ruleName.MatchString(*in.RuleID) {
+		if !ruleName().MatchString(*in.RuleID) {
 			return Reply{}, core.Invalid("rule_id", *in.RuleID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
 		}
 		r.RuleID = *in.RuleID

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -76,8 +75,8 @@ type table struct {
 
 var (
 	gates      = []Gate{GateStart, GateTool, GateSkill, GateResult, GateBudget, GateAgent, GateCAD, GateIntent}
-	ruleName   = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,63}$`)
-	reasonName = regexp.MustCompile(`^[a-z0-9_.]{1,64}$`)
+	ruleName   = core.Pattern(`^[a-z0-9][a-z0-9_.-]{0,63}$`)
+	reasonName = core.Pattern(`^[a-z0-9_.]{1,64}$`)
 )
 
 // loadTable reads and compiles a policy. Unknown fields, aliases and more
@@ -188,7 +187,7 @@ func (f *tableFile) check() error {
 	}
 	seen := map[string]bool{}
 	for i, r := range f.Rules {
-		if !ruleName.MatchString(r.ID) {
+		if !ruleName().MatchString(r.ID) {
 			return core.Invalid(fmt.Sprintf("rules[%d].id", i), r.ID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
 		}
 		if seen[r.ID] {
@@ -220,7 +219,7 @@ func (r *ruleFile) check() error {
 	default:
 		return core.Invalid(at("decision"), string(r.Decision), "approve, deny, hitl")
 	}
-	if !reasonName.MatchString(r.ReasonCode) {
+	if !reasonName().MatchString(r.ReasonCode) {
 		return core.Invalid(at("reason_code"), r.ReasonCode, "1-64 of a-z 0-9 _ .")
 	}
 	if !r.Risk.valid() {

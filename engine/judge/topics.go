@@ -35,7 +35,7 @@ const (
 func newTopicIndex(topics []topic) (*topicIndex, error) {
 	x := &topicIndex{phrases: map[string][]phrase{}}
 	for _, t := range topics {
-		if !reasonName.MatchString(t.Name) {
+		if !reasonName().MatchString(t.Name) {
 			return nil, core.Invalid("topics.name", t.Name, "1-64 of a-z 0-9 _ .")
 		}
 		for _, w := range t.Words {

@@ -7,7 +7,6 @@ package notice
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,13 +62,13 @@ var words = map[string][]string{
 func Words() []string { return []string{"approval", "failure", "budget", "stuck", "estop"} }
 
 var (
-	namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
-	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	namePattern = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
+	envPattern  = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 // Check reports the first bad field and fills the default rate in.
 func (n *Notice) Check() error {
-	if !namePattern.MatchString(n.Name) {
+	if !namePattern().MatchString(n.Name) {
 		return core.Invalid("name", n.Name, "1-40 of a-z 0-9 -, beginning with a letter or digit")
 	}
 	if len(n.Events) < 1 || len(n.Events) > maxEvents {
@@ -103,7 +102,7 @@ func (n *Notice) checkTarget() error {
 		return core.Errorf(core.InvalidInput, "url or command: a notice has exactly one of them").With("field", "url")
 	case n.SecretEnv != "" && n.URL == "":
 		return core.Errorf(core.InvalidInput, "secret_env: only messages to a URL are signed").With("field", "secret_env")
-	case n.SecretEnv != "" && !envPattern.MatchString(n.SecretEnv):
+	case n.SecretEnv != "" && !envPattern().MatchString(n.SecretEnv):
 		// What was given may be the secret itself: it is not repeated.
 		return core.Errorf(core.InvalidInput, "secret_env: want the name of an environment variable (letters, digits, _), never the secret").With("field", "secret_env")
 	case len(n.Command) > maxWords:

@@ -241,7 +241,7 @@ func put(tx *audit.Tx, b store.Bucket, name string, v any) error {
 }
 
 func load(tx store.Tx, name string) (*Notice, error) {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return nil, nil
 	}
 	data, err := tx.Get(bNotice, []byte(name))

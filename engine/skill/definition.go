@@ -2,7 +2,6 @@ package skill
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,13 +26,13 @@ const (
 	maxTopic        = 180
 )
 
-var topicPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+var topicPattern = core.Pattern(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // goodTopic reports whether messages may be published below a topic. What
 // begins with "sys" belongs to the engine.
 func goodTopic(s string) bool {
 	first, _, _ := strings.Cut(s, ".")
-	return len(s) <= maxTopic && topicPattern.MatchString(s) && first != "sys"
+	return len(s) <= maxTopic && topicPattern().MatchString(s) && first != "sys"
 }
 
 // Definition is one skill as it was read, with every mistake that can be seen
@@ -120,7 +119,7 @@ func (d *reading) read(v document.Value) {
 		}
 	}
 	d.Object(v, map[string]func(document.Value){
-		"name":              func(v document.Value) { d.s.Name = d.matching(v, namePattern.MatchString, nameAllowed) },
+		"name":              func(v document.Value) { d.s.Name = d.matching(v, namePattern().MatchString, nameAllowed) },
 		"version":           d.version,
 		"description":       optional(d.description),
 		"parameters_schema": func(v document.Value) { d.s.ParametersSchema = d.schema(v) },

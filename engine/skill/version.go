@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 )
 
 var (
-	namePattern    = regexp.MustCompile(`^[A-Za-z0-9-]{3,50}$`)
-	versionPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})$`)
+	namePattern    = core.Pattern(`^[A-Za-z0-9-]{3,50}$`)
+	versionPattern = core.Pattern(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})$`)
 )
 
 // What is allowed, as messages say it.
@@ -27,7 +26,7 @@ const (
 type version struct{ major, minor, patch uint32 }
 
 func parseVersion(s string) (version, bool) {
-	m := versionPattern.FindStringSubmatch(s)
+	m := versionPattern().FindStringSubmatch(s)
 	if m == nil {
 		return version{}, false
 	}
@@ -67,7 +66,7 @@ func versionOf(key string) string {
 // SplitRef reads "name" or "name@version", the latter "" when not given.
 func SplitRef(ref string) (name, ver string, err error) {
 	name, ver, exact := strings.Cut(ref, "@")
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return "", "", core.Invalid("skill", ref, refAllowed+"; a name is "+nameAllowed)
 	}
 	if _, ok := parseVersion(ver); exact && !ok {

@@ -3,7 +3,6 @@ package swarm
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 
 	"swarmdeck/engine/audit"
@@ -11,11 +10,11 @@ import (
 	"swarmdeck/store"
 )
 
-var agentPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var agentPattern = core.Pattern(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // isAgent reports whether a name can be an agent's: one of the fleet, a CAD
 // agent, or the id of a subagent.
-func isAgent(name string) bool { return agentPattern.MatchString(name) }
+func isAgent(name string) bool { return agentPattern().MatchString(name) }
 
 // rebuild reads what the scheduler keeps in mind, and takes back the leases
 // of the engine that died. Its cost is the live work, not the history.

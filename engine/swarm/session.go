@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"time"
 
@@ -49,7 +48,7 @@ func (s *Session) state() core.Raw {
 	return core.MustEncode(map[string]string{"state": string(s.State)})
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var namePattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // sessionMoves are the allowed transitions (contract 1.2).
 var sessionMoves = map[SessionState][]SessionState{
@@ -60,7 +59,7 @@ var sessionMoves = map[SessionState][]SessionState{
 
 // CheckName reports a name that no session may have; "" is none.
 func CheckName(name string) error {
-	if _, _, _, id := core.ParseID(name); name != "" && (id || !namePattern.MatchString(name)) {
+	if _, _, _, id := core.ParseID(name); name != "" && (id || !namePattern().MatchString(name)) {
 		return core.Invalid("name", name, "a letter or digit, then at most 62 of A-Z a-z 0-9 . _ -, not like an id")
 	}
 	return nil
@@ -201,7 +200,7 @@ func (s *Swarm) sessionSeq(ctx context.Context, by core.Caller, id string) (stri
 	if _, _, _, ok := core.ParseID(id); !ok {
 		if real, ok := s.sessionNamed(by.Tenant, id); ok {
 			id = real
-		} else if namePattern.MatchString(id) {
+		} else if namePattern().MatchString(id) {
 			return id, 0, core.Missing("session", id)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -59,14 +58,14 @@ type Tools struct {
 func New(ledger *audit.Ledger, source Source) *Tools { return &Tools{ledger, source} }
 
 var (
-	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
-	headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
+	serverName = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
+	headerName = core.Pattern(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
+	envName    = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
 )
 
 // Check reports the first bad field of a server.
 func (s *Server) Check() error {
-	if !serverName.MatchString(s.Name) {
+	if !serverName().MatchString(s.Name) {
 		return core.Invalid("name", s.Name, "1-40 of a-z 0-9 -, not - first")
 	}
 	switch {
@@ -82,10 +81,10 @@ func (s *Server) Check() error {
 		return core.Invalid("dir", s.Dir, "an absolute path")
 	}
 	for name, from := range s.Headers {
-		if !headerName.MatchString(name) {
+		if !headerName().MatchString(name) {
 			return core.Invalid("headers", name, "names of HTTP headers")
 		}
-		if !envName.MatchString(from) {
+		if !envName().MatchString(from) {
 			return core.Invalid("headers."+name, from, "the name of an environment variable that holds the value")
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,11 +39,11 @@ func LoadTheme(getenv func(string) string, name string) (*screen.Theme, error) {
 	return themes.Parse([]byte(text), from)
 }
 
-var themeName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var themeName = core.Pattern(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // themeText finds a theme's file and what to call it in a mistake.
 func themeText(getenv func(string) string, name string) (text, from string, err error) {
-	if !themeName.MatchString(name) {
+	if !themeName().MatchString(name) {
 		return "", "", core.Invalid("theme", name, "a name of lower-case letters, digits and -")
 	}
 	path := filepath.Join(ConfigDir(getenv), "themes", name+".toml")
@@ -81,7 +80,7 @@ func themeNames(getenv func(string) string) []string {
 	entries, _ := os.ReadDir(filepath.Join(ConfigDir(getenv), "themes"))
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".toml")
-		if ok && themeName.MatchString(name) && !slices.Contains(all, name) {
+		if ok && themeName().MatchString(name) && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}

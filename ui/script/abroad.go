@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,16 +111,16 @@ func (r *run) fits(word string, args []string, text string, words map[string]wor
 var matching = []string{"stdout", "stderr", "screen", "await"}
 
 var (
-	repetition = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`)
-	reference  = regexp.MustCompile(`\$[A-Za-z_{]`)
+	repetition = core.Pattern(`\{(\d+)(?:,(\d*))?\}`)
+	reference  = core.Pattern(`\$[A-Za-z_{]`)
 )
 
 // written is how long the pattern of a line is at most when each repetition
 // is written out, which is what a compiled one takes: all of them may be one
 // in the other.
 func written(text string) int {
-	n := len(text) + mostValue*len(reference.FindAllString(text, -1))
-	for _, m := range repetition.FindAllStringSubmatch(text, -1) {
+	n := len(text) + mostValue*len(reference().FindAllString(text, -1))
+	for _, m := range repetition().FindAllStringSubmatch(text, -1) {
 		times, err := strconv.Atoi(cmp.Or(m[2], m[1]))
 		if err != nil || n > mostPattern {
 			return unbounded

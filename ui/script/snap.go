@@ -11,13 +11,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/screen"
 )
 
 // snap compares the screen with the file want/NAME.screen of the script: the
 // text, then a role's letter for each cell. --update writes the file anew.
 func (r *run) snap(ts *testscript.TestScript, args []string) {
-	if len(args) != 1 || path.Base(args[0]) != args[0] || !snapName.MatchString(args[0]) {
+	if len(args) != 1 || path.Base(args[0]) != args[0] || !snapName().MatchString(args[0]) {
 		ts.Fatalf("usage: snap NAME, where NAME is of letters, digits, - and _")
 	}
 	name := "want/" + args[0] + ".screen"
@@ -38,7 +39,7 @@ func (r *run) snap(ts *testscript.TestScript, args []string) {
 	}
 }
 
-var snapName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var snapName = core.Pattern(`^[A-Za-z0-9_-]+$`)
 
 // Picture writes a screen as text and roles, without what differs from run to
 // run. Each substitution keeps the width:
@@ -61,22 +62,22 @@ func Picture(c *screen.Canvas) string {
 }
 
 var unsteady = []struct {
-	re  *regexp.Regexp
+	re  func() *regexp.Regexp
 	fix func(string) string
 }{
-	{regexp.MustCompile(`\b(tk|se|gd|ap|ev|ru)_[0-9a-f]{5}_`), func(s string) string { return s[:3] + "xxxxx_" }},
-	{regexp.MustCompile(`\b[0-9a-f]{16,}\b`), func(s string) string { return strings.Repeat("0", len(s)) }},
-	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`), func(string) string { return "0000-00-00" }},
-	{regexp.MustCompile(`\b\d\d:\d\d(:\d\d(\.\d+)?)?\b`), zeros},
-	{regexp.MustCompile(`\bswarmdeck-[0-9a-f]{8}\b`), func(string) string { return "swarmdeck-00000000" }},
-	{regexp.MustCompile(` *\b(\d+(ms|s|m|h|d|y))+\b`), age},
-	{regexp.MustCompile(`\b(pid|process) +\d+\b[^│|]*`), process},
+	{core.Pattern(`\b(tk|se|gd|ap|ev|ru)_[0-9a-f]{5}_`), func(s string) string { return s[:3] + "xxxxx_" }},
+	{core.Pattern(`\b[0-9a-f]{16,}\b`), func(s string) string { return strings.Repeat("0", len(s)) }},
+	{core.Pattern(`\b\d{4}-\d\d-\d\d\b`), func(string) string { return "0000-00-00" }},
+	{core.Pattern(`\b\d\d:\d\d(:\d\d(\.\d+)?)?\b`), zeros},
+	{core.Pattern(`\bswarmdeck-[0-9a-f]{8}\b`), func(string) string { return "swarmdeck-00000000" }},
+	{core.Pattern(` *\b(\d+(ms|s|m|h|d|y))+\b`), age},
+	{core.Pattern(`\b(pid|process) +\d+\b[^│|]*`), process},
 }
 
 // steady replaces what differs from run to run.
 func steady(row string) string {
 	for _, u := range unsteady {
-		row = u.re.ReplaceAllStringFunc(row, u.fix)
+		row = u.re().ReplaceAllStringFunc(row, u.fix)
 	}
 	return row
 }

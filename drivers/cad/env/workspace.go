@@ -2,7 +2,6 @@ package env
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"swarmdeck/engine/cad/model"
@@ -52,14 +51,14 @@ type createWorkspace struct {
 	Base *string `json:"base_workspace_id"`
 }
 
-var notID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notID = core.Pattern(`[^A-Za-z0-9_.-]+`)
 
 func (c *call) createWorkspace(p createWorkspace) (any, error) {
 	if p.Name == "" || len(p.Name) > 200 || !printable(p.Name) {
 		return nil, Invalid("workspace_name", p.Name, "1 to 200 printable bytes")
 	}
 	if p.ID == "" {
-		p.ID = notID.ReplaceAllString(p.Name, "_")
+		p.ID = notID().ReplaceAllString(p.Name, "_")
 		if p.ID[0] >= '0' && p.ID[0] <= '9' || p.ID[0] == '.' || p.ID[0] == '-' {
 			p.ID = "_" + p.ID
 		}

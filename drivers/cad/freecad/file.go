@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/format"
+	"swarmdeck/engine/core"
 )
 
 // schemas of STEP that OpenCASCADE writes; the first is the default.
@@ -137,7 +137,7 @@ func (k *Kernel) Import(ctx context.Context, r io.Reader, kind string) ([]env.Im
 
 // declared is how our own files of facets say how far these are from the true
 // surface.
-var declared = regexp.MustCompile(`chord tolerance ([0-9.eE+-]{1,30}) mm`)
+var declared = core.Pattern(`chord tolerance ([0-9.eE+-]{1,30}) mm`)
 
 // store puts a file where the worker reads it, and answers the tolerance that
 // its head declares.
@@ -158,7 +158,7 @@ func store(path string, r io.Reader) (tolerance float64, err error) {
 	if info, err := f.Stat(); err != nil || info.Size() > format.MaxBytes {
 		return 0, env.Refuse(env.ImportFailed, "file_path", nil, "the file is too long", fmt.Sprintf("give at most %d bytes", format.MaxBytes))
 	}
-	if found := declared.FindSubmatch(head.Bytes()); found != nil {
+	if found := declared().FindSubmatch(head.Bytes()); found != nil {
 		if v, err := strconv.ParseFloat(string(found[1]), 64); err == nil && v >= 0 && v <= 10 {
 			tolerance = v
 		}

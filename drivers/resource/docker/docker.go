@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -65,8 +64,8 @@ func New(opt Options) (*Driver, error) {
 }
 
 var (
-	namePattern  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
-	imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_./:@-]{0,254}$`)
+	namePattern  = core.Pattern(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
+	imagePattern = core.Pattern(`^[a-zA-Z0-9][a-zA-Z0-9_./:@-]{0,254}$`)
 )
 
 // checkName refuses what could be read as an option or a path.
@@ -75,7 +74,7 @@ func checkName(field, kind, name string) error {
 	if kind == "image" {
 		pattern = imagePattern
 	}
-	if !pattern.MatchString(name) {
+	if !pattern().MatchString(name) {
 		return core.Invalid(field, name, "the name of a docker "+kind)
 	}
 	return nil

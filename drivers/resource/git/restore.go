@@ -47,7 +47,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 		return dag.Resource{}, err
 	}
 	commit := s.ExternalRef.ID
-	if !hashPattern.MatchString(commit) {
+	if !hashPattern().MatchString(commit) {
 		return dag.Resource{}, core.Invalid("snapshot", commit, "a commit")
 	}
 	message, err := m.run(ctx, "log", "-1", "--format=%B", commit)
@@ -56,7 +56,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 	}
 	head := ""
 	for line := range strings.Lines(message) {
-		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "Head: "); ok && hashPattern.MatchString(h) {
+		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "Head: "); ok && hashPattern().MatchString(h) {
 			head = h
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -111,12 +110,12 @@ func (r repository) over(ctx context.Context, tree, index string, in []byte, arg
 }
 
 var (
-	idPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
-	hashPattern = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+	idPattern   = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+	hashPattern = core.Pattern(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 )
 
 func checkID(id string) error {
-	if !idPattern.MatchString(id) {
+	if !idPattern().MatchString(id) {
 		return core.Invalid("id", id, "1-128 letters, digits, _ and -, the first a letter or digit")
 	}
 	return nil

@@ -175,7 +175,7 @@ func checkSource(target, entity, source string, hashes ...string) error {
 		return core.Invalid("source_workspace_id", source, "another workspace")
 	}
 	for _, h := range hashes {
-		if h != "" && !digest.MatchString(h) {
+		if h != "" && !digest().MatchString(h) {
 			return core.Invalid("hash", h, "a lower-case hex sha256")
 		}
 	}

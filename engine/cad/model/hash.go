@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,9 +20,9 @@ const (
 )
 
 var (
-	entityID    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
-	workspaceID = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,39}$`)
-	digest      = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	entityID    = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+	workspaceID = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,39}$`)
+	digest      = core.Pattern(`^[0-9a-f]{64}$`)
 )
 
 // parts are what a reference may name of an entity, as in line_1.end.
@@ -32,7 +31,7 @@ var parts = []string{".start", ".end", ".center"}
 // CheckID reports a malformed entity id. An id does not end like a reference to
 // a part of an entity.
 func CheckID(field, id string) error {
-	if !entityID.MatchString(id) || part(id) != "" {
+	if !entityID().MatchString(id) || part(id) != "" {
 		return core.Invalid(field, id, "a letter or _, then up to 63 of letters, digits, _ . -, not ending in .start, .end or .center")
 	}
 	return nil
@@ -41,7 +40,7 @@ func CheckID(field, id string) error {
 // CheckWorkspaceID reports a malformed workspace id. It leaves room for the ids
 // of entities that begin with it.
 func CheckWorkspaceID(id string) error {
-	if !workspaceID.MatchString(id) {
+	if !workspaceID().MatchString(id) {
 		return core.Invalid("workspace_id", id, "a letter or _, then up to 39 of letters, digits, _ . -")
 	}
 	return nil

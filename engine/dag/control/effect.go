@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"regexp"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -87,13 +86,13 @@ const (
 	maxAttempts     = 100
 )
 
-var actionPattern = regexp.MustCompile(`^[a-z][a-z0-9]*([._-][a-z0-9]+)*$`)
+var actionPattern = core.Pattern(`^[a-z][a-z0-9]*([._-][a-z0-9]+)*$`)
 
 // maxAction bounds an action word, in bytes.
 const maxAction = 64
 
 func checkAction(field, action string) error {
-	if len(action) > maxAction || !actionPattern.MatchString(action) {
+	if len(action) > maxAction || !actionPattern().MatchString(action) {
 		return core.Invalid(field, action, "words of a-z 0-9 joined by . _ -, such as resource.snapshot")
 	}
 	return nil
