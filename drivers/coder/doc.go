@@ -14,4 +14,8 @@
 // The token is read from the environment or a file whenever it is needed. It
 // is in no argument, record or log, and leaves for no other host than the one
 // that the options name.
+//
+// The client, codersdk, imports parts of Coder's server, and these much that
+// only a server needs. The modules below unused declare what of that has to
+// compile and define next to nothing, so that it is not in the program.
 package coder
