@@ -12,15 +12,16 @@ import (
 // because a damaged key length then moves it too.
 const sumLen = 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the table of the sum, which the standard library makes once.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // seedOf is the sum's starting point for one bucket of a tenant.
 func seedOf(tenant string, b Bucket) uint32 {
-	return crc32.Checksum([]byte(tenant+"\x00"+string(b)+"\x00"), castagnoli)
+	return crc32.Checksum([]byte(tenant+"\x00"+string(b)+"\x00"), castagnoli())
 }
 
 func sumOf(seed uint32, key, value []byte) uint32 {
-	return crc32.Update(crc32.Update(seed, castagnoli, key), castagnoli, value)
+	return crc32.Update(crc32.Update(seed, castagnoli(), key), castagnoli(), value)
 }
 
 // wrap writes the record of key and value into dst, which has room for it.
