@@ -29,6 +29,7 @@ import (
 	"swarmdeck/drivers/resource/process"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
@@ -129,6 +130,8 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	h.rooms = append(h.rooms, eng.Close)
 	if need.Active {
+		keep := core.HeapFloor()
+		h.rooms = append(h.rooms, func() error { keep(); return nil })
 		if err := h.trace(ctx, need, eng); err != nil {
 			return nil, err
 		}

@@ -19,10 +19,7 @@ func main() {
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
 		os.Exit(code)
 	}
-	keep := core.RelaxGC()
-	code := run(os.Args[1:])
-	keep()
-	os.Exit(code)
+	os.Exit(run(os.Args[1:]))
 }
 
 // queryWord makes this program the process of one json-query.
@@ -35,6 +32,7 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == queryWord {
 		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
 	}
+	core.RelaxGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)

@@ -33,7 +33,8 @@ func (o *oneByOne) Update(ctx context.Context, tenant string, fn func(store.Tx) 
 // benchRig is a rig with the default rules, so that every life pays for the
 // real judge.
 func benchRig(b *testing.B, alone bool) *rig {
-	b.Cleanup(core.RelaxGC())
+	core.RelaxGC()
+	b.Cleanup(core.HeapFloor())
 	r := &rig{t: b, path: filepath.Join(b.TempDir(), "bench.db"), runner: &fakeRunner{}, policy: defaultRules, alone: alone}
 	r.open()
 	if _, err := r.swarm.CreateTenant(b.Context(), alice, acme); err != nil {
