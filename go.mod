@@ -59,7 +59,6 @@ require (
 	github.com/aymanbagabas/go-osc52/v2 v2.0.1 // indirect
 	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
 	github.com/brianvoe/gofakeit/v7 v7.14.0 // indirect
-	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/charmbracelet/x/exp/golden v0.0.0-20250806222409-83e3a29d542f // indirect
 	github.com/charmbracelet/x/term v0.2.2 // indirect
@@ -126,11 +125,13 @@ require (
 
 // Coder's client comes with parts of its server. What only those use is
 // replaced by its declarations: half of the time that the program takes to
-// start, an eighth of its size and 76 modules.
+// start, an eighth of its size and 77 modules.
 replace (
 	github.com/brianvoe/gofakeit/v7 => ./drivers/coder/unused/gofakeit
 	github.com/coder/terraform-provider-coder/v2 => ./drivers/coder/unused/provider
 	github.com/microcosm-cc/bluemonday => ./drivers/coder/unused/bluemonday
 	github.com/prometheus/client_golang => ./drivers/coder/unused/prometheus
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace => ./drivers/coder/unused/otlptrace
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc => ./drivers/coder/unused/otlptracegrpc
 	gopkg.in/DataDog/dd-trace-go.v1 => ./drivers/coder/unused/datadog
 )
