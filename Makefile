@@ -20,10 +20,6 @@ PKG      ?= ./...
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-# slim leaves the tracing exporters out that Coder's client brings along: 3 MB
-# of the program.
-export GOFLAGS := $(filter-out -tags=%,$(shell go env GOFLAGS)) -tags=slim
-
 .PHONY: test test-coder build lint agents mcp coder cad race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
