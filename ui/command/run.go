@@ -36,7 +36,7 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	if len(args) == 1 && args[0] == "--version" {
 		args = []string{"version"}
 	}
-	t := newTree(env, ctx)
+	t := treeFor(env, ctx, args)
 	t.root.SetArgs(append([]string{}, args...)) // never nil: cobra would read os.Args
 	t.root.SetIn(env.Stdin)
 	t.root.SetOut(env.Stdout)

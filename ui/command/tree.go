@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,66 @@ type spec struct {
 	run   func(c *call, args []string) error
 }
 
-func newTree(env *Env, ctx context.Context) *tree {
+// section is a group of commands in help.
+type section struct {
+	title string
+	tops  []top
+}
+
+// top is a command at the top of the tree, and what makes it and all below.
+type top struct {
+	name string
+	make func() *cobra.Command
+}
+
+func (t *tree) sections() []section {
+	return []section{
+		{"Begin", []top{{"demo", t.demo}, {"up", t.up}}},
+		{"Work", []top{
+			{"session", t.sessions},
+			{"task", t.tasks},
+			{"result", t.results},
+			{"agent", t.agents},
+			{"project", t.projects},
+			{"role", t.roles},
+			{"skill", t.skills},
+			{"subagent", t.subagents},
+			{"bus", t.bus},
+			{"cad", t.cad},
+		}},
+		{"Judge and stop", []top{
+			{"approval", t.approvals},
+			{"decision", t.decisions},
+			{"policy", t.policies},
+			{"budget", t.budgets},
+			{"estop", t.estop},
+		}},
+		{"Keep", []top{
+			{"audit", t.audit},
+			{"dag", t.dag},
+			{"tenant", t.tenants},
+			{"operator", t.operators},
+			{"notice", t.notices},
+			{"store", t.stores},
+		}},
+		{"Cockpit and program", []top{
+			{"serve", t.serve},
+			{"attach", t.attach},
+			{"mcp", t.mcp},
+			{"keys", t.keys},
+			{"theme", t.themes},
+			{"completion", t.completion},
+			{"version", t.version},
+		}},
+	}
+}
+
+func newTree(env *Env, ctx context.Context) *tree { return treeFor(env, ctx, nil) }
+
+// treeFor is the tree that runs args. All of it takes a millisecond to make,
+// so where the first word names a command only that one is there. Completion
+// scripts are of them all.
+func treeFor(env *Env, ctx context.Context, args []string) *tree {
 	t := &tree{env: env, ctx: ctx}
 	root := &cobra.Command{
 		Use:           "swarmdeck",
@@ -81,21 +141,21 @@ func newTree(env *Env, ctx context.Context) *tree {
 		return flagError(err)
 	})
 	t.globals(root.PersistentFlags())
-	for _, g := range []struct {
-		title string
-		cmds  []*cobra.Command
-	}{
-		{"Begin", []*cobra.Command{t.demo(), t.up()}},
-		{"Work", []*cobra.Command{t.sessions(), t.tasks(), t.results(), t.agents(), t.projects(), t.roles(), t.skills(), t.subagents(), t.bus(), t.cad()}},
-		{"Judge and stop", []*cobra.Command{t.approvals(), t.decisions(), t.policies(), t.budgets(), t.estop()}},
-		{"Keep", []*cobra.Command{t.audit(), t.dag(), t.tenants(), t.operators(), t.notices(), t.stores()}},
-		{"Cockpit and program", []*cobra.Command{t.serve(), t.attach(), t.mcp(), t.keys(), t.themes(), t.completion(), t.version()}},
-	} {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
-		for _, cmd := range g.cmds {
-			cmd.GroupID = g.title
+	sections, only := t.sections(), ""
+	if len(args) > 0 && args[0] != "completion" && slices.ContainsFunc(sections, func(s section) bool {
+		return slices.ContainsFunc(s.tops, func(c top) bool { return c.name == args[0] })
+	}) {
+		only = args[0]
+	}
+	for _, s := range sections {
+		root.AddGroup(&cobra.Group{ID: s.title, Title: s.title + ":"})
+		for _, c := range s.tops {
+			if only == "" || c.name == only {
+				cmd := c.make()
+				cmd.GroupID = s.title
+				root.AddCommand(cmd)
+			}
 		}
-		root.AddCommand(g.cmds...)
 	}
 	root.SetHelpCommand(t.help())
 	root.SetHelpCommandGroupID("Cockpit and program")
