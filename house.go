@@ -249,7 +249,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents", Servers: h.servers, Models: models})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents", Servers: h.servers, Models: models, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type place struct {
 	models modelproxy.Upstreams // that are recorded
 }
 
-func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw) (place, error) {
+func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
 	var p place
 	var err error
 	if p.settings, err = readSettings(options); err != nil {
@@ -42,7 +42,14 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 		return p, err
 	}
 	p.spec.Limits = r.opt.Limits
-	p.spec.Wall.Profile = cell.Open
+	kept, err := cell.ParseProfile("profile", profile)
+	if err != nil {
+		return p, err
+	}
+	if p.spec.Wall, err = p.Wall(kept); err != nil {
+		return p, err
+	}
+	p.spec.Wall.Read = append(p.spec.Wall.Read, r.opt.Read...)
 	if p.models, err = modelproxy.Read(p.RecordModels, env); err != nil {
 		return p, err
 	}
@@ -56,7 +63,11 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 			p.spec.Argv = append([]string{filepath.Join(p.spec.Dir, name)}, p.spec.Argv[1:]...)
 			command = p.spec.Argv
 		}
-		same, err := core.Digest([]any{tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal})
+		where := p.spec.Dir // a process behind a wall sees one directory
+		if kept == cell.Open {
+			where = ""
+		}
+		same, err := core.Digest([]any{where, tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, profile, p.Places})
 		if err != nil {
 			return p, fmt.Errorf("name the shared process: %w", err)
 		}
@@ -65,12 +76,19 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 		p.key = strings.Join([]string{"agents", tenant, filepath.Base(own)}, ":")
 		p.spec.Run = p.key
 	}
-	if _, given := env["HOME"]; given {
+	if home, given := env["HOME"]; given {
+		if filepath.IsAbs(home) {
+			p.spec.Wall.Write = append(p.spec.Wall.Write, home)
+		}
 		return p, nil
 	}
 	p.home = p.Home
 	if p.home == "" {
 		p.home = filepath.Join(own, "home")
+	}
+	p.spec.Wall.Home = p.home
+	if !p.Shared {
+		p.spec.Wall.Tmp = filepath.Join(own, "tmp")
 	}
 	vars := map[string]string{"HOME": p.home}
 	for k, v := range env {
@@ -81,7 +99,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 }
 
 func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
-	p, err := r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options)
+	p, err := r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options, a.Profile)
 	p.born = a.CreatedAt.UTC().Format(time.RFC3339Nano)
 	return p, err
 }
@@ -98,6 +116,15 @@ func (p place) furnish() error {
 		p.give(p.home, os.Lchown)
 	} else if !os.IsExist(err) {
 		return fmt.Errorf("make the agent's home: %w", err)
+	}
+	if tmp := p.spec.Wall.Tmp; tmp != "" { // its commands share it, and nothing of it lasts
+		if err := os.RemoveAll(tmp); err != nil {
+			return fmt.Errorf("empty the agent's temporary files: %w", err)
+		}
+		if err := os.Mkdir(tmp, 0o700); err != nil {
+			return fmt.Errorf("make a place for the agent's temporary files: %w", err)
+		}
+		p.give(tmp, os.Lchown)
 	}
 	if p.Skeleton != "" {
 		if err := p.copySkeleton(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,11 +130,18 @@ func (pe *peer) launch() error {
 		return err
 	}
 	spec := pe.place.spec
-	if pe.place.Shared {
+	if pe.place.Shared && spec.Wall.Profile == cell.Open {
 		spec.Dir = "/" // it works in many directories
 		if pe.place.home != "" {
 			spec.Dir = pe.place.home
 		}
+	}
+	if reach := pe.pool.r.opt.Reach; reach != nil {
+		ports, err := reach()
+		if err != nil {
+			return err
+		}
+		spec.Wall.Reach = append(slices.Clone(spec.Wall.Reach), ports...)
 	}
 	proc, err := pe.pool.r.sup.Start(spec)
 	if err != nil {

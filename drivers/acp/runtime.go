@@ -38,6 +38,10 @@ type Options struct {
 	// Servers lists the MCP servers that an agent's sessions are given; nil
 	// gives none.
 	Servers func(a fleet.Agent) ([]acp.McpServer, error)
+	// Read are files that those servers are made of, and Reach gives the ports of
+	// the engine's loopback that they use. Nil gives none.
+	Read  []string
+	Reach func() ([]int, error)
 }
 
 // Runtime keeps agents of the Agent Client Protocol.
@@ -84,7 +88,7 @@ func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 // Check implements fleet.Runtime: the options must be known, the command
 // runnable and its directory there.
 func (r *Runtime) Check(c fleet.Create) error {
-	p, err := r.place("t_check", c.Name, c.Command, c.Env, c.Dir, c.Options)
+	p, err := r.place("t_check", c.Name, c.Command, c.Env, c.Dir, c.Options, c.Profile)
 	if err != nil {
 		return err
 	}
@@ -109,6 +113,7 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 			return nil, err
 		}
 		a.place.spec.Env = modelproxy.Environ(p.spec.Env, vars)
+		a.place.spec.Wall.Reach = modelproxy.Ports(vars)
 	}
 	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
 	a.mu.Lock()

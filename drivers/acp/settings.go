@@ -30,8 +30,8 @@ type settings struct {
 	// Skeleton is a directory whose files are copied into its HOME before each
 	// start, unless they are there.
 	Skeleton string `json:"skeleton,omitempty"`
-	// Shared lets agents of the tenant with the same command, environment, home
-	// and user share one process. It takes far less memory, but one of them can
+	// Shared lets agents of the tenant with the same command, environment, home,
+	// user and profile, and unless they are open directory, share one process. It takes far less memory, but one of them can
 	// be frozen only while no other works: until then a pause holds its tool
 	// calls. Ending a process that does not react ends the others' tasks too.
 	Shared bool `json:"shared,omitzero"`
@@ -48,6 +48,8 @@ type settings struct {
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
+	// Places are those that its processes reach besides.
+	cell.Places
 }
 
 func readSettings(options core.Raw) (settings, error) {
@@ -91,8 +93,14 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 			places = append(places, o[0])
 		}
 	}
+	if s.Any() {
+		places = append(places, "read, write and hide")
+	}
 	return places, nil
 }
+
+// Profile implements fleet.Walled.
+func (*Runtime) Profile() string { return string(cell.Worker) }
 
 // account is whom the agent runs as; nil for the engine's own user.
 func (s settings) account() (*cell.User, error) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ports of a cell's own loopback that lead out: to Wall.Way.
+// Ports of a cell's own loopback that lead out: to Options.Way.
 const (
 	PortHTTP  = 3128 // CONNECT, and requests with whole addresses
 	PortSOCKS = 1080 // version 5
@@ -91,11 +91,7 @@ func (p *Process) arrive(fd, port int) {
 		return
 	}
 	if port == PortHTTP || port == PortSOCKS {
-		if p.wall.Way != nil {
-			p.wall.Way(Conn{Conn: conn, Port: port, of: p})
-			return
-		}
-		conn.Close()
+		go p.sup.opt.Way(Conn{Conn: conn, Port: port, of: p})
 		return
 	}
 	go reach(conn, port)

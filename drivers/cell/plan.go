@@ -50,7 +50,7 @@ func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order,
 		if m == bare {
 			err = s.narrowed(&o, spec, env, p)
 		} else {
-			o.Network, o.Ports, o.Ways = true, spec.Wall.Reach, spec.Wall.Way != nil
+			o.Network, o.Ports, o.Ways = true, spec.Wall.Reach, s.opt.Way != nil && spec.Wall.Profile == Worker
 			err = s.furnished(&o, m, spec, env, named)
 		}
 		if err != nil {
@@ -110,6 +110,9 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 		add(spec.Wall.Home, true, true)
 	}
 	add(spec.Dir, spec.Wall.Profile == Worker, true)
+	if spec.Wall.Tmp != "" {
+		all = append(all, tree{path: spec.Wall.Tmp, as: "/tmp", write: true, must: true})
+	}
 	slices.SortStableFunc(all, func(a, b tree) int {
 		switch {
 		case a.as != b.as:
@@ -156,7 +159,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	o.Places = append(o.Places,
 		place{Kind: dev, To: "/dev", Must: true},
 		place{Kind: procs, To: "/proc", Must: true},
-		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, Must: true},
+		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, Must: true}, // unless it has a directory for it
 		place{Kind: tmpfs, To: "/var/tmp", Mode: 0o1777, Must: true},
 	)
 	if o.User != nil && o.User.UID == s.cellUID() && o.Profile != Reader { // programs ask who they are

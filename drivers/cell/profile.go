@@ -1,6 +1,13 @@
 package cell
 
-import "swarmdeck/engine/core"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/engine/core"
+)
 
 // Profile is how much of the machine a run can reach.
 type Profile string
@@ -33,16 +40,57 @@ type Wall struct {
 	// Home is a directory that is kept as the run's HOME; "" is an empty one
 	// that goes with the run. Open runs have the engine's own unless it is given.
 	Home string
+	// Tmp is a directory that is its /tmp; "" is an empty one that goes with it.
+	Tmp string
 	// Read, Write and Hide are further places: to be read, to be written too,
 	// and not to be there. Hide wins over what lies around it, and what is
 	// named within it wins over it.
 	Read, Write, Hide []string
 	// Reach are ports of the engine's loopback that lead there from the cell's.
 	Reach []int
-	// Way takes the connections that want to go out, and calls Close on them.
-	// It must not block. Nil is no way out.
-	Way func(Conn)
 }
 
 // walled reports a run that does not reach everything.
 func (w Wall) walled() bool { return w.Profile != Open }
+
+// Places are the further places of a wall as an agent's options name them:
+// absolute paths, or such as begin with ~ for the home of the engine's user.
+type Places struct {
+	Read  []string `json:"read,omitempty"`  // what it may read besides
+	Write []string `json:"write,omitempty"` // and write
+	Hide  []string `json:"hide,omitempty"`  // what of all this is not there
+}
+
+const maxPlaces = 64
+
+// Wall makes the places a wall. The error names the field that is wrong.
+func (p Places) Wall(profile Profile) (w Wall, err error) {
+	w.Profile = profile
+	for _, l := range []struct {
+		field string
+		from  []string
+		to    *[]string
+	}{{"read", p.Read, &w.Read}, {"write", p.Write, &w.Write}, {"hide", p.Hide, &w.Hide}} {
+		if len(l.from) > maxPlaces {
+			return w, core.Invalid("options."+l.field, len(l.from), "at most 64 places")
+		}
+		for _, path := range l.from {
+			full := path
+			if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+				home, err := os.UserHomeDir()
+				if err != nil {
+					return w, fmt.Errorf("options.%s: find the home of %q: %w", l.field, path, err)
+				}
+				full = filepath.Join(home, rest)
+			}
+			if !filepath.IsAbs(full) || filepath.Clean(full) == "/" || strings.IndexByte(full, 0) >= 0 {
+				return w, core.Invalid("options."+l.field, path, "an absolute path, not /, or one that begins with ~/")
+			}
+			*l.to = append(*l.to, filepath.Clean(full))
+		}
+	}
+	return w, nil
+}
+
+// Any reports whether any place is named.
+func (p Places) Any() bool { return len(p.Read)+len(p.Write)+len(p.Hide) > 0 }

@@ -24,6 +24,9 @@ type Options struct {
 	// Hide are files and directories of the engine's own, which no walled run
 	// sees. A name that ends in "*" stands for all that begin so.
 	Hide []string
+	// Way takes a connection of a worker that wants to go out, and closes it. Nil
+	// is no way out for anybody.
+	Way func(Conn)
 	// Without leaves layers out, as where the system does not give them; for tests.
 	Without []string
 }

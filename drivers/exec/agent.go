@@ -132,6 +132,7 @@ func (a *agent) attach(t *turn) (*session, error) {
 			a.keep.Fail("can't start: " + startError(err).Message)
 			return nil, err
 		}
+		defer func(s *session) { go s.run() }(a.sess)
 		a.keep.Tell(fleet.Idle, "")
 	}
 	task := taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI, Traceparent: t.Prompt.Traceparent}

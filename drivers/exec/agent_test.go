@@ -93,7 +93,7 @@ func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 		t.Fatal(err)
 	}
 	w := &watch{}
-	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: argv}, w.notify)
+	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: argv}, w.notify)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,7 @@ func (a *agent) retry() {
 	}
 	a.keep.Tell(fleet.Starting, "")
 	s := a.sess
+	go s.run()
 	a.keep.Later(settleTime, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -171,7 +171,7 @@ func actor(t *testing.T, role string) drivertest.Subject {
 	return drivertest.Subject{
 		Runtime: r, Lasting: role == "stay",
 		Actor: fleet.Agent{
-			Name: "actor", TenantID: "t_test", Runtime: "exec",
+			Name: "actor", TenantID: "t_test", Runtime: "exec", Profile: "open", // its files are the test's, not its own
 			Command: []string{self}, Env: map[string]string{"EXEC_TEST_ROLE": role},
 		},
 	}

@@ -19,6 +19,8 @@ type runInput struct {
 	Dir   string            `json:"dir,omitempty"` // absolute, or relative to the engine's directory
 	Env   map[string]string `json:"env,omitempty"`
 	Stdin string            `json:"stdin,omitempty"`
+	// Profile is what it reaches: reader, worker (the default) or open.
+	Profile cell.Profile `json:"profile,omitempty"`
 }
 
 // parseInput reads an input strictly and completes it: what it returns is
@@ -42,6 +44,9 @@ func parseInput(data core.Raw, base string) (runInput, error) {
 		return in, err
 	}
 	in.Dir = dir
+	if _, err := cell.ParseProfile("profile", string(in.Profile)); err != nil {
+		return in, err
+	}
 	return in, nil
 }
 

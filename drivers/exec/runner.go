@@ -28,7 +28,7 @@ type RunnerOptions struct {
 
 // Runner carries out exec.run tasks.
 //
-// Input is {"argv":[…],"dir":?,"env":?,"stdin":?}. A command is not a shell
+// Input is {"argv":[…],"dir":?,"env":?,"stdin":?,"profile":?}. A command is not a shell
 // line: write ["sh","-c","…"] for one. Its environment holds PATH, HOME, the
 // locale and the like, TERM=dumb, and what "env" gives. When its first
 // process ends, everything it left running is ended too, a background
@@ -109,7 +109,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, err
 	}
 	w := &work{command: newCommand(in.Stdin, r.opt.Grace), job: job, capture: newCapture(job.Spill)}
-	if w.start(r.sup, cell.Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: cell.Open}}) {
+	if w.start(r.sup, cell.Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}}) {
 		go w.run(ctx)
 	}
 	return w, nil

@@ -71,6 +71,20 @@ func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
 	return &Runtime{sup: sup, opt: opt}, nil
 }
 
+// Profile implements fleet.Walled.
+func (*Runtime) Profile() string { return string(cell.Worker) }
+
+// Reach implements fleet.Homely.
+func (*Runtime) Reach(options core.Raw) (places, secrets []string) { return reach(options) }
+
+func reach(options core.Raw) (places, secrets []string) {
+	o, err := readOptions(options)
+	if err == nil && o.Any() {
+		places = append(places, "read, write and hide")
+	}
+	return places, nil
+}
+
 // Check implements fleet.Runtime: the command must be there and runnable, and
 // its directory exist.
 func (r *Runtime) Check(c fleet.Create) error {
@@ -83,6 +97,13 @@ func (r *Runtime) Check(c fleet.Create) error {
 		return err
 	}
 	if _, err := modelproxy.Read(o.RecordModels, c.Env); err != nil {
+		return err
+	}
+	profile, err := cell.ParseProfile("profile", c.Profile)
+	if err != nil {
+		return err
+	}
+	if _, err := o.Wall(profile); err != nil {
 		return err
 	}
 	return spec.Available()
@@ -102,6 +123,8 @@ type agentOptions struct {
 	// model's API, as modelproxy.Read has it. An agent that takes the address
 	// from elsewhere is not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
+	// Places are those that its processes reach besides.
+	cell.Places
 }
 
 const maxInterrupt = 64 // bytes
@@ -129,13 +152,15 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		return nil, err
 	}
 	spec.Limits = r.opt.Limits
-	spec.Wall.Profile = cell.Open
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	h := &agent{
 		sup: r.sup, opt: r.opt, spec: spec, hangUp: func() {},
 	}
 	own, err := readOptions(a.Options)
 	if err != nil {
+		return nil, err
+	}
+	if h.spec.Wall, err = own.Wall(cell.Profile(a.Profile)); err != nil {
 		return nil, err
 	}
 	if own.Interrupt != "" {
@@ -151,6 +176,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 			return nil, err
 		}
 		h.spec.Env = modelproxy.Environ(spec.Env, vars)
+		h.spec.Wall.Reach = modelproxy.Ports(vars)
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()

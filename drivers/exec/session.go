@@ -35,11 +35,10 @@ type session struct {
 	idle       time.Duration // valid after ended: between its last result and its exit
 }
 
-// newSession follows a process that has just started; agent.mu is held.
+// newSession is for a process that has just started. It follows it with run,
+// once it is known whom what it says belongs to.
 func newSession(a *agent, proc *cell.Process) *session {
-	s := &session{a: a, proc: proc, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
-	go s.run()
-	return s
+	return &session{a: a, proc: proc, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
 }
 
 func (s *session) run() {

@@ -25,6 +25,7 @@ type Gateway struct {
 	server *Server
 	tokens Tokens
 	url    string
+	port   int
 	end    context.CancelFunc
 	ended  chan error
 }
@@ -68,6 +69,19 @@ func (g *Gateway) Launch(a fleet.Agent) (Launch, error) {
 	}, nil
 }
 
+// Ports are those of this machine that agents' commands connect to.
+func (g *Gateway) Ports() ([]int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.eng == nil {
+		return nil, core.Errorf(core.Unavailable, "no engine runs that agents could call")
+	}
+	if err := g.listen(); err != nil {
+		return nil, err
+	}
+	return []int{g.port}, nil
+}
+
 // listen begins to serve; g.mu is held.
 func (g *Gateway) listen() error {
 	if g.url != "" {
@@ -80,6 +94,7 @@ func (g *Gateway) listen() error {
 	ctx, end := context.WithCancel(context.Background())
 	g.server, g.end, g.ended = NewServer(g.eng, g.opt), end, make(chan error, 1)
 	go func() { g.ended <- g.server.Serve(ctx, l, g.server.Handler(&g.tokens, "")) }()
+	g.port = l.Addr().(*net.TCPAddr).Port
 	g.url = "http://" + l.Addr().String() + Path
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -86,4 +87,19 @@ func noProxy(vars, env map[string]string) {
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		vars[name] = strings.TrimPrefix(env[name]+",127.0.0.1", ",")
 	}
+}
+
+// Ports are those of this machine's loopback that an environment's variables
+// lead to.
+func Ports(vars map[string]string) (ports []int) {
+	for _, address := range vars {
+		u, err := url.Parse(address)
+		if err != nil || u.Hostname() != "127.0.0.1" {
+			continue
+		}
+		if port, err := strconv.Atoi(u.Port()); err == nil && !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	return ports
 }

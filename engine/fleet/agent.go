@@ -52,6 +52,7 @@ type Agent struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Dir       string            `json:"dir,omitempty"`
 	Options   core.Raw          `json:"options,omitempty"` // what its runtime alone understands
+	Profile   string            `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
 	SessionID string            `json:"session_id,omitempty"`
 	Reason    string            `json:"reason,omitempty"`  // why offline or failed
 	TaskID    string            `json:"task_id,omitempty"` // while busy
@@ -148,6 +149,7 @@ type Create struct {
 	Env     map[string]string
 	Dir     string
 	Options core.Raw // JSON object for the runtime; nil means {}
+	Profile string   // reader, worker or open; "" is the runtime's default
 	Session string   // session of the first task
 	Forked  *Origin  // of a fork
 }

@@ -48,7 +48,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 		a := &Agent{
 			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project,
 			LastTask: cut(c.Task, maxLast), CreatedAt: tx.Now(), TenantID: by.Tenant,
-			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, SessionID: c.Session,
+			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
 			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
 		}
 		m = f.newMember(a)
@@ -75,6 +75,9 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 		return bad[0]
 	}
 	c.Options, _ = checkOptions(c.Options)
+	if w, ok := f.opt.Runtimes[c.Runtime].(Walled); ok {
+		c.Profile = cmp.Or(c.Profile, w.Profile())
+	}
 	if c.Session == "" {
 		return nil
 	}
@@ -109,6 +112,9 @@ func (f *Fleet) Check(c Create) (bad []error) {
 	runtime := cmp.Or(c.Runtime, "exec")
 	if rt, ok := f.opt.Runtimes[runtime]; ok {
 		add(rt.Check(c))
+		if _, walled := rt.(Walled); !walled && c.Profile != "" {
+			add(core.Invalid("profile", c.Profile, "none: the "+runtime+" runtime has no say in what its agents reach"))
+		}
 	} else {
 		add(core.Invalid("runtime", runtime, f.runtimes()))
 	}
@@ -132,9 +138,10 @@ func createdDetail(c Create) any {
 		Command []string `json:"command,omitempty"`
 		Dir     string   `json:"dir,omitempty"`
 		Options core.Raw `json:"options,omitempty"`
+		Profile string   `json:"profile,omitempty"`
 		Env     []string `json:"env,omitempty"` // names only
 		Forked  *Origin  `json:"forked,omitempty"`
-	}{c.Command, c.Dir, c.Options, slices.Sorted(maps.Keys(c.Env)), c.Forked}
+	}{c.Command, c.Dir, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Forked}
 }
 
 // addRole records a project and a role of it that are not there yet.
@@ -182,7 +189,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	changed := false
 	a, err := f.change(ctx, by, m, note{event: "agent.updated", detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
 		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
-			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options)
+			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options) && a.Profile == c.Profile
 		if same {
 			return errSame
 		}
@@ -190,7 +197,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 			return err
 		}
 		a.Project, a.Role, a.Runtime, a.SessionID = c.Project, c.Role, c.Runtime, c.Session
-		a.Command, a.Env, a.Dir, a.Options = c.Command, c.Env, c.Dir, c.Options
+		a.Command, a.Env, a.Dir, a.Options, a.Profile = c.Command, c.Env, c.Dir, c.Options, c.Profile
 		a.WorkspaceID = workspaceID(by.Tenant, c)
 		changed = true
 		return nil

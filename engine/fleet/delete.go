@@ -65,7 +65,7 @@ func (f *Fleet) mayDelete(ctx context.Context, by core.Caller, m *member) error 
 	ask := judge.Ask{
 		Gate: judge.GateAgent, TraceID: core.NewTrace(nil),
 		Action: judge.Action{Kind: "agent.delete", Args: core.MustEncode(map[string]string{"agent": a.Name})},
-		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project},
+		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
 		Driver: a.Runtime, Intent: "delete agent " + a.Name, By: by,
 	}
 	for tries := 0; ; tries++ {

@@ -76,7 +76,7 @@ func (p prompts) AgentRef(tenant, name string) judge.AgentRef {
 		return judge.AgentRef{Name: name}
 	}
 	a := m.rec.Load()
-	return judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project}
+	return judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile}
 }
 
 // Slot implements swarm.Runner.

@@ -54,7 +54,7 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	return judge.Ask{
 		Gate: judge.GateTool, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
 		Action: judge.Action{Kind: "tool", Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: e.Args},
-		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project},
+		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
 		Driver: a.Runtime, Intent: intent, Risk: risk, By: r.m.speaker(),
 	}, nil
 }

@@ -87,6 +87,13 @@ type Catalog interface {
 	Catalog(ctx context.Context, options core.Raw) ([]Offer, error)
 }
 
+// Walled is a Runtime that starts processes here, behind a wall of which a
+// profile says how high it is.
+type Walled interface {
+	// Profile is the one of agents that name none.
+	Profile() string
+}
+
 // Homely is a Runtime whose options can reach for the engine's own machine.
 type Homely interface {
 	// Reach names those of the given options that do: places are files,

@@ -65,6 +65,7 @@ type AgentRef struct {
 	Name    string `json:"name,omitempty"`
 	Role    string `json:"role,omitempty"`
 	Project string `json:"project,omitempty"`
+	Profile string `json:"profile,omitempty"` // how much of the machine its processes reach; "" where nobody knows
 }
 
 // Ask is one question to the judge.

@@ -26,6 +26,7 @@ func newEnv() (*cel.Env, error) {
 		cel.Variable("action.effects", words),
 		cel.Variable("agent.name", text),
 		cel.Variable("agent.role", text),
+		cel.Variable("agent.profile", text),
 		cel.Variable("agent.project", text),
 		cel.Variable("context.gate", text),
 		cel.Variable("context.driver", text),
@@ -106,6 +107,8 @@ func (f *facts) resolve(name string) (any, bool) {
 		return types.String(a.Agent.Name), true
 	case "agent.role":
 		return types.String(a.Agent.Role), true
+	case "agent.profile":
+		return types.String(a.Agent.Profile), true
 	case "agent.project":
 		return types.String(a.Agent.Project), true
 	case "context.gate":

@@ -42,6 +42,7 @@ type InputAgent struct {
 	Name              string   `json:"name"`
 	Role              string   `json:"role,omitempty"`
 	Project           string   `json:"project,omitempty"`
+	Profile           string   `json:"profile,omitempty"`
 	Workspace         string   `json:"workspace,omitempty"`
 	AllowedOperations []string `json:"allowed_operations,omitempty"`
 }
@@ -91,7 +92,7 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 			Kind: in.Action.Kind, Server: in.Action.Server, Tool: in.Action.Tool, CallID: in.Action.CallID,
 			Args: append(core.Raw(nil), in.Action.Args...), Effects: in.Action.Effects,
 		},
-		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project}, Intent: in.Action.Intent, Risk: in.Action.Risk,
+		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project, Profile: in.Agent.Profile}, Intent: in.Action.Intent, Risk: in.Action.Risk,
 		By: core.Caller{Tenant: tenant, Name: in.Context.RequestedBy, Kind: in.Context.ActorKind, Door: core.DoorEngine},
 	}
 	if in.Result != nil {
@@ -161,7 +162,7 @@ func (r *ruling) input(base *table, tenant string, a *Ask) []byte {
 			Server: a.Action.Server, Tool: a.Action.Tool, CallID: a.Action.CallID, Args: args, Kind: a.Action.Kind,
 			Risk: claimed(a.Risk), Intent: strings.ToValidUTF8(a.Intent, "\uFFFD"), Effects: base.effects.of(&a.Action),
 		},
-		Agent: InputAgent{Name: a.Agent.Name, Role: a.Agent.Role, Project: a.Agent.Project},
+		Agent: InputAgent{Name: a.Agent.Name, Role: a.Agent.Role, Project: a.Agent.Project, Profile: a.Agent.Profile},
 		Context: InputContext{
 			Gate: a.Gate, Driver: a.Driver, Attempt: a.Attempt, Priority: a.Priority,
 			RequestedBy: a.By.Name, ActorKind: a.By.Kind, Session: a.Session,

@@ -56,6 +56,7 @@ func agentStates() []string {
 
 func (t *tree) agentCreate() *cobra.Command {
 	var a fleet.Create
+	var yes bool
 	var command string
 	var env []string
 	var options string
@@ -76,6 +77,8 @@ func (t *tree) agentCreate() *cobra.Command {
 			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment; may be repeated")
 			f.StringVar(&options, "options", "", "`JSON` object for its runtime; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
+			enumVar(f, &a.Profile, "profile", "", "", "what its processes reach: reader, worker (the default), open", "reader", "worker", "open")
+			f.BoolVar(&yes, "yes", false, "make an open agent without a question: it reaches all that the engine's user reaches")
 			source(f, "project", "project")
 			source(f, "role", "role")
 			source(f, "command", "json")
@@ -107,11 +110,17 @@ func (t *tree) agentCreate() *cobra.Command {
 			if options != "" {
 				a.Options = core.Raw(options)
 			}
+			if a.Profile == "open" && !yes {
+				return core.Errorf(core.Denied, "agent create: an open agent reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or take a worker").With("field", "profile")
+			}
 			a.Env, err = pairs("env", env)
 			return err
 		},
 		run: func(c *call, _ []string) error {
 			if err := c.reach(a.Runtime, a.Options); err != nil {
+				return err
+			}
+			if err := c.mayOpen(a.Profile); err != nil {
 				return err
 			}
 			made, err := c.eng.Fleet.Create(c.ctx, c.by, a)
@@ -199,6 +208,7 @@ func agentColumns(c *call) []column[fleet.Agent] {
 		{title: "ROLE", most: 20, text: func(a A) string { return a.Role }},
 		{title: "AGE", right: true, text: func(a A) string { return c.age(a.CreatedAt) }},
 		{title: "STATUS", wide: true, text: func(a A) string { return string(a.Status) }},
+		{title: "PROFILE", wide: true, text: func(a A) string { return a.Profile }},
 		{title: "RUNTIME", wide: true, text: func(a A) string { return a.Runtime }},
 		{title: "PID", wide: true, right: true, text: func(a A) string { return count(int64(a.PID)) }},
 		{title: "RESTARTS", wide: true, right: true, text: func(a A) string { return count(int64(a.Restarts)) }},

@@ -252,7 +252,7 @@ func (a *applier) sessionID(name string) string {
 func (a *applier) wanted(want swarmfile.Agent) fleet.Create {
 	return fleet.Create{
 		Name: want.Name, Project: want.Project, Role: want.Role, Task: want.Task, Runtime: want.Runtime,
-		Command: want.Command, Env: want.Env, Dir: want.Dir, Options: want.Options, Session: a.sessionID(want.Session),
+		Command: want.Command, Env: want.Env, Dir: want.Dir, Options: want.Options, Profile: want.Profile, Session: a.sessionID(want.Session),
 	}
 }
 
@@ -274,7 +274,7 @@ func (a *applier) agent(want swarmfile.Agent) error {
 	}
 	same := have.Project == make.Project && have.Role == make.Role && have.Runtime == make.Runtime &&
 		slices.Equal(have.Command, make.Command) && maps.Equal(have.Env, make.Env) &&
-		have.Dir == make.Dir && bytes.Equal(have.Options, make.Options) && have.SessionID == make.Session
+		have.Dir == make.Dir && bytes.Equal(have.Options, make.Options) && (make.Profile == "" || have.Profile == make.Profile) && have.SessionID == make.Session
 	if same {
 		a.did("unchanged", "agent", have.Name, have.WorkspaceID)
 		return nil

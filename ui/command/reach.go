@@ -32,6 +32,18 @@ func (c *call) reach(runtime string, options core.Raw) error {
 	return err
 }
 
+// mayOpen refuses an open agent to whoever has fewer rights than it would have.
+func (c *call) mayOpen(profile string) error {
+	if profile != "open" || !c.env.Abroad || c.env.Role.allows(Admin) {
+		return nil
+	}
+	err := core.Errorf(core.Denied, "profile: an open agent reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", Admin, c.env.Role).With("field", "profile")
+	if c.env.Refused != nil {
+		c.env.Refused(c.by, err)
+	}
+	return err
+}
+
 // sameOptions compares some members of two objects.
 func sameOptions(a, b core.Raw, names ...string) bool {
 	var x, y map[string]json.RawMessage

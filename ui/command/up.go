@@ -22,6 +22,7 @@ type Applied struct {
 
 func (t *tree) up() *cobra.Command {
 	var w waiting
+	var yes bool
 	return t.command(spec{
 		use: "up PATH", short: "Apply a swarm file: make what is missing, change what differs", effect: Writes, args: []string{"file"}, ownScope: true,
 		long: "Apply a swarm file, or swarm.yaml of a directory. Applying it again changes nothing.\n" +
@@ -29,6 +30,7 @@ func (t *tree) up() *cobra.Command {
 		example: "up swarm.yaml --wait",
 		flags: func(f *pflag.FlagSet) {
 			w.bind(f, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
+			f.BoolVar(&yes, "yes", false, "make open agents without a question: they reach all that the engine's user reaches")
 		},
 		check: func(c *call, _ []string) error { return w.check(c) },
 		run: func(c *call, args []string) error {
@@ -38,6 +40,14 @@ func (t *tree) up() *cobra.Command {
 			}
 			if err := c.scopeOf(file); err != nil {
 				return err
+			}
+			for _, a := range file.Agents {
+				if err := c.mayOpen(a.Profile); err != nil {
+					return err
+				}
+				if a.Profile == "open" && !yes {
+					return core.Errorf(core.Denied, "%s:%d: agent %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], a.Line, a.Name).With("field", "profile")
+				}
 			}
 			done, first, err := c.apply(file)
 			if err != nil && len(done) == 0 {

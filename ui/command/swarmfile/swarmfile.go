@@ -79,6 +79,7 @@ type Agent struct {
 	Env     map[string]string
 	Dir     string
 	Options core.Raw // for the runtime; nil for none
+	Profile string   // reader, worker or open; "" is the runtime's default
 	Session string   // name of a session of this file, or an id
 	Task    string   // first task, given only when the agent is made
 	Line    int
@@ -186,6 +187,7 @@ func (r reader) agent(v value, vars Vars) Agent {
 			}
 		},
 		"options": func(v value) { a.Options = r.options(v, vars) },
+		"profile": func(v value) { a.Profile = r.Word(v) },
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
