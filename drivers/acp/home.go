@@ -56,6 +56,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 	own := filepath.Join(r.opt.State, tenant, name)
 	p.memory = filepath.Join(own, "session.json")
 	p.spec.Run = strings.Join([]string{"agent", tenant, name}, ":")
+	p.spec.Whose = cell.Whose{Tenant: tenant, Agent: name}
 	p.key = p.spec.Run
 	if p.Shared {
 		if name := p.spec.Argv[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
@@ -74,7 +75,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 		sum := sha256.Sum256([]byte(same))
 		own = filepath.Join(r.opt.State, tenant, "shared-"+hex.EncodeToString(sum[:6]))
 		p.key = strings.Join([]string{"agents", tenant, filepath.Base(own)}, ":")
-		p.spec.Run = p.key
+		p.spec.Run, p.spec.Whose.Agent = p.key, ""
 	}
 	if home, given := env["HOME"]; given {
 		if filepath.IsAbs(home) {

@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/operator"
 )
 
 // Spec says what to start.
 type Spec struct {
 	Run    string // names the run, for example a task id
+	Whose  Whose  // who is behind what its processes ask of the engine
 	Argv   []string
 	Dir    string // absolute
 	Env    map[string]string
@@ -50,6 +53,7 @@ type Process struct {
 
 	sup      *Supervisor
 	run      string // INSTANCE/RUN
+	whose    operator.Run
 	wall     Wall
 	child    *os.Process // the cell's init
 	init     int         // its pid
@@ -193,7 +197,7 @@ func line() (theirs *os.File, ours *net.UnixConn, err error) {
 
 func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) {
 	p := &Process{
-		sup: s, run: s.opt.Instance + "/" + spec.Run, wall: spec.Wall, began: time.Now(),
+		sup: s, run: s.opt.Instance + "/" + spec.Run, whose: spec.Whose.run(spec.Run), wall: spec.Wall, began: time.Now(),
 		spaces: m != bare, started: make(chan message, 1), settled: make(chan message, 1), freezing: make(chan struct{}, 1),
 		done: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}, 1),
 	}

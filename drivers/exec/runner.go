@@ -109,7 +109,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, err
 	}
 	w := &work{command: newCommand(in.Stdin, r.opt.Grace), job: job, capture: newCapture(job.Spill)}
-	if w.start(r.sup, cell.Spec{Run: job.Task.TaskID, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}}) {
+	if w.start(r.sup, cell.Spec{Run: job.Task.TaskID, Whose: cell.Whose{Tenant: job.Task.TenantID, Task: job.Task.TaskID}, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}}) {
 		go w.run(ctx)
 	}
 	return w, nil
