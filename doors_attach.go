@@ -14,8 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/origin"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 	"swarmdeck/ui/term"
@@ -33,20 +35,33 @@ func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
 	if err != nil {
 		return func() error { return nil }
 	}
+	own := newOwn(eng)
+	sup := h.sup
 	s := serve.New(serve.Options{
 		Split: command.Split,
-		Run:   func(ctx context.Context, t *serve.Session) int { return session(ctx, need, eng, t) },
+		Find:  func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
+		Run: func(ctx context.Context, t *serve.Session) int {
+			env := localEnv(need, eng, t)
+			if err := own.bind(env, t); err != nil {
+				return command.Report(env, t.Args, err)
+			}
+			return command.Run(ctx, env, t.Args)
+		},
 	})
+	end := func() error {
+		defer own.refusals.end()
+		return s.Close()
+	}
 	if err := s.Local(l, operatorName()); err != nil {
 		return l.Close
 	}
-	return s.Close
+	return end
 }
 
-// session carries out one command line, or shows one cockpit, for someone
-// elsewhere.
-func session(ctx context.Context, need command.Need, eng *engine.Engine, t *serve.Session) int {
-	env := &command.Env{
+// localEnv is the environment of one command line, or of one cockpit, for
+// another process of this user.
+func localEnv(need command.Need, eng *engine.Engine, t *serve.Session) *command.Env {
+	return &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
 		Away: true, Terminal: t.Terminal,
@@ -58,7 +73,6 @@ func session(ctx context.Context, need command.Need, eng *engine.Engine, t *serv
 			return eng, nil
 		},
 	}
-	return command.Run(ctx, env, t.Args)
 }
 
 func operatorName() string {

@@ -86,6 +86,9 @@ func (c *call) do(s spec, args []string) error {
 
 // allowed holds the line against the door: its role, and where it comes from.
 func (c *call) allowed(s spec, args []string) error {
+	if err := c.mayAgent(s); err != nil {
+		return err
+	}
 	if err := c.permit(commandPath(c.cmd), s); err != nil {
 		return err
 	}
@@ -215,6 +218,9 @@ func (c *call) scope() error {
 // operator is who asks. The name goes into the audit log, where it stays.
 func (c *call) operator() (core.Caller, error) {
 	by := c.env.Caller
+	if by.Kind == core.Agent {
+		return by, nil
+	}
 	by.Kind = core.Operator
 	if c.flags != nil && c.flags.Changed("as") {
 		by.Name = c.g.As

@@ -23,7 +23,8 @@ import (
 type Env struct {
 	// Caller is who asks. Tenant "" picks the default tenant, Name "" the OS
 	// user. Doors with an authenticated user set Name, and --as is refused
-	// unless Door is cli or script.
+	// unless Door is cli or script. Of kind agent it is a process of that agent
+	// or task: Name and Tenant stand, and it may look at what agents may.
 	Caller core.Caller
 	// Role is what the door grants; "" is Admin.
 	Role Role

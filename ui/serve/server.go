@@ -14,6 +14,8 @@ import (
 
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/engine/operator"
 )
 
 // Options are a Server's.
@@ -23,6 +25,9 @@ type Options struct {
 	Run func(ctx context.Context, s *Session) int
 	// Split cuts the line of a client into words.
 	Split func(line string) ([]string, error)
+	// Find tells where processes of this machine come from; nil takes each for
+	// a person's.
+	Find Finder
 	// Limits are what clients may take.
 	Limits Limits
 	// Patience is how long Close waits for sessions whose command does not heed
@@ -62,9 +67,21 @@ const handshake = 10 * time.Second
 
 // Local serves this user's processes by the listener that Listen made, until
 // Close. Whoever can open the socket is this user: no other proof is asked for.
-func (s *Server) Local(l net.Listener, operator string) error {
-	who := Who{Name: operator, Role: "admin", Local: true}
-	return s.add(l, &ssh.Server{HandshakeTimeout: handshake}, nil, func(ctx ssh.Context) (context.Context, Who) { return ctx, who })
+// Whether a person or a run of the engine calls is asked of the kernel when a
+// connection comes, and left to Run to act on.
+func (s *Server) Local(l net.Listener, name string) error {
+	type cameFrom struct{}
+	srv := &ssh.Server{
+		HandshakeTimeout: handshake,
+		ConnCallback: func(ctx ssh.Context, conn net.Conn) net.Conn {
+			ctx.SetValue(cameFrom{}, s.find(conn))
+			return conn
+		},
+	}
+	return s.add(l, srv, nil, func(ctx ssh.Context) (context.Context, Who) {
+		from, _ := ctx.Value(cameFrom{}).(operator.Origin)
+		return ctx, Who{Name: name, Role: "admin", Local: true, Origin: from}
+	})
 }
 
 // add has a server take connections; g bounds them, nil does not; who tells

@@ -8,6 +8,7 @@ package serve
 import (
 	"io"
 
+	"swarmdeck/engine/operator"
 	"swarmdeck/ui/term"
 )
 
@@ -36,6 +37,8 @@ type Who struct {
 	Local bool
 	// Key is the fingerprint of the key that they came with.
 	Key string
+	// Origin is where a local process comes from.
+	Origin operator.Origin
 }
 
 // Names of our own requests on a session's channel. A client that does not
