@@ -16,8 +16,12 @@ import (
 // what it started: no persons, whatever they call themselves.
 type own struct{ refusals refusals }
 
+// maxTried bounds the commands of which the log is told at once that one of them
+// tried it.
+const maxTried = 200
+
 func newOwn(eng *engine.Engine) *own {
-	o := &own{}
+	o := &own{refusals: refusals{most: maxTried}}
 	o.refusals.tell = func(by core.Caller, cause error) {
 		var tried attempt
 		errors.As(cause, &tried)
@@ -53,18 +57,18 @@ func (o *own) bind(env *command.Env, t *serve.Session) error {
 	}
 	line := command.Describe(t.Args).Path
 	env.Refused = func(by core.Caller, err error) { o.refusals.refused(by, attempt{err, from, line}) }
-	why := from.Why
+	what, why := cmp.Or(line, "the cockpit"), from.Why
 	switch {
 	case from.Kind != operator.OfRun:
 	case from.Run.Tenant == "" || from.Run.Who() == "":
-		why = "this process is one of " + by.Name + ", which is no agent and no task"
+		why = "and this process is one of " + by.Name + ", which is no agent and no task"
 	case command.Completing(t.Args):
-		why = "words are completed for persons"
+		what, why = "completion", "and this process is one of "+by.Name
 	default:
 		env.Caller, env.Role, env.Abroad, env.Doors = by, command.Viewer, true, command.Doors{}
 		return nil
 	}
-	err := core.Errorf(core.Denied, "%s: only a person may; %s", cmp.Or(line, "the cockpit"), cmp.Or(why, "whose process this is can't be told"))
+	err := core.Errorf(core.Denied, "%s: only a person may, %s", what, cmp.Or(why, "and whose process this is can't be told"))
 	env.Refused(by, err)
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ const maxReason = 200
 type refusals struct {
 	tell      func(by core.Caller, cause error)
 	tellAgain func(by core.Caller, a operator.Again)
+	most      int // reasons that are told apart; 0 means maxNamed
 
 	mu    sync.Mutex
 	open  map[whom]*tally
@@ -32,7 +34,7 @@ type tally struct {
 	by    core.Caller
 	since time.Time
 	more  map[string]int // by reason, without the one that was told at once
-	rest  int            // for reasons beyond maxNamed
+	rest  int            // for reasons beyond the most
 	timer *time.Timer
 }
 
@@ -67,7 +69,7 @@ func (s *refusals) isNew(by core.Caller, reason string) bool {
 	switch {
 	case known:
 		t.more[reason]++
-	case len(t.more) < maxNamed:
+	case len(t.more) < cmp.Or(s.most, maxNamed):
 		t.more[reason] = 0
 		return true
 	default:

@@ -38,14 +38,14 @@ const (
 	maxWalks = 8
 )
 
-// Sentences for callers that are refused.
+// Ends of the sentence for who is refused: only a person may, …
 const (
-	whyEnded    = "the process that called has ended: whose it was can't be told"
-	whyHidden   = "/proc does not show the processes above this one: whose it is can't be told"
-	whyEngine   = "the engine started what this process comes from, and the run that it belonged to is over or not known"
-	whyMarked   = "this process comes from a run of an earlier engine"
-	whyDeep     = "too many processes are above this one: whose it is can't be told"
-	whyRestless = "the processes above this one end too fast: whose it is can't be told"
+	whyEnded    = "and the process that called has ended: whose it was can't be told"
+	whyHidden   = "and /proc does not show the processes above this one: whose it is can't be told"
+	whyEngine   = "and this process comes from the engine, with no run above it that is known"
+	whyMarked   = "and this process comes from a run of an earlier engine"
+	whyDeep     = "and too many processes are above this one: whose it is can't be told"
+	whyRestless = "and the processes above this one end too fast: whose it is can't be told"
 )
 
 // errMoved is that somebody on the way up ended or got another parent.

@@ -16,7 +16,7 @@ type Origin struct {
 	Kind OriginKind `json:"kind"`
 	PID  int        `json:"pid"` // 0 for one outside of the engine's PID name space
 	Run  Run        `json:"run,omitzero"`
-	// Why is a sentence for who is refused: set when Kind is Unclear.
+	// Why ends the sentence for who is refused: set when Kind is Unclear.
 	Why string `json:"-"`
 }
 

@@ -22,12 +22,12 @@ func (s *Server) find(conn net.Conn) operator.Origin {
 	}
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
-		return operator.Origin{Kind: operator.Unclear, Why: "this connection does not tell whose it is"}
+		return operator.Origin{Kind: operator.Unclear, Why: "and this connection does not tell whose it is"}
 	}
 	pid, fd, err := peerProcess(c)
 	switch {
 	case err != nil:
-		return operator.Origin{Kind: operator.Unclear, PID: pid, Why: "the process that called can't be told: " + err.Error()}
+		return operator.Origin{Kind: operator.Unclear, PID: pid, Why: "and the process that called can't be told: " + err.Error()}
 	case fd < 0: // outside of this PID name space
 		return s.opt.Find(0, func() bool { return true })
 	}

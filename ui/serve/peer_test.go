@@ -1,0 +1,119 @@
+package serve
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/engine/operator"
+)
+
+// asCaller makes the test binary a process that connects to a socket, leaves the
+// connection to a child of its and ends.
+const asCaller = "SERVE_TEST_CALLER"
+
+func TestMain(m *testing.M) {
+	path := os.Getenv(asCaller)
+	if path == "" {
+		os.Exit(m.Run())
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		os.Exit(1)
+	}
+	file, err := conn.(*net.UnixConn).File()
+	if err != nil {
+		os.Exit(1)
+	}
+	heir := exec.Command("cat")
+	heir.Stdin, heir.Stdout = os.Stdin, os.Stdout
+	heir.ExtraFiles = []*os.File{file}
+	if heir.Start() != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func TestAConnectionIsWhosMadeIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	find := func(conn net.Conn) (pid int, alive bool) {
+		defer conn.Close()
+		s := New(Options{Find: func(p int, a func() bool) operator.Origin {
+			pid, alive = p, a()
+			return operator.Origin{Kind: operator.Person}
+		}})
+		s.find(conn)
+		return pid, alive
+	}
+
+	own, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pid, alive := find(conn); pid != os.Getpid() || !alive {
+		t.Errorf("pid %d, %v; want %d", pid, alive, os.Getpid())
+	}
+
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asCaller+"="+path)
+	read, write, err := os.Pipe() // the heir lasts until its end is closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	cmd.Stdin = read
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	if conn, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	if pid, alive := find(conn); alive || pid != 0 && pid != cmd.Process.Pid {
+		t.Errorf("the pid of a process that has ended, %d, counts: %v", pid, alive)
+	}
+}
+
+func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
+	want := operator.Origin{Kind: operator.OfRun, PID: os.Getpid(), Run: operator.Run{Tenant: "t_acme", Agent: "ada"}}
+	l, err := Listen(filepath.Join(t.TempDir(), "d", "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan operator.Origin, 1)
+	s := New(Options{
+		Split: func(line string) ([]string, error) { return []string{line}, nil },
+		Find:  func(int, func() bool) operator.Origin { return want },
+		Run: func(_ context.Context, t *Session) int {
+			got <- t.Who.Origin
+			return 0
+		},
+	})
+	if err := s.Local(l, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := Dial(t.Context(), l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := Attach(t.Context(), conn, Attachment{Line: "x", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}); code != 0 || err != nil {
+		t.Fatal(code, err)
+	}
+	if o := <-got; o != want {
+		t.Errorf("%+v", o)
+	}
+}
