@@ -10,6 +10,7 @@ import (
 	"os"
 	osuser "os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
 // another process of this user.
 func localEnv(need command.Need, eng *engine.Engine, t *serve.Session) *command.Env {
 	return &command.Env{
-		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI},
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: thisUser()},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
 		Away: true, Terminal: t.Terminal,
 		Doors: command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Connect: connectMCP},
@@ -74,6 +75,10 @@ func localEnv(need command.Need, eng *engine.Engine, t *serve.Session) *command.
 		},
 	}
 }
+
+// thisUser is the person at this user's own doors: all names that a line can
+// choose are one person's.
+func thisUser() string { return "uid:" + strconv.Itoa(os.Getuid()) }
 
 func operatorName() string {
 	if u, err := osuser.Current(); err == nil {

@@ -51,7 +51,7 @@ func run(args []string) int {
 	in := &input{File: os.Stdin}
 	house.stay = in.stay
 	env := &command.Env{
-		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI},
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: thisUser()},
 		Dir:    dir,
 		Stdin:  in, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv,

@@ -98,7 +98,7 @@ lost() { rm -f lost.end; ( ( "$@" </dev/null; echo $? >lost.code; mv lost.code l
 func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	u := newPlayer(t)
 	u.ok("tenant", "create", "t_acme")
-	u.daemon()
+	d := u.daemon()
 	_, line := pair(t, 9)
 	for name, text := range map[string]string{
 		"key.pub":  line,
@@ -156,7 +156,19 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		return field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","`+script+`","by-task"]}`, "-o", "json"), "task_id")
 	})
 
-	// The person at the same terminal is one still.
+	// The person at the same terminal is one still, and one only.
+	u.ok("approval", "approve", critical, "--reason", "I looked", "--as", "boss")
+	if code, _, stderr := u.run("approval", "approve", critical, "--reason", "me too", "--as", "chief", "-o", "json"); code != 1 || field(stderr, "code") != "DENIED" {
+		t.Errorf("two names were two persons: exit %d %s", code, stderr)
+	}
+	if got := u.ok("approval", "show", critical, "-o", "json"); field(got, "status") != "open" || field(got, "first_approved_by") != "boss" {
+		t.Errorf("%s", got)
+	}
+	signer, key := pair(t, 3)
+	u.ok("operator", "set", "dora", "--role", "approver", "--key", key)
+	if code, out, stderr := d.enter("dora", signer).run("approval approve " + critical + " --reason agreed"); code != 0 {
+		t.Errorf("a second person: exit %d %s%s", code, out, stderr)
+	}
 	u.ok("approval", "deny", open, "--reason", "not that", "--as", "carol")
 	u.ok("task", "wait", task, "--status", "blocked")
 	u.ok("audit", "verify")

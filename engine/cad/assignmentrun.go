@@ -55,7 +55,7 @@ func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) 
 	t := &job.Task
 	x := &run{
 		c: r.c, job: job, in: in, base: ctx, stand: new(stand), stop: make(chan struct{}), done: make(chan struct{}),
-		by:    core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Door: core.DoorEngine},
+		by:    core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: core.DoorEngine},
 		scope: map[string]core.Raw{}, answers: map[string]core.Raw{},
 	}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)

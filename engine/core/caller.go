@@ -31,6 +31,16 @@ type Caller struct {
 	Name   string // operator, agent or component name
 	Kind   ActorKind
 	Door   Door
+	// Person is who an operator is to the door, under whatever name: a user of
+	// the system, such as uid:1000, or the fingerprint of a key. "" is not
+	// known, and the name alone tells.
+	Person string
+}
+
+// Is says whether the caller is the one of that name or, under another, the
+// same person. A name that a line can choose adds no second person.
+func (c Caller) Is(name, person string) bool {
+	return c.Name == name || c.Person != "" && c.Person == person
 }
 
 // Self is the engine acting on its own account inside a tenant.

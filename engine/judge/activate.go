@@ -98,8 +98,8 @@ func (j *Judge) install(ctx context.Context, by core.Caller, id, what string) (P
 		if terms.TwoPersons && isBase {
 			return core.Errorf(core.Denied, "policy default: under two persons, propose and activate a policy instead")
 		}
-		if terms.TwoPersons && (p.FirstBy == "" || p.FirstBy == by.Name) {
-			p.FirstBy = by.Name
+		if terms.TwoPersons && (p.FirstBy == "" || by.Is(p.FirstBy, p.FirstPerson)) {
+			p.FirstBy, p.FirstPerson = by.Name, by.Person
 			if err := savePolicy(tx, p, "policy.first", map[string]any{"by": by.Name, "for": what}); err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
 		if p.FirstBy != "" {
 			detail["first_by"] = p.FirstBy
 		}
-		p.Status, p.ActivatedBy, p.ActivatedAt, p.FirstBy = PolicyActive, tx.By.Name, tx.Now(), ""
+		p.Status, p.ActivatedBy, p.ActivatedAt, p.FirstBy, p.FirstPerson = PolicyActive, tx.By.Name, tx.Now(), "", ""
 		event := map[string]string{DidActivate: "policy.activated", DidRestore: "policy.restored"}[what]
 		if err = savePolicy(tx, p, event, detail); err == nil {
 			err = tx.Put(policyState, activeKey, key(n))

@@ -169,7 +169,7 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 	if a.Risk.above(Medium) && ans.Reason == "" {
 		return nil, core.Errorf(core.InvalidInput, "reason: an approval at %s risk needs one", a.Risk).With("field", "reason")
 	}
-	own := a.RequestedKind == core.Operator && a.RequestedBy == by.Name
+	own := a.RequestedKind == core.Operator && by.Is(a.RequestedBy, a.RequestedPerson)
 	code := reasonApproved
 	if next != nil && next.after.Digest != next.before {
 		code = reasonEdited
@@ -178,8 +178,8 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 		if own {
 			return core.Errorf(core.Denied, "approval %s: at critical risk who asked may not approve", a.ApprovalID), nil
 		}
-		if a.FirstBy == by.Name {
-			return core.Errorf(core.Denied, "approval %s: you already approved; at critical risk a second operator must", a.ApprovalID), nil
+		if a.FirstBy != "" && by.Is(a.FirstBy, a.FirstPerson) {
+			return core.Errorf(core.Denied, "approval %s: you already approved, as %s; at critical risk a second operator must", a.ApprovalID, a.FirstBy), nil
 		}
 		if a.FirstBy == "" {
 			return nil, j.firstOfTwo(tx, a, ans)
@@ -194,7 +194,7 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 
 // firstOfTwo keeps a critical approval open for its second operator.
 func (j *Judge) firstOfTwo(tx *audit.Tx, a *Approval, ans *Answer) error {
-	a.FirstBy = tx.By.Name
+	a.FirstBy, a.FirstPerson = tx.By.Name, tx.By.Person
 	d := a.decision(tx.By, HITL, reasonFirst)
 	d.Rationale = ans.Reason
 	d.ShownAt = shownAt(tx, a, ans)
@@ -204,6 +204,7 @@ func (j *Judge) firstOfTwo(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.DecisionID = d.DecisionID
 	return j.save(tx, a, "approval.first", map[string]any{
 		"by": tx.By.Name, "reason": ans.Reason, "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
+		"person": a.FirstPerson,
 	})
 }
 
@@ -235,6 +236,9 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 	detail := map[string]any{
 		"by": tx.By.Name, "reason": ans.Reason, "reason_code": code, "digest": a.Digest, "decision_id": d.DecisionID,
 		"shown_at": a.ShownAt, "abort": a.Abort, "self_approved": a.SelfApproved,
+	}
+	if tx.By.Person != "" {
+		detail["person"] = tx.By.Person
 	}
 	if a.PriorDigest != "" {
 		detail["prior_digest"] = a.PriorDigest

@@ -229,6 +229,11 @@ type Approval struct {
 	// UsedAt is when the approved effect started; an approval is used once.
 	UsedAt time.Time `json:"used_at,omitzero"`
 
+	// Who asked and who approved first are to their doors, under whatever name;
+	// "" when that is not known.
+	RequestedPerson string `json:"requested_person,omitempty"`
+	FirstPerson     string `json:"first_person,omitempty"`
+
 	Unsandboxed bool `json:"unsandboxed,omitzero"` // the program that asked ran without a jail
 
 	Driver   string `json:"driver,omitempty"`

@@ -32,7 +32,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		Intent: clip(ask.Intent, maxIntent), Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
-		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind,
+		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,
 		CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
 		StartBy: ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
 	}
@@ -158,7 +158,7 @@ func (a *Approval) ask() Ask {
 	return Ask{
 		Gate: a.Gate, TraceID: a.TraceID, TaskID: a.TaskID, Session: a.Session, Attempt: a.Attempt,
 		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Driver: a.Driver, Intent: a.Intent,
-		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Door: door},
+		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Person: a.RequestedPerson, Door: door},
 		Confidence: a.Confidence,
 	}
 }

@@ -53,7 +53,7 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 	if a.Digest != before {
 		a.PriorDigest = before
 		a.Intent = strings.TrimSuffix(a.Intent, edited) + edited // the words were about other arguments
-		a.FirstBy = ""                                           // who approved first approved something else
+		a.FirstBy, a.FirstPerson = "", ""                        // who approved first approved something else
 	}
 	return &revision{before: before, after: a}, nil
 }
@@ -64,7 +64,7 @@ func (r *revision) apply(a *Approval) {
 	a.Digest, a.PriorDigest, a.Intent = r.after.Digest, r.after.PriorDigest, r.after.Intent
 	a.PolicyVersion, a.Risk = r.after.PolicyVersion, r.after.Risk
 	if r.after.Digest != r.before {
-		a.FirstBy = ""
+		a.FirstBy, a.FirstPerson = "", ""
 	}
 }
 

@@ -55,6 +55,39 @@ func TestCriticalNeedsTwoOthers(t *testing.T) {
 	f.healthy()
 }
 
+// One person is one, whatever names they choose.
+func TestNamesAddNoPersons(t *testing.T) {
+	f := setup(t)
+	at := func(by core.Caller, name, person string) core.Caller {
+		by.Name, by.Person = name, person
+		return by
+	}
+	a := f.opened(critical(at(alice, "alice", "uid:1")))
+	yes := judge.Answer{Approve: true, Reason: "agreed"}
+	for _, c := range []struct {
+		name, person string
+		code         core.Code
+		status       judge.ApprovalStatus
+	}{
+		{"boss", "uid:1", core.Denied, ""}, // who asked
+		{"bob", "uid:2", "", judge.Open},
+		{"chief", "uid:2", core.Denied, ""},
+		{"bob", "SHA256:x", core.Denied, ""},
+		{"carol", "SHA256:y", "", judge.Approved},
+	} {
+		got, err := f.Answer(t.Context(), at(bob, c.name, c.person), a.ApprovalID, yes)
+		if code(err) != c.code || err == nil && got.Status != c.status {
+			t.Errorf("%s (%s): %s, %v", c.name, c.person, got.Status, err)
+		}
+	}
+	f.healthy()
+
+	own := f.opened(execBy(at(alice, "alice", "uid:1"), rmBuild))
+	if got, err := f.Answer(t.Context(), at(bob, "boss", "uid:1"), own.ApprovalID, yes); err != nil || !got.SelfApproved {
+		t.Errorf("an approval of one's own under another name: %+v, %v", got, err)
+	}
+}
+
 func TestOneCanDenyTheCritical(t *testing.T) {
 	f := setup(t)
 	a := f.opened(critical(alice))

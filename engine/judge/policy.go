@@ -71,6 +71,7 @@ type Policy struct {
 	ProposedKind core.ActorKind `json:"proposed_kind"`
 	CreatedAt    time.Time      `json:"created_at"`
 	FirstBy      string         `json:"first_activated_by,omitempty"` // two-person rule: the first of two
+	FirstPerson  string         `json:"first_person,omitempty"`       // who that is to the door, under whatever name
 	ActivatedBy  string         `json:"activated_by,omitempty"`
 	ActivatedAt  time.Time      `json:"activated_at,omitzero"`
 	RetiredAt    time.Time      `json:"retired_at,omitzero"`

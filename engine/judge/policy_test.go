@@ -190,13 +190,15 @@ func TestTwoPersonsActivateWhereTheTenantAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := f.propose(alice, rulesOf(mild, mildCases))
-	for range 2 { // the same person twice is one person
-		if got, err := f.Activate(ctx, alice, p.PolicyID); err != nil || got.Status != judge.PolicyProposed || got.FirstBy != "alice" {
+	for _, name := range []string{"alice", "alice", "eve"} { // the same person is one person, under another name too
+		by := alice
+		by.Name, by.Person = name, "uid:1"
+		if got, err := f.Activate(ctx, by, p.PolicyID); err != nil || got.Status != judge.PolicyProposed || got.FirstBy != name {
 			t.Fatalf("got %+v %v", got, err)
 		}
-	}
-	if got, err := f.SetTerms(ctx, alice, judge.PolicyTerms{}); err != nil || !got.TwoPersons {
-		t.Errorf("one person loosened the terms: %+v %v", got, err)
+		if got, err := f.SetTerms(ctx, by, judge.PolicyTerms{}); err != nil || !got.TwoPersons {
+			t.Errorf("one person loosened the terms: %+v %v", got, err)
+		}
 	}
 	if got, err := f.Activate(ctx, bob, p.PolicyID); err != nil || got.Status != judge.PolicyActive {
 		t.Errorf("got %+v %v", got, err)

@@ -182,7 +182,7 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 		case p.Status == PolicyActive:
 			return core.Errorf(core.Conflict, "policy %s: it rules; activate another one, or restore an older one or \"default\"", id).With("status", p.Status)
 		}
-		p.Status, p.WithdrawnBy, p.FirstBy = PolicyWithdrawn, by.Name, ""
+		p.Status, p.WithdrawnBy, p.FirstBy, p.FirstPerson = PolicyWithdrawn, by.Name, "", ""
 		out = *p
 		if err := savePolicy(tx, &out, "policy.withdrawn", map[string]any{"by": by.Name}); err != nil {
 			return err

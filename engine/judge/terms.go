@@ -14,6 +14,8 @@ type PolicyTerms struct {
 	TwoPersons bool   `json:"two_persons"`           // two operators must activate
 	Jailed     bool   `json:"jailed"`                // a program that can't be jailed is refused
 	LoosenedBy string `json:"loosened_by,omitempty"` // under two persons: the first who wants them looser
+	// LoosenedPerson is who that is to the door, under whatever name.
+	LoosenedPerson string `json:"loosened_person,omitempty"`
 }
 
 // Terms are the tenant's.
@@ -42,15 +44,15 @@ func (j *Judge) SetTerms(ctx context.Context, by core.Caller, want PolicyTerms) 
 	if err := j.person(ctx, by, "terms", "change"); err != nil {
 		return PolicyTerms{}, err
 	}
-	want.LoosenedBy = ""
+	want.LoosenedBy, want.LoosenedPerson = "", ""
 	err := j.change(ctx, by, "change the terms of policies", func(tx *audit.Tx) error {
 		now, err := readTerms(tx.Tx)
 		if err != nil {
 			return err
 		}
 		looser := now.TwoPersons && !want.TwoPersons || now.Jailed && !want.Jailed
-		if looser && now.TwoPersons && (now.LoosenedBy == "" || now.LoosenedBy == by.Name) {
-			now.LoosenedBy = by.Name
+		if looser && now.TwoPersons && (now.LoosenedBy == "" || by.Is(now.LoosenedBy, now.LoosenedPerson)) {
+			now.LoosenedBy, now.LoosenedPerson = by.Name, by.Person
 			want = now
 		}
 		if err := tx.Put(policyState, termsKey, core.MustEncode(want)); err != nil {

@@ -123,7 +123,7 @@ func (w *agentWork) ask(ctx context.Context) (swarm.Task, error) {
 	if err != nil {
 		return swarm.Task{}, err
 	}
-	by := core.Caller{Tenant: w.call.Tenant, Name: parent.CreatedBy, Kind: parent.CreatedKind, Door: core.DoorEngine}
+	by := core.Caller{Tenant: w.call.Tenant, Name: parent.CreatedBy, Kind: parent.CreatedKind, Person: parent.CreatedPerson, Door: core.DoorEngine}
 	child, err := w.left(ctx)
 	if err == nil && child.TaskID == "" {
 		once := 0

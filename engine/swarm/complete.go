@@ -138,7 +138,7 @@ func (s *Swarm) judgeResult(ctx context.Context, t *Task, out Outcome) (judge.As
 		Priority: t.Priority, Action: judge.Action{Kind: t.Kind, Args: resultArgs(out)},
 		Agent: judge.AgentRef{Name: t.Agent}, Intent: "commit the result of: " + t.Title,
 		Confidence: out.Confidence, Text: out.Text, LastTry: t.lastTry(),
-		By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind},
+		By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson},
 	}
 	if out.Status != Succeeded {
 		return ask, judge.Verdict{}

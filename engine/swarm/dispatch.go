@@ -89,7 +89,7 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (Task, er
 	t := Task{
 		TenantID: by.Tenant, TraceID: d.Trace, Kind: d.Kind, Status: Queued, Input: d.Input,
 		Priority: defaultPriority, MaxAttempts: defaultMaxAttempts, Intent: cut(d.Intent, 500),
-		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, RetryOf: d.retryOf,
+		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, RetryOf: d.retryOf,
 	}
 	if d.Kind == "" || len(d.Kind) > 128 {
 		return t, core.Invalid("kind", d.Kind, "1-128 characters")

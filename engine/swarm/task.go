@@ -81,7 +81,8 @@ type Task struct {
 	Intent          string         `json:"intent,omitempty"`
 	CreatedBy       string         `json:"created_by,omitempty"`
 	CreatedKind     core.ActorKind `json:"created_kind,omitempty"`
-	Policy          string         `json:"policy,omitempty"` // version of the rules that let it in
+	CreatedPerson   string         `json:"created_person,omitempty"` // who that is to the door, under whatever name
+	Policy          string         `json:"policy,omitempty"`         // version of the rules that let it in
 	AuditSeq        uint64         `json:"audit_seq,omitzero"`
 }
 

@@ -55,6 +55,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.optional("intent", t.Intent)
 	o.optional("created_by", t.CreatedBy)
 	o.optional("created_kind", string(t.CreatedKind))
+	o.optional("created_person", t.CreatedPerson)
 	o.optional("policy", t.Policy)
 	o.nonzero("audit_seq", t.AuditSeq)
 	return append(o.b, '}')

@@ -74,7 +74,7 @@ func BenchmarkHeader(b *testing.B) {
 	task := Task{
 		TenantID: "t_acme", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", TaskID: "tk_7f3ac_0000000042", Kind: "exec.run", Status: Running,
 		Priority: 50, MaxAttempts: 3, CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(), StartedAt: time.Now().UTC(),
-		Title: "git log --oneline", Worker: "engine", Lease: 77, CreatedBy: "alice", CreatedKind: core.Operator, AuditSeq: 1234,
+		Title: "git log --oneline", Worker: "engine", Lease: 77, CreatedBy: "alice", CreatedKind: core.Operator, CreatedPerson: "uid:1000", AuditSeq: 1234,
 		Policy: "9808f682dd03c1c6a1d0b3f2d4e5f60718293a4b5c6d7e8f9808f682dd03c1c6",
 	}
 	b.Run("append", func(b *testing.B) {

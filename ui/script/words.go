@@ -112,6 +112,9 @@ func (r *run) env(ts *testscript.TestScript) *command.Env {
 	}
 	env.Dir = ts.MkAbs(".")
 	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: ts.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
+	if r.start.Data != "" { // on a file of its own a script may play several persons
+		env.Caller.Person = r.outer.Caller.Person
+	}
 	env.Getenv = ts.Getenv
 	return &env
 }
