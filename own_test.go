@@ -152,8 +152,16 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		u.ok("agent", "assign", "eve", "try it")
 		return "eve"
 	})
+	// Who may not approve has a task do it.
+	signer, key := pair(t, 4)
+	u.ok("operator", "set", "opal", "--role", "operator", "--key", key)
+	opal := d.enter("opal", signer)
 	try("by-task", func() string {
-		return field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","`+script+`","by-task"]}`, "-o", "json"), "task_id")
+		code, out, stderr := opal.run(`task dispatch --kind exec.run --input '{"argv":["sh","` + script + `","by-task"]}' -o json`)
+		if code != 0 {
+			t.Fatalf("exit %d %s", code, stderr)
+		}
+		return field(out, "task_id")
 	})
 
 	// The person at the same terminal is one still, and one only.
@@ -164,7 +172,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	if got := u.ok("approval", "show", critical, "-o", "json"); field(got, "status") != "open" || field(got, "first_approved_by") != "boss" {
 		t.Errorf("%s", got)
 	}
-	signer, key := pair(t, 3)
+	signer, key = pair(t, 3)
 	u.ok("operator", "set", "dora", "--role", "approver", "--key", key)
 	if code, out, stderr := d.enter("dora", signer).run("approval approve " + critical + " --reason agreed"); code != 0 {
 		t.Errorf("a second person: exit %d %s%s", code, out, stderr)
@@ -183,7 +191,7 @@ func (u *user) held(t *testing.T, open, critical, actor string) {
 			t.Errorf("%s", got)
 		}
 	}
-	for _, c := range [][]string{{"operator", "list"}, {"bus", "list"}, {"notice", "list"}, {"budget", "list"}} {
+	for _, c := range [][]string{{"operator", "list", "--match", "mallory"}, {"bus", "list"}, {"notice", "list"}, {"budget", "list"}} {
 		if got := u.ok(append(c, "-o", "json")...); got != "" {
 			t.Errorf("%q: %s", c, got)
 		}

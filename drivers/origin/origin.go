@@ -3,8 +3,8 @@
 // which knows who started whom; nothing counts that a process says of itself.
 //
 // The engine is the parent of every descendant that loses its own (subreaper),
-// so the way up from whatever it started leads to the first process of a run or
-// to the engine, whichever session, environment, limits or name spaces a process
+// and so is the init of a run, so the way up from whatever it started leads to
+// the first process of a run or to the engine, whichever session, environment, limits or name spaces a process
 // gave itself. What it had another process do that the engine did not start, a
 // tmux server or a user service, can't be told from that process's own work.
 package origin
@@ -23,7 +23,7 @@ import (
 type Runs interface {
 	// Self is the pid of the engine.
 	Self() int
-	// Lookup tells the run whose first process has this pid.
+	// Lookup tells the run whose first process, its init, has this pid.
 	Lookup(pid int) (operator.Run, bool)
 	// Marked tells the run of this engine's data file that the marks of a process
 	// name. A process can change its marks.

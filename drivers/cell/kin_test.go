@@ -1,0 +1,68 @@
+package cell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/origin"
+	"swarmdeck/engine/operator"
+)
+
+// TestAProcessIsKnownAsItsRuns asks about the first process of a run, about a
+// child of it, and about one that is nobody's child any more.
+func TestAProcessIsKnownAsItsRuns(t *testing.T) {
+	alive := func() bool { return true }
+	for name, without := range map[string][]string{"with name spaces": nil, "without": {layerSpaces}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSupervisor(t, without...)
+			dir := t.TempDir()
+			p, err := s.Start(Spec{
+				Run: "tk_1", Whose: Whose{Tenant: "t_acme", Task: "tk_1"}, Dir: dir, Wall: Wall{Profile: Open},
+				Argv: sh("(setsid env -i /bin/sh -c 'echo >lost; exec sleep 300' &); sh -c 'echo >child; sleep 300; true'; true"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.CloseIO()
+			defer p.Stop(Grace{})
+			eventually(t, "both have begun", func() bool {
+				_, lost := os.Stat(filepath.Join(dir, "lost"))
+				_, child := os.Stat(filepath.Join(dir, "child"))
+				return lost == nil && child == nil
+			})
+			all := p.Census()
+			if len(all) < 4 {
+				t.Errorf("%d processes", len(all))
+			}
+			want := operator.Run{Name: "tk_1", Tenant: "t_acme", Task: "tk_1"}
+			for pid := range all {
+				if got := origin.Find(s, pid, alive); got.Kind != operator.OfRun || got.Run != want {
+					t.Errorf("%d: %+v", pid, got)
+				}
+			}
+		})
+	}
+	s := newSupervisor(t)
+	if got := origin.Find(s, os.Getppid(), alive); got.Kind != operator.Person {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAMarkThatSaysNonsenseNamesNothing(t *testing.T) {
+	s := newSupervisor(t)
+	for mark, want := range map[string]string{"agent:t_acme:ada": "agent:t_acme:ada", "x\x1b[31m": "", strings.Repeat("x", 1000): "", "a b": ""} {
+		// It is not started by the supervisor, as what an earlier engine left is.
+		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "300"}, &os.ProcAttr{Env: []string{Marker + "=" + s.opt.Instance + "/" + mark}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "its environment", func() bool { return markOf(p.Pid) != "" })
+		if got, ok := s.Marked(p.Pid); !ok || got != (operator.Run{Name: want}) {
+			t.Errorf("%q: %+v, %v", mark, got, ok)
+		}
+		_ = p.Kill()
+		_, _ = p.Wait()
+	}
+}
