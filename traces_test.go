@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -188,15 +189,28 @@ func TestATaskIsTracedFromItsDispatchToItsEnd(t *testing.T) {
 
 func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
 	d, c := traced(t)
-	// The first attempt fails; the second dispatches a task of its own, by the
-	// command, which finds its parent in its environment.
-	job := fmt.Sprintf("test -e tried || { touch tried; kill -9 $$; }\nSWARMDECK_TEST_AS_PROGRAM=1 exec %s --data %s task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}' --wait\n", os.Args[0], d.data())
+	// The first attempt fails; the second tells what it finds in its environment
+	// to a person, who dispatches a task below it.
+	job := "test -e tried || { touch tried; kill -9 $$; }\necho $TRACEPARENT >told\nmv told parent\nuntil test -e enough; do sleep 0.02; done\n"
 	if err := os.WriteFile(filepath.Join(d.home, "job"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	remote := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	d.env = append(d.env, "TRACEPARENT="+remote)
-	task := d.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","job"]}`, "--wait", "-o", "json")
+	task := d.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","job"]}`, "-o", "json")
+	var parent []byte
+	await(t, "parent", func() (ok bool) {
+		var err error
+		parent, err = os.ReadFile(filepath.Join(d.home, "parent"))
+		return err == nil
+	})
+	below := *d.user
+	below.env = append(slices.Clone(d.env), "TRACEPARENT="+strings.TrimSpace(string(parent)))
+	below.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "--wait")
+	if err := os.WriteFile(filepath.Join(d.home, "enough"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.ok("task", "wait", field(task, "task_id"))
 	if trace := field(task, "trace_id"); trace != "4bf92f3577b34da6a3ce929d0e0e4736" || field(task, "parent_span_id") != "00f067aa0ba902b7" {
 		t.Fatalf("the trace of who asked was not taken up: %s", task)
 	}
