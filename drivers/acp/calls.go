@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/diff"
 	"swarmdeck/engine/fleet"
 )
 
@@ -148,7 +149,7 @@ func (t *turn) showDiffs(c *call) {
 	id := c.id
 	t.mu.Unlock()
 	for _, d := range news {
-		t.emit(fleet.Event{Type: "diff", CallID: id, Path: clip(d.Path, 2048), Text: showDiff(d.Path, d.Old, d.New)})
+		t.emit(fleet.Event{Type: "diff", CallID: id, Path: clip(d.Path, 2048), Text: clip(diff.Unified(d.Path, d.Old, d.New, maxLogLine), maxLogLine)})
 	}
 }
 

@@ -1,34 +1,35 @@
-package acp
+// Package diff shows how a text changes.
+package diff
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Bounds of a diff.
 const (
-	diffContext = 3       // lines of context around a change
-	diffCells   = 1 << 20 // lines out times lines in that are compared one by one
+	context = 3       // lines of context around a change
+	cells   = 1 << 20 // lines out times lines in that are compared one by one
 )
 
-// showDiff shows how a file's text changes, as a unified diff below the file's
+// Unified shows how a file's text changes, as a unified diff below the file's
 // name. Where too much has changed to be compared line by line, all that
-// differs goes out and comes in as one.
-func showDiff(path, before, after string) string {
+// differs goes out and comes in as one. It ends with the line that takes it
+// past most bytes.
+func Unified(path, before, after string, most int) string {
 	var out strings.Builder
 	out.WriteString(path)
 	for _, h := range hunks(edits(textLines(before), textLines(after))) {
 		fmt.Fprintf(&out, "\n@@ -%s +%s @@", h.span(h.old, '+'), h.span(h.new, '-'))
 		for _, e := range h.edits {
-			if out.Len() > maxLogLine {
-				return clip(out.String(), maxLogLine)
+			if out.Len() > most {
+				return out.String()
 			}
 			out.WriteByte('\n')
 			out.WriteByte(e.sign)
 			out.WriteString(e.line)
 		}
 	}
-	return clip(out.String(), maxLogLine)
+	return out.String()
 }
 
 func textLines(s string) []string {
@@ -69,7 +70,7 @@ func edits(a, b []string) []edit {
 // middle compares by the longest common subsequence.
 func middle(a, b []string) (out []edit) {
 	n, m := len(a), len(b)
-	if n*m > diffCells {
+	if n*m > cells {
 		n, m = 0, 0 // too many: all of it
 	}
 	// most[i*(m+1)+j] is how many lines a[i:] and b[j:] have in common.
@@ -137,7 +138,7 @@ func hunks(all []edit) (out []hunk) {
 	oldAt, newAt := 0, 0
 	for i, e := range all {
 		if e.sign != ' ' {
-			from := max(i-diffContext, end)
+			from := max(i-context, end)
 			switch {
 			case len(out) > 0 && from == end:
 				last := &out[len(out)-1]
@@ -146,7 +147,7 @@ func hunks(all []edit) (out []hunk) {
 				out = append(out, hunk{old: oldAt - (i - from), new: newAt - (i - from), edits: append([]edit(nil), all[from:i+1]...)})
 			}
 			end = i + 1
-		} else if len(out) > 0 && end == i && i-lastChange(all, i) <= diffContext {
+		} else if len(out) > 0 && end == i && i-lastChange(all, i) <= context {
 			last := &out[len(out)-1]
 			last.edits = append(last.edits, e)
 			end = i + 1

@@ -1,4 +1,4 @@
-package acp
+package diff
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func TestADiffIsUnified(t *testing.T) {
 			"f\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-z\n+Z",
 		},
 	} {
-		if got := showDiff("f", c.before, c.after); got != c.want {
+		if got := Unified("f", c.before, c.after, 1<<16); got != c.want {
 			t.Errorf("%q to %q:\n%s\nwant\n%s", c.before, c.after, got, c.want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestADiffLeadsFromOneTextToTheOther(t *testing.T) {
 
 func TestALargeDiffIsBounded(t *testing.T) {
 	a, b := strings.Repeat("old\n", 200_000), strings.Repeat("new\n", 200_000)
-	if got := showDiff("f", a, b); len(got) > maxLogLine || !strings.HasPrefix(got, "f\n@@ -1,200000 +1,200000 @@\n-old\n") {
+	if got := Unified("f", a, b, 1<<16); len(got) > 1<<16+8 || !strings.HasPrefix(got, "f\n@@ -1,200000 +1,200000 @@\n-old\n") {
 		t.Errorf("%d bytes: %.60q", len(got), got)
 	}
 }
