@@ -15,7 +15,7 @@ import (
 // Scopes of an always rule, narrowest first. All of them bind the gate, the
 // kind of action, the server and the tool (for exec.run the program).
 const (
-	scopeExact   = "exact"   // and the very same arguments
+	scopeExact   = "exact"   // and the very same arguments and files
 	scopeAgent   = "agent"   // and the agent
 	scopeSession = "session" // and the session
 	scopeTool    = "tool"    // nothing more
@@ -70,7 +70,7 @@ func (r *Rule) covers(gate Gate, a *Action, agent, session string) bool {
 	}
 	switch r.Scope {
 	case scopeExact:
-		return sameArgs(r.Action.Args, a.Args)
+		return sameArgs(r.Action.Args, a.Args) && SameFiles(r.Action.Files, a.Files)
 	case scopeAgent:
 		return r.Agent != "" && r.Agent == agent
 	case scopeSession:

@@ -58,6 +58,9 @@ type Action struct {
 	// Effects are what the action does by declaration: of skills and of
 	// CAD operations, whose Args bind them. Whoever asks vouches for them.
 	Effects []string `json:"effects,omitempty"`
+	// Files are those of the work directory that the action names, as whoever
+	// asks found them. An approval is bound to them.
+	Files []File `json:"files,omitempty"`
 }
 
 // AgentRef is the agent that would act; empty for a plain task.

@@ -13,8 +13,11 @@ import (
 
 // An approval is bound to the sha256 of this RFC 8785 document (contract 2.4):
 //
-//	{"action":{"agent","call_id","gate","kind","server","tool"},"arguments":{…},
+//	{"action":{"agent","call_id","files","gate","kind","server","tool"},"arguments":{…},
 //	 "attempt":N,"policy_version":"…","task":"…","tenant":"…"}
+//
+// "files" is [{"mode","path","runs","sha256","size","unbound"}], and is there
+// only where the action names files.
 //
 // The arguments are the final ones, after validation and edits. A task id is
 // known only inside the transaction that makes the task, so the hash over
@@ -49,6 +52,10 @@ func digestPrefix(ask *Ask, canonical core.Raw, version string) hash.Hash {
 	b = quote(b, ask.Agent.Name)
 	b = append(b, `,"call_id":`...)
 	b = quote(b, ask.Action.CallID)
+	if len(ask.Action.Files) > 0 {
+		b = append(b, `,"files":`...)
+		b = appendFiles(b, ask.Action.Files)
+	}
 	b = append(b, `,"gate":`...)
 	b = quote(b, string(ask.Gate))
 	b = append(b, `,"kind":`...)

@@ -36,6 +36,9 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 	}
 	before := a.Digest
 	a.Action.Args = append(core.Raw(nil), final...)
+	if b, ok := owner.(Binder); ok {
+		a.Action.Files = b.Bind(a)
+	}
 	ask := a.ask()
 	v := j.decide(ctx, a.TenantID, &ask)
 	if v.Decision == Deny {
@@ -60,7 +63,7 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 
 // apply carries an edit over to the approval as it now is.
 func (r *revision) apply(a *Approval) {
-	a.Action.Args = r.after.Action.Args
+	a.Action.Args, a.Action.Files = r.after.Action.Args, r.after.Action.Files
 	a.Digest, a.PriorDigest, a.Intent = r.after.Digest, r.after.PriorDigest, r.after.Intent
 	a.PolicyVersion, a.Risk = r.after.PolicyVersion, r.after.Risk
 	if r.after.Digest != r.before {

@@ -46,6 +46,8 @@ type Options struct {
 	// Tenants lists the tenants whose open approvals Run watches from its
 	// start. Without it Run sees a tenant only once something was asked there.
 	Tenants func(context.Context) ([]string, error)
+	// Contents are the versions of files that cards show; nil shows none.
+	Contents Contents
 }
 
 // Judge decides, records and waits for answers. Its methods may be called
@@ -56,6 +58,7 @@ type Judge struct {
 	deadlines  map[Risk]time.Duration
 	evaluation time.Duration
 	tenants    func(context.Context) ([]string, error)
+	contents   Contents
 
 	owners   map[Gate]Settler
 	programs Programs
@@ -90,7 +93,7 @@ func New(opt Options) (*Judge, error) {
 		load = func() *table { return t }
 	}
 	j := &Judge{
-		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants,
+		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants, contents: opt.Contents,
 		owners: map[Gate]Settler{}, programs: opt.Programs, book: opt.Book,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,

@@ -225,7 +225,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 		return t, notAllowed, fmt.Errorf("read input of task %s: %w", t.TaskID, err)
 	}
 	t.Input = append(core.Raw(nil), input...)
-	if ok, err := s.stillAllowed(tx, &t); err != nil || !ok {
+	if ok, err := s.stillAllowed(tx, &t, worker); err != nil || !ok {
 		return t, notAllowed, err
 	}
 	if t.StartedAt.IsZero() { // a further attempt is not a further task
@@ -251,13 +251,20 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 
 // stillAllowed is the check at the start of the effect (approvals R1, R4): the
 // approval must stand for exactly these arguments, and the rules that let the
-// task in must still rule. Otherwise the task goes back to its gate.
-func (s *Swarm) stillAllowed(tx *audit.Tx, t *Task) (bool, error) {
+// task in must still rule. Otherwise the task goes back to its gate. Where the
+// work depends on files, confirm looks at the approval.
+func (s *Swarm) stillAllowed(tx *audit.Tx, t *Task, worker string) (bool, error) {
 	if t.ApprovalID == "" && t.Policy == s.judge.PolicyVersion(t.TenantID) {
+		return true, nil
+	}
+	if t.ApprovalID != "" && s.binds(t, worker) {
 		return true, nil
 	}
 	if t.ApprovalID != "" {
 		ask, err := s.startAsk(t, t.Input)
+		if err == nil {
+			ask.Action.Files, err = s.judge.ApprovedFiles(tx, t.ApprovalID)
+		}
 		if err == nil {
 			ok, err := s.judge.Start(tx, t.ApprovalID, ask.Ask)
 			if err != nil || ok {

@@ -60,6 +60,7 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 		return Task{}, core.Invalid("agent", t.Agent, "1-64 of a-z A-Z 0-9 _ . -")
 	}
 	t.Title = ask.title
+	s.bind(by.Tenant, &ask.Ask)
 	for {
 		v := s.judge.Evaluate(ctx, by.Tenant, ask.Ask)
 		if err := v.Refused(); err != nil {
@@ -219,7 +220,7 @@ func (s *Swarm) pass(tx *audit.Tx, t *Task, from Status, event string, ask start
 	if err != nil {
 		return err
 	}
-	t.Policy = v.PolicyVersion
+	t.Policy, t.Bound = v.PolicyVersion, judge.FilesDigest(ask.Action.Files)
 	if ap != nil {
 		t.ApprovalID = ap.ApprovalID
 		setWaiting(tx, t, true)

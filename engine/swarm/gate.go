@@ -114,6 +114,7 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *Task) error {
 	if err != nil { // the runner no longer takes what it took
 		return s.unpromoted(ctx, due, t, "invalid_input", err)
 	}
+	s.bind(t.TenantID, &ask.Ask)
 	for {
 		v := s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
 		err := s.promoted(ctx, due, t, func(tx *audit.Tx, now *Task) error {

@@ -26,6 +26,7 @@ type Questions struct {
 type waiter struct {
 	answer chan judge.Outcome
 	check  func(args core.Raw) (core.Raw, error)
+	bind   func(args core.Raw) []judge.File
 }
 
 // Questions makes the questions of one gate.
@@ -55,6 +56,9 @@ type Question struct {
 	// Its approval is voided when that one has gone, and once voided, by that or
 	// by another, the call is refused rather than put anew.
 	Apart bool
+	// Bind finds the files that the effect names, as they are now; nil where it
+	// names none.
+	Bind func(args core.Raw) []judge.File
 	// Check returns edited arguments as they will run; nil takes any object.
 	Check func(args core.Raw) (core.Raw, error)
 }
@@ -62,8 +66,9 @@ type Question struct {
 // Reply is the answer to a question. The decision is on disk.
 type Reply struct {
 	Approved bool
-	Abort    bool     // with a no: the task is to end
-	Args     core.Raw // the arguments to act with: the edited ones after an edit
+	Abort    bool         // with a no: the task is to end
+	Args     core.Raw     // the arguments to act with: the edited ones after an edit
+	Files    []judge.File // that it is bound to
 	Reason   string
 	Decision judge.GateDecision
 }
@@ -86,12 +91,13 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 		if err := x.unheld(ctx); err != nil {
 			return Reply{}, err
 		}
+		x.bind()
 		dec, approval, answer, err := q.judge(ctx, &x)
 		switch {
 		case err != nil:
 			return Reply{}, err
 		case answer == nil && dec.Decision == judge.Approve:
-			return Reply{Approved: true, Args: x.Ask.Action.Args, Decision: dec}, nil
+			return Reply{Approved: true, Args: x.Ask.Action.Args, Files: x.Ask.Action.Files, Decision: dec}, nil
 		case answer == nil:
 			return Reply{Abort: dec.Abort, Reason: dec.Rationale, Decision: dec}, nil
 		}
@@ -115,10 +121,18 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 		if err := x.unheld(ctx); err != nil {
 			return Reply{}, err
 		}
+		x.bind()
 		if stands, err := q.redeem(ctx, &x, approval); err != nil || stands {
-			return Reply{Approved: stands, Args: x.Ask.Action.Args, Reason: out.Reason, Decision: out.Decision}, err
+			return Reply{Approved: stands, Args: x.Ask.Action.Args, Files: x.Ask.Action.Files, Reason: out.Reason, Decision: out.Decision}, err
 		}
 		x.Anew()
+	}
+}
+
+// bind finds the files that the effect names now.
+func (x *Question) bind() {
+	if x.Bind != nil {
+		x.Ask.Action.Files = x.Bind(x.Ask.Action.Args)
 	}
 }
 
@@ -135,7 +149,7 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 			dec = d
 			if ap != nil {
 				approval, answer = ap.ApprovalID, make(chan judge.Outcome, 1)
-				q.register(ref{x.By.Tenant, approval}, waiter{answer, x.Check})
+				q.register(ref{x.By.Tenant, approval}, waiter{answer, x.Check, x.Bind})
 				if !x.Apart {
 					if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
 						return err
@@ -244,6 +258,17 @@ func (q *Questions) Validate(ap judge.Approval, args core.Raw) (core.Raw, error)
 		return args, nil
 	}
 	return check(args)
+}
+
+// Bind finds the files that an edited question names.
+func (q *Questions) Bind(ap judge.Approval) []judge.File {
+	q.mu.Lock()
+	bind := q.open[ref{ap.TenantID, ap.ApprovalID}].bind
+	q.mu.Unlock()
+	if bind == nil {
+		return nil
+	}
+	return bind(ap.Action.Args)
 }
 
 // Settle wakes the work that waits for an approval, once its end is on disk.

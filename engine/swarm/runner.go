@@ -10,6 +10,9 @@ import (
 // Job is one attempt of a task, handed to a runner.
 type Job struct {
 	Task Task // with Input
+	// Files are what was judged. A runner that finds others returns an error
+	// that wraps judge.ErrChanged, and the task is asked about anew.
+	Files []judge.File
 	// Log receives output lines as they come: level DEBUG|INFO|WARN|ERROR.
 	// It blocks when the log falls behind, so a flood slows its source.
 	Log func(level, line string)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/store"
 )
 
@@ -256,8 +257,13 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out 
 	if err != nil {
 		return Outcome{Status: Failed, Error: &TaskError{Code: "no_runner", Message: "no runner for kind " + t.Kind}}, true
 	}
+	files, stands, err := s.confirm(ctx, &t)
+	if err != nil || !stands {
+		return s.unconfirmed(err)
+	}
+	s.beat(l)
 	m.work, err = r.Start(ctx, Job{
-		Task: t,
+		Task: t, Files: files,
 		Log:  log.add,
 		Beat: func() { s.beat(l) },
 		Use: func(tokens int64, cost float64) {
@@ -266,6 +272,9 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out 
 		},
 		Spill: filepath.Join(s.opt.Spill, t.TenantID, fmt.Sprintf("%s.%d", t.TaskID, t.Attempt)),
 	})
+	if errors.Is(err, judge.ErrChanged) {
+		return s.unconfirmed(s.backToGate(ctx, &t))
+	}
 	if err != nil {
 		e := core.AsError(err)
 		return Outcome{Status: Failed, Error: &TaskError{Code: "start_failed", Message: e.Message, Retryable: e.Code == core.Unavailable}}, true

@@ -71,7 +71,7 @@ func (s *Swarm) settleStart(tx *audit.Tx, t *Task, a judge.Approval, out judge.O
 		if err != nil {
 			return fmt.Errorf("edited arguments: %w", err)
 		}
-		t.Title = cut(title, 200)
+		t.Title, t.Bound = cut(title, 200), judge.FilesDigest(a.Action.Files)
 		if err := tx.Put(bInput, key8(taskSeq(t.TaskID)), append([]byte(nil), out.Args...)); err != nil {
 			return err
 		}

@@ -83,6 +83,7 @@ type Task struct {
 	CreatedKind     core.ActorKind `json:"created_kind,omitempty"`
 	CreatedPerson   string         `json:"created_person,omitempty"` // who that is to the door, under whatever name
 	Policy          string         `json:"policy,omitempty"`         // version of the rules that let it in
+	Bound           string         `json:"bound,omitempty"`          // digest of the files that it was judged with
 	AuditSeq        uint64         `json:"audit_seq,omitzero"`
 }
 

@@ -57,6 +57,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.optional("created_kind", string(t.CreatedKind))
 	o.optional("created_person", t.CreatedPerson)
 	o.optional("policy", t.Policy)
+	o.optional("bound", t.Bound)
 	o.nonzero("audit_seq", t.AuditSeq)
 	return append(o.b, '}')
 }

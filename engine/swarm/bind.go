@@ -1,0 +1,126 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// binder is implemented by runners whose work depends on files of a work
+// directory.
+type binder interface {
+	// Bind finds the files that an action of this kind names, as they are now.
+	// It reads them, so it has no place in a transaction.
+	Bind(tenant string, action judge.Action) []judge.File
+}
+
+// bind adds to a question the files that its action names.
+func (s *Swarm) bind(tenant string, ask *judge.Ask) {
+	if r, err := s.runner(ask.Action.Kind); err == nil {
+		if b, ok := r.(binder); ok {
+			ask.Action.Files = b.Bind(tenant, ask.Action)
+		}
+	}
+}
+
+var _ judge.Binder = (*Swarm)(nil)
+
+// Bind implements judge.Binder.
+func (s *Swarm) Bind(a judge.Approval) []judge.File {
+	if a.Gate != judge.GateStart {
+		return nil
+	}
+	ask := judge.Ask{Action: a.Action}
+	s.bind(a.TenantID, &ask)
+	return ask.Action.Files
+}
+
+// binds reports whether a task's files are compared when its work starts, and
+// its approval marked as used only then. Another worker's files are not ours to
+// read.
+func (s *Swarm) binds(t *Task, worker string) bool {
+	r, err := s.runner(t.Kind)
+	if err != nil || worker != localWorker {
+		return false
+	}
+	_, ok := r.(binder)
+	return ok
+}
+
+// confirm checks, right before a task's work starts, that the files it names
+// are what was judged, and marks its approval as used. Where they are not, the
+// approval is void and the task goes back to its gate; only a rule that lets
+// them pass as they are now lets it go on. The files are what the work is to
+// be held to.
+func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bool, err error) {
+	if !s.binds(t, localWorker) {
+		return nil, true, nil
+	}
+	ask, err := s.startAsk(t, t.Input)
+	if err != nil {
+		return nil, true, nil // the runner says why it can't start
+	}
+	s.bind(t.TenantID, &ask.Ask)
+	files = ask.Action.Files
+	var v judge.Verdict
+	switch {
+	case t.ApprovalID != "":
+	case judge.FilesDigest(files) == t.Bound:
+		return files, true, nil
+	default:
+		v = s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
+	}
+	err = s.underLease(ctx, t, func(tx *audit.Tx, now *Task) error {
+		switch {
+		case t.ApprovalID != "":
+			if ok, err = s.judge.Start(tx, t.ApprovalID, ask.Ask); err != nil || ok {
+				return err
+			}
+		case v.Decision == judge.Approve:
+			dec, _, err := s.judge.Commit(tx, ask.Ask, v)
+			if errors.Is(err, judge.ErrStale) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			ok, now.Bound = true, judge.FilesDigest(files)
+			return s.move(tx, now, Running, "task.judged", queuedDetail(now, dec))
+		}
+		return s.interrupt(tx, now, filesChanged, 0)
+	})
+	return files, ok, err
+}
+
+const filesChanged = "the files that it names are not what was judged"
+
+// backToGate returns a task to its gate whose files changed as it started.
+func (s *Swarm) backToGate(ctx context.Context, t *Task) error {
+	return s.underLease(ctx, t, func(tx *audit.Tx, now *Task) error { return s.interrupt(tx, now, filesChanged, 0) })
+}
+
+// unconfirmed is the outcome of work that was not started: none where its task
+// went back to its gate.
+func (s *Swarm) unconfirmed(err error) (Outcome, bool) {
+	if ignoreLate(err) == nil {
+		return Outcome{}, false
+	}
+	return Outcome{Status: Failed, Error: &TaskError{Code: "start_failed", Message: err.Error(), Retryable: true}}, true
+}
+
+// underLease changes a task that runs under the lease it was claimed with.
+func (s *Swarm) underLease(ctx context.Context, t *Task, fn func(*audit.Tx, *Task) error) error {
+	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
+		var now Task
+		if err := loadTask(tx, taskSeq(t.TaskID), &now); err != nil {
+			return err
+		}
+		if now.Status != Running || now.Lease != t.Lease {
+			return errLate
+		}
+		return fn(tx, &now)
+	})
+}
