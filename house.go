@@ -22,6 +22,7 @@ import (
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/drivers/modelproxy"
 	notices "swarmdeck/drivers/notice"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/policy"
 	"swarmdeck/drivers/resource/docker"
 	"swarmdeck/drivers/resource/files"
@@ -213,6 +214,11 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	h.rooms = append(h.rooms, programs.Close)
 	opt.Programs = programs
+	pins, err := pin.New(need.Data + ".spill/approved")
+	if err != nil {
+		return err
+	}
+	opt.Contents = pins
 	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them
 		h.cadPool(need, sup, opt)
 		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
@@ -222,11 +228,16 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.sup = sup
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
+	if need.Active {
+		if err := pins.Sweep(); err != nil {
+			return err
+		}
+	}
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
 	if err != nil {
 		return err
 	}
-	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir})
+	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
 	if err != nil {
 		return err
 	}
@@ -249,7 +260,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, State: need.Data + ".agents", Servers: h.servers, Models: models, Read: []string{self}, Reach: h.gateway.Ports})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,8 @@ type Options struct {
 	Dir       string                     // where agents' relative directories start from
 
 	Notices notice.Sender // carries notices out; nil sends none
+
+	Contents judge.Contents // the versions of files that approvals show; nil shows none
 }
 
 // Engine is one engine over one data file.
@@ -109,7 +111,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants, Contents: opt.Contents}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{

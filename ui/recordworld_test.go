@@ -65,6 +65,10 @@ func (blank) Backtest(_ context.Context, _ core.Caller, id string, _ int) (judge
 	return judge.BacktestReport{}, core.Missing("policy", id)
 }
 
+func (blank) Card(_ context.Context, _, id string) (judge.Approval, error) {
+	return judge.Approval{ApprovalID: id}, nil
+}
+
 func (blank) Grounds(_ context.Context, _, id string) (judge.Grounds, error) {
 	return judge.Grounds{}, core.Missing("decision", id)
 }

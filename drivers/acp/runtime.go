@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -35,6 +36,9 @@ type Options struct {
 	// Models records what agents say to their models; nil refuses agents that
 	// ask for it.
 	Models *modelproxy.Proxy
+	// Pins holds the commands that agents have run here to the files that were
+	// judged; nil holds them to none.
+	Pins *pin.Keeper
 	// Servers lists the MCP servers that an agent's sessions are given; nil
 	// gives none.
 	Servers func(a fleet.Agent) ([]acp.McpServer, error)

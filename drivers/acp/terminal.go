@@ -14,8 +14,10 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 )
 
 // Bounds of the commands that one session runs through us.
@@ -37,6 +39,7 @@ type terminals struct {
 type terminal struct {
 	proc *cell.Process
 	turn *turn // that it was started in
+	pins *pin.Set
 	done chan struct{}
 
 	mu    sync.Mutex
@@ -67,11 +70,12 @@ func (t *turn) createTerminal(r *jsonrpc.Request) {
 		return
 	}
 	e := t.ours("terminal/create", core.MustEncode(in), strings.Join(append([]string{in.Command}, in.Args...), " "), "")
+	e.Bind = t.bindTerminal
 	t.ask(e, func(ans fleet.ToolAnswer) {
 		if !granted(r, ans) {
 			return
 		}
-		id, err := t.startTerminal(ans.Args)
+		id, err := t.startTerminal(ans.Args, ans.Files)
 		t.told(e, err)
 		if err != nil {
 			r.Fail(fileError(err))
@@ -81,11 +85,12 @@ func (t *turn) createTerminal(r *jsonrpc.Request) {
 	})
 }
 
-// startTerminal runs an approved command in the agent's directory.
-func (t *turn) startTerminal(args core.Raw) (string, error) {
+// terminalSpec is what a request would start, in the agent's directory, and
+// how much of its output is to be kept; nil is our bound.
+func (t *turn) terminalSpec(args core.Raw) (cell.Spec, *int, error) {
 	var in terminalRequest
 	if err := core.Decode(args, &in); err != nil {
-		return "", err
+		return cell.Spec{}, nil, err
 	}
 	p := t.s.a.place
 	spec := p.spec
@@ -96,10 +101,10 @@ func (t *turn) startTerminal(args core.Raw) (string, error) {
 	if in.Cwd != "" {
 		real, err := filepath.EvalSymlinks(in.Cwd)
 		if err != nil {
-			return "", core.Invalid("cwd", in.Cwd, "an existing directory")
+			return spec, nil, core.Invalid("cwd", in.Cwd, "an existing directory")
 		}
 		if _, err := p.within(real); err != nil {
-			return "", core.Invalid("cwd", in.Cwd, "a directory within "+p.spec.Dir)
+			return spec, nil, core.Invalid("cwd", in.Cwd, "a directory within "+p.spec.Dir)
 		}
 		spec.Dir = real
 	}
@@ -110,11 +115,42 @@ func (t *turn) startTerminal(args core.Raw) (string, error) {
 	for _, v := range in.Env {
 		spec.Env[v.Name] = v.Value
 	}
-	term := &terminal{turn: t, done: make(chan struct{}), max: keptOutput}
-	if in.Limit != nil && *in.Limit >= 0 {
-		term.max = min(*in.Limit, keptOutput)
+	return spec, in.Limit, nil
+}
+
+// bindTerminal finds the files that a request names.
+func (t *turn) bindTerminal(args core.Raw) []judge.File {
+	spec, _, err := t.terminalSpec(args)
+	if err != nil {
+		return nil
 	}
-	return t.s.terminals.start(t.s.pe.pool.r.sup, spec, term)
+	return t.s.a.r.opt.Pins.Look(t.s.a.rec.TenantID, spec.Line())
+}
+
+// startTerminal runs an approved command, if the files that it names are still
+// what was judged.
+func (t *turn) startTerminal(args core.Raw, files []judge.File) (string, error) {
+	spec, limit, err := t.terminalSpec(args)
+	if err != nil {
+		return "", err
+	}
+	term := &terminal{turn: t, done: make(chan struct{}), max: keptOutput}
+	if limit != nil && *limit >= 0 {
+		term.max = min(*limit, keptOutput)
+	}
+	var owner *pin.Owner
+	if u := spec.User; u != nil {
+		owner = &pin.Owner{UID: u.UID, GID: u.GID}
+	}
+	if term.pins, err = t.s.a.r.opt.Pins.Take(spec.Dir, files, owner); err != nil {
+		return "", err
+	}
+	spec.Pinned = term.pins.Pins
+	id, err := t.s.terminals.start(t.s.pe.pool.r.sup, spec, term)
+	if err != nil {
+		term.pins.Release()
+	}
+	return id, err
 }
 
 func (ts *terminals) start(sup *cell.Supervisor, spec cell.Spec, term *terminal) (string, error) {
@@ -141,6 +177,7 @@ func (ts *terminals) start(sup *cell.Supervisor, spec cell.Spec, term *terminal)
 // follow keeps what the command prints until nothing of it is left.
 func (term *terminal) follow() {
 	defer close(term.done)
+	defer term.pins.Release()
 	term.proc.Stdin.Close()
 	var both sync.WaitGroup
 	read := func(from interface{ Read([]byte) (int, error) }) {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	cmdline "swarmdeck/drivers/pin/named"
 	"swarmdeck/engine/core"
 )
 
@@ -24,6 +25,15 @@ func NewSpec(command []string, env map[string]string, dir, base string) (Spec, e
 		return Spec{}, err
 	}
 	return Spec{Argv: command, Env: env, Dir: abs}, nil
+}
+
+// Line is the command as the files that it names are found.
+func (s Spec) Line() cmdline.Line {
+	program, err := find(s.Argv[0], s.Env, s.Dir)
+	if err != nil {
+		program = ""
+	}
+	return cmdline.Line{Argv: s.Argv, Program: program, Dir: s.Dir, Env: s.Env}
 }
 
 // Available reports whether an agent's command could be started now.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/operator"
 )
 
@@ -30,6 +31,8 @@ type Spec struct {
 	// engine's own user, or for a walled run of root one that is nobody else.
 	User *User
 	Wall Wall
+	// Pinned are the files whose verified copies run in their places.
+	Pinned []pin.Pinned
 }
 
 // User is an account of the system, taken without its supplementary groups.

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
@@ -29,6 +30,7 @@ const (
 type command struct {
 	stdin   string
 	grace   cell.Grace
+	pins    *pin.Set // released when the command is over
 	proc    *cell.Process
 	cancel  chan stop // one slot: the first one counts
 	done    chan struct{}
@@ -41,8 +43,8 @@ type stop struct {
 	grace  cell.Grace
 }
 
-func newCommand(stdin string, grace cell.Grace) command {
-	return command{stdin: stdin, grace: grace, cancel: make(chan stop, 1), done: make(chan struct{})}
+func newCommand(stdin string, grace cell.Grace, pins *pin.Set) command {
+	return command{stdin: stdin, grace: grace, pins: pins, cancel: make(chan stop, 1), done: make(chan struct{})}
 }
 
 // start begins the process; where that fails, the outcome says so and the
@@ -51,6 +53,7 @@ func (c *command) start(sup *cell.Supervisor, spec cell.Spec) bool {
 	var err error
 	if c.proc, err = sup.Start(spec); err != nil {
 		c.outcome = failed(startError(err))
+		c.pins.Release()
 		close(c.done)
 		return false
 	}
@@ -102,6 +105,7 @@ type fate struct {
 // follow feeds and reads the command until it, and everything it left
 // running, has ended.
 func (c *command) follow(ctx context.Context, stdout, stderr sink) (f fate) {
+	defer c.pins.Release()
 	go c.feed()
 	drained := c.drain(stdout, stderr)
 	grace := c.grace

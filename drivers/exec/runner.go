@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
@@ -24,6 +25,8 @@ type RunnerOptions struct {
 	Limits cell.Limits
 	// Grace of a cancel, between its steps; the zero value means 1.5 s each.
 	Grace cell.Grace
+	// Pins holds commands to the files that were judged; nil holds them to none.
+	Pins *pin.Keeper
 }
 
 // Runner carries out exec.run tasks.
@@ -98,18 +101,34 @@ func (r *Runner) Check(_ string, input core.Raw) (string, judge.Action, error) {
 	return in.title(), judge.Action{Kind: Kind, Args: args}, nil
 }
 
+// Bind finds the files of the work directory that an action names.
+func (r *Runner) Bind(tenant string, action judge.Action) []judge.File {
+	in, err := parseInput(action.Args, r.opt.Dir)
+	if err != nil {
+		return nil
+	}
+	return r.opt.Pins.Look(tenant, cell.Spec{Argv: in.Argv, Env: in.Env, Dir: in.Dir}.Line())
+}
+
 // Slot implements swarm.Runner: the number of slots is the swarm's.
 func (r *Runner) Slot(_, _ string) (bool, string) { return true, "" }
 
-// Start implements swarm.Runner. It returns an error for an invalid input
-// only; a command that can't be started is a failed outcome.
+// Start implements swarm.Runner. It returns an error for an invalid input and
+// for files that are not what was judged; a command that can't be started is a
+// failed outcome.
 func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	in, err := parseInput(job.Task.Input, r.opt.Dir)
 	if err != nil {
 		return nil, err
 	}
-	w := &work{command: newCommand(in.Stdin, r.opt.Grace), job: job, capture: newCapture(job.Spill)}
-	if w.start(r.sup, cell.Spec{Run: job.Task.TaskID, Whose: cell.Whose{Tenant: job.Task.TenantID, Task: job.Task.TaskID}, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}}) {
+	pins, err := r.opt.Pins.Take(in.Dir, job.Files, nil)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{command: newCommand(in.Stdin, r.opt.Grace, pins), job: job, capture: newCapture(job.Spill)}
+	if w.start(r.sup, cell.Spec{
+		Run: job.Task.TaskID, Whose: cell.Whose{Tenant: job.Task.TenantID, Task: job.Task.TaskID}, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}, Pinned: pins.Pins,
+	}) {
 		go w.run(ctx)
 	}
 	return w, nil

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 )
@@ -34,6 +35,7 @@ type SkillRunner struct {
 var (
 	_ skill.Runner   = (*SkillRunner)(nil)
 	_ skill.Effecter = (*SkillRunner)(nil)
+	_ skill.Binder   = (*SkillRunner)(nil)
 )
 
 // NewSkillRunner returns a runner whose processes the supervisor owns. One
@@ -66,6 +68,15 @@ func (r *SkillRunner) dirOf(spec skill.Spec) (string, error) {
 // Effects implements skill.Effecter: a command can do anything.
 func (r *SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
 
+// Bind implements skill.Binder.
+func (r *SkillRunner) Bind(tenant string, spec skill.Spec) []judge.File {
+	dir, err := r.dirOf(spec)
+	if err != nil || len(spec.Argv) == 0 {
+		return nil
+	}
+	return r.opt.Pins.Look(tenant, cell.Spec{Argv: spec.Argv, Env: spec.Env, Dir: dir}.Line())
+}
+
 // skillInput is the document on a skill's stdin.
 type skillInput struct {
 	Params  core.Raw            `json:"params"`
@@ -93,9 +104,15 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 	if err != nil {
 		return nil, err
 	}
-	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace), log: call.Log}
+	pins, err := r.opt.Pins.Take(dir, call.Files, nil)
+	if err != nil {
+		return nil, err
+	}
+	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace, pins), log: call.Log}
 	w.answer.flood = func() { w.end(flooded, cell.Grace{Interrupt: -1, Terminate: afterGrace}) }
-	if w.start(r.sup, cell.Spec{Run: call.Run, Whose: cell.Whose{Tenant: call.Tenant, Task: call.TaskID}, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits}) {
+	if w.start(r.sup, cell.Spec{
+		Run: call.Run, Whose: cell.Whose{Tenant: call.Tenant, Task: call.TaskID}, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits, Pinned: pins.Pins,
+	}) {
 		go w.run(ctx)
 	}
 	return w, nil

@@ -57,7 +57,7 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 	}
 	c := &toolCall{r: r, ask: &ask}
 	reply, err := r.f.asked.Put(ctx, swarm.Question{
-		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used,
+		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used, Bind: e.Bind,
 		Anew: func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
 	})
 	r.progress.event(&Event{}, false) // the time it waited is over
@@ -68,7 +68,7 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 		return r.refused(e.CallID, reply), nil
 	}
 	r.acts.answered(e.CallID, approve, "")
-	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Reason: cut(reply.Reason, maxReason)}, nil
+	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Files: reply.Files, Reason: cut(reply.Reason, maxReason)}, nil
 }
 
 // standing reports whether the agent is to stand still; moved is closed when

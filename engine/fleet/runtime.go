@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
 
@@ -40,6 +41,9 @@ type Event struct {
 	Steps      []Step
 	Path       string
 	Model      *ModelCall
+	// Bind, of a tool_request that we carry out for the agent, finds the files
+	// that its arguments name, as they are now; nil where there are none.
+	Bind func(args core.Raw) []judge.File
 }
 
 // ToolAnswer is the judge's word on a tool request.
@@ -47,6 +51,7 @@ type ToolAnswer struct {
 	CallID   string
 	Decision string // approve, deny, abort
 	Args     core.Raw
+	Files    []judge.File // that an approval is bound to
 	Reason   string
 }
 

@@ -242,6 +242,11 @@ type Approval struct {
 	Driver   string `json:"driver,omitempty"`
 	Priority int    `json:"priority,omitzero"`
 	AuditSeq uint64 `json:"audit_seq,omitzero"` // its newest audit event
+
+	// Only Card fills these in: how many files it is bound to, and what it
+	// can't promise.
+	Bound  string `json:"bound,omitempty"`
+	Caveat string `json:"caveat,omitempty"`
 }
 
 // Answer is what an operator says to an approval.

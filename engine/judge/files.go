@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,22 @@ type File struct {
 // ErrChanged is the error of an effect whose files are not what was judged.
 var ErrChanged = errors.New("is not what was judged")
 
+// Line is the file in one line, for a card.
+func (f *File) Line() string {
+	if f.Unbound != "" {
+		return "not bound: " + f.Path + " (" + f.Unbound + ")"
+	}
+	use := "compared when it starts"
+	if f.Runs {
+		use = "runs as shown"
+	}
+	line := fmt.Sprintf("%s, %s, %d bytes, sha256 %.12s, %s", f.Path, f.Mode, f.Size, f.SHA256, use)
+	if f.Note != "" {
+		line += "; " + f.Note
+	}
+	return line
+}
+
 // same reports whether an approval of the one covers the other.
 func (f *File) same(g *File) bool {
 	return f.Path == g.Path && f.SHA256 == g.SHA256 && f.Size == g.Size && f.Mode == g.Mode && f.Runs == g.Runs && f.Unbound == g.Unbound
@@ -45,6 +62,19 @@ func (f *File) same(g *File) bool {
 // SameFiles reports whether an approval of the ones covers the others.
 func SameFiles(a, b []File) bool {
 	return slices.EqualFunc(a, b, func(f, g File) bool { return f.same(&g) })
+}
+
+// changedFile names a file that is not as it was judged, "" for none.
+func changedFile(judged, now []File) string {
+	for _, pair := range [][2][]File{{judged, now}, {now, judged}} {
+		for i := range pair[0] {
+			f := &pair[0][i]
+			if !slices.ContainsFunc(pair[1], func(g File) bool { return f.same(&g) }) {
+				return f.Path
+			}
+		}
+	}
+	return ""
 }
 
 // appendFiles appends the files as canonical JSON.
@@ -116,6 +146,7 @@ func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	if err != nil {
 		return a, err
 	}
+	a.Bound, a.Caveat = a.Action.bound(), a.caveat()
 	if len(a.Action.Files) == 0 {
 		return a, nil
 	}
@@ -186,9 +217,9 @@ func (j *Judge) content(tenant, sha string) (string, bool) {
 	return string(data), ok
 }
 
-// Bound says how many files an action is bound to, and how many that it names
+// bound says how many files an action is bound to, and how many that it names
 // it is not: "3 files, 1 not bound". It is "" where it names none.
-func (a *Action) Bound() string {
+func (a *Action) bound() string {
 	bound := 0
 	for i := range a.Files {
 		if a.Files[i].Unbound == "" {
@@ -206,4 +237,16 @@ func (a *Action) Bound() string {
 		text += ", " + strconv.Itoa(not) + " not bound"
 	}
 	return text
+}
+
+// caveat is what an approval can't promise, "" for nothing. A call of the
+// drivers' own (terminal/create, fs/…) is carried out here.
+func (a *Approval) caveat() string {
+	switch ours, _, _ := strings.Cut(a.Action.Tool, "/"); {
+	case a.Gate == GateTool && slices.Contains([]string{"acp", "exec", "coder"}, a.Driver) && ours != "terminal" && ours != "fs":
+		return "The agent runs this by itself: what its files hold when it does can't be held to what is shown here."
+	case len(a.Action.Files) > 0:
+		return "Files that a script reads by itself are not bound."
+	}
+	return ""
 }

@@ -28,6 +28,9 @@ func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
 		why = "the arguments can't be bound: " + err.Error()
 	case digest != a.Digest:
 		why = "what would start is not what was approved"
+		if changed := changedFile(a.Action.Files, ask.Action.Files); changed != "" {
+			why = changed + " is not what was approved"
+		}
 	case a.PolicyVersion != j.rulingIn(tx).version:
 		why = "the policy changed since it was approved"
 	}

@@ -22,7 +22,7 @@ type stepArgs struct {
 
 // ask puts a step with its exact parameters before the judge. They may come
 // back edited. no is why it may not run.
-func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) (_ core.Raw, no *failure, err error) {
+func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) (_ core.Raw, files []judge.File, no *failure, err error) {
 	t := &r.job.Task
 	args := stepArgs{k.Ref(), params, r.agent, place, []planned{{Skill: k.Ref(), Digest: k.Digest, Effects: k.Effects, Runner: k.Runner}}}
 	effects := make([]string, len(k.Effects))
@@ -54,25 +54,26 @@ func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) 
 			}
 			return record(tx, event, map[string]any{"approval_id": approval})
 		},
+		Bind: func(core.Raw) []judge.File { return r.s.bind(t.TenantID, k.Runner) },
 		Anew: func() { r.job.Log("WARN", place+": its approval no longer stands: asked anew") },
 	})
 	switch {
 	case errors.Is(err, swarm.ErrStopped) || ctx.Err() != nil && err != nil:
-		return nil, nil, context.Cause(ctx)
+		return nil, nil, nil, context.Cause(ctx)
 	case err != nil:
-		return nil, nil, fmt.Errorf("ask about %s: %w", place, err)
+		return nil, nil, nil, fmt.Errorf("ask about %s: %w", place, err)
 	case !reply.Approved:
 		r.denials = append(r.denials, reply.Decision.DecisionID)
 		why := reply.Reason
 		if why == "" {
 			why = reply.Decision.ReasonCode
 		}
-		return params, &failure{code: "approval_denied", message: "denied: " + why, denied: true, final: reply.Abort, step: place, skill: k.Ref()}, nil
+		return params, nil, &failure{code: "approval_denied", message: "denied: " + why, denied: true, final: reply.Abort, step: place, skill: k.Ref()}, nil
 	}
 	if err := core.DecodeStored(reply.Args, &args); err != nil {
-		return nil, nil, fmt.Errorf("read the approved parameters of %s: %w", place, err)
+		return nil, nil, nil, fmt.Errorf("read the approved parameters of %s: %w", place, err)
 	}
-	return args.Params, nil, nil
+	return args.Params, reply.Files, nil, nil
 }
 
 // Validate implements judge.Settler: of a step only its parameters can be
@@ -104,6 +105,9 @@ func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 	}
 	return core.MustEncode(was), nil
 }
+
+// Bind implements judge.Binder.
+func (s *Skills) Bind(ap judge.Approval) []judge.File { return s.asked.Bind(ap) }
 
 // pinnedSkill is the definition that a step's question is about.
 func (s *Skills) pinnedSkill(tenant string, args stepArgs) (k *Skill, err error) {

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
 
@@ -30,12 +31,13 @@ type run struct {
 	// Of the run's own goroutine.
 	x        *index // the definitions it is made of
 	goal     *Skill
-	newer    bool                  // some of it has changed since the task was judged
-	finished map[string]*Execution // by step: what earlier attempts have done
-	results  map[string]core.Raw   // by skill name
-	ran      map[string]bool       // by name@version
-	trail    []core.Raw            // results, the newest first
-	denials  []string              // decisions
+	newer    bool                    // some of it has changed since the task was judged
+	finished map[string]*Execution   // by step: what earlier attempts have done
+	results  map[string]core.Raw     // by skill name
+	ran      map[string]bool         // by name@version
+	trail    []core.Raw              // results, the newest first
+	denials  []string                // decisions
+	files    map[string][]judge.File // by step: what was judged
 }
 
 var _ swarm.Work = (*run)(nil)
@@ -64,7 +66,7 @@ func (i invoker) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	r := &run{
 		s: i.s, job: job, in: in, agent: id, base: ctx, stand: newStand(), done: make(chan struct{}),
 		by:       core.Caller{Tenant: job.Task.TenantID, Name: id, Kind: core.Agent, Door: core.DoorEngine},
-		finished: map[string]*Execution{}, results: map[string]core.Raw{}, ran: map[string]bool{},
+		finished: map[string]*Execution{}, results: map[string]core.Raw{}, ran: map[string]bool{}, files: map[string][]judge.File{},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	go r.work()

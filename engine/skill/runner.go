@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
 
@@ -33,6 +34,8 @@ type Call struct {
 	Run     string              // names the run for process marks, unique for each try
 	Step    string              // place of this skill in the task's run, the same for each try
 	Attempt int                 // of the task
+	// Files are what was judged; a runner that finds others starts nothing.
+	Files []judge.File
 	// Log receives output lines: level DEBUG|INFO|WARN|ERROR. It blocks when
 	// the log falls behind.
 	Log func(level, line string)
@@ -45,6 +48,12 @@ type Call struct {
 // over: they let go of it in the commit that ends the task.
 type Forgetter interface {
 	Forget(tx *audit.Tx, task string) error
+}
+
+// Binder is implemented by runners whose specs name files of a work directory.
+type Binder interface {
+	// Bind finds the files that a spec names, as they are now.
+	Bind(tenant string, spec Spec) []judge.File
 }
 
 // Effecter is implemented by runners that know what a spec does outside

@@ -104,11 +104,13 @@ func (r *run) step(ctx context.Context, k *Skill, params core.Raw, at task, judg
 		return nil, &cutShort{wordStopped}
 	}
 	var no *failure
-	if judged {
-		if params, no, err = r.ask(ctx, k, params, at.place); err != nil {
+	files := r.s.bind(r.by.Tenant, k.Runner)
+	if judged || !among(files, r.job.Files) {
+		if params, files, no, err = r.ask(ctx, k, params, at.place); err != nil {
 			return nil, err
 		}
 	}
+	r.files[at.place] = files
 	if err := r.stand.Until(ctx, func() bool { return !r.stand.held }); err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func (r *run) launch(ctx context.Context, runner Runner, k *Skill, e *Execution,
 	}
 	call := Call{
 		Skill: k, Tenant: t.TenantID, TaskID: t.TaskID, TraceID: t.TraceID, AgentID: r.agent, Session: t.SessionID,
-		Params: e.Parameters, Results: maps.Clone(r.results), Run: fmt.Sprintf("%s-%d", e.ExecutionID, n), Step: e.Step, Attempt: t.Attempt,
+		Params: e.Parameters, Results: maps.Clone(r.results), Run: fmt.Sprintf("%s-%d", e.ExecutionID, n), Step: e.Step, Attempt: t.Attempt, Files: r.files[e.Step],
 		Log:   func(level, line string) { r.job.Log(level, prefix+line) },
 		waits: func(on bool) { r.stand.change(func() { r.stand.asking = on }) },
 	}

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/ui/term"
 )
 
 func (t *tree) approvals() *cobra.Command {
@@ -16,7 +19,7 @@ func (t *tree) approvals() *cobra.Command {
 		t.approvalList(),
 		t.command(spec{
 			use: "show ID", short: "Show exactly what would be done, by whom and why it was asked", effect: Reads, args: []string{"approval"},
-			run: shows(func(c *call, id string) (judge.Approval, error) { return c.eng.Judge.Approval(c.ctx, c.by.Tenant, id) }),
+			run: showCard,
 		}),
 		t.grounds("why ID", "Say why a person is asked: which rule, of which version, and what it read", "approval"),
 		t.approvalApprove(),
@@ -25,6 +28,34 @@ func (t *tree) approvals() *cobra.Command {
 		t.approvalEscalate(),
 		t.approvalCanary(),
 	)
+}
+
+// showCard prints an approval, and below it what its files hold.
+func showCard(c *call, args []string) error {
+	card, err := c.eng.Judge.Card(c.ctx, c.by.Tenant, args[0])
+	if err != nil {
+		return err
+	}
+	return c.print(card, func(w io.Writer) error {
+		bare := card
+		bare.Action.Files = nil
+		data, err := core.Encode(bare)
+		if err == nil {
+			err = details(w, data)
+		}
+		for i := 0; i < len(card.Action.Files) && err == nil; i++ {
+			f := &card.Action.Files[i]
+			if _, err = fmt.Fprintf(w, "\nfile  %s\n", term.Reveal(f.Line())); f.Diff+f.Text == "" || err != nil {
+				continue
+			}
+			for line := range strings.SplitSeq(strings.TrimSuffix(f.Diff+f.Text, "\n"), "\n") {
+				if _, err = fmt.Fprintf(w, "  %s\n", term.Reveal(line)); err != nil {
+					break
+				}
+			}
+		}
+		return err
+	})
 }
 
 func approvalStates() []string {

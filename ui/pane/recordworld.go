@@ -32,6 +32,8 @@ type RecordWorld interface {
 	Cases(ctx context.Context, by core.Caller, policy string) ([]judge.CaseResult, error)
 	Backtest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error)
 	Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error)
+	// Card is an approval with what its files hold.
+	Card(ctx context.Context, tenant, id string) (judge.Approval, error)
 }
 
 // Recorded is what the record has under a name: an event, or else a node.
@@ -152,6 +154,10 @@ func (w world) Cases(ctx context.Context, by core.Caller, policy string) ([]judg
 
 func (w world) Backtest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error) {
 	return w.Judge.TryBacktest(ctx, by, policy, last)
+}
+
+func (w world) Card(ctx context.Context, tenant, id string) (judge.Approval, error) {
+	return w.Judge.Card(ctx, tenant, id)
 }
 
 func (w world) Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error) {

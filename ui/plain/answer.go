@@ -65,6 +65,27 @@ func (r *reader) wrong(format string, args ...any) {
 	r.fail(command.ExitFailed)
 }
 
+// files says what the files hold that an approval is bound to.
+func (r *reader) files(a *judge.Approval) {
+	card, err := r.eng.Judge.Card(r.ctx, r.by.Tenant, a.ApprovalID)
+	if err != nil { // the digests are in its arguments' digest all the same
+		return
+	}
+	if card.Bound != "" {
+		r.out.block("bound", card.Bound)
+	}
+	if card.Caveat != "" {
+		r.out.block("not promised", card.Caveat)
+	}
+	for i := range card.Action.Files {
+		f := &card.Action.Files[i]
+		r.out.block("file", f.Line())
+		if body := f.Diff + f.Text; body != "" {
+			r.out.block("holds", body)
+		}
+	}
+}
+
 // card says exactly what would happen, and why it is asked.
 func (r *reader) card(a *judge.Approval) {
 	r.out.block("approval", a.ApprovalID)
@@ -72,6 +93,7 @@ func (r *reader) card(a *judge.Approval) {
 	r.out.block("intent", pane.Intent(a))
 	r.out.block("action", strings.TrimSpace(strings.Join([]string{a.Action.Kind, a.Action.Server, a.Action.Tool}, " ")))
 	r.out.block("arguments", pane.Pretty(a.Action.Args))
+	r.files(a)
 	if len(a.Action.Effects) > 0 {
 		r.out.block("effects", strings.Join(a.Action.Effects, ", "))
 	}

@@ -38,6 +38,7 @@ type Pane struct {
 	told    bool      // the engine knows that it was shown
 	pastFor string    // id and digest that past was asked for
 	grounds *judge.Grounds
+	files   *judge.Approval // with what its files hold; nil until that is known
 }
 
 // New makes the pane.
@@ -50,7 +51,7 @@ func (p *Pane) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if !p.Bind(it) {
 		return nil
 	}
-	p.a, p.err, p.past, p.pastFor, p.grounds = nil, nil, nil, "", nil
+	p.a, p.err, p.past, p.pastFor, p.grounds, p.files = nil, nil, nil, "", nil, nil
 	p.forget()
 	return p.Refresh(env)
 }
@@ -95,7 +96,7 @@ func (p *Pane) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	if key := a.ApprovalID + " " + a.Digest; p.pastFor != key {
 		p.pastFor = key
 		world, tenant, of := env.World, env.Tenant, *a
-		p.grounds = nil
+		p.grounds, p.files = nil, nil
 		return tea.Batch(pane.Ask(Name, func(ctx context.Context) any {
 			found, err := world.Past(ctx, tenant, of, pastShown)
 			if err != nil {
@@ -108,6 +109,12 @@ func (p *Pane) take(env pane.Env, a *judge.Approval) tea.Cmd {
 				return nil
 			}
 			return groundsReply{key, why}
+		}), pane.Ask(Name, func(ctx context.Context) any {
+			card, err := world.Card(ctx, tenant, of.ApprovalID)
+			if err != nil { // the digests are on the card already
+				return nil
+			}
+			return filesReply{key, card}
 		}))
 	}
 	return nil
@@ -117,6 +124,12 @@ func (p *Pane) take(env pane.Env, a *judge.Approval) tea.Cmd {
 type groundsReply struct {
 	of  string
 	why judge.Grounds
+}
+
+// filesReply says what the files of a card, by its id and digest, hold.
+type filesReply struct {
+	of   string
+	card judge.Approval
 }
 
 type pastReply struct {
@@ -129,6 +142,13 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 	if r, ok := body.(pastReply); ok {
 		if r.id == p.Item().ID && p.a != nil {
 			p.past = r.of
+			p.lay(env)
+		}
+		return nil
+	}
+	if r, ok := body.(filesReply); ok {
+		if r.of == p.pastFor && p.a != nil {
+			p.files, p.seen = &r.card, false
 			p.lay(env)
 		}
 		return nil
@@ -252,6 +272,6 @@ func (p *Pane) outcome() string {
 // Reset implements pane.Pane.
 func (p *Pane) Reset() {
 	p.Record.Reset()
-	p.a, p.err, p.past, p.pastFor, p.grounds = nil, nil, nil, "", nil
+	p.a, p.err, p.past, p.pastFor, p.grounds, p.files = nil, nil, nil, "", nil, nil
 	p.forget()
 }

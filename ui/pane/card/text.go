@@ -40,6 +40,13 @@ func (p *Pane) lay(env pane.Env) {
 	}
 	t.Exact("action", what, screen.Accent)
 	p.args = t.Exact("arguments", p.pretty, screen.Text)
+	if p.files != nil && len(p.files.Action.Files) > 0 {
+		p.args = pane.Files(p.files, &t)
+	} else if len(a.Action.Files) > 0 {
+		p.args = pane.Files(a, &t)
+	} else if p.files != nil && p.files.Caveat != "" {
+		t.Add("", p.files.Caveat, screen.Warn)
+	}
 	if a.PriorDigest != "" {
 		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
 	}
