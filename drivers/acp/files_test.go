@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -159,6 +160,42 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	e := s.of("tool_request")[0]
 	if e.Tool != "terminal/create" || string(e.Args) != `{"command":"pwd"}` {
 		t.Errorf("asked %+v", e)
+	}
+}
+
+func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
+	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	a := fakeAgent(t, traits{}, settings{Terminal: true})
+	a.Dir = dir
+	s := open(t, newRuntime(t, Options{Pins: pins}), a)
+	job := filepath.Join(dir, "job.sh")
+	if err := os.WriteFile(job, []byte("echo one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rewrite := false
+	s.answer = func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+		files := e.Bind(e.Args)
+		if len(files) != 1 || files[0].Path != "job.sh" {
+			t.Errorf("bound to %+v", files)
+		}
+		if rewrite {
+			if err := os.WriteFile(job, []byte("touch evil"), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		return fleet.ToolAnswer{Decision: "approve", Args: e.Args, Files: files}, nil
+	}
+	s.ends(swarm.Succeeded, "", "run sh job.sh")
+	s.heard("message", "exit 0: one")
+	rewrite = true
+	s.ends(swarm.Succeeded, "", "run sh job.sh")
+	s.heard("message", "job.sh is not what was judged")
+	if _, err := os.Stat(filepath.Join(dir, "evil")); err == nil {
+		t.Error("what nobody approved ran")
 	}
 }
 

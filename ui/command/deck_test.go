@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/pin"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -62,12 +63,14 @@ func newDeck(t testing.TB) *deck {
 	d.no(err)
 	sup, err := cell.NewSupervisor(cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
 	d.no(err)
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir})
+	pins, err := pin.New(filepath.Join(dir, "spill", "approved"))
+	d.no(err)
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
 	d.no(err)
 	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
 	d.no(err)
 	d.eng, err = engine.Open(context.Background(), engine.Options{
-		Store: db, Sealer: sealer, Spill: filepath.Join(dir, "spill"),
+		Store: db, Sealer: sealer, Spill: filepath.Join(dir, "spill"), Contents: pins,
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
 		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}},
 

@@ -1,0 +1,214 @@
+package pin
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/pin/named"
+	"swarmdeck/engine/judge"
+)
+
+const tenant = "t_test"
+
+func put(t *testing.T, path, text string, perm os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(path)
+	if err := os.WriteFile(path, []byte(text), perm); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, perm); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// world is a keeper and a work directory without links in its path.
+func world(t *testing.T) (*Keeper, string) {
+	t.Helper()
+	k, err := New(filepath.Join(t.TempDir(), "approved"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, dir
+}
+
+func TestWhatIsJudgedIsReadOnceAndKept(t *testing.T) {
+	k, dir := world(t)
+	put(t, filepath.Join(dir, "job.sh"), "echo hi\n", 0o755)
+	put(t, filepath.Join(dir, "data"), "x\x00y", 0o644)
+	files := k.Look(tenant, named.Line{Argv: []string{"sh", "job.sh", "data"}, Dir: dir})
+	if len(files) != 2 || files[0].Path != "job.sh" || files[0].SHA256 != sum([]byte("echo hi\n")) || files[0].Size != 8 || files[0].Mode != "0755" || !files[0].Runs || files[1].Runs {
+		t.Fatalf("%+v", files)
+	}
+	if got, ok := k.Content(tenant, files[0].SHA256); !ok || string(got) != "echo hi\n" {
+		t.Errorf("%q, %v", got, ok)
+	}
+	if _, ok := k.Content(tenant, files[1].SHA256); ok {
+		t.Error("what is no text is kept")
+	}
+	if _, ok := k.Content("t_other", files[0].SHA256); ok {
+		t.Error("another tenant reads it")
+	}
+	if _, ok := k.Content(tenant, "../"+tenant+"/"+files[0].SHA256); ok {
+		t.Error("a path is a digest")
+	}
+}
+
+func TestALargeFileIsNotBound(t *testing.T) {
+	k, dir := world(t)
+	for name, size := range map[string]int64{"huge": maxFile + 1, "a": maxFile, "b": maxFile, "c": maxFile, "d": maxFile, "e": 1} {
+		put(t, filepath.Join(dir, name), "", 0o644)
+		if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := k.Look(tenant, named.Line{Argv: []string{"frob", "huge", "a", "b", "c", "d", "e"}, Dir: dir})
+	for i, f := range files {
+		if bound := f.Unbound == ""; bound != (i > 0 && i < 5) {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestTheCopiesAreWhatWasJudged(t *testing.T) {
+	k, dir := world(t)
+	job := filepath.Join(dir, "sub", "job.sh")
+	put(t, job, "echo hi\n", 0o755)
+	put(t, filepath.Join(dir, "conf"), "a", 0o644)
+	if err := os.Symlink("sub/job.sh", filepath.Join(dir, "link.sh")); err != nil {
+		t.Fatal(err)
+	}
+	line := named.Line{Argv: []string{"./link.sh", "--config", "conf"}, Dir: dir}
+	files := k.Look(tenant, line)
+	set, err := k.Take(dir, files, nil)
+	if err != nil || len(set.Pins) != 2 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	if p := set.Pins[0]; p.Path != job || filepath.Base(p.Copy) != "link.sh" {
+		t.Errorf("%+v", p)
+	}
+	for i, perm := range []os.FileMode{0o500, 0o400} {
+		if info, err := os.Stat(set.Pins[i].Copy); err != nil || info.Mode().Perm() != perm {
+			t.Errorf("%v, %v", info, err)
+		}
+	}
+	if info, err := os.Stat(set.dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := Verify(set.Pins); err != nil {
+		t.Error(err)
+	}
+	put(t, job, "echo no\n", 0o755)
+	if err := Verify(set.Pins); !errors.Is(err, judge.ErrChanged) || !strings.Contains(err.Error(), "job.sh is not what was judged") {
+		t.Error(err)
+	}
+	if _, err := k.Take(dir, files, nil); !errors.Is(err, judge.ErrChanged) {
+		t.Error(err)
+	}
+	set.Release()
+	set.Release()
+	if left, _ := filepath.Glob(filepath.Join(k.runs(), "*")); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestEveryWayToChangeAFileIsSeen(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, job string){
+		"content":   func(t *testing.T, job string) { put(t, job, "echo no", 0o755) },
+		"mode":      func(t *testing.T, job string) { put(t, job, "echo hi", 0o700) },
+		"gone":      func(_ *testing.T, job string) { os.Remove(job) },
+		"link":      func(_ *testing.T, job string) { os.Remove(job); os.Symlink("/bin/true", job) },
+		"directory": func(_ *testing.T, job string) { os.Remove(job); os.Mkdir(job, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, dir := world(t)
+			job := filepath.Join(dir, "job.sh")
+			put(t, job, "echo hi", 0o755)
+			files := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir})
+			change(t, job)
+			if _, err := k.Take(dir, files, nil); !errors.Is(err, judge.ErrChanged) {
+				t.Error(err)
+			}
+			if again := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}); judge.SameFiles(files, again) {
+				t.Errorf("%+v", again)
+			}
+		})
+	}
+}
+
+func TestALinkInPlaceOfAPinnedFileIsSeen(t *testing.T) {
+	k, dir := world(t)
+	job, twin := filepath.Join(dir, "job.sh"), filepath.Join(dir, "twin.sh")
+	put(t, job, "echo hi", 0o755)
+	put(t, twin, "echo hi", 0o755)
+	set, err := k.Take(dir, k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Release()
+	if err := errors.Join(os.Remove(job), os.Symlink(twin, job)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(set.Pins); !errors.Is(err, judge.ErrChanged) {
+		t.Error(err)
+	}
+}
+
+func TestWhatAFormerEngineLeftIsSwept(t *testing.T) {
+	k, dir := world(t)
+	put(t, filepath.Join(dir, "job.sh"), "echo hi", 0o755)
+	files := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir})
+	set, err := k.Take(dir, files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(set.Pins[0].Copy); err == nil {
+		t.Error("a copy is left")
+	}
+	if _, ok := k.Content(tenant, files[0].SHA256); !ok {
+		t.Error("what was shown is gone")
+	}
+}
+
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	k, _ := world(t)
+	data := []byte(strings.Repeat("x", maxKept))
+	var last string
+	for i := range 400 {
+		data[0], data[1] = byte('a'+i%26), byte('a'+i/26)
+		last = sum(data)
+		k.keep(tenant, last, data)
+	}
+	entries, err := os.ReadDir(filepath.Join(k.dir, "seen", tenant))
+	if err != nil || len(entries) > maxShelf/maxKept {
+		t.Errorf("%d are kept, %v", len(entries), err)
+	}
+	if _, ok := k.Content(tenant, last); !ok {
+		t.Error("the newest is gone")
+	}
+}
+
+func TestNoKeeperBindsNothing(t *testing.T) {
+	var k *Keeper
+	if files := k.Look(tenant, named.Line{Argv: []string{"sh", "x"}, Dir: "/"}); files != nil {
+		t.Errorf("%+v", files)
+	}
+	if set, err := k.Take("/", nil, nil); err != nil || set == nil {
+		t.Errorf("%v, %v", set, err)
+	}
+	if _, ok := k.Content(tenant, "x"); ok || k.Sweep() != nil {
+		t.Error("it keeps something")
+	}
+}
