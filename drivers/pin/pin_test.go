@@ -212,3 +212,21 @@ func TestNoKeeperBindsNothing(t *testing.T) {
 		t.Error("it keeps something")
 	}
 }
+
+func BenchmarkLook(b *testing.B) {
+	k, err := New(filepath.Join(b.TempDir(), "approved"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "job.sh"), []byte("echo hi"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for name, argv := range map[string][]string{"nothing": {"true"}, "words": {"echo", "hello", "a=b"}, "script": {"sh", "job.sh"}, "line": {"sh", "-c", "cd /; sh job.sh && echo done"}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				k.Look(tenant, named.Line{Argv: argv, Dir: dir})
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"errors"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -97,9 +98,12 @@ func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bo
 
 const filesChanged = "the files that it names are not what was judged"
 
+// changedRest keeps a file that changes all the time from filling the log.
+const changedRest = 200 * time.Millisecond
+
 // backToGate returns a task to its gate whose files changed as it started.
 func (s *Swarm) backToGate(ctx context.Context, t *Task) error {
-	return s.underLease(ctx, t, func(tx *audit.Tx, now *Task) error { return s.interrupt(tx, now, filesChanged, 0) })
+	return s.underLease(ctx, t, func(tx *audit.Tx, now *Task) error { return s.interrupt(tx, now, filesChanged, changedRest) })
 }
 
 // unconfirmed is the outcome of work that was not started: none where its task

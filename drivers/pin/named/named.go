@@ -280,10 +280,9 @@ func (f *finder) implicit(t tool, words []word) {
 	}
 }
 
-var includeLine = regexp.MustCompile(`(?m)^[ ]*[-s]?include[ \t]+([^#\n]+)`)
-
 // includes adds the files that the makefiles found so far include by name.
 func (f *finder) includes(dirs []string) {
+	include := regexp.MustCompile(`(?m)^ *[-s]?include[ \t]+([^#\n]+)`)
 	for _, m := range slices.Clone(f.found) {
 		if info, err := fs.Stat(f.tree, m.Path); m.Unbound != "" || !m.Runs || err != nil || info.Size() > maxMake {
 			continue
@@ -292,7 +291,7 @@ func (f *finder) includes(dirs []string) {
 		if err != nil {
 			continue
 		}
-		for _, line := range includeLine.FindAllSubmatch(text, MaxFiles) {
+		for _, line := range include.FindAllSubmatch(text, MaxFiles) {
 			for _, name := range strings.Fields(string(line[1])) {
 				if strings.Contains(name, "$") {
 					f.unknown(word{text: m.Path + ": include " + name})

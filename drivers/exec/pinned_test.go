@@ -1,0 +1,93 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/drivers/pin"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+func newPins(t *testing.T) *pin.Keeper {
+	t.Helper()
+	k, err := pin.New(filepath.Join(t.TempDir(), "approved"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func rewrite(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
+	dir := t.TempDir()
+	rewrite(t, dir, "job.sh", "echo one")
+	r, l := newRunner(t, RunnerOptions{Dir: dir, Pins: newPins(t)}), &logbook{}
+	job := l.job(`{"argv":["sh","job.sh"]}`, "")
+	_, action, err := r.Check("t_test", job.Task.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Files = r.Bind("t_test", action); len(job.Files) != 1 || job.Files[0].Path != "job.sh" || !job.Files[0].Runs {
+		t.Fatalf("bound to %+v", job.Files)
+	}
+	w, err := r.Start(context.Background(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, out := finish(t, w); out.Stdout != "one\n" {
+		t.Errorf("%+v", out)
+	}
+	rewrite(t, dir, "job.sh", "echo two")
+	if _, err := r.Start(context.Background(), job); !errors.Is(err, judge.ErrChanged) {
+		t.Errorf("started: %v", err)
+	}
+}
+
+func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
+	dir := t.TempDir()
+	rewrite(t, dir, "tool", "#!/bin/sh\n")
+	r := newRunner(t, RunnerOptions{Dir: dir, Pins: newPins(t)})
+	for _, input := range []string{`{"argv":["./tool"]}`, `{"argv":["` + dir + `/tool"]}`, `{"argv":["tool"],"env":{"PATH":"` + dir + `"}}`} {
+		_, action, err := r.Check("t_test", []byte(input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files := r.Bind("t_test", action); len(files) != 1 || files[0].Path != "tool" || !files[0].Runs {
+			t.Errorf("%s is bound to %+v", input, files)
+		}
+	}
+}
+
+func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
+	dir := t.TempDir()
+	rewrite(t, dir, "job.sh", `echo '{"n":1}'`)
+	r, err := NewSkillRunner(newSupervisor(t), RunnerOptions{Dir: dir, Pins: newPins(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := (&logbook{}).call(`{}`, "sh", "job.sh")
+	if call.Files = r.Bind("t_test", call.Skill.Runner); len(call.Files) != 1 {
+		t.Fatalf("bound to %+v", call.Files)
+	}
+	w, err := r.Start(context.Background(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := over(t, w); o.Status != swarm.Succeeded {
+		t.Errorf("%+v", o)
+	}
+	rewrite(t, dir, "job.sh", `echo '{"n":2}'`)
+	if _, err := r.Start(context.Background(), call); !errors.Is(err, judge.ErrChanged) {
+		t.Errorf("started: %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package judge
+
+import "testing"
+
+func TestADigestBindsEveryFile(t *testing.T) {
+	with := func(change func(*File)) Ask {
+		f := File{Path: "job.sh", SHA256: "aa", Size: 2, Mode: "0644", Runs: true}
+		change(&f)
+		return Ask{Gate: GateStart, Action: Action{Kind: "exec.run", Files: []File{f}}}
+	}
+	digest := func(a Ask) string {
+		d, err := Digest("t_test", "v", a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	base := digest(with(func(*File) {}))
+	if digest(Ask{Gate: GateStart, Action: Action{Kind: "exec.run"}}) == base {
+		t.Error("no file is as good as one")
+	}
+	for name, change := range map[string]func(*File){
+		"path": func(f *File) { f.Path = "x" }, "content": func(f *File) { f.SHA256 = "ab" }, "size": func(f *File) { f.Size++ },
+		"mode": func(f *File) { f.Mode = "0755" }, "use": func(f *File) { f.Runs = false }, "unbound": func(f *File) { f.Unbound = "x" },
+	} {
+		if digest(with(change)) == base {
+			t.Errorf("another %s has the same digest", name)
+		}
+	}
+	if digest(with(func(f *File) { f.Text, f.Diff, f.Note = "x", "y", "z" })) != base {
+		t.Error("what the card shows is bound too")
+	}
+}
+
+func TestACardSaysWhatCannotBePromised(t *testing.T) {
+	for _, c := range []struct {
+		a    Approval
+		says bool
+	}{
+		{Approval{Gate: GateTool, Driver: "acp", Action: Action{Tool: "execute"}}, true},
+		{Approval{Gate: GateTool, Driver: "acp", Action: Action{Tool: "terminal/create"}}, false},
+		{Approval{Gate: GateTool, Driver: "acp", Action: Action{Tool: "fs/write_text_file"}}, false},
+		{Approval{Gate: GateStart, Action: Action{Kind: "exec.run"}}, false},
+	} {
+		if got := c.a.caveat(); (got != "") != c.says {
+			t.Errorf("%s %s: %q", c.a.Gate, c.a.Action.Tool, got)
+		}
+	}
+}
