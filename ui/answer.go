@@ -111,14 +111,18 @@ func (m *Model) always(it pane.Item, a *judge.Approval) tea.Cmd {
 	if a.Risk == judge.Critical || !a.Gate.HasRules() {
 		return m.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
 	}
-	scopes := []string{"exact", "tool", "agent", "session"}
-	names := []string{"exact: these very arguments", "tool: this action, any arguments", "agent: this action by this agent", "session: this action in this session"}
+	scopes := []string{"exact", "tool", "agent", "session", "run"}
+	names := []string{"exact: these very arguments", "tool: this action, any arguments", "agent: this action by this agent", "session: this action in this session", "run: this action in this run of the task"}
 	if a.Agent.Name == "" {
 		i := slices.Index(scopes, "agent")
 		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
 	}
 	if a.Session == "" {
 		i := slices.Index(scopes, "session")
+		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
+	}
+	if a.TaskID == "" {
+		i := slices.Index(scopes, "run")
 		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
 	}
 	if a.Risk == judge.High { // the engine accepts nothing wider

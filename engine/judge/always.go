@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -18,6 +19,7 @@ const (
 	scopeExact   = "exact"   // and the very same arguments and files
 	scopeAgent   = "agent"   // and the agent
 	scopeSession = "session" // and the session
+	scopeRun     = "run"     // and the task and its attempt
 	scopeTool    = "tool"    // nothing more
 )
 
@@ -30,9 +32,9 @@ const (
 
 func (w *Always) check() error {
 	switch w.Scope {
-	case scopeExact, scopeTool, scopeAgent, scopeSession:
+	case scopeExact, scopeTool, scopeAgent, scopeSession, scopeRun:
 	default:
-		return core.Invalid("always", w.Scope, "exact, tool, agent, session")
+		return core.Invalid("always", w.Scope, "exact, tool, agent, session, run")
 	}
 	if w.Expires < time.Second || w.Expires > maxExpiry {
 		return core.Invalid("expires", w.Expires, "1s-720h (30 days)")
@@ -57,9 +59,17 @@ func program(a *Action) string {
 	return in.Argv[0]
 }
 
+// runOf names one run of a task; "" where an ask belongs to none.
+func runOf(task string, attempt int) string {
+	if task == "" {
+		return ""
+	}
+	return task + "/" + strconv.Itoa(attempt)
+}
+
 // covers reports whether the rule is about this ask. Texts are compared
 // exactly; a rule holds no pattern.
-func (r *Rule) covers(gate Gate, a *Action, agent, session string) bool {
+func (r *Rule) covers(gate Gate, a *Action, agent, session, run string) bool {
 	if r.Gate != gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || program(&r.Action) != program(a) {
 		return false
 	}
@@ -75,6 +85,8 @@ func (r *Rule) covers(gate Gate, a *Action, agent, session string) bool {
 		return r.Agent != "" && r.Agent == agent
 	case scopeSession:
 		return r.Session != "" && r.Session == session
+	case scopeRun:
+		return r.Run != "" && r.Run == run
 	}
 	return r.Scope == scopeTool
 }
@@ -102,7 +114,7 @@ func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Ver
 	}
 	now := j.ledger.Clock().Now()
 	for _, r := range live {
-		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask.Gate, &ask.Action, ask.Agent.Name, ask.Session) {
+		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask.Gate, &ask.Action, ask.Agent.Name, ask.Session, runOf(ask.TaskID, ask.Attempt)) {
 			continue
 		}
 		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
@@ -112,7 +124,9 @@ func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Ver
 }
 
 // HasRules reports whether always rules can be made at a gate.
-func (g Gate) HasRules() bool { return g == GateStart || g == GateTool || g == GateSkill }
+func (g Gate) HasRules() bool {
+	return g == GateStart || g == GateTool || g == GateSkill || g == GateNet
+}
 
 // useRule counts one use. ErrStale when the rule ran out since Evaluate.
 func (j *Judge) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
@@ -154,6 +168,8 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		return nil, refuse("scope agent: no agent asked for this")
 	case want.Scope == scopeSession && a.Session == "":
 		return nil, refuse("scope session: this belongs to no session")
+	case want.Scope == scopeRun && a.TaskID == "":
+		return nil, refuse("scope run: this belongs to no run of a task")
 	}
 	floor, err := j.refusal(ctx, a.TenantID, ptr(a.ask()))
 	if err != nil {
@@ -173,6 +189,8 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		r.Agent = a.Agent.Name
 	case scopeSession:
 		r.Session = a.Session
+	case scopeRun:
+		r.Run = runOf(a.TaskID, a.Attempt)
 	}
 	if r.Backtest, err = j.backtest(ctx, &r); err != nil {
 		return nil, err
@@ -211,7 +229,7 @@ func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 				return false
 			}
 			seen++
-			if a.Status != Open && a.Status != Voided && r.covers(a.Gate, &a.Action, a.Agent.Name, a.Session) {
+			if a.Status != Open && a.Status != Voided && r.covers(a.Gate, &a.Action, a.Agent.Name, a.Session, runOf(a.TaskID, a.Attempt)) {
 				b.Checked++
 				if a.Status != Approved {
 					b.Flips++

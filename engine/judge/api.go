@@ -35,6 +35,7 @@ const (
 	GateAgent  Gate = "agent.delete"  // deleting an agent
 	GateCAD    Gate = "cad.operation" // an operation of a CAD agent
 	GateIntent Gate = "dag.intent"    // what an agent wants done to resources, forks or processes, where that destroys
+	GateNet    Gate = "net.connect"   // the first contact of a run with a host that no egress rule names
 )
 
 // Risk grades what could go wrong.
@@ -50,7 +51,7 @@ const (
 
 // Action is what will be done, with the final arguments.
 type Action struct {
-	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent
+	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent, KindNet at GateNet
 	Server string   `json:"server,omitempty"` // MCP server or runtime
 	Tool   string   `json:"tool,omitempty"`
 	CallID string   `json:"call_id,omitempty"`
@@ -262,7 +263,7 @@ type Answer struct {
 
 // Always asks for a rule that approves the same shape from now on.
 type Always struct {
-	Scope   string        // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session"
+	Scope   string        // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
 	Expires time.Duration // required, at most 30 days
 	MaxUses int           // required, 1-1000
 }
@@ -276,6 +277,7 @@ type Rule struct {
 	Action    Action    `json:"action"`
 	Agent     string    `json:"agent,omitempty"`
 	Session   string    `json:"session_id,omitempty"`
+	Run       string    `json:"run,omitempty"` // task id and attempt
 	Owner     string    `json:"owner"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`

@@ -44,9 +44,13 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 }
 
 // Ends says when an open approval ends by itself, and how: "deny" at its
-// deadline, or "void" when its task must have started before that.
+// deadline, or "void" when its task must have started before that, or its connection waits
+// no longer.
 func (a *Approval) Ends() (at time.Time, how string) {
 	if !a.StartBy.IsZero() && a.StartBy.Before(a.DeadlineAt) {
+		if a.Gate == GateNet {
+			return a.StartBy, "void: the connection is given up"
+		}
 		return a.StartBy, "void: its task times out"
 	}
 	return a.DeadlineAt, a.AtDeadline

@@ -29,6 +29,8 @@ const (
 	KindCAD   = "cad.operation"
 	// KindIntent is what an agent wants of the controller.
 	KindIntent = "intent"
+	// KindNet is a connection to a host; its tool is HOST:PORT.
+	KindNet = "net.connect"
 )
 
 var effectNames = []string{

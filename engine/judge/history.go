@@ -43,7 +43,7 @@ func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
 		return nil
 	}
 	switch ask.Gate {
-	case GateTool, GateSkill, GateAgent, GateIntent:
+	case GateTool, GateSkill, GateAgent, GateIntent, GateNet:
 	default:
 		return nil
 	}

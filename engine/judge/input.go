@@ -118,6 +118,8 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 			a.Gate = GateCAD
 		case a.Action.Kind == KindIntent:
 			a.Gate = GateIntent
+		case a.Action.Kind == KindNet:
+			a.Gate = GateNet
 		default:
 			a.Gate = GateStart
 		}

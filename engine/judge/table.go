@@ -74,7 +74,7 @@ type table struct {
 }
 
 var (
-	gates      = []Gate{GateStart, GateTool, GateSkill, GateResult, GateBudget, GateAgent, GateCAD, GateIntent}
+	gates      = []Gate{GateStart, GateTool, GateSkill, GateResult, GateBudget, GateAgent, GateCAD, GateIntent, GateNet}
 	ruleName   = core.Pattern(`^[a-z0-9][a-z0-9_.-]{0,63}$`)
 	reasonName = core.Pattern(`^[a-z0-9_.]{1,64}$`)
 )

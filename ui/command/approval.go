@@ -114,12 +114,13 @@ func (t *tree) approvalApprove() *cobra.Command {
 	return t.command(spec{
 		use: "approve ID", short: "Let it happen, once", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"approval:open"},
 		long: "Approve exactly what the approval shows. --edit replaces the arguments and judges them again.\n" +
-			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session.",
+			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session,\n" +
+			"run (same action in this run of the task).",
 		example: "approval approve ap_… --reason 'read it'\napproval approve ap_… --always tool --expires 1h --max-uses 10",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&a.Reason, "reason", "", "why (needed when the risk is high)")
 			f.StringVar(&edit, "edit", "", "run with these arguments instead: `JSON`, @file, -")
-			enumVar(f, &always.Scope, "always", "", "", "also make a rule of this `SCOPE`: exact|tool|agent|session", "exact", "tool", "agent", "session")
+			enumVar(f, &always.Scope, "always", "", "", "also make a rule of this `SCOPE`: exact|tool|agent|session|run", "exact", "tool", "agent", "session", "run")
 			spanVar(f, &always.Expires, "expires", "the rule ends after this `DURATION`, at most 30d")
 			f.IntVar(&always.MaxUses, "max-uses", 0, "the rule may be used `N` times, 1-1000")
 			s.bind(f)

@@ -182,7 +182,7 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 // always asks what the like of this is, for how long and how often; what is no
 // answer to that is told by the command, and leaves it open.
 func (r *reader) always(a *judge.Approval, line func(string, ...string) func()) {
-	r.with("what is like it: exact (the same arguments), tool (the same action), agent (by this agent) or session", func(scope string) {
+	r.with("what is like it: exact (the same arguments), tool (the same action), agent (by this agent), session or run (of the task)", func(scope string) {
 		r.with("for how long, such as 8h, at most 30d", func(expires string) {
 			r.with("how often at most, 1-1000", func(uses string) {
 				more := []string{"--always", scope, "--expires", expires, "--max-uses", uses}

@@ -21,6 +21,7 @@ var gates = map[judge.Gate]string{
 	judge.GateBudget: "because a budget is used up",
 	judge.GateAgent:  "before the agent is deleted",
 	judge.GateIntent: "before what the agent wants is begun",
+	judge.GateNet:    "before the connection is made",
 }
 
 // lay writes the card, top of the screen first.
@@ -79,6 +80,9 @@ func (p *Pane) lay(env pane.Env) {
 	t.Add("agent", agent, screen.Accent)
 	t.Add("asked by", string(a.RequestedKind)+" "+a.RequestedBy, screen.Text)
 	t.Add("task", a.TaskID+", attempt "+strconv.Itoa(a.Attempt+1), screen.Accent)
+	if a.Gate == judge.GateNet {
+		t.Exact("run", a.Action.CallID, screen.Text)
+	}
 	t.Add("session", a.Session, screen.Accent)
 	t.Add("trace", a.TraceID, screen.Dim)
 	if p.grounds != nil {
