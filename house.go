@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/coder"
 	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/drivers/egress"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/drivers/modelproxy"
@@ -53,6 +54,8 @@ type house struct {
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
+	// egress carries the connections of cells; nil for who only reads.
+	egress  *egress.Proxy
 	tracing tracing
 	// rooms are closed in reverse order.
 	rooms []func() error
@@ -89,7 +92,7 @@ func (h *house) shut() error {
 	for i := len(h.rooms) - 1; i >= 0; i-- {
 		errs = append(errs, h.rooms[i]())
 	}
-	h.rooms, h.eng, h.sup, h.client, h.gateway, h.tracing = nil, nil, nil, nil, nil, tracing{}
+	h.rooms, h.eng, h.sup, h.client, h.gateway, h.egress, h.tracing = nil, nil, nil, nil, nil, nil, tracing{}
 	return errors.Join(errs...)
 }
 
@@ -130,6 +133,10 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		h.client.Open(eng.Tools, eng)
 	}
 	h.rooms = append(h.rooms, eng.Close)
+	if h.egress != nil {
+		h.egress.Open(eng.Egress)
+		h.rooms = append(h.rooms, h.egress.Close) // before the engine, which writes the sums down
+	}
 	if need.Active {
 		keep := core.HeapFloor()
 		h.rooms = append(h.rooms, func() error { keep(); return nil })
@@ -228,6 +235,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.sup = sup
+	h.egress = egress.New(egress.Options{})
 	if need.Active {
 		if err := pins.Sweep(); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
@@ -18,6 +19,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/egress"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
@@ -62,7 +64,8 @@ type Options struct {
 
 	Notices notice.Sender // carries notices out; nil sends none
 
-	Contents judge.Contents // the versions of files that approvals show; nil shows none
+	Contents       judge.Contents // the versions of files that approvals show; nil shows none
+	EgressPatience time.Duration  // how long a connection waits for an answer; 0 means egress.Patience
 }
 
 // Engine is one engine over one data file.
@@ -85,6 +88,8 @@ type Engine struct {
 	Operators *operator.Operators
 	// Presence is who is here now.
 	Presence *presence.Book
+	// Egress decides where processes may connect to.
+	Egress *egress.Service
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
 
@@ -121,6 +126,11 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
+	}
+	if e.Egress, err = egress.New(ctx, egress.Options{
+		Ledger: e.Audit, Swarm: e.Swarm, Tenants: opt.Store.Tenants, Halted: e.halted, Patience: opt.EgressPatience,
+	}); err != nil {
+		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}
 	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants, Halted: e.halted})
 	for action, kind := range opt.Effects {
@@ -177,6 +187,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)
 	e.Judge.Own(judge.GateIntent, e.Intents)
+	e.Judge.Own(judge.GateNet, e.Egress)
 	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
 	return e, nil
 }
@@ -228,10 +239,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	return <-failed
 }
 
-// Close ends the watches. The store is its opener's to close.
+// Close ends the watches, refuses connections that wait for an answer and
+// writes down what runs sent. The store is its opener's to close, after this.
 func (e *Engine) Close() error {
 	e.world.close()
-	return nil
+	return e.Egress.Close()
 }
 
 // Watch returns a one-slot bell, closed when ctx or the engine ends: a token
@@ -256,6 +268,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Intents.Auditables()...)
 	kinds = append(kinds, e.Operators.Auditables()...)
 	kinds = append(kinds, e.Notices.Auditables()...)
+	kinds = append(kinds, e.Egress.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

@@ -61,6 +61,7 @@ func TestEveryCommand(t *testing.T) {
 	w.intents()
 	w.operators()
 	w.notices()
+	w.egress()
 	w.handover()
 	w.figures()
 	w.cads()

@@ -90,3 +90,40 @@ func (w *walk) notices() {
 		w.t.Error(code)
 	}
 }
+
+func (w *walk) egress() {
+	w.t.Helper()
+	if r := w.do("egress allow API.example.com:443 --agent ada --for 8h"); r["host"] != "api.example.com" || r["port"] != 443.0 || r["effect"] != "allow" || r["agent"] != "ada" || r["expires_at"] == nil {
+		w.t.Errorf("%v", r)
+	}
+	if r := w.do("egress allow registries --role coder"); len(r["hosts"].([]any)) < 10 {
+		w.t.Errorf("%v", r)
+	}
+	if r := w.do("egress allow 127.0.0.1:8080"); r["private"] != true {
+		w.t.Errorf("a named address may be reached: %v", r)
+	}
+	if r := w.do("egress deny '*.evil.example'"); r["effect"] != "deny" || r["host"] != "*.evil.example" {
+		w.t.Errorf("%v", r)
+	}
+	w.do("egress list")
+	w.text("egress list", "api.example.com:443", "agent ada", "registries", "role coder", "*.evil.example", "deny", "everybody")
+	if all := w.objects("egress list --status deny"); len(all) != 1 {
+		w.t.Errorf("%v", all)
+	}
+	for _, bad := range []string{
+		"egress allow *.com", "egress allow http://example.com", "egress allow example.com:0", "egress allow 0x7f.1", "egress allow a b",
+		"egress allow x.example --role a --agent b", "egress allow '*.x.example' --private", "egress deny x.example --private", "egress remove",
+	} {
+		w.fails(2, bad)
+	}
+	w.do("egress remove api.example.com:443 --agent ada")
+	if code, _, _ := w.fails(1, "egress remove api.example.com:443 --agent ada"); code != "NOT_FOUND" {
+		w.t.Error(code)
+	}
+	w.do("egress log")
+	w.text("egress log", "removed", "api.example.com:443 agent ada", "*.evil.example")
+	w.fails(2, "egress log --kind task.queued")
+	if all := w.objects("audit reconcile"); len(all) > 0 && all[0]["subject"] == "egress.rule" {
+		w.t.Errorf("%v", all)
+	}
+}

@@ -91,6 +91,7 @@ func (t *tree) sections() []section {
 			{"approval", t.approvals},
 			{"decision", t.decisions},
 			{"policy", t.policies},
+			{"egress", t.egress},
 			{"budget", t.budgets},
 			{"estop", t.estop},
 		}},

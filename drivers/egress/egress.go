@@ -1,0 +1,188 @@
+// Package egress is the only way out of a cell: a proxy for HTTP (CONNECT and
+// plain requests) and SOCKS5. It asks a Decider for each connection, resolves
+// names itself, dials exactly an address that it checked, and holds the name
+// in a TLS greeting against the host that was allowed.
+//
+// What it promises ends there: an allowed host can be told anything, and what
+// begins TLS only after other words (STARTTLS) is not looked into.
+package egress
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"swarmdeck/engine/egress"
+)
+
+// Origin is who wants a connection.
+type Origin = egress.Origin
+
+// Decider decides about connections, and is told of them.
+type Decider interface {
+	// Decide may block while a person is asked.
+	Decide(ctx context.Context, from Origin, to egress.Target) egress.Verdict
+	// Denied reports whether a rule denies a host or address now; changed is
+	// closed when that may be otherwise.
+	Denied(from Origin, to egress.Target) (denied bool, changed <-chan struct{})
+	// Cut is told of an allowed connection that was refused or ended all the
+	// same: code is one word for the kind of reason.
+	Cut(ctx context.Context, from Origin, to egress.Target, code, why string)
+	// Used is told of a connection that is over: bytes to the host and from it.
+	Used(from Origin, to egress.Target, sent, received int64)
+}
+
+var _ Decider = (*egress.Service)(nil)
+
+// Resolver looks a name up; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Kind is the protocol that a client speaks.
+type Kind int
+
+// The kinds.
+const (
+	HTTP  Kind = iota // CONNECT, and requests with an absolute http URI
+	SOCKS             // version 5, CONNECT only, without authentication
+)
+
+// Limits, so that no client holds or fills the engine.
+const (
+	handshake  = 30 * time.Second // for a request line and headers, a SOCKS request, a TLS greeting
+	dialing    = 10 * time.Second // for one address
+	maxHeader  = 64 << 10         // bytes of a request's headers
+	maxAddrs   = 16               // addresses of a name that are tried
+	maxPerRun  = 256              // connections of one run at once
+	maxAtOnce  = 4096             // connections in all
+	idleClient = 2 * time.Minute  // between two plain requests on one connection
+)
+
+// Options of New.
+type Options struct {
+	Resolver Resolver // nil means the system's
+	// Dial connects to an address that was checked; nil means TCP.
+	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// Own lists the addresses of this machine, which count as loopback; nil
+	// means those of its interfaces.
+	Own func() []netip.Addr
+}
+
+// Proxy carries connections. It is safe for concurrent use.
+type Proxy struct {
+	opt      Options
+	decides  atomic.Pointer[Decider]
+	all      sync.WaitGroup  // of Serve
+	life     context.Context // of all connections
+	end      context.CancelFunc
+	served   chan struct{} // closed when the server has ended
+	server   *http.Server
+	incoming *incoming
+
+	mu     sync.Mutex // guards what follows
+	counts map[runKey]int
+	total  int
+}
+
+type runKey struct{ tenant, run string }
+
+// New makes a proxy. Open begins it, and Close ends it then.
+func New(opt Options) *Proxy {
+	if opt.Resolver == nil {
+		opt.Resolver = system{}
+	}
+	if opt.Dial == nil {
+		d := &net.Dialer{Timeout: dialing}
+		opt.Dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", to.String())
+		}
+	}
+	if opt.Own == nil {
+		opt.Own = ownAddrs
+	}
+	p := &Proxy{opt: opt, counts: map[runKey]int{}, incoming: newIncoming(), served: make(chan struct{})}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.server = p.newServer()
+	return p
+}
+
+// Open names who decides, once. Until then nothing is let through.
+func (p *Proxy) Open(d Decider) {
+	go func() {
+		defer close(p.served)
+		_ = p.server.Serve(p.incoming) // until Close
+	}()
+	p.decides.Store(&d)
+}
+
+func (p *Proxy) decider() Decider { return *p.decides.Load() }
+
+// Close ends all connections, and returns when the decider knows of all.
+func (p *Proxy) Close() error {
+	p.mu.Lock() // whoever entered is waited for, and nobody enters after
+	p.end()
+	p.mu.Unlock()
+	err := p.server.Close()
+	p.incoming.shut()
+	<-p.served
+	p.all.Wait()
+	return err
+}
+
+// Serve carries one accepted connection and returns when it is over; it then
+// is closed. ctx ends it.
+func (p *Proxy) Serve(ctx context.Context, conn net.Conn, kind Kind, from Origin) {
+	defer conn.Close()
+	if p.decides.Load() == nil || !p.enter(from) {
+		return // the client sees an end; there are too many to be polite to each
+	}
+	defer p.leave(from)
+	defer p.all.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.life, cancel)()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if kind == SOCKS {
+		p.socks(ctx, conn, from)
+		return
+	}
+	c := &client{Conn: conn, ctx: ctx, from: from, done: make(chan struct{})}
+	if p.incoming.put(c) {
+		<-c.done
+		c.busy.Lock() // a request may still be told of
+		defer c.busy.Unlock()
+	}
+}
+
+func (p *Proxy) enter(from Origin) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := runKey{from.Tenant, from.Run}
+	if p.life.Err() != nil || p.total >= maxAtOnce || p.counts[key] >= maxPerRun {
+		return false
+	}
+	p.total++
+	p.counts[key]++
+	p.all.Add(1)
+	return true
+}
+
+func (p *Proxy) leave(from Origin) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := runKey{from.Tenant, from.Run}
+	p.total--
+	if p.counts[key]--; p.counts[key] == 0 {
+		delete(p.counts, key)
+	}
+}
+
+// noRoute is what a client that is refused gets to read.
+func noRoute(to, reason string) string {
+	return "swarmdeck: no route to " + to + ": " + reason + "; ask with: swarmdeck egress allow " + to
+}

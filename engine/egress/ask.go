@@ -1,0 +1,212 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// Bounds of what one run may ask, so that a program that tries every host
+// there is fills no screen.
+const (
+	maxOpen       = 8   // questions at once
+	maxAsked      = 100 // questions in all
+	maxUnanswered = 3   // questions about one host that nobody answered
+)
+
+// question is one that connections of a run to the same host wait for.
+type question struct {
+	done    chan struct{} // closed once said is there
+	said    refusal
+	waiters int
+	stop    context.CancelFunc
+}
+
+// netArgs is what an approval of a connection is bound to.
+type netArgs struct {
+	Host    string `json:"host"`
+	Port    uint16 `json:"port"`
+	Process string `json:"process,omitempty"`
+}
+
+// ask puts a connection before the judge, or waits for the answer to the same
+// question of the same run. A person's no holds for the rest of the run.
+func (s *Service) ask(ctx context.Context, from Origin, to Target) refusal {
+	q, no := s.join(from, to)
+	if q == nil {
+		return no
+	}
+	select {
+	case <-q.done:
+		return q.said
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if q.waiters--; q.waiters == 0 {
+			q.stop()
+		}
+		return refusal{code: "gone", why: "the connection was given up"}
+	}
+}
+
+// join finds the question of a run about a host, or begins it; without one it
+// says why nobody is asked.
+func (s *Service) join(from Origin, to Target) (*question, refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.run(&from)
+	if no, ok := r.denied[to]; ok {
+		return nil, no
+	}
+	if q := r.open[to]; q != nil && q.waiters > 0 {
+		q.waiters++
+		return q, refusal{}
+	}
+	switch {
+	case s.closed:
+		return nil, refusal{code: "closing", why: "the engine stops"}
+	case len(r.open) >= maxOpen:
+		return nil, refusal{code: "limit", why: fmt.Sprintf("%d questions of this run are open already", maxOpen)}
+	case r.asked >= maxAsked:
+		return nil, refusal{code: "limit", why: fmt.Sprintf("this run has asked %d times already", maxAsked)}
+	case r.unanswered[to] >= maxUnanswered:
+		return nil, refusal{code: "unanswered", why: fmt.Sprintf("nobody answered %d questions about it", maxUnanswered)}
+	}
+	ctx, stop := context.WithTimeout(s.life, s.patience)
+	q := &question{done: make(chan struct{}), waiters: 1, stop: stop}
+	r.open[to] = q
+	r.asked++
+	s.all.Go(func() {
+		defer stop()
+		said := s.put(ctx, from, to)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if r.open[to] == q {
+			delete(r.open, to)
+		}
+		switch said.code {
+		case "person":
+			r.denied[to] = said
+		case "unanswered":
+			r.unanswered[to]++
+		}
+		q.said = said
+		close(q.done)
+	})
+	return q, refusal{}
+}
+
+// put asks the judge. A fault of ours refuses.
+func (s *Service) put(ctx context.Context, from Origin, to Target) refusal {
+	ask := s.question(ctx, &from, to)
+	approval := ""
+	note := func(tx *audit.Tx, d judge.GateDecision) error {
+		detail := s.detail(&from, to, refusal{rule: d.RuleID, approval: approval})
+		detail["decision_id"] = d.DecisionID
+		_, err := tx.Record(audit.Entry{Type: "egress.allowed", Trace: ask.TraceID, Subject: subjectHost, ID: to.String(), Detail: detail})
+		return err
+	}
+	var asked judge.GateDecision
+	reply, err := s.asked.Put(ctx, swarm.Question{
+		By: speaker(&from), Ask: ask, Beat: func() {}, Stop: ctx.Done(), Anew: func() {}, Apart: true,
+		Held: func() (bool, <-chan struct{}) { return s.halted(from.Tenant), nil },
+		Asked: func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error {
+			if asked = d; a != nil {
+				approval = a.ApprovalID
+			}
+			if d.Decision != judge.Approve {
+				return nil
+			}
+			return note(tx, d)
+		},
+		Used: func(tx *audit.Tx, _ string, stands bool) error {
+			if !stands {
+				return nil
+			}
+			return note(tx, asked)
+		},
+	})
+	switch {
+	case err == nil && reply.Approved:
+		return refusal{}
+	case err == nil:
+		no := refusal{code: "person", why: "denied", rule: reply.Decision.RuleID, approval: approval}
+		if approval == "" {
+			no.code = "policy"
+		}
+		if reply.Decision.DecidedBy != "" {
+			no.why = "denied by " + reply.Decision.Decider()
+		}
+		if reply.Reason != "" {
+			no.why += ": " + reply.Reason
+		}
+		return no
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && approval != "":
+		return refusal{code: "unanswered", why: fmt.Sprintf("nobody answered within %s", s.patience), approval: approval}
+	case s.life.Err() != nil:
+		return refusal{code: "closing", why: "the engine stops"}
+	}
+	return refusal{code: "fault", why: "no decision could be made"}
+}
+
+// question is what the judge is asked.
+func (s *Service) question(ctx context.Context, from *Origin, to Target) judge.Ask {
+	process := processName(from.Process)
+	who := speaker(from).Name
+	ask := judge.Ask{
+		Gate: judge.GateNet, TaskID: from.Task,
+		Action: judge.Action{
+			Kind: judge.KindNet, Tool: to.String(), CallID: from.Run,
+			Args: core.MustEncode(netArgs{to.Host, to.Port, process}),
+		},
+		Agent: judge.AgentRef{Name: from.Agent, Role: from.Role}, Risk: judge.Medium,
+		Intent: fmt.Sprintf("%s connects to %s", who, to), By: speaker(from),
+		StartBy: s.ledger.Clock().Now().Add(s.patience),
+	}
+	if process != "" {
+		ask.Intent = fmt.Sprintf("%s of %s connects to %s", process, who, to)
+	}
+	if from.Task != "" {
+		// A task that can't be read any more is named all the same.
+		if t, err := s.swarm.Task(ctx, from.Tenant, from.Task); err == nil {
+			ask.TraceID, ask.Session, ask.Attempt, ask.Priority = t.TraceID, t.SessionID, t.Attempt, t.Priority
+		}
+	}
+	if ask.TraceID == "" {
+		ask.TraceID = core.NewTrace(nil)
+	}
+	return ask
+}
+
+// processName is a process's name as it may be shown: it chose it itself.
+func processName(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c == unicode.ReplacementChar || !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(s, ""))
+	if len(s) > 64 {
+		s = strings.ToValidUTF8(s[:64], "")
+	}
+	return s
+}
+
+var _ judge.Settler = (*Service)(nil)
+
+// Validate implements judge.Settler: a connection goes where it goes.
+func (s *Service) Validate(judge.Approval, core.Raw) (core.Raw, error) {
+	return nil, core.Errorf(core.InvalidInput, "edit: a connection can't be changed; approve or deny it").With("field", "edit")
+}
+
+// Settle implements judge.Settler.
+func (s *Service) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
+	return s.asked.Settle(tx, a, out)
+}

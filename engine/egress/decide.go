@@ -1,0 +1,137 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Verdict is the answer to one connection.
+type Verdict struct {
+	Allowed bool
+	Private bool   // the host's addresses may be closed ones
+	Reason  string // of a refusal, for who is refused
+}
+
+// haltedLook is how often a connection looks whether an emergency stop is over.
+const haltedLook = 250 * time.Millisecond
+
+// Decide says whether a connection may be made. It blocks while a person is
+// asked, at most for the service's patience, and until ctx ends.
+func (s *Service) Decide(ctx context.Context, from Origin, to Target) Verdict {
+	if err := s.unhalted(ctx, from.Tenant); err != nil {
+		return s.refuse(ctx, from, to, refusal{code: "halted", why: err.Error()})
+	}
+	found := s.rule(&from, to)
+	switch {
+	case found.deny != nil:
+		return s.refuse(ctx, from, to, refusal{code: "rule", why: "egress rule " + found.deny.ID() + " denies it", rule: found.deny.ID()})
+	case found.allow != nil:
+		return Verdict{Allowed: true, Private: found.private}
+	}
+	why := Closed(to.Addr())
+	if to.Host == localhost {
+		why = "loopback"
+	}
+	if (to.Addr().IsValid() || to.Host == localhost) && why != "" { // a person who says yes to a card opens no such door
+		return s.refuse(ctx, from, to, refusal{code: "closed", why: fmt.Sprintf("the address is %s and no egress rule names it", why)})
+	}
+	said := s.ask(ctx, from, to)
+	if said.why != "" {
+		return s.refuse(ctx, from, to, said)
+	}
+	return Verdict{Allowed: true}
+}
+
+// Denied reports whether a rule denies a connection now, also one to an
+// address that a name led to; changed is closed when that may be otherwise.
+func (s *Service) Denied(from Origin, to Target) (denied bool, changed <-chan struct{}) {
+	now := s.ledger.Clock().Now()
+	changed = s.rules.Look(func() { denied = s.indexes[from.Tenant].rule(&from, to, now).deny != nil })
+	return denied, changed
+}
+
+// Cut records that the proxy ended or refused a connection that was allowed:
+// code is one word for the kind of reason, why is for people.
+func (s *Service) Cut(ctx context.Context, from Origin, to Target, code, why string) {
+	s.refuse(ctx, from, to, refusal{code: code, why: why})
+}
+
+func (s *Service) rule(from *Origin, to Target) (found ruling) {
+	now := s.ledger.Clock().Now()
+	s.rules.Look(func() { found = s.indexes[from.Tenant].rule(from, to, now) })
+	return found
+}
+
+// unhalted waits until no emergency stop holds the tenant.
+func (s *Service) unhalted(ctx context.Context, tenant string) error {
+	if !s.halted(tenant) {
+		return nil
+	}
+	tick := time.NewTicker(haltedLook)
+	defer tick.Stop()
+	late := time.NewTimer(s.patience)
+	defer late.Stop()
+	for s.halted(tenant) {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return core.Errorf(core.Denied, "the emergency stop is on")
+		case <-s.life.Done():
+			return core.Errorf(core.Denied, "the engine stops")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// refusal is why a connection is not made; the zero value is none.
+type refusal struct {
+	code string // one word
+	why  string
+	rule string
+	// approval is the question that a person was asked.
+	approval string
+}
+
+// refuse counts a refusal, and records the first of its kind: a program that
+// tries again and again fills no log.
+func (s *Service) refuse(ctx context.Context, from Origin, to Target, no refusal) Verdict {
+	if s.countRefusal(&from, to, no.code) {
+		// Who is refused hears why even when it can't be written down.
+		_ = s.ledger.Refuse(ctx, speaker(&from), audit.Entry{
+			Type: "egress.refused", Subject: subjectHost, ID: to.String(), Detail: s.detail(&from, to, no),
+		}, nil)
+	}
+	return Verdict{Reason: no.why}
+}
+
+// detail is what the audit log says about one connection.
+func (s *Service) detail(from *Origin, to Target, no refusal) map[string]any {
+	d := map[string]any{"host": to.Host, "port": to.Port, "run": from.Run}
+	for name, value := range map[string]string{
+		"task_id": from.Task, "agent": from.Agent, "process": processName(from.Process),
+		"code": no.code, "reason": no.why, "rule": no.rule, "approval_id": no.approval,
+	} {
+		if value != "" {
+			d[name] = value
+		}
+	}
+	return d
+}
+
+// speaker is in whose name a connection is recorded.
+func speaker(from *Origin) core.Caller {
+	by := core.Caller{Tenant: from.Tenant, Name: from.Agent, Kind: core.Agent, Door: core.DoorEngine}
+	if by.Name == "" {
+		by.Name = from.Task
+	}
+	if by.Name == "" {
+		by.Name = "process"
+	}
+	return by
+}

@@ -1,0 +1,110 @@
+// Package egress decides where the processes of a tenant may connect to. It
+// keeps rules that allow or deny hosts, asks a person through the judge about
+// a host that no rule names, and keeps count of the bytes of each run by host.
+//
+// It carries no byte itself: a proxy asks Decide for each connection and tells
+// Used when it is over. A decision that a rule makes costs no transaction and
+// is counted in the run's sum; every other one, and every refusal, is in the
+// audit log, and so are the sums once the run has ended. What is lost with an
+// engine that dies are the sums of the runs that went on then.
+package egress
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Subjects in the audit log: a host that a run used or wanted, and a rule.
+const (
+	subjectHost = "egress"
+	subjectRule = "egress.rule"
+)
+
+// Patience is how long a connection waits for a person's answer where Options
+// say nothing: long enough to look at a card, shorter than the time after
+// which common clients give up by themselves.
+const Patience = time.Minute
+
+// Origin is who wants a connection, as the launcher of processes knows it.
+type Origin struct {
+	Tenant  string
+	Agent   string // "" for a task without one
+	Role    string // of the agent
+	Task    string // "" outside of a task
+	Run     string // names one run of one cell; its sums end with EndRun
+	PID     int    // as the cell counts; 0 is unknown
+	Process string // its name, from the process itself; may be anything
+}
+
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	Swarm   *swarm.Swarm
+	Tenants func(context.Context) ([]string, error)
+	// Halted reports a tenant whose emergency stop is on: nothing begins there.
+	Halted func(tenant string) bool
+	// Patience is how long a connection waits for an answer; 0 means Patience.
+	Patience time.Duration
+}
+
+// Service decides. It is safe for concurrent use, and the judge's owner of the
+// gate net.connect.
+type Service struct {
+	ledger   *audit.Ledger
+	swarm    *swarm.Swarm
+	asked    *swarm.Questions
+	halted   func(string) bool
+	patience time.Duration
+
+	rules   core.Condition    // of what follows
+	indexes map[string]*index // by tenant
+
+	life context.Context // of the questions
+	end  context.CancelFunc
+	all  sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows, and what is in them
+	closed bool
+	runs   map[runKey]*run
+}
+
+// New reads the rules of every tenant.
+func New(ctx context.Context, opt Options) (*Service, error) {
+	s := &Service{
+		ledger: opt.Ledger, swarm: opt.Swarm, asked: opt.Swarm.Questions(), halted: opt.Halted, patience: opt.Patience,
+		indexes: map[string]*index{}, runs: map[runKey]*run{},
+	}
+	if s.halted == nil {
+		s.halted = func(string) bool { return false }
+	}
+	if s.patience == 0 {
+		s.patience = Patience
+	}
+	all, err := opt.Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	for _, t := range all {
+		if err := s.read(ctx, t); err != nil {
+			return nil, fmt.Errorf("egress rules of %s: %w", t, err)
+		}
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Close refuses what still waits and writes the sums of all runs down.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	s.all.Wait()
+	return s.endAll()
+}

@@ -1,0 +1,143 @@
+package egress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"swarmdeck/engine/core"
+)
+
+// Effect is what a rule does.
+type Effect string
+
+// The effects.
+const (
+	Allow Effect = "allow"
+	Deny  Effect = "deny"
+)
+
+// Bounds of a tenant's rules.
+const (
+	maxRules  = 1000
+	minExpiry = time.Second
+	maxExpiry = 366 * 24 * time.Hour
+	maxName   = 128 // bytes of a role or an agent
+)
+
+// Rule lets connections to a host through, or refuses them.
+type Rule struct {
+	TenantID string `json:"tenant_id"`
+	// Host is a name, an address, *.DOMAIN for all names below a domain and not
+	// the domain itself, or the name of a preset.
+	Host  string   `json:"host"`
+	Port  uint16   `json:"port,omitzero"`   // 0 is every port
+	Hosts []string `json:"hosts,omitempty"` // what a preset stood for when the rule was made
+	// Role and Agent say for whom the rule is; at most one. Without either it
+	// is for everybody.
+	Role   string `json:"role,omitempty"`
+	Agent  string `json:"agent,omitempty"`
+	Effect Effect `json:"effect"`
+	// Private lets the host's addresses be loopback, private or otherwise
+	// closed. A rule that names an address or localhost has it by itself.
+	Private   bool      `json:"private,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // zero is never
+	Owner     string    `json:"owner"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+}
+
+// NewRule reads HOST[:PORT].
+func NewRule(effect Effect, where string) (Rule, error) {
+	t, err := parsePattern(where)
+	if err != nil {
+		return Rule{}, err
+	}
+	r := Rule{Effect: effect, Host: t.Host, Port: t.Port, Hosts: presetHosts(t.Host)}
+	r.Private = effect == Allow && (t.Addr().IsValid() || t.Host == localhost)
+	return r, nil
+}
+
+const localhost = "localhost"
+
+// Check reports the first bad field.
+func (r *Rule) Check() error {
+	if r.Effect != Allow && r.Effect != Deny {
+		return core.Invalid("effect", string(r.Effect), "allow, deny")
+	}
+	again, err := NewRule(r.Effect, r.Where())
+	switch {
+	case err != nil:
+		return err
+	case again.Host != r.Host:
+		return core.Invalid("host", r.Host, hostWords)
+	case r.Role != "" && r.Agent != "":
+		return core.Errorf(core.InvalidInput, "role and agent: a rule is for one of them, or for everybody").With("field", "agent")
+	case r.Private && r.Effect == Deny:
+		return core.Invalid("private", true, "only in a rule that allows")
+	case r.Private && (strings.HasPrefix(r.Host, "*.") || len(r.Hosts) > 0):
+		return core.Invalid("private", true, "only in a rule that names one host")
+	}
+	for _, f := range []struct{ name, value string }{{"role", r.Role}, {"agent", r.Agent}} {
+		hidden := func(c rune) bool { return !unicode.IsPrint(c) }
+		if len(f.value) > maxName || !utf8.ValidString(f.value) || strings.ContainsFunc(f.value, hidden) {
+			return core.Invalid(f.name, f.value, fmt.Sprintf("at most %d printable bytes", maxName))
+		}
+	}
+	return nil
+}
+
+// Where is HOST or HOST:PORT.
+func (r *Rule) Where() string { return Target{r.Host, r.Port}.String() }
+
+// Whom says for whom the rule is: "", "role NAME" or "agent NAME".
+func (r *Rule) Whom() string {
+	switch {
+	case r.Role != "":
+		return "role " + r.Role
+	case r.Agent != "":
+		return "agent " + r.Agent
+	}
+	return ""
+}
+
+// ID tells the rule from the tenant's others.
+func (r *Rule) ID() string {
+	if whom := r.Whom(); whom != "" {
+		return r.Where() + " " + whom
+	}
+	return r.Where()
+}
+
+// Alive reports whether the rule has not expired.
+func (r *Rule) Alive(now time.Time) bool { return r.ExpiresAt.IsZero() || now.Before(r.ExpiresAt) }
+
+// concerns reports whether a rule about the host is about this connection too.
+func (r *Rule) concerns(from *Origin, port uint16, now time.Time) bool {
+	return (r.Port == 0 || r.Port == port) && (r.Role == "" || r.Role == from.Role) && (r.Agent == "" || r.Agent == from.Agent) && r.Alive(now)
+}
+
+// same says whether two rules do the same for the same.
+func (r *Rule) same(o *Rule) bool {
+	return r.Effect == o.Effect && r.Private == o.Private && slices.Equal(r.Hosts, o.Hosts) && r.ExpiresAt.Equal(o.ExpiresAt)
+}
+
+// state is what the audit log says of a rule.
+func (r *Rule) state() any {
+	return struct {
+		Effect  Effect    `json:"effect"`
+		Hosts   []string  `json:"hosts,omitempty"`
+		Private bool      `json:"private,omitzero"`
+		Expires time.Time `json:"expires_at,omitzero"`
+		Owner   string    `json:"owner"`
+	}{r.Effect, r.Hosts, r.Private, r.ExpiresAt, r.Owner}
+}
+
+func compareRules(a, b Rule) int {
+	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Whom(), b.Whom()))
+}
