@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"swarmdeck/engine/audit"
@@ -79,13 +80,14 @@ func (s *Service) join(from Origin, to Target) (*question, refusal) {
 	case r.unanswered[to] >= maxUnanswered:
 		return nil, refusal{code: "unanswered", why: fmt.Sprintf("nobody answered %d questions about it", maxUnanswered)}
 	}
-	ctx, stop := context.WithTimeout(s.life, s.patience)
+	ctx, cancel := context.WithCancelCause(s.life)
+	stop := func() { cancel(nil) }
 	q := &question{done: make(chan struct{}), waiters: 1, stop: stop}
 	r.open[to] = q
 	r.asked++
 	s.all.Go(func() {
 		defer stop()
-		said := s.put(ctx, from, to)
+		said := s.put(ctx, cancel, from, to)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if r.open[to] == q {
@@ -103,8 +105,10 @@ func (s *Service) join(from Origin, to Target) (*question, refusal) {
 	return q, refusal{}
 }
 
-// put asks the judge. A fault of ours refuses.
-func (s *Service) put(ctx context.Context, from Origin, to Target) refusal {
+var errLate = errors.New("nobody answered in time")
+
+// put asks the judge; cancel ends ctx. A fault of ours refuses.
+func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from Origin, to Target) refusal {
 	ask := s.question(ctx, &from, to)
 	approval := ""
 	note := func(tx *audit.Tx, d judge.GateDecision) error {
@@ -120,6 +124,7 @@ func (s *Service) put(ctx context.Context, from Origin, to Target) refusal {
 		Asked: func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error {
 			if asked = d; a != nil {
 				approval = a.ApprovalID
+				tx.OnCommit(func() { time.AfterFunc(s.patience, func() { cancel(errLate) }) })
 			}
 			if d.Decision != judge.Approve {
 				return nil
@@ -141,14 +146,17 @@ func (s *Service) put(ctx context.Context, from Origin, to Target) refusal {
 		if approval == "" {
 			no.code = "policy"
 		}
-		if reply.Decision.DecidedBy != "" {
+		switch {
+		case approval != "" && reply.Decision.DecidedBy != "":
+			no.why = "denied by " + reply.Decision.DecidedBy
+		case approval == "":
 			no.why = "denied by " + reply.Decision.Decider()
 		}
 		if reply.Reason != "" {
 			no.why += ": " + reply.Reason
 		}
 		return no
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) && approval != "":
+	case errors.Is(context.Cause(ctx), errLate):
 		return refusal{code: "unanswered", why: fmt.Sprintf("nobody answered within %s", s.patience), approval: approval}
 	case s.life.Err() != nil:
 		return refusal{code: "closing", why: "the engine stops"}

@@ -1,0 +1,222 @@
+package egress_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/egress"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+func TestTheFirstContactIsAPersonsToAllow(t *testing.T) {
+	w := open(t, "", 0)
+	first, second := w.asks(ada, "api.example", 443), w.asks(ada, "api.example", 443)
+	a := w.open(1)[0]
+	if a.Gate != judge.GateNet || a.Action.Kind != judge.KindNet || a.Action.Tool != "api.example:443" || a.Action.CallID != "r1" || a.Agent.Name != "ada" ||
+		string(a.Action.Args) != `{"host":"api.example","port":443,"process":"curl"}` || a.RequestedKind != core.Agent || a.RuleID != "net.first-contact" ||
+		a.Intent != "curl of ada connects to api.example:443" || a.StartBy.Sub(w.clock.Now()) != egress.Patience {
+		t.Errorf("%+v", a)
+	}
+	if _, how := a.Ends(); how != "void: the connection is given up" {
+		t.Error(how)
+	}
+	w.answer(a.ApprovalID, judge.Answer{Approve: true})
+	if v := <-first; !v.Allowed || v.Private {
+		t.Errorf("%+v", v)
+	}
+	if v := <-second; !v.Allowed {
+		t.Errorf("both waited for the one answer: %+v", v)
+	}
+	if all := w.log("egress.allowed"); len(all) != 1 || !strings.Contains(string(all[0].Payload), a.ApprovalID) || all[0].Actor != "ada" {
+		t.Errorf("%v", all)
+	}
+	third := w.asks(ada, "api.example", 443)
+	a = w.open(1)[0] // once is once
+	w.answer(a.ApprovalID, judge.Answer{Reason: "enough"})
+	if v := <-third; v.Allowed || v.Reason != "denied by alice: enough" {
+		t.Errorf("%+v", v)
+	}
+	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "denied by alice: enough" {
+		t.Errorf("a no holds for the run: %+v", v)
+	}
+	if all := w.log("egress.refused"); len(all) != 1 {
+		t.Errorf("the same refusal is told once: %v", all)
+	}
+	other := ada
+	other.Run = "r2"
+	again := w.asks(other, "api.example", 443)
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "no"})
+	<-again
+}
+
+func TestAnAnswerMayHoldForARunOrForLonger(t *testing.T) {
+	w := open(t, "", 0)
+	task := w.task()
+	from := ada
+	from.Task = task
+	waits := w.asks(from, "run.example", 443)
+	a := w.open(1)[0]
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "run", Expires: time.Hour, MaxUses: 10}})
+	if v := <-waits; !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	from.Process = "git" // another process of the same run
+	if v := <-w.asks(from, "run.example", 443); !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	from.Task = w.task()
+	waits = w.asks(from, "run.example", 443)
+	a = w.open(1)[0]
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "agent", Expires: time.Hour, MaxUses: 10}})
+	<-waits
+	from.Task = w.task()
+	if v := <-w.asks(from, "run.example", 443); !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	bob := from
+	bob.Agent = "bob"
+	waits = w.asks(bob, "run.example", 443)
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "not bob"})
+	<-waits
+	waits = w.asks(ada, "free.example", 443)
+	a = w.open(1)[0]
+	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "run", Expires: time.Hour, MaxUses: 1}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("there is no run of a task: %v", err)
+	}
+	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"host":"x"}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+		t.Errorf("a connection goes where it goes: %v", err)
+	}
+	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
+	<-waits
+}
+
+func (w *world) task() string {
+	w.t.Helper()
+	made, err := w.Swarm.Dispatch(context.Background(), alice, swarm.Dispatch{Kind: judge.KindExec, Input: core.Raw("{}")})
+	w.no(err)
+	return made.TaskID
+}
+
+// idle is a kind of task that nothing runs.
+type idle struct{}
+
+func (idle) Check(string, core.Raw) (string, judge.Action, error) {
+	return "idle", judge.Action{Kind: judge.KindExec, Args: core.Raw(`{"argv":["date"]}`)}, nil
+}
+func (idle) Slot(string, string) (bool, string)                   { return false, "never" }
+func (idle) Start(context.Context, swarm.Job) (swarm.Work, error) { return nil, errors.New("never") }
+
+func TestWithNobodyThereItIsDeniedInTime(t *testing.T) {
+	w := open(t, "", 20*time.Millisecond)
+	for range 3 {
+		if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "nobody answered within 20ms" {
+			t.Errorf("%+v", v)
+		}
+	}
+	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "nobody answered 3 questions about it" {
+		t.Errorf("%+v", v)
+	}
+	w.open(0)
+	all, err := w.Judge.Approvals(t.Context(), acme, core.Filter{Status: "void"})
+	if err != nil || len(all.Items) != 3 {
+		t.Errorf("a question whose connection is gone can't be answered: %+v %v", all.Items, err)
+	}
+}
+
+func TestAConnectionThatGoesTakesItsQuestionAlong(t *testing.T) {
+	w := open(t, "", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan egress.Verdict)
+	go func() { done <- w.Egress.Decide(ctx, ada, target(t, "api.example", 443)) }()
+	w.open(1)
+	cancel()
+	if v := <-done; v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	w.open(0)
+	waits := w.asks(ada, "api.example", 443)
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true})
+	if v := <-waits; !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestOneRunAsksOnlySoMuch(t *testing.T) {
+	w := open(t, "", 0)
+	var waits []<-chan egress.Verdict
+	for i := range 8 {
+		waits = append(waits, w.asks(ada, fmt.Sprintf("h%d.example", i), 443))
+	}
+	w.open(8)
+	if v := <-w.asks(ada, "more.example", 443); v.Allowed || v.Reason != "8 questions of this run are open already" {
+		t.Errorf("%+v", v)
+	}
+	w.no(w.Egress.Close())
+	for _, done := range waits {
+		if v := <-done; v.Allowed || v.Reason != "the engine stops" {
+			t.Errorf("%+v", v)
+		}
+	}
+	if v := <-w.asks(ada, "late.example", 443); v.Allowed {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestNothingBeginsInAnEmergencyStop(t *testing.T) {
+	w := open(t, "", 20*time.Millisecond)
+	w.put(egress.Allow, "api.example")
+	_, err := w.Swarm.StopAll(t.Context(), alice, "drill")
+	w.no(err)
+	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "the emergency stop is on" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestWhatARunSentIsWrittenDownWhenItEnds(t *testing.T) {
+	w := open(t, "", 0)
+	w.put(egress.Deny, "bad.example")
+	for range 2 {
+		w.Egress.Used(ada, target(t, "api.example", 443), 10, 100)
+		w.Egress.Decide(t.Context(), ada, target(t, "bad.example", 443))
+	}
+	for i := range 150 {
+		w.Egress.Used(ada, target(t, fmt.Sprintf("h%d.example", i), 443), 1, 0)
+	}
+	w.no(w.Egress.EndRun(t.Context(), acme, "r1"))
+	w.no(w.Egress.EndRun(t.Context(), acme, "r1")) // once
+	page, err := w.Audit.List(t.Context(), acme, core.Filter{Kind: "egress.used", Size: 1})
+	if err != nil || page.Info.Total != 101 {
+		t.Errorf("%d events %v", page.Info.Total, err)
+	}
+	sums, err := w.Audit.List(t.Context(), acme, core.Filter{Kind: "egress.used", Task: "api.example:443"})
+	if err != nil || len(sums.Items) != 1 {
+		t.Fatalf("%v %v", sums.Items, err)
+	}
+	for _, part := range []string{`"connections":2`, `"sent_bytes":20`, `"received_bytes":200`, `"run":"r1"`, `"agent":"ada"`} {
+		if !strings.Contains(string(sums.Items[0].Payload), part) {
+			t.Errorf("%s is missing in %s", part, sums.Items[0].Payload)
+		}
+	}
+	if got := w.log("egress.refused"); len(got) != 1 || !strings.Contains(string(got[0].Payload), `"rule":"bad.example"`) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestAProcessNameIsWhatCanBeShown(t *testing.T) {
+	w := open(t, "", 0)
+	from := ada
+	from.Process = "e\x1b[2Jv\u202eil\xff" + strings.Repeat("x", 100)
+	waits := w.asks(from, "api.example", 443)
+	a := w.open(1)[0]
+	if strings.ContainsAny(a.Intent, "\x1b\u202e") || len(a.Intent) > 120 {
+		t.Errorf("%q", a.Intent)
+	}
+	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
+	<-waits
+}

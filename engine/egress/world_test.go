@@ -1,0 +1,143 @@
+package egress_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/egress"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+const acme = "t_acme"
+
+var (
+	alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	ada   = egress.Origin{Tenant: acme, Agent: "ada", Role: "coder", Run: "r1", PID: 7, Process: "curl"}
+)
+
+// clock stands until it is moved.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is an engine over a data file.
+type world struct {
+	*engine.Engine
+	t     testing.TB
+	clock *clock
+	bell  <-chan struct{}
+}
+
+func open(t testing.TB, path string, patience time.Duration) *world {
+	t.Helper()
+	if path == "" {
+		path = filepath.Join(t.TempDir(), "data.db")
+	}
+	db, err := store.Open(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, clock: &clock{now: time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC)}}
+	if w.Engine, err = engine.Open(context.Background(), engine.Options{Store: db, Clock: w.clock, EgressPatience: patience, Runners: map[string]swarm.Runner{judge.KindExec: idle{}}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = w.Close()
+		_ = db.Close()
+	})
+	if all, err := w.Swarm.Tenants(t.Context()); err != nil || len(all) == 0 {
+		if _, err := w.Swarm.CreateTenant(t.Context(), alice, acme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.bell = w.Watch(context.Background())
+	return w
+}
+
+func (w *world) no(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) put(effect egress.Effect, where string, change ...func(*egress.Rule)) egress.Rule {
+	w.t.Helper()
+	r, err := egress.NewRule(effect, where)
+	w.no(err)
+	for _, c := range change {
+		c(&r)
+	}
+	r, _, err = w.Egress.Put(context.Background(), alice, r, 0)
+	w.no(err)
+	return r
+}
+
+func target(t testing.TB, host string, port int) egress.Target {
+	t.Helper()
+	to, err := egress.NewTarget(host, port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// asks begins a connection that waits for an answer.
+func (w *world) asks(from egress.Origin, host string, port int) <-chan egress.Verdict {
+	w.t.Helper()
+	to := target(w.t, host, port)
+	done := make(chan egress.Verdict, 1)
+	go func() { done <- w.Egress.Decide(context.Background(), from, to) }()
+	return done
+}
+
+// open waits until so many questions are open.
+func (w *world) open(n int) []judge.Approval {
+	w.t.Helper()
+	for {
+		all, err := w.Judge.Open(context.Background(), acme)
+		w.no(err)
+		if len(all) == n {
+			return all
+		}
+		select {
+		case <-w.bell:
+		case <-time.After(10 * time.Second):
+			w.t.Fatalf("%d questions are open, not %d", len(all), n)
+		}
+	}
+}
+
+func (w *world) answer(id string, a judge.Answer) {
+	w.t.Helper()
+	_, err := w.Judge.Answer(context.Background(), alice, id, a)
+	w.no(err)
+}
+
+func (w *world) log(kind string) []audit.Event {
+	w.t.Helper()
+	page, err := w.Audit.List(context.Background(), acme, core.Filter{Kind: kind, Size: core.MaxPageSize})
+	w.no(err)
+	return page.Items
+}
