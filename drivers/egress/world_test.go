@@ -1,0 +1,194 @@
+package egress_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	proxy "swarmdeck/drivers/egress"
+	"swarmdeck/engine/egress"
+)
+
+var ada = egress.Origin{Tenant: "t_acme", Agent: "ada", Run: "r1", Process: "curl"}
+
+// rules is a Decider whose answers a test sets.
+type rules struct {
+	mu      sync.Mutex
+	allow   map[string]egress.Verdict // by HOST:PORT
+	denied  map[string]bool
+	changed chan struct{}
+	asked   []string
+	cuts    []string
+	used    map[string][2]int64
+	over    chan string // told of each connection that is over
+}
+
+func newRules() *rules {
+	return &rules{allow: map[string]egress.Verdict{}, denied: map[string]bool{}, changed: make(chan struct{}), used: map[string][2]int64{}, over: make(chan string, 1000)}
+}
+
+func (r *rules) let(to string, private bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.allow[to] = egress.Verdict{Allowed: true, Private: private}
+}
+
+func (r *rules) deny(to string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.denied[to] = true
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *rules) Decide(_ context.Context, _ egress.Origin, to egress.Target) egress.Verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, to.String())
+	if v, ok := r.allow[to.String()]; ok {
+		return v
+	}
+	return egress.Verdict{Reason: "a test\r\nsays: no"}
+}
+
+func (r *rules) Denied(_ egress.Origin, to egress.Target) (bool, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.denied[to.String()], r.changed
+}
+
+func (r *rules) Cut(_ context.Context, _ egress.Origin, to egress.Target, code, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cuts = append(r.cuts, fmt.Sprintf("%s %s: %s", to, code, why))
+}
+
+func (r *rules) Used(_ egress.Origin, to egress.Target, sent, received int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := r.used[to.String()]
+	r.used[to.String()] = [2]int64{sum[0] + sent, sum[1] + received}
+	r.over <- to.String()
+}
+
+func (r *rules) said() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.cuts, "\n")
+}
+
+// names resolves what a test says and counts the questions.
+type names struct {
+	mu    sync.Mutex
+	of    map[string][]string
+	asked int
+}
+
+func (n *names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked++
+	var all []netip.Addr
+	for _, text := range n.of[host] {
+		all = append(all, netip.MustParseAddr(text))
+	}
+	if all == nil {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return all, nil
+}
+
+// world is a proxy behind two listeners, as the init of a cell has them.
+type world struct {
+	t     testing.TB
+	rules *rules
+	names *names
+	proxy *proxy.Proxy
+	http  string // address
+	socks string
+}
+
+func newWorld(t testing.TB, decider proxy.Decider, dial func(context.Context, netip.AddrPort) (net.Conn, error)) *world {
+	w := &world{t: t, names: &names{of: map[string][]string{}}}
+	if decider == nil {
+		w.rules = newRules()
+		decider = w.rules
+	}
+	w.proxy = proxy.New(proxy.Options{Resolver: w.names, Dial: dial, Own: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("9.9.9.9")} }})
+	w.proxy.Open(decider)
+	t.Cleanup(func() {
+		if err := w.proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.http, w.socks = w.listen(proxy.HTTP), w.listen(proxy.SOCKS)
+	return w
+}
+
+func (w *world) listen(kind proxy.Kind) string {
+	w.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	w.t.Cleanup(func() {
+		cancel()
+		l.Close()
+		all.Wait()
+	})
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { w.proxy.Serve(ctx, conn, kind, ada) })
+		}
+	})
+	return l.Addr().String()
+}
+
+// client is an ordinary client with the proxy in its environment.
+func (w *world) client(scheme string, server *httptest.Server) *http.Client {
+	at := &url.URL{Scheme: scheme, Host: w.http}
+	if scheme != "http" {
+		at.Host = w.socks
+	}
+	transport := &http.Transport{Proxy: http.ProxyURL(at), ForceAttemptHTTP2: true}
+	if server != nil && server.TLS != nil {
+		transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func get(c *http.Client, url string) (status int, body string, err error) {
+	res, err := c.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(data), err
+}
+
+// port is the port of an address.
+func port(addr string) string {
+	_, p, _ := net.SplitHostPort(addr)
+	return p
+}
+
+func hello(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "%s %s %s %d", r.Method, r.Host, r.URL.Path, len(body))
+}
