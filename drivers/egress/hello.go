@@ -45,7 +45,7 @@ func readHello(data []byte) hello {
 	for rest := cryptobyte.String(data); ; {
 		var kind, major, minor uint8
 		var payload cryptobyte.String
-		if len(rest) >= 1 && rest[0] != recordHandshake || len(rest) >= 2 && rest[1] != 3 {
+		if len(data) >= 2 && len(rest) >= 1 && rest[0] != recordHandshake || len(rest) >= 2 && rest[1] != 3 {
 			return hello{state: damaged}
 		}
 		if len(rest) >= 5 {

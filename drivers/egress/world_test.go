@@ -76,7 +76,10 @@ func (r *rules) Used(_ egress.Origin, to egress.Target, sent, received int64) {
 	defer r.mu.Unlock()
 	sum := r.used[to.String()]
 	r.used[to.String()] = [2]int64{sum[0] + sent, sum[1] + received}
-	r.over <- to.String()
+	select {
+	case r.over <- to.String():
+	default: // a benchmark reads none
+	}
 }
 
 func (r *rules) said() string {

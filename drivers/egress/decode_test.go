@@ -1,0 +1,150 @@
+package egress
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// greetingOf is what Go's client says to a server of that name.
+func greetingOf(t testing.TB, name string) []byte {
+	t.Helper()
+	client, server := net.Pipe()
+	go func() {
+		_ = tls.Client(client, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
+		client.Close()
+	}()
+	defer server.Close()
+	buf := make([]byte, 16<<10)
+	n, err := server.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf[:n]
+}
+
+// records splits a greeting into records of n bytes.
+func records(greeting []byte, n int) []byte {
+	var out []byte
+	for rest := greeting[5:]; len(rest) > 0; {
+		part := rest[:min(n, len(rest))]
+		out = append(out, 22, 3, 1, byte(len(part)>>8), byte(len(part)))
+		out = append(out, part...)
+		rest = rest[len(part):]
+	}
+	return out
+}
+
+func TestAGreetingIsReadHoweverItIsSplit(t *testing.T) {
+	plain := greetingOf(t, "example.com")
+	for _, size := range []int{len(plain), 100, 7, 1} {
+		data := records(plain, size)
+		if len(data) > maxHello {
+			continue
+		}
+		for n := range data {
+			if h := readHello(data[:n]); h.state != partial {
+				t.Fatalf("records of %d, %d of %d bytes: state %d", size, n, len(data), h.state)
+			}
+		}
+		if h := readHello(data); h.state != whole || h.name != "example.com" {
+			t.Errorf("records of %d: %+v", size, h)
+		}
+	}
+	if h := readHello(greetingOf(t, "")); h.state != whole || h.name != "" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestAGreetingThatCouldBeReadInTwoWaysIsNone(t *testing.T) {
+	plain := greetingOf(t, "example.com")
+	at := bytes.Index(plain, []byte("\x00\x00\x00\x10\x00\x0e\x00\x00\x0bexample.com"))
+	if at < 0 {
+		t.Fatal("no server name in the greeting")
+	}
+	extension := plain[at : at+20]
+	// grow adds bytes of extensions behind the first server name.
+	grow := func(more []byte) []byte {
+		out := append(append(append([]byte{}, plain[:at+20]...), more...), plain[at+20:]...)
+		add := func(i, size, n int) {
+			for ; n > 0 && size > 0; size-- {
+				n += int(out[i+size-1])
+				out[i+size-1], n = byte(n), n>>8
+			}
+		}
+		add(3, 2, len(more))
+		add(6, 3, len(more))
+		session := 5 + 4 + 2 + 32
+		ciphers := session + 1 + int(out[session])
+		compression := ciphers + 2 + int(out[ciphers])<<8 + int(out[ciphers+1])
+		add(compression+1+int(out[compression]), 2, len(more))
+		return out
+	}
+	if h := readHello(grow([]byte{0x7a, 0x7a, 0, 0})); h.state != whole || h.name != "example.com" {
+		t.Errorf("an unknown extension: %+v", h)
+	}
+	for what, data := range map[string][]byte{
+		"two names":           grow(extension),
+		"an alert before":     append([]byte{21, 3, 1, 0, 2, 1, 0}, plain...),
+		"an empty record":     append([]byte{22, 3, 1, 0, 0}, plain...),
+		"too long":            grow(append([]byte{0x7a, 0x7a, 0x3f, 0xf0}, make([]byte, 0x3ff0)...)),
+		"a record of 64 KiB":  {22, 3, 1, 0xff, 0xff},
+		"another message":     {22, 3, 1, 0, 4, 2, 0, 0, 0},
+		"nothing in it":       {22, 3, 1, 0, 4, 1, 0, 0, 0},
+		"two messages in one": append(append([]byte{22, 3, 1, byte((len(plain) - 4) >> 8), byte(len(plain) - 4)}, plain[5:]...), 1),
+	} {
+		if h := readHello(data); h.state != damaged {
+			t.Errorf("%s: %+v", what, h)
+		}
+	}
+	for _, other := range []string{"GET / HTTP/1.1", "SSH-2.0-x", "\x16\x02", "\x00", "\xff\x03"} {
+		if h := readHello([]byte(other)); h.state != notTLS {
+			t.Errorf("%q: %+v", other, h)
+		}
+	}
+}
+
+func FuzzReadHello(f *testing.F) {
+	plain := greetingOf(f, "example.com")
+	f.Add(plain)
+	f.Add(records(plain, 9))
+	f.Add([]byte{22, 3, 1, 0, 4, 1, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h := readHello(data)
+		if h.state != whole && h.name != "" || len(h.name) > len(data) {
+			t.Errorf("%+v", h)
+		}
+		// What was decided does not change by what comes after it in time.
+		for _, n := range []int{1, 2, len(data) / 2} {
+			if n < len(data) {
+				if early := readHello(data[:n]); early.state != partial && early.state != h.state && h.state != damaged {
+					t.Errorf("%+v, and before that %+v", h, early)
+				}
+			}
+		}
+	})
+}
+
+// talk is a connection on which everything was said already.
+type talk struct {
+	io.Reader
+	io.Writer
+}
+
+func FuzzReadSocks(f *testing.F) {
+	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x03\x09x.example\x01\xbb"))
+	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("a", 16) + "\x01\xbb"))
+	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		to, code, err := readSocks(talk{bytes.NewReader(data), io.Discard})
+		if err != nil {
+			return
+		}
+		if code != 0 || to.Port == 0 || to.Host == "" || strings.ContainsAny(to.Host, " /@\x00") {
+			t.Errorf("%+v, code %d", to, code)
+		}
+	})
+}
