@@ -19,6 +19,7 @@ const (
 type hello struct {
 	state helloState
 	name  string // the server name; "" without one
+	need  int    // partial: bytes there must be before more can be told
 }
 
 // Numbers of TLS (RFC 8446, RFC 6066).
@@ -30,31 +31,40 @@ const (
 	extServerName    = 0
 	nameHost         = 0
 	maxRecordPayload = 16<<10 + 256
+	recordHead       = 5   // bytes
+	maxRecords       = 256 // of one greeting
 )
 
 // readHello reads a ClientHello that may be split over records, from what has
 // come so far.
 func readHello(data []byte) hello {
-	switch {
-	case len(data) >= 1 && (data[0] < recordFirst || data[0] > recordLast), len(data) >= 2 && data[1] != 3:
+	if len(data) >= 1 && (data[0] < recordFirst || data[0] > recordLast) || len(data) >= 2 && data[1] != 3 {
 		return hello{state: notTLS}
-	case len(data) > maxHello:
-		return hello{state: damaged}
 	}
 	var message []byte
-	for rest := cryptobyte.String(data); ; {
+	rest := cryptobyte.String(data)
+	for range maxRecords {
+		need := len(data) - len(rest) + recordHead
+		if len(data) < 2 {
+			need = len(data) + 1 // the first two tell what it is
+		}
 		var kind, major, minor uint8
 		var payload cryptobyte.String
 		if len(data) >= 2 && len(rest) >= 1 && rest[0] != recordHandshake || len(rest) >= 2 && rest[1] != 3 {
 			return hello{state: damaged}
 		}
-		if len(rest) >= 5 {
-			if n := int(rest[3])<<8 | int(rest[4]); n == 0 || n > maxRecordPayload {
+		if len(rest) >= recordHead {
+			n := int(rest[3])<<8 | int(rest[4])
+			if n == 0 || n > maxRecordPayload {
 				return hello{state: damaged}
 			}
+			need += n
+		}
+		if need > maxHello {
+			return hello{state: damaged}
 		}
 		if !rest.ReadUint8(&kind) || !rest.ReadUint8(&major) || !rest.ReadUint8(&minor) || !rest.ReadUint16LengthPrefixed(&payload) {
-			return hello{state: partial}
+			return hello{state: partial, need: need}
 		}
 		message = append(message, payload...)
 		if len(message) >= 1 && message[0] != handshakeHello {
@@ -75,8 +85,9 @@ func readHello(data []byte) hello {
 		if !ok {
 			return hello{state: damaged}
 		}
-		return hello{whole, name}
+		return hello{state: whole, name: name}
 	}
+	return hello{state: damaged}
 }
 
 // serverName reads the one server name of a ClientHello; "" without one, false

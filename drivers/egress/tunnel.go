@@ -110,10 +110,11 @@ func (p *Proxy) greeting(ctx context.Context, from Origin, to egress.Target, cli
 			p.decider().Cut(ctx, from, to, "tls_name", why)
 		}
 	}
+	begin := sync.OnceFunc(func() { _ = client.SetReadDeadline(time.Now().Add(handshake)) })
 	if must {
-		_ = client.SetReadDeadline(time.Now().Add(handshake))
+		begin()
 	}
-	buf := make([]byte, 4<<10)
+	buf := make([]byte, 2*maxHello)
 	for {
 		h := readHello(data)
 		switch {
@@ -133,12 +134,12 @@ func (p *Proxy) greeting(ctx context.Context, from Origin, to egress.Target, cli
 			_ = client.SetReadDeadline(time.Time{})
 			return data, true
 		}
-		if len(data) > 0 && !must { // it is TLS, and patience begins
-			_ = client.SetReadDeadline(time.Now().Add(handshake))
+		if len(data) > 0 { // it is TLS, and patience begins
+			begin()
 		}
-		n, err := client.Read(buf)
+		n, err := io.ReadAtLeast(client, buf[:max(h.need-len(data), len(buf)/2)], h.need-len(data))
 		data = append(data, buf[:n]...)
-		if err != nil && n == 0 {
+		if err != nil {
 			if len(data) > 0 {
 				cut("the TLS greeting is not whole")
 			}
