@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"swarmdeck/engine/egress"
 )
 
 // local dials the test's server whatever address was checked.
@@ -123,9 +125,18 @@ func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
 		pieces   int // bytes of a write
 		fine     bool
 	}{
-		{"example.com:443", "example.com", 0, true}, {"example.com:443", "Example.COM", 0, true}, {"example.com:443", "example.com", 1, true}, {"example.com:443", "example.com", 7, true},
-		{"example.com:443", "evil.example", 0, false}, {"example.com:443", "evil.example", 3, false}, {"example.com:443", "sub.example.com", 0, false}, {"example.com:443", "", 0, false},
-		{"example.com:8443", "evil.example", 0, false}, {"example.com:8443", "example.com", 0, true}, {"8.8.8.8:443", "", 0, true}, {"8.8.8.8:443", "evil.example", 0, false},
+		{"example.com:443", "example.com", 0, true},
+		{"example.com:443", "Example.COM", 0, true},
+		{"example.com:443", "example.com", 1, true},
+		{"example.com:443", "example.com", 7, true},
+		{"example.com:443", "evil.example", 0, false},
+		{"example.com:443", "evil.example", 3, false},
+		{"example.com:443", "sub.example.com", 0, false},
+		{"example.com:443", "", 0, false},
+		{"example.com:8443", "evil.example", 0, false},
+		{"example.com:8443", "example.com", 0, true},
+		{"8.8.8.8:443", "", 0, true},
+		{"8.8.8.8:443", "evil.example", 0, false},
 	} {
 		conn := dial(c.to)
 		if c.pieces > 0 {
@@ -364,4 +375,30 @@ func TestOneRunHoldsOnlySoManyConnections(t *testing.T) {
 	if n, _ := io.Copy(io.Discard, more); n != 0 || len(all) != 256 {
 		t.Error("one more was served")
 	}
+}
+
+// waiting decides only when the connection is given up.
+type waiting struct {
+	*rules
+	began, gone chan struct{}
+}
+
+func (w waiting) Decide(ctx context.Context, _ egress.Origin, _ egress.Target) egress.Verdict {
+	close(w.began)
+	<-ctx.Done()
+	close(w.gone)
+	return egress.Verdict{Reason: "it went"}
+}
+
+func TestAClientThatGoesIsAskedAboutNoMore(t *testing.T) {
+	d := waiting{newRules(), make(chan struct{}), make(chan struct{})}
+	w := newWorld(t, d, nil)
+	conn, err := net.Dial("tcp", w.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(conn, "CONNECT x.example:443 HTTP/1.1\r\n\r\n")
+	<-d.began
+	conn.Close()
+	<-d.gone
 }

@@ -79,7 +79,9 @@ func (p *Pane) lay(env pane.Env) {
 	}
 	t.Add("agent", agent, screen.Accent)
 	t.Add("asked by", string(a.RequestedKind)+" "+a.RequestedBy, screen.Text)
-	t.Add("task", a.TaskID+", attempt "+strconv.Itoa(a.Attempt+1), screen.Accent)
+	if a.TaskID != "" {
+		t.Add("task", a.TaskID+", attempt "+strconv.Itoa(a.Attempt+1), screen.Accent)
+	}
 	if a.Gate == judge.GateNet {
 		t.Exact("run", a.Action.CallID, screen.Text)
 	}
@@ -123,6 +125,9 @@ func (p *Pane) touches() string {
 	when := gates[a.Gate]
 	if when == "" {
 		when = string(a.Gate)
+	}
+	if a.TaskID == "" {
+		return fmt.Sprintf("tenant %s, %s", a.TenantID, when)
 	}
 	return fmt.Sprintf("task %s of tenant %s, %s", a.TaskID, a.TenantID, when)
 }
