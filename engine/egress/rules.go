@@ -13,10 +13,9 @@ import (
 	"swarmdeck/store"
 )
 
-const (
-	bRule      store.Bucket = "egress.rule" // Rule.ID → Rule
-	countRules              = "egress.rule"
-)
+const bRule store.Bucket = "egress.rule" // Rule.ID → Rule
+
+const countRules = "egress.rule"
 
 // index finds the rules about a host without the store. It never changes.
 type index struct {
