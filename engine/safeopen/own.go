@@ -1,0 +1,181 @@
+// Package safeopen opens files on behalf of others: agents, skills, imports.
+//
+// Below a Root no symbolic link is followed, whoever changes what meanwhile:
+// each directory on the way is opened by its name in the one before. Only
+// regular files are opened, so that nothing waits for a pipe or wakes a device.
+// The engine's own files are refused under every name: they are compared by
+// device and inode, which a hard link or a bind mount does not change. The
+// contents of its own directories are known by the directories above them: a
+// hard link that was made from inside one to elsewhere is not.
+package safeopen
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"swarmdeck/engine/core"
+)
+
+// Own is what belongs to the engine alone. A nil Own is nothing.
+type Own struct {
+	data  string   // absolute path of the data file
+	files []string // absolute paths
+	dirs  []string // with all that is in them
+	forks string   // one of dirs, in which agents work
+}
+
+// OwnFiles is what belongs to the engine of a data file: the file, what lies
+// beside it under its name, and more directories, such as its socket's.
+func OwnFiles(data string, dirs ...string) (*Own, error) {
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return nil, core.Errorf(core.Internal, "find the data file: %v", err)
+	}
+	o := &Own{data: data, forks: data + ".forks"}
+	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey"} {
+		o.files = append(o.files, data+suffix)
+	}
+	for _, suffix := range []string{".spill", ".snapshots", ".agents", ".servers", ".workspaces", ".forks"} {
+		o.dirs = append(o.dirs, data+suffix)
+	}
+	for _, dir := range dirs {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, core.Errorf(core.Internal, "find an own directory: %v", err)
+		}
+		o.dirs = append(o.dirs, dir)
+	}
+	return o, nil
+}
+
+// inode is what a file is, whatever it is called.
+type inode struct{ dev, ino uint64 }
+
+func inodeOf(info fs.FileInfo) inode {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return inode{}
+	}
+	return inode{uint64(st.Dev), st.Ino}
+}
+
+// now is what the own files and directories are at this moment: a file can be
+// made, or replaced, at any time.
+type now struct {
+	own   *Own
+	files map[inode]bool
+	dirs  map[inode]bool
+	home  inode // of the data file's directory
+}
+
+func (o *Own) now() now {
+	n := now{own: o, files: map[inode]bool{}, dirs: map[inode]bool{}}
+	if o == nil {
+		return n
+	}
+	for _, path := range o.files {
+		if info, err := os.Stat(path); err == nil {
+			n.files[inodeOf(info)] = true
+		}
+	}
+	for _, path := range o.dirs {
+		if info, err := os.Stat(path); err == nil {
+			n.dirs[inodeOf(info)] = true
+		}
+	}
+	// The data file may be a link to where it really is.
+	if info, err := os.Stat(filepath.Dir(o.data)); err == nil {
+		n.home = inodeOf(info)
+	}
+	return n
+}
+
+// named reports whether an entry of a directory is an own one by its name,
+// also before it is there. The store names what it is writing, and what a
+// restore has kept, after the data file.
+func (n now) named(dir inode, name string) bool {
+	if n.own == nil || dir != n.home {
+		return false
+	}
+	base := filepath.Base(n.own.data)
+	for _, list := range [][]string{n.own.files, n.own.dirs} {
+		for _, path := range list {
+			if filepath.Dir(path) == filepath.Dir(n.own.data) && filepath.Base(path) == name {
+				return true
+			}
+		}
+	}
+	return strings.HasPrefix(name, base+".before-restore-") || strings.HasPrefix(name, "."+base+".new-")
+}
+
+// refused is the error of an own file; IsOwn knows it.
+func refused(path string) error {
+	return core.Errorf(core.Denied, "path: %s is one of the engine's own files", path).With("field", "path").With("own", true)
+}
+
+// IsOwn reports whether an error says that a file is the engine's own.
+func IsOwn(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Code == core.Denied && e.Details["own"] == true
+}
+
+// Check refuses a path that leads to one of the engine's own files, whether it
+// is there or is to be made. Links are followed: it is for paths that a person
+// names with rights of their own.
+func (o *Own) Check(path string) error {
+	if o == nil {
+		return nil
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return core.Errorf(core.Internal, "find %s: %v", path, err)
+	}
+	n := o.now()
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		full = real
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(full)); err == nil {
+		full = filepath.Join(dir, filepath.Base(full))
+	}
+	if info, err := os.Lstat(full); err == nil && (n.files[inodeOf(info)] || n.dirs[inodeOf(info)]) {
+		return refused(path)
+	}
+	for at := full; at != filepath.Dir(at); {
+		name := filepath.Base(at)
+		at = filepath.Dir(at)
+		info, err := os.Stat(at)
+		if err != nil {
+			continue
+		}
+		if n.dirs[inodeOf(info)] || n.named(inodeOf(info), name) {
+			return refused(path)
+		}
+	}
+	return nil
+}
+
+// Open opens a file for a person who names it with rights of their own: any
+// that can be read but the engine's own. What was opened is what is checked.
+func (o *Own) Open(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil || o == nil {
+		return f, err
+	}
+	info, err := f.Stat()
+	if err == nil && o.now().files[inodeOf(info)] {
+		err = refused(path)
+	}
+	if at, bad := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd()))); err == nil && bad == nil && filepath.IsAbs(at) {
+		if o.Check(at) != nil {
+			err = refused(path)
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}

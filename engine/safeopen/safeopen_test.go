@@ -1,0 +1,262 @@
+package safeopen_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
+)
+
+// place is a directory with an engine's files and a project beside them.
+type place struct {
+	t    *testing.T
+	dir  string
+	data string
+	own  *safeopen.Own
+}
+
+func newPlace(t *testing.T) place {
+	t.Helper()
+	dir := t.TempDir()
+	p := place{t, dir, filepath.Join(dir, "swarm.db"), nil}
+	p.write("swarm.db", "data")
+	p.write("swarm.db.key", "KEY")
+	p.write("swarm.db.spill/t_a/out", "another tenant's")
+	p.write("swarm.db.forks/t_a/f-1/work/main.go", "a fork's")
+	p.write("socket/engine.lock", "")
+	p.write("work/a.txt", "text")
+	p.write("work/sub/b.txt", "more")
+	own, err := safeopen.OwnFiles(p.data, filepath.Join(dir, "socket"))
+	p.no(err)
+	p.own = own
+	return p
+}
+
+func (p place) no(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p place) at(name string) string { return filepath.Join(p.dir, name) }
+
+func (p place) write(name, text string) {
+	p.t.Helper()
+	p.no(os.MkdirAll(filepath.Dir(p.at(name)), 0o755))
+	p.no(os.WriteFile(p.at(name), []byte(text), 0o644))
+}
+
+func (p place) root(dir string) *safeopen.Root {
+	p.t.Helper()
+	r, err := p.own.Root(p.at(dir))
+	p.no(err)
+	p.t.Cleanup(func() { p.no(r.Close()) })
+	return r
+}
+
+func TestAFileBelowTheRootIsRead(t *testing.T) {
+	p := newPlace(t)
+	r := p.root("work")
+	for name, want := range map[string]string{"a.txt": "text", "sub/b.txt": "more", "./sub/../a.txt": "text", "sub//b.txt": "more"} {
+		if got, err := r.Read(name, 100); string(got) != want || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := r.Read("a.txt", 3); !errors.Is(err, safeopen.ErrTooLarge) {
+		t.Errorf("beyond its bound: %v", err)
+	}
+	if _, err := r.Read("none", 3); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+func TestNothingLeadsOutOfTheRootOrToWhatIsNoFile(t *testing.T) {
+	p := newPlace(t)
+	p.no(os.Symlink(p.at("swarm.db.key"), p.at("work/link")))
+	p.no(os.Symlink("a.txt", p.at("work/near")))
+	p.no(os.Symlink(p.dir, p.at("work/door")))
+	p.no(os.Symlink("/proc/self", p.at("work/proc")))
+	p.no(syscall.Mkfifo(p.at("work/pipe"), 0o600))
+	r := p.root("work")
+	for _, name := range []string{
+		"", ".", "/", "..", "../swarm.db.key", "sub/../../swarm.db.key", p.at("work/a.txt"), "a\x00b",
+		"link", "near", "door/swarm.db.key", "proc/environ", "pipe", "sub", "a.txt/b",
+	} {
+		if f, err := r.Open(name); err == nil {
+			data, _ := io.ReadAll(f)
+			t.Errorf("%q was opened: %q", name, data)
+		}
+		at, err := r.Place(name)
+		if err != nil {
+			continue
+		}
+		if _, err := at.Put([]byte("x"), nil); err == nil {
+			t.Errorf("%q was written", name)
+		}
+		if _, err := at.Append([]byte("x")); err == nil {
+			t.Errorf("%q was appended to", name)
+		}
+		p.no(at.Close())
+	}
+	if _, err := r.Open("link"); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("a link: %v", err)
+	}
+}
+
+func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
+	p := newPlace(t)
+	p.no(os.Link(p.at("swarm.db.key"), p.at("work/hard")))
+	p.no(os.Link(p.data, p.at("work/hard.db")))
+	r := p.root(".")
+	for _, name := range []string{
+		"swarm.db", "swarm.db.key", "swarm.db.secrets.key", "swarm.db.spill/t_a/out", "swarm.db.forks/t_a/f-1/work/main.go", "swarm.db.agents/new",
+		"swarm.db.before-restore-20260102T030405Z", ".swarm.db.new-1", "socket/engine.lock", "work/hard", "work/hard.db", "swarm.db.spill",
+	} {
+		_, err := r.Read(name, 100)
+		if !safeopen.IsOwn(err) && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := p.own.Check(p.at(name)); !safeopen.IsOwn(err) {
+			t.Errorf("check %s: %v", name, err)
+		}
+		at, err := r.Place(name)
+		if err != nil {
+			continue
+		}
+		if err := at.Create([]byte("x")); err == nil {
+			t.Errorf("%s was made", name)
+		}
+		if _, err := at.Put([]byte("x"), nil); err == nil {
+			t.Errorf("%s was replaced", name)
+		}
+		p.no(at.Close())
+	}
+	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.forks", "socket"} {
+		if _, err := p.own.Root(p.at(dir)); !safeopen.IsOwn(err) {
+			t.Errorf("root %s: %v", dir, err)
+		}
+	}
+	if got, err := p.root("swarm.db.forks/t_a/f-1/work").Read("main.go", 100); err != nil || string(got) != "a fork's" {
+		t.Errorf("in a fork: %q %v", got, err)
+	}
+	for _, name := range []string{"swarm.db.bak", "swarm.dbx", "work/swarm.db.key", "work/a.txt", "."} {
+		if err := p.own.Check(p.at(name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAPersonNamesAnyFileButTheEngines(t *testing.T) {
+	p := newPlace(t)
+	p.no(os.Symlink(p.at("work/a.txt"), p.at("near")))
+	p.no(os.Symlink(p.at("swarm.db.key"), p.at("work/link")))
+	p.no(os.Symlink(p.at("swarm.db.spill"), p.at("work/door")))
+	p.no(os.Link(p.at("swarm.db.key"), p.at("work/hard")))
+	f, err := p.own.Open(p.at("near"))
+	p.no(err)
+	p.no(f.Close())
+	for _, name := range []string{"work/link", "work/hard", "work/door/t_a/out", "swarm.db"} {
+		if _, err := p.own.Open(p.at(name)); !safeopen.IsOwn(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := p.own.Check(p.at(name)); !safeopen.IsOwn(err) {
+			t.Errorf("check %s: %v", name, err)
+		}
+	}
+	if err := p.own.Check(p.at("work/door/new")); !safeopen.IsOwn(err) {
+		t.Errorf("a new file behind a link: %v", err)
+	}
+	var none *safeopen.Own
+	if err := none.Check(p.data); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFilesAreMadeReplacedAndAppendedTo(t *testing.T) {
+	p := newPlace(t)
+	r := p.root("work")
+	at := func(name string) *safeopen.Place {
+		t.Helper()
+		at, err := r.Place(name)
+		p.no(err)
+		t.Cleanup(func() { p.no(at.Close()) })
+		return at
+	}
+	p.no(at("new").Create([]byte("1")))
+	if err := at("new").Create([]byte("2")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made twice: %v", err)
+	}
+	p.no(os.Chmod(p.at("work/new"), 0o751))
+	p.no(os.Link(p.at("work/new"), p.at("outside")))
+	if created, err := at("new").Put([]byte("3"), nil); created || err != nil {
+		t.Error(created, err)
+	}
+	if created, err := at("new").Append([]byte("4")); created || err != nil {
+		t.Error(created, err)
+	}
+	if created, err := at("sub/c").Append([]byte("5")); !created || err != nil {
+		t.Error(created, err)
+	}
+	for name, want := range map[string]string{"work/new": "34", "work/sub/c": "5", "outside": "1"} {
+		if got, err := os.ReadFile(p.at(name)); string(got) != want || err != nil {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+	if info, err := os.Stat(p.at("work/new")); err != nil || info.Mode() != 0o751 {
+		t.Errorf("mode %v %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(p.at("work/.swarmdeck-*")); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestASwapIsNeverFollowed exchanges a file, and the directory above it, for
+// links to the key for as long as it is read, and reads many times.
+func TestASwapIsNeverFollowed(t *testing.T) {
+	p := newPlace(t)
+	p.no(os.Symlink(p.at("swarm.db.key"), p.at("link")))
+	p.write("lure/b.txt", "KEY")
+	p.no(os.Symlink(p.at("lure"), p.at("door")))
+	r := p.root("work")
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	swap := func(a, b string) {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					exchange(t, p.at(a), p.at(b))
+				}
+			}
+		})
+	}
+	swap("work/a.txt", "link")
+	swap("work/sub", "door")
+	seen := map[string]int{}
+	for range 20000 {
+		for _, name := range []string{"a.txt", "sub/b.txt"} {
+			switch data, err := r.Read(name, 100); {
+			case string(data) == "KEY":
+				t.Fatalf("%s led to the key", name)
+			case err != nil:
+				seen["refused"]++
+			default:
+				seen["read"]++
+			}
+		}
+	}
+	close(stop)
+	all.Wait()
+	t.Logf("%v", seen)
+}

@@ -1,0 +1,123 @@
+package safeopen
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// newFile is the mode of a new file; the umask takes from it.
+const newFile = 0o644
+
+// Create makes a file that is not there yet. It is there with all of its
+// content, which is on the disk, or not at all.
+func (p *Place) Create(content []byte) error {
+	return p.put(content, nil, func(temp string) error {
+		dir := int(p.dir.Fd())
+		err := unix.Renameat2(dir, temp, dir, p.base, unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // this file system can't
+			if err = unix.Linkat(dir, temp, dir, p.base, 0); err == nil {
+				err = unix.Unlinkat(dir, temp, 0)
+			}
+		}
+		return err
+	})
+}
+
+// Put makes a new file, or puts it in the place of the one that is there, with
+// its permissions: another name of that one keeps its content. finish works on
+// the new file before it has its name; nil does nothing.
+func (p *Place) Put(content []byte, finish func(*os.File) error) (created bool, err error) {
+	perm, err := p.Look()
+	created = errors.Is(err, fs.ErrNotExist)
+	if err != nil && !created {
+		return false, err
+	}
+	return created, p.put(content, func(f *os.File) error {
+		var err error
+		if !created {
+			err = f.Chmod(perm)
+		}
+		if err == nil && finish != nil {
+			err = finish(f)
+		}
+		return err
+	}, func(temp string) error {
+		return unix.Renameat(int(p.dir.Fd()), temp, int(p.dir.Fd()), p.base)
+	})
+}
+
+// put writes a file beside its place and moves it there once all of it is on
+// the disk.
+func (p *Place) put(content []byte, finish func(*os.File) error, move func(temp string) error) (err error) {
+	temp := ".swarmdeck-" + rand.Text()
+	dir := int(p.dir.Fd())
+	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, newFile)
+	if err != nil {
+		return p.failed(err)
+	}
+	f := os.NewFile(uintptr(fd), p.name)
+	defer func() {
+		if err != nil {
+			_ = unix.Unlinkat(dir, temp, 0)
+			err = p.failed(err)
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil && finish != nil {
+		err = finish(f)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = move(temp)
+	}
+	if err == nil {
+		err = p.sync()
+	}
+	return err
+}
+
+// Append writes at the end of a file, which it makes if need be. A crash may
+// leave a part of the content.
+func (p *Place) Append(content []byte) (created bool, err error) {
+	f, err := p.open(unix.O_WRONLY | unix.O_APPEND)
+	if errors.Is(err, fs.ErrNotExist) {
+		created = true
+		var fd int
+		fd, err = unix.Openat(int(p.dir.Fd()), p.base, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, newFile)
+		f = os.NewFile(uintptr(fd), p.name)
+	}
+	if err != nil {
+		return false, p.failed(err)
+	}
+	defer f.Close()
+	n, err := f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return created, fmt.Errorf("after %d of %d bytes: %w", n, len(content), err)
+	}
+	if created {
+		err = p.sync()
+	}
+	return created, err
+}
+
+// sync puts what the directory holds on the disk.
+func (p *Place) sync() error {
+	fd, err := unix.Openat(int(p.dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Fsync(fd), unix.Close(fd))
+}
