@@ -34,10 +34,12 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
 )
 
 // house holds the one engine this process has open, and all it stands on.
@@ -128,7 +130,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	if err != nil {
 		return nil, err
 	}
-	post.Open(eng.Bus)
+	post.Open(eng.Bus, eng.Audit)
 	if h.client != nil {
 		h.client.Open(eng.Tools, eng)
 	}
@@ -199,7 +201,11 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 // that only record need them too: they check what is asked for.
 func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post) error {
 	dir := cmp.Or(need.Dir, h.dir)
-	builtins := builtin.Options{Dir: dir, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
+	own, err := ownFiles(need.Data)
+	if err != nil {
+		return err
+	}
+	builtins := builtin.Options{Dir: dir, Own: own, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
 	opt.Static = builtin.Definitions()
 	instance := instanceOf(need.Data)
 	if need.ReadOnly { // another name than the engine's, which ends what a former one left
@@ -283,6 +289,11 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
 	return looked(need.Data, dir, opt)
+}
+
+// ownFiles are the files of an engine that nobody else is to open.
+func ownFiles(data string) (*safeopen.Own, error) {
+	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
 }
 
 // looked fills in what looks after the things that agents work on.

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 )
@@ -25,8 +26,13 @@ const Kind = "builtin"
 
 // Options of New.
 type Options struct {
-	// Dir is where relative paths start, absolute.
+	// Dir is where relative paths start, absolute. Files are read and written
+	// below it only.
 	Dir string
+	// Own are the engine's own files, which are refused.
+	Own *safeopen.Own
+	// Refused is told when a call reached for one of them; nil is not.
+	Refused func(ctx context.Context, call skill.Call, err error)
 	// Messages is where wait-for-message waits; without it, that can't start.
 	Messages Messages
 	// Commands runs the command that Query is; without it, json-query can't
@@ -118,18 +124,24 @@ func read(call skill.Call, params any) error {
 // maxPath is the longest path, in bytes (PATH_MAX).
 const maxPath = 4096
 
-// path makes a path absolute.
-func (r *Runner) path(p string) (string, error) {
+// path makes a path absolute, and relative to the directory.
+func (r *Runner) path(p string) (full, name string, err error) {
 	if p == "" || len(p) > maxPath || strings.IndexByte(p, 0) >= 0 {
-		return "", core.Invalid("path", p, "a path of 1-4096 bytes")
+		return "", "", core.Invalid("path", p, "a path of 1-4096 bytes")
 	}
 	if strings.HasSuffix(p, "/") {
-		return "", core.Invalid("path", p, "the path of a file, without a slash at its end")
+		return "", "", core.Invalid("path", p, "the path of a file, without a slash at its end")
 	}
+	full = p
 	if !filepath.IsAbs(p) {
-		p = filepath.Join(r.opt.Dir, p)
+		full = filepath.Join(r.opt.Dir, p)
 	}
-	return filepath.Clean(p), nil
+	full = filepath.Clean(full)
+	name, err = filepath.Rel(r.opt.Dir, full)
+	if err != nil || !filepath.IsLocal(name) {
+		return "", "", core.Invalid("path", p, "a path within "+r.opt.Dir)
+	}
+	return full, name, nil
 }
 
 // maxBytes is how much a skill may bring back at most, the default for 0.

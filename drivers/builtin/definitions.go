@@ -5,7 +5,7 @@ import (
 	"swarmdeck/engine/skill"
 )
 
-// version of all definitions; it changes with any of them.
+// version of all definitions; it changes with the parameters or results of any.
 const version = "1.0.0"
 
 // Definitions are the skills by which the builtins can be used without a
@@ -34,7 +34,7 @@ func Definitions() []skill.Skill {
 				"body_base64":{"type":"string"}
 			},"required":["status","url","headers"]}`,
 			skill.Network),
-		define("file-read", 30, "Reads a file. One that is no text comes in base64.",
+		define("file-read", 30, "Reads a file within the directory that the engine works in. Symbolic links are not followed. A file that is no text comes in base64.",
 			`{"type":"object","properties":{
 				"path":{"type":"string","minLength":1,"maxLength":4096},
 				"max_bytes":{"type":"integer","minimum":1,"maximum":1048576,"default":262144}
@@ -46,7 +46,7 @@ func Definitions() []skill.Skill {
 				"content_base64":{"type":"string"}
 			},"required":["path","bytes"]}`,
 			skill.Read),
-		define("file-write", 30, "Writes a file: all of it or nothing, except when it appends. A symbolic link is not followed.",
+		define("file-write", 30, "Writes a file within the directory that the engine works in: all of it or nothing, except when it appends. Symbolic links are not followed.",
 			`{"type":"object","properties":{
 				"path":{"type":"string","minLength":1,"maxLength":4096},
 				"content":{"type":"string"},

@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"syscall"
 	"unicode/utf8"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
 )
 
@@ -33,28 +32,23 @@ func (r *Runner) fileRead(ctx context.Context, call skill.Call, hold *skill.Hold
 	if err != nil {
 		return nil, err
 	}
-	path, err := r.path(p.Path)
+	path, name, err := r.path(p.Path)
 	if err != nil {
 		return nil, err
 	}
 	if err := hold.Wait(ctx); err != nil {
 		return nil, err
 	}
-	// Not blocking, because a named pipe would wait for its writer.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, fileError("read", path, err)
-	}
-	defer f.Close()
-	if err := regular(f, path); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err != nil {
-		return nil, fileError("read", path, err)
-	}
-	if len(data) > most {
+	var data []byte
+	err = r.at(name, func(at *safeopen.Place) (err error) {
+		data, _, err = at.Read(most)
+		return err
+	})
+	if errors.Is(err, safeopen.ErrTooLarge) {
 		return nil, tooLarge("the file "+path, most)
+	}
+	if err != nil {
+		return nil, r.fileError(ctx, call, "read", path, err)
 	}
 	out := readResult{Path: path, Bytes: len(data)}
 	if s := string(data); utf8.ValidString(s) {
@@ -65,32 +59,29 @@ func (r *Runner) fileRead(ctx context.Context, call skill.Call, hold *skill.Hold
 	return core.Encode(out)
 }
 
-func regular(f *os.File, path string) error {
-	info, err := f.Stat()
+// at works on what a name below the directory leads to.
+func (r *Runner) at(name string, work func(*safeopen.Place) error) error {
+	root, err := r.opt.Own.Root(r.opt.Dir)
 	if err != nil {
-		return fileError("look at", path, err)
+		return err
 	}
-	if !info.Mode().IsRegular() {
-		return notRegular(path, info)
+	defer root.Close()
+	at, err := root.Place(name)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-func notRegular(path string, info fs.FileInfo) error {
-	what := "no regular file"
-	switch {
-	case info.IsDir():
-		what = "a directory"
-	case info.Mode()&fs.ModeSymlink != 0:
-		what = "a symbolic link, which is not followed"
-	}
-	return core.Errorf(core.InvalidInput, "path: %s is %s", path, what).With("field", "path")
+	defer at.Close()
+	return work(at)
 }
 
 // fileError gives an error of the system the class that a caller can act on.
-func fileError(verb, path string, err error) error {
+// That somebody reached for the engine's own files is told.
+func (r *Runner) fileError(ctx context.Context, call skill.Call, verb, path string, err error) error {
 	var known *core.Error
 	code := core.Internal
+	if safeopen.IsOwn(err) && r.opt.Refused != nil {
+		r.opt.Refused(ctx, call, err)
+	}
 	switch {
 	case errors.As(err, &known):
 		return err
@@ -100,8 +91,6 @@ func fileError(verb, path string, err error) error {
 		code = core.Conflict
 	case errors.Is(err, fs.ErrPermission):
 		code = core.Denied
-	case errors.Is(err, syscall.ELOOP):
-		return core.Errorf(core.InvalidInput, "path: %s is a symbolic link, which is not followed", path).With("field", "path")
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
 		code = core.InvalidInput
 	}
@@ -111,12 +100,8 @@ func fileError(verb, path string, err error) error {
 // cause is what went wrong, without the path that the message names already.
 func cause(err error) error {
 	var p *fs.PathError
-	var l *os.LinkError
-	switch {
-	case errors.As(err, &p):
+	if errors.As(err, &p) {
 		return p.Err
-	case errors.As(err, &l):
-		return l.Err
 	}
 	return err
 }

@@ -96,6 +96,9 @@ func (p *httpParams) request(ctx context.Context) (*http.Request, error) {
 	if len(p.Headers) > maxHeaders {
 		return nil, core.Invalid("headers", len(p.Headers), "at most 50")
 	}
+	if err := checkHost(u); err != nil {
+		return nil, err
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
 		return nil, core.Invalid("url", p.URL, "an http or https address")
@@ -125,7 +128,7 @@ func follow(req *http.Request, via []*http.Request) error {
 		return &skill.Failure{Code: "redirect_refused", Message: fmt.Sprintf(
 			"it redirects from %s://%s to %s: ask for that address itself", last.Scheme, last.Host, req.URL.Redacted())}
 	}
-	return nil
+	return checkHost(req.URL)
 }
 
 // transport serves one request: what stays open for the next would outlive
@@ -133,7 +136,7 @@ func follow(req *http.Request, via []*http.Request) error {
 func transport() http.RoundTripper {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, Control: checkDial}).DialContext,
 		TLSHandshakeTimeout:    dialTimeout,
 		ResponseHeaderTimeout:  answerTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,

@@ -181,3 +181,16 @@ func TestAHangingServerIsLeftAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNetworksOwnAddressesAreNotAsked(t *testing.T) {
+	b := newBench(t, nil)
+	for _, url := range []string{"http://169.254.169.254/latest/meta-data/", "http://[::ffff:169.254.169.254]/", "http://[fe80::1]/", "http://[fd00:ec2::254]/"} {
+		b.fails("http-get", map[string]any{"url": url}, "address_refused", "metadata")
+	}
+	// Spellings that only the resolver understands end at the same address.
+	for _, url := range []string{"http://2852039166/", "http://0xa9fea9fe/", "http://169.254.43518/"} {
+		if o := b.run("http-get", map[string]any{"url": url}); o.Status != swarm.Failed {
+			t.Errorf("%s: %+v", url, o)
+		}
+	}
+}

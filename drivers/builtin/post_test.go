@@ -32,7 +32,8 @@ func newPost(t *testing.T) (*builtin.Post, *bus.Bus) {
 	if err := db.CreateTenant(t.Context(), "t_test"); err != nil {
 		t.Fatal(err)
 	}
-	b := bus.New(bus.Options{Ledger: audit.New(db, audit.Options{}), Directory: everybody{}, Tenants: db.Tenants})
+	ledger := audit.New(db, audit.Options{})
+	b := bus.New(bus.Options{Ledger: ledger, Directory: everybody{}, Tenants: db.Tenants})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()
@@ -46,7 +47,7 @@ func newPost(t *testing.T) (*builtin.Post, *bus.Bus) {
 		}
 	})
 	p := &builtin.Post{}
-	p.Open(b)
+	p.Open(b, ledger)
 	return p, b
 }
 
