@@ -257,3 +257,34 @@ func (r *Root) Read(name string, most int) ([]byte, error) {
 	data, _, err := p.Read(most)
 	return data, err
 }
+
+// List lists a directory below the root, at most most entries, in no order.
+func (r *Root) List(name string, most int) ([]fs.DirEntry, error) {
+	p, err := r.Place(name)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	fd, err := step(int(p.dir.Fd()), p.base)
+	if err == nil {
+		err = p.passable(fd)
+	}
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	defer unix.Close(fd)
+	readable, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	dir := os.NewFile(uintptr(readable), name)
+	defer dir.Close()
+	all, err := dir.ReadDir(most + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err == nil && len(all) > most {
+		err = core.Errorf(core.InvalidInput, "path: %s holds more than %d entries", name, most).With("field", "path")
+	}
+	return all, err
+}

@@ -9,18 +9,18 @@ package git
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"swarmdeck/drivers/git"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 )
@@ -56,38 +56,30 @@ func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Rec
 }
 
 func export(ctx context.Context, dir string, records iter.Seq2[dag.Record, error]) error {
-	if _, err := run(ctx, dir, nil, "init", "--quiet", "--template=", "--initial-branch=record"); err != nil {
+	repo := git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), WorkTree: dir}
+	do := func(args ...string) git.Call {
+		c := repo
+		c.Args = args
+		return c
+	}
+	if _, err := git.Run(ctx, git.Call{Dir: dir, Args: []string{"init", "--quiet", "--template=", "--initial-branch=record"}}); err != nil {
 		return err
 	}
 	forks, err := forkedAt(records)
 	if err != nil {
 		return err
 	}
-	cmd := command(ctx, dir, "fast-import", "--quiet", "--done", "--date-format=raw")
-	pipe, err := cmd.StdinPipe()
+	err = git.Write(ctx, do("fast-import", "--quiet", "--done", "--date-format=raw"), func(pipe io.Writer) error {
+		w := newWriter(bufio.NewWriterSize(pipe, 1<<18), forks)
+		if err := w.write(ctx, records); err != nil {
+			return err
+		}
+		return w.out.Flush()
+	})
 	if err != nil {
 		return err
 	}
-	var says bytes.Buffer
-	cmd.Stderr = &says
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start git: %w", err)
-	}
-	w := newWriter(bufio.NewWriterSize(pipe, 1<<18), forks)
-	err = w.write(ctx, records)
-	if err == nil {
-		err = w.out.Flush()
-	}
-	if closed := pipe.Close(); err == nil {
-		err = closed
-	}
-	if ended := cmd.Wait(); ended != nil {
-		return errors.Join(err, fmt.Errorf("git fast-import: %w: %s", ended, first(says.Bytes())))
-	}
-	if err != nil {
-		return err
-	}
-	_, err = run(ctx, dir, nil, "reset", "--quiet", "--hard")
+	_, err = git.Run(ctx, do("reset", "--quiet", "--hard"))
 	return err
 }
 
@@ -103,38 +95,6 @@ func forkedAt(records iter.Seq2[dag.Record, error]) (map[string]bool, error) {
 		}
 	}
 	return at, nil
-}
-
-// command is git, with nothing of the user's or machine's settings.
-func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=file", "GIT_NO_REPLACE_OBJECTS=1",
-	}
-	return cmd
-}
-
-// run runs git to its end.
-func run(ctx context.Context, dir string, in []byte, args ...string) ([]byte, error) {
-	cmd := command(ctx, dir, args...)
-	cmd.Stdin = bytes.NewReader(in)
-	var out, says bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &says
-	if err := cmd.Run(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, core.Errorf(core.Unavailable, "git: is not installed")
-		}
-		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, first(says.Bytes()))
-	}
-	return out.Bytes(), nil
-}
-
-// first is the first line that git said.
-func first(says []byte) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(string(says)), "\n")
-	return line[:min(len(line), 300)]
 }
 
 // name is an id as a part of a branch's or file's name. Ids that have other

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/git"
 	"swarmdeck/engine/dag"
 )
 
@@ -46,7 +47,7 @@ func forked(t *testing.T) func(yield func(dag.Record, error) bool) {
 
 func says(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
-	out, err := run(t.Context(), dir, nil, args...)
+	out, err := git.Run(t.Context(), git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestNamesOfBranchesAreSound(t *testing.T) {
 			t.Errorf("%q and %q are both %s", id, other, n)
 		}
 		seen[n] = id
-		if _, err := run(t.Context(), t.TempDir(), nil, "check-ref-format", agentBranch+n); err != nil || len(n) > 100 {
+		if _, err := git.Run(t.Context(), git.Call{Args: []string{"check-ref-format", agentBranch + n}}); err != nil || len(n) > 100 {
 			t.Errorf("%q: %s: %v", id, n, err)
 		}
 	}

@@ -5,16 +5,20 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"swarmdeck/drivers/dag/jsonl"
+	"swarmdeck/drivers/git"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 )
@@ -22,43 +26,38 @@ import (
 // Bounds of a repository that is read.
 const (
 	maxSegment  = segmentBytes + 2*jsonl.MaxLine
-	maxSegments = 5_000_000
+	maxSegments = 1_000_000
+	maxEntries  = 50_000_000 // files of all branches, of which most are on several
+	maxManifest = 9999
 )
 
-// Import implements dag.Format. It works on a clone: git promises to be safe
-// with the settings of a strange repository for that alone.
+// Import implements dag.Format. The objects are copied into a repository of
+// ours, so that git never sees the settings of the one that is read.
 func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (m dag.Manifest, err error) {
-	full, err := filepath.Abs(src)
-	if err != nil {
-		return m, err
-	}
-	if _, err := os.ReadDir(full); err != nil {
-		return m, err
-	}
 	temp, err := os.MkdirTemp("", "swarmdeck-dag-")
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if _, err := run(ctx, temp, nil, "clone", "--quiet", "--bare", "--no-local", "--template=", "--", full, "clone"); err != nil {
-		if core.AsError(err).Code == core.Unavailable || ctx.Err() != nil {
-			return m, err
-		}
-		return m, core.Errorf(core.InvalidInput, "repository: %v", err).With("field", "repository")
+	r := &reader{dir: filepath.Join(temp, "copy")}
+	if r.tips, err = copyOf(ctx, src, r.dir); err != nil {
+		return m, err
 	}
-	r := &reader{dir: filepath.Join(temp, "clone")}
 	if m, err = r.manifest(ctx); err != nil {
 		return m, err
 	}
-	if r.lines, err = os.Create(filepath.Join(temp, "lines")); err != nil {
+	for path, into := range map[string]**os.File{"blobs": &r.blobs, "lines": &r.lines} {
+		f, err := os.Create(filepath.Join(temp, path))
+		if err != nil {
+			return m, err
+		}
+		defer f.Close()
+		*into = f
+	}
+	if err := r.segments(ctx); err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, r.lines.Close()) }()
-	segments, err := r.segments(ctx)
-	if err != nil {
-		return m, err
-	}
-	if err := r.gather(ctx, segments); err != nil {
+	if err := r.gather(ctx); err != nil {
 		return m, err
 	}
 	return m, r.merge(ctx, each)
@@ -67,7 +66,10 @@ func (Format) Import(ctx context.Context, src string, each func(dag.Record) erro
 // reader reads a repository of ours.
 type reader struct {
 	dir   string
-	lines *os.File // all lines, as the segments had them
+	tips  map[string]string // branches
+	blobs *os.File          // the segments' objects, one a line, each once
+	n     int               // how many
+	lines *os.File          // all lines, as the segments had them
 	index []place
 }
 
@@ -78,107 +80,136 @@ type place struct {
 	size int
 }
 
+// call is a git command on the copy.
+func (r *reader) call(args ...string) git.Call {
+	return git.Call{GitDir: r.dir, Settings: []string{"core.bigFileThreshold=16m"}, Args: args}
+}
+
 func (r *reader) manifest(ctx context.Context) (m dag.Manifest, err error) {
-	size, err := run(ctx, r.dir, nil, "cat-file", "-s", recordBranch+":"+manifestFile)
+	at := r.tips[recordBranch] + ":" + manifestFile
+	text, err := git.Run(ctx, r.call("cat-file", "-s", at))
 	if err != nil {
 		return m, core.Errorf(core.InvalidInput, "repository: has no %s on the branch record; is it a record that was exported? %v", manifestFile, err).With("field", "repository")
 	}
-	if len(bytes.TrimSpace(size)) > 4 {
-		return m, core.Errorf(core.InvalidInput, "manifest: %s bytes are too many", bytes.TrimSpace(size)).With("field", "manifest")
+	size, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || size > maxManifest {
+		return m, core.Errorf(core.InvalidInput, "manifest: %.20q bytes are too many; allowed: %d", bytes.TrimSpace(text), maxManifest).With("field", "manifest")
 	}
-	data, err := run(ctx, r.dir, nil, "cat-file", "blob", recordBranch+":"+manifestFile)
+	data, err := git.Run(ctx, r.call("cat-file", "blob", at))
 	if err != nil {
 		return m, err
 	}
 	return m, core.Decode(data, &m)
 }
 
-// segments lists the files of all branches, each content once. The branch
-// record has all of them, and each is on another branch too.
-func (r *reader) segments(ctx context.Context) (blobs []string, err error) {
-	refs, err := run(ctx, r.dir, nil, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/")
-	if err != nil {
-		return nil, err
-	}
-	all, own := map[string]string{}, map[string]string{} // file → blob, on record and on the others
-	seen := map[string]bool{}
-	for line := range strings.Lines(string(refs)) {
-		tip, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
-		into := own
-		if ref == recordBranch {
-			into = all
-		}
-		if err := r.tree(ctx, tip, into); err != nil {
-			return nil, err
-		}
-		for _, blob := range into {
-			if !seen[blob] {
-				seen[blob] = true
-				blobs = append(blobs, blob)
-			}
-		}
-		if len(blobs) > maxSegments {
-			return nil, core.Errorf(core.InvalidInput, "repository: more than %d segments", maxSegments).With("field", "repository")
-		}
-	}
-	for _, lack := range []struct{ of, in map[string]string }{{all, own}, {own, all}} {
-		for file := range lack.of {
-			if lack.in[file] == "" {
-				return nil, core.Errorf(core.InvalidInput, "segment %.200q: is on the branch record or on its own, not on both: it was added or removed", file).With("field", "segment")
-			}
-		}
-	}
-	return blobs, nil
+// On which branches a segment was seen.
+const (
+	onRecord = 1 << iota
+	onAnother
+)
+
+// short is a digest that tells apart what one repository holds: of a file's
+// name, or of an object.
+type short [16]byte
+
+// listing is what the branches list, in as little memory as can be: a tree of a
+// few bytes can hold millions of names.
+type listing struct {
+	files   map[short]byte // where each file was seen
+	blobs   map[short]bool
+	entries int
+	out     *bufio.Writer
 }
 
-// tree lists the segments of one branch.
-func (r *reader) tree(ctx context.Context, tip string, into map[string]string) error {
-	out, err := run(ctx, r.dir, nil, "ls-tree", "-r", "-z", tip, "--", segmentDir)
-	if err != nil {
-		return err
-	}
-	for _, line := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
-		info, file, ok := strings.Cut(line, "\t")
-		if parts := strings.Fields(info); ok && len(parts) == 3 && parts[1] == "blob" {
-			into[file] = parts[2]
+// segments lists the files of all branches, each content once. The branch
+// record has all of them, and each is on another branch too.
+func (r *reader) segments(ctx context.Context) error {
+	l := &listing{files: map[short]byte{}, blobs: map[short]bool{}, out: bufio.NewWriter(r.blobs)}
+	for _, ref := range slices.Sorted(maps.Keys(r.tips)) {
+		where := byte(onAnother)
+		if ref == recordBranch {
+			where = onRecord
 		}
+		err := git.Read(ctx, r.call("ls-tree", "-r", "-z", r.tips[ref], "--", segmentDir), func(out io.Reader) error {
+			return l.branch(out, where)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, where := range l.files {
+		if where != onRecord|onAnother {
+			return core.Errorf(core.InvalidInput, "segment: one is on the branch record or on its own, not on both: it was added or removed").With("field", "segment")
+		}
+	}
+	r.n = len(l.blobs)
+	return l.out.Flush()
+}
+
+// branch takes in what ls-tree prints of one branch.
+func (l *listing) branch(out io.Reader, where byte) error {
+	in := bufio.NewScanner(out)
+	in.Buffer(nil, 64<<10)
+	in.Split(func(data []byte, end bool) (int, []byte, error) {
+		if i := bytes.IndexByte(data, 0); i >= 0 {
+			return i + 1, data[:i], nil
+		}
+		if end && len(data) > 0 {
+			return 0, nil, io.ErrUnexpectedEOF
+		}
+		return 0, nil, nil
+	})
+	for in.Scan() {
+		if err := l.entry(in.Bytes(), where); err != nil {
+			return err
+		}
+	}
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return core.Errorf(core.InvalidInput, "segment: a file's name is too long").With("field", "segment")
+	}
+	return in.Err()
+}
+
+func (l *listing) entry(line []byte, where byte) error {
+	if l.entries++; l.entries > maxEntries {
+		return core.Errorf(core.InvalidInput, "repository: its branches hold more than %d files", maxEntries).With("field", "repository")
+	}
+	info, file, ok := bytes.Cut(line, []byte{'\t'})
+	parts := bytes.Fields(info)
+	if !ok || len(parts) != 3 || string(parts[1]) != "blob" {
+		return nil
+	}
+	sum := sha256.Sum256(file)
+	l.files[short(sum[:16])] |= where
+	sum = sha256.Sum256(parts[2])
+	if blob := short(sum[:16]); !l.blobs[blob] {
+		l.blobs[blob] = true
+		l.out.Write(parts[2])
+		l.out.WriteByte('\n') // the writer keeps the first error of all
+	}
+	if len(l.files) > maxSegments {
+		return core.Errorf(core.InvalidInput, "repository: more than %d segments", maxSegments).With("field", "repository")
 	}
 	return nil
 }
 
 // gather copies the lines of all segments, and notes where each is.
-func (r *reader) gather(ctx context.Context, blobs []string) (err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd := command(ctx, r.dir, "cat-file", "--batch")
-	cmd.Stdin = strings.NewReader(strings.Join(blobs, "\n") + "\n")
-	if len(blobs) == 0 {
-		return nil
-	}
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
+func (r *reader) gather(ctx context.Context) error {
+	if _, err := r.blobs.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start git: %w", err)
-	}
-	in, out := bufio.NewReaderSize(pipe, 1<<18), bufio.NewWriterSize(r.lines, 1<<18)
-	at := int64(0)
-	for range blobs {
-		if at, err = r.blob(in, out, at); err != nil {
-			break
+	call := r.call("cat-file", "--batch")
+	call.In = r.blobs
+	return git.Read(ctx, call, func(pipe io.Reader) (err error) {
+		in, out := bufio.NewReaderSize(pipe, 1<<18), bufio.NewWriterSize(r.lines, 1<<18)
+		at := int64(0)
+		for range r.n {
+			if at, err = r.blob(in, out, at); err != nil {
+				return err
+			}
 		}
-	}
-	if err != nil {
-		stop() // it would wait for us to read on
-	}
-	if ended := cmd.Wait(); err == nil && ended != nil {
-		err = fmt.Errorf("git cat-file: %w", ended)
-	}
-	if err == nil {
-		err = out.Flush()
-	}
-	return err
+		return out.Flush()
+	})
 }
 
 // blob copies one segment.

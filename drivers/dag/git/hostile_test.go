@@ -1,0 +1,165 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/git"
+	"swarmdeck/engine/dag"
+)
+
+// bare is a repository whose branches are made by hand.
+type bare struct {
+	t   *testing.T
+	dir string
+}
+
+func newBare(t *testing.T) bare {
+	t.Helper()
+	b := bare{t, filepath.Join(t.TempDir(), "repo")}
+	if _, err := git.Run(t.Context(), git.Call{Args: []string{"init", "-q", "--bare", b.dir}}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b bare) git(in string, args ...string) string {
+	b.t.Helper()
+	out, err := git.Run(b.t.Context(), git.Call{GitDir: b.dir, In: strings.NewReader(in), Args: args})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// branches makes the branch record and another one, with the same segments.
+func (b bare) branches(segments string) {
+	b.t.Helper()
+	blob := b.git("{}\n", "hash-object", "-w", "--stdin")
+	tree := b.git(fmt.Sprintf("100644 blob %s\t%s\n040000 tree %s\tsegments\n", blob, manifestFile, segments), "mktree")
+	for _, ref := range []string{recordBranch, agentBranch + "a"} {
+		b.git("", "update-ref", ref, b.git("x", "commit-tree", tree))
+	}
+}
+
+func (b bare) read() error {
+	_, err := (Format{}).Import(b.t.Context(), b.dir, func(dag.Record) error { return nil })
+	return err
+}
+
+func TestAMillionNamesInAFewTreesAreRefusedInLittleMemory(t *testing.T) {
+	b := newBare(t)
+	tree := b.git("", "hash-object", "-w", "--stdin")
+	kind := "100644 blob"
+	for range 3 {
+		var in strings.Builder
+		for i := range 101 {
+			fmt.Fprintf(&in, "%s %s\t%03d\n", kind, tree, i)
+		}
+		tree, kind = b.git(in.String(), "mktree"), "040000 tree"
+	}
+	b.branches(tree)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	err := b.read()
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "more than 1000000 segments") {
+		t.Errorf("%v", err)
+	}
+	grown := (int64(after.Sys) - int64(before.Sys)) >> 20
+	t.Logf("%d MB", grown)
+	if grown > 200 {
+		t.Errorf("it took %d MB", grown)
+	}
+}
+
+func TestATreeWithoutEndIsRefused(t *testing.T) {
+	b := newBare(t)
+	tree := b.git("", "hash-object", "-w", "--stdin")
+	kind := "100644 blob"
+	for range 20 {
+		tree = b.git(fmt.Sprintf("%[1]s %[2]s\ta\n%[1]s %[2]s\tb\n%[1]s %[2]s\tc\n", kind, tree), "mktree")
+		kind = "040000 tree"
+	}
+	b.branches(tree)
+	if err := b.read(); err == nil || !strings.Contains(err.Error(), "segments") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
+	b := newBare(t)
+	big := filepath.Join(t.TempDir(), "zeros")
+	if err := os.WriteFile(big, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 300<<20); err != nil {
+		t.Fatal(err)
+	}
+	blob := b.git("", "hash-object", "-w", big)
+	b.branches(b.git(fmt.Sprintf("100644 blob %s\tx.jsonl\n", blob), "mktree"))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := b.read()
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "are too many") {
+		t.Errorf("%v", err)
+	}
+	if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 50 {
+		t.Errorf("it took %d MB", grown)
+	}
+}
+
+// TestNothingOfARepositoryButItsObjectsIsRead gives one whose objects lie
+// elsewhere, by links and by what git follows.
+func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole")
+	if err := (Format{}).Export(t.Context(), whole, forked(t)); err != nil {
+		t.Fatal(err)
+	}
+	objects := filepath.Join(whole, ".git", "objects")
+	for name, lead := range map[string]func(b bare) error{
+		"alternates": func(b bare) error {
+			return os.WriteFile(filepath.Join(b.dir, "objects/info/alternates"), []byte(objects+"\n"), 0o600)
+		},
+		"a link": func(b bare) error {
+			if err := os.RemoveAll(filepath.Join(b.dir, "objects")); err != nil {
+				return err
+			}
+			return os.Symlink(objects, filepath.Join(b.dir, "objects"))
+		},
+		"a link to the packs": func(b bare) error {
+			if err := os.RemoveAll(filepath.Join(b.dir, "objects/pack")); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Join(objects, "pack"), filepath.Join(b.dir, "objects/pack"))
+		},
+	} {
+		b := newBare(t)
+		if err := os.MkdirAll(filepath.Join(b.dir, "objects/info"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := lead(b); err != nil {
+			t.Fatal(err)
+		}
+		refs := says(t, whole, "for-each-ref", "--format=%(objectname) %(refname)")
+		if err := os.WriteFile(filepath.Join(b.dir, "packed-refs"), []byte(strings.Join(refs, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.read(); err == nil {
+			t.Errorf("%s: it was read", name)
+		}
+	}
+	// Packed refs and objects are read where they are.
+	says(t, whole, "pack-refs", "--all")
+	says(t, whole, "repack", "-a", "-d", "-q")
+	n := 0
+	if _, err := (Format{}).Import(t.Context(), whole, func(dag.Record) error { n++; return nil }); err != nil || n == 0 {
+		t.Errorf("%d events: %v", n, err)
+	}
+}
