@@ -36,6 +36,20 @@ func Refs(root *safeopen.Root, prefix, below string) (map[string]string, error) 
 	return all, looseRefs(root, prefix, strings.TrimSuffix(below, "/"), all, 0)
 }
 
+// Ref is the object that one ref names, "" for a ref that is not there or can't
+// be read.
+func Ref(root *safeopen.Root, name string) string {
+	if data, err := root.Read(name, maxRef); err == nil {
+		if id := strings.TrimSpace(string(data)); IsHash(id) {
+			return id
+		}
+		return ""
+	}
+	packed := map[string]string{}
+	_ = packedRefs(root, "", name, packed) // what can't be read holds no ref
+	return packed[name]
+}
+
 func tooMany() error {
 	return core.Errorf(core.InvalidInput, "repository: more than %d refs", MaxRefs).With("field", "repository")
 }

@@ -216,6 +216,16 @@ func (p *Place) open(flags int) (*os.File, error) {
 // Open opens the file for reading.
 func (p *Place) Open() (*os.File, error) { return p.open(unix.O_RDONLY) }
 
+// At works on the place of a name below the root.
+func (r *Root) At(name string, work func(*Place) error) error {
+	p, err := r.Place(name)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return work(p)
+}
+
 // Open opens a file below the root for reading.
 func (r *Root) Open(name string) (*os.File, error) {
 	p, err := r.Place(name)

@@ -121,3 +121,32 @@ func (p *Place) sync() error {
 	}
 	return errors.Join(unix.Fsync(fd), unix.Close(fd))
 }
+
+// Mkdir makes a directory; one that is there already is as good.
+func (p *Place) Mkdir() error {
+	err := unix.Mkdirat(int(p.dir.Fd()), p.base, 0o755)
+	var st unix.Stat_t
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		if err = unix.Fstatat(int(p.dir.Fd()), p.base, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			err = unix.ENOTDIR
+		}
+	case err == nil:
+		err = p.sync()
+	}
+	if err != nil {
+		return p.failed(err)
+	}
+	return nil
+}
+
+// Remove removes the file that is there.
+func (p *Place) Remove() error {
+	if _, err := p.Look(); err != nil {
+		return err
+	}
+	if err := unix.Unlinkat(int(p.dir.Fd()), p.base, 0); err != nil {
+		return p.failed(err)
+	}
+	return p.sync()
+}

@@ -5,11 +5,12 @@
 // worktree of the same repository, on a branch of its own, with the commit of
 // then checked out and the files of then on top.
 //
-// A worktree is hostile, its configuration too: files are read and written with
-// a configuration of ours, and where the worktree's repository itself must be
-// used, hooks and whatever else could run a program are switched off. What a
-// snapshot needs lies in the engine's repository alone: the worktree's is
-// changed only by a new worktree and its branch.
+// A worktree is hostile, its configuration too: git is never run on its
+// repository. Files are read and written with a repository of the engine's own;
+// of the worktree's, the refs are read here, and the objects of the commit that
+// was checked out by git on ours. A new worktree and its branch are a few small
+// files in it, which are written here (gitrepository-layout(5)). A branch that
+// git has packed since stays when its worktree is taken back.
 package git
 
 import (
@@ -29,6 +30,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/safeopen"
 )
 
 // Method is the method of the snapshots.
@@ -115,7 +117,7 @@ func worktreeAt(path string) (w worktree, err error) {
 		return w, err
 	case info.IsDir():
 		w = worktree{path, dot, dot}
-	case info.Mode().IsRegular() && info.Size() < 8192:
+	case info.Mode().IsRegular():
 		to, err := pointer(dot, "gitdir: ")
 		if err != nil {
 			return w, notOne(path, err.Error())
@@ -139,14 +141,33 @@ func worktreeAt(path string) (w worktree, err error) {
 	return w, nil
 }
 
-// pointer reads a file that holds a path.
-func pointer(file, prefix string) (string, error) {
-	data, err := os.ReadFile(file)
+// maxPointer bounds a file that holds a path or the name of a ref, in bytes.
+const maxPointer = 8191
+
+// pointerText reads a small file, whoever put it there.
+func pointerText(file string) (string, error) {
+	var nobody *safeopen.Own
+	root, err := nobody.Root(filepath.Dir(file))
 	if err != nil {
 		return "", err
 	}
-	to, ok := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), prefix)
-	if !ok || to == "" || strings.ContainsAny(to, "\x00\n") {
+	defer root.Close()
+	data, err := root.Read(filepath.Base(file), maxPointer)
+	text := strings.TrimSuffix(string(data), "\n")
+	if err == nil && (text == "" || strings.ContainsAny(text, "\x00\n")) {
+		err = fmt.Errorf("%s names nothing", filepath.Base(file))
+	}
+	return text, err
+}
+
+// pointer reads a file that holds a path.
+func pointer(file, prefix string) (string, error) {
+	text, err := pointerText(file)
+	if err != nil {
+		return "", err
+	}
+	to, ok := strings.CutPrefix(text, prefix)
+	if !ok || to == "" {
 		return "", fmt.Errorf("%s names no place", filepath.Base(file))
 	}
 	if !filepath.IsAbs(to) {

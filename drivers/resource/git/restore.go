@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -33,12 +36,6 @@ func (m making) stage() string {
 	return filepath.Join(filepath.Dir(m.place), ".swarmdeck-"+hex.EncodeToString(sum[:8]))
 }
 
-// git runs git on the worktree's own repository.
-func (m making) git(ctx context.Context, args ...string) (string, error) {
-	out, err := runIn(ctx, m.w.path, []string{"GIT_DIR=" + m.w.gitDir, "GIT_WORK_TREE=" + m.w.path}, nil, args...)
-	return strings.TrimSpace(string(out)), err
-}
-
 // Restore implements resource.Driver. It makes a new worktree only: in the
 // place of one that is there its ignored files would be lost.
 func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot, r dag.Resource, dest string) (dag.Resource, error) {
@@ -47,7 +44,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 		return dag.Resource{}, err
 	}
 	commit := s.ExternalRef.ID
-	if !hashPattern().MatchString(commit) {
+	if !git.IsHash(commit) {
 		return dag.Resource{}, core.Invalid("snapshot", commit, "a commit")
 	}
 	message, err := m.run(ctx, "log", "-1", "--format=%B", commit)
@@ -56,7 +53,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 	}
 	head := ""
 	for line := range strings.Lines(message) {
-		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "Head: "); ok && hashPattern().MatchString(h) {
+		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "Head: "); ok && git.IsHash(h) {
 			head = h
 		}
 	}
@@ -89,18 +86,17 @@ func (d *Driver) making(ctx context.Context, tenant, id string, r dag.Resource, 
 
 // make adds the worktree beside its place, fills it, and moves it there.
 func (m making) make(ctx context.Context, commit, head string) error {
-	if done, err := m.done(ctx); err != nil || done {
+	if done, err := m.done(); err != nil || done {
 		return err
 	}
 	if _, err := os.Lstat(m.place); err == nil {
 		return core.Errorf(core.Conflict, "to: %s is there already; allowed: a new path", m.place).With("field", "to")
 	}
-	if err := m.clear(ctx); err != nil {
+	if err := m.clear(); err != nil {
 		return err
 	}
 	stage := m.stage()
-	name, take := m.branch(ctx)
-	if _, err := m.git(ctx, "worktree", "add", "--quiet", "--no-checkout", take, name, stage, head); err != nil {
+	if err := m.add(ctx, head); err != nil {
 		return err
 	}
 	index := filepath.Join(m.dir, "index-restore-"+m.id)
@@ -112,60 +108,34 @@ func (m making) make(ctx context.Context, commit, head string) error {
 	if _, err := m.over(ctx, stage, index, nil, "checkout-index", "--all", "--quiet"); err != nil {
 		return err
 	}
-	made, err := worktreeAt(stage)
-	if err != nil {
+	if err := m.put(marker, []byte(m.id)); err != nil {
 		return err
 	}
-	if _, err := runIn(ctx, stage, []string{"GIT_DIR=" + made.gitDir, "GIT_WORK_TREE=" + stage}, nil, "read-tree", "HEAD"); err != nil {
-		return err
+	if err := unix.Renameat2(unix.AT_FDCWD, stage, unix.AT_FDCWD, m.place, unix.RENAME_NOREPLACE); err != nil {
+		return fmt.Errorf("move it to its place: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(made.gitDir, marker), []byte(m.id), 0o600); err != nil {
-		return err
-	}
-	_, err = m.git(ctx, "worktree", "move", stage, m.place)
-	return err
+	return m.put("gitdir", []byte(filepath.Join(m.place, ".git")+"\n"))
 }
 
 // done reports whether the worktree of this id is in its place. A move that was
 // cut off after the rename is brought to its end.
-func (m making) done(ctx context.Context) (bool, error) {
+func (m making) done() (bool, error) {
 	to, err := pointer(filepath.Join(m.place, ".git"), "gitdir: ")
 	if err != nil {
 		return false, nil // it is not there, or another's
 	}
-	if id, err := os.ReadFile(filepath.Join(to, marker)); err != nil || string(id) != m.id || filepath.Dir(filepath.Dir(to)) != m.w.common {
+	if id, err := pointerText(filepath.Join(to, marker)); err != nil || id != m.id || to != m.admin() {
 		return false, nil
 	}
-	_, err = m.git(ctx, "worktree", "repair", m.place)
-	return err == nil, err
-}
-
-// branch names the new worktree's branch after its place, or, where that is
-// taken, after its id too: such a one is ours, of a try that was cut off. How
-// to take it is git's option.
-func (m making) branch(ctx context.Context) (name, take string) {
-	clean := func(s string) string {
-		return strings.Trim(strings.Map(func(c rune) rune {
-			if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
-				return c
-			}
-			return '-'
-		}, s), "-")
-	}
-	name = "swarmdeck/" + clean(filepath.Base(filepath.Dir(m.place))+"-"+filepath.Base(m.place))
-	if _, err := m.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+name); err != nil {
-		return name, "-b"
-	}
-	sum := sha256.Sum256([]byte(m.id))
-	return name + "-" + hex.EncodeToString(sum[:4]), "-B"
+	return true, m.put("gitdir", []byte(filepath.Join(m.place, ".git")+"\n"))
 }
 
 // clear takes away what an earlier try has left.
-func (m making) clear(ctx context.Context) error {
+func (m making) clear() error {
 	stage := m.stage()
 	to, err := pointer(filepath.Join(stage, ".git"), "gitdir: ")
 	branch := ""
-	if err == nil && filepath.Dir(filepath.Dir(to)) == m.w.common {
+	if err == nil && to == m.admin() {
 		if ref, err := pointer(filepath.Join(to, "HEAD"), "ref: "); err == nil {
 			_, branch, _ = strings.Cut(ref, "refs/heads/")
 		}
@@ -177,7 +147,7 @@ func (m making) clear(ctx context.Context) error {
 		return err
 	}
 	if strings.HasPrefix(branch, "swarmdeck/") {
-		_, _ = m.git(ctx, "branch", "-D", branch) // else the next takes another name
+		_ = m.drop(branch) // else the next takes another name
 	}
 	return nil
 }
@@ -214,18 +184,21 @@ func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, de
 		}
 		return err
 	}
-	done, err := m.done(ctx)
+	done, err := m.done()
 	if err != nil {
 		return err
 	}
 	if done {
-		branch, _ := runIn(ctx, m.place, nil, nil, "symbolic-ref", "--quiet", "--short", "HEAD")
-		if _, err := m.git(ctx, "worktree", "remove", "--force", m.place); err != nil {
+		branch, _ := pointerText(filepath.Join(m.admin(), "HEAD"))
+		if err := files.RemoveTree(m.place); err != nil {
+			return fmt.Errorf("remove the worktree: %w", err)
+		}
+		if err := m.forget(m.place); err != nil {
 			return err
 		}
-		if name := strings.TrimSpace(string(branch)); strings.HasPrefix(name, "swarmdeck/") {
-			_, _ = m.git(ctx, "branch", "-D", name)
+		if name, ok := strings.CutPrefix(branch, "ref: refs/heads/swarmdeck/"); ok {
+			_ = m.drop("swarmdeck/" + name)
 		}
 	}
-	return m.clear(ctx)
+	return m.clear()
 }

@@ -12,15 +12,22 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/safeopen"
 )
 
 // refKind is the kind of a snapshot's external reference: a commit of the
 // engine's repository.
 const refKind = "git_commit"
+
+// patience is how long git may look at a tree.
+const patience = 10 * time.Minute
 
 // Snapshot implements resource.Driver.
 func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource, last *dag.ExtRef) (resource.Taken, error) {
@@ -38,14 +45,17 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	if err != nil {
 		return resource.Taken{}, err
 	}
-	tree, err := d.add(ctx, repo, w)
+	// A pipe where git wants a file would hold it up for ever.
+	adding, stop := context.WithTimeoutCause(ctx, patience, core.Errorf(core.Unavailable, "git took longer than %s", patience))
+	defer stop()
+	tree, err := d.add(adding, repo, w)
 	if err != nil {
 		return resource.Taken{}, fmt.Errorf("take a snapshot of %s: %w", w.path, err)
 	}
 	// The commit says what was checked out. The same state is the same commit.
-	head, branch := w.head(ctx)
+	head, branch := w.head()
 	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n", head, branch)
-	out, err := runIn(ctx, repo.dir, []string{"GIT_DIR=" + repo.dir}, []byte(message), "commit-tree", tree)
+	out, err := git.Run(ctx, git.Call{GitDir: repo.dir, In: strings.NewReader(message), Args: []string{"commit-tree", tree}})
 	commit := strings.TrimSpace(string(out))
 	if err != nil {
 		return resource.Taken{}, err
@@ -59,15 +69,30 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 }
 
 // head is the commit that is checked out, and its branch; "" for none.
-func (w worktree) head(ctx context.Context) (commit, branch string) {
-	env := []string{"GIT_DIR=" + w.gitDir}
-	if out, err := runIn(ctx, w.path, env, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err == nil {
-		commit = strings.TrimSpace(string(out))
+func (w worktree) head() (commit, branch string) {
+	text, err := pointerText(filepath.Join(w.gitDir, "HEAD"))
+	ref, symbolic := strings.CutPrefix(text, "ref: ")
+	switch {
+	case err != nil:
+		return "", ""
+	case !symbolic && git.IsHash(text):
+		return text, ""
+	case !symbolic:
+		return "", ""
 	}
-	if out, err := runIn(ctx, w.path, env, nil, "symbolic-ref", "--quiet", "--short", "HEAD"); err == nil {
-		branch = strings.ToValidUTF8(strings.TrimSpace(string(out)), "?")
+	branch = files.Printable(strings.TrimPrefix(ref, "refs/heads/"))
+	root, err := w.root()
+	if err != nil {
+		return "", branch
 	}
-	return commit, branch
+	defer root.Close()
+	return git.Ref(root, ref), branch
+}
+
+// root is the worktree's repository, in which no link is followed.
+func (w worktree) root() (*safeopen.Root, error) {
+	var nobody *safeopen.Own // whose place it is was checked when it was attached
+	return nobody.Root(w.common)
 }
 
 // add takes a worktree's files into the repository, and returns their tree. The
