@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
 )
 
@@ -161,5 +162,28 @@ func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 	n := 0
 	if _, err := (Format{}).Import(t.Context(), whole, func(dag.Record) error { n++; return nil }); err != nil || n == 0 {
 		t.Errorf("%d events: %v", n, err)
+	}
+}
+
+func TestAHostileRepositoryRunsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "repo")
+	if err := (Format{}).Export(t.Context(), dir, forked(t)); err != nil {
+		t.Fatal(err)
+	}
+	c := gittest.NewCanary(t)
+	c.Infest(filepath.Join(dir, ".git"), dir)
+	for _, missing := range []bool{false, true} {
+		if missing { // an object that only the remote would have
+			if err := os.WriteFile(filepath.Join(dir, ".git/refs/heads/gone"), []byte(strings.Repeat("12", 20)+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := (Format{}).Import(t.Context(), dir, func(dag.Record) error { return nil })
+		if (err != nil) != missing {
+			t.Errorf("missing %v: %v", missing, err)
+		}
+	}
+	if ran := c.Ran(); len(ran) > 0 {
+		t.Errorf("programs of the repository ran: %v", ran)
 	}
 }

@@ -2,15 +2,16 @@ package git
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -178,33 +179,17 @@ func TestTheSameStateIsTheSameCommit(t *testing.T) {
 	}
 }
 
-// TestAHostileRepositoryRunsNothing gives a repository every setting that
-// could run a program, and looks whether one has.
+// TestAHostileRepositoryRunsNothing gives a repository, and one in it, every
+// setting that could run a program, and looks whether one has.
 func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	p := newPlace(t)
-	ran := filepath.Join(p.base, "ran")
-	script := filepath.Join(p.base, "evil.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch "+ran+"\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for key, value := range map[string]string{
-		"core.fsmonitor": script, "core.sshCommand": script, "core.pager": script, "core.editor": script, "diff.external": script,
-		"filter.x.clean": script, "filter.x.smudge": script, "filter.x.process": script, "core.hooksPath": filepath.Join(p.base, "hooks"),
-		"alias.add": "!" + script, "gpg.program": script, "commit.gpgSign": "true", "core.askPass": script, "credential.helper": script,
-	} {
-		p.git(p.root, "config", key, value)
-	}
-	for _, dir := range []string{filepath.Join(p.base, "hooks"), filepath.Join(p.root, ".git/hooks")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change", "pre-commit", "post-commit", "pre-auto-gc"} {
-			if err := os.Symlink(script, filepath.Join(dir, hook)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	p.write(".gitattributes", "* filter=x diff=x\n")
+	c := gittest.NewCanary(t)
+	p.git(p.base, "init", "-q", filepath.Join(p.root, "nested"))
+	p.write("nested/f", "one")
+	p.git(filepath.Join(p.root, "nested"), "add", ".")
+	p.git(filepath.Join(p.root, "nested"), "commit", "-q", "-m", "first")
+	c.Infest(filepath.Join(p.root, "nested", ".git"), filepath.Join(p.root, "nested"))
+	c.Infest(filepath.Join(p.root, ".git"), p.root)
 	p.write("b", "text")
 	secret := filepath.Join(p.base, "secret")
 	if err := os.WriteFile(secret, []byte("TOP SECRET"), 0o600); err != nil {
@@ -213,7 +198,10 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	if err := os.Symlink(secret, filepath.Join(p.root, "out")); err != nil {
 		t.Fatal(err)
 	}
-	r, snap := p.kept("s1")
+	p.kept("s1")
+	p.write("nested/f", "two")
+	p.write("a", "changed")
+	r, snap := p.kept("s2")
 	dest := filepath.Join(p.base, "fork")
 	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest); err != nil {
 		t.Fatal(err)
@@ -227,9 +215,90 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	if err := p.d.Undo(t.Context(), tenant, "r1", r, dest); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Lstat(ran); !errors.Is(err, os.ErrNotExist) {
-		t.Error("a program of the repository ran")
+	if err := p.d.Sweep(t.Context(), tenant); err != nil {
+		t.Error(err)
 	}
+	if ran := c.Ran(); len(ran) > 0 {
+		t.Errorf("programs of the repository ran: %v", ran)
+	}
+}
+
+// TestACommitThatIsNotThereIsNotFetched is a partial clone whose remote is a
+// command, and whose HEAD names what only that remote would have.
+func TestACommitThatIsNotThereIsNotFetched(t *testing.T) {
+	p := newPlace(t)
+	c := gittest.NewCanary(t)
+	c.Infest(filepath.Join(p.root, ".git"), p.root)
+	p.write(".git/refs/heads/main", strings.Repeat("12", 20)+"\n")
+	r, snap := p.kept("s1")
+	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork")); err == nil {
+		t.Error("a worktree of a commit that is not there")
+	}
+	if err := p.d.Undo(t.Context(), tenant, "r1", r, filepath.Join(p.base, "fork")); err != nil {
+		t.Error(err)
+	}
+	if ran := c.Ran(); len(ran) > 0 {
+		t.Errorf("programs of the repository ran: %v", ran)
+	}
+}
+
+// TestARepositorysLinksAreNotFollowed puts links where a new worktree's files
+// and its branch are to be written.
+func TestARepositorysLinksAreNotFollowed(t *testing.T) {
+	for _, name := range []string{"worktrees", "refs/heads/swarmdeck", "refs"} {
+		p := newPlace(t)
+		r, snap := p.kept("s1")
+		out := filepath.Join(p.base, "out")
+		if err := os.Mkdir(out, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(p.root, ".git", name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(out, filepath.Join(p.root, ".git", name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork")); err == nil {
+			t.Errorf("%s: a worktree was made", name)
+		}
+		if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v was written: %v", name, left, err)
+		}
+	}
+}
+
+// TestAPipeHoldsNothingUp has pipes where files are read.
+func TestAPipeHoldsNothingUp(t *testing.T) {
+	p := newPlace(t)
+	r, _ := p.kept("s1")
+	for _, name := range []string{"HEAD", "packed-refs"} {
+		path := filepath.Join(p.root, ".git", name)
+		_ = os.Remove(path)
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.d.Snapshot(t.Context(), tenant, "s2", r, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARefThatIsPackedIsFound(t *testing.T) {
+	p := newPlace(t)
+	p.git(p.root, "pack-refs", "--all")
+	r, snap := p.kept("s1")
+	dest := filepath.Join(p.base, "fork")
+	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.git(dest, "log", "--format=%s"); got != "first" {
+		t.Errorf("log %s", got)
+	}
+	if got := p.git(p.root, "fsck", "--strict"); got != "" {
+		t.Errorf("fsck: %s", got)
+	}
+	p.git(p.root, "worktree", "move", dest, dest+"2")
+	p.git(p.root, "worktree", "remove", dest+"2")
 }
 
 func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
