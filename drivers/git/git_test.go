@@ -75,9 +75,21 @@ func TestGitOnAForeignRepositoryFetchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"rev-parse", "--verify", "gone^{commit}"}, {"cat-file", "-p", missing}, {"cat-file", "-e", missing}, {"log", "-1", "gone"}, {"ls-tree", "-r", missing},
-		{"read-tree", missing}, {"for-each-ref", "--format=%(objecttype)"}, {"rev-parse", "HEAD^{commit}"}, {"ls-files", "--others", "--cached"},
-		{"update-ref", "refs/heads/new", "HEAD"}, {"write-tree"}, {"fsck", "--connectivity-only"}, {"fetch", "origin"}, {"gc", "--auto"}, {"symbolic-ref", "HEAD"},
+		{"rev-parse", "--verify", "gone^{commit}"},
+		{"cat-file", "-p", missing},
+		{"cat-file", "-e", missing},
+		{"log", "-1", "gone"},
+		{"ls-tree", "-r", missing},
+		{"read-tree", missing},
+		{"for-each-ref", "--format=%(objecttype)"},
+		{"rev-parse", "HEAD^{commit}"},
+		{"ls-files", "--others", "--cached"},
+		{"update-ref", "refs/heads/new", "HEAD"},
+		{"write-tree"},
+		{"fsck", "--connectivity-only"},
+		{"fetch", "origin"},
+		{"gc", "--auto"},
+		{"symbolic-ref", "HEAD"},
 	} {
 		out, err := git.Run(t.Context(), git.Call{Dir: dir, GitDir: gitDir, WorkTree: dir, Args: args})
 		if ran := c.Ran(); len(ran) > 0 {

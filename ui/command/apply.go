@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ type applier struct {
 	ctx      context.Context
 	eng      *engine.Engine
 	by       core.Caller
+	open     func(path string) (*os.File, error)
 	sessions map[string]string // name → id
 	budgets  map[string]swarm.Budget
 	done     []Applied
@@ -37,7 +39,7 @@ func (a *applier) did(action, object, name, id string) {
 // any of changes nothing. What was done before another error is returned with
 // it; applying again goes on from there.
 func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
-	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
 	if err := a.check(file); err != nil {
 		return nil, nil, err
 	}

@@ -177,6 +177,12 @@ func (t *tree) auditExport() *cobra.Command {
 			f.StringVar(&out, "out", "", "into this `FILE`, which must not exist (default stdout)")
 			source(f, "out", "file")
 		},
+		check: func(c *call, _ []string) error {
+			if out == "" || out == "-" {
+				return nil
+			}
+			return c.makesFile()
+		},
 		run: func(c *call, _ []string) error {
 			if out == "" || out == "-" {
 				return c.eng.Audit.Export(c.ctx, c.by.Tenant, format, c.env.Stdout)

@@ -92,6 +92,9 @@ func (c *call) allowed(s spec, args []string) error {
 	if err := c.permit(commandPath(c.cmd), s); err != nil {
 		return err
 	}
+	if err := c.named(s, args); err != nil {
+		return err
+	}
 	if !c.env.Abroad {
 		return nil
 	}
@@ -108,21 +111,12 @@ func (c *call) abroad(s spec, args []string) error {
 	if s.ownScope && (s.role == Admin || path == "up" || strings.HasPrefix(path, "store ")) {
 		return core.Errorf(core.Denied, "%s: only on the machine of the data file", path).With("field", "command")
 	}
-	var named error
-	c.flags.Visit(func(f *pflag.Flag) {
-		if from := f.Annotations[noteSource]; len(from) > 0 && c.elsewhere(from[0], f.Value.String()) {
-			named = onlyThere("--"+f.Name, f.Name)
+	return c.eachFile(s, args, func(f fileArg) error {
+		if c.elsewhere(f.source, f.value) {
+			return onlyThere(f.what, f.field)
 		}
+		return nil
 	})
-	for i, arg := range args {
-		if len(s.args) == 0 {
-			break
-		}
-		if from := s.args[min(i, len(s.args)-1)]; c.elsewhere(from, arg) {
-			named = onlyThere(path, map[bool]string{true: "dir", false: "file"}[from == "dir"])
-		}
-	}
-	return named
 }
 
 // elsewhere reports whether a value from another machine names a file of this
@@ -150,11 +144,11 @@ func onlyThere(what, field string) error {
 
 // permit holds the command against --read-only and the door's role.
 func (c *call) permit(path string, s spec) error {
-	if c.g.ReadOnly && s.effect != Reads {
-		return core.Errorf(core.Denied, "%s: refused because of --read-only", path).With("field", "read-only")
-	}
 	if !c.env.Role.allows(s.role) {
 		return core.Errorf(core.Denied, "%s: needs the role %s, you are %s", path, s.role, c.env.Role).With("field", "role")
+	}
+	if c.g.ReadOnly && s.effect != Reads {
+		return core.Errorf(core.Denied, "%s: refused because of --read-only", path).With("field", "read-only")
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func (c *call) enterCockpit(s Start) error {
 		return usage("command", "a command is missing; try: help")
 	}
 	c.active = !c.g.ReadOnly
-	if err := c.scope(); err != nil {
+	err := c.scope()
+	if err != nil {
 		return err
 	}
 	eng := c.eng
@@ -51,6 +52,9 @@ func (c *call) enterCockpit(s Start) error {
 	// Lines given inside the door work on this engine, whatever they ask for.
 	inside := *c.env
 	inside.Caller, inside.ReadOnly, inside.Close, inside.Doors = c.by, c.g.ReadOnly, nil, Doors{}
+	if inside.Own, err = c.own(); err != nil {
+		return err
+	}
 	inside.Open = func(context.Context, Need) (*engine.Engine, error) { return eng, nil }
 	return c.env.Doors.Cockpit(c.ctx, &inside, s)
 }

@@ -67,6 +67,7 @@ func (t *tree) dag() *cobra.Command {
 				"car     IPLD: the digest in the CID of an event is its id\n" +
 				"jsonl   an event a line",
 			example: "dag export sqlite record.db",
+			check:   func(c *call, _ []string) error { return c.makesFile() },
 			run: func(c *call, args []string) error {
 				done, err := c.eng.DAG.Export(c.ctx, c.by.Tenant, args[0], c.env.path(args[1]))
 				if err != nil {

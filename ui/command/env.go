@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/ui/term"
 )
 
@@ -52,6 +53,9 @@ type Env struct {
 	// Abroad says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
 	Abroad bool
+	// Own are the engine's own files, which no line may name; nil is those of
+	// the data file.
+	Own *safeopen.Own
 	// Files are the texts that a line from another machine may name all the
 	// same, by name: those that a script brought along.
 	Files map[string][]byte

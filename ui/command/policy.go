@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -202,20 +201,23 @@ func (t *tree) policyTerms() *cobra.Command {
 	var two, jailed string
 	words := []string{"on", "off"}
 	return t.command(spec{
-		use: "terms", short: "What an activation needs", effect: Writes, role: Approver,
+		use: "terms", short: "What an activation needs", effect: Reads,
 		long: "Show or change what an activation needs: two persons, and a jail for programs. Where two persons are needed,\n" +
-			"it takes two to ask for less as well.",
+			"it takes two to ask for less as well. Changing it needs the role approver.",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&two, "two-persons", "", "`on|off`: two operators must activate")
 			f.StringVar(&jailed, "jailed", "", "`on|off`: a program that can't be jailed here is refused")
 		},
-		check: func(*call, []string) error {
+		check: func(c *call, _ []string) error {
 			for name, v := range map[string]string{"two-persons": two, "jailed": jailed} {
 				if v != "" && !slices.Contains(words, v) {
 					return core.Invalid(name, v, "on, off")
 				}
 			}
-			return nil
+			if two == "" && jailed == "" {
+				return nil
+			}
+			return c.change(Approver)
 		},
 		run: func(c *call, _ []string) error {
 			now, err := c.eng.Judge.Terms(c.ctx, c.by.Tenant)
@@ -273,7 +275,7 @@ func policyColumns(c *call) []column[judge.Policy] {
 
 // policy lets the file's policy rule.
 func (a *applier) policy(p *swarmfile.Policy) error {
-	in, err := written(p)
+	in, err := a.written(p)
 	if err != nil {
 		return err
 	}
@@ -286,12 +288,12 @@ func (a *applier) policy(p *swarmfile.Policy) error {
 }
 
 // written is the policy that a swarm file names.
-func written(p *swarmfile.Policy) (in judge.Proposal, err error) {
+func (a *applier) written(p *swarmfile.Policy) (in judge.Proposal, err error) {
 	in.Serve = p.Serve
-	if in.Source, err = readFile("file", p.File); err != nil {
+	if in.Source, err = a.readFile("file", p.File); err != nil {
 		return in, err
 	}
-	if in.Cases, err = readFile("tests", p.Tests); err != nil {
+	if in.Cases, err = a.readFile("tests", p.Tests); err != nil {
 		return in, err
 	}
 	return proposalOf(in, p.File, Join(p.Interpreter), p.Gates)
@@ -305,7 +307,7 @@ func (a *applier) checkPolicy(file *swarmfile.File, p *problems) error {
 		return nil
 	}
 	at := place{"policy", want.Line, want.Lines}
-	in, err := written(want)
+	in, err := a.written(want)
 	if err != nil {
 		if !p.add(at, err) {
 			return err
@@ -338,8 +340,8 @@ func (a *applier) checkPolicy(file *swarmfile.File, p *problems) error {
 	return nil
 }
 
-func readFile(field, path string) ([]byte, error) {
-	f, err := os.Open(path)
+func (a *applier) readFile(field, path string) ([]byte, error) {
+	f, err := a.open(path)
 	if err != nil {
 		return nil, fileError(field, path, err)
 	}

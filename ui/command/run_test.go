@@ -16,6 +16,7 @@ import (
 
 func TestExitCodesAndErrorObjects(t *testing.T) {
 	d := newDeck(t)
+	d.no(os.WriteFile(filepath.Join(d.dir, "there"), nil, 0o600))
 	d.line("tenant list")
 	d.line("task list") // makes the default tenant
 	failing := str(d.object(`task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`)["task_id"])
@@ -90,7 +91,7 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{"task list --tenant t_nowhere", 1, "NOT_FOUND", "tenant", "t_default"},
 		{"audit check-proof nofile", 1, "NOT_FOUND", "file", "nofile"},
 		{"audit export --format xml", 2, "INVALID_INPUT", "format", "jsonl"},
-		{"audit export --out deck.db", 1, "CONFLICT", "out", "exists already"},
+		{"audit export --out there", 1, "CONFLICT", "out", "exists already"},
 		{"completion tcsh", 2, "INVALID_INPUT", "shell", "bash"},
 		{"theme show nosuch", 1, "NOT_FOUND", "theme", "terminal"},
 		{"task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}' --priority 101", 2, "INVALID_INPUT", "priority", "0-100"},
@@ -106,7 +107,7 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{"approval escalate x --to 'a\u200bb'", 2, "INVALID_INPUT", "to", "1-64"},
 		{"audit export --out no/such/dir", 1, "NOT_FOUND", "out", "can't write no/such/dir"},
 		{"store backup no/such/dir.db", 1, "NOT_FOUND", "file", "can't write no/such/dir.db"},
-		{"store backup deck.db", 1, "CONFLICT", "file", "exists already"},
+		{"store backup there", 1, "CONFLICT", "file", "exists already"},
 		{"theme show ../x", 2, "INVALID_INPUT", "theme", ""},
 		{"help nosuch", 2, "INVALID_INPUT", "command", "nosuch"},
 		{"up nofile.yaml", 1, "NOT_FOUND", "file", "nofile.yaml"},

@@ -71,6 +71,7 @@ func (t *tree) stores() *cobra.Command {
 		t.command(spec{
 			use: "backup FILE", short: "Copy the data file, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"}, ownScope: true,
 			example: "store backup ../swarmdeck-backup.db",
+			check:   func(c *call, _ []string) error { return c.makesFile() },
 			run: func(c *call, args []string) error {
 				dest := c.env.path(args[0])
 				report, err := onStore(c, func(ctx context.Context, path string) (*store.Report, error) {

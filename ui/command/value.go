@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 )
 
 // maxArg bounds what a command reads from stdin or a file for one argument.
@@ -56,7 +57,7 @@ func (c *call) file(field, path string) ([]byte, error) {
 	if c.env.Abroad {
 		return nil, onlyThere("@"+path, field)
 	}
-	f, err := os.Open(c.env.path(path))
+	f, err := c.openFile(path)
 	if err != nil {
 		return nil, fileError(field, path, err)
 	}
@@ -70,6 +71,8 @@ func fileError(field, path string, err error) error { return pathError("read", f
 func pathError(do, field, path string, err error) error {
 	code := core.Internal
 	switch {
+	case safeopen.IsOwn(err):
+		return core.Errorf(core.Denied, "%s: %s is one of the engine's own files", field, clip(path)).With("field", field).With("value", clip(path))
 	case errors.Is(err, os.ErrNotExist):
 		code = core.NotFound
 	case errors.Is(err, os.ErrPermission):

@@ -1,0 +1,130 @@
+package command_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+// holds describes everything in a directory: names, sizes and times.
+func holds(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		fmt.Fprintln(&all, path, info.Size(), info.ModTime())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+// plausible are lines of a command: its arguments are a new file or the sign of
+// stdin, without and with the flags that name files.
+func plausible(info command.Info) (lines [][]string) {
+	for _, value := range []string{"-", "new.out"} {
+		line := strings.Fields(info.Path)
+		for _, word := range strings.Fields(info.Use)[1:] {
+			switch word = strings.Trim(word, "[]…"); word {
+			case "FORMAT":
+				line = append(line, "jsonl")
+			default:
+				line = append(line, value)
+			}
+		}
+		lines = append(lines, line, append(line[:len(line):len(line)], "--out", value))
+	}
+	return lines
+}
+
+// TestAViewerLeavesNothingBehind gives every command as a viewer, from another
+// machine and with --read-only here, in an empty directory.
+func TestAViewerLeavesNothingBehind(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_test")
+	for _, abroad := range []bool{true, false} {
+		env := d.env
+		env.Dir, env.Abroad, env.Away, env.ReadOnly, env.Role = t.TempDir(), abroad, abroad, true, command.Viewer
+		env.Caller.Tenant = "t_test"
+		if abroad {
+			env.Caller.Door = "ssh"
+		}
+		home := t.TempDir()
+		env.Getenv = func(name string) string {
+			return map[string]string{"HOME": home, "SWARMDECK_DATA": d.data}[name]
+		}
+		n := 0
+		for _, info := range command.Commands() {
+			for _, args := range plausible(info) {
+				env.Stdin = strings.NewReader("{}")
+				before := holds(t, env.Dir) + holds(t, home)
+				code, out, errs := d.runIn(t.Context(), env, args...)
+				if now := holds(t, env.Dir) + holds(t, home); now != before {
+					t.Fatalf("abroad %v: %q wrote (exit %d):\n%s%s%s", abroad, args, code, out, errs, now)
+				}
+				n++
+			}
+		}
+		if n < 500 {
+			t.Errorf("only %d lines", n)
+		}
+	}
+}
+
+func TestADashIsNoFile(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_test")
+	d.no(os.WriteFile(filepath.Join(d.dir, "-"), []byte("a file of that name\n"), 0o600))
+	for _, line := range []string{
+		"dag export jsonl -", "dag import jsonl -", "skill load -", "skill check -", "store backup -", "dag resource attach ada -",
+		"dag resource restore s1 --to -", "cad scenario run x --out -", "up -", "agent create a --dir -",
+	} {
+		if _, message, _ := d.fails(2, line); !strings.Contains(message, "- is no file here") {
+			t.Errorf("%s: %s", line, message)
+		}
+	}
+	if out := d.line("audit export --out -"); !strings.Contains(out, "tenant.created") {
+		t.Errorf("to stdout: %q", out)
+	}
+}
+
+func TestNoLineNamesTheEnginesOwnFiles(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_test")
+	d.no(os.Symlink("deck.db.key", filepath.Join(d.dir, "link")))
+	d.no(os.Link(d.data+".key", filepath.Join(d.dir, "hard")))
+	d.no(os.Mkdir(d.data+".spill", 0o700))
+	for _, line := range []string{
+		"keys check deck.db.key", "keys check link", "keys check hard", "policy propose link", "dag import jsonl deck.db", "skill load link",
+		"skill load deck.db.spill", "audit export --out deck.db.secrets.key", "audit export --out deck.db.spill/x", "dag export git deck.db.forks",
+		"bus publish x @link", "dag resource attach ada files:hard", "agent create a --dir deck.db.spill",
+	} {
+		if code, message, _ := d.fails(1, line); code != "DENIED" || !strings.Contains(message, "one of the engine's own files") {
+			t.Errorf("%s: %s %s", line, code, message)
+		}
+	}
+}
+
+func TestAViewerReadsTheTermsAndChangesNone(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_test")
+	d.env.Role = command.Viewer
+	d.line("policy terms")
+	if code, message, _ := d.fails(1, "policy terms --jailed on"); code != "DENIED" || !strings.Contains(message, "needs the role approver") {
+		t.Errorf("%s %s", code, message)
+	}
+	d.env.ReadOnly = true
+	if _, message, _ := d.fails(1, "session create"); !strings.Contains(message, "needs the role operator, you are viewer") {
+		t.Error(message)
+	}
+}
