@@ -205,6 +205,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
+	opt.Own = own
 	builtins := builtin.Options{Dir: dir, Own: own, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", queryWord}}
 	opt.Static = builtin.Definitions()
 	instance := instanceOf(need.Data)
@@ -274,7 +275,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Read: []string{self}, Reach: h.gateway.Ports})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/presence"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
@@ -47,6 +48,7 @@ type Options struct {
 	NewTrace func() string            // nil means random
 
 	SkillRunners map[string]skill.Runner // by kind of runner, beside agent and composite
+	Own          *safeopen.Own           // its own files, which are opened for nobody
 	Static       []skill.Skill           // the program's own skills, which every tenant has
 	MaxSubagents int                     // subagents of a tenant that are live at once; 0 means 100
 
@@ -155,7 +157,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm), "cad": modelling}
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
 		MaxSubagents: opt.MaxSubagents, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)

@@ -3,12 +3,10 @@ package acp
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	acp "github.com/coder/acp-go-sdk"
 
@@ -16,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 )
 
 // Bounds, in bytes, of a file that is read or written for an agent, and of the
@@ -162,19 +161,16 @@ func fileError(err error) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.InternalError, "%v", err)
 }
 
-// readText reads lines of a file in the agent's directory. No link leads out
-// of it, whatever changes meanwhile.
-func (p place) readText(in fileRequest) (string, error) {
-	root, rel, err := p.root(in.Path)
+// readText reads lines of a file in the agent's directory. No link is followed,
+// whatever changes meanwhile.
+func (p place) readText(in fileRequest) (text string, err error) {
+	err = p.at(in.Path, func(at *safeopen.Place) error {
+		text, err = readWhole(at)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
-	defer root.Close()
-	data, _, err := readRegular(root, rel)
-	if err != nil {
-		return "", err
-	}
-	text := string(data)
 	if strings.ToValidUTF8(text, "") != text {
 		return "", core.Errorf(core.InvalidInput, "%s is no UTF-8 text", in.Path)
 	}
@@ -191,85 +187,48 @@ func (p place) readText(in fileRequest) (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-func (p place) root(path string) (*os.Root, string, error) {
+// at works on a place in the agent's directory.
+func (p place) at(path string, work func(*safeopen.Place) error) error {
 	rel, err := p.within(path)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	root, err := os.OpenRoot(p.spec.Dir)
+	root, err := p.own.Root(p.spec.Dir)
 	if err != nil {
-		return nil, "", fmt.Errorf("open the agent's directory: %w", err)
+		return fmt.Errorf("open the agent's directory: %w", err)
 	}
-	return root, rel, nil
+	defer root.Close()
+	return root.At(rel, work)
 }
 
-// readRegular reads a whole regular file; a pipe or device would hold us up.
-func readRegular(root *os.Root, rel string) ([]byte, fs.FileInfo, error) {
-	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
+func readWhole(at *safeopen.Place) (string, error) {
+	data, _, err := at.Read(maxFile)
+	if errors.Is(err, safeopen.ErrTooLarge) {
+		err = core.Errorf(core.InvalidInput, "the file has more than %d bytes", maxFile)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, core.Errorf(core.InvalidInput, "%s is no regular file", rel)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = core.Errorf(core.InvalidInput, "%s has more than %d bytes", rel, maxFile)
-	}
-	return data, info, err
+	return string(data), err
 }
 
 // writeText replaces a file in the agent's directory as a whole, and returns
-// what was in it.
+// what was in it. A link is not written through: what was asked for names the
+// file that changes.
 func (p place) writeText(in fileRequest) (old string, err error) {
 	if len(*in.Content) > maxFile {
 		return "", core.Errorf(core.InvalidInput, "content has more than %d bytes", maxFile)
 	}
-	root, rel, err := p.root(in.Path)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	// A link within the directory is written through, as an editor would.
-	if target, err := root.Readlink(rel); err == nil && !filepath.IsAbs(target) {
-		if to := filepath.Join(filepath.Dir(rel), target); filepath.IsLocal(to) {
-			rel = to
+	err = p.at(in.Path, func(at *safeopen.Place) error {
+		if old, err = readWhole(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-	}
-	before, info, err := readRegular(root, rel)
-	perm := fs.FileMode(0o644)
-	switch {
-	case err == nil:
-		old, perm = string(before), info.Mode().Perm()
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	next := rel + ".swarmdeck-new"
-	f, err := root.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if errors.Is(err, fs.ErrExist) { // left by a crash
-		_ = root.Remove(next)
-		f, err = root.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	}
+		_, err = at.Put([]byte(*in.Content), func(f *os.File) error {
+			if u := p.spec.User; u != nil {
+				return f.Chown(int(u.UID), int(u.GID))
+			}
+			return nil
+		})
+		return err
+	})
 	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(*in.Content)
-	if u := p.spec.User; err == nil && u != nil {
-		err = f.Chown(int(u.UID), int(u.GID))
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = root.Rename(next, rel)
-	}
-	if err != nil {
-		_ = root.Remove(next)
 		return "", fmt.Errorf("write %s: %w", in.Path, err)
 	}
 	return old, nil

@@ -16,12 +16,14 @@ import (
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 )
 
 // place is where an agent runs, worked out from its record.
 type place struct {
 	settings
 	spec   cell.Spec
+	own    *safeopen.Own        // files that are opened for no agent
 	home   string               // its HOME, "" when its environment names one
 	memory string               // file of what is remembered of its conversation
 	key    string               // agents with the same key share a process
@@ -30,7 +32,7 @@ type place struct {
 }
 
 func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
-	var p place
+	p := place{own: r.opt.Own}
 	var err error
 	if p.settings, err = readSettings(options); err != nil {
 		return p, err

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 )
 
 // Options of NewRuntime.
@@ -21,6 +22,8 @@ type Options struct {
 	// Dir is where an agent without a directory works, and what relative ones
 	// start from. "" is the engine's working directory.
 	Dir string
+	// Own are the engine's own files, which are opened for no agent.
+	Own *safeopen.Own
 	// State is the directory for the agents' homes and the ids of their
 	// conversations. It must be given.
 	State string

@@ -126,7 +126,12 @@ func IsOwn(err error) bool {
 // Check refuses a path that leads to one of the engine's own files, whether it
 // is there or is to be made. Links are followed: it is for paths that a person
 // names with rights of their own.
-func (o *Own) Check(path string) error {
+func (o *Own) Check(path string) error { return o.check(path, false) }
+
+// CheckWork is Check for what agents work on, which may lie in a fork's place.
+func (o *Own) CheckWork(path string) error { return o.check(path, true) }
+
+func (o *Own) check(path string, work bool) error {
 	if o == nil {
 		return nil
 	}
@@ -135,6 +140,10 @@ func (o *Own) Check(path string) error {
 		return core.Errorf(core.Internal, "find %s: %v", path, err)
 	}
 	n := o.now()
+	forks, err := filepath.EvalSymlinks(o.forks)
+	if err != nil {
+		forks = o.forks
+	}
 	if real, err := filepath.EvalSymlinks(full); err == nil {
 		full = real
 	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(full)); err == nil {
@@ -150,6 +159,9 @@ func (o *Own) Check(path string) error {
 		if err != nil {
 			continue
 		}
+		if work && at == forks {
+			return nil
+		}
 		if n.dirs[inodeOf(info)] || n.named(inodeOf(info), name) {
 			return refused(path)
 		}
@@ -157,10 +169,42 @@ func (o *Own) Check(path string) error {
 	return nil
 }
 
+// Among tells of any number of files whether they are the engine's own, by
+// device and inode.
+func (o *Own) Among() func(dev, ino uint64) bool {
+	n := o.now()
+	return func(dev, ino uint64) bool { return n.files[inode{dev, ino}] || n.dirs[inode{dev, ino}] }
+}
+
+// File is Open for regular files alone: a pipe is not waited for.
+func (o *Own) File(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, core.Errorf(core.InvalidInput, "path: %s is no regular file", path).With("field", "path")
+	}
+	f, err := o.open(path, syscall.O_NONBLOCK|syscall.O_NOCTTY)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // another took its place
+		err = core.Errorf(core.InvalidInput, "path: %s is no regular file", path).With("field", "path")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // Open opens a file for a person who names it with rights of their own: any
 // that can be read but the engine's own. What was opened is what is checked.
-func (o *Own) Open(path string) (*os.File, error) {
-	f, err := os.Open(path)
+func (o *Own) Open(path string) (*os.File, error) { return o.open(path, 0) }
+
+func (o *Own) open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|flags, 0)
 	if err != nil || o == nil {
 		return f, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/safeopen"
 )
 
 // Bounds of a load.
@@ -87,15 +88,8 @@ func pathError(path string, err error) error {
 }
 
 // readFile reads one skill file; what stands in its way is a problem of it.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, pathError(path, err)
-	}
-	if !info.Mode().IsRegular() { // a pipe would be waited for
-		return nil, core.Errorf(core.InvalidInput, "path: %s is no regular file", path)
-	}
-	f, err := os.Open(path)
+func readFile(own *safeopen.Own, path string) ([]byte, error) {
+	f, err := own.File(path)
 	if err != nil {
 		return nil, pathError(path, err)
 	}
@@ -109,14 +103,14 @@ func readFile(path string) ([]byte, error) {
 
 // readFiles reads and parses skill files, in the given order. skip tells by a
 // file's content that it need not be looked at again; nil looks at all.
-func readFiles(paths []string, skip func(path string, data []byte) bool) []Definition {
+func readFiles(own *safeopen.Own, paths []string, skip func(path string, data []byte) bool) []Definition {
 	defs := make([]*Definition, len(paths))
 	next := make(chan int)
 	var all sync.WaitGroup
 	for range min(len(paths), runtime.GOMAXPROCS(0)) {
 		all.Go(func() {
 			for i := range next {
-				data, err := readFile(paths[i])
+				data, err := readFile(own, paths[i])
 				if err != nil {
 					text := strings.TrimPrefix(core.AsError(err).Message, "path: ")
 					defs[i] = &Definition{file: paths[i], problems: []document.Problem{{File: paths[i], Line: 1, Field: "file", Message: text}}}
@@ -170,7 +164,7 @@ type origin struct {
 }
 
 // read reads everything that is given. A path that can't be read is an error.
-func (g Given) read() ([]origin, error) {
+func (g Given) read(own *safeopen.Own) ([]origin, error) {
 	var files, from []string
 	for _, path := range g.Paths {
 		if !filepath.IsAbs(path) {
@@ -191,7 +185,7 @@ func (g Given) read() ([]origin, error) {
 		}
 	}
 	var all []origin
-	for i, d := range readFiles(files, nil) {
+	for i, d := range readFiles(own, files, nil) {
 		all = append(all, origin{d, from[i]})
 	}
 	for _, d := range g.Definitions {

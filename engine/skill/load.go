@@ -36,7 +36,7 @@ type Loaded struct {
 // Load takes skills in and remembers their paths: they are read again when
 // the engine starts and when something in them changes.
 func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, error) {
-	read, err := g.read()
+	read, err := g.read(r.engines)
 	if err != nil {
 		return Loaded{}, err
 	}
@@ -55,7 +55,7 @@ func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, e
 
 // Check lists what Load would refuse, and changes nothing.
 func (r *registry) Check(tenant string, g Given) ([]document.Problem, error) {
-	read, err := g.read()
+	read, err := g.read(r.engines)
 	if err != nil {
 		return nil, err
 	}

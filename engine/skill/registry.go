@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/safeopen"
 )
 
 // registry keeps the skills of every tenant: durable in the store, and in
@@ -18,6 +19,7 @@ import (
 //
 // Lock order: writing, then mu. mu is never held while the ledger is called.
 type registry struct {
+	engines   *safeopen.Own // what no skill file is
 	ledger    *audit.Ledger
 	runners   map[string]Runner // by kind, without composite
 	static    []*Skill          // of the program itself, in every tenant

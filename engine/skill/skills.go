@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	// means 100. Each runs beside the others.
 	MaxSubagents int
 	ReadOnly     bool // repair nothing
+	// Own are the engine's own files, which no skill is loaded from.
+	Own *safeopen.Own
 }
 
 // Bus takes the messages about runs, and gives those that are reacted to;
@@ -80,6 +83,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	if s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
 		return nil, err
 	}
+	s.registry.engines = opt.Own
 	for _, tenant := range ids {
 		if err := s.recall(ctx, tenant); err != nil {
 			return nil, fmt.Errorf("read the subagents of tenant %s: %w", tenant, err)

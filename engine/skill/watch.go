@@ -232,7 +232,7 @@ func (w *watcher) reread(ctx context.Context, tenant string, sources []Source) (
 	x := w.r.index(tenant)
 	key := func(path string) string { return tenant + "\x00" + path }
 	sums := make([][sha256.Size]byte, len(files))
-	defs := readFiles(files, func(path string, data []byte) bool {
+	defs := readFiles(w.r.engines, files, func(path string, data []byte) bool {
 		i, _ := slices.BinarySearch(files, path)
 		sums[i] = sha256.Sum256(data)
 		was := w.seen[key(path)]

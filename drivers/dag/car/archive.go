@@ -20,6 +20,10 @@ type archive struct {
 	blocks map[[sha256.Size]byte]extent // by digest
 }
 
+// maxBlocks bounds how many blocks are noted, with some 100 bytes each: an event
+// takes two.
+const maxBlocks = 8_000_000
+
 // extent is a block's place in the file.
 type extent struct {
 	at   int64
@@ -65,6 +69,9 @@ func open(ctx context.Context, f file) (*archive, error) {
 		}
 		var digest [sha256.Size]byte
 		copy(digest[:], c[len(c)-sha256.Size:])
+		if len(a.blocks) >= maxBlocks {
+			return nil, core.Errorf(core.InvalidInput, "file: more than %d blocks", maxBlocks).With("field", "file")
+		}
 		a.blocks[digest] = extent{start + int64(len(c)), int32(size - uint64(len(c)))}
 		if _, err := io.CopyN(io.Discard, in, int64(size)-int64(len(prefixed))); err != nil {
 			return nil, cut(err)

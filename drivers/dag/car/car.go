@@ -26,6 +26,7 @@ import (
 	"swarmdeck/drivers/dag/jsonl"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/safeopen"
 )
 
 // perPage is how many entries a page links to.
@@ -195,7 +196,8 @@ func (w writer) write(ctx context.Context, records iter.Seq2[dag.Record, error])
 
 // Import implements dag.Format.
 func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (dag.Manifest, error) {
-	f, err := os.Open(src)
+	var nobody *safeopen.Own // who names a file to import has checked it
+	f, err := nobody.File(src)
 	if err != nil {
 		return dag.Manifest{}, err
 	}

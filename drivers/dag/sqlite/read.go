@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"swarmdeck/drivers/dag/jsonl"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/safeopen"
 )
 
 // Import implements dag.Format. Every column must say what the event itself
 // says.
 func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (m dag.Manifest, err error) {
-	if _, err := os.Stat(src); err != nil { // says more than SQLite does
+	var nobody *safeopen.Own   // who names a file to import has checked it
+	f, err := nobody.File(src) // says more than SQLite does
+	if err != nil {
+		return m, err
+	}
+	if err := f.Close(); err != nil {
 		return m, err
 	}
 	defer func() {
@@ -181,10 +187,17 @@ func (r *reader) record(all, ofEdges, ofNodes *sqlite3.Stmt) (rec dag.Record, er
 	if err := same(rec, events, eventRow(rec), given); err != nil {
 		return rec, err
 	}
+	left := jsonl.MaxLine
 	err = r.rows(ofEdges, edges, rec.Pos, func(i int, given []cell) error {
 		x, err := asEdge(given)
 		if err != nil {
 			return core.Errorf(core.InvalidInput, "event %s: edge %d: %v: it was changed", e.EventID, i, err).With("field", "edges").With("event_id", e.EventID)
+		}
+		for _, c := range given {
+			left -= len(c.text) + 16
+		}
+		if left < 0 {
+			return core.Errorf(core.InvalidInput, "event %s: its edges take more than %d bytes", e.EventID, jsonl.MaxLine).With("field", "edges").With("event_id", e.EventID)
 		}
 		rec.Edges = append(rec.Edges, x)
 		r.edges++

@@ -110,7 +110,7 @@ func unreachable(stderr string) bool {
 
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[0])
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // limited takes so many bytes and refuses more.

@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/safeopen"
 )
 
 // Method is the method of the snapshots (seed 4).
@@ -51,6 +52,7 @@ type Options struct {
 // Driver keeps files and directories.
 type Driver struct {
 	opt Options
+	own *safeopen.Own // nil without Options.Own
 
 	mu     sync.Mutex
 	stores map[string]*store // by tenant
@@ -70,6 +72,7 @@ func New(opt Options) (*Driver, error) {
 		}
 		*p = abs
 	}
+	var own *safeopen.Own
 	if opt.Own != "" {
 		abs, err := filepath.Abs(opt.Own)
 		if err != nil {
@@ -79,6 +82,9 @@ func New(opt Options) (*Driver, error) {
 			abs = filepath.Join(dir, filepath.Base(abs))
 		}
 		opt.Own = abs
+		if own, err = safeopen.OwnFiles(abs); err != nil {
+			return nil, err
+		}
 	}
 	if opt.Limits == (Limits{}) {
 		opt.Limits = DefaultLimits()
@@ -89,7 +95,7 @@ func New(opt Options) (*Driver, error) {
 	if opt.Most == 0 {
 		opt.Most = 16 << 30
 	}
-	return &Driver{opt: opt, stores: map[string]*store{}}, nil
+	return &Driver{opt: opt, own: own, stores: map[string]*store{}}, nil
 }
 
 func (d *Driver) store(tenant string) (*store, error) {
@@ -123,6 +129,9 @@ func (d *Driver) Place(field, target string) (string, error) {
 	path, err := filepath.EvalSymlinks(target)
 	if err != nil {
 		return "", core.Errorf(core.InvalidInput, "%s: %q can't be used: %v; allowed: %s", field, target, reason(err), want).With("field", field)
+	}
+	if err := d.own.CheckWork(path); err != nil {
+		return "", err
 	}
 	return path, nil
 }
@@ -247,7 +256,7 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	}
 	b := &batch{store: s, room: func() error { return d.room(s) }}
 	was := s.recall(path)
-	w := &walker{ctx: ctx, limits: d.opt.Limits, own: d.opt.Own, file: func(dir int, name string, e *entry, st *unix.Stat_t) error {
+	w := &walker{ctx: ctx, limits: d.opt.Limits, own: d.opt.Own, among: d.own.Among(), file: func(dir int, name string, e *entry, st *unix.Stat_t) error {
 		if known, ok := was[e.path]; ok && known.same(st) {
 			e.sum = known.sum
 			return nil

@@ -38,7 +38,8 @@ type left struct {
 type walker struct {
 	ctx    context.Context
 	limits Limits
-	own    string // the engine's data file, whose like are left out
+	own    string                     // the engine's data file, whose like are left out
+	among  func(dev, ino uint64) bool // the same by inode, whatever they are called; nil is none
 	root   string
 	dev    uint64
 	file   func(dir int, name string, e *entry, st *unix.Stat_t) error // reads a file's content
@@ -177,7 +178,7 @@ func (w *walker) directory(dir int, name, path string, depth int) error {
 		if err != nil {
 			return w.explain(below, err)
 		}
-		if w.owned(below) {
+		if w.owned(below) || w.among != nil && w.among(st.Dev, st.Ino) {
 			w.left.own++
 			continue
 		}
@@ -197,7 +198,7 @@ func (w *walker) directory(dir int, name, path string, depth int) error {
 
 // owned reports files of the engine itself, which change with every snapshot.
 func (w *walker) owned(path string) bool {
-	if w.own == "" {
+	if w.own == "" || inside(w.root, w.own+".forks") {
 		return false
 	}
 	full := filepath.Join(w.root, path)

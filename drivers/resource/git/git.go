@@ -26,6 +26,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -109,7 +111,7 @@ func notOne(path, why string) error {
 func worktreeAt(path string) (w worktree, err error) {
 	dot := filepath.Join(path, ".git")
 	info, err := os.Lstat(dot)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
 		return w, notOne(path, "there is no .git")
 	}
 	switch {
