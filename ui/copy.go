@@ -44,13 +44,21 @@ type wroteMsg struct {
 	err  error
 }
 
-// noFiles is what someone on another machine is told.
-const noFiles = "files can't be written from another machine"
+// noFiles says why no file can be written from here, "" when one can.
+func (m *Model) noFiles() string {
+	switch {
+	case m.opt.Abroad:
+		return "files can't be written from another machine"
+	case m.opt.ReadOnly:
+		return "who only reads writes no files"
+	}
+	return ""
+}
 
 // write saves what the screen shows, as text.
 func (m *Model) write(path string) tea.Cmd {
-	if m.opt.Abroad {
-		return m.say(true, "", noFiles)
+	if why := m.noFiles(); why != "" {
+		return m.say(true, "", why)
 	}
 	path = m.path(path)
 	text := strings.Join(m.Frame().Plain(), "\n") + "\n"

@@ -148,8 +148,8 @@ func (m *Model) record(arg string) tea.Cmd {
 	if m.rec != nil {
 		return m.say(true, "", "record: already writing "+m.rec.path+"; record off ends it")
 	}
-	if m.opt.Abroad {
-		return m.say(true, "", noFiles)
+	if why := m.noFiles(); why != "" {
+		return m.say(true, "", why)
 	}
 	m.rec = newRecorder(m.path(arg), m.w, m.h, m.now)
 	return tea.Batch(m.say(false, "", "recording to "+m.rec.path), m.track(m.rec.save(false)))

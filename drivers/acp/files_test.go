@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
 )
 
@@ -235,4 +236,36 @@ func FuzzWithin(f *testing.F) {
 			t.Errorf("%q → %q", path, rel)
 		}
 	})
+}
+
+func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "swarm.db")
+	own, err := safeopen.OwnFiles(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place{own: own}
+	p.spec.Dir = dir
+	if err := os.WriteFile(data+".key", []byte("KEY"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]func(string, string) error{"hard": os.Link, "soft": os.Symlink} {
+		if err := link(data+".key", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "mine"
+	for _, name := range []string{"swarm.db.key", "hard", "soft", "swarm.db.secrets.key"} {
+		in := fileRequest{Path: filepath.Join(dir, name), Content: &text}
+		if got, err := p.readText(in); err == nil {
+			t.Errorf("read %s: %q", name, got)
+		}
+		if _, err := p.writeText(in); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if got, err := os.ReadFile(data + ".key"); string(got) != "KEY" || err != nil {
+		t.Errorf("the key is %q: %v", got, err)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"swarmdeck/engine/core"
 )
 
 func TestAHostileRepositoryInTheRepositoryRunsNothing(t *testing.T) {
@@ -26,5 +28,12 @@ func TestAHostileRepositoryInTheRepositoryRunsNothing(t *testing.T) {
 	}
 	if _, err := os.Lstat(ran); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a program of the nested repository ran")
+	}
+}
+
+func TestAFileIsNoWorktree(t *testing.T) {
+	p := newPlace(t)
+	if _, err := p.d.Look(t.Context(), filepath.Join(p.root, "a")); !errors.Is(err, core.Kind(core.NotFound)) {
+		t.Error(err)
 	}
 }
