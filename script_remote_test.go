@@ -109,7 +109,7 @@ await screen /from the script/
 	if code != 1 || !strings.Contains(stderr, "FAIL stdin:4:") || !strings.Contains(stderr, "phase: second") {
 		t.Errorf("exit %d %s", code, stderr)
 	}
-	if code, _, stderr = d.client(2, "ann", "viewer").run("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}'\n", "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "--read-only") {
+	if code, _, stderr = d.client(2, "ann", "viewer").run("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}'\n", "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "needs the role operator, you are viewer") {
 		t.Errorf("a viewer's script: exit %d %s", code, stderr)
 	}
 }
