@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/drivers/acp"
@@ -52,7 +53,9 @@ type house struct {
 	mu   sync.Mutex
 	need command.Need
 	eng  *engine.Engine
-	sup  *cell.Supervisor // nil for who only reads
+	// running is eng for those who are called while mu is held.
+	running atomic.Pointer[engine.Engine]
+	sup     *cell.Supervisor // nil for who only reads
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
@@ -134,7 +137,8 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	if h.client != nil {
 		h.client.Open(eng.Tools, eng)
 	}
-	h.rooms = append(h.rooms, eng.Close)
+	h.running.Store(eng)
+	h.rooms = append(h.rooms, func() error { h.running.Store(nil); return eng.Close() })
 	if h.egress != nil {
 		h.egress.Open(eng.Egress)
 		h.rooms = append(h.rooms, h.egress.Close) // before the engine, which writes the sums down
@@ -217,7 +221,12 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 			return err
 		}
 	}
-	sup, err := cell.NewSupervisor(cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}})
+	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}}
+	if !need.ReadOnly {
+		h.egress = egress.New(egress.Options{})
+		cells.Way, cells.Over = h.carry, h.over
+	}
+	sup, err := cell.NewSupervisor(cells)
 	if err != nil {
 		return err
 	}
@@ -228,7 +237,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	h.rooms = append(h.rooms, programs.Close)
 	opt.Programs = programs
-	pins, err := pin.New(need.Data + ".spill/approved")
+	pins, err := pin.New(need.Data+".spill/approved", own)
 	if err != nil {
 		return err
 	}
@@ -242,7 +251,6 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.sup = sup
-	h.egress = egress.New(egress.Options{})
 	if need.Active {
 		if err := pins.Sweep(); err != nil {
 			return err
@@ -295,6 +303,26 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 // ownFiles are the files of an engine that nobody else is to open.
 func ownFiles(data string) (*safeopen.Own, error) {
 	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
+}
+
+// carry takes a connection out of a cell.
+func (h *house) carry(c cell.Conn) {
+	pid, name := c.Process()
+	kind := egress.HTTP
+	if c.Port == cell.PortSOCKS {
+		kind = egress.SOCKS
+	}
+	h.egress.Serve(context.Background(), c.Conn, kind, egress.Origin{
+		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
+	})
+}
+
+// over tells the egress that a run is over. What can't be written down now is
+// when the engine closes.
+func (h *house) over(w cell.Whose, run string) {
+	if eng := h.running.Load(); eng != nil {
+		_ = eng.Egress.EndRun(context.Background(), w.Tenant, run)
+	}
 }
 
 // looked fills in what looks after the things that agents work on.

@@ -165,7 +165,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 }
 
 func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
-	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"))
+	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,6 +103,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 
 func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
 	p, err := r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options, a.Profile)
+	p.spec.Whose.Role = a.Role
 	p.born = a.CreatedAt.UTC().Format(time.RFC3339Nano)
 	return p, err
 }

@@ -106,7 +106,7 @@ func (i *initial) begin() (err error) {
 	}
 	var missing []string
 	if o.Places != nil {
-		if err := build(o.Places); err != nil {
+		if o.pins, err = build(o.Places); err != nil {
 			return noWall{fmt.Errorf("make the cell's files: %w", err)}
 		}
 	} else if o.Spaces {

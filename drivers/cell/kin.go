@@ -13,6 +13,7 @@ import (
 type Whose struct {
 	Tenant string
 	Agent  string // name; "" for a process that several agents share
+	Role   string // of the agent
 	Task   string // id, of a task's or a skill's own command
 }
 

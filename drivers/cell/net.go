@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -18,11 +19,54 @@ const (
 	PortSOCKS = 1080 // version 5
 )
 
-// Conn is a connection out of a cell.
+// Conn is a connection out of a cell. Its network is the cell's own, whatever
+// its addresses say.
 type Conn struct {
 	net.Conn
-	Port int // PortHTTP or PortSOCKS
-	of   *Process
+	Port  int    // PortHTTP or PortSOCKS
+	Run   string // as in Spec
+	Whose Whose
+	of    *Process
+}
+
+// Process is the one that opened the connection, as this process sees it, and
+// its name; 0 when it can't be told.
+func (c Conn) Process() (pid int, name string) {
+	at, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return 0, ""
+	}
+	inode := socketOf(c.of.init, at.Port, c.Port)
+	if inode == "" {
+		return 0, ""
+	}
+	for _, p := range c.of.tree() {
+		dir := "/proc/" + strconv.Itoa(p.pid)
+		for _, fd := range numbers(dir + "/fd") {
+			if to, err := os.Readlink(dir + "/fd/" + strconv.Itoa(fd)); err == nil && to == inode {
+				comm, _ := os.ReadFile(dir + "/comm")
+				return p.pid, strings.TrimSpace(string(comm))
+			}
+		}
+	}
+	return 0, ""
+}
+
+// socketOf names the socket of a connection between two ports of a process's
+// loopback, as the links to it do: "socket:[4711]".
+func socketOf(pid, from, to int) string {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/net/tcp")
+	if err != nil {
+		return ""
+	}
+	ends := [2]string{fmt.Sprintf(":%04X", from), fmt.Sprintf(":%04X", to)}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if len(f) > 9 && strings.HasSuffix(f[1], ends[0]) && strings.HasSuffix(f[2], ends[1]) {
+			return "socket:[" + f[9] + "]"
+		}
+	}
+	return ""
 }
 
 // network gives the cell its loopback, and passes on to the engine who comes
@@ -91,7 +135,7 @@ func (p *Process) arrive(fd, port int) {
 		return
 	}
 	if port == PortHTTP || port == PortSOCKS {
-		go p.sup.opt.Way(Conn{Conn: conn, Port: port, of: p})
+		p.ways.Go(func() { p.sup.opt.Way(Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, of: p}) })
 		return
 	}
 	go reach(conn, port)

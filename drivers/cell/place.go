@@ -19,6 +19,7 @@ type place struct {
 	Write bool   `json:",omitzero"` // of bind
 	Map   int    `json:",omitzero"` // of bind: descriptor of the user name space that says whose the files are; 0 is none
 	Must  bool   `json:",omitzero"` // without it the cell is not made
+	Pin   bool   `json:",omitzero"` // of bind: nothing else may be seen there when the command starts
 	UID   uint32 `json:",omitzero"` // of tmpfs
 	Mode  uint32 `json:",omitzero"` // of tmpfs
 }
@@ -38,13 +39,33 @@ type builder struct {
 	root   string      // where it is made
 	trees  map[int]int // detached mounts by the index of their place
 	hidden map[string]bool
+	pins   []pinned
+}
+
+// pinned is a file that must be seen at a path.
+type pinned struct {
+	path string
+	file unix.Stat_t
+}
+
+// holds reports a path at which something else is seen: whoever else may write
+// the directory can put another file over the place, and the mount is gone.
+func (p pinned) holds() error {
+	var now unix.Stat_t
+	if err := unix.Lstat(p.path, &now); err != nil {
+		return fmt.Errorf("%s was taken away: %w", p.path, err)
+	}
+	if now.Dev != p.file.Dev || now.Ino != p.file.Ino {
+		return fmt.Errorf("%s was exchanged: %w", p.path, unix.ESTALE)
+	}
+	return nil
 }
 
 // build makes the places the file system of this process, which has a mount
 // name space of its own and may mount.
-func build(places []place) error {
+func build(places []place) ([]pinned, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("part the mounts: %w", err)
+		return nil, fmt.Errorf("part the mounts: %w", err)
 	}
 	b := &builder{root: base(), trees: map[int]int{}, hidden: map[string]bool{}}
 	for i, p := range places { // before anything covers them
@@ -54,36 +75,36 @@ func build(places []place) error {
 		fd, err := detached(p)
 		if err != nil {
 			if p.Must {
-				return fmt.Errorf("place %s: %w", p.To, err)
+				return nil, fmt.Errorf("place %s: %w", p.To, err)
 			}
 			continue
 		}
 		b.trees[i] = fd
 	}
 	if err := unix.Mount("cell", b.root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=4m"); err != nil {
-		return fmt.Errorf("mount the root: %w", err)
+		return nil, fmt.Errorf("mount the root: %w", err)
 	}
 	for i, p := range places {
 		if err := b.make(i, p); err != nil && p.Must {
-			return fmt.Errorf("place %s: %w", p.To, err)
+			return nil, fmt.Errorf("place %s: %w", p.To, err)
 		}
 	}
 	for to := range b.hidden {
 		_ = setAttr(unix.AT_FDCWD, to, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	}
 	if err := setAttr(unix.AT_FDCWD, b.root, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return fmt.Errorf("close the root: %w", err)
+		return nil, fmt.Errorf("close the root: %w", err)
 	}
 	if err := os.Chdir(b.root); err != nil {
-		return err
+		return nil, err
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
-		return fmt.Errorf("enter the root: %w", err)
+		return nil, fmt.Errorf("enter the root: %w", err)
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("leave the old root: %w", err)
+		return nil, fmt.Errorf("leave the old root: %w", err)
 	}
-	return os.Chdir("/")
+	return b.pins, os.Chdir("/")
 }
 
 // base is a directory over which the new root is mounted.
@@ -133,6 +154,9 @@ func (b *builder) make(i int, p place) error {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
 			return err
+		}
+		if p.Pin {
+			b.pins = append(b.pins, pinned{p.To, st})
 		}
 		return b.put(fd, to, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 	case tmpfs:

@@ -77,6 +77,7 @@ type tree struct {
 	as    string // where it is seen
 	write bool
 	must  bool
+	pin   bool // it must be what is there when the command starts
 	map_  int
 }
 
@@ -110,6 +111,9 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 		add(spec.Wall.Home, true, true)
 	}
 	add(spec.Dir, spec.Wall.Profile == Worker, true)
+	for _, p := range spec.Pinned {
+		all = append(all, tree{path: p.Copy, as: p.Path, must: true, pin: true})
+	}
 	if spec.Wall.Tmp != "" {
 		all = append(all, tree{path: spec.Wall.Tmp, as: "/tmp", write: true, must: true})
 	}
@@ -117,6 +121,8 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 		switch {
 		case a.as != b.as:
 			return cmp.Compare(a.as, b.as)
+		case a.pin != b.pin:
+			return map[bool]int{true: -1, false: 1}[a.pin]
 		case a.write != b.write && a.write:
 			return -1
 		case a.write != b.write:
@@ -184,7 +190,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	}
 	hidden := s.hidden(spec.Wall.Hide)
 	for _, t := range trees {
-		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must})
+		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin})
 		for _, h := range hidden {
 			if h != t.as && within(h, t.as) {
 				o.Places = append(o.Places, place{Kind: hide, To: h, Must: true})

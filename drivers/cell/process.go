@@ -57,6 +57,8 @@ type Process struct {
 	sup      *Supervisor
 	run      string // INSTANCE/RUN
 	whose    operator.Run
+	work     Whose
+	ways     sync.WaitGroup // connections that go out
 	wall     Wall
 	child    *os.Process // the cell's init
 	init     int         // its pid
@@ -104,6 +106,9 @@ func (s *Supervisor) Start(spec Spec) (*Process, error) {
 	}
 	if spec.Wall.Profile == "" {
 		spec.Wall.Profile = Worker
+	}
+	if err := pin.Verify(spec.Pinned); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
 	}
 	p, err := s.launch(path, spec)
 	if err != nil {
@@ -200,7 +205,7 @@ func line() (theirs *os.File, ours *net.UnixConn, err error) {
 
 func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) {
 	p := &Process{
-		sup: s, run: s.opt.Instance + "/" + spec.Run, whose: spec.Whose.run(spec.Run), wall: spec.Wall, began: time.Now(),
+		sup: s, run: s.opt.Instance + "/" + spec.Run, whose: spec.Whose.run(spec.Run), work: spec.Whose, wall: spec.Wall, began: time.Now(),
 		spaces: m != bare, started: make(chan message, 1), settled: make(chan message, 1), freezing: make(chan struct{}, 1),
 		done: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}, 1),
 	}
@@ -353,8 +358,9 @@ func (p *Process) live() {
 	p.sup.strays(p)
 	p.control.Close()
 	p.clear()
-	p.sup.forget(p)
 	close(p.gone)
+	p.ways.Wait()
+	p.sup.forget(p)
 	if !heard {
 		p.started <- message{Kind: saidFailed}
 	}

@@ -30,6 +30,11 @@ func (o *order) start() (pid int, missing []string, err error) {
 			return 0, nil, err
 		}
 	}
+	for _, p := range o.pins {
+		if err := p.holds(); err != nil {
+			return 0, nil, err
+		}
+	}
 	path, argv := o.Limits.through(o.Path, o.Argv)
 	if pid, _, err = syscall.StartProcess(path, argv, attr); err != nil {
 		return 0, nil, fmt.Errorf("execute %s: %w", o.Path, err)

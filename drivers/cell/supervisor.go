@@ -24,9 +24,11 @@ type Options struct {
 	// Hide are files and directories of the engine's own, which no walled run
 	// sees. A name that ends in "*" stands for all that begin so.
 	Hide []string
-	// Way takes a connection of a worker that wants to go out, and closes it. Nil
-	// is no way out for anybody.
+	// Way takes a connection of a worker that wants to go out, and closes it; it
+	// returns when that is over. Nil is no way out for anybody.
 	Way func(Conn)
+	// Over is told of a run once it is over with all its ways out. Nil is nobody.
+	Over func(Whose, string)
 	// Without leaves layers out, as where the system does not give them; for tests.
 	Without []string
 }
@@ -139,10 +141,17 @@ func (s *Supervisor) register(p *Process) error {
 
 func (s *Supervisor) forget(p *Process) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.live, p)
 	if len(s.live) == 0 {
 		s.timer.Stop()
+	}
+	last := true // of its name: an agent may have several processes
+	for q := range s.live {
+		last = last && q.run != p.run
+	}
+	s.mu.Unlock()
+	if last && s.opt.Over != nil && p.whose.Tenant != "" {
+		s.opt.Over(p.work, p.whose.Name)
 	}
 }
 

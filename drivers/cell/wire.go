@@ -38,6 +38,8 @@ type order struct {
 	Ports   []int    // and these
 	Cgroup  int      // descriptor of the parent's cgroup.procs; 0 is none
 	Run     string   // for words
+
+	pins []pinned // that hold when the command starts
 }
 
 // message is what an init tells the engine.

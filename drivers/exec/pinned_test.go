@@ -14,7 +14,7 @@ import (
 
 func newPins(t *testing.T) *pin.Keeper {
 	t.Helper()
-	k, err := pin.New(filepath.Join(t.TempDir(), "approved"))
+	k, err := pin.New(filepath.Join(t.TempDir(), "approved"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	}
 	spec.Limits = r.opt.Limits
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
-	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name}
+	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
 	h := &agent{
 		sup: r.sup, opt: r.opt, spec: spec, hangUp: func() {},
 	}

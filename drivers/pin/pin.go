@@ -21,6 +21,7 @@ import (
 
 	"swarmdeck/drivers/pin/named"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/safeopen"
 )
 
 // Bounds of what one command is bound to, in bytes; named.MaxFiles bounds
@@ -33,19 +34,20 @@ const (
 // Keeper looks at files and keeps copies of them below one directory.
 type Keeper struct {
 	dir string
+	own *safeopen.Own
 
 	mu   sync.Mutex
 	kept map[string]*shelf // by tenant
 }
 
 // New returns a keeper with a directory of its own, which it makes when it
-// first needs it.
-func New(dir string) (*Keeper, error) {
+// first needs it. Files of the engine's own are neither read nor bound.
+func New(dir string, own *safeopen.Own) (*Keeper, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find a place for copies: %w", err)
 	}
-	return &Keeper{dir: dir, kept: map[string]*shelf{}}, nil
+	return &Keeper{dir: dir, own: own, kept: map[string]*shelf{}}, nil
 }
 
 // Look finds what a command line names, as it is now. A nil keeper binds
@@ -77,6 +79,10 @@ func (k *Keeper) Look(tenant string, line named.Line) []judge.File {
 // read fills in what a file holds, of at most so many bytes, and returns how
 // many there are.
 func (k *Keeper) read(root *os.Root, tenant string, f *judge.File, room int64) int64 {
+	if k.own.Check(filepath.Join(root.Name(), filepath.FromSlash(f.Path))) != nil {
+		f.Unbound = "the engine's own"
+		return 0
+	}
 	data, info, _, err := readFile(root, f.Path, min(room, maxFile))
 	switch {
 	case errors.Is(err, errLarge) && room < maxFile:

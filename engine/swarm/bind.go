@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -70,7 +71,7 @@ func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bo
 	switch {
 	case t.ApprovalID != "":
 	case judge.FilesDigest(files) == t.Bound:
-		return files, true, nil
+		return running(files), true, nil
 	default:
 		v = s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
 	}
@@ -93,7 +94,17 @@ func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bo
 		}
 		return s.interrupt(tx, now, filesChanged, 0)
 	})
+	if t.ApprovalID == "" {
+		files = running(files)
+	}
 	return files, ok, err
+}
+
+// running are the files that run. What a rule let pass is held to them alone:
+// an operand that always changes, such as a log, would keep it from ever
+// starting, and nobody has looked at it.
+func running(files []judge.File) []judge.File {
+	return slices.DeleteFunc(slices.Clone(files), func(f judge.File) bool { return !f.Runs })
 }
 
 const filesChanged = "the files that it names are not what was judged"

@@ -63,7 +63,7 @@ func newDeck(t testing.TB) *deck {
 	d.no(err)
 	sup, err := cell.NewSupervisor(cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
 	d.no(err)
-	pins, err := pin.New(filepath.Join(dir, "spill", "approved"))
+	pins, err := pin.New(filepath.Join(dir, "spill", "approved"), nil)
 	d.no(err)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
 	d.no(err)
