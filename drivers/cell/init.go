@@ -141,6 +141,8 @@ func (i *initial) begin() (err error) {
 		_, _ = unix.Write(o.Cgroup, []byte("0"))
 		_ = unix.Close(o.Cgroup)
 	}
+	// An engine that dies before it has heard of the start never knew of it: the
+	// cell ends with the error.
 	for fd := range 3 { // they are the command's
 		_ = unix.Close(fd)
 	}

@@ -44,6 +44,9 @@ func playEngine() {
 	if _, err := s.Start(Spec{Run: "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir}); err != nil {
 		panic(err)
 	}
+	if err := os.WriteFile("started", nil, 0o600); err != nil {
+		panic(err)
+	}
 	select {}
 }
 

@@ -293,6 +293,7 @@ func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 	dir, instance := t.TempDir(), "dying"+strconv.Itoa(os.Getpid())
 	e := engine(t, instance, counters, dir)
 	eventually(t, "all three count", func() bool { return past(dir, [3]int64{}) })
+	eventually(t, "the engine knows of it", func() bool { _, err := os.Stat(filepath.Join(dir, "started")); return err == nil })
 	_ = e.Process.Kill()
 	_ = e.Wait()
 	last := counted(dir)

@@ -30,7 +30,7 @@ func put(t *testing.T, path, text string, perm os.FileMode) {
 // world is a keeper and a work directory without links in its path.
 func world(t *testing.T) (*Keeper, string) {
 	t.Helper()
-	k, err := New(filepath.Join(t.TempDir(), "approved"))
+	k, err := New(filepath.Join(t.TempDir(), "approved"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestNoKeeperBindsNothing(t *testing.T) {
 }
 
 func BenchmarkLook(b *testing.B) {
-	k, err := New(filepath.Join(b.TempDir(), "approved"))
+	k, err := New(filepath.Join(b.TempDir(), "approved"), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
