@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -143,6 +144,7 @@ func (i *initial) begin() (err error) {
 	}
 	// An engine that dies before it has heard of the start never knew of it: the
 	// cell ends with the error.
+	debug.SetGCPercent(100)
 	for fd := range 3 { // they are the command's
 		_ = unix.Close(fd)
 	}

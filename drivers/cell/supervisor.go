@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Options struct {
 	Way func(Conn)
 	// Over is told of a run once it is over with all its ways out. Nil is nobody.
 	Over func(Whose, string)
+	// Program is what is executed as the init of a cell; "" is this program.
+	Program string
 	// Without leaves layers out, as where the system does not give them; for tests.
 	Without []string
 }
@@ -58,6 +61,7 @@ func NewSupervisor(opt Options) (*Supervisor, error) {
 		return nil, core.Invalid("instance", opt.Instance, `1-64 characters without "/"`)
 	}
 	s := &Supervisor{opt: opt, name: rand.Text(), end: make(chan struct{}), live: map[*Process]struct{}{}, maps: map[uint32]*os.File{}}
+	s.opt.Program = cmp.Or(opt.Program, "/proc/self/exe")
 	var err error
 	if s.page, err = newPage(); err != nil {
 		return nil, err
