@@ -51,7 +51,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 	if p.spec.Wall, err = p.Wall(kept); err != nil {
 		return p, err
 	}
-	p.spec.Wall.Read = append(p.spec.Wall.Read, r.opt.Read...)
+	p.spec.Wall.Read, p.spec.Wall.Told = append(p.spec.Wall.Read, r.opt.Read...), true
 	if p.models, err = modelproxy.Read(p.RecordModels, env); err != nil {
 		return p, err
 	}

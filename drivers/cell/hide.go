@@ -105,3 +105,26 @@ func packageOf(dir, home string) string {
 	}
 	return parent
 }
+
+// told are the files that words of a command name by absolute paths, each with
+// its directory where that holds files of one thing: a script finds what lies
+// beside it.
+func told(words []string) (all []string) {
+	home, _ := os.UserHomeDir()
+	for _, w := range words {
+		if !filepath.IsAbs(w) || len(w) > 4096 {
+			continue
+		}
+		w = filepath.Clean(w)
+		info, err := os.Stat(w)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if dir := filepath.Dir(w); dir != home && !within(home, dir) && dir != filepath.Clean(os.TempDir()) {
+			all = append(all, dir)
+		} else {
+			all = append(all, w)
+		}
+	}
+	return all
+}

@@ -101,6 +101,13 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 	for _, p := range programs(path, spec.Env) {
 		add(p, false, false)
 	}
+	if spec.Wall.Told {
+		for _, p := range told(spec.Argv[1:]) {
+			if !slices.ContainsFunc(s.hidden(spec.Wall.Hide), func(h string) bool { return within(p, h) }) {
+				add(p, false, false)
+			}
+		}
+	}
 	for _, p := range spec.Wall.Read {
 		add(p, false, true)
 	}

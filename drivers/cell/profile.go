@@ -40,6 +40,9 @@ type Wall struct {
 	// Home is a directory that is kept as the run's HOME; "" is an empty one
 	// that goes with the run. Open runs have the engine's own unless it is given.
 	Home string
+	// Told gives it to read what the words of its command name, for commands
+	// that an operator has written down.
+	Told bool
 	// Tmp is a directory that is its /tmp; "" is an empty one that goes with it.
 	Tmp string
 	// Read, Write and Hide are further places: to be read, to be written too,

@@ -179,6 +179,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		h.spec.Env = modelproxy.Environ(spec.Env, vars)
 		h.spec.Wall.Reach = modelproxy.Ports(vars)
 	}
+	h.spec.Wall.Told = true
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()
 	h.keep.Check(spec.Available())

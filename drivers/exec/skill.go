@@ -111,7 +111,7 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace, pins), log: call.Log}
 	w.answer.flood = func() { w.end(flooded, cell.Grace{Interrupt: -1, Terminate: afterGrace}) }
 	if w.start(r.sup, cell.Spec{
-		Run: call.Run, Whose: cell.Whose{Tenant: call.Tenant, Task: call.TaskID}, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits, Pinned: pins.Pins,
+		Run: call.Run, Whose: cell.Whose{Tenant: call.Tenant, Task: call.TaskID}, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits, Pinned: pins.Pins, Wall: cell.Wall{Told: true},
 	}) {
 		go w.run(ctx)
 	}
