@@ -35,12 +35,8 @@ func findCgroups(instance string) *cgroups {
 	}
 	parent := filepath.Join(mounted, own)
 	c := &cgroups{dir: filepath.Join(parent, "swarmdeck-"+strings.ReplaceAll(instance, ".", "_"))}
-	if err := os.Mkdir(c.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil
-	}
 	var err error
 	if c.procs, err = os.OpenFile(filepath.Join(parent, "cgroup.procs"), os.O_WRONLY, 0); err != nil {
-		_ = os.Remove(c.dir)
 		return nil
 	}
 	return c
@@ -107,7 +103,8 @@ func (c *cgroups) make() *cgroup {
 	c.last++
 	path := filepath.Join(c.dir, strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(c.last))
 	c.mu.Unlock()
-	if err := os.Mkdir(path, 0o755); err != nil {
+	// Another process of this data file removes the directory when it leaves.
+	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil
 	}
 	dir, err := os.Open(path)
