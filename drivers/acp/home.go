@@ -125,6 +125,9 @@ func (p place) furnish() error {
 		if err := os.RemoveAll(tmp); err != nil {
 			return fmt.Errorf("empty the agent's temporary files: %w", err)
 		}
+		if err := os.MkdirAll(filepath.Dir(tmp), 0o711); err != nil {
+			return fmt.Errorf("make a place for the agent's temporary files: %w", err)
+		}
 		if err := os.Mkdir(tmp, 0o700); err != nil {
 			return fmt.Errorf("make a place for the agent's temporary files: %w", err)
 		}

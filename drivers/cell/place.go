@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -180,38 +182,79 @@ func (b *builder) make(i int, p place) error {
 
 // put mounts a detached tree.
 func (b *builder) put(fd int, to string, dir bool) error {
-	if err := target(to, dir); err != nil {
-		return err
-	}
-	return unix.MoveMount(fd, "", unix.AT_FDCWD, to, unix.MOVE_MOUNT_F_EMPTY_PATH)
-}
-
-// target makes what a mount covers, unless it is there.
-func target(to string, dir bool) error {
-	if info, err := os.Lstat(to); err == nil {
-		if info.Mode()&os.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a symbolic link", to)
-		}
-		return nil
-	}
-	if dir {
-		return os.MkdirAll(to, 0o755)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o444)
+	at, err := b.target(to, dir)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	defer unix.Close(at)
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-func (b *builder) tmpfs(to, options string) error {
-	if err := target(to, true); err != nil {
+// target opens what a mount covers, and makes it unless it is there. A run that
+// was here before may have left links on the way: none is followed, since they
+// would lead through the machine's files, with more rights than the run has.
+func (b *builder) target(to string, dir bool) (int, error) {
+	const way = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	at, err := unix.Open(b.root, way|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return -1, err
+	}
+	names := strings.FieldsFunc(strings.TrimPrefix(to, b.root), func(r rune) bool { return r == '/' })
+	for i, name := range names {
+		next, err := unix.Openat(at, name, way, 0)
+		if errors.Is(err, unix.ENOENT) {
+			if err = create(at, name, dir || i < len(names)-1); err == nil {
+				next, err = unix.Openat(at, name, way, 0)
+			}
+		}
+		_ = unix.Close(at)
+		if err != nil {
+			return -1, fmt.Errorf("make %s: %w", name, err)
+		}
+		at = next
+		var st unix.Stat_t
+		if err := unix.Fstat(at, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			_ = unix.Close(at)
+			return -1, fmt.Errorf("%s is a symbolic link", name)
+		}
+	}
+	return at, nil
+}
+
+// create makes a directory or an empty file as the owner of where it is made,
+// who may be somebody that root is not: files are shown to a run as its own.
+func create(at int, name string, dir bool) error {
+	do := func() error {
+		if dir {
+			return unix.Mkdirat(at, name, 0o755)
+		}
+		return unix.Mknodat(at, name, unix.S_IFREG|0o444, 0)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
 		return err
 	}
-	return unix.Mount("cell", to, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	gid, _ := unix.SetfsgidRetGid(int(st.Gid))
+	uid, _ := unix.SetfsuidRetUid(int(st.Uid))
+	err := do()
+	_, _ = unix.SetfsuidRetUid(uid)
+	_, _ = unix.SetfsgidRetGid(gid)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		err = do()
+	}
+	return err
+}
+
+// tmpfs mounts an empty directory.
+func (b *builder) tmpfs(to, options string) error {
+	at, err := b.target(to, true)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return unix.Mount("cell", "/proc/self/fd/"+strconv.Itoa(at), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
 func (b *builder) text(to, what string) error {
@@ -306,9 +349,11 @@ var (
 )
 
 func (b *builder) proc(to string) error {
-	if err := target(to, true); err != nil {
+	at, err := b.target(to, true)
+	if err != nil {
 		return err
 	}
+	_ = unix.Close(at)
 	if err := unix.Mount("proc", to, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 		}
 		for _, as := range slices.Compact([]string{real, path}) {
 			if as != "/" && !isSystem(as, write) {
-				all = append(all, tree{path: real, as: as, write: write, must: must})
+				all = append(all, tree{path: real, as: as, write: write, must: must && as == real}) // by its own name at least
 			}
 		}
 	}
