@@ -172,8 +172,8 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	o.Places = append(o.Places,
 		place{Kind: dev, To: "/dev", Must: true},
 		place{Kind: procs, To: "/proc", Must: true},
-		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, Must: true}, // unless it has a directory for it
-		place{Kind: tmpfs, To: "/var/tmp", Mode: 0o1777, Must: true},
+		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, UID: uid, Must: true}, // unless it has a directory for it
+		place{Kind: tmpfs, To: "/var/tmp", Mode: 0o1777, UID: uid, Must: true},
 	)
 	if o.User != nil && o.User.UID == s.cellUID() && o.Profile != Reader { // programs ask who they are
 		o.Places = append(o.Places,
