@@ -114,7 +114,7 @@ func (i *initial) begin() (err error) {
 		// Without it the command sees the machine's processes, and can't reach them.
 		_ = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 		if unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "") != nil {
-			i.blind, missing = true, append(missing, "procfs")
+			i.blind, missing = true, append(missing, layerProcfs)
 		}
 	}
 	if err := o.Limits.apply(); err != nil {

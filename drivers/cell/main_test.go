@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,9 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv("CELL_TEST_ENGINE") != "" {
 		playEngine()
+	}
+	if os.Getenv("CELL_TEST_LAYERS") != "" {
+		os.Exit(tellLayers())
 	}
 	if err := BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,6 +52,27 @@ func playEngine() {
 		panic(err)
 	}
 	select {}
+}
+
+// tellLayers prints the layers that a worker needs and does not have.
+func tellLayers() int {
+	s, err := NewSupervisor(Options{Instance: "ordinary" + strconv.Itoa(os.Getpid())})
+	if err != nil {
+		panic(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for _, l := range s.Layers(context.Background(), Worker, dir) {
+		if l.Needed && !l.OK {
+			fmt.Printf("%+v\n", l)
+		}
+	}
+	if err := s.Close(); err != nil {
+		panic(err)
+	}
+	return 0
 }
 
 func newSupervisor(t testing.TB, without ...string) *Supervisor {

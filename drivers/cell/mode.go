@@ -26,6 +26,8 @@ const (
 	layerCgroup   = "cgroup"
 	layerLandlock = "landlock"
 	layerSeccomp  = "seccomp"
+	layerProcfs   = "procfs"
+	layerIDMap    = "idmapped mounts"
 )
 
 // modes are those to try, the best first.

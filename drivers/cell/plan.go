@@ -40,6 +40,12 @@ func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order,
 		Path: path, Argv: spec.Argv, Dir: spec.Dir, Profile: spec.Wall.Profile, Run: p.run,
 		Spaces: m != bare, User: spec.User, Limits: spec.Limits,
 	}
+	if m == bare {
+		o.lacks = append(o.lacks, layerSpaces)
+		if p.group == nil { // which would hold the run together in their place
+			o.lacks = append(o.lacks, layerCgroup)
+		}
+	}
 	env := environ(spec.Env, p.run)
 	files = append(files, nil)
 	named := func(f *os.File) int {
@@ -246,6 +252,7 @@ func (s *Supervisor) disguise(o *order, spec Spec, trees []tree, named func(*os.
 			if !t.must {
 				continue
 			}
+			o.lacks = append(o.lacks, layerIDMap)
 			owner, err := ownerOf(spec.Dir)
 			if err == nil && owner != 0 {
 				o.User = &User{UID: owner, GID: owner}

@@ -244,7 +244,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 		p.CloseIO()
 		return nil, said.failure()
 	}
-	p.missing, p.pid = said.Missing, p.mainOf(said.PID, m)
+	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
 	if spec.Deadline > 0 {
 		p.mu.Lock()
 		p.alarm = time.AfterFunc(spec.Deadline, p.expire)
@@ -260,6 +260,7 @@ func (s *Supervisor) fork(m mode, path string, spec Spec, p *Process, theirs fil
 		if err != nil {
 			return nil, err
 		}
+		p.missing = o.lacks
 		attr := m.attributes(spec.Wall.walled())
 		if p.group != nil {
 			attr.UseCgroupFD, attr.CgroupFD = true, int(p.group.dir.Fd())

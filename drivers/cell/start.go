@@ -57,13 +57,13 @@ func (o *order) confine() (missing []string, err error) {
 		if o.Places == nil {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor Landlock: %w", err)}
 		}
-		missing = append(missing, "landlock")
+		missing = append(missing, layerLandlock)
 	}
 	if err := narrow(o.Profile, o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0)); err != nil {
 		if !o.Network {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor seccomp: %w", err)}
 		}
-		missing = append(missing, "seccomp")
+		missing = append(missing, layerSeccomp)
 	}
 	return missing, nil
 }

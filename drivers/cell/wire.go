@@ -39,7 +39,8 @@ type order struct {
 	Cgroup  int      // descriptor of the parent's cgroup.procs; 0 is none
 	Run     string   // for words
 
-	pins []pinned // that hold when the command starts
+	pins  []pinned // that hold when the command starts
+	lacks []string // layers that the plan goes without
 }
 
 // message is what an init tells the engine.

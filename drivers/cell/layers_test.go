@@ -1,0 +1,101 @@
+package cell
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestLayersTellWhatHoldsARun(t *testing.T) {
+	each(t, func(t *testing.T, s *Supervisor) {
+		dir := t.TempDir()
+		for _, profile := range []Profile{Worker, Reader, Open} {
+			p := start(t, s, Spec{Argv: []string{"true"}, Dir: dir, Wall: Wall{Profile: profile}})
+			p.CloseIO()
+			if err := p.Stop(Grace{}); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]Layer{}
+			for _, l := range s.Layers(t.Context(), profile, dir) {
+				if got[l.Name] = l; l.Detail == "" {
+					t.Errorf("%s: %s says nothing", profile, l.Name)
+				}
+			}
+			if !got["run"].OK {
+				t.Errorf("%s: %+v", profile, got["run"])
+			}
+			for _, name := range []string{layerSpaces, layerLandlock, layerSeccomp} {
+				l, told := got[name]
+				if name != layerSpaces && profile == Open {
+					if told {
+						t.Errorf("an open run has %s: %+v", name, l)
+					}
+					continue
+				}
+				if missing := slices.Contains(p.Missing(), name); l.OK == missing || l.Needed != (profile != Open) {
+					t.Errorf("%s: %+v, the run lacks %v", profile, l, p.Missing())
+				}
+			}
+			if got[layerSpaces].OK == s.without(layerSpaces) {
+				t.Errorf("%s: %+v", profile, got[layerSpaces])
+			}
+			if s.without(layerCgroup) && got[layerCgroup].OK {
+				t.Errorf("%s: %+v", profile, got[layerCgroup])
+			}
+			if profile != Open && !got["no_new_privs"].OK {
+				t.Errorf("%s: %+v", profile, got["no_new_privs"])
+			}
+			if _, told := got[layerIDMap]; told != (profile != Open && os.Geteuid() == 0) {
+				t.Errorf("%s: idmapped mounts told: %t", profile, told)
+			}
+		}
+	})
+}
+
+func TestLayersNameTheErrorOfARunThatCantBeStarted(t *testing.T) {
+	s := newSupervisor(t)
+	all := s.Layers(t.Context(), Worker, "/no/such/directory")
+	for _, l := range all {
+		if l.Needed && l.OK {
+			t.Errorf("%+v", l)
+		}
+	}
+	if !strings.Contains(all[0].Detail, "/no/such/directory") {
+		t.Errorf("%+v", all[0])
+	}
+}
+
+func TestAnOrdinaryUserHasNameSpaces(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to become somebody else")
+	}
+	if why, _ := refusedSpaces(); why != "" {
+		t.Skip(why)
+	}
+	dir, err := os.MkdirTemp("", "ordinary") // t.TempDir is root's alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "program")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = errors.Join(os.WriteFile(program, data, 0o755), os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "work"), 0o755),
+			os.Chown(filepath.Join(dir, "work"), 65534, 65534))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Dir, cmd.Env = filepath.Join(dir, "work"), []string{"CELL_TEST_LAYERS=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) != 0 {
+		t.Errorf("%v: what does not hold:\n%s", err, out)
+	}
+}
