@@ -65,7 +65,7 @@ func localEnv(need command.Need, eng *engine.Engine, t *serve.Session) *command.
 	return &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: thisUser()},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
-		Away: true, Terminal: t.Terminal,
+		Away: true, Terminal: t.Terminal, Doctor: doctor,
 		Doors: command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Connect: connectMCP},
 		Open: func(_ context.Context, asked command.Need) (*engine.Engine, error) {
 			if instanceOf(asked.Data) != instanceOf(need.Data) {

@@ -57,6 +57,7 @@ func run(args []string) int {
 		Getenv: os.Getenv,
 		Open:   house.open,
 		Close:  house.close,
+		Doctor: doctor,
 		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Serve: house.serve, Attach: attachFar, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	var heirs heirs

@@ -61,6 +61,9 @@ type Env struct {
 	Files map[string][]byte
 	// Refused is told of what the role, or being abroad, forbids; nil is not.
 	Refused func(by core.Caller, err error)
+	// Doctor looks at what the machine gives, and changes nothing; nil is refused
+	// as not available.
+	Doctor func(ctx context.Context, look Look) []Check
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.

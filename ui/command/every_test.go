@@ -68,6 +68,7 @@ func TestEveryCommand(t *testing.T) {
 	w.flows()
 	w.solids()
 	w.policies()
+	w.doctor()
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
 		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env", "serve", "attach"}, info.Path) {

@@ -110,6 +110,7 @@ func (t *tree) sections() []section {
 			{"keys", t.keys},
 			{"theme", t.themes},
 			{"completion", t.completion},
+			{"doctor", t.doctor},
 			{"version", t.version},
 		}},
 	}
