@@ -24,6 +24,7 @@ type agentView struct {
 
 	State      string  `json:"state" jsonschema:"starting, idle, working, waiting for you, pausing, paused, offline or failed"`
 	Runtime    string  `json:"runtime"`
+	Profile    string  `json:"profile,omitempty" jsonschema:"how much of the machine it reaches: reader, worker or open"`
 	Reason     string  `json:"reason,omitempty" jsonschema:"why it is offline or failed"`
 	TaskID     string  `json:"task_id,omitempty" jsonschema:"what it works on"`
 	SessionID  string  `json:"session_id,omitempty"`
@@ -37,7 +38,7 @@ func viewAgent(a fleet.Agent) agentView {
 	return agentView{
 		Name: a.Name, WorkspaceID: a.WorkspaceID, Status: string(a.Status), Role: a.Role, Project: a.Project,
 		LastTask: a.LastTask, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
-		State: a.State(), Runtime: a.Runtime, Reason: a.Reason, TaskID: a.TaskID, SessionID: a.SessionID,
+		State: a.State(), Runtime: a.Runtime, Profile: a.Profile, Reason: a.Reason, TaskID: a.TaskID, SessionID: a.SessionID,
 		Attention: a.Attention, ApprovalID: a.Waiting, Tokens: a.Usage.Tokens, CostUSD: a.Usage.CostUSD,
 	}
 }

@@ -35,6 +35,9 @@ type Field struct {
 	// Suggest are likely values of a string field; others may be entered too.
 	Suggest     []string
 	Description string
+	// Dangers say of some choices of an enum what is to be known before they are
+	// made, by their text.
+	Dangers map[string]string
 }
 
 // entry is a field and what was entered.
@@ -120,6 +123,9 @@ func plainString(v core.Raw) (string, bool) {
 
 // chooses tells whether one of a few is chosen, rather than text entered.
 func (e *entry) chooses() bool { return e.Type == BooleanField || e.Type == EnumField }
+
+// danger is what is to be known of the choice that was made.
+func (e *entry) danger() string { return e.Dangers[e.text()] }
 
 // text is what was entered, as it is shown.
 func (e *entry) text() string {

@@ -112,7 +112,10 @@ func (e *entry) drawChoices(c *screen.Canvas, here bool) {
 		total += term.Width(clip(choice, 200)) + 2
 	}
 	role := screen.Accent
-	if here {
+	switch {
+	case e.danger() != "":
+		role = screen.Danger
+	case here:
 		role = screen.Selected
 	}
 	if total > c.W() {
@@ -163,6 +166,9 @@ func (f *Form) below(c *screen.Canvas, r screen.Rect) {
 	if e := f.current(); e != nil && r.H > 1 {
 		c.TextIn(r.X, r.Y+1, r.W, screen.Text, e.about())
 		text, role := e.Description, screen.Dim
+		if danger := e.danger(); danger != "" {
+			text, role = danger, screen.Danger
+		}
 		if e.problem != "" { // its row may have been too short for all of it
 			text, role = e.problem, screen.Bad
 		}

@@ -225,6 +225,11 @@ func (p *Pane) lay(env pane.Env) {
 		out.Head("made of")
 	}
 	out.Add("role", a.Role+" in "+a.Project, screen.Text)
+	if reach, role := pane.Profile(a.Profile); role == screen.Danger {
+		out.Add("profile", reach+": it "+pane.OpenMeans, role)
+	} else {
+		out.Add("profile", reach, screen.Text)
+	}
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)
 	out.Add("directory", a.Dir, screen.Text)

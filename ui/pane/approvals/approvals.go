@@ -66,7 +66,13 @@ func row(env *pane.Env, p **judge.Approval, set func(int, string, screen.Role)) 
 	if who == "" {
 		who = a.RequestedBy
 	}
-	set(3, who, screen.Accent)
+	reach, how := pane.Profile(a.Agent.Profile)
+	if how != screen.Danger {
+		how = screen.Accent
+	} else {
+		who += " " + reach
+	}
+	set(3, who, how)
 	st := pane.ApprovalState(a)
 	set(4, st.Label(env.Glyphs), st.Role())
 	set(5, pane.Age(env.Now, a.CreatedAt), screen.Dim)

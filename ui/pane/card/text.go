@@ -77,7 +77,14 @@ func (p *Pane) lay(env pane.Env) {
 	if agent != "" && a.Agent.Role != "" {
 		agent += " (" + a.Agent.Role + " in " + a.Agent.Project + ")"
 	}
-	t.Add("agent", agent, screen.Accent)
+	role := screen.Accent
+	if reach, how := pane.Profile(a.Agent.Profile); reach != "" {
+		agent += ", " + reach
+		if how == screen.Danger {
+			agent, role = agent+": "+pane.OpenMeans, how
+		}
+	}
+	t.Add("agent", agent, role)
 	t.Add("asked by", string(a.RequestedKind)+" "+a.RequestedBy, screen.Text)
 	if a.TaskID != "" {
 		t.Add("task", a.TaskID+", attempt "+strconv.Itoa(a.Attempt+1), screen.Accent)

@@ -42,6 +42,8 @@ type created struct {
 	Task    string   `json:"task"`
 	Command string   `json:"command"`
 	Dir     string   `json:"dir"`
+	Profile string   `json:"profile"`
+	Sure    bool     `json:"sure"`
 	Options core.Raw `json:"options"`
 }
 
@@ -74,9 +76,16 @@ func createForm(c *pane.Choices) pane.Fill {
 			{Name: "task", Type: overlay.StringField, Description: "its first task; without one it waits"},
 			{Name: "command", Type: overlay.StringField, Description: "exec and acp: the program with its arguments, quoted as in a shell"},
 			{Name: "dir", Type: overlay.StringField, Description: "where it works; the engine's directory if empty"},
+			{
+				Name: "profile", Type: overlay.EnumField, Enum: []core.Raw{core.MustEncode("reader"), core.MustEncode("worker"), core.MustEncode("open")},
+				Description: "what its processes reach: a reader looks; a worker, if none is chosen, writes its directory only; open is all that you reach",
+				Dangers:     map[string]string{"open": "OPEN: it " + pane.OpenMeans + ". Nothing holds it back."},
+			},
+			{Name: "sure", Type: overlay.BooleanField, Description: "true makes an open agent; others need nothing here"},
 			{Name: "options", Type: overlay.JSONField, Description: `what its runtime alone understands, such as {"mode":"ask"}`},
 		},
-		Line: createLine,
+		Check: checkOpen,
+		Line:  createLine,
 	}
 }
 
@@ -108,6 +117,15 @@ func roleHelp(c *pane.Choices) string {
 	return "coder if empty. " + strings.Join(parts, "; ")
 }
 
+// checkOpen wants a second word for an open agent.
+func checkOpen(object core.Raw) error {
+	var in created
+	if err := json.Unmarshal(object, &in); err != nil || in.Profile != "open" || in.Sure {
+		return nil
+	}
+	return core.Errorf(core.InvalidInput, "an open agent %s: choose true, or another profile", pane.OpenMeans).With("field", "sure")
+}
+
 // createLine is the command of a filled form.
 func createLine(object core.Raw) []string {
 	var in created
@@ -122,11 +140,15 @@ func createLine(object core.Raw) []string {
 		{"task", in.Task},
 		{"command", in.Command},
 		{"dir", in.Dir},
+		{"profile", in.Profile},
 		{"options", string(in.Options)},
 	} {
 		if f.value != "" {
 			line = append(line, "--"+f.flag+"="+f.value)
 		}
+	}
+	if in.Profile == "open" && in.Sure {
+		line = append(line, "--yes")
 	}
 	return line
 }

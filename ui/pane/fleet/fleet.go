@@ -68,6 +68,7 @@ func New() *Pane {
 			{Title: "TOKENS", Min: 7, Priority: 6, Right: true},
 			{Title: "COST", Min: 7, Priority: 5, Right: true},
 			{Title: "WHY", Min: 18, Weight: 3, Priority: 1},
+			{Title: "PROFILE", Min: 7, Priority: 7},
 		},
 		ID: id, Row: row, Item: item,
 	})
@@ -215,8 +216,13 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
 	set(5, pane.Tokens(a.Usage.Tokens), screen.Dim)
 	set(6, pane.Cost(a.Usage.CostUSD), screen.Dim)
-	why, role := why(env, a)
-	set(7, why, role)
+	text, role := why(env, a)
+	profile, how := pane.Profile(a.Profile)
+	set(8, profile, how)
+	if how == screen.Danger { // also where there is no room for its column
+		text, role = strings.TrimSuffix(profile+", "+text, ", "), how
+	}
+	set(7, text, role)
 }
 
 func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {

@@ -1,0 +1,65 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/judge"
+)
+
+// openWorld has an agent of each profile.
+func openWorld() *fakeWorld {
+	w := newWorld()
+	w.agents[0].Profile, w.agents[1].Profile, w.agents[2].Profile, w.agents[3].Profile = "worker", "reader", "open", "open"
+	return w
+}
+
+func TestAnOpenAgentIsNotOverlooked(t *testing.T) {
+	for _, size := range []struct {
+		name string
+		w, h int
+	}{{"fleet-open-80x24", 80, 24}, {"fleet-open-118x24", 118, 24}} {
+		r := rigOn(t, openWorld(), size.w, size.h, Options{})
+		r.keys("1")
+		r.golden(size.name)
+	}
+	r := rigOn(t, openWorld(), 80, 24, Options{})
+	r.keys("1", "G", "k", "enter")
+	r.has("OPEN: it reaches all that the engine's user reaches")
+}
+
+func TestACardNamesTheProfileOfItsAgent(t *testing.T) {
+	for profile, want := range map[string]string{"worker": "scribe (writer in quickstart), worker", "open": "scribe (writer in quickstart), OPEN: reaches all", "": "scribe (writer in quickstart) "} {
+		w := openWorld()
+		for _, a := range w.approvals {
+			a.Agent = judge.AgentRef{Name: "scribe", Role: "writer", Project: "quickstart", Profile: profile}
+		}
+		r := rigOn(t, w, 100, 40, Options{})
+		r.keys("i")
+		r.has(want)
+	}
+}
+
+func TestAnOpenAgentIsMadeOnASecondWord(t *testing.T) {
+	r := newRig(t, 100, 30)
+	r.keys("1", "+")
+	r.wait(deadTime)
+	r.typeText("bold")
+	r.keys("tab", "tab")
+	r.typeText("release")
+	r.keys("tab", "tab", "tab")
+	r.typeText("true")
+	r.keys("tab", "tab", "left") // round to the last choice
+	r.has("OPEN: it reaches all that the engine's user reaches")
+	r.golden("create-open-100x30")
+	r.keys("enter")
+	r.has("choose true, or another profile")
+	if len(r.ran) != 0 {
+		t.Fatalf("ran %q", r.ran)
+	}
+	r.keys("right", "enter")
+	want := "--profile=open --yes"
+	if len(r.ran) != 1 || !strings.HasSuffix(r.ran[0], want) {
+		t.Fatalf("ran %q, want %s", r.ran, want)
+	}
+}
