@@ -3,3 +3,17 @@ package cell
 import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_X86_64
+
+// elder are calls that other architectures have not.
+func elder() map[uint32]change {
+	return map[uint32]change{
+		unix.SYS_CHMOD:  {what: setMode, path: 0, value: 1},
+		unix.SYS_CHOWN:  {what: setOwner, path: 0, value: 1},
+		unix.SYS_LCHOWN: {what: setOwner, path: 0, value: 1, same: true},
+		unix.SYS_UTIME:  {what: setSeconds, path: 0, value: 1},
+		unix.SYS_UTIMES: {what: setMicros, path: 0, value: 1},
+	}
+}
+
+// refusedElders are such calls that nobody needs.
+var refusedElders = []uint32{unix.SYS_FUTIMESAT}

@@ -27,6 +27,23 @@ var refusedToReaders = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix
 // that is a file could be the engine's own door, or a container daemon's.
 var refusedSockets = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND}
 
+// Where a run has no IPC name space, what processes share by number or name
+// could be another's.
+var refusedShares = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+}
+
+// toOthers are calls by which a process changes what another of its user may
+// take of the machine, and the argument that says which. 0 is itself.
+var toOthers = []struct{ call, at uint32 }{
+	{unix.SYS_PRLIMIT64, atFirst}, {unix.SYS_SCHED_SETAFFINITY, atFirst}, {unix.SYS_SCHED_SETSCHEDULER, atFirst}, {unix.SYS_SCHED_SETPARAM, atFirst},
+	{unix.SYS_SCHED_SETATTR, atFirst}, {unix.SYS_SETPRIORITY, atSecond}, {unix.SYS_IOPRIO_SET, atSecond},
+}
+
+// IOPRIO_WHO_USER of the kernel.
+const ioprioUser = 3
+
 // Where seccomp_data holds what a filter looks at. Of an argument only the
 // lower half is.
 const (
@@ -75,34 +92,36 @@ func (p *program) refuseBits(call, at, mask uint32) {
 	p.add(load, at, 0, 0)
 	p.add(bits, mask, 0, 1)
 	p.add(give, refusal(unix.EPERM), 0, 0)
-	p.add(give, unix.SECCOMP_RET_ALLOW, 0, 0)
+	p.add(load, atNumber, 0, 0)
 }
 
 // refuseValues answers a call with an error when an argument is one of these.
 func (p *program) refuseValues(call, at uint32, values ...uint32) {
-	p.add(equal, call, 0, uint8(len(values)+3))
+	p.add(equal, call, 0, uint8(len(values)+4))
 	p.add(load, at, 0, 0)
 	for i, v := range values {
 		p.add(equal, v, uint8(len(values)-i), 0)
 	}
-	p.add(give, unix.SECCOMP_RET_ALLOW, 0, 0)
+	p.add(unix.BPF_JMP|unix.BPF_JA, 1, 0, 0)
 	p.add(give, refusal(unix.EPERM), 0, 0)
+	p.add(load, atNumber, 0, 0)
 }
 
 // refuseOthers answers a call with an error unless an argument is one of these.
-func (p *program) refuseOthers(call, at uint32, values ...uint32) {
+func (p *program) refuseOthers(e unix.Errno, call, at uint32, values ...uint32) {
 	p.add(equal, call, 0, uint8(len(values)+3))
 	p.add(load, at, 0, 0)
 	for i, v := range values {
 		p.add(equal, v, uint8(len(values)-i), 0)
 	}
-	p.add(give, refusal(unix.EAFNOSUPPORT), 0, 0)
-	p.add(give, unix.SECCOMP_RET_ALLOW, 0, 0)
+	p.add(give, refusal(e), 0, 0)
+	p.add(load, atNumber, 0, 0)
 }
 
 // filter is what a profile may not ask of the kernel. Network says that the
-// run is parted from the machine's network.
-func filter(profile Profile, network bool) program {
+// run is parted from the machine's network, spaces that it is from the
+// machine's other processes.
+func filter(profile Profile, network, spaces bool) program {
 	var p program
 	p.add(load, atArch, 0, 0)
 	p.add(equal, architecture, 1, 0)
@@ -123,8 +142,30 @@ func filter(profile Profile, network bool) program {
 	p.refuseBits(unix.SYS_UNSHARE, atFirst, newSpaces|unix.CLONE_NEWTIME)
 	p.refuseBits(unix.SYS_CLONE, atFirst, newSpaces)
 	p.refuseValues(unix.SYS_IOCTL, atSecond, unix.TIOCSTI, unix.TIOCLINUX)
+	p.refuseValues(unix.SYS_SETPRIORITY, atFirst, unix.PRIO_USER)
+	p.refuseValues(unix.SYS_IOPRIO_SET, atFirst, ioprioUser)
+	for _, c := range toOthers {
+		if spaces {
+			p.refuseValues(c.call, c.at, 1) // its init
+		} else {
+			p.refuseOthers(unix.EPERM, c.call, c.at, 0)
+		}
+	}
+	if !spaces {
+		for _, call := range refusedShares {
+			p.refuse(call, unix.EPERM)
+		}
+		for _, call := range refusedMarks {
+			p.refuse(call, unix.ENOTSUP)
+		}
+		p.refuseValues(unix.SYS_IOCTL, atSecond, unix.FS_IOC_SETFLAGS, fsSetAttr)
+		for _, call := range judged() {
+			p.add(equal, call, 0, 1)
+			p.add(give, unix.SECCOMP_RET_USER_NOTIF, 0, 0)
+		}
+	}
 	if network {
-		p.refuseOthers(unix.SYS_SOCKET, atFirst, families...)
+		p.refuseOthers(unix.EAFNOSUPPORT, unix.SYS_SOCKET, atFirst, families...)
 	} else {
 		for _, call := range refusedSockets {
 			p.refuse(call, unix.EPERM)
@@ -135,12 +176,21 @@ func filter(profile Profile, network bool) program {
 }
 
 // narrow refuses those calls of the kernel to this thread, for good. Calls of
-// another architecture end the process.
-func narrow(profile Profile, network bool) error {
-	p := filter(profile, network)
+// another architecture end the process. Without name spaces it returns the
+// descriptor at which the calls arrive that a broker is to judge, else -1.
+func narrow(profile Profile, network, spaces bool) (asked int, err error) {
+	p := filter(profile, network, spaces)
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
-		return fmt.Errorf("refuse calls of the kernel: %w", errno)
+	flags := uintptr(0)
+	if !spaces {
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
 	}
-	return nil
+	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return -1, fmt.Errorf("refuse calls of the kernel: %w", errno)
+	}
+	if spaces {
+		return -1, nil
+	}
+	return int(fd), nil
 }

@@ -59,11 +59,19 @@ func (o *order) confine() (missing []string, err error) {
 		}
 		missing = append(missing, layerLandlock)
 	}
-	if err := narrow(o.Profile, o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0)); err != nil {
+	asked, err := narrow(o.Profile, o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0), o.Spaces)
+	if err != nil {
 		if !o.Network {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor seccomp: %w", err)}
 		}
 		missing = append(missing, layerSeccomp)
+	}
+	if asked >= 0 {
+		uid := uint32(os.Geteuid())
+		if o.User != nil {
+			uid = o.User.UID
+		}
+		go newBroker(asked, o.Write, uid).serve()
 	}
 	return missing, nil
 }

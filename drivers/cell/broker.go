@@ -1,0 +1,266 @@
+package cell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Landlock governs what files hold, not whose they are, what their modes and
+// times are. Where it alone holds a run, its init judges such calls: it finds
+// the file itself, and makes the change itself if the file is the run's to
+// write. What the caller has in its memory meanwhile does not matter.
+
+// Calls that have newer forms, and such as change extended attributes, which
+// the run's own files may go without. Numbers are the same everywhere.
+var refusedMarks = append([]uint32{
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
+	463, 466, 469, // setxattrat, removexattrat, file_setattr
+}, refusedElders...)
+
+const fsSetAttr = 0x401c5820 // FS_IOC_FSSETXATTR
+
+// change is what a call changes, and which of its arguments say what.
+type change struct {
+	what  int
+	fd    bool // the first argument is the file
+	path  int  // argument; -1 is none; where it is the second, the first is a directory
+	value int
+	flags int  // argument; 0 is none
+	same  bool // a symbolic link is meant itself
+}
+
+const (
+	setMode = iota + 1
+	setOwner
+	setTimes   // two timespecs
+	setSeconds // two numbers
+	setMicros  // two timevals
+)
+
+// changes are the calls that are judged, by number.
+func changes() map[uint32]change {
+	all := map[uint32]change{
+		unix.SYS_FCHMOD:    {what: setMode, fd: true, path: -1, value: 1},
+		unix.SYS_FCHMODAT:  {what: setMode, path: 1, value: 2},
+		unix.SYS_FCHMODAT2: {what: setMode, path: 1, value: 2, flags: 3},
+		unix.SYS_FCHOWN:    {what: setOwner, fd: true, path: -1, value: 1},
+		unix.SYS_FCHOWNAT:  {what: setOwner, path: 1, value: 2, flags: 4},
+		unix.SYS_UTIMENSAT: {what: setTimes, path: 1, value: 2, flags: 3},
+	}
+	maps.Copy(all, elder())
+	return all
+}
+
+// judged are their numbers.
+func judged() []uint32 { return slices.Sorted(maps.Keys(changes())) }
+
+// broker judges and makes the changes of a run.
+type broker struct {
+	asked int      // where calls arrive
+	write []string // what the run may write, without symbolic links
+	uid   uint32   // whom it runs as
+	calls map[uint32]change
+}
+
+func newBroker(asked int, write []string, uid uint32) *broker {
+	b := &broker{asked: asked, uid: uid, calls: changes()}
+	for _, path := range write {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			b.write = append(b.write, real)
+		}
+	}
+	return b
+}
+
+// call is a call that waits for its answer, as the kernel tells it.
+type call struct {
+	id     uint64
+	thread uint32
+	_      uint32
+	number uint32
+	_      uint32
+	_      uint64
+	args   [6]uint64
+}
+
+type answer struct {
+	id    uint64
+	value int64
+	error int32
+	_     uint32
+}
+
+func (b *broker) ioctl(request uintptr, data unsafe.Pointer) error {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(b.asked), request, uintptr(data)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// serve answers until the descriptor is closed.
+func (b *broker) serve() {
+	for {
+		c := new(call)
+		switch err := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(c)); {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // who asked has gone
+			continue
+		case err != nil:
+			return
+		}
+		errno := unix.EPERM
+		err := b.judge(c)
+		if err == nil {
+			errno = 0
+		} else {
+			_ = errors.As(err, &errno)
+		}
+		_ = b.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer{id: c.id, error: -int32(errno)}))
+	}
+}
+
+// judge makes the change, or says why not.
+func (b *broker) judge(c *call) error {
+	ch, ok := b.calls[c.number]
+	if !ok {
+		return unix.ENOSYS
+	}
+	value, err := b.value(c, ch)
+	if err != nil {
+		return err
+	}
+	fd, err := b.file(c, ch)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.id)); err != nil {
+		return err // its number was another's meanwhile
+	}
+	self := fmt.Sprintf("/proc/self/fd/%d", fd)
+	name, err := os.Readlink(self)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Uid != b.uid || !slices.ContainsFunc(b.write, func(dir string) bool { return within(name, dir) }) {
+		return unix.EPERM
+	}
+	switch ch.what {
+	case setMode:
+		m := uint32(c.args[ch.value]) & 0o7777
+		if m&(unix.S_ISUID|unix.S_ISGID) != 0 && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return unix.EPERM // others would run it as the user
+		}
+		return unix.Chmod(self, m)
+	case setOwner: // only to what it is
+		uid, gid := uint32(c.args[ch.value]), uint32(c.args[ch.value+1])
+		if uid != math.MaxUint32 && uid != st.Uid || gid != math.MaxUint32 && gid != st.Gid {
+			return unix.EPERM
+		}
+		return nil
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, self, value, 0)
+}
+
+// value is the times that a call names, nil for those of now.
+func (b *broker) value(c *call, ch change) ([]unix.Timespec, error) {
+	at := c.args[ch.value]
+	if at == 0 || ch.what < setTimes {
+		return nil, nil
+	}
+	var n [4]int64
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&n)), unsafe.Sizeof(n))
+	if ch.what == setSeconds {
+		raw = raw[:16]
+	}
+	if err := memory(c.thread, at, raw); err != nil {
+		return nil, err
+	}
+	switch ch.what {
+	case setSeconds:
+		return []unix.Timespec{{Sec: n[0]}, {Sec: n[1]}}, nil
+	case setMicros:
+		return []unix.Timespec{{Sec: n[0], Nsec: n[1] * 1000}, {Sec: n[2], Nsec: n[3] * 1000}}, nil
+	}
+	return []unix.Timespec{{Sec: n[0], Nsec: n[1]}, {Sec: n[2], Nsec: n[3]}}, nil
+}
+
+// file finds what a call is about.
+func (b *broker) file(c *call, ch change) (int, error) {
+	base := fmt.Sprintf("/proc/%d/cwd", c.thread)
+	if dir := int32(c.args[0]); (ch.fd || ch.path == 1) && dir != unix.AT_FDCWD {
+		base = fmt.Sprintf("/proc/%d/fd/%d", c.thread, dir)
+	}
+	flags := 0
+	if ch.flags > 0 {
+		flags = int(int32(c.args[ch.flags]))
+	}
+	path := ""
+	if ch.path >= 0 && c.args[ch.path] != 0 {
+		var err error
+		if path, err = pathAt(c.thread, c.args[ch.path]); err != nil {
+			return -1, err
+		}
+		if path == "" && flags&unix.AT_EMPTY_PATH == 0 {
+			return -1, unix.ENOENT
+		}
+	}
+	how := unix.O_PATH | unix.O_CLOEXEC
+	dir, err := unix.Open(base, how, 0)
+	if err != nil {
+		return -1, unix.EBADF
+	}
+	if path == "" {
+		return dir, nil
+	}
+	defer unix.Close(dir)
+	if ch.same || flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		how |= unix.O_NOFOLLOW
+	}
+	for from, to := range map[string]string{"/proc/self/": "", "/proc/thread-self/": "", "/dev/fd/": "fd/"} { // its own, not this process's
+		if rest, ok := strings.CutPrefix(path, from); ok {
+			path = fmt.Sprintf("/proc/%d/%s%s", c.thread, to, rest)
+		}
+	}
+	return unix.Openat(dir, path, how, 0)
+}
+
+// memory reads a thread's.
+func memory(thread uint32, at uint64, to []byte) error {
+	local := []unix.Iovec{{Base: &to[0], Len: uint64(len(to))}}
+	n, err := unix.ProcessVMReadv(int(thread), local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(to)}}, 0)
+	if err == nil && n < len(to) {
+		return unix.EFAULT
+	}
+	return err
+}
+
+// pathAt reads a path from a thread's memory, page by page.
+func pathAt(thread uint32, at uint64) (string, error) {
+	var all []byte
+	for len(all) < unix.PathMax {
+		page := uint64(os.Getpagesize())
+		part := make([]byte, page-at%page)
+		if err := memory(thread, at, part); err != nil {
+			return "", err
+		}
+		if i := bytes.IndexByte(part, 0); i >= 0 {
+			return string(append(all, part[:i]...)), nil
+		}
+		all, at = append(all, part...), at+uint64(len(part))
+	}
+	return "", unix.ENAMETOOLONG
+}
