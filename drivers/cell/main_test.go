@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if code, is := Entered(os.Args, os.Environ()); is {
 		os.Exit(code)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "attack" {
+		os.Exit(attack())
+	}
 	if os.Getenv("CELL_TEST_ENGINE") != "" {
 		playEngine()
 	}
@@ -114,4 +117,30 @@ func lines(t testing.TB, dir, name string, n int) []string {
 func alive(pid int) bool {
 	p, ok := look(pid)
 	return ok && !p.dead()
+}
+
+const nobody = 65534
+
+// yard is a directory in which a worker may work where there are no name
+// spaces: it is not root's.
+func yard(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	passable(t, dir)
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// passable lets others pass to a directory of a test's.
+func passable(t testing.TB, dir string) {
+	t.Helper()
+	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

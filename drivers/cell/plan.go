@@ -3,6 +3,7 @@ package cell
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,8 +20,11 @@ var system = [...]string{
 // Of these a reader needs no more.
 var readers = [...]string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu",
-	"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/fonts", "/etc/ssl",
+	"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
 }
+
+// What of /proc is about the machine, and not about its processes.
+var machine = [...]string{"cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "devices", "swaps", "sys"}
 
 // systemOf is what a profile reads of the system.
 func systemOf(p Profile) []string {
@@ -286,7 +290,18 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 			}
 		}
 	}
-	if err := p.scratch(); err != nil {
+	if o.User == nil && os.Geteuid() == 0 && o.Profile != Reader {
+		// Root's own files are the system's, whose modes and keys are root's to change.
+		owner, err := ownerOf(spec.Dir)
+		if err != nil {
+			return BadDir{err}
+		}
+		if owner == 0 {
+			return fmt.Errorf("%w: without name spaces a %s of root needs a directory, or a user, that is not root's", ErrNoWall, spec.Wall.Profile)
+		}
+		o.User = &User{UID: owner, GID: owner}
+	}
+	if err := p.scratch(o.User); err != nil {
 		return err
 	}
 	home, tmp := filepath.Join(p.own, "home"), filepath.Join(p.own, "tmp")
@@ -294,7 +309,9 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 	env["TMPDIR"] = cmp.Or(spec.Env["TMPDIR"], tmp)
 	o.Read = append(slices.Clone(systemOf(o.Profile)), "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 	if o.Profile != Reader {
-		o.Read = append(o.Read, "/proc")
+		for _, name := range machine {
+			o.Read = append(o.Read, "/proc/"+name)
+		}
 	}
 	o.Write = []string{home, tmp, "/dev/null", "/dev/tty"}
 	for _, t := range trees {
@@ -308,13 +325,19 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 }
 
 // scratch makes the directory of a run that has no other place of its own.
-func (p *Process) scratch() (err error) {
+func (p *Process) scratch(user *User) (err error) {
 	if p.own, err = os.MkdirTemp("", p.sup.scratchName()); err != nil {
 		return fmt.Errorf("make a place for the run: %w", err)
 	}
-	for _, dir := range []string{"home", "tmp"} {
-		if err := os.Mkdir(filepath.Join(p.own, dir), 0o700); err != nil {
+	for _, dir := range []string{"home", "tmp", ""} {
+		dir = filepath.Join(p.own, dir)
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("make a place for the run: %w", err)
+		}
+		if user != nil {
+			if err := os.Chown(dir, int(user.UID), int(user.GID)); err != nil {
+				return fmt.Errorf("make a place for the run: %w", err)
+			}
 		}
 	}
 	return nil

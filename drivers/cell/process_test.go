@@ -28,7 +28,7 @@ func each(t *testing.T, run func(t *testing.T, s *Supervisor)) {
 func start(t testing.TB, s *Supervisor, spec Spec) *Process {
 	t.Helper()
 	if spec.Dir == "" {
-		spec.Dir = t.TempDir()
+		spec.Dir = yard(t)
 	}
 	if spec.Run == "" {
 		spec.Run = strings.ReplaceAll(t.Name(), "/", "-")
@@ -94,13 +94,13 @@ func TestACommandOpensNothingButItsPipes(t *testing.T) {
 }
 
 func TestStartTellsWhatIsMissing(t *testing.T) {
-	dir := t.TempDir()
+	dir := yard(t)
 	plain := filepath.Join(dir, "plain")
 	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	bad := filepath.Join(dir, "bad")
-	if err := os.WriteFile(bad, []byte("\x7fELF"), 0o700); err != nil {
+	if err := os.WriteFile(bad, []byte("\x7fELF"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	each(t, func(t *testing.T, s *Supervisor) {
@@ -162,7 +162,7 @@ func below() (pids []int) {
 func TestStopLeavesNothingBehind(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		for _, profile := range []Profile{Open, Worker} {
-			dir := t.TempDir()
+			dir := yard(t)
 			p := start(t, s, Spec{Argv: sh(runaway), Dir: dir, Wall: Wall{Profile: profile}})
 			lines(t, dir, "up", runaways)
 			if err := p.Stop(Grace{Interrupt: 50 * time.Millisecond, Terminate: 100 * time.Millisecond}); err != nil {
@@ -292,6 +292,7 @@ func engine(t *testing.T, instance, script, dir string) *exec.Cmd {
 func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 	dir, instance := t.TempDir(), "dying"+strconv.Itoa(os.Getpid())
 	e := engine(t, instance, counters, dir)
+	eventually(t, "the engine knows its run", func() bool { _, err := os.Stat(filepath.Join(dir, "started")); return err == nil })
 	eventually(t, "all three count", func() bool { return past(dir, [3]int64{}) })
 	eventually(t, "the engine knows of it", func() bool { _, err := os.Stat(filepath.Join(dir, "started")); return err == nil })
 	_ = e.Process.Kill()
@@ -394,7 +395,7 @@ func TestCloseStopsEveryRun(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		for _, profile := range []Profile{Open, Worker} {
-			p := start(t, s, Spec{Argv: sh(`ulimit -v; awk '/Max processes/{print $3}' /proc/self/limits`), Limits: Limits{Memory: 512 << 20, Processes: 1000}, Wall: Wall{Profile: profile}})
+			p := start(t, s, Spec{Argv: sh(`ulimit -v; prlimit --nproc -o SOFT --noheadings`), Limits: Limits{Memory: 512 << 20, Processes: 1000}, Wall: Wall{Profile: profile}})
 			p.Stdin.Close()
 			out, _ := io.ReadAll(p.Stdout)
 			errs, _ := io.ReadAll(p.Stderr)
