@@ -1,0 +1,597 @@
+package cell
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Families of attempts. What a run may ask of the engine as if it were a person
+// is tried on the built program too.
+const (
+	approve  = "approve"   // be somebody else at the engine's socket
+	escape   = "escape"    // outlive the run, or move while it stands still
+	read     = "read"      // see what is not the run's
+	write    = "write"     // change what is not the run's
+	reachOut = "reach out" // to others, past the way out
+)
+
+// attempt is one thing that a hostile program tries. It runs in a cell, in a
+// thread of its own or in a process of its own.
+type attempt struct {
+	family, name string
+	// do returns what proves that it worked, "" when it did not.
+	do func(w *world) string
+	// alone runs it in a process of its own: it may not come back.
+	alone bool
+	// bare says why it can't be held where there are no name spaces; there it is
+	// logged only.
+	bare string
+}
+
+// attempts are all of them.
+func attempts() []attempt {
+	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToRead(), attemptsToWrite(), attemptsToReach())
+}
+
+// secret is what everything holds that a run must not see.
+var secret = regexp.MustCompile(`TOPSECRET-[0-9a-f]{24}`)
+
+// world is all that an attacker could wish to know of the machine.
+type world struct {
+	Dir      string // its own
+	Home     string // of the engine's user
+	Data     string // the engine's directory
+	Socket   string // the engine's
+	Abstract string // name of a socket of the engine's
+	Foreign  string // a directory of another agent
+	Kept     string // its home
+	Scratch  string // of the machine: where the engine's temporary files are
+	Outside  string // a file that is nobody's secret and not the run's to change
+	Engine   int    // pid
+	Address  uint64 // of a secret in the engine's memory
+	Victim   int    // pid of a process of the engine's user that is in no cell
+	Host     string // an address of the machine
+	TCP, UDP int    // ports of it
+	Listen   int    // a port at which nobody listens there
+	Segment  int    // of SysV shared memory
+	Queue    string // a POSIX message queue
+	Handle   []byte // of a secret file, for open_by_handle_at
+	Kind     int32  // of the handle
+	Sockets  []string
+	// Terminals is the device of the machine's.
+	Terminals uint64
+	Mark      string // of what is to outlive the run
+	Spaces    bool
+}
+
+// seen returns the secret that bytes hold, "" for none.
+func seen(data []byte) string { return string(secret.Find(data)) }
+
+// read tries to read a file.
+func (w *world) read(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data := make([]byte, 1<<20)
+	n, _ := f.Read(data)
+	return seen(data[:n])
+}
+
+// secrets are the files that hold one.
+func (w *world) secrets() []string {
+	return []string{filepath.Join(w.Data, "swarmdeck.db"), filepath.Join(w.Home, ".ssh/id_ed25519"), filepath.Join(w.Foreign, "secret"), filepath.Join(w.Scratch, "secret")}
+}
+
+// attack runs in the cell: it makes all attempts and writes a line for each
+// that worked, at last how many it made.
+func attack() int {
+	var w world
+	if err := json.Unmarshal([]byte(os.Getenv("ATTACK")), &w); err != nil {
+		fmt.Println("WRONG", err)
+		return 1
+	}
+	if len(os.Args) > 2 { // one that is alone
+		for _, a := range attempts() {
+			if a.family+"/"+a.name == os.Args[2] {
+				if proof := a.do(&w); proof != "" {
+					fmt.Printf("PROOF %s/%s %q\n", a.family, a.name, proof)
+				}
+				return 0
+			}
+		}
+		return 1
+	}
+	var wg sync.WaitGroup
+	few := make(chan struct{}, 16)
+	for _, a := range attempts() {
+		few <- struct{}{}
+		wg.Go(func() {
+			fmt.Print(a.make(&w))
+			<-few
+		})
+	}
+	wg.Wait()
+	fmt.Println("MADE", len(attempts()))
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the engine has looked
+	return 0
+}
+
+// make makes it, and returns what to say.
+func (a attempt) make(w *world) string {
+	out := make(chan string, 1)
+	go func() {
+		if a.alone {
+			out <- apart(a)
+			return
+		}
+		runtime.LockOSThread() // and its thread ends with it
+		proof := a.do(w)
+		if proof != "" {
+			proof = fmt.Sprintf("PROOF %s/%s %q\n", a.family, a.name, proof)
+		}
+		out <- proof
+	}()
+	select {
+	case said := <-out:
+		return said
+	case <-time.After(20 * time.Second):
+		return fmt.Sprintf("SLOW %s/%s\n", a.family, a.name)
+	}
+}
+
+// apart makes an attempt in another process, which may kill or stop itself.
+func apart(a attempt) string {
+	cmd := exec.Command("/proc/self/exe", "attack", a.family+"/"+a.name)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		return ""
+	}
+	end := time.AfterFunc(3*time.Second, func() { _ = cmd.Process.Kill() })
+	defer end.Stop()
+	cmd.WaitDelay = time.Second // what it left holds the pipe
+	_ = cmd.Wait()
+	return out.String()
+}
+
+// stage builds a world with a victim of every kind.
+func stage(t *testing.T) (w *world, hide []string) {
+	t.Helper()
+	root := t.TempDir()
+	passable(t, root) // so that not the rights of its files hold it
+	token := func() string { return "TOPSECRET-" + hex.EncodeToString(random(12)) + "\n" }
+	w = &world{Mark: "escapee" + strconv.Itoa(os.Getpid()) + strings.ReplaceAll(t.Name(), "/", "-"), Engine: os.Getpid()}
+	for _, d := range []struct {
+		at   *string
+		name string
+	}{{&w.Dir, "work"}, {&w.Home, "home"}, {&w.Data, "data"}, {&w.Foreign, "foreign"}, {&w.Kept, "kept"}, {&w.Scratch, "scratch"}} {
+		*d.at = filepath.Join(root, d.name)
+		if err := os.Mkdir(*d.at, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Chmod(*d.at, 0o777)
+	}
+	put := func(path, text string) string {
+		_ = os.MkdirAll(filepath.Dir(path), 0o777)
+		_ = os.Chmod(filepath.Dir(path), 0o777)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Chmod(path, 0o666)
+		return path
+	}
+	for _, name := range []string{
+		"data/swarmdeck.db", "data/swarmdeck.db.key", "data/spill/1", "home/.ssh/id_ed25519", "home/.aws/credentials", "home/.config/gh/hosts.yml",
+		"home/.bash_history", "home/notes", "foreign/secret", "foreign/.git/config", "kept/secret", "scratch/secret",
+	} {
+		put(filepath.Join(root, name), token())
+	}
+	w.Outside = put(filepath.Join(root, "outside"), "untouched")
+	t.Setenv("HOME", w.Home)
+	t.Setenv("VICTIM", strings.TrimSpace(token()))
+
+	memory := []byte(token())
+	t.Cleanup(func() { runtime.KeepAlive(memory) })
+	pin := new(runtime.Pinner)
+	pin.Pin(&memory[0])
+	t.Cleanup(pin.Unpin)
+	w.Address = uint64(uintptr(unsafe.Pointer(&memory[0])))
+
+	t.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	var terminals unix.Stat_t
+	if unix.Stat("/dev/pts", &terminals) == nil {
+		w.Terminals = terminals.Dev
+	}
+	victim := exec.Command("sleep", "300")
+	victim.Args[0] = strings.TrimSpace(token())
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Victim = victim.Process.Pid
+	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
+	_ = victim.Process.Signal(unix.SIGSTOP) // so that it is seen when a signal comes to it
+	eventually(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.stopped() })
+
+	w.Socket, w.Abstract = filepath.Join(w.Data, "s"), "@engine"+w.Mark
+	for _, path := range []string{w.Socket, filepath.Join(w.Home, "agent.1"), filepath.Join(w.Scratch, "docker.sock"), filepath.Join(w.Foreign, "s"), w.Abstract} {
+		if len(path) > 100 {
+			t.Fatalf("%s is too long for a socket", path)
+		}
+		host(t, w, "unix", path)
+		if path != w.Abstract {
+			w.Sockets = append(w.Sockets, path)
+		}
+	}
+	w.Host = address()
+	w.TCP = host(t, w, "tcp", ":0")
+	free, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Listen = free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	udp, err := net.ListenPacket("udp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { udp.Close() })
+	w.UDP = udp.LocalAddr().(*net.UDPAddr).Port
+	go func() {
+		buf := make([]byte, 64)
+		if n, from, err := udp.ReadFrom(buf); err == nil {
+			t.Errorf("reach out: %q came by UDP from %s", buf[:n], from)
+		}
+	}()
+
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666|unix.IPC_CREAT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	mem, err := unix.SysvShmAttach(id, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(mem, token())
+	t.Cleanup(func() { _ = unix.SysvShmDetach(mem) })
+	w.Segment = id
+	w.Queue = strings.ToLower(w.Mark[:20])
+	if q, err := queue(w.Queue, unix.O_RDWR|unix.O_CREAT); err == nil {
+		text := []byte(token())
+		_, _, _ = unix.Syscall6(unix.SYS_MQ_TIMEDSEND, q, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0)
+		t.Cleanup(func() {
+			name := append([]byte(w.Queue), 0)
+			_, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&name[0])), 0, 0)
+			_ = unix.Close(int(q))
+		})
+	}
+	if h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, filepath.Join(w.Scratch, "secret"), 0); err == nil {
+		w.Handle, w.Kind = h.Bytes(), h.Type()
+	}
+	return w, []string{filepath.Join(w.Data, "swarmdeck.db*"), filepath.Join(w.Data, "spill"), w.Socket, w.Foreign}
+}
+
+// host listens as something that a run must not reach.
+func host(t *testing.T, w *world, network, address string) (port int) {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	if network == "unix" {
+		_ = os.Chmod(address, 0o777)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if conn, ok := c.(*net.UnixConn); !ok || !ours(conn) {
+				t.Errorf("reach out: somebody came to %s %s", network, address)
+			}
+			c.Close()
+		}
+	}()
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}
+
+// ours reports whether a connection came from this very process.
+func ours(conn *net.UnixConn) (own bool) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		own = err == nil && int(cred.Pid) == os.Getpid()
+	})
+	return own
+}
+
+// address is one of this machine that is not its loopback, "" for none.
+func address() string {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.To4() != nil {
+			return n.IP.String()
+		}
+	}
+	return ""
+}
+
+// queue opens a POSIX message queue.
+func queue(name string, flags int) (uintptr, error) {
+	path := append([]byte(name), 0)
+	q, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(&path[0])), uintptr(flags), 0o666, 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return q, nil
+}
+
+// escapees are the live processes that carry a mark, by the attempt's name.
+func escapees(mark string) map[int]string {
+	all := map[int]string{}
+	for _, pid := range numbers("/proc") {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if err != nil {
+			continue
+		}
+		if name, ok := strings.CutPrefix(splitZero(data)[0], mark+":"); ok {
+			if p, ok := look(pid); ok && !p.dead() {
+				all[pid] = name
+			}
+		}
+	}
+	return all
+}
+
+// held lets the attacker loose on a supervisor's worker.
+func held(t *testing.T, s *Supervisor, w *world) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Start(Spec{Run: "attack", Argv: []string{exe, "attack"}, Dir: w.Dir, Env: map[string]string{"ATTACK": marshal(t, w)}, Limits: DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.CloseIO()
+	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
+	bare := map[string]string{}
+	for _, a := range attempts() {
+		bare[a.family+"/"+a.name] = a.bare
+	}
+	var errs bytes.Buffer
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = io.Copy(&errs, p.Stderr) })
+	said := make([]byte, 0, 4096)
+	for buf := make([]byte, 4096); !bytes.Contains(said, []byte("MADE ")); {
+		n, err := p.Stdout.Read(buf)
+		said = append(said, buf[:n]...)
+		if err != nil {
+			break
+		}
+	}
+	made := 0
+	for line := range strings.Lines(string(said)) {
+		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, proof, _ := strings.Cut(rest, ` "`)
+		switch {
+		case what == "MADE":
+			made, _ = strconv.Atoi(rest)
+		case what == "PROOF" && !w.Spaces && bare[name] != "":
+			t.Logf("NOT HELD by nature: %s: %s: %s", name, proof, bare[name])
+		case what == "PROOF":
+			t.Errorf("%s worked: %s", name, proof)
+		case what == "SLOW":
+			t.Errorf("%s did not end", rest)
+		}
+	}
+	if made != len(attempts()) {
+		t.Fatalf("%d of %d attempts were made; exit %+v\n%s", made, len(attempts()), p.Exit(), said)
+	}
+	t.Logf("%d attempts; missing layers: %q", made, p.Missing())
+	for _, host := range []string{"127.0.0.1", w.Host} {
+		if c, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(w.Listen))); err == nil {
+			c.Close()
+			t.Error("reach out/listen to the machine worked")
+		}
+	}
+	if n := len(escapees(w.Mark)); n == 0 {
+		t.Error("nothing is there that could have escaped")
+	}
+	if err := p.Pause(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for pid, name := range escapees(w.Mark) {
+		if q, ok := look(pid); ok && !q.dead() && !frozen(pid) && !q.stopped() && !stoppedGroup(p) {
+			t.Errorf("escape/%s moves in a run that stands still", name)
+		}
+	}
+	if err := p.Stop(Grace{}); err != nil {
+		t.Error(err)
+	}
+	for pid, name := range escapees(w.Mark) {
+		t.Errorf("escape/%s worked: %d outlived the run", name, pid)
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	wg.Wait()
+	untouched(t, w)
+}
+
+func stoppedGroup(p *Process) bool {
+	if p.group == nil {
+		return false
+	}
+	data, _ := os.ReadFile(filepath.Join(p.group.path, "cgroup.events"))
+	return bytes.Contains(data, []byte("frozen 1"))
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// untouched looks from outside at what must not have changed.
+func untouched(t *testing.T, w *world) {
+	t.Helper()
+	info, err := os.Stat(w.Outside)
+	if err != nil {
+		t.Fatal("write:", err)
+	}
+	if data, _ := os.ReadFile(w.Outside); string(data) != "untouched" || info.Mode() != 0o666 {
+		t.Errorf("write: outside is %q, %s", data, info.Mode())
+	}
+	for _, dir := range []string{filepath.Dir(w.Dir), w.Data, w.Home, w.Foreign, w.Kept, w.Scratch} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "pwned") {
+				t.Errorf("write: %s is in %s", e.Name(), dir)
+			}
+		}
+	}
+	for _, path := range w.secrets() {
+		if data, _ := os.ReadFile(path); seen(data) == "" || len(data) != len("TOPSECRET-")+25 {
+			t.Errorf("write: %s is %q", path, data)
+		}
+	}
+	if p, ok := look(w.Victim); !ok || !p.stopped() {
+		t.Error("escape: a signal came to the victim")
+	}
+}
+
+// TestAWorkerIsHeld is the setting that this test finds.
+func TestAWorkerIsHeld(t *testing.T) {
+	t.Run("with name spaces", func(t *testing.T) { holds(t, nil) })
+	t.Run("without name spaces", func(t *testing.T) { holds(t, []string{layerSpaces}) })
+}
+
+func holds(t *testing.T, without []string) {
+	w, hide := stage(t)
+	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.Spaces = s.spaced(t)
+	if !w.Spaces && os.Geteuid() == 0 {
+		if _, err := s.Start(Spec{Run: "root", Argv: []string{"true"}, Dir: w.Dir}); !errors.Is(err, ErrNoWall) {
+			t.Errorf("a worker in root's own directory without name spaces: %v", err)
+		}
+		if err := os.Chown(w.Dir, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	works(t, s, w)
+	held(t, s, w)
+}
+
+// work is what a program does all day.
+const work = `set -e
+echo x >file; cat file >/dev/null; ln -s file link; ln file hard; mkdir -p a/b; mv file a/b/; rm -r a link hard
+echo 'echo ran' >script; chmod +x script; sh ./script | grep -q ran; ./script | grep -q ran
+echo y >"$HOME/y"; cat "$HOME/y" | sort | grep -q y; d=$(mktemp -d); echo z >"$d/z"; rm -r "$d"
+(sleep 0.01 & wait); mkfifo pipe; (echo p >pipe &); read p <pipe
+head -c 100 /dev/zero >zeros; head -c 10 /dev/urandom >/dev/null; touch -d 2001-01-01 zeros; cp -p zeros more; chmod 600 more
+if [ -x /usr/bin/git ]; then git init -q g; cd g; echo a >f; git add f; git -c user.name=a -c user.email=a@b commit -q -m a; git log --oneline | grep -q a; cd ..; fi
+if [ -x /usr/bin/cc ]; then printf 'int main(){return 7;}' >m.c; /usr/bin/cc m.c -o m; ./m || [ $? = 7 ]; fi
+if [ -x /usr/bin/python3 ]; then /usr/bin/python3 -c 'import subprocess,tempfile,multiprocessing; tempfile.TemporaryFile().write(b"x"); assert subprocess.run(["echo","q"],capture_output=True).stdout==b"q\n"'; fi
+if [ -x /usr/bin/strace ]; then /usr/bin/strace -f -o traced true; grep -q execve traced; fi
+echo WORKED`
+
+// works does that work in a worker: what holds everything holds nothing.
+func works(t *testing.T, s *Supervisor, w *world) {
+	t.Helper()
+	script := work
+	if w.Spaces && runnable("/usr/bin/python3") == nil {
+		script = strings.Replace(work, "echo WORKED", `/usr/bin/python3 -c '
+import socket,threading
+for family,at in ((socket.AF_INET,("127.0.0.1",0)),(socket.AF_UNIX,"sock")):
+    l=socket.socket(family); l.bind(at); l.listen()
+    c=socket.socket(family); c.connect(l.getsockname()); c.sendall(b"x"); assert l.accept()[0].recv(1)==b"x"
+'
+echo WORKED`, 1)
+	}
+	p, err := s.Start(Spec{Run: "work", Argv: sh(script), Dir: w.Dir, Limits: DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.CloseIO()
+	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
+	p.Stdin.Close()
+	var errs []byte
+	var wg sync.WaitGroup
+	wg.Go(func() { errs, _ = io.ReadAll(p.Stderr) })
+	out, _ := io.ReadAll(p.Stdout)
+	wg.Wait()
+	if !bytes.HasSuffix(out, []byte("WORKED\n")) {
+		t.Errorf("usual work: %+v\n%s%s", p.Exit(), out, errs)
+	}
+}
+
+// refusedBy reports an error by which the kernel holds a call back, whatever
+// its arguments.
+func refusedBy(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS)
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return b
+}
+
+// spaced reports whether there are name spaces.
+func (s *Supervisor) spaced(t *testing.T) bool {
+	t.Helper()
+	p, err := s.Start(Spec{Run: "settle", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.CloseIO()
+	if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
+		t.Error(err)
+	}
+	return p.spaces
+}
