@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -204,13 +203,17 @@ func TestACancelEndsItsCommands(t *testing.T) {
 	s, dir := newStand(t, traits{}, settings{Terminal: true})
 	s.always("approve")
 	pid := filepath.Join(dir, "pid")
-	done := s.start("leave sh "+script(t, "echo $$ >"+pid+"; trap '' INT TERM; while :; do sleep 1; done"), "hang")
+	stubborn := script(t, dir, "echo $$ >"+pid+"; trap '' INT TERM; while :; do sleep 1; done")
+	done := s.start("leave sh "+stubborn, "hang")
 	eventually(t, "the command runs", func() bool { return readPID(pid) > 0 })
+	if !runs(stubborn) {
+		t.Error("the command has ended")
+	}
 	s.handle.Interrupt()
 	if out := s.wait(done); out.Status != swarm.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
-	if len(drivertest.Naming(pid)) > 0 {
+	if runs(stubborn) {
 		t.Error("the command outlived the cancel")
 	}
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 )
 
-func script(t *testing.T, text string) string {
+func script(t *testing.T, dir, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "script")
+	path := filepath.Join(dir, "script")
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -41,21 +42,25 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// crew opens agents that share one process.
-func crew(t *testing.T, n int) []*stand {
+// crew opens agents that share one process. Behind a wall it sees one
+// directory; open agents have one each.
+func crew(t *testing.T, n int, profile cell.Profile) []*stand {
 	t.Helper()
-	r := newRuntime(t, Options{})
+	r, dir := newRuntime(t, Options{}), t.TempDir()
 	var all []*stand
 	for i := range n {
 		a := fakeAgent(t, traits{Resume: true}, settings{Shared: true})
-		a.Name, a.Dir = fmt.Sprintf("a%d", i), t.TempDir()
+		a.Name, a.Dir, a.Profile = fmt.Sprintf("a%d", i), dir, string(profile)
+		if profile == cell.Open {
+			a.Dir = t.TempDir()
+		}
 		all = append(all, open(t, r, a))
 	}
 	return all
 }
 
 func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
-	all := crew(t, 8)
+	all := crew(t, 8, cell.Worker)
 	var done []<-chan swarm.Outcome
 	release := make(chan struct{})
 	for i, s := range all {
@@ -91,7 +96,7 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 }
 
 func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
-	all := crew(t, 2)
+	all := crew(t, 2, cell.Worker)
 	for _, s := range all {
 		s.ends(swarm.Succeeded, "", "say up")
 	}
@@ -107,11 +112,11 @@ func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
 
 func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	ctx := context.Background()
-	all := crew(t, 2)
+	all := crew(t, 2, cell.Worker)
 	counted := make([]string, 2)
 	var done []<-chan swarm.Outcome
 	for i, s := range all {
-		counted[i] = filepath.Join(t.TempDir(), "n")
+		counted[i] = filepath.Join(s.handle.(*agent).place.spec.Dir, fmt.Sprintf("n%d", i))
 		done = append(done, s.start("count "+counted[i]))
 		eventually(t, "it counts", func() bool { return readPID(counted[i]) > 0 })
 	}
@@ -143,7 +148,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 }
 
 func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
-	all := crew(t, 2)
+	all := crew(t, 2, cell.Worker)
 	for _, s := range all {
 		s.ends(swarm.Succeeded, "", "say up")
 	}
@@ -163,12 +168,12 @@ func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
 }
 
 func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
-	all := crew(t, 2)
+	all := crew(t, 2, cell.Open) // whose a program is shows where it works
 	pids := make([]string, 2)
 	var done []<-chan swarm.Outcome
 	for i, s := range all {
 		dir := s.handle.(*agent).place.dir()
-		pids[i] = filepath.Join(dir, "pid")
+		pids[i] = filepath.Join(dir, fmt.Sprintf("pid%d", i))
 		done = append(done, s.start("chdir "+dir, "spawn "+pids[i], "hang"))
 		eventually(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })
 	}

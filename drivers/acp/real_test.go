@@ -3,14 +3,17 @@ package acp
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -29,13 +32,25 @@ func serveModel(t *testing.T) *model.Server {
 	return m
 }
 
+// recorder is the way from behind the wall to the models.
+func recorder(t *testing.T) *modelproxy.Proxy {
+	t.Helper()
+	p := modelproxy.New()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 // gemini is Gemini CLI as its example runs it, on the scripted model.
 func gemini(t *testing.T, m *model.Server) fleet.Agent {
 	return fleet.Agent{
 		Name: "gemini", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/.bin/gemini"), "--acp"},
 		Env:     map[string]string{"GEMINI_API_KEY": "fake", "GOOGLE_GEMINI_BASE_URL": m.URL},
-		Options: core.MustEncode(settings{Mode: "default", Skeleton: example(t, "gemini-cli/home")}),
+		Options: core.MustEncode(settings{Mode: "default", Skeleton: example(t, "gemini-cli/home"), RecordModels: []string{"GOOGLE_GEMINI_BASE_URL"}}),
 	}
 }
 
@@ -63,9 +78,12 @@ stream_max_retries = 0
 	}
 	return fleet.Agent{
 		Name: "codex", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
-		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp")},
-		Env:     map[string]string{"FAKE_KEY": "x"},
-		Options: core.MustEncode(settings{Home: home}),
+		Command: []string{"sh", "-c", `exec codex-acp -c model_providers.loopback.base_url="$CODEX_BASE_URL"`},
+		Env: map[string]string{
+			"FAKE_KEY": "x", "CODEX_BASE_URL": m.URL + "/v1",
+			"PATH": filepath.Join(drivertest.Installed(t), "node_modules/@zed-industries/codex-acp-linux-x64/bin") + ":" + os.Getenv("PATH"),
+		},
+		Options: core.MustEncode(settings{Home: home, RecordModels: []string{"CODEX_BASE_URL"}}),
 	}
 }
 
@@ -83,7 +101,7 @@ func TestRealAgentsAreGated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := serveModel(t)
 			a := agent(t, m)
-			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute}), a)
+			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
 			in := func(name string) string { return filepath.Join(a.Dir, name) }
 
 			s.always("approve")
@@ -101,8 +119,12 @@ func TestRealAgentsAreGated(t *testing.T) {
 			if got := s.of("tool_result"); len(got) != 1 || got[0].Status != "ok" || got[0].CallID != asked[0].CallID {
 				t.Errorf("results %+v", got)
 			}
-			if got := s.of("usage"); len(got) != 1 || got[0].Tokens != 2*(model.TokensIn+model.TokensOut) {
-				t.Errorf("usage %+v, want two requests", got)
+			spent := int64(0)
+			for _, e := range s.of("usage") {
+				spent += int64(e.Tokens)
+			}
+			if spent != 2*(model.TokensIn+model.TokensOut) {
+				t.Errorf("usage %+v, want two requests", s.of("usage"))
 			}
 
 			s.always("deny")
@@ -162,6 +184,88 @@ func cancelRunning(t *testing.T, s *stand, file string) {
 	}
 }
 
+// TestRealAgentsWorkBehindTheWall has each change a file of its directory and
+// run the test of that, and then try what lies outside.
+func TestRealAgentsWorkBehindTheWall(t *testing.T) {
+	for name, agent := range map[string]func(*testing.T, *model.Server) fleet.Agent{"gemini-cli": gemini, "codex-acp": codex} {
+		t.Run(name, func(t *testing.T) {
+			a := agent(t, serveModel(t))
+			outside := filepath.Join(drivertest.OutsideTemp(t), "outside")
+			for path, text := range map[string]string{
+				outside: "secret\n", filepath.Join(a.Dir, "sum.sh"): "echo $(($1 - $2))\n", filepath.Join(a.Dir, "test.sh"): "test $(sh sum.sh 2 2) = 4 && echo all is well\n",
+			} {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			other, knocks := listener(t)
+			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
+			s.always("approve")
+			out := s.ends(swarm.Succeeded, "", "RUN: sed -i s/-/+/ sum.sh && sh test.sh")
+			if !strings.Contains(out.Text, "all is well") {
+				t.Errorf("the test said %q", out.Text)
+			}
+			if got, err := os.ReadFile(filepath.Join(a.Dir, "sum.sh")); string(got) != "echo $(($1 + $2))\n" {
+				t.Errorf("the file holds %q: %v", got, err)
+			}
+			tries := fmt.Sprintf(`try() { "$@" >>tried 2>&1 && echo REACHED "$@" >>tried; }
+try cat %[1]s
+try sh -c 'echo x >%[1]s'
+try kill -0 %[2]d
+for at in 127.0.0.1/%[3]d %[4]s/%[3]d 1.1.1.1/53; do try timeout 10 bash -c "echo x >/dev/tcp/$at"; done
+echo over >>tried
+`, outside, os.Getpid(), other, ownAddress())
+			if err := os.WriteFile(filepath.Join(a.Dir, "try.sh"), []byte(tries), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.ends(swarm.Succeeded, "", "RUN: sh try.sh")
+			tried, err := os.ReadFile(filepath.Join(a.Dir, "tried"))
+			if err != nil || !strings.HasSuffix(string(tried), "over\n") || strings.Contains(string(tried), "REACHED") || strings.Contains(string(tried), "secret\n") {
+				t.Errorf("tried: %s %v", tried, err)
+			}
+			if got, err := os.ReadFile(outside); string(got) != "secret\n" {
+				t.Errorf("what lies outside holds %q: %v", got, err)
+			}
+			if n := knocks.Load(); n > 0 {
+				t.Errorf("%d connections left the cell", n)
+			}
+		})
+	}
+}
+
+// listener is a port of this machine, and how many came to it.
+func listener(t *testing.T) (port int, came *atomic.Int32) {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	came = &atomic.Int32{}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			came.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port, came
+}
+
+// ownAddress is one that others know this machine by, if there is any.
+func ownAddress() string {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
+			return ip.IP.String()
+		}
+	}
+	return "127.0.0.2"
+}
+
 // waitLong is eventually for agents that start slowly on a busy machine.
 func waitLong(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -175,7 +279,7 @@ func waitLong(t *testing.T, what string, ok func() bool) {
 func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 	m := serveModel(t)
 	a := gemini(t, m)
-	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute}), a)
+	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
 	s.always("approve")
 	file := filepath.Join(a.Dir, "note.txt")
 	s.ends(swarm.Succeeded, "", "WRITE: "+file+" a few words")
@@ -196,22 +300,24 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 
 func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	m := serveModel(t)
-	r := newRuntime(t, Options{Patience: 3 * time.Minute})
+	r := newRuntime(t, Options{Patience: 3 * time.Minute, Reach: func() ([]int, error) {
+		return modelproxy.Ports(map[string]string{"": m.URL}), nil // shared, it can't be recorded
+	}})
 	base := codex(t, m)
 	var home settings
 	if err := core.Decode(base.Options, &home); err != nil {
 		t.Fatal(err)
 	}
-	home.Shared = true
+	home.Shared, home.RecordModels = true, nil
 	base.Options = core.MustEncode(home)
 	var all []*stand
 	var done []<-chan swarm.Outcome
 	var files []string
 	for i := range 8 {
 		a := base
-		a.Name, a.Dir = fmt.Sprintf("codex%d", i), t.TempDir()
+		a.Name = fmt.Sprintf("codex%d", i) // what they share sees one directory
 		s := open(t, r, a)
-		files = append(files, filepath.Join(a.Dir, "f"))
+		files = append(files, filepath.Join(a.Dir, fmt.Sprintf("f%d", i)))
 		all, done = append(all, s), append(done, s.start(fmt.Sprintf("RUN: echo %d > %s", i, files[i])))
 	}
 	for i, s := range all {

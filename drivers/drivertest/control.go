@@ -2,7 +2,6 @@ package drivertest
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,7 +33,7 @@ func cancelAsk(t *testing.T, tr *trial) {
 
 func cancelTree(t *testing.T, tr *trial) {
 	for _, temper := range []string{"say willing", "deaf"} {
-		file := filepath.Join(t.TempDir(), "pid")
+		file := tr.file(t, "pid")
 		done := tr.start(context.Background(), "spawn "+file, temper, "hang")
 		eventually(t, "it has spawned", func() bool { return read(file) != "" })
 		if len(Naming(file)) == 0 {
@@ -69,7 +68,7 @@ func interruptIdle(t *testing.T, tr *trial) {
 }
 
 func pause(t *testing.T, tr *trial) {
-	ctx, file := context.Background(), filepath.Join(t.TempDir(), "n")
+	ctx, file := context.Background(), tr.file(t, "n")
 	done := tr.start(ctx, "count "+file)
 	eventually(t, "it counts", func() bool { return read(file) != "" })
 	if err := tr.h.Pause(ctx); err != nil {
@@ -88,7 +87,7 @@ func pause(t *testing.T, tr *trial) {
 }
 
 func pauseCancel(t *testing.T, tr *trial) {
-	ctx, file := context.Background(), filepath.Join(t.TempDir(), "n")
+	ctx, file := context.Background(), tr.file(t, "n")
 	done := tr.start(ctx, "count "+file)
 	eventually(t, "it counts", func() bool { return read(file) != "" })
 	if err := tr.h.Pause(ctx); err != nil {
@@ -194,7 +193,7 @@ func restart(t *testing.T, tr *trial) {
 }
 
 func closing(t *testing.T, tr *trial) {
-	file := filepath.Join(t.TempDir(), "pid")
+	file := tr.file(t, "pid")
 	done := tr.start(context.Background(), "spawn "+file, "deaf", "hang")
 	eventually(t, "it has spawned", func() bool { return read(file) != "" })
 	main := tr.now().PID

@@ -19,7 +19,8 @@ import (
 // Subject is what a driver's test puts on trial.
 type Subject struct {
 	Runtime fleet.Runtime
-	// Actor is an agent whose command performs the acts in its prompts.
+	// Actor is an agent whose command performs the acts in its prompts. One with
+	// a directory is only asked to write files there.
 	Actor fleet.Agent
 	// Lasting says that the actor's process serves many prompts.
 	Lasting bool
@@ -291,6 +292,20 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
+}
+
+// file names a file that the actor may write, a new one in each test.
+func (tr *trial) file(t *testing.T, name string) string {
+	t.Helper()
+	in := tr.Actor.Dir
+	if in == "" {
+		in = t.TempDir()
+	}
+	dir, err := os.MkdirTemp(in, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
 }
 
 func read(path string) string {
