@@ -73,7 +73,7 @@ func (s *Supervisor) try(ctx context.Context, profile Profile, dir string) (t tr
 	}
 	defer p.CloseIO()
 	t.spaces, t.missing = p.spaces, p.missing
-	t.status = read(fmt.Sprintf("/proc/%d/status", p.PID()))
+	t.status = switchOf(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if p.group != nil {
 		_, err := os.Stat(filepath.Join(p.group.path, "cgroup.kill"))
 		t.group, t.kills = p.group.path, err == nil
@@ -140,7 +140,7 @@ func (t tried) landlock() Layer {
 	switch {
 	case errno != 0:
 		l.Detail, l.Fix = "the kernel has none: "+errno.Error(), "Linux 5.13 with CONFIG_SECURITY_LANDLOCK, and landlock among lsm= of its command line"
-		if lsm := read("/sys/kernel/security/lsm"); lsm != "" {
+		if lsm := switchOf("/sys/kernel/security/lsm"); lsm != "" {
 			l.Detail += "; its security modules are " + lsm
 		}
 	case !t.has(layerLandlock):
@@ -176,7 +176,7 @@ func (t tried) cgroups(c *cgroups) Layer {
 	l := Layer{Name: layerCgroup, OK: t.group != "" && t.kills}
 	switch {
 	case l.OK:
-		given := read(filepath.Join(c.dir, "cgroup.controllers"))
+		given := switchOf(filepath.Join(c.dir, "cgroup.controllers"))
 		l.Detail = "freeze and kill below " + filepath.Dir(c.dir) + "; controllers delegated: "
 		if given == "" {
 			given = "none"
@@ -203,7 +203,7 @@ const delegate = "systemd-run --user --scope -p Delegate=yes swarmdeck serve, or
 // how to turn it. Both are "" when it is none of the known ones.
 func refusedSpaces() (why, fix string) {
 	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts"} {
-		if read("/proc/sys/user/max_"+kind+"_namespaces") == "0" {
+		if switchOf("/proc/sys/user/max_"+kind+"_namespaces") == "0" {
 			name := "user.max_" + kind + "_namespaces"
 			return name + " is 0", "sysctl -w " + name + "=15000, and the same in /etc/sysctl.d"
 		}
@@ -212,23 +212,23 @@ func refusedSpaces() (why, fix string) {
 		return "this kernel has no user name spaces", "a kernel with CONFIG_USER_NS"
 	}
 	if os.Geteuid() != 0 {
-		if read("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
+		if switchOf("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
 			return "kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1, and the same in /etc/sysctl.d"
 		}
-		if read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
+		if switchOf("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
 			return "AppArmor restricts them (kernel.apparmor_restrict_unprivileged_userns is 1)",
 				"a profile for this program in /etc/apparmor.d with the line userns, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 		}
 	}
-	if field(read("/proc/self/status"), "Seccomp") == "2" {
+	if field(switchOf("/proc/self/status"), "Seccomp") == "2" {
 		return "a seccomp filter is on this process, as on one in a container",
 			"docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or a filter that allows clone, unshare and mount"
 	}
 	return "", ""
 }
 
-// read is what a small file of the system says, "" for none.
-func read(path string) string {
+// switchOf is what a small file of the system says, "" for none.
+func switchOf(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return ""
