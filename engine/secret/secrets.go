@@ -1,0 +1,239 @@
+package secret
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+const bSecret store.Bucket = "secret" // name → stored
+
+// Limits of secrets.
+const (
+	MinValue   = 6        // bytes of a value besides white space around it; masking less would blot out words
+	MaxValue   = 64 << 10 // bytes
+	MaxSecrets = 1000     // of a tenant
+	maxSealed  = MaxValue + 4096
+)
+
+// Secret is what may be told of one.
+type Secret struct {
+	TenantID  string    `json:"tenant_id"`
+	Name      string    `json:"name"`             // ^[A-Za-z][A-Za-z0-9_]{0,63}$
+	Origin    string    `json:"origin,omitempty"` // who gave it in clear, such as agent:NAME; "" when it was set
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+}
+
+type stored struct {
+	Secret
+	Sealed []byte `json:"sealed"` // by age
+}
+
+// state is what the log says of a secret: nothing that its value could be
+// guessed from.
+func (s *stored) state() any {
+	sum := sha256.Sum256(s.Sealed)
+	return struct {
+		Origin string `json:"origin,omitempty"`
+		Sealed string `json:"sealed"` // digest of the ciphertext
+	}{s.Origin, "sha256:" + hex.EncodeToString(sum[:])}
+}
+
+// Secrets keeps the secrets of every tenant. It is safe for concurrent use.
+type Secrets struct {
+	ledger *audit.Ledger
+	keys   keyring
+	held   func(tenant, agent string) map[string]string
+}
+
+// Options of New.
+type Options struct {
+	Ledger *audit.Ledger
+	Key    string // path of the key file, which is made with the first secret
+	// Held is the environment of an agent as its record has it: an agent can
+	// give to others only what it was given. nil gives agents nothing.
+	Held func(tenant, agent string) map[string]string
+}
+
+// New makes it.
+func New(opt Options) *Secrets {
+	return &Secrets{ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held}
+}
+
+// Set gives a secret its value, which is as it is but for the line's end after
+// a single line. It says whether that was created or changed.
+func (s *Secrets) Set(ctx context.Context, by core.Caller, name string, value []byte) (Secret, string, error) {
+	if text := bytes.TrimRight(value, "\r\n"); !bytes.ContainsAny(text, "\r\n") {
+		value = text
+	}
+	return s.put(ctx, by, name, "", value)
+}
+
+func checkValue(value []byte) error {
+	bad := func(allowed string) error {
+		return core.Errorf(core.InvalidInput, "value: %d bytes; allowed: %s", len(value), allowed).With("field", "value")
+	}
+	switch {
+	case len(value) > MaxValue:
+		return bad("at most 64 KiB")
+	case len(bytes.TrimSpace(value)) < MinValue:
+		return bad("6 bytes or more besides white space around them; hiding a shorter text would blot out much else")
+	case bytes.IndexByte(value, 0) >= 0:
+		return core.Errorf(core.InvalidInput, "value: has a NUL byte; allowed: what an environment variable can hold").With("field", "value")
+	}
+	return nil
+}
+
+func (s *Secrets) put(ctx context.Context, by core.Caller, name, origin string, value []byte) (made Secret, action string, err error) {
+	if err := errors.Join(CheckName(name), checkValue(value)); err != nil {
+		return made, "", err
+	}
+	key, err := s.writing(ctx, by.Tenant)
+	if err != nil {
+		return made, "", err
+	}
+	sealed, err := seal(key, by.Tenant, name, value)
+	if err != nil {
+		return made, "", err
+	}
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := load(tx.Tx, name)
+		if err != nil {
+			return err
+		}
+		now := stored{Secret{
+			TenantID: tx.Tenant(), Name: name, Origin: origin,
+			CreatedAt: tx.Now(), CreatedBy: by.Name, UpdatedAt: tx.Now(), UpdatedBy: by.Name,
+		}, sealed}
+		var prev uint64
+		if action = "created"; old != nil {
+			if origin != "" && old.Origin != origin {
+				return core.Errorf(core.Conflict, "secret %s was set meanwhile", name)
+			}
+			action, prev, now.CreatedAt, now.CreatedBy = "changed", old.AuditSeq, old.CreatedAt, old.CreatedBy
+		} else if err := room(tx.Tx); err != nil {
+			return err
+		}
+		if now.AuditSeq, err = tx.Record(audit.Entry{Type: "secret." + action, Subject: "secret", ID: name, State: now.state(), Prev: prev}); err != nil {
+			return err
+		}
+		made = now.Secret
+		data, err := core.Encode(now)
+		if err != nil {
+			return fmt.Errorf("encode secret %s: %w", name, err)
+		}
+		return tx.Put(bSecret, []byte(name), data)
+	})
+	return made, action, err
+}
+
+// writing is the key for new values. A new key is made only where no secret
+// waits for an old one.
+func (s *Secrets) writing(ctx context.Context, tenant string) (key *age.X25519Identity, err error) {
+	if key, err = s.keys.get(); !errors.Is(err, errNoKey) {
+		return key, err
+	}
+	have, err := s.List(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	if len(have) > 0 {
+		return nil, core.Errorf(core.Conflict, "the key file %s is missing and %d secrets are sealed with its key: put it back, or delete them", s.keys.path, len(have))
+	}
+	return s.keys.getOrMake()
+}
+
+func room(tx store.Tx) error {
+	n := 0
+	err := tx.Scan(bSecret, nil, nil, false, func(_, _ []byte) bool { n++; return true })
+	if err == nil && n >= MaxSecrets {
+		err = core.Errorf(core.Conflict, "there are %d secrets; at most %d are kept", n, MaxSecrets)
+	}
+	return err
+}
+
+// Delete removes a secret. What refers to it does not start any more.
+func (s *Secrets) Delete(ctx context.Context, by core.Caller, name string) (gone Secret, err error) {
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := load(tx.Tx, name)
+		if err == nil && old == nil {
+			err = core.Missing("secret", clip(name))
+		}
+		if err != nil {
+			return err
+		}
+		gone = old.Secret
+		if _, err := tx.Record(audit.Entry{Type: "secret.deleted", Subject: "secret", ID: name, State: audit.Gone, Prev: old.AuditSeq}); err != nil {
+			return err
+		}
+		return tx.Delete(bSecret, []byte(name))
+	})
+	return gone, err
+}
+
+// List lists a tenant's secrets by name.
+func (s *Secrets) List(ctx context.Context, tenant string) (all []Secret, err error) {
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return each(tx.Tx, func(one *stored) error {
+			all = append(all, one.Secret)
+			return nil
+		})
+	})
+	return all, err
+}
+
+func load(tx store.Tx, name string) (*stored, error) {
+	data, err := tx.Get(bSecret, []byte(name))
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return decode(data)
+}
+
+func decode(data []byte) (*stored, error) {
+	one := &stored{}
+	if err := core.DecodeStored(data, one); err != nil {
+		return nil, fmt.Errorf("decode a secret: %w", err)
+	}
+	return one, nil
+}
+
+func each(tx store.Tx, visit func(*stored) error) error {
+	var bad error
+	err := tx.Scan(bSecret, nil, nil, false, func(_, value []byte) bool {
+		var one *stored
+		if one, bad = decode(value); bad == nil {
+			bad = visit(one)
+		}
+		return bad == nil
+	})
+	return errors.Join(err, bad)
+}
+
+func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 64)], "") }
+
+// Auditables are what reconcile compares with the log.
+func (s *Secrets) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
+
+type audited struct{}
+
+func (audited) Subject() string { return "secret" }
+
+func (audited) States(tx store.Tx, visit func(string, any) error) error {
+	return each(tx, func(one *stored) error { return visit(one.Name, one.state()) })
+}
