@@ -36,6 +36,7 @@ import (
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
@@ -104,7 +105,7 @@ func (h *house) shut() error {
 // build opens the data file and makes an engine over it; what it opened is
 // in rooms even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{ReadOnly: need.ReadOnly, Spill: need.Data + ".spill", Formats: formats.All()}
+	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Formats: formats.All()}
 	// The key is made only once the data file has proved usable; nothing is
 	// committed before that.
 	var sealer *audit.Sealer
@@ -126,7 +127,8 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	opt.Store = db
 	var post builtin.Post
-	if err := h.drivers(need, &opt, &post); err != nil {
+	var secrets secret.Late
+	if err := h.drivers(need, &opt, &post, secrets.Resolve); err != nil {
 		return nil, err
 	}
 	eng, err := engine.Open(ctx, opt)
@@ -134,6 +136,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		return nil, err
 	}
 	post.Open(eng.Bus, eng.Audit)
+	secrets.Open(eng.Secrets)
 	if h.client != nil {
 		h.client.Open(eng.Tools, eng)
 	}
@@ -203,7 +206,7 @@ func openSealer(need command.Need) (*audit.Sealer, error) {
 
 // drivers fills in what carries out tasks and skills and keeps agents. Commands
 // that only record need them too: they check what is asked for.
-func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post) error {
+func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post, secrets secret.Resolver) error {
 	dir := cmp.Or(need.Dir, h.dir)
 	own, err := ownFiles(need.Data)
 	if err != nil {
@@ -256,22 +259,22 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 			return err
 		}
 	}
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins, Secrets: secrets})
 	if err != nil {
 		return err
 	}
-	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
+	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins, Secrets: secrets})
 	if err != nil {
 		return err
 	}
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.rooms = append(h.rooms, models.Close)
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, Models: models})
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, Models: models, Secrets: secrets})
 	if err != nil {
 		return err
 	}
-	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: need.Data + ".servers", Getenv: os.Getenv})
+	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: need.Data + ".servers", Getenv: os.Getenv, Secrets: secrets})
 	h.rooms = append(h.rooms, h.client.Close)
 	opt.Tools = h.client
 	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}
@@ -283,7 +286,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Read: []string{self}, Reach: h.gateway.Ports})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/presence"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
@@ -68,6 +69,7 @@ type Options struct {
 
 	Contents       judge.Contents // the versions of files that approvals show; nil shows none
 	EgressPatience time.Duration  // how long a connection waits for an answer; 0 means egress.Patience
+	SecretKey      string         // path of the key that secrets are encrypted to
 }
 
 // Engine is one engine over one data file.
@@ -94,6 +96,8 @@ type Engine struct {
 	Egress *egress.Service
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
+	// Secrets are what agents and tasks get in their environment unseen.
+	Secrets *secret.Secrets
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
@@ -112,7 +116,8 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 	})
 	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants})
-	e.Tools = tools.New(e.Audit, opt.Tools)
+	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
+	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
 	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats})
 	var err error
 	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
@@ -125,7 +130,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch,
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, ReadOnly: opt.ReadOnly,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -142,7 +147,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG}, e},
-		Past:  e.past,
+		Past: e.past, Secrets: e.Secrets,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
@@ -158,7 +163,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
-		MaxSubagents: opt.MaxSubagents, ReadOnly: opt.ReadOnly,
+		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
@@ -271,6 +276,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Operators.Auditables()...)
 	kinds = append(kinds, e.Notices.Auditables()...)
 	kinds = append(kinds, e.Egress.Auditables()...)
+	kinds = append(kinds, e.Secrets.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }
 

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
@@ -252,6 +253,16 @@ func (a *agent) now() *keeper.Turn {
 		return nil
 	}
 	return a.turn.Turn
+}
+
+// mask hides what its process was given.
+func (a *agent) mask() *secret.Mask {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pe == nil {
+		return nil
+	}
+	return a.pe.mask
 }
 
 // hear takes what belongs to no place in a turn: it goes to the log of the

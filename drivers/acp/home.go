@@ -22,6 +22,7 @@ import (
 // place is where an agent runs, worked out from its record.
 type place struct {
 	settings
+	tenant string
 	spec   cell.Spec
 	own    *safeopen.Own        // files that are opened for no agent
 	home   string               // its HOME, "" when its environment names one
@@ -32,7 +33,7 @@ type place struct {
 }
 
 func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
-	p := place{own: r.opt.Own}
+	p := place{tenant: tenant, own: r.opt.Own}
 	var err error
 	if p.settings, err = readSettings(options); err != nil {
 		return p, err

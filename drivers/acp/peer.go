@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
 )
 
 // peer is one process of an agent program, with the sessions it holds.
@@ -31,6 +32,8 @@ type peer struct {
 
 	// Set before ready is closed.
 	proc *cell.Process
+	env  map[string]string // with what its place's refers to
+	mask *secret.Mask
 	conn *jsonrpc.Conn
 	out  *pipe.Outbox
 	can  greeting
@@ -143,14 +146,20 @@ func (pe *peer) launch() error {
 		}
 		spec.Wall.Reach = append(slices.Clone(spec.Wall.Reach), ports...)
 	}
+	env, mask, err := pe.pool.r.opt.Secrets(context.Background(), pe.place.tenant, spec.Env)
+	if err != nil {
+		return err
+	}
+	spec.Env = env
 	proc, err := pe.pool.r.sup.Start(spec)
 	if err != nil {
 		return err
 	}
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
+	pe.env, pe.mask = env, mask
 	pe.proc, pe.out = proc, pipe.NewOutbox(proc.Stdin)
-	pe.conn = jsonrpc.New(jsonrpc.Options{Send: pe.out.Put, Handle: pe.handle, Noise: pe.noise})
+	pe.conn = jsonrpc.New(jsonrpc.Options{Send: pe.out.Put, Handle: pe.handle, Noise: pe.noise, Mask: mask})
 	return nil
 }
 
@@ -255,9 +264,9 @@ func (pe *peer) dismiss(a *agent) (last bool, sessions []*session) {
 
 // readStderr passes complaints on to the agents of this process.
 func (pe *peer) readStderr() {
-	lines := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+	lines := pe.mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)})
-	}}
+	}})
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {

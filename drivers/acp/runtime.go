@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/secret"
 )
 
 // Options of NewRuntime.
@@ -42,6 +43,8 @@ type Options struct {
 	// Pins holds the commands that agents have run here to the files that were
 	// judged; nil holds them to none.
 	Pins *pin.Keeper
+	// Secrets gives agents what their environment refers to; nil knows none.
+	Secrets secret.Resolver
 	// Servers lists the MCP servers that an agent's sessions are given; nil
 	// gives none.
 	Servers func(a fleet.Agent) ([]acp.McpServer, error)
@@ -87,6 +90,9 @@ func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 	if opt.Servers == nil {
 		opt.Servers = func(fleet.Agent) ([]acp.McpServer, error) { return nil, nil }
 	}
+	if opt.Secrets == nil {
+		opt.Secrets = secret.Plain
+	}
 	r := &Runtime{sup: sup, opt: opt}
 	r.pool = pool{r: r, peers: map[string][]*peer{}}
 	return r, nil
@@ -116,7 +122,7 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 	}
 	if len(p.models) > 0 {
 		var vars map[string]string
-		if vars, a.hangUp, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Overhear(a.now, a.hear)); err != nil {
+		if vars, a.hangUp, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Masked(a.mask, keeper.Overhear(a.now, a.hear))); err != nil {
 			return nil, err
 		}
 		a.place.spec.Env = modelproxy.Environ(p.spec.Env, vars)

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/secret"
 )
 
 // Bounds of the commands that one session runs through us.
@@ -40,6 +41,7 @@ type terminal struct {
 	proc *cell.Process
 	turn *turn // that it was started in
 	pins *pin.Set
+	mask *secret.Mask
 	done chan struct{}
 
 	mu    sync.Mutex
@@ -109,7 +111,7 @@ func (t *turn) terminalSpec(args core.Raw) (cell.Spec, *int, error) {
 		spec.Dir = real
 	}
 	spec.Env = map[string]string{}
-	for k, v := range p.spec.Env {
+	for k, v := range t.s.pe.env {
 		spec.Env[k] = v
 	}
 	for _, v := range in.Env {
@@ -134,7 +136,7 @@ func (t *turn) startTerminal(args core.Raw, files []judge.File) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	term := &terminal{turn: t, done: make(chan struct{}), max: keptOutput}
+	term := &terminal{turn: t, mask: t.s.pe.mask, done: make(chan struct{}), max: keptOutput}
 	if limit != nil && *limit >= 0 {
 		term.max = min(*limit, keptOutput)
 	}
@@ -181,10 +183,12 @@ func (term *terminal) follow() {
 	term.proc.Stdin.Close()
 	var both sync.WaitGroup
 	read := func(from interface{ Read([]byte) (int, error) }) {
+		out := term.mask.Writer(keeping{term})
+		defer out.Close()
 		buf := make([]byte, 32<<10)
 		for {
 			n, err := from.Read(buf)
-			term.keep(buf[:n])
+			_, _ = out.Write(buf[:n])
 			if err != nil {
 				return
 			}
@@ -210,6 +214,15 @@ func (term *terminal) follow() {
 	term.mu.Lock()
 	term.ended = true
 	term.mu.Unlock()
+}
+
+// keeping is a terminal as the writer of its output.
+type keeping struct{ *terminal }
+
+// Write implements io.Writer.
+func (k keeping) Write(p []byte) (int, error) {
+	k.keep(p)
+	return len(p), nil
 }
 
 // keep adds output; past the limit the oldest goes, at a character's border.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
@@ -21,7 +23,9 @@ import (
 type agent struct {
 	sup    *cell.Supervisor
 	opt    RuntimeOptions
+	tenant string
 	spec   cell.Spec
+	mask   atomic.Pointer[secret.Mask] // of its newest process
 	unhook func() bool
 	hangUp func() // ends its talk with models
 
@@ -190,6 +194,12 @@ func (a *agent) late(e fleet.Event) {
 func (a *agent) launch(parent string) error {
 	spec := a.spec
 	spec.Env = cell.Traced(spec.Env, parent)
+	env, mask, err := a.opt.Secrets(context.Background(), a.tenant, spec.Env)
+	if err != nil {
+		return err
+	}
+	spec.Env = env
+	a.mask.Store(mask)
 	proc, err := a.sup.Start(spec)
 	if err != nil {
 		return err
@@ -198,7 +208,7 @@ func (a *agent) launch(parent string) error {
 		a.crashed = false
 		a.keep.Restarts++
 	}
-	a.sess = newSession(a, proc)
+	a.sess = newSession(a, proc, mask)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
@@ -32,6 +33,7 @@ type command struct {
 	grace   cell.Grace
 	pins    *pin.Set // released when the command is over
 	proc    *cell.Process
+	mask    *secret.Mask
 	cancel  chan stop // one slot: the first one counts
 	done    chan struct{}
 	outcome swarm.Outcome // valid after done
@@ -47,11 +49,14 @@ func newCommand(stdin string, grace cell.Grace, pins *pin.Set) command {
 	return command{stdin: stdin, grace: grace, pins: pins, cancel: make(chan stop, 1), done: make(chan struct{})}
 }
 
-// start begins the process; where that fails, the outcome says so and the
-// command is over.
-func (c *command) start(sup *cell.Supervisor, spec cell.Spec) bool {
+// start begins the process with what its environment refers to; where that
+// fails, the outcome says so and the command is over.
+func (c *command) start(ctx context.Context, sup *cell.Supervisor, secrets secret.Resolver, tenant string, spec cell.Spec) bool {
 	var err error
-	if c.proc, err = sup.Start(spec); err != nil {
+	if spec.Env, c.mask, err = secrets(ctx, tenant, spec.Env); err == nil {
+		c.proc, err = sup.Start(spec)
+	}
+	if err != nil {
 		c.outcome = failed(startError(err))
 		c.pins.Release()
 		close(c.done)
@@ -148,8 +153,8 @@ func (c *command) feed() {
 // drain reads both streams to their ends.
 func (c *command) drain(stdout, stderr sink) <-chan struct{} {
 	var wg sync.WaitGroup
-	wg.Go(func() { pour(c.proc.Stdout, stdout) })
-	wg.Go(func() { pour(c.proc.Stderr, stderr) })
+	wg.Go(func() { pour(c.proc.Stdout, c.mask.Writer(stdout)) })
+	wg.Go(func() { pour(c.proc.Stderr, c.mask.Writer(stderr)) })
 	done := make(chan struct{})
 	go func() {
 		wg.Wait()

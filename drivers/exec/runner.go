@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
@@ -27,6 +28,8 @@ type RunnerOptions struct {
 	Grace cell.Grace
 	// Pins holds commands to the files that were judged; nil holds them to none.
 	Pins *pin.Keeper
+	// Secrets gives commands what their environment refers to; nil knows none.
+	Secrets secret.Resolver
 }
 
 // Runner carries out exec.run tasks.
@@ -69,12 +72,15 @@ func NewRunner(sup *cell.Supervisor, opt RunnerOptions) (*Runner, error) {
 }
 
 func (opt RunnerOptions) filled() (RunnerOptions, error) {
-	err := fillIn(&opt.Dir, &opt.Limits)
+	err := fillIn(&opt.Dir, &opt.Limits, &opt.Secrets)
 	return opt, err
 }
 
 // fillIn gives the options that a runner and a runtime share their defaults.
-func fillIn(dir *string, limits *cell.Limits) error {
+func fillIn(dir *string, limits *cell.Limits, secrets *secret.Resolver) error {
+	if *secrets == nil {
+		*secrets = secret.Plain
+	}
 	abs, err := filepath.Abs(*dir)
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
@@ -126,7 +132,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, err
 	}
 	w := &work{command: newCommand(in.Stdin, r.opt.Grace, pins), job: job, capture: newCapture(job.Spill)}
-	if w.start(r.sup, cell.Spec{
+	if w.start(ctx, r.sup, r.opt.Secrets, job.Task.TenantID, cell.Spec{
 		Run: job.Task.TaskID, Whose: cell.Whose{Tenant: job.Task.TenantID, Task: job.Task.TaskID}, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}, Pinned: pins.Pins,
 	}) {
 		go w.run(ctx)

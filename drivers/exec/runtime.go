@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
 )
 
 // RuntimeOptions of NewRuntime.
@@ -31,6 +32,8 @@ type RuntimeOptions struct {
 	// Models records what agents say to their models; nil refuses agents that
 	// ask for it.
 	Models *modelproxy.Proxy
+	// Secrets gives agents what their environment refers to; nil knows none.
+	Secrets secret.Resolver
 	// Grace is how long an interrupted prompt may take until its processes
 	// are killed; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
@@ -56,7 +59,7 @@ var _ fleet.Runtime = (*Runtime)(nil)
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
 func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
-	if err := fillIn(&opt.Dir, &opt.Limits); err != nil {
+	if err := fillIn(&opt.Dir, &opt.Limits, &opt.Secrets); err != nil {
 		return nil, err
 	}
 	if opt.Interrupt == 0 {
@@ -155,7 +158,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
 	h := &agent{
-		sup: r.sup, opt: r.opt, spec: spec, hangUp: func() {},
+		sup: r.sup, opt: r.opt, tenant: a.TenantID, spec: spec, hangUp: func() {},
 	}
 	own, err := readOptions(a.Options)
 	if err != nil {
@@ -173,7 +176,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	}
 	if len(models) > 0 {
 		var vars map[string]string
-		if vars, h.hangUp, err = r.opt.Models.Open(models, spec.Env, keeper.Overhear(h.now, h.late)); err != nil {
+		if vars, h.hangUp, err = r.opt.Models.Open(models, spec.Env, keeper.Masked(h.mask.Load, keeper.Overhear(h.now, h.late))); err != nil {
 			return nil, err
 		}
 		h.spec.Env = modelproxy.Environ(spec.Env, vars)

@@ -12,12 +12,14 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
 )
 
 // session is one process of an agent with its three streams.
 type session struct {
 	a     *agent
 	proc  *cell.Process
+	mask  *secret.Mask
 	in    *pipe.Outbox
 	turn  atomic.Pointer[turn] // whom the output belongs to; nil between prompts
 	ended chan struct{}        // closed when nothing of it is left
@@ -37,8 +39,8 @@ type session struct {
 
 // newSession is for a process that has just started. It follows it with run,
 // once it is known whom what it says belongs to.
-func newSession(a *agent, proc *cell.Process) *session {
-	return &session{a: a, proc: proc, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
+func newSession(a *agent, proc *cell.Process, mask *secret.Mask) *session {
+	return &session{a: a, proc: proc, mask: mask, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
 }
 
 func (s *session) run() {
@@ -108,7 +110,7 @@ func (s *session) idleFor() time.Duration {
 }
 
 func (s *session) readStdout() {
-	lines := &pipe.Splitter{Max: maxAgentLine, Emit: s.line}
+	lines := s.mask.Writer(&pipe.Splitter{Max: maxAgentLine, Emit: s.line})
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
@@ -121,13 +123,13 @@ func (s *session) readStdout() {
 }
 
 func (s *session) readStderr() {
-	lines := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+	lines := s.mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		e := fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)}
 		if t := s.turn.Load(); t != nil {
 			t.note(e.Text, true)
 		}
 		s.emit(e)
-	}}
+	}})
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
@@ -158,6 +160,7 @@ func (s *session) line(line []byte, cut int) {
 		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line[:min(len(line), maxLogLine)], cut+max(0, len(line)-maxLogLine))})
 		return
 	}
+	line = s.mask.JSON(line)
 	e, err := parse(line)
 	if bad := (*malformed)(nil); errors.As(err, &bad) {
 		s.refuse(bad, e)

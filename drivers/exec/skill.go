@@ -110,7 +110,7 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 	}
 	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace, pins), log: call.Log}
 	w.answer.flood = func() { w.end(flooded, cell.Grace{Interrupt: -1, Terminate: afterGrace}) }
-	if w.start(r.sup, cell.Spec{
+	if w.start(ctx, r.sup, r.opt.Secrets, call.Tenant, cell.Spec{
 		Run: call.Run, Whose: cell.Whose{Tenant: call.Tenant, Task: call.TaskID}, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits, Pinned: pins.Pins, Wall: cell.Wall{Told: true},
 	}) {
 		go w.run(ctx)
@@ -147,6 +147,7 @@ const flooded = "stdout is too large"
 
 // judge makes the outcome of how the command ended and what it printed.
 func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
+	w.answer.data = w.mask.JSON(w.answer.data)
 	out := runOutput{Stderr: lastErr}
 	w.exit(f, &out)
 	o := swarm.Outcome{Status: swarm.Failed}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 )
 
 // MaxLine is the longest message that is read unless the options say otherwise,
@@ -31,6 +32,8 @@ type Options struct {
 	Noise func(line []byte, cut int) error
 	// MaxLine is the longest message that is read, in bytes; 0 is the usual one.
 	MaxLine int
+	// Mask hides secrets in what is read; nil hides nothing.
+	Mask *secret.Mask
 }
 
 // Conn is one connection. Its methods may be called from any goroutine.
@@ -55,7 +58,7 @@ var ErrClosed = errors.New("the connection has ended")
 
 // Run reads messages until the stream or the connection ends, and returns why.
 func (c *Conn) Run(in io.Reader) error {
-	lines := &pipe.Splitter{Max: cmp.Or(c.opt.MaxLine, MaxLine), Emit: c.line}
+	lines := c.opt.Mask.Writer(&pipe.Splitter{Max: cmp.Or(c.opt.MaxLine, MaxLine), Emit: c.line})
 	buf := make([]byte, 64<<10)
 	for c.Err() == nil {
 		n, err := in.Read(buf)
@@ -103,6 +106,7 @@ func (c *Conn) line(line []byte, cut int) {
 	}
 	m, ok := message{}, false
 	if cut == 0 {
+		line = c.opt.Mask.JSON(line)
 		m, ok = parse(line)
 	}
 	switch {

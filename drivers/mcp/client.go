@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/tools"
 )
@@ -20,6 +21,8 @@ type ClientOptions struct {
 	State  string              // directory for the homes of servers, absolute
 	Getenv func(string) string // where the values of headers come from
 	Limits cell.Limits         // of every server's processes; zero means cell.DefaultLimits
+	// Secrets gives servers what their environment refers to; nil knows none.
+	Secrets secret.Resolver
 }
 
 // Registry knows the servers of tenants.
@@ -47,6 +50,9 @@ var _ tools.Source = (*Client)(nil)
 func NewClient(sup *cell.Supervisor, opt ClientOptions) *Client {
 	if opt.Limits == (cell.Limits{}) {
 		opt.Limits = cell.DefaultLimits()
+	}
+	if opt.Secrets == nil {
+		opt.Secrets = secret.Plain
 	}
 	return &Client{sup: sup, opt: opt, tools: definitions{state: opt.State}, links: map[string]*link{}}
 }

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/tools"
 )
 
@@ -229,9 +230,12 @@ func (l *link) transport() (mcp.Transport, *cell.Process, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make the home of server %s: %w", l.spec.Name, err)
 	}
-	env := map[string]string{"HOME": home}
-	for name, value := range l.spec.Env {
-		env[name] = value
+	env, mask, err := l.c.opt.Secrets(l.life, l.spec.TenantID, l.spec.Env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, given := env["HOME"]; !given {
+		env["HOME"] = home
 	}
 	dir := l.spec.Dir
 	if dir == "" {
@@ -248,20 +252,20 @@ func (l *link) transport() (mcp.Transport, *cell.Process, error) {
 	l.words.Unlock()
 	go func() {
 		defer close(heard)
-		l.listen(proc)
+		l.listen(proc, mask)
 	}()
-	return &mcp.IOTransport{Reader: proc.Stdout, Writer: proc.Stdin, MaxLineLength: maxFrame}, proc, nil
+	return &mcp.IOTransport{Reader: masked(mask, proc.Stdout), Writer: proc.Stdin, MaxLineLength: maxFrame}, proc, nil
 }
 
 // listen reads what the server says on stderr, and keeps the newest line.
-func (l *link) listen(proc *cell.Process) {
-	lines := &pipe.Splitter{Max: maxLastWords, Emit: func(text []byte, _ int) {
+func (l *link) listen(proc *cell.Process, mask *secret.Mask) {
+	lines := mask.Writer(&pipe.Splitter{Max: maxLastWords, Emit: func(text []byte, _ int) {
 		if s := line(pipe.Text(text), maxLastWords); s != "" {
 			l.words.Lock()
 			l.last = s
 			l.words.Unlock()
 		}
-	}}
+	}})
 	defer lines.Close()
 	buf := make([]byte, 8<<10)
 	for {

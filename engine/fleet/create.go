@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
@@ -27,6 +28,9 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 	}
 	seen, err := f.logEnd(ctx, by.Tenant, c.Name)
 	if err != nil {
+		return Agent{}, err
+	}
+	if _, err := f.conceal(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
 	earlier, err := f.opt.Swarm.Tasks(ctx, by.Tenant, core.Filter{Agent: c.Name, Size: 1})
@@ -78,6 +82,11 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	if w, ok := f.opt.Runtimes[c.Runtime].(Walled); ok {
 		c.Profile = cmp.Or(c.Profile, w.Profile())
 	}
+	if f.opt.Secrets != nil {
+		if err := f.opt.Secrets.Check(ctx, by, c.Env); err != nil {
+			return err
+		}
+	}
 	if c.Session == "" {
 		return nil
 	}
@@ -87,6 +96,20 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	}
 	c.Session = s.SessionID // it may have been named by its name
 	return nil
+}
+
+// conceal keeps credentials that are given in clear as secrets, so that the
+// record only refers to them. It reports whether one has a new value.
+func (f *Fleet) conceal(ctx context.Context, by core.Caller, c *Create) (changed bool, err error) {
+	if f.opt.Secrets == nil {
+		return false, nil
+	}
+	env, taken, err := f.opt.Secrets.Take(ctx, by, "agent:"+c.Name, c.Env)
+	if err != nil {
+		return false, err
+	}
+	c.Env = env
+	return slices.ContainsFunc(taken, func(t secret.Taken) bool { return t.Changed }), nil
 }
 
 // Check lists what Create and Update would refuse about c's fields, each
@@ -186,11 +209,15 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	if err := f.checkCreate(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
+	exchanged, err := f.conceal(ctx, by, &c)
+	if err != nil {
+		return Agent{}, err
+	}
 	changed := false
 	a, err := f.change(ctx, by, m, note{event: "agent.updated", detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
 		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
 			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options) && a.Profile == c.Profile
-		if same {
+		if same && !exchanged {
 			return errSame
 		}
 		if err := f.addRole(tx, c.Project, c.Role); err != nil {

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	Observer Observer
 	// Past is what a fork is told before its first prompt; nil tells nothing.
 	Past func(context.Context, Agent) (string, error)
+	// Secrets keep credentials out of records; nil keeps none.
+	Secrets *secret.Secrets
 }
 
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks

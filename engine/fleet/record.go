@@ -64,6 +64,12 @@ func load(tx store.Tx, name string) (*Agent, error) {
 	return decodeAgent(name, data)
 }
 
+// stored is an agent as it is kept, with all of its environment.
+type stored struct {
+	*Agent
+	Env map[string]string `json:"env,omitempty"`
+}
+
 func decodeAgent(name string, data []byte) (*Agent, error) {
 	a := new(Agent)
 	if err := core.DecodeStored(data, a); err != nil {
@@ -102,7 +108,7 @@ func (f *Fleet) save(tx *audit.Tx, m *member, a *Agent, was AgentStatus, n note)
 
 // put is save for what an event about something else says already.
 func (f *Fleet) put(tx *audit.Tx, m *member, a *Agent, was AgentStatus) error {
-	data, err := core.Encode(a)
+	data, err := core.Encode(stored{a, a.Env})
 	if err != nil {
 		return fmt.Errorf("encode agent %s: %w", a.Name, err)
 	}

@@ -183,7 +183,10 @@ func (r *registry) checkRunner(s *Skill) []error {
 			}
 		}
 	}
-	return []error{runner.Check(spec)}
+	if err := runner.Check(spec); err != nil || r.env == nil {
+		return []error{err}
+	}
+	return []error{r.env(s.TenantID, spec.Env)}
 }
 
 // unique refuses a version that is defined twice (seed 3, Unique Name): in one

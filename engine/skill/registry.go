@@ -22,7 +22,8 @@ type registry struct {
 	engines   *safeopen.Own // what no skill file is
 	ledger    *audit.Ledger
 	runners   map[string]Runner // by kind, without composite
-	static    []*Skill          // of the program itself, in every tenant
+	env       func(tenant string, env map[string]string) error
+	static    []*Skill // of the program itself, in every tenant
 	contracts contracts
 	writing   chan struct{} // one slot: one change of the registry at a time
 	stir      chan struct{} // one slot: there are new sources to watch

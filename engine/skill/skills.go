@@ -27,7 +27,10 @@ type Options struct {
 	// MaxSubagents is how many subagents of a tenant may be live at once; 0
 	// means 100. Each runs beside the others.
 	MaxSubagents int
-	ReadOnly     bool // repair nothing
+	// Env reports an environment that a skill can't have, naming the field; nil
+	// takes any.
+	Env      func(tenant string, env map[string]string) error
+	ReadOnly bool // repair nothing
 	// Own are the engine's own files, which no skill is loaded from.
 	Own *safeopen.Own
 }
@@ -84,6 +87,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 		return nil, err
 	}
 	s.registry.engines = opt.Own
+	s.registry.env = opt.Env
 	for _, tenant := range ids {
 		if err := s.recall(ctx, tenant); err != nil {
 			return nil, fmt.Errorf("read the subagents of tenant %s: %w", tenant, err)

@@ -50,6 +50,9 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 		return Task{}, err
 	}
 	ask, err := s.startAsk(&t, t.Input)
+	if err == nil && s.opt.Input != nil {
+		ask, err = s.recorded(ctx, by, &t, ask)
+	}
 	if err != nil {
 		return Task{}, err
 	}
@@ -83,6 +86,16 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (Task,
 		}
 		return made, nil
 	}
+}
+
+// recorded asks about the input that is recorded where that is another one.
+func (s *Swarm) recorded(ctx context.Context, by core.Caller, t *Task, ask startAsk) (startAsk, error) {
+	input, err := s.opt.Input(ctx, by, t.Kind, t.Input)
+	if err != nil || bytes.Equal(input, t.Input) {
+		return ask, err
+	}
+	t.Input = input
+	return s.startAsk(t, input)
 }
 
 // draft checks every field and fills the defaults in.

@@ -26,7 +26,10 @@ type Options struct {
 	// Deaths is how many engines may die one after the other under work that
 	// resumes and gets no further, before a death costs it an attempt: it may be
 	// what kills them. 0 means 20.
-	Deaths   int
+	Deaths int
+	// Input is a task's input as it is recorded, made of the one that is given
+	// and valid; nil records what is given.
+	Input    func(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error)
 	ReadOnly bool // repair nothing
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 	"swarmdeck/store"
 )
 
@@ -20,17 +21,18 @@ const bServer store.Bucket = "mcp.server" // name → Server
 
 // Server is one server: a command that speaks on stdin and stdout, or a URL.
 type Server struct {
-	TenantID string            `json:"tenant_id"`
-	Name     string            `json:"name"` // ^[a-z0-9][a-z0-9-]{0,39}$
-	Command  []string          `json:"command,omitempty"`
-	Env      map[string]string `json:"env,omitempty"`
-	Dir      string            `json:"dir,omitempty"` // absolute; "" is a directory of its own
-	URL      string            `json:"url,omitempty"`
+	TenantID string     `json:"tenant_id"`
+	Name     string     `json:"name"` // ^[a-z0-9][a-z0-9-]{0,39}$
+	Command  []string   `json:"command,omitempty"`
+	Env      secret.Env `json:"env,omitempty"` // shows references only
+	Dir      string     `json:"dir,omitempty"` // absolute; "" is a directory of its own
+	URL      string     `json:"url,omitempty"`
 	// Headers of requests to the URL: by name, the variable of the engine's
 	// environment that holds the value. So no secret is kept.
 	Headers   map[string]string `json:"headers,omitempty"`
 	CreatedAt time.Time         `json:"created_at"`
 	UpdatedAt time.Time         `json:"updated_at"`
+	Given     int               `json:"given,omitzero"` // how often a credential given in clear was exchanged
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
 
@@ -48,14 +50,22 @@ type Source interface {
 	Tools(ctx context.Context, s Server) ([]Tool, error)
 }
 
-// Tools keeps the servers of every tenant.
-type Tools struct {
-	ledger *audit.Ledger
-	source Source
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	Source  Source          // nil where nothing runs
+	Secrets *secret.Secrets // keep credentials out of records; nil keeps none
 }
 
-// New makes it; source may be nil where nothing runs.
-func New(ledger *audit.Ledger, source Source) *Tools { return &Tools{ledger, source} }
+// Tools keeps the servers of every tenant.
+type Tools struct {
+	ledger  *audit.Ledger
+	source  Source
+	secrets *secret.Secrets
+}
+
+// New makes it.
+func New(opt Options) *Tools { return &Tools{opt.Ledger, opt.Source, opt.Secrets} }
 
 var (
 	serverName = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
@@ -93,7 +103,11 @@ func (s *Server) Check() error {
 
 // Digest names what the server is made of: another one is another server.
 func (s *Server) Digest() string {
-	d, err := core.Digest([]any{s.Command, s.Env, s.Dir, s.URL, s.Headers})
+	parts := []any{s.Command, map[string]string(s.Env), s.Dir, s.URL, s.Headers}
+	if s.Given > 0 {
+		parts = append(parts, s.Given)
+	}
+	d, err := core.Digest(parts)
 	if err != nil { // texts always can
 		panic("tools: digest of a server: " + err.Error())
 	}
@@ -118,6 +132,10 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 	if err := s.Check(); err != nil {
 		return s, "", err
 	}
+	exchanged, err := t.conceal(ctx, by, &s)
+	if err != nil {
+		return s, "", err
+	}
 	err = t.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		old, err := load(tx, s.Name)
 		if err != nil {
@@ -126,6 +144,9 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 		s.TenantID, s.CreatedAt, s.UpdatedAt, action = tx.Tenant(), tx.Now(), tx.Now(), "created"
 		var prev uint64
 		if old != nil {
+			if s.Given = old.Given; exchanged {
+				s.Given++
+			}
 			if old.Digest() == s.Digest() {
 				s, action = *old, "unchanged"
 				return nil
@@ -135,7 +156,10 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 		if s.AuditSeq, err = tx.Record(audit.Entry{Type: "mcp_server." + action, Subject: "mcp_server", ID: s.Name, State: s.state(), Prev: prev}); err != nil {
 			return err
 		}
-		data, err := core.Encode(s)
+		data, err := core.Encode(struct {
+			Server
+			Env map[string]string `json:"env,omitempty"`
+		}{s, s.Env})
 		if err != nil {
 			return fmt.Errorf("encode server %s: %w", s.Name, err)
 		}
@@ -144,6 +168,23 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 		return tx.Put(bServer, []byte(s.Name), data)
 	})
 	return s, action, err
+}
+
+// conceal checks what a server's environment refers to, and keeps credentials
+// that are given in clear as secrets. It reports whether one has a new value.
+func (t *Tools) conceal(ctx context.Context, by core.Caller, s *Server) (changed bool, err error) {
+	if t.secrets == nil {
+		return false, secret.CheckEnv(s.Env)
+	}
+	if err := t.secrets.Check(ctx, by, s.Env); err != nil {
+		return false, err
+	}
+	env, taken, err := t.secrets.Take(ctx, by, "server:"+s.Name, s.Env)
+	if err != nil {
+		return false, err
+	}
+	s.Env = env
+	return slices.ContainsFunc(taken, func(t secret.Taken) bool { return t.Changed }), nil
 }
 
 // Remove forgets a server.
