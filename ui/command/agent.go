@@ -74,7 +74,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			enumVar(f, &a.Runtime, "runtime", "", "exec", "what runs it: exec, acp, coder", "exec", "acp", "coder")
 			f.StringVar(&command, "command", "", "`COMMAND` with arguments as one string, split like a shell does")
 			f.StringVar(&a.Dir, "dir", "", "working `DIR` (default the current one)")
-			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment; may be repeated")
+			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment, or K=@SECRET; may be repeated")
 			f.StringVar(&options, "options", "", "`JSON` object for its runtime; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
 			enumVar(f, &a.Profile, "profile", "", "", "what its processes reach: reader, worker (the default), open", "reader", "worker", "open")
@@ -124,6 +124,7 @@ func (t *tree) agentCreate() *cobra.Command {
 				return err
 			}
 			made, err := c.eng.Fleet.Create(c.ctx, c.by, a)
+			c.concealed(a.Env, made.Env)
 			if made.Name != "" { // also when only its first task was refused
 				if printErr := record(c, made, agentColumns(c)); err == nil {
 					err = printErr

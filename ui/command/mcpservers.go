@@ -57,7 +57,7 @@ func (t *tree) mcpAdd() *cobra.Command {
 			f.StringVar(&s.URL, "url", "", "where it is: `URL`")
 			f.StringArrayVar(&headers, "header", nil, "`NAME=VAR`: header with the value of an environment variable; may be repeated")
 			f.StringVar(&s.Dir, "dir", "", "working `DIR` of the command (default one of its own)")
-			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment; may be repeated")
+			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment, or K=@SECRET; may be repeated")
 			source(f, "dir", "dir")
 		},
 		check: func(c *call, args []string) (err error) {
@@ -84,6 +84,7 @@ func (t *tree) mcpAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.concealed(s.Env, made.Env)
 			return record(c, made, serverColumns(c))
 		},
 	})

@@ -100,6 +100,7 @@ func (t *tree) sections() []section {
 			{"dag", t.dag},
 			{"tenant", t.tenants},
 			{"operator", t.operators},
+			{"secret", t.secrets},
 			{"notice", t.notices},
 			{"store", t.stores},
 		}},
