@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -25,28 +24,21 @@ func (e *Engine) envOf(tenant, agent string) map[string]string {
 // inputOf is the input of a task as it is recorded: credentials that are given
 // in clear in the environment of a command become references to secrets.
 func (e *Engine) inputOf(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error) {
-	if kind != judge.KindExec || !bytes.Contains(input, []byte(`env"`)) && !bytes.Contains(input, []byte(`\u`)) {
+	if kind != judge.KindExec {
 		return input, nil
 	}
-	var in struct {
-		Env map[string]string `json:"env"`
+	env := secret.EnvOf(input)
+	if len(env) == 0 {
+		return input, nil
 	}
-	if core.DecodeStored(input, &in) != nil || len(in.Env) == 0 {
-		return input, nil // what is wrong with it, its runner says
-	}
-	if err := e.Secrets.Check(ctx, by, in.Env); err != nil {
+	if err := e.Secrets.Check(ctx, by, env); err != nil {
 		return nil, err
 	}
-	env, taken, err := e.Secrets.Take(ctx, by, secret.OfTasks, in.Env)
+	kept, taken, err := e.Secrets.Take(ctx, by, secret.OfTasks, env)
 	if err != nil || len(taken) == 0 {
 		return input, err
 	}
-	whole := map[string]core.Raw{}
-	if err := core.DecodeStored(input, &whole); err != nil {
-		return nil, err
-	}
-	whole["env"] = core.MustEncode(env)
-	return core.Encode(whole)
+	return secret.WithEnv(input, kept), nil
 }
 
 // skillEnv reports an environment that a skill can't have: a file that

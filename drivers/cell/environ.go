@@ -104,7 +104,7 @@ func CheckEnv(env map[string]string) error {
 		case name == Marker:
 			return core.Invalid("env", name, "any name but "+Marker+", which marks the run")
 		case strings.IndexByte(v, 0) >= 0 || len(name)+len(v)+1 > maxString:
-			return core.Invalid("env."+name, v, "a value under 128 KiB without NUL bytes")
+			return core.Errorf(core.InvalidInput, "env.%s: wants a value under 128 KiB without NUL bytes", name).With("field", "env."+name) // which may be a credential
 		}
 	}
 	return nil

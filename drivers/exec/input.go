@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 )
 
 // Kind is the task kind that Runner serves.
@@ -54,11 +55,15 @@ func parseInput(data core.Raw, base string) (runInput, error) {
 const maxTitle = 120
 
 // title is the command on one line, quoted where a shell would need it, with
-// given variables in front as a shell would take them.
+// given variables in front: what they hold is not for every list.
 func (in runInput) title() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
-		words = append(words, name+"="+quote(in.Env[name]))
+		text := "…"
+		if ref := secret.Reference(in.Env[name]); ref != "" {
+			text = "@" + ref
+		}
+		words = append(words, name+"="+text)
 	}
 	for _, a := range in.Argv {
 		words = append(words, quote(a))

@@ -117,7 +117,7 @@ func TestCheckShowsExactlyWhatWouldRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "A=1 B='2 3' echo 'it'\\''s' 'a\uFFFDb' plain"; title != want {
+	if want := "A=… B=… echo 'it'\\''s' 'a\uFFFDb' plain"; title != want {
 		t.Errorf("title %q, want %q", title, want)
 	}
 	want := fmt.Sprintf(`{"argv":["echo","it's","a%cb","plain"],"dir":%q,"env":{"A":"1","B":"2 3"},"stdin":"in"}`, '\u202e', filepath.Join(dir, "x"))

@@ -66,27 +66,3 @@ func wrong(key, why string) *core.Error {
 	field := "env." + key
 	return core.Errorf(core.InvalidInput, "%s: %s", field, why).With("field", field)
 }
-
-// Hidden stands in the place of a text that is not shown.
-const Hidden = "[hidden]"
-
-// Env is the environment of a record. As JSON it shows references, and Hidden
-// in the place of every other text; what stores it encodes the plain map.
-type Env map[string]string
-
-// Shown is the environment as it may be seen.
-func (e Env) Shown() map[string]string {
-	if e == nil {
-		return nil
-	}
-	shown := make(map[string]string, len(e))
-	for key, text := range e {
-		if shown[key] = Hidden; Reference(text) != "" {
-			shown[key] = text
-		}
-	}
-	return shown
-}
-
-// MarshalJSON implements json.Marshaler.
-func (e Env) MarshalJSON() ([]byte, error) { return core.Encode(e.Shown()) }

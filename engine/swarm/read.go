@@ -5,6 +5,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/secret"
 )
 
 // header reads a task without its input.
@@ -47,7 +49,11 @@ func (s *Swarm) task(ctx context.Context, by core.Caller, id string) (Task, erro
 
 // Task returns one task with its input.
 func (s *Swarm) Task(ctx context.Context, tenant, id string) (Task, error) {
-	return s.task(ctx, core.Self(tenant, "reader"), id)
+	t, err := s.task(ctx, core.Self(tenant, "reader"), id)
+	if t.Kind == judge.KindExec {
+		t.Input = secret.ShownInput(t.Input)
+	}
+	return t, err
 }
 
 // Result returns the result of a task that is over.

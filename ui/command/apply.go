@@ -28,7 +28,8 @@ type applier struct {
 	sessions map[string]string // name → id
 	budgets  map[string]swarm.Budget
 	done     []Applied
-	first    []string // tasks given
+	told     func(given, kept map[string]string) // of credentials in clear
+	first    []string                            // tasks given
 }
 
 func (a *applier) did(action, object, name, id string) {
@@ -39,7 +40,7 @@ func (a *applier) did(action, object, name, id string) {
 // any of changes nothing. What was done before another error is returned with
 // it; applying again goes on from there.
 func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
-	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
 	if err := a.check(file); err != nil {
 		return nil, nil, err
 	}
@@ -67,10 +68,11 @@ func (a *applier) all(file *swarmfile.File) error {
 		return fmt.Errorf("%s:%d: %w", file.Path, line, err)
 	}
 	for _, s := range file.Servers { // before the skills that use them
-		_, action, err := a.eng.Tools.Put(a.ctx, a.by, s.Server)
+		made, action, err := a.eng.Tools.Put(a.ctx, a.by, s.Server)
 		if err != nil {
 			return where(s.Line, err)
 		}
+		a.told(s.Env, made.Env)
 		a.did(action, "mcp_server", s.Name, s.Name)
 	}
 	if err := a.skills(file); err != nil {
@@ -264,6 +266,7 @@ func (a *applier) agent(want swarmfile.Agent) error {
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):
 		made, err := a.eng.Fleet.Create(a.ctx, a.by, make)
+		a.told(make.Env, made.Env)
 		if made.Name != "" { // also when its first task was refused
 			a.did("created", "agent", made.Name, made.WorkspaceID)
 		}
@@ -286,7 +289,12 @@ func (a *applier) agent(want swarmfile.Agent) error {
 	if err != nil {
 		return err
 	}
-	a.did("changed", "agent", changed.Name, changed.WorkspaceID)
+	a.told(make.Env, changed.Env)
+	action := "changed"
+	if changed.AuditSeq == have.AuditSeq { // but for credentials that were kept before
+		action = "unchanged"
+	}
+	a.did(action, "agent", changed.Name, changed.WorkspaceID)
 	return nil
 }
 

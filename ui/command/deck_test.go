@@ -70,7 +70,7 @@ func newDeck(t testing.TB) *deck {
 	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
 	d.no(err)
 	d.eng, err = engine.Open(context.Background(), engine.Options{
-		Store: db, Sealer: sealer, Spill: filepath.Join(dir, "spill"), Contents: pins,
+		Store: db, Sealer: sealer, SecretKey: d.data + ".secrets.key", Spill: filepath.Join(dir, "spill"), Contents: pins,
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
 		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}},
 

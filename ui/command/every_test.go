@@ -60,6 +60,7 @@ func TestEveryCommand(t *testing.T) {
 	w.forks()
 	w.intents()
 	w.operators()
+	w.secrets()
 	w.notices()
 	w.egress()
 	w.handover()
@@ -229,7 +230,7 @@ func (w *walk) agentsAndApprovals() {
 	t := w.t
 	w.no(os.WriteFile(filepath.Join(w.dir, "asking.sh"), []byte(asking), 0o700))
 	made := w.do("agent create asker --project tools --role writer --env A=1 --env B=2 -- sh asking.sh")
-	if made["name"] != "asker" || made["dir"] != w.dir || fmt.Sprint(made["command"]) != "[sh asking.sh]" || made["env"].(map[string]any)["B"] != "2" {
+	if made["name"] != "asker" || made["dir"] != w.dir || fmt.Sprint(made["command"]) != "[sh asking.sh]" || fmt.Sprint(made["env"]) != "map[A:[hidden] B:[hidden]]" {
 		t.Errorf("agent create: %v", made)
 	}
 	w.line(`agent create quoted --project tools --command "sh -c 'cat >/dev/null; echo it'"`)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
@@ -132,6 +133,10 @@ func (t *tree) taskDispatch() *cobra.Command {
 			made, err := c.eng.Swarm.Dispatch(c.ctx, c.by, d)
 			if err != nil {
 				return err
+			}
+			if made.Kind == "exec.run" {
+				c.concealed(secret.EnvOf(d.Input), secret.EnvOf(made.Input))
+				made.Input = secret.ShownInput(made.Input)
 			}
 			return w.print(c, made)
 		},

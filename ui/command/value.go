@@ -162,7 +162,7 @@ func pairs(field string, list []string) (map[string]string, error) {
 	for _, kv := range list {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return nil, usage(field, "--%s: %q is not allowed; allowed: KEY=VALUE", field, clip(kv))
+			return nil, usage(field, "--%s: not of the form KEY=VALUE", field) // what it is may be a credential
 		}
 		if _, twice := m[k]; twice {
 			return nil, usage(field, "--%s: %s is given twice", field, clip(k))
