@@ -114,7 +114,7 @@ func (c *Client) link(s tools.Server) (*link, error) {
 	}
 	l := c.links[key]
 	if l != nil && l.digest != s.Digest() {
-		go func() { _ = l.close() }() // calls under way end with it
+		go func(old *link) { _ = old.close() }(l) // calls under way end with it
 		l = nil
 	}
 	if l == nil {
