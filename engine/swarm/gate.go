@@ -174,7 +174,7 @@ var _ judge.History = (*Swarm)(nil)
 // PastAsk implements judge.History: the question at the start of a task that
 // was dispatched before, as its runner reads it today.
 func (s *Swarm) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, error) {
-	t, err := s.Task(ctx, tenant, id)
+	t, err := s.task(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
 		return judge.Ask{}, err
 	}
