@@ -1,0 +1,31 @@
+package keeper
+
+import (
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
+)
+
+func TestWhatModelsAreToldIsMasked(t *testing.T) {
+	mask := secret.NewMask(map[string]string{"S": "geheim"})
+	call := &fleet.ModelCall{Name: "m", Params: core.Raw(`{"a":"\u0067eheim"}`), Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{
+		{Text: "it is geheim", Input: core.Raw(`{"x":"geheim"}`), Output: core.Raw(`"geheim"`)},
+	}}}}
+	var heard []*fleet.ModelCall
+	hear := Masked(func() *secret.Mask { return mask }, func(e fleet.Event) func(fleet.Event) {
+		heard = append(heard, e.Model)
+		return func(e fleet.Event) { heard = append(heard, e.Model) }
+	})
+	hear(fleet.Event{Model: call})(fleet.Event{Model: call})
+	for _, c := range heard {
+		p := c.Messages[0].Parts[0]
+		if string(c.Params) != `{"a":"[secret S]"}` || p.Text != "it is [secret S]" || string(p.Input) != `{"x":"[secret S]"}` || string(p.Output) != `"[secret S]"` {
+			t.Errorf("%+v", c)
+		}
+	}
+	if call.Messages[0].Parts[0].Text != "it is geheim" || len(heard) != 2 {
+		t.Error("what was said was changed")
+	}
+}

@@ -1,0 +1,58 @@
+package mcp
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/engine"
+	"swarmdeck/engine/secret"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/tools"
+)
+
+func TestWhatAServerWasGivenIsMasked(t *testing.T) {
+	var c *Client
+	var late secret.Late
+	h := newHouse(t, func(opt *engine.Options, sup *cell.Supervisor) {
+		c = NewClient(sup, ClientOptions{State: t.TempDir(), Getenv: os.Getenv, Secrets: late.Resolve})
+		opt.Tools, opt.Runners[Kind], opt.SecretKey = c, c.Runner(), filepath.Join(t.TempDir(), "key")
+	})
+	late.Open(h.eng.Secrets)
+	c.Open(h.eng.Tools, h.eng)
+	t.Cleanup(func() { _ = c.Close() })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.eng.Secrets.Set(t.Context(), alice, "GIVEN", []byte("geheim-<value>")); err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"@GIVEN", "clear-value-1", "clear-value-2"} {
+		h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1", "SECRET": value}})
+		s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := secret.Reference(s.Env["SECRET"])
+		task, r := h.ends(t, alice, "actor", "list", "{}")
+		if task.Status != swarm.Succeeded || name == "" || !strings.Contains(string(r.Output), "[secret "+name+"]") {
+			t.Errorf("%s (%s): %s %s %+v", value, name, task.Status, r.Output, r.Error)
+		}
+	}
+}
+
+func TestMessagesAreMaskedOnceEscapesAreRead(t *testing.T) {
+	mask := secret.NewMask(map[string]string{"S": "geheim"})
+	text := "{\"a\":\"\\u0067eheim\"}\nplain geheim\n{\"long\":\"" + strings.Repeat("x", maxFrame) + "\"}\n"
+	got, err := io.ReadAll(masked(mask, io.NopCloser(iotest.HalfReader(strings.NewReader(text)))))
+	lines := bytes.Split(got, []byte("\n"))
+	if err != nil || len(lines) != 4 || string(lines[0]) != `{"a":"[secret S]"}` || string(lines[1]) != "plain [secret S]" || len(lines[2]) <= maxFrame {
+		t.Errorf("%v: %d lines, %.80q", err, len(lines), got)
+	}
+}

@@ -1,0 +1,234 @@
+package secret_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
+	"swarmdeck/store"
+)
+
+type world struct {
+	*secret.Secrets
+	t      *testing.T
+	by     core.Caller
+	key    string
+	data   string
+	ledger *audit.Ledger
+	held   map[string]string
+}
+
+func newWorld(t *testing.T) *world {
+	dir := t.TempDir()
+	w := &world{t: t, by: core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}, key: filepath.Join(dir, "x.secrets.key"), data: filepath.Join(dir, "x.db")}
+	db, err := store.Open(w.data, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CreateTenant(t.Context(), "t_other"); err != nil {
+		t.Fatal(err)
+	}
+	w.ledger = audit.New(db, audit.Options{})
+	w.again()
+	return w
+}
+
+// again is what another start of the engine sees.
+func (w *world) again() {
+	w.Secrets = secret.New(secret.Options{Ledger: w.ledger, Key: w.key, Held: func(string, string) map[string]string { return w.held }})
+}
+
+func (w *world) set(name, value string) {
+	w.t.Helper()
+	if _, _, err := w.Set(w.t.Context(), w.by, name, []byte(value)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) resolved(env map[string]string) map[string]string {
+	w.t.Helper()
+	out, _, err := w.Resolve(w.t.Context(), w.by.Tenant, env)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
+	w := newWorld(t)
+	w.set("ONE", "first-value\n")
+	w.set("PEM", "two\nlines\n")
+	w.again()
+	env := map[string]string{"A": "@ONE", "B": "@PEM", "C": "@@ONE", "D": "plain"}
+	before := maps.Clone(env)
+	want := map[string]string{"A": "first-value", "B": "two\nlines\n", "C": "@ONE", "D": "plain"}
+	if got := w.resolved(env); !maps.Equal(got, want) || !maps.Equal(env, before) {
+		t.Errorf("%q from %q", got, env)
+	}
+	_, _, err := w.Resolve(t.Context(), "t_other", env)
+	if e := core.AsError(err); e.Details["field"] != "env.A" {
+		t.Errorf("another tenant: %v", err)
+	}
+	data, err := os.ReadFile(w.data)
+	if err != nil || bytes.Contains(data, []byte("first-value")) {
+		t.Errorf("the value lies in the data file: %v", err)
+	}
+	deltas, err := w.ledger.Reconcile(t.Context(), "t_acme", w.Auditables())
+	if err != nil || len(deltas) > 0 {
+		t.Errorf("%v %v", deltas, err)
+	}
+	if _, err := w.Delete(t.Context(), w.by, "ONE"); err != nil {
+		t.Error(err)
+	}
+	if err := w.Check(t.Context(), w.by, env); err == nil || !strings.Contains(err.Error(), "env.A: there is no secret ONE") {
+		t.Errorf("a reference to what is gone: %v", err)
+	}
+}
+
+func TestTheKeyIsItsOwnersAlone(t *testing.T) {
+	w := newWorld(t)
+	w.set("ONE", "first-value")
+	env := map[string]string{"A": "@ONE"}
+	for mode, want := range map[os.FileMode]string{0o640: "others can use it", 0o604: "others can use it"} {
+		if err := os.Chmod(w.key, mode); err != nil {
+			t.Fatal(err)
+		}
+		w.again()
+		if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+	if err := os.Remove(w.key); err != nil {
+		t.Fatal(err)
+	}
+	w.again()
+	if all, err := w.List(t.Context(), "t_acme"); err != nil || len(all) != 1 {
+		t.Errorf("the names without the key: %v %v", all, err)
+	}
+	if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("without the key: %v", err)
+	}
+	if _, _, err := w.Set(t.Context(), w.by, "TWO", []byte("second-value")); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Errorf("a new key beside what an old one sealed: %v", err)
+	}
+	if err := os.WriteFile(w.key, []byte("AGE-SECRET-KEY-1NONSENSE\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || strings.Contains(err.Error(), "NONSENSE") {
+		t.Errorf("a key that is none: %v", err)
+	}
+}
+
+func TestWhatLooksLikeACredentialIsTaken(t *testing.T) {
+	w := newWorld(t)
+	take := func(origin string, env map[string]string) (map[string]string, []secret.Taken) {
+		t.Helper()
+		out, taken, err := w.Take(t.Context(), w.by, origin, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, taken
+	}
+	env := map[string]string{"API_KEY": "value-number-1", "LANG": "C", "OTHER": "@ONE"}
+	out, taken := take("agent:my-bot", env)
+	if want := map[string]string{"API_KEY": "@my_bot_API_KEY", "LANG": "C", "OTHER": "@ONE"}; !maps.Equal(out, want) || len(taken) != 1 || !taken[0].Changed {
+		t.Errorf("%q %v", out, taken)
+	}
+	if out, taken = take("agent:my-bot", env); out["API_KEY"] != "@my_bot_API_KEY" || taken[0].Changed {
+		t.Errorf("the same once more: %q %v", out, taken)
+	}
+	env["API_KEY"] = "value-number-2"
+	if out, taken = take("agent:my-bot", env); out["API_KEY"] != "@my_bot_API_KEY" || !taken[0].Changed {
+		t.Errorf("another value: %q %v", out, taken)
+	}
+	w.set("x9_API_KEY", "somebody's own")
+	if out, _ = take("agent:9", env); out["API_KEY"] != "@x9_API_KEY_2" {
+		t.Errorf("a name that is taken: %q", out)
+	}
+	for _, want := range []string{"@task_API_KEY", "@task_API_KEY_2", "@task_API_KEY"} {
+		env["API_KEY"] = "of-task-" + map[bool]string{true: "2", false: "1"}[want == "@task_API_KEY_2"]
+		if out, _ = take(secret.OfTasks, env); out["API_KEY"] != want {
+			t.Errorf("%q, want %s", out, want)
+		}
+	}
+	if got := w.resolved(map[string]string{"A": "@task_API_KEY", "B": "@task_API_KEY_2", "C": "@my_bot_API_KEY"}); got["A"] != "of-task-1" || got["B"] != "of-task-2" || got["C"] != "value-number-2" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCredentialsAreToldByNameOrShape(t *testing.T) {
+	for key, text := range map[string]string{
+		"GEMINI_API_KEY": "abcdef", "PGPASSWORD": "hunter22", "github_token": "abcdef", "X": "sk-abcdefghijklmnop1234", "Y": "ghp_abcdefghijklmnopqrst",
+		"Z": "AKIAABCDEFGHIJKLMNOP", "J": "eyJhbGciOiJI.eyJzdWIiOiIx.abc", "PEM": "-----BEGIN OPENSSH PRIVATE KEY-----\nx", "DB": "postgres://u:passw@host/db",
+		"AWS_SECRET_ACCESS_KEY": "/abc+def/ghi", "CREDENTIALS": `{"a":1}`,
+	} {
+		if !secret.LooksSecret(key, text) {
+			t.Errorf("%s=%s is taken for none", key, text)
+		}
+	}
+	for key, text := range map[string]string{
+		"KEYBOARD": "german", "MAX_TOKENS": "100000", "AUTHOR": "somebody", "SSH_AUTH_SOCK": "/tmp/agent.sock", "GOOGLE_APPLICATION_CREDENTIALS": "/home/a/key.json",
+		"API_KEY": "short", "TOKEN": "@NAME", "PUBLIC_KEY": "ssh-ed25519 AAAA", "PATH": "/usr/bin:/bin", "TOKEN_URL": "https://example.com/token", "AWS_ACCESS_KEY_ID": "none-at-all",
+	} {
+		if secret.LooksSecret(key, text) {
+			t.Errorf("%s=%s is taken for a credential", key, text)
+		}
+	}
+}
+
+func TestAnAgentPassesOnOnlyWhatItHas(t *testing.T) {
+	w := newWorld(t)
+	w.set("MINE", "value-of-mine")
+	w.set("OTHERS", "value-of-others")
+	w.held = map[string]string{"K": "@MINE"}
+	agent := core.Caller{Tenant: "t_acme", Name: "bot", Kind: core.Agent}
+	if err := w.Check(t.Context(), agent, map[string]string{"A": "@MINE"}); err != nil {
+		t.Error(err)
+	}
+	if err := w.Check(t.Context(), agent, map[string]string{"A": "@OTHERS"}); !errors.Is(err, core.Kind(core.Denied)) {
+		t.Errorf("somebody else's: %v", err)
+	}
+	if _, _, err := secret.Plain(context.Background(), "t_acme", map[string]string{"A": "@MINE"}); err == nil {
+		t.Error("a reference means something where no secrets are kept")
+	}
+}
+
+// A ciphertext that is put in another's place opens nothing.
+func TestSecretsCantBeSwapped(t *testing.T) {
+	w := newWorld(t)
+	w.set("ONE", "first-value")
+	w.set("TWO", "second-value")
+	err := w.ledger.Append(t.Context(), w.by, func(tx *audit.Tx) error {
+		one, err := tx.Get("secret", []byte("ONE"))
+		if err != nil {
+			return err
+		}
+		two, err := tx.Get("secret", []byte("TWO"))
+		if err != nil {
+			return err
+		}
+		sealed := func(data []byte) []byte { return data[bytes.Index(data, []byte(`"sealed"`)):] }
+		return tx.Put("secret", []byte("ONE"), append(bytes.Clone(one[:len(one)-len(sealed(one))]), sealed(two)...))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"}); err == nil || !strings.Contains(err.Error(), "sealed with another key or changed") {
+		t.Errorf("%v", err)
+	}
+	if deltas, err := w.ledger.Reconcile(t.Context(), "t_acme", w.Auditables()); err != nil || len(deltas) != 1 {
+		t.Errorf("%v %v", deltas, err)
+	}
+}
