@@ -70,16 +70,20 @@ func matches(name string) []string {
 func programs(path string, env map[string]string) []string {
 	var all []string
 	home, _ := os.UserHomeDir()
+	modules := func(path string) { // where programs of Node.js have the rest of themselves
+		if i := strings.Index(path, "/node_modules/"); i >= 0 {
+			all = append(all, path[:i]+"/node_modules")
+		}
+	}
 	for _, dir := range filepath.SplitList(pathOf(env)) {
 		if filepath.IsAbs(dir) {
 			all = append(all, packageOf(dir, home))
+			modules(dir)
 		}
 	}
 	for range 16 { // the program, and what leads to it
 		all = append(all, path)
-		if i := strings.Index(path, "/node_modules/"); i >= 0 {
-			all = append(all, path[:i]+"/node_modules")
-		}
+		modules(path)
 		if dir := packageOf(filepath.Dir(path), home); dir != filepath.Dir(path) {
 			all = append(all, dir)
 		}
