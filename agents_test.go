@@ -14,7 +14,8 @@ import (
 )
 
 // realAgents are the examples with agents that are programs of others. They
-// run as they stand, except that a scripted model answers them.
+// run as they stand, except that a scripted model answers them: from behind the
+// wall it is reached through the recorder.
 var realAgents = map[string]struct{ agent, config, from, to string }{
 	"gemini-cli": {
 		agent: "gemini", config: "swarm.yaml",
@@ -28,6 +29,9 @@ model_providers.loopback = { name = "loopback", base_url = "MODEL/v1", wire_api 
 approval_policy`,
 	},
 }
+
+// codexCommand runs Codex on the model that its environment names.
+const codexCommand = `command: [sh, -c, "exec codex-acp -c model_providers.loopback.base_url=$CODEX_BASE_URL"]`
 
 // gateScript allows one command of the agent at the cockpit and denies another.
 const gateScript = `
@@ -94,15 +98,15 @@ audit verify
 func TestRealAgentsPassTheCockpitsGate(t *testing.T) {
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {
-			play, _ := withAgents(t, name)
+			play, _, _ := withAgents(t, name)
 			play(strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent).Replace(gateScript))
 		})
 	}
 }
 
 // withAgents copies an example of real agents, on a scripted model, and gives
-// what plays a script beside it.
-func withAgents(t *testing.T, name string) (play func(script string), dir string) {
+// what plays a script beside it. Address is the model's.
+func withAgents(t *testing.T, name string) (play func(script string), dir, address string) {
 	t.Helper()
 	installed := drivertest.Installed(t)
 	m, err := model.Start(model.Options{})
@@ -117,8 +121,11 @@ func withAgents(t *testing.T, name string) (play func(script string), dir string
 	}
 	c := realAgents[name]
 	replaceIn(t, filepath.Join(dir, name, c.config), c.from, strings.ReplaceAll(c.to, "MODEL", m.URL))
-	if name == "codex-acp" { // its login would ask a server
-		replaceIn(t, filepath.Join(dir, name, "swarm.yaml"), "auth: openai-api-key, ", "")
+	if name == "codex-acp" { // its login would ask a server, and it takes the model's address from no variable
+		swarm := filepath.Join(dir, name, "swarm.yaml")
+		replaceIn(t, swarm, "auth: openai-api-key, shared: true", "record_models: [CODEX_BASE_URL]")
+		replaceIn(t, swarm, "command: [codex-acp]", codexCommand)
+		replaceIn(t, swarm, "env: {", fmt.Sprintf("env: {CODEX_BASE_URL: %q, ", m.URL+"/v1"))
 	}
 	u := newPlayer(t)
 	u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/.bin:%s", installed, os.Getenv("PATH")))
@@ -136,13 +143,13 @@ func withAgents(t *testing.T, name string) (play func(script string), dir string
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
-	}, dir
+	}, dir, m.URL
 }
 
 // TestAHundredLocalAndEightRealAgentsWorkAtOnce has all of them at work before
 // the first real one is answered: every second one is allowed.
 func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
-	play, dir := withAgents(t, "codex-acp")
+	play, dir, address := withAgents(t, "codex-acp")
 	const local, real = 100, 8
 	swarm := "tenant: t_many\nagents:\n"
 	script := "up $HERE/many.yaml\n"
@@ -150,8 +157,8 @@ func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
 		swarm += fmt.Sprintf("  - {name: local-%d, project: p, dir: \"${CWD}\", task: go, command: [sh, -c, 'read -r task; echo %d >local-%d; sleep 1']}\n", i, i, i)
 	}
 	for i := range real {
-		swarm += fmt.Sprintf("  - {name: real-%d, project: p, runtime: acp, dir: \"${CWD}\", task: 'RUN: echo %d > real-%d', command: [codex-acp], "+
-			"env: {OPENAI_API_KEY: x}, options: {shared: true, skeleton: \"${DIR}/codex-acp/home\"}}\n", i, i, i)
+		swarm += fmt.Sprintf("  - {name: real-%d, project: p, runtime: acp, dir: \"${CWD}\", task: 'RUN: echo %d > real-%d', %s, "+
+			"env: {OPENAI_API_KEY: x, CODEX_BASE_URL: \"%s/v1\"}, options: {record_models: [CODEX_BASE_URL], skeleton: \"${DIR}/codex-acp/home\"}}\n", i, i, i, codexCommand, address)
 	}
 	script += fmt.Sprintf("await -t 240s approval %d\n", real)
 	for i := range real {

@@ -92,7 +92,7 @@ func TestRealAgentsUseTheToolsOfTheirSession(t *testing.T) {
 		asks   bool // whether the agent itself asks before it calls a tool
 	}{"gemini-cli": {"t_gemini", true}, "codex-acp": {"t_codex", false}} {
 		t.Run(name, func(t *testing.T) {
-			play, _ := withAgents(t, name)
+			play, _, _ := withAgents(t, name)
 			var script strings.Builder
 			for line := range strings.Lines(strings.NewReplacer("EXAMPLE", name, "HOME", c.tenant, "AGENT", realAgents[name].agent).Replace(useScript)) {
 				verb, what, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -69,7 +69,7 @@ audit reconcile
 func TestAForkOfARealAgentGoesOnInItsOwnDirectory(t *testing.T) {
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {
-			play, _ := withAgents(t, name)
+			play, _, _ := withAgents(t, name)
 			var script strings.Builder
 			for line := range strings.Lines(strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent).Replace(forkScript)) {
 				switch verb, who, _ := strings.Cut(strings.TrimSpace(line), " "); verb {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,30 +47,16 @@ func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
 		tenant, read string
 		tool, shell  string // of the model
 		seen         string // the kind of the first call, as the agent tells it
-		options      func(dir string)
 	}{
 		"gemini-cli": {
 			tenant: "t_gemini", read: `CALL: read_file {"file_path":"known.txt"}`, tool: "read_file", shell: "run_shell_command", seen: "read",
-			options: func(string) {}, // as it stands
 		},
 		"codex-acp": {
 			tenant: "t_codex", read: `RUN: cat known.txt`, tool: "exec_command", shell: "exec_command", seen: "read",
-			options: func(dir string) {
-				config, err := os.ReadFile(filepath.Join(dir, "home/.codex/config.toml"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				url := regexp.MustCompile(`base_url = "(.*?)"`).FindSubmatch(config)[1]
-				swarm := filepath.Join(dir, "swarm.yaml")
-				replaceIn(t, swarm, "command: [codex-acp]", `command: [sh, -c, "exec codex-acp -c model_providers.loopback.base_url=$CODEX_BASE_URL"]`)
-				replaceIn(t, swarm, "env: {", fmt.Sprintf("env: {CODEX_BASE_URL: %q, ", url))
-				replaceIn(t, swarm, "shared: true", "record_models: [CODEX_BASE_URL]")
-			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play, dir := withAgents(t, name)
-			c.options(filepath.Join(dir, name))
+			play, dir, _ := withAgents(t, name)
 			agent := realAgents[name].agent
 			play(strings.NewReplacer("EXAMPLE", name, "AGENT", agent, "READ", c.read).Replace(recordScript))
 			events := alone(t, filepath.Join(dir, "swarm.db"), c.tenant, agent)
