@@ -148,7 +148,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		})
 	}
 	try("by-agent", func() string {
-		u.ok("agent", "create", "eve", "--project", "P", "--", "sh", "agent.sh")
+		u.ok("agent", "create", "eve", "--project", "P", "--profile", "open", "--yes", "--", "sh", "agent.sh")
 		u.ok("agent", "assign", "eve", "try it")
 		return "eve"
 	})
@@ -157,11 +157,19 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	u.ok("operator", "set", "opal", "--role", "operator", "--key", key)
 	opal := d.enter("opal", signer)
 	try("by-task", func() string {
-		code, out, stderr := opal.run(`task dispatch --kind exec.run --input '{"argv":["sh","` + script + `","by-task"]}' -o json`)
+		code, out, stderr := opal.run(`task dispatch --kind exec.run --input '{"argv":["sh","` + script + `","by-task"],"profile":"open"}' -o json`)
 		if code != 0 {
 			t.Fatalf("exit %d %s", code, stderr)
 		}
-		return field(out, "task_id")
+		id := field(out, "task_id")
+		asked := ""
+		await(t, "question about a command with this reach", func() bool {
+			out := u.ok("approval", "list", "--open", "--page-size", "1", "-o", "json")
+			asked = field(out, "approval_id")
+			return strings.Contains(out, id)
+		})
+		u.ok("approval", "approve", asked, "--reason", "to see what it can do")
+		return id
 	})
 
 	// The person at the same terminal is one still, and one only.

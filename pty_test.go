@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/drivers/drivertest"
 )
 
 func (u *user) set(vars ...string) *user {
@@ -313,19 +313,19 @@ func alive(pid int) bool {
 	return rest != "" && rest[0] != 'Z'
 }
 
-// sleeper dispatches a long command from the cockpit and returns its process.
+// sleeper dispatches a long command from the cockpit and returns its process,
+// which knows itself by another number.
 func sleeper(t *testing.T, u *user, s *seat) int {
 	t.Helper()
 	path := filepath.Join(u.home, "pid")
 	s.see(`fleet 0`)
-	s.press(`:task dispatch --kind exec.run --input '{"argv":["sh","-c","echo $$ >` + path + `; exec sleep 600"]}'` + enter)
-	pid := 0
-	s.until("a running command", func() bool {
-		text, _ := os.ReadFile(path)
-		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-		return pid > 0 && bytes.HasSuffix(text, []byte("\n"))
-	})
-	return pid
+	s.press(`:task dispatch --kind exec.run --input '{"argv":["sh","-c","echo >` + path + `; sleep 600; :"]}'` + enter)
+	s.until("a running command", func() bool { _, err := os.Stat(path); return err == nil })
+	pids := drivertest.Naming(path)
+	if len(pids) != 1 {
+		t.Fatalf("%d processes of the command", len(pids))
+	}
+	return pids[0]
 }
 
 func TestAHangUpEndsTheCockpitAndItsWorkInOrder(t *testing.T) {

@@ -210,7 +210,7 @@ func TestLinesArePipedOverSSH(t *testing.T) {
 		t.Errorf("exit %d %s%s", code, out, stderr)
 	}
 	code, _, stderr = d.client(2, "ann", "viewer").run(lines, "")
-	if code != 1 || !strings.Contains(stderr, "refused because of --read-only") {
+	if code != 1 || !strings.Contains(stderr, "needs the role operator, you are viewer") {
 		t.Errorf("a viewer: exit %d %s", code, stderr)
 	}
 }
