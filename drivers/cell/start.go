@@ -73,6 +73,13 @@ func (o *order) confine() (missing []string, err error) {
 		}
 		go newBroker(asked, o.Write, uid).serve()
 	}
+	if asked >= 0 {
+		uid := uint32(os.Geteuid())
+		if o.User != nil {
+			uid = o.User.UID
+		}
+		go newBroker(asked, o.Write, uid).serve()
+	}
 	return missing, nil
 }
 
