@@ -22,7 +22,7 @@ type place struct {
 	Map   int    `json:",omitzero"` // of bind: descriptor of the user name space that says whose the files are; 0 is none
 	Must  bool   `json:",omitzero"` // without it the cell is not made
 	Pin   bool   `json:",omitzero"` // of bind: nothing else may be seen there when the command starts
-	UID   uint32 `json:",omitzero"` // of tmpfs
+	UID   uint32 `json:",omitzero"` // of tmpfs; 0 is the init's own
 	Mode  uint32 `json:",omitzero"` // of tmpfs
 }
 
@@ -162,7 +162,11 @@ func (b *builder) make(i int, p place) error {
 		}
 		return b.put(fd, to, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 	case tmpfs:
-		return b.tmpfs(to, fmt.Sprintf("mode=%o,uid=%d,gid=%d,size=25%%", p.Mode, p.UID, p.UID))
+		options := fmt.Sprintf("mode=%o,size=25%%", p.Mode)
+		if p.UID != 0 { // else it is this process's own: in a user name space root may be nobody
+			options += fmt.Sprintf(",uid=%d,gid=%d", p.UID, p.UID)
+		}
+		return b.tmpfs(to, options)
 	case link:
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
@@ -342,10 +346,11 @@ func (b *builder) dev(to string) error {
 	return nil
 }
 
-// What of /proc is the machine's, not the cell's: read only, or not there.
+// What of /proc is the machine's or the init's, not the run's: read only, or not
+// there.
 var (
-	fixed  = [...]string{"sys", "irq", "bus", "fs", "sysrq-trigger"}
-	masked = [...]string{"kcore", "keys", "key-users", "timer_list", "sched_debug", "kmsg", "kallsyms", "scsi", "acpi"}
+	fixed  = [...]string{"1", "sys", "irq", "bus", "fs", "sysrq-trigger"}
+	masked = [...]string{"kcore", "keys", "key-users", "timer_list", "sched_debug", "kmsg", "kallsyms", "scsi", "acpi", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo", "slabinfo"}
 )
 
 func (b *builder) proc(to string) error {
