@@ -191,6 +191,11 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 			place{Kind: text, To: "/etc/group", From: withLine("/etc/group", fmt.Sprintf("agent:x:%d:", uid))},
 		)
 	}
+	if o.User == nil && uid == 0 { // it is root still, if without its rights
+		for _, path := range closed("/etc") {
+			o.Places = append(o.Places, place{Kind: hide, To: path, Must: true})
+		}
+	}
 	o.Write = []string{"/tmp", "/var/tmp", "/dev", "/proc"}
 	home := cmp.Or(spec.Env["HOME"], spec.Wall.Home)
 	if home == "" {
@@ -234,6 +239,31 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	return nil
 }
 
+// closed are the files and directories of a tree that not everybody may read.
+func closed(tree string) (all []string) {
+	_ = filepath.WalkDir(tree, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return nil // it has gone
+		}
+		need := os.FileMode(0o004)
+		if e.IsDir() {
+			need = 0o005
+		} else if !e.Type().IsRegular() {
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil || info.Mode()&need == need {
+			return nil
+		}
+		all = append(all, path)
+		if e.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return all
+}
+
 // disguise makes a walled run of root that of nobody else: its files are shown
 // to it as its own. Where the file system can't do that it runs as the owner of
 // its directory; where that is root, as root without any right of root.
@@ -252,7 +282,7 @@ func (s *Supervisor) disguise(o *order, spec Spec, trees []tree, named func(*os.
 			return BadDir{err}
 		}
 		space, err := s.standIn(owner)
-		if err != nil || !mappable(t.path, space) {
+		if err != nil || s.without(layerIDMap) || !mappable(t.path, space) {
 			if !t.must {
 				continue
 			}

@@ -53,6 +53,11 @@ func (o *order) confine() (missing []string, err error) {
 			return nil, err
 		}
 	}
+	if o.User == nil {
+		if err := dropCaps(); err != nil {
+			return nil, err
+		}
+	}
 	if err := see(o.Read, o.Write); err != nil {
 		if o.Places == nil {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor Landlock: %w", err)}
@@ -94,6 +99,11 @@ func dropRights() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 	}
+	return nil
+}
+
+// dropCaps takes all capabilities from this thread, and what it could hand on.
+func dropCaps() error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&head, &none[0]); err != nil {
