@@ -57,7 +57,7 @@ func attemptsToApprove() []attempt {
 		{family: approve, name: "the init's line to the engine by pidfd_getfd", do: func(w *world) string {
 			return stolen(append(inits(), w.Engine, w.Victim)...)
 		}},
-		{family: approve, name: "an inherited descriptor", do: func(*world) string {
+		{family: approve, name: "an inherited descriptor", alone: true, do: func(*world) string {
 			fds, _ := os.ReadDir("/proc/self/fd")
 			for _, fd := range fds {
 				n, _ := strconv.Atoi(fd.Name())

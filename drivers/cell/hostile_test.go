@@ -2,8 +2,6 @@ package cell
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +19,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,34 +54,6 @@ func attempts() []attempt {
 // secret is what everything holds that a run must not see.
 var secret = regexp.MustCompile(`TOPSECRET-[0-9a-f]{24}`)
 
-// world is all that an attacker could wish to know of the machine.
-type world struct {
-	Dir      string // its own
-	Home     string // of the engine's user
-	Data     string // the engine's directory
-	Socket   string // the engine's
-	Abstract string // name of a socket of the engine's
-	Foreign  string // a directory of another agent
-	Kept     string // its home
-	Scratch  string // of the machine: where the engine's temporary files are
-	Outside  string // a file that is nobody's secret and not the run's to change
-	Engine   int    // pid
-	Address  uint64 // of a secret in the engine's memory
-	Victim   int    // pid of a process of the engine's user that is in no cell
-	Host     string // an address of the machine
-	TCP, UDP int    // ports of it
-	Listen   int    // a port at which nobody listens there
-	Segment  int    // of SysV shared memory
-	Queue    string // a POSIX message queue
-	Handle   []byte // of a secret file, for open_by_handle_at
-	Kind     int32  // of the handle
-	Sockets  []string
-	// Terminals is the device of the machine's.
-	Terminals uint64
-	Mark      string // of what is to outlive the run
-	Spaces    bool
-}
-
 // seen returns the secret that bytes hold, "" for none.
 func seen(data []byte) string { return string(secret.Find(data)) }
 
@@ -98,6 +67,13 @@ func (w *world) read(path string) string {
 	data := make([]byte, 1<<20)
 	n, _ := f.Read(data)
 	return seen(data[:n])
+}
+
+// machines reports whether a file is one of the machine's, and not of a place
+// that only the cell has.
+func (w *world) machines(path string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(path, &st) == nil && slices.Contains(w.Devices, st.Dev)
 }
 
 // secrets are the files that hold one.
@@ -177,186 +153,6 @@ func apart(a attempt) string {
 	return out.String()
 }
 
-// stage builds a world with a victim of every kind.
-func stage(t *testing.T) (w *world, hide []string) {
-	t.Helper()
-	root := t.TempDir()
-	passable(t, root) // so that not the rights of its files hold it
-	token := func() string { return "TOPSECRET-" + hex.EncodeToString(random(12)) + "\n" }
-	w = &world{Mark: "escapee" + strconv.Itoa(os.Getpid()) + strings.ReplaceAll(t.Name(), "/", "-"), Engine: os.Getpid()}
-	for _, d := range []struct {
-		at   *string
-		name string
-	}{{&w.Dir, "work"}, {&w.Home, "home"}, {&w.Data, "data"}, {&w.Foreign, "foreign"}, {&w.Kept, "kept"}, {&w.Scratch, "scratch"}} {
-		*d.at = filepath.Join(root, d.name)
-		if err := os.Mkdir(*d.at, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		_ = os.Chmod(*d.at, 0o777)
-	}
-	put := func(path, text string) string {
-		_ = os.MkdirAll(filepath.Dir(path), 0o777)
-		_ = os.Chmod(filepath.Dir(path), 0o777)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		_ = os.Chmod(path, 0o666)
-		return path
-	}
-	for _, name := range []string{
-		"data/swarmdeck.db", "data/swarmdeck.db.key", "data/spill/1", "home/.ssh/id_ed25519", "home/.aws/credentials", "home/.config/gh/hosts.yml",
-		"home/.bash_history", "home/notes", "foreign/secret", "foreign/.git/config", "kept/secret", "scratch/secret",
-	} {
-		put(filepath.Join(root, name), token())
-	}
-	w.Outside = put(filepath.Join(root, "outside"), "untouched")
-	t.Setenv("HOME", w.Home)
-	t.Setenv("VICTIM", strings.TrimSpace(token()))
-
-	memory := []byte(token())
-	t.Cleanup(func() { runtime.KeepAlive(memory) })
-	pin := new(runtime.Pinner)
-	pin.Pin(&memory[0])
-	t.Cleanup(pin.Unpin)
-	w.Address = uint64(uintptr(unsafe.Pointer(&memory[0])))
-
-	t.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-	var terminals unix.Stat_t
-	if unix.Stat("/dev/pts", &terminals) == nil {
-		w.Terminals = terminals.Dev
-	}
-	victim := exec.Command("sleep", "300")
-	victim.Args[0] = strings.TrimSpace(token())
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.Victim = victim.Process.Pid
-	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
-	_ = victim.Process.Signal(unix.SIGSTOP) // so that it is seen when a signal comes to it
-	eventually(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.stopped() })
-
-	w.Socket, w.Abstract = filepath.Join(w.Data, "s"), "@engine"+w.Mark
-	for _, path := range []string{w.Socket, filepath.Join(w.Home, "agent.1"), filepath.Join(w.Scratch, "docker.sock"), filepath.Join(w.Foreign, "s"), w.Abstract} {
-		if len(path) > 100 {
-			t.Fatalf("%s is too long for a socket", path)
-		}
-		host(t, w, "unix", path)
-		if path != w.Abstract {
-			w.Sockets = append(w.Sockets, path)
-		}
-	}
-	w.Host = address()
-	w.TCP = host(t, w, "tcp", ":0")
-	free, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Listen = free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	udp, err := net.ListenPacket("udp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { udp.Close() })
-	w.UDP = udp.LocalAddr().(*net.UDPAddr).Port
-	go func() {
-		buf := make([]byte, 64)
-		if n, from, err := udp.ReadFrom(buf); err == nil {
-			t.Errorf("reach out: %q came by UDP from %s", buf[:n], from)
-		}
-	}()
-
-	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666|unix.IPC_CREAT)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
-	mem, err := unix.SysvShmAttach(id, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copy(mem, token())
-	t.Cleanup(func() { _ = unix.SysvShmDetach(mem) })
-	w.Segment = id
-	w.Queue = strings.ToLower(w.Mark[:20])
-	if q, err := queue(w.Queue, unix.O_RDWR|unix.O_CREAT); err == nil {
-		text := []byte(token())
-		_, _, _ = unix.Syscall6(unix.SYS_MQ_TIMEDSEND, q, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0)
-		t.Cleanup(func() {
-			name := append([]byte(w.Queue), 0)
-			_, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(&name[0])), 0, 0)
-			_ = unix.Close(int(q))
-		})
-	}
-	if h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, filepath.Join(w.Scratch, "secret"), 0); err == nil {
-		w.Handle, w.Kind = h.Bytes(), h.Type()
-	}
-	return w, []string{filepath.Join(w.Data, "swarmdeck.db*"), filepath.Join(w.Data, "spill"), w.Socket, w.Foreign}
-}
-
-// host listens as something that a run must not reach.
-func host(t *testing.T, w *world, network, address string) (port int) {
-	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	if network == "unix" {
-		_ = os.Chmod(address, 0o777)
-	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if conn, ok := c.(*net.UnixConn); !ok || !ours(conn) {
-				t.Errorf("reach out: somebody came to %s %s", network, address)
-			}
-			c.Close()
-		}
-	}()
-	if a, ok := l.Addr().(*net.TCPAddr); ok {
-		return a.Port
-	}
-	return 0
-}
-
-// ours reports whether a connection came from this very process.
-func ours(conn *net.UnixConn) (own bool) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	_ = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		own = err == nil && int(cred.Pid) == os.Getpid()
-	})
-	return own
-}
-
-// address is one of this machine that is not its loopback, "" for none.
-func address() string {
-	all, _ := net.InterfaceAddrs()
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.To4() != nil {
-			return n.IP.String()
-		}
-	}
-	return ""
-}
-
-// queue opens a POSIX message queue.
-func queue(name string, flags int) (uintptr, error) {
-	path := append([]byte(name), 0)
-	q, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(&path[0])), uintptr(flags), 0o666, 0, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return q, nil
-}
-
 // escapees are the live processes that carry a mark, by the attempt's name.
 func escapees(mark string) map[int]string {
 	all := map[int]string{}
@@ -420,7 +216,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 	if made != len(attempts()) {
 		t.Fatalf("%d of %d attempts were made; exit %+v\n%s", made, len(attempts()), p.Exit(), said)
 	}
-	t.Logf("%d attempts; missing layers: %q", made, p.Missing())
+	t.Logf("%d attempts; name spaces: %t; missing layers: %q", made, w.Spaces, p.Missing())
 	for _, host := range []string{"127.0.0.1", w.Host} {
 		if c, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(w.Listen))); err == nil {
 			c.Close()
@@ -499,8 +295,9 @@ func untouched(t *testing.T, w *world) {
 
 // TestAWorkerIsHeld is the setting that this test finds.
 func TestAWorkerIsHeld(t *testing.T) {
-	t.Run("with name spaces", func(t *testing.T) { holds(t, nil) })
-	t.Run("without name spaces", func(t *testing.T) { holds(t, []string{layerSpaces}) })
+	t.Run("all", func(t *testing.T) { holds(t, nil) })
+	t.Run("no other owner", func(t *testing.T) { holds(t, []string{layerMaps}) })
+	t.Run("bare", func(t *testing.T) { holds(t, []string{layerSpaces}) })
 }
 
 func holds(t *testing.T, without []string) {
@@ -574,12 +371,6 @@ echo WORKED`, 1)
 // its arguments.
 func refusedBy(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS)
-}
-
-func random(n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.Read(b)
-	return b
 }
 
 // spaced reports whether there are name spaces.

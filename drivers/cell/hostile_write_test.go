@@ -24,8 +24,11 @@ func attemptsToWrite() []attempt {
 				f, err = os.OpenFile(filepath.Join(filepath.Dir(path), "pwned"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 				if err == nil {
 					f.Close()
+					own := !w.machines(f.Name())
 					_ = os.Remove(f.Name())
-					return f.Name()
+					if !own {
+						return f.Name()
+					}
 				}
 			}
 			return ""
@@ -36,7 +39,7 @@ func attemptsToWrite() []attempt {
 	changed := func(name string, do func(path string) error) attempt {
 		return attempt{family: write, name: name, do: func(w *world) string {
 			for _, path := range []string{w.Outside, "../outside", w.Scratch + "/secret", w.Data + "/swarmdeck.db"} {
-				if do(path) == nil {
+				if do(path) == nil && (w.machines(path+".pwned") || w.machines(filepath.Join(filepath.Dir(path), "pwned.l")) || w.machines(path)) {
 					return path
 				}
 			}
@@ -124,7 +127,7 @@ func attemptsToWrite() []attempt {
 			_ = os.WriteFile("mine", []byte("mine"), 0o600)
 			defer os.Remove("mine")
 			for _, to := range []string{w.Scratch + "/pwned", "../pwned", w.Outside, w.Foreign + "/pwned", w.Home + "/pwned"} {
-				if os.Rename("mine", to) == nil {
+				if os.Rename("mine", to) == nil && w.machines(to) {
 					return to
 				}
 			}

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if code, is := Entered(os.Args, os.Environ()); is {
 		os.Exit(code)
 	}
+	if os.Getenv(withoutSpaces) != "" {
+		refuseSpaces()
+	}
 	if len(os.Args) > 1 && os.Args[1] == "attack" {
 		os.Exit(attack())
 	}
