@@ -168,7 +168,8 @@ func leftOf(instance string) (all []string) {
 }
 
 // BenchmarkStart compares the start of a cell, until its command has ended,
-// with that of a plain process.
+// with that of a plain process. SWARMDECK_BENCH_PROGRAM is a program whose cells
+// are measured; without it the test's own is the init.
 func BenchmarkStart(b *testing.B) {
 	dir := yard(b)
 	plain := func(b *testing.B) {
@@ -180,6 +181,9 @@ func BenchmarkStart(b *testing.B) {
 	}
 	b.Run("plain", plain)
 	s := newSupervisor(b)
+	if program := os.Getenv("SWARMDECK_BENCH_PROGRAM"); program != "" {
+		s.opt.Program = program
+	}
 	for _, profile := range []Profile{Open, Reader, Worker} {
 		b.Run(string(profile), func(b *testing.B) {
 			for b.Loop() {

@@ -296,7 +296,7 @@ func untouched(t *testing.T, w *world) {
 // TestAWorkerIsHeld is the setting that this test finds.
 func TestAWorkerIsHeld(t *testing.T) {
 	t.Run("all", func(t *testing.T) { holds(t, nil) })
-	t.Run("no other owner", func(t *testing.T) { holds(t, []string{layerMaps}) })
+	t.Run("no other owner", func(t *testing.T) { holds(t, []string{layerIDMap}) })
 	t.Run("bare", func(t *testing.T) { holds(t, []string{layerSpaces}) })
 }
 
