@@ -122,15 +122,21 @@ func (c *cgroups) close() {
 	}
 }
 
-// sweep removes what former engines left empty.
+// sweep ends what former engines left, and removes it.
 func (c *cgroups) sweep() {
 	if c == nil {
 		return
 	}
 	entries, _ := os.ReadDir(c.dir)
 	for _, e := range entries {
-		if e.IsDir() {
-			_ = os.Remove(filepath.Join(c.dir, e.Name()))
+		if !e.IsDir() || strings.HasPrefix(e.Name(), strconv.Itoa(os.Getpid())+"-") {
+			continue
+		}
+		path := filepath.Join(c.dir, e.Name())
+		if dir, err := os.Open(path); err == nil {
+			g := &cgroup{path: path, dir: dir}
+			g.kill()
+			g.remove()
 		}
 	}
 }

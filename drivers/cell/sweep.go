@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,10 +21,21 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 	done := map[proc]bool{}
 	for {
 		spared := lineage()
+		for init := range s.inits() {
+			for _, kid := range descendants(init) {
+				spared[kid.pid] = true
+			}
+		}
 		var left []proc
 		for _, pid := range numbers("/proc") {
+			if spared[pid] {
+				continue
+			}
 			run, engine := ofInit(pid)
-			if spared[pid] || engine == s.name || !strings.HasPrefix(run, s.opt.Instance+"/") {
+			if run == "" {
+				run = markOf(pid) // one whose init was killed too
+			}
+			if engine == s.name || !strings.HasPrefix(run, s.opt.Instance+"/") {
 				continue
 			}
 			if p, ok := look(pid); ok && !p.dead() {
@@ -34,13 +46,20 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 			return ended, nil
 		}
 		for _, p := range left {
-			for _, kid := range descendants(p.pid) { // where there are no name spaces
-				kid.send(unix.SIGKILL)
-			}
-			p.send(unix.SIGKILL)
-			if key := (proc{pid: p.pid, start: p.start}); !done[key] {
+			run, _ := ofInit(p.pid)
+			key := proc{pid: p.pid, start: p.start}
+			if run != "" && !done[key] {
 				done[key] = true
 				ended++
+			}
+			// Where there are no name spaces its children go first, and what they
+			// had started meanwhile is its own then.
+			kids := slices.DeleteFunc(descendants(p.pid), proc.dead)
+			for _, kid := range kids {
+				kid.send(unix.SIGKILL)
+			}
+			if run == "" || len(kids) == 0 || innerPID(p.pid) == 1 {
+				p.send(unix.SIGKILL)
 			}
 		}
 		select {
