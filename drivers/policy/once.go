@@ -1,15 +1,13 @@
 package policy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"sync"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
 )
 
@@ -23,75 +21,35 @@ func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) jud
 	}
 	ctx, late := context.WithTimeout(ctx, r.opt.Deadline)
 	defer late()
-	proc, jailed, err := r.begin(ctx, p)
+	spec, jailed, err := r.plan(ctx, p)
 	if err != nil {
 		return judge.FaultReply(judge.ReasonError, err.Error())
 	}
-	o := follow(ctx, proc, input)
-	reply := r.reply(o)
-	reply.Unsandboxed = !jailed
-	return reply
-}
-
-// outcome is how a program ended.
-type outcome struct {
-	answer, said bounded
-	cause        error // we ended it for this
-	exit         cell.Exit
-}
-
-// follow asks a program once and waits for its end.
-func follow(ctx context.Context, proc *cell.Process, input []byte) (o outcome) {
-	ctx, give := context.WithCancelCause(ctx)
-	defer give(nil)
-	o.answer = bounded{most: judge.MaxAnswer, over: func() { give(errMuch) }}
-	o.said = bounded{most: maxStderr}
-	var all sync.WaitGroup
-	all.Go(func() { // ends with the process at the latest
-		_, _ = proc.Stdin.Write(input)
-		_ = proc.Stdin.Close()
-	})
-	all.Go(func() { _, _ = io.Copy(&o.answer, proc.Stdout) })
-	all.Go(func() { _, _ = io.Copy(&o.said, proc.Stderr) })
-	select {
-	case <-proc.Done():
-	case <-ctx.Done():
-		o.cause = context.Cause(ctx)
-	}
-	_ = proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
-	all.Wait()
-	proc.CloseIO()
-	o.exit = proc.Exit()
-	return o
-}
-
-// reply makes an answer, or a fault, of how a program ended.
-func (r *Runner) reply(o outcome) judge.Reply {
-	words := sanitised(o.said.kept)
-	fault := func(reason, why string) judge.Reply {
-		f := judge.FaultReply(reason, why)
-		f.Stderr = words
-		return f
-	}
+	answer, said := bounded{most: judge.MaxAnswer, over: errMuch}, bounded{most: maxStderr}
+	exit, err := r.opt.Supervisor.Run(ctx, spec, bytes.NewReader(input), &answer, &said)
+	words := sanitised(said.kept)
+	var reply judge.Reply
 	switch {
-	case o.answer.full:
-		return fault(judge.ReasonBadOutput, errMuch.Error())
-	case errors.Is(o.cause, context.DeadlineExceeded):
-		return fault(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", r.opt.Deadline))
-	case o.cause != nil:
-		return fault(judge.ReasonError, "the decision was given up: "+o.cause.Error())
-	case o.exit.Code != 0:
-		why := "it failed: it " + o.exit.Describe()
+	case errors.Is(err, errMuch):
+		reply = judge.FaultReply(judge.ReasonBadOutput, errMuch.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		reply = judge.FaultReply(judge.ReasonTimeout, fmt.Sprintf("it did not answer within %s", r.opt.Deadline))
+	case err != nil && ctx.Err() != nil:
+		reply = judge.FaultReply(judge.ReasonError, "the decision was given up: "+err.Error())
+	case err != nil:
+		reply = judge.FaultReply(judge.ReasonError, err.Error())
+	case exit.Code != 0:
+		why := "it failed: it " + exit.Describe()
 		if last := lastLine(words); last != "" {
 			why += ": " + last
 		}
-		return fault(judge.ReasonError, why)
+		reply = judge.FaultReply(judge.ReasonError, why)
+	default:
+		if reply, err = judge.ParseReply(answer.kept); err != nil {
+			reply = judge.FaultReply(judge.ReasonBadOutput, err.Error())
+		}
 	}
-	reply, err := judge.ParseReply(o.answer.kept)
-	if err != nil {
-		return fault(judge.ReasonBadOutput, err.Error())
-	}
-	reply.Stderr = words
+	reply.Stderr, reply.Unsandboxed = words, !jailed
 	return reply
 }
 

@@ -5,25 +5,20 @@ import (
 	"unicode"
 )
 
-// bounded keeps the first bytes that are written to it, and tells when there
-// were more.
+// bounded keeps the first bytes that are written to it.
 type bounded struct {
 	kept []byte
 	most int
-	over func() // called once; nil just drops the rest
-	full bool
+	over error // of a write of more; nil just drops the rest
 }
 
-// Write implements io.Writer. It takes everything: a program that says too
-// much is not to hang on it.
+// Write implements io.Writer. Without over it takes everything: a program that
+// says too much is not to hang on it.
 func (b *bounded) Write(p []byte) (int, error) {
 	room := b.most - len(b.kept)
 	b.kept = append(b.kept, p[:min(room, len(p))]...)
-	if len(p) > room && !b.full {
-		b.full = true
-		if b.over != nil {
-			b.over()
-		}
+	if len(p) > room && b.over != nil {
+		return room, b.over
 	}
 	return len(p), nil
 }

@@ -121,24 +121,14 @@ func (r *Runner) jail(ctx context.Context) (bool, error) {
 	if r.tried {
 		return r.why == "", nil
 	}
-	proc, err := r.opt.Supervisor.Start(r.spec([]string{"true"}, r.dir, cell.Reader))
+	exit, err := r.opt.Supervisor.Run(ctx, r.spec([]string{"true"}, r.dir, cell.Reader), nil, nil, nil)
 	switch {
 	case errors.Is(err, os.ErrPermission) || errors.Is(err, cell.ErrNoWall):
 		r.why = err.Error()
 	case err != nil:
 		return false, fmt.Errorf("try the jail: %w", err)
-	default:
-		defer proc.CloseIO()
-		select {
-		case <-proc.Done():
-		case <-ctx.Done():
-		}
-		if err := proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1}); err != nil {
-			return false, fmt.Errorf("try the jail: %w", err)
-		}
-		if exit := proc.Exit(); exit.Code != 0 {
-			return false, fmt.Errorf("try the jail: it %s", exit.Describe())
-		}
+	case exit.Code != 0:
+		return false, fmt.Errorf("try the jail: it %s", exit.Describe())
 	}
 	r.tried = true
 	return r.why == "", nil
@@ -171,23 +161,18 @@ func (r *Runner) spec(argv []string, dir string, profile cell.Profile) cell.Spec
 	return s
 }
 
-// begin starts a program, and reports whether it is jailed.
-func (r *Runner) begin(ctx context.Context, p *judge.Program) (*cell.Process, bool, error) {
-	jailed, err := r.jail(ctx)
-	if err != nil {
-		return nil, false, err
+// plan is how a program is to be started, and whether it is jailed then.
+func (r *Runner) plan(ctx context.Context, p *judge.Program) (spec cell.Spec, jailed bool, err error) {
+	if jailed, err = r.jail(ctx); err != nil {
+		return spec, false, err
 	}
 	dir, err := r.place(p)
 	if err != nil {
-		return nil, false, err
+		return spec, false, err
 	}
 	profile := cell.Open
 	if jailed {
 		profile = cell.Reader
 	}
-	proc, err := r.opt.Supervisor.Start(r.spec(argv(p, dir), dir, profile))
-	if err != nil {
-		return nil, false, fmt.Errorf("start the policy: %w", err)
-	}
-	return proc, jailed, nil
+	return r.spec(argv(p, dir), dir, profile), jailed, nil
 }

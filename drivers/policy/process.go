@@ -58,7 +58,11 @@ func (t *lockedText) take() string {
 
 // stay starts a program that stays.
 func (r *Runner) stay(ctx context.Context, p *judge.Program) (*process, error) {
-	proc, jailed, err := r.begin(ctx, p)
+	spec, jailed, err := r.plan(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	proc, err := r.opt.Supervisor.Start(spec)
 	if err != nil {
 		return nil, err
 	}
