@@ -105,7 +105,7 @@ func (h *house) shut() error {
 // build opens the data file and makes an engine over it; what it opened is
 // in rooms even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Formats: formats.All()}
+	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill"}
 	// The key is made only once the data file has proved usable; nothing is
 	// committed before that.
 	var sealer *audit.Sealer
@@ -234,6 +234,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.rooms = append(h.rooms, sup.Close)
+	opt.Formats = formats.All(sup)
 	programs, err := policy.New(policy.Options{Supervisor: sup})
 	if err != nil {
 		return err
@@ -300,7 +301,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Notices = telling
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
-	return looked(need.Data, dir, opt)
+	return looked(sup, need.Data, dir, opt)
 }
 
 // ownFiles are the files of an engine that nobody else is to open.
@@ -329,7 +330,7 @@ func (h *house) over(w cell.Whose, run string) {
 }
 
 // looked fills in what looks after the things that agents work on.
-func looked(data, dir string, opt *engine.Options) error {
+func looked(sup *cell.Supervisor, data, dir string, opt *engine.Options) error {
 	kept, err := files.New(files.Options{Dir: data + ".snapshots", Own: data, Dest: dir})
 	if err != nil {
 		return err
@@ -338,7 +339,7 @@ func looked(data, dir string, opt *engine.Options) error {
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir = dir
-	trees, err := git.New(git.Options{Dir: data + ".snapshots", Files: kept})
+	trees, err := git.New(git.Options{Cells: sup, Dir: data + ".snapshots", Files: kept})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ func (s *Supervisor) Run(ctx context.Context, spec Spec, in io.Reader, out, errs
 			to = io.Discard
 		}
 		reading.Go(func() {
-			if _, err := io.Copy(to, from); err != nil {
+			// By its Write alone: a buffer within it would be read into past its bounds.
+			if _, err := io.Copy(struct{ io.Writer }{to}, from); err != nil {
 				end(err)
 			}
 		})

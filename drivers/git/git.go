@@ -11,15 +11,14 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
-	"time"
+	"sync"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 )
 
@@ -36,6 +35,7 @@ type Call struct {
 	WorkTree string   // files of anybody
 	Index    string   // the index file; "" is the repository's
 	Objects  string   // a directory of objects to read from instead of the repository's
+	Write    []string // directories that it writes besides the repository, which are there
 	Settings []string // more settings, KEY=VALUE
 	In       io.Reader
 	Args     []string // the command and its arguments
@@ -53,22 +53,22 @@ func off() []string {
 }
 
 // environ is all that git is told of its surroundings: nothing of the user's.
-func environ(c Call) []string {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_ALLOW_PROTOCOL=none", "GIT_PROTOCOL_FROM_USER=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GIT_SSH_COMMAND=false", "GIT_PROXY_COMMAND=false",
-		"GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false", "GIT_PAGER=cat", "GIT_OPTIONAL_LOCKS=0", "GIT_ADVICE=0",
-		"GIT_TRACE=0", "GIT_TRACE2=0", "GIT_TRACE2_EVENT=0", "GIT_TRACE2_PERF=0", "GIT_ALLOC_LIMIT=1g",
-		"GIT_AUTHOR_NAME=swarmdeck", "GIT_AUTHOR_EMAIL=swarmdeck@localhost", "GIT_AUTHOR_DATE=@0 +0000",
-		"GIT_COMMITTER_NAME=swarmdeck", "GIT_COMMITTER_EMAIL=swarmdeck@localhost", "GIT_COMMITTER_DATE=@0 +0000",
+func environ(c Call) map[string]string {
+	env := map[string]string{
+		"LC_ALL": "C", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
+		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
+		"GIT_ALLOW_PROTOCOL": "none", "GIT_PROTOCOL_FROM_USER": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
+		"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "false", "SSH_ASKPASS": "false", "GIT_SSH_COMMAND": "false", "GIT_PROXY_COMMAND": "false",
+		"GIT_EDITOR": "false", "GIT_SEQUENCE_EDITOR": "false", "GIT_PAGER": "cat", "GIT_OPTIONAL_LOCKS": "0", "GIT_ADVICE": "0",
+		"GIT_TRACE": "0", "GIT_TRACE2": "0", "GIT_TRACE2_EVENT": "0", "GIT_TRACE2_PERF": "0", "GIT_ALLOC_LIMIT": "1g",
+		"GIT_AUTHOR_NAME": "swarmdeck", "GIT_AUTHOR_EMAIL": "swarmdeck@localhost", "GIT_AUTHOR_DATE": "@0 +0000",
+		"GIT_COMMITTER_NAME": "swarmdeck", "GIT_COMMITTER_EMAIL": "swarmdeck@localhost", "GIT_COMMITTER_DATE": "@0 +0000",
 	}
 	for _, v := range []struct{ name, value string }{
 		{"GIT_DIR", c.GitDir}, {"GIT_WORK_TREE", c.WorkTree}, {"GIT_INDEX_FILE", c.Index}, {"GIT_OBJECT_DIRECTORY", c.Objects},
 	} {
 		if v.value != "" {
-			env = append(env, v.name+"="+v.value)
+			env[v.name] = v.value
 		}
 	}
 	return env
@@ -88,96 +88,90 @@ func (c *complaint) first() string {
 	return strings.ToValidUTF8(line[:min(len(line), 300)], "?")
 }
 
-// command is the one place where git is started.
-func command(ctx context.Context, c Call) *exec.Cmd {
-	var args []string
+// Git starts git as a cell: it reads what a call names, writes its repository
+// and reaches nothing else.
+type Git struct{ Cells *cell.Supervisor }
+
+// spec is the one place that says how git is started.
+func spec(c Call) cell.Spec {
+	argv := []string{program}
 	for _, s := range append(off(), c.Settings...) {
-		args = append(args, "-c", s)
+		argv = append(argv, "-c", s)
 	}
-	cmd := exec.CommandContext(ctx, "git", append(args, c.Args...)...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = c.Dir, environ(c), 5*time.Second
-	if cmd.Dir == "" {
-		cmd.Dir = "/"
+	wall := cell.Wall{Profile: cell.Reader, Write: c.Write} // a worker could have a way out
+	if c.GitDir != "" {
+		wall.Write = append([]string{c.GitDir}, wall.Write...)
 	}
-	cmd.Stdin = c.In
-	return cmd
+	for _, dir := range []string{c.WorkTree, c.Objects} {
+		if dir != "" {
+			wall.Read = append(wall.Read, dir)
+		}
+	}
+	return cell.Spec{Run: program, Argv: append(argv, c.Args...), Dir: cmp.Or(c.Dir, "/"), Env: environ(c), Wall: wall}
 }
 
-// failed says what a command that failed has said.
-func failed(ctx context.Context, c Call, says *complaint, err error) error {
+const program = "git"
+
+// run runs git to its end.
+func (g Git) run(ctx context.Context, c Call, in io.Reader, out io.Writer) error {
+	var says complaint
+	exit, err := g.Cells.Run(ctx, spec(c), in, out, &says)
 	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, exec.ErrNotFound):
+	case cell.NotFound(err, program):
 		return core.Errorf(core.Unavailable, "git: is not installed")
+	case err != nil:
+		return err
+	case exit.Code != 0:
+		return fmt.Errorf("git %s %s: %s", c.Args[0], exit.Describe(), says.first())
 	}
-	return fmt.Errorf("git %s: %w: %s", c.Args[0], err, says.first())
+	return nil
+}
+
+// bounded collects at most MaxAnswer bytes.
+type bounded struct {
+	bytes.Buffer
+	command string
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > MaxAnswer {
+		return 0, fmt.Errorf("git %s: prints more than %d bytes", b.command, MaxAnswer)
+	}
+	return b.Buffer.Write(p)
 }
 
 // Run runs git to its end and returns what it prints, at most MaxAnswer bytes.
-func Run(ctx context.Context, c Call) ([]byte, error) {
-	var out bytes.Buffer
-	err := Read(ctx, c, func(r io.Reader) error {
-		n, err := out.ReadFrom(io.LimitReader(r, MaxAnswer+1))
-		if err == nil && n > MaxAnswer {
-			err = fmt.Errorf("git %s: prints more than %d bytes", c.Args[0], MaxAnswer)
-		}
-		return err
-	})
+func (g Git) Run(ctx context.Context, c Call) ([]byte, error) {
+	out := bounded{command: c.Args[0]}
+	err := g.run(ctx, c, c.In, &out)
 	return out.Bytes(), err
 }
 
-// Read runs git and hands over what it prints while it runs. An error of read
-// ends git.
-func Read(ctx context.Context, c Call, read func(io.Reader) error) error {
-	run, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd := command(run, c)
-	var says complaint
-	cmd.Stderr = &says
-	out, err := cmd.StdoutPipe()
+// Read runs git and hands over what it prints while it runs; what read leaves
+// is dropped. An error of read ends git.
+func (g Git) Read(ctx context.Context, c Call, read func(io.Reader) error) error {
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := g.run(ctx, c, c.In, w)
+		w.CloseWithError(err) // nil is its end
+		done <- err
+	}()
+	err := read(r)
 	if err == nil {
-		err = cmd.Start()
+		_, err = io.Copy(io.Discard, r)
 	}
-	if err != nil {
-		return failed(ctx, c, &says, err)
-	}
-	if err := read(out); err != nil {
-		stop() // it would wait for us to read on
-		_ = cmd.Wait()
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return err
-	}
-	return failed(ctx, c, &says, cmd.Wait())
+	r.CloseWithError(err)
+	return cmp.Or(<-done, err)
 }
 
 // Write runs git and gives it what write says. An error of write ends git.
-func Write(ctx context.Context, c Call, write func(io.Writer) error) error {
-	run, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd := command(run, c)
-	var says complaint
-	cmd.Stderr = &says
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return failed(ctx, c, &says, err)
-	}
-	wrote := write(in)
-	if wrote == nil {
-		wrote = in.Close()
-	} else {
-		stop()
-	}
-	ended := cmd.Wait()
-	if wrote != nil && says.Len() == 0 {
-		return wrote
-	}
-	return failed(ctx, c, &says, errors.Join(wrote, ended))
+func (g Git) Write(ctx context.Context, c Call, write func(io.Writer) error) error {
+	r, w := io.Pipe()
+	var all sync.WaitGroup
+	all.Go(func() { w.CloseWithError(write(w)) })
+	err := g.run(ctx, c, r, nil)
+	r.Close()
+	all.Wait()
+	return err
 }

@@ -10,9 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 )
+
+func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
 
 func TestEverySettingThatRunsSomethingIsKnown(t *testing.T) {
 	if names := gittest.Unsorted(t); len(names) > 0 {
@@ -68,7 +76,7 @@ func TestTheCanaryIsHeard(t *testing.T) {
 // hook runs and nothing is asked of fsmonitor.
 func TestGitOnAForeignRepositoryFetchesNothing(t *testing.T) {
 	c, dir := gittest.NewCanary(t), theirs(t)
-	gitDir := filepath.Join(dir, ".git")
+	gitDir, cells := filepath.Join(dir, ".git"), gittest.Git(t)
 	c.Infest(gitDir, dir)
 	missing := strings.Repeat("12", 20)
 	if err := os.WriteFile(filepath.Join(gitDir, "refs/heads/gone"), []byte(missing+"\n"), 0o644); err != nil {
@@ -91,7 +99,7 @@ func TestGitOnAForeignRepositoryFetchesNothing(t *testing.T) {
 		{"gc", "--auto"},
 		{"symbolic-ref", "HEAD"},
 	} {
-		out, err := git.Run(t.Context(), git.Call{Dir: dir, GitDir: gitDir, WorkTree: dir, Args: args})
+		out, err := cells.Run(t.Context(), git.Call{Dir: dir, GitDir: gitDir, WorkTree: dir, Write: []string{dir, c.Dir()}, Args: args})
 		if ran := c.Ran(); len(ran) > 0 {
 			t.Errorf("git %v ran %v", args, ran)
 		}
@@ -105,9 +113,10 @@ func TestWhatGitPrintsAndSaysIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), WorkTree: dir}
+	cells := gittest.Git(t)
 	do := func(args ...string) ([]byte, error) {
 		call.Args = args
-		return git.Run(t.Context(), call)
+		return cells.Run(t.Context(), call)
 	}
 	id, err := do("hash-object", "-w", "a")
 	if err != nil {
@@ -116,7 +125,7 @@ func TestWhatGitPrintsAndSaysIsBounded(t *testing.T) {
 	if _, err := do("cat-file", "blob", strings.TrimSpace(string(id))); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("%v", err)
 	}
-	if _, err := do("rev-parse", "--verify", "none"); err == nil || !strings.Contains(err.Error(), "git rev-parse: exit status 128: fatal: ") {
+	if _, err := do("rev-parse", "--verify", "none"); err == nil || !strings.Contains(err.Error(), "git rev-parse exited with status 128: fatal: ") {
 		t.Errorf("%v", err)
 	}
 }

@@ -76,7 +76,7 @@ func newDeck(t testing.TB) *deck {
 
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
-		Formats:   formats.All(),
+		Formats:   formats.All(sup),
 		Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
 		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
 	})

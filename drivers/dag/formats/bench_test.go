@@ -40,7 +40,7 @@ func BenchmarkFormats(b *testing.B) {
 		_, err := r.Emit(b.Context(), from, batch...)
 		r.no(err)
 	}
-	for name := range formats.All() {
+	for name := range formats.All(nil) {
 		b.Run(name, func(b *testing.B) {
 			var out, in, outCPU, inCPU time.Duration
 			for range b.N {

@@ -11,12 +11,21 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/store"
 )
+
+func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
 
 // rig is a record over a store, with as many tenants as are asked for.
 type rig struct {
@@ -34,7 +43,7 @@ func newRig(t testing.TB) *rig {
 	r.no(err)
 	t.Cleanup(func() { r.no(r.db.Close()) })
 	r.ledger = audit.New(r.db, audit.Options{})
-	r.DAG = dag.New(dag.Options{Ledger: r.ledger, Formats: formats.All()})
+	r.DAG = dag.New(dag.Options{Ledger: r.ledger, Formats: formats.All(gittest.Git(t).Cells)})
 	return r
 }
 
@@ -124,7 +133,7 @@ func TestRecordsComeBackFromEveryFormatAsTheyWere(t *testing.T) {
 			n := []int{70, 1, 0, 40}[seed]
 			r.intend(from, r.fill(from, seed, n), n/10)
 			want := r.dump(from.Tenant)
-			for name := range formats.All() {
+			for name := range formats.All(nil) {
 				dest := filepath.Join(t.TempDir(), "out")
 				done, err := r.Export(t.Context(), from.Tenant, name, dest)
 				r.no(err)
@@ -172,7 +181,7 @@ func FuzzRoundTrip(f *testing.F) {
 		by := r.tenant()
 		r.intend(by, r.fill(by, seed, int(events%40)), int(intents%4))
 		want := r.lines(by.Tenant)
-		for _, name := range slices.Sorted(maps.Keys(formats.All())) {
+		for _, name := range slices.Sorted(maps.Keys(formats.All(nil))) {
 			dest := filepath.Join(t.TempDir(), "out")
 			_, err := r.Export(t.Context(), by.Tenant, name, dest)
 			r.no(err)
@@ -274,7 +283,7 @@ func TestRecordsThatWentDifferentWaysAreNotMixed(t *testing.T) {
 	emit(a, "one", "two", "three")
 	emit(b, "one", "other")
 	before := r.dump(b.Tenant)
-	for name := range formats.All() {
+	for name := range formats.All(nil) {
 		dest := filepath.Join(t.TempDir(), "out")
 		_, err := r.Export(t.Context(), a.Tenant, name, dest)
 		r.no(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
 )
 
@@ -20,7 +21,7 @@ func reads(t *testing.T, format, path string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	_, _ = formats.All()[format].Import(ctx, path, func(rec dag.Record) error {
+	_, _ = formats.All(gittest.Git(t).Cells)[format].Import(ctx, path, func(rec dag.Record) error {
 		if again, err := dag.Parse(rec.Event.JSON()); err != nil || again.EventID != rec.Event.EventID {
 			t.Fatalf("%s: %v", rec.Event.JSON(), err)
 		}

@@ -25,7 +25,7 @@ const (
 // new one at dest, and returns the tips of its branches. No link is followed,
 // and nothing else of the repository is looked at: neither its configuration
 // nor what says that objects lie elsewhere.
-func copyOf(ctx context.Context, src, dest string) (tips map[string]string, err error) {
+func copyOf(ctx context.Context, cells git.Git, src, dest string) (tips map[string]string, err error) {
 	var nobody *safeopen.Own // who names a place to import from has checked it
 	root, err := nobody.Root(src)
 	if err != nil {
@@ -46,7 +46,11 @@ func copyOf(ctx context.Context, src, dest string) (tips map[string]string, err 
 		return nil, core.Errorf(core.InvalidInput, "repository: has no branch record; is it a record that was exported?").With("field", "repository")
 	}
 	format := map[int]string{40: "sha1", 64: "sha256"}[len(tip)]
-	if _, err := git.Run(ctx, git.Call{Args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, dest}}); err != nil {
+	if err := os.Mkdir(dest, 0o700); err != nil {
+		return nil, err
+	}
+	init := git.Call{Write: []string{dest}, Args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, dest}}
+	if _, err := cells.Run(ctx, init); err != nil {
 		return nil, err
 	}
 	c := &copying{ctx: ctx, root: root, left: maxBytes}
@@ -55,7 +59,7 @@ func copyOf(ctx context.Context, src, dest string) (tips map[string]string, err 
 	}
 	for _, pack := range c.packs {
 		// Made anew from the pack: an index that is wrong would be believed.
-		if _, err := git.Run(ctx, git.Call{GitDir: dest, Args: []string{"index-pack", pack}}); err != nil {
+		if _, err := cells.Run(ctx, git.Call{GitDir: dest, Args: []string{"index-pack", pack}}); err != nil {
 			return nil, core.Errorf(core.InvalidInput, "repository: %v", err).With("field", "repository")
 		}
 	}

@@ -36,12 +36,12 @@ const (
 )
 
 // Format implements dag.Format.
-type Format struct{}
+type Format struct{ Git git.Git }
 
 var _ dag.Format = Format{}
 
 // Export implements dag.Format; dest is a directory.
-func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Record, error]) error {
+func (f Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Record, error]) error {
 	full, err := filepath.Abs(dest)
 	if err != nil {
 		return err
@@ -49,27 +49,27 @@ func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Rec
 	if err := os.Mkdir(full, 0o700); err != nil {
 		return err
 	}
-	if err := export(ctx, full, records); err != nil {
+	if err := f.export(ctx, full, records); err != nil {
 		return errors.Join(err, os.RemoveAll(full))
 	}
 	return nil
 }
 
-func export(ctx context.Context, dir string, records iter.Seq2[dag.Record, error]) error {
-	repo := git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), WorkTree: dir}
+func (f Format) export(ctx context.Context, dir string, records iter.Seq2[dag.Record, error]) error {
+	repo := git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), WorkTree: dir, Write: []string{dir}}
 	do := func(args ...string) git.Call {
 		c := repo
 		c.Args = args
 		return c
 	}
-	if _, err := git.Run(ctx, git.Call{Dir: dir, Args: []string{"init", "--quiet", "--template=", "--initial-branch=record"}}); err != nil {
+	if _, err := f.Git.Run(ctx, git.Call{Dir: dir, Write: []string{dir}, Args: []string{"init", "--quiet", "--template=", "--initial-branch=record"}}); err != nil {
 		return err
 	}
 	forks, err := forkedAt(records)
 	if err != nil {
 		return err
 	}
-	err = git.Write(ctx, do("fast-import", "--quiet", "--done", "--date-format=raw"), func(pipe io.Writer) error {
+	err = f.Git.Write(ctx, do("fast-import", "--quiet", "--done", "--date-format=raw"), func(pipe io.Writer) error {
 		w := newWriter(bufio.NewWriterSize(pipe, 1<<18), forks)
 		if err := w.write(ctx, records); err != nil {
 			return err
@@ -79,7 +79,7 @@ func export(ctx context.Context, dir string, records iter.Seq2[dag.Record, error
 	if err != nil {
 		return err
 	}
-	_, err = git.Run(ctx, do("reset", "--quiet", "--hard"))
+	_, err = f.Git.Run(ctx, do("reset", "--quiet", "--hard"))
 	return err
 }
 

@@ -2,13 +2,23 @@ package git
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
 )
+
+func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
 
 // forked is a record in which an agent is forked in the middle of its run, and
 // the fork goes on.
@@ -47,7 +57,7 @@ func forked(t *testing.T) func(yield func(dag.Record, error) bool) {
 
 func says(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
-	out, err := git.Run(t.Context(), git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), Args: args})
+	out, err := gittest.Git(t).Run(t.Context(), git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +67,7 @@ func says(t *testing.T, dir string, args ...string) []string {
 func TestAForkIsABranchFromItsEvent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repo")
 	records := forked(t)
-	if err := (Format{}).Export(t.Context(), dir, records); err != nil {
+	if err := (Format{gittest.Git(t)}).Export(t.Context(), dir, records); err != nil {
 		t.Fatal(err)
 	}
 	if problems := says(t, dir, "fsck", "--strict"); problems[0] != "" {
@@ -80,7 +90,7 @@ func TestAForkIsABranchFromItsEvent(t *testing.T) {
 		t.Errorf("record has %v", files)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if err := (Format{}).Export(t.Context(), again, records); err != nil {
+	if err := (Format{gittest.Git(t)}).Export(t.Context(), again, records); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := says(t, dir, "rev-parse", "record"), says(t, again, "rev-parse", "record"); a[0] != b[0] {
@@ -96,7 +106,7 @@ func TestNamesOfBranchesAreSound(t *testing.T) {
 			t.Errorf("%q and %q are both %s", id, other, n)
 		}
 		seen[n] = id
-		if _, err := git.Run(t.Context(), git.Call{Args: []string{"check-ref-format", agentBranch + n}}); err != nil || len(n) > 100 {
+		if _, err := gittest.Git(t).Run(t.Context(), git.Call{Args: []string{"check-ref-format", agentBranch + n}}); err != nil || len(n) > 100 {
 			t.Errorf("%q: %s: %v", id, n, err)
 		}
 	}

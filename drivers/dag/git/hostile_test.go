@@ -15,14 +15,18 @@ import (
 
 // bare is a repository whose branches are made by hand.
 type bare struct {
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	cells git.Git
 }
 
 func newBare(t *testing.T) bare {
 	t.Helper()
-	b := bare{t, filepath.Join(t.TempDir(), "repo")}
-	if _, err := git.Run(t.Context(), git.Call{Args: []string{"init", "-q", "--bare", b.dir}}); err != nil {
+	b := bare{t, filepath.Join(t.TempDir(), "repo"), gittest.Git(t)}
+	if err := os.Mkdir(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.cells.Run(t.Context(), git.Call{Write: []string{b.dir}, Args: []string{"init", "-q", "--bare", b.dir}}); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -30,7 +34,7 @@ func newBare(t *testing.T) bare {
 
 func (b bare) git(in string, args ...string) string {
 	b.t.Helper()
-	out, err := git.Run(b.t.Context(), git.Call{GitDir: b.dir, In: strings.NewReader(in), Args: args})
+	out, err := b.cells.Run(b.t.Context(), git.Call{GitDir: b.dir, In: strings.NewReader(in), Args: args})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -48,7 +52,7 @@ func (b bare) branches(segments string) {
 }
 
 func (b bare) read() error {
-	_, err := (Format{}).Import(b.t.Context(), b.dir, func(dag.Record) error { return nil })
+	_, err := (Format{b.cells}).Import(b.t.Context(), b.dir, func(dag.Record) error { return nil })
 	return err
 }
 
@@ -95,7 +99,7 @@ func TestATreeWithoutEndIsRefused(t *testing.T) {
 
 func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
 	b := newBare(t)
-	big := filepath.Join(t.TempDir(), "zeros")
+	big := filepath.Join(b.dir, "zeros")
 	if err := os.WriteFile(big, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +124,7 @@ func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
 // elsewhere, by links and by what git follows.
 func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
-	if err := (Format{}).Export(t.Context(), whole, forked(t)); err != nil {
+	if err := (Format{gittest.Git(t)}).Export(t.Context(), whole, forked(t)); err != nil {
 		t.Fatal(err)
 	}
 	objects := filepath.Join(whole, ".git", "objects")
@@ -160,14 +164,14 @@ func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 	says(t, whole, "pack-refs", "--all")
 	says(t, whole, "repack", "-a", "-d", "-q")
 	n := 0
-	if _, err := (Format{}).Import(t.Context(), whole, func(dag.Record) error { n++; return nil }); err != nil || n == 0 {
+	if _, err := (Format{gittest.Git(t)}).Import(t.Context(), whole, func(dag.Record) error { n++; return nil }); err != nil || n == 0 {
 		t.Errorf("%d events: %v", n, err)
 	}
 }
 
 func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repo")
-	if err := (Format{}).Export(t.Context(), dir, forked(t)); err != nil {
+	if err := (Format{gittest.Git(t)}).Export(t.Context(), dir, forked(t)); err != nil {
 		t.Fatal(err)
 	}
 	c := gittest.NewCanary(t)
@@ -178,7 +182,7 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := (Format{}).Import(t.Context(), dir, func(dag.Record) error { return nil })
+		_, err := (Format{gittest.Git(t)}).Import(t.Context(), dir, func(dag.Record) error { return nil })
 		if (err != nil) != missing {
 			t.Errorf("missing %v: %v", missing, err)
 		}

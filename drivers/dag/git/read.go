@@ -33,26 +33,26 @@ const (
 
 // Import implements dag.Format. The objects are copied into a repository of
 // ours, so that git never sees the settings of the one that is read.
-func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (m dag.Manifest, err error) {
+func (f Format) Import(ctx context.Context, src string, each func(dag.Record) error) (m dag.Manifest, err error) {
 	temp, err := os.MkdirTemp("", "swarmdeck-dag-")
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	r := &reader{dir: filepath.Join(temp, "copy")}
-	if r.tips, err = copyOf(ctx, src, r.dir); err != nil {
+	r := &reader{git: f.Git, dir: filepath.Join(temp, "copy")}
+	if r.tips, err = copyOf(ctx, f.Git, src, r.dir); err != nil {
 		return m, err
 	}
 	if m, err = r.manifest(ctx); err != nil {
 		return m, err
 	}
 	for path, into := range map[string]**os.File{"blobs": &r.blobs, "lines": &r.lines} {
-		f, err := os.Create(filepath.Join(temp, path))
+		file, err := os.Create(filepath.Join(temp, path))
 		if err != nil {
 			return m, err
 		}
-		defer f.Close()
-		*into = f
+		defer file.Close()
+		*into = file
 	}
 	if err := r.segments(ctx); err != nil {
 		return m, err
@@ -65,6 +65,7 @@ func (Format) Import(ctx context.Context, src string, each func(dag.Record) erro
 
 // reader reads a repository of ours.
 type reader struct {
+	git   git.Git
 	dir   string
 	tips  map[string]string // branches
 	blobs *os.File          // the segments' objects, one a line, each once
@@ -87,7 +88,7 @@ func (r *reader) call(args ...string) git.Call {
 
 func (r *reader) manifest(ctx context.Context) (m dag.Manifest, err error) {
 	at := r.tips[recordBranch] + ":" + manifestFile
-	text, err := git.Run(ctx, r.call("cat-file", "-s", at))
+	text, err := r.git.Run(ctx, r.call("cat-file", "-s", at))
 	if err != nil {
 		return m, core.Errorf(core.InvalidInput, "repository: has no %s on the branch record; is it a record that was exported? %v", manifestFile, err).With("field", "repository")
 	}
@@ -95,7 +96,7 @@ func (r *reader) manifest(ctx context.Context) (m dag.Manifest, err error) {
 	if err != nil || size > maxManifest {
 		return m, core.Errorf(core.InvalidInput, "manifest: %.20q bytes are too many; allowed: %d", bytes.TrimSpace(text), maxManifest).With("field", "manifest")
 	}
-	data, err := git.Run(ctx, r.call("cat-file", "blob", at))
+	data, err := r.git.Run(ctx, r.call("cat-file", "blob", at))
 	if err != nil {
 		return m, err
 	}
@@ -130,7 +131,7 @@ func (r *reader) segments(ctx context.Context) error {
 		if ref == recordBranch {
 			where = onRecord
 		}
-		err := git.Read(ctx, r.call("ls-tree", "-r", "-z", r.tips[ref], "--", segmentDir), func(out io.Reader) error {
+		err := r.git.Read(ctx, r.call("ls-tree", "-r", "-z", r.tips[ref], "--", segmentDir), func(out io.Reader) error {
 			return l.branch(out, where)
 		})
 		if err != nil {
@@ -200,7 +201,7 @@ func (r *reader) gather(ctx context.Context) error {
 	}
 	call := r.call("cat-file", "--batch")
 	call.In = r.blobs
-	return git.Read(ctx, call, func(pipe io.Reader) (err error) {
+	return r.git.Read(ctx, call, func(pipe io.Reader) (err error) {
 		in, out := bufio.NewReaderSize(pipe, 1<<18), bufio.NewWriterSize(r.lines, 1<<18)
 		at := int64(0)
 		for range r.n {

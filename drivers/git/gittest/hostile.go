@@ -34,6 +34,9 @@ func (c *Canary) no(err error) {
 	}
 }
 
+// Dir is where it is all: what a cell must write for its programs to be heard.
+func (c *Canary) Dir() string { return c.dir }
+
 // Program is a program that leaves a mark under a name when it runs, and reads
 // nothing.
 func (c *Canary) Program(name string) string {

@@ -28,6 +28,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -40,6 +41,7 @@ const Method = "git"
 
 // Options of New.
 type Options struct {
+	Cells *cell.Supervisor // starts git
 	// Dir is where snapshots are kept, in a repository for each tenant. It must
 	// be given.
 	Dir string

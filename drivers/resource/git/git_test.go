@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
@@ -34,7 +36,7 @@ func newPlace(t *testing.T) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{Dir: filepath.Join(base, "kept"), Files: f})
+	d, err := New(Options{Cells: gittest.Git(t).Cells, Dir: filepath.Join(base, "kept"), Files: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,6 +401,9 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 const victim = "SWARMDECK_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
 	if os.Getenv(victim) == "" {
 		os.Exit(m.Run())
 	}
@@ -414,7 +419,11 @@ func restore() error {
 	if err != nil {
 		return err
 	}
-	d, err := New(Options{Dir: os.Args[1], Files: f})
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "git-test-victim-" + strconv.Itoa(os.Getpid())})
+	if err != nil {
+		return err
+	}
+	d, err := New(Options{Cells: sup, Dir: os.Args[1], Files: f})
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (m making) add(ctx context.Context, head string) error {
 func (m making) index(ctx context.Context, head string) ([]byte, error) {
 	repo := m.repository
 	if len(head) == 64 {
-		repo = repository{m.dir + "-sha256"}
+		repo = repository{m.git, m.dir + "-sha256"}
 		if err := repo.init(ctx, "sha256"); err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (m making) index(ctx context.Context, head string) ([]byte, error) {
 	defer os.Remove(path)
 	_ = os.Remove(path + ".lock") // of one that was killed
 	call := git.Call{GitDir: repo.dir, Index: path, Objects: filepath.Join(m.w.common, "objects"), Args: []string{"read-tree", head}}
-	if _, err := git.Run(ctx, call); err != nil {
+	if _, err := repo.git.Run(ctx, call); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > maxIndex {

@@ -105,7 +105,8 @@ func (m making) make(ctx context.Context, commit, head string) error {
 	if _, err := m.over(ctx, stage, index, nil, "read-tree", commit); err != nil {
 		return err
 	}
-	if _, err := m.over(ctx, stage, index, nil, "checkout-index", "--all", "--quiet"); err != nil {
+	fill := git.Call{Dir: stage, GitDir: m.dir, WorkTree: stage, Index: index, Write: []string{stage}, Args: []string{"checkout-index", "--all", "--quiet"}}
+	if _, err := m.git.Run(ctx, fill); err != nil {
 		return err
 	}
 	if err := m.put(marker, []byte(m.id)); err != nil {

@@ -13,7 +13,10 @@ import (
 )
 
 // repository is the engine's own, of one tenant.
-type repository struct{ dir string }
+type repository struct {
+	git git.Git
+	dir string
+}
 
 // exactly keeps every byte as it is: attributes of a tree do not change what
 // is kept of it.
@@ -26,7 +29,7 @@ func (d *Driver) repo(ctx context.Context, tenant string) (repository, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := repository{filepath.Join(d.opt.Dir, tenant, "worktrees.git")}
+	r := repository{git.Git{Cells: d.opt.Cells}, filepath.Join(d.opt.Dir, tenant, "worktrees.git")}
 	attributes := filepath.Join(r.dir, "info", "attributes")
 	if _, err := os.Stat(attributes); err == nil {
 		return r, nil
@@ -44,19 +47,22 @@ func (d *Driver) repo(ctx context.Context, tenant string) (repository, error) {
 }
 
 func (r repository) init(ctx context.Context, format string) error {
-	_, err := git.Run(ctx, git.Call{Args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, r.dir}})
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	_, err := r.git.Run(ctx, git.Call{Write: []string{r.dir}, Args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, r.dir}})
 	return err
 }
 
 // run runs git on the repository alone.
 func (r repository) run(ctx context.Context, args ...string) (string, error) {
-	out, err := git.Run(ctx, git.Call{Dir: r.dir, GitDir: r.dir, Args: args})
+	out, err := r.git.Run(ctx, git.Call{Dir: r.dir, GitDir: r.dir, Args: args})
 	return strings.TrimSpace(string(out)), err
 }
 
 // over runs git on the repository with the files of a tree and an index.
 func (r repository) over(ctx context.Context, tree, index string, in []byte, args ...string) ([]byte, error) {
-	return git.Run(ctx, git.Call{Dir: tree, GitDir: r.dir, WorkTree: tree, Index: index, In: bytes.NewReader(in), Args: args})
+	return r.git.Run(ctx, git.Call{Dir: tree, GitDir: r.dir, WorkTree: tree, Index: index, In: bytes.NewReader(in), Args: args})
 }
 
 var idPattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)

@@ -55,7 +55,7 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	// The commit says what was checked out. The same state is the same commit.
 	head, branch := w.head()
 	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n", head, branch)
-	out, err := git.Run(ctx, git.Call{GitDir: repo.dir, In: strings.NewReader(message), Args: []string{"commit-tree", tree}})
+	out, err := repo.git.Run(ctx, git.Call{GitDir: repo.dir, In: strings.NewReader(message), Args: []string{"commit-tree", tree}})
 	commit := strings.TrimSpace(string(out))
 	if err != nil {
 		return resource.Taken{}, err
