@@ -343,7 +343,7 @@ func looked(sup *cell.Supervisor, data, dir string, opt *engine.Options) error {
 	if err != nil {
 		return err
 	}
-	containers, err := docker.New(docker.Options{Dir: data + ".snapshots/docker"})
+	containers, err := docker.New(docker.Options{Cells: sup, Dir: data + ".snapshots/docker"})
 	if err != nil {
 		return err
 	}

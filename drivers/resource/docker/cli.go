@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
+	"os"
 	"strings"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 )
 
@@ -31,22 +32,34 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("docker %s: exit %d: %s", strings.Join(f.Args, " "), f.Code, strings.TrimSpace(f.Stderr))
 }
 
-// Command is the docker command in the PATH.
-type Command struct{}
+// Command is the docker command in the PATH. It has no wall: it talks to an
+// engine that may do all on this machine.
+type Command struct{ Cells *cell.Supervisor }
 
 // Run implements CLI.
-func (Command) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
-	cmd := exec.CommandContext(ctx, "docker", args...)
-	cmd.Stdin, cmd.Stdout = in, out
-	cmd.WaitDelay = 5 * time.Second
-	errs := &tail{}
-	cmd.Stderr = errs
-	err := cmd.Run()
-	var bad *exec.ExitError
-	if errors.As(err, &bad) {
-		return &Failed{args, bad.ExitCode(), errs.String()}
+func (c Command) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+	spec := cell.Spec{Run: program, Argv: append([]string{program}, args...), Dir: "/", Env: environ(os.Environ()), Wall: cell.Wall{Profile: cell.Open}}
+	var errs tail
+	exit, err := c.Cells.Run(ctx, spec, in, out, &errs)
+	if err == nil && exit.Code != 0 {
+		err = &Failed{args, exit.Code, errs.String()}
 	}
 	return err
+}
+
+const program = "docker"
+
+// environ are the variables that say which engine there is and how to reach it.
+func environ(all []string) map[string]string {
+	env := map[string]string{}
+	for _, v := range all {
+		name, value, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "DOCKER_") || name == "SSH_AUTH_SOCK" || name == "XDG_RUNTIME_DIR" || name == "XDG_CONFIG_HOME" ||
+			strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+			env[name] = value
+		}
+	}
+	return env
 }
 
 // tail keeps the end of what a command complains about.
@@ -89,7 +102,7 @@ func plain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, exec.ErrNotFound):
+	case cell.NotFound(err, program):
 		return core.Errorf(core.Unavailable, "there is no docker command here")
 	case errors.As(err, &failed) && unreachable(failed.Stderr):
 		return core.Errorf(core.Unavailable, "there is a docker command here, but no docker engine answers it: %s", lastLine(failed.Stderr))

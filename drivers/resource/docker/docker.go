@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"strings"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
@@ -30,8 +31,9 @@ const (
 
 // Options of New.
 type Options struct {
-	// CLI runs the docker command; nil is the one in the PATH.
-	CLI CLI
+	// CLI runs the docker command; nil is the one in the PATH, which Cells starts.
+	CLI   CLI
+	Cells *cell.Supervisor
 	// Dir is where tars of volumes are kept, in a directory for each tenant.
 	Dir string
 	// Carrier is an image that is here, of which the containers are made that
@@ -52,7 +54,7 @@ func New(opt Options) (*Driver, error) {
 		return nil, core.Invalid("dir", "", "a directory")
 	}
 	if opt.CLI == nil {
-		opt.CLI = Command{}
+		opt.CLI = Command{opt.Cells}
 	}
 	if opt.Carrier == "" {
 		opt.Carrier = "busybox"

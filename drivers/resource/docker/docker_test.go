@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/resource/docker"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -122,9 +125,25 @@ func (e *engine) Run(_ context.Context, in io.Reader, out io.Writer, args ...str
 	return fmt.Errorf("docker has no %v", args)
 }
 
+func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
 func newDriver(t *testing.T, cli docker.CLI) *docker.Driver {
 	t.Helper()
-	d, err := docker.New(docker.Options{CLI: cli, Dir: t.TempDir()})
+	sup, err := cell.NewSupervisor(cell.Options{Instance: "docker-test-" + strconv.Itoa(os.Getpid())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sup.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := docker.New(docker.Options{CLI: cli, Cells: sup, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
