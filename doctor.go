@@ -22,26 +22,26 @@ import (
 // doctor looks at what this machine gives a run of a profile, and at what else
 // the program needs. It changes nothing, and needs no engine.
 func doctor(ctx context.Context, look command.Look) []command.Check {
-	all := wall(ctx, look)
-	all = append(all, terminalHere(look), gitHere(ctx), agentsHere())
-	all = append(all, dataFile(look.Data)...)
-	return append(all, engineHere(ctx, look.Data))
-}
-
-// wall tries the layers of the wall, and sums them up.
-func wall(ctx context.Context, look command.Look) []command.Check {
 	// A name of its own: what an engine of the data file runs is not ended.
-	sup, err := cell.NewSupervisor(cell.Options{
+	cells, err := cell.NewSupervisor(cell.Options{
 		Instance: fmt.Sprintf("swarmdeck-doctor-%d", os.Getpid()), Hide: []string{look.Data, look.Data + ".*"},
 	})
 	if err != nil {
 		return []command.Check{{Check: "run", Layer: "run", Needed: true, Detail: err.Error()}}
 	}
-	defer sup.Close()
+	defer cells.Close()
+	all := wall(ctx, look, cells)
+	all = append(all, terminalHere(look), gitHere(ctx, cells), agentsHere())
+	all = append(all, dataFile(look.Data)...)
+	return append(all, engineHere(ctx, look.Data))
+}
+
+// wall tries the layers of the wall, and sums them up.
+func wall(ctx context.Context, look command.Look, cells *cell.Supervisor) []command.Check {
 	var all []command.Check
 	var has, lacks []string
 	sum := command.Check{Check: look.Profile, OK: true, Needed: true}
-	for _, l := range sup.Layers(ctx, cell.Profile(look.Profile), look.Dir) {
+	for _, l := range cells.Layers(ctx, cell.Profile(look.Profile), look.Dir) {
 		all = append(all, command.Check{Check: l.Name, Layer: l.Name, OK: l.OK, Needed: l.Needed, Detail: l.Detail, Fix: l.Fix})
 		sum.OK = sum.OK && (l.OK || !l.Needed)
 		switch {
@@ -76,9 +76,9 @@ func terminalHere(look command.Look) command.Check {
 	return c
 }
 
-func gitHere(ctx context.Context) command.Check {
+func gitHere(ctx context.Context, cells *cell.Supervisor) command.Check {
 	c := command.Check{Check: "git", Fix: "install git; work trees and snapshots of repositories need it"}
-	out, err := git.Run(ctx, git.Call{Args: []string{"version"}})
+	out, err := git.Git{Cells: cells}.Run(ctx, git.Call{Args: []string{"version"}})
 	if err != nil {
 		c.Detail = err.Error()
 		return c
