@@ -27,7 +27,7 @@ func BenchmarkAssemblyDesign(b *testing.B) {
 	for _, kernel := range []string{env.Embedded, env.OCCT} {
 		b.Run(kernel, func(b *testing.B) {
 			if kernel == env.OCCT {
-				if _, err := freecad.Find(b.Context()); err != nil {
+				if _, err := freecad.Find(b.Context(), nil); err != nil {
 					b.Skip(err)
 				}
 			}

@@ -51,7 +51,7 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 		var found freecad.Installation
 		return func(ctx context.Context) (_ env.Kernel, err error) {
 			if found.Python == "" { // looked for once: a kernel that was lost comes back sooner
-				if found, err = freecad.Find(ctx); err != nil {
+				if found, err = freecad.Find(ctx, nil); err != nil {
 					return nil, err
 				}
 			}
@@ -67,8 +67,9 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Options) {
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{"/proc/self/exe", "cad", "env", "--journal"},
-		Kernels: []pool.Kernel{{Name: env.Embedded}, {Name: env.OCCT, Find: func(ctx context.Context) error {
-			_, err := freecad.Find(ctx)
+		Files: need.Data + ".cad",
+		Kernels: []pool.Kernel{{Name: env.Embedded, Extra: cached}, {Name: env.OCCT, Find: func(ctx context.Context) error {
+			_, err := freecad.Find(ctx, sup)
 			return err
 		}}},
 	})
@@ -82,6 +83,16 @@ func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Opt
 
 // cadPatience is how long the processes that compute geometry may take to end.
 const cadPatience = 10 * time.Second
+
+// cached has a process find the code that was compiled before: its home is not
+// the user's.
+func cached() (write []string, env map[string]string) {
+	dir := codeCache()
+	if dir == "" {
+		return nil, nil
+	}
+	return []string{dir}, map[string]string{"XDG_CACHE_HOME": filepath.Dir(filepath.Dir(dir))}
+}
 
 // codeCache is where compiled code is kept between runs; "" where nothing can
 // be kept, which only costs time.

@@ -109,7 +109,7 @@ func (c *Controller) amend(ctx context.Context, by core.Caller, a amendment) (Do
 
 // amended carries an amendment out; its workspaces are the caller's.
 func (c *Controller) amended(ctx context.Context, by core.Caller, a amendment, space *Workspace, names []string) (Done, error) {
-	worker, err := c.opt.Pool.Lease(ctx, Site{by.Tenant, a.workspace, space.Kernel})
+	worker, err := c.opt.Pool.Lease(ctx, Site{Tenant: by.Tenant, Workspace: a.workspace, Kernel: space.Kernel})
 	if err != nil {
 		return Done{}, err
 	}

@@ -12,16 +12,23 @@ import (
 
 // compute has a worker carry the operation out, and stores it. The workspaces
 // are the caller's.
-func (x *execution) compute(ctx context.Context) (Done, error) {
+func (x *execution) compute(ctx context.Context) (_ Done, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.limit)
 	defer cancel()
-	worker, err := x.c.opt.Pool.Lease(ctx, Site{x.by.Tenant, x.space.WorkspaceID, x.space.Kernel})
+	site := Site{Tenant: x.by.Tenant, Workspace: x.space.WorkspaceID, Kernel: x.space.Kernel}
+	files := x.method.Effect == Imports || x.method.Effect == Exports
+	if files {
+		if site.Directory, err = x.c.makeDirectory(x.space); err != nil {
+			return Done{}, x.lost(ctx, err)
+		}
+	}
+	worker, err := x.c.opt.Pool.Lease(ctx, site)
 	if err != nil {
 		return Done{}, x.lost(ctx, err)
 	}
 	defer worker.Release()
 	for _, id := range append([]string{x.space.WorkspaceID}, x.others...) {
-		if err := x.c.sync(ctx, worker, x.by, id, x.method.Effect == Imports || x.method.Effect == Exports); err != nil {
+		if err := x.c.sync(ctx, worker, x.by, id, files); err != nil {
 			return Done{}, x.lost(ctx, err)
 		}
 	}
@@ -80,6 +87,18 @@ func (x *execution) lost(ctx context.Context, err error) error {
 	}
 }
 
+// makeDirectory makes the directory of a workspace's files, if it has one.
+func (c *Controller) makeDirectory(w *Workspace) (string, error) {
+	dir := c.directory(w)
+	if dir == "" {
+		return "", nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", core.Errorf(core.Unavailable, "make the directory of workspace %s: %v", w.WorkspaceID, err)
+	}
+	return dir, nil
+}
+
 // sync brings a worker to the newest entry of a workspace. Files tells it anew
 // where the workspace's files lie, and makes that directory.
 func (c *Controller) sync(ctx context.Context, w Worker, by core.Caller, id string, files bool) error {
@@ -88,9 +107,9 @@ func (c *Controller) sync(ctx context.Context, w Worker, by core.Caller, id stri
 		return err
 	}
 	dir := c.directory(space)
-	if files && dir != "" {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return core.Errorf(core.Unavailable, "make the directory of workspace %s: %v", id, err)
+	if files {
+		if dir, err = c.makeDirectory(space); err != nil {
+			return err
 		}
 	}
 	if w.Seq(id) > space.Seq { // it has what was never stored

@@ -27,6 +27,9 @@ type Site struct {
 	Tenant    string
 	Workspace string // that the operation is about
 	Kernel    string // embedded or occt; "" is the pool's default
+	// Directory is where the workspace's files lie, for an operation that reads or
+	// writes some; it is there. "" for one that does not.
+	Directory string
 }
 
 // Kernel is one way to compute geometry.

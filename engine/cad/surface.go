@@ -54,7 +54,7 @@ func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids
 	if err != nil {
 		return nil, 0, err
 	}
-	worker, err := c.opt.Pool.Lease(ctx, Site{tenant, workspace, space.Kernel})
+	worker, err := c.opt.Pool.Lease(ctx, Site{Tenant: tenant, Workspace: workspace, Kernel: space.Kernel})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -34,18 +34,18 @@ func TestAProbeTellsWhatIsMissing(t *testing.T) {
 		"escapes":    {`printf '\033[31mred' >&2; exit 1`, " [31mred"},
 	} {
 		i := python(t, c.script)
-		if err := i.probe(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := i.probe(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 	good := python(t, `echo '{"freecad":"1.0.1","opencascade":"7.8.1"}'`)
-	if err := good.probe(t.Context()); err != nil || good.FreeCAD != "1.0.1" || good.OpenCASCADE != "7.8.1" {
+	if err := good.probe(t.Context(), nil); err != nil || good.FreeCAD != "1.0.1" || good.OpenCASCADE != "7.8.1" {
 		t.Errorf("%+v, %v", good, err)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	slow := python(t, "sleep 100")
-	if err := slow.probe(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := slow.probe(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want that it took too long", err)
 	}
 }

@@ -1,9 +1,11 @@
 package freecad
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 )
 
@@ -56,8 +59,9 @@ os._exit(0)
 
 // Find looks for a FreeCAD: the system's Python with the places where
 // distributions put FreeCAD's modules, then the python3 on the PATH. Its error
-// wraps ErrNotFound and says for each interpreter what is missing.
-func Find(ctx context.Context) (Installation, error) {
+// wraps ErrNotFound and says for each interpreter what is missing. Cells starts
+// the interpreters; nil is for a process that is in a cell itself.
+func Find(ctx context.Context, cells *cell.Supervisor) (Installation, error) {
 	var pythons []string
 	if _, err := os.Stat(systemPython); err == nil {
 		pythons = append(pythons, systemPython)
@@ -77,7 +81,7 @@ func Find(ctx context.Context) (Installation, error) {
 	var reasons []string
 	for _, python := range pythons {
 		found := Installation{Python: python, Paths: paths}
-		err := found.probe(ctx)
+		err := found.probe(ctx, cells)
 		if err == nil {
 			return found, nil
 		}
@@ -89,7 +93,7 @@ func Find(ctx context.Context) (Installation, error) {
 	return Installation{}, fmt.Errorf("%w: %s; on Debian or Ubuntu install freecad-python3", ErrNotFound, strings.Join(reasons, "; "))
 }
 
-func (i *Installation) probe(ctx context.Context) error {
+func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error {
 	dir, err := newDir("")
 	if err != nil {
 		return err
@@ -97,11 +101,17 @@ func (i *Installation) probe(ctx context.Context) error {
 	defer dir.remove()
 	ctx, stop := context.WithTimeoutCause(ctx, probePatience, fmt.Errorf("no answer within %v", probePatience))
 	defer stop()
-	cmd := exec.CommandContext(ctx, i.Python, append([]string{"-I", "-B", "-c", probe}, i.Paths...)...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = dir.path, environ(dir.path), time.Second
+	var answer bytes.Buffer
 	var said tail
-	cmd.Stderr = &said
-	answer, err := cmd.Output()
+	argv := append([]string{i.Python, "-I", "-B", "-c", probe}, i.Paths...)
+	if cells != nil {
+		err = inCell(ctx, cells, argv, dir.path, &answer, &said)
+	} else {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = dir.path, environ(dir.path), time.Second
+		cmd.Stdout, cmd.Stderr = &answer, &said
+		err = cmd.Run()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -115,11 +125,27 @@ func (i *Installation) probe(ctx context.Context) error {
 		FreeCAD     string `json:"freecad"`
 		OpenCASCADE string `json:"opencascade"`
 	}
-	if err := core.DecodeStored(answer, &versions); err != nil || versions.FreeCAD == "" || versions.OpenCASCADE == "" {
-		return fmt.Errorf("it answers %q to what FreeCAD's version is", clip(string(answer), 100))
+	if err := core.DecodeStored(answer.Bytes(), &versions); err != nil || versions.FreeCAD == "" || versions.OpenCASCADE == "" {
+		return fmt.Errorf("it answers %q to what FreeCAD's version is", clip(answer.String(), 100))
 	}
 	i.FreeCAD, i.OpenCASCADE = versions.FreeCAD, versions.OpenCASCADE
 	return nil
+}
+
+// inCell runs an interpreter where it can write its directory alone.
+func inCell(ctx context.Context, cells *cell.Supervisor, argv []string, dir string, out, errs io.Writer) error {
+	env := map[string]string{}
+	for _, v := range environ(dir) {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	exit, err := cells.Run(ctx, cell.Spec{
+		Run: "freecad", Argv: argv, Dir: dir, Env: env, Wall: cell.Wall{Profile: cell.Reader, Write: []string{dir}},
+	}, nil, out, errs)
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("it %s", exit.Describe())
+	}
+	return err
 }
 
 // environ is all that FreeCAD gets to know of our environment: nothing. What it

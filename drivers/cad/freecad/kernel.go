@@ -52,7 +52,7 @@ func Open(ctx context.Context, o Options) (env.Kernel, error) {
 	}
 	if o.Installation.Python == "" {
 		var err error
-		if o.Installation, err = Find(ctx); err != nil {
+		if o.Installation, err = Find(ctx, nil); err != nil {
 			return nil, err
 		}
 	}

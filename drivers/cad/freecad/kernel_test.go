@@ -14,7 +14,7 @@ import (
 // open starts a kernel; the test is skipped where FreeCAD is missing.
 func open(t testing.TB) env.Kernel {
 	t.Helper()
-	found, err := freecad.Find(t.Context())
+	found, err := freecad.Find(t.Context(), nil)
 	if errors.Is(err, freecad.ErrNotFound) {
 		t.Skip(err)
 	}

@@ -32,7 +32,8 @@ type process struct {
 	exit  error         // valid after ended
 }
 
-// launch starts a worker in a directory that it takes over.
+// launch starts a worker in a directory that it takes over. It is a plain child:
+// this process is in a cell already, with a wall that is the child's too.
 func launch(i Installation, memory int64, d *dir) (_ *process, err error) {
 	defer func() {
 		if err != nil {

@@ -16,6 +16,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -31,6 +33,8 @@ type Kernel struct {
 	Name string
 	// Find reports why the kernel can't be used here. Without it, it can.
 	Find func(ctx context.Context) error
+	// Extra is what its processes may write besides, and more of their environment.
+	Extra func() (write []string, env map[string]string)
 }
 
 // Options of New. Zero fields have the defaults that they name.
@@ -40,6 +44,10 @@ type Options struct {
 	Command []string
 	Env     map[string]string
 	Dir     string // absolute, where processes start; / unless given
+	// Files is an absolute directory that holds one for each tenant, which the
+	// tenant's processes may write; "" is none. They write the directories of
+	// leased sites too, and see nothing else of anybody's.
+	Files string
 	// Kernels that can be asked for, the default first; embedded alone unless
 	// given.
 	Kernels []Kernel
@@ -81,7 +89,8 @@ type Pool struct {
 	workers []*worker // that run, start or end: all that take a place
 	waiting []*want   // the first to be served first
 	found   map[string]*finding
-	wg      sync.WaitGroup // lives of workers
+	places  map[string]places // by tenant
+	wg      sync.WaitGroup    // lives of workers
 }
 
 var _ cad.Pool = (*Pool)(nil)
@@ -101,7 +110,7 @@ func New(o Options) *Pool {
 	if len(o.Kernels) == 0 {
 		o.Kernels = []Kernel{{Name: "embedded"}}
 	}
-	p := &Pool{opt: o, found: map[string]*finding{}}
+	p := &Pool{opt: o, found: map[string]*finding{}, places: map[string]places{}}
 	for _, k := range o.Kernels {
 		p.found[k.Name] = &finding{}
 	}
@@ -129,6 +138,7 @@ func (p *Pool) Resize(n int) {
 // want is a lease that waits for a place.
 type want struct {
 	site  cad.Site
+	there os.FileInfo  // its directory, nil where every worker of its tenant reaches it
 	given chan *worker // one slot
 }
 
@@ -140,8 +150,12 @@ func (p *Pool) Lease(ctx context.Context, at cad.Site) (cad.Worker, error) {
 	if err := p.find(ctx, at.Kernel); err != nil {
 		return nil, err
 	}
+	there, err := p.own(at)
+	if err != nil {
+		return nil, err
+	}
 	for {
-		w, err := p.place(ctx, at)
+		w, err := p.place(ctx, at, there)
 		if err != nil {
 			return nil, err
 		}
@@ -157,8 +171,8 @@ func (p *Pool) Lease(ctx context.Context, at cad.Site) (cad.Worker, error) {
 }
 
 // place waits for a worker, which may have to be started yet.
-func (p *Pool) place(ctx context.Context, at cad.Site) (*worker, error) {
-	wish := &want{site: at, given: make(chan *worker, 1)}
+func (p *Pool) place(ctx context.Context, at cad.Site, there os.FileInfo) (*worker, error) {
+	wish := &want{site: at, there: there, given: make(chan *worker, 1)}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -195,7 +209,7 @@ var errClosed = core.Errorf(core.Unavailable, "the CAD workers are being ended")
 // nothing that it could use. p.mu is held.
 func (p *Pool) serve() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(o *want) bool {
-		w := p.choose(o.site)
+		w := p.choose(o.site, o.there)
 		if w == nil {
 			return false
 		}
@@ -207,9 +221,9 @@ func (p *Pool) serve() {
 }
 
 // choose finds a place for a site: a free worker that has its workspace, else
-// any free one of its tenant and kernel, else a new one, where there is room or
+// any free one of its tenant and kernel that reaches its directory, else a new one, where there is room or
 // where a free worker of others can make some.
-func (p *Pool) choose(at cad.Site) *worker {
+func (p *Pool) choose(at cad.Site, there os.FileInfo) *worker {
 	var best, other *worker
 	room := len(p.workers) < p.most
 	for _, w := range p.workers {
@@ -219,7 +233,7 @@ func (p *Pool) choose(at cad.Site) *worker {
 		if w.state != idle {
 			continue
 		}
-		if w.tenant != at.Tenant || w.kernel != at.Kernel {
+		if w.tenant != at.Tenant || w.kernel != at.Kernel || !w.places.has(at.Directory, there) {
 			if other == nil || w.since.Before(other.since) {
 				other = w
 			}
@@ -239,6 +253,7 @@ func (p *Pool) choose(at cad.Site) *worker {
 		return nil
 	}
 	w := newWorker(at)
+	w.places = maps.Clone(p.places[at.Tenant])
 	p.workers = append(p.workers, w)
 	p.wg.Add(1)
 	return w

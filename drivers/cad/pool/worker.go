@@ -32,6 +32,7 @@ const (
 // guarded.
 type worker struct {
 	tenant, kernel string
+	places         places
 
 	// guarded by Pool.mu
 	state state
@@ -100,10 +101,11 @@ func (w *worker) begin(ctx context.Context, p *Pool) (fresh bool, err error) {
 		}
 		return false, nil
 	}
-	proc, err := p.opt.Supervisor.Start(cell.Spec{
-		Run: "cad-" + w.tenant, Argv: append(append([]string{}, p.opt.Command...), "--kernel", w.kernel),
-		Dir: p.opt.Dir, Env: p.opt.Env, Limits: p.opt.Limits, Wall: cell.Wall{Profile: cell.Open},
-	})
+	spec, err := p.spec(w)
+	if err != nil {
+		return true, err
+	}
+	proc, err := p.opt.Supervisor.Start(spec)
 	if err != nil {
 		return true, core.Errorf(core.Unavailable, "start a CAD worker: %v", err)
 	}

@@ -65,7 +65,7 @@ type Drawing struct {
 }
 
 // Find looks for FreeCAD once.
-var Find = sync.OnceValues(func() (freecad.Installation, error) { return freecad.Find(context.Background()) })
+var Find = sync.OnceValues(func() (freecad.Installation, error) { return freecad.Find(context.Background(), nil) })
 
 // Need skips a test where FreeCAD is not installed.
 func Need(t testing.TB) freecad.Installation {
