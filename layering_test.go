@@ -191,7 +191,12 @@ func TestOnlyMainReadsArgumentsAndExits(t *testing.T) {
 
 // processUses finds os.Args and os.Exit, and what exits behind one's back,
 // under whatever name the file imports their packages.
-func processUses(file *ast.File) (uses []string) {
+func processUses(file *ast.File) []string {
+	return uses(file, "os.Args", "os.Exit", "syscall.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "flag.Parse", "flag.CommandLine")
+}
+
+// uses finds those of the banned names of packages that a file uses.
+func uses(file *ast.File, banned ...string) (all []string) {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
 		imported, _ := strconv.Unquote(spec.Path.Value)
@@ -201,18 +206,54 @@ func processUses(file *ast.File) (uses []string) {
 		}
 		names[name] = imported
 	}
-	banned := []string{"os.Args", "os.Exit", "syscall.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "flag.Parse", "flag.CommandLine"}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if id, ok := sel.X.(*ast.Ident); ok {
 				if use := names[id.Name] + "." + sel.Sel.Name; slices.Contains(banned, use) {
-					uses = append(uses, use)
+					all = append(all, use)
 				}
 			}
 		}
 		return true
 	})
-	return uses
+	return all
+}
+
+// launchers are the files that may start processes by themselves: those of cells,
+// and a few that need none.
+var launchers = []string{
+	"drivers/cell/",                // all that the engine starts
+	"settings.go", "ui/options.go", // the pager of a person's own terminal
+	"doors_remote.go",                // and their ssh
+	"drivers/cad/freecad/process.go", // in the cell of a CAD worker
+	"drivers/cad/freecad/find.go",    // there, or for a person's own command
+}
+
+func TestOnlyCellsStartProcesses(t *testing.T) {
+	for _, p := range packages(t) {
+		from, _ := part(p.ImportPath)
+		if slices.Contains(testSupport, from) {
+			continue
+		}
+		each(t, p, slices.Concat(p.GoFiles, p.IgnoredGoFiles), parser.SkipObjectResolution, func(name string, file *ast.File) {
+			if slices.ContainsFunc(launchers, func(l string) bool { return name == l || strings.HasSuffix(l, "/") && strings.HasPrefix(name, l) }) {
+				return
+			}
+			for _, use := range starts(file) {
+				t.Errorf("%s uses %s: processes are started by drivers/cell", name, use)
+			}
+		})
+	}
+}
+
+// starts finds what starts processes.
+func starts(file *ast.File) (all []string) {
+	for _, spec := range file.Imports {
+		if imported, _ := strconv.Unquote(spec.Path.Value); imported == "os/exec" {
+			all = append(all, imported)
+		}
+	}
+	return append(all, uses(file, "os.StartProcess", "syscall.StartProcess", "syscall.ForkExec", "syscall.Exec", "golang.org/x/sys/unix.Exec")...)
 }
 
 func TestPackagesAreNamedForWhatTheyAreAndRegisterNothing(t *testing.T) {
@@ -339,13 +380,16 @@ func TestTheRulesOfTheHouseBite(t *testing.T) {
 	}
 	bad := `package bad
 import ("syscall"; sys "os"; "swarmdeck/ui"; "log"; "os/exec")
-func init() { sys.Exit(len(sys.Args)); log.Fatal(syscall.Getpid(), exec.ErrDot) }`
+func init() { sys.Exit(len(sys.Args)); log.Fatal(syscall.Getpid(), exec.ErrDot); syscall.ForkExec("", nil, nil); sys.StartProcess("", nil, nil) }`
 	file, err := parser.ParseFile(token.NewFileSet(), "bad.go", bad, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if uses := processUses(file); !slices.Equal(uses, []string{"os.Exit", "os.Args", "log.Fatal"}) {
 		t.Errorf("process: %q", uses)
+	}
+	if all := starts(file); !slices.Equal(all, []string{"os/exec", "syscall.ForkExec", "os.StartProcess"}) {
+		t.Errorf("starts: %q", all)
 	}
 	if problems := importProblems("engine/core", file); len(problems) != 1 || !strings.Contains(problems[0], "swarmdeck/ui") {
 		t.Errorf("imports: %q", problems)
