@@ -185,10 +185,14 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, UID: uid, Must: true}, // unless it has a directory for it
 		place{Kind: tmpfs, To: "/var/tmp", Mode: 0o1777, UID: uid, Must: true},
 	)
-	if o.User != nil && o.User.UID == s.cellUID() && o.Profile != Reader { // programs ask who they are
+	if o.Profile == Reader || o.User != nil && o.User.UID == s.cellUID() { // programs ask who they are
+		all := []string{"/etc/passwd", "/etc/group"}
+		if o.Profile == Reader { // who else there is it need not know
+			all = []string{"", ""}
+		}
 		o.Places = append(o.Places,
-			place{Kind: text, To: "/etc/passwd", From: withLine("/etc/passwd", fmt.Sprintf("agent:x:%d:%d:agent:%s:/bin/sh", uid, uid, cmp.Or(spec.Wall.Home, ownHome)))},
-			place{Kind: text, To: "/etc/group", From: withLine("/etc/group", fmt.Sprintf("agent:x:%d:", uid))},
+			place{Kind: text, To: "/etc/passwd", From: withLine(all[0], fmt.Sprintf("agent:x:%d:%d:agent:%s:/bin/sh", uid, uid, cmp.Or(spec.Wall.Home, ownHome)))},
+			place{Kind: text, To: "/etc/group", From: withLine(all[1], fmt.Sprintf("agent:x:%d:", uid))},
 		)
 	}
 	if o.User == nil && uid == 0 { // it is root still, if without its rights
@@ -224,7 +228,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	}
 	o.Read = []string{"/"}
 	if o.Profile == Reader { // not even what it shows of processes
-		o.Read, o.Write = append(slices.Clone(readers[:]), "/dev"), o.Write[:3]
+		o.Read, o.Write = append(slices.Clone(readers[:]), "/dev", "/etc/passwd", "/etc/group"), o.Write[:3]
 		if home == ownHome {
 			o.Write = append(o.Write, home)
 		}
@@ -306,7 +310,7 @@ func (s *Supervisor) disguise(o *order, spec Spec, trees []tree, named func(*os.
 // withLine is a file with one more line.
 func withLine(path, line string) string {
 	data, _ := os.ReadFile(path)
-	return strings.TrimRight(string(data), "\n") + "\n" + line + "\n"
+	return strings.TrimLeft(strings.TrimRight(string(data), "\n")+"\n"+line+"\n", "\n")
 }
 
 // narrowed plans a walled run where there are no name spaces: Landlock alone
