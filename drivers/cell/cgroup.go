@@ -22,9 +22,8 @@ type cgroups struct {
 	dir   string   // of this engine's
 	procs *os.File // of this process's own: inits go back there
 
-	mu   sync.Mutex
-	last int
-	off  bool
+	mu  sync.Mutex
+	off bool
 }
 
 // findCgroups looks for a tree of version 2 in which cgroups may be made.
@@ -92,19 +91,16 @@ type cgroup struct {
 
 // make makes one; nil where there can't be.
 func (c *cgroups) make() *cgroup {
-	if c == nil {
+	if c == nil || c.distrusted() {
 		return nil
 	}
-	c.mu.Lock()
-	if c.off {
-		c.mu.Unlock()
+	// Another supervisor of this data file removes the directory when it leaves.
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil
 	}
-	c.last++
-	path := filepath.Join(c.dir, strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(c.last))
-	c.mu.Unlock()
-	// Another process of this data file removes the directory when it leaves.
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	// One that is there may be another's: to end it would end that one's run.
+	path, err := os.MkdirTemp(c.dir, strconv.Itoa(os.Getpid())+"-")
+	if err != nil {
 		return nil
 	}
 	dir, err := os.Open(path)

@@ -1,0 +1,55 @@
+package cell
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
+	s := newSupervisor(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/tmp/"), "/")
+	if !within(dir, "/tmp") || first == "" {
+		t.Skip("the tests' directories are not below /tmp")
+	}
+	own := t.TempDir() // what it has for its /tmp
+	spec := Spec{Argv: sh("pwd; echo x >/tmp/mine; echo y >here"), Dir: dir, Wall: Wall{Profile: Worker, Tmp: own}}
+	p := start(t, s, spec)
+	if !p.spaces {
+		t.Skip("there are no name spaces")
+	}
+	said, _ := io.ReadAll(p.Stdout)
+	if e := p.Exit(); e.Code != 0 || string(said) != dir+"\n" {
+		t.Fatalf("in a directory below its /tmp: %+v %q", e, said)
+	}
+	for _, file := range []string{filepath.Join(own, "mine"), filepath.Join(dir, "here")} {
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+	}
+
+	victim := t.TempDir()
+	if err := os.RemoveAll(filepath.Join(own, first)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(own, first)); err != nil {
+		t.Fatal(err)
+	}
+	spec.Run = "later"
+	if p, err := s.Start(spec); err == nil {
+		_ = p.Stop(Grace{Interrupt: -1, Terminate: -1})
+		p.CloseIO()
+		t.Error("it was started over the link")
+	} else if !strings.Contains(err.Error(), first+" is a symbolic link") {
+		t.Error(err)
+	}
+	if made, err := os.ReadDir(victim); len(made) > 0 || err != nil {
+		t.Errorf("made where the link leads: %v %v", made, err)
+	}
+}
