@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -163,6 +164,7 @@ func (a *agent) start(ctx context.Context) error {
 		return err
 	}
 	a.pe, a.sess = pe, nil
+	a.keep.Lacks = strings.Join(pe.proc.Missing(), ", ")
 	a.keep.Quiet()
 	if a.crashed {
 		a.crashed = false

@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
@@ -67,6 +68,9 @@ func (pe *peer) run() {
 		pe.failure = err
 		close(pe.ready)
 		return
+	}
+	if e, lacks := keeper.Unheld(pe.proc.Missing()); lacks {
+		pe.tell(e)
 	}
 	if pe.ending() { // everybody left before it began
 		go pe.stop(cell.Grace{Interrupt: -1})

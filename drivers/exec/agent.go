@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,6 +210,10 @@ func (a *agent) launch(parent string) error {
 		a.keep.Restarts++
 	}
 	a.sess = newSession(a, proc, mask)
+	a.keep.Lacks = strings.Join(proc.Missing(), ", ")
+	if e, lacks := keeper.Unheld(proc.Missing()); lacks {
+		a.backlog.Add(e)
+	}
 	return nil
 }
 

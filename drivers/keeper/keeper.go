@@ -6,6 +6,7 @@ package keeper
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type Keeper struct {
 
 	Stopped  bool // prompts are refused until a restart
 	Restarts int
+	Lacks    string // layers of the wall that the process goes without
 
 	closed   chan struct{}
 	paused   chan struct{} // nil while not paused
@@ -55,7 +57,13 @@ func (k *Keeper) Tell(status fleet.AgentStatus, reason string) {
 	if k.Over() {
 		return
 	}
-	k.Notify(fleet.Health{Status: status, Reason: pipe.Clip(reason, maxReason), PID: k.PID(), Restarts: k.Restarts})
+	k.Notify(fleet.Health{Status: status, Reason: pipe.Clip(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks})
+}
+
+// Unheld is the line of an agent's log on layers of the wall that its process
+// goes without.
+func Unheld(missing []string) (e fleet.Event, lacks bool) {
+	return fleet.Event{Type: "log", Level: "WARN", Text: "the wall around it lacks: " + strings.Join(missing, ", ") + "; swarmdeck doctor says why"}, len(missing) > 0
 }
 
 // ErrClosed is what a closed agent answers.

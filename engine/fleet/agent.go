@@ -66,6 +66,7 @@ type Agent struct {
 	Stuck     *Stuck      `json:"stuck,omitempty"`     // why it seems to get nowhere
 	PID       int         `json:"pid,omitzero"`
 	Restarts  int         `json:"restarts,omitzero"`
+	Lacks     string      `json:"lacks,omitempty"` // layers of the wall that its newest process went without
 	Usage     swarm.Usage `json:"usage"`
 	LogFrom   uint64      `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
 	Reused    bool        `json:"reused,omitzero"`   // an earlier agent of this name had tasks

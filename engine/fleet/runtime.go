@@ -70,6 +70,7 @@ type Health struct {
 	Reason   string
 	PID      int
 	Restarts int
+	Lacks    string // layers of the wall that its process goes without, "" for none
 	// WorkspaceID is the runtime's own id of where the agent works; "" leaves
 	// the one that was made up.
 	WorkspaceID string

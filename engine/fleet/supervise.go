@@ -199,6 +199,10 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 		}
 		if h.PID != 0 {
 			detail["pid"] = h.PID
+			a.Lacks = cut(h.Lacks, maxCall)
+			if a.Lacks != "" {
+				detail["lacks"] = a.Lacks
+			}
 		}
 		a.PID, a.Restarts = h.PID, h.Restarts
 		if h.WorkspaceID != "" {

@@ -230,6 +230,9 @@ func (p *Pane) lay(env pane.Env) {
 	} else {
 		out.Add("profile", reach, screen.Text)
 	}
+	if a.Lacks != "" {
+		out.Add("", "its wall lacks: "+a.Lacks, screen.Warn)
+	}
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)
 	out.Add("directory", a.Dir, screen.Text)

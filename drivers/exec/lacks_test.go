@@ -1,0 +1,48 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/engine/fleet"
+)
+
+func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
+	for _, c := range []struct {
+		without []string
+		line    string
+		lacks   string
+	}{
+		{[]string{"name spaces", "cgroup"}, "WARN the wall around it lacks: name spaces, cgroup; swarmdeck doctor says why", "name spaces, cgroup"},
+		{[]string{"cgroup"}, "", ""},
+	} {
+		sup, err := cell.NewSupervisor(cell.Options{Instance: "lacks", Without: c.without})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewRuntime(sup, RuntimeOptions{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &watch{}
+		h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: sh(steady)}, w.notify)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			ask(t, h, w.prompt("go"))
+		}
+		said := slices.DeleteFunc(w.texts("log"), func(line string) bool { return line != c.line })
+		if got := w.last().Lacks; got != c.lacks || c.line != "" && len(said) != 1 || c.line == "" && len(w.texts("log")) == 0 {
+			t.Errorf("without %v: lacks %q, said %q", c.without, got, w.texts("log"))
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := sup.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
