@@ -44,6 +44,23 @@ func (s *Supervisor) hidden(more []string) []string {
 	return slices.Compact(all)
 }
 
+// Hides lists what no walled run sees of what is in a directory, relative to it.
+func (s *Supervisor) Hides(dir string) (all []string) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil
+	}
+	for _, path := range s.hidden(nil) {
+		if _, err := os.Lstat(path); err != nil || path == real || !within(path, real) {
+			continue
+		}
+		if rel, err := filepath.Rel(real, path); err == nil {
+			all = append(all, rel)
+		}
+	}
+	return all
+}
+
 // matches are the paths that a name stands for. One "*" in its last part is
 // for any characters.
 func matches(name string) []string {

@@ -13,7 +13,7 @@ import (
 
 func TestLayersTellWhatHoldsARun(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
-		dir := t.TempDir()
+		dir := yard(t)
 		for _, profile := range []Profile{Worker, Reader, Open} {
 			p := start(t, s, Spec{Argv: []string{"true"}, Dir: dir, Wall: Wall{Profile: profile}})
 			p.CloseIO()

@@ -185,7 +185,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 		place{Kind: tmpfs, To: "/tmp", Mode: 0o1777, UID: uid, Must: true}, // unless it has a directory for it
 		place{Kind: tmpfs, To: "/var/tmp", Mode: 0o1777, UID: uid, Must: true},
 	)
-	if o.Profile == Reader || o.User != nil && o.User.UID == s.cellUID() { // programs ask who they are
+	if o.Profile == Reader && spec.Wall.Named || o.Profile != Reader && o.User != nil && o.User.UID == s.cellUID() { // programs ask who they are
 		all := []string{"/etc/passwd", "/etc/group"}
 		if o.Profile == Reader { // who else there is it need not know
 			all = []string{"", ""}
@@ -228,7 +228,10 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	}
 	o.Read = []string{"/"}
 	if o.Profile == Reader { // not even what it shows of processes
-		o.Read, o.Write = append(slices.Clone(readers[:]), "/dev", "/etc/passwd", "/etc/group"), o.Write[:3]
+		o.Read, o.Write = append(slices.Clone(readers[:]), "/dev"), o.Write[:3]
+		if spec.Wall.Named {
+			o.Read = append(o.Read, "/etc/passwd", "/etc/group")
+		}
 		if home == ownHome {
 			o.Write = append(o.Write, home)
 		}

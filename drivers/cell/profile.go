@@ -49,6 +49,9 @@ type Wall struct {
 	// and not to be there. Hide wins over what lies around it, and what is
 	// named within it wins over it.
 	Read, Write, Hide []string
+	// Named gives a reader's user a name, in a list of users that holds nobody
+	// else: some programs do not start without. Workers always have one.
+	Named bool
 	// Reach are ports of the engine's loopback that lead there from the cell's.
 	Reach []int
 }

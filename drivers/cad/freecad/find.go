@@ -140,7 +140,7 @@ func inCell(ctx context.Context, cells *cell.Supervisor, argv []string, dir stri
 		env[name] = value
 	}
 	exit, err := cells.Run(ctx, cell.Spec{
-		Run: "freecad", Argv: argv, Dir: dir, Env: env, Wall: cell.Wall{Profile: cell.Reader, Write: []string{dir}},
+		Run: "freecad", Argv: argv, Dir: dir, Env: env, Wall: cell.Wall{Profile: cell.Reader, Named: true, Write: []string{dir}},
 	}, nil, out, errs)
 	if err == nil && exit.Code != 0 {
 		err = fmt.Errorf("it %s", exit.Describe())

@@ -52,7 +52,7 @@ func (p *Pool) own(at cad.Site) (os.FileInfo, error) {
 // spec is how a worker is started: without network, and with nothing to write
 // but files of its tenant's workspaces.
 func (p *Pool) spec(w *worker) (cell.Spec, error) {
-	wall, env := cell.Wall{Profile: cell.Reader}, maps.Clone(p.opt.Env)
+	wall, env := cell.Wall{Profile: cell.Reader, Named: true}, maps.Clone(p.opt.Env)
 	if env == nil {
 		env = map[string]string{}
 	}

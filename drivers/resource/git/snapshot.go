@@ -129,7 +129,11 @@ func (d *Driver) add(ctx context.Context, repo repository, w worktree) (string, 
 
 // treeOf takes what an index does not know yet, and returns the tree of it all.
 func (r repository) treeOf(ctx context.Context, w worktree, index string) (string, error) {
-	if _, err := r.over(ctx, w.path, index, nil, "add", "--all", "--", "."); err != nil {
+	what := []string{"add", "--all", "--", "."}
+	for _, path := range r.git.Cells.Hides(w.path) { // git can't read it there, and nobody wants it kept
+		what = append(what, ":(exclude,literal)"+path)
+	}
+	if _, err := r.over(ctx, w.path, index, nil, what...); err != nil {
 		return "", err
 	}
 	tree, err := r.over(ctx, w.path, index, nil, "write-tree")
