@@ -37,8 +37,13 @@ var refusedShares = []uint32{
 // toOthers are calls by which a process changes what another of its user may
 // take of the machine, and the argument that says which. 0 is itself.
 var toOthers = []struct{ call, at uint32 }{
-	{unix.SYS_PRLIMIT64, atFirst}, {unix.SYS_SCHED_SETAFFINITY, atFirst}, {unix.SYS_SCHED_SETSCHEDULER, atFirst}, {unix.SYS_SCHED_SETPARAM, atFirst},
-	{unix.SYS_SCHED_SETATTR, atFirst}, {unix.SYS_SETPRIORITY, atSecond}, {unix.SYS_IOPRIO_SET, atSecond},
+	{unix.SYS_PRLIMIT64, atFirst},
+	{unix.SYS_SCHED_SETAFFINITY, atFirst},
+	{unix.SYS_SCHED_SETSCHEDULER, atFirst},
+	{unix.SYS_SCHED_SETPARAM, atFirst},
+	{unix.SYS_SCHED_SETATTR, atFirst},
+	{unix.SYS_SETPRIORITY, atSecond},
+	{unix.SYS_IOPRIO_SET, atSecond},
 }
 
 // IOPRIO_WHO_USER of the kernel.
