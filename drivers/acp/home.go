@@ -81,6 +81,9 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 		p.spec.Run, p.spec.Whose.Agent = p.key, ""
 	}
 	if home, given := env["HOME"]; given {
+		if len(p.Login) > 0 {
+			return p, core.Invalid("env.HOME", home, "none together with the option login, which goes into a home of its own")
+		}
 		if filepath.IsAbs(home) {
 			p.spec.Wall.Write = append(p.spec.Wall.Write, home)
 		}
@@ -139,6 +142,9 @@ func (p place) furnish() error {
 			return fmt.Errorf("fill the agent's home from %s: %w", p.Skeleton, err)
 		}
 	}
+	if err := p.copyLogin(); err != nil {
+		return fmt.Errorf("copy the agent's login: %w", err)
+	}
 	return p.reachable()
 }
 
@@ -163,13 +169,19 @@ func (p place) copySkeleton() error {
 		return err
 	}
 	defer home.Close()
+	return p.copyTree(home, p.Skeleton, ".", false)
+}
+
+// copyTree copies what is at a path to a place in a home: regular files that
+// are not there, or with renew are older there.
+func (p place) copyTree(home *os.Root, from, to string, renew bool) error {
 	files, bytes := 0, int64(0)
-	return filepath.WalkDir(p.Skeleton, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(p.Skeleton, path)
-		if err != nil || rel == "." {
+		rel, err := filepath.Rel(from, path)
+		if rel = filepath.Join(to, rel); err != nil || rel == "." {
 			return err
 		}
 		if d.IsDir() {
@@ -189,13 +201,18 @@ func (p place) copySkeleton() error {
 		if files > maxSkeletonFiles || bytes > maxSkeletonBytes {
 			return fmt.Errorf("more than %d files or %d MiB", maxSkeletonFiles, maxSkeletonBytes>>20)
 		}
+		if there, err := home.Lstat(rel); renew && err == nil && there.Mode().IsRegular() && there.ModTime().Before(info.ModTime()) {
+			if err := home.Remove(rel); err != nil {
+				return err
+			}
+		}
 		return p.copyFile(home, path, rel, info.Mode().Perm()|0o600)
 	})
 }
 
 // copyFile copies one file unless it is there.
 func (p place) copyFile(home *os.Root, from, to string, perm fs.FileMode) error {
-	in, err := os.Open(from)
+	in, err := p.own.File(from)
 	if err != nil {
 		return err
 	}

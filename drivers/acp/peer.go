@@ -72,6 +72,9 @@ func (pe *peer) run() {
 	if e, lacks := keeper.Unheld(pe.proc.Missing()); lacks {
 		pe.tell(e)
 	}
+	if e, has := pe.place.loggedIn(); has {
+		pe.tell(e)
+	}
 	if pe.ending() { // everybody left before it began
 		go pe.stop(cell.Grace{Interrupt: -1})
 	}

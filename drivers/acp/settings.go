@@ -30,6 +30,10 @@ type settings struct {
 	// Skeleton is a directory whose files are copied into its HOME before each
 	// start, unless they are there.
 	Skeleton string `json:"skeleton,omitempty"`
+	// Login are files and directories below the home of the engine's user, such
+	// as ~/.gemini, that are copied into its own HOME before each start, where
+	// they are absent or older: its login, which no other agent gets.
+	Login []string `json:"login,omitempty"`
 	// Shared lets agents of the tenant with the same command, environment, home,
 	// user and profile, and unless they are open directory, share one process. It takes far less memory, but one of them can
 	// be frozen only while no other works: until then a pause holds its tool
@@ -75,6 +79,9 @@ func readSettings(options core.Raw) (settings, error) {
 			return s, core.Invalid("options.skeleton", s.Skeleton, "an existing directory")
 		}
 	}
+	if err := s.checkLogin(); err != nil {
+		return s, err
+	}
 	if s.Shared && len(s.RecordModels) > 0 {
 		return s, core.Invalid("options.record_models", strings.Join(s.RecordModels, ","), "none together with shared: the talk of agents in one process can't be told apart")
 	}
@@ -92,6 +99,9 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 		if o[1] != "" {
 			places = append(places, o[0])
 		}
+	}
+	if len(s.Login) > 0 {
+		places = append(places, "login")
 	}
 	if s.Any() {
 		places = append(places, "read, write and hide")

@@ -1,0 +1,79 @@
+package acp
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/swarm"
+)
+
+func TestALoginIsCopiedToOneAgent(t *testing.T) {
+	mine := t.TempDir()
+	t.Setenv("HOME", mine)
+	write(t, filepath.Join(mine, ".gemini/oauth.json"), "first")
+	write(t, filepath.Join(mine, ".config/tool/key"), "key")
+	r := newRuntime(t, Options{})
+	a := fakeAgent(t, traits{}, settings{Terminal: true, Login: []string{"~/.gemini", "~/.config/tool", "~/.absent"}})
+	s := open(t, r, a)
+	s.always("approve")
+	home := strings.TrimPrefix(s.ends(swarm.Succeeded, "", "run printenv HOME").Text, "exit 0: ")
+	has := func(name, want string) {
+		t.Helper()
+		if got, err := os.ReadFile(filepath.Join(home, name)); string(got) != want {
+			t.Errorf("%s holds %q, want %q (%v)", name, got, want, err)
+		}
+	}
+	has(".gemini/oauth.json", "first")
+	has(".config/tool/key", "key")
+	said := "its home has a copy of the login of the engine's user: ~/.gemini, ~/.config/tool, ~/.absent"
+	if !slices.ContainsFunc(s.texts("log"), func(line string) bool { return strings.Contains(line, said) }) {
+		t.Errorf("its log says %q", s.texts("log"))
+	}
+	// What the agent has renewed stays; what its user has renewed since comes.
+	write(t, filepath.Join(home, ".config/tool/key"), "renewed by the agent")
+	write(t, filepath.Join(mine, ".gemini/oauth.json"), "second")
+	soon := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(mine, ".gemini/oauth.json"), soon, soon); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(swarm.Failed, "agent_killed", "crash")
+	s.ends(swarm.Succeeded, "", "say again")
+	has(".gemini/oauth.json", "second")
+	has(".config/tool/key", "renewed by the agent")
+}
+
+func TestALoginIsRefusedThatWouldNotBeItsAlone(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for name, bad := range map[string]settings{
+		"absolute": {Login: []string{"/root/.gemini"}}, "above": {Login: []string{"~/../x"}}, "all": {Login: []string{"~/."}}, "no name": {Login: []string{"~/"}},
+		"shared": {Login: []string{"~/.gemini"}, Shared: true}, "home": {Login: []string{"~/.gemini"}, Home: "/srv/home"},
+	} {
+		if _, err := readSettings(core.MustEncode(bad)); err == nil || !strings.Contains(err.Error(), "options.login") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if places, _ := r.Reach(core.MustEncode(settings{Login: []string{"~/.gemini"}})); !slices.Contains(places, "login") {
+		t.Errorf("from another machine it reaches %v", places)
+	}
+}
+
+func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
+	mine := t.TempDir()
+	t.Setenv("HOME", mine)
+	data := filepath.Join(mine, ".local/share/swarmdeck/swarmdeck.db")
+	write(t, data, "data")
+	own, err := safeopen.OwnFiles(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place{settings: settings{Login: []string{"~/.local"}}, own: own, home: t.TempDir()}
+	if err := p.copyLogin(); err == nil {
+		t.Error("the data file was copied into an agent's home")
+	}
+}
