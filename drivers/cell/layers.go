@@ -36,7 +36,7 @@ func (s *Supervisor) Layers(ctx context.Context, profile Profile, dir string) []
 	if t.err != nil {
 		run.Detail = "none can be started: " + t.err.Error()
 		if profile != Open && errors.Is(t.err, ErrNoWall) {
-			run.Fix = "a kernel with user name spaces, or with Landlock and seccomp"
+			run.Fix = "name spaces; or Landlock, seccomp and a work directory that is not root's"
 		}
 	}
 	walled := profile != Open
