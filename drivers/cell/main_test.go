@@ -120,11 +120,6 @@ func lines(t testing.TB, dir, name string, n int) []string {
 	return all
 }
 
-func alive(pid int) bool {
-	p, ok := look(pid)
-	return ok && !p.dead()
-}
-
 const nobody = 65534
 
 // yard is a directory in which a worker may work where there are no name
