@@ -20,7 +20,7 @@ PKG      ?= ./...
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: test test-coder build lint agents mcp coder cad race golden fuzz bench clean need
+.PHONY: trials test test-coder build lint agents mcp coder cad race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
 # passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
@@ -66,6 +66,13 @@ cad:
 # race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
 race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
+
+# trials runs the long forms of what test runs in short: cells and their engines
+# killed at random, hostile policy programs, fuzzing. It takes about half an hour.
+trials: need
+	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
+	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
+	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/pin/named ./engine/secret"
 
 # golden writes the golden screens anew: read the difference before a commit.
 golden:
