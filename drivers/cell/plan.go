@@ -281,7 +281,7 @@ func (s *Supervisor) disguise(o *order, spec Spec, trees []tree, named func(*os.
 	numbers := map[uint32]int{}
 	chosen := slices.Clone(trees)
 	for i, t := range chosen {
-		if isSystem(t.as, false) && !t.write {
+		if isSystem(t.as, false) && !t.write && !t.pin {
 			continue
 		}
 		owner, err := ownerOf(t.path)
