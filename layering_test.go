@@ -224,6 +224,7 @@ func uses(file *ast.File, banned ...string) (all []string) {
 var launchers = []string{
 	"drivers/cell/",                // all that the engine starts
 	"settings.go", "ui/options.go", // the pager of a person's own terminal
+	"doctor.go",                      // looks for programs, and starts none
 	"doors_remote.go",                // and their ssh
 	"drivers/cad/freecad/process.go", // in the cell of a CAD worker
 	"drivers/cad/freecad/find.go",    // there, or for a person's own command

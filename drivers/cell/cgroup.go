@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // cgroups makes a cgroup for each run, below this process's own, where that
@@ -137,16 +135,16 @@ func (c *cgroups) sweep() {
 	}
 }
 
+// write opens by name: the cgroup may be removed meanwhile, and its descriptor
+// be another file's.
 func (g *cgroup) write(name, value string) error {
-	fd, err := unix.Openat(int(g.dir.Fd()), name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	f, err := os.OpenFile(filepath.Join(g.path, name), os.O_WRONLY, 0)
 	if err != nil {
-		return &os.PathError{Op: "open", Path: filepath.Join(g.path, name), Err: err}
+		return err
 	}
-	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(value)); err != nil {
-		return &os.PathError{Op: "write", Path: filepath.Join(g.path, name), Err: err}
-	}
-	return nil
+	defer f.Close()
+	_, err = f.WriteString(value)
+	return err
 }
 
 // freeze stops all of the cgroup, or lets it go on, and returns when that is so.

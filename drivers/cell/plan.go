@@ -150,6 +150,29 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 	return slices.CompactFunc(all, func(a, b tree) bool { return a.as == b.as })
 }
 
+// held are the directories on the way to what is hidden in a tree, each mounted
+// over itself. One that the run renames would show what it holds to the next
+// run, from which it is hidden by name; a mount point can't be renamed.
+func (t tree) held(hidden []string) (all []place) {
+	if !t.write {
+		return nil
+	}
+	var way []string
+	for _, h := range hidden {
+		if !within(h, t.as) {
+			continue
+		}
+		for dir := filepath.Dir(h); dir != t.as && within(dir, t.as); dir = filepath.Dir(dir) {
+			way = append(way, dir)
+		}
+	}
+	slices.Sort(way)
+	for _, dir := range slices.Compact(way) {
+		all = append(all, place{Kind: bind, To: dir, From: t.path + strings.TrimPrefix(dir, t.as), Write: true, Map: t.map_})
+	}
+	return all
+}
+
 // isSystem reports what is there to be read anyway.
 func isSystem(path string, write bool) bool {
 	return !write && slices.ContainsFunc(system[:], func(dir string) bool { return within(path, dir) })
@@ -217,6 +240,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	hidden := s.hidden(spec.Wall.Hide)
 	for _, t := range trees {
 		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin})
+		o.Places = append(o.Places, t.held(hidden)...)
 		for _, h := range hidden {
 			if h != t.as && within(h, t.as) {
 				o.Places = append(o.Places, place{Kind: hide, To: h, Must: true})

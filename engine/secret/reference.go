@@ -2,7 +2,6 @@ package secret
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,11 +10,11 @@ import (
 
 const nameRule = "a letter, then up to 63 of A-Z a-z 0-9 _"
 
-var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+var namePattern = core.Pattern(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
 // CheckName reports a name that no secret can have.
 func CheckName(name string) error {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return core.Invalid("name", name, nameRule)
 	}
 	return nil
@@ -24,7 +23,7 @@ func CheckName(name string) error {
 // Reference is the name of the secret that a variable's text stands for, ""
 // for a text that stands for itself.
 func Reference(text string) string {
-	if name, ok := strings.CutPrefix(text, "@"); ok && namePattern.MatchString(name) {
+	if name, ok := strings.CutPrefix(text, "@"); ok && namePattern().MatchString(name) {
 		return name
 	}
 	return ""

@@ -1,0 +1,41 @@
+package cell
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWhatIsHiddenCanNotBeShownByRenamingTheWayToIt(t *testing.T) {
+	dir := yard(t)
+	secret := filepath.Join(dir, "a", "b", "secret")
+	if err := os.MkdirAll(filepath.Dir(secret), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secret, []byte("TOPSECRET"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // all of it is whose the directory is
+		for _, path := range []string{"a", "a/b", "a/b/secret"} {
+			if err := os.Chown(filepath.Join(dir, path), nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := newSupervisor(t)
+	for _, script := range []string{"mv a moved; mv a/b moved; mv a/b/secret moved; rm -rf a; mkdir c; echo x >a/new && echo went on", "cat moved/b/secret moved/secret moved a/b/secret"} {
+		p := start(t, s, Spec{Argv: sh(script), Dir: dir, Wall: Wall{Profile: Worker, Hide: []string{secret}}})
+		p.Stdin.Close()
+		out, _ := io.ReadAll(p.Stdout)
+		if said := string(out); said != "went on\n" && said != "" {
+			t.Errorf("%s: %q", script, said)
+		}
+	}
+	if data, err := os.ReadFile(secret); err != nil || string(data) != "TOPSECRET" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a", "new")); err != nil {
+		t.Error("beside it nothing can be written:", err)
+	}
+}
