@@ -1,8 +1,10 @@
 package secret
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"swarmdeck/engine/core"
 )
@@ -18,12 +20,14 @@ func LooksSecret(key, text string) bool {
 
 // shapes are those of credentials that are told by how they look: of model
 // providers, code hosts, clouds and chat services, private keys, signed tokens,
-// and passwords within an address().
-var shapes = core.Pattern(`\b(?:` + strings.Join([]string{
-	`sk-[A-Za-z0-9_-]{16,}`, `[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`, `gh[oprsu]_[A-Za-z0-9]{20,}`, `github_pat_[A-Za-z0-9_]{20,}`,
-	`glpat-[A-Za-z0-9_-]{16,}`, `A[KS]IA[0-9A-Z]{16}`, `AIza[A-Za-z0-9_-]{30,}`, `xox[abeoprs]-[A-Za-z0-9-]{8,}`, `hf_[A-Za-z0-9]{20,}`,
-	`npm_[A-Za-z0-9]{30,}`, `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.`, `[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]{3,}@`,
-}, "|") + `)|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|AGE-SECRET-KEY-1`)
+// and passwords within an address.
+var shapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:` + strings.Join([]string{
+		`sk-[A-Za-z0-9_-]{16,}`, `[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`, `gh[oprsu]_[A-Za-z0-9]{20,}`, `github_pat_[A-Za-z0-9_]{20,}`,
+		`glpat-[A-Za-z0-9_-]{16,}`, `A[KS]IA[0-9A-Z]{16}`, `AIza[A-Za-z0-9_-]{30,}`, `xox[abeoprs]-[A-Za-z0-9-]{8,}`, `hf_[A-Za-z0-9]{20,}`,
+		`npm_[A-Za-z0-9]{30,}`, `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.`, `[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]{3,}@`,
+	}, "|") + `)|-----BEGIN [A-Z0-9 ]*PRIVATE KEY|AGE-SECRET-KEY-1`)
+})
 
 // address is a path or an URL: the place of a credential, not one.
 var address = core.Pattern(`^(?:~|\.{1,2})/|^/(?:bin|dev|etc|home|mnt|opt|proc|root|run|srv|tmp|usr|var|work)/|^[a-z][a-z0-9+.-]*://`)
