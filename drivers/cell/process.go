@@ -68,7 +68,6 @@ type Process struct {
 	missing  []string
 	began    time.Time
 	own      string        // a directory that goes with the run, "" for none
-	known    Census        // without name spaces: processes of the run that were seen
 	control  *net.UnixConn // our end of the init's messages
 	started  chan message  // one: how the start went
 	settled  chan message  // answers to pause and resume

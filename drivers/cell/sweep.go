@@ -100,7 +100,7 @@ func (s *Supervisor) strays(p *Process) {
 				continue
 			}
 			q, ok := look(pid)
-			if !ok || q.session != p.init && !p.known.Has(pid, q.start) && markOf(pid) != p.run {
+			if !ok || q.session != p.init && markOf(pid) != p.run {
 				continue
 			}
 			left = true
