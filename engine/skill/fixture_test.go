@@ -2,6 +2,7 @@ package skill
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,9 @@ func (s *shelf) file(name, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	// By a rename, so that who watches sees the whole text or none.
+	fresh := filepath.Join(s.t.TempDir(), "fresh")
+	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o644), os.Rename(fresh, path)); err != nil {
 		s.t.Fatal(err)
 	}
 	return path

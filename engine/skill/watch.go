@@ -240,7 +240,7 @@ func (w *watcher) reread(ctx context.Context, tenant string, sources []Source) (
 		return was.sum == sums[i] && s != nil && s.Digest == was.digest
 	})
 	defs = slices.DeleteFunc(defs, func(d Definition) bool {
-		half := len(d.problems) > 0 && justWritten(d.file)
+		half := len(d.problems) > 0 && unsettled(d.file)
 		w.fresh = w.fresh || half
 		return half
 	})
@@ -262,11 +262,14 @@ func (w *watcher) reread(ctx context.Context, tenant string, sources []Source) (
 	return whole, nil
 }
 
-// justWritten tells whether a file may be half written: what is wrong with it
-// may be mended in a moment.
-func justWritten(path string) bool {
+// unsettled tells whether what is wrong with a file may be otherwise in a
+// moment: it may be half written, or was removed after it had been listed.
+func unsettled(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && time.Since(info.ModTime()).Abs() < settleTime
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	return time.Since(info.ModTime()).Abs() < settleTime
 }
 
 // takeIn loads what was read again, on the engine's own account. What someone
