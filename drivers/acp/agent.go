@@ -23,7 +23,6 @@ type agent struct {
 	rec    fleet.Agent
 	place  place
 	unhook func() bool
-	hangUp func() // ends its talk with models
 
 	starting sync.Mutex // one start at a time; taken before mu
 
@@ -328,7 +327,7 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
-	defer a.hangUp()
+	defer a.place.lines.Close()
 	return a.endProcess(context.Background(), keeper.ByStop)
 }
 

@@ -30,6 +30,7 @@ type place struct {
 	key    string               // agents with the same key share a process
 	born   string               // when the agent was made
 	models modelproxy.Upstreams // that are recorded
+	lines  *modelproxy.Lines    // to those; nil before it is open, and for none
 }
 
 func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {

@@ -39,6 +39,8 @@ type peer struct {
 	out  *pipe.Outbox
 	can  greeting
 
+	placeheld []string // variables whose credentials the model proxy puts in
+
 	waits atomic.Int32 // requests that wait for a command
 	once  sync.Once
 
@@ -73,6 +75,9 @@ func (pe *peer) run() {
 		pe.tell(e)
 	}
 	if e, has := pe.place.loggedIn(); has {
+		pe.tell(e)
+	}
+	if e, has := keeper.Placeheld(pe.placeheld); has {
 		pe.tell(e)
 	}
 	if pe.ending() { // everybody left before it began
@@ -157,6 +162,7 @@ func (pe *peer) launch() error {
 	if err != nil {
 		return err
 	}
+	env, pe.placeheld = pe.place.lines.Conceal(env)
 	spec.Env = env
 	proc, err := pe.pool.r.sup.Start(spec)
 	if err != nil {

@@ -118,15 +118,14 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 		return nil, err
 	}
 	a := &agent{
-		r: r, rec: rec, place: p, hangUp: func() {},
+		r: r, rec: rec, place: p,
 	}
 	if len(p.models) > 0 {
-		var vars map[string]string
-		if vars, a.hangUp, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Masked(a.mask, keeper.Overhear(a.now, a.hear))); err != nil {
+		if a.place.lines, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Masked(a.mask, keeper.Overhear(a.now, a.hear))); err != nil {
 			return nil, err
 		}
-		a.place.spec.Env = modelproxy.Environ(p.spec.Env, vars)
-		a.place.spec.Wall.Reach = modelproxy.Ports(vars)
+		a.place.spec.Env = a.place.lines.Environ(p.spec.Env)
+		a.place.spec.Wall.Reach = a.place.lines.Ports()
 	}
 	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
 	a.mu.Lock()

@@ -2,7 +2,9 @@ package acp
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,5 +34,33 @@ func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
 	said := strings.Join(append(s.texts("message"), s.texts("log")...), "\n")
 	if strings.Contains(said, "geheim") || strings.Count(said, "[secret S]") < 3 || !strings.Contains(said, "GIVEN=[secret S]") {
 		t.Errorf("it said %q", said)
+	}
+}
+
+func TestAnAgentsCommandsHaveNoCredentialOfItsModel(t *testing.T) {
+	const value = "sk-given-to-the-test-0123456789"
+	r := newRuntime(t, Options{Models: recorder(t), Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
+		env = maps.Clone(env)
+		env["OPENAI_API_KEY"] = value
+		return env, nil, nil // what it has would be seen
+	}})
+	a := fakeAgent(t, traits{}, settings{Terminal: true, RecordModels: []string{"OPENAI_BASE_URL"}})
+	a.Dir, a.Env = t.TempDir(), maps.Clone(a.Env)
+	a.Env["OPENAI_API_KEY"] = "@KEY"
+	s := open(t, r, a)
+	s.always("approve")
+	var held []string
+	for range 2 {
+		out := s.ends(swarm.Succeeded, "", "run printenv OPENAI_API_KEY")
+		held = append(held, strings.TrimSpace(out.Text))
+		own, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.now().PID))
+		if err != nil || strings.Contains(string(own)+out.Text, value) || !strings.Contains(string(own), "OPENAI_API_KEY=sk-") {
+			t.Errorf("it has %q: %v", own, err)
+		}
+		s.heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
+		s.ends(swarm.Failed, "agent_killed", "crash")
+	}
+	if held[0] == held[1] || !strings.HasPrefix(held[0], "exit 0: sk-") {
+		t.Errorf("two runs hold %q", held)
 	}
 }

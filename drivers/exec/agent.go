@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
@@ -28,7 +29,7 @@ type agent struct {
 	spec   cell.Spec
 	mask   atomic.Pointer[secret.Mask] // of its newest process
 	unhook func() bool
-	hangUp func() // ends its talk with models
+	models *modelproxy.Lines // nil when it is not recorded
 
 	mu      sync.Mutex
 	sess    *session // until its process, output and leftovers are gone
@@ -199,7 +200,8 @@ func (a *agent) launch(parent string) error {
 	if err != nil {
 		return err
 	}
-	spec.Env = env
+	var held []string
+	spec.Env, held = a.models.Conceal(env)
 	a.mask.Store(mask)
 	proc, err := a.sup.Start(spec)
 	if err != nil {
@@ -212,6 +214,9 @@ func (a *agent) launch(parent string) error {
 	a.sess = newSession(a, proc, mask)
 	a.keep.Lacks = strings.Join(proc.Missing(), ", ")
 	if e, lacks := keeper.Unheld(proc.Missing()); lacks {
+		a.backlog.Add(e)
+	}
+	if e, has := keeper.Placeheld(held); has {
 		a.backlog.Add(e)
 	}
 	return nil
@@ -280,7 +285,7 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
-	defer a.hangUp()
+	defer a.models.Close()
 	return a.endProcess(context.Background(), keeper.ByStop)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,16 +18,24 @@ import (
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
 
 // playModels is an agent that does what its task says, word by word: "ask" its
-// model, tell a usage of so many tokens, or "late": ask once the file "over" is
-// there, after its result.
+// model, tell a usage of so many tokens, write all "environments" that it can
+// read to a file, fail unless it comes to what ELSEWHERE names, or "late": ask
+// once the file "over" is there, after its result.
 func playModels() int {
 	ask := func() {
-		res, err := http.Post(os.Getenv("OPENAI_BASE_URL")+"/v1/chat/completions", "application/json",
+		req, err := http.NewRequest(http.MethodPost, os.Getenv("OPENAI_BASE_URL")+"/v1/chat/completions",
 			strings.NewReader(`{"model":"m-1","messages":[{"role":"user","content":"SAY: hello"}]}`))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -35,6 +44,7 @@ func playModels() int {
 		res.Body.Close()
 	}
 	in := bufio.NewScanner(os.Stdin)
+tasks:
 	for in.Scan() {
 		var t taskLine
 		if core.DecodeStored(in.Bytes(), &t) != nil {
@@ -45,6 +55,21 @@ func playModels() int {
 			switch word {
 			case "ask":
 				ask()
+			case "environments":
+				var all []byte
+				files, _ := filepath.Glob("/proc/[0-9]*/environ")
+				for _, file := range files {
+					one, _ := os.ReadFile(file)
+					all = append(all, one...)
+				}
+				if err := os.WriteFile("environments", all, 0o600); err != nil {
+					fmt.Println(err)
+				}
+			case "elsewhere":
+				if _, err := http.Get(os.Getenv("ELSEWHERE")); err != nil {
+					fmt.Printf("{\"type\":\"result\",\"status\":\"failed\",\"error\":%q}\n", err)
+					continue tasks
+				}
 			case "late":
 				late = true
 			default:
@@ -131,6 +156,106 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 		if want := slices.Repeat([]string{"model_request m-1", "model_response m-1"}, c.calls); sum != c.count || !slices.Equal(types, want) {
 			t.Errorf("%s: %d tokens, want %d; %v", c.task, sum, c.count, types)
 		}
+	}
+}
+
+// TestAnAgentHasNoCredentialOfItsModel looks at it from inside and, since it
+// may read less than is there, from outside.
+func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
+	m, err := model.Start(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	const given, clear = "sk-given-to-the-test-0123456789", "sk-other-of-the-test-0123456789"
+	proxy := modelproxy.New()
+	t.Cleanup(func() { _ = proxy.Close() })
+	dir := t.TempDir()
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: dir, Models: proxy, Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
+		env = maps.Clone(env)
+		if env["OPENAI_API_KEY"] == "@KEY" {
+			env["OPENAI_API_KEY"] = given
+		}
+		return env, secret.NewMask(map[string]string{"KEY": given}), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, key := range map[string]struct{ text, value string }{"referring": {"@KEY", given}, "in-clear": {clear, clear}} {
+		t.Run(name, func(t *testing.T) {
+			w := &watch{}
+			h, err := r.Open(t.Context(), fleet.Agent{
+				Name: name, TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
+				Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL, "OPENAI_API_KEY": key.text},
+			}, w.notify)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = h.Close() })
+			before := len(m.Requests())
+			if out := ask(t, h, w.prompt("ask environments")); out.Status != swarm.Succeeded {
+				t.Fatalf("%+v", out)
+			}
+			if all := m.Requests()[before:]; len(all) != 1 || all[0].Credential != key.value {
+				t.Errorf("the model was shown %+v", all)
+			}
+			inside, err := os.ReadFile(filepath.Join(dir, "environments"))
+			if err != nil || !strings.Contains(string(inside), "OPENAI_API_KEY=sk-") || strings.Contains(string(inside), key.value) {
+				t.Errorf("%q %v", inside, err)
+			}
+			now := h.(*agent)
+			now.mu.Lock()
+			pid := now.pid()
+			now.mu.Unlock()
+			outside, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if err != nil || !strings.Contains(string(outside), "OPENAI_API_KEY=sk-") || strings.Contains(string(outside), key.value) {
+				t.Errorf("%q %v", outside, err)
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			told := fmt.Sprintf("%+v", w.events)
+			if !strings.Contains(told, "placeholders for which the model proxy puts the credentials in: OPENAI_API_KEY") || strings.Contains(told, key.value) {
+				t.Error(told)
+			}
+		})
+	}
+}
+
+func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
+	m, err := model.Start(model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	proxy := modelproxy.New()
+	t.Cleanup(func() { _ = proxy.Close() })
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir(), Models: proxy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := fleet.Agent{
+		Name: "one", TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
+		Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL},
+	}
+	begin := func() (*agent, *watch) {
+		w := &watch{}
+		h, err := r.Open(t.Context(), a, w.notify)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close() })
+		return h.(*agent), w
+	}
+	one, _ := begin()
+	a.Name, a.Env = "two", maps.Clone(a.Env)
+	a.Env["ELSEWHERE"] = one.spec.Env["OPENAI_BASE_URL"] + "/v1/models"
+	two, w := begin()
+	out := ask(t, two, w.prompt("ask elsewhere"))
+	if out.Error == nil || !strings.Contains(out.Error.Message, "connection refused") {
+		t.Errorf("%+v", out)
+	}
+	if n := len(m.Requests()); n != 1 {
+		t.Errorf("%d requests came to the model", n)
 	}
 }
 

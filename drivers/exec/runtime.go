@@ -158,7 +158,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
 	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
 	h := &agent{
-		sup: r.sup, opt: r.opt, tenant: a.TenantID, spec: spec, hangUp: func() {},
+		sup: r.sup, opt: r.opt, tenant: a.TenantID, spec: spec,
 	}
 	own, err := readOptions(a.Options)
 	if err != nil {
@@ -175,12 +175,11 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		return nil, err
 	}
 	if len(models) > 0 {
-		var vars map[string]string
-		if vars, h.hangUp, err = r.opt.Models.Open(models, spec.Env, keeper.Masked(h.mask.Load, keeper.Overhear(h.now, h.late))); err != nil {
+		if h.models, err = r.opt.Models.Open(models, spec.Env, keeper.Masked(h.mask.Load, keeper.Overhear(h.now, h.late))); err != nil {
 			return nil, err
 		}
-		h.spec.Env = modelproxy.Environ(spec.Env, vars)
-		h.spec.Wall.Reach = modelproxy.Ports(vars)
+		h.spec.Env = h.models.Environ(spec.Env)
+		h.spec.Wall.Reach = h.models.Ports()
 	}
 	h.spec.Wall.Told = true
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)

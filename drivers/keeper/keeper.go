@@ -66,6 +66,12 @@ func Unheld(missing []string) (e fleet.Event, lacks bool) {
 	return fleet.Event{Type: "log", Level: "WARN", Text: "the wall around it lacks: " + strings.Join(missing, ", ") + "; swarmdeck doctor says why"}, len(missing) > 0
 }
 
+// Placeheld is what the log says when an agent starts whose credentials are put
+// in on their way to its models; has is false for none.
+func Placeheld(names []string) (e fleet.Event, has bool) {
+	return fleet.Event{Type: "log", Level: "INFO", Text: "it has placeholders for which the model proxy puts the credentials in: " + strings.Join(names, ", ")}, len(names) > 0
+}
+
 // ErrClosed is what a closed agent answers.
 var ErrClosed = core.Errorf(core.Unavailable, "the agent is closed")
 

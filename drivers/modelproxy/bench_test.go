@@ -32,18 +32,18 @@ func BenchmarkRequest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	vars, closed, err := p.Open(to, env, func(fleet.Event) func(fleet.Event) { return func(fleet.Event) {} })
+	lines, err := p.Open(to, env, func(fleet.Event) func(fleet.Event) { return func(fleet.Event) {} })
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer closed()
+	defer lines.Close()
 	var body strings.Builder
 	body.WriteString(`{"model":"m","stream":true,"messages":[{"role":"system","content":"s"}`)
 	for i := range 100 {
 		fmt.Fprintf(&body, `,{"role":"user","content":"%d %s"}`, i, strings.Repeat("x", 1000))
 	}
 	body.WriteString("]}")
-	for name, url := range map[string]string{"straight": model.URL, "recorded": vars["OPENAI_BASE_URL"]} {
+	for name, url := range map[string]string{"straight": model.URL, "recorded": lines.Environ(nil)["OPENAI_BASE_URL"]} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				res, err := http.Post(url+"/chat/completions", "application/json", strings.NewReader(body.String()))

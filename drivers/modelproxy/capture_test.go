@@ -1,7 +1,9 @@
 package modelproxy
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"testing"
 
 	"swarmdeck/engine/fleet"
@@ -10,16 +12,12 @@ import (
 func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
 	p := New()
 	defer p.Close()
-	open := func() (lines []*line) {
-		to := Upstreams{"A_URL": &url.URL{}, "B_URL": &url.URL{}}
-		if _, _, err := p.Open(to, nil, func(fleet.Event) func(fleet.Event) { return nil }); err != nil {
+	open := func() []*line {
+		all, err := p.Open(Upstreams{"A_URL": &url.URL{}, "B_URL": &url.URL{}}, nil, func(fleet.Event) func(fleet.Event) { return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
-		for key, l := range p.lines {
-			lines = append(lines, l)
-			delete(p.lines, key)
-		}
-		return lines
+		return slices.Collect(maps.Values(all.lines))
 	}
 	hog, other := open(), open()
 	var all []*hold

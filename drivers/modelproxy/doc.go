@@ -1,6 +1,6 @@
 // Package modelproxy records what agents say to their models. It listens on
-// the loopback alone, passes each request on to the agent's real model API
-// under a path that nobody else can guess, and tells whoever keeps the agent
+// the loopback alone, at a port for each agent, passes each request on to the
+// agent's real model API under a path that nobody else can guess, and tells whoever keeps the agent
 // what was asked and what was answered.
 //
 // It streams both ways as things come. Two moments alone are held: the last
@@ -14,4 +14,9 @@
 // a long part of an answer its beginning too, and of a long event of a stream
 // its size alone. Headers and queries are never kept, and the credentials
 // in them are blotted out where a body repeats them.
+//
+// The credential of a model is not the agent's: its environment holds a random
+// placeholder, new for each process, and the proxy puts the credential in where
+// a request on that agent's line shows it. Nothing of this outlives the engine,
+// and no agent's process does.
 package modelproxy

@@ -43,7 +43,7 @@ func (l *line) exchange(r *http.Request, escaped string) *exchange {
 		return nil
 	}
 	x := &exchange{
-		l: l, r: r, f: f, path: path, id: fmt.Sprintf("model-%d", l.p.count.Add(1)), secrets: secretsOf(r), began: time.Now(),
+		l: l, r: r, f: f, path: path, id: l.p.nextID(), secrets: secretsOf(r), began: time.Now(),
 		in: l.run.capture(maxAsked),
 	}
 	x.body = &body{from: r.Body, size: r.ContentLength, late: r.ContentLength < 0, saw: x.in.write, end: func(error) { x.ask() }}

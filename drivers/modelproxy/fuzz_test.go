@@ -1,6 +1,7 @@
 package modelproxy
 
 import (
+	"strings"
 	"testing"
 
 	"swarmdeck/engine/core"
@@ -79,6 +80,28 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if a.size > maxText || len(a.parts) > maxParts {
 			t.Errorf("%d bytes in %d parts", a.size, len(a.parts))
+		}
+	})
+}
+
+func FuzzQuery(f *testing.F) {
+	g := &grant{values: map[string]string{"placeholder": "the value"}}
+	for _, raw := range []string{"key=placeholder", "a=b&KEY=placeholder;c", "k%65y=%70laceholder&key", "key=other", "%zz=1&key=%zz", "key=placeholder=", "text=placeholder"} {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		out, ok := g.query(raw)
+		if !ok {
+			if out != "" {
+				t.Errorf("%q is refused as %q", raw, out)
+			}
+			return
+		}
+		if again, ok := g.query(strings.ReplaceAll(out, "the+value", "placeholder")); !ok || again != out {
+			t.Errorf("%q is %q, and then %q", raw, out, again)
+		}
+		if !strings.Contains(out, "the+value") && out != raw {
+			t.Errorf("%q was changed to %q", raw, out)
 		}
 	})
 }

@@ -2,25 +2,20 @@ package modelproxy
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"swarmdeck/engine/core"
-	"swarmdeck/engine/fleet"
 )
 
 // Bounds of what passes at once.
@@ -35,8 +30,8 @@ const (
 	small    = 64 << 10  // bytes of a body that is always kept, and of a piece of a stream that waits for no turn
 )
 
-// Proxy is the one listener of an engine. It begins with the first line that
-// is opened. Its methods may be called from any goroutine.
+// Proxy has the lines of an engine's agents. Its methods may be called from any
+// goroutine.
 type Proxy struct {
 	transport http.RoundTripper
 	held      atomic.Int64
@@ -44,17 +39,15 @@ type Proxy struct {
 	reading   chan struct{} // a token for each body that is being understood
 
 	mu     sync.Mutex
-	server *http.Server
-	addr   string
-	lines  map[[32]byte]*line // by the digest of the token
+	open   map[*Lines]struct{}
 	closed bool
 }
 
-// New makes a proxy that does not listen yet. Upstream connections follow the
+// New makes a proxy without lines. Upstream connections follow the
 // engine's own HTTP_PROXY and NO_PROXY.
 func New() *Proxy {
 	return &Proxy{
-		lines:   map[[32]byte]*line{},
+		open:    map[*Lines]struct{}{},
 		reading: make(chan struct{}, maxRead),
 		transport: &http.Transport{
 			Proxy:              http.ProxyFromEnvironment,
@@ -66,121 +59,21 @@ func New() *Proxy {
 	}
 }
 
-// Listener is told what a model is about to be asked, an event of the type
-// model_request: the request goes on when it returns. What it returns is told
-// the answer, model_response, once.
-type Listener func(asked fleet.Event) (answered func(fleet.Event))
+func (p *Proxy) nextID() string { return fmt.Sprintf("model-%d", p.count.Add(1)) }
 
-// line is the way of one agent to one model API.
-type line struct {
-	p      *Proxy
-	up     *url.URL
-	listen Listener
-	ctx    context.Context
-	run    *run
-}
-
-// Open gives an agent its lines, and the variables for its environment that
-// lead to them. They work until close is called, which ends the requests that
-// are under way.
-//
-// A nil Proxy opens none.
-func (p *Proxy) Open(to Upstreams, env map[string]string, l Listener) (vars map[string]string, closed func(), err error) {
-	if p == nil {
-		return nil, nil, core.Errorf(core.Unavailable, "%s: models are not recorded here", field).With("field", field)
-	}
-	if err := p.start(); err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	vars = map[string]string{}
-	var keys [][32]byte
-	run := p.run()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, up := range to {
-		token := make([]byte, 32)
-		if _, err := rand.Read(token); err != nil {
-			cancel()
-			return nil, nil, fmt.Errorf("make a token: %w", err)
-		}
-		text := hex.EncodeToString(token)
-		key := sha256.Sum256([]byte(text))
-		p.lines[key] = &line{p: p, up: up, listen: l, ctx: ctx, run: run}
-		keys = append(keys, key)
-		vars[name] = "http://" + p.addr + "/" + text
-	}
-	noProxy(vars, env)
-	return vars, func() {
-		cancel()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, key := range keys {
-			delete(p.lines, key)
-		}
-	}, nil
-}
-
-// start listens, unless it does.
-func (p *Proxy) start() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-		return errors.New("record models: the proxy is closed")
-	case p.server != nil:
-		return nil
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("record models: %w", err)
-	}
-	p.addr = listener.Addr().String()
-	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0), // of connections that broke: whoever asked is told
-	}
-	go func() { _ = p.server.Serve(listener) }()
-	return nil
-}
-
-// Close ends all lines and the listener.
+// Close ends all lines.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	server := p.server
-	p.lines = map[[32]byte]*line{}
+	all := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()
+	for _, l := range all {
+		l.Close()
+	}
 	if t, ok := p.transport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}
-	if server == nil {
-		return nil
-	}
-	return server.Close()
-}
-
-// ServeHTTP implements http.Handler.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
-	p.mu.Lock()
-	l := p.lines[sha256.Sum256([]byte(token))]
-	addr := p.addr
-	p.mu.Unlock()
-	switch {
-	case l == nil || r.Host != addr:
-		refuse(w, http.StatusNotFound, "there is nothing here")
-	case r.Header.Get("Upgrade") != "":
-		refuse(w, http.StatusNotImplemented, "connections that change their protocol are not recorded; use plain HTTP")
-	default:
-		select {
-		case l.run.open <- struct{}{}:
-			defer func() { <-l.run.open }()
-			l.serve(w, r, "/"+rest)
-		default:
-			refuse(w, http.StatusServiceUnavailable, strconv.Itoa(maxOpen)+" requests are under way already")
-		}
-	}
+	return nil
 }
 
 // serve passes one request on.
@@ -188,7 +81,13 @@ func (l *line) serve(w http.ResponseWriter, r *http.Request, path string) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	r = r.WithContext(ctx)
+	g := l.grant.Load()
+	r, ok := g.put(r.WithContext(ctx))
+	if !ok {
+		refuse(w, http.StatusForbidden, notGiven)
+		l.refused(path)
+		return
+	}
 	x := l.exchange(r, path)
 	if x != nil {
 		defer x.close()
@@ -206,6 +105,7 @@ func (l *line) serve(w http.ResponseWriter, r *http.Request, path string) {
 			pr.Out.Header.Set("Accept-Encoding", "identity") // it has to be read on the way
 		},
 		ModifyResponse: func(res *http.Response) error {
+			g.hide(res)
 			if x != nil {
 				x.answers(res)
 			}
@@ -221,6 +121,24 @@ func (l *line) serve(w http.ResponseWriter, r *http.Request, path string) {
 		},
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// climbs reports a path, below an address, that leads out of it.
+func climbs(escaped string) bool {
+	depth := 0
+	for _, name := range strings.FieldsFunc(unescaped(escaped), func(r rune) bool { return r == '/' || r == '\\' }) {
+		switch name {
+		case ".":
+		case "..":
+			depth--
+		default:
+			depth++
+		}
+		if depth < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // cause is an error without the address that it names, which is the agent's

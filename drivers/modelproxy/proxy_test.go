@@ -198,7 +198,7 @@ func TestWhatIsCutOffEndsAsInterrupted(t *testing.T) {
 					leave()
 				}
 				if c.shut {
-					r.close()
+					r.lines.Close()
 				}
 				_, _ = io.ReadAll(res.Body)
 			}()
@@ -288,7 +288,7 @@ func TestNobodyElseGetsThrough(t *testing.T) {
 	hits := 0
 	r := newRig(t, upstream(t, func(http.ResponseWriter, *http.Request) { hits++ }))
 	at := r.url[:strings.LastIndex(r.url, "/")]
-	if !strings.HasPrefix(at, "http://127.0.0.1:") || len(r.url)-len(at) != 65 {
+	if !strings.HasPrefix(at, "http://127.0.0.1:") || len(r.url)-len(at) != 53 {
 		t.Errorf("%s", r.url)
 	}
 	try := func(address, host string) {
@@ -305,10 +305,15 @@ func TestNobodyElseGetsThrough(t *testing.T) {
 		}
 	}
 	try(at+"/chat/completions", "")
-	try(at+"/"+strings.Repeat("0", 64)+"/chat/completions", "")
+	try(at+"/"+strings.Repeat("0", 52)+"/chat/completions", "")
 	try(r.url+"/chat/completions", "evil.example")
-	r.close()
-	try(r.url+"/chat/completions", "")
+	other := newRig(t, "http://127.0.0.1:1").url
+	try(other[:strings.LastIndex(other, "/")]+r.url[len(at):]+"/chat/completions", "")
+	r.lines.Close()
+	if res, err := http.Post(r.url+"/chat/completions", "", nil); err == nil {
+		_ = res.Body.Close()
+		t.Errorf("a closed line answers: %d", res.StatusCode)
+	}
 	if hits != 0 {
 		t.Errorf("%d requests came through", hits)
 	}

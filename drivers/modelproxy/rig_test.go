@@ -17,8 +17,8 @@ import (
 type rig struct {
 	t     *testing.T
 	p     *modelproxy.Proxy
+	lines *modelproxy.Lines
 	url   string
-	close func()
 
 	mu   sync.Mutex
 	told []fleet.Event
@@ -32,13 +32,13 @@ func newRig(t *testing.T, upstream string) *rig {
 	env := map[string]string{"OPENAI_BASE_URL": upstream}
 	to, err := modelproxy.Read([]string{"OPENAI_BASE_URL"}, env)
 	r.no(err)
-	vars, closed, err := r.p.Open(to, env, func(asked fleet.Event) func(fleet.Event) {
+	r.lines, err = r.p.Open(to, env, func(asked fleet.Event) func(fleet.Event) {
 		r.add(asked)
 		return r.add
 	})
 	r.no(err)
-	t.Cleanup(closed)
-	r.url, r.close = vars["OPENAI_BASE_URL"], closed
+	t.Cleanup(r.lines.Close)
+	r.url = r.lines.Environ(nil)["OPENAI_BASE_URL"]
 	return r
 }
 

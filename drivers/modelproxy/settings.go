@@ -66,16 +66,6 @@ func Read(names []string, env map[string]string) (Upstreams, error) {
 	return to, nil
 }
 
-// Environ is an agent's environment with the variables that lead to its lines.
-func Environ(env, vars map[string]string) map[string]string {
-	out := maps.Clone(env)
-	if out == nil {
-		out = map[string]string{}
-	}
-	maps.Copy(out, vars)
-	return out
-}
-
 // noProxy keeps requests to the loopback off the proxy that an agent's
 // environment names for others.
 func noProxy(vars, env map[string]string) {

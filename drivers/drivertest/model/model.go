@@ -18,6 +18,7 @@
 package model
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -44,8 +45,9 @@ type Options struct {
 
 // Request is one request as it came.
 type Request struct {
-	Path string
-	Body core.Raw
+	Path       string
+	Credential string // that it showed, in any of the usual places
+	Body       core.Raw
 }
 
 // Server is a running model. Its methods may be called from any goroutine.
@@ -95,6 +97,10 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
+func credential(r *http.Request) string {
+	return cmp.Or(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header.Get("X-Api-Key"), r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"))
+}
+
 // format is one wire format: how a request is read and an answer written.
 type format struct {
 	read  func(body object) conversation
@@ -107,7 +113,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.requests = append(s.requests, Request{Path: r.URL.Path, Body: core.Raw(body)})
+	s.requests = append(s.requests, Request{Path: r.URL.Path, Credential: credential(r), Body: core.Raw(body)})
 	s.fresh++
 	n, opt := s.fresh, s.opt
 	if s.opt.Fail > 0 {
