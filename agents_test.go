@@ -105,8 +105,8 @@ func TestRealAgentsPassTheCockpitsGate(t *testing.T) {
 }
 
 // withAgents copies an example of real agents, on a scripted model, and gives
-// what plays a script beside it. Address is the model's.
-func withAgents(t *testing.T, name string) (play func(script string), dir, address string) {
+// what plays a script beside it, and the model.
+func withAgents(t *testing.T, name string) (play func(script string), dir string, m *model.Server) {
 	t.Helper()
 	installed := drivertest.Installed(t)
 	m, err := model.Start(model.Options{})
@@ -143,13 +143,128 @@ func withAgents(t *testing.T, name string) (play func(script string), dir, addre
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
-	}, dir, m.URL
+	}, dir, m
+}
+
+// workScript has an agent change a file and run its test, and then try every
+// way out of its cell: what gets through says so.
+const workScript = `
+tenant create TENANT
+secret set MODEL_KEY --from-file $HERE/key
+up $HERE/EXAMPLE
+await agent AGENT status=idle
+agent show AGENT -o json
+stdout '"profile":"worker"'
+stdout '@MODEL_KEY'
+
+agent assign AGENT 'RUN: sed -i s/-/+/ sum.sh && sh test.sh && cat /proc/[0-9]*/environ >environments'
+await -t 120s approval 1
+approval list --open -o json
+stdout 'sh test.sh'
+capture A approval_id
+approval approve $A --reason 'it works here'
+agent history AGENT -o json --page-size 1
+capture T task_id
+await -t 120s task $T status=succeeded
+result list -o json
+stdout 'all is well'
+
+# Each first contact with another host asks, and is refused.
+agent assign AGENT 'RUN: sh try.sh'
+await -t 120s approval 1
+approval list --open -o json
+capture A approval_id
+approval approve $A --reason 'see what it reaches'
+await -t 120s approval 1
+approval list --open -o json
+stdout '"gate":"net.connect"'
+stdout '"host":"www.example.com"'
+stdout '"port":443'
+stdout '"process":"curl"'
+stdout '"agent":{"name":"AGENT"'
+capture A approval_id
+approval deny $A --reason 'nothing to fetch there'
+await -t 120s approval 1
+approval list --open -o json
+stdout '"host":"git.example.org"'
+capture A approval_id
+approval deny $A --reason 'nothing to push there'
+agent history AGENT -o json --page-size 1
+capture T task_id
+await -t 120s task $T status=succeeded
+await approval 0
+egress log -o json
+stdout '"host":"www.example.com"'
+stdout '"host":"git.example.org"'
+stdout '"host":"169.254.169.254"'
+! stdout 'egress.allowed'
+agent log AGENT --page-size 100
+stdout 'the model proxy puts the credentials in: '
+! stdout 'KEY-OF-THE-TEST'
+audit verify
+exec cp sum.sh tried environments $HERE
+
+-- sum.sh --
+echo $(($1 - $2))
+-- test.sh --
+test $(sh sum.sh 2 2) = 4 && echo all is well
+-- try.sh --
+try() { "$@" >>tried 2>&1 && echo REACHED "$@" >>tried; }
+try curl -sSfv -m 100 https://www.example.com/
+try timeout 100 git ls-remote https://git.example.org/it.git
+try curl -sSf -m 20 http://169.254.169.254/latest/
+try curl -sSf -m 20 MODEL/v1/models
+try curl -sSf -m 20 --noproxy '*' MODEL/v1/models
+try curl -sSf -m 20 --noproxy '*' http://1.1.1.1/
+try timeout 20 bash -c 'echo x >/dev/tcp/1.1.1.1/53'
+echo over >>tried
+`
+
+// TestRealAgentsWorkWithTheNetworkOnlyToTheirModel has each do a real task
+// behind the wall of the whole program.
+func TestRealAgentsWorkWithTheNetworkOnlyToTheirModel(t *testing.T) {
+	const key = "sk-KEY-OF-THE-TEST-0123456789"
+	for name, c := range realAgents {
+		t.Run(name, func(t *testing.T) {
+			play, dir, m := withAgents(t, name)
+			if err := os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			replaceIn(t, filepath.Join(dir, name, "swarm.yaml"), `"your key"`, `"@MODEL_KEY"`)
+			tenant := "t_" + strings.SplitN(name, "-", 2)[0]
+			play(strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent, "TENANT", tenant, "MODEL/", m.URL+"/").Replace(workScript))
+			read := func(name string) string {
+				data, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Error(err)
+				}
+				return string(data)
+			}
+			if got := read("sum.sh"); got != "echo $(($1 + $2))\n" {
+				t.Errorf("the file holds %q", got)
+			}
+			if got := read("tried"); strings.Contains(got, "REACHED") || !strings.Contains(got, "swarmdeck: no route to www.example.com:443") || !strings.HasSuffix(got, "over\n") {
+				t.Errorf("it tried: %s", got)
+			}
+			if got := read("environments"); strings.Contains(got, key) || !strings.Contains(got, "SWARMDECK_RUN=") {
+				t.Errorf("the environments within: %q", got)
+			}
+			for _, r := range m.Requests() {
+				if r.Credential != key {
+					t.Errorf("%s was asked with %q", r.Path, r.Credential)
+				}
+			}
+			if len(m.Requests()) < 4 {
+				t.Errorf("%d requests to the model", len(m.Requests()))
+			}
+		})
+	}
 }
 
 // TestAHundredLocalAndEightRealAgentsWorkAtOnce has all of them at work before
 // the first real one is answered: every second one is allowed.
 func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
-	play, dir, address := withAgents(t, "codex-acp")
+	play, dir, m := withAgents(t, "codex-acp")
 	const local, real = 100, 8
 	swarm := "tenant: t_many\nagents:\n"
 	script := "up $HERE/many.yaml\n"
@@ -158,7 +273,7 @@ func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
 	}
 	for i := range real {
 		swarm += fmt.Sprintf("  - {name: real-%d, project: p, runtime: acp, dir: \"${CWD}\", task: 'RUN: echo %d > real-%d', %s, "+
-			"env: {OPENAI_API_KEY: x, CODEX_BASE_URL: \"%s/v1\"}, options: {record_models: [CODEX_BASE_URL], skeleton: \"${DIR}/codex-acp/home\"}}\n", i, i, i, codexCommand, address)
+			"env: {OPENAI_API_KEY: x, CODEX_BASE_URL: \"%s/v1\"}, options: {record_models: [CODEX_BASE_URL], skeleton: \"${DIR}/codex-acp/home\"}}\n", i, i, i, codexCommand, m.URL)
 	}
 	script += fmt.Sprintf("await -t 240s approval %d\n", real)
 	for i := range real {
