@@ -79,7 +79,7 @@ func (p *Proxy) reach(ctx context.Context, from Origin, to egress.Target, v egre
 
 // barred says why an address of an allowed host is not connected to.
 func (p *Proxy) barred(from Origin, to egress.Target, addr netip.Addr, own []netip.Addr, v egress.Verdict) string {
-	if denied, _ := p.decider().Denied(from, egress.Target{Host: addr.String(), Port: to.Port}); denied {
+	if denied, _ := p.decider().Denied(from, egress.Request{Target: egress.Target{Host: addr.String(), Port: to.Port}}); denied {
 		return fmt.Sprintf("an egress rule denies its address %s", addr)
 	}
 	why := egress.Closed(addr)

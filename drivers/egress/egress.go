@@ -4,11 +4,13 @@
 // in a TLS greeting against the host that was allowed.
 //
 // What it promises ends there: an allowed host can be told anything, and what
-// begins TLS only after other words (STARTTLS) is not looked into.
+// begins TLS only after other words (STARTTLS) is not looked into. For a cell
+// that has an authority of its own it ends TLS itself and asks about each request.
 package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"swarmdeck/drivers/ca"
 	"swarmdeck/engine/egress"
 )
 
@@ -25,13 +28,15 @@ type Origin = egress.Origin
 // Decider decides about connections, and is told of them.
 type Decider interface {
 	// Decide may block while a person is asked.
-	Decide(ctx context.Context, from Origin, to egress.Target) egress.Verdict
+	Decide(ctx context.Context, from Origin, to egress.Request) egress.Verdict
 	// Denied reports whether a rule denies a host or address now; changed is
 	// closed when that may be otherwise.
-	Denied(from Origin, to egress.Target) (denied bool, changed <-chan struct{})
-	// Cut is told of an allowed connection that was refused or ended all the
-	// same: code is one word for the kind of reason.
-	Cut(ctx context.Context, from Origin, to egress.Target, code, why string)
+	Denied(from Origin, to egress.Request) (denied bool, changed <-chan struct{})
+	// Opaque reports whether a rule keeps a host from being looked into.
+	Opaque(from Origin, to egress.Target) bool
+	// Cut is told of what was allowed and refused or ended all the same: code is
+	// one word for the kind of reason.
+	Cut(ctx context.Context, from Origin, to egress.Request, code, why string)
 	// Used is told of a connection that is over: bytes to the host and from it.
 	Used(from Origin, to egress.Target, sent, received int64)
 }
@@ -68,6 +73,9 @@ type Options struct {
 	Resolver Resolver // nil means the system's
 	// Dial connects to an address that was checked; nil means TCP.
 	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// Roots verify the servers of connections that are looked into; nil means
+	// the system's.
+	Roots *x509.CertPool
 	// Own lists the addresses of this machine, which count as loopback; nil
 	// means those of its interfaces.
 	Own func() []netip.Addr
@@ -135,8 +143,9 @@ func (p *Proxy) Close() error {
 }
 
 // Serve carries one accepted connection and returns when it is over; it then
-// is closed. ctx ends it.
-func (p *Proxy) Serve(ctx context.Context, conn net.Conn, kind Kind, from Origin) {
+// is closed. ctx ends it. What a cell with an authority says is looked into; nil
+// is a cell without.
+func (p *Proxy) Serve(ctx context.Context, conn net.Conn, kind Kind, from Origin, authority *ca.Authority) {
 	defer conn.Close()
 	if p.decides.Load() == nil || !p.enter(from) {
 		return // the client sees an end; there are too many to be polite to each
@@ -148,10 +157,10 @@ func (p *Proxy) Serve(ctx context.Context, conn net.Conn, kind Kind, from Origin
 	defer context.AfterFunc(p.life, cancel)()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if kind == SOCKS {
-		p.socks(ctx, conn, from)
+		p.socks(ctx, conn, from, authority)
 		return
 	}
-	c := &client{Conn: conn, ctx: ctx, from: from, done: make(chan struct{})}
+	c := &client{Conn: conn, ctx: ctx, from: from, authority: authority, done: make(chan struct{})}
 	if p.incoming.put(c) {
 		<-c.done
 		c.busy.Lock() // a request may still be told of
@@ -183,6 +192,10 @@ func (p *Proxy) leave(from Origin) {
 }
 
 // noRoute is what a client that is refused gets to read.
-func noRoute(to, reason string) string {
-	return "swarmdeck: no route to " + to + ": " + reason + "; ask with: swarmdeck egress allow " + to
+func noRoute(to egress.Request, reason string) string {
+	what, how := to.Target.String(), to.Target.String()
+	if to.Method != "" {
+		what, how = what+" for "+to.Method+" "+to.Shown(), how+" --method "+to.Method
+	}
+	return "swarmdeck: no route to " + what + ": " + reason + "; ask with: swarmdeck egress allow " + how
 }

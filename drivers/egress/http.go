@@ -8,12 +8,11 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
+	"swarmdeck/drivers/ca"
 	"swarmdeck/engine/egress"
 )
 
@@ -22,9 +21,12 @@ type client struct {
 	net.Conn
 	ctx  context.Context // of Serve
 	from Origin
-	once sync.Once
-	done chan struct{} // closed when the connection is over
-	busy sync.Mutex    // held while a request is carried
+	// authority is the cell's, whose requests are looked into; nil without that.
+	authority *ca.Authority
+	inside    *carrier // of the tunnel that it is within; nil outside
+	once      sync.Once
+	done      chan struct{} // closed when the connection is over
+	busy      sync.Mutex    // held while a request is carried
 }
 
 // Close implements net.Conn.
@@ -94,11 +96,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*client)
 	c.busy.Lock()
 	defer c.busy.Unlock()
-	if r.Method == http.MethodConnect {
+	switch {
+	case c.inside != nil:
+		p.inspected(w, r, c)
+	case r.Method == http.MethodConnect:
 		p.connect(w, r, c)
-		return
+	default:
+		p.forward(w, r, c)
 	}
-	p.forward(w, r, c)
 }
 
 // targetOf reads HOST:PORT, or HOST where a port is the usual one.
@@ -122,12 +127,17 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, c *client) {
 		p.answer(w, http.StatusBadRequest, "swarmdeck: "+err.Error())
 		return
 	}
-	server, status, said := p.open(r.Context(), c.from, to)
-	if server == nil {
-		p.answer(w, status, said)
-		return
+	look := c.authority != nil && !p.decider().Opaque(c.from, to)
+	var server net.Conn
+	if !look {
+		conn, status, said := p.open(r.Context(), c.from, to)
+		if conn == nil {
+			p.answer(w, status, said)
+			return
+		}
+		defer conn.Close()
+		server = conn
 	}
-	defer server.Close()
 	_, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
@@ -140,15 +150,20 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, c *client) {
 	if _, err := io.WriteString(c.Conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
+	if look {
+		p.inspect(c.ctx, c.from, c.authority, to, c.Conn, early)
+		return
+	}
 	p.tunnel(c.ctx, c.from, to, c.Conn, server, early)
 }
 
 // open decides about a host and connects to it, or says what the client is
 // told instead.
 func (p *Proxy) open(ctx context.Context, from Origin, to egress.Target) (_ net.Conn, status int, said string) {
-	v := p.decider().Decide(ctx, from, to)
+	want := egress.Request{Target: to}
+	v := p.decider().Decide(ctx, from, want)
 	if !v.Allowed {
-		return nil, http.StatusForbidden, noRoute(to.String(), v.Reason)
+		return nil, http.StatusForbidden, noRoute(want, v.Reason)
 	}
 	conn, err := p.reach(ctx, from, to, v)
 	var no *refused
@@ -156,8 +171,8 @@ func (p *Proxy) open(ctx context.Context, from Origin, to egress.Target) (_ net.
 	case err == nil:
 		return conn, 0, ""
 	case errors.As(err, &no):
-		p.decider().Cut(ctx, from, to, "address", no.why)
-		return nil, http.StatusForbidden, noRoute(to.String(), no.why)
+		p.decider().Cut(ctx, from, want, "address", no.why)
+		return nil, http.StatusForbidden, noRoute(want, no.why)
 	}
 	return nil, http.StatusBadGateway, fmt.Sprintf("swarmdeck: %s can't be reached: %v", to, err)
 }
@@ -197,59 +212,15 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, c *client) {
 		http.Error(w, "swarmdeck: "+oneLine(err.Error()), http.StatusBadRequest)
 		return
 	}
-	server, status, said := p.open(r.Context(), c.from, to)
-	if server == nil {
-		http.Error(w, oneLine(said), status)
-		return
+	want := egress.Request{Target: to}
+	if c.authority != nil && !p.decider().Opaque(c.from, to) {
+		if want, err = requestOf(r, to); err != nil {
+			http.Error(w, "swarmdeck: "+oneLine(err.Error()), http.StatusBadRequest)
+			return
+		}
 	}
-	counted := &counting{Conn: server}
-	ctx, cancel := context.WithCancel(r.Context())
-	var guarded sync.WaitGroup
-	guarded.Go(func() { p.guard(ctx, c.from, to, func() { counted.Close() }) })
-	defer func() {
-		cancel()
-		guarded.Wait()
-		counted.Close()
-		p.decider().Used(c.from, to, counted.sent.Load(), counted.received.Load())
-	}()
-	first := true
-	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
-		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			if !first { // one that is tried again would be another connection
-				return nil, errors.New("the connection was lost")
-			}
-			first = false
-			return counted, nil
-		},
-	}
-	defer transport.CloseIdleConnections()
-	carrier := &httputil.ReverseProxy{
-		Transport: transport, ErrorLog: p.server.ErrorLog, FlushInterval: -1,
-		Rewrite: func(pr *httputil.ProxyRequest) { pr.Out.Host = pr.In.URL.Host },
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, "swarmdeck: "+oneLine(to.String()+": "+err.Error()), http.StatusBadGateway)
-		},
-	}
-	carrier.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// counting counts the bytes of a connection.
-type counting struct {
-	net.Conn
-	sent, received atomic.Int64
-}
-
-// Read implements net.Conn.
-func (c *counting) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.received.Add(int64(n))
-	return n, err
-}
-
-// Write implements net.Conn.
-func (c *counting) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.sent.Add(int64(n))
-	return n, err
+	r.Host = r.URL.Host
+	one := p.newCarrier(c.from, to, "http")
+	defer one.close()
+	one.serve(w, r, want)
 }

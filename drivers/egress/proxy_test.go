@@ -383,7 +383,7 @@ type waiting struct {
 	began, gone chan struct{}
 }
 
-func (w waiting) Decide(ctx context.Context, _ egress.Origin, _ egress.Target) egress.Verdict {
+func (w waiting) Decide(ctx context.Context, _ egress.Origin, _ egress.Request) egress.Verdict {
 	close(w.began)
 	<-ctx.Done()
 	close(w.gone)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"swarmdeck/drivers/ca"
 	"swarmdeck/engine/egress"
 )
 
@@ -31,7 +32,7 @@ const (
 )
 
 // socks carries one SOCKS5 connection.
-func (p *Proxy) socks(ctx context.Context, conn net.Conn, from Origin) {
+func (p *Proxy) socks(ctx context.Context, conn net.Conn, from Origin, authority *ca.Authority) {
 	_ = conn.SetDeadline(time.Now().Add(handshake))
 	to, code, err := readSocks(conn)
 	if err != nil {
@@ -41,6 +42,12 @@ func (p *Proxy) socks(ctx context.Context, conn net.Conn, from Origin) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
+	if authority != nil && !p.decider().Opaque(from, to) {
+		if socksReply(conn, socksDone) {
+			p.inspect(ctx, from, authority, to, conn, nil)
+		}
+		return
+	}
 	server, status, _ := p.open(ctx, from, to)
 	if server == nil {
 		code = socksUnreachable

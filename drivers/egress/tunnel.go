@@ -29,7 +29,7 @@ func (p *Proxy) tunnel(ctx context.Context, from Origin, to egress.Target, clien
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	var guarded sync.WaitGroup
-	guarded.Go(func() { p.guard(ctx, from, to, shut) })
+	guarded.Go(func() { p.guard(ctx, from, egress.Request{Target: to}, shut) })
 	defer guarded.Wait()
 	defer cancel()
 	down := func() {
@@ -84,7 +84,7 @@ func finish(dst net.Conn, err error, shut func()) {
 }
 
 // guard ends a connection when a rule denies its host.
-func (p *Proxy) guard(ctx context.Context, from Origin, to egress.Target, cut func()) {
+func (p *Proxy) guard(ctx context.Context, from Origin, to egress.Request, cut func()) {
 	for {
 		denied, changed := p.decider().Denied(from, to)
 		if denied {
@@ -107,7 +107,7 @@ func (p *Proxy) greeting(ctx context.Context, from Origin, to egress.Target, cli
 	must := to.Port == tlsPort
 	cut := func(why string) {
 		if ctx.Err() == nil {
-			p.decider().Cut(ctx, from, to, "tls_name", why)
+			p.decider().Cut(ctx, from, egress.Request{Target: to}, "tls_name", why)
 		}
 	}
 	begin := sync.OnceFunc(func() { _ = client.SetReadDeadline(time.Now().Add(handshake)) })

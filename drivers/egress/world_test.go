@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/drivers/ca"
 	proxy "swarmdeck/drivers/egress"
 	"swarmdeck/engine/egress"
 )
@@ -24,15 +25,17 @@ type rules struct {
 	mu      sync.Mutex
 	allow   map[string]egress.Verdict // by HOST:PORT
 	denied  map[string]bool
+	opaque  map[string]bool
 	changed chan struct{}
 	asked   []string
 	cuts    []string
 	used    map[string][2]int64
 	over    chan string // told of each connection that is over
+	cut     chan string // and of each that was cut
 }
 
 func newRules() *rules {
-	return &rules{allow: map[string]egress.Verdict{}, denied: map[string]bool{}, changed: make(chan struct{}), used: map[string][2]int64{}, over: make(chan string, 1000)}
+	return &rules{allow: map[string]egress.Verdict{}, denied: map[string]bool{}, opaque: map[string]bool{}, changed: make(chan struct{}), used: map[string][2]int64{}, over: make(chan string, 1000), cut: make(chan string, 1000)}
 }
 
 func (r *rules) let(to string, private bool) {
@@ -49,7 +52,7 @@ func (r *rules) deny(to string) {
 	r.changed = make(chan struct{})
 }
 
-func (r *rules) Decide(_ context.Context, _ egress.Origin, to egress.Target) egress.Verdict {
+func (r *rules) Decide(_ context.Context, _ egress.Origin, to egress.Request) egress.Verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, to.String())
@@ -59,16 +62,24 @@ func (r *rules) Decide(_ context.Context, _ egress.Origin, to egress.Target) egr
 	return egress.Verdict{Reason: "a test\r\nsays: no"}
 }
 
-func (r *rules) Denied(_ egress.Origin, to egress.Target) (bool, <-chan struct{}) {
+func (r *rules) Denied(_ egress.Origin, to egress.Request) (bool, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.denied[to.String()], r.changed
 }
 
-func (r *rules) Cut(_ context.Context, _ egress.Origin, to egress.Target, code, why string) {
+func (r *rules) Opaque(_ egress.Origin, to egress.Target) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cuts = append(r.cuts, fmt.Sprintf("%s %s: %s", to, code, why))
+	return r.opaque[to.String()]
+}
+
+func (r *rules) Cut(_ context.Context, _ egress.Origin, to egress.Request, code, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := fmt.Sprintf("%s %s: %s", to, code, why)
+	r.cuts = append(r.cuts, said)
+	r.cut <- said
 }
 
 func (r *rules) Used(_ egress.Origin, to egress.Target, sent, received int64) {
@@ -87,6 +98,9 @@ func (r *rules) said() string {
 	defer r.mu.Unlock()
 	return strings.Join(r.cuts, "\n")
 }
+
+// waitCut is the next cut.
+func (r *rules) waitCut() string { return <-r.cut }
 
 // names resolves what a test says and counts the questions.
 type names struct {
@@ -115,17 +129,23 @@ type world struct {
 	rules *rules
 	names *names
 	proxy *proxy.Proxy
-	http  string // address
-	socks string
+	// authority of the cell; nil is one that is not looked into.
+	authority *ca.Authority
+	http      string // address
+	socks     string
 }
 
-func newWorld(t testing.TB, decider proxy.Decider, dial func(context.Context, netip.AddrPort) (net.Conn, error)) *world {
+func newWorld(t testing.TB, decider proxy.Decider, dial func(context.Context, netip.AddrPort) (net.Conn, error), change ...func(*world, *proxy.Options)) *world {
 	w := &world{t: t, names: &names{of: map[string][]string{}}}
 	if decider == nil {
 		w.rules = newRules()
 		decider = w.rules
 	}
-	w.proxy = proxy.New(proxy.Options{Resolver: w.names, Dial: dial, Own: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("9.9.9.9")} }})
+	opt := proxy.Options{Resolver: w.names, Dial: dial, Own: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("9.9.9.9")} }}
+	for _, c := range change {
+		c(w, &opt)
+	}
+	w.proxy = proxy.New(opt)
 	w.proxy.Open(decider)
 	t.Cleanup(func() {
 		if err := w.proxy.Close(); err != nil {
@@ -155,7 +175,7 @@ func (w *world) listen(kind proxy.Kind) string {
 			if err != nil {
 				return
 			}
-			all.Go(func() { w.proxy.Serve(ctx, conn, kind, ada) })
+			all.Go(func() { w.proxy.Serve(ctx, conn, kind, ada, w.authority) })
 		}
 	})
 	return l.Addr().String()

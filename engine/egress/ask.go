@@ -30,16 +30,18 @@ type question struct {
 	stop    context.CancelFunc
 }
 
-// netArgs is what an approval of a connection is bound to.
+// netArgs is what an approval of a connection or request is bound to.
 type netArgs struct {
 	Host    string `json:"host"`
 	Port    uint16 `json:"port"`
+	Method  string `json:"method,omitempty"` // of a request
+	Path    string `json:"path,omitempty"`
 	Process string `json:"process,omitempty"`
 }
 
-// ask puts a connection before the judge, or waits for the answer to the same
+// ask puts a connection or request before the judge, or waits for the answer to the same
 // question of the same run. A person's no holds for the rest of the run.
-func (s *Service) ask(ctx context.Context, from Origin, to Target) refusal {
+func (s *Service) ask(ctx context.Context, from Origin, to Request) refusal {
 	q, no := s.join(from, to)
 	if q == nil {
 		return no
@@ -59,7 +61,7 @@ func (s *Service) ask(ctx context.Context, from Origin, to Target) refusal {
 
 // join finds the question of a run about a host, or begins it; without one it
 // says why nobody is asked.
-func (s *Service) join(from Origin, to Target) (*question, refusal) {
+func (s *Service) join(from Origin, to Request) (*question, refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.run(&from)
@@ -108,13 +110,13 @@ func (s *Service) join(from Origin, to Target) (*question, refusal) {
 var errLate = errors.New("nobody answered in time")
 
 // put asks the judge; cancel ends ctx. A fault of ours refuses.
-func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from Origin, to Target) refusal {
-	ask := s.question(ctx, &from, to)
+func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from Origin, to Request) refusal {
+	ask := s.question(ctx, &from, &to)
 	approval := ""
 	note := func(tx *audit.Tx, d judge.GateDecision) error {
 		detail := s.detail(&from, to, refusal{rule: d.RuleID, approval: approval})
 		detail["decision_id"] = d.DecisionID
-		_, err := tx.Record(audit.Entry{Type: "egress.allowed", Trace: ask.TraceID, Subject: subjectHost, ID: to.String(), Detail: detail})
+		_, err := tx.Record(audit.Entry{Type: "egress.allowed", Trace: ask.TraceID, Subject: subjectHost, ID: to.Target.String(), Detail: detail})
 		return err
 	}
 	var asked judge.GateDecision
@@ -165,21 +167,24 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 }
 
 // question is what the judge is asked.
-func (s *Service) question(ctx context.Context, from *Origin, to Target) judge.Ask {
+func (s *Service) question(ctx context.Context, from *Origin, to *Request) judge.Ask {
 	process := processName(from.Process)
-	who := speaker(from).Name
+	who, wants := speaker(from).Name, "connects to "+to.Target.String()
+	if to.Method != "" {
+		wants = fmt.Sprintf("asks %s for %s %s", to.Target, to.Method, to.Shown())
+	}
 	ask := judge.Ask{
 		Gate: judge.GateNet, TaskID: from.Task,
 		Action: judge.Action{
 			Kind: judge.KindNet, Tool: to.String(), CallID: from.Run,
-			Args: core.MustEncode(netArgs{to.Host, to.Port, process}),
+			Args: core.MustEncode(netArgs{to.Host, to.Port, to.Method, to.Shown(), process}),
 		},
 		Agent: judge.AgentRef{Name: from.Agent, Role: from.Role}, Risk: judge.Medium,
-		Intent: fmt.Sprintf("%s connects to %s", who, to), By: speaker(from),
+		Intent: who + " " + wants, By: speaker(from),
 		StartBy: s.ledger.Clock().Now().Add(s.patience),
 	}
 	if process != "" {
-		ask.Intent = fmt.Sprintf("%s of %s connects to %s", process, who, to)
+		ask.Intent = process + " of " + ask.Intent
 	}
 	if from.Task != "" {
 		// A task that can't be read any more is named all the same.

@@ -133,7 +133,7 @@ func TestAConnectionThatGoesTakesItsQuestionAlong(t *testing.T) {
 	w := open(t, "", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan egress.Verdict)
-	go func() { done <- w.Egress.Decide(ctx, ada, target(t, "api.example", 443)) }()
+	go func() { done <- w.Egress.Decide(ctx, ada, whole(target(t, "api.example", 443))) }()
 	w.open(1)
 	cancel()
 	if v := <-done; v.Allowed {
@@ -183,7 +183,7 @@ func TestWhatARunSentIsWrittenDownWhenItEnds(t *testing.T) {
 	w.put(egress.Deny, "bad.example")
 	for range 2 {
 		w.Egress.Used(ada, target(t, "api.example", 443), 10, 100)
-		w.Egress.Decide(t.Context(), ada, target(t, "bad.example", 443))
+		w.Egress.Decide(t.Context(), ada, whole(target(t, "bad.example", 443)))
 	}
 	for i := range 150 {
 		w.Egress.Used(ada, target(t, fmt.Sprintf("h%d.example", i), 443), 1, 0)

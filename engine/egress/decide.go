@@ -9,9 +9,10 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Verdict is the answer to one connection.
+// Verdict is the answer to one connection or request.
 type Verdict struct {
 	Allowed bool
+	Asked   bool   // no rule allows it, but an answer, which holds once or for longer
 	Private bool   // the host's addresses may be closed ones
 	Reason  string // of a refusal, for who is refused
 }
@@ -19,16 +20,20 @@ type Verdict struct {
 // haltedLook is how often a connection looks whether an emergency stop is over.
 const haltedLook = 250 * time.Millisecond
 
-// Decide says whether a connection may be made. It blocks while a person is
-// asked, at most for the service's patience, and until ctx ends.
-func (s *Service) Decide(ctx context.Context, from Origin, to Target) Verdict {
+// Decide says whether a connection may be made or a request be sent. It blocks
+// while a person is asked, at most for the service's patience, and until ctx ends.
+func (s *Service) Decide(ctx context.Context, from Origin, to Request) Verdict {
 	if err := s.unhalted(ctx, from.Tenant); err != nil {
 		return s.refuse(ctx, from, to, refusal{code: "halted", why: err.Error()})
 	}
-	found := s.rule(&from, to)
+	found, _ := s.rule(&from, &to)
 	switch {
 	case found.deny != nil:
-		return s.refuse(ctx, from, to, refusal{code: "rule", why: "egress rule " + found.deny.ID() + " denies it", rule: found.deny.ID()})
+		why := "egress rule " + found.deny.ID() + " denies it"
+		if to.Method == "" && found.deny.scoped() {
+			why = "egress rule " + found.deny.ID() + " denies a part of it, and nobody looks into this connection (option inspect)"
+		}
+		return s.refuse(ctx, from, to, refusal{code: "rule", why: why, rule: found.deny.ID()})
 	case found.allow != nil:
 		return Verdict{Allowed: true, Private: found.private}
 	}
@@ -43,27 +48,32 @@ func (s *Service) Decide(ctx context.Context, from Origin, to Target) Verdict {
 	if said.why != "" {
 		return s.refuse(ctx, from, to, said)
 	}
-	return Verdict{Allowed: true}
+	return Verdict{Allowed: true, Asked: true}
 }
 
-// Denied reports whether a rule denies a connection now, also one to an
-// address that a name led to; changed is closed when that may be otherwise.
-func (s *Service) Denied(from Origin, to Target) (denied bool, changed <-chan struct{}) {
-	now := s.ledger.Clock().Now()
-	changed = s.rules.Look(func() { denied = s.indexes[from.Tenant].rule(&from, to, now).deny != nil })
-	return denied, changed
+// Denied reports whether a rule denies it now, also for an address that a name
+// led to; changed is closed when that may be otherwise.
+func (s *Service) Denied(from Origin, to Request) (denied bool, changed <-chan struct{}) {
+	found, changed := s.rule(&from, &to)
+	return found.deny != nil, changed
 }
 
-// Cut records that the proxy ended or refused a connection that was allowed:
-// code is one word for the kind of reason, why is for people.
-func (s *Service) Cut(ctx context.Context, from Origin, to Target, code, why string) {
+// Opaque reports whether a rule keeps a host from being looked into.
+func (s *Service) Opaque(from Origin, to Target) bool {
+	found, _ := s.rule(&from, &Request{Target: to})
+	return found.opaque
+}
+
+// Cut records that the proxy ended or refused what was allowed: code is one word
+// for the kind of reason, why is for people.
+func (s *Service) Cut(ctx context.Context, from Origin, to Request, code, why string) {
 	s.refuse(ctx, from, to, refusal{code: code, why: why})
 }
 
-func (s *Service) rule(from *Origin, to Target) (found ruling) {
+func (s *Service) rule(from *Origin, to *Request) (found ruling, changed <-chan struct{}) {
 	now := s.ledger.Clock().Now()
-	s.rules.Look(func() { found = s.indexes[from.Tenant].rule(from, to, now) })
-	return found
+	changed = s.rules.Look(func() { found = s.indexes[from.Tenant].rule(from, to, now) })
+	return found, changed
 }
 
 // unhalted waits until no emergency stop holds the tenant.
@@ -100,21 +110,22 @@ type refusal struct {
 
 // refuse counts a refusal, and records the first of its kind: a program that
 // tries again and again fills no log.
-func (s *Service) refuse(ctx context.Context, from Origin, to Target, no refusal) Verdict {
+func (s *Service) refuse(ctx context.Context, from Origin, to Request, no refusal) Verdict {
 	if s.countRefusal(&from, to, no.code) {
 		// Who is refused hears why even when it can't be written down.
 		_ = s.ledger.Refuse(ctx, speaker(&from), audit.Entry{
-			Type: "egress.refused", Subject: subjectHost, ID: to.String(), Detail: s.detail(&from, to, no),
+			Type: "egress.refused", Subject: subjectHost, ID: to.Target.String(), Detail: s.detail(&from, to, no),
 		}, nil)
 	}
 	return Verdict{Reason: no.why}
 }
 
-// detail is what the audit log says about one connection.
-func (s *Service) detail(from *Origin, to Target, no refusal) map[string]any {
+// detail is what the audit log says about one connection or request.
+func (s *Service) detail(from *Origin, to Request, no refusal) map[string]any {
 	d := map[string]any{"host": to.Host, "port": to.Port, "run": from.Run}
 	for name, value := range map[string]string{
 		"task_id": from.Task, "agent": from.Agent, "process": processName(from.Process),
+		"method": to.Method, "path": to.Shown(),
 		"code": no.code, "reason": no.why, "rule": no.rule, "approval_id": no.approval,
 	} {
 		if value != "" {

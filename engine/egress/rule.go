@@ -27,6 +27,9 @@ const (
 	minExpiry = time.Second
 	maxExpiry = 366 * 24 * time.Hour
 	maxName   = 128 // bytes of a role or an agent
+
+	maxMethods  = 16
+	maxRulePath = 512 // bytes
 )
 
 // Rule lets connections to a host through, or refuses them.
@@ -42,6 +45,14 @@ type Rule struct {
 	Role   string `json:"role,omitempty"`
 	Agent  string `json:"agent,omitempty"`
 	Effect Effect `json:"effect"`
+	// Methods and Path say which requests it is about, where cells are looked
+	// into; without them it is about all that can be said to the host. Methods are
+	// those of a Request, sorted; Path is one, or with * at its end all that begin
+	// so.
+	Methods []string `json:"methods,omitempty"`
+	Path    string   `json:"path,omitempty"`
+	// Opaque keeps the host's connections from being looked into.
+	Opaque bool `json:"opaque,omitzero"`
 	// Private lets the host's addresses be loopback, private or otherwise
 	// closed. A rule that names an address or localhost has it by itself.
 	Private   bool      `json:"private,omitzero"`
@@ -65,6 +76,42 @@ func NewRule(effect Effect, where string) (Rule, error) {
 
 const localhost = "localhost"
 
+// ReadOnly are the methods that ask for something and, as HTTP has it, change
+// nothing, and git's way to fetch.
+func ReadOnly() []string { return []string{"GET", "HEAD", "OPTIONS", UploadPack} }
+
+// Narrow makes it a rule about some requests: of these methods, empty for all,
+// and with this path, "" for every one.
+func (r *Rule) Narrow(methods []string, path string) error {
+	r.Methods = nil
+	for _, m := range methods {
+		if !isMethod(m) && m != UploadPack && m != ReceivePack {
+			return core.Invalid("method", m, "methods of HTTP in capitals, "+UploadPack+", "+ReceivePack)
+		}
+		r.Methods = append(r.Methods, m)
+	}
+	if len(r.Methods) > maxMethods {
+		return core.Invalid("method", len(r.Methods), "at most 16 methods")
+	}
+	slices.Sort(r.Methods)
+	r.Methods = slices.Compact(r.Methods)
+	if r.Path = ""; path == "" {
+		return nil
+	}
+	start, all := strings.CutSuffix(path, "*")
+	clean, loose := cleanPath(start)
+	if loose || strings.Contains(clean, "*") || len(clean) > maxRulePath {
+		return core.Invalid("path", path, "a path that begins with /, without . and .. in it, at most 512 bytes; * at its end is all that begin so")
+	}
+	if r.Path = clean; all {
+		r.Path += "*"
+	}
+	return nil
+}
+
+// scoped reports a rule that is about some requests only.
+func (r *Rule) scoped() bool { return len(r.Methods) > 0 || r.Path != "" }
+
 // Check reports the first bad field.
 func (r *Rule) Check() error {
 	if r.Effect != Allow && r.Effect != Deny {
@@ -82,6 +129,17 @@ func (r *Rule) Check() error {
 		return core.Invalid("private", true, "only in a rule that allows")
 	case r.Private && (strings.HasPrefix(r.Host, "*.") || len(r.Hosts) > 0):
 		return core.Invalid("private", true, "only in a rule that names one host")
+	}
+	narrow := Rule{}
+	switch err := narrow.Narrow(r.Methods, r.Path); {
+	case err != nil:
+		return err
+	case !slices.Equal(narrow.Methods, r.Methods):
+		return core.Invalid("method", strings.Join(r.Methods, ","), "each once, sorted")
+	case narrow.Path != r.Path:
+		return core.Invalid("path", r.Path, narrow.Path)
+	case r.Opaque && (r.Effect == Deny || r.scoped()):
+		return core.Invalid("inspect", false, "only in a rule that allows all requests")
 	}
 	for _, f := range []struct{ name, value string }{{"role", r.Role}, {"agent", r.Agent}} {
 		hidden := func(c rune) bool { return !unicode.IsPrint(c) }
@@ -106,12 +164,14 @@ func (r *Rule) Whom() string {
 	return ""
 }
 
+// What is the requests that it is about: "", or METHOD,METHOD PATH.
+func (r *Rule) What() string {
+	return strings.TrimSpace(strings.Join(r.Methods, ",") + " " + r.Path)
+}
+
 // ID tells the rule from the tenant's others.
 func (r *Rule) ID() string {
-	if whom := r.Whom(); whom != "" {
-		return r.Where() + " " + whom
-	}
-	return r.Where()
+	return strings.Join(slices.DeleteFunc([]string{r.Where(), r.What(), r.Whom()}, func(s string) bool { return s == "" }), " ")
 }
 
 // Alive reports whether the rule has not expired.
@@ -124,7 +184,7 @@ func (r *Rule) concerns(from *Origin, port uint16, now time.Time) bool {
 
 // same says whether two rules do the same for the same.
 func (r *Rule) same(o *Rule) bool {
-	return r.Effect == o.Effect && r.Private == o.Private && slices.Equal(r.Hosts, o.Hosts) && r.ExpiresAt.Equal(o.ExpiresAt)
+	return r.Effect == o.Effect && r.Private == o.Private && r.Opaque == o.Opaque && slices.Equal(r.Hosts, o.Hosts) && r.ExpiresAt.Equal(o.ExpiresAt)
 }
 
 // state is what the audit log says of a rule.
@@ -133,11 +193,12 @@ func (r *Rule) state() any {
 		Effect  Effect    `json:"effect"`
 		Hosts   []string  `json:"hosts,omitempty"`
 		Private bool      `json:"private,omitzero"`
+		Opaque  bool      `json:"opaque,omitzero"`
 		Expires time.Time `json:"expires_at,omitzero"`
 		Owner   string    `json:"owner"`
-	}{r.Effect, r.Hosts, r.Private, r.ExpiresAt, r.Owner}
+	}{r.Effect, r.Hosts, r.Private, r.Opaque, r.ExpiresAt, r.Owner}
 }
 
 func compareRules(a, b Rule) int {
-	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Whom(), b.Whom()))
+	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.What(), b.What()), cmp.Compare(a.Whom(), b.Whom()))
 }

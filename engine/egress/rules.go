@@ -47,21 +47,22 @@ func newIndex(all map[string]*Rule) *index {
 type ruling struct {
 	allow, deny *Rule
 	private     bool // an allowing rule lets the addresses be closed ones
+	opaque      bool // an allowing rule keeps it from being looked into
 }
 
-// rule looks a connection up. A deny wins, however wide it is.
-func (x *index) rule(from *Origin, to Target, now time.Time) (found ruling) {
+// rule looks up what is wanted. A deny wins, however wide it is.
+func (x *index) rule(from *Origin, to *Request, now time.Time) (found ruling) {
 	if x == nil {
 		return found
 	}
 	look := func(rules []*Rule) {
 		for _, r := range rules {
 			switch {
-			case !r.concerns(from, to.Port, now):
+			case !r.concerns(from, to.Port, now) || !r.covers(to):
 			case r.Effect == Deny:
 				found.deny = r
 			default:
-				found.private = found.private || r.Private
+				found.private, found.opaque = found.private || r.Private, found.opaque || r.Opaque
 				if found.allow == nil {
 					found.allow = r
 				}

@@ -101,17 +101,17 @@ func TestRulesDecideWithoutAPerson(t *testing.T) {
 		"role.example": {1, true, false}, "agent.example": {1, false, false}, "127.0.0.1": {8080, true, true}, "pypi.org": {443, true, false},
 		"inside.example": {80, true, true}, "localhost": {80, false, false}, "169.254.169.254": {80, false, false}, "::1": {8080, false, false},
 	} {
-		v := w.Egress.Decide(t.Context(), ada, target(t, where, want.port))
+		v := w.Egress.Decide(t.Context(), ada, whole(target(t, where, want.port)))
 		if v.Allowed != want.allowed || v.Private != want.private || v.Allowed == (v.Reason != "") {
 			t.Errorf("%s: %+v", where, v)
 		}
 	}
-	if v := w.Egress.Decide(t.Context(), ada, target(t, "example.com", 80)); v.Allowed {
+	if v := w.Egress.Decide(t.Context(), ada, whole(target(t, "example.com", 80))); v.Allowed {
 		t.Error("another port is another matter")
 	}
 	other := ada
 	other.Tenant = "t_none"
-	if v := w.Egress.Decide(t.Context(), other, target(t, "example.com", 443)); v.Allowed {
+	if v := w.Egress.Decide(t.Context(), other, whole(target(t, "example.com", 443))); v.Allowed {
 		t.Error("a rule holds in its tenant only")
 	}
 }
@@ -124,24 +124,24 @@ func TestADenyEndsWhatIsOpenAndARuleEndsByItself(t *testing.T) {
 		t.Fatalf("%+v %v", r, err)
 	}
 	to := target(t, "api.example", 443)
-	denied, changed := w.Egress.Denied(ada, to)
-	if denied || !w.Egress.Decide(t.Context(), ada, to).Allowed {
+	denied, changed := w.Egress.Denied(ada, whole(to))
+	if denied || !w.Egress.Decide(t.Context(), ada, whole(to)).Allowed {
 		t.Error("it is allowed")
 	}
 	w.put(egress.Deny, "*.example.com")
 	<-changed
-	if denied, _ := w.Egress.Denied(ada, to); denied {
+	if denied, _ := w.Egress.Denied(ada, whole(to)); denied {
 		t.Error("another host was denied")
 	}
 	w.clock.add(2 * time.Hour)
-	if w.Egress.Decide(t.Context(), ada, to).Allowed {
+	if w.Egress.Decide(t.Context(), ada, whole(to)).Allowed {
 		t.Error("the rule has expired")
 	}
 	w.put(egress.Deny, "api.example")
-	if denied, _ := w.Egress.Denied(ada, to); !denied {
+	if denied, _ := w.Egress.Denied(ada, whole(to)); !denied {
 		t.Error("it is denied")
 	}
-	if v := w.Egress.Decide(t.Context(), ada, to); v.Allowed || !strings.Contains(v.Reason, "egress rule api.example denies it") {
+	if v := w.Egress.Decide(t.Context(), ada, whole(to)); v.Allowed || !strings.Contains(v.Reason, "egress rule api.example denies it") {
 		t.Errorf("%+v", v)
 	}
 }
@@ -171,7 +171,7 @@ func TestRulesAreKeptAndReconcile(t *testing.T) {
 	if err != nil || len(all) != 2 || all[1].ID() != "b.example:22 role coder" {
 		t.Errorf("%+v %v", all, err)
 	}
-	if !w.Egress.Decide(t.Context(), ada, target(t, "a.example", 1)).Allowed || w.Egress.Decide(t.Context(), ada, target(t, "b.example", 22)).Allowed {
+	if !w.Egress.Decide(t.Context(), ada, whole(target(t, "a.example", 1))).Allowed || w.Egress.Decide(t.Context(), ada, whole(target(t, "b.example", 22))).Allowed {
 		t.Error("the rules are forgotten")
 	}
 }
@@ -200,7 +200,7 @@ func BenchmarkDecideByRule(b *testing.B) {
 	to := target(b, "deep.down.b.example", 443)
 	ctx := context.Background()
 	for b.Loop() {
-		if !w.Egress.Decide(ctx, ada, to).Allowed {
+		if !w.Egress.Decide(ctx, ada, whole(to)).Allowed {
 			b.Fatal("refused")
 		}
 	}

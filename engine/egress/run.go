@@ -25,16 +25,17 @@ type run struct {
 	from       Origin
 	hosts      map[Target]*Sum
 	others     Sum // of hosts past maxHosts
-	open       map[Target]*question
-	denied     map[Target]refusal // by a person
-	unanswered map[Target]int
+	open       map[Request]*question
+	denied     map[Request]refusal // by a person
+	unanswered map[Request]int
 	asked      int
 	told       map[told]bool // refusals that are in the log
 }
 
 type told struct {
-	to   Target
-	code string
+	to     Target
+	method string
+	code   string
 }
 
 // Sum is what went between a run and a host.
@@ -57,7 +58,7 @@ func (s *Service) run(from *Origin) *run {
 	key := runKey{from.Tenant, cmp.Or(from.Run, from.Task, from.Agent)}
 	r := s.runs[key]
 	if r == nil {
-		r = &run{from: *from, hosts: map[Target]*Sum{}, open: map[Target]*question{}, denied: map[Target]refusal{}, unanswered: map[Target]int{}, told: map[told]bool{}}
+		r = &run{from: *from, hosts: map[Target]*Sum{}, open: map[Request]*question{}, denied: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
 		s.runs[key] = r
 	}
 	return r
@@ -88,15 +89,15 @@ func (s *Service) Used(from Origin, to Target, sent, received int64) {
 }
 
 // countRefusal reports whether a refusal is to be written down.
-func (s *Service) countRefusal(from *Origin, to Target, code string) bool {
+func (s *Service) countRefusal(from *Origin, to Request, code string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return true
 	}
 	r := s.run(from)
-	r.sum(to).add(Sum{Refused: 1})
-	mark := told{to, code}
+	r.sum(to.Target).add(Sum{Refused: 1})
+	mark := told{to.Target, to.Method, code}
 	if r.told[mark] || len(r.told) >= maxRefusals {
 		return false
 	}
@@ -164,14 +165,14 @@ func (s *Service) write(ctx context.Context, r *run) error {
 	r.from.Process = "" // the sum is of all of them
 	err := s.ledger.Update(context.WithoutCancel(ctx), speaker(&r.from), func(tx *audit.Tx) error {
 		for _, to := range order {
-			if err := record(tx, to.String(), s.detail(&r.from, to, refusal{}), *r.hosts[to]); err != nil {
+			if err := record(tx, to.String(), s.detail(&r.from, Request{Target: to}, refusal{}), *r.hosts[to]); err != nil {
 				return err
 			}
 		}
 		if more == 0 {
 			return nil
 		}
-		return record(tx, "others", s.detail(&r.from, Target{Host: "others"}, refusal{}), others)
+		return record(tx, "others", s.detail(&r.from, Request{Target: Target{Host: "others"}}, refusal{}), others)
 	})
 	if err != nil {
 		return fmt.Errorf("write down what run %s sent: %w", r.from.Run, err)

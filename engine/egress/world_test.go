@@ -108,7 +108,7 @@ func (w *world) asks(from egress.Origin, host string, port int) <-chan egress.Ve
 	w.t.Helper()
 	to := target(w.t, host, port)
 	done := make(chan egress.Verdict, 1)
-	go func() { done <- w.Egress.Decide(context.Background(), from, to) }()
+	go func() { done <- w.Egress.Decide(context.Background(), from, whole(to)) }()
 	return done
 }
 
@@ -141,3 +141,6 @@ func (w *world) log(kind string) []audit.Event {
 	w.no(err)
 	return page.Items
 }
+
+// whole is a connection in which anything may be said.
+func whole(to egress.Target) egress.Request { return egress.Request{Target: to} }

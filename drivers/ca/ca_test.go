@@ -1,0 +1,74 @@
+package ca_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/ca"
+)
+
+func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
+	made := func() (*ca.Authority, *x509.CertPool) {
+		a, err := ca.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(a.Certificate()) {
+			t.Fatal("no certificate")
+		}
+		return a, pool
+	}
+	a, trusted := made()
+	_, other := made()
+	for host, wrong := range map[string]string{"api.example": "example", "127.0.0.1": "127.0.0.2", "::1": "api.example"} {
+		c, err := a.Leaf(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := a.Leaf(host); again != c {
+			t.Error("it is kept")
+		}
+		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host}); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: wrong}); err == nil {
+			t.Errorf("a certificate for %s is good for %s", host, wrong)
+		}
+		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: other, DNSName: host}); err == nil {
+			t.Error("another cell trusts it")
+		}
+		if time.Until(c.Leaf.NotAfter) > 25*time.Hour || c.Leaf.IsCA {
+			t.Errorf("%v %v", c.Leaf.NotAfter, c.Leaf.IsCA)
+		}
+	}
+	for i := range 600 {
+		if _, err := a.Leaf(fmt.Sprintf("h%d.example", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheBundleHoldsWhatTheMachineTrusts(t *testing.T) {
+	a, err := ca.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ca.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	whole := b.Certificate()
+	if err := os.WriteFile(roots, whole[:len(whole)-1], 0o600); err != nil { // without its last line break
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", roots)
+	if got, want := string(a.Bundle()), string(whole)+string(a.Certificate()); got != want {
+		t.Errorf("%s\nis not\n%s", got, want)
+	}
+}
