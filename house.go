@@ -318,7 +318,7 @@ func (h *house) carry(c cell.Conn) {
 	}
 	h.egress.Serve(context.Background(), c.Conn, kind, egress.Origin{
 		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
-	}, nil)
+	}, c.Authority)
 }
 
 // over tells the egress that a run is over. What can't be written down now is

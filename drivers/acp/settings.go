@@ -52,7 +52,7 @@ type settings struct {
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
-	// Places are those that its processes reach besides.
+	// Places are what its processes reach besides, and whether it is read on the way out.
 	cell.Places
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"swarmdeck/drivers/ca"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +28,10 @@ type Conn struct {
 	Port  int    // PortHTTP or PortSOCKS
 	Run   string // as in Spec
 	Whose Whose
-	of    *Process
+	// Authority is the one that the cell trusts beside the machine's; nil without
+	// Wall.Inspect.
+	Authority *ca.Authority
+	of        *Process
 }
 
 // Process is the one that opened the connection, as this process sees it, and
@@ -50,6 +55,29 @@ func (c Conn) Process() (pid int, name string) {
 		}
 	}
 	return 0, ""
+}
+
+// trustFile is where a cell that is looked into has what it trusts.
+const trustFile = "/.trust.pem"
+
+// trusting are the variables by which programs are told what to trust.
+var trusting = [...]string{
+	"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CARGO_HTTP_CAINFO", "CURL_CA_BUNDLE",
+	"AWS_CA_BUNDLE", "DENO_CERT",
+}
+
+// trust gives the cell an authority of its own.
+func (p *Process) trust(o *order, env map[string]string) (err error) {
+	if p.ca, err = ca.New(); err != nil {
+		return err
+	}
+	o.Places = append(o.Places, place{Kind: text, To: trustFile, From: string(p.ca.Bundle()), Must: true})
+	for _, name := range trusting {
+		if _, given := env[name]; !given {
+			env[name] = trustFile
+		}
+	}
+	return nil
 }
 
 // socketOf names the socket of a connection between two ports of a process's
@@ -135,7 +163,9 @@ func (p *Process) arrive(fd, port int) {
 		return
 	}
 	if port == PortHTTP || port == PortSOCKS {
-		p.ways.Go(func() { p.sup.opt.Way(Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, of: p}) })
+		p.ways.Go(func() {
+			p.sup.opt.Way(Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, Authority: p.ca, of: p})
+		})
 		return
 	}
 	go reach(conn, port)

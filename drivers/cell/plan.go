@@ -61,7 +61,9 @@ func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order,
 			err = s.narrowed(&o, spec, env, p)
 		} else {
 			o.Network, o.Ports, o.Ways = true, spec.Wall.Reach, s.opt.Way != nil && spec.Wall.Profile == Worker
-			err = s.furnished(&o, m, spec, env, named)
+			if err = s.furnished(&o, m, spec, env, named); err == nil && o.Ways && spec.Wall.Inspect {
+				err = p.trust(&o, env)
+			}
 		}
 		if err != nil {
 			return o, nil, err

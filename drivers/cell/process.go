@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/ca"
 	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/operator"
 )
@@ -60,10 +61,11 @@ type Process struct {
 	work     Whose
 	ways     sync.WaitGroup // connections that go out
 	wall     Wall
-	child    *os.Process // the cell's init
-	init     int         // its pid
-	spaces   bool        // all of the run is in a PID name space
-	pid      int         // of the first process, as this process sees it
+	ca       *ca.Authority // of Wall.Inspect
+	child    *os.Process   // the cell's init
+	init     int           // its pid
+	spaces   bool          // all of the run is in a PID name space
+	pid      int           // of the first process, as this process sees it
 	group    *cgroup
 	missing  []string
 	began    time.Time

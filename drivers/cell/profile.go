@@ -52,6 +52,9 @@ type Wall struct {
 	// Named gives a reader's user a name, in a list of users that holds nobody
 	// else: some programs do not start without. Workers always have one.
 	Named bool
+	// Inspect gives a worker an authority of its own that it trusts, by which what
+	// it says within TLS can be read on the way out.
+	Inspect bool
 	// Reach are ports of the engine's loopback that lead there from the cell's.
 	Reach []int
 }
@@ -59,19 +62,24 @@ type Wall struct {
 // walled reports a run that does not reach everything.
 func (w Wall) walled() bool { return w.Profile != Open }
 
-// Places are the further places of a wall as an agent's options name them:
+// Places are the further places of a wall as an agent's options name them, and more of it:
 // absolute paths, or such as begin with ~ for the home of the engine's user.
 type Places struct {
 	Read  []string `json:"read,omitempty"`  // what it may read besides
 	Write []string `json:"write,omitempty"` // and write
 	Hide  []string `json:"hide,omitempty"`  // what of all this is not there
+	// Inspect has its requests decided by method and path. Only a worker has any.
+	Inspect bool `json:"inspect,omitzero"`
 }
 
 const maxPlaces = 64
 
 // Wall makes the places a wall. The error names the field that is wrong.
 func (p Places) Wall(profile Profile) (w Wall, err error) {
-	w.Profile = profile
+	w.Profile, w.Inspect = profile, p.Inspect
+	if err := CheckInspect("options.inspect", w.Profile, w.Inspect); err != nil {
+		return w, err
+	}
 	for _, l := range []struct {
 		field string
 		from  []string
@@ -96,6 +104,15 @@ func (p Places) Wall(profile Profile) (w Wall, err error) {
 		}
 	}
 	return w, nil
+}
+
+// CheckInspect reports a run that can't be looked into: a reader has no way out,
+// and an open one takes its own.
+func CheckInspect(field string, p Profile, inspect bool) error {
+	if inspect && p != Worker && p != "" {
+		return core.Invalid(field, true, "only of a worker, not of "+string(p))
+	}
+	return nil
 }
 
 // Any reports whether any place is named.

@@ -22,6 +22,8 @@ type runInput struct {
 	Stdin string            `json:"stdin,omitempty"`
 	// Profile is what it reaches: reader, worker (the default) or open.
 	Profile cell.Profile `json:"profile,omitempty"`
+	// Inspect has its requests decided by method and path.
+	Inspect bool `json:"inspect,omitzero"`
 }
 
 // parseInput reads an input strictly and completes it: what it returns is
@@ -48,7 +50,7 @@ func parseInput(data core.Raw, base string) (runInput, error) {
 	if _, err := cell.ParseProfile("profile", string(in.Profile)); err != nil {
 		return in, err
 	}
-	return in, nil
+	return in, cell.CheckInspect("inspect", in.Profile, in.Inspect)
 }
 
 // maxTitle is the length of a task's line in a list, in characters.

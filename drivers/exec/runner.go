@@ -34,7 +34,7 @@ type RunnerOptions struct {
 
 // Runner carries out exec.run tasks.
 //
-// Input is {"argv":[…],"dir":?,"env":?,"stdin":?,"profile":?}. A command is not a shell
+// Input is {"argv":[…],"dir":?,"env":?,"stdin":?,"profile":?,"inspect":?}. A command is not a shell
 // line: write ["sh","-c","…"] for one. Its environment holds PATH, HOME, the
 // locale and the like, TERM=dumb, and what "env" gives. When its first
 // process ends, everything it left running is ended too, a background
@@ -133,7 +133,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	}
 	w := &work{command: newCommand(in.Stdin, r.opt.Grace, pins), job: job, capture: newCapture(job.Spill)}
 	if w.start(ctx, r.sup, r.opt.Secrets, job.Task.TenantID, cell.Spec{
-		Run: job.Task.TaskID, Whose: cell.Whose{Tenant: job.Task.TenantID, Task: job.Task.TaskID}, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile}, Pinned: pins.Pins,
+		Run: job.Task.TaskID, Whose: cell.Whose{Tenant: job.Task.TenantID, Task: job.Task.TaskID}, Argv: in.Argv, Dir: in.Dir, Env: cell.Traced(in.Env, job.Task.Traceparent()), Limits: r.opt.Limits, Wall: cell.Wall{Profile: in.Profile, Inspect: in.Inspect}, Pinned: pins.Pins,
 	}) {
 		go w.run(ctx)
 	}

@@ -126,7 +126,7 @@ type agentOptions struct {
 	// model's API, as modelproxy.Read has it. An agent that takes the address
 	// from elsewhere is not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
-	// Places are those that its processes reach besides.
+	// Places are what its processes reach besides, and whether it is read on the way out.
 	cell.Places
 }
 

@@ -29,29 +29,47 @@ func (t *tree) egress() *cobra.Command {
 	)
 }
 
-// whom are the flags that say for whom a rule is.
-type whom struct{ role, agent string }
-
-func (w *whom) bind(f *pflag.FlagSet) {
-	f.StringVar(&w.role, "role", "", "only for agents of this `ROLE`")
-	f.StringVar(&w.agent, "agent", "", "only for this `AGENT`")
-	source(f, "role", "role")
-	source(f, "agent", "agent")
+// about are the flags that say for whom a rule is, and about which requests.
+type about struct {
+	role, agent string
+	methods     []string
+	path        string
+	read        bool
 }
 
-func (w *whom) rule(effect egress.Effect, where string) (egress.Rule, error) {
+func (a *about) bind(f *pflag.FlagSet) {
+	f.StringVar(&a.role, "role", "", "only for agents of this `ROLE`")
+	f.StringVar(&a.agent, "agent", "", "only for this `AGENT`")
+	source(f, "role", "role")
+	source(f, "agent", "agent")
+	f.StringSliceVar(&a.methods, "method", nil, "only requests with these `METHODS`, such as GET,HEAD; git's are "+egress.UploadPack+", "+egress.ReceivePack)
+	f.StringVar(&a.path, "path", "", "only requests with this `PATH`; with * at its end all that begin so")
+	f.BoolVar(&a.read, "read", false, "only requests that read: --method "+strings.Join(egress.ReadOnly(), ","))
+}
+
+func (a *about) rule(effect egress.Effect, where string) (egress.Rule, error) {
 	r, err := egress.NewRule(effect, where)
 	if err != nil {
 		return r, err
 	}
-	r.Role, r.Agent = w.role, w.agent
+	r.Role, r.Agent = a.role, a.agent
+	methods := a.methods
+	if a.read {
+		if len(methods) > 0 {
+			return r, core.Errorf(core.InvalidInput, "method and read: name the methods, or take those that read").With("field", "method")
+		}
+		methods = egress.ReadOnly()
+	}
+	if err := r.Narrow(methods, a.path); err != nil {
+		return r, err
+	}
 	return r, r.Check()
 }
 
 func (t *tree) egressPut(effect egress.Effect) *cobra.Command {
-	var w whom
+	var w about
 	var span time.Duration
-	var private bool
+	var private, inspect bool
 	var rule egress.Rule
 	s := spec{
 		use: "allow HOST[:PORT]", short: "Let connections to a host through", effect: Writes, role: Approver, args: []string{"egress"},
@@ -59,26 +77,29 @@ func (t *tree) egressPut(effect egress.Effect) *cobra.Command {
 			"example.com and not example.com itself; without a port it is every port; " + egress.Registries + " are the well-known package\n" +
 			"registries and git hosts. A rule that denies wins over any that allows. Addresses that are loopback, link-local,\n" +
 			"private or this machine's own are refused unless the rule names the address, or has --private.\n" +
-			"An allowed host can be told whatever an agent knows.",
-		example: "egress allow registries --role coder\negress allow api.example.com:443 --agent ada --for 8h",
+			"An allowed host can be told whatever an agent knows. A rule about some requests holds for agents that are looked into\n" +
+			"(option inspect); for others, who may say anything in a connection, it allows nothing.",
+		example: "egress allow registries --role coder\negress allow api.example.com:443 --agent ada --for 8h\negress allow github.com --read --path '/acme/*'",
 	}
 	if effect == egress.Deny {
 		s.use, s.short = "deny HOST[:PORT]", "Refuse connections to a host, and end those that are open"
-		s.long = "Refuse connections to a host without asking anybody, whatever rule allows it. Open connections end."
-		s.example = "egress deny '*.example.com'"
+		s.long = "Refuse connections to a host without asking anybody, whatever rule allows it. Open connections end.\n" +
+			"A rule about some requests refuses those of agents that are looked into (option inspect), and all of the others'."
+		s.example = "egress deny '*.example.com'\negress deny github.com --method " + egress.ReceivePack
 	}
 	s.flags = func(f *pflag.FlagSet) {
 		w.bind(f)
 		spanVar(f, &span, "for", "the rule ends after this `DURATION`")
 		if effect == egress.Allow {
 			f.BoolVar(&private, "private", false, "its addresses may be loopback, private or this machine's own")
+			f.BoolVar(&inspect, "inspect", true, "=false leaves its connections unread, also of agents that are looked into: for programs that pin certificates")
 		}
 	}
 	s.check = func(_ *call, args []string) (err error) {
 		if rule, err = w.rule(effect, args[0]); err != nil {
 			return err
 		}
-		rule.Private = rule.Private || private
+		rule.Private, rule.Opaque = rule.Private || private, effect == egress.Allow && !inspect
 		return rule.Check()
 	}
 	s.run = func(c *call, _ []string) error {
@@ -92,7 +113,7 @@ func (t *tree) egressPut(effect egress.Effect) *cobra.Command {
 }
 
 func (t *tree) egressRemove() *cobra.Command {
-	var w whom
+	var w about
 	var rule egress.Rule
 	return t.command(spec{
 		use: "remove HOST[:PORT]", short: "End a rule: a person is asked about the host again", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"egress"},
@@ -148,6 +169,12 @@ func egressColumns(c *call) []column[egress.Rule] {
 	return []column[R]{
 		{title: "HOST", most: 60, text: func(r R) string { return r.Where() }},
 		{title: "RULE", text: c.egressState},
+		{title: "REQUESTS", most: 50, text: func(r R) string {
+			if r.Opaque {
+				return "unread"
+			}
+			return r.What()
+		}},
 		{title: "FOR", text: func(r R) string {
 			if whom := r.Whom(); whom != "" {
 				return whom
@@ -175,6 +202,8 @@ func egressColumns(c *call) []column[egress.Rule] {
 type egressDetail struct {
 	Run      string `json:"run"`
 	Process  string `json:"process"`
+	Method   string `json:"method"`
+	Path     string `json:"path"`
 	Reason   string `json:"reason"`
 	Count    int    `json:"connections"`
 	Refused  int    `json:"refused"`
@@ -204,6 +233,7 @@ func egressLogColumns(c *call) []column[audit.Event] {
 		{title: "AGE", right: true, text: func(e E) string { return c.age(e.CreatedAt) }},
 		{title: "WHAT", text: func(e E) string { return strings.TrimPrefix(e.EventType, "egress.") }},
 		{title: "HOST", most: 50, text: func(e E) string { return detail(e).ID }},
+		{title: "REQUEST", most: 50, text: func(e E) string { return strings.TrimSpace(detail(e).Detail.Method + " " + detail(e).Detail.Path) }},
 		{title: "BY", most: 24, text: func(e E) string { return e.Actor }},
 		{title: "PROCESS", text: func(e E) string { return detail(e).Detail.Process }},
 		{title: "CONNECTIONS", right: true, text: number(func(d egressDetail) int64 { return int64(d.Count) })},

@@ -105,6 +105,17 @@ func (w *walk) egress() {
 	if r := w.do("egress deny '*.evil.example'"); r["effect"] != "deny" || r["host"] != "*.evil.example" {
 		w.t.Errorf("%v", r)
 	}
+	if r := w.do("egress allow git.example --read --path '/acme/*'"); fmt.Sprint(r["methods"]) != "[GET HEAD OPTIONS git-upload-pack]" || r["path"] != "/acme/*" {
+		w.t.Errorf("%v", r)
+	}
+	if r := w.do("egress deny git.example --method PUT,git-receive-pack"); fmt.Sprint(r["methods"]) != "[PUT git-receive-pack]" || r["effect"] != "deny" {
+		w.t.Errorf("%v", r)
+	}
+	if r := w.do("egress allow pins.example --inspect=false"); r["opaque"] != true {
+		w.t.Errorf("%v", r)
+	}
+	w.text("egress list", "GET,HEAD,OPTIONS,git-upload-pack /acme/*", "PUT,git-receive-pack", "unread")
+	w.do("egress remove git.example --method git-receive-pack,PUT")
 	w.do("egress list")
 	w.text("egress list", "api.example.com:443", "agent ada", "registries", "role coder", "*.evil.example", "deny", "everybody")
 	if all := w.objects("egress list --status deny"); len(all) != 1 {
@@ -113,6 +124,8 @@ func (w *walk) egress() {
 	for _, bad := range []string{
 		"egress allow *.com", "egress allow http://example.com", "egress allow example.com:0", "egress allow 0x7f.1", "egress allow a b",
 		"egress allow x.example --role a --agent b", "egress allow '*.x.example' --private", "egress deny x.example --private", "egress remove",
+		"egress allow x.example --method get", "egress allow x.example --path x", "egress allow x.example --path '/a/*/b'", "egress allow x.example --read --method GET",
+		"egress allow x.example --inspect=false --read",
 	} {
 		w.fails(2, bad)
 	}
