@@ -146,7 +146,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		}
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG}, e},
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG, e.Egress}, e},
 		Past: e.past, Secrets: e.Secrets,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/egress"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -17,7 +18,10 @@ import (
 
 // recorder writes what agents do into their canonical record (seed 4): each
 // attempt of a prompt is a run.
-type recorder struct{ dag *dag.DAG }
+type recorder struct {
+	dag    *dag.DAG
+	egress *egress.Service
+}
 
 var _ fleet.Observer = recorder{}
 
@@ -43,7 +47,10 @@ func (r recorder) Began(ctx context.Context, a fleet.Agent, t swarm.Task, messag
 	if err != nil {
 		return nil, err
 	}
-	return &recording{rec, a.Runtime}, rec.Said(ctx, listMain, dag.RoleUser, message)
+	if err := rec.Said(ctx, listMain, dag.RoleUser, message); err != nil {
+		return nil, err
+	}
+	return &recording{rec, a.Runtime, r.egress.Tally(t.TenantID, a.Name)}, nil
 }
 
 // recording is one run. The errors of single events are kept by the run, which
@@ -51,6 +58,7 @@ func (r recorder) Began(ctx context.Context, a fleet.Agent, t swarm.Task, messag
 type recording struct {
 	run    *dag.Recording
 	server string // of its tool calls: the runtime
+	tally  *egress.Tally
 }
 
 // Event implements fleet.Observed.
@@ -155,7 +163,18 @@ func (r *recording) Ended(ctx context.Context, out swarm.Outcome) error {
 	if why != "" && (why != dag.ReasonCrash || r.run.Open("")) { // a failure cuts off nothing but open calls
 		_ = r.run.Interrupt(ctx, why, "")
 	}
+	r.run.Network(hostUse(r.tally.End()))
 	return r.run.Finish(ctx, out.Status == swarm.Succeeded)
+}
+
+// hostUse is a tally as the record has it.
+func hostUse(all []egress.HostSum) (use []dag.HostUse) {
+	for _, h := range all {
+		use = append(use, dag.HostUse{
+			Host: h.Host, Port: h.Port, Connections: int64(h.Connections), Refused: int64(h.Refused), Sent: h.Sent, Received: h.Received,
+		})
+	}
+	return use
 }
 
 // closeRuns ends the runs in the record whose engine died.

@@ -25,9 +25,9 @@ func (reading) Decide(_ context.Context, _ proxy.Origin, to egress.Request) egre
 	return egress.Verdict{Allowed: to.Method == "GET", Reason: "no more than GET"}
 }
 
-func (reading) Denied(proxy.Origin, egress.Request) (bool, <-chan struct{}) { return false, nil }
-func (reading) Opaque(proxy.Origin, egress.Target) bool                     { return false }
-func (reading) Used(proxy.Origin, egress.Target, int64, int64)              {}
+func (reading) Denied(proxy.Origin, egress.Request) (bool, <-chan struct{})      { return false, nil }
+func (reading) Opaque(proxy.Origin, egress.Target) bool                          { return false }
+func (reading) Opened(proxy.Origin, egress.Target, func() (int64, int64)) func() { return func() {} }
 
 func (reading) Cut(context.Context, proxy.Origin, egress.Request, string, string) {}
 

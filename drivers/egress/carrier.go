@@ -32,8 +32,13 @@ type carrier struct {
 	granted map[egress.Request]struct{} // what a person let through
 }
 
-// verdictKey is of the verdict in the context of a request.
-type verdictKey struct{}
+// decidedKey is of what was decided in the context of a request.
+type decidedKey struct{}
+
+type decided struct {
+	want    egress.Request
+	verdict egress.Verdict
+}
 
 func (p *Proxy) newCarrier(from Origin, to egress.Target, scheme string) *carrier {
 	c := &carrier{p: p, from: from, to: to, scheme: scheme, conns: map[*counting]struct{}{}, granted: map[egress.Request]struct{}{}}
@@ -47,14 +52,18 @@ func (p *Proxy) newCarrier(from Origin, to egress.Target, scheme string) *carrie
 
 // dial connects to the host, within a request that was decided.
 func (c *carrier) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	v, _ := ctx.Value(verdictKey{}).(egress.Verdict)
-	conn, err := c.p.reach(ctx, c.from, c.to, v)
+	d, _ := ctx.Value(decidedKey{}).(decided)
+	conn, err := c.p.reach(ctx, c.from, d.want, d.verdict)
 	if err != nil {
 		return nil, err
 	}
 	counted := &counting{Conn: conn}
+	if at, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		counted.host = at.AddrPort().Addr().Unmap().String()
+	}
+	over := c.p.decider().Opened(c.from, c.to, func() (int64, int64) { return counted.sent.Load(), counted.received.Load() })
 	counted.over = func() {
-		c.p.decider().Used(c.from, c.to, counted.sent.Load(), counted.received.Load())
+		over()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.conns, counted)
@@ -87,7 +96,15 @@ func (c *carrier) close() {
 func (c *carrier) decide(ctx context.Context, want egress.Request) egress.Verdict {
 	c.mu.Lock()
 	_, granted := c.granted[want]
+	open := maps.Clone(c.conns)
 	c.mu.Unlock()
+	for conn := range open { // it was dialled for another request
+		at := want
+		at.Host = conn.host
+		if denied, _ := c.p.decider().Denied(c.from, at); denied {
+			conn.Close()
+		}
+	}
 	if granted {
 		if denied, _ := c.p.decider().Denied(c.from, want); !denied {
 			return egress.Verdict{Allowed: true}
@@ -111,7 +128,7 @@ func (c *carrier) serve(w http.ResponseWriter, r *http.Request, want egress.Requ
 		http.Error(w, oneLine(noRoute(want, v.Reason)), http.StatusForbidden)
 		return
 	}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), verdictKey{}, v))
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), decidedKey{}, decided{want, v}))
 	var guarded sync.WaitGroup
 	guarded.Go(func() { c.p.guard(ctx, c.from, want, cancel) })
 	defer guarded.Wait()
@@ -140,6 +157,7 @@ func (c *carrier) failed(w http.ResponseWriter, want egress.Request, err error) 
 // counting counts the bytes of a connection.
 type counting struct {
 	net.Conn
+	host           string // its address, "" of what is no TCP
 	sent, received atomic.Int64
 	over           func() // called once, at the end
 	once           sync.Once

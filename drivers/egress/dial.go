@@ -43,7 +43,7 @@ func (r *refused) Error() string { return r.why }
 
 // reach connects to an allowed host: to one of its addresses that may be
 // connected to, which is checked and dialled as one value.
-func (p *Proxy) reach(ctx context.Context, from Origin, to egress.Target, v egress.Verdict) (net.Conn, error) {
+func (p *Proxy) reach(ctx context.Context, from Origin, to egress.Request, v egress.Verdict) (net.Conn, error) {
 	addrs := []netip.Addr{to.Addr()}
 	if !addrs[0].IsValid() {
 		looking, cancel := context.WithTimeout(ctx, handshake)
@@ -78,8 +78,9 @@ func (p *Proxy) reach(ctx context.Context, from Origin, to egress.Target, v egre
 }
 
 // barred says why an address of an allowed host is not connected to.
-func (p *Proxy) barred(from Origin, to egress.Target, addr netip.Addr, own []netip.Addr, v egress.Verdict) string {
-	if denied, _ := p.decider().Denied(from, egress.Request{Target: egress.Target{Host: addr.String(), Port: to.Port}}); denied {
+func (p *Proxy) barred(from Origin, to egress.Request, addr netip.Addr, own []netip.Addr, v egress.Verdict) string {
+	to.Host = addr.String()
+	if denied, _ := p.decider().Denied(from, to); denied {
 		return fmt.Sprintf("an egress rule denies its address %s", addr)
 	}
 	why := egress.Closed(addr)

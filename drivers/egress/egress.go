@@ -37,8 +37,9 @@ type Decider interface {
 	// Cut is told of what was allowed and refused or ended all the same: code is
 	// one word for the kind of reason.
 	Cut(ctx context.Context, from Origin, to egress.Request, code, why string)
-	// Used is told of a connection that is over: bytes to the host and from it.
-	Used(from Origin, to egress.Target, sent, received int64)
+	// Opened is told of a connection to a host. count tells its bytes so far, to
+	// the host and from it, at any time; over is called once it is over.
+	Opened(from Origin, to egress.Target, count func() (sent, received int64)) (over func())
 }
 
 var _ Decider = (*egress.Service)(nil)

@@ -165,7 +165,7 @@ func (p *Proxy) open(ctx context.Context, from Origin, to egress.Target) (_ net.
 	if !v.Allowed {
 		return nil, http.StatusForbidden, noRoute(want, v.Reason)
 	}
-	conn, err := p.reach(ctx, from, to, v)
+	conn, err := p.reach(ctx, from, want, v)
 	var no *refused
 	switch {
 	case err == nil:

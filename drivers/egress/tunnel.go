@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/engine/egress"
 )
 
@@ -19,13 +21,17 @@ const tlsPort = 443
 // are closed then.
 func (p *Proxy) tunnel(ctx context.Context, from Origin, to egress.Target, client, server net.Conn, early []byte) {
 	var sent, received int64
+	m := &meter{server: server}
+	over := p.decider().Opened(from, to, m.count)
 	shut := func() {
+		m.count() // nobody can tell once it is closed
 		client.Close()
 		server.Close()
 	}
 	defer func() {
 		shut()
-		p.decider().Used(from, to, sent, received)
+		m.set(sent, received)
+		over()
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	var guarded sync.WaitGroup
@@ -52,27 +58,53 @@ func (p *Proxy) tunnel(ctx context.Context, from Origin, to egress.Target, clien
 		if !ok {
 			return
 		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			down()
-		}()
+		var back sync.WaitGroup
+		back.Go(down)
 		up(first)
-		<-done
+		back.Wait()
 		return
 	}
-	done := make(chan struct{})
-	go func() { // the server may speak first
-		defer close(done)
-		down()
-	}()
+	var back sync.WaitGroup
+	back.Go(down) // the server may speak first
 	first, ok := p.greeting(ctx, from, to, client, early)
 	if ok {
 		up(first)
 	} else {
 		shut()
 	}
-	<-done
+	back.Wait()
+}
+
+// meter tells what went over a connection to a server so far, as the kernel
+// counts it: it carries the bytes of a tunnel by itself.
+type meter struct {
+	server net.Conn
+
+	mu             sync.Mutex
+	sent, received int64
+}
+
+// count is nothing before the end of what is no TCP.
+func (m *meter) count() (sent, received int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if tcp, ok := m.server.(*net.TCPConn); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) {
+				if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+					m.sent, m.received = max(0, int64(info.Bytes_acked)-1), int64(info.Bytes_received) // the greeting counts as one
+				}
+			})
+		}
+	}
+	return m.sent, m.received
+}
+
+// set says what went in all, once the server is closed.
+func (m *meter) set(sent, received int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent, m.received = sent, received
 }
 
 // finish passes an end on: of one direction alone where it came in order.

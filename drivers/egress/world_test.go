@@ -82,14 +82,17 @@ func (r *rules) Cut(_ context.Context, _ egress.Origin, to egress.Request, code,
 	r.cut <- said
 }
 
-func (r *rules) Used(_ egress.Origin, to egress.Target, sent, received int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sum := r.used[to.String()]
-	r.used[to.String()] = [2]int64{sum[0] + sent, sum[1] + received}
-	select {
-	case r.over <- to.String():
-	default: // a benchmark reads none
+func (r *rules) Opened(_ egress.Origin, to egress.Target, count func() (int64, int64)) func() {
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		sent, received := count()
+		sum := r.used[to.String()]
+		r.used[to.String()] = [2]int64{sum[0] + sent, sum[1] + received}
+		select {
+		case r.over <- to.String():
+		default: // a benchmark reads none
+		}
 	}
 }
 

@@ -163,7 +163,22 @@ func (b *RunStarted) check(f *flaws) { maybe(f, "reason", b.Reason, "user", "sch
 type RunFinished struct {
 	Exit       string  `json:"exit,omitempty"` // success, error
 	SummaryRef *ExtRef `json:"summary_ref,omitzero"`
+	// Network is what went between the run's processes and each host, the most
+	// first; it is absent where nothing did or nobody counts.
+	Network []HostUse `json:"network,omitempty"`
 }
+
+// HostUse is what went between a run's processes and a host.
+type HostUse struct {
+	Host        string `json:"host"` // a name or an address; "others" are those past the first 64, together
+	Port        uint16 `json:"port,omitzero"`
+	Connections int64  `json:"connections"`
+	Refused     int64  `json:"refused,omitzero"` // that were not let through
+	Sent        int64  `json:"sent_bytes"`       // to the host
+	Received    int64  `json:"received_bytes"`   // from it
+}
+
+const maxHosts = 65
 
 // Kind implements Body.
 func (*RunFinished) Kind() Kind { return KindRunFinished }
@@ -171,6 +186,18 @@ func (*RunFinished) Kind() Kind { return KindRunFinished }
 func (b *RunFinished) check(f *flaws) {
 	maybe(f, "exit", b.Exit, "success", "error")
 	b.SummaryRef.check(f, "summary_ref")
+	if !f.count("network", len(b.Network), maxHosts) {
+		return
+	}
+	for i, h := range b.Network {
+		f.within(fmt.Sprintf("network[%d]", i), func() {
+			f.name("host", h.Host)
+			f.atLeast0("connections", h.Connections)
+			f.atLeast0("refused", h.Refused)
+			f.atLeast0("sent_bytes", h.Sent)
+			f.atLeast0("received_bytes", h.Received)
+		})
+	}
 }
 
 // RunSnapshot is the seed's second Snapshot: a summary of a run, kept for

@@ -57,6 +57,7 @@ type Recording struct {
 	calls    map[string]openCall
 	models   modelTalk
 	messages int
+	network  []HostUse // of its end
 	timer    *time.Timer
 	over     bool  // its end is recorded
 	err      error // the first that lost something
@@ -264,6 +265,14 @@ func endOf(reason Reason) CallStatus {
 	return CallInterrupted
 }
 
+// Network says what went between the run's processes and each host; Finish
+// records it.
+func (r *Recording) Network(use []HostUse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.network = use
+}
+
 // Finish ends the run; what is open is interrupted. It returns the
 // first error that lost something of the run.
 func (r *Recording) Finish(ctx context.Context, success bool) error {
@@ -275,7 +284,7 @@ func (r *Recording) Finish(ctx context.Context, success bool) error {
 	if len(r.calls) > 0 || len(r.models.open) > 0 {
 		r.interrupt(ReasonCanceled, "")
 	}
-	r.add(r.head(), &RunFinished{Exit: exit})
+	r.add(r.head(), &RunFinished{Exit: exit, Network: r.network})
 	r.over = true
 	r.mu.Unlock()
 	err := r.flush(ctx, true)

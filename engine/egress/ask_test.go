@@ -182,11 +182,11 @@ func TestWhatARunSentIsWrittenDownWhenItEnds(t *testing.T) {
 	w := open(t, "", 0)
 	w.put(egress.Deny, "bad.example")
 	for range 2 {
-		w.Egress.Used(ada, target(t, "api.example", 443), 10, 100)
+		w.used(target(t, "api.example", 443), 10, 100)
 		w.Egress.Decide(t.Context(), ada, whole(target(t, "bad.example", 443)))
 	}
 	for i := range 150 {
-		w.Egress.Used(ada, target(t, fmt.Sprintf("h%d.example", i), 443), 1, 0)
+		w.used(target(t, fmt.Sprintf("h%d.example", i), 443), 1, 0)
 	}
 	w.no(w.Egress.EndRun(t.Context(), acme, "r1"))
 	w.no(w.Egress.EndRun(t.Context(), acme, "r1")) // once

@@ -2,8 +2,8 @@
 // keeps rules that allow or deny hosts, asks a person through the judge about
 // a host that no rule names, and keeps count of the bytes of each run by host.
 //
-// It carries no byte itself: a proxy asks Decide for each connection and tells
-// Used when it is over. A decision that a rule makes costs no transaction and
+// It carries no byte itself: a proxy asks Decide for each connection or request,
+// and tells by Opened of each connection. A decision that a rule makes costs no transaction and
 // is counted in the run's sum; every other one, and every refusal, is in the
 // audit log, and so are the sums once the run has ended. What is lost with an
 // engine that dies are the sums of the runs that went on then.
@@ -69,16 +69,18 @@ type Service struct {
 	end  context.CancelFunc
 	all  sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows, and what is in them
-	closed bool
-	runs   map[runKey]*run
+	mu      sync.Mutex // guards what follows, and what is in them
+	closed  bool
+	runs    map[runKey]*run
+	conns   map[*conn]struct{} // open ones
+	tallies map[*Tally]struct{}
 }
 
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
 		ledger: opt.Ledger, swarm: opt.Swarm, asked: opt.Swarm.Questions(), halted: opt.Halted, patience: opt.Patience,
-		indexes: map[string]*index{}, runs: map[runKey]*run{},
+		indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
 	}
 	if s.halted == nil {
 		s.halted = func(string) bool { return false }

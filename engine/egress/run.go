@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"swarmdeck/engine/audit"
 )
@@ -15,6 +13,7 @@ import (
 const (
 	maxHosts    = 1000 // hosts with a sum of their own
 	maxUsed     = 100  // events of sums, by bytes; the others are one
+	maxTally    = 64   // hosts of a Tally; the others are one
 	maxRefusals = 100  // events of refusals; the others are counted
 )
 
@@ -23,8 +22,7 @@ type runKey struct{ tenant, run string }
 // run is what a run did with the network; Service.mu guards it.
 type run struct {
 	from       Origin
-	hosts      map[Target]*Sum
-	others     Sum // of hosts past maxHosts
+	sums       sums
 	open       map[Request]*question
 	denied     map[Request]refusal // by a person
 	unanswered map[Request]int
@@ -38,54 +36,15 @@ type told struct {
 	code   string
 }
 
-// Sum is what went between a run and a host.
-type Sum struct {
-	Connections int   `json:"connections"`
-	Refused     int   `json:"refused,omitzero"`
-	Sent        int64 `json:"sent_bytes"`     // to the host
-	Received    int64 `json:"received_bytes"` // from it
-}
-
-func (s *Sum) add(o Sum) {
-	s.Connections += o.Connections
-	s.Refused += o.Refused
-	s.Sent += o.Sent
-	s.Received += o.Received
-}
-
 // run is the state of an origin's run; s.mu is held.
 func (s *Service) run(from *Origin) *run {
 	key := runKey{from.Tenant, cmp.Or(from.Run, from.Task, from.Agent)}
 	r := s.runs[key]
 	if r == nil {
-		r = &run{from: *from, hosts: map[Target]*Sum{}, open: map[Request]*question{}, denied: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
+		r = &run{from: *from, sums: newSums(), open: map[Request]*question{}, denied: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
 		s.runs[key] = r
 	}
 	return r
-}
-
-// sum is a host's part of a run; s.mu is held.
-func (r *run) sum(to Target) *Sum {
-	one := r.hosts[to]
-	switch {
-	case one != nil:
-	case len(r.hosts) >= maxHosts:
-		return &r.others
-	default:
-		one = &Sum{}
-		r.hosts[to] = one
-	}
-	return one
-}
-
-// Used adds a connection that is over: bytes sent to the host and received
-// from it.
-func (s *Service) Used(from Origin, to Target, sent, received int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.run(&from).sum(to).add(Sum{Connections: 1, Sent: sent, Received: received})
-	}
 }
 
 // countRefusal reports whether a refusal is to be written down.
@@ -95,8 +54,13 @@ func (s *Service) countRefusal(from *Origin, to Request, code string) bool {
 	if s.closed {
 		return true
 	}
+	for t := range s.tallies {
+		if t.of(from) {
+			t.sums.add(to.Target, Sum{Refused: 1})
+		}
+	}
 	r := s.run(from)
-	r.sum(to.Target).add(Sum{Refused: 1})
+	r.sums.add(to.Target, Sum{Refused: 1})
 	mark := told{to.Target, to.Method, code}
 	if r.told[mark] || len(r.told) >= maxRefusals {
 		return false
@@ -134,22 +98,9 @@ func (s *Service) endAll() error {
 
 // write records the sums of a run that nobody adds to any more.
 func (s *Service) write(ctx context.Context, r *run) error {
-	if len(r.hosts) == 0 {
+	all := r.sums.list(maxUsed)
+	if len(all) == 0 {
 		return nil
-	}
-	order := slices.SortedFunc(maps.Keys(r.hosts), func(a, b Target) int {
-		x, y := r.hosts[a], r.hosts[b]
-		return cmp.Or(cmp.Compare(y.Sent+y.Received, x.Sent+x.Received), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
-	})
-	others, more := r.others, 0
-	if len(order) > maxUsed {
-		for _, to := range order[maxUsed:] {
-			others.add(*r.hosts[to])
-		}
-		more, order = len(order)-maxUsed, order[:maxUsed]
-	}
-	if r.others != (Sum{}) {
-		more++
 	}
 	trace := ""
 	if r.from.Task != "" {
@@ -157,22 +108,16 @@ func (s *Service) write(ctx context.Context, r *run) error {
 			trace = t.TraceID
 		}
 	}
-	record := func(tx *audit.Tx, id string, detail map[string]any, sum Sum) error {
-		detail["connections"], detail["refused"], detail["sent_bytes"], detail["received_bytes"] = sum.Connections, sum.Refused, sum.Sent, sum.Received
-		_, err := tx.Record(audit.Entry{Type: "egress.used", Trace: trace, Subject: subjectHost, ID: id, Detail: detail})
-		return err
-	}
 	r.from.Process = "" // the sum is of all of them
 	err := s.ledger.Update(context.WithoutCancel(ctx), speaker(&r.from), func(tx *audit.Tx) error {
-		for _, to := range order {
-			if err := record(tx, to.String(), s.detail(&r.from, Request{Target: to}, refusal{}), *r.hosts[to]); err != nil {
+		for _, one := range all {
+			detail := s.detail(&r.from, Request{Target: one.Target}, refusal{})
+			detail["connections"], detail["refused"], detail["sent_bytes"], detail["received_bytes"] = one.Connections, one.Refused, one.Sent, one.Received
+			if _, err := tx.Record(audit.Entry{Type: "egress.used", Trace: trace, Subject: subjectHost, ID: one.Target.String(), Detail: detail}); err != nil {
 				return err
 			}
 		}
-		if more == 0 {
-			return nil
-		}
-		return record(tx, "others", s.detail(&r.from, Request{Target: Target{Host: "others"}}, refusal{}), others)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("write down what run %s sent: %w", r.from.Run, err)

@@ -144,3 +144,8 @@ func (w *world) log(kind string) []audit.Event {
 
 // whole is a connection in which anything may be said.
 func whole(to egress.Target) egress.Request { return egress.Request{Target: to} }
+
+// used tells of a connection that has been.
+func (w *world) used(to egress.Target, sent, received int64) {
+	w.Egress.Opened(ada, to, func() (int64, int64) { return sent, received })()
+}

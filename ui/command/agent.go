@@ -75,7 +75,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			f.StringVar(&command, "command", "", "`COMMAND` with arguments as one string, split like a shell does")
 			f.StringVar(&a.Dir, "dir", "", "working `DIR` (default the current one)")
 			f.StringArrayVar(&env, "env", nil, "`K=V` for its environment, or K=@SECRET; may be repeated")
-			f.StringVar(&options, "options", "", "`JSON` object for its runtime; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
+			f.StringVar(&options, "options", "", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt")
 			f.StringVar(&a.Session, "session", "", "session `ID` it works in")
 			enumVar(f, &a.Profile, "profile", "", "", "what its processes reach: reader, worker (the default), open", "reader", "worker", "open")
 			f.BoolVar(&yes, "yes", false, "make an open agent without a question: it reaches all that the engine's user reaches")

@@ -167,7 +167,10 @@ func (s *source) body(kind dag.Kind, h *dag.Head) dag.Body {
 		if s.IntN(3) > 0 {
 			return &dag.MCPListChanged{Server: "files"}
 		}
-		return &dag.RunFinished{Exit: "success", SummaryRef: &dag.ExtRef{Kind: "file", ID: s.fresh("sum")}}
+		return &dag.RunFinished{
+			Exit: "success", SummaryRef: &dag.ExtRef{Kind: "file", ID: s.fresh("sum")},
+			Network: []dag.HostUse{{Host: "api.example", Port: 443, Connections: 2, Sent: 10, Received: 1 << 40}, {Host: "others", Refused: 1}},
+		}
 	case dag.KindSnapshotMaterialized:
 		return &dag.SnapshotMaterialized{SnapshotRef: s.name("rs")}
 	}
