@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/drivers/ca"
@@ -99,11 +101,20 @@ func (r *replayed) Read(b []byte) (int, error) {
 // the request.
 var overrides = [...]string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
-// requestOf is what a request wants of a host.
+// webSocket is the method of a request after which anything may be said.
+const webSocket = "WEBSOCKET"
+
+// requestOf is what a request wants of a host. It takes away a wish to go on in
+// another protocol than that of web sockets.
 func requestOf(r *http.Request, to egress.Target) (egress.Request, error) {
 	method := r.Method
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	upgrade := r.Header.Get("Upgrade")
+	r.Header.Del("Upgrade")
+	switch {
+	case strings.EqualFold(upgrade, "websocket"):
+		method = webSocket
+		r.Header.Set("Upgrade", upgrade)
+	case slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method):
 		for _, name := range overrides {
 			if other := r.Header.Get(name); other != "" {
 				method = other

@@ -224,7 +224,7 @@ func TestAnUpgradedConnectionIsATunnelOnceItIsAllowed(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	w := inspected(t, nil, server)
-	w.rules.let("example.com:443 GET", false)
+	w.rules.let("example.com:443 WEBSOCKET", false)
 	r, _ := http.NewRequest("GET", "https://example.com/ws", nil)
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "websocket")
@@ -239,9 +239,25 @@ func TestAnUpgradedConnectionIsATunnelOnceItIsAllowed(t *testing.T) {
 	if _, err := io.ReadFull(both, back); err != nil || string(back) != "over and back" {
 		t.Errorf("%q %v", back, err)
 	}
-	w.rules.deny("example.com:443 GET")
+	w.rules.deny("example.com:443 WEBSOCKET")
 	if n, _ := both.Read(back); n != 0 {
 		t.Error("a rule that denies ends it")
+	}
+}
+
+func TestNoOtherProtocolFollowsARequest(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%q %q", r.Header.Get("Upgrade"), r.Header.Get("HTTP2-Settings"))
+	}))
+	t.Cleanup(server.Close)
+	w := inspected(t, nil, server)
+	w.rules.let("example.com:443 GET", false)
+	c := w.inCell("http")
+	if status, body := send(t, c, "GET", "https://example.com/", "", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c", "HTTP2-Settings", "AAMAAABk"); status != 200 || body != `"" ""` {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := send(t, c, "GET", "https://example.com/", "", "Connection", "Upgrade", "Upgrade", "websocket"); status != 403 || !strings.Contains(body, "for WEBSOCKET /") {
+		t.Errorf("a web socket is more than a GET: %d %s", status, body)
 	}
 }
 
