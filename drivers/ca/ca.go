@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -111,22 +112,22 @@ func (a *Authority) Certificate() []byte {
 // Bundle is what the machine trusts and this authority, in PEM. What the
 // machine trusts is missing where it can't be found.
 func (a *Authority) Bundle() []byte {
-	roots, _ := os.ReadFile(cmp.Or(os.Getenv("SSL_CERT_FILE"), systemRoots()))
+	roots, _ := os.ReadFile(cmp.Or(os.Getenv("SSL_CERT_FILE"), Store()))
 	if n := len(roots); n > 0 && roots[n-1] != '\n' {
 		roots = append(roots, '\n')
 	}
 	return append(roots, a.Certificate()...)
 }
 
-// systemRoots is the file in which systems keep what they trust, as crypto/x509
-// looks for it.
-func systemRoots() string {
-	for _, path := range []string{
+// Store is the file in which this system keeps what it trusts, without symbolic
+// links; "" where there is none of the usual ones.
+func Store() string {
+	for _, path := range []string{ // as crypto/x509 looks for it
 		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
 		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 	} {
-		if _, err := os.Stat(path); err == nil {
-			return path
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
 		}
 	}
 	return ""

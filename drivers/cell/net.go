@@ -71,7 +71,11 @@ func (p *Process) trust(o *order, env map[string]string) (err error) {
 	if p.ca, err = ca.New(); err != nil {
 		return err
 	}
-	o.Places = append(o.Places, place{Kind: text, To: trustFile, From: string(p.ca.Bundle()), Must: true})
+	bundle := string(p.ca.Bundle())
+	o.Places = append(o.Places, place{Kind: text, To: trustFile, From: bundle, Must: true})
+	if store := ca.Store(); store != "" { // of programs that heed no variable
+		o.Places = append(o.Places, place{Kind: text, To: store, From: bundle})
+	}
 	for _, name := range trusting {
 		if _, given := env[name]; !given {
 			env[name] = trustFile

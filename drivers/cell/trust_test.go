@@ -68,11 +68,12 @@ func TestAWorkerThatIsLookedIntoTrustsItsOwnAuthority(t *testing.T) {
 		return string(out)
 	}
 	for script, want := range map[string]string{
-		"curl -sS https://example.com/a":                "GET/a",
-		"curl -sS -X POST -d x https://example.com/a":   "no more than GET",
-		"echo $SSL_CERT_FILE $GIT_SSL_CAINFO $PIP_CERT": "/.trust.pem /.trust.pem mine",
-		"echo x >>/.trust.pem || echo fixed":            "fixed",
-		"grep -l PRIVATE /.trust.pem || echo no key":    "no key",
+		"curl -sS https://example.com/a":                                         "GET/a",
+		"curl -sS -X POST -d x https://example.com/a":                            "no more than GET",
+		"echo $SSL_CERT_FILE $GIT_SSL_CAINFO $PIP_CERT":                          "/.trust.pem /.trust.pem mine",
+		"unset SSL_CERT_FILE CURL_CA_BUNDLE; curl -sS https://example.com/store": "GET/store",
+		"echo x >>/.trust.pem || echo fixed":                                     "fixed",
+		"grep -l PRIVATE /.trust.pem || echo no key":                             "no key",
 	} {
 		if got := said(true, script); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", script, got)
