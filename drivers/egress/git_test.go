@@ -85,7 +85,9 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	go func() {
 		for {
 			if open, err := eng.Judge.Open(t.Context(), ada.Tenant); err == nil && len(open) > 0 {
-				_, err = eng.Judge.Answer(t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true})
+				if _, err := eng.Judge.Answer(t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true}); err != nil {
+					t.Error(err)
+				}
 				answered <- open[0]
 				return
 			}

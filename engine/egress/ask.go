@@ -39,8 +39,8 @@ type netArgs struct {
 	Process string `json:"process,omitempty"`
 }
 
-// ask puts a connection or request before the judge, or waits for the answer to the same
-// question of the same run. A person's no holds for the rest of the run.
+// ask puts a connection or request before the judge, or waits for the answer to
+// the same question of the same run. A person's no holds for the rest of the run.
 func (s *Service) ask(ctx context.Context, from Origin, to Request) refusal {
 	q, no := s.join(from, to)
 	if q == nil {

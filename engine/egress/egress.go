@@ -3,10 +3,10 @@
 // a host that no rule names, and keeps count of the bytes of each run by host.
 //
 // It carries no byte itself: a proxy asks Decide for each connection or request,
-// and tells by Opened of each connection. A decision that a rule makes costs no transaction and
-// is counted in the run's sum; every other one, and every refusal, is in the
-// audit log, and so are the sums once the run has ended. What is lost with an
-// engine that dies are the sums of the runs that went on then.
+// and tells by Opened of each connection. A decision that a rule makes costs no
+// transaction and is counted in the run's sum; every other one, and every
+// refusal, is in the audit log, and so are the sums once the run has ended. What
+// is lost with an engine that dies are the sums of the runs that went on then.
 package egress
 
 import (
