@@ -2,7 +2,6 @@ package cell
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,66 +92,6 @@ func (m mode) attributes(walled bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// ownerOf is whose a file is.
-func ownerOf(path string) (uint32, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Uid, nil
-	}
-	return 0, fmt.Errorf("%s has no owner", path)
-}
-
-// standIn is a user name space by which files of an owner are the cell's own
-// user's. It belongs to the supervisor.
-func (s *Supervisor) standIn(owner uint32) (*os.File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errClosed
-	}
-	if f := s.maps[owner]; f != nil {
-		return f, nil
-	}
-	f, err := userSpace(owner, s.cellUID())
-	if err != nil {
-		return nil, err
-	}
-	s.maps[owner] = f
-	return f, nil
-}
-
-// userSpace makes a user name space with one user and one group: inside it
-// they have the first number, outside the second.
-func userSpace(inside, outside uint32) (*os.File, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	defer w.Close()
-	ids := []syscall.SysProcIDMap{{ContainerID: int(inside), HostID: int(outside), Size: 1}}
-	// A process that waits to be told its limits lives as long as is needed.
-	cat, err := lookFor("cat")
-	if err != nil {
-		return nil, err
-	}
-	child, err := os.StartProcess(cat, []string{"cat"}, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{r},
-		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make a user name space: %w", err)
-	}
-	defer func() {
-		_ = child.Kill()
-		_, _ = child.Wait()
-	}()
-	return os.Open(fmt.Sprintf("/proc/%d/ns/user", child.Pid))
-}
-
 func lookFor(name string) (string, error) {
 	for _, dir := range filepath.SplitList(defaultPath) {
 		if path := filepath.Join(dir, name); runnable(path) == nil {
@@ -160,16 +99,4 @@ func lookFor(name string) (string, error) {
 		}
 	}
 	return "", &os.PathError{Op: "find", Path: name, Err: os.ErrNotExist}
-}
-
-// mappable reports whether a directory's files can be shown as another's.
-func mappable(dir string, space *os.File) bool {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
-		Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(space.Fd()),
-	}) == nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"strings"
 	"sync"
@@ -168,13 +167,6 @@ func (s *Supervisor) inits() map[int]*Process {
 		all[p.init] = p
 	}
 	return all
-}
-
-// cellUID is whom root's walled runs run as: a user that nobody else is.
-func (s *Supervisor) cellUID() uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(s.opt.Instance))
-	return 1_900_000_000 + h.Sum32()&0xffffff
 }
 
 // BecomeSubreaper makes this process the parent of every descendant that

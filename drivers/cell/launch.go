@@ -1,0 +1,261 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/pin"
+)
+
+// Spec says what to start.
+type Spec struct {
+	Run    string // names the run, for example a task id
+	Whose  Whose  // who is behind what its processes ask of the engine
+	Argv   []string
+	Dir    string // absolute
+	Env    map[string]string
+	Limits Limits
+	// Deadline stops the run this long after its start, with the usual order;
+	// 0 is none.
+	Deadline time.Duration
+	// User runs it as somebody else, which only root may ask for; nil is the
+	// engine's own user, or for a walled run of root one that is nobody else.
+	User *User
+	Wall Wall
+	// Pinned are the files whose verified copies run in their places.
+	Pinned []pin.Pinned
+}
+
+// Start runs a command. It fails with an error that wraps os.ErrNotExist or
+// os.ErrPermission when the program can't be found or run.
+func (s *Supervisor) Start(spec Spec) (*Process, error) {
+	if err := CheckCommand("argv", spec.Argv); err != nil {
+		return nil, err
+	}
+	if err := CheckEnv(spec.Env); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(spec.Dir); err != nil {
+		return nil, BadDir{err}
+	} else if !info.IsDir() {
+		return nil, BadDir{&os.PathError{Op: "enter", Path: spec.Dir, Err: syscall.ENOTDIR}}
+	}
+	path, err := find(spec.Argv[0], spec.Env, spec.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
+	}
+	if spec.Wall.Profile == "" {
+		spec.Wall.Profile = Worker
+	}
+	if err := pin.Verify(spec.Pinned); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
+	}
+	p, err := s.launch(path, spec)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
+	}
+	return p, nil
+}
+
+// BadDir tells a missing directory from a missing program.
+type BadDir struct{ error }
+
+func (b BadDir) Unwrap() error { return b.error }
+
+// launch tries what the system gives, the best first.
+func (s *Supervisor) launch(path string, spec Spec) (*Process, error) {
+	var why error
+	for _, m := range s.modes() {
+		p, err := s.launchAs(m, path, spec)
+		told := new(initError)
+		switch {
+		case err == nil:
+			s.settle(m, why)
+			return p, nil
+		case errors.As(err, told) && (!told.noWall || s.holds(m)), told.said == "" && !forbids(err), m == bare:
+			return nil, err
+		}
+		why = err
+	}
+	return nil, why
+}
+
+// holds tries whether a mode works at all.
+func (s *Supervisor) holds(m mode) bool {
+	if s.settled() {
+		return true
+	}
+	path, err := lookFor("true")
+	if err != nil {
+		return false
+	}
+	p, err := s.launchAs(m, path, Spec{Run: "probe", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}})
+	if err != nil {
+		return false
+	}
+	defer p.CloseIO()
+	s.settle(m, nil)
+	return p.Stop(Grace{Interrupt: -1, Terminate: -1}) == nil
+}
+
+func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) {
+	p := &Process{
+		sup: s, run: s.opt.Instance + "/" + spec.Run, whose: spec.Whose.run(spec.Run), work: spec.Whose, wall: spec.Wall, began: time.Now(),
+		spaces: m != bare, started: make(chan message, 1), settled: make(chan message, 1), freezing: make(chan struct{}, 1),
+		done: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}, 1),
+	}
+	theirs, ours, err := pipes()
+	if err != nil {
+		return nil, err
+	}
+	control, mine, err := line()
+	if err != nil {
+		theirs.close()
+		ours.close()
+		return nil, err
+	}
+	p.Stdin, p.Stdout, p.Stderr, p.control = ours[0], ours[1], ours[2], mine
+	theirs = append(theirs, control)
+	defer theirs.close()
+	p.group = s.cgroups.make()
+	if p.child, err = s.fork(m, path, spec, p, theirs); err == nil {
+		p.init = p.child.Pid
+		if err = s.register(p); err != nil {
+			_ = p.child.Kill()
+			_, _ = p.child.Wait()
+		}
+	}
+	if err != nil {
+		ours.close()
+		mine.Close()
+		p.clear()
+		return nil, err
+	}
+	theirs.close() // so that the end of the command is the end of its pipes
+	go p.live()
+	said := <-p.started
+	if said.Kind != saidStarted {
+		<-p.gone
+		p.CloseIO()
+		return nil, said.failure()
+	}
+	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
+	if spec.Deadline > 0 {
+		p.mu.Lock()
+		p.alarm = time.AfterFunc(spec.Deadline, p.expire)
+		p.mu.Unlock()
+	}
+	return p, nil
+}
+
+// fork starts the init of a run, with its files.
+func (s *Supervisor) fork(m mode, path string, spec Spec, p *Process, theirs files) (*os.Process, error) {
+	for {
+		o, more, err := s.order(m, path, spec, p)
+		if err != nil {
+			return nil, err
+		}
+		p.missing = o.lacks
+		attr := m.attributes(spec.Wall.walled())
+		if p.group != nil {
+			attr.UseCgroupFD, attr.CgroupFD = true, int(p.group.dir.Fd())
+		}
+		child, err := os.StartProcess(s.opt.Program, named(p.run, s.name), &os.ProcAttr{
+			Dir: "/", Env: []string{"GOGC=off"}, Sys: attr, // it starts faster, and turns it on once the command runs
+			Files: append(append(append(files{}, theirs...), more[0], s.page.file), more[1:]...),
+		})
+		more[0].Close()
+		if err != nil && o.Cgroup > 0 && !s.cgroups.distrusted() { // it may be the cgroup that is not allowed
+			p.group.remove()
+			p.group = nil
+			s.cgroups.distrust()
+			continue
+		}
+		return child, err
+	}
+}
+
+// mainOf is the first process as this process sees it.
+func (p *Process) mainOf(inside int, m mode) int {
+	if m == bare {
+		return inside
+	}
+	for _, pid := range childrenOf(p.init) {
+		if innerPID(pid) == inside {
+			return pid
+		}
+	}
+	return p.init // it has ended already
+}
+
+// files are descriptors of a process in the making.
+type files []*os.File
+
+func (fs files) close() {
+	for _, f := range fs {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// pipes are the three of a command: its own ends, then ours.
+func pipes() (theirs, ours files, err error) {
+	for i := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			theirs.close()
+			ours.close()
+			return nil, nil, err
+		}
+		if i > 0 {
+			r, w = w, r
+		}
+		theirs, ours = append(theirs, r), append(ours, w)
+	}
+	return theirs, ours, nil
+}
+
+// line makes the two ends of an init's messages: its own and ours.
+func line() (theirs *os.File, ours *net.UnixConn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a line to the init: %w", err)
+	}
+	theirs = os.NewFile(uintptr(fds[0]), "init")
+	end := os.NewFile(uintptr(fds[1]), "engine")
+	defer end.Close()
+	conn, err := net.FileConn(end)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("make a line to the init: %w", err)
+	}
+	return theirs, conn.(*net.UnixConn), nil
+}
+
+// failure is why an init did not start its command.
+func (m message) failure() error {
+	if m.Error == "" {
+		m.Error = "its init ended before it began"
+	}
+	return initError{m.Error, m.Errno, m.NoWall}
+}
+
+// initError is an error that an init told.
+type initError struct {
+	said   string
+	errno  syscall.Errno
+	noWall bool
+}
+
+func (e initError) Error() string { return e.said }
+
+func (e initError) Is(target error) bool {
+	return e.noWall && target == ErrNoWall || e.errno != 0 && !e.noWall && e.errno.Is(target) || target == error(e.errno)
+}
