@@ -64,16 +64,24 @@ func changes() map[uint32]change {
 // judged are their numbers.
 func judged() []uint32 { return slices.Sorted(maps.Keys(changes())) }
 
-// broker judges and makes the changes of a run.
+// broker answers what a run asks of the kernel past its bounds: it judges and
+// makes changes, and refuses deeds.
 type broker struct {
-	asked int      // where calls arrive
-	write []string // what the run may write, without symbolic links
-	uid   uint32   // whom it runs as
-	calls map[uint32]change
+	asked  int // where calls arrive
+	bounds bounds
+	write  []string // what the run may write, without symbolic links
+	uid    uint32   // whom it runs as
+	calls  map[uint32]change
+	heard  map[string]bool // deeds that the engine was told of
+	deeds  int             // that were refused
 }
 
-func newBroker(asked int, write []string, uid uint32) *broker {
-	b := &broker{asked: asked, uid: uid, calls: changes()}
+func newBroker(asked int, bounds bounds, write []string, uid uint32) *broker {
+	b := &broker{asked: asked, bounds: bounds, uid: uid, heard: map[string]bool{}}
+	if bounds.spaces {
+		return b
+	}
+	b.calls = changes()
 	for _, path := range write {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			b.write = append(b.write, real)
@@ -118,8 +126,9 @@ func (b *broker) serve() {
 			return
 		}
 		errno := unix.EPERM
-		err := b.judge(c)
-		if err == nil {
+		if ch, is := b.calls[c.number]; !is {
+			errno = b.refuse(c)
+		} else if err := b.judge(c, ch); err == nil {
 			errno = 0
 		} else {
 			_ = errors.As(err, &errno)
@@ -129,11 +138,7 @@ func (b *broker) serve() {
 }
 
 // judge makes the change, or says why not.
-func (b *broker) judge(c *call) error {
-	ch, ok := b.calls[c.number]
-	if !ok {
-		return unix.ENOSYS
-	}
+func (b *broker) judge(c *call, ch change) error {
 	value, err := b.value(c, ch)
 	if err != nil {
 		return err

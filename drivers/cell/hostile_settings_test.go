@@ -116,6 +116,14 @@ func credential(attr syscall.SysProcAttr) syscall.Credential {
 	return *attr.Credential
 }
 
+// copiedTo puts it where a worker may run it: the test's own may lie where only
+// root comes.
+func copiedTo(t *testing.T) string {
+	exe := filepath.Join(yard(t), "attacker")
+	copied(t, exe)
+	return exe
+}
+
 // copied puts this program where others may run it.
 func copied(t *testing.T, to string) {
 	t.Helper()

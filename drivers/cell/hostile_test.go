@@ -173,8 +173,7 @@ func escapees(mark string) map[int]string {
 // held lets the attacker loose on a supervisor's worker.
 func held(t *testing.T, s *Supervisor, w *world) {
 	t.Helper()
-	exe := filepath.Join(yard(t), "attacker") // the test's own may lie where only root comes
-	copied(t, exe)
+	exe := copiedTo(t)
 	p, err := s.Start(Spec{Run: "attack", Argv: []string{exe, "attack"}, Dir: w.Dir, Env: map[string]string{"ATTACK": marshal(t, w)}, Limits: DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +299,8 @@ func TestAWorkerIsHeld(t *testing.T) {
 
 func holds(t *testing.T, without []string) {
 	w, hide := stage(t)
-	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without})
+	var told heard
+	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Refused: told.take})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,13 @@ func holds(t *testing.T, without []string) {
 		}
 	}
 	works(t, s, w)
+	if names := told.of("work"); len(names) > 0 {
+		t.Errorf("usual work: told of %q", names)
+	}
 	held(t, s, w)
+	if got, want := told.of("attack"), everyDeed(w.Spaces); !slices.Equal(got, want) {
+		t.Errorf("told of %q, want %q", got, want)
+	}
 }
 
 // work is what a program does all day.

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "attack" {
 		os.Exit(attack())
 	}
+	if len(os.Args) > 1 && os.Args[1] == "refused" {
+		os.Exit(beRefused())
+	}
 	if instance := os.Getenv("CELL_TEST_CHURN"); instance != "" {
 		churn(instance)
 	}

@@ -35,7 +35,10 @@ type Process struct {
 	run      string // INSTANCE/RUN
 	whose    operator.Run
 	work     Whose
-	ways     sync.WaitGroup // connections that go out
+	ways     sync.WaitGroup  // connections that go out
+	deeds    map[string]bool // that were refused, and told of; live's own
+	told     chan Refused    // that are to be told of
+	telling  sync.WaitGroup
 	wall     Wall
 	ca       *ca.Authority // of Wall.Inspect
 	child    *os.Process   // the cell's init
@@ -96,6 +99,8 @@ func (p *Process) live() {
 		case saidConn:
 			p.arrive(along, m.Port)
 			along = -1
+		case saidRefused:
+			p.refused(m)
 		}
 		if along >= 0 {
 			_ = unix.Close(along)
@@ -108,6 +113,7 @@ func (p *Process) live() {
 	p.sup.strays(p)
 	p.control.Close()
 	p.clear()
+	p.heardAll() // what a run tried is known once it is over
 	close(p.gone)
 	p.ways.Wait()
 	p.sup.forget(p)

@@ -7,25 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls that no walled run needs: of mounts and name spaces, of the kernel's
-// keys, of the machine as a whole, and such as have had many holes.
+// Calls that no walled run needs, beside the deeds: programs try them every day
+// and go on without, or such as nobody has for long.
 var refused = []uint32{
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
-	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
-	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
-	unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME,
-	unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME, unix.SYS_SYSLOG, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_FANOTIFY_INIT,
-	unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL, unix.SYS_VHANGUP, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES, unix.SYS_KCMP,
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_KCMP,
+	unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 }
-
-// A reader does not look into other processes either.
-var refusedToReaders = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD}
 
 // Where nothing else parts a run from the network it makes no sockets. One
 // that is a file could be the engine's own door, or a container daemon's.
-var refusedSockets = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND}
+// Every program asks for one of those to learn names: that is no deed.
+var refusedSockets = []uint32{unix.SYS_CONNECT, unix.SYS_BIND}
 
 // Where a run has no IPC name space, what processes share by number or name
 // could be another's.
@@ -36,14 +28,17 @@ var refusedShares = []uint32{
 
 // toOthers are calls by which a process changes what another of its user may
 // take of the machine, and the argument that says which. 0 is itself.
-var toOthers = []struct{ call, at uint32 }{
-	{unix.SYS_PRLIMIT64, atFirst},
-	{unix.SYS_SCHED_SETAFFINITY, atFirst},
-	{unix.SYS_SCHED_SETSCHEDULER, atFirst},
-	{unix.SYS_SCHED_SETPARAM, atFirst},
-	{unix.SYS_SCHED_SETATTR, atFirst},
-	{unix.SYS_SETPRIORITY, atSecond},
-	{unix.SYS_IOPRIO_SET, atSecond},
+var toOthers = []struct {
+	call, at uint32
+	name     string
+}{
+	{unix.SYS_PRLIMIT64, atFirst, "prlimit64"},
+	{unix.SYS_SCHED_SETAFFINITY, atFirst, "sched_setaffinity"},
+	{unix.SYS_SCHED_SETSCHEDULER, atFirst, "sched_setscheduler"},
+	{unix.SYS_SCHED_SETPARAM, atFirst, "sched_setparam"},
+	{unix.SYS_SCHED_SETATTR, atFirst, "sched_setattr"},
+	{unix.SYS_SETPRIORITY, atSecond, "setpriority"},
+	{unix.SYS_IOPRIO_SET, atSecond, "ioprio_set"},
 }
 
 // IOPRIO_WHO_USER of the kernel.
@@ -57,6 +52,9 @@ const (
 	atFirst  = 16
 	atSecond = 24
 )
+
+// kindOfSocket is the part of a socket's type that is no flag.
+const kindOfSocket = 0xf
 
 // x32 marks the calls of x86-64's other interface, whose numbers differ.
 const x32 = 0x40000000
@@ -85,48 +83,72 @@ const (
 
 func refusal(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 
-// refuse answers a call with an error.
-func (p *program) refuse(call uint32, e unix.Errno) {
+// refuse answers a call.
+func (p *program) refuse(call, answer uint32) {
 	p.add(equal, call, 0, 1)
-	p.add(give, refusal(e), 0, 0)
+	p.add(give, answer, 0, 0)
 }
 
-// refuseBits answers a call with an error when an argument has any of the bits.
-func (p *program) refuseBits(call, at, mask uint32) {
+// refuseBits answers a call when an argument has any of the bits.
+func (p *program) refuseBits(answer, call, at, mask uint32) {
 	p.add(equal, call, 0, 4)
 	p.add(load, at, 0, 0)
 	p.add(bits, mask, 0, 1)
-	p.add(give, refusal(unix.EPERM), 0, 0)
+	p.add(give, answer, 0, 0)
 	p.add(load, atNumber, 0, 0)
 }
 
-// refuseValues answers a call with an error when an argument is one of these.
-func (p *program) refuseValues(call, at uint32, values ...uint32) {
+// refuseValues answers a call when an argument is one of these.
+func (p *program) refuseValues(answer, call, at uint32, values ...uint32) {
 	p.add(equal, call, 0, uint8(len(values)+4))
 	p.add(load, at, 0, 0)
 	for i, v := range values {
 		p.add(equal, v, uint8(len(values)-i), 0)
 	}
 	p.add(unix.BPF_JMP|unix.BPF_JA, 1, 0, 0)
-	p.add(give, refusal(unix.EPERM), 0, 0)
+	p.add(give, answer, 0, 0)
 	p.add(load, atNumber, 0, 0)
 }
 
-// refuseOthers answers a call with an error unless an argument is one of these.
-func (p *program) refuseOthers(e unix.Errno, call, at uint32, values ...uint32) {
+// refuseOthers answers a call unless an argument is one of these.
+func (p *program) refuseOthers(answer, call, at uint32, values ...uint32) {
 	p.add(equal, call, 0, uint8(len(values)+3))
 	p.add(load, at, 0, 0)
 	for i, v := range values {
 		p.add(equal, v, uint8(len(values)-i), 0)
 	}
-	p.add(give, refusal(e), 0, 0)
+	p.add(give, answer, 0, 0)
 	p.add(load, atNumber, 0, 0)
 }
 
-// filter is what a profile may not ask of the kernel. Network says that the
-// run is parted from the machine's network, spaces that it is from the
-// machine's other processes.
-func filter(profile Profile, network, spaces bool) program {
+// refuseRaw answers who makes a raw socket of the internet's families. Those
+// of netlink are all raw.
+func (p *program) refuseRaw(answer uint32) {
+	p.add(equal, unix.SYS_SOCKET, 0, 8)
+	p.add(load, atFirst, 0, 0)
+	p.add(equal, unix.AF_INET, 1, 0)
+	p.add(equal, unix.AF_INET6, 0, 4)
+	p.add(load, atSecond, 0, 0)
+	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, kindOfSocket, 0, 0)
+	p.add(equal, unix.SOCK_RAW, 0, 1)
+	p.add(give, answer, 0, 0)
+	p.add(load, atNumber, 0, 0)
+}
+
+// bounds are what a filter is made for.
+type bounds struct {
+	profile Profile
+	network bool // it is parted from the machine's network
+	spaces  bool // and from its other processes
+	heard   bool // somebody hears of deeds, and answers them
+}
+
+// filter is what a run may not ask of the kernel.
+func (o bounds) filter() program {
+	deed, family := refusal(unix.EPERM), refusal(unix.EAFNOSUPPORT)
+	if o.heard {
+		deed, family = unix.SECCOMP_RET_USER_NOTIF, unix.SECCOMP_RET_USER_NOTIF
+	}
 	var p program
 	p.add(load, atArch, 0, 0)
 	p.add(equal, architecture, 1, 0)
@@ -135,45 +157,50 @@ func filter(profile Profile, network, spaces bool) program {
 	p.add(atMin, x32, 0, 1)
 	p.add(give, unix.SECCOMP_RET_KILL_PROCESS, 0, 0)
 	for _, call := range refused {
-		p.refuse(call, unix.EPERM)
+		p.refuse(call, refusal(unix.EPERM))
 	}
-	if profile == Reader {
-		for _, call := range refusedToReaders {
-			p.refuse(call, unix.EPERM)
+	for i := range deeds {
+		if deeds[i].name == deedLook && o.profile != Reader {
+			continue // a worker may look into its own
+		}
+		for _, n := range deeds[i].calls {
+			p.refuse(n.call, deed)
 		}
 	}
 	// Its flags are behind a pointer: programs fall back to clone.
-	p.refuse(unix.SYS_CLONE3, unix.ENOSYS)
-	p.refuseBits(unix.SYS_UNSHARE, atFirst, newSpaces|unix.CLONE_NEWTIME)
-	p.refuseBits(unix.SYS_CLONE, atFirst, newSpaces)
-	p.refuseValues(unix.SYS_IOCTL, atSecond, unix.TIOCSTI, unix.TIOCLINUX)
-	p.refuseValues(unix.SYS_SETPRIORITY, atFirst, unix.PRIO_USER)
-	p.refuseValues(unix.SYS_IOPRIO_SET, atFirst, ioprioUser)
+	p.refuse(unix.SYS_CLONE3, refusal(unix.ENOSYS))
+	p.refuseBits(deed, unix.SYS_UNSHARE, atFirst, newSpaces|unix.CLONE_NEWTIME)
+	p.refuseBits(deed, unix.SYS_CLONE, atFirst, newSpaces)
+	p.refuseValues(deed, unix.SYS_IOCTL, atSecond, unix.TIOCSTI, unix.TIOCLINUX)
+	p.refuseValues(refusal(unix.EPERM), unix.SYS_SETPRIORITY, atFirst, unix.PRIO_USER)
+	p.refuseValues(refusal(unix.EPERM), unix.SYS_IOPRIO_SET, atFirst, ioprioUser)
 	for _, c := range toOthers {
-		if spaces {
-			p.refuseValues(c.call, c.at, 1) // its init
+		if o.spaces {
+			p.refuseValues(deed, c.call, c.at, 1) // its init
 		} else {
-			p.refuseOthers(unix.EPERM, c.call, c.at, 0)
+			p.refuseOthers(refusal(unix.EPERM), c.call, c.at, 0)
 		}
 	}
-	if !spaces {
+	if !o.spaces {
 		for _, call := range refusedShares {
-			p.refuse(call, unix.EPERM)
+			p.refuse(call, refusal(unix.EPERM))
 		}
 		for _, call := range refusedMarks {
-			p.refuse(call, unix.ENOTSUP)
+			p.refuse(call, refusal(unix.ENOTSUP))
 		}
-		p.refuseValues(unix.SYS_IOCTL, atSecond, unix.FS_IOC_SETFLAGS, fsSetAttr)
+		p.refuseValues(refusal(unix.EPERM), unix.SYS_IOCTL, atSecond, unix.FS_IOC_SETFLAGS, fsSetAttr)
 		for _, call := range judged() {
-			p.add(equal, call, 0, 1)
-			p.add(give, unix.SECCOMP_RET_USER_NOTIF, 0, 0)
+			p.refuse(call, unix.SECCOMP_RET_USER_NOTIF)
 		}
 	}
-	if network {
-		p.refuseOthers(unix.EAFNOSUPPORT, unix.SYS_SOCKET, atFirst, families...)
+	if o.network {
+		p.refuseOthers(family, unix.SYS_SOCKET, atFirst, families...)
+		p.refuseRaw(deed)
 	} else {
+		p.refuseValues(refusal(unix.EPERM), unix.SYS_SOCKET, atFirst, unix.AF_UNIX, unix.AF_NETLINK)
+		p.refuse(unix.SYS_SOCKET, deed)
 		for _, call := range refusedSockets {
-			p.refuse(call, unix.EPERM)
+			p.refuse(call, refusal(unix.EPERM))
 		}
 	}
 	p.add(give, unix.SECCOMP_RET_ALLOW, 0, 0)
@@ -181,21 +208,26 @@ func filter(profile Profile, network, spaces bool) program {
 }
 
 // narrow refuses those calls of the kernel to this thread, for good. Calls of
-// another architecture end the process. Without name spaces it returns the
-// descriptor at which the calls arrive that a broker is to judge, else -1.
-func narrow(profile Profile, network, spaces bool) (asked int, err error) {
-	p := filter(profile, network, spaces)
-	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
-	flags := uintptr(0)
-	if !spaces {
-		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+// another architecture end the process. It returns the descriptor at which the
+// calls arrive that somebody is to answer; -1 where deeds are refused unheard,
+// because the system gives no such descriptor, or another program has one.
+func (o bounds) narrow() (asked int, err error) {
+	o.heard = true
+	asked, err = o.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	if err == nil || !o.spaces { // there changes of files need to be answered
+		return asked, err
 	}
+	o.heard = false
+	_, err = o.install(0)
+	return -1, err
+}
+
+func (o bounds) install(flags uintptr) (int, error) {
+	p := o.filter()
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
 		return -1, fmt.Errorf("refuse calls of the kernel: %w", errno)
-	}
-	if spaces {
-		return -1, nil
 	}
 	return int(fd), nil
 }

@@ -64,7 +64,8 @@ func (o *order) confine() (missing []string, err error) {
 		}
 		missing = append(missing, layerLandlock)
 	}
-	asked, err := narrow(o.Profile, o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0), o.Spaces)
+	b := bounds{profile: o.Profile, network: o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0), spaces: o.Spaces}
+	asked, err := b.narrow()
 	if err != nil {
 		if !o.Network {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor seccomp: %w", err)}
@@ -76,14 +77,7 @@ func (o *order) confine() (missing []string, err error) {
 		if o.User != nil {
 			uid = o.User.UID
 		}
-		go newBroker(asked, o.Write, uid).serve()
-	}
-	if asked >= 0 {
-		uid := uint32(os.Geteuid())
-		if o.User != nil {
-			uid = o.User.UID
-		}
-		go newBroker(asked, o.Write, uid).serve()
+		go newBroker(asked, b, o.Write, uid).serve()
 	}
 	return missing, nil
 }

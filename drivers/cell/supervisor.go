@@ -29,6 +29,9 @@ type Options struct {
 	Way func(Conn)
 	// Over is told of a run once it is over with all its ways out. Nil is nobody.
 	Over func(Whose, string)
+	// Refused is told of the first deed of each kind that a run was refused; the
+	// run is not over before it returns. Nil is nobody.
+	Refused func(Refused)
 	// Program is what is executed as the init of a cell; "" is this program.
 	Program string
 	// Without leaves layers out, as where the system does not give them; for tests.

@@ -46,7 +46,7 @@ type order struct {
 // message is what an init tells the engine.
 type message struct {
 	Kind string // one of the below
-	// PID of the command's first process as the init sees it, with said*Started.
+	// PID of the command's first process as the init sees it, with saidStarted.
 	PID int `json:",omitzero"`
 	// Status is a wait status, with saidExit.
 	Status syscall.WaitStatus `json:",omitzero"`
@@ -57,6 +57,11 @@ type message struct {
 	NoWall bool `json:",omitzero"`
 	// Missing are the layers that could not be had, with saidStarted.
 	Missing []string `json:",omitzero"`
+	// Deed, Call and Program say with saidRefused what was, by which call of the
+	// kernel and who tried it; PID is that process as the init sees it.
+	Deed    string `json:",omitempty"`
+	Call    string `json:",omitempty"`
+	Program string `json:",omitempty"`
 	// Port is where a connection arrived, with saidConn; it comes along.
 	Port int `json:",omitzero"`
 }
@@ -68,6 +73,7 @@ const (
 	saidPaused  = "paused"
 	saidResumed = "resumed"
 	saidConn    = "conn"
+	saidRefused = "refused"
 )
 
 // wish is what the engine wants of an init.
@@ -87,7 +93,12 @@ const (
 const maxMessage = 4096
 
 // send writes one message, with a descriptor unless that is negative.
-func send(fd int, m any, along int) error {
+func send(fd int, m any, along int) error { return sendBy(fd, m, along, 0) }
+
+// sendNow writes one message, or fails when it would have to wait.
+func sendNow(fd int, m any) error { return sendBy(fd, m, -1, unix.MSG_DONTWAIT) }
+
+func sendBy(fd int, m any, along, flags int) error {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
@@ -97,7 +108,7 @@ func send(fd int, m any, along int) error {
 		rights = unix.UnixRights(along)
 	}
 	for {
-		err := unix.Sendmsg(fd, data, rights, nil, unix.MSG_NOSIGNAL)
+		err := unix.Sendmsg(fd, data, rights, nil, unix.MSG_NOSIGNAL|flags)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}

@@ -1,0 +1,277 @@
+package cell
+
+import (
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// heard collects what a supervisor is told of refused deeds.
+type heard struct {
+	mu  sync.Mutex
+	all []Refused
+}
+
+func (h *heard) take(r Refused) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, r)
+}
+
+// of lists the deeds of a run, in the order of the alphabet.
+func (h *heard) of(run string) (names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.all {
+		if r.Run == run {
+			names = append(names, r.Deed)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// hearing is a supervisor whose refusals are collected.
+func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
+	t.Helper()
+	s, err := NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// said reads what a run prints until it has ended, and ends the rest.
+func said(t *testing.T, p *Process) string {
+	t.Helper()
+	p.Stdin.Close()
+	out, err := io.ReadAll(p.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// everyDeed is what the attacker is refused that somebody hears of.
+func everyDeed(spaces bool) (names []string) {
+	for _, d := range deeds {
+		switch d.name {
+		case deedLook: // a reader's
+		case deedInit:
+			if spaces {
+				names = append(names, d.name)
+			}
+		case deedNetwork:
+			if !spaces {
+				names = append(names, d.name)
+			}
+		default:
+			names = append(names, d.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestADeedIsToldOnceWithWhoTriedIt(t *testing.T) {
+	for name, without := range map[string][]string{"all": nil, "no name spaces": {layerSpaces}} {
+		t.Run(name, func(t *testing.T) {
+			var h heard
+			s := hearing(t, h.take, without...)
+			whose := Whose{Tenant: "t", Agent: "eve", Role: "coder", Task: "tk"}
+			p := start(t, s, Spec{Run: "r", Whose: whose, Wall: Wall{Profile: Worker}, Argv: sh(
+				`cp "$(command -v unshare)" "$(printf 'x\033[31m\ny')"; for i in 1 2 3; do "$(printf './x\033[31m\ny')" -U true 2>&1; echo "$?"; done`)})
+			out := said(t, p)
+			if strings.Count(out, "Operation not permitted") != 3 || strings.Count(out, "\n1\n") != 3 {
+				t.Errorf("it heard %q", out)
+			}
+			if len(h.all) != 1 {
+				t.Fatalf("told %+v", h.all)
+			}
+			got := h.all[0]
+			if got.PID <= 0 {
+				t.Errorf("pid %d", got.PID)
+			}
+			got.PID = 0
+			want := Refused{Run: "r", Whose: whose, Deed: "spaces", Tried: "make name spaces of its own", Usual: true, Call: "unshare", Program: "x[31my"}
+			if got != want {
+				t.Errorf("told %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestAReaderThatLooksIntoAnotherProcessIsTold(t *testing.T) {
+	if runnable("/usr/bin/strace") != nil {
+		t.Skip("strace is not there")
+	}
+	var h heard
+	s := hearing(t, h.take)
+	p := start(t, s, Spec{Run: "r", Argv: []string{"strace", "true"}, Wall: Wall{Profile: Reader}})
+	go func() { _, _ = io.Copy(io.Discard, p.Stderr) }()
+	said(t, p)
+	if got := h.of("r"); !slices.Equal(got, []string{"look"}) {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestNobodyWaitsForWhoIsTold(t *testing.T) {
+	release := make(chan struct{})
+	var h heard
+	s := hearing(t, func(r Refused) {
+		<-release
+		h.take(r)
+	})
+	p := start(t, s, Spec{Run: "r", Argv: sh("unshare -U true; chroot / true; mount -t proc x /tmp; echo over"), Wall: Wall{Profile: Worker}})
+	go func() { _, _ = io.Copy(io.Discard, p.Stderr) }()
+	p.Stdin.Close()
+	out, err := io.ReadAll(p.Stdout)
+	if err != nil || string(out) != "over\n" {
+		t.Errorf("%q %v", out, err)
+	}
+	p.Exit()
+	if got := h.of("r"); len(got) > 0 {
+		t.Errorf("told %q", got)
+	}
+	close(release)
+	said(t, p)
+	if got := h.of("r"); !slices.Contains(got, "spaces") || !slices.Contains(got, "root") {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestARunThatIsRefusedAllTheTimeStandsStill has many processes wait for an
+// answer most of the time.
+func TestARunThatIsRefusedAllTheTimeStandsStill(t *testing.T) {
+	each := func(t *testing.T, without ...string) {
+		var h heard
+		s := hearing(t, h.take, without...)
+		exe := copiedTo(t)
+		p := start(t, s, Spec{Run: "r", Argv: []string{exe, "refused"}, Wall: Wall{Profile: Worker}})
+		line := make([]byte, 1)
+		for range 4 {
+			if _, err := io.ReadFull(p.Stdout, line); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Pause(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range p.left() {
+				if q.pid != p.init && !q.stopped() && !frozen(q.pid) && !stoppedGroup(p) {
+					t.Errorf("%d moves: %c", q.pid, q.state)
+				}
+			}
+			if err := p.Resume(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
+			t.Error(err)
+		}
+		if got := h.of("r"); !slices.Equal(got, []string{"spaces"}) {
+			t.Errorf("told %q", got)
+		}
+	}
+	t.Run("all", func(t *testing.T) { each(t) })
+	t.Run("no cgroup", func(t *testing.T) { each(t, layerCgroup) })
+	t.Run("bare", func(t *testing.T) { each(t, layerSpaces, layerCgroup) })
+}
+
+// beRefused asks for what is refused, in several threads, and writes a byte
+// after each hundred answers.
+func beRefused() int {
+	answers := make(chan error, 16)
+	for range 4 {
+		go func() {
+			for {
+				answers <- unix.Unshare(unix.CLONE_NEWUSER)
+			}
+		}()
+	}
+	for n := 1; ; n++ {
+		if err := <-answers; err != unix.EPERM && err != unix.EINTR {
+			return 1
+		}
+		if n%100 == 0 {
+			_, _ = os.Stdout.WriteString("x")
+		}
+	}
+}
+
+// TestDeedsAreRefusedUnheardToo looks at the filter of a run that can have no
+// listener, because another program has one.
+func TestDeedsAreRefusedUnheardToo(t *testing.T) {
+	for _, b := range []bounds{{profile: Worker, network: true, spaces: true}, {profile: Reader, spaces: true}} {
+		heard := b
+		heard.heard = true
+		quiet, loud := b.filter(), heard.filter()
+		if len(quiet) != len(loud) {
+			t.Fatalf("%d and %d rules", len(quiet), len(loud))
+		}
+		asks := 0
+		for i := range loud {
+			if loud[i].Code == give && loud[i].K == unix.SECCOMP_RET_USER_NOTIF {
+				asks++
+				if quiet[i].K != refusal(unix.EPERM) && quiet[i].K != refusal(unix.EAFNOSUPPORT) {
+					t.Errorf("rule %d: %#x", i, quiet[i].K)
+				}
+			} else if loud[i] != quiet[i] {
+				t.Errorf("rule %d: %+v, unheard %+v", i, loud[i], quiet[i])
+			}
+		}
+		if asks < 30 {
+			t.Errorf("%d rules are heard of", asks)
+		}
+	}
+}
+
+func TestEachDeedHasOneNameAndEachCallOne(t *testing.T) {
+	names, calls := map[string]bool{}, map[uint32]string{}
+	for _, d := range deeds {
+		if names[d.name] || d.tried == "" {
+			t.Errorf("deed %q: %q", d.name, d.tried)
+		}
+		names[d.name] = true
+		for _, n := range d.calls {
+			if calls[n.call] != "" || len(n.name) > maxCall || slices.Contains(refused, n.call) {
+				t.Errorf("%s is there as %q", n.name, calls[n.call])
+			}
+			calls[n.call] = n.name
+			if deed, name := deedBy(&call{number: n.call}, true); deed != d.name || name != n.name {
+				t.Errorf("%s of %s reads as %s of %s", n.name, d.name, name, deed)
+			}
+		}
+	}
+	if got := slices.Collect(maps.Values(calls)); len(got) < 30 {
+		t.Errorf("%d calls", len(got))
+	}
+	if deed, _ := deedBy(&call{number: unix.SYS_GETPID}, true); deed != "" {
+		t.Errorf("getpid is %q", deed)
+	}
+}
+
+func FuzzNamesOfProgramsArePrintable(f *testing.F) {
+	f.Add("sh\n")
+	f.Add("a\x1b[31m\u202e\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := printable(s, maxProgram)
+		if len(got) > maxProgram || printable(got, maxProgram) != got || strings.ContainsAny(got, "\n\r\x1b\u202e") {
+			t.Errorf("%q", got)
+		}
+	})
+}
