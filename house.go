@@ -224,7 +224,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 			return err
 		}
 	}
-	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}}
+	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
 	if !need.ReadOnly {
 		h.egress = egress.New(egress.Options{})
 		cells.Way, cells.Over = h.carry, h.over
@@ -307,26 +307,6 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 // ownFiles are the files of an engine that nobody else is to open.
 func ownFiles(data string) (*safeopen.Own, error) {
 	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
-}
-
-// carry takes a connection out of a cell.
-func (h *house) carry(c cell.Conn) {
-	pid, name := c.Process()
-	kind := egress.HTTP
-	if c.Port == cell.PortSOCKS {
-		kind = egress.SOCKS
-	}
-	h.egress.Serve(context.Background(), c.Conn, kind, egress.Origin{
-		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
-	}, c.Authority)
-}
-
-// over tells the egress that a run is over. What can't be written down now is
-// when the engine closes.
-func (h *house) over(w cell.Whose, run string) {
-	if eng := h.running.Load(); eng != nil {
-		_ = eng.Egress.EndRun(context.Background(), w.Tenant, run)
-	}
 }
 
 // looked fills in what looks after the things that agents work on.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
 )
 
 func (t *tree) audit() *cobra.Command {
@@ -68,7 +70,7 @@ func eventColumns(c *call) []column[audit.Event] {
 		{title: "AGE", right: true, text: func(e E) string { return c.age(e.CreatedAt) }},
 		{title: "CREATED", wide: true, text: func(e E) string { return stamp(e.CreatedAt) }},
 		{title: "TRACE", wide: true, text: func(e E) string { return e.TraceID }},
-		{title: "PAYLOAD", most: 60, text: func(e E) string { return string(e.Payload) }},
+		{title: "PAYLOAD", most: 60, text: func(e E) string { return cmp.Or(operator.HeldIn(&e), string(e.Payload)) }},
 	}
 }
 

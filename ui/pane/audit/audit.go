@@ -4,6 +4,7 @@ package audit
 import (
 	log "swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -44,8 +45,12 @@ func Item(e *log.Event) pane.Item {
 	return pane.Item{Kind: "event", ID: e.EventID, Trace: e.TraceID}
 }
 
-// subject names what the event is about, and the state it was left in.
+// subject names what the event is about, and the state it was left in; or what
+// the event says of itself.
 func subject(e *log.Event) string {
+	if text := operator.HeldIn(e); text != "" {
+		return text
+	}
 	var p struct {
 		Subject string `json:"subject"`
 		ID      string `json:"id"`
