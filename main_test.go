@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/store"
 )
@@ -21,6 +23,7 @@ import (
 // that is not passed on to skills and agents, as the process of a query or as
 // an agent's way to the engine.
 func TestMain(m *testing.M) {
+	celltest.Begin()
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
 		os.Exit(code)
 	}
@@ -41,6 +44,11 @@ type user struct {
 	t    testing.TB
 	home string
 	env  []string
+	// Of one who is somebody else than this process: the program, the directory
+	// in which it is started, and how. "" and nil are the usual ones.
+	program string
+	dir     string
+	attr    *syscall.SysProcAttr
 }
 
 func newUser(t testing.TB) *user {
@@ -56,8 +64,8 @@ func (u *user) data() string {
 }
 
 func (u *user) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Dir, cmd.Env = u.home, u.env
+	cmd := exec.Command(cmp.Or(u.program, os.Args[0]), args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = cmp.Or(u.dir, u.home), u.env, u.attr
 	return cmd
 }
 

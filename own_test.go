@@ -42,7 +42,7 @@ abroad         RUN task list --tenant t_other
 other          env -i SWARMDECK_TENANT=t_other RUN task list --as boss
 cockpit        RUN
 script         env -i RUN --accessible
-serve          RUN serve
+serve          timeout 5 env RUN serve
 server         RUN mcp
 stdio          RUN mcp --agent ada
 backup         RUN store backup stolen.db
@@ -50,16 +50,17 @@ complete       RUN __complete task show ''
 `
 
 // usurper writes the script that tries it and tells how each attempt ended, in a
-// file that it moves into place at the end.
-func (u *user) usurper(open, worst string) (script string, names []string) {
+// file that it moves into place at the end. All lies in a directory, the program
+// too.
+func (u *user) usurper(dir, open, worst string) (script string, names []string) {
 	u.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, `cd %s
 exec 3>$1.running 4>$1.said
 try() { name=$1; shift; "$@" </dev/null >&4 2>&4; echo "$name $?" >&3; }
 lost() { rm -f lost.end; ( ( "$@" </dev/null; echo $? >lost.code; mv lost.code lost.end ) & ); while [ ! -e lost.end ]; do sleep 0.01; done; return $(cat lost.end); }
-`, u.home)
-	run := filepath.Join(u.home, "swarmdeck")
+`, dir)
+	run := filepath.Join(dir, "swarmdeck")
 	for line := range strings.Lines(strings.TrimSpace(usurp)) {
 		name, command, _ := strings.Cut(strings.TrimSpace(line), " ")
 		names = append(names, name)
@@ -77,7 +78,7 @@ lost() { rm -f lost.end; ( ( "$@" </dev/null; echo $? >lost.code; mv lost.code l
 			case "WORST":
 				w = worst
 			case "@KEY":
-				w = "@" + filepath.Join(u.home, "key.pub")
+				w = "@" + filepath.Join(dir, "key.pub")
 			case "lost", "setsid", "prlimit", "env", "''":
 			default:
 				w = "'" + w + "'"
@@ -88,7 +89,7 @@ lost() { rm -f lost.end; ( ( "$@" </dev/null; echo $? >lost.code; mv lost.code l
 		fmt.Fprintf(&b, "try %s %s\n", name, strings.ReplaceAll(command, "--wait '--wait'", "--wait"))
 	}
 	b.WriteString("exec 3>&-\nmv $1.running $1\n")
-	script = filepath.Join(u.home, "usurp.sh")
+	script = filepath.Join(dir, "usurp.sh")
 	if err := os.WriteFile(script, []byte(b.String()), 0o700); err != nil {
 		u.t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		return field(u.ok("approval", "list", "--open", "--page-size", "1", "-o", "json"), "approval_id")
 	}
 	await(t, "critical approval", func() bool { return worst() != open })
-	script, names := u.usurper(open, worst())
+	script, names := u.usurper(u.home, open, worst())
 	critical := worst()
 
 	try := func(by string, begin func() (actor string)) {
@@ -144,7 +145,8 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 			if n := strings.Count(string(said), "only a person may"); n != len(names)-2 { // and twice it is about the tenant or the name
 				t.Errorf("%d of %d were told why:\n%s", n, len(names), said)
 			}
-			u.held(t, open, critical, actor)
+			u.unusurped(t, open, critical)
+			u.caught(t, actor)
 		})
 	}
 	try("by-agent", func() string {
@@ -191,8 +193,8 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	u.ok("audit", "reconcile")
 }
 
-// held checks that nothing came of it, and that the log says who tried.
-func (u *user) held(t *testing.T, open, critical, actor string) {
+// unusurped checks that nothing came of it.
+func (u *user) unusurped(t *testing.T, open, critical string) {
 	t.Helper()
 	for _, id := range []string{open, critical} {
 		if got := u.ok("approval", "show", id, "-o", "json"); field(got, "status") != "open" || strings.Contains(got, "first_by") {
@@ -214,6 +216,11 @@ func (u *user) held(t *testing.T, open, critical, actor string) {
 	if _, err := os.Stat(filepath.Join(u.home, "stolen.db")); err == nil {
 		t.Error("the data file was copied")
 	}
+}
+
+// caught checks that the log says who tried.
+func (u *user) caught(t *testing.T, actor string) {
+	t.Helper()
 	log := u.ok("audit", "list", "--kind", "caller.refused", "--page-size", "100", "-o", "json")
 	for _, command := range []string{"approval approve", "operator set", "policy terms", "estop on", "budget set", "agent create", "serve", "store backup"} {
 		if !slices.ContainsFunc(strings.Split(log, "\n"), func(event string) bool {

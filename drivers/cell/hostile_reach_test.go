@@ -29,6 +29,35 @@ func attemptsToReach() []attempt {
 		return func(w *world) string { return net.JoinHostPort(host, strconv.Itoa(w.TCP)) }
 	}
 	fixed := func(addr string) func(*world) string { return func(*world) string { return addr } }
+	noWay := func(name string, at int) attempt {
+		a := tcp(name, fixed(net.JoinHostPort("127.0.0.1", strconv.Itoa(at))))
+		do := a.do
+		a.do = func(w *world) string {
+			if w.Ways {
+				return ""
+			}
+			return do(w)
+		}
+		return a
+	}
+	// proxied asks the way out for a connection, where there is one.
+	proxied := func(name string, to func(w *world) string) attempt {
+		return attempt{family: reachOut, name: name, do: func(w *world) string {
+			c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(PortHTTP)), time.Second)
+			if err != nil {
+				return ""
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", to(w))
+			answer := make([]byte, 64)
+			n, _ := c.Read(answer)
+			if bytes.Contains(answer[:n], []byte(" 200 ")) {
+				return string(answer[:n])
+			}
+			return ""
+		}}
+	}
 	// socket tries to make one.
 	socket := func(name string, family, kind, protocol int) attempt {
 		return attempt{family: reachOut, name: name, do: func(*world) string {
@@ -135,8 +164,12 @@ func attemptsToReach() []attempt {
 		tcp("docker by TCP", fixed("127.0.0.1:2375")),
 		tcp("ssh", fixed("127.0.0.1:22")),
 		tcp("X by TCP", fixed("127.0.0.1:6000")),
-		tcp("a way out that it has not", fixed("127.0.0.1:3128")),
-		tcp("SOCKS that it has not", fixed("127.0.0.1:1080")),
+		noWay("a way out that it has not", PortHTTP),
+		noWay("SOCKS that it has not", PortSOCKS),
+		proxied("the machine by the way out", port("127.0.0.1")),
+		proxied("its address by the way out", func(w *world) string { return port(w.Host)(w) }),
+		proxied("cloud metadata by the way out", fixed("169.254.169.254:80")),
+		proxied("a private network by the way out", fixed("10.0.0.1:22")),
 		udp("UDP to the machine", func(w *world) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(w.UDP)) }),
 		udp("UDP to its address", func(w *world) string { return net.JoinHostPort(w.Host, strconv.Itoa(w.UDP)) }),
 		udp("UDP to its version 6", func(w *world) string { return net.JoinHostPort("::1", strconv.Itoa(w.UDP)) }),

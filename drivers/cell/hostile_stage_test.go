@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"swarmdeck/drivers/cell/celltest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -43,13 +45,14 @@ type world struct {
 	Terminals uint64
 	Mark      string // of what is to outlive the run
 	Spaces    bool
+	Ways      bool // it has the way out
 }
 
 // stage builds a world with a victim of every kind.
 func stage(t *testing.T) (w *world, hide []string) {
 	t.Helper()
 	root := t.TempDir()
-	passable(t, root) // so that not the rights of its files hold it
+	celltest.Passable(t, root) // so that not the rights of its files hold it
 	token := func() string { return "TOPSECRET-" + hex.EncodeToString(random(12)) + "\n" }
 	w = &world{Mark: "escapee" + strconv.Itoa(os.Getpid()) + strings.ReplaceAll(t.Name(), "/", "-"), Engine: os.Getpid()}
 	for _, d := range []struct {

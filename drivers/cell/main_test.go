@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/drivers/cell/celltest"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
@@ -17,9 +19,7 @@ func TestMain(m *testing.M) {
 	if code, is := Entered(os.Args, os.Environ()); is {
 		os.Exit(code)
 	}
-	if os.Getenv(withoutSpaces) != "" {
-		refuseSpaces()
-	}
+	celltest.Begin()
 	if len(os.Args) > 1 && os.Args[1] == "attack" {
 		os.Exit(attack())
 	}
@@ -123,28 +123,18 @@ func lines(t testing.TB, dir, name string, n int) []string {
 	return all
 }
 
-const nobody = 65534
+const nobody = celltest.Nobody
 
 // yard is a directory in which a worker may work where there are no name
 // spaces: it is not root's.
 func yard(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	passable(t, dir)
+	celltest.Passable(t, dir)
 	if os.Geteuid() == 0 {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
-}
-
-// passable lets others pass to a directory of a test's.
-func passable(t testing.TB, dir string) {
-	t.Helper()
-	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

@@ -1,0 +1,110 @@
+// Package celltest is the settings in which tests try the wall around cells:
+// as whom, and with how much of what a system can give.
+package celltest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// WithoutSpaces is the variable that has a test's program refuse itself all
+// name spaces for good, by Begin.
+const WithoutSpaces = "CELL_TEST_WITHOUT_SPACES"
+
+// Nobody is the user and the group of an ordinary user.
+const Nobody = 65534
+
+// Setting is a way to be started, by root.
+type Setting struct {
+	Name   string
+	Attr   syscall.SysProcAttr
+	Refuse bool // WithoutSpaces is to be set
+	Spaces bool // it has name spaces after all
+}
+
+// Owner is the user that a setting is of.
+func (s Setting) Owner() int {
+	if s.Attr.Credential == nil {
+		return 0
+	}
+	return int(s.Attr.Credential.Uid)
+}
+
+// Settings are all but that of root itself.
+func Settings() []Setting {
+	everybody := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 31}}
+	one := []syscall.SysProcIDMap{{ContainerID: Nobody, HostID: Nobody, Size: 1}}
+	user := &syscall.Credential{Uid: Nobody, Gid: Nobody}
+	container := syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true}
+	return []Setting{
+		{"an ordinary user", syscall.SysProcAttr{Credential: user}, false, true},
+		{"an ordinary user without name spaces", syscall.SysProcAttr{
+			Credential: user, Cloneflags: syscall.CLONE_NEWUSER, UidMappings: one, GidMappings: one, AmbientCaps: []uintptr{unix.CAP_SYS_RESOURCE},
+		}, true, false},
+		{"root of a container", container, false, true},
+		{"root of a container without name spaces", container, true, false},
+	}
+}
+
+// Begin refuses this process all name spaces, if WithoutSpaces is set, in a user
+// name space that its parent made for it, and begins anew without the rights that
+// it had for that.
+func Begin() {
+	if os.Getenv(WithoutSpaces) == "" {
+		return
+	}
+	all, err := filepath.Glob("/proc/sys/user/max_*_namespaces")
+	for _, path := range all {
+		if err == nil {
+			err = os.WriteFile(path, []byte("0"), 0)
+		}
+	}
+	if err == nil && len(all) == 0 {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		fmt.Println("no name spaces can't be had:", err)
+		os.Exit(0)
+	}
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	_ = os.Unsetenv(WithoutSpaces)
+	err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// Copy puts this program where others may run it.
+func Copy(t testing.TB, to string) {
+	t.Helper()
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(f, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Passable lets others pass to a directory of a test's.
+func Passable(t testing.TB, dir string) {
+	t.Helper()
+	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
