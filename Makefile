@@ -15,6 +15,7 @@ BIN      := $(CURDIR)/.cache/bin
 AGENTS   := $(CURDIR)/.cache/agents
 MCP      := $(CURDIR)/.cache/mcp
 CODER    := $(CURDIR)/.cache/coder
+GUEST    := $(CURDIR)/.cache/guest
 LOG      := .cache/test.log
 PKG      ?= ./...
 FUZZTIME ?= 10s
@@ -68,8 +69,10 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, hostile policy programs, fuzzing. It takes about half an hour.
+# killed at random, hostile policy programs, fuzzing; and cells in a machine of
+# their own, where cgroups have all controllers. It takes about half an hour.
 trials: need
+	.ci/guest $(GUEST)
 	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/pin/named ./engine/secret"

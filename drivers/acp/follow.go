@@ -150,6 +150,8 @@ func (t *turn) judged(reason string) swarm.Outcome {
 func (pe *peer) broken(err error) swarm.Outcome {
 	var refused *jsonrpc.Error
 	switch {
+	case !errors.As(err, &refused) && pe.exit.Limited():
+		return keeper.Failure("limit_exceeded", "the agent was lost: "+pe.lost(err), false)
 	case !errors.As(err, &refused):
 		return keeper.Failure("agent_killed", "the agent was lost: "+pe.lost(err), true)
 	case refused.Code == authRequired:

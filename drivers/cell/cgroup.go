@@ -12,13 +12,20 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // cgroups makes a cgroup for each run, below this process's own, where that
 // is allowed. A nil one makes none.
 type cgroups struct {
-	dir   string   // of this engine's
-	procs *os.File // of this process's own: inits go back there
+	parent string // in which the engine's is made
+	dir    string // of this engine's
+	own    string // in which this process is
+
+	once  sync.Once // for the next two
+	procs *os.File  // of this process's own: inits go back there
+	given []string  // controllers that runs are bounded by
 
 	mu  sync.Mutex
 	off bool
@@ -30,10 +37,17 @@ func findCgroups(instance string) *cgroups {
 	if mounted == "" || own == "" {
 		return nil
 	}
-	parent := filepath.Join(mounted, own)
-	c := &cgroups{dir: filepath.Join(parent, "swarmdeck-"+strings.ReplaceAll(instance, ".", "_"))}
-	var err error
-	if c.procs, err = os.OpenFile(filepath.Join(parent, "cgroup.procs"), os.O_WRONLY, 0); err != nil {
+	return cgroupsAt(filepath.Join(mounted, own), instance)
+}
+
+// cgroupsAt is those that a process in a cgroup can make, nil for none.
+func cgroupsAt(own, instance string) *cgroups {
+	c := &cgroups{own: own, parent: own}
+	if filepath.Base(own) == engines {
+		c.parent = filepath.Dir(own)
+	}
+	c.dir = filepath.Join(c.parent, "swarmdeck-"+strings.ReplaceAll(instance, ".", "_"))
+	if unix.Access(filepath.Join(own, "cgroup.procs"), unix.W_OK) != nil {
 		return nil
 	}
 	return c
@@ -85,11 +99,17 @@ func (c *cgroups) distrusted() bool {
 type cgroup struct {
 	path string
 	dir  *os.File
+	// What the run as a whole is bounded to: bytes and processes, 0 for not.
+	memory, processes uint64
 }
 
 // make makes one; nil where there can't be.
-func (c *cgroups) make() *cgroup {
+func (c *cgroups) make(l Limits) *cgroup {
 	if c == nil || c.distrusted() {
+		return nil
+	}
+	c.once.Do(c.handOn)
+	if c.procs == nil {
 		return nil
 	}
 	// Another supervisor of this data file removes the directory when it leaves.
@@ -106,12 +126,17 @@ func (c *cgroups) make() *cgroup {
 		_ = os.Remove(path)
 		return nil
 	}
-	return &cgroup{path: path, dir: dir}
+	g := &cgroup{path: path, dir: dir}
+	c.boundMemory(g, l)
+	c.boundProcesses(g, l, initThreads)
+	return g
 }
 
 func (c *cgroups) close() {
 	if c != nil {
-		c.procs.Close()
+		if c.procs != nil {
+			c.procs.Close()
+		}
 		_ = os.Remove(c.dir)
 	}
 }
@@ -137,8 +162,11 @@ func (c *cgroups) sweep() {
 
 // write opens by name: the cgroup may be removed meanwhile, and its descriptor
 // be another file's.
-func (g *cgroup) write(name, value string) error {
-	f, err := os.OpenFile(filepath.Join(g.path, name), os.O_WRONLY, 0)
+func (g *cgroup) write(name, value string) error { return put(g.path, name, value) }
+
+// put writes a file of a cgroup's directory.
+func put(dir, name, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

@@ -53,11 +53,14 @@ func (s Spec) Available() error {
 
 // Limited reports whether one of the run's Limits ended it.
 func (e Exit) Limited() bool {
-	return e.Signal == unix.SIGXCPU || e.Signal == unix.SIGXFSZ
+	return e.Signal == unix.SIGXCPU || e.Signal == unix.SIGXFSZ || e.Overran > 0
 }
 
 // Describe says how it ended: "exited with status 1".
 func (e Exit) Describe() string {
+	if e.Overran > 0 {
+		return fmt.Sprintf("was ended because it exceeded its memory of %d MiB", e.Overran>>20)
+	}
 	if e.Signal != 0 {
 		return "was ended by " + unix.SignalName(e.Signal)
 	}

@@ -123,7 +123,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 	p.Stdin, p.Stdout, p.Stderr, p.control = ours[0], ours[1], ours[2], mine
 	theirs = append(theirs, control)
 	defer theirs.close()
-	p.group = s.cgroups.make()
+	p.group = s.cgroups.make(spec.Limits)
 	if p.child, err = s.fork(m, path, spec, p, theirs); err == nil {
 		p.init = p.child.Pid
 		if err = s.register(p); err != nil {
@@ -145,6 +145,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 		p.CloseIO()
 		return nil, said.failure()
 	}
+	s.cgroups.boundProcesses(p.group, spec.Limits, 0) // its init has left them
 	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
 	if spec.Deadline > 0 {
 		p.mu.Lock()

@@ -47,7 +47,7 @@ func (s *Supervisor) Layers(ctx context.Context, profile Profile, dir string) []
 		}
 		all = append(all, t.landlock(), t.seccomp(), t.noNewPrivs())
 	}
-	return append(all, t.cgroups(s.cgroups))
+	return append(all, t.cgroups(s.cgroups), t.bounds(s.cgroups))
 }
 
 // tried is what a try of a cell has shown.
@@ -59,11 +59,12 @@ type tried struct {
 	status  string // of the command, as /proc has it
 	group   string // its cgroup, "" for none
 	kills   bool   // by its cgroup
+	bounded bool   // by its cgroup, as a whole
 }
 
 func (s *Supervisor) try(ctx context.Context, profile Profile, dir string) (t tried) {
 	// cat waits for its input to end: there is time to look at it.
-	p, err := s.Start(Spec{Run: "doctor", Argv: []string{"cat"}, Dir: dir, Wall: Wall{Profile: profile}})
+	p, err := s.Start(Spec{Run: "doctor", Argv: []string{"cat"}, Dir: dir, Limits: DefaultLimits(), Wall: Wall{Profile: profile}})
 	s.mu.Lock()
 	t.why = s.why
 	s.mu.Unlock()
@@ -77,6 +78,7 @@ func (s *Supervisor) try(ctx context.Context, profile Profile, dir string) (t tr
 	if p.group != nil {
 		_, err := os.Stat(filepath.Join(p.group.path, "cgroup.kill"))
 		t.group, t.kills = p.group.path, err == nil
+		t.bounded = p.group.memory > 0 && p.group.processes > 0
 	}
 	if t.err = p.Pause(ctx); t.err == nil {
 		t.err = p.Resume(ctx)
@@ -176,13 +178,7 @@ func (t tried) cgroups(c *cgroups) Layer {
 	l := Layer{Name: layerCgroup, OK: t.group != "" && t.kills}
 	switch {
 	case l.OK:
-		given := switchOf(filepath.Join(c.dir, "cgroup.controllers"))
-		l.Detail = "freeze and kill below " + filepath.Dir(c.dir) + "; controllers delegated: "
-		if given == "" {
-			given = "none"
-			l.Fix = delegate
-		}
-		l.Detail += given
+		l.Detail = "freeze and kill below " + filepath.Dir(c.dir)
 		return l
 	case t.group != "":
 		l.Detail, l.Fix = t.group+" has no cgroup.kill", "Linux 5.14"
@@ -195,6 +191,39 @@ func (t tried) cgroups(c *cgroups) Layer {
 		l.Detail += "; name spaces keep a run together without"
 	}
 	return l
+}
+
+// bounds tells whether memory and processes of a run are bounded as a whole.
+func (t tried) bounds(c *cgroups) Layer {
+	l := Layer{Name: layerBounds, OK: t.bounded, Detail: "memory and processes of a run are bounded as a whole"}
+	if l.OK {
+		return l
+	}
+	l.Detail = "each process of a run is bounded by itself alone: "
+	switch {
+	case t.group == "":
+		l.Detail += "it has no cgroup"
+	case versionOne("memory"):
+		l.Detail += "the controllers of cgroups are in trees of version 1"
+		l.Fix = "systemd.unified_cgroup_hierarchy=1 or cgroup_no_v1=all on the kernel's command line"
+	case len(c.delegated()) < len(controllers):
+		l.Detail += c.parent + " is not given the controllers memory and pids, to hand on"
+		l.Fix = delegate
+	default:
+		l.Detail += c.parent + " holds other processes, and can't hand its controllers on"
+		l.Fix = delegate
+	}
+	return l
+}
+
+// versionOne reports whether a controller is in a tree of version 1.
+func versionOne(controller string) bool {
+	for line := range strings.Lines(switchOf("/proc/cgroups")) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == controller {
+			return words[1] != "0"
+		}
+	}
+	return false
 }
 
 const delegate = "systemd-run --user --scope -p Delegate=yes swarmdeck serve, or Delegate=yes in its unit"

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits bounds what each process of a run may take. A zero field leaves the
-// engine's own limit in place. The kernel applies them per process, not per
-// run, and no unprivileged process can raise them again.
+// Limits bounds what a run may take. A zero field leaves the engine's own limit
+// in place. No unprivileged process can raise them again.
 type Limits struct {
+	// Of each process alone.
 	CPU    uint64 // seconds of processor time; SIGXCPU, then SIGKILL past it
 	Memory uint64 // bytes of address space; allocations fail past it
 	Files  uint64 // open descriptors
@@ -20,14 +20,25 @@ type Limits struct {
 	Size   uint64 // bytes of one written file; SIGXFSZ past it
 	// Processes of the run's user, with their threads. It does not bind root.
 	Processes uint64
+
+	// Of the run as a whole, where its cgroup can be bounded; Layers tells whether
+	// it can. Zero is Memory and Processes here.
+	RunMemory    uint64 // bytes that are in use, its /tmp and what of files is kept for it too; past it all of it is ended
+	RunProcesses uint64 // with their threads; none more can be started past it
 }
 
 // DefaultLimits suits work of any kind: a day of processor time (the longest
-// time-out of a task), 4,096 descriptors, files up to 16 GiB, no core dumps.
-// Address space has no default, because several language runtimes reserve
-// far more of it than they ever use.
+// time-out of a task), 4,096 descriptors, files up to 16 GiB, no core dumps, and
+// as a whole 4,096 processes and three quarters of the machine's memory. Address
+// space has no default, because several language runtimes reserve far more of it
+// than they ever use.
 func DefaultLimits() Limits {
-	return Limits{CPU: 24 * 60 * 60, Files: 4096, Size: 16 << 30}
+	l := Limits{CPU: 24 * 60 * 60, Files: 4096, Size: 16 << 30, RunProcesses: 4096}
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) == nil {
+		l.RunMemory = uint64(machine.Totalram) * uint64(machine.Unit) / 4 * 3
+	}
+	return l
 }
 
 // apply sets the limits on this process, which hands them on to the command.

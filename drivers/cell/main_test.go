@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if code, is := Entered(os.Args, os.Environ()); is {
 		os.Exit(code)
 	}
+	if os.Getpid() == 1 && os.Getenv(guestWord) != "" {
+		guest()
+	}
 	celltest.Begin()
 	if len(os.Args) > 1 && os.Args[1] == "attack" {
 		os.Exit(attack())

@@ -27,6 +27,7 @@ const (
 	layerSeccomp  = "seccomp"
 	layerProcfs   = "procfs"
 	layerIDMap    = "idmapped mounts"
+	layerBounds   = "cgroup limits"
 )
 
 // modes are those to try, the best first.

@@ -20,6 +20,7 @@ type Exit struct {
 	Code     int            // exit status; 128 + the signal's number when a signal ended it
 	Signal   syscall.Signal // 0 unless a signal ended it
 	Late     bool           // the deadline had passed
+	Overran  uint64         // bytes of memory that the run as a whole was bounded to, when it took more and was ended for it
 	Duration time.Duration
 }
 
@@ -151,6 +152,9 @@ func exitOf(ws syscall.WaitStatus) (e Exit) {
 // finish notes how the first process ended.
 func (p *Process) finish(exit Exit) {
 	exit.Duration = time.Since(p.began)
+	if exit.Signal == unix.SIGKILL {
+		exit.Overran = p.group.overran()
+	}
 	p.mu.Lock()
 	exit.Late = p.late
 	if p.alarm != nil {

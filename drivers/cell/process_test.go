@@ -395,7 +395,7 @@ func TestCloseStopsEveryRun(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		for _, profile := range []Profile{Open, Worker} {
-			p := start(t, s, Spec{Argv: sh(`ulimit -v; prlimit --nproc -o SOFT --noheadings`), Limits: Limits{Memory: 512 << 20, Processes: 1000}, Wall: Wall{Profile: profile}})
+			p := start(t, s, Spec{Argv: sh(`ulimit -v; ulimit -p 2>/dev/null || ulimit -u`), Limits: Limits{Memory: 512 << 20, Processes: 1000}, Wall: Wall{Profile: profile}})
 			p.Stdin.Close()
 			out, _ := io.ReadAll(p.Stdout)
 			errs, _ := io.ReadAll(p.Stderr)

@@ -188,6 +188,9 @@ func (c *command) exit(f fate, out *runOutput) {
 	if exit.Signal != 0 {
 		out.Signal = unix.SignalName(exit.Signal)
 	}
+	if exit.Overran > 0 {
+		out.overran = exit.Describe()
+	}
 }
 
 func (f fate) cancelError() *swarm.TaskError {

@@ -50,7 +50,8 @@ type RunnerOptions struct {
 //	exit_nonzero    it said no; not retried, since running it again is
 //	                for whoever knows why
 //	killed          a signal that we did not send ended it; retried
-//	limit_exceeded  a resource limit ended it; not retried, the limit stays
+//	limit_exceeded  a resource limit ended it, or its cgroup's on memory; not
+//	                retried, the limit stays
 //	not_found       no such program or directory; not retried
 //	not_runnable    no permission, or no format the system runs; not retried
 //	start_failed    the system had no room for a process; retried

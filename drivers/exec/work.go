@@ -20,6 +20,7 @@ const beatEvery = 250 * time.Millisecond
 type runOutput struct {
 	RC              int    `json:"rc"`
 	Signal          string `json:"signal,omitempty"`
+	overran         string // says, in words, that it took more memory than it may
 	Stdout          string `json:"stdout"`
 	Stderr          string `json:"stderr"`
 	DurationMS      int64  `json:"duration_ms"`
@@ -115,12 +116,14 @@ func (r runOutput) text() string {
 
 func (r runOutput) failure() *swarm.TaskError {
 	e := &swarm.TaskError{Code: "exit_nonzero", Message: fmt.Sprintf("exit status %d", r.RC)}
-	switch r.Signal {
-	case "":
+	switch {
+	case r.overran != "":
+		e.Code, e.Message = "limit_exceeded", r.overran
+	case r.Signal == "":
 		if last := lastLine(r.Stderr); last != "" {
 			e.Message += ": " + last
 		}
-	case "SIGXCPU", "SIGXFSZ":
+	case r.Signal == "SIGXCPU" || r.Signal == "SIGXFSZ":
 		e.Code, e.Message = "limit_exceeded", "ended by "+r.Signal+": a resource limit of the runner"
 	default:
 		e.Code, e.Message, e.Retryable = "killed", "ended by "+r.Signal, true
