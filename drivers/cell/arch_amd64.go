@@ -17,3 +17,8 @@ func elder() map[uint32]change {
 
 // refusedElders are such calls that nobody needs.
 var refusedElders = []uint32{unix.SYS_FUTIMESAT}
+
+// opens are the calls that open a file, and where in them their flags are.
+func opens() map[uint32]uint32 {
+	return map[uint32]uint32{unix.SYS_OPENAT: atThird, unix.SYS_OPEN: atSecond}
+}

@@ -9,3 +9,8 @@ func elder() map[uint32]change { return nil }
 
 // refusedElders are such calls that nobody needs.
 var refusedElders []uint32
+
+// opens are the calls that open a file, and where in them their flags are.
+func opens() map[uint32]uint32 {
+	return map[uint32]uint32{unix.SYS_OPENAT: atThird}
+}

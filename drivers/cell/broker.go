@@ -42,13 +42,17 @@ type change struct {
 const (
 	setMode = iota + 1
 	setOwner
+	setLength
 	setTimes   // two timespecs
 	setSeconds // two numbers
 	setMicros  // two timevals
 )
 
-// changes are the calls that are judged, by number.
-func changes() map[uint32]change {
+// governsLength is the first ABI of Landlock that knows of cutting files.
+const governsLength = 3
+
+// changes are the calls that are judged, by number, beside an ABI of Landlock.
+func changes(abi int) map[uint32]change {
 	all := map[uint32]change{
 		unix.SYS_FCHMOD:    {what: setMode, fd: true, path: -1, value: 1},
 		unix.SYS_FCHMODAT:  {what: setMode, path: 1, value: 2},
@@ -58,11 +62,14 @@ func changes() map[uint32]change {
 		unix.SYS_UTIMENSAT: {what: setTimes, path: 1, value: 2, flags: 3},
 	}
 	maps.Copy(all, elder())
+	if abi < governsLength {
+		all[unix.SYS_TRUNCATE] = change{what: setLength, path: 0, value: 1}
+	}
 	return all
 }
 
 // judged are their numbers.
-func judged() []uint32 { return slices.Sorted(maps.Keys(changes())) }
+func judged(abi int) []uint32 { return slices.Sorted(maps.Keys(changes(abi))) }
 
 // broker answers what a run asks of the kernel past its bounds: it judges and
 // makes changes, and refuses deeds.
@@ -81,7 +88,8 @@ func newBroker(asked int, bounds bounds, write []string, uid uint32) *broker {
 	if bounds.spaces {
 		return b
 	}
-	b.calls = changes()
+	abi, _ := landlock()
+	b.calls = changes(abi)
 	for _, path := range write {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			b.write = append(b.write, real)
@@ -176,6 +184,8 @@ func (b *broker) judge(c *call, ch change) error {
 			return unix.EPERM
 		}
 		return nil
+	case setLength:
+		return unix.Truncate(self, int64(c.args[ch.value]))
 	}
 	return unix.UtimesNanoAt(unix.AT_FDCWD, self, value, 0)
 }

@@ -162,6 +162,15 @@ func attemptsToWrite() []attempt {
 			return ""
 		}},
 		changed("cut", func(path string) error { return os.Truncate(path, 0) }),
+		changed("cut by reading", func(path string) error { return opened(path, unix.O_RDONLY|unix.O_TRUNC) }),
+		changed("cut by neither reading nor writing", func(path string) error { return opened(path, unix.O_ACCMODE|unix.O_TRUNC) }),
+		changed("cut by a newer call", func(path string) error {
+			fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_TRUNC})
+			if err == nil {
+				_ = unix.Close(fd)
+			}
+			return err
+		}),
 		changed("the mode", func(path string) error { return os.Chmod(path, 0o777) }),
 		changed("the mode by a descriptor", func(path string) error {
 			fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -442,4 +451,13 @@ func attemptsToWrite() []attempt {
 		}})
 	}
 	return list
+}
+
+// opened opens a file and closes it.
+func opened(path string, flags int) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
 }

@@ -29,16 +29,24 @@ func rightsOf(abi int) uint64 {
 	return 1<<n - 1
 }
 
+// landlock is the ABI of Landlock here, 0 for none.
+func landlock() (abi int, err error) {
+	version, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(version), nil
+}
+
 // see takes every right over files from this thread but to read and execute
 // what is below the paths of read, and to change what is below those of write;
 // and where the kernel knows them signals to others and abstract sockets. It
 // holds after execve. Paths that are not there need no rule.
 func see(read, write []string) error {
-	version, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return fmt.Errorf("ask for Landlock: %w", errno)
+	abi, err := landlock()
+	if err != nil {
+		return fmt.Errorf("ask for Landlock: %w", err)
 	}
-	abi := int(version)
 	attr := unix.LandlockRulesetAttr{Access_fs: rightsOf(abi)}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL

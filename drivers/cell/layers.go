@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Layer is a part of the wall, and whether it holds a run here.
@@ -138,10 +136,10 @@ func (s *Supervisor) idmapped(dir string) Layer {
 
 func (t tried) landlock() Layer {
 	l := Layer{Name: layerLandlock, Needed: true}
-	abi, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	abi, err := landlock()
 	switch {
-	case errno != 0:
-		l.Detail, l.Fix = "the kernel has none: "+errno.Error(), "Linux 5.13 with CONFIG_SECURITY_LANDLOCK, and landlock among lsm= of its command line"
+	case err != nil:
+		l.Detail, l.Fix = "the kernel has none: "+err.Error(), "Linux 5.13 with CONFIG_SECURITY_LANDLOCK, and landlock among lsm= of its command line"
 		if lsm := switchOf("/sys/kernel/security/lsm"); lsm != "" {
 			l.Detail += "; its security modules are " + lsm
 		}

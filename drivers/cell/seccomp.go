@@ -51,6 +51,7 @@ const (
 	atArch   = 4
 	atFirst  = 16
 	atSecond = 24
+	atThird  = 32
 )
 
 // kindOfSocket is the part of a socket's type that is no flag.
@@ -118,6 +119,17 @@ func (p *program) refuseOthers(answer, call, at uint32, values ...uint32) {
 		p.add(equal, v, uint8(len(values)-i), 0)
 	}
 	p.add(give, answer, 0, 0)
+	p.add(load, atNumber, 0, 0)
+}
+
+// refuseCuts refuses to open a file that is cut and not written.
+func (p *program) refuseCuts(call, at uint32) {
+	p.add(equal, call, 0, 6)
+	p.add(load, at, 0, 0)
+	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_ACCMODE|unix.O_TRUNC, 0, 0)
+	p.add(equal, unix.O_RDONLY|unix.O_TRUNC, 1, 0)
+	p.add(equal, unix.O_ACCMODE|unix.O_TRUNC, 0, 1) // neither to read nor to write
+	p.add(give, refusal(unix.EACCES), 0, 0)
 	p.add(load, atNumber, 0, 0)
 }
 
@@ -189,8 +201,15 @@ func (o bounds) filter() program {
 			p.refuse(call, refusal(unix.ENOTSUP))
 		}
 		p.refuseValues(refusal(unix.EPERM), unix.SYS_IOCTL, atSecond, unix.FS_IOC_SETFLAGS, fsSetAttr)
-		for _, call := range judged() {
+		abi, _ := landlock()
+		for _, call := range judged(abi) {
 			p.refuse(call, unix.SECCOMP_RET_USER_NOTIF)
+		}
+		if abi < governsLength { // to open is to cut, also for who may not write
+			for call, at := range opens() {
+				p.refuseCuts(call, at)
+			}
+			p.refuse(unix.SYS_OPENAT2, refusal(unix.ENOSYS)) // its flags are behind a pointer
 		}
 	}
 	if o.network {
