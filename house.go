@@ -227,7 +227,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
 	if !need.ReadOnly {
 		h.egress = egress.New(egress.Options{})
-		cells.Way, cells.Over = h.carry, h.over
+		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
 	}
 	sup, err := cell.NewSupervisor(cells)
 	if err != nil {

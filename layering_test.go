@@ -28,7 +28,7 @@ const module = "swarmdeck"
 // lower rank, never one of its own or a higher.
 var engineOrder = map[string]int{
 	"engine/core": 0, "engine/safeopen": 1, "engine/audit": 1, "engine/diff": 1, "engine/document": 1, "engine/cad/mesh": 1, "engine/cad/model": 1, "engine/mapping": 2, "engine/secret": 2, "engine/judge": 2, "engine/bus": 3, "engine/swarm": 4,
-	"engine/skill": 5, "engine/fleet": 5, "engine/tools": 5, "engine/operator": 5, "engine/notice": 5, "engine/presence": 5, "engine/egress": 5, "engine/dag": 5, "engine/cad": 5, "engine/dag/control": 6, "engine/dag/resource": 7,
+	"engine/skill": 5, "engine/fleet": 5, "engine/tools": 5, "engine/operator": 5, "engine/notice": 5, "engine/presence": 5, "engine/egress": 5, "engine/files": 3, "engine/dag": 5, "engine/cad": 5, "engine/dag/control": 6, "engine/dag/resource": 7,
 }
 
 // reach lists, for each part of the house, the parts that it may import

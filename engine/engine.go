@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/egress"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
@@ -94,6 +95,8 @@ type Engine struct {
 	Presence *presence.Book
 	// Egress decides where processes may connect to.
 	Egress *egress.Service
+	// Files decides what processes may read and write.
+	Files *files.Service
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
 	// Secrets are what agents and tasks get in their environment unseen.
@@ -138,6 +141,9 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Ledger: e.Audit, Swarm: e.Swarm, Tenants: opt.Store.Tenants, Halted: e.halted, Patience: opt.EgressPatience,
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
+	}
+	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Tenants, Own: opt.Own}); err != nil {
+		return nil, fmt.Errorf("open the file rules: %w", err)
 	}
 	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants, Halted: e.halted})
 	for action, kind := range opt.Effects {
@@ -276,6 +282,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Operators.Auditables()...)
 	kinds = append(kinds, e.Notices.Auditables()...)
 	kinds = append(kinds, e.Egress.Auditables()...)
+	kinds = append(kinds, e.Files.Auditables()...)
 	kinds = append(kinds, e.Secrets.Auditables()...)
 	return e.Audit.Reconcile(ctx, tenant, kinds)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/pane"
@@ -40,6 +41,8 @@ func (w *fakeWorld) Activity(_ context.Context, t, name string, known time.Time)
 		Drew: 2,
 	}, nil
 }
+
+func (w *fakeWorld) Places(_, role, _ string) files.Places { return w.places[role] }
 
 func (w *fakeWorld) Choices(context.Context, string) (pane.Choices, error) {
 	return pane.Choices{

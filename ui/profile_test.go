@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 )
 
@@ -26,6 +28,18 @@ func TestAnOpenAgentIsNotOverlooked(t *testing.T) {
 	r := rigOn(t, openWorld(), 80, 24, Options{})
 	r.keys("1", "G", "k", "enter")
 	r.has("OPEN: it reaches all that the engine's user reaches")
+}
+
+func TestTheSheetOfAnAgentSaysWhatItReachesBesides(t *testing.T) {
+	w := openWorld()
+	a := w.agents[0]
+	a.Options = core.Raw(`{"read":["~/own"],"hide":["/work/.env"]}`)
+	w.places = map[string]files.Places{a.Role: {Read: []string{"/lib/shared"}, Write: []string{"/work/out"}}}
+	r := rigOn(t, w, 100, 40, Options{})
+	r.keys("1", "g", "enter")
+	r.has("~/own, /lib/shared")
+	r.has("/work/out")
+	r.has("/work/.env")
 }
 
 func TestACardNamesTheProfileOfItsAgent(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -30,6 +31,7 @@ type fakeWorld struct {
 	bells     []chan struct{}
 	tenants   []string
 	agents    []*fleet.Agent
+	places    map[string]files.Places // by role
 	sessions  []swarm.Session
 	tasks     []swarm.Task // newest first
 	approvals []*judge.Approval

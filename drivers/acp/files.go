@@ -10,6 +10,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
@@ -193,6 +194,13 @@ func (p place) at(path string, work func(*safeopen.Place) error) error {
 	if err != nil {
 		return err
 	}
+	hidden, err := p.sup.Hidden(p.spec, filepath.Join(p.dir(), rel))
+	if err == nil && hidden {
+		err = fmt.Errorf("%s is hidden: %w", path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return err
+	}
 	root, err := p.own.Root(p.spec.Dir)
 	if err != nil {
 		return fmt.Errorf("open the agent's directory: %w", err)
@@ -215,6 +223,9 @@ func readWhole(at *safeopen.Place) (string, error) {
 func (p place) writeText(in fileRequest) (old string, err error) {
 	if len(*in.Content) > maxFile {
 		return "", core.Errorf(core.InvalidInput, "content has more than %d bytes", maxFile)
+	}
+	if p.spec.Wall.Profile == cell.Reader {
+		return "", core.Errorf(core.Denied, "a reader writes no files")
 	}
 	err = p.at(in.Path, func(at *safeopen.Place) error {
 		if old, err = readWhole(at); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
@@ -119,7 +121,7 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1\n2\n3\n4\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var p place
+	p := place{sup: newSupervisor(t)}
 	p.spec.Dir = dir
 	n := func(i int) *int { return &i }
 	for _, c := range []struct {
@@ -226,6 +228,43 @@ func TestOutputIsCutAtACharacter(t *testing.T) {
 	}
 }
 
+func TestWhatIsHiddenIsNotServed(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"keys/a", "keys/b", ".env", "c"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "new"
+	for profile, served := range map[cell.Profile]string{cell.Worker: "keys/b c", cell.Reader: "", cell.Open: "keys/a keys/b .env c"} {
+		p := place{sup: newSupervisor(t)}
+		p.spec.Dir = dir
+		p.spec.Wall = cell.Wall{Profile: profile, More: files.Places{Hide: []string{filepath.Join(dir, "keys"), filepath.Join(dir, ".env")}, Read: []string{filepath.Join(dir, "keys/b")}}}
+		var read, wrote []string
+		for _, name := range []string{"keys/a", "keys/b", ".env", "c"} {
+			path := filepath.Join(dir, name)
+			if _, err := p.readText(fileRequest{Path: path}); err == nil {
+				read = append(read, name)
+			}
+			if _, err := p.writeText(fileRequest{Path: path, Content: &text}); err == nil {
+				wrote = append(wrote, name)
+			}
+		}
+		if got := strings.Join(wrote, " "); got != served {
+			t.Errorf("%s wrote %q, want %q", profile, got, served)
+		}
+		if served == "" {
+			served = "keys/b c"
+		}
+		if got := strings.Join(read, " "); got != served {
+			t.Errorf("%s read %q, want %q", profile, got, served)
+		}
+	}
+}
+
 func FuzzWithin(f *testing.F) {
 	dir := f.TempDir()
 	var p place
@@ -248,7 +287,7 @@ func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := place{own: own}
+	p := place{sup: newSupervisor(t), own: own}
 	p.spec.Dir = dir
 	if err := os.WriteFile(data+".key", []byte("KEY"), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ type place struct {
 	settings
 	tenant string
 	spec   cell.Spec
+	sup    *cell.Supervisor
 	own    *safeopen.Own        // files that are opened for no agent
 	home   string               // its HOME, "" when its environment names one
 	memory string               // file of what is remembered of its conversation
@@ -33,8 +35,8 @@ type place struct {
 	lines  *modelproxy.Lines    // to those; nil before it is open, and for none
 }
 
-func (r *Runtime) place(tenant, name string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
-	p := place{tenant: tenant, own: r.opt.Own}
+func (r *Runtime) place(tenant, name, role string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
+	p := place{tenant: tenant, sup: r.sup, own: r.opt.Own}
 	var err error
 	if p.settings, err = readSettings(options); err != nil {
 		return p, err
@@ -50,17 +52,20 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 	if err != nil {
 		return p, err
 	}
-	if p.spec.Wall, err = p.Wall(kept); err != nil {
+	if err := r.sup.CheckPlaces("options.", p.Places); err != nil {
 		return p, err
 	}
-	p.spec.Wall.Read, p.spec.Wall.Told = append(p.spec.Wall.Read, r.opt.Read...), true
+	if err := cell.CheckInspect("options.inspect", kept, p.Inspect); err != nil {
+		return p, err
+	}
+	p.spec.Wall = cell.Wall{Profile: kept, Told: true, Inspect: p.Inspect, Read: slices.Clone(r.opt.Read), More: p.Places}
 	if p.models, err = modelproxy.Read(p.RecordModels, env); err != nil {
 		return p, err
 	}
 	own := filepath.Join(r.opt.State, tenant, name)
 	p.memory = filepath.Join(own, "session.json")
 	p.spec.Run = strings.Join([]string{"agent", tenant, name}, ":")
-	p.spec.Whose = cell.Whose{Tenant: tenant, Agent: name}
+	p.spec.Whose = cell.Whose{Tenant: tenant, Agent: name, Role: role}
 	p.key = p.spec.Run
 	if p.Shared {
 		if name := p.spec.Argv[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
@@ -72,7 +77,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 		if kept == cell.Open {
 			where = ""
 		}
-		same, err := core.Digest([]any{where, tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, profile, p.Places})
+		same, err := core.Digest([]any{where, tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, profile, p.Places, p.Inspect, role})
 		if err != nil {
 			return p, fmt.Errorf("name the shared process: %w", err)
 		}
@@ -107,8 +112,7 @@ func (r *Runtime) place(tenant, name string, command []string, env map[string]st
 }
 
 func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
-	p, err := r.place(a.TenantID, a.Name, a.Command, a.Env, a.Dir, a.Options, a.Profile)
-	p.spec.Whose.Role = a.Role
+	p, err := r.place(a.TenantID, a.Name, a.Role, a.Command, a.Env, a.Dir, a.Options, a.Profile)
 	p.born = a.CreatedAt.UTC().Format(time.RFC3339Nano)
 	return p, err
 }

@@ -101,7 +101,7 @@ func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 // Check implements fleet.Runtime: the options must be known, the command
 // runnable and its directory there.
 func (r *Runtime) Check(c fleet.Create) error {
-	p, err := r.place("t_check", c.Name, c.Command, c.Env, c.Dir, c.Options, c.Profile)
+	p, err := r.place("t_check", c.Name, c.Role, c.Command, c.Env, c.Dir, c.Options, c.Profile)
 	if err != nil {
 		return err
 	}

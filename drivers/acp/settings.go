@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 )
 
 // settings are the options of an agent of this runtime.
@@ -35,7 +36,7 @@ type settings struct {
 	// they are absent or older: its login, which no other agent gets.
 	Login []string `json:"login,omitempty"`
 	// Shared lets agents of the tenant with the same command, environment, home,
-	// user and profile, and unless they are open directory, share one process. It takes far less memory, but one of them can
+	// user, role and profile, and unless they are open directory, share one process. It takes far less memory, but one of them can
 	// be frozen only while no other works: until then a pause holds its tool
 	// calls. Ending a process that does not react ends the others' tasks too.
 	Shared bool `json:"shared,omitzero"`
@@ -52,8 +53,10 @@ type settings struct {
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
-	// Places are what its processes reach besides, and whether it is read on the way out.
-	cell.Places
+	// Places are those that its processes reach besides.
+	files.Places
+	// Inspect has its requests decided by method and path. Only a worker has any.
+	Inspect bool `json:"inspect,omitzero"`
 }
 
 func readSettings(options core.Raw) (settings, error) {

@@ -53,6 +53,9 @@ func (s *Supervisor) Start(spec Spec) (*Process, error) {
 	if spec.Wall.Profile == "" {
 		spec.Wall.Profile = Worker
 	}
+	if err := s.grant(&spec); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
+	}
 	if err := pin.Verify(spec.Pinned); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
 	}

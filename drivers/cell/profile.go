@@ -1,12 +1,8 @@
 package cell
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"swarmdeck/engine/core"
+	filerules "swarmdeck/engine/files"
 )
 
 // Profile is how much of the machine a run can reach.
@@ -49,6 +45,9 @@ type Wall struct {
 	// and not to be there. Hide wins over what lies around it, and what is
 	// named within it wins over it.
 	Read, Write, Hide []string
+	// More are further places that a person has named, which can't be the
+	// engine's own.
+	More filerules.Places
 	// Named gives a reader's user a name, in a list of users that holds nobody
 	// else: some programs do not start without. Workers always have one.
 	Named bool
@@ -62,50 +61,6 @@ type Wall struct {
 // walled reports a run that does not reach everything.
 func (w Wall) walled() bool { return w.Profile != Open }
 
-// Places are the further places of a wall as an agent's options name them, and more of it:
-// absolute paths, or such as begin with ~ for the home of the engine's user.
-type Places struct {
-	Read  []string `json:"read,omitempty"`  // what it may read besides
-	Write []string `json:"write,omitempty"` // and write
-	Hide  []string `json:"hide,omitempty"`  // what of all this is not there
-	// Inspect has its requests decided by method and path. Only a worker has any.
-	Inspect bool `json:"inspect,omitzero"`
-}
-
-const maxPlaces = 64
-
-// Wall makes the places a wall. The error names the field that is wrong.
-func (p Places) Wall(profile Profile) (w Wall, err error) {
-	w.Profile, w.Inspect = profile, p.Inspect
-	if err := CheckInspect("options.inspect", w.Profile, w.Inspect); err != nil {
-		return w, err
-	}
-	for _, l := range []struct {
-		field string
-		from  []string
-		to    *[]string
-	}{{"read", p.Read, &w.Read}, {"write", p.Write, &w.Write}, {"hide", p.Hide, &w.Hide}} {
-		if len(l.from) > maxPlaces {
-			return w, core.Invalid("options."+l.field, len(l.from), "at most 64 places")
-		}
-		for _, path := range l.from {
-			full := path
-			if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
-				home, err := os.UserHomeDir()
-				if err != nil {
-					return w, fmt.Errorf("options.%s: find the home of %q: %w", l.field, path, err)
-				}
-				full = filepath.Join(home, rest)
-			}
-			if !filepath.IsAbs(full) || filepath.Clean(full) == "/" || strings.IndexByte(full, 0) >= 0 {
-				return w, core.Invalid("options."+l.field, path, "an absolute path, not /, or one that begins with ~/")
-			}
-			*l.to = append(*l.to, filepath.Clean(full))
-		}
-	}
-	return w, nil
-}
-
 // CheckInspect reports a run that can't be looked into: a reader has no way out,
 // and an open one takes its own.
 func CheckInspect(field string, p Profile, inspect bool) error {
@@ -114,6 +69,3 @@ func CheckInspect(field string, p Profile, inspect bool) error {
 	}
 	return nil
 }
-
-// Any reports whether any place is named.
-func (p Places) Any() bool { return len(p.Read)+len(p.Write)+len(p.Hide) > 0 }

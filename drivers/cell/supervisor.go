@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
+	filerules "swarmdeck/engine/files"
 )
 
 // Options of NewSupervisor.
@@ -24,6 +25,9 @@ type Options struct {
 	// Hide are files and directories of the engine's own, which no walled run
 	// sees. A name that ends in "*" stands for all that begin so.
 	Hide []string
+	// Files tells what the rules say of a run's files. Nil is that there are no
+	// rules.
+	Files func(Whose) (filerules.Places, error)
 	// Way takes a connection of a worker that wants to go out, and closes it; it
 	// returns when that is over. Nil is no way out for anybody.
 	Way func(Conn)

@@ -86,11 +86,11 @@ func TestAWorkerThatIsLookedIntoTrustsItsOwnAuthority(t *testing.T) {
 
 func TestOnlyAWorkerIsLookedInto(t *testing.T) {
 	for _, profile := range []Profile{Reader, Open} {
-		if _, err := (Places{Inspect: true}).Wall(profile); err == nil {
+		if err := CheckInspect("inspect", profile, true); err == nil {
 			t.Error(profile)
 		}
 	}
-	if w, err := (Places{Inspect: true}).Wall(Worker); err != nil || !w.Inspect {
-		t.Errorf("%+v %v", w, err)
+	if err := CheckInspect("inspect", Worker, true); err != nil {
+		t.Error(err)
 	}
 }

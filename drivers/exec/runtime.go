@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
 )
@@ -106,7 +107,10 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
-	if _, err := o.Wall(profile); err != nil {
+	if err := cell.CheckInspect("options.inspect", profile, o.Inspect); err != nil {
+		return err
+	}
+	if err := r.sup.CheckPlaces("options.", o.Places); err != nil {
 		return err
 	}
 	return spec.Available()
@@ -126,8 +130,10 @@ type agentOptions struct {
 	// model's API, as modelproxy.Read has it. An agent that takes the address
 	// from elsewhere is not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
-	// Places are what its processes reach besides, and whether it is read on the way out.
-	cell.Places
+	// Places are those that its processes reach besides.
+	files.Places
+	// Inspect has its requests decided by method and path. Only a worker has any.
+	Inspect bool `json:"inspect,omitzero"`
 }
 
 const maxInterrupt = 64 // bytes
@@ -164,9 +170,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err != nil {
 		return nil, err
 	}
-	if h.spec.Wall, err = own.Wall(cell.Profile(a.Profile)); err != nil {
-		return nil, err
-	}
+	h.spec.Wall = cell.Wall{Profile: cell.Profile(a.Profile), Told: true, Inspect: own.Inspect, More: own.Places}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
 	}
@@ -181,7 +185,6 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		h.spec.Env = h.models.Environ(spec.Env)
 		h.spec.Wall.Reach = h.models.Ports()
 	}
-	h.spec.Wall.Told = true
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()
 	h.keep.Check(spec.Available())

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 )
 
@@ -17,7 +18,7 @@ func (t *tree) agents() *cobra.Command {
 		t.agentList(),
 		t.command(spec{
 			use: "show NAME", short: "Show an agent", effect: Reads, args: []string{"agent"},
-			run: shows(func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.Agent(c.ctx, c.by.Tenant, name) }),
+			run: shows(agentShown),
 		}),
 		t.command(spec{
 			use: "start NAME", short: "Make an agent ready for tasks", effect: Writes, args: []string{"agent"},
@@ -48,6 +49,20 @@ func (t *tree) agents() *cobra.Command {
 		t.agentHistory(),
 		t.agentLog(),
 	)
+}
+
+// shownAgent is an agent with what file rules say of it.
+type shownAgent struct {
+	fleet.Agent
+	Files *files.Places `json:"files,omitempty"`
+}
+
+func agentShown(c *call, name string) (s shownAgent, err error) {
+	s.Agent, err = c.eng.Fleet.Agent(c.ctx, c.by.Tenant, name)
+	if p := c.eng.Files.Places(c.by.Tenant, s.Role, s.Name); p.Any() && (s.Profile == "reader" || s.Profile == "worker") {
+		s.Files = &p
+	}
+	return s, err
 }
 
 func agentStates() []string {

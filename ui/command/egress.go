@@ -29,19 +29,26 @@ func (t *tree) egress() *cobra.Command {
 	)
 }
 
-// about are the flags that say for whom a rule is, and about which requests.
+// whom are the flags that say for whom a rule is.
+type whom struct{ role, agent string }
+
+func (w *whom) bind(f *pflag.FlagSet) {
+	f.StringVar(&w.role, "role", "", "only for agents of this `ROLE`")
+	f.StringVar(&w.agent, "agent", "", "only for this `AGENT`")
+	source(f, "role", "role")
+	source(f, "agent", "agent")
+}
+
+// about are those, and the flags that say about which requests it is.
 type about struct {
-	role, agent string
-	methods     []string
-	path        string
-	read        bool
+	whom
+	methods []string
+	path    string
+	read    bool
 }
 
 func (a *about) bind(f *pflag.FlagSet) {
-	f.StringVar(&a.role, "role", "", "only for agents of this `ROLE`")
-	f.StringVar(&a.agent, "agent", "", "only for this `AGENT`")
-	source(f, "role", "role")
-	source(f, "agent", "agent")
+	a.whom.bind(f)
 	f.StringSliceVar(&a.methods, "method", nil, "only requests with these `METHODS`, such as GET,HEAD; git's are "+egress.UploadPack+", "+egress.ReceivePack)
 	f.StringVar(&a.path, "path", "", "only requests with this `PATH`; with * at its end all that begin so")
 	f.BoolVar(&a.read, "read", false, "only requests that read: --method "+strings.Join(egress.ReadOnly(), ","))

@@ -63,6 +63,7 @@ func TestEveryCommand(t *testing.T) {
 	w.secrets()
 	w.notices()
 	w.egress()
+	w.files()
 	w.handover()
 	w.figures()
 	w.cads()

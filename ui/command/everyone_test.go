@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func (w *walk) operators() {
@@ -137,6 +138,32 @@ func (w *walk) egress() {
 	w.text("egress log", "removed", "api.example.com:443 agent ada", "*.evil.example")
 	w.fails(2, "egress log --kind task.queued")
 	if all := w.objects("audit reconcile"); len(all) > 0 && all[0]["subject"] == "egress.rule" {
+		w.t.Errorf("%v", all)
+	}
+}
+
+func (w *walk) files() {
+	w.t.Helper()
+	if r := w.do("files read /usr/local/share/x --role coder"); r["path"] != "/usr/local/share/x" || r["effect"] != "read" || r["role"] != "coder" {
+		w.t.Errorf("%v", r)
+	}
+	if r := w.do("files write shared/../shared"); !strings.HasSuffix(fmt.Sprint(r["path"]), "/shared") || r["effect"] != "write" {
+		w.t.Errorf("a path is that of the one who gives it: %v", r)
+	}
+	w.do("files hide /usr/local/share/x --agent ada")
+	w.do("files list")
+	w.text("files list", "/usr/local/share/x", "role coder", "agent ada", "hide", "everybody")
+	if all := w.objects("files list --status hide"); len(all) != 1 {
+		w.t.Errorf("%v", all)
+	}
+	for _, bad := range []string{"files read /", "files read -", "files write /a --role a --agent b", "files hide", "files remove"} {
+		w.fails(2, bad)
+	}
+	w.do("files remove /usr/local/share/x --agent ada")
+	if code, _, _ := w.fails(1, "files remove /usr/local/share/x --agent ada"); code != "NOT_FOUND" {
+		w.t.Error(code)
+	}
+	if all := w.objects("audit reconcile"); len(all) > 0 && all[0]["subject"] == "files.rule" {
 		w.t.Errorf("%v", all)
 	}
 }

@@ -115,6 +115,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveNotices(c, eng, by.Tenant)
 	case "egress":
 		return liveEgress(c, eng, by.Tenant)
+	case "filerule":
+		return liveFileRules(c, eng, by.Tenant)
 	case "subscription":
 		return liveSubscriptions(c, eng, by.Tenant)
 	case "reaction":

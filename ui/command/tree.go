@@ -92,6 +92,7 @@ func (t *tree) sections() []section {
 			{"decision", t.decisions},
 			{"policy", t.policies},
 			{"egress", t.egress},
+			{"files", t.fileRules},
 			{"budget", t.budgets},
 			{"estop", t.estop},
 		}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 )
 
@@ -12,6 +13,8 @@ type FleetWorld interface {
 	// Activity is what an agent does, or did in its newest run; nil when that is
 	// what is known, by its At.
 	Activity(ctx context.Context, tenant, name string, known time.Time) (*fleet.Activity, error)
+	// Places are what file rules say of an agent of a role.
+	Places(tenant, role, agent string) files.Places
 	// Choices are what a new agent may be made of, as far as that is known.
 	Choices(ctx context.Context, tenant string) (Choices, error)
 }
@@ -26,6 +29,10 @@ type Choices struct {
 
 func (w world) Activity(ctx context.Context, tenant, name string, known time.Time) (*fleet.Activity, error) {
 	return w.Fleet.Activity(ctx, tenant, name, known)
+}
+
+func (w world) Places(tenant, role, agent string) files.Places {
+	return w.Files.Places(tenant, role, agent)
 }
 
 func (w world) Choices(ctx context.Context, tenant string) (c Choices, err error) {

@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -232,6 +233,12 @@ func (p *Pane) lay(env pane.Env) {
 	}
 	if a.Lacks != "" {
 		out.Add("", "its wall lacks: "+a.Lacks, screen.Warn)
+	}
+	if a.Profile == "reader" || a.Profile == "worker" {
+		also := files.OfOptions(a.Options).With(env.World.Places(env.Tenant, a.Role, a.Name))
+		out.Add("reads", strings.Join(also.Read, ", "), screen.Text)
+		out.Add("writes", strings.Join(also.Write, ", "), screen.Text)
+		out.Add("hidden", strings.Join(also.Hide, ", "), screen.Text)
 	}
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)

@@ -1,0 +1,145 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
+	"swarmdeck/engine/safeopen"
+	"swarmdeck/store"
+)
+
+const acme = "t_acme"
+
+var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+
+func open(t *testing.T, path string) *engine.Engine {
+	t.Helper()
+	db, err := store.Open(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := safeopen.OwnFiles(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(t.Context(), engine.Options{Store: db, Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = e.Close()
+		_ = db.Close()
+	})
+	return e
+}
+
+func put(t *testing.T, e *engine.Engine, effect files.Effect, path, role, agent string) string {
+	t.Helper()
+	r, err := files.NewRule(effect, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Role, r.Agent = role, agent
+	_, action, err := e.Files.Put(t.Context(), alice, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return action
+}
+
+func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.db")
+	t.Run("one engine", func(t *testing.T) {
+		e := open(t, path)
+		if _, err := e.Swarm.CreateTenant(t.Context(), alice, acme); err != nil {
+			t.Fatal(err)
+		}
+		put(t, e, files.Read, "/data/all", "", "")
+		put(t, e, files.Read, "/data/x", "", "")
+		put(t, e, files.Write, "/data/x", "coder", "")
+		put(t, e, files.Hide, "/data/x", "", "ada")
+		put(t, e, files.Write, "/data/y", "tester", "")
+		if got := put(t, e, files.Write, "/data/y", "tester", ""); got != "unchanged" {
+			t.Errorf("the same again: %s", got)
+		}
+		if got := put(t, e, files.Hide, "/data/y", "tester", ""); got != "changed" {
+			t.Errorf("another effect: %s", got)
+		}
+	})
+	e := open(t, path) // the next engine has them too
+	for _, c := range []struct {
+		tenant, role, agent string
+		want                files.Places
+	}{
+		{acme, "", "", files.Places{Read: []string{"/data/all", "/data/x"}}},
+		{acme, "coder", "eve", files.Places{Read: []string{"/data/all"}, Write: []string{"/data/x"}}},
+		{acme, "coder", "ada", files.Places{Read: []string{"/data/all"}, Hide: []string{"/data/x"}}},
+		{acme, "tester", "", files.Places{Read: []string{"/data/all", "/data/x"}, Hide: []string{"/data/y"}}},
+		{"t_other", "coder", "ada", files.Places{}},
+	} {
+		if got := e.Files.Places(c.tenant, c.role, c.agent); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s %q %q: %+v, want %+v", c.tenant, c.role, c.agent, got, c.want)
+		}
+	}
+	r := files.Rule{Path: "/data/x", Agent: "ada"}
+	if _, err := e.Files.Remove(t.Context(), alice, r.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Files.Places(acme, "coder", "ada"); len(got.Hide) != 0 || len(got.Write) != 1 {
+		t.Errorf("without the rule for ada: %+v", got)
+	}
+	if deltas, err := e.Reconcile(t.Context(), acme); err != nil || len(deltas) != 0 {
+		t.Errorf("reconcile: %v %v", deltas, err)
+	}
+}
+
+func TestRulesThatAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.db")
+	e := open(t, path)
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, acme); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{"", "/", "x", "./x", "//", "/a/../..", "/a\x00b", "~bob/x", "/" + strings.Repeat("x", 3000)} {
+		if r, err := files.NewRule(files.Read, where); err == nil {
+			t.Errorf("%q: %+v", where, r)
+		}
+	}
+	for _, r := range []files.Rule{
+		{Effect: files.Read, Path: "/a/../b"}, {Effect: "have", Path: "/a"}, {Effect: files.Read, Path: "/a", Role: "x", Agent: "y"},
+		{Effect: files.Read, Path: "/a", Role: "x\ny"}, {Effect: files.Read, Path: "/\xff"},
+	} {
+		if _, _, err := e.Files.Put(t.Context(), alice, r); !errors.Is(err, core.Kind(core.InvalidInput)) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	for _, own := range []string{path, path + ".key", path + ".agents/t_acme/ada/home"} {
+		if _, _, err := e.Files.Put(t.Context(), alice, files.Rule{Effect: files.Read, Path: own}); !errors.Is(err, core.Kind(core.Denied)) {
+			t.Errorf("%s: %v", own, err)
+		}
+	}
+	ada := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
+	if _, _, err := e.Files.Put(t.Context(), ada, files.Rule{Effect: files.Read, Path: "/a"}); !errors.Is(err, core.Kind(core.Denied)) {
+		t.Errorf("an agent: %v", err)
+	}
+	if _, err := e.Files.Remove(t.Context(), ada, "/a"); !errors.Is(err, core.Kind(core.Denied)) {
+		t.Errorf("an agent: %v", err)
+	}
+	log, err := e.Audit.List(context.Background(), acme, core.Filter{Kind: "files.rule.refused", Size: 100})
+	if err != nil || len(log.Items) != 5 {
+		t.Errorf("%d refusals in the log, %v", len(log.Items), err)
+	}
+}
+
+func TestARoleThatLooksLikeAPathIsAnotherRule(t *testing.T) {
+	a, b := files.Rule{Role: "x /a", Path: "/b"}, files.Rule{Role: "x", Path: "/a /b"}
+	if a.ID() == b.ID() {
+		t.Errorf("both are %q", a.ID())
+	}
+}
