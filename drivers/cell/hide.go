@@ -127,24 +127,31 @@ func packageOf(dir, home string) string {
 	return parent
 }
 
-// told are the files that words of a command name by absolute paths, each with
-// its directory where that holds files of one thing: a script finds what lies
-// beside it.
-func told(words []string) (all []string) {
+// told are what words of a command name by absolute paths, and whether it is
+// to be written: files, each with its directory where that holds files of one
+// thing, since a script finds what lies beside it; and where the wall says so
+// directories.
+func (w Wall) told(words []string) map[string]bool {
+	all := map[string]bool{}
+	if !w.Told && !w.Work {
+		return all
+	}
 	home, _ := os.UserHomeDir()
-	for _, w := range words {
-		if !filepath.IsAbs(w) || len(w) > 4096 {
+	for _, word := range words {
+		if !filepath.IsAbs(word) || len(word) > 4096 {
 			continue
 		}
-		w = filepath.Clean(w)
-		info, err := os.Stat(w)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if dir := filepath.Dir(w); dir != home && !within(home, dir) && dir != filepath.Clean(os.TempDir()) {
-			all = append(all, dir)
-		} else {
-			all = append(all, w)
+		word = filepath.Clean(word)
+		info, err := os.Stat(word)
+		switch {
+		case err != nil:
+		case info.IsDir() && w.Work && word != "/" && !isSystem(word, false) && !isSystem(resolved(word), false):
+			all[word] = true
+		case info.Mode().IsRegular() && w.Told:
+			if dir := filepath.Dir(word); dir != home && !within(home, dir) && dir != filepath.Clean(os.TempDir()) {
+				word = dir
+			}
+			all[word] = all[word]
 		}
 	}
 	return all

@@ -113,11 +113,9 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 	for _, p := range programs(path, spec.Env) {
 		add(p, false, false)
 	}
-	if spec.Wall.Told {
-		for _, p := range told(spec.Argv[1:]) {
-			if !slices.ContainsFunc(s.hidden(spec.Wall.Hide), func(h string) bool { return within(p, h) }) {
-				add(p, false, false)
-			}
+	for p, write := range spec.Wall.told(spec.Argv[1:]) {
+		if !slices.ContainsFunc(s.hidden(spec.Wall.Hide), func(h string) bool { return within(p, h) || within(resolved(p), h) }) {
+			add(p, write, false)
 		}
 	}
 	for _, p := range spec.Wall.Read {

@@ -39,6 +39,9 @@ type Wall struct {
 	// Told gives it to read what the words of its command name, for commands
 	// that an operator has written down.
 	Told bool
+	// Work gives it to write the directories that the words of its command name,
+	// but those of the system.
+	Work bool
 	// Tmp is a directory that is its /tmp; "" is an empty one that goes with it.
 	Tmp string
 	// Read, Write and Hide are further places: to be read, to be written too,

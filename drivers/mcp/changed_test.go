@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
@@ -88,6 +89,7 @@ func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.know(t, tools.Server{
+		Places: files.Places{Write: []string{h.dir}},
 		Name: "actor", Command: []string{"sh", "-c", `REQUIRED=$(cat "$1") exec "$0"`, self, schema}, Env: map[string]string{"MCP_TEST_SERVER": "1"},
 	})
 	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {

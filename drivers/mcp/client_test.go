@@ -21,6 +21,7 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
@@ -111,7 +112,7 @@ func guests(t *testing.T) (*house, *Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}})
+	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}, Places: files.Places{Write: []string{h.dir}}})
 	return h, c
 }
 
@@ -276,7 +277,7 @@ func TestRealServers(t *testing.T) {
 	bin := filepath.Join(installed, "node_modules", ".bin")
 	env := map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "MEMORY_FILE_PATH": filepath.Join(box, "memory.jsonl")}
 	for name, args := range map[string][]string{"filesystem": {box}, "memory": nil, "everything": nil} {
-		h.know(t, tools.Server{Name: name, Command: append([]string{filepath.Join(bin, "mcp-server-"+name)}, args...), Env: env})
+		h.know(t, tools.Server{Name: name, Command: append([]string{filepath.Join(bin, "mcp-server-"+name)}, args...), Env: env, Places: files.Places{Write: []string{box}}})
 	}
 	var all sync.WaitGroup
 	expect := func(server, tool, args, part string) {
@@ -391,4 +392,61 @@ func FuzzCleanJSON(f *testing.F) {
 			t.Errorf("%q", out)
 		}
 	})
+}
+
+func TestAServerThatSaysNothingIsAWorker(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("of the user"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := guests(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := "grep -qs user " + secret + " && touch " + secret + ".seen; exec " + self
+	env := map[string]string{"MCP_TEST_SERVER": "1"}
+	dir := filepath.Dir(secret)
+	for _, c := range []struct {
+		name string
+		s    tools.Server
+		seen bool
+	}{
+		{"worker", tools.Server{}, false},
+		{"readable", tools.Server{Places: files.Places{Read: []string{dir}}}, false},
+		{"writable", tools.Server{Places: files.Places{Write: []string{dir}}}, true},
+		{"open", tools.Server{Profile: "open"}, true},
+		{"named", tools.Server{Command: []string{"sh", "-c", line, dir}}, true},
+		{"hidden", tools.Server{Command: []string{"sh", "-c", line, dir}, Places: files.Places{Hide: []string{secret}}}, false},
+	} {
+		_ = os.Remove(secret + ".seen")
+		c.s.Name, c.s.Env = c.name, env
+		if c.s.Command == nil {
+			c.s.Command = []string{"sh", "-c", line}
+		}
+		c.s.Read = append(c.s.Read, filepath.Dir(self))
+		h.know(t, c.s)
+		if task, r := h.ends(t, alice, c.name, "list", "{}"); task.Status != swarm.Succeeded {
+			t.Errorf("%s: %s %+v", c.name, task.Status, r.Error)
+		}
+		if _, err := os.Stat(secret + ".seen"); (err == nil) != c.seen {
+			t.Errorf("%s: seen and written %v, want %v", c.name, err == nil, c.seen)
+		}
+	}
+}
+
+func TestServersThatAreRefused(t *testing.T) {
+	for field, s := range map[string]tools.Server{
+		"profile": {Name: "x", Command: []string{"x"}, Profile: "root"},
+		"read":    {Name: "x", Command: []string{"x"}, Places: files.Places{Read: []string{"etc"}}},
+		"write":   {Name: "x", Command: []string{"x"}, Places: files.Places{Write: []string{"/"}}},
+	} {
+		if err := s.Check(); err == nil || core.AsError(err).Details["field"] != field {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	far := tools.Server{Name: "x", URL: "http://x", Profile: "worker"}
+	if err := far.Check(); err == nil {
+		t.Error("a profile beside a URL")
+	}
 }

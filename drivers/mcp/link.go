@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -234,14 +236,20 @@ func (l *link) transport() (mcp.Transport, *cell.Process, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, given := env["HOME"]; !given {
-		env["HOME"] = home
+	profile, err := cell.ParseProfile("profile", l.spec.Profile)
+	if err != nil {
+		return nil, nil, err
 	}
-	dir := l.spec.Dir
-	if dir == "" {
-		dir = home
+	wall := cell.Wall{Profile: profile, Told: true, Work: true, More: l.spec.Places}
+	if named, given := env["HOME"]; !given {
+		wall.Home = home
+	} else if _, err := os.Stat(named); err == nil {
+		wall.More.Write = append(slices.Clone(wall.More.Write), named)
 	}
-	proc, err := l.c.sup.Start(cell.Spec{Run: "mcp-" + l.spec.TenantID + "-" + l.spec.Name, Argv: l.spec.Command, Dir: dir, Env: env, Limits: l.c.opt.Limits, Wall: cell.Wall{Profile: cell.Open}})
+	proc, err := l.c.sup.Start(cell.Spec{
+		Run: "mcp-" + l.spec.TenantID + "-" + l.spec.Name, Whose: cell.Whose{Tenant: l.spec.TenantID}, Argv: l.spec.Command,
+		Dir: cmp.Or(l.spec.Dir, home), Env: env, Limits: l.c.opt.Limits, Wall: wall,
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/secret"
 	"swarmdeck/store"
 )
@@ -26,6 +27,10 @@ type Server struct {
 	Command  []string   `json:"command,omitempty"`
 	Env      secret.Env `json:"env,omitempty"` // shows references only
 	Dir      string     `json:"dir,omitempty"` // absolute; "" is a directory of its own
+	// Profile is how much of the machine the command reaches: reader, worker,
+	// open; "" is worker.
+	Profile string `json:"profile,omitempty"`
+	files.Places
 	URL      string     `json:"url,omitempty"`
 	// Headers of requests to the URL: by name, the variable of the engine's
 	// environment that holds the value. So no secret is kept.
@@ -35,6 +40,9 @@ type Server struct {
 	Given     int               `json:"given,omitzero"` // how often a credential given in clear was exchanged
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
+
+// worker is the profile of servers that name none.
+const worker = "worker"
 
 // Tool is a tool of a server, its texts clean and bounded.
 type Tool struct {
@@ -85,6 +93,10 @@ func (s *Server) Check() error {
 		return core.Invalid("url", s.URL, "an http or https URL")
 	case s.URL != "" && (len(s.Env) > 0 || s.Dir != ""):
 		return core.Invalid("env", "", "env and dir only beside a command")
+	case s.URL != "" && (s.Profile != "" || s.Any()):
+		return core.Invalid("profile", s.Profile, "profile, read, write and hide only beside a command")
+	case !slices.Contains([]string{"", "reader", worker, "open"}, s.Profile):
+		return core.Invalid("profile", s.Profile, "reader, worker, open")
 	case s.URL == "" && len(s.Headers) > 0:
 		return core.Invalid("headers", "", "headers only beside a url")
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
@@ -98,7 +110,8 @@ func (s *Server) Check() error {
 			return core.Invalid("headers."+name, from, "the name of an environment variable that holds the value")
 		}
 	}
-	return nil
+	_, err := s.Full("")
+	return err
 }
 
 // Digest names what the server is made of: another one is another server.
@@ -106,6 +119,9 @@ func (s *Server) Digest() string {
 	parts := []any{s.Command, map[string]string(s.Env), s.Dir, s.URL, s.Headers}
 	if s.Given > 0 {
 		parts = append(parts, s.Given)
+	}
+	if s.Profile != "" && s.Profile != worker || s.Any() {
+		parts = append(parts, s.Profile, s.Places)
 	}
 	d, err := core.Digest(parts)
 	if err != nil { // texts always can
@@ -123,7 +139,9 @@ func (s *Server) state() any {
 		Env     []string          `json:"env,omitempty"`
 		URL     string            `json:"url,omitempty"`
 		Headers map[string]string `json:"headers,omitempty"`
-	}{s.Command, s.Dir, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Headers}
+		Profile string            `json:"profile,omitempty"`
+		files.Places
+	}{s.Command, s.Dir, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Headers, s.Profile, s.Places}
 }
 
 // Put makes a server as it is given and says what that did: created, changed
@@ -131,6 +149,9 @@ func (s *Server) state() any {
 func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, action string, err error) {
 	if err := s.Check(); err != nil {
 		return s, "", err
+	}
+	if s.Profile == "" && s.URL == "" {
+		s.Profile = worker
 	}
 	exchanged, err := t.conceal(ctx, by, &s)
 	if err != nil {

@@ -135,7 +135,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			if err := c.reach(a.Runtime, a.Options); err != nil {
 				return err
 			}
-			if err := c.mayOpen(a.Profile); err != nil {
+			if err := c.mayOpen("agent", a.Profile); err != nil {
 				return err
 			}
 			made, err := c.eng.Fleet.Create(c.ctx, c.by, a)

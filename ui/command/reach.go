@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/tools"
 )
 
 // reach refuses an agent's options that reach for the engine's machine from
@@ -32,12 +33,25 @@ func (c *call) reach(runtime string, options core.Raw) error {
 	return err
 }
 
-// mayOpen refuses an open agent to whoever has fewer rights than it would have.
-func (c *call) mayOpen(profile string) error {
+// mayServe refuses a server that reaches for the engine's machine from another
+// one.
+func (c *call) mayServe(s tools.Server) error {
+	if c.env.Abroad && s.Any() {
+		err := core.Errorf(core.Denied, "read, write and hide: what is on the machine of the data file can't be named from another one").With("field", "read")
+		if c.env.Refused != nil {
+			c.env.Refused(c.by, err)
+		}
+		return err
+	}
+	return c.mayOpen("server", s.Profile)
+}
+
+// mayOpen refuses an open agent or server to whoever has fewer rights than it would have.
+func (c *call) mayOpen(what, profile string) error {
 	if profile != "open" || !c.env.Abroad || c.env.Role.allows(Admin) {
 		return nil
 	}
-	err := core.Errorf(core.Denied, "profile: an open agent reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", Admin, c.env.Role).With("field", "profile")
+	err := core.Errorf(core.Denied, "profile: an open %s reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", what, Admin, c.env.Role).With("field", "profile")
 	if c.env.Refused != nil {
 		c.env.Refused(c.by, err)
 	}

@@ -30,7 +30,7 @@ func (t *tree) up() *cobra.Command {
 		example: "up swarm.yaml --wait",
 		flags: func(f *pflag.FlagSet) {
 			w.bind(f, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
-			f.BoolVar(&yes, "yes", false, "make open agents without a question: they reach all that the engine's user reaches")
+			f.BoolVar(&yes, "yes", false, "make open agents and servers without a question: they reach all that the engine's user reaches")
 		},
 		check: func(c *call, _ []string) error { return w.check(c) },
 		run: func(c *call, args []string) error {
@@ -42,11 +42,22 @@ func (t *tree) up() *cobra.Command {
 				return err
 			}
 			for _, a := range file.Agents {
-				if err := c.mayOpen(a.Profile); err != nil {
+				if err := c.reach(a.Runtime, a.Options); err != nil {
+					return err
+				}
+				if err := c.mayOpen("agent", a.Profile); err != nil {
 					return err
 				}
 				if a.Profile == "open" && !yes {
 					return core.Errorf(core.Denied, "%s:%d: agent %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], a.Line, a.Name).With("field", "profile")
+				}
+			}
+			for _, s := range file.Servers {
+				if err := c.mayServe(s.Server); err != nil {
+					return err
+				}
+				if s.Profile == "open" && !yes {
+					return core.Errorf(core.Denied, "%s:%d: server %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], s.Line, s.Name).With("field", "profile")
 				}
 			}
 			done, first, err := c.apply(file)

@@ -26,6 +26,10 @@ func (r reader) server(v value, vars Vars) Server {
 				s.Dir = filepath.Join(vars.Dir, s.Dir)
 			}
 		},
+		"profile": func(v value) { s.Profile = r.Word(v) },
+		"read":    func(v value) { s.Read = r.command(v, vars) },
+		"write":   func(v value) { s.Write = r.command(v, vars) },
+		"hide":    func(v value) { s.Hide = r.command(v, vars) },
 		"url":     func(v value) { s.URL = r.Word(v) },
 		"headers": func(v value) { s.Headers = r.Texts(v) },
 	}, "name")
