@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/home"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
 )
 
@@ -19,7 +19,7 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	write(t, filepath.Join(mine, ".gemini/oauth.json"), "first")
 	write(t, filepath.Join(mine, ".config/tool/key"), "key")
 	r := newRuntime(t, Options{})
-	a := fakeAgent(t, traits{}, settings{Terminal: true, Login: []string{"~/.gemini", "~/.config/tool", "~/.absent"}})
+	a := fakeAgent(t, traits{}, settings{Terminal: true, Options: home.Options{Login: []string{"~/.gemini", "~/.config/tool", "~/.absent"}}})
 	s := open(t, r, a)
 	s.always("approve")
 	home := strings.TrimPrefix(s.ends(swarm.Succeeded, "", "run printenv HOME").Text, "exit 0: ")
@@ -51,29 +51,14 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 func TestALoginIsRefusedThatWouldNotBeItsAlone(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for name, bad := range map[string]settings{
-		"absolute": {Login: []string{"/root/.gemini"}}, "above": {Login: []string{"~/../x"}}, "all": {Login: []string{"~/."}}, "no name": {Login: []string{"~/"}},
-		"shared": {Login: []string{"~/.gemini"}, Shared: true}, "home": {Login: []string{"~/.gemini"}, Home: "/srv/home"},
+		"absolute": {Options: home.Options{Login: []string{"/root/.gemini"}}}, "above": {Options: home.Options{Login: []string{"~/../x"}}}, "all": {Options: home.Options{Login: []string{"~/."}}}, "no name": {Options: home.Options{Login: []string{"~/"}}},
+		"shared": {Options: home.Options{Login: []string{"~/.gemini"}}, Shared: true}, "home": {Options: home.Options{Login: []string{"~/.gemini"}, Home: "/srv/home"}},
 	} {
 		if _, err := readSettings(core.MustEncode(bad)); err == nil || !strings.Contains(err.Error(), "options.login") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if places, _ := r.Reach(core.MustEncode(settings{Login: []string{"~/.gemini"}})); !slices.Contains(places, "login") {
+	if places, _ := r.Reach(core.MustEncode(settings{Options: home.Options{Login: []string{"~/.gemini"}}})); !slices.Contains(places, "login") {
 		t.Errorf("from another machine it reaches %v", places)
-	}
-}
-
-func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
-	mine := t.TempDir()
-	t.Setenv("HOME", mine)
-	data := filepath.Join(mine, ".local/share/swarmdeck/swarmdeck.db")
-	write(t, data, "data")
-	own, err := safeopen.OwnFiles(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := place{settings: settings{Login: []string{"~/.local"}}, own: own, home: t.TempDir()}
-	if err := p.copyLogin(); err == nil {
-		t.Error("the data file was copied into an agent's home")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/home"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -86,12 +86,12 @@ func (r *Runtime) place(tenant, name, role string, command []string, env map[str
 		p.key = strings.Join([]string{"agents", tenant, filepath.Base(own)}, ":")
 		p.spec.Run, p.spec.Whose.Agent = p.key, ""
 	}
-	if home, given := env["HOME"]; given {
-		if len(p.Login) > 0 {
-			return p, core.Invalid("env.HOME", home, "none together with the option login, which goes into a home of its own")
+	if named, given := env["HOME"]; given {
+		if err := p.WithoutHome(named); err != nil {
+			return p, err
 		}
-		if filepath.IsAbs(home) {
-			p.spec.Wall.Write = append(p.spec.Wall.Write, home)
+		if filepath.IsAbs(named) {
+			p.spec.Wall.Write = append(p.spec.Wall.Write, named)
 		}
 		return p, nil
 	}
@@ -117,128 +117,16 @@ func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
 	return p, err
 }
 
-// furnish makes the HOME and fills it from the skeleton.
+// furnish makes the HOME and fills it.
 func (p place) furnish() error {
 	if p.home == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(p.home), 0o711); err != nil {
-		return fmt.Errorf("make the agent's home: %w", err)
-	}
-	if err := os.Mkdir(p.home, 0o700); err == nil {
-		p.give(p.home, os.Lchown)
-	} else if !os.IsExist(err) {
-		return fmt.Errorf("make the agent's home: %w", err)
-	}
-	if tmp := p.spec.Wall.Tmp; tmp != "" { // its commands share it, and nothing of it lasts
-		if err := os.RemoveAll(tmp); err != nil {
-			return fmt.Errorf("empty the agent's temporary files: %w", err)
-		}
-		if err := os.MkdirAll(filepath.Dir(tmp), 0o711); err != nil {
-			return fmt.Errorf("make a place for the agent's temporary files: %w", err)
-		}
-		if err := os.Mkdir(tmp, 0o700); err != nil {
-			return fmt.Errorf("make a place for the agent's temporary files: %w", err)
-		}
-		p.give(tmp, os.Lchown)
-	}
-	if p.Skeleton != "" {
-		if err := p.copySkeleton(); err != nil {
-			return fmt.Errorf("fill the agent's home from %s: %w", p.Skeleton, err)
-		}
-	}
-	if err := p.copyLogin(); err != nil {
-		return fmt.Errorf("copy the agent's login: %w", err)
+	h := home.Home{Options: p.Options, Path: p.home, Tmp: p.spec.Wall.Tmp, User: p.spec.User, Own: p.own}
+	if err := h.Furnish(); err != nil {
+		return err
 	}
 	return p.reachable()
-}
-
-// give makes the agent's user the owner; a failure shows when it needs that.
-func (p place) give(path string, own func(path string, uid, gid int) error) {
-	if u := p.spec.User; u != nil {
-		_ = own(path, int(u.UID), int(u.GID))
-	}
-}
-
-// Bounds of a skeleton: it holds settings, no data.
-const (
-	maxSkeletonFiles = 1000
-	maxSkeletonBytes = 64 << 20
-)
-
-// copySkeleton fills a home in which the agent may have left links: none leads
-// out of it, since the engine may have more rights than the agent.
-func (p place) copySkeleton() error {
-	home, err := os.OpenRoot(p.home)
-	if err != nil {
-		return err
-	}
-	defer home.Close()
-	return p.copyTree(home, p.Skeleton, ".", false)
-}
-
-// copyTree copies what is at a path to a place in a home: regular files that
-// are not there, or with renew are older there.
-func (p place) copyTree(home *os.Root, from, to string, renew bool) error {
-	files, bytes := 0, int64(0)
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if rel = filepath.Join(to, rel); err != nil || rel == "." {
-			return err
-		}
-		if d.IsDir() {
-			if err := home.Mkdir(rel, 0o700); err == nil {
-				p.give(rel, home.Lchown)
-			} else if !os.IsExist(err) {
-				return err
-			}
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		files++
-		bytes += info.Size()
-		if files > maxSkeletonFiles || bytes > maxSkeletonBytes {
-			return fmt.Errorf("more than %d files or %d MiB", maxSkeletonFiles, maxSkeletonBytes>>20)
-		}
-		if there, err := home.Lstat(rel); renew && err == nil && there.Mode().IsRegular() && there.ModTime().Before(info.ModTime()) {
-			if err := home.Remove(rel); err != nil {
-				return err
-			}
-		}
-		return p.copyFile(home, path, rel, info.Mode().Perm()|0o600)
-	})
-}
-
-// copyFile copies one file unless it is there.
-func (p place) copyFile(home *os.Root, from, to string, perm fs.FileMode) error {
-	in, err := p.own.File(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := home.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if os.IsExist(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		_ = home.Remove(to) // a half file would count as there
-		return err
-	}
-	p.give(to, home.Lchown)
-	return nil
 }
 
 // reachable reports directories that the agent's user can't enter: the agent

@@ -74,7 +74,7 @@ func (pe *peer) run() {
 	if e, lacks := keeper.Unheld(pe.proc.Missing()); lacks {
 		pe.tell(e)
 	}
-	if e, has := pe.place.loggedIn(); has {
+	if e, has := pe.place.LoggedIn(); has {
 		pe.tell(e)
 	}
 	if e, has := keeper.Placeheld(pe.placeheld); has {

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/drivers/home"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -50,13 +51,13 @@ func gemini(t *testing.T, m *model.Server) fleet.Agent {
 		Name: "gemini", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/.bin/gemini"), "--acp"},
 		Env:     map[string]string{"GEMINI_API_KEY": "fake", "GOOGLE_GEMINI_BASE_URL": m.URL},
-		Options: core.MustEncode(settings{Mode: "default", Skeleton: example(t, "gemini-cli/home"), RecordModels: []string{"GOOGLE_GEMINI_BASE_URL"}}),
+		Options: core.MustEncode(settings{Mode: "default", Options: home.Options{Skeleton: example(t, "gemini-cli/home")}, RecordModels: []string{"GOOGLE_GEMINI_BASE_URL"}}),
 	}
 }
 
 // codex is codex-acp as its example runs it, on the scripted model.
 func codex(t *testing.T, m *model.Server) fleet.Agent {
-	home := filepath.Join(drivertest.OutsideTemp(t), "home")
+	own := filepath.Join(drivertest.OutsideTemp(t), "home")
 	config, err := os.ReadFile(filepath.Join(example(t, "codex-acp/home"), ".codex/config.toml"))
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +71,10 @@ env_key = "FAKE_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 `, m.URL)
-	if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(own, ".codex"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(home, ".codex/config.toml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(own, ".codex/config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return fleet.Agent{
@@ -83,7 +84,7 @@ stream_max_retries = 0
 			"FAKE_KEY": "x", "CODEX_BASE_URL": m.URL + "/v1",
 			"PATH": filepath.Join(drivertest.Installed(t), "node_modules/@zed-industries/codex-acp-linux-x64/bin") + ":" + os.Getenv("PATH"),
 		},
-		Options: core.MustEncode(settings{Home: home, RecordModels: []string{"CODEX_BASE_URL"}}),
+		Options: core.MustEncode(settings{Options: home.Options{Home: own}, RecordModels: []string{"CODEX_BASE_URL"}}),
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 )
@@ -25,16 +25,7 @@ type settings struct {
 	Terminal bool `json:"terminal,omitzero"`
 	// Auth is the login method to use at each start, by its id.
 	Auth string `json:"auth,omitempty"`
-	// Home is its HOME: a directory, or "" for one of its own that the engine
-	// keeps beside the data file.
-	Home string `json:"home,omitempty"`
-	// Skeleton is a directory whose files are copied into its HOME before each
-	// start, unless they are there.
-	Skeleton string `json:"skeleton,omitempty"`
-	// Login are files and directories below the home of the engine's user, such
-	// as ~/.gemini, that are copied into its own HOME before each start, where
-	// they are absent or older: its login, which no other agent gets.
-	Login []string `json:"login,omitempty"`
+	home.Options
 	// Shared lets agents of the tenant with the same command, environment, home,
 	// user, role and profile, and unless they are open directory, share one process. It takes far less memory, but one of them can
 	// be frozen only while no other works: until then a pause holds its tool
@@ -72,18 +63,11 @@ func readSettings(options core.Raw) (settings, error) {
 	default:
 		return s, core.Invalid("options.fs", s.FS, `"", "read" or "write"`)
 	}
-	for _, p := range []struct{ field, path string }{{"home", s.Home}, {"skeleton", s.Skeleton}} {
-		if p.path != "" && (!filepath.IsAbs(p.path) || strings.IndexByte(p.path, 0) >= 0) {
-			return s, core.Invalid("options."+p.field, p.path, "an absolute path")
-		}
-	}
-	if s.Skeleton != "" {
-		if info, err := os.Stat(s.Skeleton); err != nil || !info.IsDir() {
-			return s, core.Invalid("options.skeleton", s.Skeleton, "an existing directory")
-		}
-	}
-	if err := s.checkLogin(); err != nil {
+	if err := s.Options.Check(); err != nil {
 		return s, err
+	}
+	if s.Shared && len(s.Login) > 0 {
+		return s, core.Invalid("options.login", strings.Join(s.Login, ","), "none together with shared: a login is given to one agent")
 	}
 	if s.Shared && len(s.RecordModels) > 0 {
 		return s, core.Invalid("options.record_models", strings.Join(s.RecordModels, ","), "none together with shared: the talk of agents in one process can't be told apart")
@@ -98,13 +82,9 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	if core.DecodeStored(options, &s) != nil {
 		return nil, nil
 	}
-	for _, o := range [][2]string{{"home", s.Home}, {"skeleton", s.Skeleton}, {"user", s.User}} {
-		if o[1] != "" {
-			places = append(places, o[0])
-		}
-	}
-	if len(s.Login) > 0 {
-		places = append(places, "login")
+	places = s.Options.Reach()
+	if s.User != "" {
+		places = append(places, "user")
 	}
 	if s.Any() {
 		places = append(places, "read, write and hide")

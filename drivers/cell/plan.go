@@ -273,14 +273,6 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 // narrowed plans a walled run where there are no name spaces: Landlock alone
 // holds it, which can't hide what lies within what it shows.
 func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Process) error {
-	trees := s.trees(spec, o.Path)
-	for _, h := range s.hidden(spec.Wall.Hide) {
-		for _, t := range trees {
-			if _, err := os.Lstat(h); err == nil && h != t.path && within(h, t.path) {
-				return fmt.Errorf("%s lies in %s and can't be hidden from a %s without name spaces: %w", h, t.path, spec.Wall.Profile, os.ErrPermission)
-			}
-		}
-	}
 	if o.User == nil && os.Geteuid() == 0 && o.Profile != Reader {
 		// Root's own files are the system's, whose modes and keys are root's to change.
 		owner, err := ownerOf(spec.Dir)
@@ -291,6 +283,17 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 			return fmt.Errorf("%w: without name spaces a %s of root needs a directory, or a user, that is not root's", ErrNoWall, spec.Wall.Profile)
 		}
 		o.User = &User{UID: owner, GID: owner}
+		if kept, err := ownerOf(spec.Wall.Home); err == nil && kept != owner { // which it could not enter
+			spec.Wall.Home = ""
+		}
+	}
+	trees := s.trees(spec, o.Path)
+	for _, h := range s.hidden(spec.Wall.Hide) {
+		for _, t := range trees {
+			if _, err := os.Lstat(h); err == nil && h != t.path && within(h, t.path) {
+				return fmt.Errorf("%s lies in %s and can't be hidden from a %s without name spaces: %w", h, t.path, spec.Wall.Profile, os.ErrPermission)
+			}
+		}
 	}
 	if err := p.scratch(o.User); err != nil {
 		return err

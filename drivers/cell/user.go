@@ -48,6 +48,9 @@ func (s *Supervisor) disguise(o *order, spec Spec, trees []tree, named func(*os.
 			owner, err := ownerOf(spec.Dir)
 			if err == nil && owner != 0 {
 				o.User = &User{UID: owner, GID: owner}
+				if kept, err := ownerOf(spec.Wall.Home); err == nil && kept == 0 { // it is the engine's until its first run
+					_ = os.Lchown(spec.Wall.Home, int(owner), int(owner))
+				}
 			}
 			return err
 		}

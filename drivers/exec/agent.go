@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/home"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
@@ -30,6 +31,7 @@ type agent struct {
 	mask   atomic.Pointer[secret.Mask] // of its newest process
 	unhook func() bool
 	models *modelproxy.Lines // nil when it is not recorded
+	home   *home.Home        // nil for none that is kept
 
 	mu      sync.Mutex
 	sess    *session // until its process, output and leftovers are gone
@@ -195,6 +197,14 @@ func (a *agent) late(e fleet.Event) {
 // held. One that stays is told of each later turn's trace with its task.
 func (a *agent) launch(parent string) error {
 	spec := a.spec
+	if a.home != nil {
+		if err := a.home.Furnish(); err != nil {
+			return err
+		}
+		if e, has := a.home.LoggedIn(); has {
+			a.backlog.Add(e)
+		}
+	}
 	spec.Env = cell.Traced(spec.Env, parent)
 	env, mask, err := a.opt.Secrets(context.Background(), a.tenant, spec.Env)
 	if err != nil {

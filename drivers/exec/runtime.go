@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/home"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/secret"
 )
 
@@ -21,6 +23,10 @@ type RuntimeOptions struct {
 	// Dir is where an agent without a directory runs, and what relative ones
 	// start from. "" is the engine's working directory.
 	Dir string
+	// State is the directory for the agents' homes; "" keeps none.
+	State string
+	// Own are the engine's own files, which are copied into no home.
+	Own *safeopen.Own
 	// Limits of every agent's processes; the zero value means cell.DefaultLimits.
 	Limits cell.Limits
 	// Interrupt is the signal that a cancelled prompt's process group gets
@@ -56,7 +62,10 @@ type Runtime struct {
 	opt RuntimeOptions
 }
 
-var _ fleet.Runtime = (*Runtime)(nil)
+var (
+	_ fleet.Runtime = (*Runtime)(nil)
+	_ fleet.Keeper  = (*Runtime)(nil)
+)
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
 func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
@@ -83,7 +92,10 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) { return reac
 
 func reach(options core.Raw) (places, secrets []string) {
 	o, err := readOptions(options)
-	if err == nil && o.Any() {
+	if err != nil {
+		return nil, nil
+	}
+	if places = o.Reach(); o.Any() {
 		places = append(places, "read, write and hide")
 	}
 	return places, nil
@@ -113,6 +125,9 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err := r.sup.CheckPlaces("options.", o.Places); err != nil {
 		return err
 	}
+	if _, err := r.homeOf(fleet.Agent{Name: c.Name, Env: c.Env, Profile: c.Profile}, o); err != nil {
+		return err
+	}
 	return spec.Available()
 }
 
@@ -130,6 +145,7 @@ type agentOptions struct {
 	// model's API, as modelproxy.Read has it. An agent that takes the address
 	// from elsewhere is not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
+	home.Options
 	// Places are those that its processes reach besides.
 	files.Places
 	// Inspect has its requests decided by method and path. Only a worker has any.
@@ -148,7 +164,7 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 	if len(o.Interrupt) > maxInterrupt || strings.ContainsAny(o.Interrupt, "\n\x00") {
 		return o, core.Invalid("options.interrupt", fmt.Sprintf("%d bytes", len(o.Interrupt)), fmt.Sprintf("1-%d bytes of one line", maxInterrupt))
 	}
-	return o, nil
+	return o, o.Check()
 }
 
 // Open implements fleet.Runtime. The agent is idle at once, or offline until
@@ -171,6 +187,12 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		return nil, err
 	}
 	h.spec.Wall = cell.Wall{Profile: cell.Profile(a.Profile), Told: true, Inspect: own.Inspect, More: own.Places}
+	if h.home, err = r.homeOf(a, own); err != nil {
+		return nil, err
+	}
+	if h.home != nil {
+		h.spec.Wall.Home = h.home.Path
+	}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
 	}

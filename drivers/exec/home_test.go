@@ -1,0 +1,101 @@
+package exec
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
+)
+
+// homes is a runtime that keeps homes, and what it says to one agent after
+// another of a shell line.
+func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out string, log []string)) {
+	t.Helper()
+	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "homes")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, func(a fleet.Agent, line string) (string, []string) {
+		t.Helper()
+		a.TenantID, a.Command = "t_test", []string{"sh", "-c", line}
+		w := &watch{}
+		h, err := r.Open(context.Background(), a, w.notify)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		out := ask(t, h, w.prompt("go"))
+		if out.Status != swarm.Succeeded {
+			t.Fatalf("%s: %+v", line, out)
+		}
+		return strings.TrimSpace(out.Text), w.texts("log")
+	}
+}
+
+func TestAnAgentKeepsAHomeOfItsOwn(t *testing.T) {
+	r, run := homes(t)
+	run(fleet.Agent{Name: "ada", Profile: "worker"}, "echo mine >~/note")
+	if got, _ := run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note"); !strings.Contains(got, "mine") {
+		t.Errorf("its next run reads %q", got)
+	}
+	if got, _ := run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/note ~/../../ada/home/note 2>/dev/null; echo nothing"); strings.Contains(got, "mine") {
+		t.Errorf("another agent reads %q", got)
+	}
+	if got, _ := run(fleet.Agent{Name: "bold", Profile: "open"}, "echo $HOME"); strings.Contains(got, "homes") {
+		t.Errorf("an open agent's home is %q", got)
+	}
+	if err := r.Forget(t.Context(), fleet.Agent{TenantID: "t_test", Name: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note 2>/dev/null; echo nothing"); strings.Contains(got, "mine") {
+		t.Errorf("the next agent of the name reads %q", got)
+	}
+}
+
+func TestALoginIsCopiedToOneExecAgent(t *testing.T) {
+	mine := t.TempDir()
+	t.Setenv("HOME", mine)
+	if err := os.MkdirAll(filepath.Join(mine, ".codex"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(mine, ".codex/auth.json"), []byte("login"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, run := homes(t)
+	options := core.Raw(`{"login":["~/.codex"]}`)
+	for _, profile := range []string{"worker", "open"} {
+		got, log := run(fleet.Agent{Name: "ada", Profile: profile, Options: options}, "cat ~/.codex/auth.json; echo $HOME")
+		if !strings.Contains(got, "login") || strings.Contains(got, mine+"\n") {
+			t.Errorf("%s: %q", profile, got)
+		}
+		if !strings.Contains(strings.Join(log, "\n"), "its home has a copy of the login") {
+			t.Errorf("%s: its log says %q", profile, log)
+		}
+	}
+	if got, _ := run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/.codex/auth.json 2>/dev/null; echo nothing"); strings.Contains(got, "login") {
+		t.Errorf("another agent: %q", got)
+	}
+}
+
+func TestOptionsOfAHomeThatAreRefused(t *testing.T) {
+	r, _ := homes(t)
+	for field, c := range map[string]fleet.Create{
+		"options.login":    {Options: core.Raw(`{"login":["/root/.codex"]}`)},
+		"options.home":     {Options: core.Raw(`{"home":"x"}`)},
+		"options.skeleton": {Options: core.Raw(`{"skeleton":"/not/there"}`)},
+		"env.HOME":         {Options: core.Raw(`{"login":["~/.codex"]}`), Env: map[string]string{"HOME": "/tmp"}},
+	} {
+		c.Name, c.Command = "a", []string{"true"}
+		if err := r.Check(c); err == nil || core.AsError(err).Details["field"] != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if places, _ := r.Reach(core.Raw(`{"login":["~/.codex"]}`)); len(places) != 1 || places[0] != "login" {
+		t.Errorf("from another machine it reaches %v", places)
+	}
+}

@@ -1,0 +1,70 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnAgentsLinksLeadTheSkeletonNowhere(t *testing.T) {
+	skeleton, path, outside := t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, filepath.Join(skeleton, ".tool/settings"), "fresh")
+	write(t, filepath.Join(skeleton, ".tool/deep/more"), "fresh")
+	if err := os.Symlink(outside, filepath.Join(path, ".tool")); err != nil {
+		t.Fatal(err)
+	}
+	h := Home{Options: Options{Skeleton: skeleton}, Path: path}
+	if err := h.Furnish(); err == nil {
+		t.Error("the home was filled through a link that leads out of it")
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("%v was written outside: %v", left, err)
+	}
+}
+
+func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
+	mine := t.TempDir()
+	t.Setenv("HOME", mine)
+	data := filepath.Join(mine, ".local/share/swarmdeck/swarmdeck.db")
+	write(t, data, "data")
+	own, err := safeopen.OwnFiles(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Home{Options: Options{Login: []string{"~/.local"}}, Path: t.TempDir(), Own: own}
+	if err := h.Furnish(); err == nil {
+		t.Error("the data file was copied into an agent's home")
+	}
+}
+
+func TestOnlyHomesOfAgentsAreKept(t *testing.T) {
+	state := t.TempDir()
+	ada, eve := fleet.Agent{TenantID: "t_a", Name: "ada"}, fleet.Agent{TenantID: "t_a", Name: "eve"}
+	shared := filepath.Join(state, "t_a", "shared-1")
+	for _, dir := range []string{Of(state, ada), Of(state, eve), shared} {
+		write(t, filepath.Join(dir, "home/x"), "x")
+	}
+	if err := Keep(state, []fleet.Agent{ada}, shared); err != nil {
+		t.Fatal(err)
+	}
+	there := func(dir string) bool { _, err := os.Stat(dir); return err == nil }
+	if !there(Of(state, ada)) || !there(shared) || there(Of(state, eve)) {
+		t.Error("ada, eve, shared:", there(Of(state, ada)), there(Of(state, eve)), there(shared))
+	}
+	if err := Forget(state, ada); err != nil || there(Of(state, ada)) {
+		t.Error("a deleted agent's home is there", err)
+	}
+}
