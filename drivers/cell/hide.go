@@ -82,51 +82,6 @@ func matches(name string) []string {
 	return all
 }
 
-// programs are the places from which a run's programs come: its own, with what
-// belongs to it, and the directories of its PATH. The system's need no mention.
-func programs(path string, env map[string]string) []string {
-	var all []string
-	home, _ := os.UserHomeDir()
-	modules := func(path string) { // where programs of Node.js have the rest of themselves
-		if i := strings.Index(path, "/node_modules/"); i >= 0 {
-			all = append(all, path[:i]+"/node_modules")
-		}
-	}
-	for _, dir := range filepath.SplitList(pathOf(env)) {
-		if filepath.IsAbs(dir) {
-			all = append(all, packageOf(dir, home))
-			modules(dir)
-		}
-	}
-	for range 16 { // the program, and what leads to it
-		all = append(all, path)
-		modules(path)
-		if dir := packageOf(filepath.Dir(path), home); dir != filepath.Dir(path) {
-			all = append(all, dir)
-		}
-		target, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = target
-	}
-	return slices.DeleteFunc(all, func(p string) bool { return isSystem(p, false) })
-}
-
-// packageOf is the directory of a package whose programs are in its bin: the
-// directory itself where that holds the programs of many.
-func packageOf(dir, home string) string {
-	parent := filepath.Dir(dir)
-	if base := filepath.Base(dir); base != "bin" && base != "shims" || parent == "/" || parent == home || within(home, parent) ||
-		parent == filepath.Join(home, ".local") || isSystem(parent, false) {
-		return dir
-	}
-	return parent
-}
-
 // told are what words of a command name by absolute paths, and whether it is
 // to be written: files, each with its directory where that holds files of one
 // thing, since a script finds what lies beside it; and where the wall says so

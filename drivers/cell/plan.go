@@ -110,7 +110,7 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 			}
 		}
 	}
-	for _, p := range programs(path, spec.Env) {
+	for _, p := range s.programs(path, spec) {
 		add(p, false, false)
 	}
 	for p, write := range spec.Wall.told(spec.Argv[1:]) {

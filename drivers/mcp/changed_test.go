@@ -90,7 +90,7 @@ func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
 	}
 	h.know(t, tools.Server{
 		Places: files.Places{Write: []string{h.dir}},
-		Name: "actor", Command: []string{"sh", "-c", `REQUIRED=$(cat "$1") exec "$0"`, self, schema}, Env: map[string]string{"MCP_TEST_SERVER": "1"},
+		Name:   "actor", Command: []string{"sh", "-c", `REQUIRED=$(cat "$1") exec "$0"`, self, schema}, Env: map[string]string{"MCP_TEST_SERVER": "1"},
 	})
 	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type Server struct {
 	// open; "" is worker.
 	Profile string `json:"profile,omitempty"`
 	files.Places
-	URL      string     `json:"url,omitempty"`
+	URL string `json:"url,omitempty"`
 	// Headers of requests to the URL: by name, the variable of the engine's
 	// environment that holds the value. So no secret is kept.
 	Headers   map[string]string `json:"headers,omitempty"`
