@@ -18,22 +18,25 @@ type place struct {
 	Kind  string
 	To    string // absolute
 	From  string `json:",omitempty"`
-	Write bool   `json:",omitzero"` // of bind
-	Map   int    `json:",omitzero"` // of bind: descriptor of the user name space that says whose the files are; 0 is none
-	Must  bool   `json:",omitzero"` // without it the cell is not made
-	Pin   bool   `json:",omitzero"` // of bind: nothing else may be seen there when the command starts
-	UID   uint32 `json:",omitzero"` // of tmpfs; 0 is the init's own
-	Mode  uint32 `json:",omitzero"` // of tmpfs
+	Write bool   `json:",omitzero"`  // of bind
+	Map   int    `json:",omitzero"`  // of bind: descriptor of the user name space that says whose the files are; 0 is none
+	Must  bool   `json:",omitzero"`  // without it the cell is not made
+	Work  string `json:",omitempty"` // of overlay: a directory of the file system of To; "" keeps what is written in memory
+	Plain bool   `json:",omitzero"`  // of overlay: To may be read only
+	Pin   bool   `json:",omitzero"`  // of bind: nothing else may be seen there when the command starts
+	UID   uint32 `json:",omitzero"`  // of tmpfs; 0 is the init's own
+	Mode  uint32 `json:",omitzero"`  // of tmpfs
 }
 
 const (
-	bind  = "bind"  // what is at From
-	tmpfs = "tmpfs" // an empty directory in memory
-	link  = "link"  // a symbolic link to From
-	text  = "text"  // a file that holds From
-	hide  = "hide"  // nothing, where something is
-	dev   = "dev"   // the usual devices
-	procs = "procfs"
+	bind    = "bind"    // what is at From
+	tmpfs   = "tmpfs"   // an empty directory in memory
+	link    = "link"    // a symbolic link to From
+	text    = "text"    // a file that holds From
+	hide    = "hide"    // nothing, where something is
+	overlay = "overlay" // what is at From, and what is written there apart
+	dev     = "dev"     // the usual devices
+	procs   = "procfs"
 )
 
 // builder makes a file system.
@@ -71,7 +74,7 @@ func build(places []place) ([]pinned, error) {
 	}
 	b := &builder{root: base(), trees: map[int]int{}, hidden: map[string]bool{}}
 	for i, p := range places { // before anything covers them
-		if p.Kind != bind {
+		if p.Kind != bind && p.Kind != overlay {
 			continue
 		}
 		fd, err := detached(p)
@@ -161,6 +164,8 @@ func (b *builder) make(i int, p place) error {
 			b.pins = append(b.pins, pinned{p.To, st})
 		}
 		return b.put(fd, to, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+	case overlay:
+		return b.overlay(i, p)
 	case tmpfs:
 		options := fmt.Sprintf("mode=%o,size=25%%", p.Mode)
 		if p.UID != 0 { // else it is this process's own: in a user name space root may be nobody

@@ -34,6 +34,10 @@ func systemOf(p Profile) []string {
 	return system[:]
 }
 
+// workName is a directory in a home's .cache for what overlays put there while
+// they work, which the run does not see.
+const workName = "swarmdeck-overlay"
+
 // ownHome is where a run has its home that has none which is kept.
 const ownHome = "/home/agent"
 
@@ -90,6 +94,8 @@ type tree struct {
 	write bool
 	must  bool
 	pin   bool // it must be what is there when the command starts
+	cache bool // what is written there is kept apart
+	plain bool // of cache: it is of use to be read alone
 	map_  int
 }
 
@@ -184,7 +190,7 @@ func within(path, dir string) bool {
 
 // furnished plans the file system of a walled run.
 func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]string, named func(*os.File) int) error {
-	trees := s.trees(spec, o.Path)
+	trees := append(s.trees(spec, o.Path), s.cached(spec)...)
 	uid := uint32(os.Geteuid())
 	if m == asRoot {
 		if err := s.disguise(o, spec, trees, named); err != nil {
@@ -239,6 +245,14 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	}
 	hidden := s.hidden(spec.Wall.Hide)
 	for _, t := range trees {
+		if t.cache {
+			c := place{Kind: overlay, To: t.as, From: t.path, Map: t.map_, UID: uid, Plain: t.plain}
+			if spec.Wall.Home != "" {
+				c.Work = filepath.Join(spec.Wall.Home, ".cache", workName, strings.ReplaceAll(strings.TrimPrefix(t.as, spec.Wall.Home+"/"), "/", "_"))
+			}
+			o.Places = append(o.Places, c)
+			continue
+		}
 		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin})
 		o.Places = append(o.Places, t.held(hidden)...)
 		for _, h := range hidden {
@@ -249,6 +263,9 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 		if t.write {
 			o.Write = append(o.Write, t.as)
 		}
+	}
+	if spec.Wall.Home != "" {
+		o.Places = append(o.Places, place{Kind: hide, To: filepath.Join(spec.Wall.Home, ".cache", workName)})
 	}
 	o.Read = []string{"/"}
 	if o.Profile == Reader { // not even what it shows of processes

@@ -3,6 +3,7 @@ package home
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -29,7 +30,7 @@ func Keep(state string, agents []fleet.Agent, besides ...string) error {
 	var errs []error
 	for _, dir := range all {
 		if !kept[dir] {
-			errs = append(errs, os.RemoveAll(dir))
+			errs = append(errs, remove(dir))
 		}
 	}
 	return errors.Join(errs...)
@@ -37,8 +38,23 @@ func Keep(state string, agents []fleet.Agent, besides ...string) error {
 
 // Forget gives up what is kept for an agent that was deleted.
 func Forget(state string, a fleet.Agent) error {
-	if err := os.RemoveAll(Of(state, a)); err != nil {
+	if err := remove(Of(state, a)); err != nil {
 		return fmt.Errorf("remove what was kept for agent %s: %w", a.Name, err)
 	}
 	return nil
+}
+
+// remove removes a directory, also what its agent has made read-only in it, as
+// caches of modules are.
+func remove(dir string) error {
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil { // before it is read
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }

@@ -1,0 +1,96 @@
+package cell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// filled is a home with a module cache, and a directory to work in.
+func filled(t *testing.T) (mine, work string) {
+	t.Helper()
+	mine, work = t.TempDir(), t.TempDir()
+	t.Setenv("HOME", mine)
+	t.Setenv("GOPATH", "")
+	t.Setenv("GOMODCACHE", "")
+	for _, name := range []string{"go/pkg/mod/x@v1/x.go", "go/pkg/mod/cache/lock", ".npm/_cacache/index", ".npm/_logs/log", ".npmrc"} {
+		path := filepath.Join(mine, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("warm\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mine, work
+}
+
+func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
+	mine, work := filled(t)
+	s := newSupervisor(t)
+	kept := filepath.Join(t.TempDir(), "home")
+	if err := os.Mkdir(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(wall Wall, line string) string {
+		t.Helper()
+		return strings.Join(strings.Fields(printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Wall: wall})), " ")
+	}
+	look := "cd ~/go/pkg/mod && cat x@v1/x.go && cat new 2>/dev/null; cat ~/.npm/_cacache/index; ls -A ~/.npm; cat ~/.npmrc 2>/dev/null; true"
+	for name, wall := range map[string]Wall{"gone with the run": {}, "kept": {Home: kept}} {
+		if got := run(wall, look+"; echo mine >new; echo other >x@v1/x.go; mkdir -p y@v1 && cat new x@v1/x.go"); got != "warm warm _cacache mine other" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := run(Wall{}, look); got != "warm warm _cacache" {
+		t.Errorf("the next run has %q", got)
+	}
+	if got := run(Wall{Home: kept}, look+"; ls -A ~/.cache/*"); got != "other mine warm _cacache" {
+		t.Errorf("the next run of the same home has %q", got)
+	}
+	// One that works at the same time in the same home keeps its own apart.
+	p, err := s.Start(Spec{Run: "first", Argv: []string{"sh", "-c", "echo ready; read x; cat ~/go/pkg/mod/late 2>/dev/null; echo end"}, Dir: work, Wall: Wall{Home: kept}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.CloseIO()
+	buf := make([]byte, 64)
+	if n, err := p.Stdout.Read(buf); err != nil || string(buf[:n]) != "ready\n" {
+		t.Fatal(string(buf[:n]), err)
+	}
+	if got := run(Wall{Home: kept}, "cat ~/go/pkg/mod/x@v1/x.go; echo late >~/go/pkg/mod/late && cat ~/go/pkg/mod/late"); got != "warm late" {
+		t.Errorf("beside another: %q", got)
+	}
+	if _, err := p.Stdin.WriteString("\n"); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := p.Stdout.Read(buf); string(buf[:n]) != "end\n" {
+		t.Errorf("the other has %q", buf[:n])
+	}
+	if err := p.Stop(Grace{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go/pkg/mod/x@v1/x.go", ".npm/_cacache/index"} {
+		if text, err := os.ReadFile(filepath.Join(mine, name)); string(text) != "warm\n" {
+			t.Errorf("the user's own %s: %q %v", name, text, err)
+		}
+	}
+	if all, _ := os.ReadDir(filepath.Join(mine, "go/pkg/mod")); len(all) != 2 {
+		t.Errorf("the user's own cache: %v", all)
+	}
+}
+
+func TestCachesOfTheUserThatAreNotShown(t *testing.T) {
+	mine, work := filled(t)
+	s := newSupervisor(t)
+	line := "cat ~/go/pkg/mod/x@v1/x.go 2>/dev/null; echo end"
+	for name, wall := range map[string]Wall{"hidden": {Hide: []string{filepath.Join(mine, "go")}}, "a reader": {Profile: Reader}} {
+		if got := printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Wall: wall}); got != "end" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: map[string]string{"HOME": work}}); got != "end" {
+		t.Errorf("another home: %q", got)
+	}
+}
