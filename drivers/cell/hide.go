@@ -106,7 +106,9 @@ func (w Wall) told(words []string) map[string]bool {
 			if dir := filepath.Dir(word); dir != home && !within(home, dir) && dir != filepath.Clean(os.TempDir()) {
 				word = dir
 			}
-			all[word] = all[word]
+			if !all[word] {
+				all[word] = false
+			}
 		}
 	}
 	return all

@@ -112,8 +112,11 @@ func TestRulesThatAreRefused(t *testing.T) {
 		}
 	}
 	for _, r := range []files.Rule{
-		{Effect: files.Read, Path: "/a/../b"}, {Effect: "have", Path: "/a"}, {Effect: files.Read, Path: "/a", Role: "x", Agent: "y"},
-		{Effect: files.Read, Path: "/a", Role: "x\ny"}, {Effect: files.Read, Path: "/\xff"},
+		{Effect: files.Read, Path: "/a/../b"},
+		{Effect: "have", Path: "/a"},
+		{Effect: files.Read, Path: "/a", Role: "x", Agent: "y"},
+		{Effect: files.Read, Path: "/a", Role: "x\ny"},
+		{Effect: files.Read, Path: "/\xff"},
 	} {
 		if _, _, err := e.Files.Put(t.Context(), alice, r); !errors.Is(err, core.Kind(core.InvalidInput)) {
 			t.Errorf("%+v: %v", r, err)
