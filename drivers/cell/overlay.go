@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -20,8 +21,11 @@ func (b *builder) overlay(i int, p place) error {
 		return unix.ENOENT
 	}
 	defer unix.Close(lower)
-	below := filepath.Join(b.root, ".lower"+strconv.Itoa(i))
-	if err := b.put(lower, below, true); err != nil {
+	below, err := b.layer("lower", i)
+	if err != nil {
+		return err
+	}
+	if err := unix.MoveMount(lower, "", unix.AT_FDCWD, below, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return err
 	}
 	at, err := b.target(filepath.Join(b.root, p.To), true)
@@ -29,26 +33,47 @@ func (b *builder) overlay(i int, p place) error {
 		return err
 	}
 	defer unix.Close(at)
-	err = b.layered(i, p, at, below)
-	if err != nil && p.Plain {
-		var fd int
-		if fd, err = detached(place{From: below}); err == nil {
-			err = b.put(fd, filepath.Join(b.root, p.To), true)
-			_ = unix.Close(fd)
+	if err = b.layered(i, p, at, below); err == nil || !p.Plain {
+		return err
+	}
+	fd, err := detached(place{From: below})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return b.put(fd, filepath.Join(b.root, p.To), true)
+}
+
+// layer makes a directory for a part of an overlay. All lie in a place of the
+// old root, which goes as a whole: each mount that is taken away by itself costs
+// milliseconds.
+func (b *builder) layer(name string, i int) (string, error) {
+	if b.layers == "" {
+		for _, dir := range []string{"/mnt", "/media", "/srv", "/usr"} {
+			if info, err := os.Stat(dir); err == nil && info.IsDir() && dir != b.root {
+				if err := unix.Mount("cell", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=25%"); err != nil {
+					return "", err
+				}
+				b.layers = dir
+				break
+			}
 		}
 	}
-	return errors.Join(err, unix.Unmount(below, unix.MNT_DETACH)) // the overlay has its own view of it
+	if b.layers == "" {
+		return "", os.ErrNotExist
+	}
+	dir := filepath.Join(b.layers, name+strconv.Itoa(i))
+	return dir, os.Mkdir(dir, 0o755)
 }
 
 // layered mounts the overlay over an open directory.
 func (b *builder) layered(i int, p place, at int, below string) error {
 	to := filepath.Join(b.root, p.To)
-	work := filepath.Join(b.root, p.Work)
 	if p.Work != "" {
 		if lock, err := unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 			if unix.Flock(lock, unix.LOCK_EX|unix.LOCK_NB) == nil { // until this process ends
-				fd, err := b.target(work, true)
-				if err == nil {
+				work := filepath.Join(b.root, p.Work)
+				if fd, err := b.target(work, true); err == nil {
 					_ = unix.Close(fd)
 					if err = stack(below, to, work, to); err == nil {
 						return nil
@@ -58,22 +83,18 @@ func (b *builder) layered(i int, p place, at int, below string) error {
 			_ = unix.Close(lock)
 		}
 	}
-	above := filepath.Join(b.root, ".upper"+strconv.Itoa(i))
-	options := "mode=755,size=25%"
-	if p.UID != 0 {
-		options += fmt.Sprintf(",uid=%d,gid=%d", p.UID, p.UID)
-	}
-	if err := b.tmpfs(above, options); err != nil {
+	upper, err := b.layer("upper", i)
+	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Unmount(above, unix.MNT_DETACH) }()
-	upper, work := filepath.Join(above, "upper"), filepath.Join(above, "work")
-	for _, dir := range []string{upper, work} {
-		fd, err := b.target(dir, true)
-		if err != nil {
-			return err
+	work, err := b.layer("work", i)
+	if err != nil {
+		return err
+	}
+	if p.UID != 0 {
+		for _, dir := range []string{upper, work} {
+			_ = os.Lchown(dir, int(p.UID), int(p.UID)) // in a user name space it is its own already
 		}
-		_ = unix.Close(fd)
 	}
 	return stack(below, upper, work, to)
 }

@@ -44,6 +44,7 @@ type builder struct {
 	root   string      // where it is made
 	trees  map[int]int // detached mounts by the index of their place
 	hidden map[string]bool
+	layers string // where the parts of overlays are, "" before there is one
 	pins   []pinned
 }
 
