@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -129,10 +130,10 @@ func (i *initial) begin() (err error) {
 		err     error
 	}
 	out := make(chan started, 1)
-	go func() { // its thread ends with it: what is taken from it is taken for good
+	besides(func() { // its thread ends with it: what is taken from it is taken for good
 		pid, more, err := o.start()
 		out <- started{pid, more, err}
-	}()
+	})
 	s := <-out
 	if s.err != nil {
 		return s.err
@@ -149,6 +150,26 @@ func (i *initial) begin() (err error) {
 		_ = unix.Close(fd)
 	}
 	return send(controlFile, message{Kind: saidStarted, PID: s.pid, Missing: append(missing, s.missing...)}, -1)
+}
+
+// besides runs something in another thread than the first of this process. That
+// one never ends, and what it may do is what others take the process for: in
+// its command's Landlock domain, it would hear the command's signals.
+func besides(do func()) {
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			do()
+			return
+		}
+		done := make(chan struct{})
+		go func() { // elsewhere: the first thread is taken
+			defer close(done)
+			do()
+		}()
+		<-done
+	}()
 }
 
 // collect reaps until nothing of the cell is left.

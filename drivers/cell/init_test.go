@@ -1,0 +1,29 @@
+package cell
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestTheInitKeepsItsFirstThreadOutOfTheWall looks at many: which thread of the
+// init starts the command is chance. One that shares the command's Landlock
+// domain could be killed by it.
+func TestTheInitKeepsItsFirstThreadOutOfTheWall(t *testing.T) {
+	each(t, func(t *testing.T, s *Supervisor) {
+		for i := range 10 {
+			p := start(t, s, Spec{Run: fmt.Sprint("r", i), Argv: []string{"cat"}, Wall: Wall{Profile: Worker}})
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.init))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(status), "NoNewPrivs:\t0\n") {
+				t.Errorf("run %d: its init's first thread is behind the wall:\n%s", i, status)
+			}
+			if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
