@@ -170,7 +170,8 @@ func attemptsToRead() []attempt {
 			}
 			defer unix.Close(fd)
 			for _, path := range w.secrets() {
-				if _, err := unix.InotifyAddWatch(fd, filepath.Dir(path), unix.IN_ALL_EVENTS); err == nil {
+				dir := filepath.Dir(path) // which may be there without what it holds, on the way to a home that is kept
+				if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_ALL_EVENTS); err == nil && w.machines(dir) {
 					return path
 				}
 			}
