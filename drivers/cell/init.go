@@ -139,17 +139,25 @@ func (i *initial) begin() (err error) {
 		return s.err
 	}
 	i.main = s.pid
-	if o.Cgroup > 0 { // this process is not to be frozen
-		_, _ = unix.Write(o.Cgroup, []byte("0"))
-		_ = unix.Close(o.Cgroup)
-	}
 	// An engine that dies before it has heard of the start never knew of it: the
 	// cell ends with the error.
 	debug.SetGCPercent(100)
 	for fd := range 3 { // they are the command's
 		_ = unix.Close(fd)
 	}
-	return send(controlFile, message{Kind: saidStarted, PID: s.pid, Missing: append(missing, s.missing...)}, -1)
+	err = send(controlFile, message{Kind: saidStarted, PID: s.pid, Missing: append(missing, s.missing...)}, -1)
+	if o.Cgroup > 0 {
+		go i.leaveGroup()
+	}
+	return err
+}
+
+// leaveGroup takes this process out of the run's cgroup, which is not to freeze
+// it. The kernel takes ten milliseconds over that, which no start waits for.
+func (i *initial) leaveGroup() {
+	_, _ = unix.Write(i.order.Cgroup, []byte("0"))
+	_ = unix.Close(i.order.Cgroup)
+	_ = send(controlFile, message{Kind: saidApart}, -1)
 }
 
 // besides runs something in another thread than the first of this process. That

@@ -111,7 +111,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 	p := &Process{
 		sup: s, run: s.opt.Instance + "/" + spec.Run, whose: spec.Whose.run(spec.Run), work: spec.Whose, wall: spec.Wall, began: time.Now(),
 		spaces: m != bare, started: make(chan message, 1), settled: make(chan message, 1), freezing: make(chan struct{}, 1),
-		done: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}, 1),
+		limits: spec.Limits, apart: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}, 1),
 	}
 	theirs, ours, err := pipes()
 	if err != nil {
@@ -148,7 +148,6 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 		p.CloseIO()
 		return nil, said.failure()
 	}
-	s.cgroups.boundProcesses(p.group, spec.Limits, 0) // its init has left them
 	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
 	if spec.Deadline > 0 {
 		p.mu.Lock()

@@ -68,7 +68,14 @@ func (p *Process) freeze(ctx context.Context, still bool) error {
 		return ctx.Err()
 	}
 	if p.group != nil {
-		return p.group.freeze(ctx, still)
+		select {
+		case <-p.apart:
+			return p.group.freeze(ctx, still)
+		case <-p.gone:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	w, want := wish{Kind: wishResume}, saidResumed
 	if still {

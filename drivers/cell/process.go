@@ -47,6 +47,8 @@ type Process struct {
 	spaces   bool          // all of the run is in a PID name space
 	pid      int           // of the first process, as this process sees it
 	group    *cgroup
+	limits   Limits
+	apart    chan struct{} // closed when the init is out of the group
 	missing  []string
 	began    time.Time
 	own      string        // a directory that goes with the run, "" for none
@@ -71,7 +73,7 @@ type Process struct {
 func (p *Process) live() {
 	exit := Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL} // unless its init says otherwise
 	told := false
-	heard := false
+	heard, apart := false, false
 	for {
 		var m message
 		along, err := p.hear(&m)
@@ -85,6 +87,12 @@ func (p *Process) live() {
 		case saidStarted, saidFailed:
 			heard = true
 			p.started <- m
+		case saidApart:
+			if !apart {
+				apart = true
+				p.sup.cgroups.boundProcesses(p.group, p.limits, 0)
+				close(p.apart)
+			}
 		case saidExit:
 			if !told {
 				told = true

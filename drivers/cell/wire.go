@@ -69,6 +69,7 @@ type message struct {
 const (
 	saidStarted = "started"
 	saidFailed  = "failed"
+	saidApart   = "apart" // from the run's cgroup
 	saidExit    = "exit"
 	saidPaused  = "paused"
 	saidResumed = "resumed"
