@@ -104,7 +104,7 @@ type cgroup struct {
 }
 
 // make makes one; nil where there can't be.
-func (c *cgroups) make(l Limits) *cgroup {
+func (c *cgroups) make() *cgroup {
 	if c == nil || c.distrusted() {
 		return nil
 	}
@@ -126,10 +126,15 @@ func (c *cgroups) make(l Limits) *cgroup {
 		_ = os.Remove(path)
 		return nil
 	}
-	g := &cgroup{path: path, dir: dir}
-	c.boundMemory(g, l)
-	c.boundProcesses(g, l, initThreads)
-	return g
+	return &cgroup{path: path, dir: dir}
+}
+
+// hold bounds a run to its limits, with room for its init.
+func (c *cgroups) hold(g *cgroup, l Limits) {
+	if g != nil {
+		c.boundMemory(g, l)
+		c.boundProcesses(g, l, initThreads)
+	}
 }
 
 func (c *cgroups) close() {

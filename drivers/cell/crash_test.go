@@ -169,7 +169,8 @@ func leftOf(instance string) (all []string) {
 
 // BenchmarkStart compares the start of a cell, until its command has ended,
 // with that of a plain process. SWARMDECK_BENCH_PROGRAM is a program whose cells
-// are measured; without it the test's own is the init.
+// are measured; without it the test's own is the init. SWARMDECK_BENCH_GAP is
+// the time between one and the next, 0 if not given.
 func BenchmarkStart(b *testing.B) {
 	dir := yard(b)
 	plain := func(b *testing.B) {
@@ -181,6 +182,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 	b.Run("plain", plain)
 	s := newSupervisor(b)
+	gap, _ := time.ParseDuration(os.Getenv("SWARMDECK_BENCH_GAP"))
 	if program := os.Getenv("SWARMDECK_BENCH_PROGRAM"); program != "" {
 		s.opt.Program = program
 	}
@@ -195,6 +197,7 @@ func BenchmarkStart(b *testing.B) {
 				b.StopTimer()
 				_ = p.Stop(Grace{Interrupt: -1, Terminate: -1})
 				p.CloseIO()
+				time.Sleep(gap)
 				b.StartTimer()
 			}
 			cell := b.Elapsed() / time.Duration(b.N)

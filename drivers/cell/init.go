@@ -11,10 +11,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +31,7 @@ func Entered(args, env []string) (code int, is bool) {
 	case len(args) < 2:
 		return 0, false
 	case args[1] == Word:
-		return run(), true
+		return run(args), true
 	case args[1] == LimitWord:
 		return limited(args[2:], env), true
 	}
@@ -41,13 +43,15 @@ func Entered(args, env []string) (code int, is bool) {
 // cell is left; then it returns the exit status. Other processes can't look
 // into it: it holds no more than its order, but what it does must not be theirs
 // to change.
-func run() int {
+func run(args []string) int {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	// Caught, and so not handed on to the command: signals from within the cell
 	// are nothing to this process.
 	signal.Notify(make(chan os.Signal, 1))
 	i := &initial{over: make(chan struct{})}
-	if err := i.begin(); err != nil {
+	if err := i.begin(args); errors.Is(err, io.EOF) {
+		return 0
+	} else if err != nil {
 		i.fail(err)
 		return 1
 	}
@@ -85,14 +89,19 @@ func (i *initial) fail(err error) {
 	_ = send(controlFile, m, -1)
 }
 
-func (i *initial) begin() (err error) {
+func (i *initial) begin(args []string) (err error) {
 	if err := unix.CloseRange(controlFile, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keep what is not the command's: %w", err)
 	}
-	if i.order, err = ordered(); err != nil {
+	if i.page, err = openPage(); err != nil {
 		return err
 	}
-	if i.page, err = openPage(); err != nil {
+	run, err := receiveFiles()
+	if err != nil {
+		return err
+	}
+	rename(args[2], run)
+	if i.order, err = ordered(); err != nil {
 		return err
 	}
 	o := &i.order
@@ -347,6 +356,30 @@ func (i *initial) leave() { i.once.Do(func() { close(i.over) }) }
 // named is the command line of an init, by which the next engine finds it.
 func named(run, engine string) []string { return []string{"swarmdeck", Word, run, engine} }
 
+// maxRun bounds the name of a run that an init can take on while it waits.
+const maxRun = 200
+
+// noRun is what the name of an init ends with that has no run.
+const noRun = "/waiting"
+
+// waitingFor is the name of an init that has no run yet, with room for one.
+func waitingFor(instance string) string {
+	name := instance + noRun
+	return name + strings.Repeat(" ", maxRun-len(name))
+}
+
+// rename writes the name of a run over the one in this process's command line.
+// Go's arguments lie where the kernel has put them and shows them.
+func rename(old, run string) {
+	place := unsafe.Slice(unsafe.StringData(old), len(old))
+	if len(run) > len(place) || old == run {
+		return
+	}
+	for i := copy(place, run); i < len(place); i++ {
+		place[i] = ' '
+	}
+}
+
 // ofInit is the run and the engine that an init's command line names, "" for
 // what is none.
 func ofInit(pid int) (run, engine string) {
@@ -358,5 +391,5 @@ func ofInit(pid int) (run, engine string) {
 	if len(words) != 4 || words[0] != "swarmdeck" || words[1] != Word {
 		return "", ""
 	}
-	return words[2], words[3]
+	return strings.TrimRight(words[2], " "), words[3]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -117,26 +118,10 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 	if err != nil {
 		return nil, err
 	}
-	control, mine, err := line()
-	if err != nil {
-		theirs.close()
-		ours.close()
-		return nil, err
-	}
-	p.Stdin, p.Stdout, p.Stderr, p.control = ours[0], ours[1], ours[2], mine
-	theirs = append(theirs, control)
 	defer theirs.close()
-	p.group = s.cgroups.make(spec.Limits)
-	if p.child, err = s.fork(m, path, spec, p, theirs); err == nil {
-		p.init = p.child.Pid
-		if err = s.register(p); err != nil {
-			_ = p.child.Kill()
-			_, _ = p.child.Wait()
-		}
-	}
-	if err != nil {
+	p.Stdin, p.Stdout, p.Stderr = ours[0], ours[1], ours[2]
+	if err := s.fork(m, path, spec, p, theirs); err != nil {
 		ours.close()
-		mine.Close()
 		p.clear()
 		return nil, err
 	}
@@ -148,6 +133,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 		p.CloseIO()
 		return nil, said.failure()
 	}
+	s.stock.fill(s, m, spec.Wall.walled())
 	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
 	if spec.Deadline > 0 {
 		p.mu.Lock()
@@ -157,31 +143,44 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 	return p, nil
 }
 
-// fork starts the init of a run, with its files.
-func (s *Supervisor) fork(m mode, path string, spec Spec, p *Process, theirs files) (*os.Process, error) {
+// fork gives a run its init, with its order.
+func (s *Supervisor) fork(m mode, path string, spec Spec, p *Process, theirs files) error {
 	for {
-		o, more, err := s.order(m, path, spec, p)
+		w, err := s.stock.take(s, m, spec.Wall.walled(), p.run)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.missing = o.lacks
-		attr := m.attributes(spec.Wall.walled())
-		if p.group != nil {
-			attr.UseCgroupFD, attr.CgroupFD = true, int(p.group.dir.Fd())
+		p.group = w.group
+		s.cgroups.hold(p.group, spec.Limits)
+		o, more, err := s.order(m, path, spec, p)
+		if err == nil {
+			p.missing = o.lacks
+			err = s.hand(w, p, append(slices.Clone(theirs), more...))
+			more[0].Close()
+			if err != nil && w.old { // it may have died while it waited
+				w.end()
+				p.group.remove()
+				continue
+			}
 		}
-		child, err := os.StartProcess(s.opt.Program, named(p.run, s.name), &os.ProcAttr{
-			Dir: "/", Env: []string{"GOGC=off"}, Sys: attr, // it starts faster, and turns it on once the command runs
-			Files: append(append(append(files{}, theirs...), more[0], s.page.file), more[1:]...),
-		})
-		more[0].Close()
-		if err != nil && o.Cgroup > 0 && !s.cgroups.distrusted() { // it may be the cgroup that is not allowed
-			p.group.remove()
-			p.group = nil
-			s.cgroups.distrust()
-			continue
+		if err != nil {
+			w.end()
 		}
-		return child, err
+		return err
 	}
+}
+
+// hand gives an init its order.
+func (s *Supervisor) hand(w *waiting, p *Process, all files) error {
+	p.child, p.init, p.control = w.child, w.child.Pid, w.control
+	if err := s.register(p); err != nil {
+		return err
+	}
+	if err := sendFiles(w.control, p.run, all); err != nil {
+		s.unregister(p)
+		return fmt.Errorf("give an init its order: %w", err)
+	}
+	return nil
 }
 
 // mainOf is the first process as this process sees it.

@@ -149,10 +149,11 @@ while :; do sleep 1; done
 
 const runaways = 6
 
-// below are the live processes below this one.
+// below are the live processes below this one, but for an init that waits for
+// its run.
 func below() (pids []int) {
 	for _, p := range descendants(os.Getpid()) {
-		if !p.dead() {
+		if run, _ := ofInit(p.pid); !p.dead() && !strings.HasSuffix(run, noRun) {
 			pids = append(pids, p.pid)
 		}
 	}

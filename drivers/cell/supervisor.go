@@ -59,6 +59,7 @@ type Supervisor struct {
 	live   map[*Process]struct{} // until nothing of the run is left
 	maps   map[uint32]*os.File   // user name spaces by the owner they stand for
 	timer  *time.Ticker
+	stock  stock
 }
 
 // NewSupervisor begins supervising.
@@ -124,6 +125,7 @@ func (s *Supervisor) Close() error {
 		wg.Go(func() { errs[i] = p.Stop(Grace{}) })
 	}
 	wg.Wait()
+	s.stock.close()
 	s.timer.Stop()
 	close(s.end)
 	s.wg.Wait()
@@ -149,18 +151,25 @@ func (s *Supervisor) register(p *Process) error {
 	return nil
 }
 
-func (s *Supervisor) forget(p *Process) {
+// unregister takes a run out of those that live, and reports whether it was the
+// last of its name: an agent may have several processes.
+func (s *Supervisor) unregister(p *Process) (last bool) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.live, p)
 	if len(s.live) == 0 {
 		s.timer.Stop()
 	}
-	last := true // of its name: an agent may have several processes
 	for q := range s.live {
-		last = last && q.run != p.run
+		if q.run == p.run {
+			return false
+		}
 	}
-	s.mu.Unlock()
-	if last && s.opt.Over != nil && p.whose.Tenant != "" {
+	return true
+}
+
+func (s *Supervisor) forget(p *Process) {
+	if s.unregister(p) && s.opt.Over != nil && p.whose.Tenant != "" {
 		s.opt.Over(p.work, p.whose.Name)
 	}
 }

@@ -48,7 +48,7 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 		for _, p := range left {
 			run, _ := ofInit(p.pid)
 			key := proc{pid: p.pid, start: p.start}
-			if run != "" && !done[key] {
+			if run != "" && !strings.HasSuffix(run, noRun) && !done[key] {
 				done[key] = true
 				ended++
 			}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -13,11 +15,14 @@ import (
 
 // Descriptors of an init, beside the three of its command.
 const (
-	controlFile = 3 + iota // messages to and from the engine
-	orderFile              // a sealed file with the order
-	beatFile               // the page in which the engine shows that it lives
-	firstFile              // and from here on what the order names
+	controlFile = 3   // messages to and from the engine
+	beatFile    = 4   // the page in which the engine shows that it lives
+	orderFile   = 200 // a sealed file with the order, past what the runtime opens
+	firstFile   = 201 // and from here on what the order names
 )
+
+// maxFiles bounds what comes with an order: the most that Linux passes at once.
+const maxFiles = 253
 
 // order is what an init makes of itself.
 type order struct {
@@ -145,6 +150,59 @@ func descriptor(oob []byte) int {
 		}
 	}
 	return -1
+}
+
+// sendFiles gives an init the name of its run and the files of its order.
+func sendFiles(conn *net.UnixConn, run string, all files) error {
+	if len(all) > maxFiles {
+		return fmt.Errorf("an order with %d files, at most %d can be passed", len(all), maxFiles)
+	}
+	fds := make([]int, len(all))
+	for i, f := range all {
+		fds[i] = int(f.Fd())
+	}
+	_, _, err := conn.WriteMsgUnix([]byte(run), unix.UnixRights(fds...), nil)
+	runtime.KeepAlive(all)
+	return err
+}
+
+// receiveFiles waits for that, and puts the files in their places: the three of
+// the command, then the order and what it names. io.EOF says that the engine
+// has no use for this process any more.
+func receiveFiles() (run string, err error) {
+	buf, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFiles))
+	var n, oobn int
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(controlFile, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("wait for an order: %w", err)
+	}
+	if n == 0 {
+		return "", io.EOF
+	}
+	parts, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(parts) != 1 {
+		return "", fmt.Errorf("an order came with %d sets of files, want one: %w", len(parts), err)
+	}
+	fds, err := unix.ParseUnixRights(&parts[0])
+	if err != nil {
+		return "", fmt.Errorf("take the files of an order: %w", err)
+	}
+	for i, fd := range fds {
+		to, flags := i, 0
+		if i > 2 {
+			to, flags = orderFile+i-3, unix.O_CLOEXEC
+		}
+		if err := unix.Dup3(fd, to, flags); err != nil {
+			return "", fmt.Errorf("put a file of an order in its place: %w", err)
+		}
+		_ = unix.Close(fd)
+	}
+	return string(buf[:n]), nil
 }
 
 // sealed puts data into a file in memory that nobody can change.
