@@ -30,6 +30,12 @@ type Auditable interface {
 	States(tx store.Tx, each func(id string, state any) error) error
 }
 
+// Derived is an Auditable that also knows what follows from its records:
+// counts and indexes. It reports each difference from them.
+type Derived interface {
+	Derived(tx store.Tx, differs func(Delta)) error
+}
+
 // maxDeltas bounds the answer; the last one then counts the rest.
 const maxDeltas = 10_000
 
@@ -119,6 +125,9 @@ func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, kinds [
 			}
 			return r.record(tx, k.Subject(), id, state)
 		})
+		if d, ok := k.(Derived); ok && err == nil {
+			err = d.Derived(tx, r.delta)
+		}
 		if err != nil {
 			return fmt.Errorf("read the %s records: %w", k.Subject(), err)
 		}

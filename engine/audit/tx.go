@@ -50,6 +50,9 @@ func (tx *Tx) Add(name string, delta int64) int64 {
 	return tx.Tx.Add(name, delta)
 }
 
+// Next is the seq that the next event will have.
+func (tx *Tx) Next() uint64 { return uint64(tx.Counter(counter)) + 1 }
+
 // Record appends an event and returns its seq, which is what the next Entry
 // about the same subject gives as Prev.
 func (tx *Tx) Record(e Entry) (uint64, error) {

@@ -316,7 +316,7 @@ func (c *courier) keep(ctx context.Context, event string, detail any, change fun
 		write = c.s.ledger.Update
 	}
 	err := write(ctx, core.Self(c.n.TenantID, "notice"), func(tx *audit.Tx) error {
-		now, err := load(tx, c.n.Name)
+		now, err := c.s.kind.Load(tx, c.n.Name)
 		if err != nil {
 			return err
 		}
@@ -324,11 +324,11 @@ func (c *courier) keep(ctx context.Context, event string, detail any, change fun
 			return errOther
 		}
 		if event != "" {
-			if _, err := tx.Record(audit.Entry{Type: event, Subject: "notice", ID: c.n.Name, State: now.state(), Detail: detail}); err != nil {
+			if _, err := tx.Record(audit.Entry{Type: event, Subject: "notice", ID: c.n.Name, Prev: now.AuditSeq, Detail: detail}); err != nil {
 				return err
 			}
 		}
-		return put(tx, bStanding, c.n.Name, next)
+		return putStanding(tx, c.n.Name, next)
 	})
 	if err != nil {
 		return fmt.Errorf("keep how far notice %s is: %w", c.n.Name, err)

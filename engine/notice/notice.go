@@ -149,6 +149,6 @@ type state struct {
 	Rate      int        `json:"rate"`
 }
 
-func (n *Notice) state() state {
+func (n *Notice) state() any {
 	return state{n.Events, n.MinRisk, n.URL, n.Command, n.SecretEnv, n.Rate}
 }

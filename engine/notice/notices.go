@@ -10,16 +10,11 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of a tenant.
-const (
-	bNotice   store.Bucket = "notice"          // name → Notice
-	bStanding store.Bucket = "notice.standing" // name → Standing
-)
-
-const countNotices = "notice"
+const bStanding store.Bucket = "notice.standing" // name → Standing
 
 // Sender carries a message to where a notice wants it. The error of one that
 // did not arrive may wrap a *Failure.
@@ -58,6 +53,7 @@ type Options struct {
 type Notices struct {
 	opt     Options
 	ledger  *audit.Ledger
+	kind    record.Kind[Notice]
 	changed chan struct{} // one slot: a notice came, went or is another
 
 	mu   sync.Mutex
@@ -66,7 +62,16 @@ type Notices struct {
 
 // New makes the service; Run sends.
 func New(opt Options) *Notices {
-	return &Notices{opt: opt, ledger: opt.Ledger, changed: make(chan struct{}, 1), live: map[place]uint64{}}
+	s := &Notices{opt: opt, ledger: opt.Ledger, changed: make(chan struct{}, 1), live: map[place]uint64{}}
+	s.kind = record.Kind[Notice]{
+		Noun: "notice", Bucket: "notice", Limit: maxNotices, Ledger: opt.Ledger, Follow: s.ring,
+		ID: func(n *Notice) string { return n.Name },
+		Head: func(n *Notice) record.Head {
+			return record.Head{Tenant: &n.TenantID, Created: &n.CreatedAt, Updated: &n.UpdatedAt, Seq: &n.AuditSeq}
+		},
+		State: (*Notice).state,
+	}
+	return s
 }
 
 // Standing is how far a notice has come, and how it goes.
@@ -98,31 +103,11 @@ func (s *Notices) Put(ctx context.Context, by core.Caller, n Notice) (_ Notice, 
 		return n, "", err
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx, n.Name)
-		if err != nil {
-			return err
+		action, err = s.kind.Put(tx, &n, (*Notice).same)
+		if err == nil && action == record.Created {
+			err = putStanding(tx, n.Name, Standing{Cursor: n.AuditSeq})
 		}
-		n.TenantID, n.CreatedAt, n.UpdatedAt, action = tx.Tenant(), tx.Now(), tx.Now(), "created"
-		var prev uint64
-		switch {
-		case old != nil && old.same(&n):
-			n, action = *old, "unchanged"
-			return nil
-		case old != nil:
-			n.CreatedAt, prev, action = old.CreatedAt, old.AuditSeq, "changed"
-		case tx.Add(countNotices, 1) > maxNotices:
-			return core.Errorf(core.Conflict, "name: there are %d notices, the most there may be; remove one first", maxNotices).With("field", "name")
-		}
-		if n.AuditSeq, err = tx.Record(audit.Entry{Type: "notice." + action, Subject: "notice", ID: n.Name, State: n.state(), Prev: prev}); err != nil {
-			return err
-		}
-		if old == nil {
-			if err := put(tx, bStanding, n.Name, Standing{Cursor: n.AuditSeq}); err != nil {
-				return err
-			}
-		}
-		tx.OnCommit(s.ring)
-		return put(tx, bNotice, n.Name, n)
+		return err
 	})
 	if err != nil {
 		return n, "", fmt.Errorf("keep notice %s: %w", n.Name, err)
@@ -133,17 +118,12 @@ func (s *Notices) Put(ctx context.Context, by core.Caller, n Notice) (_ Notice, 
 // Remove ends a notice, with what it has not told yet.
 func (s *Notices) Remove(ctx context.Context, by core.Caller, name string) (gone Notice, err error) {
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := need(tx, name)
+		old, err := s.kind.Need(tx, name)
 		if err != nil {
 			return err
 		}
 		gone = *old
-		if _, err := tx.Record(audit.Entry{Type: "notice.removed", Subject: "notice", ID: name, State: audit.Gone, Prev: old.AuditSeq}); err != nil {
-			return err
-		}
-		tx.Add(countNotices, -1)
-		tx.OnCommit(s.ring)
-		return errors.Join(tx.Delete(bNotice, []byte(name)), tx.Delete(bStanding, []byte(name)))
+		return errors.Join(s.kind.Remove(tx, record.Event{Type: "notice.removed"}, old), tx.Delete(bStanding, []byte(name)))
 	})
 	return gone, err
 }
@@ -151,7 +131,7 @@ func (s *Notices) Remove(ctx context.Context, by core.Caller, name string) (gone
 // Status is one notice and how it goes.
 func (s *Notices) Status(ctx context.Context, tenant, name string) (st Status, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		n, err := need(tx, name)
+		n, err := s.kind.Need(tx, name)
 		if err == nil {
 			st, err = s.statusOf(tx, n)
 		}
@@ -163,7 +143,7 @@ func (s *Notices) Status(ctx context.Context, tenant, name string) (st Status, e
 // List lists a tenant's notices by name.
 func (s *Notices) List(ctx context.Context, tenant string) (all []Status, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return each(tx, func(n *Notice) error {
+		return s.kind.Each(tx, func(n *Notice) error {
 			st, err := s.statusOf(tx, n)
 			all = append(all, st)
 			return err
@@ -180,22 +160,20 @@ func (s *Notices) Test(ctx context.Context, by core.Caller, name string) (Notice
 	var n Notice
 	var m Message
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		found, err := need(tx, name)
+		old, err := s.kind.Need(tx, name)
 		if err != nil {
 			return err
 		}
-		n = *found
-		seq, err := tx.Record(audit.Entry{Type: "notice.test", Subject: "notice", ID: name, State: n.state(), Prev: n.AuditSeq})
-		if err != nil {
+		n = *old
+		if err := s.kind.Save(tx, record.Event{Type: "notice.test"}, old, &n); err != nil {
 			return err
 		}
-		n.AuditSeq = seq
-		id := core.NewID(core.EventPrefix, tx.Tenant(), seq)
+		id := core.NewID(core.EventPrefix, tx.Tenant(), n.AuditSeq)
 		m = Message{ID: "msg_" + id + "_" + name, At: tx.Now(), Body: core.MustEncode(Body{
 			Type: "notice.test", Timestamp: tx.Now(), Text: "a test of notice " + name,
 			Data: map[string]string{"tenant_id": tx.Tenant(), "event_id": id, "notice": name, "by": by.Name},
 		})}
-		return put(tx, bNotice, name, n)
+		return nil
 	})
 	if err != nil {
 		return n, err
@@ -206,7 +184,8 @@ func (s *Notices) Test(ctx context.Context, by core.Caller, name string) (Notice
 	return n, nil
 }
 
-func (s *Notices) ring() {
+// ring wakes Run: a notice came, went or is another.
+func (s *Notices) ring(string, string, *Notice) {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -232,35 +211,12 @@ func (s *Notices) stands(at place, passed uint64) {
 	}
 }
 
-func put(tx *audit.Tx, b store.Bucket, name string, v any) error {
-	data, err := core.Encode(v)
+func putStanding(tx *audit.Tx, name string, st Standing) error {
+	data, err := core.Encode(st)
 	if err != nil {
-		return fmt.Errorf("encode notice %s: %w", name, err)
+		return fmt.Errorf("encode how far notice %s is: %w", name, err)
 	}
-	return tx.Put(b, []byte(name), data)
-}
-
-func load(tx store.Tx, name string) (*Notice, error) {
-	if !namePattern().MatchString(name) {
-		return nil, nil
-	}
-	data, err := tx.Get(bNotice, []byte(name))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	n := &Notice{}
-	if err := core.DecodeStored(data, n); err != nil {
-		return nil, fmt.Errorf("decode notice %s: %w", name, err)
-	}
-	return n, nil
-}
-
-func need(tx store.Tx, name string) (*Notice, error) {
-	n, err := load(tx, name)
-	if err == nil && n == nil {
-		err = core.Missing("notice", name)
-	}
-	return n, err
+	return tx.Put(bStanding, []byte(name), data)
 }
 
 func standing(tx store.Tx, name string) (st Standing, err error) {
@@ -274,25 +230,5 @@ func standing(tx store.Tx, name string) (st Standing, err error) {
 	return st, nil
 }
 
-func each(tx store.Tx, fn func(*Notice) error) error {
-	var bad error
-	err := tx.Scan(bNotice, nil, nil, false, func(k, v []byte) bool {
-		n := &Notice{}
-		if bad = core.DecodeStored(v, n); bad == nil {
-			bad = fn(n)
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
-}
-
 // Auditables are the records that reconcile compares.
-func (s *Notices) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
-
-type audited struct{}
-
-func (audited) Subject() string { return "notice" }
-
-func (audited) States(tx store.Tx, fn func(string, any) error) error {
-	return each(tx, func(n *Notice) error { return fn(n.Name, n.state()) })
-}
+func (s *Notices) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

@@ -79,7 +79,7 @@ func (s *Notices) wanted(ctx context.Context) (map[place]Notice, error) {
 	all := map[place]Notice{}
 	for _, t := range tenants {
 		err := s.ledger.View(ctx, t, func(tx *audit.Tx) error {
-			return each(tx, func(n *Notice) error {
+			return s.kind.Each(tx, func(n *Notice) error {
 				all[place{t, n.Name}] = *n
 				return nil
 			})

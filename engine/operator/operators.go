@@ -7,10 +7,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
-
-const bOperator store.Bucket = "operator" // name → Operator
 
 // Grant is what a key opens.
 type Grant struct {
@@ -25,6 +23,7 @@ type Grant struct {
 type Operators struct {
 	ledger  *audit.Ledger
 	tenants func(context.Context) ([]string, error)
+	kind    record.Kind[Operator]
 
 	state  core.Condition     // of what follows
 	grants map[string][]Grant // by fingerprint
@@ -33,37 +32,42 @@ type Operators struct {
 // New reads who may enter.
 func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
 	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}}
+	o.kind = record.Kind[Operator]{
+		Noun: "operator", Bucket: "operator", Ledger: ledger, Follow: o.follow,
+		ID: func(who *Operator) string { return who.Name },
+		Head: func(who *Operator) record.Head {
+			return record.Head{Tenant: &who.TenantID, Created: &who.CreatedAt, Updated: &who.UpdatedAt, Seq: &who.AuditSeq}
+		},
+		State: (*Operator).state,
+	}
 	all, err := tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
 	for _, t := range all {
-		found, err := o.List(ctx, t)
-		if err != nil {
-			return nil, fmt.Errorf("operators of %s: %w", t, err)
-		}
-		for i := range found {
-			o.index(&found[i])
+		if err := o.kind.Read(ctx, t); err != nil {
+			return nil, err
 		}
 	}
 	return o, nil
 }
 
-// index notes what an operator's keys open; within a change.
-func (o *Operators) index(who *Operator) {
-	o.forget(who.TenantID, who.Name)
-	for _, k := range who.Keys {
-		o.grants[k.Fingerprint] = append(o.grants[k.Fingerprint], Grant{who.TenantID, who.Name, who.Role, k.Fingerprint})
-	}
-}
-
-func (o *Operators) forget(tenant, name string) {
-	for print, all := range o.grants {
-		all = slices.DeleteFunc(all, func(g Grant) bool { return g.Tenant == tenant && g.Name == name })
-		if o.grants[print] = all; len(all) == 0 {
-			delete(o.grants, print)
+// follow notes what an operator's keys open; nil has gone.
+func (o *Operators) follow(tenant, name string, who *Operator) {
+	o.state.Change(func() {
+		for print, all := range o.grants {
+			all = slices.DeleteFunc(all, func(g Grant) bool { return g.Tenant == tenant && g.Name == name })
+			if o.grants[print] = all; len(all) == 0 {
+				delete(o.grants, print)
+			}
 		}
-	}
+		if who == nil {
+			return
+		}
+		for _, k := range who.Keys {
+			o.grants[k.Fingerprint] = append(o.grants[k.Fingerprint], Grant{tenant, name, who.Role, k.Fingerprint})
+		}
+	})
 }
 
 // Grants tells what a key opens, by its fingerprint.
@@ -87,34 +91,12 @@ func (o *Operators) Put(ctx context.Context, by core.Caller, who Operator) (_ Op
 		return who, "", err
 	}
 	err = o.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx.Tx, who.Name)
-		if err != nil {
+		if err := o.kind.Each(tx, who.shares); err != nil {
 			return err
 		}
-		if err := each(tx.Tx, func(other *Operator) error { return who.shares(other) }); err != nil {
-			return err
-		}
-		who.TenantID, who.CreatedAt, who.UpdatedAt, action = tx.Tenant(), tx.Now(), tx.Now(), "created"
-		var prev uint64
-		if old != nil {
-			if old.same(&who) {
-				who, action = *old, "unchanged"
-				return nil
-			}
-			who.CreatedAt, prev, action = old.CreatedAt, old.AuditSeq, "changed"
-		}
-		if who.AuditSeq, err = tx.Record(audit.Entry{Type: "operator." + action, Subject: "operator", ID: who.Name, State: who.state(), Prev: prev}); err != nil {
-			return err
-		}
-		data, err := core.Encode(who)
-		if err != nil {
-			return fmt.Errorf("encode operator %s: %w", who.Name, err)
-		}
-		return tx.Put(bOperator, []byte(who.Name), data)
+		action, err = o.kind.Put(tx, &who, (*Operator).same)
+		return err
 	})
-	if err == nil && action != "unchanged" {
-		o.state.Change(func() { o.index(&who) })
-	}
 	return who, action, err
 }
 
@@ -132,91 +114,19 @@ func (o *Operator) shares(other *Operator) error {
 }
 
 // Remove takes an operator away; their sessions end.
-func (o *Operators) Remove(ctx context.Context, by core.Caller, name string) (who Operator, err error) {
-	err = o.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx.Tx, name)
-		if err == nil && old == nil {
-			err = core.Missing("operator", name)
-		}
-		if err != nil {
-			return err
-		}
-		who = *old
-		if _, err := tx.Record(audit.Entry{Type: "operator.removed", Subject: "operator", ID: name, State: audit.Gone, Prev: old.AuditSeq}); err != nil {
-			return err
-		}
-		return tx.Delete(bOperator, []byte(name))
-	})
-	if err == nil {
-		o.state.Change(func() { o.forget(who.TenantID, name) })
-	}
-	return who, err
+func (o *Operators) Remove(ctx context.Context, by core.Caller, name string) (Operator, error) {
+	return o.kind.Delete(ctx, by, "operator.removed", name)
 }
 
 // Operator is one of a tenant's.
-func (o *Operators) Operator(ctx context.Context, tenant, name string) (who Operator, err error) {
-	err = o.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		found, err := load(tx.Tx, name)
-		if err == nil && found == nil {
-			err = core.Missing("operator", name)
-		}
-		if err == nil {
-			who = *found
-		}
-		return err
-	})
-	return who, err
+func (o *Operators) Operator(ctx context.Context, tenant, name string) (Operator, error) {
+	return o.kind.Get(ctx, tenant, name)
 }
 
 // List lists a tenant's operators by name.
-func (o *Operators) List(ctx context.Context, tenant string) (all []Operator, err error) {
-	err = o.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return each(tx.Tx, func(who *Operator) error {
-			all = append(all, *who)
-			return nil
-		})
-	})
-	return all, err
-}
-
-func load(tx store.Tx, name string) (*Operator, error) {
-	data, err := tx.Get(bOperator, []byte(name))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decode(data)
-}
-
-func decode(data []byte) (*Operator, error) {
-	who := &Operator{}
-	if err := core.DecodeStored(data, who); err != nil {
-		return nil, fmt.Errorf("decode an operator: %w", err)
-	}
-	return who, nil
-}
-
-func each(tx store.Tx, visit func(*Operator) error) error {
-	var bad error
-	err := tx.Scan(bOperator, nil, nil, false, func(_, value []byte) bool {
-		var who *Operator
-		if who, bad = decode(value); bad == nil {
-			bad = visit(who)
-		}
-		return bad == nil
-	})
-	if err == nil {
-		err = bad
-	}
-	return err
+func (o *Operators) List(ctx context.Context, tenant string) ([]Operator, error) {
+	return o.kind.List(ctx, tenant)
 }
 
 // Auditables are what reconcile compares with the log.
-func (o *Operators) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
-
-type audited struct{}
-
-func (audited) Subject() string { return "operator" }
-
-func (audited) States(tx store.Tx, visit func(string, any) error) error {
-	return each(tx, func(who *Operator) error { return visit(who.Name, who.state()) })
-}
+func (o *Operators) Auditables() []audit.Auditable { return []audit.Auditable{o.kind.Auditable()} }

@@ -102,7 +102,7 @@ func (s *Secrets) find(ctx context.Context, tenant string, env map[string]string
 			if name == "" || found[name] != nil {
 				continue
 			}
-			one, err := load(tx.Tx, name)
+			one, err := s.kind.Load(tx, name)
 			if err == nil && one == nil {
 				err = unknown(key, name)
 			}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,10 +13,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
-
-const bSecret store.Bucket = "secret" // name → stored
 
 // Limits of secrets.
 const (
@@ -57,6 +54,7 @@ func (s *stored) state() any {
 // Secrets keeps the secrets of every tenant. It is safe for concurrent use.
 type Secrets struct {
 	ledger *audit.Ledger
+	kind   record.Kind[stored]
 	keys   keyring
 	held   func(tenant, agent string) map[string]string
 }
@@ -72,7 +70,17 @@ type Options struct {
 
 // New makes it.
 func New(opt Options) *Secrets {
-	return &Secrets{ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held}
+	return &Secrets{
+		ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held,
+		kind: record.Kind[stored]{
+			Noun: "secret", Bucket: "secret", Limit: MaxSecrets, Ledger: opt.Ledger,
+			ID: func(one *stored) string { return one.Name },
+			Head: func(one *stored) record.Head {
+				return record.Head{Tenant: &one.TenantID, Created: &one.CreatedAt, Updated: &one.UpdatedAt, Seq: &one.AuditSeq}
+			},
+			State: (*stored).state,
+		},
+	}
 }
 
 // Set gives a secret its value, which is as it is but for the line's end after
@@ -112,32 +120,20 @@ func (s *Secrets) put(ctx context.Context, by core.Caller, name, origin string, 
 		return made, "", err
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx.Tx, name)
+		old, err := s.kind.Load(tx, name)
 		if err != nil {
 			return err
 		}
-		now := stored{Secret{
-			TenantID: tx.Tenant(), Name: name, Origin: origin,
-			CreatedAt: tx.Now(), CreatedBy: by.Name, UpdatedAt: tx.Now(), UpdatedBy: by.Name,
-		}, sealed}
-		var prev uint64
-		if action = "created"; old != nil {
+		now := stored{Secret{Name: name, Origin: origin, CreatedBy: by.Name, UpdatedBy: by.Name}, sealed}
+		if action = record.Created; old != nil {
 			if origin != "" && old.Origin != origin {
 				return core.Errorf(core.Conflict, "secret %s was set meanwhile", name)
 			}
-			action, prev, now.CreatedAt, now.CreatedBy = "changed", old.AuditSeq, old.CreatedAt, old.CreatedBy
-		} else if err := room(tx.Tx); err != nil {
-			return err
+			action, now.CreatedBy = record.Changed, old.CreatedBy
 		}
-		if now.AuditSeq, err = tx.Record(audit.Entry{Type: "secret." + action, Subject: "secret", ID: name, State: now.state(), Prev: prev}); err != nil {
-			return err
-		}
+		err = s.kind.Save(tx, record.Event{Type: "secret." + action}, old, &now)
 		made = now.Secret
-		data, err := core.Encode(now)
-		if err != nil {
-			return fmt.Errorf("encode secret %s: %w", name, err)
-		}
-		return tx.Put(bSecret, []byte(name), data)
+		return err
 	})
 	return made, action, err
 }
@@ -158,82 +154,23 @@ func (s *Secrets) writing(ctx context.Context, tenant string) (key *age.X25519Id
 	return s.keys.getOrMake()
 }
 
-func room(tx store.Tx) error {
-	n := 0
-	err := tx.Scan(bSecret, nil, nil, false, func(_, _ []byte) bool { n++; return true })
-	if err == nil && n >= MaxSecrets {
-		err = core.Errorf(core.Conflict, "there are %d secrets; at most %d are kept", n, MaxSecrets)
-	}
-	return err
-}
-
 // Delete removes a secret. What refers to it does not start any more.
-func (s *Secrets) Delete(ctx context.Context, by core.Caller, name string) (gone Secret, err error) {
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx.Tx, name)
-		if err == nil && old == nil {
-			err = core.Missing("secret", clip(name))
-		}
-		if err != nil {
-			return err
-		}
-		gone = old.Secret
-		if _, err := tx.Record(audit.Entry{Type: "secret.deleted", Subject: "secret", ID: name, State: audit.Gone, Prev: old.AuditSeq}); err != nil {
-			return err
-		}
-		return tx.Delete(bSecret, []byte(name))
-	})
-	return gone, err
+func (s *Secrets) Delete(ctx context.Context, by core.Caller, name string) (Secret, error) {
+	gone, err := s.kind.Delete(ctx, by, "secret.deleted", clip(name))
+	return gone.Secret, err
 }
 
 // List lists a tenant's secrets by name.
-func (s *Secrets) List(ctx context.Context, tenant string) (all []Secret, err error) {
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return each(tx.Tx, func(one *stored) error {
-			all = append(all, one.Secret)
-			return nil
-		})
-	})
+func (s *Secrets) List(ctx context.Context, tenant string) ([]Secret, error) {
+	found, err := s.kind.List(ctx, tenant)
+	all := make([]Secret, len(found))
+	for i := range found {
+		all[i] = found[i].Secret
+	}
 	return all, err
-}
-
-func load(tx store.Tx, name string) (*stored, error) {
-	data, err := tx.Get(bSecret, []byte(name))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decode(data)
-}
-
-func decode(data []byte) (*stored, error) {
-	one := &stored{}
-	if err := core.DecodeStored(data, one); err != nil {
-		return nil, fmt.Errorf("decode a secret: %w", err)
-	}
-	return one, nil
-}
-
-func each(tx store.Tx, visit func(*stored) error) error {
-	var bad error
-	err := tx.Scan(bSecret, nil, nil, false, func(_, value []byte) bool {
-		var one *stored
-		if one, bad = decode(value); bad == nil {
-			bad = visit(one)
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
 }
 
 func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 64)], "") }
 
 // Auditables are what reconcile compares with the log.
-func (s *Secrets) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
-
-type audited struct{}
-
-func (audited) Subject() string { return "secret" }
-
-func (audited) States(tx store.Tx, visit func(string, any) error) error {
-	return each(tx, func(one *stored) error { return visit(one.Name, one.state()) })
-}
+func (s *Secrets) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

@@ -228,7 +228,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 	if _, _, err := w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"}); err == nil || !strings.Contains(err.Error(), "sealed with another key or changed") {
 		t.Errorf("%v", err)
 	}
-	if deltas, err := w.ledger.Reconcile(t.Context(), "t_acme", w.Auditables()); err != nil || len(deltas) != 1 {
+	if deltas, err := w.ledger.Reconcile(t.Context(), "t_acme", w.Auditables()); err != nil || len(deltas) != 2 {
 		t.Errorf("%v %v", deltas, err)
 	}
 }

@@ -14,11 +14,9 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
-	"swarmdeck/store"
 )
-
-const bServer store.Bucket = "mcp.server" // name → Server
 
 // Server is one server: a command that speaks on stdin and stdout, or a URL.
 type Server struct {
@@ -67,13 +65,30 @@ type Options struct {
 
 // Tools keeps the servers of every tenant.
 type Tools struct {
-	ledger  *audit.Ledger
+	kind    record.Kind[Server]
 	source  Source
 	secrets *secret.Secrets
 }
 
 // New makes it.
-func New(opt Options) *Tools { return &Tools{opt.Ledger, opt.Source, opt.Secrets} }
+func New(opt Options) *Tools {
+	return &Tools{source: opt.Source, secrets: opt.Secrets, kind: record.Kind[Server]{
+		Noun: "server", Subject: "mcp_server", Bucket: "mcp.server", Ledger: opt.Ledger,
+		ID: func(s *Server) string { return s.Name },
+		Head: func(s *Server) record.Head {
+			return record.Head{Tenant: &s.TenantID, Created: &s.CreatedAt, Updated: &s.UpdatedAt, Seq: &s.AuditSeq}
+		},
+		Stored: (*Server).stored, State: (*Server).state,
+	}}
+}
+
+// stored is a server with the values of its environment, which it doesn't show.
+func (s *Server) stored() any {
+	return struct {
+		Server
+		Env map[string]string `json:"env,omitempty"`
+	}{*s, s.Env}
+}
 
 var (
 	serverName = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
@@ -157,36 +172,18 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 	if err != nil {
 		return s, "", err
 	}
-	err = t.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx, s.Name)
+	err = t.kind.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := t.kind.Load(tx, s.Name)
 		if err != nil {
 			return err
 		}
-		s.TenantID, s.CreatedAt, s.UpdatedAt, action = tx.Tenant(), tx.Now(), tx.Now(), "created"
-		var prev uint64
 		if old != nil {
 			if s.Given = old.Given; exchanged {
 				s.Given++
 			}
-			if old.Digest() == s.Digest() {
-				s, action = *old, "unchanged"
-				return nil
-			}
-			s.CreatedAt, prev, action = old.CreatedAt, old.AuditSeq, "changed"
 		}
-		if s.AuditSeq, err = tx.Record(audit.Entry{Type: "mcp_server." + action, Subject: "mcp_server", ID: s.Name, State: s.state(), Prev: prev}); err != nil {
-			return err
-		}
-		data, err := core.Encode(struct {
-			Server
-			Env map[string]string `json:"env,omitempty"`
-		}{s, s.Env})
-		if err != nil {
-			return fmt.Errorf("encode server %s: %w", s.Name, err)
-		}
-		made := s
-		tx.Changed("mcp_server", s.Name, &made)
-		return tx.Put(bServer, []byte(s.Name), data)
+		action, err = t.kind.Put(tx, &s, func(a, b *Server) bool { return a.Digest() == b.Digest() })
+		return err
 	})
 	return s, action, err
 }
@@ -210,49 +207,17 @@ func (t *Tools) conceal(ctx context.Context, by core.Caller, s *Server) (changed
 
 // Remove forgets a server.
 func (t *Tools) Remove(ctx context.Context, by core.Caller, name string) (Server, error) {
-	var gone Server
-	err := t.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		s, err := load(tx, name)
-		if err != nil {
-			return err
-		}
-		if s == nil {
-			return core.Missing("server", name)
-		}
-		gone = *s
-		if _, err := tx.Record(audit.Entry{Type: "mcp_server.removed", Subject: "mcp_server", ID: name, State: audit.Gone, Prev: s.AuditSeq}); err != nil {
-			return err
-		}
-		tx.Changed("mcp_server", name, nil)
-		return tx.Delete(bServer, []byte(name))
-	})
-	return gone, err
+	return t.kind.Delete(ctx, by, "mcp_server.removed", name)
 }
 
 // Server returns one server.
-func (t *Tools) Server(ctx context.Context, tenant, name string) (s Server, err error) {
-	err = t.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		found, err := load(tx, name)
-		if err == nil && found == nil {
-			err = core.Missing("server", name)
-		}
-		if err == nil {
-			s = *found
-		}
-		return err
-	})
-	return s, err
+func (t *Tools) Server(ctx context.Context, tenant, name string) (Server, error) {
+	return t.kind.Get(ctx, tenant, name)
 }
 
 // Servers lists the servers by name.
-func (t *Tools) Servers(ctx context.Context, tenant string) (all []Server, err error) {
-	err = t.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return each(tx.Tx, func(s *Server) error {
-			all = append(all, *s)
-			return nil
-		})
-	})
-	return all, err
+func (t *Tools) Servers(ctx context.Context, tenant string) ([]Server, error) {
+	return t.kind.List(ctx, tenant)
 }
 
 // List lists the tools of one server by name, or with "" of all.
@@ -280,44 +245,5 @@ func (t *Tools) List(ctx context.Context, tenant, server string) ([]Tool, error)
 	return all, nil
 }
 
-func load(tx store.Tx, name string) (*Server, error) {
-	data, err := tx.Get(bServer, []byte(name))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decode(data)
-}
-
-func decode(data []byte) (*Server, error) {
-	s := &Server{}
-	if err := core.DecodeStored(data, s); err != nil {
-		return nil, fmt.Errorf("decode a server: %w", err)
-	}
-	return s, nil
-}
-
-func each(tx store.Tx, visit func(*Server) error) error {
-	var bad error
-	err := tx.Scan(bServer, nil, nil, false, func(_, value []byte) bool {
-		var s *Server
-		if s, bad = decode(value); bad == nil {
-			bad = visit(s)
-		}
-		return bad == nil
-	})
-	if err == nil {
-		err = bad
-	}
-	return err
-}
-
 // Auditables are the records that reconcile compares.
-func (t *Tools) Auditables() []audit.Auditable { return []audit.Auditable{auditedServers{}} }
-
-type auditedServers struct{}
-
-func (auditedServers) Subject() string { return "mcp_server" }
-
-func (auditedServers) States(tx store.Tx, visit func(string, any) error) error {
-	return each(tx, func(s *Server) error { return visit(s.Name, s.state()) })
-}
+func (t *Tools) Auditables() []audit.Auditable { return []audit.Auditable{t.kind.Auditable()} }

@@ -1,0 +1,123 @@
+package record
+
+import (
+	"bytes"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Event is what happened to a record, for the audit log.
+type Event struct {
+	Type   string // "operator.created"
+	Trace  string // "" takes a fresh trace id
+	Detail any    // nil for nothing
+}
+
+// Save keeps v in place of old, which is the record as it was loaded in this
+// transaction, or nil for a new one. It fills v's head in. More than Limit
+// records are a core.Conflict.
+func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
+	head, prev := k.Head(v), uint64(0)
+	*head.Tenant, *head.Updated, *head.Seq = tx.Tenant(), tx.Now(), tx.Next()
+	if old != nil {
+		was := k.Head(old)
+		prev = *was.Seq
+		if head.Created != nil {
+			*head.Created = *was.Created
+		}
+	} else {
+		if n := tx.Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
+			return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
+		}
+		if head.Created != nil {
+			*head.Created = tx.Now()
+		}
+	}
+	data, err := k.encode(v)
+	if err != nil {
+		return err
+	}
+	state, err := k.state(v, data)
+	if err != nil {
+		return err
+	}
+	if err := k.record(tx, e, k.ID(v), state, prev); err != nil {
+		return err
+	}
+	if err := k.reindex(tx, old, v); err != nil {
+		return err
+	}
+	kept := *v
+	k.changed(tx, k.ID(v), &kept)
+	return tx.Put(k.Bucket, []byte(k.ID(v)), data)
+}
+
+// Remove takes a record away that was loaded in this transaction.
+func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
+	id := k.ID(old)
+	tx.Add(string(k.Bucket), -1)
+	if err := k.record(tx, e, id, audit.Gone, *k.Head(old).Seq); err != nil {
+		return err
+	}
+	if err := k.reindex(tx, old, nil); err != nil {
+		return err
+	}
+	k.changed(tx, id, nil)
+	return tx.Delete(k.Bucket, []byte(id))
+}
+
+func (k *Kind[T]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {
+	_, err := tx.Record(audit.Entry{Type: e.Type, Trace: e.Trace, Subject: k.subject(), ID: id, State: state, Detail: e.Detail, Prev: prev})
+	return err
+}
+
+// changed tells watchers and the follower after the commit; nil is a removal.
+func (k *Kind[T]) changed(tx *audit.Tx, id string, v *T) {
+	if v == nil {
+		tx.Changed(k.subject(), id, nil)
+	} else {
+		tx.Changed(k.subject(), id, v)
+	}
+	if k.Follow != nil {
+		tenant := tx.Tenant()
+		tx.OnCommit(func() { k.Follow(tenant, id, v) })
+	}
+}
+
+// reindex brings the indexes from old to v; either may be nil.
+func (k *Kind[T]) reindex(tx store.Tx, old, v *T) error {
+	for _, x := range k.Indexes {
+		gone, fresh := x.of(old), x.of(v)
+		for _, key := range gone {
+			if holds(fresh, key) {
+				continue
+			}
+			if err := tx.Delete(x.Bucket, key); err != nil {
+				return err
+			}
+		}
+		for _, key := range fresh {
+			if holds(gone, key) {
+				continue
+			}
+			if err := tx.Put(x.Bucket, key, []byte(k.ID(v))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (x *Index[T]) of(v *T) [][]byte {
+	if v == nil {
+		return nil
+	}
+	return x.Keys(v)
+}
+
+func holds(keys [][]byte, key []byte) bool {
+	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+}

@@ -1,0 +1,88 @@
+package record
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// What Put did.
+const (
+	Created   = "created"
+	Changed   = "changed"
+	Unchanged = "unchanged"
+)
+
+// Put keeps a record as it is given, in place of one of the same id, with an
+// event NOUN.created or NOUN.changed. One that is the same by same is left as
+// it was, and v becomes that.
+func (k *Kind[T]) Put(tx *audit.Tx, v *T, same func(a, b *T) bool) (action string, err error) {
+	old, err := k.Load(tx, k.ID(v))
+	switch {
+	case err != nil:
+		return "", err
+	case old == nil:
+		action = Created
+	case same(old, v):
+		*v = *old
+		return Unchanged, nil
+	default:
+		action = Changed
+	}
+	return action, k.Save(tx, Event{Type: k.subject() + "." + action}, old, v)
+}
+
+// Get is one record of a tenant; core.NotFound when there is none.
+func (k *Kind[T]) Get(ctx context.Context, tenant, id string) (v T, err error) {
+	err = k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		found, err := k.Need(tx, id)
+		if err == nil {
+			v = *found
+		}
+		return err
+	})
+	return v, err
+}
+
+// List lists a tenant's records by id. Damaged ones are named in the error, and
+// all others returned beside it.
+func (k *Kind[T]) List(ctx context.Context, tenant string) (all []T, err error) {
+	err = k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return k.Each(tx, func(v *T) error {
+			all = append(all, *v)
+			return nil
+		})
+	})
+	return all, err
+}
+
+// Delete removes the record of an id and returns it, with an event of that
+// type; core.NotFound when there is none.
+func (k *Kind[T]) Delete(ctx context.Context, by core.Caller, event, id string) (gone T, err error) {
+	err = k.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := k.Need(tx, id)
+		if err != nil {
+			return err
+		}
+		gone = *old
+		return k.Remove(tx, Event{Type: event}, old)
+	})
+	return gone, err
+}
+
+// Read tells Follow of the records that a tenant has. Damaged ones are named in
+// the error; the others are followed.
+func (k *Kind[T]) Read(ctx context.Context, tenant string) error {
+	err := k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return k.Each(tx, func(v *T) error {
+			k.Follow(tenant, k.ID(v), v)
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("read every %s of %s: %w", k.Noun, tenant, err)
+	}
+	return nil
+}
