@@ -20,17 +20,14 @@ func (a auditable[T]) Subject() string { return a.k.subject() }
 func (a auditable[T]) States(tx store.Tx, visit func(id string, state any) error) error {
 	var bad error
 	err := tx.Scan(a.k.Bucket, nil, nil, false, func(key, data []byte) bool {
-		kind, v := a.k, new(T)
-		if found, err := a.k.decode(key, data); err == nil {
-			v = found
-		} else {
-			kind = &Kind[T]{Noun: a.k.Noun, ID: func(*T) string { return string(key) }}
+		id, state := string(key), digest(data)
+		if v, err := a.k.decode(tx.Tenant(), key, data); err == nil {
+			id = a.k.ID(v)
+			if state, bad = a.k.state(v, data); bad != nil {
+				return false
+			}
 		}
-		state, err := kind.state(v, data)
-		if err == nil {
-			err = visit(string(key), state)
-		}
-		bad = err
+		bad = visit(id, state)
 		return bad == nil
 	})
 	return errors.Join(err, bad)
@@ -93,7 +90,7 @@ func (a auditable[T]) additional(tx store.Tx, x Index[T], differs func(audit.Del
 func (a auditable[T]) readable(tx store.Tx, visit func(*T) error) error {
 	var bad error
 	err := tx.Scan(a.k.Bucket, nil, nil, false, func(key, data []byte) bool {
-		if v, err := a.k.decode(key, data); err == nil {
+		if v, err := a.k.decode(tx.Tenant(), key, data); err == nil {
 			bad = visit(v)
 		}
 		return bad == nil

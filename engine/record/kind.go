@@ -10,6 +10,7 @@
 package record
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,9 +26,12 @@ import (
 type Kind[T any] struct {
 	Noun    string       // in errors: "operator"
 	Subject string       // in the audit log and in changes; "" is the Noun
-	Bucket  store.Bucket // id → record; its name is also that of the count
-	// ID identifies a record in its tenant; it is the key, as it is.
+	Bucket  store.Bucket // key → record; its name is also that of the count
+	// ID identifies a record in its tenant.
 	ID func(*T) string
+	// Key is where the record of an id is kept, nil when no record can have that
+	// id. Without it the id is the key.
+	Key func(tenant, id string) Key
 	// Head points to the members that saving fills in.
 	Head func(*T) Head
 	// Stored is what the store keeps, where that is not the record's own JSON;
@@ -60,7 +64,7 @@ type Index[T any] struct {
 	Bucket store.Bucket
 	// Keys are the keys under which a record is found, none or more; the value
 	// is the record's id.
-	Keys func(*T) [][]byte
+	Keys func(*T) []Key
 }
 
 // Subject and count of a kind.
@@ -86,25 +90,30 @@ func (k *Kind[T]) encode(v *T) (data []byte, err error) {
 	return data, nil
 }
 
-func (k *Kind[T]) decode(key, data []byte) (*T, error) {
+func (k *Kind[T]) decode(tenant string, key, data []byte) (*T, error) {
 	v := new(T)
 	if err := core.DecodeStored(data, v); err != nil {
 		return nil, fmt.Errorf("decode %s %q: %w", k.Noun, key, err)
 	}
-	if id := k.ID(v); id != string(key) {
+	if id := k.ID(v); !bytes.Equal(k.key(tenant, id), key) {
 		return nil, fmt.Errorf("decode %s %q: it says that it is %q", k.Noun, key, id)
 	}
 	return v, nil
 }
 
+func (k *Kind[T]) key(tenant, id string) Key {
+	if k.Key != nil {
+		return k.Key(tenant, id)
+	}
+	return Key(id)
+}
+
 // state is what an event says of a record: the digest of all that is stored,
 // then what the kind wants said.
 func (k *Kind[T]) state(v *T, stored []byte) (core.Raw, error) {
-	sum := sha256.Sum256(stored)
-	b := append(make([]byte, 0, 256), `{"digest":"sha256:`...)
-	b = append(hex.AppendEncode(b, sum[:]), '"')
+	b := digest(stored)
 	if k.State == nil {
-		return append(b, '}'), nil
+		return b, nil
 	}
 	more, err := core.Encode(k.State(v))
 	if err != nil {
@@ -114,24 +123,33 @@ func (k *Kind[T]) state(v *T, stored []byte) (core.Raw, error) {
 	case len(more) < 2 || more[0] != '{':
 		return nil, fmt.Errorf("state of %s %s is no JSON object", k.Noun, k.ID(v))
 	case len(more) == 2:
-		return append(b, '}'), nil
+		return b, nil
 	}
-	return append(append(b, ','), more[1:]...), nil
+	b[len(b)-1] = ','
+	return append(b, more[1:]...), nil
+}
+
+// digest is a state that says the digest of what is stored, and nothing more.
+func digest(stored []byte) core.Raw {
+	sum := sha256.Sum256(stored)
+	b := append(make([]byte, 0, 256), `{"digest":"sha256:`...)
+	return append(hex.AppendEncode(b, sum[:]), `"}`...)
 }
 
 // Load reads one record; nil when there is none.
 func (k *Kind[T]) Load(tx store.Tx, id string) (*T, error) {
-	if id == "" || len(id) > store.MaxKey {
+	key := k.key(tx.Tenant(), id)
+	if len(key) == 0 || len(key) > store.MaxKey {
 		return nil, nil
 	}
-	data, err := tx.Get(k.Bucket, []byte(id))
+	data, err := tx.Get(k.Bucket, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s %q: %w", k.Noun, id, err)
 	}
 	if data == nil {
 		return nil, nil
 	}
-	return k.decode([]byte(id), data)
+	return k.decode(tx.Tenant(), key, data)
 }
 
 // Need reads one record; core.NotFound when there is none.
@@ -146,7 +164,7 @@ func (k *Kind[T]) Need(tx store.Tx, id string) (*T, error) {
 // maxNamed bounds the damaged records that one error names.
 const maxNamed = 10
 
-// Each visits the records in the order of their ids, until visit fails. Those
+// Each visits the records in the order of their keys, until visit fails. Those
 // that can't be decoded are passed over and named in the error, once all others
 // have been visited.
 func (k *Kind[T]) Each(tx store.Tx, visit func(*T) error) error {
@@ -154,7 +172,7 @@ func (k *Kind[T]) Each(tx store.Tx, visit func(*T) error) error {
 	var stop error
 	bad := 0
 	err := tx.Scan(k.Bucket, nil, nil, false, func(key, data []byte) bool {
-		v, err := k.decode(key, data)
+		v, err := k.decode(tx.Tenant(), key, data)
 		if err != nil {
 			if bad++; bad <= maxNamed {
 				damaged = append(damaged, err)

@@ -52,7 +52,7 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	}
 	kept := *v
 	k.changed(tx, k.ID(v), &kept)
-	return tx.Put(k.Bucket, []byte(k.ID(v)), data)
+	return tx.Put(k.Bucket, k.key(tx.Tenant(), k.ID(v)), data)
 }
 
 // Remove takes a record away that was loaded in this transaction.
@@ -66,7 +66,7 @@ func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
 		return err
 	}
 	k.changed(tx, id, nil)
-	return tx.Delete(k.Bucket, []byte(id))
+	return tx.Delete(k.Bucket, k.key(tx.Tenant(), id))
 }
 
 func (k *Kind[T]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {
@@ -111,13 +111,13 @@ func (k *Kind[T]) reindex(tx store.Tx, old, v *T) error {
 	return nil
 }
 
-func (x *Index[T]) of(v *T) [][]byte {
+func (x *Index[T]) of(v *T) []Key {
 	if v == nil {
 		return nil
 	}
 	return x.Keys(v)
 }
 
-func holds(keys [][]byte, key []byte) bool {
-	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+func holds(keys []Key, key []byte) bool {
+	return slices.ContainsFunc(keys, func(k Key) bool { return bytes.Equal(k, key) })
 }

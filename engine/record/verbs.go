@@ -46,7 +46,7 @@ func (k *Kind[T]) Get(ctx context.Context, tenant, id string) (v T, err error) {
 	return v, err
 }
 
-// List lists a tenant's records by id. Damaged ones are named in the error, and
+// List lists a tenant's records by key. Damaged ones are named in the error, and
 // all others returned beside it.
 func (k *Kind[T]) List(ctx context.Context, tenant string) (all []T, err error) {
 	err = k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {

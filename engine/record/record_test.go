@@ -1,0 +1,284 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// tool is a noun as a service would have one.
+type tool struct {
+	TenantID string    `json:"tenant_id"`
+	Name     string    `json:"name"`
+	Color    string    `json:"color"`
+	Secret   string    `json:"-"`
+	Made     time.Time `json:"made"`
+	Changed  time.Time `json:"changed"`
+	Seq      uint64    `json:"seq"`
+}
+
+const (
+	bTool  store.Bucket = "tool"
+	bColor store.Bucket = "tool.color"
+)
+
+type world struct {
+	*record.Kind[tool]
+	t     *testing.T
+	db    *store.DB
+	by    core.Caller
+	heard []string
+}
+
+func newWorld(t *testing.T) *world {
+	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	for _, tenant := range []string{"t_acme", "t_other"} {
+		if err := db.CreateTenant(t.Context(), tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, db: db, by: core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}}
+	w.Kind = &record.Kind[tool]{
+		Noun: "tool", Bucket: bTool, Limit: 4, Ledger: audit.New(db, audit.Options{}),
+		ID:   func(v *tool) string { return v.Name },
+		Head: func(v *tool) record.Head { return record.Head{&v.TenantID, &v.Made, &v.Changed, &v.Seq} },
+		Stored: func(v *tool) any {
+			return struct {
+				tool
+				Secret string
+			}{*v, v.Secret}
+		},
+		State: func(v *tool) any {
+			return struct {
+				Color string `json:"color"`
+			}{v.Color}
+		},
+		Indexes: []record.Index[tool]{{Bucket: bColor, Keys: func(v *tool) []record.Key {
+			return []record.Key{record.Text(v.Color).Last(v.Name)}
+		}}},
+		Follow: func(tenant, id string, v *tool) {
+			if v == nil {
+				v = &tool{Color: "gone"}
+			}
+			w.heard = append(w.heard, tenant+" "+id+" "+v.Color)
+		},
+	}
+	return w
+}
+
+func (w *world) put(name, color string) (action string) {
+	w.t.Helper()
+	err := w.Ledger.Update(w.t.Context(), w.by, func(tx *audit.Tx) (err error) {
+		action, err = w.Put(tx, &tool{Name: name, Color: color}, func(a, b *tool) bool { return a.Color == b.Color })
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return action
+}
+
+func (w *world) deltas() []audit.Delta {
+	w.t.Helper()
+	all, err := w.Ledger.Reconcile(w.t.Context(), "t_acme", []audit.Auditable{w.Auditable()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+func (w *world) colors() (keys []string) {
+	err := w.db.View(w.t.Context(), "t_acme", func(tx store.Tx) error {
+		return tx.Scan(bColor, nil, nil, false, func(k, v []byte) bool {
+			keys = append(keys, string(k)+"="+string(v))
+			return true
+		})
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return keys
+}
+
+func TestASaveKeepsRecordIndexCountEventAndFollowers(t *testing.T) {
+	w := newWorld(t)
+	for _, step := range []struct{ name, color, want string }{
+		{"saw", "red", record.Created},
+		{"saw", "red", record.Unchanged},
+		{"axe", "red", record.Created},
+		{"saw", "blue", record.Changed},
+	} {
+		if got := w.put(step.name, step.color); got != step.want {
+			t.Fatalf("%v: %s", step, got)
+		}
+	}
+	if got := w.colors(); !slices.Equal(got, []string{"blue\x00saw=saw", "red\x00axe=axe"}) {
+		t.Fatal(got)
+	}
+	saw, err := w.Get(t.Context(), "t_acme", "saw")
+	if err != nil || saw.TenantID != "t_acme" || saw.Seq != 3 || saw.Made.After(saw.Changed) {
+		t.Fatal(saw, err)
+	}
+	if _, err := w.Delete(t.Context(), w.by, "tool.sold", "saw"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Get(t.Context(), "t_acme", "saw"); core.AsError(err).Code != core.NotFound {
+		t.Fatal(err)
+	}
+	all, err := w.List(t.Context(), "t_acme")
+	if err != nil || len(all) != 1 || all[0].Name != "axe" {
+		t.Fatal(all, err)
+	}
+	if want := []string{"t_acme saw red", "t_acme axe red", "t_acme saw blue", "t_acme saw gone"}; !slices.Equal(w.heard, want) {
+		t.Fatal(w.heard)
+	}
+	if err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error {
+		if n := w.Count(tx); n != 1 {
+			t.Error(n)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.deltas(); len(d) > 0 {
+		t.Fatal(d)
+	}
+	if w.heard = nil; w.Read(t.Context(), "t_acme") != nil || !slices.Equal(w.heard, []string{"t_acme axe red"}) {
+		t.Fatal(w.heard)
+	}
+}
+
+func TestMoreThanTheLimitAreRefused(t *testing.T) {
+	w := newWorld(t)
+	for i := range 4 {
+		w.put(fmt.Sprint("tool", i), "red")
+	}
+	err := w.Ledger.Update(t.Context(), w.by, func(tx *audit.Tx) error {
+		return w.Save(tx, record.Event{Type: "tool.created"}, nil, &tool{Name: "more"})
+	})
+	if e := core.AsError(err); e.Code != core.Conflict || e.Details["field"] != "tool" {
+		t.Fatal(err)
+	}
+	if d := w.deltas(); len(d) > 0 {
+		t.Fatal("the refusal left something behind:", d)
+	}
+}
+
+func TestADamagedRecordIsNamedAndHidesNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.put("axe", "red")
+	w.put("saw", "red")
+	w.forge(func(tx store.Tx) error { return tx.Put(bTool, []byte("axe"), []byte(`{"name":7}`)) })
+	all, err := w.List(t.Context(), "t_acme")
+	if err == nil || !strings.Contains(err.Error(), `decode tool "axe"`) || len(all) != 1 || all[0].Name != "saw" {
+		t.Fatal(all, err)
+	}
+	stop := errors.New("enough")
+	err = w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error { return w.Each(tx, func(*tool) error { return stop }) })
+	if !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	if _, err := w.List(t.Context(), "t_other"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forge changes the store past the ledger, as somebody with the file would.
+func (w *world) forge(fn func(store.Tx) error) {
+	w.t.Helper()
+	if err := w.db.Update(context.Background(), "t_acme", fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestReconcileFindsEveryForgery(t *testing.T) {
+	type change func(w *world, tx store.Tx) error
+	put := func(b store.Bucket, key, value string) change {
+		return func(_ *world, tx store.Tx) error { return tx.Put(b, []byte(key), []byte(value)) }
+	}
+	drop := func(b store.Bucket, key string) change {
+		return func(_ *world, tx store.Tx) error { return tx.Delete(b, []byte(key)) }
+	}
+	for name, c := range map[string]struct {
+		do   change
+		want string // subject id field of one delta
+	}{
+		"a record that is gone":      {drop(bTool, "axe"), "tool axe "},
+		"a record too many":          {put(bTool, "hoe", `{"name":"hoe"}`), "tool hoe "},
+		"a record under another key": {put(bTool, "saw", `{"name":"axe"}`), "tool saw digest"},
+		"a record that is no JSON":   {put(bTool, "saw", `x`), "tool saw digest"},
+		"an index entry too few":     {drop(bColor, "red\x00axe"), `tool axe tool.color "red\x00axe"`},
+		"an index entry too many":    {put(bColor, "red\x00hoe", "axe"), `tool axe tool.color "red\x00hoe"`},
+		"an index entry elsewhere":   {put(bColor, "red\x00axe", "saw"), `tool axe tool.color "red\x00axe"`},
+		"an entry of nothing":        {put(bColor, "zzz", "nobody"), `tool nobody tool.color "zzz"`},
+		"a wrong count":              {func(_ *world, tx store.Tx) error { tx.Add("tool", 1); return nil }, "tool  count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put("axe", "red")
+			w.put("saw", "blue")
+			w.forge(func(tx store.Tx) error { return c.do(w, tx) })
+			found := w.deltas()
+			if !slices.ContainsFunc(found, func(d audit.Delta) bool { return d.Subject+" "+d.ID+" "+d.Field == c.want }) {
+				t.Fatalf("want %q in %q", c.want, found)
+			}
+		})
+	}
+}
+
+func TestReconcileFindsAnyByteOfARecord(t *testing.T) {
+	w := newWorld(t)
+	w.put("axe", "red")
+	var whole []byte
+	w.forge(func(tx store.Tx) error {
+		data, err := tx.Get(bTool, []byte("axe"))
+		whole = slices.Clone(data)
+		return err
+	})
+	for i := range whole {
+		forged := slices.Clone(whole)
+		forged[i] ^= 1
+		w.forge(func(tx store.Tx) error { return tx.Put(bTool, []byte("axe"), forged) })
+		if len(w.deltas()) == 0 {
+			t.Fatalf("byte %d of %s was changed unseen", i, whole)
+		}
+	}
+}
+
+func TestKeysSortAsTheirPartsDo(t *testing.T) {
+	at := time.UnixMicro(1_700_000_000_000_000).UTC()
+	keys := []record.Key{
+		record.Text("a").Seq(1), record.Text("a").Seq(256), record.Text("a").Seq(1 << 40), record.Text("ab").Seq(0), record.Text("b").Time(at).Byte(1).Last("z"),
+	}
+	if !slices.IsSortedFunc(keys, func(a, b record.Key) int { return slices.Compare(a, b) }) {
+		t.Fatal(keys)
+	}
+	p := record.Parts(keys[4])
+	if name, when, kind, rest := p.Text(), p.Time(), p.Byte(), p.Text(); name != "b" || !when.Equal(at) || kind != 1 || rest != "z" || len(p) != 0 {
+		t.Fatal(name, when, kind, rest, p)
+	}
+	if n := p.Seq() + uint64(p.Byte()) + record.LastSeq(p); n != 0 || p.Text() != "" {
+		t.Fatal("there was nothing to read")
+	}
+	from, to := record.Key{'a', 0xff}.Under()
+	if string(from) != "a\xff" || string(to) != "b" {
+		t.Fatalf("%q %q", from, to)
+	}
+	if _, to := (record.Key{0xff}).Under(); to != nil {
+		t.Fatalf("%q", to)
+	}
+}
