@@ -3,6 +3,8 @@ package record
 import (
 	"encoding/binary"
 	"time"
+
+	"swarmdeck/engine/core"
 )
 
 // Key is built from parts, and sorts as they do, one after the other. The zero
@@ -41,6 +43,17 @@ func (k Key) Under() (from, to []byte) {
 		}
 	}
 	return k, nil
+}
+
+// Numbered is the Key of kinds whose ids are made by core.NewID: the number.
+func Numbered(prefix string) func(tenant, id string) Key {
+	return func(tenant, id string) Key {
+		seq, err := core.LocalSeq(prefix, tenant, id)
+		if err != nil {
+			return nil
+		}
+		return Seq(seq)
+	}
 }
 
 // Parts reads a stored key from its front. What is not there reads as zero.

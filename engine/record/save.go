@@ -16,6 +16,9 @@ type Event struct {
 	Detail any    // nil for nothing
 }
 
+// Next takes the number of a record to be made; none is given twice.
+func (k *Kind[T]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(string(k.Bucket)+".seq", 1)) }
+
 // Save keeps v in place of old, which is the record as it was loaded in this
 // transaction, or nil for a new one. It fills v's head in. More than Limit
 // records are a core.Conflict.

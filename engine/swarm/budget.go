@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 )
 
 // Budget limits a subject (contract 1.13): "tenant", "session:ID" or
@@ -152,46 +152,30 @@ func (s *Swarm) SetBudget(ctx context.Context, by core.Caller, b Budget) (Budget
 		return b, err
 	}
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := readBudget(tx, b.Subject)
+		old, err := s.budgets.Load(tx, b.Subject)
 		if err != nil {
 			return err
 		}
-		b.TenantID, b.AuditSeq, b.Granted, b.Reached, b.ApprovalID, b.Denied = by.Tenant, old.AuditSeq, 0, "", "", false
-		if old.ApprovalID != "" {
+		b.Granted, b.Reached, b.ApprovalID, b.Denied = 0, "", "", false
+		if old != nil && old.ApprovalID != "" {
 			if err := s.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == old.ApprovalID }, "budget changed"); err != nil {
 				return err
 			}
 		}
 		if b.Tokens == 0 && b.CostUSD == 0 && b.Tasks == 0 && b.WallS == 0 {
-			return s.removeBudget(tx, &b)
+			b.TenantID, b.UpdatedAt, b.Used = tx.Tenant(), tx.Now(), usage(tx, b.Subject)
+			if old == nil {
+				return nil
+			}
+			return s.budgets.Remove(tx, record.Event{Type: "budget.removed"}, old)
 		}
 		b.Reached = b.over(usage(tx, b.Subject))
-		return s.putBudget(tx, &b, "budget.set")
+		return s.putBudget(tx, old, &b, "budget.set")
 	})
 	if err != nil {
 		return b, fmt.Errorf("set budget of %s: %w", b.Subject, err)
 	}
 	return b, nil
-}
-
-func (s *Swarm) removeBudget(tx *audit.Tx, b *Budget) error {
-	b.UpdatedAt, b.Used = tx.Now(), usage(tx, b.Subject)
-	if _, err := tx.Record(audit.Entry{
-		Type: "budget.removed", Subject: "budget", ID: b.Subject, State: audit.Gone, Prev: b.AuditSeq,
-	}); err != nil {
-		return err
-	}
-	tenant, subject := tx.Tenant(), b.Subject
-	tx.Changed("budget", subject, nil)
-	tx.OnCommit(func() {
-		s.mu.Lock()
-		w := s.keep(tenant)
-		delete(w.budgets, subject)
-		delete(w.short, subject)
-		s.mu.Unlock()
-		s.poke(tenant)
-	})
-	return tx.Delete(bBudget, []byte(subject))
 }
 
 func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) error {
@@ -200,7 +184,7 @@ func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) err
 	case b.Subject == "tenant" || b.Subject == by.Tenant:
 		b.Subject = "tenant"
 	case kind == "session":
-		id, _, err := s.sessionSeq(ctx, by, name)
+		id, err := s.sessionID(ctx, by, name)
 		if err != nil {
 			return err
 		}
@@ -212,58 +196,49 @@ func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) err
 	return nil
 }
 
-func readBudget(tx *audit.Tx, subject string) (Budget, error) {
-	var b Budget
-	err := load(tx, bBudget, []byte(subject), "budget", subject, &b)
-	if isCode(err, core.NotFound) {
-		return Budget{TenantID: tx.Tenant(), Subject: subject}, nil
+func (s *Swarm) budgetKind() record.Kind[Budget] {
+	return record.Kind[Budget]{
+		Noun: "budget", Bucket: bBudget, Ledger: s.ledger, Follow: s.budgetChanged,
+		ID: func(b *Budget) string { return b.Subject },
+		Head: func(b *Budget) record.Head {
+			return record.Head{Tenant: &b.TenantID, Updated: &b.UpdatedAt, Seq: &b.AuditSeq}
+		},
+		State: func(b *Budget) any { return map[string]any{"reached": b.Reached, "granted": b.Granted} },
 	}
-	return b, err
 }
 
-func (s *Swarm) putBudget(tx *audit.Tx, b *Budget, event string) error {
-	b.UpdatedAt = tx.Now()
-	n, err := tx.Record(audit.Entry{
-		Type: event, Subject: "budget", ID: b.Subject, Prev: b.AuditSeq,
-		State:  core.MustEncode(map[string]any{"reached": b.Reached, "granted": b.Granted}),
-		Detail: core.MustEncode(map[string]any{"tokens": b.Tokens, "cost_usd": b.CostUSD, "tasks": b.Tasks, "wall_s": b.WallS}),
-	})
-	if err != nil {
-		return err
-	}
-	b.AuditSeq = n
+// putBudget keeps a budget in place of old, which is nil for a new one.
+func (s *Swarm) putBudget(tx *audit.Tx, old, b *Budget, event string) error {
 	b.Used = usage(tx, b.Subject)
-	c := *b
-	tx.Changed("budget", b.Subject, &c)
-	tx.OnCommit(func() {
-		s.mu.Lock()
-		w := s.keep(c.TenantID)
-		w.budgets[c.Subject] = &c
-		delete(w.short, c.Subject)
-		s.mu.Unlock()
-		s.poke(c.TenantID)
-	})
-	return tx.Put(bBudget, []byte(b.Subject), core.MustEncode(b))
+	return s.budgets.Save(tx, record.Event{
+		Type: event, Detail: map[string]any{"tokens": b.Tokens, "cost_usd": b.CostUSD, "tasks": b.Tasks, "wall_s": b.WallS},
+	}, old, b)
+}
+
+// budgetChanged takes a budget over, as it is on disk; nil was removed.
+func (s *Swarm) budgetChanged(tenant, subject string, b *Budget) {
+	s.mu.Lock()
+	w := s.keep(tenant)
+	if w.budgets[subject] = b; b == nil {
+		delete(w.budgets, subject)
+	}
+	delete(w.short, subject)
+	s.mu.Unlock()
+	s.poke(tenant)
 }
 
 // Budgets lists a tenant's budgets with what is used.
 func (s *Swarm) Budgets(ctx context.Context, tenant string) ([]Budget, error) {
-	var out []Budget
+	var all []Budget
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var bad error
-		err := tx.Scan(bBudget, nil, nil, false, func(_, value []byte) bool {
-			var b Budget
-			if bad = core.DecodeStored(value, &b); bad != nil {
-				return false
-			}
+		return s.budgets.Each(tx, func(b *Budget) error {
 			b.Used = usage(tx, b.Subject)
-			out = append(out, b)
-			return true
+			all = append(all, *b)
+			return nil
 		})
-		return errors.Join(err, bad)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list budgets: %w", err)
+		return all, fmt.Errorf("list budgets: %w", err)
 	}
-	return out, nil
+	return all, nil
 }

@@ -168,8 +168,8 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 			continue
 		}
 		if l.session != "" {
-			var ses Session
-			if err := load(tx, bSession, key8(taskSeq(l.session)), "session", l.session, &ses); err != nil {
+			ses, err := s.sessions.Need(tx, l.session)
+			if err != nil {
 				return nil, err
 			}
 			if ses.State != SessionRunning {

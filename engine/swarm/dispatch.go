@@ -152,7 +152,7 @@ func timeout(field string, d time.Duration) (int, error) {
 // relations resolves the session, the parent and the dependencies.
 func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *Task) error {
 	if d.Session != "" {
-		id, _, err := s.sessionSeq(ctx, by, d.Session)
+		id, err := s.sessionID(ctx, by, d.Session)
 		if err != nil {
 			return err
 		}
@@ -188,8 +188,8 @@ func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *Ta
 // insert writes a new task with the judge's verdict, in one transaction.
 func (s *Swarm) insert(tx *audit.Tx, t *Task, d Dispatch, ask startAsk, v judge.Verdict) error {
 	if t.SessionID != "" {
-		var ses Session
-		if err := load(tx, bSession, key8(taskSeq(t.SessionID)), "session", t.SessionID, &ses); err != nil {
+		ses, err := s.sessions.Need(tx, t.SessionID)
+		if err != nil {
 			return err
 		}
 		if ses.State == SessionStopped {

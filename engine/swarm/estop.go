@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // EStop is the state of a tenant's emergency stop.
@@ -23,6 +24,25 @@ type EStop struct {
 	Waiting  []string `json:"waiting"`
 	Frozen   int      `json:"frozen"`
 	AuditSeq uint64   `json:"audit_seq,omitzero"`
+}
+
+func (s *Swarm) estopKind() record.Kind[EStop] {
+	return record.Kind[EStop]{
+		Noun: "estop", Bucket: bEStop, Ledger: s.ledger, Follow: s.estopChanged,
+		ID: func(st *EStop) string { return st.TenantID },
+		Head: func(st *EStop) record.Head {
+			return record.Head{Tenant: &st.TenantID, Updated: &st.At, Seq: &st.AuditSeq}
+		},
+		State: func(st *EStop) any { return map[string]bool{"on": st.On} },
+	}
+}
+
+// estopChanged takes the stop over, as it is on disk.
+func (s *Swarm) estopChanged(tenant, _ string, st *EStop) {
+	s.mu.Lock()
+	s.keep(tenant).estop = *st
+	s.mu.Unlock()
+	s.poke(tenant)
 }
 
 // estopWait is how long the emergency stop waits for acknowledgements.
@@ -74,9 +94,12 @@ func (s *Swarm) Thaw(ctx context.Context, by core.Caller, reason string) (EStop,
 func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason string) (EStop, error) {
 	var st EStop
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		st = EStop{TenantID: by.Tenant}
-		if err := load(tx, bEStop, keyEStop, "estop", by.Tenant, &st); err != nil && !isCode(err, core.NotFound) {
+		old, err := s.estops.Load(tx, by.Tenant)
+		if err != nil {
 			return err
+		}
+		if st = (EStop{TenantID: by.Tenant}); old != nil {
+			st = *old
 		}
 		if st.On == on && !on {
 			return core.Errorf(core.Conflict, "the emergency stop is not on").With("field", "on")
@@ -85,24 +108,10 @@ func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason st
 			return nil
 		}
 		tx.Add(countEStop, map[bool]int64{true: 1, false: -1}[on])
-		st.On, st.Reason, st.By, st.At = on, cut(reason, 1000), by.Name, tx.Now()
-		n, err := tx.Record(audit.Entry{
-			Type: map[bool]string{true: "estop.on", false: "estop.off"}[on], Subject: "estop", ID: by.Tenant,
-			State: core.MustEncode(map[string]bool{"on": on}), Detail: core.MustEncode(map[string]string{"reason": st.Reason}), Prev: st.AuditSeq,
-		})
-		if err != nil {
-			return err
-		}
-		st.AuditSeq = n
-		c := st
-		tx.Changed("estop", by.Tenant, &c)
-		tx.OnCommit(func() {
-			s.mu.Lock()
-			s.keep(by.Tenant).estop = c
-			s.mu.Unlock()
-			s.poke(by.Tenant)
-		})
-		return tx.Put(bEStop, keyEStop, core.MustEncode(st))
+		st.On, st.Reason, st.By = on, cut(reason, 1000), by.Name
+		return s.estops.Save(tx, record.Event{
+			Type: map[bool]string{true: "estop.on", false: "estop.off"}[on], Detail: map[string]string{"reason": st.Reason},
+		}, old, &st)
 	})
 	return st, err
 }

@@ -38,11 +38,10 @@ const (
 
 // Counters of a tenant.
 const (
-	countSessions = "session"
-	countTasks    = "task"
-	countLease    = "lease"
-	countWaiting  = "task.waiting"
-	countEStop    = "estop"
+	countTasks   = "task"
+	countLease   = "lease"
+	countWaiting = "task.waiting"
+	countEStop   = "estop.on"
 )
 
 // countOf counts the tasks of one agent or session, as its index lists them.
@@ -52,7 +51,6 @@ func countStatus(s Status) string { return "task.status." + string(s) }
 
 var (
 	keyTenant = []byte("tenant")
-	keyEStop  = []byte("estop")
 )
 
 func key8(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

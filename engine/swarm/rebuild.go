@@ -19,6 +19,11 @@ func isAgent(name string) bool { return agentPattern().MatchString(name) }
 // rebuild reads what the scheduler keeps in mind, and takes back the leases
 // of the engine that died. Its cost is the live work, not the history.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
+	for _, read := range []func(context.Context, string) error{s.sessions.Read, s.budgets.Read, s.estops.Read} {
+		if err := read(ctx, tenant); err != nil {
+			return err
+		}
+	}
 	var lost []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		lanes, err := lanesIn(tx)
@@ -31,46 +36,19 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 		for _, l := range lanes {
 			w.lanes[l] = struct{}{}
 		}
-		if err := load(tx, bEStop, keyEStop, "estop", tenant, &w.estop); err != nil && !isCode(err, core.NotFound) {
-			return err
+		soonest := func(key, _ []byte) bool {
+			w.nextDue = earlier(dueTime(key), w.nextDue)
+			return false
 		}
-		var bad error
 		err = errors.Join(
-			tx.Scan(bSession, nil, nil, false, func(_, value []byte) bool {
-				var ses Session
-				if bad = core.DecodeStored(value, &ses); bad != nil {
-					return false
-				}
-				if ses.State != SessionStopped {
-					w.sessions[ses.SessionID] = ses.State
-					if ses.Name != "" {
-						w.names[ses.Name] = ses.SessionID
-					}
-				}
-				return true
-			}),
-			tx.Scan(bBudget, nil, nil, false, func(_, value []byte) bool {
-				var b Budget
-				if bad = core.DecodeStored(value, &b); bad != nil {
-					return false
-				}
-				w.budgets[b.Subject] = &b
-				return true
-			}),
 			tx.Scan(bStopping, nil, nil, false, func(key, why []byte) bool {
 				w.stopping[core.NewID(core.SessionPrefix, tenant, seqAt(key))] = &stopping{why: string(why)}
 				return true
 			}),
-			tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
-				w.nextDue = earlier(dueTime(key), w.nextDue)
-				return false
-			}),
-			tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
-				w.nextDue = earlier(dueTime(key), w.nextDue)
-				return false
-			}),
+			tx.Scan(bDue, nil, nil, false, soonest),
+			tx.Scan(bStartBy, nil, nil, false, soonest),
 		)
-		if err := errors.Join(err, bad); err != nil {
+		if err != nil {
 			return err
 		}
 		from, to := span([]byte{Running[0]})
@@ -118,11 +96,7 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 func (s *Swarm) Auditables() []audit.Auditable {
 	return []audit.Auditable{
 		audited[Task]{"task", bTask, func(t *Task) (string, any) { return t.TaskID, t.state() }},
-		audited[Session]{"session", bSession, func(v *Session) (string, any) { return v.SessionID, v.state() }},
-		audited[Budget]{"budget", bBudget, func(b *Budget) (string, any) {
-			return b.Subject, map[string]any{"reached": b.Reached, "granted": b.Granted}
-		}},
-		audited[EStop]{"estop", bEStop, func(e *EStop) (string, any) { return e.TenantID, map[string]bool{"on": e.On} }},
+		s.sessions.Auditable(), s.budgets.Auditable(), s.estops.Auditable(),
 	}
 }
 

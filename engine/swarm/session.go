@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // SessionState is the seed's enum.
@@ -44,8 +45,22 @@ func (s *Session) Shown() string {
 	return string(s.State)
 }
 
-func (s *Session) state() core.Raw {
-	return core.MustEncode(map[string]string{"state": string(s.State)})
+func (s *Swarm) sessionKind() record.Kind[Session] {
+	return record.Kind[Session]{
+		Noun: "session", Bucket: bSession, Ledger: s.ledger, Follow: s.sessionChanged,
+		ID:  func(ses *Session) string { return ses.SessionID },
+		Key: record.Numbered(core.SessionPrefix),
+		Head: func(ses *Session) record.Head {
+			return record.Head{Tenant: &ses.TenantID, Created: &ses.CreatedAt, Updated: &ses.UpdatedAt, Seq: &ses.AuditSeq}
+		},
+		State: func(ses *Session) any { return map[string]SessionState{"state": ses.State} },
+		Indexes: []record.Index[Session]{{Bucket: bNames, Keys: func(ses *Session) []record.Key {
+			if ses.Name == "" || ses.State == SessionStopped {
+				return nil
+			}
+			return []record.Key{record.Key(ses.Name)}
+		}}},
+	}
 }
 
 var namePattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
@@ -72,32 +87,25 @@ func (s *Swarm) CreateSession(ctx context.Context, by core.Caller, name string) 
 	}
 	var made Session
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		seq := uint64(tx.Add(countSessions, 1))
-		if err := takeName(tx, name, core.NewID(core.SessionPrefix, by.Tenant, seq)); err != nil {
+		if err := freeName(tx, name); err != nil {
 			return err
 		}
-		made = Session{
-			SessionID: core.NewID(core.SessionPrefix, by.Tenant, seq), Name: name, TenantID: by.Tenant,
-			State: SessionCreated, CreatedAt: tx.Now(),
-		}
-		return s.putSession(tx, &made, "session.created")
+		made = Session{SessionID: core.NewID(core.SessionPrefix, by.Tenant, s.sessions.Next(tx)), Name: name, State: SessionCreated}
+		return s.putSession(tx, nil, &made, "session.created")
 	})
 	return made, err
 }
 
-// takeName keeps the names of live sessions unique.
-func takeName(tx *audit.Tx, name, id string) error {
+// freeName keeps the names of live sessions unique.
+func freeName(tx *audit.Tx, name string) error {
 	if name == "" {
 		return nil
 	}
 	old, err := tx.Get(bNames, []byte(name))
-	if err != nil {
-		return err
+	if err == nil && old != nil {
+		err = core.Errorf(core.Conflict, "session %q exists already as %s", name, old).With("field", "name")
 	}
-	if old != nil {
-		return core.Errorf(core.Conflict, "session %q exists already as %s", name, old).With("field", "name")
-	}
-	return tx.Put(bNames, []byte(name), []byte(id))
+	return err
 }
 
 // StartSession lets a created session's tasks run.
@@ -117,16 +125,18 @@ func (s *Swarm) PauseSession(ctx context.Context, by core.Caller, id, reason str
 }
 
 func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string, to SessionState, reason string) (Session, error) {
-	id, seq, err := s.sessionSeq(ctx, by, id)
+	id, err := s.sessionID(ctx, by, id)
 	if err != nil {
 		return Session{}, err
 	}
 	var ses Session
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if err := load(tx, bSession, key8(seq), "session", id, &ses); err != nil {
+		old, err := s.sessions.Need(tx, id)
+		if err != nil {
 			return err
 		}
-		from := ses.State
+		from := old.State
+		ses = *old
 		if verb == "start" && from == SessionPaused || verb == "resume" && from == SessionCreated || !contains(sessionMoves[to], from) {
 			return core.Errorf(core.Conflict, "session %s is %s: can't %s it", id, from, verb).With("field", "state").With("value", string(from))
 		}
@@ -137,7 +147,7 @@ func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string
 				return err
 			}
 		}
-		return s.putSession(tx, &ses, event)
+		return s.putSession(tx, old, &ses, event)
 	})
 	if err != nil {
 		return Session{}, err
@@ -146,37 +156,18 @@ func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string
 	return ses, nil
 }
 
-func (s *Swarm) putSession(tx *audit.Tx, ses *Session, event string) error {
-	_, _, seq, _ := core.ParseID(ses.SessionID)
-	ses.UpdatedAt = tx.Now()
-	n, err := tx.Record(audit.Entry{
-		Type: event, Subject: "session", ID: ses.SessionID, State: ses.state(), Prev: ses.AuditSeq,
-		Detail: core.MustEncode(map[string]string{"name": ses.Name, "reason": ses.Reason}),
-	})
-	if err != nil {
-		return err
-	}
-	ses.AuditSeq = n
+func (s *Swarm) putSession(tx *audit.Tx, old, ses *Session, event string) error {
 	ses.Pausing = nil
-	if err := tx.Put(bSession, key8(seq), core.MustEncode(ses)); err != nil {
-		return err
-	}
-	c := *ses
-	tx.Changed("session", ses.SessionID, &c)
-	tx.OnCommit(func() { s.sessionChanged(&c) })
-	return nil
+	return s.sessions.Save(tx, record.Event{Type: event, Detail: map[string]string{"name": ses.Name, "reason": ses.Reason}}, old, ses)
 }
 
 // Session returns one session, by id or by the name of a live one.
 func (s *Swarm) Session(ctx context.Context, tenant, id string) (Session, error) {
-	id, seq, err := s.sessionSeq(ctx, core.Self(tenant, "reader"), id)
+	id, err := s.sessionID(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
 		return Session{}, err
 	}
-	var ses Session
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return load(tx, bSession, key8(seq), "session", id, &ses)
-	})
+	ses, err := s.sessions.Get(ctx, tenant, id)
 	ses.Pausing = s.unpaused(tenant, id)
 	return ses, err
 }
@@ -195,17 +186,17 @@ func (s *Swarm) Sessions(ctx context.Context, tenant string, f core.Filter) (cor
 	return page, err
 }
 
-// sessionSeq resolves an id, or a live session's name.
-func (s *Swarm) sessionSeq(ctx context.Context, by core.Caller, id string) (string, uint64, error) {
+// sessionID resolves an id, or a live session's name.
+func (s *Swarm) sessionID(ctx context.Context, by core.Caller, id string) (string, error) {
 	if _, _, _, ok := core.ParseID(id); !ok {
 		if real, ok := s.sessionNamed(by.Tenant, id); ok {
 			id = real
 		} else if namePattern().MatchString(id) {
-			return id, 0, core.Missing("session", id)
+			return id, core.Missing("session", id)
 		}
 	}
-	seq, err := s.local(ctx, by, core.SessionPrefix, id)
-	return id, seq, err
+	_, err := s.local(ctx, by, core.SessionPrefix, id)
+	return id, err
 }
 
 // LiveSessions are the sessions that are not stopped, newest first.

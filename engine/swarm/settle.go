@@ -145,20 +145,21 @@ func (s *Swarm) settleBudget(tx *audit.Tx, a judge.Approval, out judge.Outcome) 
 	if err := core.DecodeStored(a.Action.Args, &args); err != nil {
 		return fmt.Errorf("budget approval %s: %w", a.ApprovalID, err)
 	}
-	b, err := readBudget(tx, args.Subject)
+	old, err := s.budgets.Load(tx, args.Subject)
 	if err != nil {
 		return err
 	}
-	if b.ApprovalID != a.ApprovalID {
-		return core.Errorf(core.Conflict, "the budget of %s does not wait for approval %s any more", b.Subject, a.ApprovalID)
+	if old == nil || old.ApprovalID != a.ApprovalID {
+		return core.Errorf(core.Conflict, "the budget of %s does not wait for approval %s any more", args.Subject, a.ApprovalID)
 	}
+	b := *old
 	b.ApprovalID = ""
 	if out.Approved {
 		b.Granted, b.Reached = b.Granted+1, ""
-		return s.putBudget(tx, &b, "budget.granted")
+		return s.putBudget(tx, old, &b, "budget.granted")
 	}
 	b.Denied = true
-	if err := s.putBudget(tx, &b, "budget.denied"); err != nil {
+	if err := s.putBudget(tx, old, &b, "budget.denied"); err != nil {
 		return err
 	}
 	if b.Reached == limitTasks {

@@ -185,10 +185,10 @@ func (s *Swarm) billWall(ctx context.Context, tenant string) (runs bool, err err
 }
 
 func (s *Swarm) watchBudget(ctx context.Context, tenant, subject string) error {
-	var b Budget
+	var b *Budget
 	var limit string
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		if b, err = readBudget(tx, subject); err != nil {
+		if b, err = s.budgets.Load(tx, subject); err != nil || b == nil {
 			return err
 		}
 		u := usage(tx, subject)
@@ -201,7 +201,7 @@ func (s *Swarm) watchBudget(ctx context.Context, tenant, subject string) error {
 	if err != nil || limit == "" || b.Reached != "" && (b.ApprovalID != "" || b.Denied) {
 		return err
 	}
-	return s.askBudget(ctx, b, limit)
+	return s.askBudget(ctx, *b, limit)
 }
 
 func (s *Swarm) isShort(tenant, subject string) bool {
@@ -229,10 +229,11 @@ func (s *Swarm) askBudget(ctx context.Context, b Budget, limit string) error {
 	for {
 		v := s.judge.Evaluate(ctx, b.TenantID, ask)
 		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			now, err := readBudget(tx, b.Subject)
-			if err != nil || now.Granted != b.Granted || now.ApprovalID != "" {
+			old, err := s.budgets.Load(tx, b.Subject)
+			if err != nil || old == nil || old.Granted != b.Granted || old.ApprovalID != "" {
 				return err
 			}
+			now := *old
 			dec, ap, err := s.judge.Commit(tx, ask, v)
 			if err != nil {
 				return err
@@ -246,7 +247,7 @@ func (s *Swarm) askBudget(ctx context.Context, b Budget, limit string) error {
 			default:
 				now.Denied = true
 			}
-			return s.putBudget(tx, &now, "budget.reached")
+			return s.putBudget(tx, old, &now, "budget.reached")
 		})
 		if !errors.Is(err, judge.ErrStale) {
 			return err

@@ -43,11 +43,6 @@ func (s *Swarm) markStopped(tx *audit.Tx, ses *Session) error {
 	if err := s.judge.Void(tx, func(a *judge.Approval) bool { return a.Session == ses.SessionID }, whyStopped(ses)); err != nil {
 		return err
 	}
-	if ses.Name != "" {
-		if err := tx.Delete(bNames, []byte(ses.Name)); err != nil {
-			return err
-		}
-	}
 	tenant, id, why := ses.TenantID, ses.SessionID, whyStopped(ses)
 	tx.OnCommit(func() {
 		s.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -39,6 +40,10 @@ type Swarm struct {
 	ledger *audit.Ledger
 	judge  *judge.Judge
 	opt    Options
+
+	sessions record.Kind[Session]
+	budgets  record.Kind[Budget]
+	estops   record.Kind[EStop]
 
 	heads  heads
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
@@ -91,6 +96,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, worlds: map[string]*world{},
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
 	}
+	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
 		s.judge.Own(g, s)
 	}
@@ -161,9 +167,10 @@ func (s *Swarm) tenantAdded(id string) {
 	s.mu.Unlock()
 }
 
-func (s *Swarm) sessionChanged(ses *Session) {
+// sessionChanged takes a session over, as it is on disk.
+func (s *Swarm) sessionChanged(tenant, _ string, ses *Session) {
 	s.mu.Lock()
-	w := s.keep(ses.TenantID)
+	w := s.keep(tenant)
 	if ses.State == SessionStopped {
 		delete(w.sessions, ses.SessionID)
 		if w.names[ses.Name] == ses.SessionID {
@@ -181,7 +188,7 @@ func (s *Swarm) sessionChanged(ses *Session) {
 		}
 	}
 	s.mu.Unlock()
-	s.poke(ses.TenantID)
+	s.poke(tenant)
 }
 
 func (s *Swarm) sessionNamed(tenant, name string) (string, bool) {
