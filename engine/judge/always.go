@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Scopes of an always rule, narrowest first. All of them bind the gate, the
@@ -108,7 +109,7 @@ func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Ver
 	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.ReasonCode == ReasonBadOutput || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
-	live, err := j.always.rules(ctx, j.ledger, tenant)
+	live, err := j.always.rules(ctx, &j.rules, tenant)
 	if err != nil || len(live) == 0 {
 		return // a person it is
 	}
@@ -130,18 +131,19 @@ func (g Gate) HasRules() bool {
 
 // useRule counts one use. ErrStale when the rule ran out since Evaluate.
 func (j *Judge) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
-	r, err := loadRule(tx, v.always)
+	old, err := j.needRule(tx, v.always)
 	if err != nil {
 		return err
 	}
+	r := *old
 	if !r.alive(tx.Now()) {
 		j.always.spend(tx.Tenant(), r.RuleID)
 		return ErrStale
 	}
 	r.Uses++
-	return j.saveRule(tx, r, "rule.used", map[string]any{
+	return j.rules.Save(tx, record.Event{Type: "rule.used", Detail: map[string]any{
 		"task_id": ask.TaskID, "digest": v.Digest, "uses_left": r.MaxUses - r.Uses,
-	})
+	}}, old, &r)
 }
 
 // proposal is an always rule that passed its checks, for one exact approval.
@@ -249,10 +251,7 @@ func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 
 // Rules lists the always rules, newest first; revoked and expired ones too.
 func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
-	var out []Rule
-	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return eachRule(tx.Tx, func(r *Rule) { out = append(out, *r) })
-	})
+	out, err := j.rules.List(ctx, tenant)
 	if err != nil {
 		return nil, fmt.Errorf("list the always rules: %w", err)
 	}
@@ -271,18 +270,15 @@ func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule
 	}
 	var out Rule
 	err := j.change(ctx, by, "revoke rule "+id, func(tx *audit.Tx) error {
-		r, err := loadRule(tx, id)
+		old, err := j.needRule(tx, id)
 		if err != nil {
 			return err
 		}
-		if !r.Revoked {
-			r.Revoked = true
-			if err := j.saveRule(tx, r, "rule.revoked", map[string]any{"by": by.Name}); err != nil {
-				return err
-			}
+		if out = *old; out.Revoked {
+			return nil
 		}
-		out = *r
-		return nil
+		out.Revoked = true
+		return j.rules.Save(tx, record.Event{Type: "rule.revoked", Detail: map[string]any{"by": by.Name}}, old, &out)
 	})
 	return out, err
 }

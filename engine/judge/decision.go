@@ -18,7 +18,6 @@ const (
 	approvals      store.Bucket = "approval"        // every Approval
 	approvalsOpen  store.Bucket = "approval.open"   // seq → when to look next, Unix µs
 	approvalsShape store.Bucket = "approval.shape"  // {shape hash}{seq}: the answered ones
-	rulesBucket    store.Bucket = "always"          // every always Rule
 	policies       store.Bucket = "policy.versions" // version → number, number → table
 )
 
@@ -26,7 +25,6 @@ const (
 const (
 	countDecisions = "decision"
 	countApprovals = "approval"
-	countRules     = "always"
 	countPolicies  = "policy.versions"
 )
 

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // ErrStale means the rules changed, or an always rule ran out, since Evaluate:
@@ -66,6 +67,7 @@ type Judge struct {
 	past     History
 	rulings  rulings
 	versions versions
+	rules    record.Kind[Rule]
 	always   cache
 	watch    watch
 }
@@ -114,6 +116,7 @@ func New(opt Options) (*Judge, error) {
 	j.versions.init()
 	j.rulings.init()
 	j.always.init()
+	j.rules = j.ruleKind()
 	j.watch.init()
 	return j, nil
 }

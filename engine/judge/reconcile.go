@@ -9,7 +9,7 @@ import (
 // status and digest, always rules by their uses and by all that they allow,
 // policies by what they are and which of them rules.
 func (j *Judge) Auditables() []audit.Auditable {
-	return []audit.Auditable{approvalRecords{}, ruleRecords{}, policyRecords{}, termsRecords{}, rulesRecords{}}
+	return []audit.Auditable{approvalRecords{}, j.rules.Auditable(), policyRecords{}, termsRecords{}, rulesRecords{}}
 }
 
 type approvalRecords struct{}
@@ -25,27 +25,6 @@ func (approvalRecords) States(tx store.Tx, each func(string, any) error) error {
 		}
 		bad = err
 		return err == nil
-	})
-	if err == nil {
-		err = bad
-	}
-	return err
-}
-
-type ruleRecords struct{}
-
-func (ruleRecords) Subject() string { return "rule" }
-
-func (ruleRecords) States(tx store.Tx, each func(string, any) error) error {
-	var bad error
-	err := eachRule(tx, func(r *Rule) {
-		if bad != nil {
-			return
-		}
-		var s ruleState
-		if s, bad = stateOf(r); bad == nil {
-			bad = each(r.RuleID, s)
-		}
 	})
 	if err == nil {
 		err = bad

@@ -66,7 +66,7 @@ func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 	}
 	f.healthy()
 	for _, c := range []struct{ subject, field, from, to string }{
-		{"rule", "grant", `"max_uses":3`, `"max_uses":9`},
+		{"rule", "digest", `"max_uses":3`, `"max_uses":9`},
 		{"approval", "digest", `"digest":"`, `"digest":"0`},
 	} {
 		bucket := store.Bucket(map[string]string{"rule": "always", "approval": "approval"}[c.subject])

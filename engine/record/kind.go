@@ -52,7 +52,8 @@ type Kind[T any] struct {
 	Follow func(tenant, id string, v *T)
 }
 
-// Head are the members of a record that saving fills in. Created may be nil.
+// Head are the members of a record that saving fills in; those that it has not
+// are nil.
 type Head struct {
 	Tenant           *string
 	Created, Updated *time.Time

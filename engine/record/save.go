@@ -23,22 +23,20 @@ func (k *Kind[T]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(string(k.Buck
 // transaction, or nil for a new one. It fills v's head in. More than Limit
 // records are a core.Conflict.
 func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
-	head, prev := k.Head(v), uint64(0)
-	*head.Tenant, *head.Updated, *head.Seq = tx.Tenant(), tx.Now(), tx.Next()
+	head, was := k.Head(v), Head{}
 	if old != nil {
-		was := k.Head(old)
-		prev = *was.Seq
-		if head.Created != nil {
-			*head.Created = *was.Created
-		}
-	} else {
-		if n := tx.Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
-			return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
-		}
-		if head.Created != nil {
-			*head.Created = tx.Now()
-		}
+		was = k.Head(old)
+	} else if n := tx.Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
+		return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
 	}
+	now, prev := tx.Now(), was.seq()
+	fill(head.Tenant, tx.Tenant())
+	fill(head.Updated, now)
+	fill(head.Seq, tx.Next())
+	if was.Created != nil {
+		now = *was.Created
+	}
+	fill(head.Created, now)
 	data, err := k.encode(v)
 	if err != nil {
 		return err
@@ -62,7 +60,7 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
 	id := k.ID(old)
 	tx.Add(string(k.Bucket), -1)
-	if err := k.record(tx, e, id, audit.Gone, *k.Head(old).Seq); err != nil {
+	if err := k.record(tx, e, id, audit.Gone, k.Head(old).seq()); err != nil {
 		return err
 	}
 	if err := k.reindex(tx, old, nil); err != nil {
@@ -123,4 +121,17 @@ func (x *Index[T]) of(v *T) []Key {
 
 func holds(keys []Key, key []byte) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return bytes.Equal(k, key) })
+}
+
+func fill[V any](member *V, v V) {
+	if member != nil {
+		*member = v
+	}
+}
+
+func (h Head) seq() uint64 {
+	if h.Seq == nil {
+		return 0
+	}
+	return *h.Seq
 }

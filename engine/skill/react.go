@@ -118,12 +118,8 @@ func (s *Skills) readFor(ctx context.Context, r *Reaction) (err error) {
 // resubscribe makes a reaction's subscription again that somebody removed.
 func (s *Skills) resubscribe(ctx context.Context, r *Reaction) error {
 	return s.ledger.Update(ctx, core.Self(r.TenantID, r.ReactionID), func(tx *audit.Tx) error {
-		known, err := loadReaction(tx, r.ReactionID)
-		switch {
-		case err != nil:
+		if _, err := s.kind.Need(tx, r.ReactionID); err != nil {
 			return err
-		case known == nil:
-			return core.Missing("reaction", r.ReactionID)
 		}
 		return s.opt.Bus.SubscribeIn(tx, r.ReactionID, r.Pattern)
 	})

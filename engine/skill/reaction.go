@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,10 +15,8 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
-
-const bReaction store.Bucket = "skill.reaction" // id → Reaction
 
 const maxReactions = 200 // of a tenant: each reads by itself
 
@@ -83,25 +80,17 @@ func (s *Skills) React(ctx context.Context, by core.Caller, r Reaction) (_ React
 		return Reaction{}, false, err
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		known, err := loadReaction(tx, r.ReactionID)
+		known, err := s.kind.Load(tx, r.ReactionID)
 		if err != nil || known != nil {
 			if known != nil {
 				r = *known
 			}
 			return err
 		}
-		if tx.Add("skill.reactions", 1) > maxReactions {
-			return core.Errorf(core.Conflict, "pattern: there are %d reactions, the most there may be; remove one first", maxReactions).With("field", "pattern")
-		}
-		made = true
-		r.TenantID, r.CreatedAt, r.CreatedBy = tx.Tenant(), tx.Now(), by.Name
-		if err := tx.Put(bReaction, []byte(r.ReactionID), core.MustEncode(r)); err != nil {
+		made, r.CreatedBy = true, by.Name
+		if err := s.kind.Save(tx, record.Event{Type: "reaction.created"}, nil, &r); err != nil {
 			return err
 		}
-		if _, err := tx.Record(audit.Entry{Type: "reaction.created", Subject: "reaction", ID: r.ReactionID, State: r}); err != nil {
-			return err
-		}
-		s.follows(tx, r.ReactionID, &r)
 		return s.opt.Bus.SubscribeIn(tx, r.ReactionID, r.Pattern)
 	})
 	if err != nil {
@@ -129,20 +118,12 @@ func (s *Skills) CheckReaction(tenant string, r Reaction) error {
 func (s *Skills) Unreact(ctx context.Context, by core.Caller, id string) (Reaction, error) {
 	var gone *Reaction
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
-		if gone, err = loadReaction(tx, id); err != nil {
+		if gone, err = s.kind.Need(tx, id); err != nil {
 			return err
 		}
-		if gone == nil {
-			return core.Missing("reaction", id)
-		}
-		tx.Add("skill.reactions", -1)
-		if err := tx.Delete(bReaction, []byte(id)); err != nil {
+		if err := s.kind.Remove(tx, record.Event{Type: "reaction.removed"}, gone); err != nil {
 			return err
 		}
-		if _, err := tx.Record(audit.Entry{Type: "reaction.removed", Subject: "reaction", ID: id, State: audit.Gone}); err != nil {
-			return err
-		}
-		s.follows(tx, id, nil)
 		return s.opt.Bus.UnsubscribeIn(tx, id)
 	})
 	if err != nil {
@@ -165,58 +146,30 @@ func (s *Skills) Reactions(tenant string) []Reaction {
 	return all
 }
 
-// follows brings a reaction into memory with the commit; nil removes it.
-func (s *Skills) follows(tx *audit.Tx, id string, r *Reaction) {
-	tenant := tx.Tenant()
-	tx.OnCommit(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		all := maps.Clone(s.reactions[tenant])
-		if all == nil {
-			all = map[string]*Reaction{}
-		}
-		if all[id] = r; r == nil {
-			delete(all, id)
-		}
-		s.reactions[tenant] = all
-		select {
-		case s.reacts <- struct{}{}:
-		default:
-		}
-	})
+// reactionKind keeps the reactions.
+func (s *Skills) reactionKind() record.Kind[Reaction] {
+	return record.Kind[Reaction]{
+		Noun: "reaction", Bucket: "skill.reaction", Limit: maxReactions, Ledger: s.ledger, Follow: s.followReaction,
+		ID:    func(r *Reaction) string { return r.ReactionID },
+		Head:  func(r *Reaction) record.Head { return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt} },
+		State: func(r *Reaction) any { return r },
+	}
 }
 
-func loadReaction(tx store.Tx, id string) (*Reaction, error) {
-	if id == "" || len(id) > 64 {
-		return nil, core.Missing("reaction", id)
+// followReaction takes a reaction over, as it is on disk; nil was removed.
+func (s *Skills) followReaction(tenant, id string, r *Reaction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := maps.Clone(s.reactions[tenant])
+	if all == nil {
+		all = map[string]*Reaction{}
 	}
-	data, err := tx.Get(bReaction, []byte(id))
-	if err != nil || data == nil {
-		return nil, err
+	if all[id] = r; r == nil {
+		delete(all, id)
 	}
-	return decodeReaction(data)
-}
-
-func decodeReaction(data []byte) (*Reaction, error) {
-	r := &Reaction{}
-	if err := core.DecodeStored(data, r); err != nil {
-		return nil, fmt.Errorf("decode a reaction: %w", err)
+	s.reactions[tenant] = all
+	select {
+	case s.reacts <- struct{}{}:
+	default:
 	}
-	return r, nil
-}
-
-type auditedReactions struct{}
-
-func (auditedReactions) Subject() string { return "reaction" }
-
-func (auditedReactions) States(tx store.Tx, each func(string, any) error) error {
-	var bad error
-	err := tx.Scan(bReaction, nil, nil, false, func(_, v []byte) bool {
-		var r *Reaction
-		if r, bad = decodeReaction(v); bad == nil {
-			bad = each(r.ReactionID, r)
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
 }

@@ -33,14 +33,11 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 				return err
 			}
 		}
-		return auditedReactions{}.States(tx, func(id string, r any) error {
-			if s.reactions[tenant] == nil {
-				s.reactions[tenant] = map[string]*Reaction{}
-			}
-			s.reactions[tenant][id] = r.(*Reaction)
-			return nil
-		})
+		return nil
 	})
+	if err == nil {
+		err = s.kind.Read(ctx, tenant)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
 )
@@ -60,6 +61,7 @@ type Skills struct {
 	live  map[string]map[string]*Subagent // those that are not over, by tenant and id
 	plans map[string]*index               // what the runs of live ones are made of, by id
 
+	kind      record.Kind[Reaction]
 	reactions map[string]map[string]*Reaction // by tenant and id; the inner maps are replaced, never changed
 	reacts    chan struct{}                   // one slot: the reactions changed
 }
@@ -86,6 +88,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	if s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
 		return nil, err
 	}
+	s.kind = s.reactionKind()
 	s.registry.engines = opt.Own
 	s.registry.env = opt.Env
 	for _, tenant := range ids {
@@ -173,5 +176,5 @@ func (s *Skills) Live(tenant string) []*Subagent {
 
 // Auditables are the records that reconcile compares.
 func (s *Skills) Auditables() []audit.Auditable {
-	return append(s.registry.Auditables(), auditedSubagents{}, auditedExecutions{}, auditedReactions{})
+	return append(s.registry.Auditables(), auditedSubagents{}, auditedExecutions{}, s.kind.Auditable())
 }
