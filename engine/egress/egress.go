@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -62,8 +63,10 @@ type Service struct {
 	halted   func(string) bool
 	patience time.Duration
 
-	rules   core.Condition    // of what follows
-	indexes map[string]*index // by tenant
+	kind    record.Kind[Rule]
+	rules   core.Condition              // of what follows
+	known   map[string]map[string]*Rule // by tenant and ID
+	indexes map[string]*index           // by tenant; made of what is known when it is asked for
 
 	life context.Context // of the questions
 	end  context.CancelFunc
@@ -80,7 +83,7 @@ type Service struct {
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
 		ledger: opt.Ledger, swarm: opt.Swarm, asked: opt.Swarm.Questions(), halted: opt.Halted, patience: opt.Patience,
-		indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
+		known: map[string]map[string]*Rule{}, indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
 	}
 	if s.halted == nil {
 		s.halted = func(string) bool { return false }
@@ -88,13 +91,14 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	if s.patience == 0 {
 		s.patience = Patience
 	}
+	s.kind = s.ruleKind()
 	all, err := opt.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
 	for _, t := range all {
-		if err := s.read(ctx, t); err != nil {
-			return nil, fmt.Errorf("egress rules of %s: %w", t, err)
+		if err := s.kind.Read(ctx, t); err != nil {
+			return nil, err
 		}
 	}
 	s.life, s.end = context.WithCancel(context.Background())

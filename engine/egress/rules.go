@@ -2,30 +2,35 @@ package egress
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
-const bRule store.Bucket = "egress.rule" // Rule.ID → Rule
-
-const countRules = "egress.rule"
+// ruleKind keeps the rules.
+func (s *Service) ruleKind() record.Kind[Rule] {
+	return record.Kind[Rule]{
+		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow,
+		ID: (*Rule).ID,
+		Head: func(r *Rule) record.Head {
+			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
+		},
+		State: (*Rule).state,
+	}
+}
 
 // index finds the rules about a host without the store. It never changes.
 type index struct {
-	all   map[string]*Rule   // by ID
 	exact map[string][]*Rule // by host
 	below map[string][]*Rule // by domain, of *.DOMAIN
 }
 
 func newIndex(all map[string]*Rule) *index {
-	x := &index{all: all, exact: map[string][]*Rule{}, below: map[string][]*Rule{}}
+	x := &index{exact: map[string][]*Rule{}, below: map[string][]*Rule{}}
 	for _, r := range all {
 		hosts := r.Hosts
 		if len(hosts) == 0 {
@@ -95,34 +100,11 @@ func (s *Service) Put(ctx context.Context, by core.Caller, r Rule, expires time.
 		return r, "", core.Invalid("for", expires, "1s-8784h (366 days)")
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := loadRule(tx.Tx, r.ID())
-		if err != nil {
-			return err
-		}
-		r.TenantID, r.CreatedAt, r.UpdatedAt, r.Owner, r.ExpiresAt, action = tx.Tenant(), tx.Now(), tx.Now(), by.Name, time.Time{}, "created"
-		if expires != 0 {
+		if r.Owner, r.ExpiresAt = by.Name, (time.Time{}); expires != 0 {
 			r.ExpiresAt = tx.Now().Add(expires)
 		}
-		var prev uint64
-		switch {
-		case old != nil && old.same(&r):
-			r, action = *old, "unchanged"
-			return nil
-		case old != nil:
-			r.CreatedAt, prev, action = old.CreatedAt, old.AuditSeq, "changed"
-		case tx.Add(countRules, 1) > maxRules:
-			return core.Errorf(core.Conflict, "host: there are %d egress rules, the most there may be; remove one first", maxRules).With("field", "host")
-		}
-		if r.AuditSeq, err = tx.Record(audit.Entry{Type: "egress." + string(r.Effect), Subject: subjectRule, ID: r.ID(), State: r.state(), Prev: prev}); err != nil {
-			return err
-		}
-		data, err := core.Encode(r)
-		if err != nil {
-			return fmt.Errorf("encode egress rule %s: %w", r.ID(), err)
-		}
-		made := r
-		tx.OnCommit(func() { s.follow(made.TenantID, made.ID(), &made) })
-		return tx.Put(bRule, []byte(r.ID()), data)
+		action, err = s.kind.Put(tx, record.Event{Type: "egress." + string(r.Effect)}, &r, (*Rule).same)
+		return err
 	})
 	return r, action, err
 }
@@ -132,23 +114,7 @@ func (s *Service) Remove(ctx context.Context, by core.Caller, id string) (gone R
 	if by.Kind != core.Operator {
 		return gone, s.refuseCaller(ctx, by, id)
 	}
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := loadRule(tx.Tx, id)
-		if err == nil && old == nil {
-			err = core.Missing("egress rule", id)
-		}
-		if err != nil {
-			return err
-		}
-		gone = *old
-		if _, err := tx.Record(audit.Entry{Type: "egress.removed", Subject: subjectRule, ID: id, State: audit.Gone, Prev: old.AuditSeq}); err != nil {
-			return err
-		}
-		tx.Add(countRules, -1)
-		tx.OnCommit(func() { s.follow(gone.TenantID, id, nil) })
-		return tx.Delete(bRule, []byte(id))
-	})
-	return gone, err
+	return s.kind.Delete(ctx, by, "egress.removed", id)
 }
 
 // refuseCaller audits a change of the rules by somebody who is no person.
@@ -158,13 +124,8 @@ func (s *Service) refuseCaller(ctx context.Context, by core.Caller, id string) e
 }
 
 // Rules lists a tenant's rules by host; expired ones too.
-func (s *Service) Rules(ctx context.Context, tenant string) (all []Rule, err error) {
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return eachRule(tx.Tx, func(r *Rule) error {
-			all = append(all, *r)
-			return nil
-		})
-	})
+func (s *Service) Rules(ctx context.Context, tenant string) ([]Rule, error) {
+	all, err := s.kind.List(ctx, tenant)
 	slices.SortFunc(all, compareRules)
 	return all, err
 }
@@ -172,72 +133,25 @@ func (s *Service) Rules(ctx context.Context, tenant string) (all []Rule, err err
 // follow takes over what a commit did to a rule; nil removed it.
 func (s *Service) follow(tenant, id string, r *Rule) {
 	s.rules.Change(func() {
-		all := map[string]*Rule{}
-		if old := s.indexes[tenant]; old != nil {
-			for k, v := range old.all {
-				all[k] = v
-			}
+		if s.known[tenant] == nil {
+			s.known[tenant] = map[string]*Rule{}
 		}
-		if all[id] = r; r == nil {
-			delete(all, id)
+		if s.known[tenant][id] = r; r == nil {
+			delete(s.known[tenant], id)
 		}
-		s.indexes[tenant] = newIndex(all)
+		delete(s.indexes, tenant) // made anew when it is asked for
 	})
 }
 
-// read takes over the rules that the store has at the start.
-func (s *Service) read(ctx context.Context, tenant string) error {
-	all := map[string]*Rule{}
-	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return eachRule(tx.Tx, func(r *Rule) error {
-			all[r.ID()] = r
-			return nil
-		})
-	})
-	if err == nil && len(all) > 0 {
-		s.indexes[tenant] = newIndex(all)
+// index is the tenant's as the rules are now; within a look at them.
+func (s *Service) index(tenant string) *index {
+	x := s.indexes[tenant]
+	if x == nil && len(s.known[tenant]) > 0 {
+		x = newIndex(s.known[tenant])
+		s.indexes[tenant] = x
 	}
-	return err
-}
-
-func loadRule(tx store.Tx, id string) (*Rule, error) {
-	if id == "" || len(id) > store.MaxKey {
-		return nil, nil
-	}
-	data, err := tx.Get(bRule, []byte(id))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decodeRule(data)
-}
-
-func decodeRule(data []byte) (*Rule, error) {
-	r := &Rule{}
-	if err := core.DecodeStored(data, r); err != nil {
-		return nil, fmt.Errorf("decode an egress rule: %w", err)
-	}
-	return r, nil
-}
-
-func eachRule(tx store.Tx, visit func(*Rule) error) error {
-	var bad error
-	err := tx.Scan(bRule, nil, nil, false, func(_, value []byte) bool {
-		var r *Rule
-		if r, bad = decodeRule(value); bad == nil {
-			bad = visit(r)
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
+	return x
 }
 
 // Auditables are what reconcile compares with the log.
-func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
-
-type audited struct{}
-
-func (audited) Subject() string { return subjectRule }
-
-func (audited) States(tx store.Tx, visit func(string, any) error) error {
-	return eachRule(tx, func(r *Rule) error { return visit(r.ID(), r.state()) })
-}
+func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

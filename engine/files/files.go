@@ -9,7 +9,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,17 +16,13 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
-	"swarmdeck/store"
 )
 
-const bRule store.Bucket = "files.rule" // Rule.ID → Rule
+const subjectRule = "files.rule" // in the audit log
 
-const (
-	countRules  = "files.rule"
-	subjectRule = "files.rule" // in the audit log
-	maxRules    = 500          // of a tenant: each is a mount of a process
-)
+const maxRules = 500 // of a tenant: each is a mount of a process
 
 // Options of New.
 type Options struct {
@@ -40,6 +35,7 @@ type Options struct {
 type Service struct {
 	ledger *audit.Ledger
 	own    *safeopen.Own
+	kind   record.Kind[Rule]
 
 	mu    sync.Mutex                 // guards what follows
 	rules map[string]map[string]Rule // by tenant and ID
@@ -48,17 +44,21 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{ledger: opt.Ledger, own: opt.Own, rules: map[string]map[string]Rule{}}
+	s.kind = record.Kind[Rule]{
+		Noun: "file rule", Subject: subjectRule, Bucket: "files.rule", Limit: maxRules, Ledger: opt.Ledger, Follow: s.follow,
+		ID: (*Rule).ID,
+		Head: func(r *Rule) record.Head {
+			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
+		},
+		State: (*Rule).state,
+	}
 	all, err := opt.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
 	for _, tenant := range all {
-		rules, err := s.Rules(ctx, tenant)
-		if err != nil {
-			return nil, fmt.Errorf("file rules of %s: %w", tenant, err)
-		}
-		for i := range rules {
-			s.follow(tenant, rules[i].ID(), &rules[i])
+		if err := s.kind.Read(ctx, tenant); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -103,31 +103,9 @@ func (s *Service) Put(ctx context.Context, by core.Caller, r Rule) (_ Rule, acti
 		return r, "", s.ledger.Refuse(ctx, by, audit.Entry{Type: "files.rule.refused", Subject: subjectRule, ID: r.ID()}, err)
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := loadRule(tx.Tx, r.ID())
-		if err != nil {
-			return err
-		}
-		r.TenantID, r.CreatedAt, r.UpdatedAt, r.Owner, action = tx.Tenant(), tx.Now(), tx.Now(), by.Name, "created"
-		var prev uint64
-		switch {
-		case old != nil && old.Effect == r.Effect:
-			r, action = *old, "unchanged"
-			return nil
-		case old != nil:
-			r.CreatedAt, prev, action = old.CreatedAt, old.AuditSeq, "changed"
-		case tx.Add(countRules, 1) > maxRules:
-			return core.Errorf(core.Conflict, "path: there are %d file rules, the most there may be; remove one first", maxRules).With("field", "path")
-		}
-		if r.AuditSeq, err = tx.Record(audit.Entry{Type: "files." + string(r.Effect), Subject: subjectRule, ID: r.ID(), State: r.state(), Prev: prev}); err != nil {
-			return err
-		}
-		data, err := core.Encode(r)
-		if err != nil {
-			return fmt.Errorf("encode file rule %s: %w", r.ID(), err)
-		}
-		made := r
-		tx.OnCommit(func() { s.follow(made.TenantID, made.ID(), &made) })
-		return tx.Put(bRule, []byte(r.ID()), data)
+		r.Owner = by.Name
+		action, err = s.kind.Put(tx, record.Event{Type: "files." + string(r.Effect)}, &r, func(a, b *Rule) bool { return a.Effect == b.Effect })
+		return err
 	})
 	return r, action, err
 }
@@ -137,23 +115,7 @@ func (s *Service) Remove(ctx context.Context, by core.Caller, id string) (gone R
 	if by.Kind != core.Operator {
 		return gone, s.refuseCaller(ctx, by, id)
 	}
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := loadRule(tx.Tx, id)
-		if err == nil && old == nil {
-			err = core.Missing("file rule", id)
-		}
-		if err != nil {
-			return err
-		}
-		gone = *old
-		if _, err := tx.Record(audit.Entry{Type: "files.removed", Subject: subjectRule, ID: id, State: audit.Gone, Prev: old.AuditSeq}); err != nil {
-			return err
-		}
-		tx.Add(countRules, -1)
-		tx.OnCommit(func() { s.follow(gone.TenantID, id, nil) })
-		return tx.Delete(bRule, []byte(id))
-	})
-	return gone, err
+	return s.kind.Delete(ctx, by, "files.removed", id)
 }
 
 // refuseCaller audits a change of the rules by somebody who is no person.
@@ -163,13 +125,8 @@ func (s *Service) refuseCaller(ctx context.Context, by core.Caller, id string) e
 }
 
 // Rules lists a tenant's rules by path.
-func (s *Service) Rules(ctx context.Context, tenant string) (all []Rule, err error) {
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return eachRule(tx.Tx, func(r *Rule) error {
-			all = append(all, *r)
-			return nil
-		})
-	})
+func (s *Service) Rules(ctx context.Context, tenant string) ([]Rule, error) {
+	all, err := s.kind.List(ctx, tenant)
 	slices.SortFunc(all, compareRules)
 	return all, err
 }
@@ -188,44 +145,5 @@ func (s *Service) follow(tenant, id string, r *Rule) {
 	s.rules[tenant][id] = *r
 }
 
-func loadRule(tx store.Tx, id string) (*Rule, error) {
-	if id == "" || len(id) > store.MaxKey {
-		return nil, nil
-	}
-	data, err := tx.Get(bRule, []byte(id))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return decodeRule(data)
-}
-
-func decodeRule(data []byte) (*Rule, error) {
-	r := &Rule{}
-	if err := core.DecodeStored(data, r); err != nil {
-		return nil, fmt.Errorf("decode a file rule: %w", err)
-	}
-	return r, nil
-}
-
-func eachRule(tx store.Tx, visit func(*Rule) error) error {
-	var bad error
-	err := tx.Scan(bRule, nil, nil, false, func(_, value []byte) bool {
-		var r *Rule
-		if r, bad = decodeRule(value); bad == nil {
-			bad = visit(r)
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
-}
-
 // Auditables are what reconcile compares with the log.
-func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
-
-type audited struct{}
-
-func (audited) Subject() string { return subjectRule }
-
-func (audited) States(tx store.Tx, visit func(string, any) error) error {
-	return eachRule(tx, func(r *Rule) error { return visit(r.ID(), r.state()) })
-}
+func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

@@ -103,7 +103,7 @@ func (s *Notices) Put(ctx context.Context, by core.Caller, n Notice) (_ Notice, 
 		return n, "", err
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		action, err = s.kind.Put(tx, &n, (*Notice).same)
+		action, err = s.kind.Put(tx, record.Event{}, &n, (*Notice).same)
 		if err == nil && action == record.Created {
 			err = putStanding(tx, n.Name, Standing{Cursor: n.AuditSeq})
 		}

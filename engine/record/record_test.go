@@ -83,7 +83,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) put(name, color string) (action string) {
 	w.t.Helper()
 	err := w.Ledger.Update(w.t.Context(), w.by, func(tx *audit.Tx) (err error) {
-		action, err = w.Put(tx, &tool{Name: name, Color: color}, func(a, b *tool) bool { return a.Color == b.Color })
+		action, err = w.Put(tx, record.Event{}, &tool{Name: name, Color: color}, func(a, b *tool) bool { return a.Color == b.Color })
 		return err
 	})
 	if err != nil {

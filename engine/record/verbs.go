@@ -15,10 +15,10 @@ const (
 	Unchanged = "unchanged"
 )
 
-// Put keeps a record as it is given, in place of one of the same id, with an
-// event NOUN.created or NOUN.changed. One that is the same by same is left as
-// it was, and v becomes that.
-func (k *Kind[T]) Put(tx *audit.Tx, v *T, same func(a, b *T) bool) (action string, err error) {
+// Put keeps a record as it is given, in place of one of the same id. An event
+// without a type is SUBJECT.created or SUBJECT.changed. A record that is the
+// same by same is left as it was, and v becomes that.
+func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (action string, err error) {
 	old, err := k.Load(tx, k.ID(v))
 	switch {
 	case err != nil:
@@ -31,7 +31,10 @@ func (k *Kind[T]) Put(tx *audit.Tx, v *T, same func(a, b *T) bool) (action strin
 	default:
 		action = Changed
 	}
-	return action, k.Save(tx, Event{Type: k.subject() + "." + action}, old, v)
+	if e.Type == "" {
+		e.Type = k.subject() + "." + action
+	}
+	return action, k.Save(tx, e, old, v)
 }
 
 // Get is one record of a tenant; core.NotFound when there is none.

@@ -182,7 +182,7 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 				s.Given++
 			}
 		}
-		action, err = t.kind.Put(tx, &s, func(a, b *Server) bool { return a.Digest() == b.Digest() })
+		action, err = t.kind.Put(tx, record.Event{}, &s, func(a, b *Server) bool { return a.Digest() == b.Digest() })
 		return err
 	})
 	return s, action, err
