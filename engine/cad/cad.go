@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
@@ -58,6 +59,10 @@ type Controller struct {
 	ledger *audit.Ledger
 	asked  *swarm.Questions
 	roles  []RoleTemplate // the built-in ones, in order
+	kinds  struct {       // the nouns that a tenant has of its own
+		role     record.Kind[RoleTemplate]
+		scenario record.Kind[Scenario]
+	}
 
 	work   *workflows
 	facets *facets
@@ -76,6 +81,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*tenant{}}
+	c.kinds.role, c.kinds.scenario = c.roleKind(), c.scenarioKind()
 	if c.work, err = newWorkflows(c); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 // byte.
 const (
 	bController store.Bucket = "cad.controller" // controllerKey → settings
-	bRole       store.Bucket = "cad.role"       // name → RoleTemplate, those made here
 	bAgent      store.Bucket = "cad.agent"      // id → Agent
 	bFigures    store.Bucket = "cad.figures"    // agent id → figures
 	bMark       store.Bucket = "cad.mark"       // mark → marked
@@ -100,6 +99,9 @@ func loadAgent(tx store.Tx, id string) (*Agent, error) {
 	}
 	return a, err
 }
+
+// errSame makes a change end without a write.
+var errSame = errors.New("nothing changed")
 
 // note is what a change says about itself in the audit log.
 type note struct {

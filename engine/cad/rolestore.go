@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Roles are the roles of a tenant: the built-in ones, then its own by name.
@@ -37,8 +38,20 @@ func (c *Controller) Role(tenant, name string) (RoleTemplate, error) {
 	return RoleTemplate{}, core.Invalid("role_name", name, strings.Join(names, ", "))
 }
 
-// errSame makes a change end without a write.
-var errSame = errors.New("nothing changed")
+func (c *Controller) roleKind() record.Kind[RoleTemplate] {
+	return record.Kind[RoleTemplate]{
+		Noun: "cad.role", Bucket: "cad.role", Ledger: c.ledger,
+		ID:    func(r *RoleTemplate) string { return r.Name },
+		Head:  func(r *RoleTemplate) record.Head { return record.Head{Seq: &r.AuditSeq} },
+		State: func(r *RoleTemplate) any { return r.audited() },
+		Follow: func(tenant, name string, r *RoleTemplate) {
+			t := c.of(tenant)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			t.custom[name] = r
+		},
+	}
+}
 
 // CheckRole reports a role that can't be kept because the program has one of its
 // name.
@@ -59,39 +72,11 @@ func (c *Controller) PutRole(ctx context.Context, by core.Caller, r RoleTemplate
 	if err := c.CheckRole(r); err != nil {
 		return r, "", err
 	}
-	r.Builtin, action = false, "created"
+	r.Builtin = false
 	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var was RoleTemplate
-		there, err := fetch(tx, bRole, []byte(r.Name), &was)
-		if err != nil {
-			return err
-		}
-		r.AuditSeq = was.AuditSeq
-		if there {
-			action = "changed"
-			if string(core.MustEncode(was)) == string(core.MustEncode(r)) {
-				action = "unchanged"
-				return errSame
-			}
-		}
-		if r.AuditSeq, err = tx.Record(audit.Entry{
-			Type: "cad.role." + action, Subject: "cad.role", ID: r.Name, State: r.audited(), Prev: was.AuditSeq,
-		}); err != nil {
-			return err
-		}
-		kept := r
-		tx.OnCommit(func() {
-			t := c.of(by.Tenant)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			t.custom[kept.Name] = &kept
-		})
-		tx.Changed("cad.role", r.Name, &kept)
-		return put(tx, bRole, []byte(r.Name), r)
+		action, err = c.kinds.role.Put(tx, record.Event{}, &r, nil)
+		return err
 	})
-	if errors.Is(err, errSame) {
-		err = nil
-	}
 	return r, action, explain("keep role "+r.Name, err)
 }
 

@@ -2,28 +2,21 @@ package cad
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/record"
 )
 
-// auditedScenario is what the audit log says about a scenario.
-type auditedScenario struct {
-	Digest string `json:"digest"`
-}
-
-func (s *Scenario) audited() auditedScenario {
-	c := *s
-	c.AuditSeq = 0
-	digest, err := core.Digest(c)
-	if err != nil {
-		digest = "none: " + err.Error() // its numbers can't be canonical; the record says so
+func (c *Controller) scenarioKind() record.Kind[Scenario] {
+	return record.Kind[Scenario]{
+		Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger,
+		ID:   func(s *Scenario) string { return s.Name },
+		Head: func(s *Scenario) record.Head { return record.Head{Seq: &s.AuditSeq} },
 	}
-	return auditedScenario{digest}
 }
 
 // Scenarios are those of a tenant: the built-in ones, then its own, by name.
@@ -32,10 +25,8 @@ func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, 
 	for _, name := range slices.Sorted(maps.Keys(c.work.scenarios)) {
 		all = append(all, c.work.scenarios[name])
 	}
-	err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return each(tx, bScenario, nil, func(s *Scenario) { all = append(all, *s) })
-	})
-	return all, explain("list the scenarios", err)
+	own, err := c.kinds.scenario.List(ctx, tenant)
+	return append(all, own...), explain("list the scenarios", err)
 }
 
 // Scenario is one of a tenant's scenarios.
@@ -78,32 +69,10 @@ func (c *Controller) PutScenario(ctx context.Context, by core.Caller, s Scenario
 	if _, builtin := c.work.scenarios[s.Name]; builtin {
 		return s, "", builtinScenario(s.Name)
 	}
-	s.Builtin, action = false, "created"
+	s.Builtin = false
 	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var was Scenario
-		there, err := fetch(tx, bScenario, []byte(s.Name), &was)
-		if err != nil {
-			return err
-		}
-		s.AuditSeq = was.AuditSeq
-		if there {
-			action = "changed"
-			if was.audited() == s.audited() {
-				action = "unchanged"
-				return errSame
-			}
-		}
-		if s.AuditSeq, err = tx.Record(audit.Entry{
-			Type: "cad.scenario." + action, Subject: "cad.scenario", ID: s.Name, State: s.audited(), Prev: was.AuditSeq,
-		}); err != nil {
-			return err
-		}
-		kept := s
-		tx.Changed("cad.scenario", s.Name, &kept)
-		return put(tx, bScenario, []byte(s.Name), &kept)
+		action, err = c.kinds.scenario.Put(tx, record.Event{}, &s, nil)
+		return err
 	})
-	if errors.Is(err, errSame) {
-		err = nil
-	}
 	return s, action, explain("keep scenario "+s.Name, err)
 }

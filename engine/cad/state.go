@@ -86,14 +86,14 @@ func (c *Controller) recall(ctx context.Context, name string) error {
 			err = each(tx, bWorkspace, nil, func(w *Workspace) { t.spaces[w.WorkspaceID] = w })
 		}
 		if err == nil {
-			err = each(tx, bRole, nil, func(r *RoleTemplate) { t.custom[r.Name] = r })
-		}
-		if err == nil {
 			_, err = fetch(tx, bController, []byte(controllerKey), &t.set)
 		}
 		t.slots.resize(t.set.MaxConcurrent)
 		return err
 	})
+	if err == nil {
+		err = c.kinds.role.Read(ctx, name)
+	}
 	if err != nil || c.opt.ReadOnly {
 		return err
 	}
@@ -334,7 +334,7 @@ func (c *Controller) Auditables() []audit.Auditable {
 	return append(workflowAuditables(),
 		audited[Agent]{"cad.agent", bAgent, func(a *Agent) (string, any) { return a.AgentID, a.audited() }},
 		audited[Workspace]{"cad.workspace", bWorkspace, func(w *Workspace) (string, any) { return w.WorkspaceID, w.audited() }},
-		audited[RoleTemplate]{"cad.role", bRole, func(r *RoleTemplate) (string, any) { return r.Name, r.audited() }},
+		c.kinds.role.Auditable(), c.kinds.scenario.Auditable(),
 	)
 }
 

@@ -14,7 +14,6 @@ import (
 // Buckets of workflows. An assignment lies under its workflow's number and its
 // place there; one without a workflow under 0 and its task's number.
 const (
-	bScenario   store.Bucket = "cad.scenario"   // name → Scenario, those made here
 	bWorkflow   store.Bucket = "cad.workflow"   // number → Workflow, without its assignments
 	bLive       store.Bucket = "cad.live"       // number → nothing, of those that run
 	bAssignment store.Bucket = "cad.assignment" // number, index → TaskAssignment, without what follows
@@ -197,6 +196,5 @@ func workflowAuditables() []audit.Auditable {
 	return []audit.Auditable{
 		audited[Workflow]{"cad.workflow", bWorkflow, func(w *Workflow) (string, any) { return w.WorkflowID, w.audited() }},
 		audited[TaskAssignment]{"cad.assignment", bAssignment, func(a *TaskAssignment) (string, any) { return a.name(), a.audited() }},
-		audited[Scenario]{"cad.scenario", bScenario, func(s *Scenario) (string, any) { return s.Name, s.audited() }},
 	}
 }

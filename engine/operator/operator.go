@@ -119,11 +119,6 @@ func (o *Operator) Check() error {
 	return nil
 }
 
-// same says whether two operators may do the same with the same keys.
-func (o *Operator) same(other *Operator) bool {
-	return o.Role == other.Role && slices.Equal(o.Keys, other.Keys)
-}
-
 // state is what reconcile compares.
 func (o *Operator) state() any {
 	prints := make([]string, len(o.Keys))

@@ -94,7 +94,7 @@ func (o *Operators) Put(ctx context.Context, by core.Caller, who Operator) (_ Op
 		if err := o.kind.Each(tx, who.shares); err != nil {
 			return err
 		}
-		action, err = o.kind.Put(tx, record.Event{}, &who, (*Operator).same)
+		action, err = o.kind.Put(tx, record.Event{}, &who, nil)
 		return err
 	})
 	return who, action, err

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -17,8 +18,12 @@ const (
 
 // Put keeps a record as it is given, in place of one of the same id. An event
 // without a type is SUBJECT.created or SUBJECT.changed. A record that is the
-// same by same is left as it was, and v becomes that.
+// same by same, or with nil in all that is stored but its head, is left as it
+// was, and v becomes that.
 func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (action string, err error) {
+	if same == nil {
+		same = k.same
+	}
 	old, err := k.Load(tx, k.ID(v))
 	switch {
 	case err != nil:
@@ -35,6 +40,25 @@ func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (act
 		e.Type = k.subject() + "." + action
 	}
 	return action, k.Save(tx, e, old, v)
+}
+
+// same compares all but the heads.
+func (k *Kind[T]) same(old, v *T) bool {
+	c := *v
+	was, head := k.Head(old), k.Head(&c)
+	copyTo(head.Tenant, was.Tenant)
+	copyTo(head.Created, was.Created)
+	copyTo(head.Updated, was.Updated)
+	copyTo(head.Seq, was.Seq)
+	a, errA := k.encode(old)
+	b, errB := k.encode(&c)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+func copyTo[V any](to, from *V) {
+	if to != nil && from != nil {
+		*to = *from
+	}
 }
 
 // Get is one record of a tenant; core.NotFound when there is none.
