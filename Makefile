@@ -29,7 +29,7 @@ BENCH    ?= .
 test: need build lint agents mcp coder cad
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
-	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
 test-coder: need coder

@@ -26,7 +26,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 	for _, id := range crew {
 		agent(t, e, id, "modeler")
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 50*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer stop()
 	var killer, all sync.WaitGroup
 	stored := make(chan bool, 100)
