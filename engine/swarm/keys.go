@@ -49,9 +49,7 @@ func countOf(b store.Bucket, name string) string { return string(b) + "." + name
 
 func countStatus(s Status) string { return "task.status." + string(s) }
 
-var (
-	keyTenant = []byte("tenant")
-)
+var keyTenant = []byte("tenant")
 
 func key8(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
