@@ -2,6 +2,9 @@ package exec
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"testing"
 
 	"swarmdeck/drivers/cell"
@@ -9,10 +12,11 @@ import (
 	"swarmdeck/engine/swarm"
 )
 
-// BenchmarkTask is one exec.run of the cheapest program, from its start to
-// its outcome with nothing left behind.
+// BenchmarkTask is one exec.run of the cheapest program, from its start to its
+// outcome with nothing left behind: lives per second with one and with eight
+// at once for each processor, and those of a worker beside those of an open one.
 func BenchmarkTask(b *testing.B) {
-	s, err := cell.NewSupervisor(cell.Options{Instance: "bench"})
+	s, err := cell.NewSupervisor(cell.Options{Instance: "bench", Program: os.Getenv("SWARMDECK_BENCH_PROGRAM")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -21,17 +25,39 @@ func BenchmarkTask(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	job := swarm.Job{
-		Task: swarm.Task{TaskID: "tk_00000_0000000001", Input: core.Raw(`{"argv":["true"]}`)},
-		Log:  func(string, string) {}, Beat: func() {},
-	}
-	for b.Loop() {
-		w, err := r.Start(context.Background(), job)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if o := w.Outcome(); o.Status != swarm.Succeeded {
-			b.Fatalf("outcome %+v", o)
+	for _, at := range []int{1, 8} {
+		var open float64
+		for _, profile := range []cell.Profile{cell.Open, cell.Worker} {
+			b.Run(fmt.Sprintf("%d/%s", at, profile), func(b *testing.B) {
+				b.SetParallelism(at) // times GOMAXPROCS
+				var lives atomic.Int64
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						w, err := r.Start(context.Background(), swarm.Job{
+							Task: swarm.Task{
+								TaskID: core.NewID(core.TaskPrefix, "t_bench", uint64(lives.Add(1))),
+								Input:  core.Raw(`{"argv":["true"],"profile":"` + string(profile) + `"}`),
+							},
+							Log: func(string, string) {}, Beat: func() {},
+						})
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						if o := w.Outcome(); o.Status != swarm.Succeeded {
+							b.Errorf("outcome %+v", o)
+							return
+						}
+					}
+				})
+				rate := float64(b.N) / b.Elapsed().Seconds()
+				b.ReportMetric(rate, "lives/s")
+				if profile == cell.Open {
+					open = rate
+				} else if open > 0 {
+					b.ReportMetric(rate/open, "x-open")
+				}
+			})
 		}
 	}
 }

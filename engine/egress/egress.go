@@ -11,7 +11,6 @@ package egress
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -92,14 +91,8 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		s.patience = Patience
 	}
 	s.kind = s.ruleKind()
-	all, err := opt.Tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
-	}
-	for _, t := range all {
-		if err := s.kind.Read(ctx, t); err != nil {
-			return nil, err
-		}
+	if err := s.kind.ReadAll(ctx, opt.Tenants); err != nil {
+		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil

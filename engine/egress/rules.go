@@ -90,8 +90,8 @@ func (x *index) rule(from *Origin, to *Request, now time.Time) (found ruling) {
 // says what that did: created, changed or unchanged. A rule about the same for
 // the same is replaced, an allow by a deny too.
 func (s *Service) Put(ctx context.Context, by core.Caller, r Rule, expires time.Duration) (_ Rule, action string, err error) {
-	if by.Kind != core.Operator {
-		return r, "", s.refuseCaller(ctx, by, r.ID())
+	if err := s.kind.ByOperator(ctx, by, r.ID()); err != nil {
+		return r, "", err
 	}
 	if err := r.Check(); err != nil {
 		return r, "", err
@@ -111,16 +111,10 @@ func (s *Service) Put(ctx context.Context, by core.Caller, r Rule, expires time.
 
 // Remove ends a rule: its host is neither allowed nor denied by it any more.
 func (s *Service) Remove(ctx context.Context, by core.Caller, id string) (gone Rule, err error) {
-	if by.Kind != core.Operator {
-		return gone, s.refuseCaller(ctx, by, id)
+	if err := s.kind.ByOperator(ctx, by, id); err != nil {
+		return gone, err
 	}
 	return s.kind.Delete(ctx, by, "egress.removed", id)
-}
-
-// refuseCaller audits a change of the rules by somebody who is no person.
-func (s *Service) refuseCaller(ctx context.Context, by core.Caller, id string) error {
-	cause := core.Errorf(core.Denied, "egress rule %s: only an operator may change it; %s %q may not", id, by.Kind, by.Name)
-	return s.ledger.Refuse(ctx, by, audit.Entry{Type: "egress.rule.refused", Subject: subjectRule, ID: id}, cause)
 }
 
 // Rules lists a tenant's rules by host; expired ones too.

@@ -9,7 +9,6 @@ package files
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -52,14 +51,8 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		},
 		State: (*Rule).state,
 	}
-	all, err := opt.Tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
-	}
-	for _, tenant := range all {
-		if err := s.kind.Read(ctx, tenant); err != nil {
-			return nil, err
-		}
+	if err := s.kind.ReadAll(ctx, opt.Tenants); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -93,8 +86,8 @@ func rank(e Effect) int { return slices.Index([]Effect{Read, Write, Hide}, e) }
 // Put makes a rule as it is given, and says what that did: created, changed or
 // unchanged. A rule about the same path for the same is replaced.
 func (s *Service) Put(ctx context.Context, by core.Caller, r Rule) (_ Rule, action string, err error) {
-	if by.Kind != core.Operator {
-		return r, "", s.refuseCaller(ctx, by, r.ID())
+	if err := s.kind.ByOperator(ctx, by, r.ID()); err != nil {
+		return r, "", err
 	}
 	if err := r.Check(); err != nil {
 		return r, "", err
@@ -112,16 +105,10 @@ func (s *Service) Put(ctx context.Context, by core.Caller, r Rule) (_ Rule, acti
 
 // Remove ends a rule.
 func (s *Service) Remove(ctx context.Context, by core.Caller, id string) (gone Rule, err error) {
-	if by.Kind != core.Operator {
-		return gone, s.refuseCaller(ctx, by, id)
+	if err := s.kind.ByOperator(ctx, by, id); err != nil {
+		return gone, err
 	}
 	return s.kind.Delete(ctx, by, "files.removed", id)
-}
-
-// refuseCaller audits a change of the rules by somebody who is no person.
-func (s *Service) refuseCaller(ctx context.Context, by core.Caller, id string) error {
-	cause := core.Errorf(core.Denied, "file rule %s: only an operator may change it; %s %q may not", id, by.Kind, by.Name)
-	return s.ledger.Refuse(ctx, by, audit.Entry{Type: "files.rule.refused", Subject: subjectRule, ID: id}, cause)
 }
 
 // Rules lists a tenant's rules by path.

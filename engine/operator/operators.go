@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"swarmdeck/engine/audit"
@@ -40,14 +39,8 @@ func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context
 		},
 		State: (*Operator).state,
 	}
-	all, err := tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
-	}
-	for _, t := range all {
-		if err := o.kind.Read(ctx, t); err != nil {
-			return nil, err
-		}
+	if err := o.kind.ReadAll(ctx, tenants); err != nil {
+		return nil, err
 	}
 	return o, nil
 }

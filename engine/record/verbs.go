@@ -99,6 +99,30 @@ func (k *Kind[T]) Delete(ctx context.Context, by core.Caller, event, id string) 
 	return gone, err
 }
 
+// ReadAll is Read for every tenant.
+func (k *Kind[T]) ReadAll(ctx context.Context, tenants func(context.Context) ([]string, error)) error {
+	all, err := tenants(ctx)
+	if err != nil {
+		return fmt.Errorf("list tenants: %w", err)
+	}
+	for _, tenant := range all {
+		if err := k.Read(ctx, tenant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ByOperator reports a change that somebody wants to make who is no person, and
+// audits it as SUBJECT.refused.
+func (k *Kind[T]) ByOperator(ctx context.Context, by core.Caller, id string) error {
+	if by.Kind == core.Operator {
+		return nil
+	}
+	cause := core.Errorf(core.Denied, "%s %s: only an operator may change it; %s %q may not", k.Noun, id, by.Kind, by.Name)
+	return k.Ledger.Refuse(ctx, by, audit.Entry{Type: k.subject() + ".refused", Subject: k.subject(), ID: id}, cause)
+}
+
 // Read tells Follow of the records that a tenant has. Damaged ones are named in
 // the error; the others are followed.
 func (k *Kind[T]) Read(ctx context.Context, tenant string) error {
