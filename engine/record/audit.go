@@ -20,7 +20,7 @@ func (a auditable[T]) Subject() string { return a.k.subject() }
 func (a auditable[T]) States(tx store.Tx, visit func(id string, state any) error) error {
 	var bad error
 	err := tx.Scan(a.k.Bucket, nil, nil, false, func(key, data []byte) bool {
-		id, state := string(key), digest(data)
+		id, state := string(key), State(data, nil)
 		if v, err := a.k.decode(tx.Tenant(), key, data); err == nil {
 			id = a.k.ID(v)
 			if state, bad = a.k.state(v, data); bad != nil {

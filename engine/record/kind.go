@@ -112,29 +112,30 @@ func (k *Kind[T]) key(tenant, id string) Key {
 // state is what an event says of a record: the digest of all that is stored,
 // then what the kind wants said.
 func (k *Kind[T]) state(v *T, stored []byte) (core.Raw, error) {
-	b := digest(stored)
 	if k.State == nil {
-		return b, nil
+		return State(stored, nil), nil
 	}
 	more, err := core.Encode(k.State(v))
 	if err != nil {
 		return nil, fmt.Errorf("encode the state of %s %s: %w", k.Noun, k.ID(v), err)
 	}
-	switch {
-	case len(more) < 2 || more[0] != '{':
+	if len(more) < 2 || more[0] != '{' {
 		return nil, fmt.Errorf("state of %s %s is no JSON object", k.Noun, k.ID(v))
-	case len(more) == 2:
-		return b, nil
 	}
-	b[len(b)-1] = ','
-	return append(b, more[1:]...), nil
+	return State(stored, more), nil
 }
 
-// digest is a state that says the digest of what is stored, and nothing more.
-func digest(stored []byte) core.Raw {
+// State is what an event says of a record: the digest of all that is stored,
+// then the members of another JSON object, nil for none.
+func State(stored []byte, more core.Raw) core.Raw {
 	sum := sha256.Sum256(stored)
-	b := append(make([]byte, 0, 256), `{"digest":"sha256:`...)
-	return append(hex.AppendEncode(b, sum[:]), `"}`...)
+	b := append(make([]byte, 0, 96+len(more)), `{"digest":"sha256:`...)
+	b = append(hex.AppendEncode(b, sum[:]), `"}`...)
+	if len(more) > 2 {
+		b[len(b)-1] = ','
+		b = append(b, more[1:]...)
+	}
+	return b
 }
 
 // Load reads one record; nil when there is none.

@@ -7,18 +7,13 @@ import (
 
 // move writes a task's header after a change, with its audit event, its place
 // in the live and status indexes and its counters. from is the status before,
-// "" for a new task. It is the only way a task changes.
+// "" for a new task. With note it is the only way a task changes.
 func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail core.Raw) error {
-	seq := taskSeq(t.TaskID)
-	t.UpdatedAt = tx.Now()
-	n, err := tx.Record(audit.Entry{
-		Type: event, Trace: t.TraceID, Subject: "task", ID: t.TaskID,
-		State: t.state(), Detail: detail, Prev: t.AuditSeq,
-	})
+	raw, err := recordTask(tx, t, event, detail)
 	if err != nil {
 		return err
 	}
-	t.AuditSeq = n
+	seq := taskSeq(t.TaskID)
 	if from != t.Status {
 		if err := s.reindex(tx, seq, from, t.Status); err != nil {
 			return err
@@ -28,16 +23,35 @@ func (s *Swarm) move(tx *audit.Tx, t *Task, from Status, event string, detail co
 	if err := s.follow(tx, t, from); err != nil {
 		return err
 	}
-	return s.write(tx, t, seq)
+	return s.write(tx, t, seq, raw)
+}
+
+// note is move for a change that its followers need not know of.
+func (s *Swarm) note(tx *audit.Tx, t *Task, event string) error {
+	raw, err := recordTask(tx, t, event, nil)
+	if err != nil {
+		return err
+	}
+	return s.write(tx, t, taskSeq(t.TaskID), raw)
+}
+
+// recordTask audits a task as it will be stored, and returns that.
+func recordTask(tx *audit.Tx, t *Task, event string, detail core.Raw) (raw []byte, err error) {
+	prev, input := t.AuditSeq, t.Input
+	t.UpdatedAt, t.AuditSeq, t.Input = tx.Now(), tx.Next(), nil
+	raw = t.appendJSON(make([]byte, 0, 768))
+	t.Input = input
+	_, err = tx.Record(audit.Entry{
+		Type: event, Trace: t.TraceID, Subject: "task", ID: t.TaskID,
+		State: t.state(raw), Detail: detail, Prev: prev,
+	})
+	return raw, err
 }
 
 // write stores a task's header.
-func (s *Swarm) write(tx *audit.Tx, t *Task, seq uint64) error {
-	input := t.Input
-	t.Input = nil
-	raw := t.appendJSON(make([]byte, 0, 768))
+func (s *Swarm) write(tx *audit.Tx, t *Task, seq uint64, raw []byte) error {
 	c := *t
-	t.Input = input
+	c.Input = nil
 	tx.Changed("task", c.TaskID, &c)
 	tx.OnCommit(func() {
 		s.heads.put(&c, seq, raw)

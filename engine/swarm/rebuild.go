@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -94,27 +95,22 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 
 // Auditables are the records that reconcile compares with the audit log.
 func (s *Swarm) Auditables() []audit.Auditable {
-	return []audit.Auditable{
-		audited[Task]{"task", bTask, func(t *Task) (string, any) { return t.TaskID, t.state() }},
-		s.sessions.Auditable(), s.budgets.Auditable(), s.estops.Auditable(),
-	}
+	return []audit.Auditable{auditedTasks{}, s.sessions.Auditable(), s.budgets.Auditable(), s.estops.Auditable()}
 }
 
-type audited[T any] struct {
-	subject string
-	bucket  store.Bucket
-	state   func(*T) (id string, state any)
-}
+type auditedTasks struct{}
 
-func (a audited[T]) Subject() string { return a.subject }
+func (auditedTasks) Subject() string { return "task" }
 
-func (a audited[T]) States(tx store.Tx, each func(id string, state any) error) error {
+func (auditedTasks) States(tx store.Tx, each func(id string, state any) error) error {
 	var bad error
-	err := tx.Scan(a.bucket, nil, nil, false, func(_, value []byte) bool {
-		var v T
-		if bad = core.DecodeStored(value, &v); bad == nil {
-			bad = each(a.state(&v))
+	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
+		id, state := core.NewID(core.TaskPrefix, tx.Tenant(), seqAt(key)), record.State(value, nil)
+		var t Task
+		if core.DecodeStored(value, &t) == nil {
+			state = t.state(value)
 		}
+		bad = each(id, state)
 		return bad == nil
 	})
 	return errors.Join(err, bad)

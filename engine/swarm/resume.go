@@ -19,7 +19,7 @@ func (s *Swarm) GotOn(tx *audit.Tx, taskID string) error {
 		return err
 	}
 	t.Deaths = 0
-	return s.write(tx, &t, seq)
+	return s.note(tx, &t, "task.progressed")
 }
 
 // orphaned takes back a task whose engine died. It costs an attempt, unless its

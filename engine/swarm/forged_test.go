@@ -1,0 +1,53 @@
+package swarm_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"swarmdeck/store"
+)
+
+// TestReconcileFindsAForgedTask changes every byte of a task's stored header,
+// past the ledger as somebody with the file would, and removes it.
+func TestReconcileFindsAForgedTask(t *testing.T) {
+	r := newRig(t)
+	made := r.dispatch(`{"x":1}`)
+	const bTask store.Bucket = "task"
+	var key, whole []byte
+	forge := func(fn func(tx store.Tx) error) {
+		t.Helper()
+		if err := r.db.Update(context.Background(), acme, fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forge(func(tx store.Tx) error {
+		return tx.Scan(bTask, nil, nil, false, func(k, v []byte) bool {
+			key, whole = bytes.Clone(k), bytes.Clone(v)
+			return true
+		})
+	})
+	found := func() int {
+		t.Helper()
+		deltas, err := r.ledger.Reconcile(t.Context(), acme, r.swarm.Auditables())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(deltas)
+	}
+	if n := found(); n > 0 {
+		t.Fatalf("%d differences before anything was forged", n)
+	}
+	for i := range whole {
+		forged := bytes.Clone(whole)
+		forged[i] ^= 1
+		forge(func(tx store.Tx) error { return tx.Put(bTask, bytes.Clone(key), forged) })
+		if found() == 0 {
+			t.Fatalf("byte %d of %s of %s was changed unseen", i, made.TaskID, whole)
+		}
+	}
+	forge(func(tx store.Tx) error { return tx.Delete(bTask, bytes.Clone(key)) })
+	if found() == 0 {
+		t.Error("the task was removed unseen")
+	}
+}
