@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Bounds of what an approval keeps of an ask.
@@ -16,10 +17,12 @@ const (
 	maxReason = 4096
 )
 
-// state is what the audit log says of an approval.
-type approvalState struct {
-	Status ApprovalStatus `json:"status"`
-	Digest string         `json:"digest"` // what it is bound to
+// state is what the audit log says of an approval that is stored so.
+func (a *Approval) state(stored []byte) core.Raw {
+	return record.State(stored, core.MustEncode(struct {
+		Status ApprovalStatus `json:"status"`
+		Bound  string         `json:"bound"` // digest of what it is about
+	}{a.Status, a.Digest}))
 }
 
 // newApproval is the approval that a hitl verdict asks for, with its id.
@@ -67,19 +70,18 @@ func (j *Judge) open(tx *audit.Tx, a *Approval) error {
 // save writes an approval with its audit event and keeps the open ones' small
 // bucket in step.
 func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error {
-	seq, err := tx.Record(audit.Entry{
-		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID,
-		State: approvalState{a.Status, a.Digest}, Detail: detail, Prev: a.AuditSeq,
-	})
-	if err != nil {
-		return fmt.Errorf("audit %s of %s: %w", event, a.ApprovalID, err)
-	}
-	a.AuditSeq = seq
-	_, _, n, _ := core.ParseID(a.ApprovalID)
+	prev := a.AuditSeq
+	a.AuditSeq = tx.Next()
 	value, err := core.Encode(a)
 	if err != nil {
 		return fmt.Errorf("encode approval %s: %w", a.ApprovalID, err)
 	}
+	if _, err := tx.Record(audit.Entry{
+		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID, State: a.state(value), Detail: detail, Prev: prev,
+	}); err != nil {
+		return fmt.Errorf("audit %s of %s: %w", event, a.ApprovalID, err)
+	}
+	_, _, n, _ := core.ParseID(a.ApprovalID)
 	if err := tx.Put(approvals, key(n), value); err != nil {
 		return fmt.Errorf("write approval %s: %w", a.ApprovalID, err)
 	}

@@ -68,6 +68,8 @@ func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 	for _, c := range []struct{ subject, field, from, to string }{
 		{"rule", "digest", `"max_uses":3`, `"max_uses":9`},
 		{"approval", "digest", `"digest":"`, `"digest":"0`},
+		{"approval", "digest", `make build`, `make world`},
+		{"approval", "digest", `"make"`, `"fake"`},
 	} {
 		bucket := store.Bucket(map[string]string{"rule": "always", "approval": "approval"}[c.subject])
 		err := f.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
