@@ -27,8 +27,8 @@ const module = "swarmdeck"
 // engineOrder ranks the services of the engine. One may import those of a
 // lower rank, never one of its own or a higher.
 var engineOrder = map[string]int{
-	"engine/core": 0, "engine/safeopen": 1, "engine/audit": 1, "engine/diff": 1, "engine/document": 1, "engine/cad/mesh": 1, "engine/cad/model": 1, "engine/mapping": 2, "engine/secret": 2, "engine/judge": 2, "engine/bus": 3, "engine/swarm": 4,
-	"engine/skill": 5, "engine/fleet": 5, "engine/tools": 5, "engine/operator": 5, "engine/notice": 5, "engine/presence": 5, "engine/egress": 5, "engine/files": 3, "engine/dag": 5, "engine/cad": 5, "engine/dag/control": 6, "engine/dag/resource": 7,
+	"engine/core": 0, "engine/safeopen": 1, "engine/audit": 1, "engine/diff": 1, "engine/document": 1, "engine/cad/mesh": 1, "engine/cad/model": 1, "engine/record": 2, "engine/mapping": 3, "engine/secret": 3, "engine/judge": 3, "engine/bus": 4, "engine/swarm": 5,
+	"engine/skill": 6, "engine/fleet": 6, "engine/tools": 6, "engine/operator": 6, "engine/notice": 6, "engine/presence": 6, "engine/egress": 6, "engine/files": 4, "engine/dag": 6, "engine/cad": 6, "engine/dag/control": 7, "engine/dag/resource": 8,
 }
 
 // reach lists, for each part of the house, the parts that it may import
