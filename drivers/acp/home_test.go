@@ -146,8 +146,9 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	if st, err := os.Stat(filepath.Join(work, "f")); err != nil || st.Sys().(*syscall.Stat_t).Uid != uid {
 		t.Errorf("the file is not the agent's: %v", err)
 	}
-	done := s.start("hang")
-	eventually(t, "it works", func() bool { return s.now().PID != 0 })
+	said := len(s.of("message"))
+	done := s.start("say at work", "hang")
+	eventually(t, "it works", func() bool { return len(s.of("message")) > said })
 	if err := s.handle.Pause(context.Background()); err != nil {
 		t.Errorf("pause: %v", err)
 	}
