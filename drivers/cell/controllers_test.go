@@ -106,6 +106,7 @@ func TestDefaultLimitsHoldARunAsAWhole(t *testing.T) {
 	}
 	l := DefaultLimits()
 	p := start(t, s, Spec{Argv: []string{"cat"}, Limits: l})
+	<-p.apart // till then there is room for its init
 	for name, want := range map[string]string{"pids.max": strconv.FormatUint(l.RunProcesses, 10), "memory.oom.group": "1"} {
 		if got := switchOf(filepath.Join(p.group.path, name)); got != want {
 			t.Errorf("%s is %s, not %s", name, got, want)

@@ -130,7 +130,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 			t.Error(err)
 		}
 		swept += n
-		collectOrphans(t, 0)
+		collectOrphans(t, "")
 		next.cgroups.sweep()
 		if err := next.Close(); err != nil {
 			t.Error(err)
