@@ -10,7 +10,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"sync"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
 
@@ -74,17 +74,9 @@ func environ(c Call) map[string]string {
 	return env
 }
 
-// complaint keeps the beginning of what a command says.
-type complaint struct{ bytes.Buffer }
-
-func (c *complaint) Write(p []byte) (int, error) {
-	c.Buffer.Write(p[:min(len(p), maxComplaint-c.Len())])
-	return len(p), nil
-}
-
-// first is its first line.
-func (c *complaint) first() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(c.String()), "\n")
+// first is the first line of what a command complains about.
+func first(says []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(says)), "\n")
 	return strings.ToValidUTF8(line[:min(len(line), 300)], "?")
 }
 
@@ -114,7 +106,7 @@ const program = "git"
 
 // run runs git to its end.
 func (g Git) run(ctx context.Context, c Call, in io.Reader, out io.Writer) error {
-	var says complaint
+	says := pipe.Kept{Most: maxComplaint}
 	exit, err := g.Cells.Run(ctx, spec(c), in, out, &says)
 	switch {
 	case cell.NotFound(err, program):
@@ -122,27 +114,14 @@ func (g Git) run(ctx context.Context, c Call, in io.Reader, out io.Writer) error
 	case err != nil:
 		return err
 	case exit.Code != 0:
-		return fmt.Errorf("git %s %s: %s", c.Args[0], exit.Describe(), says.first())
+		return fmt.Errorf("git %s %s: %s", c.Args[0], exit.Describe(), first(says.Bytes()))
 	}
 	return nil
 }
 
-// bounded collects at most MaxAnswer bytes.
-type bounded struct {
-	bytes.Buffer
-	command string
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > MaxAnswer {
-		return 0, fmt.Errorf("git %s: prints more than %d bytes", b.command, MaxAnswer)
-	}
-	return b.Buffer.Write(p)
-}
-
 // Run runs git to its end and returns what it prints, at most MaxAnswer bytes.
 func (g Git) Run(ctx context.Context, c Call) ([]byte, error) {
-	out := bounded{command: c.Args[0]}
+	out := pipe.Kept{Most: MaxAnswer, Over: fmt.Errorf("git %s: prints more than %d bytes", c.Args[0], MaxAnswer)}
 	err := g.run(ctx, c, c.In, &out)
 	return out.Bytes(), err
 }

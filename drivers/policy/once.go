@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/judge"
 )
 
@@ -25,9 +26,9 @@ func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) jud
 	if err != nil {
 		return judge.FaultReply(judge.ReasonError, err.Error())
 	}
-	answer, said := bounded{most: judge.MaxAnswer, over: errMuch}, bounded{most: maxStderr}
+	answer, said := pipe.Kept{Most: judge.MaxAnswer, Over: errMuch}, pipe.Kept{Most: maxStderr}
 	exit, err := r.opt.Supervisor.Run(ctx, spec, bytes.NewReader(input), &answer, &said)
-	words := sanitised(said.kept)
+	words := sanitised(said.Bytes())
 	var reply judge.Reply
 	switch {
 	case errors.Is(err, errMuch):
@@ -45,7 +46,7 @@ func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) jud
 		}
 		reply = judge.FaultReply(judge.ReasonError, why)
 	default:
-		if reply, err = judge.ParseReply(answer.kept); err != nil {
+		if reply, err = judge.ParseReply(answer.Bytes()); err != nil {
 			reply = judge.FaultReply(judge.ReasonBadOutput, err.Error())
 		}
 	}

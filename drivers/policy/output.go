@@ -5,24 +5,6 @@ import (
 	"unicode"
 )
 
-// bounded keeps the first bytes that are written to it.
-type bounded struct {
-	kept []byte
-	most int
-	over error // of a write of more; nil just drops the rest
-}
-
-// Write implements io.Writer. Without over it takes everything: a program that
-// says too much is not to hang on it.
-func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - len(b.kept)
-	b.kept = append(b.kept, p[:min(room, len(p))]...)
-	if len(p) > room && b.over != nil {
-		return room, b.over
-	}
-	return len(p), nil
-}
-
 // sanitised is text without escape sequences, controls and what turns or
 // hides text; lines stay.
 func sanitised(text []byte) string {

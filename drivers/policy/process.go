@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/judge"
 )
 
@@ -20,7 +21,7 @@ import (
 type process struct {
 	proc *cell.Process
 	out  *bufio.Reader
-	said *lockedText
+	said *pipe.Kept // beside its answers, since the last one
 	safe bool
 	done int           // questions
 	took time.Duration // for them
@@ -35,27 +36,6 @@ func (p *process) tired() bool { return p.done >= lifetime || p.took >= worked }
 // errEnded means that a process ended instead of an answer.
 var errEnded = errors.New("it ended")
 
-// lockedText is what a program that stays says beside its answers.
-type lockedText struct {
-	mu sync.Mutex
-	b  bounded
-}
-
-func (t *lockedText) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-// take is what was said since the last take.
-func (t *lockedText) take() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := sanitised(t.b.kept)
-	t.b = bounded{most: maxStderr}
-	return text
-}
-
 // stay starts a program that stays.
 func (r *Runner) stay(ctx context.Context, p *judge.Program) (*process, error) {
 	spec, jailed, err := r.plan(ctx, p)
@@ -66,7 +46,7 @@ func (r *Runner) stay(ctx context.Context, p *judge.Program) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := &lockedText{b: bounded{most: maxStderr}}
+	said := &pipe.Kept{Most: maxStderr}
 	one := &process{proc: proc, out: bufio.NewReaderSize(proc.Stdout, judge.MaxAnswer+2), said: said, safe: jailed}
 	one.reading.Go(func() { _, _ = io.Copy(said, proc.Stderr) })
 	return one, nil

@@ -188,7 +188,7 @@ func (r *Runner) put(ctx context.Context, one *server, p *judge.Program, input [
 		}
 	}
 	reply, err := one.proc.turn(ctx, input, r.opt.Deadline)
-	reply.Unsandboxed, reply.Stderr = !one.proc.safe, one.proc.said.take()
+	reply.Unsandboxed, reply.Stderr = !one.proc.safe, sanitised(one.proc.said.Take())
 	one.life = one.proc.done
 	if err != nil { // what comes next from it may be the answer to this question
 		one.end()

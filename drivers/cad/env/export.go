@@ -1,12 +1,13 @@
 package env
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"swarmdeck/drivers/pipe"
 )
 
 type exportFile struct {
@@ -76,10 +77,13 @@ func (c *call) exportFile(p exportFile) (any, error) {
 		list = append(list, exported{e.ID, facts.Volume})
 		tolerance = max(tolerance, facts.Tolerance)
 	}
-	var content bytes.Buffer
+	content := pipe.Kept{
+		Most: maxWritten, // a file that grows beyond all measure
+		Over: Refuse(OperationInvalid, "entity_ids", nil, fmt.Sprintf("the file would be longer than %d MB", maxWritten>>20), "export fewer solids, or with a coarser tessellation_quality"),
+	}
 	c.stage.at(10, "writing "+format)
 	err = c.env.bench.made(c.ctx, in(c.ws), hashes, func(ctx context.Context, k Kernel) error {
-		return k.Export(ctx, &limited{to: &content, left: maxWritten}, parts, ExportOptions{
+		return k.Export(ctx, &content, parts, ExportOptions{
 			Format: format, Schema: p.Schema, Text: p.Text, View: p.View, Deflection: quality[0], Angle: quality[1],
 		})
 	})
@@ -92,26 +96,14 @@ func (c *call) exportFile(p exportFile) (any, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, ended(c.ctx)
 	}
-	replaced, err := replace(root, name, content.Bytes())
+	written := content.Take()
+	replaced, err := replace(root, name, written)
 	if err != nil {
 		return nil, fileError("file_path", name, err)
 	}
-	sum := sha256.Sum256(content.Bytes())
+	sum := sha256.Sum256(written)
 	return map[string]any{
-		"file_path": name, "format": format, "bytes": content.Len(), "sha256": hex.EncodeToString(sum[:]),
+		"file_path": name, "format": format, "bytes": len(written), "sha256": hex.EncodeToString(sum[:]),
 		"parts": list, "tolerance": tolerance, "replaced": replaced, "workspace_id": c.ws.Record().ID,
 	}, nil
-}
-
-// limited is a writer that refuses a file that grows beyond all measure.
-type limited struct {
-	to   *bytes.Buffer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= len(p); l.left < 0 {
-		return 0, Refuse(OperationInvalid, "entity_ids", nil, fmt.Sprintf("the file would be longer than %d MB", maxWritten>>20), "export fewer solids, or with a coarser tessellation_quality")
-	}
-	return l.to.Write(p)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
 
@@ -102,7 +103,7 @@ func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error 
 	ctx, stop := context.WithTimeoutCause(ctx, probePatience, fmt.Errorf("no answer within %v", probePatience))
 	defer stop()
 	var answer bytes.Buffer
-	var said tail
+	said := pipe.Kept{Most: maxTail, End: true}
 	argv := append([]string{i.Python, "-I", "-B", "-c", probe}, i.Paths...)
 	if cells != nil {
 		err = inCell(ctx, cells, argv, dir.path, &answer, &said)
@@ -116,7 +117,7 @@ func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		if last := said.last(); last != "" {
+		if last := last(&said); last != "" {
 			return errors.New(last)
 		}
 		return err

@@ -26,7 +26,7 @@ type process struct {
 	dir  *dir
 	cmd  *exec.Cmd
 	conn *jsonrpc.Conn
-	said tail // on its standard error
+	said pipe.Kept // on its standard error
 
 	ended chan struct{} // closed when nothing of it is left
 	exit  error         // valid after ended
@@ -52,7 +52,7 @@ func launch(i Installation, memory int64, d *dir) (_ *process, err error) {
 	if err != nil {
 		return nil, errors.Join(err, inRead.Close(), inWrite.Close())
 	}
-	p := &process{dir: d, ended: make(chan struct{})}
+	p := &process{dir: d, ended: make(chan struct{}), said: pipe.Kept{Most: maxTail, End: true}}
 	args := append([]string{"-I", "-B", filepath.Join(d.path, "worker", "server.py"), strconv.FormatInt(memory, 10)}, i.Paths...)
 	p.cmd = exec.Command(i.Python, args...)
 	p.cmd.Dir, p.cmd.Env, p.cmd.WaitDelay = d.path, environ(d.path), time.Second
@@ -116,7 +116,7 @@ func (p *process) blame(err error) error {
 	if p.exit == nil {
 		return fmt.Errorf("%w: it ended", err)
 	}
-	if last := p.said.last(); last != "" {
+	if last := last(&p.said); last != "" {
 		return fmt.Errorf("%w: %w: %s", err, p.exit, last)
 	}
 	return fmt.Errorf("%w: %w", err, p.exit)

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
 
@@ -39,10 +39,10 @@ type Command struct{ Cells *cell.Supervisor }
 // Run implements CLI.
 func (c Command) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	spec := cell.Spec{Run: program, Argv: append([]string{program}, args...), Dir: "/", Env: environ(os.Environ()), Wall: cell.Wall{Profile: cell.Open}}
-	var errs tail
+	errs := pipe.Kept{Most: 4096, End: true}
 	exit, err := c.Cells.Run(ctx, spec, in, out, &errs)
 	if err == nil && exit.Code != 0 {
-		err = &Failed{args, exit.Code, errs.String()}
+		err = &Failed{args, exit.Code, string(errs.Bytes())}
 	}
 	return err
 }
@@ -62,22 +62,6 @@ func environ(all []string) map[string]string {
 	return env
 }
 
-// tail keeps the end of what a command complains about.
-type tail struct{ bytes.Buffer }
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 4096
-	n := len(p)
-	if len(p) > most {
-		p = p[len(p)-most:]
-	}
-	if t.Len()+len(p) > 2*most {
-		t.Next(t.Len() + len(p) - most)
-	}
-	t.Buffer.Write(p)
-	return n, nil
-}
-
 // patience is how long a command may take that moves no files.
 const patience = 30 * time.Second
 
@@ -88,8 +72,8 @@ const maxAnswer = 1 << 20
 func (d *Driver) run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
 	defer stop()
-	var out bytes.Buffer
-	err := d.opt.CLI.Run(ctx, nil, &limited{w: &out, left: maxAnswer}, args...)
+	out := pipe.Kept{Most: maxAnswer, Over: errMuch()}
+	err := d.opt.CLI.Run(ctx, nil, &out, args...)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -126,6 +110,8 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
+func errMuch() error { return core.Errorf(core.InvalidInput, "docker gives more than is allowed") }
+
 // limited takes so many bytes and refuses more.
 type limited struct {
 	w    io.Writer
@@ -134,7 +120,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, core.Errorf(core.InvalidInput, "docker gives more than is allowed")
+		return 0, errMuch()
 	}
 	return l.w.Write(p)
 }
