@@ -32,6 +32,10 @@ type waiting struct {
 	old     bool          // it has waited
 }
 
+func (w *waiting) fits(m mode, walled bool) bool {
+	return w != nil && w.mode == m && w.walled == walled
+}
+
 // end has it leave, and waits for that.
 func (w *waiting) end() {
 	w.control.Close()
@@ -48,7 +52,7 @@ func (w *waiting) drop() {
 func (k *stock) take(s *Supervisor, m mode, walled bool, run string) (*waiting, error) {
 	k.mu.Lock()
 	w := k.ready
-	if w != nil && w.mode == m && w.walled == walled && len(run) <= maxRun {
+	if w.fits(m, walled) && len(run) <= maxRun {
 		k.ready = nil
 		k.mu.Unlock()
 		return w, nil
@@ -66,8 +70,12 @@ func (k *stock) fill(s *Supervisor, m mode, walled bool) {
 	} else {
 		k.timer = time.AfterFunc(idle, k.drop)
 	}
-	if k.ready != nil || k.making || k.closed {
+	if k.ready.fits(m, walled) || k.making || k.closed {
 		return
+	}
+	if w := k.ready; w != nil { // of another kind than what is started now
+		k.ready = nil
+		s.wg.Go(w.drop)
 	}
 	k.making = true
 	s.wg.Go(func() {
