@@ -128,7 +128,8 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	f := u.daemon().far(abroad)
 	s := f.attach(80, 24)
 	s.see(`fleet`)
-	s.press(":task dispatch --kind exec.run --input '{\"argv\":[\"sh\",\"-c\",\"sleep 2; echo it went on\"]}'" + enter)
+	dir := t.TempDir()
+	s.press(`:task dispatch --kind exec.run --input '{"argv":["sh","-c","until test -e go; do sleep 0.1; done"],"dir":"` + dir + `"}'` + enter)
 	s.press("2")
 	s.see(`running`)
 	f.link.Cut()
@@ -145,6 +146,9 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	}
 	s.see(`fleet`) // by itself
 	s.press("2")
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s.see(`✓ succeeded`)
 	f.link.Cut()
 	s.see(`is lost`)

@@ -127,25 +127,28 @@ func (s *Supervisor) spawn(m mode, walled bool, run string) (*waiting, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	w := &waiting{mode: m, walled: walled, control: ours}
-	for {
+	w := &waiting{mode: m, walled: walled, control: ours, group: s.cgroups.make()}
+	start := func() error {
 		attr := m.attributes(walled)
-		if w.group = s.cgroups.make(); w.group != nil {
+		if w.group != nil {
 			attr.UseCgroupFD, attr.CgroupFD = true, int(w.group.dir.Fd())
 		}
 		w.child, err = os.StartProcess(s.opt.Program, named(run, s.name), &os.ProcAttr{
 			Dir: "/", Env: []string{"GOGC=off"}, Sys: attr, // it starts faster, and turns it on once the command runs
 			Files: []*os.File{nothing, nothing, nothing, theirs, s.page.file},
 		})
-		switch {
-		case err == nil:
-			return w, nil
-		case w.group == nil || s.cgroups.distrusted():
-			w.group.remove()
-			ours.Close()
-			return nil, err
-		}
-		w.group.remove() // it may be the cgroup that is not allowed
-		s.cgroups.distrust()
+		return err
 	}
+	if start() != nil && w.group != nil {
+		w.group.remove()
+		w.group = nil
+		if start() == nil { // the system let a cgroup be made, and no process into it
+			s.cgroups.distrust()
+		}
+	}
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return w, nil
 }

@@ -2,12 +2,9 @@ package egress
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"swarmdeck/engine/core"
 )
@@ -26,7 +23,6 @@ const (
 	maxRules  = 1000
 	minExpiry = time.Second
 	maxExpiry = 366 * 24 * time.Hour
-	maxName   = 128 // bytes of a role or an agent
 
 	maxMethods  = 16
 	maxRulePath = 512 // bytes
@@ -123,8 +119,6 @@ func (r *Rule) Check() error {
 		return err
 	case again.Host != r.Host:
 		return core.Invalid("host", r.Host, hostWords)
-	case r.Role != "" && r.Agent != "":
-		return core.Errorf(core.InvalidInput, "role and agent: a rule is for one of them, or for everybody").With("field", "agent")
 	case r.Private && r.Effect == Deny:
 		return core.Invalid("private", true, "only in a rule that allows")
 	case r.Private && (strings.HasPrefix(r.Host, "*.") || len(r.Hosts) > 0):
@@ -141,28 +135,14 @@ func (r *Rule) Check() error {
 	case r.Opaque && (r.Effect == Deny || r.scoped()):
 		return core.Invalid("inspect", false, "only in a rule that allows all requests")
 	}
-	for _, f := range []struct{ name, value string }{{"role", r.Role}, {"agent", r.Agent}} {
-		hidden := func(c rune) bool { return !unicode.IsPrint(c) }
-		if len(f.value) > maxName || !utf8.ValidString(f.value) || strings.ContainsFunc(f.value, hidden) {
-			return core.Invalid(f.name, f.value, fmt.Sprintf("at most %d printable bytes", maxName))
-		}
-	}
-	return nil
+	return core.CheckWhom(r.Role, r.Agent)
 }
 
 // Where is HOST or HOST:PORT.
 func (r *Rule) Where() string { return Target{r.Host, r.Port}.String() }
 
 // Whom says for whom the rule is: "", "role NAME" or "agent NAME".
-func (r *Rule) Whom() string {
-	switch {
-	case r.Role != "":
-		return "role " + r.Role
-	case r.Agent != "":
-		return "agent " + r.Agent
-	}
-	return ""
-}
+func (r *Rule) Whom() string { return core.Whom(r.Role, r.Agent) }
 
 // What is the requests that it is about: "", or METHOD,METHOD PATH.
 func (r *Rule) What() string {

@@ -3,9 +3,7 @@ package files
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"swarmdeck/engine/core"
@@ -20,8 +18,6 @@ const (
 	Write Effect = "write" // and read
 	Hide  Effect = "hide"
 )
-
-const maxName = 128 // bytes of a role or an agent
 
 // Rule says of a file or directory, with all that is in it, what processes of a
 // tenant may do with it.
@@ -58,28 +54,12 @@ func (r *Rule) Check() error {
 		return err
 	case full != r.Path || !utf8.ValidString(full):
 		return core.Invalid("path", r.Path, "a clean absolute path of valid UTF-8")
-	case r.Role != "" && r.Agent != "":
-		return core.Errorf(core.InvalidInput, "role and agent: a rule is for one of them, or for everybody").With("field", "agent")
 	}
-	for _, f := range []struct{ name, value string }{{"role", r.Role}, {"agent", r.Agent}} {
-		hidden := func(c rune) bool { return !unicode.IsPrint(c) }
-		if len(f.value) > maxName || !utf8.ValidString(f.value) || strings.ContainsFunc(f.value, hidden) {
-			return core.Invalid(f.name, f.value, fmt.Sprintf("at most %d printable bytes", maxName))
-		}
-	}
-	return nil
+	return core.CheckWhom(r.Role, r.Agent)
 }
 
 // Whom says for whom the rule is: "", "role NAME" or "agent NAME".
-func (r *Rule) Whom() string {
-	switch {
-	case r.Role != "":
-		return "role " + r.Role
-	case r.Agent != "":
-		return "agent " + r.Agent
-	}
-	return ""
-}
+func (r *Rule) Whom() string { return core.Whom(r.Role, r.Agent) }
 
 // ID tells the rule from the tenant's others. Names are quoted: they may hold
 // what looks like a path.
