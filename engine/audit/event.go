@@ -39,7 +39,7 @@ type Event struct {
 	// Prev is the seq of the previous event about the same subject, 0 if none.
 	Prev uint64 `json:"prev,omitzero"`
 
-	Payload core.Raw `json:"payload"` // {"subject","id","state","detail"}
+	Payload core.Raw `json:"payload"`
 }
 
 // Payload is the shape of Event.Payload.
@@ -48,10 +48,15 @@ type Payload struct {
 	ID      string   `json:"id"`
 	State   core.Raw `json:"state,omitzero"`
 	Detail  core.Raw `json:"detail,omitzero"`
+	// Rows are "BUCKET KEY DIGEST" of each row that the change wrote into an
+	// audited bucket: the SHA-256 of its value in base64url, "-" when it was
+	// removed, the number of a counter, whose bucket is "#". A key with other
+	// bytes than letters, digits and ._:/@+-# is "~" and base64url.
+	Rows []string `json:"rows,omitzero"`
 }
 
 // Entry is what a change says about itself. It becomes an Event whose payload
-// is {"subject","id","state","detail"}.
+// is {"subject","id","state","detail","rows"}.
 type Entry struct {
 	Type    string // "task.queued", "judge.outcome", …
 	Trace   string // "" takes a fresh trace id
@@ -86,8 +91,9 @@ type stamp struct {
 	at     []byte // RFC 3339
 }
 
-// appendEvent appends the event's JSON to b. It is written by hand because it
-// stands in the path of every change.
+// appendEvent appends the event's JSON to b, but for the rows of its payload
+// and the two braces at its end. It is written by hand because it stands in the
+// path of every change.
 func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 	var err error
 	quote := func(member, value string) {
@@ -130,8 +136,7 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 		err = checkState(e.State, b[start+len(`,"state":`):])
 	}
 	value(`,"detail":`, e.Detail)
-	b = append(b, '}', '}')
-	if err == nil && len(b) > MaxEvent {
+	if err == nil && len(b) > MaxEvent-2 {
 		err = fmt.Errorf("%d bytes, at most %d are allowed", len(b), MaxEvent)
 	}
 	return b, err

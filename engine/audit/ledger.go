@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -31,7 +32,9 @@ type Ledger struct {
 	st  store.Store
 	opt Options
 
-	mu      sync.Mutex    // guards what follows
+	classes atomic.Pointer[classes]
+
+	mu      sync.Mutex    // guards what follows, and changes of classes
 	last    time.Time     // newest time given out
 	ahead   time.Duration // of the clock, where that was set back
 	tenants map[string]string
@@ -85,7 +88,8 @@ func (l *Ledger) Update(ctx context.Context, by core.Caller, fn func(*Tx) error)
 	return l.write(ctx, by, true, fn)
 }
 
-// Append writes records that are not state (log lines, outputs) without an event.
+// Append writes records that are not state (log lines, outputs). Where they are
+// audited and fn recorded nothing, an event tells of the rows alone.
 func (l *Ledger) Append(ctx context.Context, by core.Caller, fn func(*Tx) error) error {
 	return l.write(ctx, by, false, fn)
 }
@@ -101,6 +105,9 @@ func (l *Ledger) write(ctx context.Context, by core.Caller, audited bool, fn fun
 		}
 		if audited && tx.wrote && tx.events == 0 {
 			return core.Errorf(core.Internal, "a change was written without an audit event; nothing was changed")
+		}
+		if err := tx.finish(); err != nil {
+			return err
 		}
 		tx.announce()
 		return nil

@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
@@ -30,25 +31,22 @@ type Auditable interface {
 	States(tx store.Tx, each func(id string, state any) error) error
 }
 
-// Derived is an Auditable that also knows what follows from its records:
-// counts and indexes. It reports each difference from them.
-type Derived interface {
-	Derived(tx store.Tx, differs func(Delta)) error
-}
-
 // maxDeltas bounds the answer; the last one then counts the rest.
 const maxDeltas = 10_000
 
-// Reconcile replays the log, the newest Entry.State of each subject and id,
-// and lists every difference from the store. Subjects of no kind given are
-// left out. It keeps some 60 bytes per record in memory, and ends with one
-// read transaction in which the kinds are compared.
+// Reconcile replays the log, the newest Entry.State of each subject and id and
+// the newest digest of each row, and lists every difference from the store: of
+// the kinds given in the members of their states, of everything else by bucket
+// and key. Subjects of no kind given are left out. It keeps some 60 bytes per
+// record and per row in memory, and ends with one read transaction in which the
+// store is compared.
 func (l *Ledger) Reconcile(ctx context.Context, tenant string, kinds []Auditable) ([]Delta, error) {
 	r := &replay{seed: maphash.MakeSeed(), second: maphash.MakeSeed(), newest: map[[2]uint64]fold{}, kinds: map[string]bool{}}
 	for _, k := range kinds {
 		r.kinds[k.Subject()] = true
 	}
 	var count uint64
+	declared := l.classes.Load()
 	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
 		count = uint64(tx.Counter(counter))
 		return nil
@@ -57,7 +55,7 @@ func (l *Ledger) Reconcile(ctx context.Context, tenant string, kinds []Auditable
 		err = l.walk(ctx, tenant, 1, count, r.event)
 	}
 	if err == nil {
-		err = l.st.View(ctx, tenant, func(tx store.Tx) error { return r.compare(ctx, tx, count, kinds) })
+		err = l.st.View(ctx, tenant, func(tx store.Tx) error { return r.compare(ctx, tx, count, declared, kinds) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reconcile %s: %w", tenant, err)
@@ -77,6 +75,7 @@ type fold struct {
 	sum  uint64 // hash of the state
 	gone bool
 	seen bool // the store has it
+	row  bool
 }
 
 type replay struct {
@@ -96,8 +95,17 @@ func (r *replay) keyOf(subject, id []byte) [2]uint64 {
 // event folds one event in.
 func (r *replay) event(data []byte) error {
 	h, err := headOf(data)
-	if err != nil || !r.kinds[string(h.subject)] {
+	if err != nil {
 		return err
+	}
+	err = rowsIn(data, func(name, sum []byte) {
+		r.newest[r.keyOf(rowSubject, name)] = fold{seq: h.seq, sum: maphash.Bytes(r.seed, sum), gone: string(sum) == "-", row: true}
+	})
+	if err != nil {
+		return fmt.Errorf("event %d: %w", h.seq, err)
+	}
+	if !r.kinds[string(h.subject)] {
+		return nil
 	}
 	state, err := h.state()
 	if err != nil || state == nil {
@@ -108,7 +116,7 @@ func (r *replay) event(data []byte) error {
 }
 
 // compare folds in what was appended meanwhile and walks the store.
-func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, kinds []Auditable) error {
+func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, declared *classes, kinds []Auditable) error {
 	var bad error
 	err := tx.Scan(Events, key(after+1), nil, false, func(_, data []byte) bool {
 		bad = r.event(data)
@@ -117,7 +125,11 @@ func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, kinds [
 	if err = errors.Join(err, bad); err != nil {
 		return err
 	}
+	var derivers []Deriver
 	for _, k := range kinds {
+		if d, ok := k.(Deriver); ok {
+			derivers = append(derivers, d)
+		}
 		n := 0
 		err := k.States(tx, func(id string, state any) error {
 			if n++; n%1024 == 0 && ctx.Err() != nil {
@@ -125,14 +137,38 @@ func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, kinds [
 			}
 			return r.record(tx, k.Subject(), id, state)
 		})
-		if d, ok := k.(Derived); ok && err == nil {
-			err = d.Derived(tx, r.delta)
-		}
 		if err != nil {
 			return fmt.Errorf("read the %s records: %w", k.Subject(), err)
 		}
 	}
+	if err := r.rows(ctx, tx, declared, derivers); err != nil {
+		return err
+	}
 	return r.absent(tx)
+}
+
+// rowSubject stands for rows beside the subjects of states, of which none is
+// like it.
+var rowSubject = []byte("\x00row")
+
+// row compares one row, "BUCKET KEY", with the log: the digest of its value.
+func (r *replay) row(name, sum []byte) {
+	k := r.keyOf(rowSubject, name)
+	said, ok := r.newest[k]
+	if said.seen = true; ok {
+		r.newest[k] = said
+	}
+	switch {
+	case !ok || said.gone:
+		r.delta(rowDelta(name, "", string(sum)))
+	case maphash.Bytes(r.seed, sum) != said.sum:
+		r.delta(rowDelta(name, "another", string(sum)))
+	}
+}
+
+func rowDelta(name []byte, logged, stored string) Delta {
+	bucket, key, _ := strings.Cut(string(name), " ")
+	return Delta{Subject: bucket, ID: readable(key), Field: "row", Log: logged, Store: stored}
 }
 
 // record compares one record of the store with the log.
@@ -206,7 +242,7 @@ func sameJSON(a, b core.Raw) bool {
 
 // absent lists what the log has and the store has not.
 func (r *replay) absent(tx store.Tx) error {
-	for _, said := range r.newest {
+	for k, said := range r.newest {
 		if said.seen || said.gone {
 			continue
 		}
@@ -214,9 +250,23 @@ func (r *replay) absent(tx store.Tx) error {
 		if err != nil {
 			return err
 		}
+		if said.row {
+			r.rowGone(p, k)
+			continue
+		}
 		r.delta(Delta{Subject: p.Subject, ID: p.ID, Log: string(state)})
 	}
 	return nil
+}
+
+// rowGone names a row that an event tells of and the store has not.
+func (r *replay) rowGone(p Payload, k [2]uint64) {
+	for _, line := range p.Rows {
+		if i := strings.LastIndexByte(line, ' '); i > 0 && r.keyOf(rowSubject, []byte(line[:i])) == k {
+			r.delta(rowDelta([]byte(line[:i]), line[i+1:], ""))
+			return
+		}
+	}
 }
 
 func (r *replay) delta(d Delta) {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -13,9 +14,10 @@ import (
 // is itself a store.Tx.
 type Tx struct {
 	store.Tx
-	By core.Caller
-	at time.Time
-	l  *Ledger
+	By    core.Caller
+	Trace string // of events that name none; "" gives each a fresh one
+	at    time.Time
+	l     *Ledger
 
 	stamp    stamp // its time is written by the first Record
 	stampBuf [40]byte
@@ -24,6 +26,9 @@ type Tx struct {
 	wrote    bool
 	readOnly bool
 	changes  []core.Change
+
+	held []byte // the newest event, which may still tell of rows: key and JSON without its end
+	rows []row  // written, and told by no event yet
 }
 
 var _ store.Tx = (*Tx)(nil)
@@ -35,20 +40,28 @@ func (tx *Tx) Now() time.Time { return tx.at }
 // Put implements store.Tx.
 func (tx *Tx) Put(b store.Bucket, key, value []byte) error {
 	tx.wrote = true
+	tx.keep(b, key, value, false)
 	return tx.Tx.Put(b, key, value)
 }
 
 // Delete implements store.Tx.
 func (tx *Tx) Delete(b store.Bucket, key []byte) error {
 	tx.wrote = true
+	tx.keep(b, key, nil, true)
 	return tx.Tx.Delete(b, key)
 }
 
 // Add implements store.Tx.
 func (tx *Tx) Add(name string, delta int64) int64 {
 	tx.wrote = true
+	if delta != 0 {
+		tx.counted(name)
+	}
 	return tx.Tx.Add(name, delta)
 }
+
+// Derived is the store's transaction, for rows of derived and volatile buckets.
+func (tx *Tx) Derived() store.Tx { return tx.Tx }
 
 // Next is the seq that the next event will have.
 func (tx *Tx) Next() uint64 { return uint64(tx.Counter(counter)) + 1 }
@@ -62,7 +75,7 @@ func (tx *Tx) Record(e Entry) (uint64, error) {
 	if e.Type == "" || e.Subject == "" || e.ID == "" {
 		return 0, core.Errorf(core.Internal, "audit event %q about %q %q: type, subject and id are required", e.Type, e.Subject, e.ID)
 	}
-	if e.Trace == "" {
+	if e.Trace = cmp.Or(e.Trace, tx.Trace); e.Trace == "" {
 		e.Trace = tx.l.opt.NewTrace()
 	} else if !plainTrace(e.Trace) {
 		return 0, core.CheckTrace(e.Trace)
@@ -70,25 +83,59 @@ func (tx *Tx) Record(e Entry) (uint64, error) {
 	if tx.stamp.at == nil {
 		tx.stamp.by, tx.stamp.at = tx.By, tx.at.AppendFormat(tx.stampBuf[:0], time.RFC3339Nano)
 	}
-	seq := uint64(tx.Tx.Add(counter, 1))
-	if err := tx.stamp.put(tx.Tx, seq, &e); err != nil {
+	if err := tx.settle(); err != nil {
 		return 0, err
 	}
+	seq := uint64(tx.Tx.Add(counter, 1))
+	held, err := tx.stamp.begin(seq, &e)
+	if err != nil {
+		return 0, err
+	}
+	tx.held = held
 	tx.events++
 	tx.last = seq
 	return seq, nil
 }
 
-// put stores the event, key and value in one allocation.
-func (s *stamp) put(tx store.Tx, seq uint64, e *Entry) error {
-	const head = 400 // what an event takes beside its state and detail
+// settle stores the newest event, with the rows that were written up to now.
+func (tx *Tx) settle() error {
+	if tx.held == nil {
+		return nil
+	}
+	b := tx.appendRows(tx.held)
+	tx.held = nil
+	return end(tx.Tx, b)
+}
+
+// finish ends the transaction's events. Rows for which an event had no room are
+// in events of their own.
+func (tx *Tx) finish() error {
+	for {
+		if err := tx.settle(); err != nil || len(tx.rows) == 0 {
+			return err
+		}
+		if _, err := tx.Record(Entry{Type: "rows.written", Subject: "rows", ID: string(tx.rows[0].bucket)}); err != nil {
+			return err
+		}
+	}
+}
+
+// begin is an event without its end, behind its key: both are one allocation.
+func (s *stamp) begin(seq uint64, e *Entry) ([]byte, error) {
+	const head = 640 // what an event takes beside its state and detail
 	buf := make([]byte, 8, 8+head+rawLen(e.State)+rawLen(e.Detail))
 	binary.BigEndian.PutUint64(buf, seq)
 	buf, err := s.appendEvent(buf, seq, e)
 	if err != nil {
-		return fmt.Errorf("audit event %s of %s %s: %w", e.Type, e.Subject, e.ID, err)
+		return nil, fmt.Errorf("audit event %s of %s %s: %w", e.Type, e.Subject, e.ID, err)
 	}
-	return tx.Put(Events, buf[:8:8], buf[8:])
+	return buf, nil
+}
+
+// end ends an event and stores it.
+func end(tx store.Tx, b []byte) error {
+	b = append(b, '}', '}')
+	return tx.Put(Events, b[:8:8], b[8:])
 }
 
 func rawLen(v any) int {

@@ -97,6 +97,9 @@ func New(opt Options) *Bus {
 	}
 	b := &Bus{opt: opt, ledger: opt.Ledger, tenants: map[string]*tenant{}}
 	b.watch.init()
+	// How far a reader has come: a cursor that was changed has it read again, or
+	// not at all, what the log has all the same.
+	b.ledger.Declare(audit.Volatile, string(bCursor))
 	return b
 }
 

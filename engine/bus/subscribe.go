@@ -131,7 +131,7 @@ func (s *Subscription) start(tx *audit.Tx) (uint64, error) {
 		return s.opt.From - 1, nil
 	}
 	if s.pattern.system() {
-		return newestEvent(tx)
+		return tx.Next() - 1, nil
 	}
 	return uint64(tx.Counter(countMessages)), nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"strings"
 
@@ -13,20 +12,28 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// ownEvents begins the types of the events that tell of messages. The view
-// leaves them out: the messages themselves are on the bus already, and a
-// reader that answers every event with a message would never come to an end.
-const ownEvents = "message."
+// The view leaves out the events that tell of messages, which are on the bus
+// themselves, and those of rows alone: a reader's own progress is among them,
+// and one that answers every event would never come to an end.
+const (
+	ownEvents = "message."
+	rowEvents = "rows."
+)
 
 // derive shows an event of the audit log as a message; nil when it is one of
 // the bus's own. Its id follows from the event alone.
 func derive(e *audit.Event) *Message {
 	topic := sysToken + "." + e.EventType
-	if strings.HasPrefix(e.EventType, ownEvents) || !wellFormed(topic, false) {
+	if strings.HasPrefix(e.EventType, ownEvents) || strings.HasPrefix(e.EventType, rowEvents) || !wellFormed(topic, false) {
 		return nil
 	}
+	told, err := e.Data()
+	if err != nil {
+		return nil
+	}
+	told.Rows = nil // they prove what is stored, and tell a reader nothing
 	payload := core.MustEncode(eventPayload{
-		EventID: e.EventID, EventType: e.EventType, Actor: e.Actor, ActorKind: e.Kind, Door: e.Door, Event: e.Payload,
+		EventID: e.EventID, EventType: e.EventType, Actor: e.Actor, ActorKind: e.Kind, Door: e.Door, Event: core.MustEncode(told),
 	})
 	if len(payload) > MaxPayload {
 		payload = core.MustEncode(eventPayload{EventID: e.EventID, EventType: e.EventType, Actor: e.Actor, ActorKind: e.Kind, Door: e.Door})
@@ -77,19 +84,6 @@ func taskIn(part core.Raw) string {
 func seeded(eventID string) io.Reader {
 	sum := sha256.Sum256([]byte("bus " + eventID))
 	return bytes.NewReader(sum[:])
-}
-
-// newestEvent is the newest seq of the audit log.
-func newestEvent(tx *audit.Tx) (uint64, error) {
-	var seq uint64
-	err := tx.Scan(audit.Events, nil, nil, true, func(k, _ []byte) bool {
-		seq = readKey(k)
-		return false
-	})
-	if err != nil {
-		return 0, fmt.Errorf("find the newest event: %w", err)
-	}
-	return seq, nil
 }
 
 // eventsAfter returns up to n derived messages after an audit seq that fit,

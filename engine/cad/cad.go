@@ -82,6 +82,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*tenant{}}
 	c.kinds.role, c.kinds.scenario = c.roleKind(), c.scenarioKind()
+	c.ledger.Derives(c.Auditables()...)
 	if c.work, err = newWorkflows(c); err != nil {
 		return nil, err
 	}

@@ -91,6 +91,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		s.patience = Patience
 	}
 	s.kind = s.ruleKind()
+	opt.Ledger.Derives(s.Auditables()...)
 	if err := s.kind.ReadAll(ctx, opt.Tenants); err != nil {
 		return nil, err
 	}

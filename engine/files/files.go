@@ -51,6 +51,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		},
 		State: (*Rule).state,
 	}
+	opt.Ledger.Derives(s.Auditables()...)
 	if err := s.kind.ReadAll(ctx, opt.Tenants); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
 )
 
 // Bounds of what an approval keeps of an ask.
@@ -18,11 +17,11 @@ const (
 )
 
 // state is what the audit log says of an approval that is stored so.
-func (a *Approval) state(stored []byte) core.Raw {
-	return record.State(stored, core.MustEncode(struct {
+func (a *Approval) state() core.Raw {
+	return core.MustEncode(struct {
 		Status ApprovalStatus `json:"status"`
 		Bound  string         `json:"bound"` // digest of what it is about
-	}{a.Status, a.Digest}))
+	}{a.Status, a.Digest})
 }
 
 // newApproval is the approval that a hitl verdict asks for, with its id.
@@ -77,7 +76,7 @@ func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error 
 		return fmt.Errorf("encode approval %s: %w", a.ApprovalID, err)
 	}
 	if _, err := tx.Record(audit.Entry{
-		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID, State: a.state(value), Detail: detail, Prev: prev,
+		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID, State: a.state(), Detail: detail, Prev: prev,
 	}); err != nil {
 		return fmt.Errorf("audit %s of %s: %w", event, a.ApprovalID, err)
 	}

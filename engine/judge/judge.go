@@ -118,6 +118,9 @@ func New(opt Options) (*Judge, error) {
 	j.always.init()
 	j.rules = j.ruleKind()
 	j.watch.init()
+	if j.ledger != nil { // without one it only explains
+		j.ledger.Derives(j.Auditables()...)
+	}
 	return j, nil
 }
 

@@ -71,6 +71,7 @@ func New(opt Options) *Notices {
 		},
 		State: (*Notice).state,
 	}
+	opt.Ledger.Derives(s.Auditables()...)
 	return s
 }
 

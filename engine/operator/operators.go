@@ -39,6 +39,7 @@ func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context
 		},
 		State: (*Operator).state,
 	}
+	ledger.Derives(o.Auditables()...)
 	if err := o.kind.ReadAll(ctx, tenants); err != nil {
 		return nil, err
 	}

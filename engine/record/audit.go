@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/store"
@@ -15,78 +14,40 @@ type auditable[T any] struct{ k *Kind[T] }
 
 func (a auditable[T]) Subject() string { return a.k.subject() }
 
-// States visits what the log should say of each record, damaged ones too:
-// these have nothing but their digest.
+// States visits what the log should say of each record that can be read; of any
+// other it says enough that its digest differs.
 func (a auditable[T]) States(tx store.Tx, visit func(id string, state any) error) error {
-	var bad error
-	err := tx.Scan(a.k.Bucket, nil, nil, false, func(key, data []byte) bool {
-		id, state := string(key), State(data, nil)
-		if v, err := a.k.decode(tx.Tenant(), key, data); err == nil {
-			id = a.k.ID(v)
-			if state, bad = a.k.state(v, data); bad != nil {
-				return false
-			}
-		}
-		bad = visit(id, state)
-		return bad == nil
-	})
-	return errors.Join(err, bad)
+	if a.k.State == nil {
+		return nil
+	}
+	return a.readable(tx, func(v *T) error { return visit(a.k.ID(v), a.k.State(v)) })
 }
 
-// Derived compares the count and the indexes with what the records say. What
-// the records say stands for the log: their digests are compared by themselves.
-func (a auditable[T]) Derived(tx store.Tx, differs func(audit.Delta)) error {
+// Derives implements audit.Deriver.
+func (a auditable[T]) Derives() []string {
+	names := []string{"#" + string(a.k.Bucket)}
+	for _, x := range a.k.Indexes {
+		names = append(names, string(x.Bucket))
+	}
+	return names
+}
+
+// Derive implements audit.Deriver: the count and the indexes.
+func (a auditable[T]) Derive(tx store.Tx, d *audit.Derivation) error {
 	count := int64(0)
 	err := tx.Scan(a.k.Bucket, nil, nil, false, func(_, _ []byte) bool { count++; return true })
-	if err != nil {
-		return err
-	}
-	if kept := a.k.Count(tx); kept != count {
-		differs(audit.Delta{Subject: a.Subject(), Field: "count", Log: fmt.Sprint(count), Store: fmt.Sprint(kept)})
-	}
-	for _, x := range a.k.Indexes {
-		if err := errors.Join(a.missing(tx, x, differs), a.additional(tx, x, differs)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// missing looks for each key that an index should have.
-func (a auditable[T]) missing(tx store.Tx, x Index[T], differs func(audit.Delta)) error {
-	return a.readable(tx, func(v *T) error {
-		id := a.k.ID(v)
-		for _, key := range x.Keys(v) {
-			at, err := tx.Get(x.Bucket, key)
-			if err != nil {
-				return err
-			}
-			if string(at) != id {
-				differs(audit.Delta{Subject: a.Subject(), ID: id, Field: fmt.Sprintf("%s %q", x.Bucket, key), Log: id, Store: string(at)})
+	d.Count(string(a.k.Bucket), count)
+	return errors.Join(err, a.readable(tx, func(v *T) error {
+		for _, x := range a.k.Indexes {
+			for _, key := range x.Keys(v) {
+				d.Row(x.Bucket, key, []byte(a.k.ID(v)))
 			}
 		}
 		return nil
-	})
+	}))
 }
 
-// additional looks for keys of an index that no record has.
-func (a auditable[T]) additional(tx store.Tx, x Index[T], differs func(audit.Delta)) error {
-	var bad error
-	err := tx.Scan(x.Bucket, nil, nil, false, func(key, at []byte) bool {
-		v, err := a.k.Load(tx, string(at))
-		if errors.Is(err, store.ErrCorrupt) {
-			bad = err
-			return false
-		}
-		if v == nil || !holds(x.Keys(v), key) {
-			differs(audit.Delta{Subject: a.Subject(), ID: string(at), Field: fmt.Sprintf("%s %q", x.Bucket, key), Store: string(at)})
-		}
-		return true
-	})
-	return errors.Join(err, bad)
-}
-
-// readable visits the records that can be decoded; States tells of the others.
+// readable visits the records that can be decoded.
 func (a auditable[T]) readable(tx store.Tx, visit func(*T) error) error {
 	var bad error
 	err := tx.Scan(a.k.Bucket, nil, nil, false, func(key, data []byte) bool {

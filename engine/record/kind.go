@@ -11,8 +11,6 @@ package record
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -37,8 +35,8 @@ type Kind[T any] struct {
 	// Stored is what the store keeps, where that is not the record's own JSON;
 	// it must decode into a T. nil is the record.
 	Stored func(*T) any
-	// State is what events say of a record beside its digest, a JSON object that
-	// holds no secret; nil says nothing more.
+	// State is what events say of a record in words, a JSON object that holds no
+	// secret; nil says nothing more than the digest of all that is stored.
 	State func(*T) any
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
@@ -109,33 +107,12 @@ func (k *Kind[T]) key(tenant, id string) Key {
 	return Key(id)
 }
 
-// state is what an event says of a record: the digest of all that is stored,
-// then what the kind wants said.
-func (k *Kind[T]) state(v *T, stored []byte) (core.Raw, error) {
+// state is what an event says of a record: what the kind wants said.
+func (k *Kind[T]) state(v *T) any {
 	if k.State == nil {
-		return State(stored, nil), nil
+		return nil
 	}
-	more, err := core.Encode(k.State(v))
-	if err != nil {
-		return nil, fmt.Errorf("encode the state of %s %s: %w", k.Noun, k.ID(v), err)
-	}
-	if len(more) < 2 || more[0] != '{' {
-		return nil, fmt.Errorf("state of %s %s is no JSON object", k.Noun, k.ID(v))
-	}
-	return State(stored, more), nil
-}
-
-// State is what an event says of a record: the digest of all that is stored,
-// then the members of another JSON object, nil for none.
-func State(stored []byte, more core.Raw) core.Raw {
-	sum := sha256.Sum256(stored)
-	b := append(make([]byte, 0, 96+len(more)), `{"digest":"sha256:`...)
-	b = append(hex.AppendEncode(b, sum[:]), `"}`...)
-	if len(more) > 2 {
-		b[len(b)-1] = ','
-		b = append(b, more[1:]...)
-	}
-	return b
+	return k.State(v)
 }
 
 // Load reads one record; nil when there is none.

@@ -77,6 +77,7 @@ func newWorld(t *testing.T) *world {
 			w.heard = append(w.heard, tenant+" "+id+" "+v.Color)
 		},
 	}
+	w.Ledger.Derives(w.Auditable())
 	return w
 }
 
@@ -219,13 +220,13 @@ func TestReconcileFindsEveryForgery(t *testing.T) {
 	}{
 		"a record that is gone":      {drop(bTool, "axe"), "tool axe "},
 		"a record too many":          {put(bTool, "hoe", `{"name":"hoe"}`), "tool hoe "},
-		"a record under another key": {put(bTool, "saw", `{"name":"axe"}`), "tool saw digest"},
-		"a record that is no JSON":   {put(bTool, "saw", `x`), "tool saw digest"},
-		"an index entry too few":     {drop(bColor, "red\x00axe"), `tool axe tool.color "red\x00axe"`},
-		"an index entry too many":    {put(bColor, "red\x00hoe", "axe"), `tool axe tool.color "red\x00hoe"`},
-		"an index entry elsewhere":   {put(bColor, "red\x00axe", "saw"), `tool axe tool.color "red\x00axe"`},
-		"an entry of nothing":        {put(bColor, "zzz", "nobody"), `tool nobody tool.color "zzz"`},
-		"a wrong count":              {func(_ *world, tx store.Tx) error { tx.Add("tool", 1); return nil }, "tool  count"},
+		"a record under another key": {put(bTool, "saw", `{"name":"axe"}`), "tool saw row"},
+		"a record that is no JSON":   {put(bTool, "saw", `x`), "tool saw row"},
+		"an index entry too few":     {drop(bColor, "red\x00axe"), `tool.color "red\x00axe" row`},
+		"an index entry too many":    {put(bColor, "red\x00hoe", "axe"), `tool.color "red\x00hoe" row`},
+		"an index entry elsewhere":   {put(bColor, "red\x00axe", "saw"), `tool.color "red\x00axe" row`},
+		"an entry of nothing":        {put(bColor, "zzz", "nobody"), `tool.color zzz row`},
+		"a wrong count":              {func(_ *world, tx store.Tx) error { tx.Add("tool", 1); return nil }, "# tool row"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -26,7 +26,7 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	head, was := k.Head(v), Head{}
 	if old != nil {
 		was = k.Head(old)
-	} else if n := tx.Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
+	} else if n := tx.Derived().Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
 		return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
 	}
 	now, prev := tx.Now(), was.seq()
@@ -41,14 +41,10 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	if err != nil {
 		return err
 	}
-	state, err := k.state(v, data)
-	if err != nil {
+	if err := k.record(tx, e, k.ID(v), k.state(v), prev); err != nil {
 		return err
 	}
-	if err := k.record(tx, e, k.ID(v), state, prev); err != nil {
-		return err
-	}
-	if err := k.reindex(tx, old, v); err != nil {
+	if err := k.reindex(tx.Derived(), old, v); err != nil {
 		return err
 	}
 	kept := *v
@@ -59,11 +55,15 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 // Remove takes a record away that was loaded in this transaction.
 func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
 	id := k.ID(old)
-	tx.Add(string(k.Bucket), -1)
-	if err := k.record(tx, e, id, audit.Gone, k.Head(old).seq()); err != nil {
+	tx.Derived().Add(string(k.Bucket), -1)
+	var gone any
+	if k.State != nil {
+		gone = audit.Gone
+	}
+	if err := k.record(tx, e, id, gone, k.Head(old).seq()); err != nil {
 		return err
 	}
-	if err := k.reindex(tx, old, nil); err != nil {
+	if err := k.reindex(tx.Derived(), old, nil); err != nil {
 		return err
 	}
 	k.changed(tx, id, nil)

@@ -70,7 +70,7 @@ type Options struct {
 
 // New makes it.
 func New(opt Options) *Secrets {
-	return &Secrets{
+	s := &Secrets{
 		ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held,
 		kind: record.Kind[stored]{
 			Noun: "secret", Bucket: "secret", Limit: MaxSecrets, Ledger: opt.Ledger,
@@ -81,6 +81,8 @@ func New(opt Options) *Secrets {
 			State: (*stored).state,
 		},
 	}
+	opt.Ledger.Derives(s.Auditables()...)
+	return s
 }
 
 // Set gives a secret its value, which is as it is but for the line's end after

@@ -220,7 +220,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 			return err
 		}
 		sealed := func(data []byte) []byte { return data[bytes.Index(data, []byte(`"sealed"`)):] }
-		return tx.Put("secret", []byte("ONE"), append(bytes.Clone(one[:len(one)-len(sealed(one))]), sealed(two)...))
+		return tx.Derived().Put("secret", []byte("ONE"), append(bytes.Clone(one[:len(one)-len(sealed(one))]), sealed(two)...))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -91,6 +91,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	s.kind = s.reactionKind()
 	s.registry.engines = opt.Own
 	s.registry.env = opt.Env
+	opt.Ledger.Derives(s.Auditables()...)
 	for _, tenant := range ids {
 		if err := s.recall(ctx, tenant); err != nil {
 			return nil, fmt.Errorf("read the subagents of tenant %s: %w", tenant, err)

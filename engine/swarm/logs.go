@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -53,6 +54,7 @@ func (s *Swarm) AppendLog(ctx context.Context, by core.Caller, stream string, li
 			line.Message = strings.ToValidUTF8(line.Message, "\uFFFD")
 			line.Source = cut(line.Source, 64)
 			s.trace(tx, &line, traces)
+			tx.Trace = cmp.Or(tx.Trace, line.TraceID)
 			if err := tx.Put(bLog, nameKey(stream, line.Seq), core.MustEncode(line)); err != nil {
 				return err
 			}

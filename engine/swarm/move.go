@@ -43,7 +43,7 @@ func recordTask(tx *audit.Tx, t *Task, event string, detail core.Raw) (raw []byt
 	t.Input = input
 	_, err = tx.Record(audit.Entry{
 		Type: event, Trace: t.TraceID, Subject: "task", ID: t.TaskID,
-		State: t.state(raw), Detail: detail, Prev: prev,
+		State: t.state(), Detail: detail, Prev: prev,
 	})
 	return raw, err
 }

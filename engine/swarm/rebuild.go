@@ -7,7 +7,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -105,13 +104,54 @@ func (auditedTasks) Subject() string { return "task" }
 func (auditedTasks) States(tx store.Tx, each func(id string, state any) error) error {
 	var bad error
 	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
-		id, state := core.NewID(core.TaskPrefix, tx.Tenant(), seqAt(key)), record.State(value, nil)
 		var t Task
-		if core.DecodeStored(value, &t) == nil {
-			state = t.state(value)
+		if len(key) == 8 && core.DecodeStored(value, &t) == nil { // else the digest differs
+			bad = each(core.NewID(core.TaskPrefix, tx.Tenant(), seqAt(key)), t.state())
 		}
-		bad = each(id, state)
 		return bad == nil
 	})
 	return errors.Join(err, bad)
+}
+
+// Derives implements audit.Deriver.
+func (auditedTasks) Derives() []string {
+	names := []string{"#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
+	for _, b := range []store.Bucket{bLive, bRare, bOfAgent, bOfSes, bChild} {
+		names = append(names, string(b))
+	}
+	return names
+}
+
+// Derive implements audit.Deriver: the lists that tasks are in by their headers
+// alone, and what is counted of them.
+func (auditedTasks) Derive(tx store.Tx, d *audit.Derivation) error {
+	counts := map[string]int64{}
+	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
+		var t Task
+		if len(key) != 8 || core.DecodeStored(value, &t) != nil || len(t.Status) < 2 {
+			return true // its digest differs
+		}
+		seq := seqAt(key)
+		counts[countStatus(t.Status)]++
+		if t.Waiting != "" {
+			counts[countWaiting]++
+		}
+		switch {
+		case !t.Status.Terminal():
+			d.Row(bLive, liveKey(t.Status, seq), nil)
+		case rare(t.Status):
+			d.Row(bRare, rareKey(t.Status, seq), nil)
+		}
+		for _, ix := range t.indexes() {
+			d.Row(ix.bucket, ix.key, nil)
+			if ix.count != "" {
+				counts[ix.count]++
+			}
+		}
+		return true
+	})
+	for name, n := range counts {
+		d.Count(name, n)
+	}
+	return err
 }

@@ -47,6 +47,7 @@ func (s *Swarm) Use(ctx context.Context, by core.Caller, taskID string, tokens i
 		return err
 	}
 	return s.ledger.Append(ctx, by, func(tx *audit.Tx) error {
+		tx.Trace = t.TraceID
 		for _, subject := range append(lane{t.SessionID, t.Agent}.subjects(), "task:"+t.TaskID) {
 			tx.Add(countUse("tokens", subject), tokens)
 			tx.Add(countUse("cost", subject), int64(math.Round(costUSD*1e6)))

@@ -97,6 +97,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
 	}
 	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
+	s.ledger.Derives(s.Auditables()...)
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
 		s.judge.Own(g, s)
 	}

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
 )
 
 // Status is the seed's task status.
@@ -91,13 +90,13 @@ type Task struct {
 // state is what reconcile compares: the digest of the stored header, and what
 // readers of the log want to know. Written by hand because every transition of
 // every task carries one.
-func (t *Task) state(stored []byte) core.Raw {
+func (t *Task) state() core.Raw {
 	b := make([]byte, 0, 64)
 	b = append(b, `{"status":"`...)
 	b = append(b, t.Status...)
 	b = append(b, `","attempt":`...)
 	b = strconv.AppendInt(b, int64(t.Attempt), 10)
-	return record.State(stored, append(b, '}'))
+	return append(b, '}')
 }
 
 func (t *Task) ref() ref { return ref{t.TenantID, t.TaskID} }

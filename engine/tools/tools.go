@@ -72,7 +72,7 @@ type Tools struct {
 
 // New makes it.
 func New(opt Options) *Tools {
-	return &Tools{source: opt.Source, secrets: opt.Secrets, kind: record.Kind[Server]{
+	t := &Tools{source: opt.Source, secrets: opt.Secrets, kind: record.Kind[Server]{
 		Noun: "server", Subject: "mcp_server", Bucket: "mcp.server", Ledger: opt.Ledger,
 		ID: func(s *Server) string { return s.Name },
 		Head: func(s *Server) record.Head {
@@ -80,6 +80,8 @@ func New(opt Options) *Tools {
 		},
 		Stored: (*Server).stored, State: (*Server).state,
 	}}
+	opt.Ledger.Derives(t.Auditables()...)
+	return t
 }
 
 // stored is a server with the values of its environment, which it doesn't show.

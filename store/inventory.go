@@ -1,0 +1,56 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Inventory is what the Tx of a View also knows: all that a tenant has, so that
+// nothing can be there unseen.
+type Inventory interface {
+	// Buckets are the names of the tenant's buckets, in order.
+	Buckets() ([]Bucket, error)
+	// Counters visits the tenant's counters that were ever written, in order.
+	Counters(visit func(name string, n int64)) error
+}
+
+var _ Inventory = (*readTx)(nil)
+
+// Buckets implements Inventory.
+func (tx *readTx) Buckets() (names []Bucket, err error) {
+	if tx.over {
+		return nil, errOver
+	}
+	defer guard(&err, "list the buckets of", Bucket(tx.tenant))
+	err = tx.root.ForEachBucket(func(name []byte) error {
+		if name[0] != '_' { // those are the store's own
+			names = append(names, Bucket(name))
+		}
+		return nil
+	})
+	return names, err
+}
+
+// Counters implements Inventory.
+func (tx *readTx) Counters(visit func(name string, n int64)) error {
+	if tx.over {
+		return errOver
+	}
+	t, err := tx.counters()
+	if err != nil {
+		return err
+	}
+	wrong := ""
+	err = scan(t, nil, nil, nil, false, func(name, value []byte) bool {
+		if len(value) != 8 {
+			wrong = string(name)
+			return false
+		}
+		visit(string(name), int64(binary.BigEndian.Uint64(value)))
+		return true
+	})
+	if err == nil && wrong != "" {
+		err = fmt.Errorf("counter %s: %w", wrong, ErrCorrupt)
+	}
+	return err
+}
