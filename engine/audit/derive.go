@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
 	"strconv"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"swarmdeck/store"
 )
@@ -51,6 +55,9 @@ func (d *Derivation) Count(name string, n int64) {
 // whole first, by a sum over its rows that their order doesn't matter for.
 func (r *replay) rows(ctx context.Context, tx store.Tx, declared *classes, derivers []Deriver) error {
 	known := declared.derivedBy(derivers)
+	if err := r.additional(tx); err != nil {
+		return err
+	}
 	inventory, ok := tx.(store.Inventory)
 	if !ok {
 		return fmt.Errorf("reconcile: %T can't list what it holds", tx)
@@ -121,8 +128,29 @@ func (r *replay) rows(ctx context.Context, tx store.Tx, declared *classes, deriv
 	return nil
 }
 
-// provenElsewhere are the log's own buckets: verify proves them.
+// provenElsewhere are the log's own buckets: verify proves what they hold.
 func provenElsewhere(b store.Bucket) bool { return b == Events || b == heads || b == tree }
+
+// additional lists the rows of the log's own buckets that verify has no use
+// for, and so would not miss either.
+func (r *replay) additional(tx store.Tx) error {
+	next := uint64(0)
+	whole := func(key, value []byte) bool {
+		if len(key) != 8 || binary.BigEndian.Uint64(key) != next || len(value) == 0 || len(value)%tlog.HashSize != 0 {
+			r.delta(derived(tree, key, "", value))
+			return true
+		}
+		next += uint64(len(value) / tlog.HashSize)
+		return true
+	}
+	known := func(key, value []byte) bool {
+		if !bytes.Equal(key, checkpointKey) && !bytes.Equal(key, verifiersKey) {
+			r.delta(derived(heads, key, "", value))
+		}
+		return true
+	}
+	return errors.Join(tx.Scan(tree, nil, nil, false, whole), tx.Scan(heads, nil, nil, false, known))
+}
 
 // derivedBy is what the derivers that were given derive: other derived buckets
 // are left out.

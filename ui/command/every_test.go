@@ -46,7 +46,8 @@ func (w *walk) text(line string, want ...string) {
 	}
 }
 
-func TestEveryCommand(t *testing.T) {
+// everyCommand uses all of them.
+func everyCommand(t *testing.T) *walk {
 	w := &walk{deck: newDeck(t), used: map[string]bool{}}
 	w.sessionsAndTasks()
 	w.agentsAndApprovals()
@@ -71,6 +72,11 @@ func TestEveryCommand(t *testing.T) {
 	w.solids()
 	w.policies()
 	w.doctor()
+	return w
+}
+
+func TestEveryCommand(t *testing.T) {
+	w := everyCommand(t)
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
 		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env", "serve", "attach"}, info.Path) {

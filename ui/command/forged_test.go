@@ -1,0 +1,179 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/store"
+)
+
+// forger changes a data file behind the engine's back, with every checksum
+// right, and asks the engine what it notices.
+type forger struct {
+	t      *testing.T
+	db     *store.DB
+	eng    *engine.Engine
+	tenant string
+}
+
+// TestEveryForgeryIsFound changes, removes and adds rows of each bucket that
+// any command writes. FORGED_ROWS is how many of a bucket, 3 unless it is said;
+// with 0 it is all, and each byte of each.
+func TestEveryForgeryIsFound(t *testing.T) {
+	w := everyCommand(t)
+	copied := filepath.Join(w.dir, "forged.db")
+	w.line("store backup " + copied)
+	db, err := store.Open(copied, store.Options{})
+	w.no(err)
+	defer db.Close()
+	eng, err := engine.Open(t.Context(), engine.Options{Store: db, ReadOnly: true, Dir: t.TempDir(), CADDir: t.TempDir(), ForkDir: t.TempDir()})
+	w.no(err)
+	defer eng.Close()
+	tenants, err := db.Tenants(t.Context())
+	w.no(err)
+	most := 3
+	if s := os.Getenv("FORGED_ROWS"); s != "" {
+		_, err := fmt.Sscan(s, &most)
+		w.no(err)
+	}
+	total := 0
+	for _, tenant := range tenants {
+		f := &forger{t, db, eng, tenant}
+		if n, how := f.found(); n > 0 {
+			t.Fatalf("%s: %d differences before anything was forged: %s", tenant, n, how)
+		}
+		for _, b := range f.buckets() {
+			total += f.bucket(b, most)
+		}
+		total += f.counters(most)
+	}
+	t.Logf("%d forgeries", total)
+}
+
+func (f *forger) buckets() (names []store.Bucket) {
+	f.view(func(tx store.Tx) (err error) {
+		names, err = tx.(store.Inventory).Buckets()
+		return err
+	})
+	return names
+}
+
+// bucket forges rows of one bucket, from its first to its last.
+func (f *forger) bucket(b store.Bucket, most int) (n int) {
+	if slices.Contains(f.eng.Audit.Declared(audit.Volatile), string(b)) {
+		return 0
+	}
+	var keys, values [][]byte
+	f.view(func(tx store.Tx) error {
+		return tx.Scan(b, nil, nil, false, func(k, v []byte) bool {
+			keys, values = append(keys, bytes.Clone(k)), append(values, bytes.Clone(v))
+			return true
+		})
+	})
+	step := 1
+	if most > 0 {
+		step = max(1, len(keys)/most)
+	}
+	for i := 0; i < len(keys); i += step {
+		put := func(value []byte) func(store.Tx) error {
+			return func(tx store.Tx) error { return tx.Put(b, bytes.Clone(keys[i]), value) }
+		}
+		drop := func(tx store.Tx) error { return tx.Delete(b, bytes.Clone(keys[i])) }
+		at := []int{len(values[i]) / 2}
+		if most == 0 {
+			at = at[:0]
+			for j := range values[i] {
+				at = append(at, j)
+			}
+		}
+		for _, j := range at {
+			forged := append(bytes.Clone(values[i]), 'x')
+			if len(values[i]) > 0 {
+				forged = bytes.Clone(values[i])
+				forged[j] ^= 1
+			}
+			f.try(put(forged), put(bytes.Clone(values[i])), "%s: byte %d of row %q was changed unseen", b, j, keys[i])
+			n++
+		}
+		f.try(drop, put(bytes.Clone(values[i])), "%s: row %q was removed unseen", b, keys[i])
+		n++
+	}
+	if len(keys) > 0 {
+		last := len(keys) - 1
+		more := append(bytes.Clone(keys[last]), 7)
+		f.try(func(tx store.Tx) error { return tx.Put(b, bytes.Clone(more), bytes.Clone(values[last])) },
+			func(tx store.Tx) error { return tx.Delete(b, bytes.Clone(more)) }, "%s: row %q was added unseen", b, more)
+		n++
+	}
+	return n
+}
+
+func (f *forger) counters(most int) (n int) {
+	var names []string
+	f.view(func(tx store.Tx) error {
+		return tx.(store.Inventory).Counters(func(name string, _ int64) { names = append(names, name) })
+	})
+	for _, name := range names {
+		volatile := func(v string) bool {
+			begin, many := strings.CutSuffix(v, "*")
+			return v == "#"+name || many && strings.HasPrefix("#"+name, begin)
+		}
+		if slices.ContainsFunc(f.eng.Audit.Declared(audit.Volatile), volatile) {
+			continue
+		}
+		add := func(by int64) func(store.Tx) error {
+			return func(tx store.Tx) error { tx.Add(name, by); return nil }
+		}
+		f.try(add(1), add(-1), "counter %s was changed unseen", name)
+		n++
+	}
+	return n
+}
+
+// try forges, looks whether that is found, and takes it back.
+func (f *forger) try(forge, back func(store.Tx) error, unseen string, args ...any) {
+	f.t.Helper()
+	f.update(forge)
+	if n, _ := f.found(); n == 0 {
+		f.t.Errorf(f.tenant+" "+unseen, args...)
+	}
+	f.update(back)
+}
+
+// found is how much verify and reconcile find, an error too.
+func (f *forger) found() (int, string) {
+	deltas, err := f.eng.Reconcile(f.t.Context(), f.tenant)
+	if err != nil {
+		return 1, err.Error()
+	}
+	if len(deltas) > 0 {
+		return len(deltas), fmt.Sprint(deltas)
+	}
+	report, err := f.eng.Audit.Verify(f.t.Context(), f.tenant, nil)
+	if err != nil {
+		return 1, err.Error()
+	}
+	return len(report.Problems), fmt.Sprint(report.Problems)
+}
+
+func (f *forger) update(fn func(store.Tx) error) {
+	f.t.Helper()
+	if err := f.db.Update(context.Background(), f.tenant, fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *forger) view(fn func(store.Tx) error) {
+	f.t.Helper()
+	if err := f.db.View(context.Background(), f.tenant, fn); err != nil {
+		f.t.Fatal(err)
+	}
+}
