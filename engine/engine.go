@@ -267,7 +267,8 @@ func (e *Engine) Watch(ctx context.Context) <-chan struct{} { return e.world.wat
 // Snapshot is the immutable live world of a tenant.
 func (e *Engine) Snapshot(tenant string) *Snapshot { return e.world.snapshot(tenant) }
 
-// Reconcile compares the audit log's replay with the store (contract 1.10).
+// Reconcile compares the audit log's replay with the store, and outputs that
+// are in files of their own with their results (contract 1.10).
 func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, error) {
 	var kinds []audit.Auditable
 	kinds = append(kinds, e.Swarm.Auditables()...)
@@ -284,7 +285,12 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Egress.Auditables()...)
 	kinds = append(kinds, e.Files.Auditables()...)
 	kinds = append(kinds, e.Secrets.Auditables()...)
-	return e.Audit.Reconcile(ctx, tenant, kinds)
+	deltas, err := e.Audit.Reconcile(ctx, tenant, kinds)
+	if err != nil {
+		return nil, err
+	}
+	files, err := e.Swarm.ReconcileSpill(ctx, tenant)
+	return append(deltas, files...), err
 }
 
 // Verifier is the C2SP verifier key of a tenant's log, "" when read-only.

@@ -1,7 +1,10 @@
 package exec
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"os"
 	"path/filepath"
 	"sync"
@@ -37,6 +40,7 @@ type stream struct {
 	total  int64
 	file   *os.File
 	kept   int64 // bytes in the file
+	sum    hash.Hash
 	full   bool  // has outgrown inline
 	err    error // why the file is not complete
 }
@@ -85,6 +89,7 @@ func (s *stream) open() {
 	if s.err = os.MkdirAll(filepath.Dir(s.path), 0o700); s.err != nil {
 		return
 	}
+	s.sum = sha256.New()
 	s.file, s.err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
@@ -97,6 +102,7 @@ func (s *stream) spill(p []byte) {
 	}
 	n, err := s.file.Write(p)
 	s.kept += int64(n)
+	s.sum.Write(p[:n])
 	if err != nil {
 		s.err = err
 	}
@@ -125,9 +131,11 @@ func (c *capture) report(r *runOutput) {
 	r.Stdout, r.Stderr = pipe.Text(out.inline), pipe.Text(errs.inline)
 	if out.full {
 		r.StdoutTruncated, r.StdoutBytes, r.Spill = true, out.total, out.where()
+		r.SpillSHA256 = out.digest()
 	}
 	if errs.full {
 		r.StderrTruncated, r.StderrBytes, r.SpillStderr = true, errs.total, errs.where()
+		r.SpillStderrSHA256 = errs.digest()
 	}
 	for _, s := range []*stream{out, errs} {
 		if s.err != nil && r.SpillError == "" {
@@ -142,4 +150,12 @@ func (s *stream) where() string {
 		return ""
 	}
 	return s.path
+}
+
+// digest is that of the file's content, in hex, "" when nothing is in it.
+func (s *stream) digest() string {
+	if s.kept == 0 {
+		return ""
+	}
+	return hex.EncodeToString(s.sum.Sum(nil))
 }

@@ -43,7 +43,8 @@ type RunnerOptions struct {
 // The result is {"rc","stdout","stderr","duration_ms"}; "signal" when one
 // ended it (rc is then 128 + its number); "stdout_truncated",
 // "stdout_bytes" and "spill" (a file with all of it) when output was more
-// than 1 MiB, and the same for stderr with "spill_stderr".
+// than 1 MiB, with its digest in "spill_sha256", and the same for stderr with
+// "spill_stderr" and "spill_stderr_sha256".
 //
 // A command that exits with 0 has succeeded. Otherwise the error's code is
 //

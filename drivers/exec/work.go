@@ -18,19 +18,21 @@ const beatEvery = 250 * time.Millisecond
 
 // runOutput is the result of an exec.run task.
 type runOutput struct {
-	RC              int    `json:"rc"`
-	Signal          string `json:"signal,omitempty"`
-	overran         string // says, in words, that it took more memory than it may
-	Stdout          string `json:"stdout"`
-	Stderr          string `json:"stderr"`
-	DurationMS      int64  `json:"duration_ms"`
-	StdoutTruncated bool   `json:"stdout_truncated,omitzero"`
-	StdoutBytes     int64  `json:"stdout_bytes,omitzero"`
-	Spill           string `json:"spill,omitempty"`
-	StderrTruncated bool   `json:"stderr_truncated,omitzero"`
-	StderrBytes     int64  `json:"stderr_bytes,omitzero"`
-	SpillStderr     string `json:"spill_stderr,omitempty"`
-	SpillError      string `json:"spill_error,omitempty"`
+	RC                int    `json:"rc"`
+	Signal            string `json:"signal,omitempty"`
+	overran           string // says, in words, that it took more memory than it may
+	Stdout            string `json:"stdout"`
+	Stderr            string `json:"stderr"`
+	DurationMS        int64  `json:"duration_ms"`
+	StdoutTruncated   bool   `json:"stdout_truncated,omitzero"`
+	StdoutBytes       int64  `json:"stdout_bytes,omitzero"`
+	Spill             string `json:"spill,omitempty"`
+	StderrTruncated   bool   `json:"stderr_truncated,omitzero"`
+	StderrBytes       int64  `json:"stderr_bytes,omitzero"`
+	SpillStderr       string `json:"spill_stderr,omitempty"`
+	SpillSHA256       string `json:"spill_sha256,omitempty"`
+	SpillStderrSHA256 string `json:"spill_stderr_sha256,omitempty"`
+	SpillError        string `json:"spill_error,omitempty"`
 }
 
 // work is one running command of a task.
