@@ -72,24 +72,28 @@ func changes(abi int) map[uint32]change {
 func judged(abi int) []uint32 { return slices.Sorted(maps.Keys(changes(abi))) }
 
 // broker answers what a run asks of the kernel past its bounds: it judges and
-// makes changes, and refuses deeds.
+// makes changes, judges whom a process reaches, and refuses deeds.
 type broker struct {
 	asked  int // where calls arrive
 	bounds bounds
 	write  []string // what the run may write, without symbolic links
 	uid    uint32   // whom it runs as
+	kin    family   // the run
 	calls  map[uint32]change
+	to     map[uint32]naming
 	heard  map[string]bool // deeds that the engine was told of
 	deeds  int             // that were refused
 }
 
 func newBroker(asked int, bounds bounds, write []string, uid uint32) *broker {
-	b := &broker{asked: asked, bounds: bounds, uid: uid, heard: map[string]bool{}}
+	b := &broker{asked: asked, bounds: bounds, uid: uid, kin: family{of: os.Getpid(), known: map[int]uint64{}}, heard: map[string]bool{}}
 	if bounds.spaces {
 		return b
 	}
-	abi, _ := landlock()
-	b.calls = changes(abi)
+	b.calls = changes(bounds.abi)
+	if bounds.signals() {
+		b.to = reaches()
+	}
 	for _, path := range write {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			b.write = append(b.write, real)
@@ -113,7 +117,7 @@ type answer struct {
 	id    uint64
 	value int64
 	error int32
-	_     uint32
+	flags uint32
 }
 
 func (b *broker) ioctl(request uintptr, data unsafe.Pointer) error {
@@ -133,16 +137,34 @@ func (b *broker) serve() {
 		case err != nil:
 			return
 		}
-		errno := unix.EPERM
-		if ch, is := b.calls[c.number]; !is {
-			errno = b.refuse(c)
-		} else if err := b.judge(c, ch); err == nil {
-			errno = 0
+		if ch, is := b.calls[c.number]; is {
+			b.deny(c, errnoOf(b.judge(c, ch)))
+		} else if r, is := b.to[c.number]; is {
+			b.reach(c, r)
 		} else {
-			_ = errors.As(err, &errno)
+			b.deny(c, b.refuse(c))
 		}
-		_ = b.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer{id: c.id, error: -int32(errno)}))
 	}
+}
+
+// answer reports whether the caller was still there to hear it.
+func (b *broker) answer(a answer) bool {
+	return b.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&a)) == nil
+}
+
+// deny answers with an error; 0 is none.
+func (b *broker) deny(c *call, errno unix.Errno) bool {
+	return b.answer(answer{id: c.id, error: -int32(errno)})
+}
+
+// errnoOf is the kernel's of an error; 0 for none.
+func errnoOf(err error) unix.Errno {
+	if err == nil {
+		return 0
+	}
+	errno := unix.EPERM
+	_ = errors.As(err, &errno)
+	return errno
 }
 
 // judge makes the change, or says why not.

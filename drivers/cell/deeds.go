@@ -29,7 +29,8 @@ const (
 	deedRaw      = "raw"
 	deedFamily   = "family"
 	deedNetwork  = "network"
-	deedLook     = "look" // a reader's
+	deedLook     = "look"  // a reader's
+	deedReach    = "reach" // without name spaces, and Landlock that holds signals
 )
 
 // deeds are all of them. Calls that no run needs are refused by their number.
@@ -77,6 +78,7 @@ var deeds = [...]deed{
 	{name: deedRaw, tried: "open a raw socket", usual: true}, // ping
 	{name: deedFamily, tried: "open a socket of a rare family"},
 	{name: deedNetwork, tried: "use the network", usual: true},
+	{name: deedReach, tried: "reach a process that is not its own"},
 	{name: deedLook, tried: "look into another process", calls: []numbered{
 		{unix.SYS_PTRACE, "ptrace"},
 		{unix.SYS_PROCESS_VM_READV, "process_vm_readv"},
@@ -114,6 +116,9 @@ func deedBy(c *call, network bool) (deed, call string) {
 			return deedRaw, "socket"
 		}
 		return deedNetwork, "socket"
+	}
+	if r, is := reaches()[c.number]; is {
+		return deedReach, r.name
 	}
 	for _, o := range toOthers {
 		if o.call == c.number {

@@ -48,7 +48,7 @@ type attempt struct {
 
 // attempts are all of them.
 func attempts() []attempt {
-	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToRead(), attemptsToWrite(), attemptsToReach())
+	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToSignal(), attemptsToRead(), attemptsToWrite(), attemptsToReach())
 }
 
 // secret is what everything holds that a run must not see.
@@ -111,7 +111,7 @@ func attack() int {
 		})
 	}
 	wg.Wait()
-	fmt.Println("TOLD", strings.Join(everyDeed(w.Spaces), " "))
+	fmt.Println("TOLD", strings.Join(everyDeed(&w), " "))
 	fmt.Println("MADE", len(attempts()))
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the engine has looked
 	return 0
@@ -220,7 +220,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 	if made != len(attempts()) {
 		t.Fatalf("%d of %d attempts were made; exit %+v\n%s", made, len(attempts()), p.Exit(), said)
 	}
-	t.Logf("%d attempts; name spaces: %t; missing layers: %q", made, w.Spaces, p.Missing())
+	t.Logf("%d attempts; name spaces: %t; signals judged: %t; missing layers: %q", made, w.Spaces, w.judged(), p.Missing())
 	for _, host := range []string{"127.0.0.1", w.Host} {
 		if c, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(w.Listen))); err == nil {
 			c.Close()
@@ -302,6 +302,7 @@ func TestAWorkerIsHeld(t *testing.T) {
 	t.Run("all", func(t *testing.T) { holds(t, nil) })
 	t.Run("no other owner", func(t *testing.T) { holds(t, []string{layerIDMap}) })
 	t.Run("bare", func(t *testing.T) { holds(t, []string{layerSpaces}) })
+	t.Run("no scoped signals", func(t *testing.T) { holds(t, []string{layerSpaces, layerSignals}) })
 }
 
 func holds(t *testing.T, without []string) {
@@ -317,6 +318,7 @@ func holds(t *testing.T, without []string) {
 		}
 	})
 	w.Spaces = s.spaced(t)
+	w.Unscoped = s.without(layerSignals)
 	if !w.Spaces && os.Geteuid() == 0 {
 		if _, err := s.Start(Spec{Run: "root", Argv: []string{"true"}, Dir: w.Dir}); !errors.Is(err, ErrNoWall) {
 			t.Errorf("a worker in root's own directory without name spaces: %v", err)
@@ -330,7 +332,7 @@ func holds(t *testing.T, without []string) {
 		t.Errorf("usual work: told of %q", names)
 	}
 	held(t, s, w)
-	if got, want := told.of("attack"), everyDeed(w.Spaces); !slices.Equal(got, want) {
+	if got, want := told.of("attack"), everyDeed(w); !slices.Equal(got, want) {
 		t.Errorf("told of %q, want %q", got, want)
 	}
 }

@@ -33,7 +33,7 @@ func rightsOf(abi int) uint64 {
 func landlock() (abi int, err error) {
 	version, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
-		return 0, errno
+		return 0, fmt.Errorf("ask for Landlock: %w", errno)
 	}
 	return int(version), nil
 }
@@ -42,20 +42,16 @@ func landlock() (abi int, err error) {
 // what is below the paths of read, and to change what is below those of write;
 // and where the kernel knows them signals to others and abstract sockets. It
 // holds after execve. Paths that are not there need no rule.
-func see(read, write []string) error {
-	abi, err := landlock()
-	if err != nil {
-		return fmt.Errorf("ask for Landlock: %w", err)
-	}
+func see(abi int, read, write []string) error {
 	attr := unix.LandlockRulesetAttr{Access_fs: rightsOf(abi)}
-	if abi >= 6 {
+	if abi >= scopesSignals {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	size := unsafe.Sizeof(attr)
 	switch { // an older kernel refuses what it does not know
 	case abi < 4:
 		size = 8
-	case abi < 6:
+	case abi < scopesSignals:
 		size = 16
 	}
 	rules, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)

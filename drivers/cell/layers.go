@@ -147,7 +147,7 @@ func (t tried) landlock() Layer {
 		l.Detail = fmt.Sprintf("ABI %d is there, and the run went without", abi)
 	default:
 		l.OK, l.Detail = true, fmt.Sprintf("ABI %d", abi)
-		if abi < 6 {
+		if abi < scopesSignals {
 			l.Detail += "; from ABI 6 (Linux 6.12) on it holds signals and abstract sockets too"
 		}
 	}

@@ -28,6 +28,7 @@ const (
 	layerProcfs   = "procfs"
 	layerIDMap    = "idmapped mounts"
 	layerBounds   = "cgroup limits"
+	layerSignals  = "scoped signals" // of Landlock
 )
 
 // modes are those to try, the best first.

@@ -46,7 +46,7 @@ const ownHome = "/home/agent"
 func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order, files files, err error) {
 	o = order{
 		Path: path, Argv: spec.Argv, Dir: spec.Dir, Profile: spec.Wall.Profile, Run: p.run,
-		Spaces: m != bare, User: spec.User, Limits: spec.Limits,
+		Spaces: m != bare, User: spec.User, Limits: spec.Limits, Unscoped: s.without(layerSignals),
 	}
 	if m == bare {
 		o.lacks = append(o.lacks, layerSpaces)

@@ -18,6 +18,7 @@ type proc struct {
 	start     uint64 // clock ticks since boot
 	state     byte   // R S D T t Z X I …
 	session   int
+	group     int
 }
 
 func (p proc) dead() bool    { return p.state == 'Z' || p.state == 'X' }
@@ -45,6 +46,7 @@ func readStat(path string) (p proc, ok bool) {
 	}
 	p.state = f[0][0]
 	p.ppid, _ = strconv.Atoi(string(f[1]))
+	p.group, _ = strconv.Atoi(string(f[2]))
 	p.session, _ = strconv.Atoi(string(f[3]))
 	p.start, _ = strconv.ParseUint(string(f[19]), 10, 64)
 	return p, true

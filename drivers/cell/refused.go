@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -37,12 +38,11 @@ func (b *broker) refuse(c *call) unix.Errno {
 	deed, name := deedBy(c, b.bounds.network)
 	if deed != "" && !b.heard[deed] {
 		m := message{Kind: saidRefused, Deed: deed, Call: name}
-		m.PID, m.Program = processOf(c.thread)
+		m.PID = processOf(int(c.thread))
+		m.Program = programOf(m.PID)
 		b.heard[deed] = sendNow(controlFile, m) == nil // else with the next one
 	}
-	if b.deeds++; b.deeds > manyDeeds {
-		time.Sleep(deedDelay)
-	}
+	b.tire()
 	switch {
 	case deed == "":
 		return unix.ENOSYS
@@ -54,19 +54,28 @@ func (b *broker) refuse(c *call) unix.Errno {
 	return unix.EPERM
 }
 
-// processOf is the process of a thread that waits for its answer, and what it
-// calls itself.
-func processOf(thread uint32) (pid int, name string) {
+func (b *broker) tire() {
+	if b.deeds++; b.deeds > manyDeeds {
+		time.Sleep(deedDelay)
+	}
+}
+
+// processOf is the process of a thread, 0 when it has gone.
+func processOf(thread int) (pid int) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
 	if err != nil {
-		return 0, ""
+		return 0
 	}
 	_, rest, _ := bytes.Cut(status, []byte("\nTgid:"))
-	if _, err := fmt.Sscan(string(rest), &pid); err != nil {
-		return 0, ""
-	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	pid, _ = strconv.Atoi(string(bytes.TrimSpace(line)))
+	return pid
+}
+
+// programOf is what a process calls itself.
+func programOf(pid int) string {
 	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return pid, printable(string(comm), maxProgram)
+	return printable(string(comm), maxProgram)
 }
 
 // Bounds of names, in bytes. The kernel keeps 15 of a process's.

@@ -68,16 +68,20 @@ func said(t *testing.T, p *Process) string {
 }
 
 // everyDeed is what the attacker is refused that somebody hears of.
-func everyDeed(spaces bool) (names []string) {
+func everyDeed(w *world) (names []string) {
 	for _, d := range deeds {
 		switch d.name {
 		case deedLook: // a reader's
 		case deedInit:
-			if spaces {
+			if w.Spaces {
+				names = append(names, d.name)
+			}
+		case deedReach:
+			if w.judged() {
 				names = append(names, d.name)
 			}
 		case deedNetwork:
-			if !spaces {
+			if !w.Spaces {
 				names = append(names, d.name)
 			}
 		default:

@@ -152,6 +152,7 @@ type bounds struct {
 	profile Profile
 	network bool // it is parted from the machine's network
 	spaces  bool // and from its other processes
+	abi     int  // of Landlock; 0 is none
 	heard   bool // somebody hears of deeds, and answers them
 }
 
@@ -201,16 +202,18 @@ func (o bounds) filter() program {
 			p.refuse(call, refusal(unix.ENOTSUP))
 		}
 		p.refuseValues(refusal(unix.EPERM), unix.SYS_IOCTL, atSecond, unix.FS_IOC_SETFLAGS, fsSetAttr)
-		abi, _ := landlock()
-		for _, call := range judged(abi) {
+		for _, call := range judged(o.abi) {
 			p.refuse(call, unix.SECCOMP_RET_USER_NOTIF)
 		}
-		if abi < governsLength { // to open is to cut, also for who may not write
+		if o.abi < governsLength { // to open is to cut, also for who may not write
 			for call, at := range opens() {
 				p.refuseCuts(call, at)
 			}
 			p.refuse(unix.SYS_OPENAT2, refusal(unix.ENOSYS)) // its flags are behind a pointer
 		}
+	}
+	if o.signals() {
+		p.judgeSignals()
 	}
 	if o.network {
 		p.refuseOthers(family, unix.SYS_SOCKET, atFirst, families...)

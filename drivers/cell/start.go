@@ -58,13 +58,20 @@ func (o *order) confine() (missing []string, err error) {
 			return nil, err
 		}
 	}
-	if err := see(o.Read, o.Write); err != nil {
+	abi, err := landlock()
+	if o.Unscoped {
+		abi = min(abi, scopesSignals-1)
+	}
+	if err == nil {
+		err = see(abi, o.Read, o.Write)
+	}
+	if err != nil {
 		if o.Places == nil {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor Landlock: %w", err)}
 		}
 		missing = append(missing, layerLandlock)
 	}
-	b := bounds{profile: o.Profile, network: o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0), spaces: o.Spaces}
+	b := bounds{profile: o.Profile, network: o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0), spaces: o.Spaces, abi: abi}
 	asked, err := b.narrow()
 	if err != nil {
 		if !o.Network {

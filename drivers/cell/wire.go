@@ -43,6 +43,8 @@ type order struct {
 	Ports   []int    // and these
 	Cgroup  int      // descriptor of the parent's cgroup.procs; 0 is none
 	Run     string   // for words
+	// Unscoped has Landlock hold no signals, as before it could.
+	Unscoped bool
 
 	pins  []pinned // that hold when the command starts
 	lacks []string // layers that the plan goes without
