@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pin"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
@@ -221,8 +222,8 @@ func TestACancelEndsItsCommands(t *testing.T) {
 }
 
 func TestOutputIsCutAtACharacter(t *testing.T) {
-	term := &terminal{max: 5}
-	term.keep([]byte("äöü"))
+	term := &terminal{out: pipe.Kept{Most: 5, End: true}}
+	_, _ = term.out.Write([]byte("äöü"))
 	if out := term.output(); out.Output != "öü" || !out.Truncated {
 		t.Errorf("%+v", out)
 	}

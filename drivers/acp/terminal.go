@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pin"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -44,10 +45,9 @@ type terminal struct {
 	mask *secret.Mask
 	done chan struct{}
 
+	out pipe.Kept // the end of what it printed
+
 	mu    sync.Mutex
-	max   int
-	out   []byte
-	cut   bool
 	ended bool
 }
 
@@ -136,9 +136,9 @@ func (t *turn) startTerminal(args core.Raw, files []judge.File) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	term := &terminal{turn: t, mask: t.s.pe.mask, done: make(chan struct{}), max: keptOutput}
+	term := &terminal{turn: t, mask: t.s.pe.mask, done: make(chan struct{}), out: pipe.Kept{Most: keptOutput, End: true}}
 	if limit != nil && *limit >= 0 {
-		term.max = min(*limit, keptOutput)
+		term.out.Most = min(*limit, keptOutput)
 	}
 	var owner *pin.Owner
 	if u := spec.User; u != nil {
@@ -183,7 +183,7 @@ func (term *terminal) follow() {
 	term.proc.Stdin.Close()
 	var both sync.WaitGroup
 	read := func(from interface{ Read([]byte) (int, error) }) {
-		out := term.mask.Writer(keeping{term})
+		out := term.mask.Writer(&term.out)
 		defer out.Close()
 		buf := make([]byte, 32<<10)
 		for {
@@ -216,33 +216,15 @@ func (term *terminal) follow() {
 	term.mu.Unlock()
 }
 
-// keeping is a terminal as the writer of its output.
-type keeping struct{ *terminal }
-
-// Write implements io.Writer.
-func (k keeping) Write(p []byte) (int, error) {
-	k.keep(p)
-	return len(p), nil
-}
-
-// keep adds output; past the limit the oldest goes, at a character's border.
-func (term *terminal) keep(p []byte) {
-	term.mu.Lock()
-	defer term.mu.Unlock()
-	term.out = append(term.out, p...)
-	if extra := len(term.out) - term.max; extra > 0 {
-		term.cut = true
-		for extra < len(term.out) && !utf8.RuneStart(term.out[extra]) {
-			extra++
-		}
-		term.out = append(term.out[:0], term.out[extra:]...)
-	}
-}
-
 func (term *terminal) output() acp.TerminalOutputResponse {
 	term.mu.Lock()
 	defer term.mu.Unlock()
-	out := acp.TerminalOutputResponse{Output: strings.ToValidUTF8(string(term.out), "\uFFFD"), Truncated: term.cut}
+	text := term.out.Bytes()
+	out := acp.TerminalOutputResponse{Truncated: term.out.Cut()}
+	for out.Truncated && len(text) > 0 && !utf8.RuneStart(text[0]) { // it begins within a character
+		text = text[1:]
+	}
+	out.Output = strings.ToValidUTF8(string(text), "\uFFFD")
 	if term.ended {
 		exit := term.exit()
 		out.ExitStatus = &acp.TerminalExitStatus{ExitCode: exit.ExitCode, Signal: exit.Signal}

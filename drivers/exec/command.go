@@ -93,13 +93,6 @@ func (c *command) Resume(ctx context.Context) error {
 
 var errOver = core.Errorf(core.Conflict, "the command has ended")
 
-// sink takes one stream of a command, chunk by chunk. It must not block for
-// ever: what it leaves unread holds the command up.
-type sink interface {
-	io.Writer
-	Close()
-}
-
 // fate is how a command came to its end.
 type fate struct {
 	cancelled bool
@@ -108,8 +101,9 @@ type fate struct {
 }
 
 // follow feeds and reads the command until it, and everything it left
-// running, has ended.
-func (c *command) follow(ctx context.Context, stdout, stderr sink) (f fate) {
+// running, has ended. Stdout and stderr must not block for ever: what they
+// leave unread holds the command up. An error of theirs ends it.
+func (c *command) follow(ctx context.Context, stdout, stderr io.Writer) (f fate) {
 	defer c.pins.Release()
 	go c.feed()
 	drained := c.drain(stdout, stderr)
@@ -151,10 +145,10 @@ func (c *command) feed() {
 }
 
 // drain reads both streams to their ends.
-func (c *command) drain(stdout, stderr sink) <-chan struct{} {
+func (c *command) drain(stdout, stderr io.Writer) <-chan struct{} {
 	var wg sync.WaitGroup
-	wg.Go(func() { pour(c.proc.Stdout, c.mask.Writer(stdout)) })
-	wg.Go(func() { pour(c.proc.Stderr, c.mask.Writer(stderr)) })
+	wg.Go(func() { c.pour(c.proc.Stdout, stdout) })
+	wg.Go(func() { c.pour(c.proc.Stderr, stderr) })
 	done := make(chan struct{})
 	go func() {
 		wg.Wait()
@@ -163,13 +157,16 @@ func (c *command) drain(stdout, stderr sink) <-chan struct{} {
 	return done
 }
 
-func pour(from *os.File, to sink) {
+func (c *command) pour(from *os.File, into io.Writer) {
+	to := c.mask.Writer(into)
 	defer to.Close()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			_, _ = to.Write(buf[:n])
+			if _, err := to.Write(buf[:n]); err != nil {
+				c.end(err.Error(), cell.Grace{Interrupt: -1, Terminate: afterGrace})
+			}
 		}
 		if err != nil {
 			return

@@ -3,8 +3,8 @@ package exec
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
@@ -108,8 +108,10 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 	if err != nil {
 		return nil, err
 	}
-	w := &skillWork{command: newCommand(string(doc)+"\n", r.opt.Grace, pins), log: call.Log}
-	w.answer.flood = func() { w.end(flooded, cell.Grace{Interrupt: -1, Terminate: afterGrace}) }
+	w := &skillWork{
+		command: newCommand(string(doc)+"\n", r.opt.Grace, pins), log: call.Log,
+		answer: pipe.Kept{Most: skill.MaxResult, Over: errFlood},
+	}
 	if w.start(ctx, r.sup, r.opt.Secrets, call.Tenant, cell.Spec{
 		Run: call.Run, Whose: cell.Whose{Tenant: call.Tenant, Task: call.TaskID}, Argv: spec.Argv, Dir: dir, Env: cell.Traced(spec.Env, call.Traceparent()), Limits: r.opt.Limits, Pinned: pins.Pins, Wall: cell.Wall{Told: true},
 	}) {
@@ -122,7 +124,7 @@ func (r *SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, e
 type skillWork struct {
 	command
 	log    func(level, line string)
-	answer answer
+	answer pipe.Kept
 }
 
 var _ swarm.Work = (*skillWork)(nil)
@@ -141,18 +143,16 @@ func (w *skillWork) run(ctx context.Context) {
 	w.outcome = w.judge(f, last)
 }
 
-// flooded is the reason of the cancel by which a command with too much output
-// is stopped.
-const flooded = "stdout is too large"
+// errFlood stops a command with too much output.
+var errFlood = errors.New("stdout is too large")
 
 // judge makes the outcome of how the command ended and what it printed.
 func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
-	w.answer.data = w.mask.JSON(w.answer.data)
 	out := runOutput{Stderr: lastErr}
 	w.exit(f, &out)
 	o := swarm.Outcome{Status: swarm.Failed}
 	switch {
-	case w.answer.over.Load() && (!f.cancelled || f.reason == flooded):
+	case w.answer.Cut() && (!f.cancelled || f.reason == errFlood.Error()):
 		o.Error = &swarm.TaskError{Code: "output_too_large", Message: fmt.Sprintf(
 			"stdout is larger than %d bytes: a skill prints one JSON object", skill.MaxResult)}
 	case f.cancelled:
@@ -160,7 +160,7 @@ func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
 	case out.Signal != "" || out.RC != 0:
 		o.Error = out.failure()
 	default:
-		result, err := w.answer.object()
+		result, err := printedObject(w.mask.JSON(w.answer.Take()))
 		if err != nil {
 			o.Error = &swarm.TaskError{Code: "bad_output", Message: pipe.Clip(err.Error(), keeper.MaxMessage)}
 			break
@@ -171,33 +171,11 @@ func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
 	return o
 }
 
-// answer keeps stdout up to the largest result.
-type answer struct {
-	data  []byte
-	over  atomic.Bool
-	flood func() // called once it is too large
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	switch {
-	case a.over.Load():
-	case len(a.data)+len(p) > skill.MaxResult:
-		a.data = nil
-		a.over.Store(true)
-		a.flood()
-	default:
-		a.data = append(a.data, p...)
-	}
-	return len(p), nil
-}
-
-func (a *answer) Close() {}
-
-// object is the one JSON object that was printed.
-func (a *answer) object() (core.Raw, error) {
-	result := core.Raw(a.data)
+// printedObject is the one JSON object that was printed.
+func printedObject(printed []byte) (core.Raw, error) {
+	result := core.Raw(printed)
 	if err := core.CheckObject("stdout", result, skill.MaxResult); err != nil {
-		start := pipe.Clip(pipe.Text(bytes.TrimSpace(a.data[:min(len(a.data), 200)])), 80)
+		start := pipe.Clip(pipe.Text(bytes.TrimSpace(printed[:min(len(printed), 200)])), 80)
 		if start == "" {
 			return nil, fmt.Errorf("%w; a skill prints one JSON object", err)
 		}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -299,11 +300,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, printed []byte) {
-		a := answer{flood: func() {}}
-		for i := 0; i < len(printed); i += 7 {
-			_, _ = a.Write(printed[i:min(i+7, len(printed))])
-		}
-		result, err := a.object()
+		result, err := printedObject(bytes.Clone(printed))
 		if err != nil {
 			return
 		}

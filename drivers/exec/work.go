@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"syscall"
 	"time"
@@ -76,7 +77,7 @@ func (w *work) beat() (stop func()) {
 
 // stream is where one stream of the command goes: into the capture, and line
 // by line into the log.
-func (w *work) stream(n int, level string, log *taskLog) sink {
+func (w *work) stream(n int, level string, log *taskLog) io.Writer {
 	return &kept{capture: w.capture, n: n, Splitter: pipe.Splitter{
 		Max: maxLogLine, Emit: func(line []byte, cut int) { log.line(level, line, cut) },
 	}}

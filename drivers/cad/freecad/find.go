@@ -1,7 +1,6 @@
 package freecad
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +101,7 @@ func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error 
 	defer dir.remove()
 	ctx, stop := context.WithTimeoutCause(ctx, probePatience, fmt.Errorf("no answer within %v", probePatience))
 	defer stop()
-	var answer bytes.Buffer
+	answer := pipe.Kept{Most: maxTail}
 	said := pipe.Kept{Most: maxTail, End: true}
 	argv := append([]string{i.Python, "-I", "-B", "-c", probe}, i.Paths...)
 	if cells != nil {
@@ -127,7 +126,7 @@ func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error 
 		OpenCASCADE string `json:"opencascade"`
 	}
 	if err := core.DecodeStored(answer.Bytes(), &versions); err != nil || versions.FreeCAD == "" || versions.OpenCASCADE == "" {
-		return fmt.Errorf("it answers %q to what FreeCAD's version is", clip(answer.String(), 100))
+		return fmt.Errorf("it answers %q to what FreeCAD's version is", clip(string(answer.Bytes()), 100))
 	}
 	i.FreeCAD, i.OpenCASCADE = versions.FreeCAD, versions.OpenCASCADE
 	return nil

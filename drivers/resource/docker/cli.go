@@ -112,19 +112,6 @@ func lastLine(text string) string {
 
 func errMuch() error { return core.Errorf(core.InvalidInput, "docker gives more than is allowed") }
 
-// limited takes so many bytes and refuses more.
-type limited struct {
-	w    io.Writer
-	left int64
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, errMuch()
-	}
-	return l.w.Write(p)
-}
-
 // Available says whether there is a docker whose engine answers, and if not,
 // why. The words are for people.
 func (d *Driver) Available(ctx context.Context) error {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
@@ -47,7 +48,7 @@ func (d *Driver) keepVolume(ctx context.Context, tenant, id, name string) (resou
 		return resource.Taken{}, err
 	}
 	defer tmp.Close()
-	err = d.opt.CLI.Run(ctx, nil, &limited{w: tmp, left: d.opt.Most}, "container", "cp", "--", carrier+":"+inside+"/.", "-")
+	err = d.opt.CLI.Run(ctx, nil, &pipe.Kept{Most: int(d.opt.Most), Over: errMuch(), To: tmp}, "container", "cp", "--", carrier+":"+inside+"/.", "-")
 	if err == nil {
 		err = tmp.Sync()
 	}
