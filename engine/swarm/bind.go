@@ -21,10 +21,8 @@ type binder interface {
 
 // bind adds to a question the files that its action names.
 func (s *Swarm) bind(tenant string, ask *judge.Ask) {
-	if r, err := s.runner(ask.Action.Kind); err == nil {
-		if b, ok := r.(binder); ok {
-			ask.Action.Files = b.Bind(tenant, ask.Action)
-		}
+	if b, ok := s.runs(ask.Action.Kind).(binder); ok {
+		ask.Action.Files = b.Bind(tenant, ask.Action)
 	}
 }
 
@@ -44,12 +42,8 @@ func (s *Swarm) Bind(a judge.Approval) []judge.File {
 // its approval marked as used only then. Another worker's files are not ours to
 // read.
 func (s *Swarm) binds(t *Task, worker string) bool {
-	r, err := s.runner(t.Kind)
-	if err != nil || worker != localWorker {
-		return false
-	}
-	_, ok := r.(binder)
-	return ok
+	_, ok := s.runs(t.Kind).(binder)
+	return ok && worker == localWorker
 }
 
 // confirm checks, right before a task's work starts, that the files it names

@@ -16,9 +16,7 @@ type Follower interface {
 
 // follow tells the runner of a task what became of it.
 func (s *Swarm) follow(tx *audit.Tx, t *Task, from Status) error {
-	s.mu.Lock()
-	f, ok := s.runners[t.Kind].(Follower)
-	s.mu.Unlock()
+	f, ok := s.runs(t.Kind).(Follower)
 	if !ok {
 		return nil
 	}

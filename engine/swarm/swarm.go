@@ -129,12 +129,19 @@ func (s *Swarm) Freezer(f Freezer) {
 	s.freezers = append(s.freezers, f)
 }
 
-func (s *Swarm) runner(kind string) (Runner, error) {
+// runs is the runner of a task kind, nil for none.
+func (s *Swarm) runs(kind string) Runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.runners[kind]; ok {
+	return s.runners[kind]
+}
+
+func (s *Swarm) runner(kind string) (Runner, error) {
+	if r := s.runs(kind); r != nil {
 		return r, nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	kinds := make([]string, 0, len(s.runners))
 	for k := range s.runners {
 		kinds = append(kinds, k)
