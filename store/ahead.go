@@ -12,6 +12,7 @@ import (
 type ahead struct {
 	end   int64 // of what is known to be written
 	zeros []byte
+	done  chan error // one slot; nil while nothing is under way
 }
 
 const (
@@ -19,14 +20,31 @@ const (
 	aheadMost  = 4 << 20   // some milliseconds of writing, once in many commits
 )
 
-// keep writes zeros when little is left past the used part of the file. No
-// page of any commit is there. Without room for them it leaves the file as it
-// is: whether a commit still fits is the commit's own affair.
-func (a *ahead) keep(f *os.File, used int64) error {
+// start writes zeros, beside the updates of a commit, when little is left past
+// the used part of the file. No page of any commit is there before wait has
+// returned.
+func (a *ahead) start(f *os.File, used int64) {
 	a.end = max(a.end, used)
 	if a.end-used >= aheadLeast {
+		return
+	}
+	a.done = make(chan error, 1)
+	go func() { a.done <- a.keep(f, used) }()
+}
+
+// wait ends what start began.
+func (a *ahead) wait() error {
+	if a.done == nil {
 		return nil
 	}
+	err := <-a.done
+	a.done = nil
+	return err
+}
+
+// keep writes zeros. Without room for them it leaves the file as it is:
+// whether a commit still fits is the commit's own affair.
+func (a *ahead) keep(f *os.File, used int64) error {
 	if a.zeros == nil {
 		a.zeros = make([]byte, aheadLeast)
 	}

@@ -27,7 +27,8 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 		{8192 + 600<<10, 8192 + 600<<10 + 1<<20},
 		{64 << 20, 68 << 20}, // a large commit made it grow by itself
 	} {
-		if err := a.keep(f, step.used); err != nil {
+		a.start(f, step.used)
+		if err := a.wait(); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := f.Stat(); err != nil || info.Size() != step.size {
@@ -39,7 +40,8 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 		t.Errorf("what was used has changed, or what follows is not zeros: %v", err)
 	}
 	f.Close()
-	if err := a.keep(f, 80<<20); err == nil {
+	a.start(f, 80<<20)
+	if err := a.wait(); err == nil {
 		t.Error("a file that can't be synced was grown")
 	}
 }

@@ -47,7 +47,7 @@ func (w *writer) end() error {
 		w.rollback()
 		return err
 	}
-	err := w.ahead.keep(w.db.file, w.tx.Size())
+	err := w.ahead.wait()
 	if err == nil {
 		err = w.write()
 	}
@@ -113,6 +113,7 @@ func (w *writer) settle(committed bool) {
 }
 
 func (w *writer) rollback() {
+	_ = w.ahead.wait() // zeros that are not on disk cost time alone
 	w.settle(false)
 	tx := w.tx
 	w.tx = nil

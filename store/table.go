@@ -137,7 +137,12 @@ func (t *table) delete(key []byte) error {
 		return nil
 	}
 	t.deleted = true
-	if err := t.b.Delete(key); err != nil {
+	c := t.cursor() // the bucket's own Delete makes one each time
+	defer t.done(c)
+	if k, _ := c.Seek(key); !bytes.Equal(k, key) {
+		return nil
+	}
+	if err := c.Delete(); err != nil {
 		return fmt.Errorf("delete %s/%x: %w", t.name, clipKey(key), err)
 	}
 	return nil

@@ -76,6 +76,9 @@ const maxGroup = 4096
 // asks again, so they run out by themselves.
 func (w *writer) group() {
 	err := w.begin()
+	if err == nil {
+		w.ahead.start(w.db.file, w.tx.Size())
+	}
 	for i := 0; i < len(w.batch); i++ {
 		r := w.batch[i]
 		switch {
