@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -47,20 +48,30 @@ func newEnv() (*cel.Env, error) {
 	return env, nil
 }
 
-// compile checks and plans one expression; nil for the constant true.
-func compile(env *cel.Env, when string) (cel.Program, error) {
-	tree, issues := env.Compile(when)
+// compile checks and plans one rule's expression; the constant true has no
+// program.
+func (r *rule) compile(env *cel.Env) error {
+	tree, issues := env.Compile(r.When)
 	if err := issues.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	if tree.OutputType() != cel.BoolType {
-		return nil, fmt.Errorf("want a bool, got %s", tree.OutputType())
+		return fmt.Errorf("want a bool, got %s", tree.OutputType())
 	}
-	if when == "true" {
-		return nil, nil
+	if r.When == "true" {
+		return nil
 	}
-	return env.Program(tree,
-		cel.EvalOptions(cel.OptOptimize), cel.CostLimit(celCost))
+	counted := func() (cel.Program, error) {
+		return env.Program(tree, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(celCost))
+	}
+	var err error
+	if n, ok := comparisons(tree); ok {
+		r.operators, r.counted = n+1, sync.OnceValues(counted)
+		r.program, err = env.Program(tree, cel.EvalOptions(cel.OptOptimize))
+	} else {
+		r.program, err = counted()
+	}
+	return err
 }
 
 // facts is one ask as the rules see it.
@@ -179,7 +190,14 @@ func (r *rule) match(f *facts) (bool, error) {
 	if r.program == nil {
 		return true, nil
 	}
-	out, _, err := r.program.Eval(f)
+	program := r.program
+	if r.operators*f.size() > celCost {
+		var err error
+		if program, err = r.counted(); err != nil {
+			return false, fmt.Errorf("rule %s: %w", r.ID, err)
+		}
+	}
+	out, _, err := program.Eval(f)
 	if err != nil {
 		return false, fmt.Errorf("rule %s: %w", r.ID, err)
 	}

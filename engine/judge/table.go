@@ -58,7 +58,9 @@ type ruleFile struct {
 // rule is a compiled one. A nil program always matches.
 type rule struct {
 	ruleFile
-	program cel.Program
+	program   cel.Program
+	operators int                         // of one that only compares and doesn't end at celCost; 0 for others
+	counted   func() (cel.Program, error) // the same that does
 }
 
 // table is a compiled policy; it never changes.
@@ -114,7 +116,7 @@ func newTable(file tableFile) (*table, error) {
 	}
 	for i := range file.Rules {
 		r := &rule{ruleFile: file.Rules[i]}
-		if r.program, err = compile(env, r.When); err != nil {
+		if err = r.compile(env); err != nil {
 			return nil, core.Errorf(core.InvalidInput, "rules.%s.when: %v", r.ID, err).With("field", "rules."+r.ID+".when")
 		}
 		t.byID[r.ID] = r
