@@ -15,6 +15,7 @@ type overlay struct {
 	hooks  []func()
 	err    error // first refused call; fails the update even if fn ignores it
 	scans  int   // scans under way; no writes meanwhile
+	room   arena // what the update asked for
 }
 
 // op is the last word on one key.
@@ -54,6 +55,7 @@ func (o *overlay) reset() {
 	}
 	o.ops, o.tables, o.deltas, o.hooks = o.ops[:0], o.tables[:0], o.deltas[:0], o.hooks[:0]
 	o.err, o.scans = nil, 0
+	o.room.reset()
 }
 
 // of returns the index of a table's operations, nil when there are none.

@@ -54,6 +54,10 @@ type Tx interface {
 	Tenant() string
 	// Epoch is the fencing token of the store's present owner; see Fence.
 	Epoch() uint64
+	// Alloc returns an empty slice with room for n bytes, which costs no memory
+	// of the heap: for keys and values to be put. It ends with the transaction,
+	// so hooks must not hold it.
+	Alloc(n int) []byte
 	// Get returns nil, nil for an absent key, ErrCorrupt for a damaged record.
 	Get(b Bucket, key []byte) ([]byte, error)
 	Put(b Bucket, key, value []byte) error

@@ -30,6 +30,13 @@ func (tx *writeTx) Tenant() string { return tx.tenant }
 
 func (tx *writeTx) Epoch() uint64 { return tx.epoch }
 
+func (tx *writeTx) Alloc(n int) []byte {
+	if tx.t == nil {
+		return make([]byte, 0, n)
+	}
+	return tx.o.room.take(n)
+}
+
 func (tx *writeTx) Get(b Bucket, key []byte) ([]byte, error) {
 	if tx.t == nil {
 		return nil, errOver
@@ -144,6 +151,8 @@ type readTx struct {
 func (tx *readTx) Tenant() string { return tx.tenant }
 
 func (tx *readTx) Epoch() uint64 { return tx.epoch }
+
+func (tx *readTx) Alloc(n int) []byte { return make([]byte, 0, n) }
 
 func (tx *readTx) Get(b Bucket, key []byte) ([]byte, error) {
 	if tx.over {

@@ -28,6 +28,7 @@ func Run(t *testing.T, open Opener) {
 		{"Panics", panics},
 		{"WritingInsideAScan", writingInScan},
 		{"UseAfterTheEnd", afterTheEnd},
+		{"Alloc", allocated},
 		{"Views", views},
 		{"Counters", counters},
 		{"HooksInCommitOrder", hooks},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -156,6 +157,38 @@ func afterTheEnd(t *testing.T, open Opener) {
 			return nil
 		})
 	}
+}
+
+// allocated memory is fresh, apart from all other, and good for keys and values
+// of any size; what was put from it outlives it.
+func allocated(t *testing.T, open Opener) {
+	s := fresh(t, open, store.Options{})
+	sizes := []int{0, 1, 100, 20 << 10, 100 << 10}
+	fill := func(room []byte, n int, c byte) []byte {
+		if len(room) != 0 || cap(room) < n {
+			t.Fatalf("asked for %d bytes: %d of %d", n, len(room), cap(room))
+		}
+		return append(room, bytes.Repeat([]byte{c}, n)...)
+	}
+	for round := range byte(3) {
+		update(t, s, tenant, func(tx store.Tx) error {
+			for i, n := range sizes {
+				key := append(tx.Alloc(2), 'k', byte(i), round)
+				if err := tx.Put("a", key, fill(tx.Alloc(n), n, 'a'+round)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	view(t, s, tenant, func(tx store.Tx) error {
+		for round := range byte(3) {
+			for i, n := range sizes {
+				want(t, tx, "a", string([]byte{'k', byte(i), round}), string(fill(tx.Alloc(n), n, 'a'+round)))
+			}
+		}
+		return nil
+	})
 }
 
 // views see one moment and can't write.
