@@ -146,6 +146,9 @@ func (tx *Tx) row(b store.Bucket, key []byte) *row {
 			return r
 		}
 	}
+	if tx.rows == nil {
+		tx.rows = tx.few[:0]
+	}
 	tx.rows = append(tx.rows, row{bucket: b, key: key})
 	return &tx.rows[len(tx.rows)-1]
 }

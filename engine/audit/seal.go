@@ -178,7 +178,7 @@ func (l *sealed) announceKey(tx store.Tx, count *uint64) ([]byte, error) {
 	sum := sha256.Sum256([]byte(l.verifier)) // the trace: replays must not differ
 	mark := stamp{tenant: tx.Tenant(), prefix: idPrefix(tx.Tenant()), by: core.Self(tx.Tenant(), "audit"), at: text}
 	*count = uint64(tx.Add(counter, 1))
-	event, err := mark.begin(*count, &Entry{Type: keyEvent, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: l.signerID(), Detail: detail})
+	event, err := mark.begin(tx, *count, &Entry{Type: keyEvent, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: l.signerID(), Detail: detail})
 	if err == nil {
 		err = end(tx, event)
 	}

@@ -26,9 +26,11 @@ type Tx struct {
 	wrote    bool
 	readOnly bool
 	changes  []core.Change
+	first    [4]core.Change // of changes; most have three
 
 	held []byte // the newest event, which may still tell of rows: key and JSON without its end
 	rows []row  // written, and told by no event yet
+	few  [8]row // of rows; most have no more
 }
 
 var _ store.Tx = (*Tx)(nil)
@@ -87,7 +89,7 @@ func (tx *Tx) Record(e Entry) (uint64, error) {
 		return 0, err
 	}
 	seq := uint64(tx.Tx.Add(counter, 1))
-	held, err := tx.stamp.begin(seq, &e)
+	held, err := tx.stamp.begin(tx.Tx, seq, &e)
 	if err != nil {
 		return 0, err
 	}
@@ -120,11 +122,10 @@ func (tx *Tx) finish() error {
 	}
 }
 
-// begin is an event without its end, behind its key: both are one allocation.
-func (s *stamp) begin(seq uint64, e *Entry) ([]byte, error) {
+// begin is an event without its end, behind its key: both are one piece.
+func (s *stamp) begin(tx store.Tx, seq uint64, e *Entry) ([]byte, error) {
 	const head = 640 // what an event takes beside its state and detail
-	buf := make([]byte, 8, 8+head+rawLen(e.State)+rawLen(e.Detail))
-	binary.BigEndian.PutUint64(buf, seq)
+	buf := binary.BigEndian.AppendUint64(tx.Alloc(8+head+rawLen(e.State)+rawLen(e.Detail)), seq)
 	buf, err := s.appendEvent(buf, seq, e)
 	if err != nil {
 		return nil, fmt.Errorf("audit event %s of %s %s: %w", e.Type, e.Subject, e.ID, err)
@@ -165,26 +166,24 @@ func plainTrace(s string) bool {
 // is the immutable new value, nil when it was removed.
 func (tx *Tx) Changed(kind, id string, record any) {
 	if tx.changes == nil {
-		tx.changes = make([]core.Change, 0, 4) // most have three
+		tx.changes = tx.first[:0]
 	}
 	tx.changes = append(tx.changes, core.Change{Tenant: tx.Tenant(), Kind: kind, ID: id, Record: record})
 }
 
 // announce hands the changes over at the commit. One more, of kind "event",
-// follows them when the log grew: its Record is the newest seq (uint64).
+// follows them when the log grew: it has no id, its Record is the newest seq
+// (uint64).
 func (tx *Tx) announce() {
-	notify := tx.l.opt.OnChange
-	if notify == nil || len(tx.changes) == 0 && tx.events == 0 {
+	if tx.l.opt.OnChange == nil || len(tx.changes) == 0 && tx.events == 0 {
 		return
 	}
 	if tx.events > 0 {
-		var id [64]byte
-		tx.Changed("event", string(appendID(id[:0], tx.stamp.prefix, tx.last)), tx.last)
+		tx.Changed("event", "", tx.last)
 	}
-	changes := tx.changes
 	tx.OnCommit(func() {
-		for _, c := range changes {
-			notify(c)
+		for _, c := range tx.changes {
+			tx.l.opt.OnChange(c)
 		}
 	})
 }

@@ -125,6 +125,8 @@ type evaluated struct {
 	attempt int
 	prefix  hash.Hash // over the digest's document up to the task
 	refused error     // the arguments have no canonical form
+	task    string    // what a digest that was made was made for, "" for none
+	tenant  string
 }
 
 // GateDecision is the seed's record, with who, when and why beside it.

@@ -37,8 +37,10 @@ func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 // event of its own: such decisions come with every task and operation, and the
 // caller records one anyway ("task.queued", "task.succeeded"). That event's detail must hold this, in
 // the transaction of Commit. Every other decision audits itself.
-func (d *GateDecision) Audit() core.Raw {
-	b := make([]byte, 0, 256)
+func (d *GateDecision) Audit() core.Raw { return d.AppendAudit(make([]byte, 0, 256)) }
+
+// AppendAudit appends what Audit is.
+func (d *GateDecision) AppendAudit(b []byte) core.Raw {
 	b = append(b, `{"decision_id":"`...)
 	b = append(b, d.DecisionID...)
 	b = append(b, `","decision":"`...)
@@ -65,7 +67,9 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 	if err := j.checkVerdict(tx, &ask, &v); err != nil {
 		return GateDecision{}, nil, err
 	}
-	v.Digest = finish(v.ask.prefix, ask.TaskID, tx.Tenant())
+	if ask.TaskID == "" || v.ask.task != ask.TaskID || v.ask.tenant != tx.Tenant() { // no digest of Evaluate's
+		v.Digest = finish(v.ask.prefix, ask.TaskID, tx.Tenant())
+	}
 	d := GateDecision{
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
 		Decision: v.Decision, ReasonCode: v.ReasonCode, Confidence: v.Confidence,
@@ -111,7 +115,7 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	}
 	seq := uint64(tx.Add(countDecisions, 1))
 	d.DecisionID, d.CreatedAt = policy.id(seq), tx.Now()
-	if err := tx.Put(decisions, key(seq), policy.appendRow(make([]byte, 0, 384), d)); err != nil {
+	if err := tx.Put(decisions, binary.BigEndian.AppendUint64(tx.Alloc(8), seq), policy.appendRow(tx.Alloc(512), d)); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
 	if d.Decision != Approve {

@@ -61,6 +61,7 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 	v.ask.prefix = digestPrefix(ask, canonical, v.PolicyVersion)
 	if ask.TaskID != "" {
 		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
+		v.ask.task, v.ask.tenant = ask.TaskID, tenant
 	}
 	until := time.Now().Add(j.evaluation)
 	base := j.table()

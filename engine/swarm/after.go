@@ -73,7 +73,7 @@ func (s *Swarm) release(tx *audit.Tx, ended *Task) error {
 
 func dependents(tx *audit.Tx, seq uint64) ([]uint64, error) {
 	var out []uint64
-	from, to := span(key8(seq))
+	from, to := spanIn(tx.Alloc(8), keyIn(tx, seq))
 	err := tx.Scan(bAfter, from, to, false, func(key, _ []byte) bool {
 		out = append(out, seqAt(key))
 		return true

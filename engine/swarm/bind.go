@@ -84,7 +84,7 @@ func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bo
 				return err
 			}
 			ok, now.Bound = true, judge.FilesDigest(files)
-			return s.move(tx, now, Running, "task.judged", queuedDetail(now, dec))
+			return s.move(tx, now, Running, "task.judged", queuedDetail(tx, now, dec))
 		}
 		return s.interrupt(tx, now, filesChanged, 0)
 	})

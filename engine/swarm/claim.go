@@ -183,9 +183,10 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 
 // front is the key of a lane's first task. An empty lane is forgotten.
 func (s *Swarm) front(tx *audit.Tx, l lane) (key []byte, err error) {
-	from, to := span(l.prefix())
+	prefix := l.prefix(tx)
+	from, to := spanIn(tx.Alloc(len(prefix)), prefix)
 	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
-		key = bytes.Clone(k)
+		key = append(tx.Alloc(len(k)), k...)
 		return false
 	})
 	if key == nil && err == nil {
@@ -220,7 +221,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 	if err := tx.Delete(bReady, key); err != nil {
 		return t, notAllowed, err
 	}
-	input, err := tx.Get(bInput, key8(seq))
+	input, err := tx.Get(bInput, keyIn(tx, seq))
 	if err != nil {
 		return t, notAllowed, fmt.Errorf("read input of task %s: %w", t.TaskID, err)
 	}
@@ -238,7 +239,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, er
 	}
 	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
 	t.StartedAt, t.RunAt = tx.Now(), time.Time{}
-	detail := object{append(make([]byte, 0, len(worker)+48), '{')}
+	detail := object{append(tx.Alloc(len(worker)+48), '{')}
 	detail.text("worker", worker)
 	detail.nonzero("lease", t.Lease)
 	if err := s.move(tx, &t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {

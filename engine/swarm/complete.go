@@ -201,7 +201,7 @@ func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v ju
 	case dec.Decision == judge.Deny:
 		return s.reject(tx, t, out, "result_rejected", dec.Rationale)
 	}
-	res := Result{Status: Succeeded, Output: out.Output, Confidence: out.Confidence, Denials: out.Denials, decision: dec.Audit()}
+	res := Result{Status: Succeeded, Output: out.Output, Confidence: out.Confidence, Denials: out.Denials, decision: dec.AppendAudit(tx.Alloc(256))}
 	return res, s.endAs(tx, t, &res)
 }
 
@@ -250,6 +250,7 @@ func (s *Swarm) endAs(tx *audit.Tx, t *Task, res *Result) error {
 		return err
 	}
 	res.TenantID, res.TraceID, res.TaskID, res.CompletedAt, res.ProducedBy = t.TenantID, t.TraceID, t.TaskID, t.CompletedAt, t.Worker
+	res.decision = nil // it ends with the transaction
 	return nil
 }
 
@@ -283,10 +284,10 @@ func (s *Swarm) close(tx *audit.Tx, t *Task, res Result) error {
 	} else {
 		t.ErrorCode = ""
 		if res.decision != nil {
-			detail = append(append(core.Raw(`{"decision":`), res.decision...), '}')
+			detail = append(append(append(tx.Alloc(len(res.decision)+16), `{"decision":`...), res.decision...), '}')
 		}
 	}
-	if err := tx.Put(bResult, key8(taskSeq(t.TaskID)), res.appendJSON(make([]byte, 0, len(res.Output)+512))); err != nil {
+	if err := tx.Put(bResult, keyIn(tx, taskSeq(t.TaskID)), res.appendJSON(tx.Alloc(len(res.Output)+512))); err != nil {
 		return err
 	}
 	return s.move(tx, t, from, "task."+string(res.Status), detail)

@@ -203,7 +203,7 @@ func (s *Swarm) insert(tx *audit.Tx, t *Task, d Dispatch, ask startAsk, v judge.
 		return err
 	}
 	input := t.Input
-	if err := tx.Put(bInput, key8(seq), bytes.Clone(input)); err != nil {
+	if err := tx.Put(bInput, keyIn(tx, seq), append(tx.Alloc(len(input)), input...)); err != nil {
 		return err
 	}
 	for _, ix := range t.indexes() {
@@ -238,7 +238,7 @@ func (s *Swarm) pass(tx *audit.Tx, t *Task, from Status, event string, ask start
 		t.ApprovalID = ap.ApprovalID
 		setWaiting(tx, t, true)
 	}
-	if err := s.move(tx, t, from, event, queuedDetail(t, dec)); err != nil {
+	if err := s.move(tx, t, from, event, queuedDetail(tx, t, dec)); err != nil {
 		return err
 	}
 	if dec.Decision == judge.Deny {
@@ -252,14 +252,14 @@ func (s *Swarm) pass(tx *audit.Tx, t *Task, from Status, event string, ask start
 
 // queuedDetail is the audit detail of a task that enters the queue. Built by
 // hand: there is one for every task.
-func queuedDetail(t *Task, dec judge.GateDecision) core.Raw {
-	b := make([]byte, 0, 160)
+func queuedDetail(tx store.Tx, t *Task, dec judge.GateDecision) core.Raw {
+	b := tx.Alloc(512)
 	b = append(b, `{"kind":`...)
 	b = strconv.AppendQuoteToASCII(b, t.Kind)
 	b = append(b, `,"priority":`...)
 	b = strconv.AppendInt(b, int64(t.Priority), 10)
 	b = append(b, `,"decision":`...)
-	b = append(b, dec.Audit()...)
+	b = dec.AppendAudit(b)
 	if t.Agent != "" {
 		b = append(b, `,"agent":`...)
 		b = append(b, core.MustEncode(t.Agent)...)

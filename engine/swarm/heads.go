@@ -61,7 +61,7 @@ func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) error {
 	e, ok := h.m[headKey{tx.Tenant(), seq}]
 	h.mu.Unlock()
 	if ok {
-		raw, err := tx.Get(bTask, key8(seq))
+		raw, err := tx.Get(bTask, keyIn(tx, seq))
 		if err == nil && bytes.Equal(raw, e.raw) {
 			*t = *e.task
 			return nil

@@ -47,11 +47,24 @@ const (
 // countOf counts the tasks of one agent or session, as its index lists them.
 func countOf(b store.Bucket, name string) string { return string(b) + "." + name }
 
-func countStatus(s Status) string { return "task.status." + string(s) }
+func countStatus(s Status) string {
+	switch s { // constants: each transition asks twice
+	case Queued:
+		return "task.status.queued"
+	case Running:
+		return "task.status.running"
+	case Succeeded:
+		return "task.status.succeeded"
+	}
+	return "task.status." + string(s)
+}
 
 var keyTenant = []byte("tenant")
 
 func key8(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// keyIn is key8 in the memory of a transaction.
+func keyIn(tx store.Tx, n uint64) []byte { return binary.BigEndian.AppendUint64(tx.Alloc(8), n) }
 
 func seqAt(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
@@ -71,8 +84,11 @@ func nameKey(name string, seq uint64) []byte {
 }
 
 // span is the range of keys that begin with prefix.
-func span(prefix []byte) (from, to []byte) {
-	to = append([]byte(nil), prefix...)
+func span(prefix []byte) (from, to []byte) { return spanIn(nil, prefix) }
+
+// spanIn is span in memory that has room for it.
+func spanIn(room, prefix []byte) (from, to []byte) {
+	to = append(room, prefix...)
 	for i := len(to) - 1; i >= 0; i-- {
 		if to[i]++; to[i] != 0 {
 			return prefix, to[:i+1]
@@ -83,11 +99,13 @@ func span(prefix []byte) (from, to []byte) {
 
 func nameSpan(name string) (from, to []byte) { return span(append([]byte(name), 0)) }
 
-func liveKey(s Status, seq uint64) []byte {
-	return append([]byte{s[0]}, key8(seq)...)
+func liveKey(tx store.Tx, s Status, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(tx.Alloc(9), s[0]), seq)
 }
 
-func rareKey(s Status, seq uint64) []byte { return append([]byte(s[:2]), key8(seq)...) }
+func rareKey(tx store.Tx, s Status, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(tx.Alloc(10), s[:2]...), seq)
+}
 
 // rare reports whether finished tasks of this status are indexed: succeeded
 // ones are the bulk, and reading the history finds them at once.
@@ -110,7 +128,7 @@ func load(tx store.Tx, b store.Bucket, key []byte, kind, id string, v any) error
 
 // loadTask reads a task's header by its number.
 func loadTask(tx *audit.Tx, seq uint64, t *Task) error {
-	return load(tx, bTask, key8(seq), "task", core.NewID(core.TaskPrefix, tx.Tenant(), seq), t)
+	return load(tx, bTask, keyIn(tx, seq), "task", core.NewID(core.TaskPrefix, tx.Tenant(), seq), t)
 }
 
 func taskSeq(id string) uint64 {

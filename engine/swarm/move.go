@@ -1,6 +1,8 @@
 package swarm
 
 import (
+	"bytes"
+
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
@@ -39,11 +41,11 @@ func (s *Swarm) note(tx *audit.Tx, t *Task, event string) error {
 func recordTask(tx *audit.Tx, t *Task, event string, detail core.Raw) (raw []byte, err error) {
 	prev, input := t.AuditSeq, t.Input
 	t.UpdatedAt, t.AuditSeq, t.Input = tx.Now(), tx.Next(), nil
-	raw = t.appendJSON(make([]byte, 0, 768))
+	raw = t.appendJSON(tx.Alloc(768))
 	t.Input = input
 	_, err = tx.Record(audit.Entry{
 		Type: event, Trace: t.TraceID, Subject: "task", ID: t.TaskID,
-		State: t.state(), Detail: detail, Prev: prev,
+		State: t.appendState(tx.Alloc(maxState)), Detail: detail, Prev: prev,
 	})
 	return raw, err
 }
@@ -53,18 +55,22 @@ func (s *Swarm) write(tx *audit.Tx, t *Task, seq uint64, raw []byte) error {
 	c := *t
 	c.Input = nil
 	tx.Changed("task", c.TaskID, &c)
+	var kept []byte
+	if !c.Status.Terminal() {
+		kept = bytes.Clone(raw)
+	}
 	tx.OnCommit(func() {
-		s.heads.put(&c, seq, raw)
+		s.heads.put(&c, seq, kept)
 		s.taskChanged(&c)
 	})
-	return tx.Put(bTask, key8(seq), raw)
+	return tx.Put(bTask, keyIn(tx, seq), raw)
 }
 
 func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {
 	if from != "" {
 		tx.Add(countStatus(from), -1)
 		if !from.Terminal() {
-			if err := tx.Delete(bLive, liveKey(from, seq)); err != nil {
+			if err := tx.Delete(bLive, liveKey(tx, from, seq)); err != nil {
 				return err
 			}
 		}
@@ -72,9 +78,9 @@ func (s *Swarm) reindex(tx *audit.Tx, seq uint64, from, to Status) error {
 	tx.Add(countStatus(to), 1)
 	switch {
 	case !to.Terminal():
-		return tx.Put(bLive, liveKey(to, seq), nil)
+		return tx.Put(bLive, liveKey(tx, to, seq), nil)
 	case rare(to):
-		return tx.Put(bRare, rareKey(to, seq), nil)
+		return tx.Put(bRare, rareKey(tx, to, seq), nil)
 	}
 	return nil
 }
@@ -114,13 +120,13 @@ func (s *Swarm) enqueue(tx *audit.Tx, t *Task) error {
 	}
 	l := lane{t.SessionID, t.Agent}
 	tx.OnCommit(func() { s.laneFilled(t.TenantID, l) })
-	return tx.Put(bReady, l.key(t.Priority, taskSeq(t.TaskID)), nil)
+	return tx.Put(bReady, l.key(tx, t.Priority, taskSeq(t.TaskID)), nil)
 }
 
 // dequeue takes a queued task out of every place it may wait in.
 func (s *Swarm) dequeue(tx *audit.Tx, t *Task) error {
 	seq := taskSeq(t.TaskID)
-	if err := tx.Delete(bReady, lane{t.SessionID, t.Agent}.key(t.Priority, seq)); err != nil {
+	if err := tx.Delete(bReady, lane{t.SessionID, t.Agent}.key(tx, t.Priority, seq)); err != nil {
 		return err
 	}
 	if !t.RunAt.IsZero() {

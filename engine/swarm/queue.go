@@ -15,15 +15,15 @@ import (
 // over tasks it can't have.
 type lane struct{ session, agent string }
 
-func (l lane) prefix() []byte {
-	b := make([]byte, 0, len(l.session)+len(l.agent)+11)
+func (l lane) prefix(tx store.Tx) []byte {
+	b := tx.Alloc(len(l.session) + len(l.agent) + 11)
 	b = append(append(b, l.session...), 0)
 	return append(append(b, l.agent...), 0)
 }
 
 // key sorts by priority, highest first, then by age.
-func (l lane) key(priority int, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(l.prefix(), byte(255-priority)), seq)
+func (l lane) key(tx store.Tx, priority int, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(l.prefix(tx), byte(255-priority)), seq)
 }
 
 func laneOf(key []byte) (lane, bool) {
@@ -44,7 +44,7 @@ func lanesIn(tx store.Tx) ([]lane, error) {
 		err := tx.Scan(bReady, from, nil, false, func(key, _ []byte) bool {
 			if l, ok := laneOf(key); ok {
 				out = append(out, l)
-				_, from = span(l.prefix())
+				_, from = span(l.prefix(tx))
 				found = true
 			}
 			return false

@@ -106,7 +106,7 @@ func (auditedTasks) States(tx store.Tx, each func(id string, state any) error) e
 	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
 		var t Task
 		if len(key) == 8 && core.DecodeStored(value, &t) == nil { // else the digest differs
-			bad = each(core.NewID(core.TaskPrefix, tx.Tenant(), seqAt(key)), t.state())
+			bad = each(core.NewID(core.TaskPrefix, tx.Tenant(), seqAt(key)), t.appendState(nil))
 		}
 		return bad == nil
 	})
@@ -138,9 +138,9 @@ func (auditedTasks) Derive(tx store.Tx, d *audit.Derivation) error {
 		}
 		switch {
 		case !t.Status.Terminal():
-			d.Row(bLive, liveKey(t.Status, seq), nil)
+			d.Row(bLive, liveKey(tx, t.Status, seq), nil)
 		case rare(t.Status):
-			d.Row(bRare, rareKey(t.Status, seq), nil)
+			d.Row(bRare, rareKey(tx, t.Status, seq), nil)
 		}
 		for _, ix := range t.indexes() {
 			d.Row(ix.bucket, ix.key, nil)

@@ -87,11 +87,12 @@ type Task struct {
 	AuditSeq        uint64         `json:"audit_seq,omitzero"`
 }
 
-// state is what reconcile compares: the digest of the stored header, and what
-// readers of the log want to know. Written by hand because every transition of
-// every task carries one.
-func (t *Task) state() core.Raw {
-	b := make([]byte, 0, 64)
+// maxState bounds what appendState appends, in bytes.
+const maxState = 64
+
+// appendState appends what events say of a task in words. Written by hand
+// because every transition of every task carries one.
+func (t *Task) appendState(b []byte) core.Raw {
 	b = append(b, `{"status":"`...)
 	b = append(b, t.Status...)
 	b = append(b, `","attempt":`...)
