@@ -70,7 +70,11 @@ type Entry struct {
 	State any
 	// Detail is everything else worth keeping: reason, error, digest.
 	Detail any
-	Prev   uint64 // seq of the subject's previous event, 0 if none
+	// RawState and RawDetail are State and Detail for those who write them on
+	// every task's way, where these are nil. RawState is not looked at: whoever
+	// gives it vouches that it is one compact JSON object.
+	RawState, RawDetail core.Raw
+	Prev                uint64 // seq of the subject's previous event, 0 if none
 }
 
 // Gone is the State of a subject that was removed.
@@ -103,14 +107,18 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 			err = fmt.Errorf("%s: %w", member[2:len(member)-2], bad)
 		}
 	}
+	put := func(member string, raw core.Raw) {
+		if len(raw) > 0 && err == nil {
+			b = append(append(b, member...), raw...)
+		}
+	}
 	value := func(member string, v any) {
 		if v == nil || err != nil {
 			return
 		}
 		var raw core.Raw
-		if raw, err = encodeValue(v); err == nil && len(raw) > 0 {
-			b = append(append(b, member...), raw...)
-		}
+		raw, err = encodeValue(v)
+		put(member, raw)
 	}
 	quote(`{"tenant_id":`, s.tenant)
 	quote(`,"trace_id":`, e.Trace)
@@ -135,7 +143,12 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 	if err == nil && len(b) > start {
 		err = checkState(e.State, b[start+len(`,"state":`):])
 	}
+	put(`,"state":`, e.RawState)
 	value(`,"detail":`, e.Detail)
+	if err == nil {
+		err = checkRaw(e.RawDetail)
+	}
+	put(`,"detail":`, e.RawDetail)
 	if err == nil && len(b) > MaxEvent-2 {
 		err = fmt.Errorf("%d bytes, at most %d are allowed", len(b), MaxEvent)
 	}
@@ -157,16 +170,21 @@ func encodeValue(v any) (core.Raw, error) {
 	if !ok {
 		return core.Encode(v)
 	}
-	// A line break or a half value here would spoil the log for ever.
+	return raw, checkRaw(raw)
+}
+
+// checkRaw refuses what would spoil the log for ever: a line break, or half a
+// value.
+func checkRaw(raw core.Raw) error {
 	for _, c := range raw {
 		if c < ' ' {
-			return nil, fmt.Errorf("raw JSON is not compact: control byte %#02x", c)
+			return fmt.Errorf("raw JSON is not compact: control byte %#02x", c)
 		}
 	}
 	if len(raw) > 0 && !raw.IsValid() {
-		return nil, fmt.Errorf("raw JSON is not valid")
+		return fmt.Errorf("raw JSON is not valid")
 	}
-	return raw, nil
+	return nil
 }
 
 // idPrefix is the fixed part of a tenant's event ids.

@@ -125,7 +125,7 @@ func (tx *Tx) finish() error {
 // begin is an event without its end, behind its key: both are one piece.
 func (s *stamp) begin(tx store.Tx, seq uint64, e *Entry) ([]byte, error) {
 	const head = 640 // what an event takes beside its state and detail
-	buf := binary.BigEndian.AppendUint64(tx.Alloc(8+head+rawLen(e.State)+rawLen(e.Detail)), seq)
+	buf := binary.BigEndian.AppendUint64(tx.Alloc(8+head+rawLen(e.State)+rawLen(e.Detail)+len(e.RawState)+len(e.RawDetail)), seq)
 	buf, err := s.appendEvent(buf, seq, e)
 	if err != nil {
 		return nil, fmt.Errorf("audit event %s of %s %s: %w", e.Type, e.Subject, e.ID, err)

@@ -107,7 +107,8 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 	return d, a, nil
 }
 
-// record appends a decision, and its audit event unless the caller has one.
+// record appends a decision, and its audit event unless the caller has one. d
+// must not be changed any more.
 func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	policy, err := j.number(tx)
 	if err != nil {
@@ -131,8 +132,7 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 			return fmt.Errorf("audit a decision: %w", err)
 		}
 	}
-	made := *d
-	tx.Changed("decision", d.DecisionID, &made)
+	tx.Changed("decision", d.DecisionID, d)
 	return nil
 }
 

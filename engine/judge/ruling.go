@@ -161,6 +161,14 @@ func (c *rulings) step(tenant string) {
 // ruling is the tenant's active policy. It never fails: a policy that can't be
 // read leaves everything to a person.
 func (j *Judge) ruling(ctx context.Context, tenant string) *ruling {
+	if r, _ := j.rulings.get(tenant); r != nil {
+		return r
+	}
+	return j.learn(ctx, tenant)
+}
+
+// learn is ruling of a tenant that none is in mind of.
+func (j *Judge) learn(ctx context.Context, tenant string) *ruling {
 	for {
 		r, gen := j.rulings.get(tenant)
 		if r != nil {

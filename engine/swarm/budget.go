@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -69,15 +70,10 @@ func (b *Budget) Nearest() (limit string, share float64) {
 }
 
 // subjects are the budgets that a task draws on.
-func (l lane) subjects() []string {
-	out := []string{"tenant"}
-	if l.session != "" {
-		out = append(out, "session:"+l.session)
+func (l lane) subjects() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		_ = yield("tenant") && (l.session == "" || yield("session:"+l.session)) && (l.agent == "" || yield("agent:"+l.agent))
 	}
-	if l.agent != "" {
-		out = append(out, "agent:"+l.agent)
-	}
-	return out
 }
 
 // spent reports whether a used-up budget closes a lane and stops its running
@@ -86,7 +82,7 @@ func (w *world) spent(l lane) bool {
 	if len(w.budgets) == 0 {
 		return false
 	}
-	for _, subject := range l.subjects() {
+	for subject := range l.subjects() {
 		if b := w.budgets[subject]; b != nil && b.Reached != "" && b.Reached != limitTasks {
 			return true
 		}
@@ -99,7 +95,7 @@ func (w *world) reached(l lane) string {
 	if len(w.budgets) == 0 {
 		return ""
 	}
-	for _, subject := range l.subjects() {
+	for subject := range l.subjects() {
 		if b := w.budgets[subject]; b != nil && b.Reached != "" {
 			return subject
 		}

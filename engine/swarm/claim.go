@@ -103,7 +103,7 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 	if len(lanes) == 0 || n == 0 {
 		return nil, nil
 	}
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
 		out, err = s.claimIn(tx, worker, n, lanes)
 		return err
 	})
@@ -130,12 +130,14 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out [
 			}
 		}
 		l := fronts[best].lane
-		t, took, err := s.take(tx, worker, fronts[best].key)
+		out = append(out, Task{})
+		last := len(out) - 1
+		took, err := s.take(tx, worker, fronts[best].key, &out[last])
 		if err != nil {
 			return nil, err
 		}
-		if took == taken {
-			out = append(out, t)
+		if took != taken {
+			out = out[:last]
 		}
 		switch {
 		case len(out) == n: // look no further
@@ -205,49 +207,48 @@ const (
 	overBudget         // a budget's approval decides; it keeps its place
 )
 
-// take turns the queued task under key into a running one.
-func (s *Swarm) take(tx *audit.Tx, worker string, key []byte) (Task, claimed, error) {
+// take turns the queued task under key into a running one, which is t then.
+func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *Task) (claimed, error) {
 	seq := seqAt(key)
-	var t Task
-	if err := s.heads.load(tx, seq, &t); err != nil {
-		return t, notAllowed, err
+	if err := s.heads.load(tx, seq, t); err != nil {
+		return notAllowed, err
 	}
 	if at := t.StartBy(); !at.IsZero() && !at.After(tx.Now()) {
-		return t, notAllowed, s.tooLate(tx, &t)
+		return notAllowed, s.tooLate(tx, t)
 	}
-	if s.overTasks(tx, &t) {
-		return t, overBudget, nil
+	if s.overTasks(tx, t) {
+		return overBudget, nil
 	}
 	if err := tx.Delete(bReady, key); err != nil {
-		return t, notAllowed, err
+		return notAllowed, err
 	}
 	input, err := tx.Get(bInput, keyIn(tx, seq))
 	if err != nil {
-		return t, notAllowed, fmt.Errorf("read input of task %s: %w", t.TaskID, err)
+		return notAllowed, fmt.Errorf("read input of task %s: %w", t.TaskID, err)
 	}
 	t.Input = append(core.Raw(nil), input...)
-	if ok, err := s.stillAllowed(tx, &t, worker); err != nil || !ok {
-		return t, notAllowed, err
+	if ok, err := s.stillAllowed(tx, t, worker); err != nil || !ok {
+		return notAllowed, err
 	}
 	if t.StartedAt.IsZero() { // a further attempt is not a further task
-		for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
+		for subject := range (lane{t.SessionID, t.Agent}).subjects() {
 			tx.Add(countUse("tasks", subject), 1)
 		}
 	}
-	if err := s.started(tx, &t); err != nil {
-		return t, notAllowed, err
+	if err := s.started(tx, t); err != nil {
+		return notAllowed, err
 	}
 	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
 	t.StartedAt, t.RunAt = tx.Now(), time.Time{}
 	detail := object{append(tx.Alloc(len(worker)+48), '{')}
 	detail.text("worker", worker)
 	detail.nonzero("lease", t.Lease)
-	if err := s.move(tx, &t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {
-		return t, notAllowed, err
+	if err := s.move(tx, t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {
+		return notAllowed, err
 	}
-	l := newLease(&t)
+	l := newLease(t)
 	tx.OnCommit(func() { s.leased(l) })
-	return t, taken, nil
+	return taken, nil
 }
 
 // stillAllowed is the check at the start of the effect (approvals R1, R4): the

@@ -290,5 +290,9 @@ func (s *Swarm) close(tx *audit.Tx, t *Task, res Result) error {
 	if err := tx.Put(bResult, keyIn(tx, taskSeq(t.TaskID)), res.appendJSON(tx.Alloc(len(res.Output)+512))); err != nil {
 		return err
 	}
-	return s.move(tx, t, from, "task."+string(res.Status), detail)
+	event := "task.succeeded" // the usual one, a constant
+	if res.Status != Succeeded {
+		event = "task." + string(res.Status)
+	}
+	return s.move(tx, t, from, event, detail)
 }

@@ -1,19 +1,20 @@
 package swarm
 
 import (
-	"bytes"
+	"hash/maphash"
 	"sync"
 
 	"swarmdeck/engine/audit"
 )
 
-// heads remembers decoded headers of live tasks by the bytes they came from,
-// so that the three transitions of a task decode it at most once. A header
-// that changed, in this commit or before, has other bytes: a stale entry is
-// never used.
+// heads remembers decoded headers of live tasks by the hash of the bytes they
+// came from, so that the three transitions of a task decode it at most once. A
+// header that changed, in this commit or before, has other bytes: a stale
+// entry is never used.
 type heads struct {
-	mu sync.Mutex
-	m  map[headKey]head
+	seed maphash.Seed
+	mu   sync.Mutex
+	m    map[headKey]head
 }
 
 type headKey struct {
@@ -22,15 +23,18 @@ type headKey struct {
 }
 
 type head struct {
-	raw  []byte
+	sum  uint64
 	task *Task // never changed
 }
 
-// maxHeads bounds the memory: about 16 MB when full.
+// maxHeads bounds the memory: about 12 MB when full.
 const maxHeads = 16 << 10
 
+// sum is what put wants of a header.
+func (h *heads) sum(raw []byte) uint64 { return maphash.Bytes(h.seed, raw) }
+
 // put remembers a committed header; t must not be changed any more.
-func (h *heads) put(t *Task, seq uint64, raw []byte) {
+func (h *heads) put(t *Task, seq, sum uint64) {
 	key := headKey{t.TenantID, seq}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +45,7 @@ func (h *heads) put(t *Task, seq uint64, raw []byte) {
 	if h.m == nil || len(h.m) >= maxHeads {
 		h.m = make(map[headKey]head, 256)
 	}
-	h.m[key] = head{raw, t}
+	h.m[key] = head{sum, t}
 }
 
 // committed returns the header as of the last commit, if it is remembered.
@@ -62,7 +66,7 @@ func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) error {
 	h.mu.Unlock()
 	if ok {
 		raw, err := tx.Get(bTask, keyIn(tx, seq))
-		if err == nil && bytes.Equal(raw, e.raw) {
+		if err == nil && h.sum(raw) == e.sum {
 			*t = *e.task
 			return nil
 		}

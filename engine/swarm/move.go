@@ -1,8 +1,6 @@
 package swarm
 
 import (
-	"bytes"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
@@ -45,7 +43,7 @@ func recordTask(tx *audit.Tx, t *Task, event string, detail core.Raw) (raw []byt
 	t.Input = input
 	_, err = tx.Record(audit.Entry{
 		Type: event, Trace: t.TraceID, Subject: "task", ID: t.TaskID,
-		State: t.appendState(tx.Alloc(maxState)), Detail: detail, Prev: prev,
+		RawState: t.appendState(tx.Alloc(maxState)), RawDetail: detail, Prev: prev,
 	})
 	return raw, err
 }
@@ -55,12 +53,9 @@ func (s *Swarm) write(tx *audit.Tx, t *Task, seq uint64, raw []byte) error {
 	c := *t
 	c.Input = nil
 	tx.Changed("task", c.TaskID, &c)
-	var kept []byte
-	if !c.Status.Terminal() {
-		kept = bytes.Clone(raw)
-	}
+	sum := s.heads.sum(raw)
 	tx.OnCommit(func() {
-		s.heads.put(&c, seq, kept)
+		s.heads.put(&c, seq, sum)
 		s.taskChanged(&c)
 	})
 	return tx.Put(bTask, keyIn(tx, seq), raw)

@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"fmt"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -185,7 +186,7 @@ func (s *Swarm) runningOn(tenant, subject string) []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, l := range s.leases {
-		if l.tenant == tenant && contains(lane{l.session, l.agent}.subjects(), subject) {
+		if l.tenant == tenant && contains(slices.Collect(lane{l.session, l.agent}.subjects()), subject) {
 			out = append(out, l.task)
 		}
 	}

@@ -22,7 +22,17 @@ type Usage struct {
 }
 
 // Usage counters: cost is kept in millionths of a dollar.
-func countUse(what, subject string) string { return "use." + what + "." + subject }
+func countUse(what, subject string) string {
+	if subject == "tenant" { // constants: each task asks for them
+		switch what {
+		case "tasks":
+			return "use.tasks.tenant"
+		case "wall":
+			return "use.wall.tenant"
+		}
+	}
+	return "use." + what + "." + subject
+}
 
 func usage(tx *audit.Tx, subject string) Usage {
 	return Usage{
@@ -48,10 +58,13 @@ func (s *Swarm) Use(ctx context.Context, by core.Caller, taskID string, tokens i
 	}
 	return s.ledger.Append(ctx, by, func(tx *audit.Tx) error {
 		tx.Trace = t.TraceID
-		for _, subject := range append(lane{t.SessionID, t.Agent}.subjects(), "task:"+t.TaskID) {
+		add := func(subject string) bool {
 			tx.Add(countUse("tokens", subject), tokens)
 			tx.Add(countUse("cost", subject), int64(math.Round(costUSD*1e6)))
+			return true
 		}
+		lane{t.SessionID, t.Agent}.subjects()(add)
+		add("task:" + t.TaskID)
 		tx.Changed("usage", t.TaskID, nil)
 		tx.OnCommit(s.ring)
 		return nil
@@ -81,7 +94,7 @@ func (s *Swarm) overTasks(tx *audit.Tx, t *Task) (over bool) {
 	if len(budgets) == 0 {
 		return false
 	}
-	for _, subject := range (lane{t.SessionID, t.Agent}).subjects() {
+	for subject := range (lane{t.SessionID, t.Agent}).subjects() {
 		if b := budgets[subject]; b != nil && b.Tasks > 0 && tx.Counter(countUse("tasks", subject)) >= b.Tasks*(b.Granted+1) {
 			over = true
 			tx.OnCommit(func() { s.tooFew(t.TenantID, subject) })
@@ -124,7 +137,7 @@ func (l *lease) bill(now time.Duration) time.Duration {
 }
 
 func addWall(tx *audit.Tx, l lane, d time.Duration) {
-	for _, subject := range l.subjects() {
+	for subject := range l.subjects() {
 		tx.Add(countUse("wall", subject), d.Milliseconds())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, worlds: map[string]*world{},
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
 	}
+	s.heads.seed = maphash.MakeSeed()
 	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
 	s.ledger.Derives(s.Auditables()...)
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
