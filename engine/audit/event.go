@@ -71,8 +71,8 @@ type Entry struct {
 	// Detail is everything else worth keeping: reason, error, digest.
 	Detail any
 	// RawState and RawDetail are State and Detail for those who write them on
-	// every task's way, where these are nil. RawState is not looked at: whoever
-	// gives it vouches that it is one compact JSON object.
+	// every task's way, where these are nil. They are not looked at: whoever
+	// gives them vouches that each is one compact JSON object.
 	RawState, RawDetail core.Raw
 	Prev                uint64 // seq of the subject's previous event, 0 if none
 }
@@ -145,9 +145,6 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 	}
 	put(`,"state":`, e.RawState)
 	value(`,"detail":`, e.Detail)
-	if err == nil {
-		err = checkRaw(e.RawDetail)
-	}
 	put(`,"detail":`, e.RawDetail)
 	if err == nil && len(b) > MaxEvent-2 {
 		err = fmt.Errorf("%d bytes, at most %d are allowed", len(b), MaxEvent)
@@ -170,21 +167,16 @@ func encodeValue(v any) (core.Raw, error) {
 	if !ok {
 		return core.Encode(v)
 	}
-	return raw, checkRaw(raw)
-}
-
-// checkRaw refuses what would spoil the log for ever: a line break, or half a
-// value.
-func checkRaw(raw core.Raw) error {
+	// A line break or a half value here would spoil the log for ever.
 	for _, c := range raw {
 		if c < ' ' {
-			return fmt.Errorf("raw JSON is not compact: control byte %#02x", c)
+			return nil, fmt.Errorf("raw JSON is not compact: control byte %#02x", c)
 		}
 	}
 	if len(raw) > 0 && !raw.IsValid() {
-		return fmt.Errorf("raw JSON is not valid")
+		return nil, fmt.Errorf("raw JSON is not valid")
 	}
-	return nil
+	return raw, nil
 }
 
 // idPrefix is the fixed part of a tenant's event ids.

@@ -95,8 +95,9 @@ func (l *Ledger) Append(ctx context.Context, by core.Caller, fn func(*Tx) error)
 }
 
 func (l *Ledger) write(ctx context.Context, by core.Caller, audited bool, fn func(*Tx) error) error {
+	tx := &Tx{By: by, l: l} // made here: the writer is one for all
 	return l.st.Update(ctx, by.Tenant, func(st store.Tx) error {
-		tx := &Tx{Tx: st, By: by, l: l}
+		tx.Tx = st
 		if err := l.start(tx); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -253,18 +252,13 @@ func (s *Swarm) pass(tx *audit.Tx, t *Task, from Status, event string, ask start
 // queuedDetail is the audit detail of a task that enters the queue. Built by
 // hand: there is one for every task.
 func queuedDetail(tx store.Tx, t *Task, dec judge.GateDecision) core.Raw {
-	b := tx.Alloc(512)
-	b = append(b, `{"kind":`...)
-	b = strconv.AppendQuoteToASCII(b, t.Kind)
-	b = append(b, `,"priority":`...)
-	b = strconv.AppendInt(b, int64(t.Priority), 10)
-	b = append(b, `,"decision":`...)
-	b = dec.AppendAudit(b)
-	if t.Agent != "" {
-		b = append(b, `,"agent":`...)
-		b = append(b, core.MustEncode(t.Agent)...)
-	}
-	return append(b, '}')
+	o := object{append(tx.Alloc(512), '{')}
+	o.text("kind", t.Kind)
+	o.number("priority", int64(t.Priority))
+	o.name("decision")
+	o.b = dec.AppendAudit(o.b)
+	o.optional("agent", t.Agent)
+	return append(o.b, '}')
 }
 
 type index struct {
