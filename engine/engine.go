@@ -215,7 +215,7 @@ func (e *Engine) trusted() func(string) []string {
 	if e.sealer == nil {
 		return nil
 	}
-	return func(tenant string) []string { return []string{e.sealer.Verifier(tenant)} }
+	return e.sealer.Trusted
 }
 
 // Run schedules tasks, supervises agents and enforces deadlines until ctx

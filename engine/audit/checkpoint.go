@@ -21,7 +21,7 @@ const heads store.Bucket = "audit_head"
 
 var (
 	checkpointKey = []byte("checkpoint")
-	verifiersKey  = []byte("verifiers") // one per line, oldest first
+	verifiersKey  = []byte("verifiers") // see namedText
 )
 
 // maxCheckpoint bounds what is read as a checkpoint: three lines and some
@@ -152,17 +152,10 @@ func (l *Ledger) Checkpoint(ctx context.Context, tenant string) ([]byte, error) 
 // Verifiers are the verifier keys ever used for a tenant's log, oldest first.
 func (l *Ledger) Verifiers(ctx context.Context, tenant string) ([]string, error) {
 	var keys []string
-	err := l.st.View(ctx, tenant, func(tx store.Tx) (err error) {
-		keys, err = readVerifiers(tx)
+	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
+		named, err := readNamed(tx)
+		keys = verifiersOf(named)
 		return err
 	})
 	return keys, err
-}
-
-func readVerifiers(tx store.Tx) ([]string, error) {
-	data, err := tx.Get(heads, verifiersKey)
-	if err != nil {
-		return nil, fmt.Errorf("read the verifier keys of %s: %w", tx.Tenant(), err)
-	}
-	return strings.Fields(string(data)), nil
 }

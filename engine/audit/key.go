@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,44 +19,53 @@ import (
 // origin with the same key.
 const keyName = "swarmdeck"
 
-// OpenSealer loads the ed25519 signing key at path (0600, one line in the
-// PRIVATE+KEY+… form of signed notes), or makes it. Losing the file loses
-// nothing but the key: a new one is recorded in each log as audit.key.
+// maxKeyFile bounds what is read of a key file: a key and maxLinks rotations.
+const maxKeyFile = 256 << 10
+
+// OpenSealer loads the ed25519 signing key at path (0600: one line in the
+// PRIVATE+KEY+… form of signed notes, then one for each rotation), or makes it.
+// Losing the file loses nothing but the key: a new one is recorded in each log
+// as audit.key, and as one that the key before it did not sign.
 func OpenSealer(path string) (*Sealer, error) {
-	key, err := readKey(path)
+	key, links, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeKey(path); err == nil {
-			key, err = readKey(path)
+			key, links, err = readKey(path)
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("audit signing key %s: %w", path, err)
 	}
-	return &Sealer{key: key, logs: map[string]*sealed{}}, nil
+	return &Sealer{path: path, key: key, links: links, logs: map[string]*sealed{}}, nil
 }
 
-func readKey(path string) (ed25519.PrivateKey, error) {
+func readKey(path string) (ed25519.PrivateKey, []link, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("not a regular file (%s)", info.Mode())
+		return nil, nil, fmt.Errorf("not a regular file (%s)", info.Mode())
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others can use it (mode %#o); run: chmod 600 %s", info.Mode().Perm(), path)
+		return nil, nil, fmt.Errorf("others can use it (mode %#o); run: chmod 600 %s", info.Mode().Perm(), path)
 	}
-	var text [1024]byte
-	n, err := f.Read(text[:])
-	if err != nil && n > 0 {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return nil, nil, err
 	}
-	return parseKey(strings.TrimSuffix(string(text[:n]), "\n"))
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	key, err := parseKey(lines[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	links, err := parseLinks(lines[1:], key)
+	return key, links, err
 }
 
 func parseKey(line string) (ed25519.PrivateKey, error) {
@@ -71,33 +81,56 @@ func parseKey(line string) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(raw[1:]), nil
 }
 
+// newKey makes a key, and its line of the key file.
+func newKey() (ed25519.PrivateKey, string, error) {
+	line, _, err := note.GenerateKey(rand.Reader, keyName)
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := parseKey(line)
+	return key, line, err
+}
+
 // makeKey writes a new key. It is on disk before it is used, and it never
 // replaces one that another process made meanwhile.
-func makeKey(path string) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func makeKey(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	secret, _, err := note.GenerateKey(rand.Reader, keyName)
+	_, line, err := newKey()
 	if err != nil {
 		return err
 	}
+	return writeKey(path, keyText(line, nil), func(temp string) error {
+		switch err := os.Link(temp, path); {
+		case errors.Is(err, fs.ErrExist):
+			return nil
+		case err != nil: // a file system without hard links
+			return os.Rename(temp, path)
+		}
+		return nil
+	})
+}
+
+// replaceKey puts a key file in the place of the one that is there, at once.
+func replaceKey(path, text string) error {
+	return writeKey(path, text, func(temp string) error { return os.Rename(temp, path) })
+}
+
+// writeKey writes a key file under another name, and moves it once it is on disk.
+func writeKey(path, text string, move func(temp string) error) error {
+	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".key-*") // made with mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.WriteString(secret + "\n")
+	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	switch err := os.Link(f.Name(), path); {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case err != nil: // a file system without hard links
-		if err := os.Rename(f.Name(), path); err != nil {
-			return err
-		}
+	if err := move(f.Name()); err != nil {
+		return err
 	}
 	d, err := os.Open(dir)
 	if err != nil {

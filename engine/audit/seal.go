@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -24,9 +23,13 @@ const keyEvent = "audit.key"
 
 // Sealer extends the Merkle tree and signs a checkpoint inside each commit.
 type Sealer struct {
-	key  ed25519.PrivateKey
-	mu   sync.Mutex
-	logs map[string]*sealed
+	path     string
+	rotating sync.Mutex // one rotation at a time
+
+	mu    sync.Mutex // guards what follows
+	key   ed25519.PrivateKey
+	links []link // the rotations that led to the key, oldest first
+	logs  map[string]*sealed
 }
 
 // sealed is what the sealer keeps of one tenant's log between commits. It
@@ -36,18 +39,12 @@ type sealed struct {
 	edge       frontier
 	signer     note.Signer
 	verifier   string
-	announced  bool // the log names the key
+	announced  bool // the log names the key as its newest
 }
 
 // Verifier is the C2SP verifier key of a tenant's log ("name+hash+key"), with
 // which another tool can check its checkpoints and proofs.
-func (s *Sealer) Verifier(tenant string) string {
-	_, verifier, err := signerOf(s.key, Origin(tenant))
-	if err != nil {
-		return "" // not for a tenant id that core.CheckTenant accepts
-	}
-	return verifier
-}
+func (s *Sealer) Verifier(tenant string) string { return s.Trusted(tenant)[0] }
 
 // Seal implements store.Options.Seal: it adds the tenant's new events to the
 // tree and replaces the checkpoint, once per commit however many updates
@@ -73,7 +70,7 @@ func (s *Sealer) Seal(tx store.Tx) error {
 	if count == log.edge.size {
 		return nil
 	}
-	if log, err = log.extend(tx, count); err != nil {
+	if log, err = s.extend(log, tx, count); err != nil {
 		delete(s.logs, tx.Tenant())
 		return fmt.Errorf("seal the audit log of %s: %w", tx.Tenant(), err)
 	}
@@ -93,11 +90,11 @@ func (s *Sealer) load(tx store.Tx, stored []byte) (*sealed, error) {
 	if stored == nil {
 		return log, nil
 	}
-	keys, err := readVerifiers(tx)
+	named, err := readNamed(tx)
 	if err != nil {
 		return nil, err
 	}
-	head, err := ParseCheckpoint(stored, keys...)
+	head, err := ParseCheckpoint(stored, verifiersOf(named)...)
 	if err == nil && head.Origin != origin {
 		err = fmt.Errorf("checkpoint is of %s", head.Origin)
 	}
@@ -115,17 +112,19 @@ func (s *Sealer) load(tx store.Tx, stored []byte) (*sealed, error) {
 }
 
 // extend returns the log grown to count events, with all that is stored for it.
-func (l *sealed) extend(tx store.Tx, count uint64) (*sealed, error) {
-	fresh, err := l.announceKey(tx, &count)
-	if err != nil {
-		return nil, err
+func (s *Sealer) extend(l *sealed, tx store.Tx, count uint64) (*sealed, error) {
+	if !l.announced {
+		if err := s.announceByItself(tx); err != nil {
+			return nil, err
+		}
+		count = uint64(tx.Counter(counter))
 	}
 	grown := &sealed{edge: l.edge.clone(), signer: l.signer, verifier: l.verifier, announced: true}
 	first := tlog.StoredHashIndex(0, int64(l.edge.size))
 	hashes := make([]tlog.Hash, 0, 2*(count-l.edge.size)+64)
 	var buf []byte
 	wrong := false
-	err = tx.Scan(Events, key(l.edge.size+1), key(count+1), false, func(k, data []byte) bool {
+	err := tx.Scan(Events, key(l.edge.size+1), key(count+1), false, func(k, data []byte) bool {
 		var leaf tlog.Hash
 		leaf, buf = leafHash(buf, data)
 		wrong = binary.BigEndian.Uint64(k) != grown.edge.size+1
@@ -141,11 +140,6 @@ func (l *sealed) extend(tx store.Tx, count uint64) (*sealed, error) {
 	if err := putHashes(tx, uint64(first), hashes); err != nil {
 		return nil, err
 	}
-	if fresh != nil {
-		if err := tx.Put(heads, bytes.Clone(verifiersKey), fresh); err != nil {
-			return nil, err
-		}
-	}
 	head := headText(l.verifier[:strings.IndexByte(l.verifier, '+')], count, grown.edge.root())
 	if grown.checkpoint, err = note.Sign(&note.Note{Text: head}, l.signer); err != nil {
 		return nil, err
@@ -153,41 +147,64 @@ func (l *sealed) extend(tx store.Tx, count uint64) (*sealed, error) {
 	return grown, tx.Put(heads, bytes.Clone(checkpointKey), bytes.Clone(grown.checkpoint))
 }
 
-// announceKey records a key that is new to this log as an event of the log,
-// and returns the new list of verifier keys; nil when the key is known.
-func (l *sealed) announceKey(tx store.Tx, count *uint64) ([]byte, error) {
-	if l.announced {
-		return nil, nil
-	}
-	keys, err := readVerifiers(tx)
-	if err != nil || slices.Contains(keys, l.verifier) {
-		return nil, err
-	}
+// announceByItself names the key in a log whose own changes did not.
+func (s *Sealer) announceByItself(tx store.Tx) error {
 	at, err := newestTime(tx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	text, err := at.MarshalText()
 	if err != nil {
+		return err
+	}
+	mark := stamp{tenant: tx.Tenant(), prefix: idPrefix(tx.Tenant()), by: core.Self(tx.Tenant(), "audit"), at: text}
+	_, err = s.names(tx, func(e *Entry) (uint64, error) {
+		seq := uint64(tx.Add(counter, 1))
+		event, err := mark.begin(tx, seq, e)
+		if err != nil {
+			return 0, err
+		}
+		return seq, end(tx, event)
+	})
+	return err
+}
+
+// announce is names for who does not hold s.mu.
+func (s *Sealer) announce(tx store.Tx, record func(*Entry) (uint64, error)) ([]namedKey, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.names(tx, record)
+}
+
+// names records each key that is new to this log as an event of it, and
+// returns all that the log names then.
+func (s *Sealer) names(tx store.Tx, record func(*Entry) (uint64, error)) ([]namedKey, error) {
+	named, err := readNamed(tx)
+	if err != nil {
 		return nil, err
 	}
-	detail := keyDetail{Verifier: l.verifier}
-	if len(keys) > 0 {
-		detail.Replaces = keys[len(keys)-1]
+	fresh := s.next(tx.Tenant(), named)
+	for _, k := range fresh {
+		detail := keyDetail{Verifier: k.verifier, Signature: k.signature}
+		if len(named) > 0 {
+			detail.Replaces = named[len(named)-1].verifier
+		}
+		sum := sha256.Sum256([]byte(k.verifier)) // the trace: replays must not differ
+		k.seq, err = record(&Entry{Type: keyEvent, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: keyID(k.verifier), Detail: detail})
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, k)
 	}
-	sum := sha256.Sum256([]byte(l.verifier)) // the trace: replays must not differ
-	mark := stamp{tenant: tx.Tenant(), prefix: idPrefix(tx.Tenant()), by: core.Self(tx.Tenant(), "audit"), at: text}
-	*count = uint64(tx.Add(counter, 1))
-	event, err := mark.begin(tx, *count, &Entry{Type: keyEvent, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: l.signerID(), Detail: detail})
-	if err == nil {
-		err = end(tx, event)
+	if len(fresh) == 0 {
+		return named, nil
 	}
-	return []byte(strings.Join(append(keys, l.verifier), "\n") + "\n"), err
+	return named, tx.Put(heads, bytes.Clone(verifiersKey), namedText(named))
 }
 
+// keyDetail is what an audit.key event says of a key.
 type keyDetail struct {
-	Verifier string `json:"verifier"`
-	Replaces string `json:"replaces,omitzero"`
+	Verifier  string `json:"verifier"`
+	Replaces  string `json:"replaces,omitzero"`
+	Signature string `json:"signature,omitzero"` // by the replaced key; without it the key came in another way than by a rotation
 }
-
-func (l *sealed) signerID() string { return fmt.Sprintf("%08x", l.signer.KeyHash()) }

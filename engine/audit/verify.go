@@ -21,6 +21,7 @@ type Report struct {
 	OK       bool     `json:"ok"`
 	Events   uint64   `json:"events"`
 	RootHash string   `json:"root_hash"` // base64, RFC 6962, of the events as they are
+	Keys     []Key    `json:"keys,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -72,17 +73,17 @@ type verifier struct {
 
 	count   uint64 // events by the counter
 	head    []byte // stored checkpoint
-	keys    []string
+	keys    []namedKey
 	saved   *Checkpoint
 	atSaved *tlog.Hash // root when the tree had the saved checkpoint's size
 	atHead  *tlog.Hash // root at the stored checkpoint's size
 	size    uint64     // of the stored checkpoint
 
-	next    uint64   // seq expected next
-	edge    frontier // of the events as they are
-	lastBad uint64   // newest event that does not match the tree
-	named   []string // keys by the log's own events
-	at      []byte   // time of the event before
+	next    uint64     // seq expected next
+	edge    frontier   // of the events as they are
+	lastBad uint64     // newest event that does not match the tree
+	named   []namedKey // keys by the log's own events
+	at      []byte     // time of the event before
 	atTime  time.Time
 	hashes  []tlog.Hash // stored ones of the slice
 	base    uint64      // index of hashes[0]
@@ -112,10 +113,10 @@ func (v *verifier) begin(tx store.Tx) error {
 		return err
 	}
 	v.head = bytes.Clone(head)
-	v.keys, err = readVerifiers(tx)
+	v.keys, err = readNamed(tx)
 	if errors.Is(err, store.ErrCorrupt) {
 		v.problem("the stored verifier keys are damaged (checksum mismatch)")
-	} else if err != nil {
+	} else if err != nil && !errors.Is(err, errNamed) { // one that does not read is not what the events name
 		return err
 	}
 	if c, err := ParseCheckpoint(v.head); err == nil || errors.Is(err, ErrUnsigned) {
@@ -281,7 +282,7 @@ func (v *verifier) key(seq uint64, payload []byte) {
 		v.problem("event seq %d (%s): its key can't be read: %v", seq, v.id(seq), err)
 		return
 	}
-	v.named = append(v.named, d.Verifier)
+	v.named = append(v.named, namedKey{verifier: d.Verifier, seq: seq, signature: d.Signature})
 }
 
 // finish compares the recomputed tree with the checkpoints.
@@ -291,6 +292,7 @@ func (v *verifier) finish(saved []byte, trusted []string) {
 	if !slices.Equal(v.keys, v.named) {
 		v.problem("the stored verifier keys are not the ones that the log's %s events name", keyEvent)
 	}
+	v.finishKeys()
 	if v.head != nil || v.count > 0 {
 		v.finishHead(trusted)
 	}
@@ -308,9 +310,9 @@ func (v *verifier) finishHead(trusted []string) {
 		v.problem("the log has %d events but no signed checkpoint", v.count)
 		return
 	}
-	// Every key the log itself names counts, since the tree holds them; a key
-	// that only the key list names does not.
-	c, err := ParseCheckpoint(v.head, v.named...)
+	// The newest key that the log itself names counts, since the tree holds it;
+	// one that only the key list names does not.
+	c, err := ParseCheckpoint(v.head, verifiersOf(v.named[max(0, len(v.named)-1):])...)
 	if err != nil {
 		v.problem("the stored checkpoint does not hold: %v", err)
 	} else if len(trusted) > 0 && !slices.Contains(trusted, c.Signer) {
@@ -338,9 +340,11 @@ func (v *verifier) finishHead(trusted []string) {
 }
 
 func (v *verifier) finishSaved(saved []byte, trusted []string) {
-	c, err := ParseCheckpoint(saved, append(slices.Clone(v.named), trusted...)...)
+	c, err := ParseCheckpoint(saved, append(verifiersOf(v.named), trusted...)...)
 	if err != nil {
 		v.problem("the saved checkpoint does not hold: %v", err)
+	} else if at := keyAt(v.named, c.Size); c.Size <= v.count && at != c.Signer {
+		v.problem("the saved checkpoint of %d events is signed with key %s, which was not the log's key then", c.Size, keyID(c.Signer))
 	}
 	if c.Origin != "" && c.Origin != Origin(v.tenant) {
 		v.problem("the saved checkpoint is of %s, not of %s", clip(c.Origin), Origin(v.tenant))
