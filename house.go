@@ -48,6 +48,7 @@ import (
 type house struct {
 	dir  string      // where commands run that name no directory
 	fail func(error) // ends the command because the engine can't go on
+	warn func(error) // tells the operator what does not end the command
 	stay func()      // the command is carried out here
 	conn net.Conn    // to the process that has the data file, after exitElsewhere
 
@@ -142,6 +143,9 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	h.running.Store(eng)
 	h.rooms = append(h.rooms, func() error { h.running.Store(nil); return eng.Close() })
+	if err := eng.KeyFaults(ctx); err != nil && !need.NoWait { // completion shows nothing
+		h.warn(err)
+	}
 	if h.egress != nil {
 		h.egress.Open(eng.Egress)
 		h.rooms = append(h.rooms, h.egress.Close) // before the engine, which writes the sums down

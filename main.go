@@ -47,7 +47,7 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "swarmdeck: find the current directory: %v\n", err)
 		return command.ExitFailed
 	}
-	house := &house{dir: dir, fail: fail}
+	house := &house{dir: dir, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
 	in := &input{File: os.Stdin}
 	house.stay = in.stay
 	env := &command.Env{

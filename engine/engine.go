@@ -301,5 +301,28 @@ func (e *Engine) Verifier(tenant string) string {
 	return e.sealer.Verifier(tenant)
 }
 
+// Keys are the signing keys of a tenant's log, oldest first.
+func (e *Engine) Keys(ctx context.Context, tenant string) ([]audit.Key, error) {
+	return e.Audit.Keys(ctx, tenant, e.sealer)
+}
+
+// RotateKey makes a new signing key for the logs of all tenants.
+func (e *Engine) RotateKey(ctx context.Context, by core.Caller) (audit.Key, error) {
+	return e.Audit.RotateKey(ctx, by, e.sealer)
+}
+
+// KeyFaults tells, for each tenant whose log has one, of signing keys that came
+// without a rotation.
+func (e *Engine) KeyFaults(ctx context.Context) error {
+	tenants, err := e.store.Tenants(ctx)
+	faults := []error{err}
+	for _, t := range tenants {
+		if err := e.Audit.KeyFault(ctx, t, e.sealer); err != nil {
+			faults = append(faults, fmt.Errorf("audit log of %s: %w", t, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // Store is the store the engine works on, for backups and figures.
 func (e *Engine) Store() store.Store { return e.store }

@@ -16,9 +16,9 @@ import (
 
 const crashDir = "AUDIT_CRASH_DIR"
 
-// TestKilledProcessLeavesASealedLog kills a writer again and again: what it
-// acknowledged is in the log, and the log verifies against its checkpoint and
-// the one before.
+// TestKilledProcessLeavesASealedLog kills a writer that rotates its key again
+// and again: what it acknowledged is in the log, the log verifies against its
+// checkpoint and the one before, and each key is signed by the one before.
 func TestKilledProcessLeavesASealedLog(t *testing.T) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		writeUntilKilled(t, dir)
@@ -35,7 +35,7 @@ func TestKilledProcessLeavesASealedLog(t *testing.T) {
 		acknowledged := killAfter(t, filepath.Dir(h.data), 40+60*round)
 		h.open()
 		r := h.verify(saved)
-		if !r.OK || r.Events < acknowledged {
+		if !r.OK || r.Events < acknowledged || len(r.Keys) < 2 || h.fault() != nil {
 			t.Fatalf("round %d: acknowledged %d: %+v", round, acknowledged, r)
 		}
 		h.record(1) // the log goes on
@@ -67,6 +67,14 @@ func writeUntilKilled(t *testing.T, dir string) {
 			}
 		})
 	}
+	writers.Go(func() {
+		for {
+			if _, err := l.RotateKey(t.Context(), alice, sealer); err != nil {
+				os.Stderr.WriteString(err.Error())
+				return
+			}
+		}
+	})
 	writers.Wait()
 }
 

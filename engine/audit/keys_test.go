@@ -153,7 +153,6 @@ func TestALogThatSleptThroughRotationsNamesThemAll(t *testing.T) {
 	h.rotate()
 	h.close()
 	h.open()
-	h.Ledger = audit.New(h.db, audit.Options{Trusted: h.sealer.Trusted})
 	for range 2 {
 		r, err := h.Verify(t.Context(), other, nil)
 		if err != nil || !r.OK || h.KeyFault(t.Context(), other, h.sealer) != nil {

@@ -65,7 +65,7 @@ func (h *house) open() {
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
 }
 
-func (h *house) trusted(tenant string) []string { return []string{h.sealer.Verifier(tenant)} }
+func (h *house) trusted(tenant string) []string { return h.sealer.Trusted(tenant) }
 
 func (h *house) close() {
 	h.t.Helper()

@@ -56,6 +56,7 @@ func (t *tree) audit() *cobra.Command {
 		t.auditCheckProof(),
 		t.auditExport(),
 		t.auditReconcile(),
+		t.auditKey(),
 	)
 }
 
