@@ -30,6 +30,7 @@ import (
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/drivers/resource/git"
 	"swarmdeck/drivers/resource/process"
+	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -239,6 +240,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	h.rooms = append(h.rooms, sup.Close)
 	opt.Formats = formats.All(sup)
+	opt.Witnesses = witness.New(witness.Options{Cells: sup, Dir: dir, Own: own})
 	programs, err := policy.New(policy.Options{Supervisor: sup})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/tools"
+	"swarmdeck/engine/witness"
 	"swarmdeck/store"
 )
 
@@ -66,7 +67,8 @@ type Options struct {
 	ForkDir   string                     // below which forks get their directories; "" makes none
 	Dir       string                     // where agents' relative directories start from
 
-	Notices notice.Sender // carries notices out; nil sends none
+	Notices   notice.Sender  // carries notices out; nil sends none
+	Witnesses witness.Driver // carries checkpoints out and reads them back; nil does neither
 
 	Contents       judge.Contents // the versions of files that approvals show; nil shows none
 	EgressPatience time.Duration  // how long a connection waits for an answer; 0 means egress.Patience
@@ -99,6 +101,8 @@ type Engine struct {
 	Files *files.Service
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
+	// Witnesses hold checkpoints of the audit log elsewhere.
+	Witnesses *witness.Witnesses
 	// Secrets are what agents and tasks get in their environment unseen.
 	Secrets *secret.Secrets
 
@@ -131,6 +135,9 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.Notices = notice.New(notice.Options{
 		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch,
+	})
+	e.Witnesses = witness.New(witness.Options{
+		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch,
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
 		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly,
@@ -228,7 +235,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 8)
+	failed := make(chan error, 9)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -238,6 +245,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	all.Go(func() { run("fleet", fleetCtx, e.Fleet.Run) })
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
+	all.Go(func() { run("witnesses", fleetCtx, e.Witnesses.Run) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })
@@ -282,6 +290,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Intents.Auditables()...)
 	kinds = append(kinds, e.Operators.Auditables()...)
 	kinds = append(kinds, e.Notices.Auditables()...)
+	kinds = append(kinds, e.Witnesses.Auditables()...)
 	kinds = append(kinds, e.Egress.Auditables()...)
 	kinds = append(kinds, e.Files.Auditables()...)
 	kinds = append(kinds, e.Secrets.Auditables()...)
@@ -299,6 +308,16 @@ func (e *Engine) Verifier(tenant string) string {
 		return ""
 	}
 	return e.sealer.Verifier(tenant)
+}
+
+// Verify recomputes a tenant's log and holds it against saved, a checkpoint
+// kept elsewhere or nil, and against what its witnesses hold.
+func (e *Engine) Verify(ctx context.Context, tenant string, saved []byte) (audit.Report, error) {
+	r, err := e.Audit.Verify(ctx, tenant, saved)
+	if err == nil {
+		err = e.Witnesses.Compare(ctx, tenant, &r)
+	}
+	return r, err
 }
 
 // Keys are the signing keys of a tenant's log, oldest first.

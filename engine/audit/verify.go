@@ -17,12 +17,13 @@ import (
 
 // Report is what verify found.
 type Report struct {
-	TenantID string   `json:"tenant_id"`
-	OK       bool     `json:"ok"`
-	Events   uint64   `json:"events"`
-	RootHash string   `json:"root_hash"` // base64, RFC 6962, of the events as they are
-	Keys     []Key    `json:"keys,omitempty"`
-	Problems []string `json:"problems,omitempty"`
+	TenantID  string     `json:"tenant_id"`
+	OK        bool       `json:"ok"`
+	Events    uint64     `json:"events"`
+	RootHash  string     `json:"root_hash"` // base64, RFC 6962, of the events as they are
+	Keys      []Key      `json:"keys,omitempty"`
+	Witnesses []Compared `json:"witnesses,omitempty"`
+	Problems  []string   `json:"problems,omitempty"`
 }
 
 // maxProblems bounds a report; what is beyond is counted.

@@ -57,6 +57,7 @@ func (t *tree) audit() *cobra.Command {
 		t.auditExport(),
 		t.auditReconcile(),
 		t.auditKey(),
+		t.auditWitness(),
 	)
 }
 
@@ -76,14 +77,18 @@ func eventColumns(c *call) []column[audit.Event] {
 }
 
 func (t *tree) auditVerify() *cobra.Command {
-	var checkpoint string
+	var checkpoint, held string
 	var saved []byte
 	return t.command(spec{
 		use: "verify", short: "Recompute the whole log; exit 1 unless it is sound", effect: Reads,
-		example: "audit verify --checkpoint kept.txt",
+		long: "Recompute every hash of the log and its tree, check the signed checkpoint and every key that ever signed one, and hold\n" +
+			"the log against what its file and git witnesses hold. Exit 1 unless all of it is sound.",
+		example: "audit verify --checkpoint kept.txt\naudit verify --witness /mnt/elsewhere/swarmdeck.log",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&checkpoint, "checkpoint", "", "a checkpoint `FILE` kept elsewhere, which the log must extend")
 			source(f, "checkpoint", sourceText)
+			f.StringVar(&held, "witness", "", "a `FILE` that a witness wrote, whose checkpoints the log must extend")
+			source(f, "witness", sourceText)
 		},
 		check: func(c *call, _ []string) (err error) {
 			if checkpoint != "" {
@@ -92,7 +97,10 @@ func (t *tree) auditVerify() *cobra.Command {
 			return err
 		},
 		run: func(c *call, _ []string) error {
-			report, err := c.eng.Audit.Verify(c.ctx, c.by.Tenant, saved)
+			report, err := c.eng.Verify(c.ctx, c.by.Tenant, saved)
+			if err == nil && held != "" {
+				err = c.compare(held, &report)
+			}
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/pin"
+	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -77,6 +78,7 @@ func newDeck(t testing.TB) *deck {
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
 		Formats:   formats.All(sup),
+		Witnesses: witness.New(witness.Options{Cells: sup, Dir: dir}),
 		Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
 		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
 	})
@@ -195,13 +197,19 @@ func (d *deck) fails(code int, line string) (kind, message string, details map[s
 // until runs a line until a field of the last object has the value.
 func (d *deck) until(line, field, want string) map[string]any {
 	d.t.Helper()
+	return d.untilIt(line, field+" is "+want, func(last map[string]any) bool { return last[field] == want })
+}
+
+// untilIt runs a line until its last object is as wanted.
+func (d *deck) untilIt(line, want string, is func(map[string]any) bool) map[string]any {
+	d.t.Helper()
 	for end := time.Now().Add(15 * time.Second); ; {
 		all := d.objects(line)
-		if len(all) > 0 && all[len(all)-1][field] == want {
+		if len(all) > 0 && is(all[len(all)-1]) {
 			return all[len(all)-1]
 		}
 		if time.Now().After(end) {
-			d.t.Fatalf("%s: %s is not %q: %v", line, field, want, all)
+			d.t.Fatalf("%s: not that %s: %v", line, want, all)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

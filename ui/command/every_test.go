@@ -65,6 +65,7 @@ func everyCommand(t *testing.T) *walk {
 	w.operators()
 	w.secrets()
 	w.notices()
+	w.witnesses()
 	w.egress()
 	w.files()
 	w.handover()

@@ -68,6 +68,59 @@ func (w *walk) figures() {
 	w.text("operator figures", "CANARIES MISSED", "1 of 1")
 }
 
+func (w *walk) witnesses() {
+	t := w.t
+	if got := w.do("audit witness add kept.log --every 1s"); got["name"] != "file" || got["kind"] != "file" || got["every_s"] != 1.0 || got["path"] != filepath.Join(w.dir, "kept.log") {
+		t.Errorf("%v", got)
+	}
+	if got := w.do("audit witness add file kept.log --every 2s"); got["name"] != "file" || got["every_s"] != 2.0 {
+		t.Errorf("the same place is another witness: %v", got)
+	}
+	w.do("audit witness add git kept.git --name repo")
+	w.do("audit witness add command --name far -- sh -c 'cat >> far.log'")
+	w.do("audit witness add --name broken -- sh -c 'echo no room >&2; exit 1'")
+	for _, name := range []string{"file", "repo", "far"} {
+		w.untilIt("audit witness list --match "+name, "something is published", func(last map[string]any) bool { return last["published"] != 0.0 })
+	}
+	w.until("audit witness list --match broken", "last_error", "the command exited with status 1: no room")
+	w.do("audit witness list")
+	w.text("audit witness list", "kept.git", "published ", "failing: the command", "no room")
+	got := w.do("audit verify")
+	if all, _ := got["witnesses"].([]any); got["ok"] != true || len(all) != 2 {
+		t.Errorf("verify: %v", got)
+	}
+	w.do("audit verify --witness kept.log")
+	w.do("audit verify --witness far.log")
+	for _, bad := range []string{
+		"audit witness add", "audit witness add git", "audit witness add command", "audit witness add a b c", "audit witness add x -- y", "audit witness add a --every 1ms",
+		"audit witness add a --every 25h", "audit witness add a --name A", "audit witness add file -- x",
+	} {
+		w.fails(2, bad)
+	}
+	for _, own := range []string{"deck.db", "deck.db.key", "deck.db.spill/x"} {
+		if code, _, _ := w.fails(1, "audit witness add "+own); code != "DENIED" {
+			t.Errorf("%s: %s", own, code)
+		}
+	}
+	w.fails(1, "audit verify --witness nowhere")
+	w.no(os.WriteFile(filepath.Join(w.dir, "garbage"), []byte("{}\n"), 0o600))
+	if _, message, _ := w.fails(1, "audit verify --witness garbage"); !strings.Contains(message, "holds no checkpoint of") {
+		t.Error(message)
+	}
+	// A file that somebody else wrote over is found without being named.
+	w.no(os.WriteFile(filepath.Join(w.dir, "kept.log"), nil, 0o600))
+	code, out, _ := w.run("audit", "verify")
+	if code != 1 || !strings.Contains(out, "witness file: it was cut short") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	for _, name := range []string{"file", "repo", "far", "broken"} {
+		w.do("audit witness remove " + name)
+	}
+	if code, _, _ := w.fails(1, "audit witness remove far"); code != "NOT_FOUND" {
+		t.Error(code)
+	}
+}
+
 func (w *walk) notices() {
 	w.t.Helper()
 	if n := w.do("notice add pager --on approval,sys.dag.> --min-risk high --url https://hooks.example/a --secret-env PAGER"); n["secret_env"] != "PAGER" || n["min_risk"] != "high" || n["rate"] != 10.0 {

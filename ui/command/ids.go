@@ -113,6 +113,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveTopics(c, eng, by.Tenant)
 	case "notice":
 		return liveNotices(c, eng, by.Tenant)
+	case "witness":
+		return liveWitnesses(c, eng, by.Tenant)
 	case "egress":
 		return liveEgress(c, eng, by.Tenant)
 	case "filerule":

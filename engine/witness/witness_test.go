@@ -1,0 +1,330 @@
+package witness_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/witness"
+	"swarmdeck/store"
+)
+
+const home = "t_home"
+
+var root = core.Caller{Tenant: home, Name: "root", Kind: core.Operator, Door: core.DoorCLI}
+
+// elsewhere keeps lines in memory, by witness.
+type elsewhere struct {
+	mu   sync.Mutex
+	held map[string][]witness.Line
+	at   []time.Time
+	try  int
+	fail func(try int) error
+}
+
+func (e *elsewhere) Publish(_ context.Context, w witness.Witness, l witness.Line) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.try++; e.fail != nil {
+		if err := e.fail(e.try); err != nil {
+			return err
+		}
+	}
+	e.held[w.Name] = append(e.held[w.Name], l)
+	e.at = append(e.at, time.Now())
+	return nil
+}
+
+func (e *elsewhere) Held(_ context.Context, w witness.Witness) iter.Seq2[audit.Kept, error] {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var text strings.Builder
+	for _, l := range e.held[w.Name] {
+		text.Write(l.Encode())
+	}
+	return witness.Read(strings.NewReader(text.String()))
+}
+
+// sizes are the sizes of the checkpoints that a witness holds.
+func (e *elsewhere) sizes(t *testing.T, name string) (all []uint64) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range e.held[name] {
+		c, err := audit.ParseCheckpoint([]byte(l.Checkpoint))
+		if !errors.Is(err, audit.ErrUnsigned) {
+			t.Fatal(err)
+		}
+		all = append(all, c.Size)
+	}
+	return all
+}
+
+type world struct {
+	*witness.Witnesses
+	t      *testing.T
+	ledger *audit.Ledger
+	db     *store.DB
+	to     *elsewhere
+	mu     sync.Mutex
+	bells  []chan struct{}
+}
+
+// open opens a data file as a process would; what is elsewhere stays.
+func open(t *testing.T, data, key string, to *elsewhere) *world {
+	t.Helper()
+	sealer, err := audit.OpenSealer(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, to: to}
+	if w.db, err = store.Open(data, store.Options{Seal: sealer.Seal}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.db.CreateTenant(t.Context(), home); err != nil && !errors.Is(err, store.ErrTenantExists) {
+		t.Fatal(err)
+	}
+	w.ledger = audit.New(w.db, audit.Options{OnChange: func(core.Change) { w.ring() }, Trusted: sealer.Trusted})
+	w.Witnesses = witness.New(witness.Options{Ledger: w.ledger, Driver: to, Tenants: w.db.Tenants, Watch: w.watch})
+	return w
+}
+
+func newWorld(t *testing.T) *world {
+	dir := t.TempDir()
+	return open(t, filepath.Join(dir, "x.db"), filepath.Join(dir, "key"), &elsewhere{held: map[string][]witness.Line{}})
+}
+
+func (w *world) ring() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range w.bells {
+		select {
+		case b <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *world) watch(context.Context) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := make(chan struct{}, 1)
+	w.bells = append(w.bells, b)
+	return b
+}
+
+func (w *world) run() (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		w.t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+func (w *world) act(n int) {
+	w.t.Helper()
+	for range n {
+		if err := w.ledger.Refuse(w.t.Context(), root, audit.Entry{Type: "thing.done", Subject: "thing", ID: "x"}, nil); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) add(name string, every int) {
+	w.t.Helper()
+	_, action, err := w.Add(w.t.Context(), root, witness.Witness{Name: name, Kind: witness.File, Path: "/elsewhere/" + name, EveryS: every})
+	if err != nil || action != "created" {
+		w.t.Fatal(action, err)
+	}
+}
+
+func (w *world) status(name string) witness.Status {
+	w.t.Helper()
+	all, err := w.List(w.t.Context(), home)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(s witness.Status) bool { return s.Name == name })
+	if i < 0 {
+		w.t.Fatalf("no witness %s", name)
+	}
+	return all[i]
+}
+
+func (w *world) report() audit.Report {
+	w.t.Helper()
+	r, err := w.ledger.Verify(w.t.Context(), home, nil)
+	if err == nil {
+		err = w.Compare(w.t.Context(), home, &r)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+func TestTheNewestCheckpointIsPublishedAtMostSoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.db.Close()
+		w.add("a", 10)
+		stop := w.run()
+		synctest.Wait()
+		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2}) { // the witness, the key
+			t.Fatal(got)
+		}
+		w.act(3)
+		time.Sleep(9 * time.Second)
+		w.act(2)
+		synctest.Wait()
+		if got := w.to.sizes(t, "a"); len(got) != 1 {
+			t.Fatal(got)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2, 7}) {
+			t.Fatal(got)
+		}
+		time.Sleep(time.Hour) // nothing happens: nothing is published
+		w.act(1)
+		synctest.Wait()
+		w.act(1)
+		stop() // what is left goes with the end
+		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2, 7, 8, 9}) {
+			t.Fatal(got)
+		}
+		if st := w.status("a"); st.Published != 4 || st.Size != 9 || st.Lag != 0 || st.Failing {
+			t.Errorf("%+v", st)
+		}
+		if r := w.report(); !r.OK || len(r.Witnesses) != 1 || r.Witnesses[0].Checkpoints != 4 || r.Witnesses[0].Newest != 9 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.db.Close()
+		away := errors.New("no route to host")
+		w.to.fail = func(try int) error {
+			if try <= 5 {
+				return away
+			}
+			return nil
+		}
+		w.add("a", 1)
+		defer w.run()()
+		synctest.Wait()
+		st := w.status("a")
+		w.act(20)
+		if !st.Failing || st.LastError != away.Error() || st.Attempts != 1 || st.Published != 0 || st.NextAt.Sub(st.FailedAt) != 2*time.Second {
+			t.Fatalf("%+v", st)
+		}
+		time.Sleep(2*time.Second + 4*time.Second + 8*time.Second + 16*time.Second + 32*time.Second + time.Minute)
+		synctest.Wait()
+		st = w.status("a")
+		if st.Failing || st.Attempts != 0 || st.Published == 0 || st.LastError != away.Error() || st.Lag != 0 {
+			t.Fatalf("%+v", st)
+		}
+		page, err := w.ledger.List(t.Context(), home, core.Filter{Kind: "witness.*"})
+		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "witness.recovered" || page.Items[1].EventType != "witness.failing" {
+			t.Errorf("%+v %v", page.Items, err)
+		}
+	})
+}
+
+func TestALogThatWasPutBackIsFound(t *testing.T) {
+	dir := t.TempDir()
+	data, key := filepath.Join(dir, "x.db"), filepath.Join(dir, "key")
+	to := &elsewhere{held: map[string][]witness.Line{}}
+	w := open(t, data, key, to)
+	w.add("a", 1)
+	publish := func() { // all there is, by a run that begins and ends
+		t.Helper()
+		held := w.status("a").Published
+		stop := w.run()
+		for w.status("a").Published == held {
+			time.Sleep(time.Millisecond)
+		}
+		stop()
+	}
+	w.act(3)
+	publish()
+	early := filepath.Join(dir, "early.db")
+	if _, err := w.db.Backup(t.Context(), early); err != nil {
+		t.Fatal(err)
+	}
+	w.act(3)
+	publish()
+	if r := w.report(); !r.OK {
+		t.Fatal(r.Problems)
+	}
+	w.db.Close()
+
+	w = open(t, early, key, to)
+	defer func() { w.db.Close() }()
+	r := w.report()
+	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "witness a: line 2: the log was put back to an earlier state: the checkpoint has 8 events, the log 5") {
+		t.Errorf("put back: %q", r.Problems)
+	}
+	w.act(9)
+	publish()
+	r = w.report()
+	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "witness a: line 2: the log was rewritten, or put back to an earlier state and continued: its first 8 events") {
+		t.Errorf("put back and continued: %q", r.Problems)
+	}
+	to.held["a"] = to.held["a"][:1]
+	r = w.report()
+	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "witness a: it was cut short: a checkpoint of 14 events was published, it holds up to 5") {
+		t.Errorf("a witness without its end: %q", r.Problems)
+	}
+}
+
+func TestAnAgentAddsNoWitness(t *testing.T) {
+	w := newWorld(t)
+	defer w.db.Close()
+	by := core.Caller{Tenant: home, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
+	if _, _, err := w.Add(t.Context(), by, witness.Witness{Kind: witness.File, Path: "/x"}); core.AsError(err).Code != core.Denied {
+		t.Error(err)
+	}
+	w.add("a", 1)
+	if _, err := w.Remove(t.Context(), by, "a"); core.AsError(err).Code != core.Denied {
+		t.Error(err)
+	}
+}
+
+func TestAWitnessOfTheSamePlaceIsTheSame(t *testing.T) {
+	w := newWorld(t)
+	defer w.db.Close()
+	for _, c := range []struct {
+		kind, path, name, action string
+		every                    int
+	}{
+		{witness.File, "/a", "file", "created", 0},
+		{witness.File, "/a", "file", "unchanged", 0},
+		{witness.File, "/a", "file", "changed", 9},
+		{witness.File, "/b/../c", "file-2", "created", 0},
+		{witness.Git, "/a", "git", "created", 0},
+		{witness.File, "/c", "file-2", "unchanged", 0},
+	} {
+		got, action, err := w.Add(t.Context(), root, witness.Witness{Kind: c.kind, Path: c.path, EveryS: c.every})
+		if err != nil || got.Name != c.name || action != c.action {
+			t.Errorf("%+v: %s %s %v", c, got.Name, action, err)
+		}
+	}
+}

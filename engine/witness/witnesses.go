@@ -1,0 +1,219 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+const bStanding store.Bucket = "witness.standing" // name → Standing
+
+// Driver carries checkpoints to witnesses and reads back what they hold.
+type Driver interface {
+	// Publish has w keep a checkpoint. When it returns nil, w does.
+	Publish(ctx context.Context, w Witness, l Line) error
+	// Held are the checkpoints that a file or git witness holds, of this log and
+	// perhaps of others. Bounded, whoever wrote them.
+	Held(ctx context.Context, w Witness) iter.Seq2[audit.Kept, error]
+}
+
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	Driver  Driver // nil publishes and reads nothing
+	Tenants func(context.Context) ([]string, error)
+	// Watch returns a one-slot bell that rings when something changed, closed
+	// when the context ends.
+	Watch func(context.Context) <-chan struct{}
+}
+
+// Witnesses keeps the witnesses of every tenant and, while Run does, publishes.
+// It is safe for concurrent use.
+type Witnesses struct {
+	opt     Options
+	ledger  *audit.Ledger
+	kind    record.Kind[Witness]
+	changed chan struct{} // one slot: a witness came, went or is another
+}
+
+// New makes the service; Run publishes.
+func New(opt Options) *Witnesses {
+	s := &Witnesses{opt: opt, ledger: opt.Ledger, changed: make(chan struct{}, 1)}
+	s.kind = record.Kind[Witness]{
+		Noun: "witness", Bucket: "witness", Limit: maxWitnesses, Ledger: opt.Ledger, Follow: s.ring,
+		ID: func(w *Witness) string { return w.Name },
+		Head: func(w *Witness) record.Head {
+			return record.Head{Tenant: &w.TenantID, Created: &w.CreatedAt, Updated: &w.UpdatedAt, Seq: &w.AuditSeq}
+		},
+		State: (*Witness).state,
+	}
+	return s
+}
+
+// Standing is how publishing goes.
+type Standing struct {
+	Published   int64     `json:"published"` // checkpoints
+	Size        uint64    `json:"size"`      // events of the newest of them
+	PublishedAt time.Time `json:"published_at,omitzero"`
+	Failing     bool      `json:"failing,omitzero"`  // the newest try failed
+	Attempts    int       `json:"attempts,omitzero"` // failed ones in a row
+	NextAt      time.Time `json:"next_at,omitzero"`  // when it is tried again
+	LastError   string    `json:"last_error,omitempty"`
+	FailedAt    time.Time `json:"failed_at,omitzero"`
+}
+
+// Status is a witness with how it goes.
+type Status struct {
+	Witness
+	Standing
+	Lag uint64 `json:"lag"` // events since the newest published checkpoint
+}
+
+// Add makes a witness as it is given and says what that did: created, changed
+// or unchanged. Without a name it is the one that publishes to the same place,
+// or gets a name after its kind.
+func (s *Witnesses) Add(ctx context.Context, by core.Caller, w Witness) (_ Witness, action string, err error) {
+	if err := w.Check(); err != nil {
+		return w, "", err
+	}
+	if err := s.kind.ByOperator(ctx, by, w.Kind); err != nil {
+		return w, "", err
+	}
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := s.kind.Load(tx, w.Name)
+		if w.Name == "" {
+			old, err = nil, s.name(tx, &w)
+		}
+		if err != nil {
+			return err
+		}
+		if action, err = s.kind.Put(tx, record.Event{}, &w, (*Witness).same); err != nil {
+			return err
+		}
+		if old != nil && !old.sameTarget(&w) { // the new place holds nothing yet
+			return tx.Delete(bStanding, []byte(w.Name))
+		}
+		return nil
+	})
+	if err != nil {
+		return w, "", fmt.Errorf("keep a witness: %w", err)
+	}
+	return w, action, nil
+}
+
+// name gives a witness its name.
+func (s *Witnesses) name(tx *audit.Tx, w *Witness) error {
+	taken := map[string]bool{}
+	err := s.kind.Each(tx, func(o *Witness) error {
+		if taken[o.Name] = true; o.sameTarget(w) {
+			w.Name = o.Name
+		}
+		return nil
+	})
+	for n := 1; err == nil && w.Name == ""; n++ {
+		name := w.Kind
+		if n > 1 {
+			name += "-" + strconv.Itoa(n)
+		}
+		if !taken[name] {
+			w.Name = name
+		}
+	}
+	return err
+}
+
+// Remove ends a witness. What it holds stays where it is.
+func (s *Witnesses) Remove(ctx context.Context, by core.Caller, name string) (gone Witness, err error) {
+	if err := s.kind.ByOperator(ctx, by, name); err != nil {
+		return gone, err
+	}
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := s.kind.Need(tx, name)
+		if err != nil {
+			return err
+		}
+		gone = *old
+		return errors.Join(s.kind.Remove(tx, record.Event{Type: "witness.removed"}, old), tx.Delete(bStanding, []byte(name)))
+	})
+	return gone, err
+}
+
+// List lists a tenant's witnesses by name.
+func (s *Witnesses) List(ctx context.Context, tenant string) (all []Status, err error) {
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		newest := tx.Next() - 1
+		return s.kind.Each(tx, func(w *Witness) error {
+			st, err := standing(tx, w.Name)
+			all = append(all, Status{Witness: *w, Standing: st, Lag: newest - min(newest, st.Size)})
+			return err
+		})
+	})
+	return all, err
+}
+
+// Compare holds a tenant's log against what its file and git witnesses hold,
+// and takes what it finds into a report of the log.
+func (s *Witnesses) Compare(ctx context.Context, tenant string, r *audit.Report) error {
+	all, err := s.List(ctx, tenant)
+	if err != nil || s.opt.Driver == nil {
+		return err
+	}
+	for _, w := range all {
+		if w.Kind == Command || w.Published == 0 {
+			continue
+		}
+		found, err := s.ledger.Compare(ctx, tenant, w.Name, s.opt.Driver.Held(ctx, w.Witness))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			found.Problems = append(found.Problems, "can't be read: "+brief(err))
+		} else if found.Newest < w.Size {
+			found.Problems = append(found.Problems, fmt.Sprintf("it was cut short: a checkpoint of %d events was published, it holds up to %d", w.Size, found.Newest))
+		}
+		r.Add(found)
+	}
+	return nil
+}
+
+// CompareFile is Compare with the file of a witness, wherever it came from.
+func (s *Witnesses) CompareFile(ctx context.Context, tenant string, name string, held iter.Seq2[audit.Kept, error], r *audit.Report) error {
+	found, err := s.ledger.Compare(ctx, tenant, name, held)
+	if err == nil && found.Checkpoints == 0 {
+		err = core.Errorf(core.InvalidInput, "witness: %s holds no checkpoint of %s", name, audit.Origin(tenant)).With("field", "witness")
+	}
+	if err == nil {
+		r.Add(found)
+	}
+	return err
+}
+
+// ring wakes Run: a witness came, went or is another.
+func (s *Witnesses) ring(string, string, *Witness) {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func standing(tx store.Tx, name string) (st Standing, err error) {
+	data, err := tx.Get(bStanding, []byte(name))
+	if err == nil && data != nil {
+		err = core.DecodeStored(data, &st)
+	}
+	if err != nil {
+		return st, fmt.Errorf("read how witness %s goes: %w", name, err)
+	}
+	return st, nil
+}
+
+// Auditables are the records that reconcile compares.
+func (s *Witnesses) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }
