@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
@@ -69,6 +71,7 @@ type Options struct {
 
 	Notices   notice.Sender  // carries notices out; nil sends none
 	Witnesses witness.Driver // carries checkpoints out and reads them back; nil does neither
+	Log       *slog.Logger   // of what is wrong inside; nil logs nothing
 
 	Contents       judge.Contents // the versions of files that approvals show; nil shows none
 	EgressPatience time.Duration  // how long a connection waits for an answer; 0 means egress.Patience
@@ -103,6 +106,8 @@ type Engine struct {
 	Notices *notice.Notices
 	// Witnesses hold checkpoints of the audit log elsewhere.
 	Witnesses *witness.Witnesses
+	// Health is what is wrong now, by tenant.
+	Health *health.Troubles
 	// Secrets are what agents and tasks get in their environment unseen.
 	Secrets *secret.Secrets
 
@@ -118,41 +123,42 @@ type Engine struct {
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e := &Engine{store: opt.Store, sealer: opt.Sealer}
 	e.world = newWorld(e)
+	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
 	e.Presence = presence.New(opt.Clock, e.world.ring)
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 	})
-	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants})
+	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health})
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
 	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats})
 	var err error
-	if e.Operators, err = operator.New(ctx, e.Audit, opt.Store.Tenants); err != nil {
+	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants, Contents: opt.Contents}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants, Contents: opt.Contents, Health: e.Health}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{
-		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch,
+		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch, Health: e.Health,
 	})
 	e.Witnesses = witness.New(witness.Options{
 		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch,
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
 	if e.Egress, err = egress.New(ctx, egress.Options{
-		Ledger: e.Audit, Swarm: e.Swarm, Tenants: opt.Store.Tenants, Halted: e.halted, Patience: opt.EgressPatience,
+		Ledger: e.Audit, Swarm: e.Swarm, Tenants: opt.Store.Tenants, Halted: e.halted, Patience: opt.EgressPatience, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}
-	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Tenants, Own: opt.Own}); err != nil {
+	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Tenants, Own: opt.Own, Health: e.Health}); err != nil {
 		return nil, fmt.Errorf("open the file rules: %w", err)
 	}
-	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants, Halted: e.halted})
+	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants, Halted: e.halted, Health: e.Health})
 	for action, kind := range opt.Effects {
 		if err := e.Intents.Register(action, kind); err != nil {
 			return nil, fmt.Errorf("open the intents: %w", err)
@@ -160,7 +166,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG, e.Egress}, e},
-		Past: e.past, Secrets: e.Secrets,
+		Past: e.past, Secrets: e.Secrets, Health: e.Health,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
@@ -176,14 +182,14 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
-		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly,
+		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
 	e.parties = append(e.parties, e.Skills.Parties())
 	if e.CAD, err = cad.New(ctx, cad.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
-		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly,
+		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the CAD controller: %w", err)
 	}
@@ -226,8 +232,9 @@ func (e *Engine) trusted() func(string) []string {
 }
 
 // Run schedules tasks, supervises agents and enforces deadlines until ctx
-// ends; it returns when all work has stopped. The first service that fails
-// stops the others.
+// ends; it returns when all work has stopped. What goes wrong in one tenant is
+// a trouble of that tenant (Health). The first service that fails for all of
+// them stops the others.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -237,8 +244,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stopFleet()
 	failed := make(chan error, 9)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
-		if err := fn(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		if err := health.Caught(func() error { return fn(ctx) }); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
+			e.Health.Report("", name, "", err)
 			failed <- err
 			stop(err)
 		}
@@ -274,6 +282,16 @@ func (e *Engine) Watch(ctx context.Context) <-chan struct{} { return e.world.wat
 
 // Snapshot is the immutable live world of a tenant.
 func (e *Engine) Snapshot(tenant string) *Snapshot { return e.world.snapshot(tenant) }
+
+// Inspect looks for records of live tasks that can't be read, in every tenant,
+// and reports them to Health.
+func (e *Engine) Inspect(ctx context.Context) error {
+	tenants, err := e.store.Tenants(ctx)
+	if err != nil {
+		return fmt.Errorf("list the tenants: %w", err)
+	}
+	return e.Health.Tenants(ctx, "swarm", tenants, func(tenant string) error { return e.Swarm.Inspect(ctx, tenant) })
+}
 
 // Reconcile compares the audit log's replay with the store, and outputs that
 // are in files of their own with their results (contract 1.10).

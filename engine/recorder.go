@@ -183,10 +183,5 @@ func (e *Engine) closeRuns(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}
-	for _, t := range tenants {
-		if err := e.DAG.Recover(ctx, t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.Health.Tenants(ctx, "record", tenants, func(t string) error { return e.DAG.Recover(ctx, t) })
 }

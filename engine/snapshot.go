@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/presence"
 	"swarmdeck/engine/skill"
@@ -34,6 +35,7 @@ type Snapshot struct {
 	AuditSeq  uint64             // events so far
 	LogRev    uint64             // grows when any log stream grew
 	Visitors  []presence.Visitor // who has a cockpit open, in the order that they came
+	Troubles  []health.Trouble   // what is wrong with the tenant or the whole engine
 	Err       error              // why the snapshot is not complete; the rest is the last good one
 }
 
@@ -109,6 +111,20 @@ func (w *world) ring(tenant string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tenant(tenant).rev++
+	w.ringAll()
+}
+
+// troubled tells of a trouble that came or went; "" is one of every tenant.
+func (w *world) troubled(tenant string) {
+	if tenant != "" {
+		w.ring(tenant)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.tenants {
+		t.rev++
+	}
 	w.ringAll()
 }
 
@@ -188,6 +204,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	ctx := context.Background() // bounded by the store: short reads only
 	e := w.e
 	s.Visitors = e.Presence.Here(s.Tenant)
+	s.Troubles = e.Health.Of(s.Tenant)
 	var err error
 	s.EStop, err = e.Swarm.EStop(ctx, s.Tenant)
 	if err != nil {

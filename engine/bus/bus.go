@@ -28,6 +28,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -68,6 +69,7 @@ type Options struct {
 	// MaxUnread is how many unread messages a mailbox holds; 0 means 10,000.
 	// One more is refused: its sender learns, and nothing is lost in silence.
 	MaxUnread int
+	Health    *health.Troubles
 }
 
 // Bus is the message bus of every tenant. Its methods may be called from any

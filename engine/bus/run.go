@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -62,18 +63,21 @@ func (b *Bus) Run(ctx context.Context) error {
 // not keep the others from being looked after: it is audited, and tried again
 // later.
 func (b *Bus) tend(ctx context.Context, tenant string, sweep bool) error {
-	err := b.flush(ctx, b.of(tenant))
-	if err == nil && sweep {
-		err = b.endExpired(ctx, tenant)
-	}
+	err := health.Caught(func() error {
+		err := b.flush(ctx, b.of(tenant))
+		if err == nil && sweep {
+			err = b.endExpired(ctx, tenant)
+		}
+		return err
+	})
 	if err == nil || errors.Is(err, store.ErrNoTenant) {
+		b.opt.Health.Clear(tenant, "bus", "")
 		return nil
 	}
-	for _, fatal := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly} {
-		if ctx.Err() != nil || errors.Is(err, fatal) {
-			return err
-		}
+	if ctx.Err() != nil || health.WholeEngine(err) {
+		return err
 	}
+	b.opt.Health.Report(tenant, "bus", "", err)
 	b.watch.due(tenant, b.ledger.Clock().Now().Add(retryAfter))
 	// The cause comes back when it can't be audited either; the next try shows it.
 	_ = b.ledger.Refuse(ctx, core.Self(tenant, "bus"), audit.Entry{Type: "message.trouble", Subject: "messages", ID: tenant}, err)
@@ -100,12 +104,11 @@ func (b *Bus) flushAll() error {
 		all = append(all, t)
 	}
 	b.mu.Unlock()
-	for _, t := range all {
-		if err := b.flush(context.Background(), t); err != nil { // short, and what comes after Run can't do it
-			return err
-		}
+	var errs []error
+	for _, t := range all { // one that can't be written keeps no other from it
+		errs = append(errs, b.flush(context.Background(), t)) // short, and what comes after Run can't do it
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // watch tells Run which tenants to look at, and when.

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
@@ -40,6 +41,7 @@ type Options struct {
 	// so that no CAD agent is given it; nil knows nobody.
 	Taken    func(tenant, id string) bool
 	ReadOnly bool // the store is: repair nothing, audit nothing
+	Health   *health.Troubles
 }
 
 // Bus carries the messages between agents; *bus.Bus is one.
@@ -90,12 +92,21 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the CAD agents: %w", err)
 	}
-	for _, t := range all {
-		if err := c.recall(ctx, t.TenantID); err != nil {
-			return nil, fmt.Errorf("read the CAD agents of tenant %s: %w", t.TenantID, err)
-		}
+	if err := opt.Health.Tenants(ctx, component, idsOf(all), func(tenant string) error { return c.recall(ctx, tenant) }); err != nil {
+		return nil, fmt.Errorf("read the CAD agents: %w", err)
 	}
 	return c, nil
+}
+
+// component is what troubles of this package are told under.
+const component = "cad"
+
+func idsOf(all []swarm.Tenant) []string {
+	ids := make([]string, len(all))
+	for i, t := range all {
+		ids[i] = t.TenantID
+	}
+	return ids
 }
 
 // Run has workflows go on until ctx ends.

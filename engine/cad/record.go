@@ -77,17 +77,17 @@ func each[T any](tx store.Tx, b store.Bucket, under func() (from, to []byte), fn
 	if under != nil {
 		from, to = under()
 	}
-	var bad error
+	var bad []error
 	err := tx.Scan(b, from, to, false, func(key, value []byte) bool {
 		v := new(T)
-		if bad = core.DecodeStored(bytes.Clone(value), v); bad != nil {
-			bad = fmt.Errorf("decode %s %q: %w", b, key, bad)
-			return false
+		if err := core.DecodeStored(bytes.Clone(value), v); err != nil {
+			bad = append(bad, &core.Damaged{Noun: string(b), Key: string(key), Err: err})
+			return true
 		}
 		fn(v)
 		return true
 	})
-	return errors.Join(err, bad)
+	return errors.Join(append(bad, err)...)
 }
 
 // loadAgent reads an agent that must be there.

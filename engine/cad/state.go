@@ -2,6 +2,7 @@ package cad
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,28 +82,22 @@ func (c *Controller) recall(ctx context.Context, name string) error {
 	err := c.ledger.View(ctx, name, func(tx *audit.Tx) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		err := each(tx, bAgent, nil, func(a *Agent) { t.members[a.AgentID] = newMember(a) })
-		if err == nil {
-			err = each(tx, bWorkspace, nil, func(w *Workspace) { t.spaces[w.WorkspaceID] = w })
-		}
-		if err == nil {
-			_, err = fetch(tx, bController, []byte(controllerKey), &t.set)
-		}
+		err := errors.Join(
+			each(tx, bAgent, nil, func(a *Agent) { t.members[a.AgentID] = newMember(a) }),
+			each(tx, bWorkspace, nil, func(w *Workspace) { t.spaces[w.WorkspaceID] = w }),
+		)
+		_, unset := fetch(tx, bController, []byte(controllerKey), &t.set)
 		t.slots.resize(t.set.MaxConcurrent)
-		return err
+		return errors.Join(err, unset)
 	})
-	if err == nil {
-		err = c.kinds.role.Read(ctx, name)
-	}
-	if err != nil || c.opt.ReadOnly {
+	err = errors.Join(err, c.kinds.role.Read(ctx, name))
+	if c.opt.ReadOnly {
 		return err
 	}
 	for _, m := range c.members(name) { // whoever asked has died with its engine
-		if err := c.waitsNoMore(ctx, core.Self(name, "cad"), m, "the engine ended while it was asked about"); err != nil {
-			return err
-		}
+		err = errors.Join(err, c.waitsNoMore(ctx, core.Self(name, "cad"), m, "the engine ended while it was asked about"))
 	}
-	return nil
+	return err
 }
 
 // member finds an agent of the caller's tenant.

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/swarm"
 )
 
@@ -87,10 +88,8 @@ func (c *Controller) RunWorkflows(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the workflows that run: %w", err)
 	}
-	for _, t := range tenants {
-		if err := s.recall(ctx, t.TenantID); err != nil {
-			return fmt.Errorf("find the workflows of %s that run: %w", t.TenantID, err)
-		}
+	if err := c.opt.Health.Tenants(ctx, component, idsOf(tenants), func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
+		return fmt.Errorf("find the workflows that run: %w", err)
 	}
 	again := time.NewTimer(lookAgain)
 	defer again.Stop()
@@ -108,12 +107,16 @@ func (c *Controller) RunWorkflows(ctx context.Context) error {
 		}
 		waits := len(failed) > 0
 		for at := range s.take() {
-			if err := s.step(ctx, at); err != nil {
+			about := fmt.Sprintf("workflow %d", at.number)
+			if err := health.Caught(func() error { return s.step(ctx, at) }); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
+				c.opt.Health.Report(at.tenant, component, about, err)
 				failed[at] = true
+				continue
 			}
+			c.opt.Health.Clear(at.tenant, component, about)
 		}
 		if len(failed) > 0 && !waits { // or other work would put it off
 			again.Reset(lookAgain)
@@ -135,7 +138,7 @@ func (s *workflows) recall(ctx context.Context, tenant string) error {
 		return err
 	}
 	for _, key := range carried {
-		if err := s.c.ledger.Update(ctx, core.Self(tenant, "cad"), func(tx *audit.Tx) error {
+		err := s.c.ledger.Update(ctx, core.Self(tenant, "cad"), func(tx *audit.Tx) error {
 			a, err := loadAssignment(tx, key)
 			if err != nil || a == nil || !a.carried() {
 				return err // it went on meanwhile
@@ -145,9 +148,11 @@ func (s *workflows) recall(ctx context.Context, tenant string) error {
 				return err
 			}
 			return s.followIn(tx, a, &t)
-		}); err != nil {
+		})
+		if health.WholeEngine(err) {
 			return err
 		}
+		s.c.opt.Health.Report(tenant, component, fmt.Sprintf("assignment %x", key), err)
 	}
 	return s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		return tx.Scan(bLive, nil, nil, false, func(key, _ []byte) bool {

@@ -2,6 +2,8 @@ package dag
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -109,6 +111,7 @@ func closeRun(tx *audit.Tx, run string, over bool) error {
 func (d *DAG) Recover(ctx context.Context, tenant string) error {
 	var runs []string
 	cutOff := map[string][]Event{}
+	var errs []error
 	err := d.view(ctx, tenant, "look for runs that were cut off", func(r reader) error {
 		if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
 			runs = append(runs, string(k))
@@ -117,22 +120,26 @@ func (d *DAG) Recover(ctx context.Context, tenant string) error {
 			return err
 		}
 		for _, run := range runs {
-			var err error
-			if cutOff[run], err = d.abandon(r, run); err != nil {
-				return err
+			events, err := d.abandon(r, run)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("run %s: %w", run, err)) // it stays open; the others are closed
+				continue
 			}
+			cutOff[run] = events
 		}
 		return nil
 	})
+	errs = append(errs, err)
 	for _, run := range runs {
-		if err != nil {
-			break
+		events, ok := cutOff[run]
+		if !ok {
+			continue
 		}
-		if err = d.keep(ctx, core.Self(tenant, "recorder"), run, cutOff[run], true); isConflict(err) {
-			err = nil // the audit log tells what could not be said of the run; it is closed
-		}
+		if err := d.keep(ctx, core.Self(tenant, "recorder"), run, events, true); !isConflict(err) {
+			errs = append(errs, err)
+		} // else the audit log tells what could not be said of the run; it is closed
 	}
-	return explain("close the runs that were cut off", err)
+	return explain("close the runs that were cut off", errors.Join(errs...))
 }
 
 // abandon is what ends a run whose recorder died; nothing of one that was

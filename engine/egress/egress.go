@@ -16,6 +16,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
@@ -51,6 +52,7 @@ type Options struct {
 	Halted func(tenant string) bool
 	// Patience is how long a connection waits for an answer; 0 means Patience.
 	Patience time.Duration
+	Health   *health.Troubles
 }
 
 // Service decides. It is safe for concurrent use, and the judge's owner of the
@@ -92,7 +94,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	}
 	s.kind = s.ruleKind()
 	opt.Ledger.Derives(s.Auditables()...)
-	if err := s.kind.ReadAll(ctx, opt.Tenants); err != nil {
+	if err := s.kind.ReadAll(ctx, opt.Health, opt.Tenants); err != nil {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -137,6 +137,18 @@ func (s *Service) follow(tenant, id string, r *Rule) {
 	})
 }
 
+// unread refuses all connections to the host of a rule that can't be read: it
+// may have said so.
+func (s *Service) unread(tenant, id string) {
+	where, _, _ := strings.Cut(id, " ")
+	r, err := NewRule(Deny, where)
+	if err != nil {
+		return // no rule has such an id
+	}
+	r.TenantID = tenant
+	s.follow(tenant, id, &r)
+}
+
 // index is the tenant's as the rules are now; within a look at them.
 func (s *Service) index(tenant string) *index {
 	x := s.indexes[tenant]

@@ -11,10 +11,13 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
 )
@@ -28,6 +31,7 @@ type Options struct {
 	Ledger  *audit.Ledger
 	Tenants func(context.Context) ([]string, error)
 	Own     *safeopen.Own // the engine's own files, which no rule gives
+	Health  *health.Troubles
 }
 
 // Service keeps the rules. It is safe for concurrent use.
@@ -44,7 +48,7 @@ type Service struct {
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{ledger: opt.Ledger, own: opt.Own, rules: map[string]map[string]Rule{}}
 	s.kind = record.Kind[Rule]{
-		Noun: "file rule", Subject: subjectRule, Bucket: "files.rule", Limit: maxRules, Ledger: opt.Ledger, Follow: s.follow,
+		Noun: "file rule", Subject: subjectRule, Bucket: "files.rule", Limit: maxRules, Ledger: opt.Ledger, Follow: s.follow, Unread: s.unread,
 		ID: (*Rule).ID,
 		Head: func(r *Rule) record.Head {
 			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
@@ -52,7 +56,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		State: (*Rule).state,
 	}
 	opt.Ledger.Derives(s.Auditables()...)
-	if err := s.kind.ReadAll(ctx, opt.Tenants); err != nil {
+	if err := s.kind.ReadAll(ctx, opt.Health, opt.Tenants); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -131,6 +135,21 @@ func (s *Service) follow(tenant, id string, r *Rule) {
 		s.rules[tenant] = map[string]Rule{}
 	}
 	s.rules[tenant][id] = *r
+}
+
+// unread hides the path of a rule that can't be read: it may have said so.
+func (s *Service) unread(tenant, id string) {
+	r := Rule{TenantID: tenant, Effect: Hide, Path: id}
+	for word, of := range map[string]*string{"role ": &r.Role, "agent ": &r.Agent} {
+		rest, ok := strings.CutPrefix(id, word)
+		quoted, err := strconv.QuotedPrefix(rest)
+		if !ok || err != nil {
+			continue
+		}
+		*of, _ = strconv.Unquote(quoted)
+		r.Path = strings.TrimPrefix(rest[len(quoted):], " ")
+	}
+	s.follow(tenant, id, &r)
 }
 
 // Auditables are what reconcile compares with the log.

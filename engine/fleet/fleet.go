@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
@@ -30,6 +31,7 @@ type Options struct {
 	Past func(context.Context, Agent) (string, error)
 	// Secrets keep credentials out of records; nil keeps none.
 	Secrets *secret.Secrets
+	Health  *health.Troubles
 }
 
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks
@@ -44,6 +46,7 @@ type Fleet struct {
 	mu     sync.RWMutex
 	fleet  map[string]map[string]*member // tenant → name
 	launch func(*member)                 // starts supervising; nil unless Run is running
+	unread bool                          // there are agents that New could not read
 }
 
 var (
@@ -60,13 +63,19 @@ func New(ctx context.Context, opt Options) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)
 	}
-	for _, t := range tenants {
-		err := opt.Ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
+	ids := make([]string, len(tenants))
+	for i, t := range tenants {
+		ids[i] = t.TenantID
+	}
+	err = opt.Health.Tenants(ctx, component, ids, func(tenant string) error {
+		err := opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 			return eachAgent(tx, func(a *Agent) { f.add(f.newMember(a)) })
 		})
-		if err != nil {
-			return nil, fmt.Errorf("read the fleet of tenant %s: %w", t.TenantID, err)
-		}
+		f.unread = f.unread || err != nil
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the fleet: %w", err)
 	}
 	return f, nil
 }
@@ -148,7 +157,10 @@ func (f *Fleet) find(ctx context.Context, by core.Caller, name string) (*member,
 
 // keep tells the runtimes which of their agents there are. One that can't give
 // up what it keeps for others goes on later; only what it can't read is an error.
-func (f *Fleet) keep(ctx context.Context) error {
+func (f *Fleet) keep(ctx context.Context) {
+	if f.unread {
+		return // a runtime removes what is no agent's, and would take theirs for that
+	}
 	for name, rt := range f.opt.Runtimes {
 		k, ok := rt.(Keeper)
 		if !ok {
@@ -161,10 +173,9 @@ func (f *Fleet) keep(ctx context.Context) error {
 			}
 		}
 		if err := k.Keep(ctx, agents); err != nil {
-			return fmt.Errorf("tell runtime %s of its agents: %w", name, err)
+			f.opt.Health.Report("", component, "runtime "+name, fmt.Errorf("tell it of its agents: %w", err))
 		}
 	}
-	return nil
 }
 
 // Run repairs what a crash left, opens the agents of every tenant and
@@ -173,9 +184,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.Recover(ctx); err != nil {
 		return err
 	}
-	if err := f.keep(ctx); err != nil {
-		return err
-	}
+	f.keep(ctx)
 	var all sync.WaitGroup
 	f.mu.Lock()
 	f.launch = func(m *member) { all.Go(func() { f.supervise(ctx, m) }) }
@@ -192,3 +201,6 @@ func (f *Fleet) Run(ctx context.Context) error {
 	all.Wait()
 	return nil
 }
+
+// component is what troubles of this package are told under.
+const component = "fleet"

@@ -73,21 +73,24 @@ type stored struct {
 func decodeAgent(name string, data []byte) (*Agent, error) {
 	a := new(Agent)
 	if err := core.DecodeStored(data, a); err != nil {
-		return nil, fmt.Errorf("decode agent %s: %w", name, err)
+		return nil, &core.Damaged{Noun: "agent", Key: name, Err: err}
 	}
 	return a, nil
 }
 
+// eachAgent visits the agents that can be read; the error names the others.
 func eachAgent(tx store.Tx, each func(*Agent)) error {
-	var bad error
+	var bad []error
 	err := tx.Scan(bAgent, nil, nil, false, func(key, value []byte) bool {
-		var a *Agent
-		if a, bad = decodeAgent(string(key), value); bad == nil {
-			each(a)
+		a, err := decodeAgent(string(key), value)
+		if err != nil {
+			bad = append(bad, err)
+			return true
 		}
-		return bad == nil
+		each(a)
+		return true
 	})
-	return errors.Join(err, bad)
+	return errors.Join(append(bad, err)...)
 }
 
 // save writes an agent with its audit event, counters and change record. was

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -241,8 +243,9 @@ func (f *Fleet) Recover(ctx context.Context) error {
 	for _, m := range f.members("") {
 		tenants[m.tenant] = append(tenants[m.tenant], m)
 	}
-	for tenant, members := range tenants {
-		err := f.opt.Ledger.Update(ctx, core.Self(tenant, "fleet"), func(tx *audit.Tx) error {
+	return f.opt.Health.Tenants(ctx, component, slices.Collect(maps.Keys(tenants)), func(tenant string) error {
+		members := tenants[tenant]
+		return f.opt.Ledger.Update(ctx, core.Self(tenant, "fleet"), func(tx *audit.Tx) error {
 			if err := f.opt.Judge.Void(tx, deadCall, "the engine was restarted, so the agent's run is gone"); err != nil {
 				return err
 			}
@@ -253,11 +256,7 @@ func (f *Fleet) Recover(ctx context.Context) error {
 			}
 			return nil
 		})
-		if err != nil {
-			return fmt.Errorf("recover the fleet of tenant %s: %w", tenant, err)
-		}
-	}
-	return nil
+	})
 }
 
 func deadCall(a *judge.Approval) bool { return a.Gate == judge.GateTool && a.Status == judge.Open }

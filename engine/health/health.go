@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // Trouble is one thing that is wrong.
@@ -122,6 +123,9 @@ func (t *Troubles) note(tenant string, at place, err error) {
 	if p, ok := errors.AsType[*Panic](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
+	if p, ok := errors.AsType[*store.PanicError](err); ok {
+		attrs = append(attrs, "stack", string(p.Stack))
+	}
 	if !fresh {
 		log.Debug("still degraded", attrs...)
 		return
@@ -151,6 +155,15 @@ func (t *Troubles) changed(tenant string) {
 	if t.opt.Changed != nil {
 		t.opt.Changed(tenant)
 	}
+}
+
+// Log is the log of the engine, for those who own a loop or a goroutine. It
+// discards when there is none.
+func (t *Troubles) Log() *slog.Logger {
+	if t == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return t.opt.Log
 }
 
 // Of are the troubles of a tenant and those of the whole engine, which come

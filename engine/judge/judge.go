@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 )
 
@@ -49,6 +50,7 @@ type Options struct {
 	Tenants func(context.Context) ([]string, error)
 	// Contents are the versions of files that cards show; nil shows none.
 	Contents Contents
+	Health   *health.Troubles
 }
 
 // Judge decides, records and waits for answers. Its methods may be called
@@ -60,6 +62,7 @@ type Judge struct {
 	evaluation time.Duration
 	tenants    func(context.Context) ([]string, error)
 	contents   Contents
+	health     *health.Troubles
 
 	owners   map[Gate]Settler
 	programs Programs
@@ -95,7 +98,7 @@ func New(opt Options) (*Judge, error) {
 		load = func() *table { return t }
 	}
 	j := &Judge{
-		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants, contents: opt.Contents,
+		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants, contents: opt.Contents, health: opt.Health,
 		owners: map[Gate]Settler{}, programs: opt.Programs, book: opt.Book,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,

@@ -45,7 +45,7 @@ func (j *Judge) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
 func (j *Judge) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	var out []Approval
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		open, err := openIn(tx)
+		open, err := j.openIn(tx)
 		for _, a := range open {
 			out = append(out, *a)
 		}

@@ -18,7 +18,7 @@ func (j *Judge) ruleKind() record.Kind[Rule] {
 	return record.Kind[Rule]{
 		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.always.update,
 		ID:  func(r *Rule) string { return r.RuleID },
-		Key: record.Numbered(core.RulePrefix),
+		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),
 		Head: func(r *Rule) record.Head {
 			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Seq: &r.AuditSeq}
 		},

@@ -20,6 +20,7 @@ func (j *Judge) Run(ctx context.Context) error {
 	j.table() // loaded before the first question waits for it
 	next := map[string]time.Time{}
 	failed := map[string]*retry{}
+	guard := j.health.Guard("judge")
 	if j.tenants != nil {
 		all, err := j.tenants(ctx)
 		if err != nil {
@@ -40,15 +41,18 @@ func (j *Judge) Run(ctx context.Context) error {
 			}
 		}
 		for tenant := range look {
-			at, err := j.sweep(ctx, tenant, failed)
+			var at time.Time
+			rest, err := guard.Try(ctx, tenant, func() (err error) {
+				at, err = j.sweep(ctx, tenant, failed)
+				return err
+			})
 			switch {
 			case ctx.Err() != nil:
 				return nil
-			case errors.Is(err, store.ErrNoTenant):
-				delete(next, tenant)
-				continue
 			case err != nil:
 				return fmt.Errorf("enforce the deadlines of %s: %w", tenant, err)
+			case rest > 0:
+				at = j.ledger.Clock().Now().Add(rest)
 			}
 			if at.IsZero() {
 				delete(next, tenant)
@@ -145,6 +149,7 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 	})
 	if err == nil {
 		delete(failed, id)
+		j.health.Clear(tenant, "judge", "approval "+id)
 		return next, nil
 	}
 	for _, fatal := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrNoTenant} {
@@ -159,6 +164,7 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 		// The cause comes back when it can't be audited either; the next try shows it.
 		_ = j.ledger.Refuse(ctx, self, audit.Entry{Type: "approval.unsettled", Subject: "approval", ID: id}, err)
 	}
+	j.health.Report(tenant, "judge", "approval "+id, err)
 	r.pause = min(2*r.pause, time.Minute)
 	r.at = j.ledger.Clock().Now().Add(r.pause)
 	return r.at, nil

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,7 +51,7 @@ func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
 // every open approval of the tenant, so call it only for what has one. It does
 // not call the gate's owner: the caller is about to settle that itself.
 func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) error {
-	open, err := openIn(tx)
+	open, err := j.openIn(tx)
 	if err != nil {
 		return err
 	}
@@ -69,8 +71,9 @@ func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error
 	return j.save(tx, a, "approval.voided", detail)
 }
 
-// openIn reads the open approvals, oldest first.
-func openIn(tx *audit.Tx) ([]*Approval, error) {
+// openIn reads the open approvals, oldest first. Those that can't be read are
+// told of and left out.
+func (j *Judge) openIn(tx *audit.Tx) ([]*Approval, error) {
 	var keys [][]byte
 	if err := tx.Scan(approvalsOpen, nil, nil, false, func(k, _ []byte) bool {
 		keys = append(keys, append([]byte(nil), k...))
@@ -84,12 +87,15 @@ func openIn(tx *audit.Tx) ([]*Approval, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read an open approval: %w", err)
 		}
+		var a *Approval
 		if value == nil {
-			return nil, core.Errorf(core.Internal, "an open approval (number %x) has no record", k)
+			err = errors.New("it is open, and has no record")
+		} else {
+			a, err = decodeApproval(value)
 		}
-		a, err := decodeApproval(value)
-		if err != nil {
-			return nil, err
+		if err != nil { // nobody can answer it, and it holds no other up
+			j.health.Report(tx.Tenant(), "judge", "approval "+core.NewID(core.ApprovalPrefix, tx.Tenant(), binary.BigEndian.Uint64(k)), err)
+			continue
 		}
 		out = append(out, a)
 	}

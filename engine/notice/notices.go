@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
@@ -45,7 +46,8 @@ type Options struct {
 	Tenants   func(context.Context) ([]string, error)
 	// Watch returns a one-slot bell that rings when something changed, closed
 	// when the context ends.
-	Watch func(context.Context) <-chan struct{}
+	Watch  func(context.Context) <-chan struct{}
+	Health *health.Troubles
 }
 
 // Notices keeps the notices of every tenant and, while Run does, sends. It is

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -77,29 +78,31 @@ func (s *Notices) wanted(ctx context.Context) (map[place]Notice, error) {
 		return nil, err
 	}
 	all := map[place]Notice{}
-	for _, t := range tenants {
+	err = s.opt.Health.Tenants(ctx, "notices", tenants, func(t string) error {
 		err := s.ledger.View(ctx, t, func(tx *audit.Tx) error {
 			return s.kind.Each(tx, func(n *Notice) error {
 				all[place{t, n.Name}] = *n
 				return nil
 			})
 		})
-		if err != nil && !errors.Is(err, store.ErrNoTenant) {
-			return nil, err
+		if errors.Is(err, store.ErrNoTenant) {
+			return nil
 		}
-	}
-	return all, nil
+		return err
+	})
+	return all, err
 }
 
 // carry runs one notice's courier; trouble with the store rests and begins
 // again from what is on disk.
 func (s *Notices) carry(ctx context.Context, n Notice) {
 	for {
-		err := s.courier(n).run(ctx)
+		err := health.Caught(func() error { return s.courier(n).run(ctx) })
 		if ctx.Err() != nil || errors.Is(err, errOther) {
 			return
 		}
 		// The cause comes back when it can't be audited either.
+		s.opt.Health.Report(n.TenantID, "notices", "notice "+n.Name, err)
 		_ = s.ledger.Refuse(ctx, core.Self(n.TenantID, "notice"), audit.Entry{Type: "notice.trouble", Subject: "notice", ID: n.Name}, err)
 		select {
 		case <-ctx.Done():

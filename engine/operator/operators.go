@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 )
 
@@ -28,8 +29,8 @@ type Operators struct {
 	grants map[string][]Grant // by fingerprint
 }
 
-// New reads who may enter.
-func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
+// New reads who may enter. A record that can't be read lets nobody in.
+func New(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
 	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}}
 	o.kind = record.Kind[Operator]{
 		Noun: "operator", Bucket: "operator", Ledger: ledger, Follow: o.follow,
@@ -40,7 +41,7 @@ func New(ctx context.Context, ledger *audit.Ledger, tenants func(context.Context
 		State: (*Operator).state,
 	}
 	ledger.Derives(o.Auditables()...)
-	if err := o.kind.ReadAll(ctx, tenants); err != nil {
+	if err := o.kind.ReadAll(ctx, book, tenants); err != nil {
 		return nil, err
 	}
 	return o, nil

@@ -56,6 +56,11 @@ func Numbered(prefix string) func(tenant, id string) Key {
 	}
 }
 
+// NumberedName is the Name of kinds whose Key is Numbered.
+func NumberedName(prefix string) func(tenant string, key []byte) string {
+	return func(tenant string, key []byte) string { return core.NewID(prefix, tenant, LastSeq(key)) }
+}
+
 // Parts reads a stored key from its front. What is not there reads as zero.
 type Parts []byte
 

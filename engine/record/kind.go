@@ -30,6 +30,9 @@ type Kind[T any] struct {
 	// Key is where the record of an id is kept, nil when no record can have that
 	// id. Without it the id is the key.
 	Key func(tenant, id string) Key
+	// Name is the id that a key stands for, for errors about records that can't
+	// be decoded. Without it they are named by the key.
+	Name func(tenant string, key []byte) string
 	// Head points to the members that saving fills in.
 	Head func(*T) Head
 	// Stored is what the store keeps, where that is not the record's own JSON;
@@ -48,6 +51,9 @@ type Kind[T any] struct {
 	// called, and of each that a commit saved, or removed (nil), in commit order
 	// on the store's goroutine. It must be quick and must not change the record.
 	Follow func(tenant, id string, v *T)
+	// Unread learns in Read of each record that can't be decoded, by its name,
+	// so that what it may have held back stays held back; nil ignores it.
+	Unread func(tenant, name string)
 }
 
 // Head are the members of a record that saving fills in; those that it has not
@@ -92,12 +98,20 @@ func (k *Kind[T]) encode(v *T) (data []byte, err error) {
 func (k *Kind[T]) decode(tenant string, key, data []byte) (*T, error) {
 	v := new(T)
 	if err := core.DecodeStored(data, v); err != nil {
-		return nil, fmt.Errorf("decode %s %q: %w", k.Noun, key, err)
+		return nil, k.damaged(tenant, key, err)
 	}
 	if id := k.ID(v); !bytes.Equal(k.key(tenant, id), key) {
-		return nil, fmt.Errorf("decode %s %q: it says that it is %q", k.Noun, key, id)
+		return nil, k.damaged(tenant, key, fmt.Errorf("it says that it is %q", id))
 	}
 	return v, nil
+}
+
+func (k *Kind[T]) damaged(tenant string, key []byte, err error) error {
+	name := string(key)
+	if k.Name != nil {
+		name = k.Name(tenant, key)
+	}
+	return &core.Damaged{Noun: k.Noun, Key: name, Err: err}
 }
 
 func (k *Kind[T]) key(tenant, id string) Key {
@@ -147,12 +161,18 @@ const maxNamed = 10
 // that can't be decoded are passed over and named in the error, once all others
 // have been visited.
 func (k *Kind[T]) Each(tx store.Tx, visit func(*T) error) error {
+	return k.each(tx, visit, func(error) {})
+}
+
+// each is Each; unread hears of every record that can't be decoded.
+func (k *Kind[T]) each(tx store.Tx, visit func(*T) error, unread func(error)) error {
 	var damaged []error
 	var stop error
 	bad := 0
 	err := tx.Scan(k.Bucket, nil, nil, false, func(key, data []byte) bool {
 		v, err := k.decode(tx.Tenant(), key, data)
 		if err != nil {
+			unread(err)
 			if bad++; bad <= maxNamed {
 				damaged = append(damaged, err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 )
 
 // What Put did.
@@ -99,18 +100,14 @@ func (k *Kind[T]) Delete(ctx context.Context, by core.Caller, event, id string) 
 	return gone, err
 }
 
-// ReadAll is Read for every tenant.
-func (k *Kind[T]) ReadAll(ctx context.Context, tenants func(context.Context) ([]string, error)) error {
+// ReadAll is Read for every tenant. What can't be read is a trouble of its
+// tenant; the error is what no tenant is the cause of.
+func (k *Kind[T]) ReadAll(ctx context.Context, book *health.Troubles, tenants func(context.Context) ([]string, error)) error {
 	all, err := tenants(ctx)
 	if err != nil {
 		return fmt.Errorf("list tenants: %w", err)
 	}
-	for _, tenant := range all {
-		if err := k.Read(ctx, tenant); err != nil {
-			return err
-		}
-	}
-	return nil
+	return book.Tenants(ctx, k.subject(), all, func(tenant string) error { return k.Read(ctx, tenant) })
 }
 
 // ByOperator reports a change that somebody wants to make who is no person, and
@@ -123,13 +120,19 @@ func (k *Kind[T]) ByOperator(ctx context.Context, by core.Caller, id string) err
 	return k.Ledger.Refuse(ctx, by, audit.Entry{Type: k.subject() + ".refused", Subject: k.subject(), ID: id}, cause)
 }
 
-// Read tells Follow of the records that a tenant has. Damaged ones are named in
-// the error; the others are followed.
+// Read tells Follow of the records that a tenant has. Damaged ones are told to
+// Unread and named in the error; the others are followed.
 func (k *Kind[T]) Read(ctx context.Context, tenant string) error {
 	err := k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return k.Each(tx, func(v *T) error {
+		return k.each(tx, func(v *T) error {
 			k.Follow(tenant, k.ID(v), v)
 			return nil
+		}, func(err error) {
+			for _, d := range core.DamagedIn(err) {
+				if k.Unread != nil {
+					k.Unread(tenant, d.Key)
+				}
+			}
 		})
 	})
 	if err != nil {

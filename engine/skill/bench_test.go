@@ -81,7 +81,7 @@ func BenchmarkOpen1000SkillsFromTheStore(b *testing.B) {
 	s.load()
 	b.ResetTimer()
 	for range b.N {
-		r, err := newRegistry(b.Context(), audit.New(s.db, audit.Options{}), []string{home}, s.runners, nil)
+		r, err := newRegistry(b.Context(), nil, audit.New(s.db, audit.Options{}), []string{home}, s.runners, nil)
 		if err != nil || len(r.Catalog(home)) != 1000 {
 			b.Fatal(err)
 		}

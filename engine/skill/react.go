@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 )
@@ -66,10 +67,11 @@ func (s *Skills) react(ctx context.Context) {
 // comes again.
 func (s *Skills) attend(ctx context.Context, r *Reaction) {
 	for {
-		err := s.readFor(ctx, r)
+		err := health.Caught(func() error { return s.readFor(ctx, r) })
 		if ctx.Err() != nil {
 			return
 		}
+		s.opt.Health.Report(r.TenantID, component, "reaction "+r.ReactionID, err)
 		// The cause comes back when it can't be audited either.
 		_ = s.ledger.Refuse(ctx, core.Self(r.TenantID, r.ReactionID), audit.Entry{Type: "reaction.trouble", Subject: "reaction", ID: r.ReactionID}, err)
 		select {

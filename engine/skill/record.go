@@ -70,15 +70,18 @@ func decodeStored(data []byte) (stored, error) {
 }
 
 func eachSkill(tx store.Tx, each func(*Skill) error) error {
-	var bad error
-	err := tx.Scan(bSkill, nil, nil, false, func(_, value []byte) bool {
-		var st stored
-		if st, bad = decodeStored(value); bad == nil {
-			bad = each(st.Skill)
+	var bad []error
+	var stop error
+	err := tx.Scan(bSkill, nil, nil, false, func(key, value []byte) bool {
+		st, err := decodeStored(value)
+		if err != nil {
+			bad = append(bad, &core.Damaged{Noun: "skill", Key: string(key), Err: err})
+			return true
 		}
-		return bad == nil
+		stop = each(st.Skill)
+		return stop == nil
 	})
-	return errors.Join(err, bad)
+	return errors.Join(append(bad, err, stop)...)
 }
 
 // put writes a skill with its audit event and change record.
@@ -139,18 +142,15 @@ func (r *registry) readIndex(tx store.Tx) (*index, error) {
 		x.skills[s.Name] = append([]*Skill{s}, x.skills[s.Name]...) // keys sort by version, the oldest first
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	x = x.with(r.own(tx.Tenant())...)
-	data, err := tx.Get(bRegistry, []byte(RegistryID))
-	if err != nil || data == nil {
+	data, bad := tx.Get(bRegistry, []byte(RegistryID))
+	if err = errors.Join(err, bad); data == nil {
 		return x, err
 	}
-	if err := x.updated.UnmarshalText(data); err != nil {
-		return nil, fmt.Errorf("decode when the registry changed: %w", err)
+	if bad := x.updated.UnmarshalText(data); bad != nil {
+		err = errors.Join(err, fmt.Errorf("decode when the registry changed: %w", bad))
 	}
-	return x, nil
+	return x, err
 }
 
 func readSources(tx store.Tx) ([]Source, error) {

@@ -50,7 +50,11 @@ func (r records[T]) at(tx store.Tx, n uint64) (*T, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	return r.decode(data)
+	v, err := r.decode(data)
+	if err != nil {
+		return nil, &core.Damaged{Noun: r.kind, Key: fmt.Sprint("number ", n), Err: err}
+	}
+	return v, nil
 }
 
 func (r records[T]) decode(data []byte) (*T, error) {
@@ -77,15 +81,21 @@ func (r records[T]) each(tx store.Tx, fn func(*T) error) error {
 // along calls fn for the records that an index lists between two of its keys,
 // which end in their numbers.
 func (r records[T]) along(tx store.Tx, index store.Bucket, from, to []byte, fn func(*T) error) error {
-	var bad error
+	var damaged []error
+	var stop error
 	err := tx.Scan(index, from, to, false, func(key, _ []byte) bool {
-		var v *T
-		if v, bad = r.at(tx, numberAt(key)); bad == nil && v != nil {
-			bad = fn(v)
+		v, err := r.at(tx, numberAt(key))
+		switch {
+		case len(core.DamagedIn(err)) > 0:
+			damaged = append(damaged, err)
+		case err != nil:
+			stop = err
+		case v != nil:
+			stop = fn(v)
 		}
-		return bad == nil
+		return stop == nil
 	})
-	return errors.Join(err, bad)
+	return errors.Join(append(damaged, err, stop)...)
 }
 
 // numberKey is a number as a key: 8 bytes, big-endian.

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -35,14 +36,11 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 		}
 		return nil
 	})
-	if err == nil {
-		err = s.kind.Read(ctx, tenant)
+	if unread := s.kind.Read(ctx, tenant); unread != nil {
+		s.opt.Health.Report(tenant, component, "reactions", unread)
 	}
-	if err != nil {
+	if err != nil || s.opt.ReadOnly {
 		return err
-	}
-	if s.opt.ReadOnly {
-		return nil
 	}
 	pending, err := s.pending(ctx, tenant)
 	if err != nil || len(live) == 0 && len(pending) == 0 {
@@ -57,7 +55,10 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 			}
 			return s.interruptIn(tx, e, interruptedByEngine)
 		}); err != nil {
-			return err
+			if health.WholeEngine(err) {
+				return err
+			}
+			s.opt.Health.Report(tenant, component, "execution "+id, err)
 		}
 	}
 	// What became of a task while nobody followed it: the swarm ended it, or
@@ -67,12 +68,13 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 			continue
 		}
 		t, err := s.opt.Swarm.Task(ctx, tenant, a.TaskID)
-		if err != nil {
+		if err == nil {
+			err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.bring(tx, a.AgentID, &t) })
+		}
+		if health.WholeEngine(err) {
 			return err
 		}
-		if err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.bring(tx, a.AgentID, &t) }); err != nil {
-			return err
-		}
+		s.opt.Health.Report(tenant, component, "subagent "+a.AgentID, err)
 	}
 	return nil
 }

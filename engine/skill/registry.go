@@ -2,6 +2,7 @@ package skill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -21,6 +23,7 @@ import (
 type registry struct {
 	engines   *safeopen.Own // what no skill file is
 	ledger    *audit.Ledger
+	health    *health.Troubles
 	runners   map[string]Runner // by kind, without composite
 	env       func(tenant string, env map[string]string) error
 	static    []*Skill // of the program itself, in every tenant
@@ -37,27 +40,29 @@ type registry struct {
 // newRegistry reads the skills of every tenant. It writes nothing and starts
 // nothing. Static skills are the program's own: every tenant has them, and
 // they can't be unloaded.
-func newRegistry(ctx context.Context, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
+func newRegistry(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
 	r := &registry{
-		ledger: ledger, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
+		ledger: ledger, health: book, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
 		shelves: map[string]*index{}, sources: map[string][]Source{}, bad: map[string]map[string][]document.Problem{},
 	}
 	if err := r.settle(static); err != nil {
 		return nil, err
 	}
-	for _, tenant := range tenants {
-		err := ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-			if r.shelves[tenant], err = r.readIndex(tx); err == nil {
-				r.sources[tenant], err = readSources(tx)
+	err := book.Tenants(ctx, component, tenants, func(tenant string) error {
+		return ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+			x, unread := r.readIndex(tx)
+			sources, err := readSources(tx)
+			unread = errors.Join(unread, err)
+			refused, err := readRefused(tx)
+			if x != nil {
+				r.shelves[tenant] = x
 			}
-			if err == nil {
-				r.bad[tenant], err = readRefused(tx)
-			}
-			return err
+			r.sources[tenant], r.bad[tenant] = sources, refused
+			return errors.Join(unread, err)
 		})
-		if err != nil {
-			return nil, fmt.Errorf("read the skills of tenant %s: %w", tenant, err)
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the skills: %w", err)
 	}
 	return r, nil
 }

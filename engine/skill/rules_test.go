@@ -285,7 +285,7 @@ func TestSkillsOfTheProgramItself(t *testing.T) {
 
 func TestAProgramWithABadSkillOfItsOwnDoesNotStart(t *testing.T) {
 	s := newShelf(t)
-	_, err := newRegistry(t.Context(), s.ledger, nil, s.runners, []Skill{{Name: "x", Version: "1.0.0", Timeout: 5000, Runner: Spec{Kind: "builtin"}}})
+	_, err := newRegistry(t.Context(), nil, s.ledger, nil, s.runners, []Skill{{Name: "x", Version: "1.0.0", Timeout: 5000, Runner: Spec{Kind: "builtin"}}})
 	if err == nil || !strings.Contains(err.Error(), "name:") || !strings.Contains(err.Error(), "timeout:") {
 		t.Errorf("%v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
@@ -33,8 +34,12 @@ type Options struct {
 	Env      func(tenant string, env map[string]string) error
 	ReadOnly bool // repair nothing
 	// Own are the engine's own files, which no skill is loaded from.
-	Own *safeopen.Own
+	Own    *safeopen.Own
+	Health *health.Troubles
 }
+
+// component is what troubles of this package are told under.
+const component = "skills"
 
 // Bus takes the messages about runs, and gives those that are reacted to;
 // *bus.Bus is one.
@@ -85,17 +90,15 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	}
 	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), live: map[string]map[string]*Subagent{}, plans: map[string]*index{}}
 	s.reactions, s.reacts = map[string]map[string]*Reaction{}, make(chan struct{}, 1)
-	if s.registry, err = newRegistry(ctx, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
+	if s.registry, err = newRegistry(ctx, opt.Health, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
 		return nil, err
 	}
 	s.kind = s.reactionKind()
 	s.registry.engines = opt.Own
 	s.registry.env = opt.Env
 	opt.Ledger.Derives(s.Auditables()...)
-	for _, tenant := range ids {
-		if err := s.recall(ctx, tenant); err != nil {
-			return nil, fmt.Errorf("read the subagents of tenant %s: %w", tenant, err)
-		}
+	if err := opt.Health.Tenants(ctx, component, ids, func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
+		return nil, fmt.Errorf("read the subagents: %w", err)
 	}
 	return s, nil
 }

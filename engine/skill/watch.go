@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -34,7 +35,8 @@ type watcher struct {
 	r      *registry
 	notify *fsnotify.Watcher // nil while there is nothing to watch
 	seen   map[string]glance // tenant, 0, path → what was taken in from it
-	fresh  bool              // the last look left out a file that was being written
+	guard  *health.Guard
+	fresh  bool // the last look left out a file that was being written
 }
 
 // glance is what a look remembers of a file that was taken in.
@@ -46,7 +48,7 @@ type glance struct {
 // watch reads the sources again, now and when something in them changes, until
 // ctx ends. A file that is refused is audited, and what was loaded of it stays.
 func (r *registry) watch(ctx context.Context) error {
-	w := &watcher{r: r, seen: map[string]glance{}}
+	w := &watcher{r: r, seen: map[string]glance{}, guard: r.health.Guard(component)}
 	defer w.close()
 	for {
 		whole, err := w.look(ctx)
@@ -152,11 +154,15 @@ func (w *watcher) look(ctx context.Context) (whole bool, err error) {
 		if n < 0 {
 			n = len(sources)
 		}
-		all, err := w.reread(ctx, tenant, sources[:n])
+		var all bool
+		rest, err := w.guard.Try(ctx, tenant, func() (err error) {
+			all, err = w.reread(ctx, tenant, sources[:n])
+			return err
+		})
 		if err != nil {
 			return false, err
 		}
-		whole = whole && all
+		whole = whole && all && rest == 0
 		sources = sources[n:]
 	}
 	return whole, nil

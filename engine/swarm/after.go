@@ -40,7 +40,10 @@ func (s *Swarm) release(tx *audit.Tx, ended *Task) error {
 		}
 		for _, seq := range waiting {
 			var t Task
-			if err := loadTask(tx, seq, &t); err != nil {
+			if err := loadTask(tx, seq, &t); len(core.DamagedIn(err)) > 0 {
+				s.shun(tx.Tenant(), seq, err) // it holds nobody up who can be read
+				continue
+			} else if err != nil {
 				return err
 			}
 			if err := tx.Delete(bAfter, pairKey(taskSeq(dep.TaskID), seq)); err != nil {

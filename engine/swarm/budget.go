@@ -103,6 +103,9 @@ func (w *world) reached(l lane) string {
 	return ""
 }
 
+// unreadable is the limit of a budget that can't be read: it counts as used up.
+const unreadable = "unreadable"
+
 // limitTasks is the limit that no running work can go past.
 const limitTasks = "tasks"
 
@@ -195,6 +198,9 @@ func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) err
 func (s *Swarm) budgetKind() record.Kind[Budget] {
 	return record.Kind[Budget]{
 		Noun: "budget", Bucket: bBudget, Ledger: s.ledger, Follow: s.budgetChanged,
+		Unread: func(tenant, subject string) {
+			s.budgetChanged(tenant, subject, &Budget{TenantID: tenant, Subject: subject, Reached: unreadable})
+		},
 		ID: func(b *Budget) string { return b.Subject },
 		Head: func(b *Budget) record.Head {
 			return record.Head{Tenant: &b.TenantID, Updated: &b.UpdatedAt, Seq: &b.AuditSeq}
@@ -223,7 +229,8 @@ func (s *Swarm) budgetChanged(tenant, subject string, b *Budget) {
 	s.poke(tenant)
 }
 
-// Budgets lists a tenant's budgets with what is used.
+// Budgets lists a tenant's budgets with what is used. Those that can't be read
+// are left out and told of.
 func (s *Swarm) Budgets(ctx context.Context, tenant string) ([]Budget, error) {
 	var all []Budget
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
@@ -233,6 +240,10 @@ func (s *Swarm) Budgets(ctx context.Context, tenant string) ([]Budget, error) {
 			return nil
 		})
 	})
+	if len(core.DamagedIn(err)) > 0 {
+		s.opt.Health.Report(tenant, component, "", err)
+		return all, nil
+	}
 	if err != nil {
 		return all, fmt.Errorf("list budgets: %w", err)
 	}

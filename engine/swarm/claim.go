@@ -3,6 +3,7 @@ package swarm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -103,14 +104,18 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 	if len(lanes) == 0 || n == 0 {
 		return nil, nil
 	}
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
-		out, err = s.claimIn(tx, worker, n, lanes)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("claim: %w", err)
+	for {
+		err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			out, err = s.claimIn(tx, worker, n, lanes)
+			return err
+		})
+		if err == nil {
+			return out, nil
+		}
+		if !errors.Is(err, errShunned) {
+			return nil, fmt.Errorf("claim: %w", err)
+		}
 	}
-	return out, nil
 }
 
 // claimIn takes up to n tasks from the lanes.
@@ -134,7 +139,7 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out [
 		last := len(out) - 1
 		took, err := s.take(tx, worker, fronts[best].key, &out[last])
 		if err != nil {
-			return nil, err
+			return nil, s.unless(tx.Tenant(), seqAt(fronts[best].key), err)
 		}
 		if took != taken {
 			out = out[:last]
@@ -171,6 +176,10 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 		}
 		if l.session != "" {
 			ses, err := s.sessions.Need(tx, l.session)
+			if len(core.DamagedIn(err)) > 0 {
+				s.opt.Health.Report(tx.Tenant(), component, "", err)
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -187,12 +196,15 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 func (s *Swarm) front(tx *audit.Tx, l lane) (key []byte, err error) {
 	prefix := l.prefix(tx)
 	from, to := spanIn(tx.Alloc(len(prefix)), prefix)
+	tenant := tx.Tenant()
 	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
+		if s.isShunned(tenant, seqAt(k)) {
+			return true
+		}
 		key = append(tx.Alloc(len(k)), k...)
 		return false
 	})
 	if key == nil && err == nil {
-		tenant := tx.Tenant()
 		tx.OnCommit(func() { s.laneEmptied(tenant, l) })
 	}
 	return key, err
@@ -212,6 +224,9 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *Task) (claimed,
 	seq := seqAt(key)
 	if err := s.heads.load(tx, seq, t); err != nil {
 		return notAllowed, err
+	}
+	if t.Status != Queued {
+		return notAllowed, damagedTask(t.TenantID, seq, fmt.Errorf("it is %s, and kept among the queued", t.Status))
 	}
 	if at := t.StartBy(); !at.IsZero() && !at.After(tx.Now()) {
 		return notAllowed, s.tooLate(tx, t)

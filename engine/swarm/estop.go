@@ -29,6 +29,9 @@ type EStop struct {
 func (s *Swarm) estopKind() record.Kind[EStop] {
 	return record.Kind[EStop]{
 		Noun: "estop", Bucket: bEStop, Ledger: s.ledger, Follow: s.estopChanged,
+		Unread: func(tenant, _ string) { // it may be on
+			s.estopChanged(tenant, tenant, &EStop{TenantID: tenant, On: true, Reason: "its record can't be read"})
+		},
 		ID: func(st *EStop) string { return st.TenantID },
 		Head: func(st *EStop) record.Head {
 			return record.Head{Tenant: &st.TenantID, Updated: &st.At, Seq: &st.AuditSeq}

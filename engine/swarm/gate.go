@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 )
 
@@ -71,6 +72,9 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 	now := s.ledger.Clock().Now()
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		if err := tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
+			if s.isShunned(tenant, seqAt(key)) {
+				return true
+			}
 			next = dueTime(key)
 			if next.After(now) || len(ready) == promoteAtOnce {
 				return false
@@ -87,7 +91,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 			t := &ready[i].task
 			seq := taskSeq(t.TaskID)
 			if err := loadTask(tx, seq, t); err != nil {
-				return err
+				return s.unless(tenant, seq, err)
 			}
 			input, err := tx.Get(bInput, key8(seq))
 			if err != nil {
@@ -97,13 +101,22 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 		}
 		return nil
 	})
+	if errors.Is(err, errShunned) {
+		return s.promote(ctx, tenant)
+	}
 	if err != nil {
 		return next, fmt.Errorf("read the schedule of %s: %w", tenant, err)
 	}
 	errs := make([]error, len(ready))
 	var all sync.WaitGroup
 	for i := range ready {
-		all.Go(func() { errs[i] = s.promoteOne(ctx, ready[i].due, &ready[i].task) })
+		all.Go(func() {
+			t := &ready[i].task
+			errs[i] = health.Caught(func() error { return s.promoteOne(ctx, ready[i].due, t) })
+			if errs[i] != nil && errors.Is(s.unless(tenant, taskSeq(t.TaskID), errs[i]), errShunned) {
+				errs[i] = nil
+			}
+		})
 	}
 	all.Wait()
 	return next, errors.Join(errs...)

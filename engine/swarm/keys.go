@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -114,6 +115,9 @@ func rare(s Status) bool { return s.Terminal() && s != Succeeded }
 // load reads one record into v, or reports it missing.
 func load(tx store.Tx, b store.Bucket, key []byte, kind, id string, v any) error {
 	data, err := tx.Get(b, key)
+	if errors.Is(err, store.ErrCorrupt) {
+		return &core.Damaged{Noun: kind, Key: id, Err: err}
+	}
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", kind, id, err)
 	}
@@ -121,14 +125,22 @@ func load(tx store.Tx, b store.Bucket, key []byte, kind, id string, v any) error
 		return core.Missing(kind, id)
 	}
 	if err := core.DecodeStored(data, v); err != nil {
-		return fmt.Errorf("decode %s %s: %w", kind, id, err)
+		return &core.Damaged{Noun: kind, Key: id, Err: err}
 	}
 	return nil
 }
 
-// loadTask reads a task's header by its number.
+// loadTask reads a task's header by its number; one that says what can't be is
+// core.Damaged.
 func loadTask(tx *audit.Tx, seq uint64, t *Task) error {
-	return load(tx, bTask, keyIn(tx, seq), "task", core.NewID(core.TaskPrefix, tx.Tenant(), seq), t)
+	id := core.NewID(core.TaskPrefix, tx.Tenant(), seq)
+	if err := load(tx, bTask, keyIn(tx, seq), "task", id, t); err != nil {
+		return err
+	}
+	if why := t.impossible(tx.Tenant(), id); why != "" {
+		return damagedTask(tx.Tenant(), seq, errors.New(why))
+	}
+	return nil
 }
 
 func taskSeq(id string) uint64 {

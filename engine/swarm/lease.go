@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -179,10 +180,8 @@ func (s *Swarm) expire(ctx context.Context) (time.Duration, error) {
 	}
 	s.mu.Unlock()
 	for tenant, leases := range dead {
-		for some := range slices.Chunk(leases, changeBatch) {
-			if err := s.takeAway(ctx, tenant, some); err != nil {
-				return 0, err
-			}
+		if _, err := s.guards.leases.Try(ctx, tenant, func() error { return s.takeAway(ctx, tenant, leases) }); err != nil {
+			return 0, err
 		}
 	}
 	return max(next, time.Millisecond), nil
@@ -195,35 +194,39 @@ const changeBatch = 100
 // takeAway requeues or fails the tasks of lost leases. A worker that was heard
 // of while this waited for the disk keeps its lease.
 func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) error {
-	err := s.ledger.Update(ctx, core.Self(tenant, "leases"), func(tx *audit.Tx) error {
-		for _, l := range leases {
-			var t Task
-			if err := s.heads.load(tx, taskSeq(l.task), &t); err != nil {
-				return err
-			}
-			if t.Status != Running || t.Lease != l.id {
-				tx.OnCommit(func() { s.released(l.ref, l.id) })
-				continue // it went on meanwhile
-			}
-			s.mu.Lock()
-			silent, late, _ := s.fault(l)
-			s.mu.Unlock()
-			var err error
-			switch {
-			case silent:
-				err = s.loseTask(tx, &t, "the worker missed its heartbeat")
-			case late:
-				s.leave(tx, &t)
-				err = s.end(tx, &t, Result{Status: TimedOut, Error: timedOut()})
-			}
-			if err != nil {
-				return err
-			}
+	of := map[uint64]*lease{}
+	for _, l := range leases {
+		of[taskSeq(l.task)] = l
+	}
+	err := s.eachTask(ctx, core.Self(tenant, "leases"), slices.Sorted(maps.Keys(of)), func(tx *audit.Tx, seq uint64) error {
+		l := of[seq]
+		var t Task
+		if err := s.heads.load(tx, seq, &t); err != nil {
+			return err
+		}
+		if t.Status != Running || t.Lease != l.id {
+			tx.OnCommit(func() { s.released(l.ref, l.id) })
+			return nil // it went on meanwhile
+		}
+		s.mu.Lock()
+		silent, late, _ := s.fault(l)
+		s.mu.Unlock()
+		switch {
+		case silent:
+			return s.loseTask(tx, &t, "the worker missed its heartbeat")
+		case late:
+			s.leave(tx, &t)
+			return s.end(tx, &t, Result{Status: TimedOut, Error: timedOut()})
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("take %d leases away: %w", len(leases), err)
+	}
+	for seq, l := range of { // nothing that its work does can be kept any more
+		if s.isShunned(tenant, seq) {
+			s.released(l.ref, l.id)
+		}
 	}
 	return nil
 }

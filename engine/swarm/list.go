@@ -87,7 +87,7 @@ func (s *Swarm) Tasks(ctx context.Context, tenant string, f core.Filter) (core.P
 	}
 	var page core.Page[Task]
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		l := lister{tx: tx, f: f}
+		l := lister{tx: tx, f: f, unread: func(err error) { s.opt.Health.Report(tenant, component, "", err) }}
 		if err := l.read(); err != nil {
 			return err
 		}
@@ -100,12 +100,24 @@ func (s *Swarm) Tasks(ctx context.Context, tenant string, f core.Filter) (core.P
 	return page, nil
 }
 
-// lister reads one page of tasks along the narrowest index.
+// lister reads one page of tasks along the narrowest index. Those that can't be
+// read are left out and told of.
 type lister struct {
-	tx    *audit.Tx
-	f     core.Filter
-	items []Task
-	total int
+	tx     *audit.Tx
+	f      core.Filter
+	unread func(error)
+	items  []Task
+	total  int
+}
+
+// load reads a task; false is one that is left out.
+func (l *lister) load(seq uint64, t *Task) (bool, error) {
+	err := loadTask(l.tx, seq, t)
+	if len(core.DamagedIn(err)) > 0 {
+		l.unread(err)
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (l *lister) read() error {
@@ -150,10 +162,13 @@ func (l *lister) dense(total int) error {
 	first := total - l.f.Offset()
 	for seq := first; seq > 0 && len(l.items) < l.f.Size; seq-- {
 		var t Task
-		if err := loadTask(l.tx, uint64(seq), &t); err != nil {
+		ok, err := l.load(uint64(seq), &t)
+		if err != nil {
 			return err
 		}
-		l.items = append(l.items, t)
+		if ok {
+			l.items = append(l.items, t)
+		}
 	}
 	return nil
 }
@@ -169,8 +184,9 @@ func (l *lister) along(b store.Bucket, from, to []byte, total int) error {
 			return true
 		}
 		var t Task
-		if bad = loadTask(l.tx, seqAt(key), &t); bad != nil {
-			return false
+		var ok bool
+		if ok, bad = l.load(seqAt(key), &t); !ok {
+			return bad == nil
 		}
 		if !pure && !l.match(&t) {
 			return true
@@ -189,12 +205,12 @@ func (l *lister) along(b store.Bucket, from, to []byte, total int) error {
 
 // history reads all tasks, newest first, and counts what matches.
 func (l *lister) history(total int) error {
-	var bad error
 	n := 0
-	err := l.tx.Scan(bTask, nil, nil, true, func(_, value []byte) bool {
+	err := l.tx.Scan(bTask, nil, nil, true, func(key, value []byte) bool {
 		var t Task
-		if bad = core.DecodeStored(value, &t); bad != nil {
-			return false
+		if err := core.DecodeStored(value, &t); err != nil {
+			l.unread(damagedTask(l.tx.Tenant(), seqAt(key), err))
+			return true
 		}
 		if !l.f.Since.IsZero() && t.CreatedAt.Before(l.f.Since) {
 			return false // older ones are older still
@@ -211,7 +227,7 @@ func (l *lister) history(total int) error {
 	if l.total = n; total >= 0 {
 		l.total = total
 	}
-	return errors.Join(err, bad)
+	return err
 }
 
 func (l *lister) match(t *Task) bool {
@@ -221,7 +237,8 @@ func (l *lister) match(t *Task) bool {
 	return matches(l.f, string(t.Status), t.Agent, t.Kind, t.SessionID, t.TraceID, t.CreatedAt, t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
 }
 
-// listRecords reads a page of any bucket, newest key first.
+// listRecords reads a page of the sessions or results, newest key first. Those
+// that can't be read are left out and told of.
 func listRecords[T any](ctx context.Context, s *Swarm, tenant string, b store.Bucket, f core.Filter, match func(*T) bool) (core.Page[T], error) {
 	f, err := f.Check()
 	if err != nil {
@@ -230,11 +247,15 @@ func listRecords[T any](ctx context.Context, s *Swarm, tenant string, b store.Bu
 	var items []T
 	n := 0
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var bad error
-		err := tx.Scan(b, nil, nil, true, func(_, value []byte) bool {
+		return tx.Scan(b, nil, nil, true, func(key, value []byte) bool {
 			var v T
-			if bad = core.DecodeStored(value, &v); bad != nil {
-				return false
+			if err := core.DecodeStored(value, &v); err != nil {
+				prefix := core.TaskPrefix
+				if b == bSession {
+					prefix = core.SessionPrefix
+				}
+				s.opt.Health.Report(tenant, component, "", &core.Damaged{Noun: string(b), Key: core.NewID(prefix, tenant, seqAt(key)), Err: err})
+				return true
 			}
 			if match(&v) {
 				if n >= f.Offset() && len(items) < f.Size {
@@ -244,7 +265,6 @@ func listRecords[T any](ctx context.Context, s *Swarm, tenant string, b store.Bu
 			}
 			return true
 		})
-		return errors.Join(err, bad)
 	})
 	if err != nil {
 		return core.Page[T]{}, fmt.Errorf("list %s records: %w", b, err)

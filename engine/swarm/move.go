@@ -56,6 +56,7 @@ func (s *Swarm) write(tx *audit.Tx, t *Task, seq uint64, raw []byte) error {
 	sum := s.heads.sum(raw)
 	tx.OnCommit(func() {
 		s.heads.put(&c, seq, sum)
+		s.mended(c.TenantID, seq)
 		s.taskChanged(&c)
 	})
 	return tx.Put(bTask, keyIn(tx, seq), raw)

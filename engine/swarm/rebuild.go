@@ -3,7 +3,7 @@ package swarm
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -17,13 +17,17 @@ var agentPattern = core.Pattern(`^[a-zA-Z0-9_.-]{1,64}$`)
 func isAgent(name string) bool { return agentPattern().MatchString(name) }
 
 // rebuild reads what the scheduler keeps in mind, and takes back the leases
-// of the engine that died. Its cost is the live work, not the history.
+// of the engine that died. Its cost is the live work, not the history. What
+// can't be read holds what it might have held: the tasks of a session stay
+// queued, a budget counts as used up, an emergency stop as pressed.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
-	for _, read := range []func(context.Context, string) error{s.sessions.Read, s.budgets.Read, s.estops.Read} {
-		if err := read(ctx, tenant); err != nil {
-			return err
-		}
-	}
+	return errors.Join(
+		s.sessions.Read(ctx, tenant), s.budgets.Read(ctx, tenant), s.estops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
+	)
+}
+
+// rebuildWork is rebuild for the queue.
+func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 	var lost []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		lanes, err := lanesIn(tx)
@@ -60,35 +64,25 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	if err != nil || s.opt.ReadOnly {
 		return err
 	}
-	for some := range slices.Chunk(lost, changeBatch) {
-		if err := s.recover(ctx, tenant, some); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.recover(ctx, tenant, lost)
 }
 
 // recover takes the leases of the engine that died away. A task whose work had
 // ended waits for a person and no worker: it goes on waiting.
 func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error {
-	return s.ledger.Update(ctx, core.Self(tenant, "recovery"), func(tx *audit.Tx) error {
-		for _, seq := range lost {
-			var t Task
-			if err := loadTask(tx, seq, &t); err != nil {
-				return err
-			}
-			parked, err := tx.Get(bParked, key8(seq))
-			if err != nil {
-				return err
-			}
-			if parked != nil {
-				continue
-			}
-			if err := s.orphaned(tx, &t); err != nil {
-				return err
-			}
+	return s.eachTask(ctx, core.Self(tenant, "recovery"), lost, func(tx *audit.Tx, seq uint64) error {
+		var t Task
+		if err := loadTask(tx, seq, &t); err != nil {
+			return err
 		}
-		return nil
+		if t.Status != Running {
+			return damagedTask(tenant, seq, fmt.Errorf("it is %s, and kept among the running", t.Status))
+		}
+		parked, err := tx.Get(bParked, key8(seq))
+		if err != nil || parked != nil {
+			return err
+		}
+		return s.orphaned(tx, &t)
 	})
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/store"
 )
@@ -26,12 +28,13 @@ func (s *Swarm) Run(ctx context.Context) error {
 	defer tending.Wait()
 	defer stop(nil)      // first: the work must not outlive the scheduler
 	s.agents.Store(true) // a stop outlives the engine it was pressed in
+	tending.Go(func() { s.inspect(ctx) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var start func(Task)
 	start = func(t Task) {
 		tending.Go(func() {
-			if err := s.tend(ctx, t, start); err != nil {
+			if err := s.tendAlone(ctx, t, start); err != nil {
 				stop(err)
 			}
 		})
@@ -64,36 +67,52 @@ func (s *Swarm) step(ctx context.Context, start func(Task)) (time.Duration, erro
 		return 0, err
 	}
 	for _, tenant := range s.tenants() {
-		now := s.ledger.Clock().Now()
-		s.mu.Lock()
-		due := s.world(tenant).nextDue
-		s.mu.Unlock()
-		if !due.IsZero() && !due.After(now) {
-			if due, err = s.promoteDue(ctx, tenant); err != nil {
-				return 0, err
-			}
-		}
-		if !due.IsZero() {
-			wait = min(wait, max(due.Sub(now), time.Millisecond))
-		}
-		if err := s.emptyStopped(ctx, tenant); err != nil {
-			return 0, err
-		}
-		budgets, err := s.watchBudgets(ctx, tenant)
+		next := wait
+		rest, err := s.guards.schedule.Try(ctx, tenant, func() (err error) {
+			next, err = s.stepOf(ctx, tenant, start)
+			return err
+		})
 		if err != nil {
 			return 0, err
 		}
-		if budgets {
-			wait = min(wait, leaseTick)
+		if rest > 0 {
+			next = rest
 		}
-		if err := s.assign(ctx, tenant, start); err != nil {
-			return 0, err
-		}
+		wait = min(wait, next)
 	}
 	s.mu.Lock()
 	s.planned = s.uptime() + wait
 	s.mu.Unlock()
 	return wait, nil
+}
+
+// stepOf is step for one tenant.
+func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(Task)) (wait time.Duration, err error) {
+	wait = time.Minute
+	now := s.ledger.Clock().Now()
+	s.mu.Lock()
+	due := s.world(tenant).nextDue
+	s.mu.Unlock()
+	if !due.IsZero() && !due.After(now) {
+		if due, err = s.promoteDue(ctx, tenant); err != nil {
+			s.dueAt(tenant, now) // what it did not get to
+			return 0, err
+		}
+	}
+	if !due.IsZero() {
+		wait = min(wait, max(due.Sub(now), time.Millisecond))
+	}
+	if err := s.emptyStopped(ctx, tenant); err != nil {
+		return 0, err
+	}
+	budgets, err := s.watchBudgets(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	if budgets {
+		wait = min(wait, leaseTick)
+	}
+	return wait, s.assign(ctx, tenant, start)
 }
 
 func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error) {
@@ -198,6 +217,19 @@ func (s *Swarm) assign(ctx context.Context, tenant string, start func(Task)) err
 	return nil
 }
 
+// tendAlone tends a task; what goes wrong with it is its own, unless no task is
+// the cause. The lease of one whose outcome can't be kept runs out.
+func (s *Swarm) tendAlone(ctx context.Context, t Task, start func(Task)) error {
+	err := health.Caught(func() error { return s.tend(ctx, t, start) })
+	if err == nil || health.WholeEngine(err) {
+		return err
+	}
+	if ctx.Err() == nil {
+		s.opt.Health.Report(t.TenantID, component, "task "+t.TaskID, err)
+	}
+	return nil
+}
+
 // tend carries one claimed task through its run, and starts what its slot is
 // given to then. It is the only goroutine that starts, stops or continues the
 // task's work.
@@ -244,12 +276,12 @@ func (s *Swarm) tend(ctx context.Context, t Task, start func(Task)) error {
 func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out Outcome, ok bool) {
 	earlier, over := s.enter(l.ref)
 	defer over()
+	m := minder{s: s, l: l, limit: seconds(t.TimeoutS)}
 	defer func() {
 		if p := recover(); p != nil {
-			out, ok = Outcome{Status: Failed, Error: &TaskError{Code: "runner_panic", Message: fmt.Sprint(p)}}, true
+			out, ok = s.panicked(&t, m.work, p, debug.Stack()), true
 		}
 	}()
-	m := minder{s: s, l: l, limit: seconds(t.TimeoutS)}
 	if !m.admit(ctx, earlier) {
 		return m.outcome(Outcome{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: "not started"}})
 	}
@@ -314,7 +346,7 @@ func ignoreLate(err error) error {
 // broken reports an error of the store, not of what was asked of it.
 func broken(err error) bool {
 	for _, e := range []error{
-		store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrCorrupt, store.ErrFenced, store.ErrNoTenant,
+		store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrFenced, store.ErrNoTenant,
 		context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, e) {

@@ -49,7 +49,7 @@ func (s *Swarm) sessionKind() record.Kind[Session] {
 	return record.Kind[Session]{
 		Noun: "session", Bucket: bSession, Ledger: s.ledger, Follow: s.sessionChanged,
 		ID:  func(ses *Session) string { return ses.SessionID },
-		Key: record.Numbered(core.SessionPrefix),
+		Key: record.Numbered(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
 		Head: func(ses *Session) record.Head {
 			return record.Head{Tenant: &ses.TenantID, Created: &ses.CreatedAt, Updated: &ses.UpdatedAt, Seq: &ses.AuditSeq}
 		},
@@ -212,6 +212,10 @@ func (s *Swarm) LiveSessions(ctx context.Context, tenant string) ([]*Session, er
 	out := make([]*Session, 0, len(ids))
 	for _, id := range ids {
 		ses, err := s.Session(ctx, tenant, id)
+		if len(core.DamagedIn(err)) > 0 {
+			s.opt.Health.Report(tenant, component, "", err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -160,7 +160,12 @@ func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err
 		return soon, fmt.Errorf("bill the running time: %w", err)
 	}
 	for _, subject := range subjects {
-		if err := s.watchBudget(ctx, tenant, subject); err != nil {
+		err := s.watchBudget(ctx, tenant, subject)
+		if len(core.DamagedIn(err)) > 0 {
+			s.opt.Health.Report(tenant, component, "", err)
+			continue
+		}
+		if err != nil {
 			return soon, fmt.Errorf("watch budget of %s: %w", subject, err)
 		}
 	}

@@ -3,6 +3,7 @@ package swarm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,6 +60,9 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 		late, upTo := [][]byte(nil), dueKey(tx.Now().Add(time.Microsecond), 0)
 		next = time.Time{}
 		if err := tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
+			if s.isShunned(tenant, seqAt(key)) {
+				return true
+			}
 			if bytes.Compare(key, upTo) >= 0 || len(late) == changeBatch {
 				next = dueTime(key)
 				return false
@@ -71,17 +75,20 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 		for _, key := range late {
 			var t Task
 			if err := loadTask(tx, seqAt(key), &t); err != nil {
-				return err
+				return s.unless(tenant, seqAt(key), err)
 			}
 			if t.Status != Queued { // a task before it in this very batch ended it
 				continue
 			}
 			if err := s.tooLate(tx, &t); err != nil {
-				return err
+				return s.unless(tenant, seqAt(key), err)
 			}
 		}
 		return nil
 	})
+	if errors.Is(err, errShunned) {
+		return s.lapse(ctx, tenant)
+	}
 	if err != nil {
 		return next, fmt.Errorf("end the tasks of %s that did not start in time: %w", tenant, err)
 	}
@@ -92,6 +99,9 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 func (s *Swarm) nextStart(ctx context.Context, tenant string) (next time.Time, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		return tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
+			if s.isShunned(tenant, seqAt(key)) {
+				return true
+			}
 			next = dueTime(key)
 			return false
 		})

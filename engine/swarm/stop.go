@@ -2,8 +2,8 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -90,10 +90,9 @@ func (s *Swarm) empty(ctx context.Context, by core.Caller, id, why string) error
 		if len(live) == 0 {
 			break
 		}
-		for some := range slices.Chunk(live, changeBatch) {
-			if err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.cancelAll(tx, some, why) }); err != nil {
-				return fmt.Errorf("cancel the tasks of stopped session %s: %w", id, err)
-			}
+		err = s.eachTask(ctx, by, live, func(tx *audit.Tx, seq uint64) error { return s.cancelAll(tx, []uint64{seq}, why) })
+		if err != nil {
+			return fmt.Errorf("cancel the tasks of stopped session %s: %w", id, err)
 		}
 	}
 	err := s.ledger.Append(ctx, by, func(tx *audit.Tx) error {
@@ -123,8 +122,14 @@ func (s *Swarm) liveOf(ctx context.Context, tenant, session string) ([]uint64, e
 			return err
 		}
 		for _, seq := range all {
+			if s.isShunned(tenant, seq) {
+				continue
+			}
 			var t Task
 			if err := s.heads.load(tx, seq, &t); err != nil {
+				if err = s.unless(tenant, seq, err); errors.Is(err, errShunned) {
+					continue
+				}
 				return err
 			}
 			if t.SessionID == session && !t.CancelRequested {

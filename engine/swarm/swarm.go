@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
@@ -33,6 +34,7 @@ type Options struct {
 	// and valid; nil records what is given.
 	Input    func(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error)
 	ReadOnly bool // repair nothing
+	Health   *health.Troubles
 }
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
@@ -47,6 +49,7 @@ type Swarm struct {
 	estops   record.Kind[EStop]
 
 	heads  heads
+	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
 	born   time.Time     // the zero of uptime
 	slept  atomic.Int64  // how long this process stood still, in ns
@@ -77,7 +80,8 @@ type world struct {
 	budgets  map[string]*Budget
 	short    map[string]bool // budgets that have no room for a waiting task
 	estop    EStop
-	nextDue  time.Time // earliest entry of the schedules; zero when none is known
+	nextDue  time.Time       // earliest entry of the schedules; zero when none is known
+	shunned  map[uint64]bool // queued tasks that can't be acted on
 }
 
 // New rebuilds the live set from the store. Tasks that were running when the
@@ -98,6 +102,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
 	}
 	s.heads.seed = maphash.MakeSeed()
+	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
 	s.ledger.Derives(s.Auditables()...)
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
@@ -108,11 +113,12 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
-	for _, id := range ids {
+	err = opt.Health.Tenants(ctx, component, ids, func(id string) error {
 		s.tenantAdded(id)
-		if err := s.rebuild(ctx, id); err != nil {
-			return nil, fmt.Errorf("rebuild tenant %s: %w", id, err)
-		}
+		return s.rebuild(ctx, id)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rebuild the tenants: %w", err)
 	}
 	return s, nil
 }

@@ -73,6 +73,10 @@ func (s *Swarm) Tenants(ctx context.Context) ([]Tenant, error) {
 		if isCode(err, core.NotFound) {
 			continue // created halfway; CreateTenant completes it
 		}
+		if len(core.DamagedIn(err)) > 0 { // all else of it may be well
+			s.opt.Health.Report(id, component, "", err)
+			t, err = Tenant{TenantID: id}, nil
+		}
 		if err != nil {
 			return nil, err
 		}

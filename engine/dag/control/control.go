@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 )
 
@@ -34,6 +35,7 @@ type Options struct {
 	Lease time.Duration
 	// Backoff is the pause after a try, from 1; nil doubles from 1 s to 1 min.
 	Backoff func(try int) time.Duration
+	Health  *health.Troubles
 }
 
 // Controller carries intents out. Its methods may be called from any goroutine.

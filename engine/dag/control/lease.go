@@ -196,13 +196,13 @@ func (c *Controller) adopt(ctx context.Context, tenant string) error {
 		more := false
 		err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 			n := 0
-			var bad error
-			err := tx.Scan(bDesk, key(from), nil, false, func(k, v []byte) bool {
+			return tx.Scan(bDesk, key(from), nil, false, func(k, v []byte) bool {
 				var d desk
-				if bad = core.DecodeStored(v, &d); bad != nil {
-					return false
-				}
 				from = get(k) + 1
+				if err := core.DecodeStored(v, &d); err != nil { // nobody carries it on
+					c.opt.Health.Report(tenant, "intents", fmt.Sprintf("lease %d", get(k)), err)
+					return true
+				}
 				if d.Lease != nil && d.Lease.Epoch != tx.Epoch() {
 					orphans = append(orphans, get(k))
 				}
@@ -210,10 +210,6 @@ func (c *Controller) adopt(ctx context.Context, tenant string) error {
 				more = n == adoptAtOnce
 				return !more
 			})
-			if bad != nil {
-				return fmt.Errorf("read a lease: %w", bad)
-			}
-			return err
 		})
 		if err == nil && len(orphans) > 0 {
 			err = c.ledger.Append(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {

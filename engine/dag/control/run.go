@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -29,11 +30,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}
-	for _, t := range tenants {
-		if err := c.adopt(ctx, t); err != nil {
-			return fmt.Errorf("look for intents that were cut off: %w", err)
-		}
-		c.bell.due(t, time.Time{})
+	err = c.opt.Health.Tenants(ctx, "intents", tenants, func(t string) error {
+		defer c.bell.due(t, time.Time{})
+		return c.adopt(ctx, t)
+	})
+	if err != nil {
+		return fmt.Errorf("look for intents that were cut off: %w", err)
 	}
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -65,21 +67,29 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
+// tending is what a pass of Run is called among troubles: what it found at its
+// start stays named.
+const tending = "leases"
+
 // tend leases what is due of a tenant, as far as there are slots, and has it
 // carried out. more says that more is due and can be taken at once.
 func (c *Controller) tend(ctx context.Context, tenant string, begin func(*held, context.Context)) (more bool, err error) {
-	more, err = c.lease(ctx, tenant, begin)
+	err = health.Caught(func() error {
+		more, err = c.lease(ctx, tenant, begin)
+		return err
+	})
 	switch {
-	case err == nil || ctx.Err() != nil:
+	case err == nil:
+		c.opt.Health.Clear(tenant, "intents", tending)
+		return more, nil
+	case ctx.Err() != nil:
 		return more, nil
 	case errors.Is(err, store.ErrNoTenant):
 		return false, nil
+	case health.WholeEngine(err):
+		return false, err
 	}
-	for _, fatal := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly} {
-		if errors.Is(err, fatal) {
-			return false, err
-		}
-	}
+	c.opt.Health.Report(tenant, "intents", tending, err)
 	// Trouble with one tenant's records must not keep the others waiting. The
 	// cause comes back when it can't be audited either.
 	c.bell.due(tenant, c.ledger.Clock().Now().Add(tendAgain))

@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+// atOnce is a runner whose work is done as it starts, or panics.
+type atOnce struct{ swarm.Work }
+
+func (atOnce) Check(_ string, input core.Raw) (string, judge.Action, error) {
+	return "test", judge.Action{Kind: "test.run", Args: input}, nil
+}
+
+func (atOnce) Slot(string, string) (bool, string) { return true, "" }
+
+func (atOnce) Start(_ context.Context, job swarm.Job) (swarm.Work, error) {
+	if strings.Contains(string(job.Task.Input), "panic") {
+		panic("boom")
+	}
+	return atOnce{}, nil
+}
+
+func (atOnce) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (atOnce) Outcome() swarm.Outcome { return swarm.Outcome{Status: swarm.Succeeded} }
+
+const approveAll = `
+schema: 1
+name: test
+rules:
+  - {id: ok, gates: [task.start, result], when: 'true', decision: approve, reason_code: test.ok, risk: low}
+`
+
+// life is a data file with engines one after the other.
+type life struct {
+	t    *testing.T
+	path string
+	db   *store.DB
+	*Engine
+	stop func()
+}
+
+func newLife(t *testing.T) *life {
+	l := &life{t: t, path: filepath.Join(t.TempDir(), "test.db")}
+	t.Cleanup(l.end)
+	l.begin()
+	return l
+}
+
+func (l *life) begin() {
+	l.t.Helper()
+	sealer, err := audit.OpenSealer(l.path + ".key")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if l.db, err = store.Open(l.path, store.Options{Seal: sealer.Seal}); err != nil {
+		l.t.Fatal(err)
+	}
+	l.Engine, err = Open(l.t.Context(), Options{
+		Store: l.db, Sealer: sealer, Policy: []byte(approveAll), Runners: map[string]swarm.Runner{"test.run": atOnce{}},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *life) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	l.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+func (l *life) end() {
+	if l.stop != nil {
+		l.stop()
+		l.stop = nil
+	}
+	if l.db != nil {
+		if err := errors.Join(l.Close(), l.db.Close()); err != nil {
+			l.t.Error(err)
+		}
+		l.db = nil
+	}
+}
+
+// edit changes the one record whose value holds a text, as whoever has the file
+// can: with the right checksum.
+func (l *life) edit(tenant string, b store.Bucket, holds string, to func([]byte) []byte) {
+	l.t.Helper()
+	edited := 0
+	err := l.db.Update(l.t.Context(), tenant, func(tx store.Tx) error {
+		var key, value []byte
+		err := tx.Scan(b, nil, nil, false, func(k, v []byte) bool {
+			if bytes.Contains(v, []byte(holds)) {
+				key, value, edited = bytes.Clone(k), bytes.Clone(v), edited+1
+			}
+			return true
+		})
+		if err != nil || key == nil {
+			return err
+		}
+		return tx.Put(b, key, to(value))
+	})
+	if err != nil || edited != 1 {
+		l.t.Fatalf("edited %d records of %s: %v", edited, b, err)
+	}
+}
+
+func (l *life) dispatch(tenant, session, input string) string {
+	l.t.Helper()
+	by := alice
+	by.Tenant = tenant
+	task, err := l.Swarm.Dispatch(l.t.Context(), by, swarm.Dispatch{Kind: "test.run", Session: session, Input: core.Raw(input)})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return task.TaskID
+}
+
+func (l *life) session(tenant, name string) string {
+	l.t.Helper()
+	by := alice
+	by.Tenant = tenant
+	ses, err := l.Swarm.CreateSession(l.t.Context(), by, name)
+	if err == nil {
+		_, err = l.Swarm.StartSession(l.t.Context(), by, ses.SessionID)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return ses.SessionID
+}
+
+func (l *life) ends(tenant, task string, want swarm.Status) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
+	defer cancel()
+	if got, err := l.Swarm.Wait(ctx, tenant, task, want); err != nil || got.Status != want {
+		l.t.Fatalf("task of %s: %s (%v), want %s; troubles: %v", tenant, got.Status, err, want, l.Health.All())
+	}
+}
+
+func (l *life) named(tenant string) (about []string) {
+	for _, one := range l.Health.Of(tenant) {
+		about = append(about, one.About)
+	}
+	return about
+}
+
+func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
+	l := newLife(t)
+	for _, tenant := range []string{"t_bad", "t_good"} {
+		if _, err := l.Swarm.CreateTenant(t.Context(), alice, tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken, whole := l.session("t_bad", "broken"), l.session("t_bad", "whole")
+	held := l.dispatch("t_bad", broken, `{}`)
+	leaseless := l.dispatch("t_bad", "", `{"is":"leaseless"}`)
+	unknown := l.dispatch("t_bad", whole, `{"is":"unknown"}`)
+	garbled := l.dispatch("t_bad", whole, `{"is":"garbled"}`)
+	runs, inSession := l.dispatch("t_bad", "", `{}`), l.dispatch("t_bad", whole, `{}`)
+	other := l.dispatch("t_good", "", `{}`)
+
+	l.edit("t_bad", "session", broken, func([]byte) []byte { return []byte(`{"session_id":`) })
+	status := func(to string) func([]byte) []byte {
+		return func(v []byte) []byte {
+			return bytes.Replace(v, []byte(`"status":"queued"`), []byte(`"status":"`+to+`"`), 1)
+		}
+	}
+	l.edit("t_bad", "task", leaseless, status("running"))
+	l.edit("t_bad", "task", unknown, status("dancing"))
+	l.edit("t_bad", "task", garbled, func([]byte) []byte { return []byte("\x1b[2J") })
+	l.end()
+	l.begin()
+	l.run()
+
+	l.ends("t_good", other, swarm.Succeeded)
+	l.ends("t_bad", runs, swarm.Succeeded)
+	l.ends("t_bad", inSession, swarm.Succeeded)
+	if err := l.Inspect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := l.named("t_bad")
+	for _, want := range []string{"session " + broken, "task " + leaseless, "task " + unknown, "task " + garbled} {
+		if !slices.Contains(got, want) {
+			t.Errorf("troubles of t_bad are %q, want %q too", got, want)
+		}
+	}
+	if got := l.named("t_good"); len(got) > 0 {
+		t.Errorf("troubles of t_good: %q", got)
+	}
+	if got := l.Snapshot("t_bad"); len(got.Troubles) != 4 || got.Err != nil {
+		t.Errorf("snapshot: %v, %v", got.Troubles, got.Err)
+	}
+	if task, err := l.Swarm.Task(t.Context(), "t_bad", held); err != nil || task.Status != swarm.Queued {
+		t.Errorf("a task of the session that can't be read is %s (%v), want queued", task.Status, err)
+	}
+	// What comes later finds its way too.
+	l.ends("t_bad", l.dispatch("t_bad", whole, `{}`), swarm.Succeeded)
+	if page, err := l.Swarm.Tasks(t.Context(), "t_bad", core.Filter{Size: 50}); err != nil || len(page.Items) != 4 {
+		t.Errorf("list of the tasks that can be read: %d, %v", len(page.Items), err)
+	}
+}
+
+func TestARunningTaskThatCantBeReadIsNamedAtTheStart(t *testing.T) {
+	l := newLife(t)
+	if _, err := l.Swarm.CreateTenant(t.Context(), alice, "t_bad"); err != nil {
+		t.Fatal(err)
+	}
+	by := alice
+	by.Tenant = "t_bad"
+	first, second := l.dispatch("t_bad", "", `{}`), l.dispatch("t_bad", "", `{}`)
+	if got, err := l.Swarm.Claim(t.Context(), by, "w", 2); err != nil || len(got) != 2 {
+		t.Fatalf("claimed %d: %v", len(got), err)
+	}
+	l.edit("t_bad", "task", first, func(v []byte) []byte { return bytes.Replace(v, []byte(`"attempt":0`), []byte(`"attempt":"x"`), 1) })
+	l.end()
+	l.begin()
+	l.run()
+	l.ends("t_bad", second, swarm.Succeeded)
+	if got := l.named("t_bad"); !slices.Contains(got, "task "+first) {
+		t.Errorf("troubles: %q, want task %s", got, first)
+	}
+}
+
+func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
+	l := newLife(t)
+	by := alice
+	for _, tenant := range []string{"t_stop", "t_budget"} {
+		by.Tenant = tenant
+		if _, err := l.Swarm.CreateTenant(t.Context(), by, tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by.Tenant = "t_stop"
+	if _, err := l.Swarm.StopAll(t.Context(), by, "test"); err != nil {
+		t.Fatal(err)
+	}
+	by.Tenant = "t_budget"
+	if _, err := l.Swarm.SetBudget(t.Context(), by, swarm.Budget{Subject: "tenant", Tokens: 1}); err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]string{"t_stop": l.dispatch("t_stop", "", `{}`), "t_budget": l.dispatch("t_budget", "", `{}`)}
+	l.edit("t_stop", "estop", "test", func([]byte) []byte { return []byte(`[]`) })
+	l.edit("t_budget", "budget", "tokens", func([]byte) []byte { return []byte(`[]`) })
+	l.end()
+	l.begin()
+	for tenant, task := range held {
+		by.Tenant = tenant
+		if got, err := l.Swarm.Claim(t.Context(), by, "w", 1); err != nil || len(got) != 0 {
+			t.Errorf("%s: task %s was claimed: %v", tenant, task, err)
+		}
+		if len(l.Health.Of(tenant)) == 0 {
+			t.Errorf("%s is not degraded", tenant)
+		}
+	}
+}
+
+func TestARunnerThatPanicsFailsItsTaskWithTheStack(t *testing.T) {
+	l := newLife(t)
+	if _, err := l.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	l.run()
+	task := l.dispatch("t_acme", "", `{"do":"panic"}`)
+	l.ends("t_acme", task, swarm.Failed)
+	res, err := l.Swarm.Result(t.Context(), "t_acme", task)
+	if err != nil || res.Error == nil || res.Error.Code != "runner_panic" || !strings.Contains(string(res.Error.Details), "health_test.go") {
+		t.Fatalf("result: %+v, %v", res.Error, err)
+	}
+	l.ends("t_acme", l.dispatch("t_acme", "", `{}`), swarm.Succeeded)
+}
