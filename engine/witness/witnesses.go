@@ -55,6 +55,9 @@ func New(opt Options) *Witnesses {
 		},
 		State: (*Witness).state,
 	}
+	opt.Ledger.Derives(s.Auditables()...)
+	// An event for each checkpoint that was published would make a next one.
+	opt.Ledger.Declare(audit.Volatile, string(bStanding))
 	return s
 }
 
