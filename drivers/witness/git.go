@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/drivers/git"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -92,7 +94,7 @@ func (d *Driver) make(ctx context.Context, path string) (err error) {
 	if err := os.WriteFile(filepath.Join(temp, "config"), []byte(settings), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(temp, path) // over an empty directory too
+	return unix.Rename(temp, path) // over an empty directory too, which os.Rename refuses
 }
 
 // commit adds a checkpoint to the tenant's branch: the file is the note, and so
