@@ -254,3 +254,22 @@ func signAs(t *testing.T, key string, checkpoint []byte) []byte {
 	}
 	return signed
 }
+
+// Whatever a key file holds, it is a key and the rotations that led to it, or
+// an error.
+func FuzzKeyFile(f *testing.F) {
+	const good = "PRIVATE+KEY+swarmdeck+676b92bf+ASOdgIo0JfhMGBU0WsdfSaG/zUdJNAXscvDfi8vPxFst\n"
+	f.Add(good)
+	f.Add(good + "a b c\n")
+	f.Add("PRIVATE+KEY+swarmdeck+00000000+AAAA\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		path := filepath.Join(t.TempDir(), "audit.key")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := audit.OpenSealer(path)
+		if err == nil && (s.Verifier(acme) == "" || len(s.Trusted(acme)) != len(strings.Split(strings.TrimSuffix(text, "\n"), "\n"))) {
+			t.Errorf("another key, made of %q", text)
+		}
+	})
+}
