@@ -29,7 +29,7 @@ func TestAnExchangedKeyIsToldAtOpenAndByVerifyForEver(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
 	u.ok("session", "create")
-	if out := u.ok("audit", "verify"); !strings.Contains(out, "signed_by") && !strings.Contains(out, "swarmdeck/t_default+") {
+	if out := u.ok("audit", "verify"); !strings.Contains(out, "from event 4 on, signed by ") || !strings.Contains(out, "from event 2 to 3, the first") {
 		t.Error(out)
 	}
 	u.copyFile(key, filepath.Join(u.home, "old.key"))

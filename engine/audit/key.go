@@ -113,14 +113,28 @@ func makeKey(path string) error {
 }
 
 // replaceKey puts a key file in the place of the one that is there, at once.
+// What a killed process left on that way is removed: no key in it was in force.
 func replaceKey(path, text string) error {
+	beside, err := os.ReadDir(filepath.Dir(path))
+	for _, e := range beside {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+tempSuffix) {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
 	return writeKey(path, text, func(temp string) error { return os.Rename(temp, path) })
 }
+
+// tempSuffix follows the key file's name in those of files on their way. What
+// begins with the name of the data file is hidden from cells.
+const tempSuffix = ".new-"
 
 // writeKey writes a key file under another name, and moves it once it is on disk.
 func writeKey(path, text string, move func(temp string) error) error {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".key-*") // made with mode 0600
+	f, err := os.CreateTemp(dir, filepath.Base(path)+tempSuffix+"*") // made with mode 0600
 	if err != nil {
 		return err
 	}

@@ -178,6 +178,9 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 	if _, err := h.RotateKey(gone, alice, h.sealer); err == nil || h.sealer.Verifier(acme) != before {
 		t.Fatal("a rotation that nobody waits for went on:", err)
 	}
+	if err := os.WriteFile(h.key+".new-1", []byte("x"), 0o600); err != nil { // killed before the rename
+		t.Fatal(err)
+	}
 	// The file is exchanged, and nothing is committed.
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	if _, err := h.db.Backup(t.Context(), copied); err != nil {
@@ -196,7 +199,7 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 	if r := h.verify(nil); len(r.Keys) != 2 || !r.OK {
 		t.Errorf("%+v", r)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(h.key), ".key-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(h.key + ".new-*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -178,7 +178,7 @@ func TestKeyFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v, %v", info.Mode(), err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "deep", ".key-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(path + ".new-*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	good, err := os.ReadFile(path)

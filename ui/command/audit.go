@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
+	"swarmdeck/ui/term"
 )
 
 func (t *tree) audit() *cobra.Command {
@@ -104,7 +106,7 @@ func (t *tree) auditVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.show(report); err != nil {
+			if err := c.print(report, func(w io.Writer) error { return reportText(w, report) }); err != nil {
 				return err
 			}
 			if !report.OK {
@@ -113,6 +115,38 @@ func (t *tree) auditVerify() *cobra.Command {
 			return nil
 		},
 	})
+}
+
+// reportText is a report for people: its lists a line for each.
+func reportText(w io.Writer, r audit.Report) error {
+	keys, witnesses, problems := r.Keys, r.Witnesses, r.Problems
+	r.Keys, r.Witnesses, r.Problems = nil, nil, nil
+	data, err := core.Encode(r)
+	if err != nil {
+		return err
+	}
+	if err := details(w, data); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		to, by := "on", "the first"
+		if k.Last > 0 {
+			to = fmt.Sprintf("to %d", k.Last)
+		}
+		if k.Unsigned {
+			by = "UNSIGNED"
+		} else if k.SignedBy != "" {
+			by = "signed by " + k.SignedBy
+		}
+		fmt.Fprintln(w, term.Clean(fmt.Sprintf("key        %s from event %d %s, %s", k.KeyID, k.First, to, by)))
+	}
+	for _, x := range witnesses {
+		fmt.Fprintln(w, term.Clean(fmt.Sprintf("witness    %s: %d checkpoints, the newest of %d events", x.Witness, x.Checkpoints, x.Newest)))
+	}
+	for _, p := range problems {
+		fmt.Fprintln(w, term.Clean("problem    "+p))
+	}
+	return nil
 }
 
 func (t *tree) auditCheckProof() *cobra.Command {
