@@ -87,6 +87,7 @@ func (s *Secrets) values(ctx context.Context, tenant string, env map[string]stri
 			return nil, err
 		}
 	}
+	s.out.add(tenant, values)
 	return values, nil
 }
 

@@ -56,6 +56,7 @@ type Secrets struct {
 	ledger *audit.Ledger
 	kind   record.Kind[stored]
 	keys   keyring
+	out    handedOut
 	held   func(tenant, agent string) map[string]string
 }
 
