@@ -12,6 +12,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/egress"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
@@ -277,6 +279,43 @@ func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
 		if len(l.Health.Of(tenant)) == 0 {
 			t.Errorf("%s is not degraded", tenant)
 		}
+	}
+}
+
+func TestRulesThatCantBeReadRefuse(t *testing.T) {
+	l := newLife(t)
+	if _, err := l.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	hidden := "/srv/some where"
+	_, _, err := l.Files.Put(t.Context(), alice, files.Rule{Path: hidden, Agent: "ada", Effect: files.Read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, err := egress.NewRule(egress.Allow, "example.com:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.Egress.Put(t.Context(), alice, rule, 0); err != nil {
+		t.Fatal(err)
+	}
+	garble := func([]byte) []byte { return []byte("{") }
+	l.edit("t_acme", "files.rule", hidden, garble)
+	l.edit("t_acme", "egress.rule", "example.com", garble)
+	l.end()
+	l.begin()
+	if got := l.Files.Places("t_acme", "", "ada"); !slices.Equal(got.Hide, []string{hidden}) || len(l.Files.Places("t_acme", "", "bob").Hide) != 0 {
+		t.Errorf("places of ada: %+v", got)
+	}
+	to, err := egress.NewTarget("example.com", 443)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if denied, _ := l.Egress.Denied(egress.Origin{Tenant: "t_acme", Agent: "ada"}, egress.Request{Target: to}); !denied {
+		t.Error("a connection by a rule that can't be read is not refused")
+	}
+	if got := l.named("t_acme"); len(got) != 2 {
+		t.Errorf("troubles: %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -91,6 +92,8 @@ func (r *run) beat(over <-chan struct{}) {
 func (r *run) guarded() (result *outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			r.c.opt.Health.Log().Error("assignment panicked", "tenant", r.job.Task.TenantID, "component", component, "trace", r.job.Task.TraceID,
+				"task", r.job.Task.TaskID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			result, err = nil, &stepError{FailedResult: FailedResult{Code: "panic", Message: clip(fmt.Sprint("the assignment panicked: ", p), 300)}}
 		}
 	}()

@@ -14,7 +14,7 @@ import (
 // ruleKind keeps the rules.
 func (s *Service) ruleKind() record.Kind[Rule] {
 	return record.Kind[Rule]{
-		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow,
+		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow, Unread: s.unread,
 		ID: (*Rule).ID,
 		Head: func(r *Rule) record.Head {
 			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}

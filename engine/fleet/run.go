@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -143,6 +144,8 @@ func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the runtime panicked: %v", p)
+			r.f.opt.Health.Log().Error("runner panicked", "tenant", r.m.tenant, "component", component, "trace", r.job.Task.TraceID,
+				"task", r.job.Task.TaskID, "agent", r.m.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
 	if err := r.turn(ctx); err != nil {

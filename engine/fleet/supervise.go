@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 )
 
@@ -45,12 +46,19 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 		case <-ctx.Done():
 			continue
 		}
-		f.reopen(ctx, m)
-		if err := f.settle(ctx, m); err != nil {
+		err := health.Caught(func() error {
+			f.reopen(ctx, m)
+			return f.settle(ctx, m)
+		})
+		if ctx.Err() == nil {
+			f.opt.Health.Report(m.tenant, component, "agent "+m.name, err)
+		}
+		if err != nil {
 			retry.Reset(wait)
 			wait = min(2*wait, lastWait)
 		} else {
 			wait = firstWait
+			f.opt.Health.Clear(m.tenant, component, "agent "+m.name)
 		}
 		if !learned && m.rec.Load().Status == Idle { // its server answers
 			learned = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode"
@@ -66,7 +67,7 @@ func (w *funcWork) run(call Call, fn Func, returned chan<- funcReply) {
 	r := funcReply{err: &Failure{Code: "panic", Message: "the skill ended its goroutine"}}
 	defer func() {
 		if p := recover(); p != nil {
-			r = funcReply{err: &Failure{Code: "panic", Message: "the skill panicked: " + reason(p)}}
+			r = funcReply{err: panicked("the skill", p)}
 		}
 		w.hold.state.Change(func() { w.hold.over = true })
 		returned <- r
@@ -196,4 +197,17 @@ func shorten(s string, n int) string {
 		return s
 	}
 	return string(r[:n-1]) + "…"
+}
+
+// maxStack bounds the stack in a failure, in bytes.
+const maxStack = 4096
+
+// panicked is the failure of what panicked, with the stack; it is called by the
+// function that recovers.
+func panicked(what string, p any) *Failure {
+	stack := debug.Stack()
+	return &Failure{
+		Code: "panic", Message: what + " panicked: " + reason(p),
+		Details: core.MustEncode(map[string]string{"stack": strings.ToValidUTF8(string(stack[:min(len(stack), maxStack)]), "")}),
+	}
 }

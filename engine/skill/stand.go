@@ -135,7 +135,7 @@ func (t *stand) resume(ctx context.Context) error {
 func guarded(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Failure{Code: "panic", Message: "the runner panicked: " + reason(p)}
+			err = panicked("the runner", p)
 		}
 	}()
 	return fn()
