@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/origin"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
@@ -66,7 +67,8 @@ func localEnv(need command.Need, eng *engine.Engine, t *serve.Session) *command.
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: thisUser()},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
 		Away: true, Terminal: t.Terminal, Doctor: doctor,
-		Doors: command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Connect: connectMCP},
+		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) { return inspected(ctx, eng) },
+		Doors:    command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Connect: connectMCP},
 		Open: func(_ context.Context, asked command.Need) (*engine.Engine, error) {
 			if instanceOf(asked.Data) != instanceOf(need.Data) {
 				return nil, core.Errorf(core.InvalidInput, "data: this engine has %s, not %s", need.Data, asked.Data).With("field", "data")

@@ -22,7 +22,9 @@ import (
 func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
 	server := mcp.NewServer(s.Engine, mcp.Options{
 		Version: env.Version, Dir: s.Dir,
-		Log: slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: logOf(s.Engine.Health.Log(), func() *slog.Logger {
+			return slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		}),
 	})
 	defer func() {
 		if closed := server.Close(); err == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/health"
 )
 
 // serveFigures serves what the engine counts in the text format of Prometheus.
@@ -79,6 +80,7 @@ func figures(ctx context.Context, eng *engine.Engine, traces tracing) ([]byte, e
 		}
 		put("", on)
 	})
+	degraded(&out, eng.Health.All())
 	family("audit_events_total", "counter", "Events of the audit log.", func(s *engine.Snapshot, put func(string, float64)) {
 		put("", float64(s.AuditSeq))
 	})
@@ -88,4 +90,22 @@ func figures(ctx context.Context, eng *engine.Engine, traces tracing) ([]byte, e
 	fmt.Fprintf(&out, "# HELP swarmdeck_heap_bytes Live heap of the engine.\n# TYPE swarmdeck_heap_bytes gauge\nswarmdeck_heap_bytes %d\n", mem.HeapAlloc)
 	traces.write(&out)
 	return out.Bytes(), nil
+}
+
+// degraded writes how many troubles each part of a tenant has; "" is the tenant
+// of those that concern all.
+func degraded(out *bytes.Buffer, all []health.Trouble) {
+	type part struct{ tenant, component string }
+	count := map[part]int{}
+	var parts []part
+	for _, t := range all {
+		p := part{t.Tenant, t.Component}
+		if count[p]++; count[p] == 1 {
+			parts = append(parts, p)
+		}
+	}
+	fmt.Fprint(out, "# HELP swarmdeck_degraded Troubles now: records that can't be read, work that fails; without tenant those of the whole engine.\n# TYPE swarmdeck_degraded gauge\n")
+	for _, p := range parts {
+		fmt.Fprintf(out, "swarmdeck_degraded{tenant=%q,component=%q} %d\n", p.tenant, p.component, count[p])
+	}
 }

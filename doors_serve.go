@@ -87,7 +87,7 @@ func serveSSH(ctx context.Context, env *command.Env, s command.Start, v command.
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
 	}
-	failed := func(err error) { fmt.Fprintf(env.Stderr, "swarmdeck: %v\n", err) }
+	failed := func(err error) { s.Engine.Health.Log().Warn("door failed", "component", "ssh", "error", err) }
 	r := &reception{eng: s.Engine, data: s.Data, version: env.Version}
 	r.strangers.tell = func(t operator.Turned) {
 		if err := s.Engine.Operators.Turned(ctx, core.DoorSSH, t); err != nil {

@@ -128,6 +128,13 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		return nil, err
 	}
 	opt.Store = db
+	var values atomic.Pointer[secret.Secrets]
+	log, end, err := logger(need.Log, &values)
+	if err != nil {
+		return nil, err
+	}
+	h.rooms = append(h.rooms, end)
+	opt.Log = log
 	var post builtin.Post
 	var secrets secret.Late
 	if err := h.drivers(need, &opt, &post, secrets.Resolve); err != nil {
@@ -139,6 +146,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	}
 	post.Open(eng.Bus, eng.Audit)
 	secrets.Open(eng.Secrets)
+	values.Store(eng.Secrets)
 	if h.client != nil {
 		h.client.Open(eng.Tools, eng)
 	}

@@ -57,8 +57,8 @@ func run(args []string) int {
 		Getenv: os.Getenv,
 		Open:   house.open,
 		Close:  house.close,
-		Doctor: doctor,
-		Doors:  command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Serve: house.serve, Attach: attachFar, Connect: connectMCP, CADEnv: serveCAD},
+		Doctor: doctor, Troubles: troubles,
+		Doors: command.Doors{Cockpit: cockpit, Script: playScript, MCP: serveMCP, Serve: house.serve, Attach: attachFar, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	var heirs heirs
 	for {

@@ -24,6 +24,7 @@ type daemon struct {
 	*user
 	cmd  *exec.Cmd
 	addr string
+	said string // on the standard error, until it served
 }
 
 func (u *user) daemon(args ...string) *daemon {
@@ -45,14 +46,16 @@ func (u *user) daemon(args ...string) *daemon {
 	})
 	var text []byte
 	buf := make([]byte, 4096)
-	at := regexp.MustCompile(`ssh://(\S+)\n`)
-	for at.FindSubmatch(text) == nil {
+	at, served := regexp.MustCompile(`ssh://(\S+)\n`), regexp.MustCompile(`(?m)^serving .*; interrupt to stop$`)
+	for !served.Match(text) {
 		n, err := said.Read(buf)
 		if text = append(text, buf[:n]...); err != nil {
 			u.t.Fatalf("serve ended: %s", text)
 		}
 	}
-	d.addr = string(at.FindSubmatch(text)[1])
+	if d.said = string(text); at.Match(text) {
+		d.addr = string(at.FindSubmatch(text)[1])
+	}
 	go func() {
 		for {
 			if _, err := said.Read(buf); err != nil {

@@ -76,6 +76,9 @@ func (m *Model) header(c *screen.Canvas) {
 		text := fmt.Sprintf(" %s %d need you ", screen.Waiting.Glyph(c.Glyphs()), n)
 		right = m.headRight(c, right, screen.HeaderHot, text)
 	}
+	if len(m.snap.Troubles) > 0 {
+		right = m.headRight(c, right, screen.Danger, " degraded ")
+	}
 	if m.opt.ReadOnly {
 		right = m.headRight(c, right, screen.HeaderHot, " read-only ")
 	}

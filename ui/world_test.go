@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/pane"
@@ -47,7 +48,8 @@ type fakeWorld struct {
 	talk
 	models
 	pane.RecordWorld
-	acts map[string]fleet.Activity
+	acts     map[string]fleet.Activity
+	troubles []health.Trouble
 }
 
 func id(prefix string, n int) string { return core.NewID(prefix, tenant, uint64(n)) }
@@ -152,7 +154,7 @@ func (w *fakeWorld) Watch(context.Context) <-chan struct{} {
 func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Revision: w.rev, LogRev: w.rev, Counts: swarm.Counts{ByStatus: map[swarm.Status]int64{}}}
+	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: swarm.Counts{ByStatus: map[swarm.Status]int64{}}}
 	if t != tenant {
 		return s
 	}

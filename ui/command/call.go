@@ -31,6 +31,7 @@ type call struct {
 	g     Globals
 
 	reads  bool // the command changes nothing
+	log    Log  // of the engine that it opens
 	active bool // it needs work to be scheduled meanwhile
 	hasty  bool // it does without a data file that is in use
 	opened Need
@@ -164,7 +165,7 @@ func (c *call) activate() error {
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, NoWait: c.hasty}
+	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, NoWait: c.hasty, Log: c.log}
 	if c.reads && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.

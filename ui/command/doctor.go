@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ type Check struct {
 	OK     bool   `json:"ok"`
 	Needed bool   `json:"needed"` // the profile does not hold what it promises without it
 	Detail string `json:"detail"`
-	Fix    string `json:"fix,omitempty"` // how to get it
+	Fix    string `json:"fix,omitempty"`    // how to get it
+	Broken bool   `json:"broken,omitempty"` // something of the data file is, or of its engine
 }
 
 func (t *tree) doctor() *cobra.Command {
@@ -35,8 +37,9 @@ func (t *tree) doctor() *cobra.Command {
 	return t.command(spec{
 		use: "doctor", short: "Tell which layers of the wall hold here, what is missing, and how to get it", effect: Reads, ownScope: true,
 		long: "Start a command that does nothing as a run of a profile would be, and tell which layers of the wall hold it; look\n" +
-			"at the terminal, git, the agents on PATH, the data file and its keys too. Nothing is changed. It works without a\n" +
-			"data file and beside an engine. Exit 1 when something is missing that the profile needs.",
+			"at the terminal, git, the agents on PATH, the data file and its keys too, and name the records of it that can't be\n" +
+			"read and what else is wrong in its engine. Nothing is changed. It works without a data file and beside an engine.\n" +
+			"Exit 1 when something is missing that the profile needs, or broken.",
 		example: "doctor --profile reader -o json",
 		flags: func(f *pflag.FlagSet) {
 			enumVar(f, &profile, "profile", "", "worker", "the runs to tell of: reader, worker, open", "reader", "worker", "open")
@@ -49,17 +52,41 @@ func (t *tree) doctor() *cobra.Command {
 				Profile: profile, Data: c.g.Data, Dir: c.env.path("."), Getenv: c.env.getenv,
 				Flags: term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible},
 			})
+			all = append(all, c.records()...)
 			if err := c.found(all); err != nil {
 				return err
 			}
 			for _, check := range all {
-				if check.Needed && !check.OK {
+				if !check.OK && (check.Needed || check.Broken) {
 					return &ExitError{Code: ExitFailed}
 				}
 			}
 			return nil
 		},
 	})
+}
+
+// records are the findings about the data file and the engine that has it: one
+// for each trouble.
+func (c *call) records() []Check {
+	if c.env.Troubles == nil {
+		return nil
+	}
+	troubles, err := c.env.Troubles(c.ctx, c.g.Data)
+	if err != nil {
+		return []Check{{Check: "records", Detail: "they were not looked at: " + err.Error()}}
+	}
+	if len(troubles) == 0 {
+		return []Check{{Check: "records", OK: true, Detail: "nothing is wrong with what is kept, as far as an engine reads it at its start"}}
+	}
+	all := make([]Check, len(troubles))
+	for i, t := range troubles {
+		all[i] = Check{
+			Check: "records", Broken: true, Detail: cmp.Or(t.Tenant, "every tenant") + ": " + t.String(),
+			Fix: "look with: audit reconcile; take it back from a backup with: store restore",
+		}
+	}
+	return all
 }
 
 // found prints findings: a line each, and one more where something can be done.
@@ -75,6 +102,8 @@ func (c *call) found(all []Check) error {
 	for _, check := range all {
 		word := "ok"
 		switch {
+		case check.Broken:
+			word = "BROKEN"
 		case !check.OK && check.Needed:
 			word = "MISSING"
 		case !check.OK:

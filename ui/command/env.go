@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/ui/term"
 )
@@ -64,6 +65,9 @@ type Env struct {
 	// Doctor looks at what the machine gives, and changes nothing; nil is refused
 	// as not available.
 	Doctor func(ctx context.Context, look Look) []Check
+	// Troubles are what is wrong with a data file and the engine that has it, of
+	// every tenant; nil knows of none.
+	Troubles func(ctx context.Context, data string) ([]health.Trouble, error)
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.
@@ -76,7 +80,15 @@ type Need struct {
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
 	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
+	Log      Log    // what is logged of the engine; the zero one is nothing
 	Dir      string // where work runs that names no directory; "" is the engine's own choice
+}
+
+// Log says where the engine's log goes, and what of it.
+type Log struct {
+	Format string // text, json
+	Level  string // debug, info, warn, error
+	File   string // "" is the standard error
 }
 
 // Globals are the global flags, with the environment's defaults filled in.

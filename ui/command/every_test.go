@@ -157,6 +157,7 @@ func (w *walk) sessionsAndTasks() {
 		t.Errorf("tenant: %v", got)
 	}
 	w.do("tenant list --match TEST")
+	w.do("tenant troubles")
 	if got := w.do("tenant show"); got["tenant_id"] != "t_test" || got["created_at"] == nil {
 		t.Errorf("tenant show: %v", got)
 	}

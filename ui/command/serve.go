@@ -24,6 +24,7 @@ type Serve struct {
 
 func (t *tree) serve() *cobra.Command {
 	var s Serve
+	var log Log
 	return t.command(spec{
 		use: "serve", short: "Run the engine without a screen, for others to attach to", effect: Writes, role: Admin, ownScope: true,
 		long: "Run the engine without a screen until it is interrupted. Commands and cockpits of this user attach to it by themselves.\n" +
@@ -42,7 +43,11 @@ func (t *tree) serve() *cobra.Command {
 			f.IntVar(&s.Limits.Failures, "max-failures-per-minute", 60, "connections of one address that prove no key; then it is turned away for a while")
 			f.DurationVar(&s.Limits.Idle, "idle", 0, "close a screen over SSH after `DURATION` without a key; 0 never does")
 			f.DurationVar(&s.Limits.Stall, "stall", 15*time.Minute, "end a connection whose output was not read for `DURATION`")
+			enumVar(f, &log.Format, "log-format", "", "text", "of the engine's log: text, json", "text", "json")
+			enumVar(f, &log.Level, "log-level", "", "info", "the least that is logged: debug, info, warn, error", "debug", "info", "warn", "error")
+			f.StringVar(&log.File, "log-file", "", "append the engine's log to `FILE`; without it to the standard error")
 			source(f, "tokens", "file")
+			source(f, "log-file", "file")
 			source(f, "host-key", "file")
 		},
 		check: func(c *call, _ []string) error {
@@ -62,6 +67,9 @@ func (t *tree) serve() *cobra.Command {
 			}
 			if err := checkLimits(s.Limits); err != nil {
 				return err
+			}
+			if c.log = log; log.File != "" {
+				c.log.File = c.env.path(log.File)
 			}
 			return c.activate()
 		},

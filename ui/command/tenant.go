@@ -1,11 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/swarm"
 )
 
@@ -39,6 +42,24 @@ func (t *tree) tenants() *cobra.Command {
 				}
 				return pick(all, err, f, func(t swarm.Tenant) traits { return traits{at: t.CreatedAt, text: t.TenantID} })
 			}),
+		lists(t, spec{
+			use: "troubles", short: "List what is wrong inside: records that can't be read, work that fails again and again", effect: Reads, ownScope: true,
+			long: "List what is wrong with each tenant, and with the whole engine. A tenant with a trouble is degraded: what the\n" +
+				"trouble names is left out, all else of it goes on, and so do the other tenants.",
+		}, nil, troubleColumns, func(c *call, f core.Filter) (core.Page[health.Trouble], error) {
+			eng, err := c.engine()
+			if err == nil {
+				err = eng.Inspect(c.ctx)
+			}
+			if err != nil {
+				return core.Page[health.Trouble]{}, err
+			}
+			all := eng.Health.All()
+			if c.env.Abroad {
+				all = eng.Health.Of(c.env.Caller.Tenant)
+			}
+			return pick(all, nil, f, func(one health.Trouble) traits { return traits{at: one.Since, text: one.Tenant + " " + one.String()} })
+		}),
 		t.command(spec{
 			use: "show [ID]", short: "Show a tenant", effect: Reads, args: []string{"tenant"},
 			check: func(c *call, args []string) error {
@@ -52,15 +73,38 @@ func (t *tree) tenants() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.show(found)
+				return c.show(tenantShown{found, c.eng.Health.Of(found.TenantID)})
 			},
 		}),
 	)
 }
 
+// tenantShown is a tenant with what is wrong with it.
+type tenantShown struct {
+	swarm.Tenant
+	Troubles []health.Trouble `json:"troubles,omitempty"`
+}
+
+func troubleColumns(c *call) []column[health.Trouble] {
+	return []column[health.Trouble]{
+		{title: "TENANT", text: func(t health.Trouble) string { return cmp.Or(t.Tenant, "(all)") }},
+		{title: "COMPONENT", text: func(t health.Trouble) string { return t.Component }},
+		{title: "ABOUT", text: func(t health.Trouble) string { return t.About }},
+		{title: "REASON", text: func(t health.Trouble) string { return t.Reason }},
+		{title: "COUNT", right: true, text: func(t health.Trouble) string { return strconv.Itoa(t.Count) }},
+		{title: "SINCE", right: true, text: func(t health.Trouble) string { return c.age(t.Since) }},
+	}
+}
+
 func tenantColumns(c *call) []column[swarm.Tenant] {
 	return []column[swarm.Tenant]{
 		{title: "TENANT", text: func(t swarm.Tenant) string { return t.TenantID }},
+		{title: "STATE", text: func(t swarm.Tenant) string {
+			if c.eng != nil && len(c.eng.Health.Of(t.TenantID)) > 0 {
+				return "degraded"
+			}
+			return "ok"
+		}},
 		{title: "AGE", right: true, text: func(t swarm.Tenant) string { return c.age(t.CreatedAt) }},
 		{title: "CREATED", wide: true, text: func(t swarm.Tenant) string { return stamp(t.CreatedAt) }},
 	}
