@@ -31,7 +31,9 @@ import ctypes, os, signal, subprocess, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
 got = []
 def took(n, frame): got.append(n)
-for s in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGRTMIN): signal.signal(s, took)
+signal.signal(signal.SIGUSR1, took)
+others = {signal.SIGUSR2, signal.SIGRTMIN}
+signal.pthread_sigmask(signal.SIG_BLOCK, others)
 def until(n):
     while len(got) < n: time.sleep(0.001)
 signal.raise_signal(signal.SIGUSR1); until(1)
@@ -43,13 +45,17 @@ parent = os.getpid()
 pid = os.fork()
 if pid == 0:
     for i in range(100): libc.sigqueue(parent, signal.SIGRTMIN, i) == 0 or os._exit(1)
-    libc.syscall(234, parent, parent, signal.SIGUSR2) == 0 or os._exit(2)
+    libc.tgkill(parent, parent, signal.SIGUSR2) == 0 or os._exit(2)
     fd = os.pidfd_open(parent)
     signal.pidfd_send_signal(fd, signal.SIGUSR1)
     os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0
-until(106)
-assert got.count(signal.SIGRTMIN) == 100, got
+until(5)
+assert signal.sigwait({signal.SIGUSR2}) == signal.SIGUSR2
+for i in range(100):
+    info = signal.sigwaitinfo(others)
+    assert info.si_signo == signal.SIGRTMIN and info.si_pid == pid, info
+assert not signal.sigpending()
 p = subprocess.Popen(["sleep", "300"], start_new_session=True)
 fd = os.pidfd_open(p.pid)
 assert not os.get_inheritable(fd)
