@@ -42,21 +42,28 @@ func (a *ahead) wait() error {
 	return err
 }
 
-// keep writes zeros. Without room for them it leaves the file as it is:
-// whether a commit still fits is the commit's own affair.
+// keep writes zeros. Without room for at least aheadLeast of them it fails with
+// what the system says of that (lacksRoom); whether the commit under way still
+// fits is its own affair. What was written before is the reserve then.
 func (a *ahead) keep(f *os.File, used int64) error {
 	if a.zeros == nil {
 		a.zeros = make([]byte, aheadLeast)
 	}
+	was, lack := a.end, error(nil)
 	for to := used + min(growth(used), aheadMost); a.end < to; {
 		n, err := f.WriteAt(a.zeros[:min(int64(len(a.zeros)), to-a.end)], a.end)
 		a.end += int64(n)
 		if err != nil {
+			lack = err
 			break
 		}
 	}
 	if err := f.Sync(); err != nil {
+		a.end = was
 		return fmt.Errorf("grow the file: %w", err)
+	}
+	if a.end-used < aheadLeast && lacksRoom(lack) {
+		return fmt.Errorf("grow the file: %w", lack)
 	}
 	return nil
 }

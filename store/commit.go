@@ -47,19 +47,39 @@ func (w *writer) end() error {
 		w.rollback()
 		return err
 	}
-	err := w.ahead.wait()
-	if err == nil {
-		err = w.write()
+	lack := w.ahead.wait()
+	if lack != nil && !lacksRoom(lack) {
+		return w.failed(lack, w.tx.ID())
 	}
-	if err != nil {
-		err = fmt.Errorf("commit failed, what it held may or may not be on disk: %w: %w", ErrUnusable, err)
-		w.db.fail(err)
-		w.rollback()
-		return err
+	if id, err := w.tx.ID(), w.write(); err != nil {
+		return w.failed(err, id)
 	}
 	w.settle(true)
 	w.notify(w.hooks)
+	if lack != nil { // this one was the last into what was there
+		_ = w.lacks(lack)
+	} else if w.probe.timer == nil {
+		w.probe.pause = 0
+	}
 	return nil
+}
+
+// failed sorts the failure of a commit. One for lack of room that left the meta
+// pages as they were has not happened, and the store goes on; of any other
+// nobody knows what is on disk.
+func (w *writer) failed(err error, id int) error {
+	w.rollback()
+	if lacksRoom(err) && w.db.fatal() == nil && !w.visible(id) {
+		w.giveBack()
+		return w.lacks(err)
+	}
+	err = w.doubtful(err)
+	w.db.fail(err)
+	return err
+}
+
+func (w *writer) doubtful(err error) error {
+	return fmt.Errorf("commit failed, what it held may or may not be on disk: %w: %w", ErrUnusable, err)
 }
 
 // seal runs the hook of Options for each touched tenant.

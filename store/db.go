@@ -25,6 +25,7 @@ type DB struct {
 	schema   int
 
 	queue   queue
+	room    room
 	stopped chan struct{} // closed when the writer has ended
 	dead    atomic.Pointer[error]
 	stuck   atomic.Bool // bbolt still holds its locks after a panic
@@ -128,6 +129,7 @@ func (db *DB) beginRead() (tx *bbolt.Tx, err error) {
 // the file up. Later calls return what the first did.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
+		db.Hurry()
 		db.queue.close(ErrClosed)
 		if db.stopped != nil {
 			<-db.stopped
@@ -149,6 +151,7 @@ func (db *DB) Close() error {
 // it is opened again.
 func (db *DB) fail(err error) {
 	db.dead.CompareAndSwap(nil, &err)
+	db.Hurry()
 	db.queue.close(err)
 }
 

@@ -1,14 +1,15 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"swarmdeck/store"
 )
@@ -42,21 +43,43 @@ func fillUp(db *store.DB) (acked int, err error) {
 	return acked, nil
 }
 
-// spoiled checks a store whose commit failed.
-func spoiled(t testing.TB, db *store.DB, err error) {
+// refused checks a store that has no room: it says so, reads, and keeps what
+// it has.
+func refused(t testing.TB, db *store.DB, err error) {
 	t.Helper()
-	if !errors.Is(err, store.ErrUnusable) {
+	var full *store.FullError
+	if !errors.As(err, &full) || !errors.Is(err, store.ErrFull) || full.Path != db.Path() {
 		t.Errorf("the failing update: %v", err)
 	}
-	if err := db.Update(ctx, "t_a", func(store.Tx) error { return nil }); !errors.Is(err, store.ErrUnusable) {
+	if err := db.Update(ctx, "t_a", put("late", 10)); !errors.Is(err, store.ErrFull) {
 		t.Errorf("the next update: %v", err)
 	}
-	if err := db.View(ctx, "t_a", func(store.Tx) error { return nil }); !errors.Is(err, store.ErrUnusable) {
-		t.Errorf("the next view: %v", err)
+	if err := db.CreateTenant(ctx, "t_new"); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a new tenant: %v", err)
 	}
-	if err := db.Close(); err != nil {
-		t.Errorf("close: %v", err)
+	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
+		t.Errorf("read while full: %s, %d missing", wrong, missing)
 	}
+	if db.Full() == nil || !db.Outage().To.IsZero() {
+		t.Errorf("full: %v, outage %v", db.Full(), db.Outage())
+	}
+}
+
+func put(key string, size int) func(store.Tx) error {
+	return func(tx store.Tx) error { return tx.Put("y", []byte(key), make([]byte, size)) }
+}
+
+func has(t testing.TB, db *store.DB, key string) bool {
+	t.Helper()
+	found := false
+	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
+		v, err := tx.Get("y", []byte(key))
+		found = v != nil
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	return found
 }
 
 // survived checks a file whose last owner ran out of room.
@@ -87,10 +110,11 @@ func survived(t testing.TB, path string, acked int) {
 	}
 }
 
-func TestFullDiskFailsTheCommitAndHarmsNothing(t *testing.T) {
+func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	dir := mountSmall(t, "4m")
 	path := filled(t, dir)
-	db, err := store.Open(path, store.Options{})
+	heard := make(chan *store.FullError, 8)
+	db, err := store.Open(path, store.Options{OnFull: func(full *store.FullError) { heard <- full }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,15 +122,29 @@ func TestFullDiskFailsTheCommitAndHarmsNothing(t *testing.T) {
 	if acked == 0 || err == nil {
 		t.Fatalf("%d records, %v", acked, err)
 	}
-	spoiled(t, db, err)
-	survived(t, path, acked)
-	// With the disk still full nothing gets worse, with room it goes on.
-	if db, err := store.Open(path, store.Options{}); err == nil {
-		_ = db.Close()
-	} else if !errors.Is(err, store.ErrUnusable) {
-		t.Errorf("open on the full disk: %v", err)
+	refused(t, db, err)
+	if full := <-heard; full == nil || full.Free < 0 {
+		t.Errorf("heard %v", full)
 	}
-	survived(t, path, acked)
+	// What stops something is still recorded; who can wait does.
+	reserve := store.IfFull(ctx, store.UseReserve)
+	for i := range 20 {
+		if err := db.Update(reserve, "t_a", put(fmt.Sprint("stop ", i), 500)); err != nil {
+			t.Fatalf("stop %d: %v", i, err)
+		}
+	}
+	waits := make(chan error, 3)
+	patient := store.IfFull(ctx, store.Wait)
+	go func() { waits <- db.Update(patient, "t_a", put("waited", 10)) }()
+	brief, end := context.WithTimeout(patient, time.Millisecond) // passes while the disk is full
+	defer end()
+	go func() { waits <- db.Update(brief, "t_a", put("waited longer", 10)) }()
+	quits, quit := context.WithCancel(patient)
+	go func() { waits <- db.Update(quits, "t_a", put("gone", 10)) }()
+	quit()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("who no longer wants to wait: %v", err)
+	}
 	if _, err := store.Backup(ctx, path, filepath.Join(dir, "copy.db")); err == nil {
 		t.Error("a backup on the full disk succeeded")
 	}
@@ -114,19 +152,124 @@ func TestFullDiskFailsTheCommitAndHarmsNothing(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	if out, err := exec.Command("mount", "-o", "remount,size=16m", dir).CombinedOutput(); err != nil {
-		t.Skipf("remount: %v %s", err, out)
+		t.Fatalf("remount: %v %s", err, out)
 	}
-	again := openAt(t, path, store.Options{})
-	if err := again.Update(ctx, "t_a", func(tx store.Tx) error { return tx.Put("x", []byte("more"), nil) }); err != nil {
+	for range 2 {
+		if err := <-waits; err != nil {
+			t.Errorf("who waited: %v", err)
+		}
+	}
+	if full := <-heard; full != nil {
+		t.Errorf("heard %v", full)
+	}
+	if err := db.Update(ctx, "t_a", put("after", 10)); err != nil {
 		t.Error(err)
+	}
+	for key, want := range map[string]bool{"stop 19": true, "waited": true, "waited longer": true, "after": true, "gone": false, "late": false} {
+		if has(t, db, key) != want {
+			t.Errorf("%s is there: %t", key, !want)
+		}
+	}
+	if o := db.Outage(); db.Full() != nil || o.To.Before(o.From) || db.Stalled() != o.To.Sub(o.From) {
+		t.Errorf("afterwards: %v, %v, %v", db.Full(), o, db.Stalled())
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	survived(t, path, acked)
+}
+
+func TestCommitTooLargeForTheDiskHasNotHappened(t *testing.T) {
+	dir := mountSmall(t, "6m")
+	path := filled(t, dir)
+	db := openAt(t, path, store.Options{})
+	var runs int
+	large := func(tx store.Tx) error {
+		runs++
+		for i := range 8 {
+			if err := tx.Put("y", fmt.Appendf(nil, "large %d", i), make([]byte, 1<<20)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := db.Update(ctx, "t_a", large); !errors.Is(err, store.ErrFull) || runs != 1 {
+		t.Fatalf("after %d runs: %v", runs, err)
+	}
+	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 || has(t, db, "large 0") {
+		t.Errorf("%s, %d missing", wrong, missing)
+	}
+	// What is small goes on as soon as the store has looked again.
+	if err := db.Update(store.IfFull(ctx, store.Wait), "t_a", put("small", 10)); err != nil {
+		t.Error(err)
+	}
+	waits := make(chan error, 1)
+	go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", large) }()
+	if out, err := exec.Command("mount", "-o", "remount,size=32m", dir).CombinedOutput(); err != nil {
+		t.Fatalf("remount: %v %s", err, out)
+	}
+	if err := <-waits; err != nil || !has(t, db, "large 7") {
+		t.Errorf("with room: %v", err)
 	}
 }
 
-func TestFileSizeLimitFailsTheCommitAndHarmsNothing(t *testing.T) {
+func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
+	for name, end := range map[string]func(*store.DB){
+		"hurry": func(db *store.DB) { db.Hurry() },
+		"close": func(db *store.DB) { _ = db.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := store.Open(filled(t, mountSmall(t, "4m")), store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := fillUp(db); !errors.Is(err, store.ErrFull) {
+				t.Fatal(err)
+			}
+			waits := make(chan error, 1)
+			go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", put("x", 1)) }()
+			end(db)
+			if err := <-waits; !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAFullDiskIsOpened(t *testing.T) {
+	dir := mountSmall(t, "4m")
+	path := filled(t, dir)
+	db, err := store.Open(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acked, err := fillUp(db)
+	refused(t, db, err)
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	for range 3 { // each opening is a commit
+		if db, err = store.Open(path, store.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)); err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	survived(t, path, acked)
+}
+
+func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 	const child = "SWARMDECK_LIMITED_FILE"
 	if path := os.Getenv(child); path != "" {
-		signal.Ignore(syscall.SIGXFSZ)
-		limit := syscall.Rlimit{Cur: 3 << 20, Max: 3 << 20}
+		limit := syscall.Rlimit{Cur: 3 << 20, Max: 64 << 20}
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +279,20 @@ func TestFileSizeLimitFailsTheCommitAndHarmsNothing(t *testing.T) {
 		}
 		acked, err := fillUp(db)
 		fmt.Printf("acked %d\n", acked)
-		spoiled(t, db, err)
+		refused(t, db, err)
+		if err := db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)); err != nil {
+			t.Error(err)
+		}
+		limit.Cur = limit.Max
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Update(store.IfFull(ctx, store.Wait), "t_a", put("waited", 500)); err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
 		return
 	}
 	path := filled(t, t.TempDir())

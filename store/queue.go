@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 type request struct {
 	tenant string
 	create bool
+	ctx    context.Context // says what to do when the disk is full
 	fn     func(Tx) error
 	state  atomic.Int32
 	err    error
@@ -103,14 +106,32 @@ func (q *queue) close(why error) {
 // submit hands a request to the writer and waits for its outcome. When ctx
 // ends before the writer took it, it is not run at all.
 func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx) error) error {
+	for {
+		err := db.once(ctx, tenant, create, fn)
+		if !errors.Is(err, ErrFull) || ifFull(ctx) != Wait {
+			return err
+		}
+		if ctx, err = db.await(ctx, err); err != nil {
+			return cmp.Or(db.fatal(), err)
+		}
+	}
+}
+
+func (db *DB) once(ctx context.Context, tenant string, create bool, fn func(Tx) error) error {
+	if ctx.Err() != nil && ifFull(ctx) == Wait {
+		ctx = lifted(ctx, db.Outage())
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if db.readOnly {
 		return ErrReadOnly
 	}
+	if full := db.Full(); full != nil && ifFull(ctx) != UseReserve {
+		return full
+	}
 	r := db.queue.request()
-	r.tenant, r.create, r.fn, r.err = tenant, create, fn, nil
+	r.ctx, r.tenant, r.create, r.fn, r.err = ctx, tenant, create, fn, nil
 	r.state.Store(waiting)
 	if err := db.queue.push(r); err != nil {
 		return err
@@ -124,7 +145,7 @@ func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx
 		<-r.done
 	}
 	err := r.err
-	r.fn = nil
+	r.ctx, r.fn = nil, nil
 	db.queue.spare.Put(r)
 	return err
 }

@@ -131,6 +131,9 @@ func (db *DB) adopt() (err error) {
 	}
 	if err != nil {
 		w.rollback()
+		if lacksRoom(err) {
+			return w.db.lack(err)
+		}
 		return fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
 	w.settle(true)

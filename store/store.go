@@ -9,9 +9,11 @@
 // Update that waits, runs each against an overlay of its own, moves what
 // succeeded into one transaction and commits once: the time of one sync is
 // what the next group gathers in. bbolt has no checksums, so each record
-// carries one, which every read verifies. After a failed commit nobody knows
-// what is on disk: the store acknowledges nothing more until it is opened
-// again.
+// carries one, which every read verifies. A commit that finds no room on the
+// disk has not happened: writes are refused until there is some (ErrFull),
+// reads go on, and a little space that was written ahead is left for what must
+// be recorded. After any other failed commit nobody knows what is on disk: the
+// store acknowledges nothing more until it is opened again.
 //
 // Keys are best written in order. A bucket whose new keys arrive at its end
 // is seen to be so and gets full pages; nothing needs to be declared.
@@ -31,7 +33,8 @@ type Store interface {
 	// Update runs fn in a writing transaction, once at most, on the writer's
 	// goroutine: fn must not block, do I/O or call the store. When ctx ends
 	// before its turn fn is not run; once it has begun the outcome is waited
-	// for. A panic in fn is that caller's error (PanicError in DB).
+	// for. A panic in fn is that caller's error (PanicError in DB). While the
+	// disk is full it does what IfFull says, which is ErrFull at once.
 	Update(ctx context.Context, tenant string, fn func(Tx) error) error
 	// View runs fn on a consistent read-only snapshot. Values must be copied
 	// to be kept. fn should be short: it holds old pages.
@@ -76,7 +79,8 @@ type Tx interface {
 	OnCommit(fn func())
 }
 
-// Errors a caller branches on. ErrUnusable and ErrLocked mean exit code 3.
+// Errors a caller branches on, beside ErrFull. ErrUnusable, ErrLocked and
+// ErrFull mean exit code 3.
 var (
 	ErrNoTenant     = errors.New("no such tenant")
 	ErrTenantExists = errors.New("tenant exists")
@@ -106,6 +110,9 @@ type Options struct {
 	// the writer's goroutine, with all the commit's changes visible. An error
 	// fails the whole commit. The audit log extends its Merkle tree here.
 	Seal func(Tx) error
+	// OnFull hears that the disk is full, and with nil that it is no longer.
+	// It must be quick and not call the store.
+	OnFull func(*FullError)
 	// Migrations lead from an empty file to the schema this program knows. A
 	// new file starts at the end of the list; an older one is brought there
 	// at a writable open; a file that has seen more steps is ErrUnusable.

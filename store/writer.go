@@ -17,6 +17,7 @@ type writer struct {
 	touched []*tenant // by this commit
 	arena   arena
 	ahead   ahead
+	probe   probe
 	overlay overlay
 	hooks   []func()
 	batch   []*request // the requests of this commit
@@ -30,6 +31,7 @@ type writer struct {
 // run commits until the queue is closed and empty.
 func (w *writer) run() {
 	defer close(w.db.stopped)
+	defer w.probe.stop()
 	debug.SetPanicOnFault(true) // a page that can't be read is an error, not the end
 	ended := false
 	defer func() {
@@ -46,11 +48,20 @@ func (w *writer) run() {
 				ended = true
 				return
 			}
-			<-w.db.queue.bell
+			select {
+			case <-w.db.queue.bell:
+			case <-w.probe.due():
+				w.look()
+			}
 			continue
 		}
 		w.group()
 		clear(w.batch)
+		select { // however many write into the reserve
+		case <-w.probe.due():
+			w.look()
+		default:
+		}
 	}
 }
 
@@ -76,7 +87,8 @@ const maxGroup = 4096
 // asks again, so they run out by themselves.
 func (w *writer) group() {
 	err := w.begin()
-	if err == nil {
+	full := w.db.Full()
+	if err == nil && full == nil {
 		w.ahead.start(w.db.file, w.tx.Size())
 	}
 	for i := 0; i < len(w.batch); i++ {
@@ -86,6 +98,8 @@ func (w *writer) group() {
 			w.batch[i] = nil // its caller has gone
 		case err != nil:
 			r.err = err
+		case full != nil && ifFull(r.ctx) != UseReserve:
+			r.err = full
 		default:
 			r.err = w.serve(r)
 		}
