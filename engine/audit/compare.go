@@ -83,7 +83,7 @@ func (c *comparison) compare(tx store.Tx) error {
 			continue
 		}
 		if head.Size <= count {
-			root, err := tlog.TreeHash(int64(head.Size), storedHashes{tx})
+			root, err := rootAt(tx, head.Size)
 			if err == nil && root == tlog.Hash(head.Root) {
 				continue
 			}

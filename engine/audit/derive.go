@@ -129,13 +129,26 @@ func (r *replay) rows(ctx context.Context, tx store.Tx, declared *classes, deriv
 }
 
 // provenElsewhere are the log's own buckets: verify proves what they hold.
-func provenElsewhere(b store.Bucket) bool { return b == Events || b == heads || b == tree }
+func provenElsewhere(b store.Bucket) bool {
+	return b == Events || b == heads || b == tree || b == base || b == issued
+}
 
 // additional lists the rows of the log's own buckets that verify has no use
 // for, and so would not miss either.
 func (r *replay) additional(tx store.Tx) error {
-	next := uint64(0)
+	s, err := readSealing(tx)
+	if err != nil {
+		return err
+	}
+	next := uint64(tlog.StoredHashIndex(0, int64(s.Upto)))
+	stay, err := staying(tx, s.Upto)
+	if err != nil {
+		return err
+	}
 	whole := func(key, value []byte) bool {
+		if _, stays := slices.BinarySearch(stay, seqOf(key)); stays && len(key) == 8 && len(value) == tlog.HashSize {
+			return true
+		}
 		if len(key) != 8 || binary.BigEndian.Uint64(key) != next || len(value) == 0 || len(value)%tlog.HashSize != 0 {
 			r.delta(derived(tree, key, "", value))
 			return true
@@ -144,12 +157,18 @@ func (r *replay) additional(tx store.Tx) error {
 		return true
 	}
 	known := func(key, value []byte) bool {
-		if !bytes.Equal(key, checkpointKey) && !bytes.Equal(key, verifiersKey) {
+		if !bytes.Equal(key, checkpointKey) && !bytes.Equal(key, verifiersKey) && !bytes.Equal(key, sealedKey) {
 			r.delta(derived(heads, key, "", value))
 		}
 		return true
 	}
-	return errors.Join(tx.Scan(tree, nil, nil, false, whole), tx.Scan(heads, nil, nil, false, known))
+	size := func(key, value []byte) bool {
+		if len(key) != 8 || len(value) != tlog.HashSize || seqOf(key) > uint64(tx.Counter(counter)) {
+			r.delta(derived(issued, key, "", value))
+		}
+		return true
+	}
+	return errors.Join(tx.Scan(issued, nil, nil, false, size), tx.Scan(tree, nil, nil, false, whole), tx.Scan(heads, nil, nil, false, known))
 }
 
 // derivedBy is what the derivers that were given derive: other derived buckets

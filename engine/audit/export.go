@@ -48,14 +48,15 @@ func (l *Ledger) Export(ctx context.Context, tenant, format string, w io.Writer)
 	default:
 		return core.Invalid("format", format, "jsonl, csv")
 	}
-	var count uint64
-	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
+	var count, left uint64
+	err := l.st.View(ctx, tenant, func(tx store.Tx) (err error) {
 		count = uint64(tx.Counter(counter))
-		return nil
+		left, err = l.Sealed(tx)
+		return err
 	})
-	for lo := uint64(1); err == nil && lo <= count; lo += exportSlice {
+	for lo, hi := uint64(1), left; err == nil && lo <= count; lo, hi = hi+1, min(count, hi+exportSlice) {
 		var batch [][]byte
-		err = l.walkSlice(ctx, tenant, lo, min(count, lo+exportSlice-1), false, func(data []byte) error {
+		err = l.walkSlice(ctx, tenant, lo, hi, false, func(data []byte) error {
 			batch = append(batch, append(make([]byte, 0, len(data)+1), data...))
 			return nil
 		})

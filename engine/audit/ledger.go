@@ -33,6 +33,7 @@ type Ledger struct {
 	opt Options
 
 	classes atomic.Pointer[classes]
+	leaving sync.RWMutex // held while events leave; readers of the whole log share it
 
 	mu      sync.Mutex    // guards what follows, and changes of classes
 	last    time.Time     // newest time given out

@@ -84,19 +84,23 @@ func (l *Ledger) page(ctx context.Context, tenant string, f core.Filter, lo, hi 
 // span has last = first-1.
 func (l *Ledger) span(ctx context.Context, tenant string, f core.Filter) (lo, hi uint64, err error) {
 	err = l.st.View(ctx, tenant, func(tx store.Tx) error {
-		n := int(tx.Counter(counter))
-		lo, hi = 1, uint64(n)
+		left, err := l.Sealed(tx)
+		if err != nil {
+			return err
+		}
+		n := int(uint64(tx.Counter(counter)) - left)
+		lo, hi = left+1, left+uint64(n)
 		var bad error
 		at := func(i int) time.Time {
-			t, err := timeOf(tx, uint64(i)+1)
+			t, err := timeOf(tx, left+uint64(i)+1)
 			bad = errors.Join(bad, err)
 			return t
 		}
 		if !f.Since.IsZero() {
-			lo = uint64(sort.Search(n, func(i int) bool { return !at(i).Before(f.Since) })) + 1
+			lo = left + uint64(sort.Search(n, func(i int) bool { return !at(i).Before(f.Since) })) + 1
 		}
 		if !f.Until.IsZero() {
-			hi = uint64(sort.Search(n, func(i int) bool { return at(i).After(f.Until) }))
+			hi = left + uint64(sort.Search(n, func(i int) bool { return at(i).After(f.Until) }))
 		}
 		hi = max(hi, lo-1)
 		return bad

@@ -81,6 +81,9 @@ func (l *Ledger) Trail(ctx context.Context, tenant string, seq uint64, n int) ([
 	var events []Event
 	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
 		for seq > 0 && len(events) < n {
+			if left, err := l.Sealed(tx); err != nil || seq <= left {
+				return err
+			}
 			e, err := get(tx, seq)
 			if err != nil {
 				return err

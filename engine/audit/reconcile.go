@@ -47,12 +47,17 @@ func (l *Ledger) Reconcile(ctx context.Context, tenant string, kinds []Auditable
 	}
 	var count uint64
 	declared := l.classes.Load()
+	l.leaving.RLock() // nothing leaves the log meanwhile
+	defer l.leaving.RUnlock()
+	first := uint64(1)
 	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
 		count = uint64(tx.Counter(counter))
-		return nil
+		upto, err := l.Sealed(tx)
+		first += upto
+		return errors.Join(err, r.fromBase(tx))
 	})
 	if err == nil {
-		err = l.walk(ctx, tenant, 1, count, r.event)
+		err = l.walk(ctx, tenant, first, count, r.event)
 	}
 	if err == nil {
 		err = l.st.View(ctx, tenant, func(tx store.Tx) error { return r.compare(ctx, tx, count, declared, kinds) })
@@ -76,6 +81,7 @@ type fold struct {
 	gone bool
 	seen bool // the store has it
 	row  bool
+	base bool // said by events that left: no event of the log has it
 }
 
 type replay struct {
@@ -99,6 +105,12 @@ func (r *replay) event(data []byte) error {
 		return err
 	}
 	err = rowsIn(data, func(name, sum []byte) {
+		if subject, id, ok := stateRow(name); ok {
+			if r.kinds[string(subject)] {
+				r.newest[r.keyOf(subject, id)] = fold{seq: h.seq, gone: true}
+			}
+			return
+		}
 		r.newest[r.keyOf(rowSubject, name)] = fold{seq: h.seq, sum: maphash.Bytes(r.seed, sum), gone: string(sum) == "-", row: true}
 	})
 	if err != nil {
@@ -189,6 +201,10 @@ func (r *replay) record(tx store.Tx, subject, id string, state any) error {
 	}
 	said.seen = true
 	r.newest[k] = said
+	if said.base {
+		r.differsFromBase(said, subject, id, stored)
+		return nil
+	}
 	if maphash.Bytes(r.seed, stored) == said.sum {
 		return nil
 	}
@@ -243,7 +259,7 @@ func sameJSON(a, b core.Raw) bool {
 // absent lists what the log has and the store has not.
 func (r *replay) absent(tx store.Tx) error {
 	for k, said := range r.newest {
-		if said.seen || said.gone {
+		if said.seen || said.gone || said.base {
 			continue
 		}
 		state, p, err := stateAt(tx, said.seq)
@@ -256,7 +272,7 @@ func (r *replay) absent(tx store.Tx) error {
 		}
 		r.delta(Delta{Subject: p.Subject, ID: p.ID, Log: string(state)})
 	}
-	return nil
+	return r.absentOfBase(tx)
 }
 
 // rowGone names a row that an event tells of and the store has not.

@@ -219,6 +219,16 @@ func appendKey(b, key []byte) []byte {
 	return append(b, key...)
 }
 
+// unkey is what appendKey wrote, as it was.
+func unkey(key []byte) []byte {
+	if coded, ok := bytes.CutPrefix(key, []byte("~")); ok {
+		if raw, err := base64.RawURLEncoding.AppendDecode(nil, coded); err == nil {
+			return raw
+		}
+	}
+	return key
+}
+
 // readable is a stored key, written by appendKey, for people.
 func readable(key string) string {
 	coded, ok := strings.CutPrefix(key, "~")

@@ -20,7 +20,8 @@ type Report struct {
 	TenantID  string     `json:"tenant_id"`
 	OK        bool       `json:"ok"`
 	Events    uint64     `json:"events"`
-	RootHash  string     `json:"root_hash"` // base64, RFC 6962, of the events as they are
+	Sealed    uint64     `json:"sealed,omitzero"` // of the events, how many have left by retention
+	RootHash  string     `json:"root_hash"`       // base64, RFC 6962, of the events as they are
 	Keys      []Key      `json:"keys,omitempty"`
 	Witnesses []Compared `json:"witnesses,omitempty"`
 	Problems  []string   `json:"problems,omitempty"`
@@ -34,7 +35,16 @@ const maxProblems = 100
 // checkpoint kept outside, which the log must extend. Each problem is one
 // line that names the event. The error is for what kept it from looking.
 func (l *Ledger) Verify(ctx context.Context, tenant string, saved []byte) (Report, error) {
-	v := &verifier{tenant: tenant, prefix: idPrefix(tenant), report: Report{TenantID: tenant}}
+	l.leaving.RLock() // nothing leaves the log meanwhile
+	defer l.leaving.RUnlock()
+	v := &verifier{tenant: tenant, prefix: idPrefix(tenant), report: Report{TenantID: tenant}, issued: map[uint64]string{}}
+	if saved != nil {
+		c, err := ParseCheckpoint(saved)
+		if err != nil && !errors.Is(err, ErrUnsigned) {
+			return v.report, core.Errorf(core.InvalidInput, "saved %v", err).With("field", "checkpoint")
+		}
+		v.saved = &c
+	}
 	err := l.st.View(ctx, tenant, v.begin)
 	if errors.Is(err, store.ErrCorrupt) {
 		v.problem("the count of events is damaged (checksum mismatch); taking the checkpoint's")
@@ -42,13 +52,6 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, saved []byte) (Repor
 	}
 	if err != nil {
 		return v.report, fmt.Errorf("verify the audit log of %s: %w", tenant, err)
-	}
-	if saved != nil {
-		c, err := ParseCheckpoint(saved)
-		if err != nil && !errors.Is(err, ErrUnsigned) {
-			return v.report, core.Errorf(core.InvalidInput, "saved %v", err).With("field", "checkpoint")
-		}
-		v.saved = &c
 	}
 	for v.next <= v.count {
 		if err := ctx.Err(); err != nil {
@@ -75,6 +78,9 @@ type verifier struct {
 	count   uint64 // events by the counter
 	head    []byte // stored checkpoint
 	keys    []namedKey
+	sealed  sealing
+	signed  *sealedDetail     // of the newest event that says what left
+	issued  map[uint64]string // size → root
 	saved   *Checkpoint
 	atSaved *tlog.Hash // root when the tree had the saved checkpoint's size
 	atHead  *tlog.Hash // root at the stored checkpoint's size
@@ -122,6 +128,16 @@ func (v *verifier) begin(tx store.Tx) error {
 	}
 	if c, err := ParseCheckpoint(v.head); err == nil || errors.Is(err, ErrUnsigned) {
 		v.size = c.Size
+	}
+	if err := v.beginSealed(tx); err != nil {
+		return err
+	}
+	err = tx.Scan(issued, key(v.sealed.Upto+1), nil, false, func(k, root []byte) bool {
+		v.issued[seqOf(k)] = string(root)
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	err = tx.Scan(Events, key(v.count+1), nil, false, func(k, _ []byte) bool {
 		if len(k) == 8 {
@@ -241,6 +257,11 @@ func (v *verifier) push(leaf tlog.Hash) {
 		root := v.edge.root()
 		v.atSaved = &root
 	}
+	if want, ok := v.issued[v.edge.size]; ok {
+		if root := v.edge.root(); string(root[:]) != want {
+			v.problem("the checkpoint of %d events that was issued has another root than the log", v.edge.size)
+		}
+	}
 	if v.edge.size == v.size {
 		root := v.edge.root()
 		v.atHead = &root
@@ -271,8 +292,11 @@ func (v *verifier) content(seq uint64, data []byte) {
 		}
 		v.at, v.atTime = append(v.at[:0], h.at...), at
 	}
-	if string(h.typ) == keyEvent {
+	switch string(h.typ) {
+	case keyEvent:
 		v.key(seq, h.payload)
+	case sealedEvent:
+		v.sealing(seq, h.payload)
 	}
 }
 
@@ -293,6 +317,7 @@ func (v *verifier) finish(saved []byte, trusted []string) {
 	if !slices.Equal(v.keys, v.named) {
 		v.problem("the stored verifier keys are not the ones that the log's %s events name", keyEvent)
 	}
+	v.finishSealed()
 	v.finishKeys()
 	if v.head != nil || v.count > 0 {
 		v.finishHead(trusted)
@@ -357,6 +382,8 @@ func (v *verifier) finishSaved(saved []byte, trusted []string) {
 	switch {
 	case c.Size > v.count:
 		v.problem("the log is cut short: the saved checkpoint has %d events, the log %d", c.Size, v.count)
+	case v.atSaved == nil && c.Size < v.sealed.Upto:
+		v.problem("the events of the saved checkpoint have left the log, and it is not one that audit checkpoint or a witness gave out: nothing is known of its %d events", c.Size)
 	case v.atSaved == nil || *v.atSaved != tlog.Hash(c.Root):
 		v.problem("the log does not extend the saved checkpoint: its first %d events are not the ones of then", c.Size)
 	}
