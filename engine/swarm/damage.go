@@ -8,7 +8,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/health"
 	"swarmdeck/store"
 )
 
@@ -86,7 +85,7 @@ var errShunned = errors.New("a task can't be acted on")
 // unless shuns the task that err is about and returns errShunned, unless no
 // task is the cause of err.
 func (s *Swarm) unless(tenant string, seq uint64, err error) error {
-	if health.WholeEngine(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if broken(err) {
 		return err
 	}
 	s.shun(tenant, seq, err)

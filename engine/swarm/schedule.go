@@ -224,7 +224,7 @@ func (s *Swarm) tendAlone(ctx context.Context, t Task, start func(Task)) error {
 	if err == nil || health.WholeEngine(err) {
 		return err
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !broken(err) {
 		s.opt.Health.Report(t.TenantID, component, "task "+t.TaskID, err)
 	}
 	return nil
