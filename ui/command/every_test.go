@@ -65,6 +65,7 @@ func everyCommand(t *testing.T) *walk {
 	w.operators()
 	w.secrets()
 	w.notices()
+	w.signing()
 	w.witnesses()
 	w.egress()
 	w.files()
@@ -372,14 +373,6 @@ func (w *walk) auditAndBudgets() {
 	w.text("audit show "+event, "payload")
 	if got := w.do("audit verify"); got["ok"] != true {
 		t.Errorf("verify: %v", got)
-	}
-	if k := w.do("audit key rotate"); k["signed_by"] == nil || k["first_seq"] == nil {
-		t.Errorf("rotate: %v", k)
-	}
-	w.do("audit key show")
-	w.text("audit key show", "the first", "swarmdeck/t_")
-	if got := w.do("audit verify"); got["ok"] != true || len(got["keys"].([]any)) != 2 {
-		t.Errorf("verify after a rotation: %v", got)
 	}
 	w.do("audit checkpoint")
 	w.no(os.WriteFile(filepath.Join(w.dir, "checkpoint"), []byte(w.line("audit checkpoint")), 0o600))

@@ -68,6 +68,18 @@ func (w *walk) figures() {
 	w.text("operator figures", "CANARIES MISSED", "1 of 1")
 }
 
+func (w *walk) signing() {
+	t := w.t
+	if k := w.do("audit key rotate"); k["signed_by"] == nil || k["first_seq"] == nil {
+		t.Errorf("rotate: %v", k)
+	}
+	w.do("audit key show")
+	w.text("audit key show", "the first", "swarmdeck/t_")
+	if got := w.do("audit verify"); got["ok"] != true || len(got["keys"].([]any)) != 2 {
+		t.Errorf("verify after a rotation: %v", got)
+	}
+}
+
 func (w *walk) witnesses() {
 	t := w.t
 	if got := w.do("audit witness add kept.log --every 1s"); got["name"] != "file" || got["kind"] != "file" || got["every_s"] != 1.0 || got["path"] != filepath.Join(w.dir, "kept.log") {
