@@ -113,6 +113,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	var sealer *audit.Sealer
 	db, err := h.openStore(ctx, need, store.Options{
 		ReadOnly: need.ReadOnly,
+		OnFull:   h.full,
 		Seal:     func(tx store.Tx) error { return sealer.Seal(tx) },
 	})
 	if err != nil {
@@ -169,6 +170,13 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		h.rooms = append(h.rooms, h.gateway.Close, h.start(ctx, need, eng), h.listen(need, eng))
 	}
 	return eng, nil
+}
+
+// full tells the engine that the disk is full, and no longer is.
+func (h *house) full(full *store.FullError) {
+	if eng := h.running.Load(); eng != nil {
+		eng.StorageFull(full)
+	}
 }
 
 // Waiting for a data file that another process has.

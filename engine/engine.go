@@ -119,8 +119,9 @@ type Engine struct {
 }
 
 // Open builds the services over a store and takes back the leases of an
-// engine that died. It starts no work: call Run for that.
+// engine that died, on a full disk too. It starts no work: call Run for that.
 func Open(ctx context.Context, opt Options) (*Engine, error) {
+	ctx = store.IfFull(ctx, store.UseReserve)
 	e := &Engine{store: opt.Store, sealer: opt.Sealer}
 	e.world = newWorld(e)
 	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
@@ -215,7 +216,17 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateIntent, e.Intents)
 	e.Judge.Own(judge.GateNet, e.Egress)
 	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
+	e.StorageFull(e.Audit.Room().Full())
 	return e, nil
+}
+
+// StorageFull is told what the store's OnFull hears.
+func (e *Engine) StorageFull(full *store.FullError) {
+	if full == nil {
+		e.Health.Clear("", "store", "")
+		return
+	}
+	e.Health.Report("", "store", "", full)
 }
 
 // halted reports a tenant whose emergency stop is on.
@@ -238,6 +249,7 @@ func (e *Engine) trusted() func(string) []string {
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	defer context.AfterFunc(ctx, e.Audit.Room().Hurry)() // what waits for room would keep it from ending
 	var all sync.WaitGroup
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))

@@ -93,6 +93,21 @@ type Room interface {
 
 var _ Room = (*DB)(nil)
 
+// RoomOf is the room of a store; of one that can't be full, one that never is.
+func RoomOf(s Store) Room {
+	if r, ok := s.(Room); ok {
+		return r
+	}
+	return boundless{}
+}
+
+type boundless struct{}
+
+func (boundless) Full() *FullError       { return nil }
+func (boundless) Outage() Outage         { return Outage{} }
+func (boundless) Stalled() time.Duration { return 0 }
+func (boundless) Hurry()                 {}
+
 // room is what a DB knows of its space.
 type room struct {
 	full    atomic.Pointer[FullError] // nil while there is room
@@ -101,7 +116,7 @@ type room struct {
 	hurried chan struct{}             // closed by Hurry
 	hurry   bool
 	outage  Outage
-	before  time.Duration // of the outages that are over
+	before  atomic.Int64 // ns of the outages that are over
 }
 
 // Full implements Room.
@@ -117,12 +132,14 @@ func (db *DB) Outage() Outage {
 // Stalled implements Room.
 func (db *DB) Stalled() time.Duration {
 	r := &db.room
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.full.Load() != nil {
-		return r.before + time.Since(r.outage.From)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.full.Load() != nil {
+			return time.Duration(r.before.Load()) + time.Since(r.outage.From)
+		}
 	}
-	return r.before
+	return time.Duration(r.before.Load())
 }
 
 // Hurry implements Room.
@@ -157,9 +174,9 @@ func (db *DB) lack(cause error) *FullError {
 func (db *DB) ample() {
 	r := &db.room
 	r.mu.Lock()
-	r.full.Store(nil)
 	r.outage.To = time.Now()
-	r.before += r.outage.To.Sub(r.outage.From)
+	r.before.Add(int64(r.outage.To.Sub(r.outage.From)))
+	r.full.Store(nil)
 	close(r.again)
 	r.mu.Unlock()
 	if db.opt.OnFull != nil {

@@ -85,6 +85,10 @@ func (l *Ledger) now() time.Time {
 // in one transaction with one time. A write without an event is refused. fn
 // runs once, on the store's writer: it must not block, do I/O, or call the
 // ledger or the store.
+//
+// While the disk is full, what the engine does on its own account waits for
+// room, and fn may run again then; any other door is refused (STORAGE_FULL).
+// store.IfFull says otherwise.
 func (l *Ledger) Update(ctx context.Context, by core.Caller, fn func(*Tx) error) error {
 	return l.write(ctx, by, true, fn)
 }
@@ -96,9 +100,20 @@ func (l *Ledger) Append(ctx context.Context, by core.Caller, fn func(*Tx) error)
 }
 
 func (l *Ledger) write(ctx context.Context, by core.Caller, audited bool, fn func(*Tx) error) error {
-	tx := &Tx{By: by, l: l} // made here: the writer is one for all
+	err := l.once(ctx, by, audited, fn)
+	if err == nil || !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	if _, said := store.IfFullOf(ctx); !said && by.Door == core.DoorEngine {
+		err = l.once(store.IfFull(ctx, store.Wait), by, audited, fn)
+	}
+	return asFull(err)
+}
+
+func (l *Ledger) once(ctx context.Context, by core.Caller, audited bool, fn func(*Tx) error) error {
+	tx := new(Tx) // made here: the writer is one for all
 	return l.st.Update(ctx, by.Tenant, func(st store.Tx) error {
-		tx.Tx = st
+		*tx = Tx{Tx: st, By: by, l: l}
 		if err := l.start(tx); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ const (
 	flushAfter = 20 * time.Millisecond // acknowledgements are gathered so long
 	lookAgain  = 30 * time.Second      // at an expired message that a reader still has in hand
 	retryAfter = time.Minute           // when a tenant could not be tended
+	fullAfter  = time.Second           // while the disk is full
 )
 
 // Run writes what was acknowledged, makes dead letters of what expires and
@@ -63,6 +64,7 @@ func (b *Bus) Run(ctx context.Context) error {
 // not keep the others from being looked after: it is audited, and tried again
 // later.
 func (b *Bus) tend(ctx context.Context, tenant string, sweep bool) error {
+	ctx = store.IfFull(ctx, store.Refuse) // who closes a subscription must not wait behind this
 	err := health.Caught(func() error {
 		err := b.flush(ctx, b.of(tenant))
 		if err == nil && sweep {
@@ -76,6 +78,10 @@ func (b *Bus) tend(ctx context.Context, tenant string, sweep bool) error {
 	}
 	if ctx.Err() != nil || health.WholeEngine(err) {
 		return err
+	}
+	if errors.Is(err, store.ErrFull) {
+		b.watch.due(tenant, b.ledger.Clock().Now().Add(fullAfter))
+		return nil
 	}
 	b.opt.Health.Report(tenant, "bus", "", err)
 	b.watch.due(tenant, b.ledger.Clock().Now().Add(retryAfter))
@@ -106,7 +112,7 @@ func (b *Bus) flushAll() error {
 	b.mu.Unlock()
 	var errs []error
 	for _, t := range all { // one that can't be written keeps no other from it
-		errs = append(errs, b.flush(context.Background(), t)) // short, and what comes after Run can't do it
+		errs = append(errs, b.flush(store.IfFull(context.Background(), store.Refuse), t)) // short, and what comes after Run can't do it
 	}
 	return errors.Join(errs...)
 }

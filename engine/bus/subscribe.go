@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // SubscribeOptions say what a subscription reads: the topics of a Pattern, or
@@ -172,7 +173,7 @@ func (s *Subscription) Close() error {
 	if s.durable != nil {
 		s.b.moved(s)
 	}
-	err := s.b.flush(context.Background(), s.t) // a short write; nobody else would do it
+	err := s.b.flush(store.IfFull(context.Background(), store.Refuse), s.t) // a short write; nobody else would do it
 	s.b.mu.Lock()
 	for at, who := range s.t.taken {
 		if who == s {

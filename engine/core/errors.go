@@ -16,6 +16,7 @@ const (
 	Conflict     Code = "CONFLICT"
 	Denied       Code = "DENIED"
 	Unavailable  Code = "UNAVAILABLE"
+	StorageFull  Code = "STORAGE_FULL"
 	Internal     Code = "INTERNAL_ERROR"
 )
 

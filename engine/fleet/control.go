@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // ackWait is how long an operation waits for a runtime to follow. After it
@@ -74,7 +75,7 @@ func (f *Fleet) Stop(ctx context.Context, by core.Caller, name string) (Agent, e
 		return Agent{}, err
 	}
 	reason := "stopped by " + cut(by.Name, maxCall)
-	a, err := f.change(ctx, by, m, note{event: "agent.stopped"}, func(_ *audit.Tx, a *Agent) error {
+	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, note{event: "agent.stopped"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Stopped {
 			return errSame
 		}
@@ -109,7 +110,7 @@ func (f *Fleet) Pause(ctx context.Context, by core.Caller, name string) (Agent, 
 		return Agent{}, err
 	}
 	watched := m.supervised()
-	a, err := f.change(ctx, by, m, note{event: "agent.pausing"}, func(_ *audit.Tx, a *Agent) error {
+	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, note{event: "agent.pausing"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Paused || a.Pausing {
 			return errSame
 		}

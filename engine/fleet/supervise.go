@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/store"
 )
 
 // Back-off between tries to open an agent or to have it pause.
@@ -23,7 +24,9 @@ const (
 // supervise opens one agent, keeps its record true and its runtime in step
 // with the record, and closes it when ctx or the agent ends.
 func (f *Fleet) supervise(ctx context.Context, m *member) {
-	ctx, stop := context.WithCancel(ctx)
+	// A full disk must not keep it from pausing and ending the agent: what it
+	// can't record it tries again.
+	ctx, stop := context.WithCancel(store.IfFull(ctx, store.Refuse))
 	defer stop()
 	m.mu.Lock()
 	if m.gone || m.watched {
@@ -177,7 +180,7 @@ func (f *Fleet) dropLost(ctx context.Context, m *member) error {
 
 // acknowledge records that a pause is in effect.
 func (f *Fleet) acknowledge(ctx context.Context, m *member) error {
-	_, err := f.change(ctx, m.self(), m, note{event: "agent.paused"}, func(_ *audit.Tx, a *Agent) error {
+	_, err := f.change(store.IfFull(ctx, store.UseReserve), m.self(), m, note{event: "agent.paused"}, func(_ *audit.Tx, a *Agent) error {
 		if !a.Pausing {
 			return errSame
 		}

@@ -62,6 +62,12 @@ func (g *Guard) Try(ctx context.Context, tenant string, pass func() error) (wait
 	case WholeEngine(err):
 		return 0, err
 	}
+	if errors.Is(err, store.ErrFull) { // a trouble of the store, not of the tenant
+		g.mu.Lock()
+		g.rest[tenant] = rest{until: g.now().Add(minRest), pause: was.pause}
+		g.mu.Unlock()
+		return minRest, nil
+	}
 	g.troubles.note(tenant, place{g.component, ""}, err)
 	pause := min(max(2*was.pause, minRest), maxRest)
 	g.mu.Lock()

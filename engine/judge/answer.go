@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // Answer is an operator's word on an open approval. One answer wins: the next
@@ -47,6 +48,9 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 				return Approval{}, err
 			}
 		}
+	}
+	if !ans.Approve { // what stops something is recorded on a full disk too
+		ctx = store.IfFull(ctx, store.UseReserve)
 	}
 	var answered Approval
 	var late, denied error

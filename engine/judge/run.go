@@ -70,6 +70,10 @@ func (j *Judge) Run(ctx context.Context) error {
 	}
 }
 
+// afterOutage is how long an approval stays open whose deadline passed while the
+// disk was full, from when there is room again.
+const afterOutage = 5 * time.Minute
+
 func (j *Judge) wait(next map[string]time.Time) time.Duration {
 	wait := time.Minute // timers stand while the machine sleeps
 	now := j.ledger.Clock().Now()
@@ -135,6 +139,9 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 			return err
 		}
 		switch now := tx.Now(); {
+		case j.ledger.Room().Outage().Holds(a.DeadlineAt): // nobody could answer
+			a.DeadlineAt = now.Add(afterOutage)
+			err = j.save(tx, a, "approval.extended", map[string]any{"reason": store.ErrFull.Error(), "deadline_at": a.DeadlineAt})
 		case !now.Before(a.DeadlineAt):
 			return j.expire(tx, a)
 		case a.EscalatedAt.IsZero() && !now.Before(j.escalateAt(a)):

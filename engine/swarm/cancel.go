@@ -2,10 +2,12 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // Cancel ends a queued task at once; a running one is interrupted, and is
@@ -15,7 +17,7 @@ func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (
 		reason = "cancelled by " + by.Name
 	}
 	reason = cut(reason, 1000)
-	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
+	t, err := s.change(store.IfFull(ctx, store.UseReserve), by, id, func(tx *audit.Tx, t *Task) error {
 		if t.Status.Terminal() {
 			return core.Errorf(core.Conflict, "task %s is %s already", id, t.Status).With("field", "status")
 		}
@@ -24,6 +26,24 @@ func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (
 		}
 		return s.cancel(tx, t, reason)
 	})
+	if errors.Is(err, store.ErrFull) && s.cutOff(by.Tenant, reason, func(l *lease) bool { return l.task == id }) {
+		err = fmt.Errorf("task %s: its work is ended, which is recorded once there is space: %w", id, err)
+	}
+	return t, err
+}
+
+// cutOff ends running work whose end the disk has no room to record: it is with
+// its outcome. It reports whether there was any.
+func (s *Swarm) cutOff(tenant, reason string, which func(*lease) bool) (found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.leases {
+		if l.tenant == tenant && l.local && which(l) {
+			l.cancel, l.why, found = true, reason, true
+			l.poke()
+		}
+	}
+	return found
 }
 
 // cancel ends a task that is not over, or asks its running work to end.
@@ -120,7 +140,7 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, err
 // says "pause" and the task's log stands still. The pause holds for its
 // further attempts too, until it is resumed.
 func (s *Swarm) PauseTask(ctx context.Context, by core.Caller, id, reason string) (Task, error) {
-	return s.setPaused(ctx, by, id, true, reason)
+	return s.setPaused(store.IfFull(ctx, store.UseReserve), by, id, true, reason)
 }
 
 // ResumeTask continues it.

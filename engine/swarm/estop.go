@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // EStop is the state of a tenant's emergency stop.
@@ -21,9 +23,12 @@ type EStop struct {
 	At       time.Time `json:"at,omitzero"`
 	// Waiting lists the tasks and agents that have not acknowledged the
 	// freeze, Frozen counts the tasks that have. Not stored.
-	Waiting  []string `json:"waiting"`
-	Frozen   int      `json:"frozen"`
-	AuditSeq uint64   `json:"audit_seq,omitzero"`
+	Waiting []string `json:"waiting"`
+	Frozen  int      `json:"frozen"`
+	// Unrecorded says that the disk was too full to write the stop down: it
+	// holds, and is recorded once there is space. Not stored.
+	Unrecorded bool   `json:"unrecorded,omitzero"`
+	AuditSeq   uint64 `json:"audit_seq,omitzero"`
 }
 
 func (s *Swarm) estopKind() record.Kind[EStop] {
@@ -54,12 +59,16 @@ const estopWait = 2 * time.Second
 // StopAll freezes every agent and claim of the tenant (contract 1.12). The
 // stop is on disk and no task starts any more from then on; it then waits up
 // to 2 s for the running work to acknowledge, and lists what has not. It needs
-// no confirmation and is undone by Thaw. Pressing it twice does no harm.
+// no confirmation and is undone by Thaw. Pressing it twice does no harm. Where
+// the disk has no room even for its record it stops all the same.
 func (s *Swarm) StopAll(ctx context.Context, by core.Caller, reason string) (EStop, error) {
 	if reason == "" {
 		return EStop{}, core.Errorf(core.InvalidInput, "reason: an emergency stop needs one").With("field", "reason")
 	}
-	if _, err := s.setEStop(ctx, by, true, reason); err != nil {
+	_, err := s.setEStop(store.IfFull(ctx, store.UseReserve), by, true, reason)
+	if errors.Is(err, store.ErrFull) {
+		s.stopUnrecorded(by, reason)
+	} else if err != nil {
 		return EStop{}, fmt.Errorf("emergency stop: %w", err)
 	}
 	// The stop goes through although who pressed it hangs up.
@@ -117,6 +126,43 @@ func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason st
 		}, old, &st)
 	})
 	return st, err
+}
+
+// stopUnrecorded makes a stop that can't be written down: an effect that only
+// stops something may precede its record. recordStops writes it later.
+func (s *Swarm) stopUnrecorded(by core.Caller, reason string) {
+	s.mu.Lock()
+	w := s.keep(by.Tenant)
+	if !w.estop.On {
+		w.estop = EStop{
+			TenantID: by.Tenant, On: true, Reason: cut(reason, 1000), By: by.Name, At: s.ledger.Clock().Now(),
+			Unrecorded: true, AuditSeq: w.estop.AuditSeq,
+		}
+		w.unrecorded = func(ctx context.Context) error {
+			_, err := s.setEStop(ctx, by, true, reason)
+			return err
+		}
+	}
+	s.mu.Unlock()
+	s.poke(by.Tenant)
+	s.ledger.Notify(core.Change{Tenant: by.Tenant, Kind: "estop", ID: by.Tenant})
+}
+
+// recordStop writes down a stop that there was no room for.
+func (s *Swarm) recordStop(ctx context.Context, tenant string) error {
+	s.mu.Lock()
+	record := s.world(tenant).unrecorded
+	s.mu.Unlock()
+	if record == nil {
+		return nil
+	}
+	if err := record(ctx); err != nil {
+		return fmt.Errorf("record the emergency stop: %w", err)
+	}
+	s.mu.Lock()
+	s.keep(tenant).unrecorded = nil
+	s.mu.Unlock()
+	return nil
 }
 
 // obey brings the freezers to what the emergency stop of a tenant says, and

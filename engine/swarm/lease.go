@@ -70,8 +70,13 @@ func (l *lease) freeze(on bool, now time.Duration) {
 	l.frozen = on
 }
 
-// uptime is the swarm's own clock: it never jumps when the system's is set.
-func (s *Swarm) uptime() time.Duration { return time.Since(s.born) }
+// uptime is the swarm's own clock: it never jumps when the system's is set. It
+// stands still while the disk is full, when nothing can be taken away or
+// committed: leases, time-outs and bills wait with the rest.
+func (s *Swarm) uptime() time.Duration { return time.Since(s.born) - s.room.Stalled() }
+
+// full reports whether the disk has no room for writes.
+func (s *Swarm) full() bool { return s.room.Full() != nil }
 
 // awake is uptime without the time in which this process itself stood still (a
 // stopped or starved process): a worker's silence then was ours.

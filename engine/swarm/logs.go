@@ -3,6 +3,7 @@ package swarm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // LogLine is one line of a task's or an agent's log (seed 2, LogEntry).
@@ -192,10 +194,27 @@ func (p *logPipe) signal() {
 	}
 }
 
+// later tries again to write what waits, when the disk was full.
+func (p *logPipe) later() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil && !p.closed && len(p.lines) > 0 {
+		p.timer.Reset(fullTick)
+	}
+}
+
 // due is ready when a batch wants writing.
 func (p *logPipe) due() <-chan time.Time { return p.ready }
 
+// flush writes what waits. With store.Refuse in ctx that stays where it is
+// while the disk is full: the process is slowed.
 func (p *logPipe) flush(ctx context.Context) {
+	how, said := store.IfFullOf(ctx)
+	prompt := said && how == store.Refuse
+	if prompt && p.s.full() {
+		p.later()
+		return
+	}
 	p.mu.Lock()
 	lines := p.lines
 	p.lines, p.bytes = nil, 0
@@ -206,7 +225,16 @@ func (p *logPipe) flush(ctx context.Context) {
 	p.mu.Unlock()
 	// A store that refuses log lines refuses the task's result too; that is
 	// where it is reported.
-	_ = p.s.AppendLog(ctx, p.by, p.stream, lines)
+	err := p.s.AppendLog(ctx, p.by, p.stream, lines)
+	if prompt && errors.Is(err, store.ErrFull) {
+		p.mu.Lock()
+		p.lines = append(lines, p.lines...)
+		for _, line := range lines {
+			p.bytes += len(line.Message)
+		}
+		p.mu.Unlock()
+		p.later()
+	}
 }
 
 func (p *logPipe) close() {

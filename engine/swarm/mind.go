@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/store"
 )
 
 // minder watches one piece of running work: it freezes, thaws, cancels and
@@ -84,7 +85,7 @@ func (m *minder) run(ctx context.Context, log *logPipe) (out Outcome, ok bool) {
 		case <-m.work.Done():
 			return m.outcome(m.work.Outcome())
 		case <-log.due():
-			log.flush(context.WithoutCancel(ctx))
+			log.flush(store.IfFull(context.WithoutCancel(ctx), store.Refuse)) // stops must be seen to
 		case <-m.l.bell:
 			m.look(ctx, again)
 		case <-again.C:

@@ -15,6 +15,9 @@ import (
 	"swarmdeck/store"
 )
 
+// fullTick is how often the scheduler looks whether the disk is still full.
+const fullTick = time.Second
+
 // leaseTick is how often leases and budgets are looked at while work runs.
 const leaseTick = 250 * time.Millisecond
 
@@ -51,6 +54,10 @@ func (s *Swarm) Run(ctx context.Context) error {
 		}
 		if s.agents.Swap(false) {
 			s.refreeze(ctx, &tending)
+		}
+		if s.full() { // a step would wait for room, and stops must be seen to
+			timer.Reset(fullTick)
+			continue
 		}
 		wait, err := s.step(ctx, start)
 		if err != nil && ctx.Err() == nil {
@@ -89,6 +96,9 @@ func (s *Swarm) step(ctx context.Context, start func(Task)) (time.Duration, erro
 // stepOf is step for one tenant.
 func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(Task)) (wait time.Duration, err error) {
 	wait = time.Minute
+	if err := s.recordStop(ctx, tenant); err != nil { // before anything is claimed
+		return 0, err
+	}
 	now := s.ledger.Clock().Now()
 	s.mu.Lock()
 	due := s.world(tenant).nextDue
@@ -346,7 +356,7 @@ func ignoreLate(err error) error {
 // broken reports an error of the store, not of what was asked of it.
 func broken(err error) bool {
 	for _, e := range []error{
-		store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrFenced, store.ErrNoTenant,
+		store.ErrClosed, store.ErrFull, store.ErrUnusable, store.ErrReadOnly, store.ErrFenced, store.ErrNoTenant,
 		context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, e) {

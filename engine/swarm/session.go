@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // SessionState is the seed's enum.
@@ -121,7 +122,7 @@ func (s *Swarm) ResumeSession(ctx context.Context, by core.Caller, id string) (S
 // PauseSession stops claiming the session's tasks and stops its running work.
 // It returns at once; Pausing lists what has not acknowledged.
 func (s *Swarm) PauseSession(ctx context.Context, by core.Caller, id, reason string) (Session, error) {
-	return s.moveSession(ctx, by, id, "pause", SessionPaused, reason)
+	return s.moveSession(store.IfFull(ctx, store.UseReserve), by, id, "pause", SessionPaused, reason)
 }
 
 func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string, to SessionState, reason string) (Session, error) {

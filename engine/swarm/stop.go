@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/store"
 )
 
 // stopping is a stopped session that still holds tasks.
@@ -20,13 +21,17 @@ type stopping struct {
 // ones interrupted, open approvals voided. When it is cut short, by an error or
 // a crash, the scheduler does the rest.
 func (s *Swarm) StopSession(ctx context.Context, by core.Caller, id, reason string) (Session, error) {
-	ses, err := s.moveSession(ctx, by, id, "stop", SessionStopped, reason)
+	ses, err := s.moveSession(store.IfFull(ctx, store.UseReserve), by, id, "stop", SessionStopped, reason)
 	if err != nil {
 		return ses, err
 	}
 	err = s.empty(ctx, by, ses.SessionID, whyStopped(&ses))
 	if err != nil {
 		s.leaveToScheduler(&ses)
+	}
+	if errors.Is(err, store.ErrFull) { // the stop is recorded, what it cancels will be
+		s.cutOff(by.Tenant, whyStopped(&ses), func(l *lease) bool { return l.session == ses.SessionID })
+		return ses, nil
 	}
 	return ses, err
 }

@@ -52,8 +52,9 @@ type Swarm struct {
 	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
 	born   time.Time     // the zero of uptime
-	slept  atomic.Int64  // how long this process stood still, in ns
-	agents atomic.Bool   // agents changed: an emergency stop must hold for them too
+	room   store.Room
+	slept  atomic.Int64 // how long this process stood still, in ns
+	agents atomic.Bool  // agents changed: an emergency stop must hold for them too
 
 	mu       sync.Mutex
 	runners  map[string]Runner
@@ -80,8 +81,10 @@ type world struct {
 	budgets  map[string]*Budget
 	short    map[string]bool // budgets that have no room for a waiting task
 	estop    EStop
-	nextDue  time.Time       // earliest entry of the schedules; zero when none is known
-	shunned  map[uint64]bool // queued tasks that can't be acted on
+	// unrecorded writes down an emergency stop that the disk had no room for.
+	unrecorded func(context.Context) error
+	nextDue    time.Time       // earliest entry of the schedules; zero when none is known
+	shunned    map[uint64]bool // queued tasks that can't be acted on
 }
 
 // New rebuilds the live set from the store. Tasks that were running when the
@@ -98,6 +101,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	}
 	s := &Swarm{
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, opt: opt,
+		room: opt.Ledger.Room(),
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, worlds: map[string]*world{},
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
 	}

@@ -73,7 +73,7 @@ func (t *tree) exitCode(err error) int {
 }
 
 func storeFault(err error) bool {
-	for _, fault := range []error{store.ErrLocked, store.ErrUnusable, store.ErrCorrupt, store.ErrClosed} {
+	for _, fault := range []error{store.ErrLocked, store.ErrFull, store.ErrUnusable, store.ErrCorrupt, store.ErrClosed} {
 		if errors.Is(err, fault) {
 			return true
 		}

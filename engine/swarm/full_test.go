@@ -1,0 +1,149 @@
+package swarm_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+	"swarmdeck/store/storetest"
+)
+
+// fill has the disk full: ordinary writes are refused.
+func (r *rig) fill() (room func()) {
+	r.t.Helper()
+	ses, err := r.swarm.CreateSession(r.t.Context(), alice, "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	room = storetest.FillDisk(r.t, r.path)
+	input := core.Raw(`{"x":"` + strings.Repeat("x", 50_000) + `"}`)
+	for range 1000 {
+		_, err := r.swarm.Dispatch(r.t.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: input, Session: ses.SessionID})
+		if err == nil {
+			continue
+		}
+		if e := core.AsError(err); e.Code != core.StorageFull || !errors.Is(err, store.ErrFull) || e.Details["path"] != r.path || e.Details["free_bytes"] == nil {
+			r.t.Fatalf("refused with %+v", e)
+		}
+		return room
+	}
+	r.t.Fatal("the disk never got full")
+	return nil
+}
+
+// spent is a store whose reserve is used up once the disk is full.
+type spent struct{ *store.DB }
+
+func (s spent) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if how, _ := store.IfFullOf(ctx); how == store.UseReserve {
+		ctx = store.IfFull(ctx, store.Refuse)
+	}
+	return s.DB.Update(ctx, tenant, fn)
+}
+
+func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	done, goes, held := r.dispatch(`{"n":1}`), r.dispatch(`{"n":2}`), r.dispatch(`{"ask":1}`)
+	works := map[string]*fakeWork{}
+	for range 2 {
+		w := <-r.runner.started
+		works[w.job.Task.TaskID] = w
+	}
+	far := r.dispatch(`{"n":3}`)
+	mine := r.claim()
+	if mine.TaskID != far.TaskID {
+		t.Fatalf("claimed %s", mine.TaskID)
+	}
+	room := r.fill()
+
+	works[done.TaskID].end(ok(`{"done":true}`))
+	if _, err := r.swarm.Complete(t.Context(), alice, mine.TaskID, mine.Lease, ok(`{}`)); !hasCode(err, core.StorageFull) {
+		t.Errorf("a result of a worker outside: %v", err)
+	}
+	if _, err := r.swarm.Claim(t.Context(), alice, "w2", 1); err != nil && !hasCode(err, core.StorageFull) {
+		t.Errorf("a claim: %v", err)
+	}
+	works[goes.TaskID].job.Log("INFO", "said while the disk is full")
+	r.await("an outage longer than a lease", func() bool { return r.db.Stalled() > 1500*time.Millisecond })
+	for _, task := range []swarm.Task{done, goes, far} {
+		if now := r.task(task.TaskID); now.Status != swarm.Running || now.Attempt != task.Attempt {
+			t.Errorf("%s is %s in attempt %d", task.TaskID, now.Status, now.Attempt)
+		}
+	}
+	if page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total == 0 {
+		t.Errorf("list: %v", err)
+	}
+
+	// What stops something goes on, and is recorded.
+	stop, err := r.swarm.StopAll(t.Context(), alice, "the disk is full")
+	if err != nil || !stop.On || stop.Unrecorded || !works[goes.TaskID].isPaused() {
+		t.Errorf("emergency stop: %+v, %v", stop, err)
+	}
+	if _, err := r.swarm.Thaw(t.Context(), alice, "go on"); !hasCode(err, core.StorageFull) {
+		t.Errorf("thaw: %v", err)
+	}
+
+	room()
+	r.await("room", func() bool { return r.db.Full() == nil })
+	if _, err := r.swarm.Thaw(t.Context(), alice, "there is room"); err != nil {
+		t.Fatal(err)
+	}
+	if now := r.status(done.TaskID, swarm.Succeeded); now.Attempt != done.Attempt {
+		t.Errorf("the result of %s was committed in attempt %d", now.TaskID, now.Attempt)
+	}
+	if res := r.complete(mine, ok(`{}`)); res.Status != swarm.Succeeded {
+		t.Errorf("the worker outside: %+v", res)
+	}
+	works[goes.TaskID].end(ok(`{}`))
+	r.status(goes.TaskID, swarm.Succeeded)
+	if lines, _, err := r.swarm.Log(t.Context(), acme, goes.TaskID, 0, 10); err != nil || len(lines) != 1 || !strings.Contains(lines[0].Message, "while the disk is full") {
+		t.Errorf("log: %v, %v", lines, err)
+	}
+	if now := r.task(held.TaskID); now.Status != swarm.Queued || now.Waiting == "" {
+		t.Errorf("%s is %s, waiting for %q", now.TaskID, now.Status, now.Waiting)
+	}
+	r.whole()
+}
+
+func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
+	r := newRig(t)
+	r.close()
+	r.over = func(st store.Store) store.Store { return spent{st.(*store.DB)} }
+	r.open()
+	r.run()
+	frozen, ended := r.dispatch(`{"n":1}`), r.dispatch(`{"n":2}`)
+	works := map[string]*fakeWork{}
+	for range 2 {
+		w := <-r.runner.started
+		works[w.job.Task.TaskID] = w
+	}
+	room := r.fill()
+	if _, err := r.swarm.Cancel(t.Context(), alice, ended.TaskID, "enough"); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "its work is ended") {
+		t.Errorf("cancel: %v", err)
+	}
+	<-works[ended.TaskID].Done()
+	stop, err := r.swarm.StopAll(t.Context(), alice, "stop all")
+	if err != nil || !stop.On || !stop.Unrecorded || !works[frozen.TaskID].isPaused() {
+		t.Errorf("emergency stop: %+v, %v", stop, err)
+	}
+	room()
+	r.await("the record of the stop", func() bool {
+		stop, err := r.swarm.EStop(context.Background(), acme)
+		return err == nil && stop.On && !stop.Unrecorded && stop.By == alice.Name && stop.Reason == "stop all"
+	})
+	if now := r.status(ended.TaskID, swarm.Cancelled); now.Attempt != ended.Attempt {
+		t.Errorf("cancelled in attempt %d", now.Attempt)
+	}
+	if _, err := r.swarm.Thaw(t.Context(), alice, "there is room"); err != nil {
+		t.Fatal(err)
+	}
+	works[frozen.TaskID].end(ok(`{}`))
+	r.status(frozen.TaskID, swarm.Succeeded)
+	r.whole()
+}
