@@ -62,7 +62,9 @@ func (s *Swarm) cancel(tx *audit.Tx, t *Task, reason string) error {
 		return s.move(tx, t, Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
 	}
 	if t.Status == Running {
-		s.leave(tx, t)
+		if err := s.leave(tx, t); err != nil {
+			return err
+		}
 	}
 	if err := tx.Delete(bParked, key8(taskSeq(t.TaskID))); err != nil {
 		return err

@@ -182,7 +182,9 @@ func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v ju
 			return Result{}, err
 		}
 	}
-	s.leave(tx, t)
+	if err := s.leave(tx, t); err != nil {
+		return Result{}, err
+	}
 	if out.Status != Succeeded {
 		if out.Status == Failed && out.Error.Retryable && !t.lastTry() {
 			return Result{Status: Queued}, s.retryLater(tx, t, "task.retry", *out.Error)

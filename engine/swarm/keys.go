@@ -34,7 +34,8 @@ const (
 	bIdem     store.Bucket = "idem"             // sha256 of the key → seq and request digest
 	bBudget   store.Bucket = "budget"           // subject → Budget
 	bEStop    store.Bucket = "estop"
-	bLog      store.Bucket = "log" // stream, 0, seq → LogLine
+	bRunning  store.Bucket = "running" // seq of a running task → how long it ran up to now; see ranFor
+	bLog      store.Bucket = "log"     // stream, 0, seq → LogLine
 )
 
 // Counters of a tenant.

@@ -34,7 +34,7 @@ type lease struct {
 	frozen  bool          // its work has acknowledged a stop
 	stopped time.Duration // when it did
 	stood   time.Duration // how long it stood still in all, before that
-	billed  time.Duration // running time already counted to the budgets
+	noted   time.Duration // running time that was written down for the budgets
 }
 
 // pulse is the heartbeat of one worker: all leases it holds share it. The
@@ -220,7 +220,9 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 		case silent:
 			return s.loseTask(tx, &t, "the worker missed its heartbeat")
 		case late:
-			s.leave(tx, &t)
+			if err := s.leave(tx, &t); err != nil {
+				return err
+			}
 			return s.end(tx, &t, Result{Status: TimedOut, Error: timedOut()})
 		}
 		return nil
@@ -238,17 +240,19 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 
 // leave is said when an attempt no longer holds its task: its running time is
 // billed and the lease goes with the commit.
-func (s *Swarm) leave(tx *audit.Tx, t *Task) {
+func (s *Swarm) leave(tx *audit.Tx, t *Task) error {
 	r, id := t.ref(), t.Lease
-	s.spendWall(tx, t)
 	tx.OnCommit(func() { s.released(r, id) })
+	return s.spendWall(tx, t)
 }
 
 func (s *Swarm) loseTask(tx *audit.Tx, t *Task, why string) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}
-	s.leave(tx, t)
+	if err := s.leave(tx, t); err != nil {
+		return err
+	}
 	if t.CancelRequested {
 		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: why}})
 	}

@@ -55,7 +55,9 @@ func (s *Swarm) interrupt(tx *audit.Tx, t *Task, why string, wait time.Duration)
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}
-	s.leave(tx, t)
+	if err := s.leave(tx, t); err != nil {
+		return err
+	}
 	if t.CancelRequested {
 		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: why}})
 	}

@@ -39,8 +39,33 @@ func usage(tx *audit.Tx, subject string) Usage {
 		Tokens:  tx.Counter(countUse("tokens", subject)),
 		CostUSD: float64(tx.Counter(countUse("cost", subject))) / 1e6,
 		Tasks:   tx.Counter(countUse("tasks", subject)),
-		WallMS:  tx.Counter(countUse("wall", subject)),
+		WallMS:  tx.Counter(countUse("wall", subject)) + standing(tx, subject),
 	}
+}
+
+// ranFor is how long work that still runs was seen to run. It is written once
+// a second, and so proven no sooner than it is billed, when the work ends.
+type ranFor struct {
+	Session string `json:"session,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	MS      int64  `json:"ms"`
+}
+
+// standing is the running time of a subject's work that is not billed yet. What
+// can't be read counts as none: it is less than what an attempt takes.
+func standing(tx *audit.Tx, subject string) (ms int64) {
+	_ = tx.Scan(bRunning, nil, nil, false, func(_, value []byte) bool {
+		var r ranFor
+		if core.DecodeStored(value, &r) == nil {
+			for s := range (lane{r.Session, r.Agent}).subjects() {
+				if s == subject {
+					ms += r.MS
+				}
+			}
+		}
+		return true
+	})
+	return ms
 }
 
 // Use adds to what a running task spent, and so to its agent's, session's and
@@ -115,34 +140,36 @@ func (s *Swarm) tooFew(tenant, subject string) {
 	}
 }
 
-// spendWall bills the running time of an attempt that ends and was not billed
-// yet. An attempt of an engine that died has no lease, and nobody knows how
-// long it ran: what was billed while it did is all.
-func (s *Swarm) spendWall(tx *audit.Tx, t *Task) {
-	var d time.Duration
+// spendWall bills the running time of an attempt that ends. An attempt of an
+// engine that died has no lease, and nobody knows how long it ran: what was seen
+// while it did is all.
+func (s *Swarm) spendWall(tx *audit.Tx, t *Task) error {
+	key := keyIn(tx, taskSeq(t.TaskID))
+	seen, err := tx.Get(bRunning, key)
+	if err != nil {
+		return fmt.Errorf("read how long task %s ran: %w", t.TaskID, err)
+	}
+	var r ranFor
+	if seen != nil {
+		if err := core.DecodeStored(seen, &r); err != nil {
+			r.MS = 0
+		}
+		if err := tx.Delete(bRunning, key); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	if l := s.leases[t.ref()]; l != nil && l.id == t.Lease {
-		d = l.bill(s.uptime())
+		r.MS = l.ran(s.uptime()).Milliseconds()
 	}
 	s.mu.Unlock()
-	addWall(tx, lane{t.SessionID, t.Agent}, d)
-}
-
-// bill takes the running time that is not billed yet, in whole milliseconds.
-// It is called on the store's writer only, so that no time is billed twice.
-func (l *lease) bill(now time.Duration) time.Duration {
-	d := max(0, l.ran(now)-l.billed).Truncate(time.Millisecond)
-	l.billed += d
-	return d
-}
-
-func addWall(tx *audit.Tx, l lane, d time.Duration) {
-	for subject := range l.subjects() {
-		tx.Add(countUse("wall", subject), d.Milliseconds())
+	for subject := range (lane{t.SessionID, t.Agent}).subjects() {
+		tx.Add(countUse("wall", subject), r.MS)
 	}
+	return nil
 }
 
-// watchBudgets bills the wall time of running work, notices limits that were
+// watchBudgets notes the wall time of running work, notices limits that were
 // gone past and opens the approval for each. It reports whether there is a
 // budget that running work draws on, so that it must look again soon.
 func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err error) {
@@ -156,8 +183,8 @@ func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err
 	if len(subjects) == 0 {
 		return false, nil
 	}
-	if soon, err = s.billWall(ctx, tenant); err != nil {
-		return soon, fmt.Errorf("bill the running time: %w", err)
+	if soon, err = s.noteWall(ctx, tenant); err != nil {
+		return soon, fmt.Errorf("note the running time: %w", err)
 	}
 	for _, subject := range subjects {
 		err := s.watchBudget(ctx, tenant, subject)
@@ -172,14 +199,14 @@ func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err
 	return soon, nil
 }
 
-// billWall adds the running time since the last look to the counters, once a
-// second, and reports whether anything runs.
-func (s *Swarm) billWall(ctx context.Context, tenant string) (runs bool, err error) {
+// noteWall writes down how long work has run, once a second, and reports whether
+// anything runs.
+func (s *Swarm) noteWall(ctx context.Context, tenant string) (runs bool, err error) {
 	due := func(now time.Duration) (out []*lease) {
 		for _, l := range s.leases {
 			if l.tenant == tenant {
 				runs = true
-				if l.ran(now)-l.billed >= time.Second {
+				if l.ran(now)-l.noted >= time.Second {
 					out = append(out, l)
 				}
 			}
@@ -195,8 +222,13 @@ func (s *Swarm) billWall(ctx context.Context, tenant string) (runs bool, err err
 	return runs, s.ledger.Append(ctx, core.Self(tenant, "budgets"), func(tx *audit.Tx) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, l := range due(s.uptime()) {
-			addWall(tx, lane{l.session, l.agent}, l.bill(s.uptime()))
+		now := s.uptime()
+		for _, l := range due(now) {
+			l.noted = l.ran(now)
+			r := ranFor{l.session, l.agent, l.noted.Milliseconds()}
+			if err := tx.Put(bRunning, key8(taskSeq(l.ref.task)), core.MustEncode(r)); err != nil {
+				return err
+			}
 		}
 		tx.Changed("usage", tenant, nil)
 		return nil

@@ -109,6 +109,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
 	s.ledger.Derives(s.Auditables()...)
+	s.ledger.Declare(audit.Volatile, string(bRunning))
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
 		s.judge.Own(g, s)
 	}
