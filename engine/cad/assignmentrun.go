@@ -327,7 +327,7 @@ func (r *run) outcome(result *outcome, err error) swarm.Outcome {
 		fail(status, step.Code, step.Message, step.retryable)
 		out.Error.Details = core.MustEncode(step.FailedResult)
 		return out
-	case errors.As(err, &refused) && refused.Code != core.Internal && refused.Code != core.Unavailable:
+	case errors.As(err, &refused) && refused.Code != core.Internal && refused.Code != core.Unavailable && refused.Code != core.StorageFull:
 		return fail(swarm.Failed, string(refused.Code), core.AsError(err).Message, false)
 	}
 	return fail(swarm.Failed, "internal", err.Error(), true)
