@@ -21,6 +21,7 @@ func (b *Bus) Read(ctx context.Context, by core.Caller, recipient string, n int)
 	}
 	var out []Message
 	err := b.change(ctx, by, "read the mailbox of "+recipient, func(tx *audit.Tx) error {
+		out = nil // it runs again where the disk was full
 		found, err := b.unread(tx, recipient, n, nil)
 		if err != nil || len(found) == 0 {
 			return err

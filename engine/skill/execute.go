@@ -18,7 +18,9 @@ func (r *run) begin(ctx context.Context, k *Skill, params core.Raw, place string
 		AgentID: r.agent, SkillName: k.Name, SkillVersion: k.Version, Parameters: params, Status: StatusPending,
 		TraceID: t.TraceID, TaskID: t.TaskID, SessionID: t.SessionID, Step: place, Kind: k.Runner.Kind, Digest: k.Digest,
 	}
+	was := *e
 	err := r.update(ctx, func(tx *audit.Tx) error {
+		*e = was // it runs again where the disk was full
 		a, err := loadAgent(tx, r.agent)
 		if err != nil {
 			return err
@@ -41,7 +43,9 @@ func (r *run) begin(ctx context.Context, k *Skill, params core.Raw, place string
 
 // retried records that an execution is tried once more.
 func (r *run) retried(ctx context.Context, e *Execution, f *failure) error {
+	was := *e
 	return r.update(ctx, func(tx *audit.Tx) error {
+		*e = was
 		e.RetryCount++
 		return saveExec(tx, e, StatusPending, "execution.retried", map[string]any{"error": shorten(f.message, maxExecutionError)})
 	})
@@ -50,7 +54,9 @@ func (r *run) retried(ctx context.Context, e *Execution, f *failure) error {
 // end closes an execution, keeps its result with the subagent and announces
 // it, all in one transaction.
 func (r *run) end(ctx context.Context, k *Skill, e *Execution, how func(*Execution)) error {
+	was := *e
 	err := r.update(ctx, func(tx *audit.Tx) error {
+		*e = was
 		how(e)
 		e.end(e.Status, tx.Now())
 		if err := saveExec(tx, e, StatusPending, "execution."+string(e.Status), endDetail(e)); err != nil {
