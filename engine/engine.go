@@ -28,6 +28,8 @@ import (
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/presence"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/retention"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/skill"
@@ -104,6 +106,8 @@ type Engine struct {
 	Files *files.Service
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
+	// Retention lets what is old leave.
+	Retention *retention.Service
 	// Witnesses hold checkpoints of the audit log elsewhere.
 	Witnesses *witness.Witnesses
 	// Health is what is wrong now, by tenant.
@@ -129,7 +133,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 	})
-	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health})
+	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health, Limit: e.messageLimit})
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
 	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats})
@@ -205,6 +209,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		e.Swarm.Runner(kind, r)
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
+	e.Swarm.Leaver(e.Skills)
 	e.Swarm.Freezer(e.Fleet)
 	e.Swarm.Freezer(e.CAD)
 	e.Swarm.Freezer(e.Intents)
@@ -216,6 +221,18 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateIntent, e.Intents)
 	e.Judge.Own(judge.GateNet, e.Egress)
 	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
+	if e.Retention, err = retention.New(ctx, retention.Options{
+		Ledger: e.Audit, Tenants: opt.Store.Tenants, Health: e.Health,
+		Prune: map[string]retention.Prune{
+			retention.Tasks: e.Swarm.PruneTasks, retention.Logs: e.Swarm.PruneLogs,
+			retention.Executions: e.Skills.PruneExecutions, retention.Decisions: e.Judge.PruneDecisions,
+			retention.Messages: func(ctx context.Context, by core.Caller, _ record.Limit, _ []byte) ([]byte, error) {
+				return nil, e.Bus.Prune(ctx, by.Tenant)
+			},
+		},
+	}); err != nil {
+		return nil, fmt.Errorf("open the retention: %w", err)
+	}
 	e.StorageFull(e.Audit.Room().Full())
 	return e, nil
 }
@@ -227,6 +244,14 @@ func (e *Engine) StorageFull(full *store.FullError) {
 		return
 	}
 	e.Health.Report("", "store", "", full)
+}
+
+// messageLimit is what a tenant's retention says of messages.
+func (e *Engine) messageLimit(tenant string) record.Limit {
+	if e.Retention == nil { // it is opened last
+		return record.Limit{}
+	}
+	return e.Retention.Limit(tenant, retention.Messages)
 }
 
 // halted reports a tenant whose emergency stop is on.
@@ -254,7 +279,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 9)
+	failed := make(chan error, 10)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := health.Caught(func() error { return fn(ctx) }); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -265,6 +290,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	all.Go(func() { run("fleet", fleetCtx, e.Fleet.Run) })
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
+	all.Go(func() { run("retention", ctx, e.Retention.Run) })
 	all.Go(func() { run("witnesses", fleetCtx, e.Witnesses.Run) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
@@ -321,6 +347,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	kinds = append(kinds, e.Operators.Auditables()...)
 	kinds = append(kinds, e.Notices.Auditables()...)
 	kinds = append(kinds, e.Witnesses.Auditables()...)
+	kinds = append(kinds, e.Retention.Auditables()...)
 	kinds = append(kinds, e.Egress.Auditables()...)
 	kinds = append(kinds, e.Files.Auditables()...)
 	kinds = append(kinds, e.Secrets.Auditables()...)

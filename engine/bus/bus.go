@@ -29,6 +29,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -66,6 +67,9 @@ type Options struct {
 	// Keep is how many messages of a tenant stay as history at least; 0 means
 	// 100,000. Some 600 bytes each beside the payload.
 	Keep int
+	// Limit is what a tenant's retention says of messages, in place of Keep; the
+	// zero value, and nil, is nothing.
+	Limit func(tenant string) record.Limit
 	// MaxUnread is how many unread messages a mailbox holds; 0 means 10,000.
 	// One more is refused: its sender learns, and nothing is lost in silence.
 	MaxUnread int

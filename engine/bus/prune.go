@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -17,14 +18,19 @@ const (
 	pruneSlack = 5 * time.Minute // after its time to live a message stays so long: a reader may still have it in hand
 )
 
-// prune cuts off the oldest messages past what is kept. What can still be
+// Prune cuts off the oldest messages past what is kept. What can still be
 // delivered stays, and so does what came after it.
-func (b *Bus) prune(ctx context.Context, tenant string) error {
+func (b *Bus) Prune(ctx context.Context, tenant string) error {
 	for {
 		over := false
-		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			over = b.excess(tx) >= pruneSlice
-			return nil
+		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+			limit := b.limit(tenant)
+			if over = excess(tx, limit) >= pruneSlice; over || limit.Before.IsZero() || stored(tx) == 0 {
+				return nil
+			}
+			m, err := mustGetHead(tx, uint64(tx.Counter(countFloor))+1)
+			over = err == nil && limit.Old(m.Timestamp)
+			return err
 		})
 		if err != nil || !over {
 			return err
@@ -40,19 +46,34 @@ func (b *Bus) prune(ctx context.Context, tenant string) error {
 	}
 }
 
-// excess is how many more messages there are than are to be kept.
-func (b *Bus) excess(tx *audit.Tx) int {
-	return int(tx.Counter(countMessages)-tx.Counter(countFloor)) - b.opt.Keep
+// limit says which messages of a tenant may leave.
+func (b *Bus) limit(tenant string) record.Limit {
+	if b.opt.Limit != nil {
+		if l := b.opt.Limit(tenant); l != (record.Limit{}) {
+			return l
+		}
+	}
+	return record.Limit{Keep: int64(b.opt.Keep)}
 }
+
+// stored is how many messages there are.
+func stored(tx *audit.Tx) int64 { return tx.Counter(countMessages) - tx.Counter(countFloor) }
+
+// excess is how many more messages there are than are to be kept.
+func excess(tx *audit.Tx, limit record.Limit) int64 { return limit.Excess(stored(tx)) }
 
 func (b *Bus) pruneIn(tx *audit.Tx) (int, error) {
 	floor := uint64(tx.Counter(countFloor))
-	n := uint64(max(0, min(b.excess(tx), pruneSlice)))
+	limit := b.limit(tx.Tenant())
+	n, most := uint64(excess(tx, limit)), uint64(min(stored(tx), pruneSlice))
 	upto := floor
-	for upto < floor+n {
+	for upto < floor+most {
 		m, err := mustGetHead(tx, upto+1)
 		if err != nil {
 			return 0, err
+		}
+		if upto >= floor+n && !limit.Old(m.Timestamp) {
+			break
 		}
 		held, err := isHeld(tx, m.Seq)
 		if err != nil {

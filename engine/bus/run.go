@@ -99,7 +99,7 @@ func (b *Bus) endExpired(ctx context.Context, tenant string) error {
 	if !next.IsZero() {
 		b.watch.due(tenant, next)
 	}
-	return b.prune(ctx, tenant)
+	return b.Prune(ctx, tenant)
 }
 
 // flushAll is the last thing Run does.

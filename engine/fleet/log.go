@@ -11,8 +11,8 @@ import (
 )
 
 // Log is the conversation log of an agent, newest first, one line a page
-// unless asked otherwise (seed 2). The total counts all lines since the agent
-// was created. f.Status is a level, f.Task a task; a filtered log is read
+// unless asked otherwise (seed 2). The total counts all lines that are kept of
+// those since the agent was created. f.Status is a level, f.Task a task; a filtered log is read
 // through from its end.
 func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (core.Page[swarm.LogLine], error) {
 	var none core.Page[swarm.LogLine]
@@ -28,6 +28,11 @@ func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (co
 		return none, err
 	}
 	base := m.rec.Load().LogFrom
+	first, err := f.opt.Swarm.LogFirst(ctx, tenant, stream(name))
+	if err != nil {
+		return none, fmt.Errorf("read the log of agent %s: %w", name, err)
+	}
+	base = max(base, first-1)
 	last, err := f.logEnd(ctx, tenant, name)
 	if err != nil {
 		return none, err

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"swarmdeck/engine/audit"
@@ -64,6 +65,9 @@ func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
 func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask, bool, error) {
 	if d.ApprovalID != "" {
 		a, err := j.Approval(ctx, tenant, d.ApprovalID)
+		if errors.Is(err, core.Kind(core.NotFound)) { // it left
+			return Ask{}, false, nil
+		}
 		if err != nil {
 			return Ask{}, false, err
 		}

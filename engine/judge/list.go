@@ -184,7 +184,8 @@ func holds(match string, in ...string) bool {
 	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), match) })
 }
 
-// listing pages through a bucket whose keys are the dense numbers 1..counter.
+// listing pages through a bucket whose keys are the dense numbers up to counter,
+// from those on that did not leave.
 type listing[T any] struct {
 	bucket  store.Bucket
 	counter string
@@ -242,20 +243,21 @@ func (l *listing[T]) get(tx store.Tx, seq uint64) (T, error) {
 // span is the half-open range of numbers within the filter's times. Numbers
 // and times grow together: a transaction's time never runs backwards.
 func (l *listing[T]) span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
-	count := int(tx.Counter(l.counter))
+	floor := uint64(tx.Counter(floorOf(l.counter)))
+	count := int(uint64(tx.Counter(l.counter)) - floor)
 	find := func(past func(time.Time) bool) uint64 {
-		return 1 + uint64(sort.Search(count, func(i int) bool {
+		return floor + 1 + uint64(sort.Search(count, func(i int) bool {
 			if err != nil {
 				return true
 			}
 			var item T
-			if item, err = l.get(tx, uint64(i)+1); err != nil {
+			if item, err = l.get(tx, floor+uint64(i)+1); err != nil {
 				return true
 			}
 			return past(l.at(&item))
 		}))
 	}
-	lo, hi = 1, uint64(count)+1
+	lo, hi = floor+1, floor+uint64(count)+1
 	if !f.Since.IsZero() {
 		lo = find(func(t time.Time) bool { return !t.Before(f.Since) })
 	}

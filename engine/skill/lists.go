@@ -165,8 +165,8 @@ func matchExec(skill string, f core.Filter) func(*Execution) bool {
 	}
 }
 
-// lister reads one page of records that are numbered without gaps, newest
-// first, along the narrowest index.
+// lister reads one page of records that are numbered without gaps, of which the
+// oldest may have left, newest first, along the narrowest index.
 type lister[T any] struct {
 	f       core.Filter
 	of      records[T]
@@ -218,9 +218,10 @@ func (l *lister[T]) page(tx store.Tx) (core.Page[T], error) {
 		from, to := wordSpan(l.word)
 		err = tx.Scan(l.index, from, to, true, func(key, _ []byte) bool { return take(numberAt(key)) })
 	case !l.f.Narrows():
-		total = int(tx.Counter(l.counter))
+		newest, floor := int(tx.Counter(l.counter)), int(tx.Counter(l.counter+".floor"))
+		total = newest - floor
 		n = l.f.Offset()
-		for number := total - n; number > 0 && take(uint64(number)); number-- {
+		for number := newest - n; number > floor && take(uint64(number)); number-- {
 		}
 	default:
 		err = tx.Scan(l.of.bucket, nil, nil, true, func(key, _ []byte) bool { return take(numberAt(key)) })

@@ -214,7 +214,8 @@ func (s *Swarm) insert(tx *audit.Tx, t *Task, d Dispatch, ask startAsk, v judge.
 		}
 	}
 	if d.IdempotencyKey != "" {
-		if err := tx.Put(bIdem, idemKey(d.IdempotencyKey), append(key8(seq), t.digest(input)...)); err != nil {
+		k := idemKey(d.IdempotencyKey)
+		if err := errors.Join(tx.Put(bIdem, k, append(key8(seq), t.digest(input)...)), tx.Put(bIdemOf, key8(seq), k)); err != nil {
 			return err
 		}
 	}

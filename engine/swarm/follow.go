@@ -23,6 +23,33 @@ func (s *Swarm) follow(tx *audit.Tx, t *Task, from Status) error {
 	return f.Moved(tx, t, from)
 }
 
+// Leaver is implemented by who keeps rows of his own beside tasks.
+type Leaver interface {
+	// TaskLeaves removes what is kept of a finished task that leaves by retention, in
+	// the transaction that removes it.
+	TaskLeaves(tx *audit.Tx, t *Task) error
+}
+
+// Leaver adds one. Call it before Run.
+func (s *Swarm) Leaver(l Leaver) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leavers = append(s.leavers, l)
+}
+
+// leaves tells those who keep rows beside a task that it leaves.
+func (s *Swarm) leaves(tx *audit.Tx, t *Task) error {
+	s.mu.Lock()
+	all := s.leavers
+	s.mu.Unlock()
+	for _, l := range all {
+		if err := l.TaskLeaves(tx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TaskIn reads a task, in a transaction, as it was before that.
 func (s *Swarm) TaskIn(tx *audit.Tx, id string) (Task, error) {
 	var t Task

@@ -32,6 +32,7 @@ const (
 	bOfAgent  store.Bucket = "of.agent"         // agent, 0, seq
 	bOfSes    store.Bucket = "of.session"       // session id, 0, seq
 	bIdem     store.Bucket = "idem"             // sha256 of the key → seq and request digest
+	bIdemOf   store.Bucket = "idem.of"          // task seq → key in idem
 	bBudget   store.Bucket = "budget"           // subject → Budget
 	bEStop    store.Bucket = "estop"
 	bRunning  store.Bucket = "running" // seq of a running task → how long it ran up to now; see ranFor

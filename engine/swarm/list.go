@@ -22,7 +22,7 @@ type Counts struct {
 func (s *Swarm) Counts(ctx context.Context, tenant string) (Counts, error) {
 	c := Counts{ByStatus: map[Status]int64{}}
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		c.Total, c.Waiting = tx.Counter(countTasks), tx.Counter(countWaiting)
+		c.Total, c.Waiting = allTasks().Total(tx), tx.Counter(countWaiting)
 		for _, st := range Statuses() {
 			c.ByStatus[st] = tx.Counter(countStatus(st))
 		}
@@ -128,7 +128,7 @@ func (l *lister) read() error {
 	st := Status(l.f.Status)
 	switch {
 	case !l.f.Narrows():
-		return l.dense(int(l.tx.Counter(countTasks)))
+		return l.dense()
 	case l.f.Session != "":
 		from, to := nameSpan(l.f.Session)
 		return l.along(bOfSes, from, to, l.known(only(core.Filter{Session: l.f.Session}), countOf(bOfSes, l.f.Session)))
@@ -155,22 +155,22 @@ func (l *lister) known(pure bool, counter string) int {
 	return int(l.tx.Counter(counter))
 }
 
-// dense reads a page of all tasks: numbers have no gaps, so it begins at a
-// known key.
-func (l *lister) dense(total int) error {
-	l.total = total
-	first := total - l.f.Offset()
-	for seq := first; seq > 0 && len(l.items) < l.f.Size; seq-- {
-		var t Task
-		ok, err := l.load(uint64(seq), &t)
-		if err != nil {
-			return err
+// dense reads a page of all tasks, which begins at a known key.
+func (l *lister) dense() error {
+	l.total = int(allTasks().Total(l.tx))
+	var bad error
+	err := allTasks().Back(l.tx, l.f.Offset(), func(seq uint64) bool {
+		if len(l.items) == l.f.Size {
+			return false
 		}
-		if ok {
+		var t Task
+		var ok bool
+		if ok, bad = l.load(seq, &t); ok {
 			l.items = append(l.items, t)
 		}
-	}
-	return nil
+		return bad == nil
+	})
+	return errors.Join(err, bad)
 }
 
 // along follows an index whose keys end in the task's number.

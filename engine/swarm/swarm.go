@@ -59,6 +59,7 @@ type Swarm struct {
 	mu       sync.Mutex
 	runners  map[string]Runner
 	freezers []Freezer
+	leavers  []Leaver
 	worlds   map[string]*world // by tenant
 	leases   map[ref]*lease
 	pulses   map[ref]*pulse // by tenant and worker; not the engine's own

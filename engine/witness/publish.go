@@ -118,7 +118,10 @@ func (p *publisher) newest(ctx context.Context) (Line, uint64, error) {
 func (p *publisher) publish(ctx context.Context, l Line, size uint64) error {
 	try, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no end within %s", patience))
 	defer cancel()
-	err := p.s.opt.Driver.Publish(try, p.w, l)
+	err := p.s.ledger.Issue(ctx, p.w.TenantID, []byte(l.Checkpoint))
+	if err == nil {
+		err = p.s.opt.Driver.Publish(try, p.w, l)
+	}
 	if err == nil {
 		event := ""
 		if p.st.Failing {

@@ -39,6 +39,9 @@ func (t *tree) audit() *cobra.Command {
 			use: "checkpoint", short: "Print the newest signed checkpoint, to keep elsewhere", effect: Reads,
 			run: func(c *call, _ []string) error {
 				note, err := c.eng.Audit.Checkpoint(c.ctx, c.by.Tenant)
+				if err == nil {
+					err = c.eng.Audit.Issue(c.ctx, c.by.Tenant, note)
+				}
 				if err != nil {
 					return err
 				}
@@ -56,6 +59,7 @@ func (t *tree) audit() *cobra.Command {
 			},
 		}),
 		t.auditCheckProof(),
+		t.auditCheckSegment(),
 		t.auditExport(),
 		t.auditReconcile(),
 		t.auditKey(),

@@ -76,6 +76,7 @@ func everyCommand(t *testing.T) *walk {
 	w.solids()
 	w.policies()
 	w.doctor()
+	w.retention()
 	return w
 }
 

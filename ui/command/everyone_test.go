@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -230,5 +231,54 @@ func (w *walk) files() {
 	}
 	if all := w.objects("audit reconcile"); len(all) > 0 && all[0]["subject"] == "files.rule" {
 		w.t.Errorf("%v", all)
+	}
+}
+
+func (w *walk) retention() {
+	t := w.t
+	for _, bad := range []string{
+		"tenant retention set tasks", "tenant retention set tasks --count 0", "tenant retention set tasks --age 0s", "tenant retention set tasks --age 1s",
+		"tenant retention set dust --count 1", "tenant retention set tasks --count 1 --export out", "tenant retention delete",
+	} {
+		w.fails(2, bad)
+	}
+	w.do("audit checkpoint")
+	w.no(os.WriteFile(filepath.Join(w.dir, "before.txt"), []byte(w.line("audit checkpoint")), 0o600))
+	events := w.do("audit list --page 1 --page-size 1")["total_count"].(float64)
+	for _, kind := range []string{"tasks", "logs", "messages", "executions", "decisions"} {
+		if got := w.do("tenant retention set " + kind + " --count 3"); got["kind"] != kind || got["count"] != 3.0 {
+			t.Errorf("%v", got)
+		}
+	}
+	if got := w.do("tenant retention set audit --count 100 --age 30d --export left"); got["age_s"] != 30*86400.0 || got["export"] != filepath.Join(w.dir, "left") {
+		t.Errorf("%v", got)
+	}
+	w.do("tenant retention list")
+	w.text("tenant retention list", "tasks", "720h0m0s", "left")
+	w.do("tenant retention apply")
+	if n := len(w.objects("decision list --page-size 100")); n != 3 {
+		t.Errorf("%d decisions are left", n)
+	}
+	if n := w.do("audit list --page 1 --page-size 1")["total_count"].(float64); n >= events {
+		t.Errorf("%v events, %v before some left", n, events)
+	}
+	files, err := filepath.Glob(filepath.Join(w.dir, "left", "t_test-*.jsonl"))
+	w.no(err)
+	if len(files) != 1 {
+		t.Fatal(files)
+	}
+	if got := w.do("audit check-segment " + files[0]); got["from"] != 1.0 {
+		t.Errorf("%v", got)
+	}
+	whole, err := os.ReadFile(files[0])
+	w.no(err)
+	w.no(os.WriteFile(filepath.Join(w.dir, "changed.jsonl"), bytes.Replace(whole, []byte(`"actor":"`), []byte(`"actor":"X`), 1), 0o600))
+	w.fails(1, "audit check-segment changed.jsonl")
+	w.fails(1, "audit check-segment nowhere")
+	w.do("audit verify --checkpoint before.txt")
+	w.do("audit reconcile")
+	w.do("tenant retention delete logs")
+	if code, _, _ := w.fails(1, "tenant retention delete logs"); code != "NOT_FOUND" {
+		t.Error(code)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/retention"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/term"
@@ -27,6 +28,12 @@ func (t *tree) static(kind string) []Candidate {
 		var all []Candidate
 		for _, name := range cad.MethodNames() {
 			all = append(all, Candidate{Text: name})
+		}
+		return all
+	case "retention":
+		var all []Candidate
+		for _, kind := range retention.Kinds() {
+			all = append(all, Candidate{Text: kind})
 		}
 		return all
 	case "theme":

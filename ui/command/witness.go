@@ -108,25 +108,28 @@ func (c *call) namesPlace(path *string) error {
 
 // compare holds the log against a file that a witness wrote.
 func (c *call) compare(path string, report *audit.Report) error {
-	var in io.Reader
-	if _, brought := c.env.Files[path]; path == "-" || brought || c.env.Abroad {
-		data, err := c.file("witness", path)
-		if err != nil {
-			return err
-		}
-		in = bytes.NewReader(data)
-	} else {
-		f, err := c.openFile(path) // may be larger than an argument
-		if err != nil {
-			return fileError("witness", path, err)
-		}
-		defer f.Close()
-		in = f
+	in, err := c.large("witness", path)
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	if err := c.eng.Witnesses.CompareFile(c.ctx, c.by.Tenant, path, witness.Read(in), report); err != nil {
 		return inFile(err)
 	}
 	return nil
+}
+
+// large opens a file that may be larger than an argument.
+func (c *call) large(field, path string) (io.ReadCloser, error) {
+	if _, brought := c.env.Files[path]; path == "-" || brought || c.env.Abroad {
+		data, err := c.file(field, path)
+		return io.NopCloser(bytes.NewReader(data)), err
+	}
+	f, err := c.openFile(path)
+	if err != nil {
+		return nil, fileError(field, path, err)
+	}
+	return f, nil
 }
 
 func witnessColumns(c *call) []column[witness.Status] {

@@ -1,0 +1,165 @@
+// Package retention lets what is old leave a tenant: finished tasks, log lines,
+// messages, executions, decisions and audit events, by age or by number, as a
+// tenant's policies say. Without a policy everything stays, but for messages.
+//
+// What leaves does so in slices, each a commit of bounded work with an audit
+// event that names it: the keys of the rows, the first and the last record, how
+// many, and a digest. Reconcile takes a record for gone only if such an event
+// says so. What runs, waits or is open stays, and so does what that needs.
+package retention
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+)
+
+// Kinds of what leaves.
+const (
+	Tasks      = "tasks"      // finished, with their input, result, log and files
+	Logs       = "logs"       // lines; the number is of each log
+	Messages   = "messages"   // that nobody can be given any more
+	Executions = "executions" // of skills
+	Decisions  = "decisions"  // and the approvals that are older than all of them
+	Audit      = "audit"      // events
+)
+
+// Kinds are all of them, in the order in which they are looked at.
+func Kinds() []string { return []string{Tasks, Logs, Messages, Executions, Decisions, Audit} }
+
+// Policy is how long a tenant keeps things of one kind.
+type Policy struct {
+	TenantID string `json:"tenant_id"`
+	Kind     string `json:"kind"`
+	AgeS     int64  `json:"age_s,omitzero"` // in seconds; what ended longer ago leaves
+	Count    int64  `json:"count,omitzero"` // at most so many of the newest stay
+	// Export is the directory that audit events are written to before they leave.
+	Export    string    `json:"export,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	AuditSeq  uint64    `json:"audit_seq"`
+}
+
+// Bounds of a policy.
+const (
+	minAge   = 60
+	maxAge   = 100 * 366 * 24 * 60 * 60
+	maxCount = 1_000_000_000_000
+)
+
+// Check refuses what no policy can be, and names the field.
+func (p *Policy) Check() error {
+	switch {
+	case !slices.Contains(Kinds(), p.Kind):
+		return core.Invalid("kind", p.Kind, strings.Join(Kinds(), ", "))
+	case p.AgeS != 0 && (p.AgeS < minAge || p.AgeS > maxAge):
+		return core.Invalid("age", fmt.Sprintf("%ds", p.AgeS), "1m to 100 years")
+	case p.Count < 0 || p.Count > maxCount:
+		return core.Invalid("count", p.Count, fmt.Sprint("1 to ", int64(maxCount)))
+	case p.AgeS == 0 && p.Count == 0:
+		return core.Invalid("age", "", "an age, a count, or both")
+	case p.Export != "" && p.Kind != Audit:
+		return core.Invalid("export", p.Export, "only with audit")
+	case p.Export != "" && (!filepath.IsAbs(p.Export) || len(p.Export) > 4096):
+		return core.Invalid("export", p.Export, "an absolute path")
+	}
+	return nil
+}
+
+func (p *Policy) same(o *Policy) bool {
+	return p.AgeS == o.AgeS && p.Count == o.Count && p.Export == o.Export
+}
+
+// limit is what the policy lets go at a time.
+func (p *Policy) limit(now time.Time) record.Limit {
+	l := record.Limit{Keep: p.Count}
+	if p.AgeS > 0 {
+		l.Before = now.Add(-time.Duration(p.AgeS) * time.Second)
+	}
+	return l
+}
+
+func (s *Service) policies() record.Kind[Policy] {
+	return record.Kind[Policy]{
+		Noun: "retention", Subject: "retention.policy", Bucket: "retention", Ledger: s.opt.Ledger, Follow: s.follow,
+		ID: func(p *Policy) string { return p.Kind },
+		Head: func(p *Policy) record.Head {
+			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Updated: &p.UpdatedAt, Seq: &p.AuditSeq}
+		},
+		State: func(p *Policy) any {
+			return map[string]any{"age_s": p.AgeS, "count": p.Count, "export": p.Export}
+		},
+	}
+}
+
+// Set keeps a policy, in place of the one that the tenant has of its kind, and
+// says what that did: created, changed or unchanged.
+func (s *Service) Set(ctx context.Context, by core.Caller, p Policy) (_ Policy, action string, err error) {
+	if err := p.Check(); err != nil {
+		return p, "", err
+	}
+	if err := s.kind.ByOperator(ctx, by, p.Kind); err != nil {
+		return p, "", err
+	}
+	err = s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		action, err = s.kind.Put(tx, record.Event{}, &p, (*Policy).same)
+		return err
+	})
+	if err != nil {
+		return p, "", fmt.Errorf("keep a retention: %w", err)
+	}
+	return p, action, nil
+}
+
+// List are the tenant's policies.
+func (s *Service) List(ctx context.Context, tenant string) ([]Policy, error) {
+	return s.kind.List(ctx, tenant)
+}
+
+// Delete removes a policy: things of its kind stay from now on.
+func (s *Service) Delete(ctx context.Context, by core.Caller, kind string) (Policy, error) {
+	if err := s.kind.ByOperator(ctx, by, kind); err != nil {
+		return Policy{}, err
+	}
+	return s.kind.Delete(ctx, by, "retention.deleted", kind)
+}
+
+// follow learns of policies as they are kept and removed.
+func (s *Service) follow(tenant, kind string, p *Policy) {
+	s.mu.Lock()
+	if s.of[tenant] == nil {
+		s.of[tenant] = map[string]*Policy{}
+	}
+	if p == nil {
+		delete(s.of[tenant], kind)
+	} else {
+		s.of[tenant][kind] = p
+	}
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Limit is what a tenant's policy of a kind lets go now; the zero value for
+// none.
+func (s *Service) Limit(tenant, kind string) record.Limit {
+	s.mu.Lock()
+	p := s.of[tenant][kind]
+	s.mu.Unlock()
+	if p == nil {
+		return record.Limit{}
+	}
+	return p.limit(s.opt.Ledger.Clock().Now())
+}
+
+// Auditables are the records that reconcile compares with the audit log.
+func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

@@ -1,0 +1,125 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
+)
+
+// How often the policies are looked at.
+const (
+	busy = time.Second      // where something left the last time
+	idle = 10 * time.Second // else
+)
+
+// Prune removes one slice of the oldest things of a kind that the limit lets
+// go, from a key on. It returns where to look next, nil when it is through.
+type Prune func(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error)
+
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	Tenants func(context.Context) ([]string, error)
+	Health  *health.Troubles
+	Prune   map[string]Prune // by kind; audit needs none
+}
+
+// Service keeps the policies of every tenant and, while Run does, lets what is
+// old leave. It is safe for concurrent use.
+type Service struct {
+	opt     Options
+	kind    record.Kind[Policy]
+	changed chan struct{} // one slot: a policy came, went or is another
+
+	mu sync.Mutex
+	of map[string]map[string]*Policy // by tenant and kind
+
+	pass sync.Mutex // one at a time
+}
+
+// New reads the policies; Run applies them.
+func New(ctx context.Context, opt Options) (*Service, error) {
+	s := &Service{opt: opt, changed: make(chan struct{}, 1), of: map[string]map[string]*Policy{}}
+	s.kind = s.policies()
+	opt.Ledger.Derives(s.Auditables()...)
+	return s, s.kind.ReadAll(ctx, opt.Health, opt.Tenants)
+}
+
+// Run lets what is old leave until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	guard := s.opt.Health.Guard("retention")
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.changed:
+		case <-timer.C:
+		}
+		wait := idle
+		for _, tenant := range s.tenants() {
+			some := false
+			_, err := guard.Try(ctx, tenant, func() (err error) {
+				some, err = s.Apply(ctx, tenant)
+				return err
+			})
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("retention of %s: %w", tenant, err)
+			}
+			if some {
+				wait = busy
+			}
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (s *Service) tenants() (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tenant, policies := range s.of {
+		if len(policies) > 0 {
+			all = append(all, tenant)
+		}
+	}
+	return all
+}
+
+// Apply lets leave what a tenant's policies let go now, and says whether
+// anything did.
+func (s *Service) Apply(ctx context.Context, tenant string) (some bool, err error) {
+	s.pass.Lock()
+	defer s.pass.Unlock()
+	by := core.Self(tenant, "retention")
+	for _, kind := range Kinds() {
+		limit := s.Limit(tenant, kind)
+		prune := s.opt.Prune[kind]
+		if kind == Audit {
+			prune = s.retire
+		}
+		if limit == (record.Limit{}) || prune == nil {
+			continue
+		}
+		for from := []byte(nil); ; some = true {
+			next, bad := prune(ctx, by, limit, from)
+			if err = errors.Join(err, bad); bad != nil || next == nil {
+				break
+			}
+			if from = next; ctx.Err() != nil {
+				return some, ctx.Err()
+			}
+		}
+	}
+	return some, err
+}

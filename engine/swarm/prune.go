@@ -1,0 +1,259 @@
+package swarm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// How far one slice of pruning looks.
+const (
+	pruneLook     = 4096 // tasks or streams, in one read
+	pruneChildren = 1024 // of one task; one that has more waits until they leave
+)
+
+func allTasks() record.Dense { return record.Dense{Bucket: bTask, Count: countTasks} }
+
+// PruneTasks removes a slice of the oldest finished tasks that the limit lets
+// go, with their input, result, log and files. Those that run or wait stay, as
+// do parents of such and what such wait for. It looks at tasks from a key on, and
+// returns where to look next, nil when it is through.
+func (s *Swarm) PruneTasks(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error) {
+	var found []uint64
+	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		found, next, err = prunable(tx, limit, from)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return next, err
+	}
+	var files []string
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		r := record.Removal{Kind: "tasks"}
+		excess := limit.Excess(finished(tx))
+		rows := 0
+		for _, seq := range found {
+			var t Task
+			err := loadTask(tx, seq, &t)
+			if isCode(err, core.NotFound) {
+				continue
+			}
+			if err == nil && !limit.Old(t.CompletedAt) && excess <= int64(r.Count) {
+				break
+			}
+			leaves := false
+			if err == nil {
+				leaves, err = canLeave(tx, &t)
+			}
+			if err != nil {
+				return err
+			}
+			if !leaves {
+				continue
+			}
+			gone, n, err := s.forget(tx, &r, &t, record.SliceRows-rows)
+			if err != nil {
+				return err
+			}
+			if files = append(files, gone...); n < 0 {
+				next = key8(seq) // the rest of its log in the next slice
+				break
+			}
+			rows += n
+		}
+		return r.Record(tx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prune tasks: %w", err)
+	}
+	for _, f := range files {
+		if err := os.Remove(filepath.Join(s.opt.Spill, by.Tenant, filepath.Base(f))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return next, fmt.Errorf("remove an output: %w", err)
+		}
+	}
+	return next, nil
+}
+
+// finished counts the tasks that are over.
+func finished(tx store.Tx) int64 {
+	return allTasks().Total(tx) - tx.Counter(countStatus(Queued)) - tx.Counter(countStatus(Running))
+}
+
+// prunable finds the next tasks that may leave.
+func prunable(tx *audit.Tx, limit record.Limit, from []byte) (found []uint64, next []byte, err error) {
+	excess := limit.Excess(finished(tx))
+	if excess == 0 && limit.Before.IsZero() {
+		return nil, nil, nil
+	}
+	var bad error
+	seen := 0
+	err = tx.Scan(bTask, from, nil, false, func(key, value []byte) bool {
+		if seen++; seen > pruneLook || len(found) == record.Slice {
+			next = bytes.Clone(key)
+			return false
+		}
+		many := int64(len(found)) < excess
+		var t Task
+		if core.DecodeStored(value, &t) != nil {
+			return true // it can't be read, and is named elsewhere
+		}
+		if !many && !limit.Old(t.CreatedAt) {
+			return false // those after it are younger still
+		}
+		if !t.Status.Terminal() || !many && !limit.Old(t.CompletedAt) {
+			return true
+		}
+		var leaves bool
+		if leaves, bad = canLeave(tx, &t); leaves {
+			found = append(found, seqAt(key))
+		}
+		return bad == nil
+	})
+	return found, next, errors.Join(err, bad)
+}
+
+// canLeave says whether nothing alive needs a task.
+func canLeave(tx *audit.Tx, t *Task) (bool, error) {
+	if !t.Status.Terminal() {
+		return false, nil
+	}
+	seq := taskSeq(t.TaskID)
+	waited, children := false, 0
+	from, to := span(key8(seq))
+	live := false
+	err := errors.Join(
+		tx.Scan(bAfter, from, to, false, func(_, _ []byte) bool { waited = true; return false }),
+		tx.Scan(bChild, from, to, false, func(key, _ []byte) bool {
+			children++
+			var c Task
+			if err := loadTask(tx, seqAt(key), &c); err != nil && !isCode(err, core.NotFound) {
+				live = true // nobody knows
+			} else if err == nil {
+				live = !c.Status.Terminal()
+			}
+			return !live && children <= pruneChildren
+		}))
+	return !waited && !live && children <= pruneChildren, err
+}
+
+// forget removes a finished task, or the beginning of its log where that alone
+// has more rows than may go: then n is negative. It returns the files that the
+// result names.
+func (s *Swarm) forget(tx *audit.Tx, r *record.Removal, t *Task, most int) (files []string, n int, err error) {
+	seq := taskSeq(t.TaskID)
+	lines, err := firstLines(tx, t.TaskID, max(most, 1))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(lines) >= max(most, 1) {
+		return nil, -1, dropLines(tx, r, t.TaskID, lines)
+	}
+	var parts [3][]byte
+	for i, b := range []store.Bucket{bTask, bInput, bResult} {
+		value, err := tx.Get(b, key8(seq))
+		if err != nil {
+			return nil, 0, err
+		}
+		parts[i] = bytes.Clone(value)
+		if value != nil {
+			err = tx.Delete(b, key8(seq))
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	r.Add(t.TaskID, parts[:]...)
+	for _, k := range lines {
+		if err := tx.Delete(bLog, k); err != nil {
+			return nil, 0, err
+		}
+	}
+	if n := tx.Counter(countLog(t.TaskID)); n != 0 {
+		tx.Add(countLog(t.TaskID), -n)
+	}
+	if err := s.unlist(tx, t, seq); err != nil {
+		return nil, 0, err
+	}
+	tx.Gone("task", t.TaskID)
+	tx.Changed("task", t.TaskID, nil)
+	if err := s.leaves(tx, t); err != nil {
+		return nil, 0, err
+	}
+	return filesOf(t, parts[2]), len(lines) + 8, nil
+}
+
+// unlist takes a finished task out of every list and count.
+func (s *Swarm) unlist(tx *audit.Tx, t *Task, seq uint64) error {
+	tx.Add(countStatus(t.Status), -1)
+	allTasks().Leave(tx, seq)
+	if rare(t.Status) {
+		if err := tx.Delete(bRare, rareKey(tx, t.Status, seq)); err != nil {
+			return err
+		}
+	}
+	for _, ix := range t.indexes() {
+		if err := tx.Delete(ix.bucket, ix.key); err != nil {
+			return err
+		}
+		if ix.count != "" {
+			tx.Add(ix.count, -1)
+		}
+	}
+	idem, err := tx.Get(bIdemOf, key8(seq))
+	if err != nil || idem == nil {
+		return err
+	}
+	return errors.Join(tx.Delete(bIdem, bytes.Clone(idem)), tx.Delete(bIdemOf, key8(seq)))
+}
+
+// filesOf are the outputs of a result that are in files.
+func filesOf(t *Task, result []byte) (files []string) {
+	var r struct {
+		Output spilled `json:"output"`
+	}
+	// Only the engine's own results name files: an agent's may say anything.
+	if t.Kind != judge.KindExec || !bytes.Contains(result, []byte(`"spill`)) || core.DecodeStored(result, &r) != nil {
+		return nil
+	}
+	for _, f := range []string{r.Output.File, r.Output.Stderr} {
+		if f != "" {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// firstLines are the keys of the oldest lines of a log.
+func firstLines(tx *audit.Tx, stream string, most int) (keys [][]byte, err error) {
+	from, to := nameSpan(stream)
+	err = tx.Scan(bLog, from, to, false, func(key, _ []byte) bool {
+		keys = append(keys, bytes.Clone(key))
+		return len(keys) < most
+	})
+	return keys, err
+}
+
+// dropLines removes lines of a log.
+func dropLines(tx *audit.Tx, r *record.Removal, stream string, keys [][]byte) error {
+	for _, k := range keys {
+		value, err := tx.Get(bLog, k)
+		if err == nil {
+			r.Add(fmt.Sprintf("%s:%d", stream, seqAt(k)), value)
+			err = tx.Delete(bLog, k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	tx.Changed("log", stream, nil)
+	return nil
+}

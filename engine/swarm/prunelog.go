@@ -1,0 +1,105 @@
+package swarm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// LogFirst is the number of the oldest line that is kept of a stream, one more
+// than its newest where none is.
+func (s *Swarm) LogFirst(ctx context.Context, tenant, stream string) (first uint64, err error) {
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		first = uint64(tx.Counter(countLog(stream))) + 1
+		keys, err := firstLines(tx, stream, 1)
+		if len(keys) > 0 {
+			first = seqAt(keys[0])
+		}
+		return err
+	})
+	return first, err
+}
+
+// PruneLogs removes a slice of the oldest lines of logs that the limit lets go;
+// its number is of lines in each log. It looks at logs from a key on, and
+// returns where to look next, nil when it is through.
+func (s *Swarm) PruneLogs(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error) {
+	found := map[string][][]byte{}
+	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		next, err = oldLines(tx, limit, from, found)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return next, err
+	}
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		r := record.Removal{Kind: "logs"}
+		for _, stream := range slices.Sorted(maps.Keys(found)) {
+			if err := dropLines(tx, &r, stream, found[stream]); err != nil {
+				return err
+			}
+		}
+		return r.Record(tx)
+	})
+	if err != nil {
+		err = fmt.Errorf("prune logs: %w", err)
+	}
+	return next, err
+}
+
+// oldLines finds the lines that may leave, by stream.
+func oldLines(tx *audit.Tx, limit record.Limit, from []byte, found map[string][][]byte) (next []byte, err error) {
+	rows := 0
+	for range pruneLook {
+		var stream string
+		err := tx.Scan(bLog, from, nil, false, func(key, _ []byte) bool {
+			stream = string(key[:max(bytes.IndexByte(key, 0), 0)])
+			return false
+		})
+		if err != nil || stream == "" {
+			return nil, err
+		}
+		keys, err := oldIn(tx, stream, limit, record.SliceRows-rows)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) > 0 {
+			found[stream] = keys
+		}
+		if rows += len(keys); rows >= record.SliceRows {
+			return nameKey(stream, 0), nil
+		}
+		_, from = nameSpan(stream)
+	}
+	return from, nil
+}
+
+// oldIn are the oldest lines of a stream that may leave.
+func oldIn(tx store.Tx, stream string, limit record.Limit, most int) (keys [][]byte, err error) {
+	newest := uint64(tx.Counter(countLog(stream)))
+	from, to := nameSpan(stream)
+	var bad error
+	err = tx.Scan(bLog, from, to, false, func(key, value []byte) bool {
+		many := limit.Keep > 0 && seqAt(key)+uint64(limit.Keep) <= newest
+		if !many && !limit.Before.IsZero() {
+			var line LogLine
+			if bad = core.DecodeStored(value, &line); bad != nil {
+				return false
+			}
+			many = limit.Old(line.Timestamp)
+		}
+		if many {
+			keys = append(keys, bytes.Clone(key))
+		}
+		return many && len(keys) < most
+	})
+	return keys, errors.Join(err, bad)
+}
