@@ -16,8 +16,6 @@ import (
 type walk struct {
 	*deck
 	used map[string]bool
-
-	spilled string // the task whose output is in files
 }
 
 func (w *walk) do(line string) map[string]any {
@@ -183,7 +181,6 @@ func (w *walk) sessionsAndTasks() {
 		` --priority 70 --timeout 1m --max-attempts 2 --trace 0af7651916cd43dd8448eb211c80319c`); again["task_id"] != id {
 		t.Errorf("the same key made another task: %v", again)
 	}
-	w.spilled = str(w.do(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
 	child := str(w.do(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}' --parent ` + id)["task_id"])
 	w.do("task wait " + child + " --status running --timeout 10s")
 	if got := w.do("task pause " + child); got["paused"] != true {

@@ -29,6 +29,7 @@ type forger struct {
 // 0 is all.
 func TestEveryForgeryIsFound(t *testing.T) {
 	w := everyCommand(t)
+	spilled := str(w.object(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
 	copied := filepath.Join(w.dir, "forged.db")
 	w.line("store backup " + copied)
 	db, err := store.Open(copied, store.Options{})
@@ -57,7 +58,7 @@ func TestEveryForgeryIsFound(t *testing.T) {
 	}
 	t.Logf("%d forgeries", total)
 	f := &forger{t, db, eng, "t_test"}
-	for _, name := range []string{w.spilled + ".0", w.spilled + ".0.stderr"} {
+	for _, name := range []string{spilled + ".0", spilled + ".0.stderr"} {
 		path := filepath.Join(w.dir, "spill", f.tenant, name)
 		whole, err := os.ReadFile(path)
 		w.no(err)
