@@ -41,7 +41,7 @@ func troubles(ctx context.Context, data string) (all []health.Trouble, err error
 		}
 		return readTroubles(&out)
 	}
-	h := &house{stay: func() {}, fail: func(error) {}}
+	h := &house{stay: func() {}, fail: func(error) {}, warn: func(error) {}} // of which the troubles tell
 	if h.dir, err = os.Getwd(); err != nil {
 		return nil, fmt.Errorf("find the current directory: %w", err)
 	}

@@ -154,6 +154,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	h.running.Store(eng)
 	h.rooms = append(h.rooms, func() error { h.running.Store(nil); return eng.Close() })
 	if err := eng.KeyFaults(ctx); err != nil && !need.NoWait { // completion shows nothing
+		eng.Health.Report("", "audit", "", err)
 		h.warn(err)
 	}
 	if h.egress != nil {
