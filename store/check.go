@@ -134,6 +134,8 @@ func boltCheck(ctx context.Context, tx *bbolt.Tx, r *Report) error {
 // snapshot runs fn in a read transaction together with the meta page that the
 // transaction stands on.
 func (db *DB) snapshot(ctx context.Context, fn func(*bbolt.Tx, fileMeta) error) error {
+	db.swap.RLock() // the pages are those of one file
+	defer db.swap.RUnlock()
 	for range 100 { // a busy writer may replace the meta page in between
 		met := false
 		err := db.read(ctx, func(tx *bbolt.Tx) error {

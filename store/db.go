@@ -24,6 +24,11 @@ type DB struct {
 	epoch    uint64
 	schema   int
 
+	swap       sync.RWMutex       // held while compaction exchanges bolt and file
+	asides     chan func(*writer) // run on the writer's goroutine between commits
+	compacting sync.Mutex         // one compaction at a time
+	closings   sync.WaitGroup     // of files that were exchanged
+
 	queue   queue
 	room    room
 	stopped chan struct{} // closed when the writer has ended
@@ -115,6 +120,8 @@ func (db *DB) read(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {
 
 func (db *DB) beginRead() (tx *bbolt.Tx, err error) {
 	defer guard(&err, "begin view", "")
+	db.swap.RLock()
+	defer db.swap.RUnlock()
 	tx, err = db.bolt.Begin(false)
 	if errors.Is(err, bolterr.ErrDatabaseNotOpen) {
 		return nil, ErrClosed
@@ -134,6 +141,9 @@ func (db *DB) Close() error {
 		if db.stopped != nil {
 			<-db.stopped
 		}
+		db.compacting.Lock() // it has ended, or ends now
+		defer db.compacting.Unlock()
+		defer db.closings.Wait()
 		if db.stuck.Load() {
 			// bbolt would wait for ever for its own lock. Closing the file
 			// lets the next owner in; nothing of ours writes any more.

@@ -56,7 +56,8 @@ func open(path string, opt Options) (*DB, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	if !opt.ReadOnly {
-		db.stopped = make(chan struct{})
+		_ = os.Remove(compactTemp(path)) // it is in nobody's way but the disk's
+		db.stopped, db.asides = make(chan struct{}), make(chan func(*writer))
 		w := &writer{db: db, tenants: map[string]*tenant{}}
 		go w.run()
 	}

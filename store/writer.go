@@ -24,6 +24,7 @@ type writer struct {
 	late    []*request // spare slice for those that join it
 	commit  uint64     // number of the current commit
 	tx      *bbolt.Tx
+	dirty   *dirty // what a compaction must copy; nil while none runs
 	wrote   bool
 	broken  error // an update was applied in part: this commit must not happen
 }
@@ -50,6 +51,8 @@ func (w *writer) run() {
 			}
 			select {
 			case <-w.db.queue.bell:
+			case fn := <-w.db.asides:
+				fn(w)
 			case <-w.probe.due():
 				w.look()
 			}
@@ -60,6 +63,8 @@ func (w *writer) run() {
 		select { // however many write into the reserve
 		case <-w.probe.due():
 			w.look()
+		case fn := <-w.db.asides:
+			fn(w)
 		default:
 		}
 	}
@@ -164,6 +169,7 @@ func (w *writer) apply(t *tenant) (err error) {
 	}()
 	defer guard(&err, "write", "")
 	for i := range o.ops {
+		w.dirty.add(t.tenant, o.ops[i].t.name, o.ops[i].key)
 		if op := &o.ops[i]; op.remove {
 			err = op.t.delete(op.key)
 		} else {
@@ -172,6 +178,9 @@ func (w *writer) apply(t *tenant) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+	for _, d := range o.deltas {
+		w.dirty.add(t.tenant, countersBucket, []byte(d.c.name))
 	}
 	t.apply(o.deltas)
 	w.hooks = append(w.hooks, o.hooks...)
@@ -221,6 +230,7 @@ func (w *writer) create(id string) (err error) {
 	case err != nil:
 		return fmt.Errorf("create tenant %s: %w", id, err)
 	}
+	w.dirty.add(id, "", nil)
 	w.wrote = true
 	return nil
 }

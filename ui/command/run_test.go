@@ -111,7 +111,7 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{"theme show ../x", 2, "INVALID_INPUT", "theme", ""},
 		{"help nosuch", 2, "INVALID_INPUT", "command", "nosuch"},
 		{"up nofile.yaml", 1, "NOT_FOUND", "file", "nofile.yaml"},
-		{"store compact", 1, "UNAVAILABLE", "", "open"},
+		{"store restore there", 1, "UNAVAILABLE", "", "open"},
 		{"demo", 1, "UNAVAILABLE", "", "command line"},
 		{"--data other.db task list", 2, "INVALID_INPUT", "data", "already"},
 		{"--script x.txtar", 1, "UNAVAILABLE", "script", ""},

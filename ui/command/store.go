@@ -18,6 +18,7 @@ type openStore interface {
 	Check(ctx context.Context) (*store.Report, error)
 	Backup(ctx context.Context, dest string) (*store.Report, error)
 	Stats(ctx context.Context) (*store.Stats, error)
+	Compact(ctx context.Context) (before, after int64, err error)
 }
 
 // onFile says that the line works on the file itself: it is one of the command
@@ -104,15 +105,20 @@ func (t *tree) stores() *cobra.Command {
 			},
 		}),
 		t.command(spec{
-			use: "compact", short: "Rewrite the data file without its free space", effect: Writes, role: Admin, ownScope: true,
+			use: "compact", short: "Rewrite the data file without its free space, while work goes on", effect: Writes, role: Admin, ownScope: true,
 			run: func(c *call, _ []string) error {
-				if err := c.atRest(); err != nil {
-					return err
-				}
-				before, after, err := store.Compact(c.ctx, c.g.Data)
+				type sizes struct{ before, after int64 }
+				found, err := onStore(c, func(ctx context.Context, path string) (s sizes, err error) {
+					s.before, s.after, err = store.Compact(ctx, path)
+					return s, err
+				}, func(open openStore, ctx context.Context) (s sizes, err error) {
+					s.before, s.after, err = open.Compact(ctx)
+					return s, err
+				})
 				if err != nil {
 					return err
 				}
+				before, after := found.before, found.after
 				text := fmt.Sprintf("compacted %s: %s before, %s now", c.g.Data, size(before), size(after))
 				if after >= before {
 					text += "; it held no free space"
