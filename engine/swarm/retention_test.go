@@ -1,0 +1,128 @@
+package swarm_test
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/retention"
+	"swarmdeck/engine/swarm"
+)
+
+func (r *rig) retention() *retention.Service {
+	r.t.Helper()
+	s, err := retention.New(r.t.Context(), retention.Options{
+		Ledger: r.ledger, Tenants: r.db.Tenants,
+		Prune: map[string]retention.Prune{
+			retention.Tasks: r.swarm.PruneTasks, retention.Logs: r.swarm.PruneLogs, retention.Decisions: r.judge.PruneDecisions,
+		},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *rig) keeps(s *retention.Service, kind string, count int64) {
+	r.t.Helper()
+	if _, _, err := s.Set(r.t.Context(), alice, retention.Policy{Kind: kind, Count: count}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) size() int64 {
+	r.t.Helper()
+	info, err := os.Stat(r.path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// TestAFileStopsGrowingUnderRetention runs task lives through a retention of a
+// tenth of them: the file is at most 1.3 times that of so many, or 1.6 times
+// where the space that is kept ahead makes much of it. RETENTION_TASKS is how
+// many, 20,000 unless it is said.
+func TestAFileStopsGrowingUnderRetention(t *testing.T) {
+	total := 20_000
+	if s := os.Getenv("RETENTION_TASKS"); s != "" {
+		var err error
+		if total, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep, most := total/10, 1.6
+	if keep >= 20_000 {
+		most = 1.3
+	}
+	plain := newRig(t)
+	plain.live(keep, 64)
+	var events, decisions int64
+	if err := plain.ledger.View(t.Context(), acme, func(tx *audit.Tx) error {
+		events, decisions = tx.Counter("audit"), tx.Counter("decision")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := plain.size()
+
+	r := newRig(t)
+	r.live(10, 1)
+	saved, err := r.ledger.Checkpoint(t.Context(), acme)
+	if err == nil {
+		err = r.ledger.Issue(t.Context(), acme, saved)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.retention()
+	r.keeps(s, retention.Tasks, int64(keep))
+	r.keeps(s, retention.Decisions, decisions)
+	r.keeps(s, retention.Audit, events)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { // as Run does, without its pauses: so few tasks are over before the first
+		for ctx.Err() == nil {
+			if _, err := s.Apply(ctx, acme); err != nil && ctx.Err() == nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	rate, _ := r.live(total, 64)
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	got := r.size()
+	t.Logf("%d tasks through a retention of %d: %.1f MiB, %.2f times that of %d alone; %.0f lives/s", total, keep, float64(got)/(1<<20), float64(got)/float64(want), keep, rate)
+	if float64(got) > most*float64(want) {
+		t.Errorf("%d bytes, that of %d tasks is %d", got, keep, want)
+	}
+	counts, err := r.swarm.Counts(t.Context(), acme)
+	if err != nil || counts.Total != int64(keep) || counts.ByStatus[swarm.Succeeded] != int64(keep) {
+		t.Error(counts, err)
+	}
+	page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Page: keep / 100, Size: 100})
+	if err != nil || len(page.Items) != 100 || page.Info.Total != keep || page.Info.Next {
+		t.Error(len(page.Items), page.Info, err)
+	}
+	report, err := r.ledger.Verify(t.Context(), acme, saved)
+	if err != nil || !report.OK || report.Sealed == 0 {
+		t.Error(report, err)
+	}
+	kinds := append(append(r.swarm.Auditables(), r.judge.Auditables()...), s.Auditables()...)
+	if d, err := r.ledger.Reconcile(t.Context(), acme, kinds); err != nil || len(d) > 0 {
+		t.Error(d[:min(len(d), 10)], err)
+	}
+	if before, after, err := r.db.Compact(t.Context()); err != nil || after > before {
+		t.Error(before, after, err)
+	}
+}
