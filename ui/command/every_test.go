@@ -432,7 +432,7 @@ func (w *walk) filesAndLooks() {
 	w.do("store check --data new.db")
 	w.do("store stats --data new.db")
 	w.do("store backup again.db --data new.db")
-	w.do("store check") // by the engine that has it
+	w.do("store check")   // by the engine that has it
 	w.do("store compact") // and so is this
 	w.no(os.WriteFile(filepath.Join(w.dir, "junk.db"), []byte(strings.Repeat("junk", 5000)), 0o600))
 	w.fails(3, "store check --data junk.db")
