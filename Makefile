@@ -69,7 +69,8 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, a million tasks through a retention, every row forged, hostile policy programs, fuzzing; and cells in a machine of
+# killed at random, a million tasks through a retention, every row forged, hostile
+# policy programs, fuzzing; and cells in a machine of
 # their own, where cgroups have all controllers. It takes about half an hour.
 trials: need
 	.ci/guest $(GUEST)
