@@ -19,6 +19,7 @@ type openStore interface {
 	Backup(ctx context.Context, dest string) (*store.Report, error)
 	Stats(ctx context.Context) (*store.Stats, error)
 	Compact(ctx context.Context) (before, after int64, err error)
+	Path() string
 }
 
 // onFile says that the line works on the file itself: it is one of the command
@@ -70,20 +71,34 @@ func (t *tree) stores() *cobra.Command {
 			},
 		}),
 		t.command(spec{
-			use: "backup FILE", short: "Copy the data file, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"}, ownScope: true,
+			use: "backup FILE", short: "Copy the data file and what belongs to it, while work goes on, to a file that does not exist yet", effect: Reads, role: Admin, args: []string{"file"}, ownScope: true,
+			long: "Copy the data file, as it is at one moment, to FILE, and beside it the key that signs the log (FILE.key), the key of the\n" +
+				"secrets (FILE.secrets.key) and outputs that are in files of their own (FILE.spill). Whoever has all of it can read the\n" +
+				"secrets and sign the log: keep it as you keep the data file.",
 			example: "store backup ../swarmdeck-backup.db",
 			check:   func(c *call, _ []string) error { return c.makesFile() },
 			run: func(c *call, args []string) error {
 				dest := c.env.path(args[0])
-				report, err := onStore(c, func(ctx context.Context, path string) (*store.Report, error) {
-					return store.Backup(ctx, path, dest)
-				}, func(open openStore, ctx context.Context) (*store.Report, error) {
-					return open.Backup(ctx, dest)
+				made, err := onStore(c, func(ctx context.Context, path string) (backedUp, error) {
+					return backUp(ctx, path, dest, func() (*store.Report, error) { return store.Backup(ctx, path, dest) })
+				}, func(open openStore, ctx context.Context) (backedUp, error) {
+					return backUp(ctx, open.Path(), dest, func() (*store.Report, error) { return open.Backup(ctx, dest) })
 				})
 				if err != nil {
 					return outError("file", args[0], err)
 				}
-				return c.showReport(report)
+				if c.g.Output != "text" {
+					return c.show(made)
+				}
+				if err := c.showReport(made.Report); err != nil {
+					return err
+				}
+				for _, path := range made.With {
+					if err := c.say(nil, "  with %s", path); err != nil {
+						return err
+					}
+				}
+				return nil
 			},
 		}),
 		t.command(spec{
@@ -97,11 +112,18 @@ func (t *tree) stores() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				with, err := putBack(c.ctx, c.env.path(args[0]), c.g.Data, kept)
+				if err != nil {
+					return fmt.Errorf("the data file is restored, what belongs to it is not: %w", err)
+				}
 				text := fmt.Sprintf("restored %s from %s", c.g.Data, args[0])
 				if kept != "" {
 					text += "; the file that was there is now " + kept
 				}
-				return c.say(map[string]string{"path": c.g.Data, "from": c.env.path(args[0]), "kept": kept}, "%s", text)
+				for _, path := range with {
+					text += "\n  with " + path
+				}
+				return c.say(map[string]any{"path": c.g.Data, "from": c.env.path(args[0]), "kept": kept, "with": with}, "%s", text)
 			},
 		}),
 		t.command(spec{
