@@ -104,9 +104,8 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		backup := filepath.Join(u.home, "backup.db")
 		u.ok("store", "backup", backup)
 		u.ok("--data", backup, "audit", "verify")
-		if code, _, stderr := u.run("store", "compact"); code != 3 || !strings.Contains(stderr, "in use") {
-			t.Errorf("compact: exit %d %s", code, stderr)
-		}
+		u.ok("store", "compact")
+		u.ok("audit", "verify")
 	})
 	t.Run("until they are interrupted", func(t *testing.T) {
 		task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id")
