@@ -282,8 +282,3 @@ func (w *walk) retention() {
 		t.Error(code)
 	}
 }
-
-// spill makes a task whose output is in files.
-func (w *walk) spill() {
-	w.spilled = str(w.do(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
-}
