@@ -78,7 +78,7 @@ trials: need
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryForgery -v ./ui/command
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
-	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/pin/named ./engine/secret"
+	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"
 
 # golden writes the golden screens anew: read the difference before a commit.
 golden:

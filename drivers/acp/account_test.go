@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/home"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )

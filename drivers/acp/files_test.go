@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/pin"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"

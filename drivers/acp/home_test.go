@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"swarmdeck/drivers/home"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"swarmdeck/drivers/home"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/fleet"
 )
 

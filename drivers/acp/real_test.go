@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
-	"swarmdeck/drivers/home"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"

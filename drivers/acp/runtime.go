@@ -9,9 +9,9 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
-	"swarmdeck/drivers/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/home"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 )

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/jsonrpc"
-	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	cmdline "swarmdeck/drivers/pin/named"
+	cmdline "swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/engine/core"
 )
 

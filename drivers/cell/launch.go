@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"swarmdeck/drivers/pin"
+	"swarmdeck/drivers/cell/pin"
 )
 
 // Spec says what to start.

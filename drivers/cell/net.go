@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 
 	"golang.org/x/sys/unix"
 )

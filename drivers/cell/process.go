@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	"swarmdeck/engine/operator"
 )
 

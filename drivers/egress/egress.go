@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	"swarmdeck/engine/egress"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	"swarmdeck/engine/egress"
 )
 

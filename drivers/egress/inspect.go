@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	"swarmdeck/engine/egress"
 )
 

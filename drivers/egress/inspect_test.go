@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	proxy "swarmdeck/drivers/egress"
 	"swarmdeck/engine/egress"
 )

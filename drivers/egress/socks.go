@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"time"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	"swarmdeck/engine/egress"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 	proxy "swarmdeck/drivers/egress"
 	"swarmdeck/engine/egress"
 )

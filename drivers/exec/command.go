@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"

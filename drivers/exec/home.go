@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/home"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )

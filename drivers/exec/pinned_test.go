@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"swarmdeck/drivers/pin"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )

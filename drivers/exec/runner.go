@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"

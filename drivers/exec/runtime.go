@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/home"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"

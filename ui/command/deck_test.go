@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/exec"
-	"swarmdeck/drivers/pin"
 	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"

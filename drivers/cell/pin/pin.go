@@ -19,7 +19,7 @@ import (
 	"sync"
 	"syscall"
 
-	"swarmdeck/drivers/pin/named"
+	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/safeopen"
 )

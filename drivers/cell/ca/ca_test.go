@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/ca"
+	"swarmdeck/drivers/cell/ca"
 )
 
 func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/drivers/pin/named"
+	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/engine/judge"
 )
 
