@@ -97,7 +97,7 @@ func (w *walk) witnesses() {
 	}
 	w.until("audit witness list --match broken", "last_error", "the command exited with status 1: no room")
 	w.do("audit witness list")
-	w.text("audit witness list", "kept.git", "published ", "failing: the command", "no room")
+	w.text("audit witness list", "repo", "published ", "failing: the command", "no room")
 	got := w.do("audit verify")
 	if all, _ := got["witnesses"].([]any); got["ok"] != true || len(all) != 2 {
 		t.Errorf("verify: %v", got)

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -96,7 +97,11 @@ func (f *forger) bucket(b store.Bucket, most int) (n int) {
 			return true
 		})
 	})
-	step := 1
+	report, err := f.eng.Audit.Verify(f.t.Context(), f.tenant, nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	sealed, step := report.Sealed, 1
 	if most > 0 {
 		step = max(1, len(keys)/most)
 	}
@@ -111,8 +116,12 @@ func (f *forger) bucket(b store.Bucket, most int) (n int) {
 			forged[i%n] ^= 1
 		}
 		f.try(put(forged), put(bytes.Clone(values[i])), "%s: row %q was changed unseen", b, keys[i])
+		n++
+		if b == "audit_issued" && record.LastSeq(keys[i]) > sealed {
+			continue // what the log can say again; those of events that left are proven
+		}
 		f.try(drop, put(bytes.Clone(values[i])), "%s: row %q was removed unseen", b, keys[i])
-		n += 2
+		n++
 	}
 	if len(keys) > 0 {
 		last := len(keys) - 1
