@@ -2,6 +2,9 @@ package core
 
 import (
 	"math"
+	"slices"
+	"sort"
+	"strings"
 	"time"
 )
 
@@ -52,6 +55,44 @@ func (f Filter) Narrows() bool {
 	return f != Filter{}
 }
 
+// Within says whether a time is one of the filter's.
+func (f Filter) Within(at time.Time) bool {
+	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until))
+}
+
+// Finds says whether one of a record's texts holds Match.
+func (f Filter) Finds(texts ...string) bool {
+	want := strings.ToLower(f.Match)
+	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
+}
+
+// Wants says whether a field of a filter lets a value pass: it names none, or
+// that one.
+func Wants(field, value string) bool { return field == "" || field == value }
+
+// Span is the half-open range of n things, counted from 0, that are within the
+// filter's times; at is when one was made, later for each.
+func (f Filter) Span(n int, at func(i int) (time.Time, error)) (lo, hi int, err error) {
+	first := func(past func(time.Time) bool) int {
+		return sort.Search(n, func(i int) bool {
+			if err != nil {
+				return true
+			}
+			var t time.Time
+			t, err = at(i)
+			return err != nil || past(t)
+		})
+	}
+	hi = n
+	if !f.Since.IsZero() {
+		lo = first(func(t time.Time) bool { return !t.Before(f.Since) })
+	}
+	if !f.Until.IsZero() {
+		hi = max(lo, first(func(t time.Time) bool { return t.After(f.Until) }))
+	}
+	return lo, hi, err
+}
+
 // maxOffset is past the end of every list, with room to add to it.
 const maxOffset = math.MaxInt / 4
 
@@ -85,4 +126,10 @@ func NewPage[T any](items []T, f Filter, total int) Page[T] {
 		Page: f.Page, PageSize: f.Size, Total: total,
 		Next: f.Offset()+f.Size < total, Previous: f.Page > 1,
 	}}
+}
+
+// PageOf is the page of a list that is there as a whole.
+func PageOf[T any](all []T, f Filter) Page[T] {
+	from := min(f.Offset(), len(all))
+	return NewPage(slices.Clone(all[from:min(from+f.Size, len(all))]), f, len(all))
 }

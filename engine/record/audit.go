@@ -27,24 +27,36 @@ func (a auditable[T]) States(tx store.Tx, visit func(id string, state any) error
 func (a auditable[T]) Derives() []string {
 	names := []string{"#" + string(a.k.Bucket)}
 	for _, x := range a.k.Indexes {
-		names = append(names, string(x.Bucket))
+		if x.Bucket != "" {
+			names = append(names, string(x.Bucket))
+		}
+		if x.Count != "" {
+			names = append(names, "#"+x.Count+".*")
+		}
 	}
 	return names
 }
 
-// Derive implements audit.Deriver: the count and the indexes.
+// Derive implements audit.Deriver: the counts and the indexes.
 func (a auditable[T]) Derive(tx store.Tx, d *audit.Derivation) error {
-	count := int64(0)
-	err := tx.Scan(a.k.Bucket, nil, nil, false, func(_, _ []byte) bool { count++; return true })
-	d.Count(string(a.k.Bucket), count)
-	return errors.Join(err, a.readable(tx, func(v *T) error {
-		for _, x := range a.k.Indexes {
-			for _, key := range x.Keys(v) {
-				d.Row(x.Bucket, key, []byte(a.k.ID(v)))
+	counts := map[string]int64{}
+	err := tx.Scan(a.k.Bucket, nil, nil, false, func(_, _ []byte) bool { counts[string(a.k.Bucket)]++; return true })
+	err = errors.Join(err, a.readable(tx, func(v *T) error {
+		for i := range a.k.Indexes {
+			x := &a.k.Indexes[i]
+			for _, r := range a.k.rows(tx.Tenant(), x, v) {
+				d.Row(x.Bucket, r.key, r.value)
+			}
+			if word := x.word(v); x.Count != "" && word != "" {
+				counts[x.Count+"."+word]++
 			}
 		}
 		return nil
 	}))
+	for name, n := range counts {
+		d.Count(name, n)
+	}
+	return err
 }
 
 // readable visits the records that can be decoded.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"time"
 
@@ -17,6 +18,12 @@ func Seq(n uint64) Key { return Key(nil).Seq(n) }
 
 // Text is a key of one text that others may follow; it has no zero byte.
 func Text(s string) Key { return Key(nil).Text(s) }
+
+// Hash is a key of one length for a text that may be longer than a key.
+func Hash(s string) Key {
+	sum := sha256.Sum256([]byte(s))
+	return sum[:]
+}
 
 // Seq adds a number: eight bytes, the greatest first.
 func (k Key) Seq(n uint64) Key { return binary.BigEndian.AppendUint64(k, n) }
@@ -59,6 +66,12 @@ func Numbered(prefix string) func(tenant, id string) Key {
 // NumberedName is the Name of kinds whose Key is Numbered.
 func NumberedName(prefix string) func(tenant string, key []byte) string {
 	return func(tenant string, key []byte) string { return core.NewID(prefix, tenant, LastSeq(key)) }
+}
+
+// UUIDs is the Number of kinds whose ids are made by core.NewUUID; field names
+// the id in errors.
+func UUIDs(field string) func(tenant, id string) (uint64, error) {
+	return func(tenant, id string) (uint64, error) { return core.LocalUUID(field, tenant, id) }
 }
 
 // Parts reads a stored key from its front. What is not there reads as zero.

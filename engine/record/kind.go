@@ -33,17 +33,32 @@ type Kind[T any] struct {
 	// Name is the id that a key stands for, for errors about records that can't
 	// be decoded. Without it they are named by the key.
 	Name func(tenant string, key []byte) string
-	// Head points to the members that saving fills in.
+	// Number reads the number in an id, in place of Key, where the keys are the
+	// numbers from 1 on, of which only the oldest leave: see Next, Page, Leaving.
+	// Its error is that of who needs a record by such an id.
+	Number func(tenant, id string) (uint64, error)
+	// Place is where a record is kept, where that does not follow from its id:
+	// such records are read by At.
+	Place func(*T) Key
+	// Head points to the members that saving fills in; nil for none.
 	Head func(*T) Head
 	// Stored is what the store keeps, where that is not the record's own JSON;
 	// it must decode into a T. nil is the record.
 	Stored func(*T) any
+	// Encode and Decode are the codec where JSON of the record is not it. Decode
+	// keeps no reference to data.
+	Encode func(*T) ([]byte, error)
+	Decode func(data []byte) (*T, error)
+	// Brief is Decode without what is large, for who looks at many; see Glance.
+	Brief func(data []byte) (*T, error)
 	// State is what events say of a record in words, a JSON object that holds no
 	// secret; nil says nothing more than the digest of all that is stored.
 	State func(*T) any
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
 	Indexes []Index[T]
+	// Quiet records come and go with others, whose changes watchers are told.
+	Quiet bool
 
 	// Ledger is what the methods that take a caller or a tenant work on.
 	Ledger *audit.Ledger
@@ -64,15 +79,22 @@ type Head struct {
 	Seq              *uint64 // of the newest audit event about the record
 }
 
-// Index finds records by something else than their id.
+// Index finds records by something else than their id, by Keys or by a Word.
 type Index[T any] struct {
-	Bucket store.Bucket
+	Bucket store.Bucket // "" finds nothing, and only counts
 	// Keys are the keys under which a record is found, none or more; the value
 	// is the record's id.
 	Keys func(*T) []Key
+	// Word is what a record is found by, in the order of the records' keys: the
+	// key is the word and theirs, the value Value, nil for nothing. "" is none.
+	Word  func(*T) string
+	Value func(*T) []byte
+	// Count begins the names of the counters that say how many records have each
+	// word: COUNT.WORD. "" counts none.
+	Count string
 }
 
-// Subject and count of a kind.
+// subject is what the audit log and watchers call the kind.
 func (k *Kind[T]) subject() string {
 	if k.Subject != "" {
 		return k.Subject
@@ -83,10 +105,18 @@ func (k *Kind[T]) subject() string {
 // Count is how many records the tenant has.
 func (k *Kind[T]) Count(tx store.Tx) int64 { return tx.Counter(string(k.Bucket)) }
 
+// Counted is how many records have a word, by an index that counts.
+func (k *Kind[T]) Counted(tx store.Tx, count, word string) int64 {
+	return tx.Counter(count + "." + word)
+}
+
 func (k *Kind[T]) encode(v *T) (data []byte, err error) {
-	if k.Stored != nil {
+	switch {
+	case k.Encode != nil:
+		data, err = k.Encode(v)
+	case k.Stored != nil:
 		data, err = core.Encode(k.Stored(v))
-	} else {
+	default:
 		data, err = core.Encode(v)
 	}
 	if err != nil {
@@ -96,29 +126,63 @@ func (k *Kind[T]) encode(v *T) (data []byte, err error) {
 }
 
 func (k *Kind[T]) decode(tenant string, key, data []byte) (*T, error) {
-	v := new(T)
-	if err := core.DecodeStored(data, v); err != nil {
-		return nil, k.damaged(tenant, key, err)
+	return k.decodeBy(k.Decode, tenant, key, data)
+}
+
+func (k *Kind[T]) decodeBy(codec func([]byte) (*T, error), tenant string, key, data []byte) (v *T, err error) {
+	if codec != nil {
+		v, err = codec(data)
+	} else {
+		v = new(T)
+		err = core.DecodeStored(data, v)
 	}
-	if id := k.ID(v); !bytes.Equal(k.key(tenant, id), key) {
-		return nil, k.damaged(tenant, key, fmt.Errorf("it says that it is %q", id))
+	if err == nil && !bytes.Equal(k.place(tenant, v), key) {
+		err = fmt.Errorf("it says that it is %q", k.ID(v))
+	}
+	if err != nil {
+		return nil, k.damaged(tenant, key, err)
 	}
 	return v, nil
 }
 
 func (k *Kind[T]) damaged(tenant string, key []byte, err error) error {
 	name := string(key)
-	if k.Name != nil {
+	switch {
+	case k.Name != nil:
 		name = k.Name(tenant, key)
+	case k.Number != nil:
+		name = fmt.Sprint("number ", LastSeq(key))
 	}
 	return &core.Damaged{Noun: k.Noun, Key: name, Err: err}
 }
 
+// key is where the record of an id is, nil where none can be.
 func (k *Kind[T]) key(tenant, id string) Key {
-	if k.Key != nil {
+	switch {
+	case k.Number != nil:
+		if n, err := k.Number(tenant, id); err == nil {
+			return Seq(n)
+		}
+		return nil
+	case k.Key != nil:
 		return k.Key(tenant, id)
 	}
 	return Key(id)
+}
+
+// place is where a record is kept.
+func (k *Kind[T]) place(tenant string, v *T) Key {
+	if k.Place != nil {
+		return k.Place(v)
+	}
+	return k.key(tenant, k.ID(v))
+}
+
+func (k *Kind[T]) head(v *T) (h Head) {
+	if k.Head != nil && v != nil {
+		h = k.Head(v)
+	}
+	return h
 }
 
 // state is what an event says of a record: what the kind wants said.
@@ -131,27 +195,50 @@ func (k *Kind[T]) state(v *T) any {
 
 // Load reads one record; nil when there is none.
 func (k *Kind[T]) Load(tx store.Tx, id string) (*T, error) {
-	key := k.key(tx.Tenant(), id)
-	if len(key) == 0 || len(key) > store.MaxKey {
+	v, err := k.At(tx, k.key(tx.Tenant(), id))
+	if v != nil && k.ID(v) != id && k.Number != nil { // of an id, the number is only a part
 		return nil, nil
 	}
-	data, err := tx.Get(k.Bucket, key)
-	if err != nil {
-		return nil, fmt.Errorf("read %s %q: %w", k.Noun, id, err)
-	}
-	if data == nil {
-		return nil, nil
-	}
-	return k.decode(tx.Tenant(), key, data)
+	return v, err
 }
 
 // Need reads one record; core.NotFound when there is none.
 func (k *Kind[T]) Need(tx store.Tx, id string) (*T, error) {
+	if k.Number != nil {
+		if _, err := k.Number(tx.Tenant(), id); err != nil {
+			return nil, err
+		}
+	}
 	v, err := k.Load(tx, id)
 	if err == nil && v == nil {
 		err = core.Missing(k.Noun, id)
 	}
 	return v, err
+}
+
+// At reads the record at a key; nil when there is none.
+func (k *Kind[T]) At(tx store.Tx, key Key) (*T, error) { return k.at(tx, key, k.Decode) }
+
+// Glance is At by Brief.
+func (k *Kind[T]) Glance(tx store.Tx, key Key) (*T, error) {
+	if k.Brief != nil {
+		return k.at(tx, key, k.Brief)
+	}
+	return k.at(tx, key, k.Decode)
+}
+
+func (k *Kind[T]) at(tx store.Tx, key Key, codec func([]byte) (*T, error)) (*T, error) {
+	if len(key) == 0 || len(key) > store.MaxKey {
+		return nil, nil
+	}
+	data, err := tx.Get(k.Bucket, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s %q: %w", k.Noun, key, err)
+	}
+	if data == nil {
+		return nil, nil
+	}
+	return k.decodeBy(codec, tx.Tenant(), key, data)
 }
 
 // maxNamed bounds the damaged records that one error names.
@@ -166,19 +253,45 @@ func (k *Kind[T]) Each(tx store.Tx, visit func(*T) error) error {
 
 // each is Each; unread hears of every record that can't be decoded.
 func (k *Kind[T]) each(tx store.Tx, visit func(*T) error, unread func(error)) error {
+	return k.scan(tx, k.Bucket, nil, visit, unread)
+}
+
+// Under is Each of the records whose keys begin so.
+func (k *Kind[T]) Under(tx store.Tx, under Key, visit func(*T) error) error {
+	return k.scan(tx, k.Bucket, under, visit, func(error) {})
+}
+
+// Along is Each of the records that an index with that bucket finds by a word.
+func (k *Kind[T]) Along(tx store.Tx, index store.Bucket, word string, visit func(*T) error) error {
+	return k.scan(tx, index, Text(word), visit, func(error) {})
+}
+
+// scan visits the records that a bucket, or an index by words, has under a key.
+func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*T) error, unread func(error)) error {
 	var damaged []error
 	var stop error
 	bad := 0
-	err := tx.Scan(k.Bucket, nil, nil, false, func(key, data []byte) bool {
-		v, err := k.decode(tx.Tenant(), key, data)
-		if err != nil {
+	from, to := under.Under()
+	err := tx.Scan(bucket, from, to, false, func(key, data []byte) bool {
+		var v *T
+		var err error
+		if bucket == k.Bucket {
+			v, err = k.decode(tx.Tenant(), key, data)
+		} else if v, err = k.At(tx, Key(key[len(under):])); v == nil && err == nil {
+			return true
+		}
+		switch {
+		case len(core.DamagedIn(err)) > 0:
 			unread(err)
 			if bad++; bad <= maxNamed {
 				damaged = append(damaged, err)
 			}
 			return true
+		case err != nil:
+			stop = err
+		default:
+			stop = visit(v)
 		}
-		stop = visit(v)
 		return stop == nil
 	})
 	if bad > maxNamed {

@@ -2,7 +2,7 @@ package record
 
 import (
 	"bytes"
-	"slices"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -16,23 +16,43 @@ type Event struct {
 	Detail any    // nil for nothing
 }
 
+// seq is the counter of the numbers that were given out.
+func (k *Kind[T]) seq() string { return string(k.Bucket) + ".seq" }
+
 // Next takes the number of a record to be made; none is given twice.
-func (k *Kind[T]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(string(k.Bucket)+".seq", 1)) }
+func (k *Kind[T]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(k.seq(), 1)) }
+
+// Newest is the number that Next gave last, 0 for none.
+func (k *Kind[T]) Newest(tx store.Tx) uint64 { return uint64(tx.Counter(k.seq())) }
 
 // Save keeps v in place of old, which is the record as it was loaded in this
 // transaction, or nil for a new one. It fills v's head in. More than Limit
 // records are a core.Conflict.
 func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
-	head, was := k.Head(v), Head{}
-	if old != nil {
-		was = k.Head(old)
-	} else if n := tx.Derived().Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
-		return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
+	was := k.head(old)
+	fill(k.head(v).Seq, tx.Next())
+	return k.write(tx, old, v, func() error {
+		if old != nil && k.ID(old) != k.ID(v) && k.State != nil {
+			tx.Gone(k.subject(), k.ID(old))
+		}
+		return k.record(tx, e, k.ID(v), k.state(v), was.seq())
+	})
+}
+
+// Write is Save for what an event about something else tells of.
+func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
+	return k.write(tx, old, v, func() error { return nil })
+}
+
+func (k *Kind[T]) write(tx *audit.Tx, old, v *T, tell func() error) error {
+	if old == nil {
+		if n := tx.Derived().Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
+			return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
+		}
 	}
-	now, prev := tx.Now(), was.seq()
+	head, was, now := k.head(v), k.head(old), tx.Now()
 	fill(head.Tenant, tx.Tenant())
 	fill(head.Updated, now)
-	fill(head.Seq, tx.Next())
 	if was.Created != nil {
 		now = *was.Created
 	}
@@ -41,7 +61,7 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	if err != nil {
 		return err
 	}
-	if err := k.record(tx, e, k.ID(v), k.state(v), prev); err != nil {
+	if err := tell(); err != nil {
 		return err
 	}
 	if err := k.reindex(tx.Derived(), old, v); err != nil {
@@ -49,25 +69,61 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	}
 	kept := *v
 	k.changed(tx, k.ID(v), &kept)
-	return tx.Put(k.Bucket, k.key(tx.Tenant(), k.ID(v)), data)
+	return tx.Put(k.Bucket, k.place(tx.Tenant(), v), data)
 }
 
 // Remove takes a record away that was loaded in this transaction.
 func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
-	id := k.ID(old)
-	tx.Derived().Add(string(k.Bucket), -1)
 	var gone any
 	if k.State != nil {
 		gone = audit.Gone
 	}
-	if err := k.record(tx, e, id, gone, k.Head(old).seq()); err != nil {
+	if err := k.record(tx, e, k.ID(old), gone, k.head(old).seq()); err != nil {
 		return err
 	}
+	return k.drop(tx, old)
+}
+
+// Leave is Remove for what an event about more than one record tells of; r
+// takes the record in unless it is nil.
+func (k *Kind[T]) Leave(tx *audit.Tx, r *Removal, old *T) error {
+	if r != nil {
+		row, err := tx.Get(k.Bucket, k.place(tx.Tenant(), old))
+		if err != nil {
+			return err
+		}
+		r.Add(k.ID(old), row)
+	}
+	if k.State != nil {
+		tx.Gone(k.subject(), k.ID(old))
+	}
+	return k.drop(tx, old)
+}
+
+func (k *Kind[T]) drop(tx *audit.Tx, old *T) error {
+	tx.Derived().Add(string(k.Bucket), -1)
 	if err := k.reindex(tx.Derived(), old, nil); err != nil {
 		return err
 	}
-	k.changed(tx, id, nil)
-	return tx.Delete(k.Bucket, k.key(tx.Tenant(), id))
+	k.changed(tx, k.ID(old), nil)
+	return tx.Delete(k.Bucket, k.place(tx.Tenant(), old))
+}
+
+// Leaving is the oldest record of a numbered kind if the limit lets it go, else
+// nil. ended is when a record ended, zero while it has not.
+func (k *Kind[T]) Leaving(tx store.Tx, limit Limit, ended func(*T) time.Time) (*T, error) {
+	n := k.Count(tx)
+	if n == 0 || limit.Excess(n) == 0 && limit.Before.IsZero() {
+		return nil, nil
+	}
+	v, err := k.Glance(tx, Seq(k.Newest(tx)+1-uint64(n)))
+	if err != nil || v == nil {
+		return nil, err
+	}
+	if at := ended(v); at.IsZero() || limit.Excess(n) == 0 && !limit.Old(at) {
+		return nil, nil
+	}
+	return v, nil
 }
 
 func (k *Kind[T]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {
@@ -77,9 +133,11 @@ func (k *Kind[T]) record(tx *audit.Tx, e Event, id string, state any, prev uint6
 
 // changed tells watchers and the follower after the commit; nil is a removal.
 func (k *Kind[T]) changed(tx *audit.Tx, id string, v *T) {
-	if v == nil {
+	switch {
+	case k.Quiet:
+	case v == nil:
 		tx.Changed(k.subject(), id, nil)
-	} else {
+	default:
 		tx.Changed(k.subject(), id, v)
 	}
 	if k.Follow != nil {
@@ -88,39 +146,79 @@ func (k *Kind[T]) changed(tx *audit.Tx, id string, v *T) {
 	}
 }
 
+// indexRow is one row of an index.
+type indexRow struct {
+	key   Key
+	value []byte
+}
+
 // reindex brings the indexes from old to v; either may be nil.
 func (k *Kind[T]) reindex(tx store.Tx, old, v *T) error {
-	for _, x := range k.Indexes {
-		gone, fresh := x.of(old), x.of(v)
-		for _, key := range gone {
-			if holds(fresh, key) {
-				continue
-			}
-			if err := tx.Delete(x.Bucket, key); err != nil {
-				return err
+	for i := range k.Indexes {
+		x := &k.Indexes[i]
+		if was, word := x.word(old), x.word(v); x.Count != "" && was != word {
+			count(tx, x.Count, was, -1)
+			count(tx, x.Count, word, 1)
+		}
+		gone, fresh := k.rows(tx.Tenant(), x, old), k.rows(tx.Tenant(), x, v)
+		for _, r := range gone {
+			if at(fresh, r.key) == nil {
+				if err := tx.Delete(x.Bucket, r.key); err != nil {
+					return err
+				}
 			}
 		}
-		for _, key := range fresh {
-			if holds(gone, key) {
-				continue
-			}
-			if err := tx.Put(x.Bucket, key, []byte(k.ID(v))); err != nil {
-				return err
+		for _, r := range fresh {
+			if was := at(gone, r.key); was == nil || !bytes.Equal(was.value, r.value) {
+				if err := tx.Put(x.Bucket, r.key, r.value); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-func (x *Index[T]) of(v *T) []Key {
-	if v == nil {
-		return nil
+func count(tx store.Tx, name, word string, by int64) {
+	if word != "" {
+		tx.Add(name+"."+word, by)
 	}
-	return x.Keys(v)
 }
 
-func holds(keys []Key, key []byte) bool {
-	return slices.ContainsFunc(keys, func(k Key) bool { return bytes.Equal(k, key) })
+// rows are what an index has of a record.
+func (k *Kind[T]) rows(tenant string, x *Index[T], v *T) (rows []indexRow) {
+	if v == nil || x.Bucket == "" {
+		return nil
+	}
+	if word := x.word(v); word != "" {
+		r := indexRow{key: append(Text(word), k.place(tenant, v)...)}
+		if x.Value != nil {
+			r.value = x.Value(v)
+		}
+		return []indexRow{r}
+	}
+	if x.Keys != nil {
+		for _, key := range x.Keys(v) {
+			rows = append(rows, indexRow{key, []byte(k.ID(v))})
+		}
+	}
+	return rows
+}
+
+func (x *Index[T]) word(v *T) string {
+	if v == nil || x.Word == nil {
+		return ""
+	}
+	return x.Word(v)
+}
+
+func at(rows []indexRow, key Key) *indexRow {
+	for i := range rows {
+		if bytes.Equal(rows[i].key, key) {
+			return &rows[i]
+		}
+	}
+	return nil
 }
 
 func fill[V any](member *V, v V) {

@@ -46,7 +46,7 @@ func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (act
 // same compares all but the heads.
 func (k *Kind[T]) same(old, v *T) bool {
 	c := *v
-	was, head := k.Head(old), k.Head(&c)
+	was, head := k.head(old), k.head(&c)
 	copyTo(head.Tenant, was.Tenant)
 	copyTo(head.Created, was.Created)
 	copyTo(head.Updated, was.Updated)

@@ -1,0 +1,98 @@
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// Rows is a bucket of values that have no history of their own: the event of
+// the change that wrote them tells of them. Numbers are kept in eight bytes,
+// texts and JSON as they are, anything else as its JSON.
+type Rows[V any] store.Bucket
+
+// Get reads one value; false when there is none.
+func (r Rows[V]) Get(tx store.Tx, key Key) (v V, found bool, err error) {
+	data, err := tx.Get(store.Bucket(r), key)
+	if err != nil {
+		return v, false, fmt.Errorf("read %s: %w", string(r), err)
+	}
+	if data == nil {
+		return v, false, nil
+	}
+	v, err = r.decode(key, data)
+	return v, err == nil, err
+}
+
+// Put writes one value.
+func (r Rows[V]) Put(tx store.Tx, key Key, v V) (err error) {
+	var data []byte
+	switch v := any(v).(type) {
+	case uint64:
+		data = Seq(v)
+	case string:
+		data = []byte(v)
+	case core.Raw:
+		data = v
+	default:
+		if data, err = core.Encode(v); err != nil {
+			return fmt.Errorf("encode for %s: %w", string(r), err)
+		}
+	}
+	return tx.Put(store.Bucket(r), key, data)
+}
+
+// Delete removes one value; none is fine.
+func (r Rows[V]) Delete(tx store.Tx, key Key) error { return tx.Delete(store.Bucket(r), key) }
+
+// Each visits the values under a key in order, until visit returns false or
+// fails. rest is what the keys have more.
+func (r Rows[V]) Each(tx store.Tx, under Key, visit func(rest Parts, v V) (more bool, err error)) error {
+	var stop error
+	from, to := under.Under()
+	err := tx.Scan(store.Bucket(r), from, to, false, func(key, data []byte) (more bool) {
+		v, err := r.decode(key, data)
+		if err == nil {
+			more, err = visit(Parts(key[len(under):]), v)
+		}
+		stop = err
+		return more && err == nil
+	})
+	return errors.Join(err, stop)
+}
+
+// Drop removes all under a key.
+func (r Rows[V]) Drop(tx store.Tx, under Key) error {
+	var keys []Key
+	from, to := under.Under()
+	err := tx.Scan(store.Bucket(r), from, to, false, func(key, _ []byte) bool {
+		keys = append(keys, append(Key(nil), key...))
+		return true
+	})
+	for _, key := range keys {
+		err = errors.Join(err, r.Delete(tx, key))
+	}
+	return err
+}
+
+func (r Rows[V]) decode(key, data []byte) (v V, err error) {
+	switch to := any(&v).(type) {
+	case *uint64:
+		if len(data) != 8 {
+			return v, &core.Damaged{Noun: string(r), Key: string(key), Err: fmt.Errorf("%d bytes, not 8", len(data))}
+		}
+		*to = binary.BigEndian.Uint64(data)
+	case *string:
+		*to = string(data)
+	case *core.Raw:
+		*to = append(core.Raw{}, data...)
+	default:
+		if err := core.DecodeStored(data, &v); err != nil {
+			return v, &core.Damaged{Noun: string(r), Key: string(key), Err: err}
+		}
+	}
+	return v, nil
+}
