@@ -17,7 +17,7 @@ type Filter struct {
 	Trace   string
 	Task    string
 	Since   time.Time
-	Until   time.Time
+	Until   time.Time // not itself
 	Match   string // substring of the record's text, case-insensitive
 	Page    int    // 1-based; 0 means 1
 	Size    int    // 1-100; 0 means DefaultPageSize
@@ -57,7 +57,7 @@ func (f Filter) Narrows() bool {
 
 // Within says whether a time is one of the filter's.
 func (f Filter) Within(at time.Time) bool {
-	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until))
+	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until))
 }
 
 // Finds says whether one of a record's texts holds Match.
@@ -88,7 +88,7 @@ func (f Filter) Span(n int, at func(i int) (time.Time, error)) (lo, hi int, err 
 		lo = first(func(t time.Time) bool { return !t.Before(f.Since) })
 	}
 	if !f.Until.IsZero() {
-		hi = max(lo, first(func(t time.Time) bool { return t.After(f.Until) }))
+		hi = max(lo, first(func(t time.Time) bool { return !t.Before(f.Until) }))
 	}
 	return lo, hi, err
 }

@@ -1,98 +1,72 @@
 package skill
 
 import (
-	"bytes"
-	"fmt"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of subagents in a tenant. A number is 8 bytes, big-endian.
 const (
-	bAgent       store.Bucket = "subagent"        // number → Subagent, without results
-	bAgentState  store.Bucket = "subagent.state"  // state, 0, number
-	bAgentResult store.Bucket = "subagent.result" // number, skill name → result
-	bTaskAgent   store.Bucket = "subagent.task"   // task number → id of the subagent made for it
+	bAgentState store.Bucket = "subagent.state" // subagents by their state
+
+	agentResults record.Rows[core.Raw] = "subagent.result" // number, skill name → result
+	taskAgents   record.Rows[string]   = "subagent.task"   // task number → id of the subagent made for it
 )
 
-// Counters.
-const countAgents = "subagent"
-
-func countState(s State) string { return countAgents + "." + string(s) }
-
-// agentNumber is the number in the id of a tenant's own subagent.
-func agentNumber(tenant, id string) uint64 {
-	n, _ := core.LocalUUID("agent_id", tenant, id)
-	return n
+func (s *Skills) agentKind() record.Kind[Subagent] {
+	return record.Kind[Subagent]{
+		Noun: "subagent", Bucket: "subagent", Ledger: s.ledger, Follow: s.follow,
+		ID: func(a *Subagent) string { return a.AgentID }, Number: record.UUIDs("agent_id"),
+		Head: func(a *Subagent) record.Head {
+			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Updated: &a.UpdatedAt, Seq: &a.AuditSeq}
+		},
+		Stored: func(a *Subagent) any {
+			kept := *a
+			kept.Results = nil // beside it
+			return &kept
+		},
+		State:   func(a *Subagent) any { return a.audited() },
+		Indexes: []record.Index[Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
+	}
 }
 
-// loadAgent reads a subagent without its results.
-func loadAgent(tx store.Tx, id string) (*Subagent, error) { return subagents().load(tx, id) }
+// saveAgent writes a subagent in place of old.
+func (s *Skills) saveAgent(tx *audit.Tx, old, a *Subagent, event string, detail any) error {
+	return s.agents.Save(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, old, a)
+}
+
+// follow forgets the plan of a subagent that is over; it runs in commit order.
+func (s *Skills) follow(tenant, id string, a *Subagent) {
+	s.live.Follow(tenant, id, a)
+	if a == nil || a.State.Final() {
+		s.mu.Lock()
+		delete(s.plans, id)
+		s.mu.Unlock()
+	}
+}
+
+// resultsOf is where the results of a tenant's own subagent are.
+func resultsOf(tenant, id string) record.Key {
+	n, _ := core.LocalUUID("agent_id", tenant, id)
+	return record.Seq(n)
+}
 
 // withResults fills a subagent's results in.
 func withResults(tx store.Tx, a *Subagent) error {
 	a.Results = map[string]core.Raw{}
-	from, to := numberSpan(agentNumber(tx.Tenant(), a.AgentID))
-	return tx.Scan(bAgentResult, from, to, false, func(key, value []byte) bool {
-		a.Results[string(key[8:])] = bytes.Clone(value)
-		return true
+	return agentResults.Each(tx, resultsOf(tx.Tenant(), a.AgentID), func(skill record.Parts, result core.Raw) (bool, error) {
+		a.Results[string(skill)] = result
+		return true, nil
 	})
-}
-
-// saveAgent writes a subagent with its audit event, its place in the index of
-// states and its counters. was is the state before, "" for a new one. It is
-// the only way a subagent changes.
-func (s *Skills) saveAgent(tx *audit.Tx, a *Subagent, was State, event string, detail any) error {
-	a.UpdatedAt = tx.Now()
-	seq, err := tx.Record(audit.Entry{
-		Type: event, Trace: a.TraceID, Subject: "subagent", ID: a.AgentID, State: a.audited(), Detail: detail, Prev: a.AuditSeq,
-	})
-	if err != nil {
-		return err
-	}
-	a.AuditSeq = seq
-	n := agentNumber(tx.Tenant(), a.AgentID)
-	if was != a.State {
-		if was != "" {
-			tx.Add(countState(was), -1)
-			if err := tx.Delete(bAgentState, wordKey(string(was), n)); err != nil {
-				return err
-			}
-		}
-		tx.Add(countState(a.State), 1)
-		if err := tx.Put(bAgentState, wordKey(string(a.State), n), nil); err != nil {
-			return err
-		}
-	}
-	c := *a
-	c.Results = nil
-	data, err := core.Encode(&c)
-	if err != nil {
-		return fmt.Errorf("encode subagent %s: %w", a.AgentID, err)
-	}
-	tx.OnCommit(func() { s.saved(&c) })
-	tx.Changed("subagent", a.AgentID, &c)
-	return tx.Put(bAgent, numberKey(n), data)
-}
-
-// saved keeps the live ones in mind; it runs in commit order.
-func (s *Skills) saved(a *Subagent) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.State.Final() {
-		delete(s.live[a.TenantID], a.AgentID)
-		delete(s.plans, a.AgentID)
-		return
-	}
-	if s.live[a.TenantID] == nil {
-		s.live[a.TenantID] = map[string]*Subagent{}
-	}
-	s.live[a.TenantID][a.AgentID] = a
 }
 
 // liveCount is how many subagents of the tenant are not over.
-func liveCount(tx store.Tx) int64 {
-	return tx.Counter(countState(Idle)) + tx.Counter(countState(Running)) + tx.Counter(countState(Paused))
+func (s *Skills) liveCount(tx store.Tx) (n int64) {
+	for _, state := range liveStates() {
+		n += s.agents.Counted(tx, string(bAgentState), string(state))
+	}
+	return n
 }
+
+func liveStates() []State { return []State{Idle, Running, Paused} }

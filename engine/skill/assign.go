@@ -69,11 +69,11 @@ func (s *Skills) Spawn(ctx context.Context, by core.Caller, w Spawn) (Subagent, 
 	}
 	var made *Subagent
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if n := liveCount(tx); n >= int64(s.opt.MaxSubagents) {
+		if n := s.liveCount(tx); n >= int64(s.opt.MaxSubagents) {
 			return s.tooMany(n)
 		}
 		made = s.newAgent(tx, w, by.Name)
-		return s.saveAgent(tx, made, "", "subagent.spawned", nil)
+		return s.saveAgent(tx, nil, made, "subagent.spawned", nil)
 	})
 	if err != nil {
 		return Subagent{}, fmt.Errorf("spawn a subagent: %w", err)
@@ -87,10 +87,10 @@ func (s *Skills) tooMany(n int64) error {
 
 // newAgent is an idle subagent that is not saved yet.
 func (s *Skills) newAgent(tx *audit.Tx, w Spawn, by string) *Subagent {
-	n := uint64(tx.Add(countAgents, 1))
+	n := s.agents.Next(tx)
 	return &Subagent{
 		AgentID: core.NewUUID(tx.Tenant(), n, nil), Name: w.Name, State: Idle, Results: map[string]core.Raw{},
-		CreatedAt: tx.Now(), Metadata: w.Metadata, TenantID: tx.Tenant(), CreatedBy: by,
+		Metadata: w.Metadata, CreatedBy: by,
 	}
 }
 
@@ -160,10 +160,7 @@ func (s *Skills) RunParallel(ctx context.Context, by core.Caller, all []Invoke) 
 	if bad != nil {
 		return nil, bad
 	}
-	s.mu.RLock()
-	n := len(s.live[by.Tenant])
-	s.mu.RUnlock()
-	if n+len(all) > s.opt.MaxSubagents {
+	if n := len(s.live.Of(by.Tenant)); n+len(all) > s.opt.MaxSubagents {
 		return nil, s.tooMany(int64(n))
 	}
 	made := make([]Subagent, len(all))

@@ -70,7 +70,7 @@ func (s *Skills) Stop(ctx context.Context, by core.Caller, id string) (Subagent,
 	}
 	working := false
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		a, err := loadAgent(tx, id)
+		a, err := s.agents.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -84,8 +84,9 @@ func (s *Skills) Stop(ctx context.Context, by core.Caller, id string) (Subagent,
 		if working = status == swarm.Running; !working || a.Stopping {
 			return nil
 		}
+		was := *a
 		a.Stopping = true
-		return s.saveAgent(tx, a, a.State, "subagent.stopping", nil)
+		return s.saveAgent(tx, &was, a, "subagent.stopping", nil)
 	})
 	switch {
 	case errors.Is(err, errMoved):
@@ -127,16 +128,16 @@ func (s *Skills) finish(ctx context.Context, by core.Caller, id, why string) (Su
 // fail ends a subagent without a task.
 func (s *Skills) fail(ctx context.Context, by core.Caller, id, why string) (Subagent, error) {
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		a, err := loadAgent(tx, id)
+		a, err := s.agents.Need(tx, id)
 		if err != nil {
 			return err
 		}
-		was := a.State
+		was := *a
 		if err := a.to(Failed, tx.Now()); err != nil {
 			return err
 		}
 		a.Error = shorten(why, maxAgentError)
-		return s.saveAgent(tx, a, was, "subagent.failed", nil)
+		return s.saveAgent(tx, &was, a, "subagent.failed", nil)
 	})
 	if err != nil {
 		return Subagent{}, err

@@ -21,19 +21,19 @@ func (r *run) begin(ctx context.Context, k *Skill, params core.Raw, place string
 	was := *e
 	err := r.update(ctx, func(tx *audit.Tx) error {
 		*e = was // it runs again where the disk was full
-		a, err := loadAgent(tx, r.agent)
+		a, err := r.s.agents.Need(tx, r.agent)
 		if err != nil {
 			return err
 		}
 		if a.State.Final() {
 			return errLost
 		}
-		e.StartedAt = tx.Now()
-		if err := saveExec(tx, e, "", "execution.started", map[string]any{"agent_id": e.AgentID, "skill": k.Ref(), "step": e.Step, "task_id": e.TaskID}); err != nil {
+		if err := r.s.saveExec(tx, nil, e, "execution.started", map[string]any{"agent_id": e.AgentID, "skill": k.Ref(), "step": e.Step, "task_id": e.TaskID}); err != nil {
 			return err
 		}
+		old := *a
 		a.AssignedSkill, a.SkillParams, a.Step = k.Name, params, place
-		return r.s.saveAgent(tx, a, a.State, "subagent.step", map[string]any{"execution_id": e.ExecutionID})
+		return r.s.saveAgent(tx, &old, a, "subagent.step", map[string]any{"execution_id": e.ExecutionID})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("begin %s: %w", place, err)
@@ -47,7 +47,7 @@ func (r *run) retried(ctx context.Context, e *Execution, f *failure) error {
 	return r.update(ctx, func(tx *audit.Tx) error {
 		*e = was
 		e.RetryCount++
-		return saveExec(tx, e, StatusPending, "execution.retried", map[string]any{"error": shorten(f.message, maxExecutionError)})
+		return r.s.saveExec(tx, &was, e, "execution.retried", map[string]any{"error": shorten(f.message, maxExecutionError)})
 	})
 }
 
@@ -59,12 +59,11 @@ func (r *run) end(ctx context.Context, k *Skill, e *Execution, how func(*Executi
 		*e = was
 		how(e)
 		e.end(e.Status, tx.Now())
-		if err := saveExec(tx, e, StatusPending, "execution."+string(e.Status), endDetail(e)); err != nil {
+		if err := r.s.saveExec(tx, &was, e, "execution."+string(e.Status), endDetail(e)); err != nil {
 			return err
 		}
 		if e.Status == StatusSuccess {
-			key := append(numberKey(agentNumber(e.TenantID, e.AgentID)), e.SkillName...)
-			if err := tx.Put(bAgentResult, key, e.Result); err != nil {
+			if err := agentResults.Put(tx, resultsOf(e.TenantID, e.AgentID).Last(e.SkillName), e.Result); err != nil {
 				return err
 			}
 		}

@@ -30,13 +30,13 @@ func (i invoker) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
 	}
 	id := t.Agent
 	if id == "" {
-		data, err := tx.Get(bTaskAgent, numberKey(taskNumber(t.TaskID)))
+		made, known, err := taskAgents.Get(tx, ofTask(t.TaskID))
 		if err != nil {
 			return fmt.Errorf("find the subagent of task %s: %w", t.TaskID, err)
 		}
 		switch {
-		case data != nil:
-			id = string(data)
+		case known:
+			id = made
 		case t.Status == swarm.Running && from == swarm.Queued:
 			if id, err = i.s.spawnFor(tx, t); err != nil || id == "" {
 				return err
@@ -54,7 +54,7 @@ func (s *Skills) assignIn(tx *audit.Tx, t *swarm.Task) error {
 	if err != nil {
 		return err
 	}
-	a, err := loadAgent(tx, t.Agent)
+	a, err := s.agents.Need(tx, t.Agent)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,9 @@ func (s *Skills) assignIn(tx *audit.Tx, t *swarm.Task) error {
 	case a.TaskID != "":
 		return busyAgent(a, "is to run task "+a.TaskID)
 	}
+	was := *a
 	a.assign(in, t)
-	return s.saveAgent(tx, a, a.State, "subagent.assigned", map[string]any{"skill": in.Skill})
+	return s.saveAgent(tx, &was, a, "subagent.assigned", map[string]any{"skill": in.Skill})
 }
 
 func (a *Subagent) assign(in invocation, t *swarm.Task) {
@@ -83,20 +84,20 @@ func busyAgent(a *Subagent, why string) error {
 // It makes none when there are too many: the start then fails.
 func (s *Skills) spawnFor(tx *audit.Tx, t *swarm.Task) (string, error) {
 	in, err := readInvocation(t.Input)
-	if err != nil || liveCount(tx) >= int64(s.opt.MaxSubagents) {
+	if err != nil || s.liveCount(tx) >= int64(s.opt.MaxSubagents) {
 		return "", nil // Start says so
 	}
 	a := s.newAgent(tx, Spawn{}, t.CreatedBy)
 	a.assign(in, t)
-	if err := tx.Put(bTaskAgent, numberKey(taskNumber(t.TaskID)), []byte(a.AgentID)); err != nil {
+	if err := taskAgents.Put(tx, ofTask(t.TaskID), a.AgentID); err != nil {
 		return "", err
 	}
-	return a.AgentID, s.saveAgent(tx, a, "", "subagent.spawned", map[string]any{"skill": in.Skill, "task_id": t.TaskID})
+	return a.AgentID, s.saveAgent(tx, nil, a, "subagent.spawned", map[string]any{"skill": in.Skill, "task_id": t.TaskID})
 }
 
 // bring makes a subagent's state what its task's is.
 func (s *Skills) bring(tx *audit.Tx, id string, t *swarm.Task) error {
-	a, err := loadAgent(tx, id)
+	a, err := s.agents.Need(tx, id)
 	if err != nil {
 		return fmt.Errorf("follow task %s: %w", t.TaskID, err)
 	}
@@ -118,23 +119,24 @@ func (s *Skills) bring(tx *audit.Tx, id string, t *swarm.Task) error {
 		}
 		why = shorten(whyFailed(&r), maxAgentError)
 	}
+	was := *a
 	if a.State == Paused && want == Completed { // the last step ended as it was paused
 		if err := a.to(Running, tx.Now()); err != nil {
 			return err
 		}
-		if err := s.saveAgent(tx, a, Paused, "subagent.running", nil); err != nil {
+		if err := s.saveAgent(tx, &was, a, "subagent.running", nil); err != nil {
 			return err
 		}
+		was = *a
 	}
-	was := a.State
-	if want != was {
+	if want != was.State {
 		if err := a.to(want, tx.Now()); err != nil {
 			return err
 		}
 	}
 	event := "subagent." + string(want)
 	switch {
-	case want != was:
+	case want != was.State:
 		a.Error = why
 	case waiting != "":
 		event = "subagent.waiting"
@@ -142,7 +144,7 @@ func (s *Skills) bring(tx *audit.Tx, id string, t *swarm.Task) error {
 	if a.Waiting = waiting; want.Final() {
 		a.Waiting = ""
 	}
-	return s.saveAgent(tx, a, was, event, nil)
+	return s.saveAgent(tx, &was, a, event, nil)
 }
 
 // stateOfTask is the state of the subagent that runs a task. Between two

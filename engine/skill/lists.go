@@ -2,21 +2,19 @@ package skill
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // find reads a subagent of the caller's tenant.
 func (s *Skills) find(ctx context.Context, by core.Caller, id string) (a *Subagent, err error) {
 	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		a, err = loadAgent(tx, id)
+		a, err = s.agents.Need(tx, id)
 		return err
 	})
 	return a, s.foreign(ctx, by, id, err)
@@ -26,7 +24,7 @@ func (s *Skills) find(ctx context.Context, by core.Caller, id string) (a *Subage
 func (s *Skills) Subagent(ctx context.Context, tenant, id string) (Subagent, error) {
 	var found Subagent
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		a, err := loadAgent(tx, id)
+		a, err := s.agents.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -48,15 +46,17 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 	if f.Status != "" && !slices.Contains(States(), State(f.Status)) {
 		return core.Page[Subagent]{}, core.Invalid("state", f.Status, fmt.Sprint("one of ", States()))
 	}
-	l := lister[Subagent]{f: f, counter: countAgents, of: subagents(), match: matchAgent(f), since: func(a *Subagent) bool {
-		return !f.Since.IsZero() && a.CreatedAt.Before(f.Since)
-	}}
+	q, rest := record.Query[Subagent]{Filter: f}, f
+	rest.Since, rest.Until = time.Time{}, time.Time{}
 	if f.Status != "" {
-		l.along(bAgentState, f.Status, countState(State(f.Status)), f == core.Filter{Status: f.Status, Page: f.Page, Size: f.Size})
+		q.Along, q.Word, rest.Status = bAgentState, f.Status, ""
+	}
+	if rest.Narrows() {
+		q.Match = func(a *Subagent) (bool, error) { return a.fits(f), nil }
 	}
 	var page core.Page[Subagent]
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if page, err = l.page(tx); err != nil {
+		if page, err = s.agents.Page(ctx, tx, q); err != nil {
 			return err
 		}
 		for i := range page.Items {
@@ -73,25 +73,17 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 	return page, nil
 }
 
-func matchAgent(f core.Filter) func(*Subagent) bool {
-	return func(a *Subagent) bool {
-		return same(f.Status, string(a.State)) && same(f.Agent, a.AgentID) && same(f.Kind, a.AssignedSkill) && same(f.Task, a.TaskID) &&
-			same(f.Session, a.SessionID) && same(f.Trace, a.TraceID) && (f.Until.IsZero() || a.CreatedAt.Before(f.Until)) &&
-			matchesText(f.Match, a.AgentID, a.Name, a.Skill, a.AssignedSkill, a.Error)
-	}
-}
-
-func same(want, got string) bool { return want == "" || want == got }
-
-func matchesText(want string, texts ...string) bool {
-	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(want)) })
+func (a *Subagent) fits(f core.Filter) bool {
+	return core.Wants(f.Status, string(a.State)) && core.Wants(f.Agent, a.AgentID) && core.Wants(f.Kind, a.AssignedSkill) &&
+		core.Wants(f.Task, a.TaskID) && core.Wants(f.Session, a.SessionID) && core.Wants(f.Trace, a.TraceID) &&
+		f.Finds(a.AgentID, a.Name, a.Skill, a.AssignedSkill, a.Error)
 }
 
 // Execution returns one execution.
 func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, error) {
 	var found Execution
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		e, err := executions().load(tx, id)
+		e, err := s.execs.Need(tx, id)
 		if err == nil {
 			found = *e
 			found.left = s.left(e.Status == StatusPending)
@@ -117,27 +109,27 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 			return core.Page[Execution]{}, s.foreign(ctx, core.Self(tenant, "reader"), f.Agent, err)
 		}
 	}
-	if skill, _, err = skillFilter(skill); err != nil {
-		return core.Page[Execution]{}, err
+	if skill != "" {
+		if skill, _, err = SplitRef(skill); err != nil {
+			return core.Page[Execution]{}, err
+		}
 	}
-	l := lister[Execution]{f: f, counter: countExecs, of: executions(), match: matchExec(skill, f), since: func(e *Execution) bool {
-		return !f.Since.IsZero() && e.StartedAt.Before(f.Since)
-	}}
-	only := func(g core.Filter) bool {
-		g.Page, g.Size = f.Page, f.Size
-		return f == g
-	}
+	q, rest, of := record.Query[Execution]{Filter: f}, f, skill
+	rest.Since, rest.Until = time.Time{}, time.Time{}
 	switch {
 	case f.Agent != "":
-		l.along(bExecAgent, f.Agent, countExecsOf(bExecAgent, f.Agent), skill == "" && only(core.Filter{Agent: f.Agent}))
+		q.Along, q.Word, rest.Agent = bExecAgent, f.Agent, ""
 	case skill != "":
-		l.along(bExecSkill, skill, countExecsOf(bExecSkill, skill), only(core.Filter{}))
+		q.Along, q.Word, of = bExecSkill, skill, ""
 	case f.Status != "":
-		l.along(bExecStatus, f.Status, countExecsOf(bExecStatus, f.Status), only(core.Filter{Status: f.Status}))
+		q.Along, q.Word, rest.Status = bExecStatus, f.Status, ""
+	}
+	if of != "" || rest.Narrows() {
+		q.Match = func(e *Execution) (bool, error) { return core.Wants(skill, e.SkillName) && e.fits(f), nil }
 	}
 	var page core.Page[Execution]
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err = l.page(tx)
+		page, err = s.execs.Page(ctx, tx, q)
 		return err
 	})
 	if err != nil {
@@ -149,87 +141,10 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 	return page, nil
 }
 
-// skillFilter is the name that a list is narrowed to.
-func skillFilter(ref string) (name, ver string, err error) {
-	if ref == "" {
-		return "", "", nil
-	}
-	return SplitRef(ref)
-}
-
-func matchExec(skill string, f core.Filter) func(*Execution) bool {
-	return func(e *Execution) bool {
-		return same(skill, e.SkillName) && same(f.Status, string(e.Status)) && same(f.Agent, e.AgentID) && same(f.Kind, e.Kind) &&
-			same(f.Task, e.TaskID) && same(f.Session, e.SessionID) && same(f.Trace, e.TraceID) && (f.Until.IsZero() || e.StartedAt.Before(f.Until)) &&
-			matchesText(f.Match, e.ExecutionID, e.SkillName, e.Step, e.Error)
-	}
-}
-
-// lister reads one page of records that are numbered without gaps, of which the
-// oldest may have left, newest first, along the narrowest index.
-type lister[T any] struct {
-	f       core.Filter
-	of      records[T]
-	counter string
-	match   func(*T) bool
-	since   func(*T) bool // it, and all that are older, are too old
-
-	index store.Bucket
-	word  string
-	count string
-	pure  bool // the index holds just what is wanted
-}
-
-func (l *lister[T]) along(index store.Bucket, word, count string, pure bool) {
-	l.index, l.word, l.count, l.pure = index, word, count, pure
-}
-
-func (l *lister[T]) page(tx store.Tx) (core.Page[T], error) {
-	var items []T
-	var bad error
-	n, total := 0, -1
-	take := func(number uint64) bool {
-		if total >= 0 && n < l.f.Offset() {
-			n++
-			return true
-		}
-		r, err := l.of.at(tx, number)
-		if bad = err; bad != nil || r == nil {
-			return bad == nil
-		}
-		if l.since(r) {
-			return false
-		}
-		if !l.match(r) {
-			return true
-		}
-		if n >= l.f.Offset() && len(items) < l.f.Size {
-			items = append(items, *r)
-		}
-		n++
-		return total < 0 || len(items) < l.f.Size
-	}
-	var err error
-	switch {
-	case l.index != "":
-		if l.pure {
-			total = int(tx.Counter(l.count))
-		}
-		from, to := wordSpan(l.word)
-		err = tx.Scan(l.index, from, to, true, func(key, _ []byte) bool { return take(numberAt(key)) })
-	case !l.f.Narrows():
-		newest, floor := int(tx.Counter(l.counter)), int(tx.Counter(l.counter+".floor"))
-		total = newest - floor
-		n = l.f.Offset()
-		for number := newest - n; number > floor && take(uint64(number)); number-- {
-		}
-	default:
-		err = tx.Scan(l.of.bucket, nil, nil, true, func(key, _ []byte) bool { return take(numberAt(key)) })
-	}
-	if total < 0 {
-		total = n
-	}
-	return core.NewPage(items, l.f, total), errors.Join(err, bad)
+func (e *Execution) fits(f core.Filter) bool {
+	return core.Wants(f.Status, string(e.Status)) && core.Wants(f.Agent, e.AgentID) && core.Wants(f.Kind, e.Kind) &&
+		core.Wants(f.Task, e.TaskID) && core.Wants(f.Session, e.SessionID) && core.Wants(f.Trace, e.TraceID) &&
+		f.Finds(e.ExecutionID, e.SkillName, e.Step, e.Error)
 }
 
 // Figures are how a skill's newest executions went. Interrupted ones count for
@@ -253,13 +168,13 @@ func (s *Skills) Figures(ctx context.Context, tenant, skill string) (Figures, er
 	var took []int64
 	failed := 0
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		f.Total = tx.Counter(countExecsOf(bExecSkill, skill))
-		from, to := wordSpan(skill)
+		f.Total = s.execs.Counted(tx, string(bExecSkill), skill)
+		from, to := record.Text(skill).Under()
 		return tx.Scan(bExecSkill, from, to, true, func(_, value []byte) bool {
 			if len(value) != 9 || value[0] == 'i' {
 				return true
 			}
-			took = append(took, int64(binary.BigEndian.Uint64(value[1:])))
+			took = append(took, int64(record.LastSeq(value)))
 			if value[0] != StatusSuccess[0] {
 				failed++
 			}

@@ -1,19 +1,18 @@
 package skill
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of what runs are made of.
+// What runs are made of.
 const (
-	bPlan       store.Bucket = "skill.plan"       // task number → pinned
-	bDefinition store.Bucket = "skill.definition" // digest → Skill, as it was pinned first
+	plans       record.Rows[pinned] = "skill.plan"       // by task number
+	definitions record.Rows[*Skill] = "skill.definition" // by digest, as it was pinned first
 )
 
 // pinned is what a run is made of: definitions as they were when it began. A
@@ -27,12 +26,9 @@ type pinned struct {
 
 // readPlan reads what a task's run is made of; no index when it has not begun.
 func (s *Skills) readPlan(tx store.Tx, task string) (p pinned, x *index, err error) {
-	data, err := tx.Get(bPlan, numberKey(taskNumber(task)))
-	if err != nil || data == nil {
+	p, begun, err := plans.Get(tx, ofTask(task))
+	if err != nil || !begun {
 		return p, nil, err
-	}
-	if err := core.DecodeStored(data, &p); err != nil {
-		return p, nil, fmt.Errorf("decode the plan of task %s: %w", task, err)
 	}
 	all := make([]*Skill, len(p.Digests))
 	for i, digest := range p.Digests {
@@ -48,7 +44,7 @@ func (s *Skills) readPlan(tx store.Tx, task string) (p pinned, x *index, err err
 func (s *Skills) planned(tenant, agent string, x *index) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live[tenant][agent] != nil {
+	if s.alive(tenant, agent) != nil {
 		s.plans[agent] = x
 	}
 }
@@ -74,8 +70,7 @@ func (r *run) pin(ctx context.Context) error {
 		if p, r.x, err = r.s.readPlan(tx, t.TaskID); err != nil || r.x == nil {
 			return err
 		}
-		from, to := numberSpan(taskNumber(t.TaskID))
-		return executions().along(tx, bExecTask, from, to, func(e *Execution) error {
+		return r.s.execs.Along(tx, bExecTask, t.TaskID, func(e *Execution) error {
 			if !e.Interrupted && e.Status != StatusPending {
 				r.finished[e.Step] = e
 			}
@@ -111,41 +106,27 @@ func (r *run) plan(ctx context.Context) (pinned, error) {
 	r.x = newIndex().with(all...)
 	return p, r.update(ctx, func(tx *audit.Tx) error {
 		for _, k := range all {
-			if err := keepDefinition(tx, k); err != nil {
+			if _, kept, err := definitions.Get(tx, record.Key(k.Digest)); err != nil || kept {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := definitions.Put(tx, record.Key(k.Digest), k); err != nil {
 				return err
 			}
 		}
 		if _, err := tx.Record(audit.Entry{Type: "subagent.planned", Trace: r.job.Task.TraceID, Subject: "subagent", ID: r.agent, Detail: p}); err != nil {
 			return err
 		}
-		return tx.Put(bPlan, numberKey(taskNumber(r.job.Task.TaskID)), core.MustEncode(p))
+		return plans.Put(tx, ofTask(r.job.Task.TaskID), p)
 	})
 }
 
-// keepDefinition writes a definition unless an earlier run has.
-func keepDefinition(tx *audit.Tx, k *Skill) error {
-	old, err := tx.Get(bDefinition, []byte(k.Digest))
-	if err != nil || old != nil {
-		return err
-	}
-	data, err := core.Encode(k)
-	if err != nil {
-		return fmt.Errorf("encode skill %s: %w", k.Ref(), err)
-	}
-	return tx.Put(bDefinition, []byte(k.Digest), data)
-}
-
 func loadDefinition(tx store.Tx, digest string) (*Skill, error) {
-	data, err := tx.Get(bDefinition, []byte(digest))
-	if err != nil {
-		return nil, err
+	k, kept, err := definitions.Get(tx, record.Key(digest))
+	if err == nil && !kept {
+		err = core.Missing("skill definition", digest)
 	}
-	if data == nil {
-		return nil, core.Missing("skill definition", digest)
-	}
-	k := new(Skill)
-	if err := core.DecodeStored(bytes.Clone(data), k); err != nil {
-		return nil, fmt.Errorf("decode skill definition %s: %w", digest, err)
-	}
-	return k, nil
+	return k, err
 }

@@ -35,13 +35,11 @@ func (s *Skills) react(ctx context.Context) {
 	running := map[*Reaction]context.CancelFunc{}
 	for {
 		wanted := map[*Reaction]bool{}
-		s.mu.RLock()
-		for _, of := range s.reactions {
+		for _, of := range s.reactions.All() {
 			for _, r := range of {
 				wanted[r] = true
 			}
 		}
-		s.mu.RUnlock()
 		for r, end := range running {
 			if !wanted[r] {
 				end()

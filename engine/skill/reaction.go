@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -134,12 +133,10 @@ func (s *Skills) Unreact(ctx context.Context, by core.Caller, id string) (Reacti
 
 // Reactions lists a tenant's reactions, the oldest first.
 func (s *Skills) Reactions(tenant string) []Reaction {
-	s.mu.RLock()
-	all := make([]Reaction, 0, len(s.reactions[tenant]))
-	for _, r := range s.reactions[tenant] {
+	var all []Reaction
+	for _, r := range s.reactions.Of(tenant) {
 		all = append(all, *r)
 	}
-	s.mu.RUnlock()
 	slices.SortFunc(all, func(a, b Reaction) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ReactionID, b.ReactionID))
 	})
@@ -149,27 +146,9 @@ func (s *Skills) Reactions(tenant string) []Reaction {
 // reactionKind keeps the reactions.
 func (s *Skills) reactionKind() record.Kind[Reaction] {
 	return record.Kind[Reaction]{
-		Noun: "reaction", Bucket: "skill.reaction", Limit: maxReactions, Ledger: s.ledger, Follow: s.followReaction,
+		Noun: "reaction", Bucket: "skill.reaction", Limit: maxReactions, Ledger: s.ledger, Follow: s.reactions.Follow,
 		ID:    func(r *Reaction) string { return r.ReactionID },
 		Head:  func(r *Reaction) record.Head { return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt} },
 		State: func(r *Reaction) any { return r },
-	}
-}
-
-// followReaction takes a reaction over, as it is on disk; nil was removed.
-func (s *Skills) followReaction(tenant, id string, r *Reaction) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := maps.Clone(s.reactions[tenant])
-	if all == nil {
-		all = map[string]*Reaction{}
-	}
-	if all[id] = r; r == nil {
-		delete(all, id)
-	}
-	s.reactions[tenant] = all
-	select {
-	case s.reacts <- struct{}{}:
-	default:
 	}
 }

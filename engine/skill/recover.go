@@ -6,7 +6,6 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
-	"swarmdeck/store"
 )
 
 // interruptedByEngine is the error of an execution whose engine ended.
@@ -17,11 +16,10 @@ const interruptedByEngine = "interrupted: the engine stopped"
 func (s *Skills) recall(ctx context.Context, tenant string) error {
 	var live []*Subagent
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		for _, state := range []State{Idle, Running, Paused} {
-			from, to := wordSpan(string(state))
-			if err := subagents().along(tx, bAgentState, from, to, func(a *Subagent) error {
+		for _, state := range liveStates() {
+			if err := s.agents.Along(tx, bAgentState, string(state), func(a *Subagent) error {
 				live = append(live, a)
-				s.saved(a)
+				s.follow(tenant, a.AgentID, a)
 				if a.TaskID == "" {
 					return nil
 				}
@@ -49,7 +47,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 	by := core.Self(tenant, "skills")
 	for _, id := range pending {
 		if err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			e, err := executions().load(tx, id)
+			e, err := s.execs.Need(tx, id)
 			if err != nil || e.Status != StatusPending {
 				return err
 			}
@@ -82,8 +80,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 // pending lists the executions that no engine has ended.
 func (s *Skills) pending(ctx context.Context, tenant string) (ids []string, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		from, to := wordSpan(string(StatusPending))
-		return executions().along(tx, bExecStatus, from, to, func(e *Execution) error {
+		return s.execs.Along(tx, bExecStatus, string(StatusPending), func(e *Execution) error {
 			ids = append(ids, e.ExecutionID)
 			return nil
 		})
@@ -94,23 +91,9 @@ func (s *Skills) pending(ctx context.Context, tenant string) (ids []string, err 
 // interruptIn ends an execution that something outside it ended. Its step has
 // not run, as far as its task is concerned.
 func (s *Skills) interruptIn(tx *audit.Tx, e *Execution, why string) error {
+	was := *e
+	was.Status, was.Interrupted = StatusPending, false // this runs again where the disk was full
 	e.Error, e.Interrupted = shorten(why, maxExecutionError), true
 	e.end(StatusFailed, tx.Now())
-	return saveExec(tx, e, StatusPending, "execution.interrupted", nil)
-}
-
-type auditedSubagents struct{}
-
-func (auditedSubagents) Subject() string { return "subagent" }
-
-func (auditedSubagents) States(tx store.Tx, each func(string, any) error) error {
-	return subagents().each(tx, func(a *Subagent) error { return each(a.AgentID, a.audited()) })
-}
-
-type auditedExecutions struct{}
-
-func (auditedExecutions) Subject() string { return "execution" }
-
-func (auditedExecutions) States(tx store.Tx, each func(string, any) error) error {
-	return executions().each(tx, func(e *Execution) error { return each(e.ExecutionID, e.audited()) })
+	return s.saveExec(tx, &was, e, "execution.interrupted", nil)
 }

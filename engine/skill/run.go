@@ -76,9 +76,8 @@ func (i invoker) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 // agentOf is the subagent that runs a task.
 func (s *Skills) agentOf(ctx context.Context, t *swarm.Task) (id string, err error) {
 	if id = t.Agent; id == "" {
-		err = s.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
-			data, err := tx.Get(bTaskAgent, numberKey(taskNumber(t.TaskID)))
-			id = string(data)
+		err = s.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) (err error) {
+			id, _, err = taskAgents.Get(tx, ofTask(t.TaskID))
 			return err
 		})
 		if err != nil {

@@ -62,13 +62,15 @@ type Skills struct {
 	asked   *swarm.Questions
 	running atomic.Bool // Run is at work
 
-	mu    sync.RWMutex
-	live  map[string]map[string]*Subagent // those that are not over, by tenant and id
-	plans map[string]*index               // what the runs of live ones are made of, by id
-
+	agents    record.Kind[Subagent]
+	execs     record.Kind[Execution]
 	kind      record.Kind[Reaction]
-	reactions map[string]map[string]*Reaction // by tenant and id; the inner maps are replaced, never changed
-	reacts    chan struct{}                   // one slot: the reactions changed
+	live      record.Mirror[Subagent] // those that are not over
+	reactions record.Mirror[Reaction]
+	reacts    chan struct{} // one slot: the reactions changed
+
+	mu    sync.RWMutex
+	plans map[string]*index // what the runs of live ones are made of, by id
 }
 
 var _ judge.Settler = (*Skills)(nil)
@@ -88,12 +90,13 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	for i, t := range tenants {
 		ids[i] = t.TenantID
 	}
-	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), live: map[string]map[string]*Subagent{}, plans: map[string]*index{}}
-	s.reactions, s.reacts = map[string]map[string]*Reaction{}, make(chan struct{}, 1)
+	s := &Skills{opt: opt, asked: opt.Swarm.Questions(), plans: map[string]*index{}, reacts: make(chan struct{}, 1)}
+	s.live.Keep = func(a *Subagent) bool { return !a.State.Final() }
+	s.reactions.Changed = func() { ring(s.reacts) }
 	if s.registry, err = newRegistry(ctx, opt.Health, opt.Ledger, ids, opt.Runners, opt.Static); err != nil {
 		return nil, err
 	}
-	s.kind = s.reactionKind()
+	s.agents, s.execs, s.kind = s.agentKind(), s.execKind(), s.reactionKind()
 	s.registry.engines = opt.Own
 	s.registry.env = opt.Env
 	opt.Ledger.Derives(s.Auditables()...)
@@ -121,11 +124,7 @@ func (s *Skills) Run(ctx context.Context) error {
 func (s *Skills) left(underWay bool) bool { return underWay && !s.running.Load() }
 
 // alive is a subagent that is not over, nil when there is none with this id.
-func (s *Skills) alive(tenant, id string) *Subagent {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.live[tenant][id]
-}
+func (s *Skills) alive(tenant, id string) *Subagent { return s.live.Of(tenant)[id] }
 
 // Parties are the live subagents as senders and recipients of messages. Its
 // methods may be called inside transactions.
@@ -138,37 +137,22 @@ func (s *Skills) Parties() Parties { return Parties{s} }
 func (p Parties) Known(tenant, id string) bool { return p.s.alive(tenant, id) != nil }
 
 // All are the ids of the live subagents.
-func (p Parties) All(tenant string) []string {
-	p.s.mu.RLock()
-	defer p.s.mu.RUnlock()
-	return slices.Sorted(maps.Keys(p.s.live[tenant]))
-}
+func (p Parties) All(tenant string) []string { return slices.Sorted(maps.Keys(p.s.live.Of(tenant))) }
 
 // Elsewhere reports whether an id is that of another tenant's live subagent.
-func (p Parties) Elsewhere(tenant, id string) bool {
-	p.s.mu.RLock()
-	defer p.s.mu.RUnlock()
-	for t, live := range p.s.live {
-		if t != tenant && live[id] != nil {
-			return true
-		}
-	}
-	return false
-}
+func (p Parties) Elsewhere(tenant, id string) bool { return p.s.live.Elsewhere(tenant, id) }
 
 // Live are a tenant's subagents that are not over, oldest first. The records
 // are shared: they must not be modified. They have no results.
 func (s *Skills) Live(tenant string) []*Subagent {
-	s.mu.RLock()
-	all := make([]*Subagent, 0, len(s.live[tenant]))
-	for _, a := range s.live[tenant] {
+	var all []*Subagent
+	for _, a := range s.live.Of(tenant) {
 		if s.left(a.State == Running) {
 			c := *a
 			c.left, a = true, &c
 		}
 		all = append(all, a)
 	}
-	s.mu.RUnlock()
 	slices.SortFunc(all, func(a, b *Subagent) int {
 		if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
 			return c
@@ -180,5 +164,5 @@ func (s *Skills) Live(tenant string) []*Subagent {
 
 // Auditables are the records that reconcile compares.
 func (s *Skills) Auditables() []audit.Auditable {
-	return append(s.registry.Auditables(), auditedSubagents{}, auditedExecutions{}, s.kind.Auditable())
+	return append(s.registry.Auditables(), s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())
 }

@@ -110,9 +110,11 @@ func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Sou
 }
 
 // stirred tells the watch that there is more to look at.
-func (r *registry) stirred() {
+func (r *registry) stirred() { ring(r.stir) }
+
+func ring(bell chan struct{}) {
 	select {
-	case r.stir <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
 }
