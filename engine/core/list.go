@@ -18,9 +18,9 @@ type Filter struct {
 	Task    string
 	Since   time.Time
 	Until   time.Time // not itself
-	Match   string // substring of the record's text, case-insensitive
-	Page    int    // 1-based; 0 means 1
-	Size    int    // 1-100; 0 means DefaultPageSize
+	Match   string    // substring of the record's text, case-insensitive
+	Page    int       // 1-based; 0 means 1
+	Size    int       // 1-100; 0 means DefaultPageSize
 }
 
 // DefaultPageSize is the page size where the user named none.

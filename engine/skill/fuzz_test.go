@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // A skill file is anyone's text. Whatever it is, it is taken or refused with
@@ -51,9 +52,9 @@ func FuzzVersion(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		v, ok := parseVersion(s)
-		if ok && versionOf(string(v.key())) != s {
-			t.Fatalf("%q came back as %q", s, versionOf(string(v.key())))
+		_, ok := parseVersion(s)
+		if key := refKey("abc@" + s); ok && refOf(record.Parts(key)) != "abc@"+s {
+			t.Fatalf("%q came back as %q", s, refOf(record.Parts(key)))
 		}
 		if _, _, err := SplitRef("abc@" + s); (err == nil) != ok {
 			t.Fatalf("%q: %v", s, err)

@@ -278,13 +278,8 @@ func (r *registry) addSkills(tx *audit.Tx, p *plan) error {
 		return nil
 	}
 	for _, s := range p.add {
-		event := "skill.loaded"
-		s.CreatedAt, s.UpdatedAt = tx.Now(), tx.Now()
-		if old := p.before.find(s.Ref()); old != nil {
-			event, s.CreatedAt = "skill.changed", old.CreatedAt
-		}
 		r.contracts.adopt(s)
-		if err := put(tx, s, event); err != nil {
+		if err := r.load(tx, s); err != nil {
 			return err
 		}
 	}

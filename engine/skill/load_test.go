@@ -54,7 +54,7 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 		ReturnsSchema:    core.Raw(`{"type":"object","properties":{"status":{"type":"string"},"final_position":{"type":"object"}}}`),
 		Timeout:          60, MaxRetries: 2, Dependencies: []string{}, Tags: []string{"navigation", "motion"}, Effects: []Effect{Exec, Write},
 		Runner: Spec{Kind: "exec", Argv: []string{s.dir + "/navigate.sh", s.dir + "/map"}, Dir: s.dir, Env: map[string]string{"MAP": s.dir}},
-		Source: path, Digest: have.Digest, CreatedAt: have.CreatedAt, UpdatedAt: have.UpdatedAt, contract: have.contract,
+		Source: path, Digest: have.Digest, CreatedAt: have.CreatedAt, UpdatedAt: have.UpdatedAt, auditSeq: have.auditSeq, contract: have.contract,
 	}
 	if !reflect.DeepEqual(have, want) {
 		t.Errorf("\n got %+v\nwant %+v", have, want)

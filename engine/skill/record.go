@@ -1,23 +1,22 @@
 package skill
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of the registry in a tenant.
+// What the registry of a tenant keeps beside its skills and sources.
 const (
-	bSkill    store.Bucket = "skill"          // name, 0, version → stored
-	bSource   store.Bucket = "skill.source"   // absolute path → Source
-	bDropped  store.Bucket = "skill.dropped"  // name, 0, version → digest of what was unloaded
-	bRefused  store.Bucket = "skill.refused"  // hash of a path → the file's problems
-	bRegistry store.Bucket = "skill.registry" // "default" → when it last changed
+	dropped  record.Rows[string]             = "skill.dropped"  // like the skill's → digest of what was unloaded
+	problems record.Rows[[]document.Problem] = "skill.refused"  // hash of a path → why its file was refused
+	updated  record.Rows[time.Time]          = "skill.registry" // RegistryID → when it last changed
 )
 
 // Builtin is the source of the program's own skills.
@@ -34,168 +33,99 @@ type Source struct {
 	AddedAt  time.Time `json:"added_at"`
 }
 
+func (r *registry) sourceKind() record.Kind[Source] {
+	return record.Kind[Source]{
+		Noun: "source", Subject: "skill.source", Bucket: "skill.source", Ledger: r.ledger, Follow: r.sources.Follow,
+		ID:    func(s *Source) string { return s.Path },
+		Head:  func(s *Source) record.Head { return record.Head{Tenant: &s.TenantID, Created: &s.AddedAt} },
+		State: func(s *Source) any { return s },
+	}
+}
+
 // stored is a skill as the store keeps it.
 type stored struct {
 	*Skill
 	AuditSeq uint64 `json:"audit_seq"`
 }
 
-// auditState is what the audit log says about a skill.
-type auditState struct {
-	Digest string `json:"digest"`
-	Source string `json:"source,omitempty"`
-}
-
-func stateOf(s *Skill) auditState { return auditState{s.Digest, s.Source} }
-
-func skillKey(s *Skill) []byte {
-	v, _ := parseVersion(s.Version)
-	return append(append([]byte(s.Name), 0), v.key()...)
-}
-
-func loadStored(tx store.Tx, key []byte) (stored, error) {
-	data, err := tx.Get(bSkill, key)
-	if err != nil || data == nil {
-		return stored{}, err
+func (r *registry) skillKind() record.Kind[Skill] {
+	return record.Kind[Skill]{
+		Noun: "skill", Bucket: "skill", Ledger: r.ledger, ID: (*Skill).Ref,
+		Key:  func(_, ref string) record.Key { return refKey(ref) },
+		Name: func(_ string, key []byte) string { return refOf(key) },
+		Head: func(s *Skill) record.Head {
+			return record.Head{Created: &s.CreatedAt, Updated: &s.UpdatedAt, Seq: &s.auditSeq}
+		},
+		Stored: func(s *Skill) any { return stored{s, s.auditSeq} },
+		Decode: func(data []byte) (*Skill, error) {
+			st := stored{Skill: new(Skill)}
+			err := core.DecodeStored(data, &st)
+			st.auditSeq = st.AuditSeq
+			return st.Skill, err
+		},
+		State: func(s *Skill) any {
+			return struct {
+				Digest string `json:"digest"`
+				Source string `json:"source,omitempty"`
+			}{s.Digest, s.Source}
+		},
 	}
-	return decodeStored(data)
 }
 
-func decodeStored(data []byte) (stored, error) {
-	st := stored{Skill: new(Skill)}
-	if err := core.DecodeStored(data, &st); err != nil {
-		return stored{}, fmt.Errorf("decode a skill: %w", err)
-	}
-	return st, nil
-}
-
-func eachSkill(tx store.Tx, each func(*Skill) error) error {
-	var bad []error
-	var stop error
-	err := tx.Scan(bSkill, nil, nil, false, func(key, value []byte) bool {
-		st, err := decodeStored(value)
-		if err != nil {
-			bad = append(bad, &core.Damaged{Noun: "skill", Key: string(key), Err: err})
-			return true
-		}
-		stop = each(st.Skill)
-		return stop == nil
-	})
-	return errors.Join(append(bad, err, stop)...)
-}
-
-// put writes a skill with its audit event and change record.
-func put(tx *audit.Tx, s *Skill, event string) error {
-	key := skillKey(s)
-	before, err := loadStored(tx, key)
-	if err != nil {
-		return fmt.Errorf("read skill %s: %w", s.Ref(), err)
-	}
-	st := stored{Skill: s}
-	st.AuditSeq, err = tx.Record(audit.Entry{Type: event, Subject: "skill", ID: s.Ref(), State: stateOf(s), Prev: before.AuditSeq})
+// load writes a skill in place of the same version.
+func (r *registry) load(tx *audit.Tx, s *Skill) error {
+	event := "skill.loaded"
+	old, err := r.skills.Load(tx, s.Ref())
 	if err != nil {
 		return err
 	}
-	data, err := core.Encode(st)
-	if err != nil {
-		return fmt.Errorf("encode skill %s: %w", s.Ref(), err)
+	if old != nil {
+		event = "skill.changed"
 	}
-	if err := tx.Put(bSkill, key, data); err != nil {
-		return err
-	}
-	tx.Changed("skill", s.Ref(), s)
-	return tx.Delete(bDropped, key)
+	return errors.Join(r.skills.Save(tx, record.Event{Type: event}, old, s), dropped.Drop(tx, refKey(s.Ref())))
 }
 
 // drop removes a skill, and remembers what it was so that its file does not
 // bring it back.
-func drop(tx *audit.Tx, s *Skill) error {
-	key := skillKey(s)
-	before, err := loadStored(tx, key)
+func (r *registry) drop(tx *audit.Tx, s *Skill) error {
+	old, err := r.skills.Need(tx, s.Ref())
 	if err != nil {
-		return fmt.Errorf("read skill %s: %w", s.Ref(), err)
-	}
-	if _, err := tx.Record(audit.Entry{Type: "skill.unloaded", Subject: "skill", ID: s.Ref(), State: audit.Gone, Prev: before.AuditSeq}); err != nil {
 		return err
 	}
-	if err := tx.Delete(bSkill, key); err != nil {
-		return err
-	}
-	tx.Changed("skill", s.Ref(), nil)
-	return tx.Put(bDropped, skillKey(s), []byte(s.Digest))
+	return errors.Join(r.skills.Remove(tx, record.Event{Type: "skill.unloaded"}, old), dropped.Put(tx, refKey(s.Ref()), s.Digest))
 }
 
 // touch notes when the registry changed.
-func touch(tx *audit.Tx) error {
-	at, err := tx.Now().MarshalText()
-	if err != nil {
-		return fmt.Errorf("encode the time: %w", err)
-	}
-	return tx.Put(bRegistry, []byte(RegistryID), at)
-}
+func touch(tx *audit.Tx) error { return updated.Put(tx, record.Key(RegistryID), tx.Now()) }
 
-// readIndex reads a tenant's skills.
-func (r *registry) readIndex(tx store.Tx) (*index, error) {
-	x := newIndex()
-	err := eachSkill(tx, func(s *Skill) error {
-		r.contracts.adopt(s)
-		x.skills[s.Name] = append([]*Skill{s}, x.skills[s.Name]...) // keys sort by version, the oldest first
-		return nil
-	})
-	x = x.with(r.own(tx.Tenant())...)
-	data, bad := tx.Get(bRegistry, []byte(RegistryID))
-	if err = errors.Join(err, bad); data == nil {
-		return x, err
-	}
-	if bad := x.updated.UnmarshalText(data); bad != nil {
-		err = errors.Join(err, fmt.Errorf("decode when the registry changed: %w", bad))
-	}
-	return x, err
-}
-
-func readSources(tx store.Tx) ([]Source, error) {
-	var all []Source
-	var bad error
-	err := tx.Scan(bSource, nil, nil, false, func(_, value []byte) bool {
-		var s Source
-		if bad = core.DecodeStored(value, &s); bad == nil {
-			all = append(all, s)
+// read reads a tenant's skills, what was refused, and the sources.
+func (r *registry) read(ctx context.Context, tenant string) error {
+	return errors.Join(r.kept.Read(ctx, tenant), r.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		x, bad := newIndex(), map[string][]document.Problem{}
+		unread := r.skills.Each(tx, func(s *Skill) error {
+			r.contracts.adopt(s)
+			x.skills[s.Name] = append([]*Skill{s}, x.skills[s.Name]...) // keys sort by version, the oldest first
+			return nil
+		})
+		x = x.with(r.own(tenant)...)
+		at, known, err := updated.Get(tx, record.Key(RegistryID))
+		if known {
+			x.updated = at
 		}
-		return bad == nil
-	})
-	if err = errors.Join(err, bad); err != nil {
-		return nil, fmt.Errorf("read the sources of skills: %w", err)
-	}
-	return all, nil
-}
-
-type auditedSkills struct{}
-
-func (auditedSkills) Subject() string { return "skill" }
-
-func (auditedSkills) States(tx store.Tx, each func(string, any) error) error {
-	return eachSkill(tx, func(s *Skill) error { return each(s.Ref(), stateOf(s)) })
-}
-
-type auditedSources struct{}
-
-func (auditedSources) Subject() string { return "skill.source" }
-
-func (auditedSources) States(tx store.Tx, each func(string, any) error) error {
-	all, err := readSources(tx)
-	for _, s := range all {
-		if err := each(s.Path, s); err != nil {
-			return err
-		}
-	}
-	return err
+		r.shelves[tenant], r.bad[tenant] = x, bad
+		return errors.Join(unread, err, problems.Each(tx, nil, func(_ record.Parts, of []document.Problem) (bool, error) {
+			if len(of) > 0 {
+				bad[of[0].File] = of
+			}
+			return true, nil
+		}))
+	}))
 }
 
 // readDropped lists the digests of what was unloaded, by name@version.
 func readDropped(tx store.Tx, into map[string]string) error {
-	return tx.Scan(bDropped, nil, nil, false, func(key, value []byte) bool {
-		name, ver, _ := strings.Cut(string(key), "\x00")
-		into[name+"@"+versionOf(ver)] = string(value)
-		return true
+	return dropped.Each(tx, nil, func(key record.Parts, digest string) (bool, error) {
+		into[refOf(key)] = digest
+		return true, nil
 	})
 }

@@ -1,9 +1,7 @@
 package skill
 
 import (
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,7 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // refusals are what a load found of files that it refused, and of files that
@@ -70,11 +68,7 @@ func (b *refusals) record(tx *audit.Tx) error {
 		}
 	}
 	for _, file := range b.kept {
-		data, err := core.Encode(b.byFile[file])
-		if err != nil {
-			return fmt.Errorf("encode the problems of %s: %w", file, err)
-		}
-		if err := tx.Put(bRefused, refusedKey(file), data); err != nil {
+		if err := problems.Put(tx, record.Hash(file), b.byFile[file]); err != nil {
 			return err
 		}
 	}
@@ -82,7 +76,7 @@ func (b *refusals) record(tx *audit.Tx) error {
 		if _, err := tx.Record(audit.Entry{Type: "skill.mended", Subject: "skill.file", ID: file}); err != nil {
 			return err
 		}
-		if err := tx.Delete(bRefused, refusedKey(file)); err != nil {
+		if err := problems.Delete(tx, record.Hash(file)); err != nil {
 			return err
 		}
 	}
@@ -128,26 +122,4 @@ func (r *registry) refusedGone(tenant string) []string {
 		_, err := os.Stat(file)
 		return !errors.Is(err, fs.ErrNotExist)
 	})
-}
-
-// refusedKey is of one length: paths may be longer than keys.
-func refusedKey(file string) []byte {
-	sum := sha256.Sum256([]byte(file))
-	return sum[:]
-}
-
-func readRefused(tx store.Tx) (map[string][]document.Problem, error) {
-	all := map[string][]document.Problem{}
-	var bad error
-	err := tx.Scan(bRefused, nil, nil, false, func(_, value []byte) bool {
-		var problems []document.Problem
-		if bad = core.DecodeStored(value, &problems); bad == nil && len(problems) > 0 {
-			all[problems[0].File] = problems
-		}
-		return bad == nil
-	})
-	if err = errors.Join(err, bad); err != nil {
-		return nil, fmt.Errorf("read what was refused: %w", err)
-	}
-	return all, nil
 }

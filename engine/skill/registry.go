@@ -2,10 +2,9 @@ package skill
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -31,9 +31,12 @@ type registry struct {
 	writing   chan struct{} // one slot: one change of the registry at a time
 	stir      chan struct{} // one slot: there are new sources to watch
 
+	skills  record.Kind[Skill]
+	kept    record.Kind[Source]
+	sources record.Mirror[Source]
+
 	mu      sync.RWMutex
-	shelves map[string]*index // by tenant
-	sources map[string][]Source
+	shelves map[string]*index                        // by tenant
 	bad     map[string]map[string][]document.Problem // tenant → file → why it was refused last
 }
 
@@ -43,25 +46,15 @@ type registry struct {
 func newRegistry(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
 	r := &registry{
 		ledger: ledger, health: book, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
-		shelves: map[string]*index{}, sources: map[string][]Source{}, bad: map[string]map[string][]document.Problem{},
+		shelves: map[string]*index{}, bad: map[string]map[string][]document.Problem{},
 	}
+	r.sources.Changed = func() { ring(r.stir) }
+	r.skills, r.kept = r.skillKind(), r.sourceKind()
+	ledger.Derives(r.Auditables()...)
 	if err := r.settle(static); err != nil {
 		return nil, err
 	}
-	err := book.Tenants(ctx, component, tenants, func(tenant string) error {
-		return ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			x, unread := r.readIndex(tx)
-			sources, err := readSources(tx)
-			unread = errors.Join(unread, err)
-			refused, err := readRefused(tx)
-			if x != nil {
-				r.shelves[tenant] = x
-			}
-			r.sources[tenant], r.bad[tenant] = sources, refused
-			return errors.Join(unread, err)
-		})
-	})
-	if err != nil {
+	if err := book.Tenants(ctx, component, tenants, func(tenant string) error { return r.read(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the skills: %w", err)
 	}
 	return r, nil
@@ -173,21 +166,18 @@ func (r *registry) List(tenant string, f core.Filter, tags ...string) (core.Page
 		return core.Page[*Skill]{}, err
 	}
 	var kept []*Skill
-	match := strings.ToLower(f.Match)
 	for _, s := range r.Catalog(tenant) {
-		switch text := strings.ToLower(strings.Join(append([]string{s.Ref(), s.Description}, s.Tags...), "\n")); {
+		switch {
 		case f.Status+f.Agent+f.Session+f.Trace+f.Task != "", // a skill has none of these
 			f.Kind != "" && s.Runner.Kind != f.Kind,
-			!f.Since.IsZero() && s.UpdatedAt.Before(f.Since),
-			!f.Until.IsZero() && !s.UpdatedAt.Before(f.Until),
-			!strings.Contains(text, match),
+			!f.Within(s.UpdatedAt),
+			!f.Finds(append([]string{s.Ref(), s.Description}, s.Tags...)...),
 			slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) }):
 			continue
 		}
 		kept = append(kept, s)
 	}
-	from := min(f.Offset(), len(kept))
-	return core.NewPage(kept[from:min(from+f.Size, len(kept))], f, len(kept)), nil
+	return core.PageOf(kept, f), nil
 }
 
 // Registry is the seed's SkillRegistry of a tenant.
@@ -212,11 +202,14 @@ func (r *registry) Registry(tenant string) Registry {
 	return all
 }
 
-// Sources are the files and directories that a tenant's skills are read from.
-func (r *registry) Sources(tenant string) []Source {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return slices.Clone(r.sources[tenant])
+// Sources are the files and directories that a tenant's skills are read from,
+// by path.
+func (r *registry) Sources(tenant string) (all []Source) {
+	of := r.sources.Of(tenant)
+	for _, path := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, *of[path])
+	}
+	return all
 }
 
 // Kinds are the kinds of runner that skills may name here.
@@ -231,5 +224,5 @@ func (r *registry) Kinds() []string {
 
 // Auditables are the records that reconcile compares.
 func (r *registry) Auditables() []audit.Auditable {
-	return []audit.Auditable{auditedSkills{}, auditedSources{}}
+	return []audit.Auditable{r.skills.Auditable(), r.kept.Auditable()}
 }

@@ -31,6 +31,7 @@ type Skill struct {
 	CreatedAt        time.Time `json:"created_at,omitzero"` // zero for the program's own
 	UpdatedAt        time.Time `json:"updated_at,omitzero"`
 
+	auditSeq uint64
 	contract *contract // its schemas, ready; nil for a skill from elsewhere
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // maxSources bounds what a tenant's skills are read from.
@@ -38,31 +39,11 @@ func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
 }
 
 func (r *registry) addSources(tx *audit.Tx, paths []string) error {
-	var added []Source
 	for _, path := range paths {
-		s := Source{TenantID: tx.Tenant(), Path: path, AddedAt: tx.Now()}
-		if _, err := tx.Record(audit.Entry{Type: "skill.source.added", Subject: "skill.source", ID: path, State: s}); err != nil {
+		if err := r.kept.Save(tx, record.Event{Type: "skill.source.added"}, nil, &Source{Path: path}); err != nil {
 			return err
 		}
-		data, err := core.Encode(s)
-		if err != nil {
-			return fmt.Errorf("encode the source %s: %w", path, err)
-		}
-		if err := tx.Put(bSource, []byte(path), data); err != nil {
-			return err
-		}
-		added = append(added, s)
 	}
-	if len(added) == 0 {
-		return nil
-	}
-	tenant := tx.Tenant()
-	tx.OnCommit(func() {
-		r.mu.Lock()
-		r.sources[tenant] = append(slices.Clip(r.sources[tenant]), added...)
-		r.mu.Unlock()
-		r.stirred()
-	})
 	return nil
 }
 
@@ -83,7 +64,7 @@ func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Sou
 	gone := left[at]
 	left = slices.Delete(left, at, at+1)
 	err = r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if _, err := tx.Record(audit.Entry{Type: "skill.source.removed", Subject: "skill.source", ID: path, State: audit.Gone}); err != nil {
+		if err := r.kept.Remove(tx, record.Event{Type: "skill.source.removed"}, &gone); err != nil {
 			return err
 		}
 		b := &refusals{r: r, tenant: by.Tenant}
@@ -92,16 +73,7 @@ func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Sou
 				b.mended = append(b.mended, p.File)
 			}
 		}
-		if err := b.record(tx); err != nil {
-			return err
-		}
-		tx.OnCommit(func() {
-			r.mu.Lock()
-			r.sources[by.Tenant] = left
-			r.mu.Unlock()
-			r.stirred()
-		})
-		return tx.Delete(bSource, []byte(path))
+		return b.record(tx)
 	})
 	if err != nil {
 		return Source{}, fmt.Errorf("forget the source %s: %w", path, err)
@@ -109,9 +81,7 @@ func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Sou
 	return gone, nil
 }
 
-// stirred tells the watch that there is more to look at.
-func (r *registry) stirred() { ring(r.stir) }
-
+// ring fills a one-slot bell.
 func ring(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:

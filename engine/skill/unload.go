@@ -49,7 +49,7 @@ func (r *registry) Unload(ctx context.Context, by core.Caller, ref string) ([]Ch
 	err = r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		for i, s := range gone {
 			changes[i] = changeOf("unloaded", s)
-			if err := drop(tx, s); err != nil {
+			if err := r.drop(tx, s); err != nil {
 				return err
 			}
 		}

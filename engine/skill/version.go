@@ -2,12 +2,12 @@ package skill
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 var (
@@ -45,22 +45,20 @@ func (v version) compare(o version) int {
 	return cmp.Or(cmp.Compare(v.major, o.major), cmp.Compare(v.minor, o.minor), cmp.Compare(v.patch, o.patch))
 }
 
-// key sorts as the version does.
-func (v version) key() []byte {
-	b := make([]byte, 0, 12)
-	for _, n := range []uint32{v.major, v.minor, v.patch} {
-		b = binary.BigEndian.AppendUint32(b, n)
+// refKey sorts the versions of a skill, name@version, as versions do.
+func refKey(ref string) record.Key {
+	name, ver, _ := strings.Cut(ref, "@")
+	v, ok := parseVersion(ver)
+	if !ok {
+		return nil
 	}
-	return b
+	return record.Text(name).Seq(uint64(v.major)).Seq(uint64(v.minor)).Seq(uint64(v.patch))
 }
 
-// versionOf writes the version that a key stands for.
-func versionOf(key string) string {
-	if len(key) != 12 {
-		return ""
-	}
-	b := []byte(key)
-	return fmt.Sprintf("%d.%d.%d", binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]))
+// refOf is what refKey was given.
+func refOf(key record.Parts) string {
+	name := key.Text()
+	return fmt.Sprintf("%s@%d.%d.%d", name, key.Seq(), key.Seq(), key.Seq())
 }
 
 // SplitRef reads "name" or "name@version", the latter "" when not given.

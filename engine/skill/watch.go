@@ -133,11 +133,9 @@ func (w *watcher) concerns(e fsnotify.Event) bool {
 
 // sources are those of all tenants.
 func (w *watcher) sources() []Source {
-	w.r.mu.RLock()
-	defer w.r.mu.RUnlock()
 	var all []Source
-	for _, tenant := range slices.Sorted(maps.Keys(w.r.sources)) {
-		all = append(all, w.r.sources[tenant]...)
+	for _, tenant := range slices.Sorted(maps.Keys(w.r.sources.All())) {
+		all = append(all, w.r.Sources(tenant)...)
 	}
 	return all
 }
