@@ -197,6 +197,17 @@ func (l *Ledger) Refuse(ctx context.Context, by core.Caller, e Entry, cause erro
 	return cause
 }
 
+// Foreign is Refuse for an err that says that what was named, of a kind, belongs
+// to another tenant. Any other comes back as it is.
+func (l *Ledger) Foreign(ctx context.Context, by core.Caller, kind, named string, err error) error {
+	if !errors.Is(err, core.ErrForeign) {
+		return err
+	}
+	return l.Refuse(ctx, by, Entry{
+		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant, Detail: map[string]string{"named": named, "kind": kind},
+	}, err)
+}
+
 type refusal struct {
 	Code    core.Code `json:"code"`
 	Message string    `json:"message"`

@@ -182,11 +182,5 @@ func explain(what string, err error) error {
 
 // foreign audits err when it says that something belongs to another tenant.
 func (b *Bus) foreign(ctx context.Context, by core.Caller, named string, err error) error {
-	if !errors.Is(err, core.ErrForeign) {
-		return err
-	}
-	return b.ledger.Refuse(ctx, by, audit.Entry{
-		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant,
-		Detail: map[string]string{"named": named, "kind": "message"},
-	}, err)
+	return b.ledger.Foreign(ctx, by, "message", named, err)
 }

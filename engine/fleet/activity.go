@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
-	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
@@ -80,10 +80,14 @@ type Diff struct {
 	Number int `json:"n"`
 }
 
-// bActivity holds name, 0, kind and slot → Activity, Call or Diff. The slots
-// are used in turn, so an agent's part never grows; what is of an earlier run
-// bears another task's id.
-const bActivity store.Bucket = "agent.activity"
+// What agents do is kept under name, kind and slot. The slots are used in turn,
+// so an agent's part never grows; what is of an earlier run bears another
+// task's id.
+const (
+	activities record.Rows[Activity]   = "agent.activity"
+	calls      record.Rows[kept[Call]] = "agent.activity"
+	diffs      record.Rows[kept[Diff]] = "agent.activity"
+)
 
 // kept is a record of a run in its slot.
 type kept[T any] struct {
@@ -91,9 +95,10 @@ type kept[T any] struct {
 	Record T      `json:"record"`
 }
 
-func activityKey(name string, kind byte, slot int) []byte {
-	return append([]byte(name), 0, kind, byte(slot))
-}
+// Where the parts of an agent's activity are: the first has one slot.
+func activityKey(name string) record.Key { return record.Text(name).Byte('a').Byte(0) }
+func callKey(name string) record.Key     { return record.Text(name).Byte('c') }
+func diffKey(name string) record.Key     { return record.Text(name).Byte('d') }
 
 // Activity returns what an agent does or did last; nil when that is what the
 // caller knows, by its At. A zero known is nothing.
@@ -104,21 +109,19 @@ func (f *Fleet) Activity(ctx context.Context, tenant, name string, known time.Ti
 	}
 	out := new(Activity)
 	err = f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		data, err := tx.Get(bActivity, activityKey(m.name, 'a', 0))
-		if err != nil || data == nil {
+		was, there, err := activities.Get(tx, activityKey(m.name))
+		if err != nil || !there {
 			return err
 		}
-		if err := core.DecodeStored(data, out); err != nil {
-			return err
-		}
-		if !known.IsZero() && out.At.Equal(known) {
+		if !known.IsZero() && was.At.Equal(known) {
 			out = nil
 			return nil
 		}
-		if out.Calls, err = slots[Call](tx, m.name, 'c', out.TaskID); err != nil {
-			return err
+		was.Calls, err = slots(tx, calls, callKey(m.name), was.TaskID)
+		if err == nil {
+			was.Diffs, err = slots(tx, diffs, diffKey(m.name), was.TaskID)
 		}
-		out.Diffs, err = slots[Diff](tx, m.name, 'd', out.TaskID)
+		*out = was
 		return err
 	})
 	if err != nil {
@@ -132,28 +135,12 @@ func (f *Fleet) Activity(ctx context.Context, tenant, name string, known time.Ti
 	return out, nil
 }
 
-func slots[T any](tx store.Tx, name string, kind byte, task string) ([]T, error) {
-	var out []T
-	all, err := records[kept[T]](tx, bActivity, activityKey(name, kind, 0), activityKey(name, kind+1, 0))
-	for _, k := range all {
+func slots[T any](tx store.Tx, rows record.Rows[kept[T]], under record.Key, task string) (out []T, err error) {
+	err = rows.Each(tx, under, func(_ record.Parts, k kept[T]) (bool, error) {
 		if k.TaskID == task {
 			out = append(out, k.Record)
 		}
-	}
-	return out, err
-}
-
-// dropActivity forgets what an agent did, with the agent.
-func dropActivity(tx store.Tx, name string) error {
-	var keys [][]byte
-	err := tx.Scan(bActivity, append([]byte(name), 0), append([]byte(name), 1), false, func(key, _ []byte) bool {
-		keys = append(keys, slices.Clone(key))
-		return true
+		return true, nil
 	})
-	for _, key := range keys {
-		if err == nil {
-			err = tx.Delete(bActivity, key)
-		}
-	}
-	return err
+	return out, err
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 )
 
@@ -206,30 +205,23 @@ func (a *acts) flush(ctx context.Context) error {
 	return err
 }
 
-func (a *acts) write(tx *audit.Tx, head Activity, calls map[int]Call, diffs map[int]Diff, spent swarm.Usage) error {
+func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[int]Diff, spent swarm.Usage) error {
 	m, task := a.r.m, head.TaskID
-	rec, err := load(tx, m.name)
-	if err != nil || rec == nil || rec.TaskID != task || a.r.f.member(m.tenant, m.name) != m {
+	old, err := a.r.f.agents.Load(tx, m.name)
+	if err != nil || old == nil || old.TaskID != task || a.r.f.member(m.tenant, m.name) != m {
 		return err // it is gone, or works on something else
 	}
 	head.At = tx.Now()
-	put := func(kind byte, slot int, v any) error {
-		data, err := core.Encode(v)
-		if err != nil {
-			return err
-		}
-		return tx.Put(bActivity, activityKey(m.name, kind, slot), data)
-	}
-	if err := put('a', 0, head); err != nil {
+	if err := activities.Put(tx, activityKey(m.name), head); err != nil {
 		return err
 	}
-	for slot, c := range calls {
-		if err := put('c', slot, kept[Call]{task, c}); err != nil {
+	for slot, c := range made {
+		if err := calls.Put(tx, callKey(m.name).Byte(byte(slot)), kept[Call]{task, c}); err != nil {
 			return err
 		}
 	}
-	for slot, d := range diffs {
-		if err := put('d', slot, kept[Diff]{task, d}); err != nil {
+	for slot, d := range drew {
+		if err := diffs.Put(tx, diffKey(m.name).Byte(byte(slot)), kept[Diff]{task, d}); err != nil {
 			return err
 		}
 	}
@@ -237,9 +229,10 @@ func (a *acts) write(tx *audit.Tx, head Activity, calls map[int]Call, diffs map[
 	if spent == (swarm.Usage{}) {
 		return nil
 	}
+	rec := *old
 	rec.Usage.Tokens += spent.Tokens
 	rec.Usage.CostUSD += spent.CostUSD
-	return a.r.f.put(tx, m, rec, rec.Status)
+	return a.r.f.agents.Write(tx, old, &rec)
 }
 
 // started has the run's first record written: what is shown is of this run

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -43,7 +44,7 @@ func (f *Fleet) again(ctx context.Context, by core.Caller, m *member, event stri
 	if r != nil {
 		r.end(restarted, "the agent was restarted by "+by.Name)
 	}
-	a, err := f.change(ctx, by, m, note{event: event}, func(_ *audit.Tx, a *Agent) error {
+	a, err := f.change(ctx, by, m, record.Event{Type: event}, func(_ *audit.Tx, a *Agent) error {
 		a.Stopped, a.Reason = false, ""
 		m.mu.Lock()
 		m.health.Status, m.health.Reason = Starting, ""
@@ -75,7 +76,7 @@ func (f *Fleet) Stop(ctx context.Context, by core.Caller, name string) (Agent, e
 		return Agent{}, err
 	}
 	reason := "stopped by " + cut(by.Name, maxCall)
-	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, note{event: "agent.stopped"}, func(_ *audit.Tx, a *Agent) error {
+	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, record.Event{Type: "agent.stopped"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Stopped {
 			return errSame
 		}
@@ -110,7 +111,7 @@ func (f *Fleet) Pause(ctx context.Context, by core.Caller, name string) (Agent, 
 		return Agent{}, err
 	}
 	watched := m.supervised()
-	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, note{event: "agent.pausing"}, func(_ *audit.Tx, a *Agent) error {
+	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, record.Event{Type: "agent.pausing"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Paused || a.Pausing {
 			return errSame
 		}
@@ -134,7 +135,7 @@ func (f *Fleet) Resume(ctx context.Context, by core.Caller, name string) (Agent,
 	if err != nil {
 		return Agent{}, err
 	}
-	a, err := f.change(ctx, by, m, note{event: "agent.resumed"}, func(_ *audit.Tx, a *Agent) error {
+	a, err := f.change(ctx, by, m, record.Event{Type: "agent.resumed"}, func(_ *audit.Tx, a *Agent) error {
 		if !a.Paused && !a.Pausing {
 			return errSame
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,9 +12,9 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
-	"swarmdeck/store"
 )
 
 // Create makes an agent, its project and its role, and hands it its first
@@ -37,9 +38,9 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 	if err != nil {
 		return Agent{}, err
 	}
-	var m *member
+	var a Agent
 	err = f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := load(tx, c.Name)
+		old, err := f.agents.Load(tx, c.Name)
 		if err != nil {
 			return err
 		}
@@ -49,22 +50,19 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 		if err := f.addRole(tx, c.Project, c.Role); err != nil {
 			return err
 		}
-		a := &Agent{
-			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project,
-			LastTask: cut(c.Task, maxLast), CreatedAt: tx.Now(), TenantID: by.Tenant,
-			Runtime: c.Runtime, Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
+		a = Agent{
+			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: cut(c.Task, maxLast), Runtime: c.Runtime,
+			Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
 			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
 		}
-		m = f.newMember(a)
-		// Before save's own hook: the member is known when its change is told.
-		tx.OnCommit(func() { f.add(m) })
-		return f.save(tx, m, a, "", note{event: "agent.created", detail: createdDetail(c)})
+		return f.agents.Save(tx, record.Event{Type: "agent.created", Detail: createdDetail(c)}, nil, &a)
 	})
 	if err != nil {
 		return Agent{}, err
 	}
-	if c.Task == "" {
-		return *m.rec.Load(), nil
+	m := f.member(by.Tenant, c.Name)
+	if c.Task == "" || m == nil {
+		return a, nil
 	}
 	if _, err := f.give(ctx, by, m, c.Task, "", c.Session); err != nil {
 		return *m.rec.Load(), fmt.Errorf("agent %s was created, but not given its task: %w", c.Name, err)
@@ -171,29 +169,8 @@ func createdDetail(c Create) any {
 func (f *Fleet) addRole(tx *audit.Tx, project, role string) error {
 	tenant := tx.Tenant()
 	p := Project{ID: stableID("project", tenant, project), Name: project}
-	if err := addOnce(tx, bProject, "project", []byte(project), p.ID, p); err != nil {
-		return err
-	}
 	r := Role{ID: stableID("role", tenant, project, role), Name: role, ProjectID: p.ID, ProjectName: project}
-	return addOnce(tx, bRole, "role", roleKey(project, role), r.ID, r)
-}
-
-// roleKey sorts roles by project. Labels are printable: they hold no zero byte.
-func roleKey(project, role string) []byte { return []byte(project + "\x00" + role) }
-
-func addOnce(tx *audit.Tx, b store.Bucket, subject string, key []byte, id string, record any) error {
-	old, err := tx.Get(b, key)
-	if err != nil || old != nil {
-		return err
-	}
-	if _, err := tx.Record(audit.Entry{Type: subject + ".created", Subject: subject, ID: id, State: record}); err != nil {
-		return err
-	}
-	data, err := core.Encode(record)
-	if err != nil {
-		return fmt.Errorf("encode %s %s: %w", subject, id, err)
-	}
-	return tx.Put(b, key, data)
+	return errors.Join(add(tx, &f.projects, p), add(tx, &f.roles, r))
 }
 
 // Update changes what an agent is made of: project, role, command,
@@ -214,7 +191,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 		return Agent{}, err
 	}
 	changed := false
-	a, err := f.change(ctx, by, m, note{event: "agent.updated", detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
+	a, err := f.change(ctx, by, m, record.Event{Type: "agent.updated", Detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
 		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
 			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options) && a.Profile == c.Profile
 		if same && !exchanged {

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -127,26 +128,11 @@ func (f *Fleet) remove(ctx context.Context, by core.Caller, m *member) error {
 		if err := f.opt.Judge.Void(tx, ours, "agent "+m.name+" was deleted"); err != nil {
 			return err
 		}
-		a, err := load(tx, m.name)
+		a, err := f.agents.Need(tx, m.name)
 		if err != nil {
 			return err
 		}
-		if a == nil {
-			return core.Missing("agent", m.name)
-		}
-		_, err = tx.Record(audit.Entry{
-			Type: "agent.deleted", Subject: "agent", ID: m.name, State: audit.Gone, Prev: a.AuditSeq,
-			Detail: map[string]any{"status": a.Status, "task_id": a.TaskID},
-		})
-		if err != nil {
-			return err
-		}
-		tx.Add(countStatus(a.Status), -1)
-		tx.OnCommit(func() { f.forget(m) })
-		tx.Changed("agent", m.name, nil)
-		if err := dropActivity(tx, m.name); err != nil {
-			return err
-		}
-		return tx.Delete(bAgent, []byte(m.name))
+		n := record.Event{Type: "agent.deleted", Detail: map[string]any{"status": a.Status, "task_id": a.TaskID}}
+		return errors.Join(f.agents.Remove(tx, n, a), activities.Drop(tx, record.Text(m.name)))
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // emit takes one event of the run from its runtime.
@@ -79,13 +80,13 @@ func (r *run) attend(ctx context.Context, text string) error {
 	}
 	r.log.add("WARN", text, "attention")
 	t := &r.job.Task
-	n := note{event: "agent.attention", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "text": text}}
+	n := record.Event{Type: "agent.attention", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "text": text}}
 	_, err := r.f.change(ctx, r.m.speaker(), r.m, n, func(tx *audit.Tx, a *Agent) error {
 		if a.Attention == text || a.TaskID != t.TaskID {
 			return errSame
 		}
 		a.Attention = text
-		return tx.Put(bAttention, []byte(t.TaskID), []byte(text))
+		return attention.Put(tx, record.Key(t.TaskID), text)
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
 )
@@ -40,8 +41,11 @@ type Options struct {
 // Lock order: Fleet.mu, then member.mu. None is held
 // while the ledger, the swarm, the judge or a runtime is called.
 type Fleet struct {
-	opt   Options
-	asked *swarm.Questions
+	opt      Options
+	asked    *swarm.Questions
+	agents   record.Kind[Agent]
+	projects record.Kind[Project]
+	roles    record.Kind[Role]
 
 	mu     sync.RWMutex
 	fleet  map[string]map[string]*member // tenant → name
@@ -59,6 +63,8 @@ var (
 // and to the judge (Own GateTool).
 func New(ctx context.Context, opt Options) (*Fleet, error) {
 	f := &Fleet{opt: opt, asked: opt.Swarm.Questions(), fleet: map[string]map[string]*member{}}
+	f.agents, f.projects, f.roles = f.agentKind(), f.projectKind(), f.roleKind()
+	opt.Ledger.Derives(f.Auditables()...)
 	tenants, err := opt.Swarm.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)
@@ -68,9 +74,7 @@ func New(ctx context.Context, opt Options) (*Fleet, error) {
 		ids[i] = t.TenantID
 	}
 	err = opt.Health.Tenants(ctx, component, ids, func(tenant string) error {
-		err := opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return eachAgent(tx, func(a *Agent) { f.add(f.newMember(a)) })
-		})
+		err := f.agents.Read(ctx, tenant)
 		f.unread = f.unread || err != nil
 		return err
 	})
@@ -93,12 +97,16 @@ func (f *Fleet) add(m *member) {
 	}
 }
 
-// forget drops a deleted member unless its name has a new owner already.
-func (f *Fleet) forget(m *member) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fleet[m.tenant][m.name] == m {
-		delete(f.fleet[m.tenant], m.name)
+// follow has an agent's member take its newest record over; nil was deleted.
+func (f *Fleet) follow(tenant, name string, a *Agent) {
+	if a == nil {
+		f.mu.Lock()
+		delete(f.fleet[tenant], name)
+		f.mu.Unlock()
+	} else if m := f.member(tenant, name); m != nil {
+		m.saved(a)
+	} else {
+		f.add(f.newMember(a))
 	}
 }
 
@@ -149,10 +157,7 @@ func (f *Fleet) find(ctx context.Context, by core.Caller, name string) (*member,
 	if !f.Elsewhere(by.Tenant, name) {
 		return nil, core.Missing("agent", name)
 	}
-	return nil, f.opt.Ledger.Refuse(ctx, by, audit.Entry{
-		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant,
-		Detail: map[string]string{"named": name, "kind": "agent"},
-	}, fmt.Errorf("agent %s: %w", name, core.ErrForeign))
+	return nil, f.opt.Ledger.Foreign(ctx, by, "agent", name, fmt.Errorf("agent %s: %w", name, core.ErrForeign))
 }
 
 // keep tells the runtimes which of their agents there are. One that can't give

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -86,13 +87,13 @@ type toolCall struct {
 	approval string // the last that was opened for it
 }
 
-func (c *toolCall) note(event string, with map[string]any) note {
+func (c *toolCall) note(event string, with map[string]any) record.Event {
 	with["task_id"], with["call_id"], with["tool"] = c.ask.TaskID, c.ask.Action.CallID, c.ask.Action.Tool
-	return note{event: event, trace: c.ask.TraceID, detail: with}
+	return record.Event{Type: event, Trace: c.ask.TraceID, Detail: with}
 }
 
-func (c *toolCall) record(tx *audit.Tx, n note) error {
-	_, err := tx.Record(audit.Entry{Type: n.event, Trace: n.trace, Subject: "agent", ID: c.r.m.name, Detail: n.detail})
+func (c *toolCall) record(tx *audit.Tx, n record.Event) error {
+	_, err := tx.Record(audit.Entry{Type: n.Type, Trace: n.Trace, Subject: "agent", ID: c.r.m.name, Detail: n.Detail})
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
@@ -84,8 +83,8 @@ func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filte
 		}
 		upto = lines[len(lines)-1].Seq - 1
 		for _, l := range lines {
-			if q.Status != "" && q.Status != l.Level || q.Task != "" && q.Task != l.TaskID ||
-				!within(l.Timestamp, q) || !contains(q.Match, l.Message) {
+			if !core.Wants(q.Status, l.Level) || !core.Wants(q.Task, l.TaskID) ||
+				!q.Within(l.Timestamp) || !q.Finds(l.Message) {
 				continue
 			}
 			if total++; total > q.Offset() && len(items) < q.Size {
@@ -94,8 +93,4 @@ func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filte
 		}
 	}
 	return core.NewPage(items, q, total), nil
-}
-
-func within(at time.Time, q core.Filter) bool {
-	return (q.Since.IsZero() || !at.Before(q.Since)) && (q.Until.IsZero() || !at.After(q.Until))
 }

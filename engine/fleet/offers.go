@@ -7,7 +7,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
 
 // maxOffers bounds the projects and roles that are learned at once.
@@ -47,11 +46,11 @@ func (f *Fleet) Offers(ctx context.Context, by core.Caller, runtime string, opti
 	offers = fit(offers)
 	return offers, f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		for _, o := range offers {
-			if err := keepLatest(tx, bProject, "project", []byte(o.Project.Name), o.Project.ID, o.Project); err != nil {
+			if err := keep(tx, &f.projects, o.Project); err != nil {
 				return err
 			}
 			for _, r := range o.Roles {
-				if err := keepLatest(tx, bRole, "role", roleKey(r.ProjectName, r.Name), r.ID, r); err != nil {
+				if err := keep(tx, &f.roles, r); err != nil {
 					return err
 				}
 			}
@@ -91,33 +90,4 @@ func fit(offers []Offer) (out []Offer) {
 		out = append(out, o)
 	}
 	return out
-}
-
-// keepLatest records a project or role that is new or has changed.
-func keepLatest(tx *audit.Tx, b store.Bucket, subject string, key []byte, id string, record any) error {
-	data, err := core.Encode(record)
-	if err != nil {
-		return fmt.Errorf("encode %s %s: %w", subject, id, err)
-	}
-	old, err := tx.Get(b, key)
-	if err != nil || string(old) == string(data) {
-		return err
-	}
-	if old != nil { // its id may have been made up before the server was known
-		var was struct {
-			ID string `json:"id"`
-		}
-		if err := core.DecodeStored(old, &was); err != nil {
-			return fmt.Errorf("decode %s: %w", subject, err)
-		}
-		if was.ID != id {
-			if _, err := tx.Record(audit.Entry{Type: subject + ".learned", Subject: subject, ID: was.ID, State: audit.Gone}); err != nil {
-				return err
-			}
-		}
-	}
-	if _, err := tx.Record(audit.Entry{Type: subject + ".learned", Subject: subject, ID: id, State: record}); err != nil {
-		return err
-	}
-	return tx.Put(b, key, data)
 }

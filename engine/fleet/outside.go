@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -54,7 +55,7 @@ type outsideCall struct {
 // waits records that the agent and its task wait; an agent that no longer
 // works on the task asks for itself alone.
 func (c *outsideCall) waits(tx *audit.Tx, approval string) error {
-	n := note{event: "agent.waits", trace: c.trace, detail: map[string]any{"approval_id": approval, "task_id": c.task}}
+	n := record.Event{Type: "agent.waits", Trace: c.trace, Detail: map[string]any{"approval_id": approval, "task_id": c.task}}
 	_, err := c.f.changeIn(tx, c.m, n, func(_ *audit.Tx, a *Agent) error {
 		if a.TaskID != c.task {
 			return errSame
@@ -72,7 +73,7 @@ func (c *outsideCall) goesOn(ctx context.Context) error {
 	if now := *c.m.rec.Load(); !now.answered(c.approval) {
 		return nil
 	}
-	n := note{event: "agent.answered", trace: c.trace, detail: map[string]any{"approval_id": c.approval, "approved": false}}
+	n := record.Event{Type: "agent.answered", Trace: c.trace, Detail: map[string]any{"approval_id": c.approval, "approved": false}}
 	_, err := c.f.change(ctx, c.m.self(), c.m, n, func(tx *audit.Tx, a *Agent) error {
 		if !a.answered(c.approval) {
 			return errSame

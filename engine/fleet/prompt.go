@@ -116,10 +116,11 @@ func (p prompts) Moved(tx *audit.Tx, t *swarm.Task, _ swarm.Status) error {
 	if m == nil || !t.Status.Terminal() {
 		return nil
 	}
-	a, err := load(tx, m.name)
-	if err != nil || a == nil || a.LastTaskID != t.TaskID {
+	old, err := p.f.agents.Load(tx, m.name)
+	if err != nil || old == nil || old.LastTaskID != t.TaskID {
 		return err
 	}
+	a := *old
 	a.LastStatus, a.UpdatedAt = t.Status, tx.Now()
-	return p.f.put(tx, m, a, a.Status)
+	return p.f.agents.Write(tx, old, &a)
 }

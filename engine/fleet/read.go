@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
-	"swarmdeck/store"
 )
 
 // reader is who reads; a foreign name is refused in its name.
@@ -66,28 +65,18 @@ func (f *Fleet) Agents(_ context.Context, tenant string, q core.Filter) (core.Pa
 	all := f.Live(tenant)
 	all = slices.DeleteFunc(all, func(a *Agent) bool { return !matches(a, q) })
 	slices.SortStableFunc(all, func(a, b *Agent) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	from := min(q.Offset(), len(all))
-	to := min(from+q.Size, len(all))
-	items := make([]Agent, 0, to-from)
-	for _, a := range all[from:to] {
-		items = append(items, *a)
+	page := core.PageOf(all, q)
+	items := make([]Agent, len(page.Items))
+	for i, a := range page.Items {
+		items[i] = *a
 	}
-	return core.NewPage(items, q, len(all)), nil
+	return core.Page[Agent]{Items: items, Info: page.Info}, nil
 }
 
 func matches(a *Agent, q core.Filter) bool {
-	if q.Status != "" && q.Status != string(a.Status) || q.Agent != "" && q.Agent != a.Name ||
-		q.Kind != "" && q.Kind != a.Runtime || q.Session != "" && q.Session != a.SessionID ||
-		q.Task != "" && q.Task != a.TaskID || q.Trace != "" || !within(a.CreatedAt, q) { // agents outlive traces
-		return false
-	}
-	return contains(q.Match, a.Name, a.Project, a.Role, a.LastTask, a.Reason)
-}
-
-// contains reports whether one of the texts holds want, whatever its case.
-func contains(want string, texts ...string) bool {
-	want = strings.ToLower(want)
-	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
+	return core.Wants(q.Status, string(a.Status)) && core.Wants(q.Agent, a.Name) && core.Wants(q.Kind, a.Runtime) &&
+		core.Wants(q.Session, a.SessionID) && core.Wants(q.Task, a.TaskID) && q.Trace == "" && // agents outlive traces
+		q.Within(a.CreatedAt) && q.Finds(a.Name, a.Project, a.Role, a.LastTask, a.Reason)
 }
 
 // Counts are the numbers of a tenant's agents by status, kept by counters.
@@ -95,7 +84,7 @@ func (f *Fleet) Counts(ctx context.Context, tenant string) (map[AgentStatus]int6
 	out := map[AgentStatus]int64{}
 	err := f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		for _, s := range statuses {
-			out[s] = tx.Counter(countStatus(s))
+			out[s] = f.agents.Counted(tx, countStatus, string(s))
 		}
 		return nil
 	})
@@ -157,8 +146,8 @@ func (f *Fleet) item(ctx context.Context, tenant string, t swarm.Task) (HistoryI
 		item.NeedsUserAttention = item.NeedsUserAttention || a.TaskID == full.TaskID && a.Stuck != nil
 	}
 	err = f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		text, err := tx.Get(bAttention, []byte(t.TaskID))
-		item.NeedsUserAttention = item.NeedsUserAttention || text != nil
+		_, asked, err := attention.Get(tx, record.Key(t.TaskID))
+		item.NeedsUserAttention = item.NeedsUserAttention || asked
 		return err
 	})
 	return item, err
@@ -169,53 +158,28 @@ func (f *Fleet) Runtimes() []string { return slices.Sorted(maps.Keys(f.opt.Runti
 
 // Projects lists the projects by name.
 func (f *Fleet) Projects(ctx context.Context, tenant string) ([]Project, error) {
-	return list[Project](ctx, f, tenant, bProject, nil, nil)
+	return f.projects.List(ctx, tenant)
 }
 
 // Roles lists the roles by project and name; of one project when it is given.
-func (f *Fleet) Roles(ctx context.Context, tenant, project string) ([]Role, error) {
+func (f *Fleet) Roles(ctx context.Context, tenant, project string) (all []Role, err error) {
 	if project == "" {
-		return list[Role](ctx, f, tenant, bRole, nil, nil)
+		return f.roles.List(ctx, tenant)
 	}
 	if err := checkLabel("project", project); err != nil {
 		return nil, err
 	}
-	known, err := list[Project](ctx, f, tenant, bProject, []byte(project), []byte(project+"\x00"))
-	if err != nil {
-		return nil, err
-	}
-	if len(known) == 0 {
-		return nil, core.Missing("project", project)
-	}
-	return list[Role](ctx, f, tenant, bRole, []byte(project+"\x00"), []byte(project+"\x01"))
-}
-
-// list decodes the records of a bucket with keys in [from, to).
-func list[T any](ctx context.Context, f *Fleet, tenant string, b store.Bucket, from, to []byte) ([]T, error) {
-	var out []T
-	err := f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var err error
-		out, err = records[T](tx, b, from, to)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list %ss: %w", b, err)
-	}
-	return out, nil
-}
-
-func records[T any](tx store.Tx, b store.Bucket, from, to []byte) ([]T, error) {
-	var out []T
-	var bad error
-	err := tx.Scan(b, from, to, false, func(_, value []byte) bool {
-		var v T
-		if bad = core.DecodeStored(value, &v); bad == nil {
-			out = append(out, v)
+	return all, f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		known, err := f.projects.At(tx, record.Key(project))
+		if err != nil {
+			return err
 		}
-		return bad == nil
+		if known == nil {
+			return core.Missing("project", project)
+		}
+		return f.roles.Under(tx, record.Text(project), func(r *Role) error {
+			all = append(all, *r)
+			return nil
+		})
 	})
-	if err == nil {
-		err = bad
-	}
-	return out, err
 }

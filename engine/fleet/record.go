@@ -3,65 +3,29 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
-// Buckets of a tenant.
 const (
-	bAgent     store.Bucket = "agent"           // name → Agent
-	bProject   store.Bucket = "project"         // name → Project
-	bRole      store.Bucket = "role"            // project, 0, name → Role
-	bAttention store.Bucket = "agent.attention" // task id → why it asked for a person
+	countStatus = "agent.status" // begins the counters of agents by status
+
+	attention record.Rows[string] = "agent.attention" // task id → why it asked for a person
 )
 
-func countStatus(s AgentStatus) string { return "agent.status." + string(s) }
-
-// errSame makes a change end without a write.
-var errSame = errors.New("nothing changed")
-
-// state is what the audit log says about an agent.
-type state struct {
-	Status  AgentStatus `json:"status"`
-	Role    string      `json:"role"`
-	Project string      `json:"project"`
-	Runtime string      `json:"runtime"`
-	Task    string      `json:"task_id,omitempty"`
-	Waiting string      `json:"waiting,omitempty"`
-	Paused  bool        `json:"paused,omitzero"`
-	Pausing bool        `json:"pausing,omitzero"`
-	Stopped bool        `json:"stopped,omitzero"`
-	Stuck   StuckKind   `json:"stuck,omitempty"`
-}
-
-func stateOf(a *Agent) state {
-	s := state{a.Status, a.Role, a.Project, a.Runtime, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
-	if a.Stuck != nil {
-		s.Stuck = a.Stuck.Kind
+func (f *Fleet) agentKind() record.Kind[Agent] {
+	return record.Kind[Agent]{
+		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
+		ID: func(a *Agent) string { return a.Name },
+		Head: func(a *Agent) record.Head {
+			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Updated: &a.UpdatedAt, Seq: &a.AuditSeq}
+		},
+		Stored:  func(a *Agent) any { return stored{a, a.Env} },
+		State:   stateOf,
+		Indexes: []record.Index[Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
 	}
-	return s
-}
-
-// note is what a change says about itself in the audit log.
-type note struct {
-	event  string
-	trace  string
-	detail any
-}
-
-// load returns nil when there is no such agent.
-func load(tx store.Tx, name string) (*Agent, error) {
-	data, err := tx.Get(bAgent, []byte(name))
-	if err != nil {
-		return nil, fmt.Errorf("read agent %s: %w", name, err)
-	}
-	if data == nil {
-		return nil, nil
-	}
-	return decodeAgent(name, data)
 }
 
 // stored is an agent as it is kept, with all of its environment.
@@ -70,69 +34,74 @@ type stored struct {
 	Env map[string]string `json:"env,omitempty"`
 }
 
-func decodeAgent(name string, data []byte) (*Agent, error) {
-	a := new(Agent)
-	if err := core.DecodeStored(data, a); err != nil {
-		return nil, &core.Damaged{Noun: "agent", Key: name, Err: err}
+// stateOf is what the audit log says about an agent.
+func stateOf(a *Agent) any {
+	s := struct {
+		Status  AgentStatus `json:"status"`
+		Role    string      `json:"role"`
+		Project string      `json:"project"`
+		Runtime string      `json:"runtime"`
+		Task    string      `json:"task_id,omitempty"`
+		Waiting string      `json:"waiting,omitempty"`
+		Paused  bool        `json:"paused,omitzero"`
+		Pausing bool        `json:"pausing,omitzero"`
+		Stopped bool        `json:"stopped,omitzero"`
+		Stuck   StuckKind   `json:"stuck,omitempty"`
+	}{a.Status, a.Role, a.Project, a.Runtime, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
+	if a.Stuck != nil {
+		s.Stuck = a.Stuck.Kind
 	}
-	return a, nil
+	return s
 }
 
-// eachAgent visits the agents that can be read; the error names the others.
-func eachAgent(tx store.Tx, each func(*Agent)) error {
-	var bad []error
-	err := tx.Scan(bAgent, nil, nil, false, func(key, value []byte) bool {
-		a, err := decodeAgent(string(key), value)
-		if err != nil {
-			bad = append(bad, err)
-			return true
-		}
-		each(a)
-		return true
-	})
-	return errors.Join(append(bad, err)...)
+func (f *Fleet) projectKind() record.Kind[Project] {
+	return record.Kind[Project]{
+		Noun: "project", Bucket: "project", Ledger: f.opt.Ledger,
+		ID:    func(p *Project) string { return p.ID },
+		Place: func(p *Project) record.Key { return record.Key(p.Name) },
+		State: func(p *Project) any { return p },
+	}
 }
 
-// save writes an agent with its audit event, counters and change record. was
-// is the status before, "" for a new agent. It is the only way a record of
-// the fleet changes, but for put.
-func (f *Fleet) save(tx *audit.Tx, m *member, a *Agent, was AgentStatus, n note) error {
-	a.UpdatedAt = tx.Now()
-	seq, err := tx.Record(audit.Entry{
-		Type: n.event, Trace: n.trace, Subject: "agent", ID: a.Name,
-		State: stateOf(a), Detail: n.detail, Prev: a.AuditSeq,
-	})
-	if err != nil {
+func (f *Fleet) roleKind() record.Kind[Role] {
+	return record.Kind[Role]{
+		Noun: "role", Bucket: "role", Ledger: f.opt.Ledger,
+		ID:    func(r *Role) string { return r.ID },
+		Place: func(r *Role) record.Key { return record.Text(r.ProjectName).Last(r.Name) },
+		State: func(r *Role) any { return r },
+	}
+}
+
+// Auditables are the records that reconcile compares.
+func (f *Fleet) Auditables() []audit.Auditable {
+	return []audit.Auditable{f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable()}
+}
+
+// keep keeps a project or role that is new or another; the id may have been made
+// up before the server was known.
+func keep[T comparable](tx *audit.Tx, k *record.Kind[T], v T) error {
+	old, err := k.At(tx, k.Place(&v))
+	if err != nil || old != nil && *old == v {
 		return err
 	}
-	a.AuditSeq = seq
-	return f.put(tx, m, a, was)
+	return k.Save(tx, record.Event{Type: k.Noun + ".learned"}, old, &v)
 }
 
-// put is save for what an event about something else says already.
-func (f *Fleet) put(tx *audit.Tx, m *member, a *Agent, was AgentStatus) error {
-	data, err := core.Encode(stored{a, a.Env})
-	if err != nil {
-		return fmt.Errorf("encode agent %s: %w", a.Name, err)
-	}
-	if err := tx.Put(bAgent, []byte(a.Name), data); err != nil {
+// add keeps one that is not there.
+func add[T any](tx *audit.Tx, k *record.Kind[T], v T) error {
+	old, err := k.At(tx, k.Place(&v))
+	if err != nil || old != nil {
 		return err
 	}
-	if was != a.Status {
-		if was != "" {
-			tx.Add(countStatus(was), -1)
-		}
-		tx.Add(countStatus(a.Status), 1)
-	}
-	c := *a
-	tx.OnCommit(func() { m.saved(&c) })
-	tx.Changed("agent", a.Name, &c)
-	return nil
+	return k.Save(tx, record.Event{Type: k.Noun + ".created"}, nil, &v)
 }
+
+// errSame makes a change end without a write.
+var errSame = errors.New("nothing changed")
 
 // change applies fn to an agent's newest record, works out the status that
 // follows, and saves it. fn may return errSame to leave everything as it is.
-func (f *Fleet) change(ctx context.Context, by core.Caller, m *member, n note, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
+func (f *Fleet) change(ctx context.Context, by core.Caller, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
 	var out Agent
 	err := f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
 		out, err = f.changeIn(tx, m, n, fn)
@@ -142,21 +111,21 @@ func (f *Fleet) change(ctx context.Context, by core.Caller, m *member, n note, f
 }
 
 // changeIn is change inside a transaction.
-func (f *Fleet) changeIn(tx *audit.Tx, m *member, n note, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
-	a, err := load(tx, m.name)
+func (f *Fleet) changeIn(tx *audit.Tx, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
+	old, err := f.agents.Load(tx, m.name)
 	if err != nil {
 		return Agent{}, err
 	}
-	if a == nil || f.member(m.tenant, m.name) != m {
+	if old == nil || f.member(m.tenant, m.name) != m {
 		return Agent{}, core.Missing("agent", m.name)
 	}
-	was := a.Status
-	if err := fn(tx, a); errors.Is(err, errSame) {
-		return *a, nil
+	a := *old
+	if err := fn(tx, &a); errors.Is(err, errSame) {
+		return a, nil
 	} else if err != nil {
-		return *a, err
+		return a, err
 	}
-	a.Status, a.Reason = m.status(a)
-	err = f.save(tx, m, a, was, n)
-	return *a, err
+	a.Status, a.Reason = m.status(&a)
+	err = f.agents.Save(tx, n, old, &a)
+	return a, err
 }

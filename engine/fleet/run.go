@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -219,7 +220,7 @@ func (r *run) interrupt(h Handle, over <-chan struct{}) {
 // begin records that the agent is busy, before it is told anything.
 func (r *run) begin(ctx context.Context) error {
 	t := &r.job.Task
-	n := note{event: "agent.busy", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
+	n := record.Event{Type: "agent.busy", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
 		a.TaskID, a.LastTask, a.Attention, a.Waiting, a.Asked = t.TaskID, cut(r.in.Message, maxLast), "", "", nil
 		a.LastTaskID, a.LastStatus, a.Stuck = t.TaskID, "", nil
@@ -242,7 +243,7 @@ func (r *run) release(ctx context.Context, out swarm.Outcome) error {
 		_ = r.m.hold(ctx, byTask, false) // the supervisor tries again
 		r.m.ring()
 	}()
-	n := note{event: "agent.released", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID, "status": out.Status}}
+	n := record.Event{Type: "agent.released", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "status": out.Status}}
 	return r.f.opt.Ledger.Update(ctx, r.m.self(), func(tx *audit.Tx) error {
 		_, err := r.f.changeIn(tx, r.m, n, func(_ *audit.Tx, a *Agent) error {
 			if a.TaskID != t.TaskID {

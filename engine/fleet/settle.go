@@ -4,6 +4,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 )
 
 // Validate implements judge.Settler: edited arguments must be a JSON object,
@@ -28,7 +29,7 @@ func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error
 	if err := m.judged(tx, ap.TaskID, ap.Action, out.Decision); err != nil {
 		return err
 	}
-	n := note{event: "agent.answered", trace: ap.TraceID, detail: map[string]any{
+	n := record.Event{Type: "agent.answered", Trace: ap.TraceID, Detail: map[string]any{
 		"approval_id": ap.ApprovalID, "approved": out.Approved, "abort": out.Abort,
 	}}
 	_, err := f.changeIn(tx, m, n, func(_ *audit.Tx, a *Agent) error {

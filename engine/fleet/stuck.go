@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/record"
 )
 
 // Stuck says why a busy agent seems to get nowhere. It stands on the agent's
@@ -92,10 +93,10 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}) {
 // mark records that the agent is stuck, or no longer is.
 func (r *run) mark(ctx context.Context, want *Stuck) error {
 	t := &r.job.Task
-	n := note{event: "agent.unstuck", trace: t.TraceID, detail: map[string]any{"task_id": t.TaskID}}
+	n := record.Event{Type: "agent.unstuck", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID}}
 	if want != nil {
-		n.event = "agent.stuck"
-		n.detail = map[string]any{"task_id": t.TaskID, "kind": want.Kind, "text": want.Text}
+		n.Type = "agent.stuck"
+		n.Detail = map[string]any{"task_id": t.TaskID, "kind": want.Kind, "text": want.Text}
 	}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(tx *audit.Tx, a *Agent) error {
 		if a.TaskID != t.TaskID || want.same(a.Stuck) {

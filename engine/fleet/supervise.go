@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -169,7 +170,7 @@ func (f *Fleet) dropLost(ctx context.Context, m *member) error {
 	if !lost(m.rec.Load()) {
 		return nil
 	}
-	_, err := f.change(ctx, m.self(), m, note{event: "agent.recovered"}, func(tx *audit.Tx, a *Agent) error {
+	_, err := f.change(ctx, m.self(), m, record.Event{Type: "agent.recovered"}, func(tx *audit.Tx, a *Agent) error {
 		if !lost(a) {
 			return errSame
 		}
@@ -180,7 +181,7 @@ func (f *Fleet) dropLost(ctx context.Context, m *member) error {
 
 // acknowledge records that a pause is in effect.
 func (f *Fleet) acknowledge(ctx context.Context, m *member) error {
-	_, err := f.change(store.IfFull(ctx, store.UseReserve), m.self(), m, note{event: "agent.paused"}, func(_ *audit.Tx, a *Agent) error {
+	_, err := f.change(store.IfFull(ctx, store.UseReserve), m.self(), m, record.Event{Type: "agent.paused"}, func(_ *audit.Tx, a *Agent) error {
 		if !a.Pausing {
 			return errSame
 		}
@@ -201,7 +202,7 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 	if h.Status == seen.Status && h.Reason == seen.Reason {
 		event = "agent.process" // another process, in the same state
 	}
-	_, err := f.change(ctx, m.self(), m, note{event: event, detail: detail}, func(_ *audit.Tx, a *Agent) error {
+	_, err := f.change(ctx, m.self(), m, record.Event{Type: event, Detail: detail}, func(_ *audit.Tx, a *Agent) error {
 		h, differs := m.news(a)
 		if !differs {
 			return errSame
@@ -273,11 +274,11 @@ func (f *Fleet) Recover(ctx context.Context) error {
 func deadCall(a *judge.Approval) bool { return a.Gate == judge.GateTool && a.Status == judge.Open }
 
 func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
-	a, err := load(tx, m.name)
-	if err != nil || a == nil || !a.runs() {
+	old, err := f.agents.Load(tx, m.name)
+	if err != nil || old == nil || !old.runs() {
 		return err
 	}
-	was, task := a.Status, a.TaskID
+	a := *old
 	a.letGo()
 	if a.LastTaskID != "" && a.LastStatus == "" { // it may have ended before the fleet was there
 		last, err := f.opt.Swarm.StatusIn(tx, a.LastTaskID)
@@ -288,6 +289,6 @@ func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
 			a.LastStatus = last
 		}
 	}
-	a.Status, a.Reason = m.status(a)
-	return f.save(tx, m, a, was, note{event: "agent.recovered", detail: map[string]any{"from": was, "task_id": task}})
+	a.Status, a.Reason = m.status(&a)
+	return f.agents.Save(tx, record.Event{Type: "agent.recovered", Detail: map[string]any{"from": old.Status, "task_id": old.TaskID}}, old, &a)
 }

@@ -29,8 +29,9 @@ func (k *Kind[T]) Newest(tx store.Tx) uint64 { return uint64(tx.Counter(k.seq())
 // transaction, or nil for a new one. It fills v's head in. More than Limit
 // records are a core.Conflict.
 func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
-	was := k.head(old)
-	fill(k.head(v).Seq, tx.Next())
+	was, head := k.head(old), k.head(v)
+	fill(head.Updated, tx.Now())
+	fill(head.Seq, tx.Next())
 	return k.write(tx, old, v, func() error {
 		if old != nil && k.ID(old) != k.ID(v) && k.State != nil {
 			tx.Gone(k.subject(), k.ID(old))
@@ -39,7 +40,8 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	})
 }
 
-// Write is Save for what an event about something else tells of.
+// Write is Save for what an event about something else tells of: the head's time
+// and seq of the newest change stay.
 func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
 	return k.write(tx, old, v, func() error { return nil })
 }
@@ -52,7 +54,6 @@ func (k *Kind[T]) write(tx *audit.Tx, old, v *T, tell func() error) error {
 	}
 	head, was, now := k.head(v), k.head(old), tx.Now()
 	fill(head.Tenant, tx.Tenant())
-	fill(head.Updated, now)
 	if was.Created != nil {
 		now = *was.Created
 	}

@@ -2,13 +2,11 @@ package skill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/mapping"
@@ -93,12 +91,7 @@ func (s *Skills) mayTake(tenant, id string) error {
 
 // foreign audits err when it says that something belongs to another tenant.
 func (s *Skills) foreign(ctx context.Context, by core.Caller, named string, err error) error {
-	if !errors.Is(err, core.ErrForeign) || s.opt.ReadOnly {
-		return err
-	}
-	return s.ledger.Refuse(ctx, by, audit.Entry{
-		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant, Detail: map[string]string{"named": named, "kind": "subagent"},
-	}, err)
+	return s.ledger.Foreign(ctx, by, "subagent", named, err)
 }
 
 // draft is the skill that an invocation names and the order in which what it
