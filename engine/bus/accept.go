@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -65,7 +66,7 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	if err := b.parties(tenant, d); err != nil {
 		return nil, err
 	}
-	request, err := conversation(tx, d)
+	request, err := b.conversation(tx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 		return nil, err
 	}
 	// From here on nothing is refused: the transaction may go on after that.
-	seq := uint64(tx.Add(countMessages, 1))
+	seq := b.messages.Next(tx)
 	m := &Message{
 		MessageID: core.NewUUID(tenant, seq, nil), Topic: d.Topic, TenantID: tenant, Seq: seq,
 		SenderID: d.Sender, RecipientID: d.Recipient, MessageType: d.Type, Timestamp: tx.Now(), TTL: d.TTL,
@@ -85,7 +86,7 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	}
 	if d.resendOf != nil {
 		m.ResendOf = d.resendOf.MessageID
-		if err := markResent(tx, d.resendOf, m); err != nil {
+		if err := b.markResent(tx, d.resendOf, m); err != nil {
 			return nil, err
 		}
 	}
@@ -101,12 +102,11 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	if m.RecipientID == Broadcast {
 		m.Recipients = slices.Concat(to, full)
 	}
-	data, err := encode(m)
-	if err != nil {
+	event := record.Event{Type: "message.accepted", Trace: m.TraceID, Detail: accepted{
+		m.Topic, m.SenderID, m.RecipientID, m.MessageType, m.Priority, m.CorrelationID, m.TaskID, m.ResendOf, d.digest,
+	}}
+	if err := b.messages.Save(tx, event, nil, m); err != nil {
 		return nil, err
-	}
-	if err := tx.Put(bMessage, key(seq), data); err != nil {
-		return nil, fmt.Errorf("write message %s: %w", m.MessageID, err)
 	}
 	if m.Topic != "" {
 		err = b.routeTopic(tx, m)
@@ -116,18 +116,9 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.Record(audit.Entry{
-		Type: "message.accepted", Trace: m.TraceID, Subject: "message", ID: m.MessageID,
-		Detail: accepted{m.Topic, m.SenderID, m.RecipientID, m.MessageType, m.Priority, m.CorrelationID, m.TaskID, m.ResendOf, d.digest},
-	}); err != nil {
-		return nil, err
-	}
-	tx.Changed("message", m.MessageID, m)
 	if d.accepted != nil {
 		d.accepted(m)
 	}
-	t := b.of(tenant)
-	tx.OnCommit(func() { b.accepted(t, m) })
 	return m, nil
 }
 
@@ -164,17 +155,17 @@ func (b *Bus) sender(tx *audit.Tx, d *draft) error {
 
 // routeTopic puts a new message where its subscribers find it.
 func (b *Bus) routeTopic(tx *audit.Tx, m *Message) error {
-	t := Topic{Topic: m.Topic}
-	known, err := fetch(tx, bTopic, []byte(m.Topic), &t)
+	known, err := b.topics.Load(tx, m.Topic)
 	if err != nil {
 		return err
 	}
-	if !known {
-		tx.Add(countTopics, 1)
+	t := Topic{Topic: m.Topic}
+	if known != nil {
+		t = *known
 	}
 	t.Messages++
 	t.LastSeq, t.LastAt = m.Seq, m.Timestamp
-	if err := put(tx, bTopic, []byte(m.Topic), &t); err != nil {
+	if err := b.topics.Write(tx, known, &t); err != nil {
 		return err
 	}
 	all, err := b.durables(tx)
@@ -190,14 +181,18 @@ func (b *Bus) routeTopic(tx *audit.Tx, m *Message) error {
 }
 
 func putDue(tx store.Tx, due time.Time, seq uint64, kind byte, name string) error {
-	if err := tx.Put(bDue, dueKey(due, seq, kind, name), []byte{1}); err != nil {
+	if err := dues.Put(tx, dueKey(due, seq, kind, name), struct{}{}); err != nil {
 		return fmt.Errorf("write when message %d is due: %w", seq, err)
 	}
 	return nil
 }
 
-// accepted runs after the commit, on the store's writer.
-func (b *Bus) accepted(t *tenant, m *Message) {
+// accepted runs after the commit, on the store's writer; nil left.
+func (b *Bus) accepted(tenant, _ string, m *Message) {
+	if m == nil {
+		return
+	}
+	t := b.of(tenant)
 	t.feed.message(m)
 	b.watch.due(t.name, m.ExpiresAt())
 	if m.CorrelationID != "" {

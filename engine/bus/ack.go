@@ -2,13 +2,13 @@ package bus
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -100,7 +100,7 @@ func (b *Bus) refuseIn(tx *audit.Tx, s *Subscription, m *Message, reason string)
 			return err
 		}
 	}
-	d := burial{kind: kind, name: name, reason: ReasonRefused, detail: reason}
+	d := burial{b: b, kind: kind, name: name, reason: ReasonRefused, detail: reason}
 	if err := d.add(tx, m); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (b *Bus) flush(ctx context.Context, t *tenant) error {
 			}
 		}
 		for s := range dirty {
-			if err := saveCursor(tx, s.opt.Name, s.cursor()); err != nil {
+			if err := b.saveCursor(tx, s.opt.Name, s.cursor()); err != nil {
 				return err
 			}
 		}
@@ -150,24 +150,18 @@ func (b *Bus) flush(ctx context.Context, t *tenant) error {
 }
 
 // saveCursor moves a durable subscription's cursor, never back.
-func saveCursor(tx *audit.Tx, name string, upto uint64) error {
+func (b *Bus) saveCursor(tx *audit.Tx, name string, upto uint64) error {
 	was, err := loadCursor(tx, name)
 	if err != nil || upto <= was {
 		return err
 	}
-	if known, err := tx.Get(bSub, []byte(name)); err != nil || known == nil { // removed meanwhile
+	if known, err := b.subs.Load(tx, name); err != nil || known == nil { // removed meanwhile
 		return err
 	}
-	return tx.Put(bCursor, []byte(name), key(upto))
+	return cursors.Put(tx, record.Key(name), upto)
 }
 
 func loadCursor(tx *audit.Tx, name string) (uint64, error) {
-	data, err := tx.Get(bCursor, []byte(name))
-	if err != nil || len(data) != 8 {
-		if err == nil && data != nil {
-			err = errors.New("want 8 bytes")
-		}
-		return 0, explain("read the cursor of subscription "+name, err)
-	}
-	return binary.BigEndian.Uint64(data), nil
+	upto, _, err := cursors.Get(tx, record.Key(name))
+	return upto, err
 }

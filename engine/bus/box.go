@@ -2,13 +2,13 @@ package bus
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -57,15 +57,15 @@ func (b *Bus) deliver(tx *audit.Tx, m *Message, to, full []string) error {
 		if err := putDue(tx, due, m.Seq, toMailbox, name); err != nil {
 			return err
 		}
-		if err := tx.Put(bBox, boxKey(name, m.Priority, m.Seq), dueValue(due)); err != nil {
+		if err := boxes.Put(tx, inBox(name, m.Priority, m.Seq), uint64(due.UnixMicro())); err != nil {
 			return fmt.Errorf("write message %s into the mailbox of %s: %w", m.MessageID, name, err)
 		}
 	}
 	for _, name := range full {
-		if err := put(tx, bFate, fateKey(m.Seq, name), fate{Status: Refused, At: tx.Now(), Reason: "the mailbox is full"}); err != nil {
+		if err := fates.Put(tx, record.Seq(m.Seq).Last(name), fate{Status: Refused, At: tx.Now(), Reason: "the mailbox is full"}); err != nil {
 			return err
 		}
-		g := burial{kind: toMailbox, name: name, reason: ReasonFull}
+		g := burial{b: b, kind: toMailbox, name: name, reason: ReasonFull}
 		if err := g.add(tx, m); err != nil {
 			return err
 		}
@@ -76,17 +76,10 @@ func (b *Bus) deliver(tx *audit.Tx, m *Message, to, full []string) error {
 	return nil
 }
 
-func dueValue(due time.Time) []byte {
-	return binary.BigEndian.AppendUint64(nil, uint64(due.UnixMicro()))
-}
-
 // boxSize is how many unread messages a mailbox holds.
 func boxSize(tx store.Tx, recipient string) (uint64, error) {
-	data, err := tx.Get(bBoxes, []byte(recipient))
-	if err != nil || len(data) != 8 {
-		return 0, explain("read the size of the mailbox of "+recipient, err)
-	}
-	return readKey(data), nil
+	n, _, err := boxSizes.Get(tx, record.Key(recipient))
+	return n, err
 }
 
 // resize notes that messages came into a mailbox, or left it.
@@ -96,9 +89,9 @@ func resize(tx store.Tx, recipient string, by int) error {
 		return err
 	}
 	if left := int(n) + by; left > 0 {
-		return tx.Put(bBoxes, []byte(recipient), key(uint64(left)))
+		return boxSizes.Put(tx, record.Key(recipient), uint64(left))
 	}
-	return tx.Delete(bBoxes, []byte(recipient))
+	return boxSizes.Delete(tx, record.Key(recipient))
 }
 
 // Mailbox is one recipient's unread messages in numbers.
@@ -112,9 +105,9 @@ type Mailbox struct {
 func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
 	var out []Mailbox
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return scan(tx, bBoxes, nil, func(k, v []byte) (bool, error) {
-			at, err := oldest(tx, string(k))
-			out = append(out, Mailbox{RecipientID: string(k), Open: int(readKey(v)), Oldest: at})
+		return boxSizes.Each(tx, nil, func(name record.Parts, n uint64) (bool, error) {
+			at, err := b.oldest(tx, string(name))
+			out = append(out, Mailbox{RecipientID: string(name), Open: int(n), Oldest: at})
 			return true, err
 		})
 	})
@@ -123,11 +116,11 @@ func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
 
 // oldest is when the oldest message of a mailbox was accepted: the first of
 // one of its priorities.
-func oldest(tx store.Tx, recipient string) (time.Time, error) {
+func (b *Bus) oldest(tx store.Tx, recipient string) (time.Time, error) {
 	var first uint64
 	for p := byte(1); p <= LowestPriority; p++ {
-		err := scan(tx, bBox, append(boxPrefix(recipient), p), func(k, _ []byte) (bool, error) {
-			if seq := readKey(k[len(k)-8:]); first == 0 || seq < first {
+		err := boxes.Each(tx, record.Text(recipient).Byte(p), func(k record.Parts, _ uint64) (bool, error) {
+			if seq := k.Seq(); first == 0 || seq < first {
 				first = seq
 			}
 			return false, nil
@@ -136,7 +129,7 @@ func oldest(tx store.Tx, recipient string) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	m, err := mustGetHead(tx, first)
+	m, err := need(b.messages.Glance(tx, record.Seq(first)))
 	if err != nil {
 		return time.Time{}, err
 	}

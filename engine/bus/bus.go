@@ -86,6 +86,11 @@ type Bus struct {
 	ledger *audit.Ledger
 	watch  watch
 
+	messages record.Kind[Message]
+	dead     record.Kind[DeadLetter]
+	topics   record.Kind[Topic]
+	subs     record.Kind[subscription]
+
 	mu      sync.Mutex
 	tenants map[string]*tenant
 }
@@ -105,7 +110,9 @@ func New(opt Options) *Bus {
 	b.watch.init()
 	// How far a reader has come: a cursor that was changed has it read again, or
 	// not at all, what the log has all the same.
-	b.ledger.Declare(audit.Volatile, string(bCursor))
+	b.ledger.Declare(audit.Volatile, string(cursors))
+	b.messages, b.dead, b.topics, b.subs = b.messageKind(), b.deadKind(), b.topicKind(), b.subscriptionKind()
+	b.ledger.Derives(b.Auditables()...)
 	return b
 }
 

@@ -2,13 +2,15 @@ package bus
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // The reasons of dead letters.
@@ -22,6 +24,7 @@ const (
 // DeadLetter is a message that did not get to one of those it was meant for.
 type DeadLetter struct {
 	MessageID    string    `json:"message_id"`
+	Seq          uint64    `json:"seq"` // of the message, or of the engine's event
 	Topic        string    `json:"topic,omitempty"`
 	SenderID     string    `json:"sender_id"`
 	RecipientID  string    `json:"recipient_id,omitempty"` // whose mailbox it was in
@@ -36,24 +39,77 @@ type DeadLetter struct {
 	ResentAs     string    `json:"resent_as,omitempty"` // message that repeats it
 }
 
+// Dead letters by consumer, and counted by whether they were sent again.
+const (
+	bGrave    store.Bucket = "message.grave"
+	countDead              = "message.dead"
+	unsent                 = "unsent"
+)
+
+func (b *Bus) deadKind() record.Kind[DeadLetter] {
+	return record.Kind[DeadLetter]{
+		Noun: "dead letter", Bucket: "message.dead", Quiet: true, Ledger: b.ledger,
+		ID: func(d *DeadLetter) string { return d.MessageID },
+		Place: func(d *DeadLetter) record.Key {
+			kind, name := d.consumer()
+			return ofConsumer(d.Seq, kind, name)
+		},
+		Indexes: []record.Index[DeadLetter]{
+			{Bucket: bGrave, Count: string(bGrave), Word: (*DeadLetter).grave},
+			{Count: countDead, Word: func(d *DeadLetter) string {
+				if d.ResentAs == "" {
+					return unsent
+				}
+				return ""
+			}},
+		},
+	}
+}
+
+// consumer is who did not get the message.
+func (d *DeadLetter) consumer() (kind byte, name string) {
+	switch {
+	case d.Reason == ReasonUnanswered:
+		return toAnswer, ""
+	case d.Subscription == "":
+		return toMailbox, d.RecipientID
+	case strings.HasPrefix(d.Topic, sysToken+"."):
+		return toEvents, d.Subscription
+	}
+	return toSubscription, d.Subscription
+}
+
+// grave is the mailbox or subscription that the letter counts for. Requests
+// without an answer are no one's in particular: they go with their messages.
+func (d *DeadLetter) grave() string {
+	kind, name := d.consumer()
+	if kind == toAnswer {
+		return ""
+	}
+	return string(kind) + name
+}
+
+// maxLetters is how many dead letters a mailbox or a durable subscription
+// keeps, the newest: where nobody reads, every message becomes one. The audit
+// log tells of the older ones too.
+const maxLetters = 1000
+
 // burial makes dead letters of messages that share one reason and one
 // consumer, with one event for all.
 type burial struct {
+	b              *Bus
 	kind           byte
 	name           string
 	reason, detail string
 	ids            []string
 }
 
-// add makes a message a dead letter, unless it is one already.
+// add makes a message a dead letter, unless it is one already, and drops the
+// oldest of too many.
 func (g *burial) add(tx *audit.Tx, m *Message) error {
-	k := keyWith(m.Seq, g.kind, g.name)
-	known, err := tx.Get(bDead, k)
-	if err != nil || known != nil {
-		return explain("read a dead letter", err)
-	}
+	letters := &g.b.dead
 	d := DeadLetter{
-		MessageID: m.MessageID, Topic: m.Topic, SenderID: m.SenderID, RecipientID: m.RecipientID, MessageType: m.MessageType,
+		MessageID: m.MessageID, Seq: m.Seq, Topic: m.Topic, SenderID: m.SenderID, RecipientID: m.RecipientID, MessageType: m.MessageType,
 		Timestamp: m.Timestamp, Reason: g.reason, Detail: g.detail, At: tx.Now(), TraceID: m.TraceID, TaskID: m.TaskID,
 	}
 	switch g.kind {
@@ -62,14 +118,27 @@ func (g *burial) add(tx *audit.Tx, m *Message) error {
 	case toSubscription, toEvents:
 		d.Subscription = g.name
 	}
-	if err := put(tx, bDead, k, &d); err != nil {
+	known, err := letters.At(tx, letters.Place(&d))
+	if err != nil || known != nil {
 		return err
 	}
-	if err := counted(tx, g.kind, g.name, m.Seq); err != nil {
+	if err := letters.Write(tx, nil, &d); err != nil {
 		return err
 	}
-	tx.Add(countDead, 1)
-	tx.Add(countLetters, 1)
+	if grave := d.grave(); letters.Counted(tx, string(bGrave), grave) > maxLetters {
+		var oldest *DeadLetter
+		err := letters.Along(tx, bGrave, grave, func(d *DeadLetter) error {
+			oldest = d
+			return record.Stop
+		})
+		if err != nil {
+			return err
+		}
+		if err := letters.Leave(tx, nil, oldest); err != nil {
+			return err
+		}
+		tx.Add(countDropped+grave, 1)
+	}
 	tx.Changed("message", m.MessageID, m)
 	g.ids = append(g.ids, m.MessageID)
 	return nil
@@ -105,7 +174,7 @@ func (b *Bus) lose(ctx context.Context, tenant, name string, messages []*Message
 		return nil
 	}
 	return b.change(ctx, core.Self(tenant, "bus"), "record what expired", func(tx *audit.Tx) error {
-		g := burial{kind: toSubscription, name: name, reason: ReasonExpired}
+		g := burial{b: b, kind: toSubscription, name: name, reason: ReasonExpired}
 		for _, m := range messages {
 			if err := g.add(tx, m); err != nil {
 				return err
@@ -119,53 +188,23 @@ func (b *Bus) lose(ctx context.Context, tenant, name string, messages []*Message
 // a reason, f.Agent a sender, recipient or subscription, f.Kind a type; Match
 // looks into ids, topic, names and detail. With f.Status "resent" it lists
 // only what was sent again; without, also that.
-func (b *Bus) Dead(ctx context.Context, tenant string, f core.Filter) (core.Page[DeadLetter], error) {
-	var none core.Page[DeadLetter]
-	f, err := f.Check()
+func (b *Bus) Dead(ctx context.Context, tenant string, f core.Filter) (page core.Page[DeadLetter], err error) {
+	f, err = f.Check()
 	if err != nil {
-		return none, err
+		return page, err
 	}
 	if !slices.Contains(append(DeadReasons(), ""), f.Status) {
-		return none, core.Invalid("status", f.Status, strings.Join(DeadReasons(), ", "))
+		return page, core.Invalid("status", f.Status, strings.Join(DeadReasons(), ", "))
 	}
-	var items []DeadLetter
-	total, narrows := 0, f.Narrows()
+	q := record.Query[DeadLetter]{Filter: f}
+	if f.Narrows() {
+		q.Match = func(d *DeadLetter) (bool, error) { return d.fits(f), nil }
+	}
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		seen := 0
-		var bad error
-		err := tx.Scan(bDead, nil, nil, true, func(_, v []byte) bool {
-			seen++
-			if !narrows && seen <= f.Offset() {
-				return true
-			}
-			if seen%1024 == 0 && ctx.Err() != nil {
-				bad = ctx.Err()
-				return false
-			}
-			var d DeadLetter
-			if bad = core.DecodeStored(v, &d); bad != nil {
-				return false
-			}
-			if !d.fits(f) {
-				return true
-			}
-			if total++; (total > f.Offset() || !narrows) && len(items) < f.Size {
-				items = append(items, d)
-			}
-			return narrows || len(items) < f.Size
-		})
-		if !narrows {
-			total = int(tx.Counter(countLetters))
-		}
-		if err == nil {
-			err = bad
-		}
+		page, err = b.dead.Page(ctx, tx, q)
 		return err
 	})
-	if err != nil {
-		return none, explain("list the dead letters", err)
-	}
-	return core.NewPage(items, f, total), nil
+	return page, explain("list the dead letters", err)
 }
 
 // DeadReasons are the values that Dead filters by.
@@ -178,8 +217,8 @@ const resent = "resent"
 func (d *DeadLetter) fits(f core.Filter) bool {
 	return (f.Status == "" || f.Status == d.Reason || f.Status == resent && d.ResentAs != "") &&
 		(f.Agent == "" || f.Agent == d.SenderID || f.Agent == d.RecipientID || f.Agent == d.Subscription) &&
-		same(f.Kind, string(d.MessageType)) && same(f.Trace, d.TraceID) && same(f.Task, d.TaskID) && f.Session == "" &&
-		within(d.At, f) && holds(f.Match, d.MessageID, d.Topic, d.SenderID, d.RecipientID, d.Subscription, d.Detail)
+		core.Wants(f.Kind, string(d.MessageType)) && core.Wants(f.Trace, d.TraceID) && core.Wants(f.Task, d.TaskID) && f.Session == "" &&
+		f.Within(d.At) && f.Finds(d.MessageID, d.Topic, d.SenderID, d.RecipientID, d.Subscription, d.Detail)
 }
 
 // Resend accepts a message again, as a new one of the same content: to all
@@ -209,23 +248,36 @@ func (b *Bus) Resend(ctx context.Context, by core.Caller, id string) (Message, e
 }
 
 // markResent notes in the dead letters of a message by which it was repeated.
-func markResent(tx *audit.Tx, old, repeat *Message) error {
-	keys, err := lettersOf(tx, old.Seq)
-	if err != nil {
-		return fmt.Errorf("read the dead letters of %s: %w", old.MessageID, err)
-	}
-	for _, k := range keys {
-		var d DeadLetter
-		if _, err := fetch(tx, bDead, k, &d); err != nil {
-			return err
-		}
-		if d.ResentAs == "" {
-			tx.Add(countDead, -1)
-		}
+func (b *Bus) markResent(tx *audit.Tx, old, repeat *Message) error {
+	letters, err := b.lettersOf(tx, old.Seq)
+	for _, was := range letters {
+		d := *was
 		d.ResentAs = repeat.MessageID
-		if err := put(tx, bDead, k, &d); err != nil {
-			return err
+		err = errors.Join(err, b.dead.Write(tx, was, &d))
+	}
+	return err
+}
+
+// removeLetters removes the dead letters of a message.
+func (b *Bus) removeLetters(tx *audit.Tx, seq uint64) error {
+	letters, err := b.lettersOf(tx, seq)
+	for _, d := range letters {
+		err = errors.Join(err, b.dead.Leave(tx, nil, d))
+		if dropped := countDropped + d.grave(); b.dead.Counted(tx, string(bGrave), d.grave()) == 0 {
+			tx.Add(dropped, -tx.Counter(dropped))
 		}
 	}
-	return nil
+	return err
+}
+
+// lettersOf are the dead letters of a message. Those of an event of the engine
+// are not: its seq is one of the audit log.
+func (b *Bus) lettersOf(tx *audit.Tx, seq uint64) (letters []*DeadLetter, err error) {
+	err = b.dead.Under(tx, record.Seq(seq), func(d *DeadLetter) error {
+		if kind, _ := d.consumer(); kind != toEvents {
+			letters = append(letters, d)
+		}
+		return nil
+	})
+	return letters, err
 }

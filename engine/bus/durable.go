@@ -3,16 +3,15 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // durable is a subscription that outlives its readers.
 type durable struct {
-	name    string
 	rec     subscription
 	pattern Pattern
 	open    *Subscription // guarded by Bus.mu
@@ -21,9 +20,23 @@ type durable struct {
 // subscription is a durable subscription's record, and what the audit log says
 // of it.
 type subscription struct {
+	Name      string    `json:"name"`
 	Pattern   string    `json:"pattern"`
 	Type      Type      `json:"message_type,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
+}
+
+// maxDurable is how many durable subscriptions a tenant may have: each costs
+// every message a look.
+const maxDurable = 1000
+
+func (b *Bus) subscriptionKind() record.Kind[subscription] {
+	return record.Kind[subscription]{
+		Noun: "durable subscription", Subject: "subscription", Bucket: "message.sub", Limit: maxDurable, Quiet: true, Ledger: b.ledger,
+		ID:    func(s *subscription) string { return s.Name },
+		Head:  func(s *subscription) record.Head { return record.Head{Created: &s.CreatedAt} },
+		State: func(s *subscription) any { return s },
+	}
 }
 
 func (d *durable) wants(topic string, typ Type) bool {
@@ -41,10 +54,10 @@ func (b *Bus) durables(tx *audit.Tx) (map[string]*durable, error) {
 		return known, nil
 	}
 	known = map[string]*durable{}
-	err := scan(tx, bSub, nil, func(k, v []byte) (bool, error) {
-		d, err := readDurable(string(k), v)
-		known[string(k)] = d
-		return true, err
+	err := b.subs.Each(tx, func(rec *subscription) error {
+		p, err := ParsePattern(rec.Pattern)
+		known[rec.Name] = &durable{rec: *rec, pattern: p}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -54,22 +67,6 @@ func (b *Bus) durables(tx *audit.Tx) (map[string]*durable, error) {
 	b.mu.Unlock()
 	return known, nil
 }
-
-func readDurable(name string, v []byte) (*durable, error) {
-	d := &durable{name: name}
-	err := core.DecodeStored(v, &d.rec)
-	if err == nil {
-		d.pattern, err = ParsePattern(d.rec.Pattern)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decode subscription %s: %w", name, err)
-	}
-	return d, nil
-}
-
-// maxDurable is how many durable subscriptions a tenant may have: each costs
-// every message a look.
-const maxDurable = 1000
 
 // openDurable opens the durable subscription s, making it when it is new.
 func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
@@ -90,16 +87,16 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 		}
 		if d.rec.Pattern != s.opt.Pattern || d.rec.Type != s.opt.Type {
 			return core.Errorf(core.Conflict, "name: subscription %s is of pattern %q and type %q; remove it first, or take another name",
-				d.name, d.rec.Pattern, d.rec.Type).With("field", "name")
+				d.rec.Name, d.rec.Pattern, d.rec.Type).With("field", "name")
 		}
-		if s.upto, err = loadCursor(tx, d.name); err != nil {
+		if s.upto, err = loadCursor(tx, d.rec.Name); err != nil {
 			return err
 		}
 		s.pos = s.upto // before others see it: what is behind has been read
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if d.open != nil {
-			return core.Errorf(core.Conflict, "name: subscription %s has a reader already", d.name).With("field", "name")
+			return core.Errorf(core.Conflict, "name: subscription %s has a reader already", d.rec.Name).With("field", "name")
 		}
 		d.open, s.durable = s, d
 		return nil
@@ -117,15 +114,8 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 
 // makeDurable makes the durable subscription that s is to read.
 func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
-	if tx.Counter(countSubs) >= maxDurable {
-		return core.Errorf(core.Conflict, "name: there are %d durable subscriptions, the most there may be; remove one first", maxDurable).With("field", "name")
-	}
-	d := &durable{name: s.opt.Name, pattern: s.pattern, open: s}
-	d.rec = subscription{Pattern: s.opt.Pattern, Type: s.opt.Type, CreatedAt: tx.Now()}
-	if err := put(tx, bSub, []byte(d.name), d.rec); err != nil {
-		return err
-	}
-	if _, err := tx.Record(audit.Entry{Type: "subscription.created", Subject: "subscription", ID: d.name, State: d.rec}); err != nil {
+	d := &durable{rec: subscription{Name: s.opt.Name, Pattern: s.opt.Pattern, Type: s.opt.Type}, pattern: s.pattern, open: s}
+	if err := b.subs.Save(tx, record.Event{Type: "subscription.created"}, nil, &d.rec); err != nil {
 		return err
 	}
 	var err error
@@ -133,13 +123,12 @@ func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
 		return err
 	}
 	s.pos = s.upto
-	if err := tx.Put(bCursor, []byte(d.name), key(s.upto)); err != nil {
+	if err := cursors.Put(tx, record.Key(d.rec.Name), s.upto); err != nil {
 		return err
 	}
-	tx.Add(countSubs, 1)
 	tx.Changed("message", "", nil)
 	s.durable = d
-	b.keepDurable(s.t, d.name, d)
+	b.keepDurable(s.t, d.rec.Name, d)
 	return nil
 }
 
@@ -177,18 +166,15 @@ func (b *Bus) UnsubscribeIn(tx *audit.Tx, name string) error {
 	if err != nil || all[name] == nil {
 		return err
 	}
-	return b.removeDurable(tx, name)
+	return b.removeDurable(tx, &all[name].rec)
 }
 
-func (b *Bus) removeDurable(tx *audit.Tx, name string) error {
-	if err := errors.Join(tx.Delete(bSub, []byte(name)), tx.Delete(bCursor, []byte(name))); err != nil {
+func (b *Bus) removeDurable(tx *audit.Tx, rec *subscription) error {
+	name := rec.Name
+	if err := errors.Join(b.subs.Remove(tx, record.Event{Type: "subscription.removed"}, rec), cursors.Delete(tx, record.Key(name))); err != nil {
 		return err
 	}
-	tx.Add(countSubs, -1)
 	tx.Changed("message", "", nil)
-	if _, err := tx.Record(audit.Entry{Type: "subscription.removed", Subject: "subscription", ID: name, State: audit.Gone}); err != nil {
-		return err
-	}
 	b.keepDurable(b.of(tx.Tenant()), name, nil)
 	return nil
 }
@@ -232,7 +218,7 @@ func (b *Bus) Unsubscribe(ctx context.Context, by core.Caller, name string) erro
 			return core.Errorf(core.Conflict, "name: subscription %s has a reader", name).With("field", "name")
 		}
 		gone = d
-		return b.removeDurable(tx, name)
+		return b.removeDurable(tx, &d.rec)
 	})
 	if err != nil && gone != nil { // nothing of it was committed
 		b.keepDurable(b.of(by.Tenant), name, gone)

@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // Figures are a tenant's messages in numbers, from counters.
@@ -27,10 +27,9 @@ type Figures struct {
 func (b *Bus) Figures(ctx context.Context, tenant string) (Figures, error) {
 	var f Figures
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		seq := tx.Counter(countMessages)
 		f = Figures{
-			Messages: seq - tx.Counter(countFloor), Open: tx.Counter(countOpen), Unanswered: tx.Counter(countAsks),
-			Dead: tx.Counter(countDead), Topics: tx.Counter(countTopics), Subscriptions: tx.Counter(countSubs), Seq: uint64(seq),
+			Messages: b.messages.Count(tx), Open: tx.Counter(countOpen), Unanswered: tx.Counter(countAsks),
+			Dead: b.dead.Counted(tx, countDead, unsent), Topics: b.topics.Count(tx), Subscriptions: b.subs.Count(tx), Seq: b.messages.Newest(tx),
 		}
 		return nil
 	})
@@ -59,20 +58,18 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	}
 	var all []Topic
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return scan(tx, bTopic, nil, func(_, v []byte) (bool, error) {
-			var t Topic
-			err := core.DecodeStored(v, &t)
-			if holds(f.Match, t.Topic) && within(t.LastAt, f) {
-				all = append(all, t)
+		return b.topics.Each(tx, func(t *Topic) error {
+			if f.Finds(t.Topic) && f.Within(t.LastAt) {
+				all = append(all, *t)
 			}
-			return true, err
+			return nil
 		})
 	})
 	if err != nil {
 		return none, explain("list the topics", err)
 	}
 	slices.SortFunc(all, func(a, b Topic) int { return cmp.Compare(b.LastSeq, a.LastSeq) })
-	page := all[min(f.Offset(), len(all)):min(f.Offset()+f.Size, len(all))]
+	page := core.PageOf(all, f)
 	subs, err := b.Subscriptions(ctx, tenant)
 	if err != nil {
 		return none, err
@@ -82,14 +79,14 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 		if err != nil {
 			continue // a mailbox
 		}
-		for i := range page {
-			if p.Match(page[i].Topic) {
-				page[i].Subscribers++
-				page[i].Lag = max(page[i].Lag, s.Lag)
+		for i := range page.Items {
+			if t := &page.Items[i]; p.Match(t.Topic) {
+				t.Subscribers++
+				t.Lag = max(t.Lag, s.Lag)
 			}
 		}
 	}
-	return core.NewPage(page, f, len(all)), nil
+	return page, nil
 }
 
 func sortByLag(all []SubscriptionInfo) {
@@ -104,12 +101,12 @@ func sortByLag(all []SubscriptionInfo) {
 func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) {
 	var out []Message
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		seqs, err := live(tx, true)
+		seqs, err := live(tx, unanswered)
 		if err != nil {
 			return err
 		}
 		for _, seq := range seqs[:min(len(seqs), core.MaxPageSize)] {
-			m, err := mustGet(tx, seq)
+			m, err := need(b.messages.At(tx, record.Seq(seq)))
 			if err != nil {
 				return err
 			}
@@ -120,20 +117,7 @@ func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) 
 	return out, explain("list the unanswered requests", err)
 }
 
-// Auditables are the records that reconcile compares: the durable
-// subscriptions. Messages never change, their events carry no state.
-func (b *Bus) Auditables() []audit.Auditable { return []audit.Auditable{auditedSubscriptions{}} }
-
-type auditedSubscriptions struct{}
-
-func (auditedSubscriptions) Subject() string { return "subscription" }
-
-func (auditedSubscriptions) States(tx store.Tx, each func(string, any) error) error {
-	return scan(tx, bSub, nil, func(k, v []byte) (bool, error) {
-		d, err := readDurable(string(k), v)
-		if err == nil {
-			err = each(d.name, d.rec)
-		}
-		return true, err
-	})
+// Auditables are the records that reconcile compares.
+func (b *Bus) Auditables() []audit.Auditable {
+	return []audit.Auditable{b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable()}
 }

@@ -51,10 +51,10 @@ func (s *Subscription) Lag(ctx context.Context) (int, error) {
 // expired. It looks only when there are many.
 func (b *Bus) alive(ctx context.Context, tenant string, seq uint64) (uint64, error) {
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if uint64(tx.Counter(countMessages)) < seq+tailMessages {
+		if b.messages.Newest(tx) < seq+tailMessages {
 			return nil
 		}
-		lo, _, err := span(tx, core.Filter{Since: tx.Now().Add(-MaxTTL * time.Second)})
+		lo, _, err := b.messages.Span(tx, core.Filter{Since: tx.Now().Add(-MaxTTL * time.Second)})
 		seq = lo - 1
 		return err
 	})

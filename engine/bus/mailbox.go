@@ -2,13 +2,13 @@ package bus
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Read takes up to n (1-100) messages out of a mailbox, the highest priority
@@ -83,21 +83,17 @@ func (b *Bus) unread(tx *audit.Tx, recipient string, n int, fits func(*Message) 
 	t := b.of(tx.Tenant())
 	now := tx.Now()
 	var out []*Message
-	prefix := boxPrefix(recipient)
-	err := scan(tx, bBox, prefix, func(k, _ []byte) (bool, error) {
-		seq := binary.BigEndian.Uint64(k[len(prefix)+1:])
+	err := boxes.Each(tx, record.Text(recipient), func(k record.Parts, _ uint64) (bool, error) {
+		seq := record.LastSeq(k)
 		b.mu.Lock()
 		_, taken := t.taken[slot{recipient, seq}]
 		b.mu.Unlock()
 		if taken {
 			return true, nil
 		}
-		m, err := get(tx, seq)
+		m, err := need(b.messages.At(tx, record.Seq(seq)))
 		if err != nil {
 			return false, err
-		}
-		if m == nil {
-			return false, core.Errorf(core.Internal, "message %d is in the mailbox of %s but missing", seq, recipient)
 		}
 		if !m.expired(now) && !b.kept(t, m) && (fits == nil || fits(m)) {
 			out = append(out, m)
@@ -145,17 +141,16 @@ func (b *Bus) readIn(tx *audit.Tx, recipient string, messages []*Message) error 
 // settle takes a message out of a mailbox with what became of it; false when
 // it was not there.
 func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, error) {
-	box := boxKey(recipient, m.Priority, m.Seq)
-	due, err := tx.Get(bBox, box)
-	if err != nil || due == nil {
-		return false, explain("read the mailbox of "+recipient, err)
+	box := inBox(recipient, m.Priority, m.Seq)
+	due, unread, err := boxes.Get(tx, box)
+	if err != nil || !unread {
+		return false, err
 	}
-	at := time.UnixMicro(int64(binary.BigEndian.Uint64(due)))
 	err = errors.Join(
-		tx.Delete(bBox, box),
-		tx.Delete(bDue, dueKey(at, m.Seq, toMailbox, recipient)),
-		tx.Delete(bHeld, keyWith(m.Seq, toMailbox, recipient)),
-		put(tx, bFate, fateKey(m.Seq, recipient), f),
+		boxes.Delete(tx, box),
+		dues.Delete(tx, dueKey(time.UnixMicro(int64(due)), m.Seq, toMailbox, recipient)),
+		inHands.Delete(tx, ofConsumer(m.Seq, toMailbox, recipient)),
+		fates.Put(tx, record.Seq(m.Seq).Last(recipient), f),
 		resize(tx, recipient, -1),
 	)
 	if err != nil {

@@ -1,15 +1,14 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
-	"swarmdeck/store"
 )
 
 // Cutting history off.
@@ -23,13 +22,13 @@ const (
 func (b *Bus) Prune(ctx context.Context, tenant string) error {
 	for {
 		over := false
-		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 			limit := b.limit(tenant)
-			if over = excess(tx, limit) >= pruneSlice; over || limit.Before.IsZero() || stored(tx) == 0 {
-				return nil
+			if n := limit.Excess(b.messages.Count(tx)); n < pruneSlice {
+				limit.Keep = 0 // few are left for the next time
 			}
-			m, err := mustGetHead(tx, uint64(tx.Counter(countFloor))+1)
-			over = err == nil && limit.Old(m.Timestamp)
+			m, err := b.messages.Leaving(tx, limit, (*Message).acceptedAt)
+			over = m != nil
 			return err
 		})
 		if err != nil || !over {
@@ -56,52 +55,44 @@ func (b *Bus) limit(tenant string) record.Limit {
 	return record.Limit{Keep: int64(b.opt.Keep)}
 }
 
-// stored is how many messages there are.
-func stored(tx *audit.Tx) int64 { return tx.Counter(countMessages) - tx.Counter(countFloor) }
+func (m *Message) acceptedAt() time.Time { return m.Timestamp }
 
-// excess is how many more messages there are than are to be kept.
-func excess(tx *audit.Tx, limit record.Limit) int64 { return limit.Excess(stored(tx)) }
-
-func (b *Bus) pruneIn(tx *audit.Tx) (int, error) {
-	floor := uint64(tx.Counter(countFloor))
-	limit := b.limit(tx.Tenant())
-	n, most := uint64(excess(tx, limit)), uint64(min(stored(tx), pruneSlice))
-	upto := floor
-	for upto < floor+most {
-		m, err := mustGetHead(tx, upto+1)
+func (b *Bus) pruneIn(tx *audit.Tx) (n int, err error) {
+	var first, last uint64
+	for ; n < pruneSlice; n++ {
+		m, err := b.messages.Leaving(tx, b.limit(tx.Tenant()), (*Message).acceptedAt)
 		if err != nil {
 			return 0, err
 		}
-		if upto >= floor+n && !limit.Old(m.Timestamp) {
+		if m == nil || !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
 			break
 		}
 		held, err := isHeld(tx, m.Seq)
 		if err != nil {
 			return 0, err
 		}
-		if held || !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
+		if held {
 			break
 		}
-		if err := forget(tx, m); err != nil {
+		if err := b.forget(tx, m); err != nil {
 			return 0, err
 		}
-		upto++
+		first, last = cmp.Or(first, m.Seq), m.Seq
 	}
-	if upto == floor {
+	if n == 0 {
 		return 0, nil
 	}
-	tx.Add(countFloor, int64(upto-floor))
 	tx.Changed("message", "", nil)
-	_, err := tx.Record(audit.Entry{
-		Type: "message.pruned", Subject: "messages", ID: tx.Tenant(), Detail: map[string]uint64{"from_seq": floor + 1, "to_seq": upto},
+	_, err = tx.Record(audit.Entry{
+		Type: "message.pruned", Subject: "messages", ID: tx.Tenant(), Detail: map[string]uint64{"from_seq": first, "to_seq": last},
 	})
-	return int(upto - floor), err
+	return n, err
 }
 
 // isHeld reports whether a message expired in the hand of a reader and was not
 // looked at since.
 func isHeld(tx *audit.Tx, seq uint64) (held bool, err error) {
-	err = scan(tx, bHeld, key(seq), func(_, _ []byte) (bool, error) {
+	err = inHands.Each(tx, record.Seq(seq), func(record.Parts, struct{}) (bool, error) {
 		held = true
 		return false, nil
 	})
@@ -119,34 +110,13 @@ func (b *Bus) inHand(tenant string, seq uint64) bool {
 }
 
 // forget removes a message with all that became of it.
-func forget(tx *audit.Tx, m *Message) error {
-	if err := tx.Delete(bMessage, key(m.Seq)); err != nil {
+func (b *Bus) forget(tx *audit.Tx, m *Message) error {
+	if err := errors.Join(b.messages.Leave(tx, nil, m), fates.Drop(tx, record.Seq(m.Seq)), b.removeLetters(tx, m.Seq)); err != nil || m.Topic == "" {
 		return err
 	}
-	if err := errors.Join(dropAll(tx, bFate, m.Seq), removeAll(tx, m.Seq)); err != nil {
+	t, err := b.topics.Load(tx, m.Topic)
+	if err != nil || t == nil || t.LastSeq != m.Seq {
 		return err
 	}
-	if m.Topic == "" {
-		return nil
-	}
-	var t Topic
-	known, err := fetch(tx, bTopic, []byte(m.Topic), &t)
-	if err != nil || !known || t.LastSeq != m.Seq {
-		return err
-	}
-	tx.Add(countTopics, -1)
-	return tx.Delete(bTopic, []byte(m.Topic))
-}
-
-// dropAll deletes the keys that begin with a seq.
-func dropAll(tx *audit.Tx, bucket store.Bucket, seq uint64) error {
-	var keys [][]byte
-	err := scan(tx, bucket, key(seq), func(k, _ []byte) (bool, error) {
-		keys = append(keys, slices.Clone(k))
-		return true, nil
-	})
-	for _, k := range keys {
-		err = errors.Join(err, tx.Delete(bucket, k))
-	}
-	return err
+	return b.topics.Leave(tx, nil, t)
 }

@@ -2,78 +2,74 @@ package bus
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of a tenant. A message's record is written once; what becomes of it
-// is written beside it.
+// What a tenant has beside its messages, dead letters, topics and durable
+// subscriptions. A message's record is written once; what becomes of it is
+// written beside it.
 const (
-	bMessage store.Bucket = "message"        // seq → Message
-	bFate    store.Bucket = "message.fate"   // seq, recipient → fate; recipient "" is the conversation's
-	bBox     store.Bucket = "message.box"    // recipient, 0, priority, seq → due; the unread ones
-	bBoxes   store.Bucket = "message.boxes"  // recipient → how many it has unread; none is no entry
-	bDue     store.Bucket = "message.due"    // due, seq, consumer → 1; what Run has to look at, and when
-	bHeld    store.Bucket = "message.held"   // seq, consumer → 1; expired in the hand of a reader
-	bAsk     store.Bucket = "message.ask"    // correlation id → ask; the open requests
-	bDead    store.Bucket = "message.dead"   // seq, consumer → DeadLetter
-	bGrave   store.Bucket = "message.grave"  // consumer, 0, seq → nothing; the dead letters of each in order
-	bTally   store.Bucket = "message.tally"  // consumer → tally
-	bTopic   store.Bucket = "message.topic"  // topic → Topic
-	bSub     store.Bucket = "message.sub"    // name → subscription
-	bCursor  store.Bucket = "message.cursor" // name → seq up to which it is done
+	fates    record.Rows[fate]     = "message.fate"   // seq, recipient; recipient "" is the conversation's
+	boxes    record.Rows[uint64]   = "message.box"    // recipient, priority, seq → due; the unread ones
+	boxSizes record.Rows[uint64]   = "message.boxes"  // recipient → how many it has unread; none is no entry
+	dues     record.Rows[struct{}] = "message.due"    // due, seq, consumer; what Run has to look at, and when
+	inHands  record.Rows[struct{}] = "message.held"   // seq, consumer; expired in the hand of a reader
+	asks     record.Rows[ask]      = "message.ask"    // correlation id; the open requests
+	cursors  record.Rows[uint64]   = "message.cursor" // name of a subscription → seq up to which it is done
 )
 
 // Counters of a tenant.
 const (
-	countMessages = "message"       // the newest seq
-	countFloor    = "message.floor" // messages up to here were cut off
-	countOpen     = "message.open"  // unread, in all mailboxes
-	countAsks     = "message.asks"  // open requests
-	countDead     = "message.dead"  // dead letters that were not sent again
-	countLetters  = "message.letters"
-	countTopics   = "message.topics"
-	countSubs     = "message.subs"
+	countOpen    = "message.open"     // unread, in all mailboxes
+	countAsks    = "message.asks"     // open requests
+	countDropped = "message.dropped." // begins those of the dead letters that were let go, by consumer
 )
 
-// consumer says who a message is for, in the keys of bDue and bDead: one of
-// these letters, then the name.
+// consumer says who a message is for, in keys: one of these letters, then the
+// name.
 const (
 	toMailbox      = 'm' // a recipient's mailbox
-	toSubscription = 's' // a durable subscription; in bDue without a name: all of them
+	toSubscription = 's' // a durable subscription; among dues without a name: all of them
 	toEvents       = 'e' // a durable subscription to the engine's events; seq is one of the audit log
 	toAnswer       = 'q' // the sender of a request, who waits for an answer
 )
 
-func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
-
-func keyWith(seq uint64, kind byte, name string) []byte {
-	return append(append(binary.BigEndian.AppendUint64(make([]byte, 0, 9+len(name)), seq), kind), name...)
+func ofConsumer(seq uint64, kind byte, name string) record.Key {
+	return record.Seq(seq).Byte(kind).Last(name)
 }
 
-func fateKey(seq uint64, recipient string) []byte {
-	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(recipient)), seq), recipient...)
+func inBox(recipient string, priority int, seq uint64) record.Key {
+	return record.Text(recipient).Byte(byte(priority)).Seq(seq)
 }
 
-func boxPrefix(recipient string) []byte { return append([]byte(recipient), 0) }
-
-func boxKey(recipient string, priority int, seq uint64) []byte {
-	k := append(make([]byte, 0, len(recipient)+10), recipient...)
-	return binary.BigEndian.AppendUint64(append(k, 0, byte(priority)), seq)
+func dueKey(due time.Time, seq uint64, kind byte, name string) record.Key {
+	return record.Key(nil).Time(due).Seq(seq).Byte(kind).Last(name)
 }
 
-func dueKey(due time.Time, seq uint64, kind byte, name string) []byte {
-	k := binary.BigEndian.AppendUint64(make([]byte, 0, 17+len(name)), uint64(due.UnixMicro()))
-	return append(append(binary.BigEndian.AppendUint64(k, seq), kind), name...)
+func readDue(k record.Parts) (due time.Time, seq uint64, kind byte, name string) {
+	return k.Time(), k.Seq(), k.Byte(), string(k)
 }
 
-func readDue(k []byte) (due time.Time, seq uint64, kind byte, name string) {
-	return time.UnixMicro(int64(binary.BigEndian.Uint64(k))).UTC(), binary.BigEndian.Uint64(k[8:]), k[16], string(k[17:])
+func (b *Bus) messageKind() record.Kind[Message] {
+	return record.Kind[Message]{
+		Noun: "message", Bucket: "message", Ledger: b.ledger, Follow: b.accepted,
+		ID: func(m *Message) string { return m.MessageID }, Number: record.UUIDs("message_id"),
+		Head:   func(m *Message) record.Head { return record.Head{Tenant: &m.TenantID, Created: &m.Timestamp} },
+		Encode: encode, Decode: decode, Brief: decodeHead,
+	}
+}
+
+// topicKind keeps the topics with messages.
+func (b *Bus) topicKind() record.Kind[Topic] {
+	return record.Kind[Topic]{
+		Noun: "topic", Bucket: "message.topic", Quiet: true, Ledger: b.ledger,
+		ID: func(t *Topic) string { return t.Topic },
+	}
 }
 
 // fate is what became of a message in one mailbox, or of a conversation.
@@ -130,31 +126,8 @@ func topicOf(data []byte) []byte {
 	return rest[:end]
 }
 
-// get reads a message's record; nil when there is none.
-func get(tx store.Tx, seq uint64) (*Message, error) {
-	data, err := tx.Get(bMessage, key(seq))
-	if err != nil {
-		return nil, fmt.Errorf("read message %d: %w", seq, err)
-	}
-	if data == nil {
-		return nil, nil
-	}
-	return decode(data)
-}
-
-// getHead is get without the payload, which may be large: for what runs on the
-// store's writer, or over many messages.
-func getHead(tx store.Tx, seq uint64) (*Message, error) {
-	data, err := tx.Get(bMessage, key(seq))
-	if err != nil {
-		return nil, fmt.Errorf("read message %d: %w", seq, err)
-	}
-	if data == nil {
-		return nil, nil
-	}
-	return decodeHead(data)
-}
-
+// decodeHead is decode without the payload, which may be large: for what runs on
+// the store's writer, or over many messages.
 func decodeHead(data []byte) (*Message, error) {
 	if head := headOf(data); len(head) < len(data) {
 		data = append(bytes.Clone(head), '}')
@@ -172,52 +145,6 @@ func headOf(data []byte) []byte {
 	return data
 }
 
-// put stores v under a key.
-func put(tx store.Tx, b store.Bucket, k []byte, v any) error {
-	data, err := core.Encode(v)
-	if err != nil {
-		return fmt.Errorf("encode for %s: %w", b, err)
-	}
-	return tx.Put(b, k, data)
-}
-
-// fetch reads what put stored; false when there is nothing.
-func fetch(tx store.Tx, b store.Bucket, k []byte, v any) (bool, error) {
-	data, err := tx.Get(b, k)
-	if err != nil || data == nil {
-		if err != nil {
-			err = fmt.Errorf("read %s: %w", b, err)
-		}
-		return false, err
-	}
-	if err := core.DecodeStored(data, v); err != nil {
-		return false, fmt.Errorf("decode %s: %w", b, err)
-	}
-	return true, nil
-}
-
-// after is the first key behind all those that start with prefix.
-func after(prefix []byte) []byte {
-	end := bytes.Clone(prefix)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-	return nil
-}
-
-// scan calls fn, which may fail, for the keys that start with prefix.
-func scan(tx store.Tx, b store.Bucket, prefix []byte, fn func(k, v []byte) (more bool, err error)) error {
-	var bad error
-	err := tx.Scan(b, prefix, after(prefix), false, func(k, v []byte) bool {
-		var more bool
-		more, bad = fn(k, v)
-		return more && bad == nil
-	})
-	return errors.Join(err, bad)
-}
-
 // decorate fills in what became of a message. Deliveries are for Get alone.
 func decorate(tx store.Tx, m *Message) error {
 	if m.Topic != "" {
@@ -225,23 +152,20 @@ func decorate(tx store.Tx, m *Message) error {
 		return nil
 	}
 	if m.MessageType == Request && m.CorrelationID != "" {
-		var a ask
-		open, err := fetch(tx, bAsk, []byte(m.CorrelationID), &a)
+		a, open, err := asks.Get(tx, record.Key(m.CorrelationID))
 		if err != nil {
 			return err
 		}
 		m.Unanswered = open && a.Seq == m.Seq
 	}
 	known := map[string]fate{}
-	err := scan(tx, bFate, key(m.Seq), func(k, v []byte) (bool, error) {
-		var f fate
-		err := core.DecodeStored(v, &f)
-		if name := string(k[8:]); name == "" {
+	err := fates.Each(tx, record.Seq(m.Seq), func(name record.Parts, f fate) (bool, error) {
+		if len(name) == 0 {
 			m.ResponseID = f.Response
 		} else {
-			known[name] = f
+			known[string(name)] = f
 		}
-		return true, err
+		return true, nil
 	})
 	if err != nil {
 		return fmt.Errorf("read what became of message %s: %w", m.MessageID, err)
@@ -272,4 +196,12 @@ func rank(s Status) int {
 		}
 	}
 	return -1
+}
+
+// need is a message that something else names, so that it must be there.
+func need(m *Message, err error) (*Message, error) {
+	if err == nil && m == nil {
+		err = core.Errorf(core.Internal, "a message is missing; run audit reconcile")
+	}
+	return m, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // ErrNoReply means that nobody answered a request in time.
@@ -17,15 +18,14 @@ var ErrNoReply = errors.New("no response came in time")
 // the one that it answers (seed 3, rule Correlation Matching): a request opens
 // a conversation, the first response, or error, of its recipient to its sender
 // closes it.
-func conversation(tx *audit.Tx, d *draft) (*Message, error) {
+func (b *Bus) conversation(tx *audit.Tx, d *draft) (*Message, error) {
 	switch {
 	case d.CorrelationID == "" || d.Type == Event || d.Topic != "" || d.Recipient == Broadcast:
 		return nil, nil
 	case d.resendOf != nil && d.Type != Request: // it closed its conversation already
 		return nil, nil
 	}
-	var a ask
-	open, err := fetch(tx, bAsk, []byte(d.CorrelationID), &a)
+	a, open, err := asks.Get(tx, record.Key(d.CorrelationID))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func conversation(tx *audit.Tx, d *draft) (*Message, error) {
 	case !open:
 		return nil, core.Errorf(core.Conflict, "correlation_id: no open request has %s; it was answered, has expired, or never was", d.CorrelationID).With("field", "correlation_id")
 	}
-	request, err := mustGetHead(tx, a.Seq)
+	request, err := need(b.messages.Glance(tx, record.Seq(a.Seq)))
 	if err != nil {
 		return nil, err
 	}
@@ -71,16 +71,16 @@ func opens(tx *audit.Tx, m *Message) error {
 	if err := putDue(tx, m.ExpiresAt(), m.Seq, toAnswer, ""); err != nil {
 		return err
 	}
-	return put(tx, bAsk, []byte(m.CorrelationID), ask{Seq: m.Seq, Sender: m.SenderID, Recipient: m.RecipientID})
+	return asks.Put(tx, record.Key(m.CorrelationID), ask{Seq: m.Seq, Sender: m.SenderID, Recipient: m.RecipientID})
 }
 
 // closes ends the conversation of a request.
 func closes(tx *audit.Tx, request *Message, f fate) error {
 	tx.Add(countAsks, -1)
 	return errors.Join(
-		tx.Delete(bAsk, []byte(request.CorrelationID)),
-		tx.Delete(bDue, dueKey(request.ExpiresAt(), request.Seq, toAnswer, "")),
-		put(tx, bFate, fateKey(request.Seq, ""), f),
+		asks.Delete(tx, record.Key(request.CorrelationID)),
+		dues.Delete(tx, dueKey(request.ExpiresAt(), request.Seq, toAnswer, "")),
+		fates.Put(tx, record.Seq(request.Seq), f),
 	)
 }
 
@@ -149,15 +149,10 @@ func (b *Bus) await(ctx context.Context, by core.Caller, sent *Message, timeout 
 // can still come.
 func (b *Bus) answer(ctx context.Context, sent *Message) (answer *Message, open bool, err error) {
 	err = b.ledger.View(ctx, sent.TenantID, func(tx *audit.Tx) error {
-		var f fate
-		closed, err := fetch(tx, bFate, fateKey(sent.Seq, ""), &f)
+		f, closed, err := fates.Get(tx, record.Seq(sent.Seq))
 		open = !closed
-		if err != nil || f.Response == "" {
-			return err
-		}
-		seq, err := core.LocalUUID("message_id", sent.TenantID, f.Response)
-		if err == nil {
-			answer, err = get(tx, seq)
+		if err == nil && f.Response != "" {
+			answer, err = b.messages.Load(tx, f.Response)
 		}
 		return err
 	})
@@ -237,12 +232,8 @@ func (b *Bus) find(ctx context.Context, by core.Caller, id string) (*Message, er
 	}
 	var m *Message
 	err = b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		if m, err = get(tx, seq); err != nil {
+		if m, err = b.messages.Load(tx, id); err != nil || m == nil {
 			return err
-		}
-		if m == nil || m.MessageID != id {
-			m = nil
-			return nil
 		}
 		return decorate(tx, m)
 	})

@@ -134,7 +134,7 @@ func (s *Subscription) start(tx *audit.Tx) (uint64, error) {
 	if s.pattern.system() {
 		return tx.Next() - 1, nil
 	}
-	return uint64(tx.Counter(countMessages)), nil
+	return s.b.messages.Newest(tx), nil
 }
 
 // cursor is the seq up to which everything was acknowledged.

@@ -68,11 +68,8 @@ func (b *Bus) tallies(ctx context.Context, tenant string, all []SubscriptionInfo
 			if p, err := ParsePattern(all[i].Pattern); err == nil && p.system() {
 				kind = toEvents
 			}
-			var t tally
-			if _, err := fetch(tx, bTally, consumerKey(kind, all[i].Name), &t); err != nil {
-				return err
-			}
-			all[i].Dead, all[i].Dropped = t.Letters, t.Dropped
+			consumer := string(kind) + all[i].Name
+			all[i].Dead, all[i].Dropped = int(b.dead.Counted(tx, string(bGrave), consumer)), tx.Counter(countDropped+consumer)
 		}
 		return nil
 	}))
@@ -93,19 +90,15 @@ func (b *Bus) open(tenant string) []*Subscription {
 func (b *Bus) closedDurables(ctx context.Context, tenant string, open map[string]bool) ([]SubscriptionInfo, error) {
 	var out []SubscriptionInfo
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return scan(tx, bSub, nil, func(k, v []byte) (bool, error) {
-			if open[string(k)] {
-				return true, nil
+		return b.subs.Each(tx, func(rec *subscription) error {
+			if open[rec.Name] {
+				return nil
 			}
-			d, err := readDurable(string(k), v)
-			if err != nil {
-				return false, err
-			}
-			cursor, err := loadCursor(tx, d.name)
+			cursor, err := loadCursor(tx, rec.Name)
 			out = append(out, SubscriptionInfo{
-				Name: d.name, Pattern: d.rec.Pattern, MessageType: d.rec.Type, Durable: true, Cursor: cursor, CreatedAt: d.rec.CreatedAt,
+				Name: rec.Name, Pattern: rec.Pattern, MessageType: rec.Type, Durable: true, Cursor: cursor, CreatedAt: rec.CreatedAt,
 			})
-			return true, err
+			return err
 		})
 	})
 	if err != nil {

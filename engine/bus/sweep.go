@@ -1,12 +1,14 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // sweepSlice is how many expired messages one transaction deals with.
@@ -17,16 +19,15 @@ const sweepSlice = 128
 func (b *Bus) expire(ctx context.Context, tenant string) (time.Time, error) {
 	for {
 		var next time.Time
-		var due [][]byte
+		var due []record.Key
 		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return tx.Scan(bDue, nil, nil, false, func(k, _ []byte) bool {
-				at, _, _, _ := readDue(k)
-				if at.After(tx.Now()) {
+			return dues.Each(tx, nil, func(k record.Parts, _ struct{}) (bool, error) {
+				if at, _, _, _ := readDue(k); at.After(tx.Now()) {
 					next = at
-					return false
+					return false, nil
 				}
-				due = append(due, append([]byte(nil), k...))
-				return len(due) < sweepSlice
+				due = append(due, record.Key(bytes.Clone(k)))
+				return len(due) < sweepSlice, nil
 			})
 		})
 		if err != nil || len(due) == 0 {
@@ -41,7 +42,7 @@ func (b *Bus) expire(ctx context.Context, tenant string) (time.Time, error) {
 }
 
 // sweep deals with messages whose time is over.
-func (b *Bus) sweep(tx *audit.Tx, due [][]byte) error {
+func (b *Bus) sweep(tx *audit.Tx, due []record.Key) error {
 	graves := map[string]*burial{}
 	bury := func(kind byte, name, reason string, m *Message) error {
 		k := string(kind) + name
@@ -49,26 +50,23 @@ func (b *Bus) sweep(tx *audit.Tx, due [][]byte) error {
 			k += m.MessageID // one event each: there is no consumer to name
 		}
 		if graves[k] == nil {
-			graves[k] = &burial{kind: kind, name: name, reason: reason}
+			graves[k] = &burial{b: b, kind: kind, name: name, reason: reason}
 		}
 		return graves[k].add(tx, m)
 	}
 	for _, k := range due {
-		there, err := tx.Get(bDue, k)
+		_, there, err := dues.Get(tx, k)
 		if err != nil {
 			return err
 		}
-		if there == nil { // read meanwhile
+		if !there { // read meanwhile
 			continue
 		}
-		if err := tx.Delete(bDue, k); err != nil {
+		_, seq, kind, name := readDue(record.Parts(k))
+		if err := errors.Join(dues.Delete(tx, k), inHands.Delete(tx, ofConsumer(seq, kind, name))); err != nil {
 			return err
 		}
-		_, seq, kind, name := readDue(k)
-		if err := tx.Delete(bHeld, keyWith(seq, kind, name)); err != nil {
-			return err
-		}
-		m, err := getHead(tx, seq)
+		m, err := b.messages.Glance(tx, record.Seq(seq))
 		if err != nil {
 			return err
 		}
@@ -112,7 +110,7 @@ func (b *Bus) sweepMailbox(tx *audit.Tx, m *Message, recipient string, bury buri
 		if err != nil {
 			return err
 		}
-		return tx.Put(bBox, boxKey(recipient, m.Priority, m.Seq), dueValue(again))
+		return boxes.Put(tx, inBox(recipient, m.Priority, m.Seq), uint64(again.UnixMicro()))
 	}
 	was, err := b.settle(tx, m, recipient, fate{Status: Expired, At: tx.Now()})
 	if err != nil || !was {
@@ -138,7 +136,7 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 		if reader != nil {
 			done, inHand = reader.holds(m.Seq)
 		} else {
-			cursor, err := loadCursor(tx, d.name)
+			cursor, err := loadCursor(tx, d.rec.Name)
 			if err != nil {
 				return err
 			}
@@ -148,7 +146,7 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 		if done || inHand {
 			continue
 		}
-		if err := bury(toSubscription, d.name, ReasonExpired, m); err != nil {
+		if err := bury(toSubscription, d.rec.Name, ReasonExpired, m); err != nil {
 			return err
 		}
 	}
@@ -162,5 +160,5 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 // acknowledge it: it stays, and is looked at again.
 func putHeld(tx *audit.Tx, seq uint64, kind byte, name string) (again time.Time, err error) {
 	again = tx.Now().Add(lookAgain)
-	return again, errors.Join(putDue(tx, again, seq, kind, name), tx.Put(bHeld, keyWith(seq, kind, name), []byte{1}))
+	return again, errors.Join(putDue(tx, again, seq, kind, name), inHands.Put(tx, ofConsumer(seq, kind, name), struct{}{}))
 }

@@ -7,7 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // Since returns up to n (1-1000) messages after seq whose topic the pattern
@@ -65,25 +65,16 @@ func (b *Bus) Recent(ctx context.Context, tenant, pattern string, n int) ([]Mess
 	var found []*Message
 	var newest uint64
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		newest = uint64(tx.Counter(countMessages))
-		var bad error
-		err := tx.Scan(bMessage, nil, nil, true, func(_, v []byte) bool {
+		newest = b.messages.Newest(tx)
+		return record.Scan(tx, b.messages.Bucket, nil, nil, true, func(_, v []byte) (bool, error) {
 			if !all && !p.Match(string(topicOf(v))) {
-				return ctx.Err() == nil
+				return true, ctx.Err()
 			}
-			var m *Message
-			m, bad = decode(v)
+			m, err := decode(v)
 			found = append(found, m)
-			return bad == nil && len(found) < n
+			return len(found) < n, err
 		})
-		if err == nil {
-			err = bad
-		}
-		return err
 	})
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
 		return nil, 0, explain("read the newest messages", err)
 	}
@@ -147,11 +138,11 @@ func (b *Bus) topicsAfter(ctx context.Context, tenant string, seq uint64, n int,
 	all := len(p.words) == 0 && !p.rest
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		seen := 0
-		return scanFrom(tx, bMessage, key(seq+1), func(k, v []byte) (bool, error) {
+		return record.Scan(tx, b.messages.Bucket, record.Seq(seq+1), nil, false, func(k, v []byte) (bool, error) {
 			if seen++; seen > walkSlice || len(out) == n {
 				return false, nil
 			}
-			seq = readKey(k)
+			seq = record.LastSeq(k)
 			if !all && !p.Match(string(topicOf(v))) {
 				return true, nil
 			}
@@ -172,9 +163,9 @@ func (b *Bus) countAfter(ctx context.Context, tenant string, seq uint64, p Patte
 	of := []byte(`"message_type":"` + string(typ) + `"`)
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		seen := 0
-		return scanFrom(tx, bMessage, key(seq+1), func(k, v []byte) (bool, error) {
+		return record.Scan(tx, b.messages.Bucket, record.Seq(seq+1), nil, false, func(k, v []byte) (bool, error) {
 			seen++
-			seq = readKey(k)
+			seq = record.LastSeq(k)
 			if p.Match(string(topicOf(v))) && (typ == "" || bytes.Contains(headOf(v), of)) {
 				n++
 			}
@@ -182,18 +173,4 @@ func (b *Bus) countAfter(ctx context.Context, tenant string, seq uint64, p Patte
 		})
 	})
 	return n, seq, err
-}
-
-// scanFrom calls fn, which may fail, for the keys from one on.
-func scanFrom(tx store.Tx, bucket store.Bucket, from []byte, fn func(k, v []byte) (bool, error)) error {
-	var bad error
-	err := tx.Scan(bucket, from, nil, false, func(k, v []byte) bool {
-		var more bool
-		more, bad = fn(k, v)
-		return more && bad == nil
-	})
-	if err == nil {
-		err = bad
-	}
-	return err
 }

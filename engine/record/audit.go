@@ -61,12 +61,10 @@ func (a auditable[T]) Derive(tx store.Tx, d *audit.Derivation) error {
 
 // readable visits the records that can be decoded.
 func (a auditable[T]) readable(tx store.Tx, visit func(*T) error) error {
-	var bad error
-	err := tx.Scan(a.k.Bucket, nil, nil, false, func(key, data []byte) bool {
+	return Scan(tx, a.k.Bucket, nil, nil, false, func(key, data []byte) (bool, error) {
 		if v, err := a.k.decode(tx.Tenant(), key, data); err == nil {
-			bad = visit(v)
+			return true, visit(v)
 		}
-		return bad == nil
+		return true, nil
 	})
-	return errors.Join(err, bad)
 }

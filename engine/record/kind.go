@@ -266,19 +266,21 @@ func (k *Kind[T]) Along(tx store.Tx, index store.Bucket, word string, visit func
 	return k.scan(tx, index, Text(word), visit, func(error) {})
 }
 
+// Stop ends a visit of records without being its error.
+var Stop = errors.New("enough")
+
 // scan visits the records that a bucket, or an index by words, has under a key.
 func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*T) error, unread func(error)) error {
 	var damaged []error
-	var stop error
 	bad := 0
 	from, to := under.Under()
-	err := tx.Scan(bucket, from, to, false, func(key, data []byte) bool {
+	err := Scan(tx, bucket, from, to, false, func(key, data []byte) (bool, error) {
 		var v *T
 		var err error
 		if bucket == k.Bucket {
 			v, err = k.decode(tx.Tenant(), key, data)
-		} else if v, err = k.At(tx, Key(key[len(under):])); v == nil && err == nil {
-			return true
+		} else if v, err = k.At(tx, key[len(under):]); v == nil && err == nil {
+			return true, nil
 		}
 		switch {
 		case len(core.DamagedIn(err)) > 0:
@@ -286,16 +288,17 @@ func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*
 			if bad++; bad <= maxNamed {
 				damaged = append(damaged, err)
 			}
-			return true
-		case err != nil:
-			stop = err
-		default:
-			stop = visit(v)
+			return true, nil
+		case err == nil:
+			err = visit(v)
 		}
-		return stop == nil
+		return err == nil, err
 	})
+	if errors.Is(err, Stop) {
+		err = nil
+	}
 	if bad > maxNamed {
 		damaged = append(damaged, fmt.Errorf("%d more can't be read", bad-maxNamed))
 	}
-	return errors.Join(append(damaged, err, stop)...)
+	return errors.Join(append(damaged, err)...)
 }

@@ -1,9 +1,7 @@
 package record
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -20,86 +18,101 @@ type Query[T any] struct {
 	// finds the records.
 	Along store.Bucket
 	Word  string
+	// Among are the numbers that are looked at, in order; nil is all.
+	Among []uint64
 	// Match lets a record pass; nil lets all, and the total needs no look at them.
 	Match func(*T) (bool, error)
-	// Hints are in the bytes of each record that Match lets pass.
-	Hints [][]byte
+	// Raw is a look at a stored record, before Match; nil lets all pass.
+	Raw func(data []byte) bool
 }
 
 // Page reads one page. What it costs without Match and Along does not depend on
 // how many records there are.
 func (k *Kind[T]) Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[T], error) {
-	total, skip := -1, q.Offset()
+	p := pager[T]{k: k, tx: tx, q: &q, total: -1, skip: q.Offset()}
 	bucket, under := k.Bucket, Key(nil)
 	if q.Along != "" {
 		bucket, under = q.Along, Text(q.Word)
 	}
 	from, to := under.Under()
-	untimed := q.Since.IsZero() && q.Until.IsZero()
-	if k.Number != nil && (q.Along == "" || !untimed) {
-		lo, hi, err := k.Span(tx, q.Filter)
-		if err != nil {
+	lo, hi := uint64(0), uint64(0)
+	if k.Number != nil && (q.Along == "" || !q.Since.IsZero() || !q.Until.IsZero()) {
+		var err error
+		if lo, hi, err = k.Span(tx, q.Filter); err != nil {
 			return core.Page[T]{}, err
 		}
 		if q.Along == "" && q.Match == nil {
-			total, skip = int(hi-lo), 0
+			p.total, p.skip = int(hi-lo), 0
 			hi -= min(hi-lo, uint64(q.Offset()))
 		}
 		from, to = append(Key(nil), under...).Seq(lo), append(Key(nil), under...).Seq(hi)
 	} else if q.Match == nil {
-		if total = int(k.Count(tx)); q.Along != "" {
-			total = int(k.Counted(tx, k.counter(q.Along), q.Word))
+		if p.total = int(k.Count(tx)); q.Along != "" {
+			p.total = int(k.Counted(tx, k.counter(q.Along), q.Word))
 		}
 	}
-	var items []T
-	n, seen := 0, 0
-	var bad error
-	err := tx.Scan(bucket, from, to, true, func(key, data []byte) bool {
-		if seen++; seen%1024 == 0 && ctx.Err() != nil {
-			bad = ctx.Err()
-			return false
+	visit := func(key, data []byte) (bool, error) {
+		if p.seen++; p.seen%1024 == 0 && ctx.Err() != nil {
+			return false, ctx.Err()
 		}
-		if total >= 0 && (n < skip || len(items) == q.Size) {
-			n++
-			return len(items) < q.Size
-		}
-		if bucket != k.Bucket {
-			key = key[len(under):]
-			if data, bad = tx.Get(k.Bucket, key); data == nil {
-				return bad == nil
-			}
-		}
-		var v *T
-		if v, bad = k.matched(&q, tx.Tenant(), key, data); v == nil {
-			return bad == nil
-		}
-		if n >= skip && len(items) < q.Size {
-			items = append(items, *v)
-		}
-		n++
-		return total < 0 || len(items) < q.Size
-	})
-	if total < 0 {
-		total = n
+		return p.take(key[len(under):], data)
 	}
-	return core.NewPage(items, q.Filter, total), errors.Join(err, bad)
+	var err error
+	if q.Among == nil {
+		err = Scan(tx, bucket, from, to, true, visit)
+	}
+	for i, more := len(q.Among)-1, true; i >= 0 && more && err == nil; i-- {
+		if n := q.Among[i]; lo <= n && n < hi {
+			more, err = visit(Seq(n), nil)
+		}
+	}
+	if p.total < 0 {
+		p.total = p.n
+	}
+	return core.NewPage(p.items, q.Filter, p.total), err
 }
 
-// matched is a stored record if it is wanted, else nil.
-func (k *Kind[T]) matched(q *Query[T], tenant string, key, data []byte) (*T, error) {
-	for _, h := range q.Hints {
-		if !bytes.Contains(data, h) {
-			return nil, nil
+// pager gathers a page.
+type pager[T any] struct {
+	k     *Kind[T]
+	tx    store.Tx
+	q     *Query[T]
+	total int // -1 until it is counted
+	skip  int // records before the page
+	n     int // records that are wanted, so far
+	seen  int // records that were looked at
+	items []T
+}
+
+// take looks at the record at a key; data is nil where it is to be read. It
+// returns false when the page is there.
+func (p *pager[T]) take(key Key, data []byte) (more bool, err error) {
+	if p.total >= 0 && p.n < p.skip {
+		p.n++
+		return true, nil
+	}
+	if p.q.Along != "" || p.q.Among != nil {
+		if data, err = p.tx.Get(p.k.Bucket, key); err != nil || data == nil {
+			return err == nil, err
 		}
 	}
-	v, err := k.decode(tenant, key, data)
-	if err != nil || q.Match == nil {
-		return v, err
+	if p.q.Raw != nil && !p.q.Raw(data) {
+		return true, nil
 	}
-	if ok, err := q.Match(v); !ok || err != nil {
-		return nil, err
+	v, err := p.k.decode(p.tx.Tenant(), key, data)
+	if err != nil {
+		return false, err
 	}
-	return v, nil
+	if p.q.Match != nil {
+		if ok, err := p.q.Match(v); !ok || err != nil {
+			return err == nil, err
+		}
+	}
+	if p.n >= p.skip && len(p.items) < p.q.Size {
+		p.items = append(p.items, *v)
+	}
+	p.n++
+	return p.total < 0 || len(p.items) < p.q.Size, nil
 }
 
 // counter begins the names of an index's counters.

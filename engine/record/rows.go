@@ -9,6 +9,16 @@ import (
 	"swarmdeck/store"
 )
 
+// Scan is tx.Scan with a visit that may fail, and then ends it.
+func Scan(tx store.Tx, b store.Bucket, from, to []byte, reverse bool, visit func(key, data []byte) (more bool, err error)) error {
+	var bad error
+	err := tx.Scan(b, from, to, reverse, func(key, data []byte) (more bool) {
+		more, bad = visit(key, data)
+		return more && bad == nil
+	})
+	return errors.Join(err, bad)
+}
+
 // Rows is a bucket of values that have no history of their own: the event of
 // the change that wrote them tells of them. Numbers are kept in eight bytes,
 // texts and JSON as they are, anything else as its JSON.
@@ -37,6 +47,7 @@ func (r Rows[V]) Put(tx store.Tx, key Key, v V) (err error) {
 		data = []byte(v)
 	case core.Raw:
 		data = v
+	case struct{}: // the key says it all
 	default:
 		if data, err = core.Encode(v); err != nil {
 			return fmt.Errorf("encode for %s: %w", string(r), err)
@@ -51,17 +62,14 @@ func (r Rows[V]) Delete(tx store.Tx, key Key) error { return tx.Delete(store.Buc
 // Each visits the values under a key in order, until visit returns false or
 // fails. rest is what the keys have more.
 func (r Rows[V]) Each(tx store.Tx, under Key, visit func(rest Parts, v V) (more bool, err error)) error {
-	var stop error
 	from, to := under.Under()
-	err := tx.Scan(store.Bucket(r), from, to, false, func(key, data []byte) (more bool) {
+	return Scan(tx, store.Bucket(r), from, to, false, func(key, data []byte) (bool, error) {
 		v, err := r.decode(key, data)
-		if err == nil {
-			more, err = visit(Parts(key[len(under):]), v)
+		if err != nil {
+			return false, err
 		}
-		stop = err
-		return more && err == nil
+		return visit(Parts(key[len(under):]), v)
 	})
-	return errors.Join(err, stop)
 }
 
 // Drop removes all under a key.
@@ -89,6 +97,7 @@ func (r Rows[V]) decode(key, data []byte) (v V, err error) {
 		*to = string(data)
 	case *core.Raw:
 		*to = append(core.Raw{}, data...)
+	case *struct{}:
 	default:
 		if err := core.DecodeStored(data, &v); err != nil {
 			return v, &core.Damaged{Noun: string(r), Key: string(key), Err: err}
