@@ -93,6 +93,13 @@ func (w *world) put(name, color string) (action string) {
 	return action
 }
 
+func (w *world) update(fn func(*audit.Tx) error) {
+	w.t.Helper()
+	if err := w.Ledger.Update(w.t.Context(), w.by, fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) deltas() []audit.Delta {
 	w.t.Helper()
 	all, err := w.Ledger.Reconcile(w.t.Context(), "t_acme", []audit.Auditable{w.Auditable()})
@@ -282,4 +289,139 @@ func TestKeysSortAsTheirPartsDo(t *testing.T) {
 	if _, to := (record.Key{0xff}).Under(); to != nil {
 		t.Fatalf("%q", to)
 	}
+}
+
+func TestAMirrorHoldsWhatTheNewestCommitLeft(t *testing.T) {
+	w := newWorld(t)
+	told := 0
+	mirror := record.Mirror[tool]{Keep: func(v *tool) bool { return v.Color != "gray" }, Changed: func() { told++ }}
+	w.Follow = mirror.Follow
+	w.put("saw", "red")
+	before := mirror.Of("t_acme")
+	w.put("saw", "blue")
+	w.put("axe", "gray")
+	if got := mirror.Get("t_acme", "saw"); before["saw"].Color != "red" || got == nil || got.Color != "blue" || told != 3 {
+		t.Errorf("before %v, now %v, told %d times", before["saw"], got, told)
+	}
+	if mirror.Get("t_acme", "axe") != nil || !mirror.Elsewhere("t_other", "saw") || mirror.Elsewhere("t_acme", "saw") || len(mirror.All()["t_acme"]) != 1 {
+		t.Errorf("%v", mirror.All())
+	}
+	if _, err := w.Delete(t.Context(), w.by, "tool.removed", "saw"); err != nil || len(mirror.Of("t_acme")) != 0 {
+		t.Errorf("%v, %v", mirror.Of("t_acme"), err)
+	}
+}
+
+// part is a numbered noun that is found by a word.
+type part struct {
+	ID   string    `json:"id"`
+	Made time.Time `json:"made"`
+	For  string    `json:"for,omitempty"`
+}
+
+func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
+	w := newWorld(t)
+	const byTool store.Bucket = "part.tool"
+	k := record.Kind[part]{
+		Noun: "part", Bucket: "part", Ledger: w.Ledger, Number: record.UUIDs("id"),
+		ID:      func(p *part) string { return p.ID },
+		Head:    func(p *part) record.Head { return record.Head{Created: &p.Made} },
+		Indexes: []record.Index[part]{{Bucket: byTool, Count: "part.tool", Word: func(p *part) string { return p.For }}},
+	}
+	w.Ledger.Derives(k.Auditable())
+	var made []part
+	for i := range 7 {
+		p := part{For: []string{"saw", "", "axe"}[i%3]}
+		w.update(func(tx *audit.Tx) error {
+			p.ID = core.NewUUID("t_acme", k.Next(tx), nil)
+			return k.Save(tx, record.Event{Type: "part.made"}, nil, &p)
+		})
+		made = append(made, p)
+	}
+	limit := record.Limit{Keep: 6}
+	w.update(func(tx *audit.Tx) error {
+		r := record.Removal{Kind: "parts"}
+		for {
+			p, err := k.Leaving(tx, limit, func(p *part) time.Time { return p.Made })
+			if err != nil || p == nil {
+				return errors.Join(err, r.Record(tx))
+			}
+			if err := k.Leave(tx, &r, p); err != nil {
+				return err
+			}
+		}
+	})
+	saw := func(p *part) (bool, error) { return p.For == "saw", nil }
+	for name, c := range map[string]struct {
+		q     record.Query[part]
+		want  string
+		total int
+	}{
+		"all":           {record.Query[part]{}, "765", 6},
+		"second page":   {record.Query[part]{Filter: core.Filter{Page: 2}}, "432", 6},
+		"past the end":  {record.Query[part]{Filter: core.Filter{Page: 9}}, "", 6},
+		"since":         {record.Query[part]{Filter: core.Filter{Since: made[3].Made}}, "765", 4},
+		"until":         {record.Query[part]{Filter: core.Filter{Until: made[3].Made}}, "32", 2},
+		"matched":       {record.Query[part]{Match: saw}, "74", 2},
+		"of a word":     {record.Query[part]{Along: byTool, Word: "saw"}, "74", 2},
+		"word and time": {record.Query[part]{Along: byTool, Word: "saw", Filter: core.Filter{Until: made[6].Made}}, "4", 1},
+		"among":         {record.Query[part]{Among: []uint64{1, 2, 5}, Match: func(*part) (bool, error) { return true, nil }}, "52", 2},
+		"undecoded":     {record.Query[part]{Match: saw, Raw: func(data []byte) bool { return strings.Contains(string(data), "axe") }}, "", 0},
+	} {
+		c.q.Size = 3
+		c.q.Page = max(1, c.q.Page)
+		got := ""
+		var page core.Page[part]
+		err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) (err error) {
+			page, err = k.Page(t.Context(), tx, c.q)
+			return err
+		})
+		for _, p := range page.Items {
+			n, _ := core.LocalUUID("id", "t_acme", p.ID)
+			got += fmt.Sprint(n)
+		}
+		if err != nil || got != c.want || page.Info.Total != c.total {
+			t.Errorf("%s: %s of %d (%v), want %s of %d", name, got, page.Info.Total, err, c.want, c.total)
+		}
+	}
+	if all, err := w.Ledger.Reconcile(t.Context(), "t_acme", []audit.Auditable{k.Auditable()}); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+func TestRowsKeepNumbersTextsAndRecords(t *testing.T) {
+	w := newWorld(t)
+	const (
+		numbers record.Rows[uint64]   = "row.number"
+		texts   record.Rows[string]   = "row.text"
+		tools   record.Rows[tool]     = "row.tool"
+		signs   record.Rows[struct{}] = "row.sign"
+	)
+	under := record.Text("a")
+	w.update(func(tx *audit.Tx) error {
+		_, err := tx.Record(audit.Entry{Type: "rows.kept", Subject: "rows", ID: "a"})
+		return errors.Join(err, numbers.Put(tx, under.Seq(1), 7), numbers.Put(tx, record.Text("b"), 8), texts.Put(tx, under, "x"),
+			tools.Put(tx, under, tool{Name: "saw"}), signs.Put(tx, under, struct{}{}), tx.Put("row.number", record.Text("c"), []byte("no")))
+	})
+	w.update(func(tx *audit.Tx) error {
+		n, ok, err := numbers.Get(tx, under.Seq(1))
+		text, _, err2 := texts.Get(tx, under)
+		v, _, err3 := tools.Get(tx, under)
+		_, sign, err4 := signs.Get(tx, under)
+		if n != 7 || !ok || text != "x" || v.Name != "saw" || !sign || errors.Join(err, err2, err3, err4) != nil {
+			t.Errorf("%d %v %q %v %v, %v", n, ok, text, v, sign, errors.Join(err, err2, err3, err4))
+		}
+		if _, _, err := numbers.Get(tx, record.Text("c")); len(core.DamagedIn(err)) != 1 {
+			t.Errorf("a number of two bytes: %v", err)
+		}
+		_, err = tx.Record(audit.Entry{Type: "rows.dropped", Subject: "rows", ID: "a"})
+		return errors.Join(err, numbers.Drop(tx, under))
+	})
+	w.update(func(tx *audit.Tx) error {
+		_, gone, err := numbers.Get(tx, under.Seq(1))
+		_, there, err2 := numbers.Get(tx, record.Text("b"))
+		if gone || !there || errors.Join(err, err2) != nil {
+			t.Errorf("gone %v, there %v, %v", !gone, there, errors.Join(err, err2))
+		}
+		return nil
+	})
 }

@@ -7,16 +7,14 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/document"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
 // What the registry of a tenant keeps beside its skills and sources.
 const (
-	dropped  record.Rows[string]             = "skill.dropped"  // like the skill's → digest of what was unloaded
-	problems record.Rows[[]document.Problem] = "skill.refused"  // hash of a path → why its file was refused
-	updated  record.Rows[time.Time]          = "skill.registry" // RegistryID → when it last changed
+	dropped record.Rows[string]    = "skill.dropped"  // like the skill's → digest of what was unloaded
+	updated record.Rows[time.Time] = "skill.registry" // RegistryID → when it last changed
 )
 
 // Builtin is the source of the program's own skills.
@@ -100,8 +98,8 @@ func touch(tx *audit.Tx) error { return updated.Put(tx, record.Key(RegistryID), 
 
 // read reads a tenant's skills, what was refused, and the sources.
 func (r *registry) read(ctx context.Context, tenant string) error {
-	return errors.Join(r.kept.Read(ctx, tenant), r.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		x, bad := newIndex(), map[string][]document.Problem{}
+	return errors.Join(r.kept.Read(ctx, tenant), r.refused.Read(ctx, tenant), r.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		x := newIndex()
 		unread := r.skills.Each(tx, func(s *Skill) error {
 			r.contracts.adopt(s)
 			x.skills[s.Name] = append([]*Skill{s}, x.skills[s.Name]...) // keys sort by version, the oldest first
@@ -112,13 +110,8 @@ func (r *registry) read(ctx context.Context, tenant string) error {
 		if known {
 			x.updated = at
 		}
-		r.shelves[tenant], r.bad[tenant] = x, bad
-		return errors.Join(unread, err, problems.Each(tx, nil, func(_ record.Parts, of []document.Problem) (bool, error) {
-			if len(of) > 0 {
-				bad[of[0].File] = of
-			}
-			return true, nil
-		}))
+		r.shelves[tenant] = x
+		return errors.Join(unread, err)
 	}))
 }
 

@@ -13,6 +13,20 @@ import (
 	"swarmdeck/engine/record"
 )
 
+// refusal is a file below a source that was refused when it was last read.
+type refusal struct {
+	File     string             `json:"file"`
+	Problems []document.Problem `json:"problems"`
+}
+
+func (r *registry) refusalKind() record.Kind[refusal] {
+	return record.Kind[refusal]{
+		Noun: "refused file", Subject: "skill.file", Bucket: "skill.refused", Quiet: true, Ledger: r.ledger, Follow: r.bad.Follow,
+		ID:  func(b *refusal) string { return b.File },
+		Key: func(_, file string) record.Key { return record.Hash(file) }, // paths may be longer than keys
+	}
+}
+
 // refusals are what a load found of files that it refused, and of files that
 // were refused before.
 type refusals struct {
@@ -35,10 +49,9 @@ func (r *registry) refusals(by core.Caller, p *plan) *refusals {
 	for _, path := range p.paths {
 		sources = append(sources, Source{Path: path})
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	known := r.bad.Of(by.Tenant)
 	for _, file := range slices.Sorted(maps.Keys(b.byFile)) {
-		same := slices.Equal(r.bad[by.Tenant][file], b.byFile[file])
+		same := known[file] != nil && slices.Equal(known[file].Problems, b.byFile[file])
 		if !same || by.Kind != core.Engine {
 			b.news = append(b.news, file)
 		}
@@ -47,7 +60,7 @@ func (r *registry) refusals(by core.Caller, p *plan) *refusals {
 		}
 	}
 	for _, file := range append(p.files, p.gone...) {
-		if r.bad[by.Tenant][file] != nil && b.byFile[file] == nil && !slices.Contains(b.mended, file) {
+		if known[file] != nil && b.byFile[file] == nil && !slices.Contains(b.mended, file) {
 			b.mended = append(b.mended, file)
 		}
 	}
@@ -59,65 +72,39 @@ func (b *refusals) any() bool { return len(b.news)+len(b.mended) > 0 }
 
 // record audits what has changed, and keeps it.
 func (b *refusals) record(tx *audit.Tx) error {
+	of := b.r.bad.Of(b.tenant)
 	for _, file := range b.news {
-		_, err := tx.Record(audit.Entry{
-			Type: "skill.refused", Subject: "skill.file", ID: file, Detail: map[string]any{"problems": b.byFile[file]},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, file := range b.kept {
-		if err := problems.Put(tx, record.Hash(file), b.byFile[file]); err != nil {
+		now := &refusal{file, b.byFile[file]}
+		event := record.Event{Type: "skill.refused", Detail: map[string]any{"problems": now.Problems}}
+		if slices.Contains(b.kept, file) {
+			if err := b.r.refused.Save(tx, event, of[file], now); err != nil {
+				return err
+			}
+		} else if _, err := tx.Record(audit.Entry{Type: event.Type, Subject: "skill.file", ID: file, Detail: event.Detail}); err != nil {
 			return err
 		}
 	}
 	for _, file := range b.mended {
-		if _, err := tx.Record(audit.Entry{Type: "skill.mended", Subject: "skill.file", ID: file}); err != nil {
-			return err
-		}
-		if err := problems.Delete(tx, record.Hash(file)); err != nil {
+		if err := b.r.refused.Remove(tx, record.Event{Type: "skill.mended"}, of[file]); err != nil {
 			return err
 		}
 	}
-	tx.OnCommit(b.keep)
 	return nil
-}
-
-// keep makes the refusals what Problems tells.
-func (b *refusals) keep() {
-	b.r.mu.Lock()
-	defer b.r.mu.Unlock()
-	bad := maps.Clone(b.r.bad[b.tenant])
-	if bad == nil {
-		bad = map[string][]document.Problem{}
-	}
-	for _, file := range b.kept {
-		bad[file] = b.byFile[file]
-	}
-	for _, file := range b.mended {
-		delete(bad, file)
-	}
-	b.r.bad[b.tenant] = bad
 }
 
 // Problems are what is wrong with the files below a tenant's sources that were
 // refused when they were last read.
-func (r *registry) Problems(tenant string) []document.Problem {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	var all []document.Problem
-	for _, file := range slices.Sorted(maps.Keys(r.bad[tenant])) {
-		all = append(all, r.bad[tenant][file]...)
+func (r *registry) Problems(tenant string) (all []document.Problem) {
+	of := r.bad.Of(tenant)
+	for _, file := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, of[file].Problems...)
 	}
 	return all
 }
 
 // refusedGone are the refused files that are no more.
 func (r *registry) refusedGone(tenant string) []string {
-	r.mu.RLock()
-	files := slices.Collect(maps.Keys(r.bad[tenant]))
-	r.mu.RUnlock()
+	files := slices.Collect(maps.Keys(r.bad.Of(tenant)))
 	return slices.DeleteFunc(files, func(file string) bool {
 		_, err := os.Stat(file)
 		return !errors.Is(err, fs.ErrNotExist)

@@ -34,10 +34,11 @@ type registry struct {
 	skills  record.Kind[Skill]
 	kept    record.Kind[Source]
 	sources record.Mirror[Source]
+	refused record.Kind[refusal]
+	bad     record.Mirror[refusal]
 
 	mu      sync.RWMutex
-	shelves map[string]*index                        // by tenant
-	bad     map[string]map[string][]document.Problem // tenant → file → why it was refused last
+	shelves map[string]*index // by tenant
 }
 
 // newRegistry reads the skills of every tenant. It writes nothing and starts
@@ -46,10 +47,10 @@ type registry struct {
 func newRegistry(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
 	r := &registry{
 		ledger: ledger, health: book, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
-		shelves: map[string]*index{}, bad: map[string]map[string][]document.Problem{},
+		shelves: map[string]*index{},
 	}
 	r.sources.Changed = func() { ring(r.stir) }
-	r.skills, r.kept = r.skillKind(), r.sourceKind()
+	r.skills, r.kept, r.refused = r.skillKind(), r.sourceKind(), r.refusalKind()
 	ledger.Derives(r.Auditables()...)
 	if err := r.settle(static); err != nil {
 		return nil, err
@@ -224,5 +225,5 @@ func (r *registry) Kinds() []string {
 
 // Auditables are the records that reconcile compares.
 func (r *registry) Auditables() []audit.Auditable {
-	return []audit.Auditable{r.skills.Auditable(), r.kept.Auditable()}
+	return []audit.Auditable{r.skills.Auditable(), r.kept.Auditable(), r.refused.Auditable()}
 }

@@ -124,7 +124,7 @@ func (s *Skills) Run(ctx context.Context) error {
 func (s *Skills) left(underWay bool) bool { return underWay && !s.running.Load() }
 
 // alive is a subagent that is not over, nil when there is none with this id.
-func (s *Skills) alive(tenant, id string) *Subagent { return s.live.Of(tenant)[id] }
+func (s *Skills) alive(tenant, id string) *Subagent { return s.live.Get(tenant, id) }
 
 // Parties are the live subagents as senders and recipients of messages. Its
 // methods may be called inside transactions.

@@ -59,7 +59,7 @@ func (w *walk) skills() {
 	if registry["registry_id"] != "default" || registry["last_updated"] == nil || fmt.Sprint(registry["dependency_graph"]) != "map[detect:[navigate] navigate:[]]" {
 		t.Errorf("registry: %v", registry)
 	}
-	if got := w.objects("skill sources"); len(got) != 2 || got[0]["path"] != w.dir+"/skills" {
+	if got := w.objects("skill sources"); len(got) != 2 || got[1]["path"] != w.dir+"/skills" {
 		t.Errorf("sources: %v", got)
 	}
 	w.do("skill sources")
