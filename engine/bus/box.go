@@ -50,14 +50,13 @@ func (b *Bus) boxes(tx *audit.Tx, d *draft) (to, full []string, err error) {
 func (b *Bus) deliver(tx *audit.Tx, m *Message, to, full []string) error {
 	due := m.ExpiresAt()
 	for _, name := range to {
-		tx.Add(countOpen, 1)
-		if err := resize(tx, name, 1); err != nil {
+		if err := resize(tx.Derived(), name, 1); err != nil {
 			return err
 		}
 		if err := putDue(tx, due, m.Seq, toMailbox, name); err != nil {
 			return err
 		}
-		if err := boxes.Put(tx, inBox(name, m.Priority, m.Seq), uint64(due.UnixMicro())); err != nil {
+		if err := boxes.Put(tx.Derived(), inBox(name, m.Priority, m.Seq), struct{}{}); err != nil {
 			return fmt.Errorf("write message %s into the mailbox of %s: %w", m.MessageID, name, err)
 		}
 	}
@@ -88,6 +87,7 @@ func resize(tx store.Tx, recipient string, by int) error {
 	if err != nil {
 		return err
 	}
+	tx.Add(countOpen, int64(by))
 	if left := int(n) + by; left > 0 {
 		return boxSizes.Put(tx, record.Key(recipient), uint64(left))
 	}
@@ -119,7 +119,7 @@ func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
 func (b *Bus) oldest(tx store.Tx, recipient string) (time.Time, error) {
 	var first uint64
 	for p := byte(1); p <= LowestPriority; p++ {
-		err := boxes.Each(tx, record.Text(recipient).Byte(p), func(k record.Parts, _ uint64) (bool, error) {
+		err := boxes.Each(tx, record.Text(recipient).Byte(p), func(k record.Parts, _ struct{}) (bool, error) {
 			if seq := k.Seq(); first == 0 || seq < first {
 				first = seq
 			}

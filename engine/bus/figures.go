@@ -119,5 +119,5 @@ func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) 
 
 // Auditables are the records that reconcile compares.
 func (b *Bus) Auditables() []audit.Auditable {
-	return []audit.Auditable{b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable()}
+	return []audit.Auditable{b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable(), unsettled{}}
 }

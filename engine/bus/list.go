@@ -76,7 +76,7 @@ func live(tx store.Tx, status string) (seqs []uint64, err error) {
 			return true, nil
 		})
 	} else {
-		err = boxes.Each(tx, nil, func(k record.Parts, _ uint64) (bool, error) {
+		err = boxes.Each(tx, nil, func(k record.Parts, _ struct{}) (bool, error) {
 			seqs = append(seqs, record.LastSeq(k))
 			return true, nil
 		})

@@ -83,7 +83,7 @@ func (b *Bus) unread(tx *audit.Tx, recipient string, n int, fits func(*Message) 
 	t := b.of(tx.Tenant())
 	now := tx.Now()
 	var out []*Message
-	err := boxes.Each(tx, record.Text(recipient), func(k record.Parts, _ uint64) (bool, error) {
+	err := boxes.Each(tx, record.Text(recipient), func(k record.Parts, _ struct{}) (bool, error) {
 		seq := record.LastSeq(k)
 		b.mu.Lock()
 		_, taken := t.taken[slot{recipient, seq}]
@@ -142,21 +142,24 @@ func (b *Bus) readIn(tx *audit.Tx, recipient string, messages []*Message) error 
 // it was not there.
 func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, error) {
 	box := inBox(recipient, m.Priority, m.Seq)
-	due, unread, err := boxes.Get(tx, box)
+	_, unread, err := boxes.Get(tx, box)
 	if err != nil || !unread {
 		return false, err
 	}
-	err = errors.Join(
-		boxes.Delete(tx, box),
-		dues.Delete(tx, dueKey(time.UnixMicro(int64(due)), m.Seq, toMailbox, recipient)),
-		inHands.Delete(tx, ofConsumer(m.Seq, toMailbox, recipient)),
+	held, due := ofConsumer(m.Seq, toMailbox, recipient), m.ExpiresAt()
+	again, late, err := inHands.Get(tx, held)
+	if late {
+		due, err = time.UnixMicro(int64(again)), inHands.Delete(tx, held)
+	}
+	err = errors.Join(err,
+		boxes.Delete(tx.Derived(), box),
+		dues.Delete(tx, dueKey(due, m.Seq, toMailbox, recipient)),
 		fates.Put(tx, record.Seq(m.Seq).Last(recipient), f),
-		resize(tx, recipient, -1),
+		resize(tx.Derived(), recipient, -1),
 	)
 	if err != nil {
 		return false, fmt.Errorf("settle message %s for %s: %w", m.MessageID, recipient, err)
 	}
-	tx.Add(countOpen, -1)
 	now := *m
 	now.Status = f.Status
 	tx.Changed("message", m.MessageID, &now)

@@ -78,6 +78,17 @@ type Delivered struct {
 // ExpiresAt is when the message's time to live ends.
 func (m *Message) ExpiresAt() time.Time { return m.Timestamp.Add(time.Duration(m.TTL) * time.Second) }
 
+// to are those whose mailboxes a message was meant for.
+func (m *Message) to() []string {
+	switch m.RecipientID {
+	case "":
+		return nil
+	case Broadcast:
+		return m.Recipients
+	}
+	return []string{m.RecipientID}
+}
+
 func (m *Message) expired(now time.Time) bool { return !now.Before(m.ExpiresAt()) }
 
 // Bounds and defaults of a message (seed 3).

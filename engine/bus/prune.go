@@ -67,7 +67,7 @@ func (b *Bus) pruneIn(tx *audit.Tx) (n int, err error) {
 		if m == nil || !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
 			break
 		}
-		held, err := isHeld(tx, m.Seq)
+		held, err := isHeld(tx, m)
 		if err != nil {
 			return 0, err
 		}
@@ -90,9 +90,20 @@ func (b *Bus) pruneIn(tx *audit.Tx) (n int, err error) {
 }
 
 // isHeld reports whether a message expired in the hand of a reader and was not
-// looked at since.
-func isHeld(tx *audit.Tx, seq uint64) (held bool, err error) {
-	err = inHands.Each(tx, record.Seq(seq), func(record.Parts, struct{}) (bool, error) {
+// looked at since, or has expired and was not looked at yet.
+func isHeld(tx *audit.Tx, m *Message) (held bool, err error) {
+	for _, name := range m.to() {
+		_, unread, err := boxes.Get(tx, inBox(name, m.Priority, m.Seq))
+		if err != nil || unread {
+			return unread, err
+		}
+	}
+	if m.MessageType == Request {
+		if a, open, err := asks.Get(tx, record.Key(m.CorrelationID)); err != nil || open && a.Seq == m.Seq {
+			return true, err
+		}
+	}
+	err = inHands.Each(tx, record.Seq(m.Seq), func(record.Parts, uint64) (bool, error) {
 		held = true
 		return false, nil
 	})

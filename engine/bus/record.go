@@ -15,10 +15,10 @@ import (
 // written beside it.
 const (
 	fates    record.Rows[fate]     = "message.fate"   // seq, recipient; recipient "" is the conversation's
-	boxes    record.Rows[uint64]   = "message.box"    // recipient, priority, seq → due; the unread ones
+	boxes    record.Rows[struct{}] = "message.box"    // recipient, priority, seq; the unread ones
 	boxSizes record.Rows[uint64]   = "message.boxes"  // recipient → how many it has unread; none is no entry
 	dues     record.Rows[struct{}] = "message.due"    // due, seq, consumer; what Run has to look at, and when
-	inHands  record.Rows[struct{}] = "message.held"   // seq, consumer; expired in the hand of a reader
+	inHands  record.Rows[uint64]   = "message.held"   // seq, consumer → due; expired in the hand of a reader
 	asks     record.Rows[ask]      = "message.ask"    // correlation id; the open requests
 	cursors  record.Rows[uint64]   = "message.cursor" // name of a subscription → seq up to which it is done
 )
@@ -55,9 +55,11 @@ func readDue(k record.Parts) (due time.Time, seq uint64, kind byte, name string)
 	return k.Time(), k.Seq(), k.Byte(), string(k)
 }
 
+const messages store.Bucket = "message"
+
 func (b *Bus) messageKind() record.Kind[Message] {
 	return record.Kind[Message]{
-		Noun: "message", Bucket: "message", Ledger: b.ledger, Follow: b.accepted,
+		Noun: "message", Bucket: messages, Ledger: b.ledger, Follow: b.accepted,
 		ID: func(m *Message) string { return m.MessageID }, Number: record.UUIDs("message_id"),
 		Head:   func(m *Message) record.Head { return record.Head{Tenant: &m.TenantID, Created: &m.Timestamp} },
 		Encode: encode, Decode: decode, Brief: decodeHead,
@@ -86,6 +88,8 @@ type ask struct {
 	Sender    string `json:"sender_id"`
 	Recipient string `json:"recipient_id"`
 }
+
+func askOf(m *Message) ask { return ask{m.Seq, m.SenderID, m.RecipientID} }
 
 // encode writes a message's record. The payload goes in last and unread: it
 // is compact already, and this runs on the store's writer.
@@ -170,12 +174,8 @@ func decorate(tx store.Tx, m *Message) error {
 	if err != nil {
 		return fmt.Errorf("read what became of message %s: %w", m.MessageID, err)
 	}
-	to := m.Recipients
-	if m.RecipientID != Broadcast {
-		to = []string{m.RecipientID}
-	}
 	m.Status = Published // a broadcast that found nobody
-	for _, name := range to {
+	for _, name := range m.to() {
 		f, done := known[name]
 		if !done {
 			f.Status = Open

@@ -67,18 +67,18 @@ func opens(tx *audit.Tx, m *Message) error {
 	if m.CorrelationID == "" {
 		m.CorrelationID = core.NewUUID(m.TenantID, m.Seq, nil)
 	}
-	tx.Add(countAsks, 1)
+	tx.Derived().Add(countAsks, 1)
 	if err := putDue(tx, m.ExpiresAt(), m.Seq, toAnswer, ""); err != nil {
 		return err
 	}
-	return asks.Put(tx, record.Key(m.CorrelationID), ask{Seq: m.Seq, Sender: m.SenderID, Recipient: m.RecipientID})
+	return asks.Put(tx.Derived(), record.Key(m.CorrelationID), askOf(m))
 }
 
 // closes ends the conversation of a request.
 func closes(tx *audit.Tx, request *Message, f fate) error {
-	tx.Add(countAsks, -1)
+	tx.Derived().Add(countAsks, -1)
 	return errors.Join(
-		asks.Delete(tx, record.Key(request.CorrelationID)),
+		asks.Delete(tx.Derived(), record.Key(request.CorrelationID)),
 		dues.Delete(tx, dueKey(request.ExpiresAt(), request.Seq, toAnswer, "")),
 		fates.Put(tx, record.Seq(request.Seq), f),
 	)

@@ -106,11 +106,7 @@ func (b *Bus) sweepMailbox(tx *audit.Tx, m *Message, recipient string, bury buri
 	_, inHand := t.taken[slot{recipient, m.Seq}]
 	b.mu.Unlock()
 	if inHand { // its reader may still acknowledge it
-		again, err := putHeld(tx, m.Seq, toMailbox, recipient)
-		if err != nil {
-			return err
-		}
-		return boxes.Put(tx, inBox(recipient, m.Priority, m.Seq), uint64(again.UnixMicro()))
+		return putHeld(tx, m.Seq, toMailbox, recipient)
 	}
 	was, err := b.settle(tx, m, recipient, fate{Status: Expired, At: tx.Now()})
 	if err != nil || !was {
@@ -151,14 +147,14 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 		}
 	}
 	if later {
-		_, err = putHeld(tx, m.Seq, toSubscription, "")
+		err = putHeld(tx, m.Seq, toSubscription, "")
 	}
 	return err
 }
 
 // putHeld says that a message expired in the hand of a reader, who may still
 // acknowledge it: it stays, and is looked at again.
-func putHeld(tx *audit.Tx, seq uint64, kind byte, name string) (again time.Time, err error) {
-	again = tx.Now().Add(lookAgain)
-	return again, errors.Join(putDue(tx, again, seq, kind, name), inHands.Put(tx, ofConsumer(seq, kind, name), struct{}{}))
+func putHeld(tx *audit.Tx, seq uint64, kind byte, name string) error {
+	again := tx.Now().Add(lookAgain)
+	return errors.Join(putDue(tx, again, seq, kind, name), inHands.Put(tx, ofConsumer(seq, kind, name), uint64(again.UnixMicro())))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
@@ -37,23 +38,40 @@ func (r Rows[V]) Get(tx store.Tx, key Key) (v V, found bool, err error) {
 	return v, err == nil, err
 }
 
-// Put writes one value.
-func (r Rows[V]) Put(tx store.Tx, key Key, v V) (err error) {
-	var data []byte
-	switch v := any(v).(type) {
-	case uint64:
-		data = Seq(v)
-	case string:
-		data = []byte(v)
-	case core.Raw:
-		data = v
-	case struct{}: // the key says it all
-	default:
-		if data, err = core.Encode(v); err != nil {
-			return fmt.Errorf("encode for %s: %w", string(r), err)
-		}
+// Put writes one value. Those of derived rows go to the Derived of an audit.Tx.
+func (r Rows[V]) Put(tx store.Tx, key Key, v V) error {
+	data, err := r.encode(v)
+	if err != nil {
+		return err
 	}
 	return tx.Put(store.Bucket(r), key, data)
+}
+
+// Expect tells a derivation of a value that must be there.
+func (r Rows[V]) Expect(d *audit.Derivation, key Key, v V) error {
+	data, err := r.encode(v)
+	if err == nil {
+		d.Row(store.Bucket(r), key, data)
+	}
+	return err
+}
+
+func (r Rows[V]) encode(v V) ([]byte, error) {
+	switch v := any(v).(type) {
+	case uint64:
+		return Seq(v), nil
+	case string:
+		return []byte(v), nil
+	case core.Raw:
+		return v, nil
+	case struct{}: // the key says it all
+		return nil, nil
+	}
+	data, err := core.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode for %s: %w", string(r), err)
+	}
+	return data, nil
 }
 
 // Delete removes one value; none is fine.
