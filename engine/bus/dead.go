@@ -39,11 +39,12 @@ type DeadLetter struct {
 	ResentAs     string    `json:"resent_as,omitempty"` // message that repeats it
 }
 
-// Dead letters by consumer, and counted by whether they were sent again.
+const bGrave store.Bucket = "message.grave" // dead letters by consumer
+
+// Dead letters are counted by whether they were sent again.
 const (
-	bGrave    store.Bucket = "message.grave"
-	countDead              = "message.dead"
-	unsent                 = "unsent"
+	countDead = "message.dead"
+	unsent    = "unsent"
 )
 
 func (b *Bus) deadKind() record.Kind[DeadLetter] {
@@ -129,7 +130,7 @@ func (g *burial) add(tx *audit.Tx, m *Message) error {
 		var oldest *DeadLetter
 		err := letters.Along(tx, bGrave, grave, func(d *DeadLetter) error {
 			oldest = d
-			return record.Stop
+			return record.ErrStop
 		})
 		if err != nil {
 			return err

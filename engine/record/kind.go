@@ -266,8 +266,8 @@ func (k *Kind[T]) Along(tx store.Tx, index store.Bucket, word string, visit func
 	return k.scan(tx, index, Text(word), visit, func(error) {})
 }
 
-// Stop ends a visit of records without being its error.
-var Stop = errors.New("enough")
+// ErrStop ends a visit of records without being its error.
+var ErrStop = errors.New("enough")
 
 // scan visits the records that a bucket, or an index by words, has under a key.
 func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*T) error, unread func(error)) error {
@@ -294,7 +294,7 @@ func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*
 		}
 		return err == nil, err
 	})
-	if errors.Is(err, Stop) {
+	if errors.Is(err, ErrStop) {
 		err = nil
 	}
 	if bad > maxNamed {
