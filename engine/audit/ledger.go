@@ -208,6 +208,13 @@ func (l *Ledger) Foreign(ctx context.Context, by core.Caller, kind, named string
 	}, err)
 }
 
+// LocalSeq turns an id of the caller's tenant into its number. One of another
+// tenant is refused, and the attempt audited.
+func (l *Ledger) LocalSeq(ctx context.Context, by core.Caller, prefix, id string) (uint64, error) {
+	seq, err := core.LocalSeq(prefix, by.Tenant, id)
+	return seq, l.Foreign(ctx, by, core.IDNoun(prefix), id, err)
+}
+
 type refusal struct {
 	Code    core.Code `json:"code"`
 	Message string    `json:"message"`

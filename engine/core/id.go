@@ -38,6 +38,12 @@ func CheckTenant(id string) error {
 	return nil
 }
 
+var agentPattern = Pattern(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// IsAgent reports whether a name can be an agent's: one of the fleet, a CAD
+// agent, or the id of a subagent.
+func IsAgent(name string) bool { return agentPattern().MatchString(name) }
+
 // TenantTag is the short mark of a tenant inside its ids.
 func TenantTag(tenant string) string {
 	sum := sha256.Sum256([]byte(tenant))
@@ -94,6 +100,9 @@ var kindOf = map[string]string{
 	ApprovalPrefix: "approval", EventPrefix: "event", RulePrefix: "rule", WorkflowPrefix: "workflow", PolicyPrefix: "policy",
 	IntentPrefix: "intent",
 }
+
+// IDNoun says what ids with a prefix name: "task".
+func IDNoun(prefix string) string { return kindOf[prefix] }
 
 // NewTrace makes a W3C trace-id: 32 lower-case hex digits, never all zero.
 func NewTrace(r io.Reader) string {
