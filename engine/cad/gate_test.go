@@ -299,7 +299,7 @@ func TestARetriedTaskWritesOverItsOwnFilesAlone(t *testing.T) {
 	s := cad.Scenario{
 		Name: "exported", Description: "Export, then a check that fails", Pattern: cad.Mixed, SuccessCriteria: "Done",
 		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}},
-		Tasks:  []cad.PlannedTask{task("a", "ann", nil, cad.Step{Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`)})},
+		Tasks:  []cad.PlannedTask{planned("a", "ann", nil, cad.Step{Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`)})},
 	}
 	s.Tasks[0].Check = "conflicts == 1"
 	w.put(s)

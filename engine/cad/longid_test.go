@@ -16,7 +16,7 @@ func long() cad.Scenario {
 		end := fmt.Sprintf("%02d", i)
 		seat := cad.Seat{AgentID: strings.Repeat("a", 62) + end, RoleName: "modeler", WorkspaceID: strings.Repeat("w", 38) + end}
 		s.Agents = append(s.Agents, seat)
-		s.Tasks = append(s.Tasks, task("t"+end, seat.AgentID, nil, point("p"+end)))
+		s.Tasks = append(s.Tasks, planned("t"+end, seat.AgentID, nil, point("p"+end)))
 	}
 	return s
 }

@@ -14,9 +14,9 @@ func across(pattern cad.Pattern) cad.Scenario {
 	s := reviewed(2)
 	s.Pattern = pattern
 	s.Agents = append(s.Agents, cad.Seat{AgentID: "joiner", RoleName: "integrator", WorkspaceID: "ws_all"}, cad.Seat{AgentID: "marker", RoleName: "modeler", WorkspaceID: "ws_marks"})
-	merge := task("merge", "joiner", nil, cad.Step{Method: "workspace.merge", Params: core.Raw(
+	merge := planned("merge", "joiner", nil, cad.Step{Method: "workspace.merge", Params: core.Raw(
 		`{"source_workspace_id":"${tasks.design.workspace_id}","target_workspace_id":"${agent.workspace_id}"}`)})
-	mark := task("mark", "marker", nil, point("mark_1"))
+	mark := planned("mark", "marker", nil, point("mark_1"))
 	mark.ReworkOperations = []cad.Step{point("mark_2")}
 	design, review, finish := s.Tasks[0], s.Tasks[1], s.Tasks[2]
 	review.Dependencies, finish.Dependencies = nil, nil

@@ -16,7 +16,7 @@ func TestRetryingOneTaskOfAnAgentThatIsGoneMovesItsOthersToo(t *testing.T) {
 	w.put(cad.Scenario{
 		Name: "alone", Description: "Two tasks of one agent", Pattern: cad.Mixed, SuccessCriteria: "Two points",
 		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}, {AgentID: "bob", RoleName: "modeler", WorkspaceID: "ws_bob"}},
-		Tasks:  []cad.PlannedTask{task("a", "ann", nil, point("a1")), task("b", "ann", nil, point("b1")), task("c", "bob", nil, point("c1"))},
+		Tasks:  []cad.PlannedTask{planned("a", "ann", nil, point("a1")), planned("b", "ann", nil, point("b1")), planned("c", "bob", nil, point("c1"))},
 	})
 	flow := w.start("alone")
 	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil {
@@ -47,7 +47,7 @@ func TestAnAgentThatFailedAndHandedItsTaskOnWasUsed(t *testing.T) {
 	w.put(cad.Scenario{
 		Name: "handed", Description: "One task", Pattern: cad.Mixed, SuccessCriteria: "A point",
 		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}},
-		Tasks:  []cad.PlannedTask{task("a", "ann", nil, point("a1"))},
+		Tasks:  []cad.PlannedTask{planned("a", "ann", nil, point("a1"))},
 	})
 	w.pool.on(func(_ context.Context, _ *fakeWorker, c cad.Call) error {
 		return fault(-32001, "ENTITY_NOT_FOUND", "x", "no")

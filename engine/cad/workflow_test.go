@@ -20,7 +20,7 @@ func point(id string) cad.Step {
 	return cad.Step{ID: id, Method: "entity.create_point", Params: core.Raw(`{"entity_id":"` + id + `"}`)}
 }
 
-func task(id, agent string, after []string, steps ...cad.Step) cad.PlannedTask {
+func planned(id, agent string, after []string, steps ...cad.Step) cad.PlannedTask {
 	return cad.PlannedTask{TaskID: id, AgentID: agent, Brief: cad.Brief{
 		Description: "Do " + id, Dependencies: after, SuccessCriteria: "It is done", Operations: steps,
 	}}
@@ -32,11 +32,11 @@ func four() cad.Scenario {
 		Name: "four", Description: "Four and one", Pattern: cad.Mixed, SuccessCriteria: "Eight points",
 		Agents: []cad.Seat{{AgentID: "joiner", RoleName: "integrator", WorkspaceID: "ws_all"}},
 	}
-	join := task("join", "joiner", nil)
+	join := planned("join", "joiner", nil)
 	join.Check = "size(entities) == 8 && conflicts == 0"
 	for _, n := range []string{"a", "b", "c", "d"} {
 		s.Agents = append(s.Agents, cad.Seat{AgentID: "maker_" + n, RoleName: "modeler", WorkspaceID: "ws_" + n})
-		s.Tasks = append(s.Tasks, task(n, "maker_"+n, nil, point(n+"1"), point(n+"2")))
+		s.Tasks = append(s.Tasks, planned(n, "maker_"+n, nil, point(n+"1"), point(n+"2")))
 		join.Dependencies = append(join.Dependencies, n)
 		join.Operations = append(join.Operations, cad.Step{ID: "merge_" + n, Method: "workspace.merge", Params: core.Raw(
 			`{"source_workspace_id":"${tasks.` + n + `.workspace_id}","target_workspace_id":"${agent.workspace_id}"}`)})
@@ -295,17 +295,17 @@ func TestACancelledWorkflowStandsStillAndCanBeTakenUpAgain(t *testing.T) {
 
 // reviewed is a design that is too heavy at first.
 func reviewed(rounds int) cad.Scenario {
-	design := task("design", "maker", nil, point("part"))
+	design := planned("design", "maker", nil, point("part"))
 	design.Operations[0].ID = "part"
 	design.ReworkOperations = []cad.Step{point("hole"), {ID: "part", Method: "entity.create_point", Params: core.Raw(`{"entity_id":"lighter","x":"${rework.round_check}"}`)}}
 	design.ReworkOperations[1].Params = core.Raw(`{"entity_id":"lighter"}`)
-	review := task("review", "judge_a", []string{"design"}, cad.Step{ID: "mass", Method: "measure.mass", Params: core.Raw(
+	review := planned("review", "judge_a", []string{"design"}, cad.Step{ID: "mass", Method: "measure.mass", Params: core.Raw(
 		`{"workspace_id":"${tasks.design.workspace_id}","entity_id":"${tasks.design.part.entity_id}"}`)})
 	review.Check, review.Rework, review.MaxRounds = "results.mass.mass < 220.0", "design", rounds
 	return cad.Scenario{
 		Name: "reviewed", Description: "A loop", Pattern: cad.Sequential, SuccessCriteria: "Light enough",
 		Agents: []cad.Seat{{AgentID: "maker", RoleName: "modeler", WorkspaceID: "ws_maker"}, {AgentID: "judge_a", RoleName: "validator", WorkspaceID: "ws_judge"}},
-		Tasks:  []cad.PlannedTask{design, review, task("finish", "maker", []string{"review"}, point("label"))},
+		Tasks:  []cad.PlannedTask{design, review, planned("finish", "maker", []string{"review"}, point("label"))},
 	}
 }
 

@@ -31,7 +31,7 @@ func one() cad.Scenario {
 	return cad.Scenario{
 		Name: "one", Description: "One task", Pattern: cad.Mixed, SuccessCriteria: "A point",
 		Agents: []cad.Seat{{AgentID: "ann", RoleName: "modeler", WorkspaceID: "ws_ann"}},
-		Tasks:  []cad.PlannedTask{task("a", "ann", nil, point("a1"))},
+		Tasks:  []cad.PlannedTask{planned("a", "ann", nil, point("a1"))},
 	}
 }
 

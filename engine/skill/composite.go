@@ -44,7 +44,7 @@ func (r *run) policy(ctx context.Context, step Step, params core.Raw, place stri
 	if k == nil {
 		return nil, &failure{code: "invalid_skill", message: "skill " + step.Skill + " is not part of this run", step: place}
 	}
-	at := task{place: place, pause: cmp.Or(step.BackoffMultiplier, defaultBackoff), exact: true}
+	at := chainOptions{place: place, pause: cmp.Or(step.BackoffMultiplier, defaultBackoff), exact: true}
 	result, err := r.chain(ctx, k, params, at)
 	var f *failure
 	if err == nil || !errors.As(err, &f) || f.final {

@@ -53,7 +53,7 @@ func (w *world) publish(topic, payload string) bus.Message {
 	return m
 }
 
-func (w *world) tasks() []swarm.Task {
+func (w *world) allTasks() []swarm.Task {
 	w.t.Helper()
 	page, err := w.swarm.Tasks(w.t.Context(), home, core.Filter{Size: 100})
 	if err != nil {
@@ -92,7 +92,7 @@ func TestAMessageInvokesASkill(t *testing.T) {
 	if got := string(w.fake.of("paint")[0].Params); got != `{"part":"lid","seen":"on part.complete"}` {
 		t.Errorf("params %s", got)
 	}
-	all := w.tasks()
+	all := w.allTasks()
 	if len(all) != 2 {
 		t.Fatalf("%d tasks", len(all))
 	}
@@ -129,7 +129,7 @@ func TestAReactionIsNeitherLostNorRepeatedOverAKill(t *testing.T) {
 	w.publish("part.made", `{"part":"lid"}`)
 	w.again()
 	stop := w.reacting() // the bus does not run: no acknowledgement is written before the end
-	w.await("its task", func() bool { return len(w.tasks()) == 1 })
+	w.await("its task", func() bool { return len(w.allTasks()) == 1 })
 	data, err := os.ReadFile(w.path)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestAReactionIsNeitherLostNorRepeatedOverAKill(t *testing.T) {
 	defer w.reacting()()
 	w.publish("part.made", `{"part":"cup"}`)
 	w.await("the second one", func() bool { return len(w.fake.of("paint")) == 2 })
-	if all := w.tasks(); len(all) != 2 {
+	if all := w.allTasks(); len(all) != 2 {
 		t.Errorf("%d tasks of two messages", len(all))
 	}
 	if dead := w.dead(); len(dead) != 0 {

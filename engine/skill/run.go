@@ -126,7 +126,7 @@ func (r *run) carry() (core.Raw, error) {
 	if err := r.pin(r.ctx); err != nil {
 		return nil, err
 	}
-	return r.chain(r.ctx, r.goal, r.in.Params, task{pause: defaultBackoff})
+	return r.chain(r.ctx, r.goal, r.in.Params, chainOptions{pause: defaultBackoff})
 }
 
 // update changes records in the name of the subagent, as long as the task is

@@ -12,8 +12,8 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// task is where and how a chain is run within a run.
-type task struct {
+// chainOptions say where and how a chain is run within a run.
+type chainOptions struct {
 	place string  // of the chain's goal; "" at the top, where it is the skill's name
 	pause float64 // what the pause between tries is multiplied with
 	exact bool    // the parameters are the goal's own: nothing is added or left out
@@ -40,7 +40,7 @@ func (f *failure) Error() string {
 
 // chain runs a skill after what it depends on. What has run in this run
 // already is not run again for being a dependency.
-func (r *run) chain(ctx context.Context, goal *Skill, given core.Raw, at task) (core.Raw, error) {
+func (r *run) chain(ctx context.Context, goal *Skill, given core.Raw, at chainOptions) (core.Raw, error) {
 	order, err := r.x.chain(goal)
 	if err != nil {
 		return nil, &failure{code: "invalid_skill", message: err.Error()}
@@ -54,7 +54,7 @@ func (r *run) chain(ctx context.Context, goal *Skill, given core.Raw, at task) (
 		if at.place != "" {
 			place = at.place + "/" + place
 		}
-		if _, err := r.step(ctx, k, params, task{place: place, pause: at.pause}, r.judged(k)); err != nil {
+		if _, err := r.step(ctx, k, params, chainOptions{place: place, pause: at.pause}, r.judged(k)); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func (r *run) judged(k *Skill) bool {
 
 // step runs one skill until it succeeds or has no try left. A step that an
 // earlier attempt has finished is not run again.
-func (r *run) step(ctx context.Context, k *Skill, params core.Raw, at task, judged bool) (core.Raw, error) {
+func (r *run) step(ctx context.Context, k *Skill, params core.Raw, at chainOptions, judged bool) (core.Raw, error) {
 	if e := r.finished[at.place]; e != nil {
 		if e.Status != StatusSuccess {
 			return nil, failureOf(e)
