@@ -102,7 +102,7 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), `swarmdeck_degraded{tenant="t_bad",component="swarm"} 2`) || strings.Contains(string(text), `swarmdeck_degraded{tenant="t_good"`) {
+	if !strings.Contains(string(text), `swarmdeck_degraded{tenant="t_bad",component="tasks"} 2`) || strings.Contains(string(text), `swarmdeck_degraded{tenant="t_good"`) {
 		t.Errorf("figures:\n%s", text)
 	}
 	logged, err := os.ReadFile(log)
@@ -112,7 +112,7 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 	named("the log", string(logged))
 	for line := range strings.Lines(string(logged)) {
 		var entry struct{ Level, Msg, Tenant, Component string }
-		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level != "ERROR" || entry.Msg != "degraded" || entry.Tenant != "t_bad" || entry.Component != "swarm" {
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level != "ERROR" || entry.Msg != "degraded" || entry.Tenant != "t_bad" || entry.Component != "tasks" {
 			t.Errorf("line %s (%v)", line, err)
 		}
 	}

@@ -27,7 +27,7 @@ const module = "swarmdeck"
 // engineOrder ranks the services of the engine. One may import those of a
 // lower rank, never one of its own or a higher.
 var engineOrder = map[string]int{
-	"engine/core": 0, "engine/health": 1, "engine/safeopen": 1, "engine/audit": 1, "engine/diff": 1, "engine/document": 1, "engine/cad/mesh": 1, "engine/cad/model": 1, "engine/record": 2, "engine/mapping": 3, "engine/secret": 3, "engine/judge": 3, "engine/bus": 4, "engine/swarm": 5,
+	"engine/core": 0, "engine/health": 1, "engine/safeopen": 1, "engine/audit": 1, "engine/diff": 1, "engine/document": 1, "engine/cad/mesh": 1, "engine/cad/model": 1, "engine/record": 2, "engine/mapping": 3, "engine/secret": 3, "engine/judge": 3, "engine/bus": 4, "engine/task": 4, "engine/swarm": 5,
 	"engine/skill": 6, "engine/fleet": 6, "engine/tools": 6, "engine/operator": 6, "engine/notice": 6, "engine/witness": 3, "engine/presence": 6, "engine/egress": 6, "engine/files": 4, "engine/retention": 3, "engine/dag": 6, "engine/cad": 6, "engine/dag/control": 7, "engine/dag/resource": 8,
 }
 
@@ -117,7 +117,7 @@ func forbiddenInEngine(from, to string) string {
 	case !also:
 		return to + " has no place in the order of this test"
 	case below >= above:
-		return "the order is core < audit < judge < bus < swarm < skill, fleet, dag, cad"
+		return "the order is core < audit < judge < task < swarm < skill, fleet, dag, cad"
 	}
 	return ""
 }

@@ -34,6 +34,7 @@ import (
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 	"swarmdeck/engine/witness"
 	"swarmdeck/store"
@@ -82,6 +83,7 @@ type Options struct {
 
 // Engine is one engine over one data file.
 type Engine struct {
+	Tasks *task.Table
 	Swarm *swarm.Swarm
 	Judge *judge.Judge
 	Fleet *fleet.Fleet
@@ -150,13 +152,18 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Witnesses = witness.New(witness.Options{
 		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch,
 	})
+	e.Tasks = task.New(task.Options{
+		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,
+		Session: func(tenant, name string) (string, bool) { return e.Swarm.SessionNamed(tenant, name) },
+		Shown:   shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
+	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
 	if e.Egress, err = egress.New(ctx, egress.Options{
-		Ledger: e.Audit, Swarm: e.Swarm, Tenants: opt.Store.Tenants, Halted: e.halted, Patience: opt.EgressPatience, Health: e.Health,
+		Ledger: e.Audit, Swarm: e.Swarm, Tasks: e.Tasks, Tenants: opt.Store.Tenants, Halted: e.halted, Patience: opt.EgressPatience, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}
@@ -170,7 +177,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		}
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG, e.Egress}, e},
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG, e.Egress}, e},
 		Past: e.past, Secrets: e.Secrets, Health: e.Health,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
@@ -186,14 +193,14 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm), "cad": modelling}
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
 		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
 	e.parties = append(e.parties, e.Skills.Parties())
 	if e.CAD, err = cad.New(ctx, cad.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
 		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the CAD controller: %w", err)
@@ -328,14 +335,14 @@ func (e *Engine) Inspect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}
-	return e.Health.Tenants(ctx, "swarm", tenants, func(tenant string) error { return e.Swarm.Inspect(ctx, tenant) })
+	return e.Health.Tenants(ctx, task.Component, tenants, func(tenant string) error { return e.Swarm.Inspect(ctx, tenant) })
 }
 
 // Reconcile compares the audit log's replay with the store, and outputs that
 // are in files of their own with their results (contract 1.10).
 func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, error) {
 	var kinds []audit.Auditable
-	kinds = append(kinds, e.Swarm.Auditables()...)
+	kinds = append(append(kinds, e.Tasks.Auditable()), e.Swarm.Auditables()...)
 	kinds = append(kinds, e.Judge.Auditables()...)
 	kinds = append(kinds, e.Fleet.Auditables()...)
 	kinds = append(kinds, e.Bus.Auditables()...)

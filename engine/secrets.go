@@ -21,6 +21,14 @@ func (e *Engine) envOf(tenant, agent string) map[string]string {
 	return nil
 }
 
+// shownInput is the input of a task as it may be seen.
+func shownInput(kind string, input core.Raw) core.Raw {
+	if kind != judge.KindExec {
+		return input
+	}
+	return secret.ShownInput(input)
+}
+
 // inputOf is the input of a task as it is recorded: credentials that are given
 // in clear in the environment of a command become references to secrets.
 func (e *Engine) inputOf(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error) {

@@ -22,6 +22,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -30,6 +31,7 @@ type Options struct {
 	Ledger *audit.Ledger
 	Judge  *judge.Judge
 	Swarm  *swarm.Swarm
+	Tasks  *task.Table
 	Bus    Bus
 	// Pool computes geometry. Without one every operation that needs it is
 	// refused as UNAVAILABLE; all else works.

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -43,6 +44,7 @@ type world struct {
 	db     *store.DB
 	ledger *audit.Ledger
 	judge  *judge.Judge
+	tasks  *task.Table
 	swarm  *swarm.Swarm
 	bus    *bus.Bus
 	cad    *cad.Controller
@@ -91,14 +93,15 @@ func (w *world) build(st store.Store) (err error) {
 	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Tenants: st.Tenants}); err != nil {
 		return err
 	}
-	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Spill: filepath.Dir(w.path), Deaths: w.deaths}); err != nil {
+	w.tasks = task.New(task.Options{Ledger: w.ledger})
+	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Tasks: w.tasks, Spill: filepath.Dir(w.path), Deaths: w.deaths}); err != nil {
 		return err
 	}
 	var p parties
 	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
 	told.Store(w.bus)
 	opt := cad.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Bus: w.bus, Dir: filepath.Join(filepath.Dir(w.path), "files"),
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Dir: filepath.Join(filepath.Dir(w.path), "files"),
 		Taken: func(_, id string) bool { return id == "somebody" },
 	}
 	if !w.bare {

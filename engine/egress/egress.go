@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Subjects in the audit log: a host that a run used or wanted, and a rule.
@@ -47,6 +48,7 @@ type Origin struct {
 type Options struct {
 	Ledger  *audit.Ledger
 	Swarm   *swarm.Swarm
+	Tasks   *task.Table
 	Tenants func(context.Context) ([]string, error)
 	// Halted reports a tenant whose emergency stop is on: nothing begins there.
 	Halted func(tenant string) bool
@@ -60,6 +62,7 @@ type Options struct {
 type Service struct {
 	ledger   *audit.Ledger
 	swarm    *swarm.Swarm
+	tasks    *task.Table
 	asked    *swarm.Questions
 	halted   func(string) bool
 	patience time.Duration
@@ -83,7 +86,7 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
-		ledger: opt.Ledger, swarm: opt.Swarm, asked: opt.Swarm.Questions(), halted: opt.Halted, patience: opt.Patience,
+		ledger: opt.Ledger, swarm: opt.Swarm, tasks: opt.Tasks, asked: opt.Swarm.Questions(), halted: opt.Halted, patience: opt.Patience,
 		known: map[string]map[string]*Rule{}, indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
 	}
 	if s.halted == nil {

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Options of New.
@@ -21,6 +22,7 @@ type Options struct {
 	Ledger   *audit.Ledger
 	Judge    *judge.Judge
 	Swarm    *swarm.Swarm
+	Tasks    *task.Table
 	Runtimes map[string]Runtime // by Agent.Runtime
 	Stuck    StuckLimits
 	// Taken reports whether a name belongs to somebody else who gets messages,

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -43,6 +44,7 @@ type world struct {
 	db     *store.DB
 	ledger *audit.Ledger
 	judge  *judge.Judge
+	tasks  *task.Table
 	swarm  *swarm.Swarm
 	fleet  *fleet.Fleet
 
@@ -86,14 +88,15 @@ func (w *world) open() {
 	}})
 	w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: []byte(rules), Tenants: w.db.Tenants, Deadlines: w.deadlines})
 	must()
-	w.swarm, err = swarm.New(w.t.Context(), swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Spill: w.t.TempDir()})
+	w.tasks = task.New(task.Options{Ledger: w.ledger})
+	w.swarm, err = swarm.New(w.t.Context(), swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.t.TempDir()})
 	must()
 	var rt fleet.Runtime = w.rt
 	if w.wrap != nil {
 		rt = w.wrap(rt)
 	}
 	w.fleet, err = fleet.New(w.t.Context(), fleet.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer,
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer,
 	})
 	must()
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())

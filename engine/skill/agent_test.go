@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -27,6 +28,7 @@ type desk struct {
 	path  string
 	db    *store.DB
 	swarm *swarm.Swarm
+	tasks *task.Table
 	close func()
 
 	mu     sync.Mutex
@@ -58,7 +60,8 @@ func (d *desk) open() {
 		d.t.Fatal(err)
 	}
 	d.db = db
-	if d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Slots: 4, Spill: d.t.TempDir()}); err != nil {
+	d.tasks = task.New(task.Options{Ledger: ledger})
+	if d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Tasks: d.tasks, Slots: 4, Spill: d.t.TempDir()}); err != nil {
 		d.t.Fatal(err)
 	}
 	d.swarm.Runner("agent.prompt", deskRunner{d: d, kind: "agent.prompt"})

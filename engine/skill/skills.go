@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Options of New.
@@ -23,6 +24,7 @@ type Options struct {
 	Ledger  *audit.Ledger
 	Judge   *judge.Judge
 	Swarm   *swarm.Swarm
+	Tasks   *task.Table
 	Bus     Bus               // what the ends of runs are announced on
 	Runners map[string]Runner // by kind; composite needs none
 	Static  []Skill           // the program's own: every tenant has them

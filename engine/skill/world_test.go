@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -33,6 +34,7 @@ type world struct {
 	db     *store.DB
 	ledger *audit.Ledger
 	judge  *judge.Judge
+	tasks  *task.Table
 	swarm  *swarm.Swarm
 	bus    *bus.Bus
 	skills *skill.Skills
@@ -138,13 +140,14 @@ func (w *world) build(st store.Store) (err error) {
 	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: w.policy, Tenants: st.Tenants}); err != nil {
 		return err
 	}
-	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Spill: filepath.Dir(w.path)}); err != nil {
+	w.tasks = task.New(task.Options{Ledger: w.ledger})
+	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Tasks: w.tasks, Spill: filepath.Dir(w.path)}); err != nil {
 		return err
 	}
 	var p parties
 	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
 	if w.skills, err = skill.New(ctx, skill.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Bus: w.bus, Runners: w.kinds, MaxSubagents: w.most,
+		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Runners: w.kinds, MaxSubagents: w.most,
 	}); err != nil {
 		return err
 	}
@@ -297,7 +300,7 @@ func (w *world) messages(topic string) []bus.Message {
 // whole checks that the store equals the log's replay, and the log itself.
 func (w *world) whole() {
 	w.t.Helper()
-	kinds := append(w.swarm.Auditables(), w.judge.Auditables()...)
+	kinds := append(append(w.swarm.Auditables(), w.tasks.Auditable()), w.judge.Auditables()...)
 	kinds = append(append(kinds, w.skills.Auditables()...), w.bus.Auditables()...)
 	deltas, err := w.ledger.Reconcile(context.Background(), home, kinds)
 	if err != nil || len(deltas) > 0 {

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
 )
 
 // binder is implemented by runners whose work depends on files of a work
@@ -41,7 +42,7 @@ func (s *Swarm) Bind(a judge.Approval) []judge.File {
 // binds reports whether a task's files are compared when its work starts, and
 // its approval marked as used only then. Another worker's files are not ours to
 // read.
-func (s *Swarm) binds(t *Task, worker string) bool {
+func (s *Swarm) binds(t *task.Task, worker string) bool {
 	_, ok := s.runs(t.Kind).(binder)
 	return ok && worker == localWorker
 }
@@ -51,7 +52,7 @@ func (s *Swarm) binds(t *Task, worker string) bool {
 // approval is void and the task goes back to its gate; only a rule that lets
 // them pass as they are now lets it go on. The files are what the work is to
 // be held to.
-func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bool, err error) {
+func (s *Swarm) confirm(ctx context.Context, t *task.Task) (files []judge.File, ok bool, err error) {
 	if !s.binds(t, localWorker) {
 		return nil, true, nil
 	}
@@ -69,7 +70,7 @@ func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bo
 	default:
 		v = s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
 	}
-	err = s.underLease(ctx, t, func(tx *audit.Tx, now *Task) error {
+	err = s.underLease(ctx, t, func(tx *audit.Tx, now *task.Task) error {
 		switch {
 		case t.ApprovalID != "":
 			if ok, err = s.judge.Start(tx, t.ApprovalID, ask.Ask); err != nil || ok {
@@ -84,7 +85,7 @@ func (s *Swarm) confirm(ctx context.Context, t *Task) (files []judge.File, ok bo
 				return err
 			}
 			ok, now.Bound = true, judge.FilesDigest(files)
-			return s.move(tx, now, Running, "task.judged", queuedDetail(tx, now, dec))
+			return s.tasks.Move(tx, now, task.Running, "task.judged", queuedDetail(tx, now, dec))
 		}
 		return s.interrupt(tx, now, filesChanged, 0)
 	})
@@ -107,27 +108,27 @@ const filesChanged = "the files that it names are not what was judged"
 const changedRest = 200 * time.Millisecond
 
 // backToGate returns a task to its gate whose files changed as it started.
-func (s *Swarm) backToGate(ctx context.Context, t *Task) error {
-	return s.underLease(ctx, t, func(tx *audit.Tx, now *Task) error { return s.interrupt(tx, now, filesChanged, changedRest) })
+func (s *Swarm) backToGate(ctx context.Context, t *task.Task) error {
+	return s.underLease(ctx, t, func(tx *audit.Tx, now *task.Task) error { return s.interrupt(tx, now, filesChanged, changedRest) })
 }
 
 // unconfirmed is the outcome of work that was not started: none where its task
 // went back to its gate.
-func (s *Swarm) unconfirmed(err error) (Outcome, bool) {
+func (s *Swarm) unconfirmed(err error) (task.Outcome, bool) {
 	if ignoreLate(err) == nil {
-		return Outcome{}, false
+		return task.Outcome{}, false
 	}
-	return Outcome{Status: Failed, Error: &TaskError{Code: "start_failed", Message: err.Error(), Retryable: true}}, true
+	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "start_failed", Message: err.Error(), Retryable: true}}, true
 }
 
 // underLease changes a task that runs under the lease it was claimed with.
-func (s *Swarm) underLease(ctx context.Context, t *Task, fn func(*audit.Tx, *Task) error) error {
+func (s *Swarm) underLease(ctx context.Context, t *task.Task, fn func(*audit.Tx, *task.Task) error) error {
 	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
-		var now Task
-		if err := loadTask(tx, taskSeq(t.TaskID), &now); err != nil {
+		var now task.Task
+		if err := s.tasks.Load(tx, t.Seq(), &now); err != nil {
 			return err
 		}
-		if now.Status != Running || now.Lease != t.Lease {
+		if now.Status != task.Running || now.Lease != t.Lease {
 			return errLate
 		}
 		return fn(tx, &now)

@@ -121,7 +121,7 @@ const (
 // Check reports the first limit that is out of its range, or an agent's name
 // that none can have.
 func (b *Budget) Check() error {
-	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && !isAgent(name) {
+	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && !core.IsAgent(name) {
 		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
 	}
 	for _, f := range []struct {
@@ -188,7 +188,7 @@ func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) err
 			return err
 		}
 		b.Subject = "session:" + id
-	case kind == "agent" && isAgent(name):
+	case kind == "agent" && core.IsAgent(name):
 	default:
 		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
 	}

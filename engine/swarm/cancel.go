@@ -7,17 +7,19 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
 // Cancel ends a queued task at once; a running one is interrupted, and is
 // cancelled when its work has stopped. A task that is over is a CONFLICT.
-func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (Task, error) {
+func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (task.Task, error) {
 	if reason == "" {
 		reason = "cancelled by " + by.Name
 	}
-	reason = cut(reason, 1000)
-	t, err := s.change(store.IfFull(ctx, store.UseReserve), by, id, func(tx *audit.Tx, t *Task) error {
+	reason = core.Cut(reason, 1000)
+	t, err := s.change(store.IfFull(ctx, store.UseReserve), by, id, func(tx *audit.Tx, t *task.Task) error {
 		if t.Status.Terminal() {
 			return core.Errorf(core.Conflict, "task %s is %s already", id, t.Status).With("field", "status")
 		}
@@ -47,37 +49,37 @@ func (s *Swarm) cutOff(tenant, reason string, which func(*lease) bool) (found bo
 }
 
 // cancel ends a task that is not over, or asks its running work to end.
-func (s *Swarm) cancel(tx *audit.Tx, t *Task, reason string) error {
+func (s *Swarm) cancel(tx *audit.Tx, t *task.Task, reason string) error {
 	if t.CancelRequested {
 		return nil
 	}
 	if err := s.voidGates(tx, t, reason); err != nil {
 		return err
 	}
-	if t.Status == Running && s.running(t) {
+	if t.Status == task.Running && s.running(t) {
 		t.CancelRequested = true
-		setWaiting(tx, t, false)
-		r := t.ref()
+		t.SetWaiting(tx, false)
+		r := refOf(t)
 		tx.OnCommit(func() { s.explain(r, reason) })
-		return s.move(tx, t, Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
+		return s.tasks.Move(tx, t, task.Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
 	}
-	if t.Status == Running {
+	if t.Status == task.Running {
 		if err := s.leave(tx, t); err != nil {
 			return err
 		}
 	}
-	if err := tx.Delete(bParked, key8(taskSeq(t.TaskID))); err != nil {
+	if err := tx.Delete(bParked, record.Seq(t.Seq())); err != nil {
 		return err
 	}
-	return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: reason}})
+	return s.end(tx, t, task.Result{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: reason}})
 }
 
 // running reports whether this engine holds live work of a task, which has to
 // end first.
-func (s *Swarm) running(t *Task) bool {
+func (s *Swarm) running(t *task.Task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.leases[t.ref()]
+	l := s.leases[refOf(t)]
 	return l != nil && l.local && l.id == t.Lease
 }
 
@@ -89,37 +91,37 @@ func (s *Swarm) explain(r ref, why string) {
 	s.mu.Unlock()
 }
 
-func (s *Swarm) whyCancelled(t *Task) string {
+func (s *Swarm) whyCancelled(t *task.Task) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.leases[t.ref()]; l != nil && l.why != "" {
+	if l := s.leases[refOf(t)]; l != nil && l.why != "" {
 		return l.why
 	}
 	return "cancelled"
 }
 
 // Undo takes a dispatch back as long as nobody has claimed the task.
-func (s *Swarm) Undo(ctx context.Context, by core.Caller, id string) (Task, error) {
-	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
-		if t.Status != Queued || !t.StartedAt.IsZero() {
+func (s *Swarm) Undo(ctx context.Context, by core.Caller, id string) (task.Task, error) {
+	return s.change(ctx, by, id, func(tx *audit.Tx, t *task.Task) error {
+		if t.Status != task.Queued || !t.StartedAt.IsZero() {
 			return core.Errorf(core.Conflict, "task %s was claimed already (%s): cancel it instead", id, t.Status).With("field", "status")
 		}
 		if err := s.voidGates(tx, t, "dispatch undone"); err != nil {
 			return err
 		}
-		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "undone", Message: "dispatch undone by " + by.Name}})
+		return s.end(tx, t, task.Result{Status: task.Cancelled, Error: &task.Error{Code: "undone", Message: "dispatch undone by " + by.Name}})
 	})
 }
 
 // Retry dispatches a task that did not succeed once more, as a new task with
 // the same input and trace; the old one stays as it ended.
-func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, error) {
-	t, err := s.task(ctx, by, id)
+func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (task.Task, error) {
+	t, err := s.tasks.Whole(ctx, by, id)
 	if err != nil {
-		return Task{}, err
+		return task.Task{}, err
 	}
-	if !t.Status.Terminal() || t.Status == Succeeded {
-		return Task{}, core.Errorf(core.Conflict, "task %s is %s: only one that failed, was blocked, cancelled or timed out can be retried", id, t.Status).With("field", "status")
+	if !t.Status.Terminal() || t.Status == task.Succeeded {
+		return task.Task{}, core.Errorf(core.Conflict, "task %s is %s: only one that failed, was blocked, cancelled or timed out can be retried", id, t.Status).With("field", "status")
 	}
 	d := Dispatch{
 		Kind: t.Kind, Input: t.Input, Priority: &t.Priority, MaxAttempts: &t.MaxAttempts, Session: t.SessionID,
@@ -133,7 +135,7 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, err
 	}
 	made, err := s.Dispatch(ctx, by, d)
 	if err != nil {
-		return Task{}, fmt.Errorf("retry task %s: %w", id, err)
+		return task.Task{}, fmt.Errorf("retry task %s: %w", id, err)
 	}
 	return made, nil
 }
@@ -141,19 +143,19 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (Task, err
 // PauseTask stops the work of a running task; it is acknowledged when Why
 // says "pause" and the task's log stands still. The pause holds for its
 // further attempts too, until it is resumed.
-func (s *Swarm) PauseTask(ctx context.Context, by core.Caller, id, reason string) (Task, error) {
+func (s *Swarm) PauseTask(ctx context.Context, by core.Caller, id, reason string) (task.Task, error) {
 	return s.setPaused(store.IfFull(ctx, store.UseReserve), by, id, true, reason)
 }
 
 // ResumeTask continues it.
-func (s *Swarm) ResumeTask(ctx context.Context, by core.Caller, id string) (Task, error) {
+func (s *Swarm) ResumeTask(ctx context.Context, by core.Caller, id string) (task.Task, error) {
 	return s.setPaused(ctx, by, id, false, "")
 }
 
-func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused bool, reason string) (Task, error) {
-	return s.change(ctx, by, id, func(tx *audit.Tx, t *Task) error {
-		between := t.Status == Queued && t.Paused // two attempts
-		if t.Status != Running && !between {
+func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused bool, reason string) (task.Task, error) {
+	return s.change(ctx, by, id, func(tx *audit.Tx, t *task.Task) error {
+		between := t.Status == task.Queued && t.Paused // two attempts
+		if t.Status != task.Running && !between {
 			return core.Errorf(core.Conflict, "task %s is %s: only a running one can be paused or resumed", id, t.Status).With("field", "status")
 		}
 		if t.Paused == paused {
@@ -161,26 +163,26 @@ func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused
 		}
 		t.Paused = paused
 		event := map[bool]string{true: "task.paused", false: "task.resumed"}[paused]
-		return s.move(tx, t, t.Status, event, core.MustEncode(map[string]string{"reason": cut(reason, 1000)}))
+		return s.tasks.Move(tx, t, t.Status, event, core.MustEncode(map[string]string{"reason": core.Cut(reason, 1000)}))
 	})
 }
 
 // change loads a task, lets fn change it in a transaction, and returns it.
-func (s *Swarm) change(ctx context.Context, by core.Caller, id string, fn func(*audit.Tx, *Task) error) (Task, error) {
-	seq, err := s.local(ctx, by, core.TaskPrefix, id)
+func (s *Swarm) change(ctx context.Context, by core.Caller, id string, fn func(*audit.Tx, *task.Task) error) (task.Task, error) {
+	seq, err := s.ledger.LocalSeq(ctx, by, core.TaskPrefix, id)
 	if err != nil {
-		return Task{}, err
+		return task.Task{}, err
 	}
-	var t Task
+	var t task.Task
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		t = Task{}
-		if err := loadTask(tx, seq, &t); err != nil {
+		t = task.Task{}
+		if err := s.tasks.Load(tx, seq, &t); err != nil {
 			return err
 		}
 		return fn(tx, &t)
 	})
 	if err != nil {
-		return Task{}, err
+		return task.Task{}, err
 	}
 	return t, nil
 }

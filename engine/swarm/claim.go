@@ -11,6 +11,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
 // localWorker is the name under which this engine holds its leases.
@@ -20,7 +22,7 @@ const localWorker = "engine"
 // oldest first, each under a lease that Beat keeps. Tasks of sessions that do
 // not run and everything during an emergency stop stay where they are, and so
 // do tasks for agents: this engine's own runner takes them to their agent.
-func (s *Swarm) Claim(ctx context.Context, by core.Caller, worker string, n int) ([]Task, error) {
+func (s *Swarm) Claim(ctx context.Context, by core.Caller, worker string, n int) ([]task.Task, error) {
 	if err := checkClaim(worker, n); err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func (f front) before(g front) bool {
 	return bytes.Compare(f.key[len(f.key)-9:], g.key[len(g.key)-9:]) < 0
 }
 
-func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) (out []Task, err error) {
+func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) (out []task.Task, err error) {
 	if len(lanes) == 0 || n == 0 {
 		return nil, nil
 	}
@@ -119,7 +121,7 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 }
 
 // claimIn takes up to n tasks from the lanes.
-func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out []Task, err error) {
+func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out []task.Task, err error) {
 	if tx.Counter(countEStop) != 0 {
 		return nil, nil
 	}
@@ -135,11 +137,11 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out [
 			}
 		}
 		l := fronts[best].lane
-		out = append(out, Task{})
+		out = append(out, task.Task{})
 		last := len(out) - 1
 		took, err := s.take(tx, worker, fronts[best].key, &out[last])
 		if err != nil {
-			return nil, s.unless(tx.Tenant(), seqAt(fronts[best].key), err)
+			return nil, s.unless(tx.Tenant(), record.LastSeq(fronts[best].key), err)
 		}
 		if took != taken {
 			out = out[:last]
@@ -194,11 +196,11 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 
 // front is the key of a lane's first task. An empty lane is forgotten.
 func (s *Swarm) front(tx *audit.Tx, l lane) (key []byte, err error) {
-	prefix := l.prefix(tx)
-	from, to := spanIn(tx.Alloc(len(prefix)), prefix)
-	tenant := tx.Tenant()
+	from, tenant := l.prefix(tx), tx.Tenant()
+	to := append(tx.Alloc(len(from)), from...)
+	to[len(to)-1]++ // it ends with a zero
 	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
-		if s.isShunned(tenant, seqAt(k)) {
+		if s.isShunned(tenant, record.LastSeq(k)) {
 			return true
 		}
 		key = append(tx.Alloc(len(k)), k...)
@@ -220,13 +222,13 @@ const (
 )
 
 // take turns the queued task under key into a running one, which is t then.
-func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *Task) (claimed, error) {
-	seq := seqAt(key)
-	if err := s.heads.load(tx, seq, t); err != nil {
+func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *task.Task) (_ claimed, err error) {
+	seq := record.LastSeq(key)
+	if err := s.tasks.Load(tx, seq, t); err != nil {
 		return notAllowed, err
 	}
-	if t.Status != Queued {
-		return notAllowed, damagedTask(t.TenantID, seq, fmt.Errorf("it is %s, and kept among the queued", t.Status))
+	if t.Status != task.Queued {
+		return notAllowed, task.Damaged(t.TenantID, seq, fmt.Errorf("it is %s, and kept among the queued", t.Status))
 	}
 	if at := t.StartBy(); !at.IsZero() && !at.After(tx.Now()) {
 		return notAllowed, s.tooLate(tx, t)
@@ -237,11 +239,9 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *Task) (claimed,
 	if err := tx.Delete(bReady, key); err != nil {
 		return notAllowed, err
 	}
-	input, err := tx.Get(bInput, keyIn(tx, seq))
-	if err != nil {
+	if t.Input, err = s.tasks.Input(tx, seq); err != nil {
 		return notAllowed, fmt.Errorf("read input of task %s: %w", t.TaskID, err)
 	}
-	t.Input = append(core.Raw(nil), input...)
 	if ok, err := s.stillAllowed(tx, t, worker); err != nil || !ok {
 		return notAllowed, err
 	}
@@ -253,12 +253,12 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *Task) (claimed,
 	if err := s.started(tx, t); err != nil {
 		return notAllowed, err
 	}
-	t.Status, t.Worker, t.Lease = Running, worker, uint64(tx.Add(countLease, 1))
+	t.Status, t.Worker, t.Lease = task.Running, worker, uint64(tx.Add(countLease, 1))
 	t.StartedAt, t.RunAt = tx.Now(), time.Time{}
-	detail := object{append(tx.Alloc(len(worker)+48), '{')}
-	detail.text("worker", worker)
-	detail.nonzero("lease", t.Lease)
-	if err := s.move(tx, t, Queued, "worker.consumed", append(detail.b, '}')); err != nil {
+	detail := core.BeginObject(tx.Alloc(len(worker) + 48))
+	detail.Text("worker", worker)
+	detail.Nonzero("lease", t.Lease)
+	if err := s.tasks.Move(tx, t, task.Queued, "worker.consumed", detail.End()); err != nil {
 		return notAllowed, err
 	}
 	l := newLease(t)
@@ -270,7 +270,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *Task) (claimed,
 // approval must stand for exactly these arguments, and the rules that let the
 // task in must still rule. Otherwise the task goes back to its gate. Where the
 // work depends on files, confirm looks at the approval.
-func (s *Swarm) stillAllowed(tx *audit.Tx, t *Task, worker string) (bool, error) {
+func (s *Swarm) stillAllowed(tx *audit.Tx, t *task.Task, worker string) (bool, error) {
 	if t.ApprovalID == "" && t.Policy == s.judge.PolicyVersion(t.TenantID) {
 		return true, nil
 	}

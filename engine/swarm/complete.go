@@ -12,6 +12,8 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
 // errLate is the cause of a refused result.
@@ -22,50 +24,50 @@ var errLate = core.Errorf(core.Conflict, "the lease on this task is lost: its re
 // refused with CONFLICT and audited. A retryable failure with attempts left
 // goes back to the queue, and a result that needs a person is parked: the
 // returned Result then has the status of an unfinished task.
-func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome) (Result, error) {
+func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome) (task.Result, error) {
 	return s.complete(ctx, by, taskID, id, out, func(*audit.Tx) error { return nil })
 }
 
 // CompleteAndClaim is Complete, and Claim in the same commit: a worker that
 // goes on to the next task waits for the disk once, not twice. A refused
 // outcome claims nothing.
-func (s *Swarm) CompleteAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome, worker string, n int) (Result, []Task, error) {
+func (s *Swarm) CompleteAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, worker string, n int) (task.Result, []task.Task, error) {
 	if err := checkClaim(worker, n); err != nil {
-		return Result{}, nil, err
+		return task.Result{}, nil, err
 	}
 	return s.completeAndClaim(ctx, by, taskID, id, out, worker, n, s.generalLanes(by.Tenant))
 }
 
-func (s *Swarm) completeAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome, worker string, n int, lanes []lane) (Result, []Task, error) {
-	var next []Task
+func (s *Swarm) completeAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, worker string, n int, lanes []lane) (task.Result, []task.Task, error) {
+	var next []task.Task
 	res, err := s.complete(ctx, by, taskID, id, out, func(tx *audit.Tx) (err error) {
 		next, err = s.claimIn(tx, worker, n, lanes)
 		return err
 	})
 	if err != nil {
-		return Result{}, nil, err
+		return task.Result{}, nil, err
 	}
 	return res, next, nil
 }
 
 // complete commits an outcome, and then what follows it in the same commit.
-func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id uint64, out Outcome, then func(*audit.Tx) error) (Result, error) {
-	t, err := s.header(ctx, by, taskID)
+func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, then func(*audit.Tx) error) (task.Result, error) {
+	t, err := s.tasks.Header(ctx, by, taskID)
 	if err != nil {
-		return Result{}, err
+		return task.Result{}, err
 	}
-	if out, err = out.checked(); err != nil {
-		return Result{}, err
+	if out, err = out.Checked(); err != nil {
+		return task.Result{}, err
 	}
-	res := Result{}
+	res := task.Result{}
 	for {
 		ask, v := s.judgeResult(ctx, &t, out)
 		err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			var now Task
-			if err := s.heads.load(tx, taskSeq(taskID), &now); err != nil {
+			var now task.Task
+			if err := s.tasks.Load(tx, task.Seq(taskID), &now); err != nil {
 				return err
 			}
-			if now.Status != Running || now.Lease != id || id == 0 { // a parked result has lease 0
+			if now.Status != task.Running || now.Lease != id || id == 0 { // a parked result has lease 0
 				return errLate
 			}
 			var err error
@@ -79,68 +81,27 @@ func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id 
 		}
 	}
 	if errors.Is(err, errLate) {
-		return Result{}, s.ledger.Refuse(ctx, by, audit.Entry{
+		return task.Result{}, s.ledger.Refuse(ctx, by, audit.Entry{
 			Type: "result.refused", Trace: t.TraceID, Subject: "task", ID: t.TaskID,
 			Detail: core.MustEncode(map[string]any{"lease": id, "status": out.Status, "reason": "lease lost"}),
 		}, fmt.Errorf("complete task %s: %w", taskID, errLate))
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("complete task %s: %w", taskID, err)
+		return task.Result{}, fmt.Errorf("complete task %s: %w", taskID, err)
 	}
 	return res, nil
 }
 
-// checked bounds what a worker reports and refuses what the seed forbids.
-func (o Outcome) checked() (Outcome, error) {
-	if !o.Status.known() || !o.Status.Terminal() {
-		return o, core.Invalid("status", string(o.Status), "succeeded, failed, cancelled, blocked or timed_out")
-	}
-	if o.Status == Succeeded && o.Error != nil {
-		return o, core.Errorf(core.InvalidInput, "error: a succeeded result has none").With("field", "error")
-	}
-	if o.Status != Succeeded {
-		if o.Error == nil {
-			return o, core.Errorf(core.InvalidInput, "error: a %s result needs one", o.Status).With("field", "error")
-		}
-		var err error
-		if o.Error, err = o.Error.checked(); err != nil {
-			return o, err
-		}
-	}
-	o.Text = cut(o.Text, maxOutput)
-	if len(o.Denials) > maxDenials {
-		return o, core.Invalid("denials", len(o.Denials), fmt.Sprint("at most ", maxDenials))
-	}
-	for _, id := range o.Denials {
-		if prefix, _, _, ok := core.ParseID(id); !ok || prefix != core.DecisionPrefix {
-			return o, core.Invalid("denials", id, "ids of decisions")
-		}
-	}
-	if o.Confidence != nil && !(*o.Confidence >= 0 && *o.Confidence <= 1) {
-		return o, core.Invalid("confidence", *o.Confidence, "0-1")
-	}
-	if len(o.Output) == 0 {
-		o.Output = core.Raw(`{}`)
-	}
-	return o, core.CheckObject("output", o.Output, maxOutput)
-}
-
-// maxOutput bounds a result's output: 1 MiB of text, escaped at worst.
-const maxOutput = 8 << 20
-
-// maxDenials bounds how many decisions that denied a result names.
-const maxDenials = 1000
-
 // judgeResult asks about a success; failures pass as they are.
-func (s *Swarm) judgeResult(ctx context.Context, t *Task, out Outcome) (judge.Ask, judge.Verdict) {
+func (s *Swarm) judgeResult(ctx context.Context, t *task.Task, out task.Outcome) (judge.Ask, judge.Verdict) {
 	ask := judge.Ask{
 		Gate: judge.GateResult, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt,
 		Priority: t.Priority, Action: judge.Action{Kind: t.Kind, Args: resultArgs(out)},
 		Agent: judge.AgentRef{Name: t.Agent}, Intent: "commit the result of: " + t.Title,
-		Confidence: out.Confidence, Text: out.Text, LastTry: t.lastTry(),
+		Confidence: out.Confidence, Text: out.Text, LastTry: t.LastTry(),
 		By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson},
 	}
-	if out.Status != Succeeded {
+	if out.Status != task.Succeeded {
 		return ask, judge.Verdict{}
 	}
 	v := s.judge.Evaluate(ctx, t.TenantID, ask)
@@ -153,81 +114,81 @@ func (s *Swarm) judgeResult(ctx context.Context, t *Task, out Outcome) (judge.As
 
 // resultArgs are what an approval of a result is bound to. A large output is
 // bound by its digest, so that a card stays a card.
-func resultArgs(out Outcome) core.Raw {
+func resultArgs(out task.Outcome) core.Raw {
 	if len(out.Output) <= 16<<10 {
 		return out.Output
 	}
 	return outputDigest(out)
 }
 
-func outputDigest(out Outcome) core.Raw {
+func outputDigest(out task.Outcome) core.Raw {
 	sum := sha256.Sum256(out.Output)
 	return core.MustEncode(map[string]any{"output_bytes": len(out.Output), "output_sha256": hex.EncodeToString(sum[:])})
 }
 
-func (s *Swarm) conclude(tx *audit.Tx, t *Task, out Outcome, ask judge.Ask, v judge.Verdict) (Result, error) {
+func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge.Ask, v judge.Verdict) (task.Result, error) {
 	// Its work may have ended while a tool call of it waited.
 	if err := s.voidGates(tx, t, "the run ended"); err != nil {
-		return Result{}, err
+		return task.Result{}, err
 	}
-	setWaiting(tx, t, false)
-	if t.CancelRequested && out.Status != Blocked { // it ended by itself just then: it must not come back
-		out.Status, out.Error = Cancelled, &TaskError{Code: "cancelled", Message: s.whyCancelled(t)}
+	t.SetWaiting(tx, false)
+	if t.CancelRequested && out.Status != task.Blocked { // it ended by itself just then: it must not come back
+		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: s.whyCancelled(t)}
 	}
 	var dec judge.GateDecision
 	var ap *judge.Approval
-	if out.Status == Succeeded {
+	if out.Status == task.Succeeded {
 		var err error
 		if dec, ap, err = s.judge.Commit(tx, ask, v); err != nil {
-			return Result{}, err
+			return task.Result{}, err
 		}
 	}
 	if err := s.leave(tx, t); err != nil {
-		return Result{}, err
+		return task.Result{}, err
 	}
-	if out.Status != Succeeded {
-		if out.Status == Failed && out.Error.Retryable && !t.lastTry() {
-			return Result{Status: Queued}, s.retryLater(tx, t, "task.retry", *out.Error)
+	if out.Status != task.Succeeded {
+		if out.Status == task.Failed && out.Error.Retryable && !t.LastTry() {
+			return task.Result{Status: task.Queued}, s.retryLater(tx, t, "task.retry", *out.Error)
 		}
-		res := Result{Status: out.Status, Output: out.Output, Error: out.Error, Denials: out.Denials, Confidence: out.Confidence}
-		return res, s.endAs(tx, t, &res)
+		res := task.Result{Status: out.Status, Output: out.Output, Error: out.Error, Denials: out.Denials, Confidence: out.Confidence}
+		return res, s.endAs(tx, t, &res, nil)
 	}
 	switch {
 	case ap != nil:
 		t.ApprovalID, t.Lease = ap.ApprovalID, 0 // the work is over: nobody may complete it again
-		setWaiting(tx, t, true)
-		if err := tx.Put(bParked, key8(taskSeq(t.TaskID)), core.MustEncode(out)); err != nil {
-			return Result{}, err
+		t.SetWaiting(tx, true)
+		if err := tx.Put(bParked, record.Seq(t.Seq()), core.MustEncode(out)); err != nil {
+			return task.Result{}, err
 		}
-		return Result{Status: Running}, s.move(tx, t, Running, "result.held", core.MustEncode(map[string]string{"approval_id": ap.ApprovalID}))
+		return task.Result{Status: task.Running}, s.tasks.Move(tx, t, task.Running, "result.held", core.MustEncode(map[string]string{"approval_id": ap.ApprovalID}))
 	case dec.Decision == judge.Deny:
 		return s.reject(tx, t, out, "result_rejected", dec.Rationale)
 	}
-	res := Result{Status: Succeeded, Output: out.Output, Confidence: out.Confidence, Denials: out.Denials, decision: dec.AppendAudit(tx.Alloc(256))}
-	return res, s.endAs(tx, t, &res)
+	res := task.Result{Status: task.Succeeded, Output: out.Output, Confidence: out.Confidence, Denials: out.Denials}
+	return res, s.endAs(tx, t, &res, dec.AppendAudit(tx.Alloc(256)))
 }
 
 // reject turns a result away: the task is tried again with the feedback, or
 // fails after its last attempt.
-func (s *Swarm) reject(tx *audit.Tx, t *Task, out Outcome, code, feedback string) (Result, error) {
-	e := TaskError{Code: code, Message: cut("result rejected: "+feedback, 4096), Retryable: true}
-	t.Feedback = cut(feedback, 1000)
-	if !t.lastTry() {
-		return Result{Status: Queued}, s.retryLater(tx, t, "result.rejected", e)
+func (s *Swarm) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feedback string) (task.Result, error) {
+	e := task.Error{Code: code, Message: core.Cut("result rejected: "+feedback, 4096), Retryable: true}
+	t.Feedback = core.Cut(feedback, 1000)
+	if !t.LastTry() {
+		return task.Result{Status: task.Queued}, s.retryLater(tx, t, "result.rejected", e)
 	}
-	res := Result{Status: Failed, Output: out.Output, Error: &e, Confidence: out.Confidence, Denials: out.Denials}
-	return res, s.endAs(tx, t, &res)
+	res := task.Result{Status: task.Failed, Output: out.Output, Error: &e, Confidence: out.Confidence, Denials: out.Denials}
+	return res, s.endAs(tx, t, &res, nil)
 }
 
 // retryLater puts a running task back in the queue after its back-off.
-func (s *Swarm) retryLater(tx *audit.Tx, t *Task, event string, e TaskError) error {
+func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Error) error {
 	wait := backoff(t)
-	t.Status, t.Worker, t.Lease = Queued, "", 0
+	t.Status, t.Worker, t.Lease = task.Queued, "", 0
 	t.Attempt++
 	t.ApprovalID, t.ErrorCode = "", e.Code
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
 	detail := core.MustEncode(map[string]any{"error": e, "wait_ms": wait.Milliseconds()})
-	if err := s.move(tx, t, Running, event, detail); err != nil {
+	if err := s.tasks.Move(tx, t, task.Running, event, detail); err != nil {
 		return err
 	}
 	return s.schedule(tx, t)
@@ -235,7 +196,7 @@ func (s *Swarm) retryLater(tx *audit.Tx, t *Task, event string, e TaskError) err
 
 // backoff doubles from 1 s to 5 min, with up to a quarter more, by task and
 // attempt, so that tasks that failed together do not come back together.
-func backoff(t *Task) time.Duration {
+func backoff(t *task.Task) time.Duration {
 	const first, most = time.Second, 5 * time.Minute
 	d := most
 	if t.Attempt < 9 {
@@ -246,32 +207,35 @@ func backoff(t *Task) time.Duration {
 	return d + time.Duration(h.Sum32()%256)*d/1024
 }
 
-// endAs is end with the result handed back as stored.
-func (s *Swarm) endAs(tx *audit.Tx, t *Task, res *Result) error {
-	if err := s.end(tx, t, *res); err != nil {
+// endAs is end with the result handed back as stored, and with the decision
+// that let it pass, as the audit log has it.
+func (s *Swarm) endAs(tx *audit.Tx, t *task.Task, res *task.Result, decision core.Raw) error {
+	if err := s.close(tx, t, *res, decision); err != nil {
+		return err
+	}
+	if err := s.release(tx, t); err != nil {
 		return err
 	}
 	res.TenantID, res.TraceID, res.TaskID, res.CompletedAt, res.ProducedBy = t.TenantID, t.TraceID, t.TaskID, t.CompletedAt, t.Worker
-	res.decision = nil // it ends with the transaction
 	return nil
 }
 
 // end commits a task's result and lets go what waited for it.
-func (s *Swarm) end(tx *audit.Tx, t *Task, res Result) error {
-	if err := s.close(tx, t, res); err != nil {
+func (s *Swarm) end(tx *audit.Tx, t *task.Task, res task.Result) error {
+	if err := s.close(tx, t, res, nil); err != nil {
 		return err
 	}
 	return s.release(tx, t)
 }
 
-func (s *Swarm) close(tx *audit.Tx, t *Task, res Result) error {
+func (s *Swarm) close(tx *audit.Tx, t *task.Task, res task.Result, decision core.Raw) error {
 	from := t.Status
-	if from == Queued {
+	if from == task.Queued {
 		if err := s.dequeue(tx, t); err != nil {
 			return err
 		}
 	}
-	setWaiting(tx, t, false)
+	t.SetWaiting(tx, false)
 	t.Status, t.CompletedAt, t.RunAt, t.Pending, t.Paused = res.Status, tx.Now(), time.Time{}, 0, false
 	res.TenantID, res.TraceID, res.TaskID = t.TenantID, t.TraceID, t.TaskID
 	res.CompletedAt, res.ProducedBy = t.CompletedAt, t.Worker
@@ -285,16 +249,18 @@ func (s *Swarm) close(tx *audit.Tx, t *Task, res Result) error {
 		detail = core.MustEncode(map[string]any{"error": res.Error})
 	} else {
 		t.ErrorCode = ""
-		if res.decision != nil {
-			detail = append(append(append(tx.Alloc(len(res.decision)+16), `{"decision":`...), res.decision...), '}')
+		if decision != nil {
+			o := core.BeginObject(tx.Alloc(len(decision) + 16))
+			o.Raw("decision", decision)
+			detail = o.End()
 		}
 	}
-	if err := tx.Put(bResult, keyIn(tx, taskSeq(t.TaskID)), res.appendJSON(tx.Alloc(len(res.Output)+512))); err != nil {
+	if err := s.tasks.PutResult(tx, &res); err != nil {
 		return err
 	}
 	event := "task.succeeded" // the usual one, a constant
-	if res.Status != Succeeded {
+	if res.Status != task.Succeeded {
 		event = "task." + string(res.Status)
 	}
-	return s.move(tx, t, from, event, detail)
+	return s.tasks.Move(tx, t, from, event, detail)
 }

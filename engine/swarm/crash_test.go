@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -65,7 +66,8 @@ func rigOn(st store.Store) (*rig, error) {
 	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: []byte(testPolicy), Tenants: st.Tenants}); err != nil {
 		return nil, err
 	}
-	r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge})
+	r.tasks = task.New(task.Options{Ledger: r.ledger})
+	r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Tasks: r.tasks})
 	if err == nil {
 		r.swarm.Runner("test.run", r.runner)
 	}

@@ -3,38 +3,16 @@ package swarm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
-// component is what troubles of this package are told under.
-const component = "swarm"
-
-// impossible says what about a stored header no commit can have written, "" if
-// nothing. id is that of its key.
-func (t *Task) impossible(tenant, id string) string {
-	switch {
-	case t.TaskID != id:
-		return fmt.Sprintf("it says that it is %q", cut(t.TaskID, 64))
-	case t.TenantID != tenant:
-		return fmt.Sprintf("it says that it is of tenant %q", cut(t.TenantID, 64))
-	case !t.Status.known():
-		return fmt.Sprintf("status %q is none of %v", cut(string(t.Status), 64), Statuses())
-	case t.Status == Running && t.Lease == 0 && t.Waiting == "":
-		return "it is running without a lease"
-	case t.Status.Terminal() == t.CompletedAt.IsZero():
-		return fmt.Sprintf("it is %s, and completed_at is %q", t.Status, t.CompletedAt)
-	}
-	return ""
-}
-
-func damagedTask(tenant string, seq uint64, err error) error {
-	return &core.Damaged{Noun: "task", Key: core.NewID(core.TaskPrefix, tenant, seq), Err: err}
-}
+// component is what troubles with tasks are told under.
+const component = task.Component
 
 // shun names a task that can't be acted on. Claims pass over it until its
 // header is written again, or the engine is opened again.
@@ -65,16 +43,16 @@ func (s *Swarm) isShunned(tenant string, seq uint64) bool {
 }
 
 // mended lets a task be claimed again whose header was written.
-func (s *Swarm) mended(tenant string, seq uint64) {
+func (s *Swarm) mended(t *task.Task) {
 	s.mu.Lock()
-	w := s.worlds[tenant]
-	was := w != nil && w.shunned[seq]
+	w := s.worlds[t.TenantID]
+	was := w != nil && len(w.shunned) > 0 && w.shunned[t.Seq()]
 	if was {
-		delete(w.shunned, seq)
+		delete(w.shunned, t.Seq())
 	}
 	s.mu.Unlock()
 	if was {
-		s.opt.Health.Clear(tenant, component, "task "+core.NewID(core.TaskPrefix, tenant, seq))
+		s.opt.Health.Clear(t.TenantID, component, "task "+t.TaskID)
 	}
 }
 
@@ -120,40 +98,21 @@ func (s *Swarm) eachTask(ctx context.Context, by core.Caller, seqs []uint64, do 
 	return nil
 }
 
-// inspectBatch is how many headers one look of Inspect reads.
-const inspectBatch = 1000
-
 // Inspect reads the header of every task of a tenant that is not over, and
 // names those that can't be. They are not scheduled.
 func (s *Swarm) Inspect(ctx context.Context, tenant string) error {
-	var from []byte
-	for {
-		n := 0
-		bad := map[uint64]error{}
-		err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return tx.Scan(bLive, from, nil, false, func(key, _ []byte) bool {
-				if n++; n > inspectBatch {
-					from = slices.Clone(key)
-					return false
-				}
-				var t Task
-				seq := seqAt(key)
-				err := loadTask(tx, seq, &t)
-				if err == nil && t.Status[0] != key[0] {
-					err = damagedTask(tenant, seq, fmt.Errorf("it is %s, and kept among those that are not", t.Status))
-				}
-				if err != nil {
-					bad[seq] = err
-				}
-				return true
-			})
+	for from := []byte(nil); ; {
+		var bad map[uint64]error
+		err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+			bad, from, err = s.tasks.Inspect(tx, from)
+			return err
 		})
 		for seq, err := range bad {
 			if err = s.unless(tenant, seq, err); !errors.Is(err, errShunned) {
 				return err
 			}
 		}
-		if err != nil || n <= inspectBatch {
+		if err != nil || from == nil {
 			return err
 		}
 	}

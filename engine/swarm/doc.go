@@ -1,6 +1,6 @@
-// Package swarm is the durable brain: tenants, sessions, tasks and results,
-// the priority queue with leases, retries and time-outs, budgets and the
-// emergency stop. It runs tasks through runners that drivers provide.
+// Package swarm runs the tasks of a task.Table through runners that drivers
+// provide: tenants, sessions, the priority queue with leases, retries and
+// time-outs, budgets and the emergency stop.
 //
 // Everything that matters is in the store. What is held in memory (lanes,
 // running work, pause flags) is rebuilt from it by New, and is changed only

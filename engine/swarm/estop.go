@@ -120,7 +120,7 @@ func (s *Swarm) setEStop(ctx context.Context, by core.Caller, on bool, reason st
 			return nil
 		}
 		tx.Add(countEStop, map[bool]int64{true: 1, false: -1}[on])
-		st.On, st.Reason, st.By = on, cut(reason, 1000), by.Name
+		st.On, st.Reason, st.By = on, core.Cut(reason, 1000), by.Name
 		return s.estops.Save(tx, record.Event{
 			Type: map[bool]string{true: "estop.on", false: "estop.off"}[on], Detail: map[string]string{"reason": st.Reason},
 		}, old, &st)
@@ -135,7 +135,7 @@ func (s *Swarm) stopUnrecorded(by core.Caller, reason string) {
 	w := s.keep(by.Tenant)
 	if !w.estop.On {
 		w.estop = EStop{
-			TenantID: by.Tenant, On: true, Reason: cut(reason, 1000), By: by.Name, At: s.ledger.Clock().Now(),
+			TenantID: by.Tenant, On: true, Reason: core.Cut(reason, 1000), By: by.Name, At: s.ledger.Clock().Now(),
 			Unrecorded: true, AuditSeq: w.estop.AuditSeq,
 		}
 		w.unrecorded = func(ctx context.Context) error {

@@ -1,7 +1,6 @@
 package swarm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
 // startAsk is the question at a task's start, with the title its runner gave.
@@ -21,7 +22,7 @@ type startAsk struct {
 }
 
 // startAsk builds the question for a task's start gate from its input.
-func (s *Swarm) startAsk(t *Task, input core.Raw) (startAsk, error) {
+func (s *Swarm) startAsk(t *task.Task, input core.Raw) (startAsk, error) {
 	r, err := s.runner(t.Kind)
 	if err != nil {
 		return startAsk{}, err
@@ -51,7 +52,7 @@ func (s *Swarm) startAsk(t *Task, input core.Raw) (startAsk, error) {
 	if d, ok := r.(agentDescriber); ok && t.Agent != "" {
 		ask.Agent = d.AgentRef(t.TenantID, t.Agent)
 	}
-	return startAsk{ask, cut(title, 200)}, nil
+	return startAsk{ask, core.Cut(title, 200)}, nil
 }
 
 // promoteAtOnce is how many due tasks pass their gate in one go, and so in one
@@ -60,7 +61,7 @@ const promoteAtOnce = 64
 
 // dueTask is a task whose time has come.
 type dueTask struct {
-	task Task
+	task task.Task
 	due  time.Time
 }
 
@@ -72,7 +73,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 	now := s.ledger.Clock().Now()
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		if err := tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
-			if s.isShunned(tenant, seqAt(key)) {
+			if s.isShunned(tenant, record.LastSeq(key)) {
 				return true
 			}
 			next = dueTime(key)
@@ -80,7 +81,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 				return false
 			}
 			d := dueTask{due: next}
-			d.task.TaskID = core.NewID(core.TaskPrefix, tenant, seqAt(key))
+			d.task.TaskID = core.NewID(core.TaskPrefix, tenant, record.LastSeq(key))
 			ready = append(ready, d)
 			next = time.Time{}
 			return true
@@ -89,15 +90,14 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 		}
 		for i := range ready {
 			t := &ready[i].task
-			seq := taskSeq(t.TaskID)
-			if err := loadTask(tx, seq, t); err != nil {
+			seq := t.Seq()
+			if err := s.tasks.Load(tx, seq, t); err != nil {
 				return s.unless(tenant, seq, err)
 			}
-			input, err := tx.Get(bInput, key8(seq))
-			if err != nil {
+			var err error
+			if t.Input, err = s.tasks.Input(tx, seq); err != nil {
 				return err
 			}
-			t.Input = bytes.Clone(input)
 		}
 		return nil
 	})
@@ -113,7 +113,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 		all.Go(func() {
 			t := &ready[i].task
 			errs[i] = health.Caught(func() error { return s.promoteOne(ctx, ready[i].due, t) })
-			if errs[i] != nil && errors.Is(s.unless(tenant, taskSeq(t.TaskID), errs[i]), errShunned) {
+			if errs[i] != nil && errors.Is(s.unless(tenant, t.Seq(), errs[i]), errShunned) {
 				errs[i] = nil
 			}
 		})
@@ -122,7 +122,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 	return next, errors.Join(errs...)
 }
 
-func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *Task) error {
+func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *task.Task) error {
 	ask, err := s.startAsk(t, t.Input)
 	if err != nil { // the runner no longer takes what it took
 		return s.unpromoted(ctx, due, t, "invalid_input", err)
@@ -130,8 +130,8 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *Task) error {
 	s.bind(t.TenantID, &ask.Ask)
 	for {
 		v := s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
-		err := s.promoted(ctx, due, t, func(tx *audit.Tx, now *Task) error {
-			return s.pass(tx, now, Queued, "task.requeued", ask, v)
+		err := s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
+			return s.pass(tx, now, task.Queued, "task.requeued", ask, v)
 		})
 		switch {
 		case err == nil:
@@ -147,14 +147,14 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *Task) error {
 
 // promoted takes a due task off the schedule and lets pass decide about it. It
 // does nothing when the task has gone on meanwhile.
-func (s *Swarm) promoted(ctx context.Context, due time.Time, t *Task, pass func(*audit.Tx, *Task) error) error {
+func (s *Swarm) promoted(ctx context.Context, due time.Time, t *task.Task, pass func(*audit.Tx, *task.Task) error) error {
 	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
-		key := dueKey(due, taskSeq(t.TaskID))
+		key := dueKey(due, t.Seq())
 		if there, err := tx.Get(bDue, key); err != nil || there == nil {
 			return err
 		}
-		var now Task
-		if err := loadTask(tx, taskSeq(t.TaskID), &now); err != nil {
+		var now task.Task
+		if err := s.tasks.Load(tx, t.Seq(), &now); err != nil {
 			return err
 		}
 		if err := tx.Delete(bDue, key); err != nil {
@@ -167,15 +167,15 @@ func (s *Swarm) promoted(ctx context.Context, due time.Time, t *Task, pass func(
 
 // unpromoted ends a task that can't pass its gate. One bad task must not stop
 // the scheduler.
-func (s *Swarm) unpromoted(ctx context.Context, due time.Time, t *Task, code string, cause error) error {
-	e := TaskError{Code: code, Message: cut(core.AsError(cause).Message, 4096)}
-	return s.promoted(ctx, due, t, func(tx *audit.Tx, now *Task) error {
-		return s.end(tx, now, Result{Status: Failed, Error: &e})
+func (s *Swarm) unpromoted(ctx context.Context, due time.Time, t *task.Task, code string, cause error) error {
+	e := task.Error{Code: code, Message: core.Cut(core.AsError(cause).Message, 4096)}
+	return s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
+		return s.end(tx, now, task.Result{Status: task.Failed, Error: &e})
 	})
 }
 
 // voidGates closes the open approvals of a task that goes away.
-func (s *Swarm) voidGates(tx *audit.Tx, t *Task, reason string) error {
+func (s *Swarm) voidGates(tx *audit.Tx, t *task.Task, reason string) error {
 	if t.Waiting == "" {
 		return nil
 	}
@@ -187,7 +187,7 @@ var _ judge.History = (*Swarm)(nil)
 // PastAsk implements judge.History: the question at the start of a task that
 // was dispatched before, as its runner reads it today.
 func (s *Swarm) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, error) {
-	t, err := s.task(ctx, core.Self(tenant, "reader"), id)
+	t, err := s.tasks.Whole(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
 		return judge.Ask{}, err
 	}

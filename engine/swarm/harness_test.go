@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -37,6 +38,7 @@ type rig struct {
 	db     *store.DB
 	ledger *audit.Ledger
 	judge  *judge.Judge
+	tasks  *task.Table
 	swarm  *swarm.Swarm
 	runner *fakeRunner
 	policy []byte
@@ -89,7 +91,8 @@ func (r *rig) open() {
 	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: policy, Tenants: r.db.Tenants}); err != nil {
 		r.t.Fatal(err)
 	}
-	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Slots: r.slots, Spill: r.t.TempDir()}); err != nil {
+	r.tasks = task.New(task.Options{Ledger: r.ledger, Session: func(tenant, name string) (string, bool) { return r.swarm.SessionNamed(tenant, name) }})
+	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Tasks: r.tasks, Slots: r.slots, Spill: r.t.TempDir()}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.swarm.Runner("test.run", r.runner)
@@ -204,7 +207,7 @@ func (r *rig) whole() {
 	if err != nil || !rep.OK {
 		r.t.Errorf("audit verify: %+v, %v", rep, err)
 	}
-	deltas, err := r.ledger.Reconcile(ctx, acme, append(r.swarm.Auditables(), r.judge.Auditables()...))
+	deltas, err := r.ledger.Reconcile(ctx, acme, append(append(r.swarm.Auditables(), r.tasks.Auditable()), r.judge.Auditables()...))
 	if err != nil || len(deltas) > 0 {
 		r.t.Errorf("reconcile: %+v, %v", deltas, err)
 	}

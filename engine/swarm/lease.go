@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 )
 
 // lease is one running task as this engine knows it. The claim itself (worker
@@ -35,6 +36,15 @@ type lease struct {
 	stopped time.Duration // when it did
 	stood   time.Duration // how long it stood still in all, before that
 	noted   time.Duration // running time that was written down for the budgets
+}
+
+func refOf(t *task.Task) ref { return ref{t.TenantID, t.TaskID} }
+
+// seconds is a time-out as a task keeps it.
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func timedOut() *task.Error {
+	return &task.Error{Code: "timed_out", Message: "the attempt ran longer than timeout_s", Retryable: true}
 }
 
 // pulse is the heartbeat of one worker: all leases it holds share it. The
@@ -83,9 +93,9 @@ func (s *Swarm) full() bool { return s.room.Full() != nil }
 func (s *Swarm) awake() time.Duration { return s.uptime() - time.Duration(s.slept.Load()) }
 
 // newLease is the lease of a task that was just claimed.
-func newLease(t *Task) *lease {
+func newLease(t *task.Task) *lease {
 	l := &lease{
-		ref: t.ref(), session: t.SessionID, agent: t.Agent, worker: t.Worker, id: t.Lease,
+		ref: refOf(t), session: t.SessionID, agent: t.Agent, worker: t.Worker, id: t.Lease,
 		local: t.Worker == localWorker, bell: make(chan struct{}, 1),
 		paused: t.Paused, // it was when its last attempt was interrupted
 	}
@@ -201,15 +211,15 @@ const changeBatch = 100
 func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) error {
 	of := map[uint64]*lease{}
 	for _, l := range leases {
-		of[taskSeq(l.task)] = l
+		of[task.Seq(l.task)] = l
 	}
 	err := s.eachTask(ctx, core.Self(tenant, "leases"), slices.Sorted(maps.Keys(of)), func(tx *audit.Tx, seq uint64) error {
 		l := of[seq]
-		var t Task
-		if err := s.heads.load(tx, seq, &t); err != nil {
+		var t task.Task
+		if err := s.tasks.Load(tx, seq, &t); err != nil {
 			return err
 		}
-		if t.Status != Running || t.Lease != l.id {
+		if t.Status != task.Running || t.Lease != l.id {
 			tx.OnCommit(func() { s.released(l.ref, l.id) })
 			return nil // it went on meanwhile
 		}
@@ -223,7 +233,7 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 			if err := s.leave(tx, &t); err != nil {
 				return err
 			}
-			return s.end(tx, &t, Result{Status: TimedOut, Error: timedOut()})
+			return s.end(tx, &t, task.Result{Status: task.TimedOut, Error: timedOut()})
 		}
 		return nil
 	})
@@ -240,13 +250,13 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 
 // leave is said when an attempt no longer holds its task: its running time is
 // billed and the lease goes with the commit.
-func (s *Swarm) leave(tx *audit.Tx, t *Task) error {
-	r, id := t.ref(), t.Lease
+func (s *Swarm) leave(tx *audit.Tx, t *task.Task) error {
+	r, id := refOf(t), t.Lease
 	tx.OnCommit(func() { s.released(r, id) })
 	return s.spendWall(tx, t)
 }
 
-func (s *Swarm) loseTask(tx *audit.Tx, t *Task, why string) error {
+func (s *Swarm) loseTask(tx *audit.Tx, t *task.Task, why string) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}
@@ -254,12 +264,12 @@ func (s *Swarm) loseTask(tx *audit.Tx, t *Task, why string) error {
 		return err
 	}
 	if t.CancelRequested {
-		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: why}})
+		return s.end(tx, t, task.Result{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: why}})
 	}
-	setWaiting(tx, t, false)
-	e := TaskError{Code: "lease_lost", Message: why + " (worker " + t.Worker + ")", Retryable: true}
-	if t.lastTry() {
-		return s.end(tx, t, Result{Status: Failed, Error: &e})
+	t.SetWaiting(tx, false)
+	e := task.Error{Code: "lease_lost", Message: why + " (worker " + t.Worker + ")", Retryable: true}
+	if t.LastTry() {
+		return s.end(tx, t, task.Result{Status: task.Failed, Error: &e})
 	}
 	return s.retryLater(tx, t, "lease.lost", e)
 }

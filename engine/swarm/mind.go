@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -70,7 +71,7 @@ func (m *minder) admit(ctx context.Context, earlier <-chan struct{}) bool {
 
 // run minds the work until it has ended. ok is false when the lease was lost
 // meanwhile, so that there is nothing to report.
-func (m *minder) run(ctx context.Context, log *logPipe) (out Outcome, ok bool) {
+func (m *minder) run(ctx context.Context, log *logPipe) (out task.Outcome, ok bool) {
 	began := m.ran()
 	timeout := time.NewTimer(m.limit)
 	defer timeout.Stop()
@@ -163,7 +164,7 @@ func (m *minder) set(frozen bool) {
 }
 
 // outcome is the work's, or what was done to it.
-func (m *minder) outcome(out Outcome) (Outcome, bool) {
+func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
 	m.s.mu.Lock()
 	lost := m.s.leases[m.l.ref] != m.l
 	why := m.l.why
@@ -172,9 +173,9 @@ func (m *minder) outcome(out Outcome) (Outcome, bool) {
 	case lost:
 		return out, false
 	case m.timedOut:
-		out.Status, out.Error = TimedOut, timedOut()
-	case m.cancelled && out.Status != Blocked:
-		out.Status, out.Error = Cancelled, &TaskError{Code: "cancelled", Message: why}
+		out.Status, out.Error = task.TimedOut, timedOut()
+	case m.cancelled && out.Status != task.Blocked:
+		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: why}
 	}
 	return out, true
 }
@@ -215,17 +216,17 @@ func (s *Swarm) frozenCount(tenant string) (n int) {
 // giveBack returns a task that the closing engine interrupted to the queue. It
 // keeps its attempt: the interruption was not its fault. What had ended by
 // itself just then is completed as usual.
-func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t Task, out Outcome) error {
-	if out.Status == Succeeded || out.Status == Blocked || out.Status == TimedOut {
+func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t task.Task, out task.Outcome) error {
+	if out.Status == task.Succeeded || out.Status == task.Blocked || out.Status == task.TimedOut {
 		_, err := s.Complete(ctx, by, t.TaskID, t.Lease, out)
 		return err
 	}
 	return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var now Task
-		if err := loadTask(tx, taskSeq(t.TaskID), &now); err != nil {
+		var now task.Task
+		if err := s.tasks.Load(tx, t.Seq(), &now); err != nil {
 			return err
 		}
-		if now.Status != Running || now.Lease != t.Lease {
+		if now.Status != task.Running || now.Lease != t.Lease {
 			return errLate
 		}
 		return s.interrupt(tx, &now, "the engine closed", 0)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 )
 
 // maxStack bounds the stack in a task's error, in bytes; the log has all of it.
@@ -11,8 +12,8 @@ const maxStack = 4096
 
 // panicked ends the work of a runner that panicked, and says so in the log and
 // in the task's error: {"stack": "…"}.
-func (s *Swarm) panicked(t *Task, work Work, value any, stack []byte) Outcome {
-	message := cut(fmt.Sprint(value), 4096)
+func (s *Swarm) panicked(t *task.Task, work Work, value any, stack []byte) task.Outcome {
+	message := core.Cut(fmt.Sprint(value), 4096)
 	s.opt.Health.Log().Error("runner panicked", "tenant", t.TenantID, "component", component, "trace", t.TraceID,
 		"task", t.TaskID, "kind", t.Kind, "panic", message, "stack", string(stack))
 	if work != nil {
@@ -21,7 +22,7 @@ func (s *Swarm) panicked(t *Task, work Work, value any, stack []byte) Outcome {
 			work.Cancel("its runner panicked")
 		}()
 	}
-	return Outcome{Status: Failed, Error: &TaskError{
-		Code: "runner_panic", Message: message, Details: core.MustEncode(map[string]string{"stack": cut(string(stack), maxStack)}),
+	return task.Outcome{Status: task.Failed, Error: &task.Error{
+		Code: "runner_panic", Message: message, Details: core.MustEncode(map[string]string{"stack": core.Cut(string(stack), maxStack)}),
 	}}
 }

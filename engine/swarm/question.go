@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
 )
 
 // Questions puts what running work is about to do before the judge, and has
@@ -282,8 +283,8 @@ func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) e
 	if ap.TaskID == "" {
 		return nil
 	}
-	var t Task
-	if err := loadTask(tx, taskSeq(ap.TaskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != ap.ApprovalID {
+	var t task.Task
+	if err := q.s.tasks.Load(tx, task.Seq(ap.TaskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != ap.ApprovalID {
 		return err
 	}
 	return q.s.Gate(tx, ap.TaskID, "")

@@ -7,6 +7,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -44,7 +46,7 @@ func lanesIn(tx store.Tx) ([]lane, error) {
 		err := tx.Scan(bReady, from, nil, false, func(key, _ []byte) bool {
 			if l, ok := laneOf(key); ok {
 				out = append(out, l)
-				_, from = span(l.prefix(tx))
+				_, from = record.Key(l.prefix(tx)).Under()
 				found = true
 			}
 			return false
@@ -69,18 +71,18 @@ func (s *Swarm) laneEmptied(tenant string, l lane) {
 }
 
 // regate sends a queued task back to the judge at a time.
-func (s *Swarm) regate(tx *audit.Tx, t *Task, at time.Time, event string, detail core.Raw) error {
+func (s *Swarm) regate(tx *audit.Tx, t *task.Task, at time.Time, event string, detail core.Raw) error {
 	t.ApprovalID, t.RunAt = "", at
-	if err := s.move(tx, t, Queued, event, detail); err != nil {
+	if err := s.tasks.Move(tx, t, task.Queued, event, detail); err != nil {
 		return err
 	}
 	return s.schedule(tx, t)
 }
 
-func (s *Swarm) schedule(tx *audit.Tx, t *Task) error {
+func (s *Swarm) schedule(tx *audit.Tx, t *task.Task) error {
 	at := t.RunAt
 	tx.OnCommit(func() { s.dueAt(t.TenantID, at) })
-	return tx.Put(bDue, dueKey(at, taskSeq(t.TaskID)), nil)
+	return tx.Put(bDue, dueKey(at, t.Seq()), nil)
 }
 
 func (s *Swarm) dueAt(tenant string, at time.Time) {

@@ -7,14 +7,9 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
-
-var agentPattern = core.Pattern(`^[a-zA-Z0-9_.-]{1,64}$`)
-
-// isAgent reports whether a name can be an agent's: one of the fleet, a CAD
-// agent, or the id of a subagent.
-func isAgent(name string) bool { return agentPattern().MatchString(name) }
 
 // rebuild reads what the scheduler keeps in mind, and takes back the leases
 // of the engine that died. Its cost is the live work, not the history. What
@@ -46,7 +41,7 @@ func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 		}
 		err = errors.Join(
 			tx.Scan(bStopping, nil, nil, false, func(key, why []byte) bool {
-				w.stopping[core.NewID(core.SessionPrefix, tenant, seqAt(key))] = &stopping{why: string(why)}
+				w.stopping[core.NewID(core.SessionPrefix, tenant, record.LastSeq(key))] = &stopping{why: string(why)}
 				return true
 			}),
 			tx.Scan(bDue, nil, nil, false, soonest),
@@ -55,11 +50,8 @@ func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 		if err != nil {
 			return err
 		}
-		from, to := span([]byte{Running[0]})
-		return tx.Scan(bLive, from, to, false, func(key, _ []byte) bool {
-			lost = append(lost, seqAt(key))
-			return true
-		})
+		lost, err = s.tasks.Live(tx, task.Running)
+		return err
 	})
 	if err != nil || s.opt.ReadOnly {
 		return err
@@ -71,14 +63,14 @@ func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 // ended waits for a person and no worker: it goes on waiting.
 func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error {
 	return s.eachTask(ctx, core.Self(tenant, "recovery"), lost, func(tx *audit.Tx, seq uint64) error {
-		var t Task
-		if err := loadTask(tx, seq, &t); err != nil {
+		var t task.Task
+		if err := s.tasks.Load(tx, seq, &t); err != nil {
 			return err
 		}
-		if t.Status != Running {
-			return damagedTask(tenant, seq, fmt.Errorf("it is %s, and kept among the running", t.Status))
+		if t.Status != task.Running {
+			return task.Damaged(tenant, seq, fmt.Errorf("it is %s, and kept among the running", t.Status))
 		}
-		parked, err := tx.Get(bParked, key8(seq))
+		parked, err := tx.Get(bParked, record.Seq(seq))
 		if err != nil || parked != nil {
 			return err
 		}
@@ -88,64 +80,5 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 
 // Auditables are the records that reconcile compares with the audit log.
 func (s *Swarm) Auditables() []audit.Auditable {
-	return []audit.Auditable{auditedTasks{}, s.sessions.Auditable(), s.budgets.Auditable(), s.estops.Auditable()}
-}
-
-type auditedTasks struct{}
-
-func (auditedTasks) Subject() string { return "task" }
-
-func (auditedTasks) States(tx store.Tx, each func(id string, state any) error) error {
-	var bad error
-	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
-		var t Task
-		if len(key) == 8 && core.DecodeStored(value, &t) == nil { // else the digest differs
-			bad = each(core.NewID(core.TaskPrefix, tx.Tenant(), seqAt(key)), t.appendState(nil))
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
-}
-
-// Derives implements audit.Deriver.
-func (auditedTasks) Derives() []string {
-	names := []string{"#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
-	for _, b := range []store.Bucket{bLive, bRare, bOfAgent, bOfSes, bChild} {
-		names = append(names, string(b))
-	}
-	return names
-}
-
-// Derive implements audit.Deriver: the lists that tasks are in by their headers
-// alone, and what is counted of them.
-func (auditedTasks) Derive(tx store.Tx, d *audit.Derivation) error {
-	counts := map[string]int64{}
-	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
-		var t Task
-		if len(key) != 8 || core.DecodeStored(value, &t) != nil || len(t.Status) < 2 {
-			return true // its digest differs
-		}
-		seq := seqAt(key)
-		counts[countStatus(t.Status)]++
-		if t.Waiting != "" {
-			counts[countWaiting]++
-		}
-		switch {
-		case !t.Status.Terminal():
-			d.Row(bLive, liveKey(tx, t.Status, seq), nil)
-		case rare(t.Status):
-			d.Row(bRare, rareKey(tx, t.Status, seq), nil)
-		}
-		for _, ix := range t.indexes() {
-			d.Row(ix.bucket, ix.key, nil)
-			if ix.count != "" {
-				counts[ix.count]++
-			}
-		}
-		return true
-	})
-	for name, n := range counts {
-		d.Count(name, n)
-	}
-	return err
+	return []audit.Auditable{s.sessions.Auditable(), s.budgets.Auditable(), s.estops.Auditable()}
 }

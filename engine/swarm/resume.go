@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 )
 
 // defaultDeaths bounds how often work that kills its engine is resumed.
@@ -13,18 +14,18 @@ const defaultDeaths = 20
 // GotOn says, in the transaction that puts more of a task's work on disk, that
 // it gets on: engines that died under it before are forgotten.
 func (s *Swarm) GotOn(tx *audit.Tx, taskID string) error {
-	var t Task
-	seq := taskSeq(taskID)
-	if err := s.heads.load(tx, seq, &t); err != nil || t.Deaths == 0 || t.Status != Running {
+	var t task.Task
+	seq := task.Seq(taskID)
+	if err := s.tasks.Load(tx, seq, &t); err != nil || t.Deaths == 0 || t.Status != task.Running {
 		return err
 	}
 	t.Deaths = 0
-	return s.note(tx, &t, "task.progressed")
+	return s.tasks.Note(tx, &t, "task.progressed")
 }
 
 // orphaned takes back a task whose engine died. It costs an attempt, unless its
 // work resumes where it was, or waited for a person.
-func (s *Swarm) orphaned(tx *audit.Tx, t *Task) error {
+func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task) error {
 	const why = "the engine ended while it ran"
 	if !t.Resumes {
 		return s.loseTask(tx, t, why)
@@ -51,7 +52,7 @@ func respite(deaths int) time.Duration {
 
 // interrupt returns a task to the queue, with the attempt that it has: what
 // interrupted it was not its fault.
-func (s *Swarm) interrupt(tx *audit.Tx, t *Task, why string, wait time.Duration) error {
+func (s *Swarm) interrupt(tx *audit.Tx, t *task.Task, why string, wait time.Duration) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}
@@ -59,12 +60,12 @@ func (s *Swarm) interrupt(tx *audit.Tx, t *Task, why string, wait time.Duration)
 		return err
 	}
 	if t.CancelRequested {
-		return s.end(tx, t, Result{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: why}})
+		return s.end(tx, t, task.Result{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: why}})
 	}
-	setWaiting(tx, t, false)
-	t.Status, t.Worker, t.Lease, t.ApprovalID = Queued, "", 0, ""
+	t.SetWaiting(tx, false)
+	t.Status, t.Worker, t.Lease, t.ApprovalID = task.Queued, "", 0, ""
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
-	if err := s.move(tx, t, Running, "task.interrupted", core.MustEncode(map[string]string{"reason": why})); err != nil {
+	if err := s.tasks.Move(tx, t, task.Running, "task.interrupted", core.MustEncode(map[string]string{"reason": why})); err != nil {
 		return err
 	}
 	return s.schedule(tx, t)

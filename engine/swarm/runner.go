@@ -5,11 +5,12 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
 )
 
 // Job is one attempt of a task, handed to a runner.
 type Job struct {
-	Task Task // with Input
+	Task task.Task // with Input
 	// Files are what was judged. A runner that finds others returns an error
 	// that wraps judge.ErrChanged, and the task is asked about anew.
 	Files []judge.File
@@ -23,16 +24,6 @@ type Job struct {
 	Use func(tokens int64, costUSD float64)
 	// Spill is the file to keep output past the inline limit in.
 	Spill string
-}
-
-// Outcome is how one attempt ended.
-type Outcome struct {
-	Status     Status     `json:"status"` // Succeeded, Failed, Cancelled, TimedOut or Blocked
-	Output     core.Raw   `json:"output,omitempty"`
-	Error      *TaskError `json:"error,omitempty"`
-	Confidence *float64   `json:"confidence,omitempty"`
-	Text       string     `json:"text,omitempty"`    // the output's text, for the result gate
-	Denials    []string   `json:"denials,omitempty"` // decisions that denied during the run
 }
 
 // Runner carries out the tasks of one kind. Drivers and the fleet provide them.
@@ -51,7 +42,7 @@ type Runner interface {
 type Work interface {
 	// Done is closed when the work has ended; Outcome is valid from then on.
 	Done() <-chan struct{}
-	Outcome() Outcome
+	Outcome() task.Outcome
 	// Cancel interrupts, then kills after the grace; it does not wait.
 	Cancel(reason string)
 	// Pause stops the work (SIGSTOP over the process tree) and returns when

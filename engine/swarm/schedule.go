@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -34,8 +35,8 @@ func (s *Swarm) Run(ctx context.Context) error {
 	tending.Go(func() { s.inspect(ctx) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var start func(Task)
-	start = func(t Task) {
+	var start func(task.Task)
+	start = func(t task.Task) {
 		tending.Go(func() {
 			if err := s.tendAlone(ctx, t, start); err != nil {
 				stop(err)
@@ -68,7 +69,7 @@ func (s *Swarm) Run(ctx context.Context) error {
 }
 
 // step does what is to do now and says when to look again at the latest.
-func (s *Swarm) step(ctx context.Context, start func(Task)) (time.Duration, error) {
+func (s *Swarm) step(ctx context.Context, start func(task.Task)) (time.Duration, error) {
 	wait, err := s.expire(ctx)
 	if err != nil {
 		return 0, err
@@ -94,7 +95,7 @@ func (s *Swarm) step(ctx context.Context, start func(Task)) (time.Duration, erro
 }
 
 // stepOf is step for one tenant.
-func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(Task)) (wait time.Duration, err error) {
+func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(task.Task)) (wait time.Duration, err error) {
 	wait = time.Minute
 	if err := s.recordStop(ctx, tenant); err != nil { // before anything is claimed
 		return 0, err
@@ -171,7 +172,7 @@ func (s *Swarm) slotsLeft() int {
 // inherit returns the lanes that the slot of a task may be given to in the
 // commit of its outcome; none when other tenants wait for slots too, who would
 // never get one then. The slot counts as taken until over is called.
-func (s *Swarm) inherit(t *Task) (lanes []lane, over func()) {
+func (s *Swarm) inherit(t *task.Task) (lanes []lane, over func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.Agent == "" {
@@ -207,7 +208,7 @@ func (s *Swarm) lanesOf(tenant string) (out []lane) {
 
 // assign claims what can start now. Agents have their own capacity, so tasks
 // for them never wait for a slot.
-func (s *Swarm) assign(ctx context.Context, tenant string, start func(Task)) error {
+func (s *Swarm) assign(ctx context.Context, tenant string, start func(task.Task)) error {
 	by := core.Self(tenant, "scheduler")
 	tasks, err := s.claim(ctx, by, localWorker, max(0, s.slotsLeft()), s.generalLanes(tenant))
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Swarm) assign(ctx context.Context, tenant string, start func(Task)) err
 
 // tendAlone tends a task; what goes wrong with it is its own, unless no task is
 // the cause. The lease of one whose outcome can't be kept runs out.
-func (s *Swarm) tendAlone(ctx context.Context, t Task, start func(Task)) error {
+func (s *Swarm) tendAlone(ctx context.Context, t task.Task, start func(task.Task)) error {
 	err := health.Caught(func() error { return s.tend(ctx, t, start) })
 	if err == nil || health.WholeEngine(err) {
 		return err
@@ -243,9 +244,9 @@ func (s *Swarm) tendAlone(ctx context.Context, t Task, start func(Task)) error {
 // tend carries one claimed task through its run, and starts what its slot is
 // given to then. It is the only goroutine that starts, stops or continues the
 // task's work.
-func (s *Swarm) tend(ctx context.Context, t Task, start func(Task)) error {
+func (s *Swarm) tend(ctx context.Context, t task.Task, start func(task.Task)) error {
 	s.mu.Lock()
-	l := s.leases[t.ref()]
+	l := s.leases[refOf(&t)]
 	s.mu.Unlock()
 	if l == nil || l.id != t.Lease {
 		return nil // cancelled as it was claimed
@@ -274,8 +275,8 @@ func (s *Swarm) tend(ctx context.Context, t Task, start func(Task)) error {
 		_, err = s.Complete(end, by, t.TaskID, t.Lease, out)
 	}
 	if ignoreLate(err) != nil && !broken(err) { // what the runner reported can't be committed
-		_, err = s.Complete(end, by, t.TaskID, t.Lease, Outcome{
-			Status: Failed, Error: &TaskError{Code: "bad_outcome", Message: err.Error()},
+		_, err = s.Complete(end, by, t.TaskID, t.Lease, task.Outcome{
+			Status: task.Failed, Error: &task.Error{Code: "bad_outcome", Message: err.Error()},
 		})
 	}
 	return ignoreLate(err)
@@ -283,7 +284,7 @@ func (s *Swarm) tend(ctx context.Context, t Task, start func(Task)) error {
 
 // carry starts the work and minds it until it has ended. ok is false when the
 // lease was lost meanwhile, so that there is nothing to report.
-func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out Outcome, ok bool) {
+func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) (out task.Outcome, ok bool) {
 	earlier, over := s.enter(l.ref)
 	defer over()
 	m := minder{s: s, l: l, limit: seconds(t.TimeoutS)}
@@ -293,11 +294,11 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out 
 		}
 	}()
 	if !m.admit(ctx, earlier) {
-		return m.outcome(Outcome{Status: Cancelled, Error: &TaskError{Code: "cancelled", Message: "not started"}})
+		return m.outcome(task.Outcome{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: "not started"}})
 	}
 	r, err := s.runner(t.Kind)
 	if err != nil {
-		return Outcome{Status: Failed, Error: &TaskError{Code: "no_runner", Message: "no runner for kind " + t.Kind}}, true
+		return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "no_runner", Message: "no runner for kind " + t.Kind}}, true
 	}
 	files, stands, err := s.confirm(ctx, &t)
 	if err != nil || !stands {
@@ -319,7 +320,7 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t Task, log *logPipe) (out 
 	}
 	if err != nil {
 		e := core.AsError(err)
-		return Outcome{Status: Failed, Error: &TaskError{Code: "start_failed", Message: e.Message, Retryable: e.Code == core.Unavailable}}, true
+		return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "start_failed", Message: e.Message, Retryable: e.Code == core.Unavailable}}, true
 	}
 	return m.run(ctx, log)
 }

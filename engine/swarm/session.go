@@ -138,10 +138,10 @@ func (s *Swarm) moveSession(ctx context.Context, by core.Caller, id, verb string
 		}
 		from := old.State
 		ses = *old
-		if verb == "start" && from == SessionPaused || verb == "resume" && from == SessionCreated || !contains(sessionMoves[to], from) {
+		if verb == "start" && from == SessionPaused || verb == "resume" && from == SessionCreated || !slices.Contains(sessionMoves[to], from) {
 			return core.Errorf(core.Conflict, "session %s is %s: can't %s it", id, from, verb).With("field", "state").With("value", string(from))
 		}
-		ses.State, ses.Reason = to, cut(reason, 1000)
+		ses.State, ses.Reason = to, core.Cut(reason, 1000)
 		event := map[SessionState]string{SessionRunning: "session.running", SessionPaused: "session.paused", SessionStopped: "session.stopped"}[to]
 		if to == SessionStopped {
 			if err := s.markStopped(tx, &ses); err != nil {
@@ -175,28 +175,50 @@ func (s *Swarm) Session(ctx context.Context, tenant, id string) (Session, error)
 
 // Sessions lists sessions, newest first; f.Status filters by state.
 func (s *Swarm) Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[Session], error) {
-	if f.Status != "" && !contains([]SessionState{SessionCreated, SessionRunning, SessionPaused, SessionStopped}, SessionState(f.Status)) {
+	if f.Status != "" && !slices.Contains([]SessionState{SessionCreated, SessionRunning, SessionPaused, SessionStopped}, SessionState(f.Status)) {
 		return core.Page[Session]{}, core.Invalid("status", f.Status, "created, running, paused or stopped")
 	}
-	page, err := listRecords(ctx, s, tenant, bSession, f, func(r *Session) bool {
-		return matches(f, string(r.State), "", "", r.SessionID, "", r.CreatedAt, r.SessionID, r.Name, r.Reason)
-	})
-	for i := range page.Items {
-		page.Items[i].Pausing = s.unpaused(tenant, page.Items[i].SessionID)
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[Session]{}, err
 	}
-	return page, err
+	var found []Session
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return s.sessions.Each(tx, func(ses *Session) error {
+			if ses.matches(f) {
+				found = append(found, *ses)
+			}
+			return nil
+		})
+	})
+	if len(core.DamagedIn(err)) > 0 {
+		s.opt.Health.Report(tenant, component, "", err)
+		err = nil
+	}
+	slices.Reverse(found)
+	items := found[min(f.Offset(), len(found)):]
+	items = items[:min(f.Size, len(items))]
+	for i := range items {
+		items[i].Pausing = s.unpaused(tenant, items[i].SessionID)
+	}
+	return core.NewPage(items, f, len(found)), err
+}
+
+func (s *Session) matches(f core.Filter) bool {
+	return (f.Status == "" || f.Status == string(s.State)) && (f.Session == "" || f.Session == s.SessionID) &&
+		f.Agent == "" && f.Kind == "" && f.Trace == "" && f.Covers(s.CreatedAt, s.SessionID, s.Name, s.Reason)
 }
 
 // sessionID resolves an id, or a live session's name.
 func (s *Swarm) sessionID(ctx context.Context, by core.Caller, id string) (string, error) {
 	if _, _, _, ok := core.ParseID(id); !ok {
-		if real, ok := s.sessionNamed(by.Tenant, id); ok {
+		if real, ok := s.SessionNamed(by.Tenant, id); ok {
 			id = real
 		} else if namePattern().MatchString(id) {
 			return id, core.Missing("session", id)
 		}
 	}
-	_, err := s.local(ctx, by, core.SessionPrefix, id)
+	_, err := s.ledger.LocalSeq(ctx, by, core.SessionPrefix, id)
 	return id, err
 }
 

@@ -7,6 +7,8 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
 var _ judge.Settler = (*Swarm)(nil)
@@ -39,27 +41,27 @@ func (s *Swarm) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error 
 	if a.Gate == judge.GateBudget {
 		return s.settleBudget(tx, a, out)
 	}
-	var t Task
-	if err := loadTask(tx, taskSeq(a.TaskID), &t); err != nil {
+	var t task.Task
+	if err := s.tasks.Load(tx, task.Seq(a.TaskID), &t); err != nil {
 		return err
 	}
 	if t.Waiting == "" || t.ApprovalID != a.ApprovalID {
 		return core.Errorf(core.Conflict, "task %s does not wait for approval %s any more", t.TaskID, a.ApprovalID)
 	}
-	setWaiting(tx, &t, false)
+	t.SetWaiting(tx, false)
 	if a.Gate == judge.GateResult {
 		return s.settleResult(tx, &t, out)
 	}
 	return s.settleStart(tx, &t, a, out)
 }
 
-func (s *Swarm) settleStart(tx *audit.Tx, t *Task, a judge.Approval, out judge.Outcome) error {
+func (s *Swarm) settleStart(tx *audit.Tx, t *task.Task, a judge.Approval, out judge.Outcome) error {
 	if !out.Approved {
 		code := "approval_denied"
 		if out.Decision.ReasonCode == "deadline" {
 			code = "approval_expired"
 		}
-		return s.end(tx, t, Result{Status: Blocked, Error: &TaskError{
+		return s.end(tx, t, task.Result{Status: task.Blocked, Error: &task.Error{
 			Code: code, Message: denial(out), Details: core.MustEncode(map[string]string{"approval_id": a.ApprovalID}),
 		}})
 	}
@@ -72,30 +74,30 @@ func (s *Swarm) settleStart(tx *audit.Tx, t *Task, a judge.Approval, out judge.O
 		if err != nil {
 			return fmt.Errorf("edited arguments: %w", err)
 		}
-		t.Title, t.Bound = cut(title, 200), judge.FilesDigest(a.Action.Files)
-		if err := tx.Put(bInput, key8(taskSeq(t.TaskID)), append([]byte(nil), out.Args...)); err != nil {
+		t.Title, t.Bound = core.Cut(title, 200), judge.FilesDigest(a.Action.Files)
+		if err := s.tasks.PutInput(tx, t.Seq(), out.Args); err != nil {
 			return err
 		}
 	}
-	if err := s.move(tx, t, Queued, "task.approved", core.MustEncode(map[string]string{"approval_id": a.ApprovalID, "by": out.By})); err != nil {
+	if err := s.tasks.Move(tx, t, task.Queued, "task.approved", core.MustEncode(map[string]string{"approval_id": a.ApprovalID, "by": out.By})); err != nil {
 		return err
 	}
 	return s.enqueue(tx, t)
 }
 
-func (s *Swarm) settleResult(tx *audit.Tx, t *Task, out judge.Outcome) error {
-	var parked Outcome
-	if err := load(tx, bParked, key8(taskSeq(t.TaskID)), "parked result of task", t.TaskID, &parked); err != nil {
+func (s *Swarm) settleResult(tx *audit.Tx, t *task.Task, out judge.Outcome) error {
+	var parked task.Outcome
+	if err := record.Fetch(tx, bParked, record.Seq(t.Seq()), "parked result of task", t.TaskID, &parked); err != nil {
 		return err
 	}
-	if err := tx.Delete(bParked, key8(taskSeq(t.TaskID))); err != nil {
+	if err := tx.Delete(bParked, record.Seq(t.Seq())); err != nil {
 		return err
 	}
 	switch {
 	case out.Approved:
-		return s.end(tx, t, Result{Status: Succeeded, Output: parked.Output, Confidence: parked.Confidence, Denials: parked.Denials})
+		return s.end(tx, t, task.Result{Status: task.Succeeded, Output: parked.Output, Confidence: parked.Confidence, Denials: parked.Denials})
 	case out.Abort:
-		return s.end(tx, t, Result{Status: Blocked, Output: parked.Output, Error: &TaskError{Code: "approval_denied", Message: denial(out)}})
+		return s.end(tx, t, task.Result{Status: task.Blocked, Output: parked.Output, Error: &task.Error{Code: "approval_denied", Message: denial(out)}})
 	}
 	_, err := s.reject(tx, t, parked, "result_rejected", denial(out))
 	return err
@@ -105,11 +107,11 @@ func (s *Swarm) settleResult(tx *audit.Tx, t *Task, out judge.Outcome) error {
 // it (the fleet, for a tool call); approvalID "" means that it goes on. A task
 // that does not run can't wait: that is a CONFLICT.
 func (s *Swarm) Gate(tx *audit.Tx, taskID, approvalID string) error {
-	var t Task
-	if err := loadTask(tx, taskSeq(taskID), &t); err != nil {
+	var t task.Task
+	if err := s.tasks.Load(tx, task.Seq(taskID), &t); err != nil {
 		return err
 	}
-	if t.Status != Running {
+	if t.Status != task.Running {
 		if approvalID != "" {
 			return core.Errorf(core.Conflict, "task %s is %s: nobody would act on approval %s", taskID, t.Status, approvalID)
 		}
@@ -123,8 +125,8 @@ func (s *Swarm) Gate(tx *audit.Tx, taskID, approvalID string) error {
 		event = "task.resumed"
 	}
 	t.ApprovalID = approvalID
-	setWaiting(tx, &t, approvalID != "")
-	return s.move(tx, &t, Running, event, core.MustEncode(map[string]string{"approval_id": approvalID}))
+	t.SetWaiting(tx, approvalID != "")
+	return s.tasks.Move(tx, &t, task.Running, event, core.MustEncode(map[string]string{"approval_id": approvalID}))
 }
 
 func denial(out judge.Outcome) string {
@@ -135,7 +137,7 @@ func denial(out judge.Outcome) string {
 	if out.Reason != "" {
 		msg += ": " + out.Reason
 	}
-	return cut(msg, 4096)
+	return core.Cut(msg, 4096)
 }
 
 // settleBudget grants the same amount again, or ends what runs on the budget.
@@ -167,11 +169,11 @@ func (s *Swarm) settleBudget(tx *audit.Tx, a judge.Approval, out judge.Outcome) 
 		return nil // what runs was within it
 	}
 	for _, id := range s.runningOn(a.TenantID, b.Subject) {
-		var t Task
-		if err := loadTask(tx, taskSeq(id), &t); err != nil {
+		var t task.Task
+		if err := s.tasks.Load(tx, task.Seq(id), &t); err != nil {
 			return err
 		}
-		if t.Status == Running {
+		if t.Status == task.Running {
 			if err := s.cancel(tx, &t, "the budget of "+b.Subject+" is used up"); err != nil {
 				return err
 			}
@@ -186,7 +188,7 @@ func (s *Swarm) runningOn(tenant, subject string) []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, l := range s.leases {
-		if l.tenant == tenant && contains(slices.Collect(lane{l.session, l.agent}.subjects()), subject) {
+		if l.tenant == tenant && slices.Contains(slices.Collect(lane{l.session, l.agent}.subjects()), subject) {
 			out = append(out, l.task)
 		}
 	}

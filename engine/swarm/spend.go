@@ -11,6 +11,8 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
 // Usage is what something spent.
@@ -77,7 +79,7 @@ func (s *Swarm) Use(ctx context.Context, by core.Caller, taskID string, tokens i
 	if !(costUSD >= 0 && costUSD <= 1e6) {
 		return core.Invalid("cost_usd", costUSD, "0-1000000")
 	}
-	t, err := s.header(ctx, by, taskID)
+	t, err := s.tasks.Header(ctx, by, taskID)
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (s *Swarm) Usage(ctx context.Context, tenant, subject string) (u Usage, err
 // overTasks reports whether a budget on the number of tasks lets this one not
 // start; the budget is asked about then. A task that started before was counted
 // then.
-func (s *Swarm) overTasks(tx *audit.Tx, t *Task) (over bool) {
+func (s *Swarm) overTasks(tx *audit.Tx, t *task.Task) (over bool) {
 	if !t.StartedAt.IsZero() {
 		return false
 	}
@@ -143,8 +145,8 @@ func (s *Swarm) tooFew(tenant, subject string) {
 // spendWall bills the running time of an attempt that ends. An attempt of an
 // engine that died has no lease, and nobody knows how long it ran: what was seen
 // while it did is all.
-func (s *Swarm) spendWall(tx *audit.Tx, t *Task) error {
-	key := keyIn(tx, taskSeq(t.TaskID))
+func (s *Swarm) spendWall(tx *audit.Tx, t *task.Task) error {
+	key := record.Key(tx.Alloc(8)).Seq(t.Seq())
 	seen, err := tx.Get(bRunning, key)
 	if err != nil {
 		return fmt.Errorf("read how long task %s ran: %w", t.TaskID, err)
@@ -159,7 +161,7 @@ func (s *Swarm) spendWall(tx *audit.Tx, t *Task) error {
 		}
 	}
 	s.mu.Lock()
-	if l := s.leases[t.ref()]; l != nil && l.id == t.Lease {
+	if l := s.leases[refOf(t)]; l != nil && l.id == t.Lease {
 		r.MS = l.ran(s.uptime()).Milliseconds()
 	}
 	s.mu.Unlock()
@@ -226,7 +228,7 @@ func (s *Swarm) noteWall(ctx context.Context, tenant string) (runs bool, err err
 		for _, l := range due(now) {
 			l.noted = l.ran(now)
 			r := ranFor{l.session, l.agent, l.noted.Milliseconds()}
-			if err := tx.Put(bRunning, key8(taskSeq(l.ref.task)), core.MustEncode(r)); err != nil {
+			if err := tx.Put(bRunning, record.Seq(task.Seq(l.ref.task)), core.MustEncode(r)); err != nil {
 				return err
 			}
 		}

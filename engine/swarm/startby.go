@@ -9,43 +9,35 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
-// StartBy is when a task times out unless it was claimed before; zero when
-// nothing binds it. Whatever it waits for (an approval, a free slot, a paused
-// session, the emergency stop), the deadline stands: silence starts nothing.
-func (t *Task) StartBy() time.Time {
-	if t.StartTimeoutS == 0 || t.Status != Queued || !t.StartedAt.IsZero() {
-		return time.Time{}
-	}
-	return t.CreatedAt.Add(seconds(t.StartTimeoutS)).Truncate(time.Microsecond)
-}
-
 // startBy notes the deadline of a new task.
-func (s *Swarm) startBy(tx *audit.Tx, t *Task) error {
+func (s *Swarm) startBy(tx *audit.Tx, t *task.Task) error {
 	at := t.StartBy()
 	if at.IsZero() {
 		return nil
 	}
 	tx.OnCommit(func() { s.dueAt(t.TenantID, at) })
-	return tx.Put(bStartBy, dueKey(at, taskSeq(t.TaskID)), nil)
+	return tx.Put(bStartBy, dueKey(at, t.Seq()), nil)
 }
 
 // started forgets the deadline of a queued task that starts or ends.
-func (s *Swarm) started(tx *audit.Tx, t *Task) error {
+func (s *Swarm) started(tx *audit.Tx, t *task.Task) error {
 	at := t.StartBy()
 	if at.IsZero() {
 		return nil
 	}
-	return tx.Delete(bStartBy, dueKey(at, taskSeq(t.TaskID)))
+	return tx.Delete(bStartBy, dueKey(at, t.Seq()))
 }
 
 // tooLate ends a queued task that nobody started in time.
-func (s *Swarm) tooLate(tx *audit.Tx, t *Task) error {
+func (s *Swarm) tooLate(tx *audit.Tx, t *task.Task) error {
 	if err := s.voidGates(tx, t, "the task did not start in time"); err != nil {
 		return err
 	}
-	return s.end(tx, t, Result{Status: TimedOut, Error: &TaskError{
+	return s.end(tx, t, task.Result{Status: task.TimedOut, Error: &task.Error{
 		Code: "start_timed_out", Message: "the task was not started within start_timeout_s", Retryable: true,
 	}})
 }
@@ -60,7 +52,7 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 		late, upTo := [][]byte(nil), dueKey(tx.Now().Add(time.Microsecond), 0)
 		next = time.Time{}
 		if err := tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
-			if s.isShunned(tenant, seqAt(key)) {
+			if s.isShunned(tenant, record.LastSeq(key)) {
 				return true
 			}
 			if bytes.Compare(key, upTo) >= 0 || len(late) == changeBatch {
@@ -73,15 +65,15 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 			return err
 		}
 		for _, key := range late {
-			var t Task
-			if err := loadTask(tx, seqAt(key), &t); err != nil {
-				return s.unless(tenant, seqAt(key), err)
+			var t task.Task
+			if err := s.tasks.Load(tx, record.LastSeq(key), &t); err != nil {
+				return s.unless(tenant, record.LastSeq(key), err)
 			}
-			if t.Status != Queued { // a task before it in this very batch ended it
+			if t.Status != task.Queued { // a task before it in this very batch ended it
 				continue
 			}
 			if err := s.tooLate(tx, &t); err != nil {
-				return s.unless(tenant, seqAt(key), err)
+				return s.unless(tenant, record.LastSeq(key), err)
 			}
 		}
 		return nil
@@ -99,7 +91,7 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 func (s *Swarm) nextStart(ctx context.Context, tenant string) (next time.Time, err error) {
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		return tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
-			if s.isShunned(tenant, seqAt(key)) {
+			if s.isShunned(tenant, record.LastSeq(key)) {
 				return true
 			}
 			next = dueTime(key)

@@ -8,6 +8,8 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -54,7 +56,7 @@ func (s *Swarm) markStopped(tx *audit.Tx, ses *Session) error {
 		s.keep(tenant).stopping[id] = &stopping{why: why, taken: true}
 		s.mu.Unlock()
 	})
-	return tx.Put(bStopping, key8(taskSeq(id)), []byte(why))
+	return tx.Put(bStopping, record.Seq(task.Seq(id)), []byte(why))
 }
 
 func (s *Swarm) leaveToScheduler(ses *Session) {
@@ -106,7 +108,7 @@ func (s *Swarm) empty(ctx context.Context, by core.Caller, id, why string) error
 			delete(s.keep(by.Tenant).stopping, id)
 			s.mu.Unlock()
 		})
-		return tx.Delete(bStopping, key8(taskSeq(id)))
+		return tx.Delete(bStopping, record.Seq(task.Seq(id)))
 	})
 	if err != nil {
 		return fmt.Errorf("finish the stop of session %s: %w", id, err)
@@ -119,19 +121,16 @@ func (s *Swarm) empty(ctx context.Context, by core.Caller, id, why string) error
 func (s *Swarm) liveOf(ctx context.Context, tenant, session string) ([]uint64, error) {
 	var out []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var all []uint64
-		if err := tx.Scan(bLive, nil, nil, false, func(key, _ []byte) bool {
-			all = append(all, seqAt(key))
-			return true
-		}); err != nil {
+		all, err := s.tasks.Live(tx, "")
+		if err != nil {
 			return err
 		}
 		for _, seq := range all {
 			if s.isShunned(tenant, seq) {
 				continue
 			}
-			var t Task
-			if err := s.heads.load(tx, seq, &t); err != nil {
+			var t task.Task
+			if err := s.tasks.Load(tx, seq, &t); err != nil {
 				if err = s.unless(tenant, seq, err); errors.Is(err, errShunned) {
 					continue
 				}
@@ -148,14 +147,14 @@ func (s *Swarm) liveOf(ctx context.Context, tenant, session string) ([]uint64, e
 
 func (s *Swarm) cancelAll(tx *audit.Tx, seqs []uint64, why string) error {
 	for _, seq := range seqs {
-		var t Task
-		if err := s.heads.load(tx, seq, &t); err != nil {
+		var t task.Task
+		if err := s.tasks.Load(tx, seq, &t); err != nil {
 			return err
 		}
 		if t.Status.Terminal() {
 			continue
 		}
-		if err := s.cancel(tx, &t, cut(why, 1000)); err != nil {
+		if err := s.cancel(tx, &t, core.Cut(why, 1000)); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,7 @@ package swarm
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +13,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -23,6 +22,7 @@ type Options struct {
 	Store    store.Store
 	Ledger   *audit.Ledger
 	Judge    *judge.Judge
+	Tasks    *task.Table
 	Slots    int           // tasks without an agent that run at once; 0 means 8
 	Spill    string        // directory for output past the inline limit
 	LeaseTTL time.Duration // silence after which a worker counts as dead; 0 means 1 s
@@ -42,13 +42,13 @@ type Swarm struct {
 	store  store.Store
 	ledger *audit.Ledger
 	judge  *judge.Judge
+	tasks  *task.Table
 	opt    Options
 
 	sessions record.Kind[Session]
 	budgets  record.Kind[Budget]
 	estops   record.Kind[EStop]
 
-	heads  heads
 	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
 	born   time.Time     // the zero of uptime
@@ -59,13 +59,11 @@ type Swarm struct {
 	mu       sync.Mutex
 	runners  map[string]Runner
 	freezers []Freezer
-	leavers  []Leaver
 	worlds   map[string]*world // by tenant
 	leases   map[ref]*lease
 	pulses   map[ref]*pulse // by tenant and worker; not the engine's own
 	tended   map[ref]chan struct{}
-	handed   int // slots that go from one task to the next just now
-	waiters  map[ref][]chan struct{}
+	handed   int           // slots that go from one task to the next just now
 	planned  time.Duration // uptime of the next look; later than that, we slept
 }
 
@@ -101,12 +99,11 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		opt.LeaseTTL = time.Second
 	}
 	s := &Swarm{
-		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, opt: opt,
+		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt,
 		room: opt.Ledger.Room(),
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, worlds: map[string]*world{},
-		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{}, waiters: map[ref][]chan struct{}{},
+		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
-	s.heads.seed = maphash.MakeSeed()
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
 	s.ledger.Derives(s.Auditables()...)
@@ -115,6 +112,8 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		s.judge.Own(g, s)
 	}
 	s.judge.Recalls(s)
+	s.tasks.Follow(s.taskChanged)
+	s.tasks.Leaver(s)
 	ids, err := opt.Store.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
@@ -134,6 +133,9 @@ func (s *Swarm) Runner(kind string, r Runner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[kind] = r
+	if f, ok := r.(task.Follower); ok {
+		s.tasks.Beside(kind, f)
+	}
 }
 
 // Freezer adds one. Call it before Run.
@@ -213,7 +215,8 @@ func (s *Swarm) sessionChanged(tenant, _ string, ses *Session) {
 	s.poke(tenant)
 }
 
-func (s *Swarm) sessionNamed(tenant, name string) (string, bool) {
+// SessionNamed is the id of the live session that has a name.
+func (s *Swarm) SessionNamed(tenant, name string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id, ok := s.world(tenant).names[name]
@@ -246,20 +249,3 @@ func (s *Swarm) poke(tenant string) {
 	s.mu.Unlock()
 	s.ring()
 }
-
-// local turns an id into its sequence number. An id of another tenant is
-// refused and the attempt audited.
-func (s *Swarm) local(ctx context.Context, by core.Caller, prefix, id string) (uint64, error) {
-	seq, err := core.LocalSeq(prefix, by.Tenant, id)
-	if errors.Is(err, core.ErrForeign) && !s.opt.ReadOnly {
-		return 0, s.ledger.Refuse(ctx, by, audit.Entry{
-			Type: "tenant.violation", Subject: "tenant", ID: by.Tenant,
-			Detail: core.MustEncode(map[string]string{"named": id}),
-		}, err)
-	}
-	return seq, err
-}
-
-func isCode(err error, c core.Code) bool { return errors.Is(err, core.Kind(c)) }
-
-func contains[T comparable](list []T, v T) bool { return slices.Contains(list, v) }

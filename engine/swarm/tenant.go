@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -53,7 +54,7 @@ func (s *Swarm) Tenant(ctx context.Context, id string) (Tenant, error) {
 	}
 	var t Tenant
 	err := s.ledger.View(ctx, id, func(tx *audit.Tx) error {
-		return load(tx, bTenant, keyTenant, "tenant", id, &t)
+		return record.Fetch(tx, bTenant, keyTenant, "tenant", id, &t)
 	})
 	if errors.Is(err, store.ErrNoTenant) {
 		return Tenant{}, core.Missing("tenant", id)
@@ -70,7 +71,7 @@ func (s *Swarm) Tenants(ctx context.Context) ([]Tenant, error) {
 	out := make([]Tenant, 0, len(ids))
 	for _, id := range ids {
 		t, err := s.Tenant(ctx, id)
-		if isCode(err, core.NotFound) {
+		if errors.Is(err, core.Kind(core.NotFound)) {
 			continue // created halfway; CreateTenant completes it
 		}
 		if len(core.DamagedIn(err)) > 0 { // all else of it may be well

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 )
 
 // Reason says why a task waits. Kind is one of gate, lease, pause, budget,
 // capacity, dependency, backoff, estop, session, or "" when it does not wait.
 type Reason struct {
-	TaskID string `json:"task_id"`
-	Status Status `json:"status"`
-	Kind   string `json:"kind"`
-	Text   string `json:"text"`
-	Ref    string `json:"ref,omitempty"` // approval, session, agent, budget or task to look at
+	TaskID string      `json:"task_id"`
+	Status task.Status `json:"status"`
+	Kind   string      `json:"kind"`
+	Text   string      `json:"text"`
+	Ref    string      `json:"ref,omitempty"` // approval, session, agent, budget or task to look at
 	// Moving says that its running work shall stand still but has not
 	// acknowledged that yet.
 	Moving bool `json:"moving,omitzero"`
@@ -25,7 +26,7 @@ type Reason struct {
 
 // Why answers "why is this waiting?".
 func (s *Swarm) Why(ctx context.Context, tenant, id string) (Reason, error) {
-	t, err := s.header(ctx, core.Self(tenant, "reader"), id)
+	t, err := s.tasks.Header(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
 		return Reason{}, err
 	}
@@ -36,7 +37,7 @@ func (s *Swarm) Why(ctx context.Context, tenant, id string) (Reason, error) {
 	return r, nil
 }
 
-func (s *Swarm) why(ctx context.Context, t *Task) Reason {
+func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 	r := Reason{TaskID: t.TaskID, Status: t.Status}
 	set := func(kind, ref, format string, args ...any) Reason {
 		r.Kind, r.Ref, r.Text = kind, ref, fmt.Sprintf(format, args...)
@@ -53,15 +54,15 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 	stop, state := w.estop, w.sessions[t.SessionID]
 	l0 := lane{t.SessionID, t.Agent}
 	spent := w.reached(l0)
-	if t.Status == Running && !w.spent(l0) {
+	if t.Status == task.Running && !w.spent(l0) {
 		spent = ""
 	}
 	var denied bool
 	if b := w.budgets[spent]; b != nil {
 		denied = b.Denied
 	}
-	l := s.leases[t.ref()]
-	frozen := l != nil && l.frozen || t.Status == Queued
+	l := s.leases[refOf(t)]
+	frozen := l != nil && l.frozen || t.Status == task.Queued
 	r.Moving = l != nil && !l.frozen && s.wantFrozen(l)
 	s.mu.Unlock()
 	acknowledged := map[bool]string{true: "", false: ", not yet acknowledged"}[frozen]
@@ -74,7 +75,7 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 		return set("session", t.SessionID, "session %s is not started", t.SessionID)
 	case t.SessionID != "" && state == SessionPaused:
 		return set("pause", t.SessionID, "session %s is paused%s", t.SessionID, acknowledged)
-	case t.SessionID != "" && state == "" && t.Status == Queued:
+	case t.SessionID != "" && state == "" && t.Status == task.Queued:
 		return set("session", t.SessionID, "session %s is stopped: the task is about to be cancelled", t.SessionID)
 	case spent != "" && denied:
 		return set("budget", spent, "the budget of %s is used up and more was denied: raise it to go on", spent)
@@ -82,11 +83,11 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 		return set("budget", spent, "the budget of %s is used up%s", spent, acknowledged)
 	case t.Paused:
 		return set("pause", t.TaskID, "the task is paused%s", acknowledged)
-	case t.Status == Running && t.CancelRequested:
+	case t.Status == task.Running && t.CancelRequested:
 		return set("lease", t.Worker, "it is being cancelled")
-	case t.Status == Running && l == nil:
+	case t.Status == task.Running && l == nil:
 		return set("lease", t.Worker, "its lease was held by %s and is about to be taken away", t.Worker)
-	case t.Status == Running:
+	case t.Status == task.Running:
 		return set("", "", "it does not wait: worker %s runs it", t.Worker)
 	case !t.RunAt.IsZero():
 		after := ""
@@ -98,7 +99,7 @@ func (s *Swarm) why(ctx context.Context, t *Task) Reason {
 	return s.whyCapacity(t, set)
 }
 
-func (s *Swarm) whyCapacity(t *Task, set func(kind, ref, format string, args ...any) Reason) Reason {
+func (s *Swarm) whyCapacity(t *task.Task, set func(kind, ref, format string, args ...any) Reason) Reason {
 	if t.Agent == "" {
 		if n := s.slotsLeft(); n <= 0 {
 			return set("capacity", "", "all %d slots are taken", s.opt.Slots)

@@ -1,4 +1,4 @@
-package swarm
+package task
 
 import (
 	"bytes"
@@ -14,8 +14,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/judge"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // spilled are the members of a result's output that name what is in files
@@ -29,9 +28,9 @@ type spilled struct {
 
 // ReconcileSpill compares outputs that are in files with their results. It
 // reads each file as a whole.
-func (s *Swarm) ReconcileSpill(ctx context.Context, tenant string) (deltas []audit.Delta, _ error) {
+func (b *Table) ReconcileSpill(ctx context.Context, tenant string) (deltas []audit.Delta, _ error) {
 	const perLook = 256
-	if s.opt.Spill == "" {
+	if b.opt.Spill == "" {
 		return nil, nil
 	}
 	for from := []byte(nil); ; {
@@ -41,7 +40,7 @@ func (s *Swarm) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 		}
 		var some []output
 		seen := 0
-		err := s.store.View(ctx, tenant, func(tx store.Tx) error {
+		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 			return tx.Scan(bResult, from, nil, false, func(key, value []byte) bool {
 				seen++
 				from = append(bytes.Clone(key), 0)
@@ -50,7 +49,7 @@ func (s *Swarm) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 				}
 				// What is no such output, or can't be read, has its digest in the log.
 				if len(key) == 8 && bytes.Contains(value, []byte(`"spill`)) && core.DecodeStored(value, &r) == nil {
-					some = append(some, output{core.NewID(core.TaskPrefix, tenant, seqAt(key)), r.Output})
+					some = append(some, output{core.NewID(core.TaskPrefix, tenant, record.LastSeq(key)), r.Output})
 				}
 				return seen < perLook
 			})
@@ -59,15 +58,14 @@ func (s *Swarm) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 			return deltas, err
 		}
 		for _, o := range some {
-			// Only the engine's own results name files: an agent's may say anything.
-			if t, err := s.Task(ctx, tenant, o.task); err != nil || t.Kind != judge.KindExec {
+			if t, err := b.Header(ctx, core.Self(tenant, "reader"), o.task); err != nil || !b.spills(&t) {
 				continue
 			}
 			for _, f := range [][3]string{{"spill", o.File, o.SHA256}, {"spill_stderr", o.Stderr, o.StderrSHA256}} {
 				if f[1] == "" {
 					continue
 				}
-				sum, err := digestOf(ctx, filepath.Join(s.opt.Spill, tenant, filepath.Base(f[1]))) // they move with the data file
+				sum, err := digestOf(ctx, filepath.Join(b.opt.Spill, tenant, filepath.Base(f[1]))) // they move with the data file
 				if err != nil {
 					return deltas, err
 				}
@@ -81,6 +79,10 @@ func (s *Swarm) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 		}
 	}
 }
+
+// spills reports a task whose result may name files: what others say of files
+// is their own word.
+func (b *Table) spills(t *Task) bool { return b.opt.Spills != nil && b.opt.Spills(t.Kind) }
 
 // digestOf is the SHA-256 of a file in hex, "" when it is not there.
 func digestOf(ctx context.Context, path string) (string, error) {

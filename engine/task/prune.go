@@ -1,4 +1,4 @@
-package swarm
+package task
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -21,15 +20,13 @@ const (
 	pruneChildren = 1024 // of one task; one that has more waits until they leave
 )
 
-func allTasks() record.Dense { return record.Dense{Bucket: bTask, Count: countTasks} }
-
-// PruneTasks removes a slice of the oldest finished tasks that the limit lets
+// Prune removes a slice of the oldest finished tasks that the limit lets
 // go, with their input, result, log and files. Those that run or wait stay, as
 // do parents of such and what such wait for. It looks at tasks from a key on, and
 // returns where to look next, nil when it is through.
-func (s *Swarm) PruneTasks(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error) {
+func (b *Table) Prune(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error) {
 	var found []uint64
-	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+	err = b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
 		found, next, err = prunable(tx, limit, from)
 		return err
 	})
@@ -37,14 +34,14 @@ func (s *Swarm) PruneTasks(ctx context.Context, by core.Caller, limit record.Lim
 		return next, err
 	}
 	var files []string
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	err = b.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r := record.Removal{Kind: "tasks"}
 		excess := limit.Excess(finished(tx))
 		rows := 0
 		for _, seq := range found {
 			var t Task
-			err := loadTask(tx, seq, &t)
-			if isCode(err, core.NotFound) {
+			err := load(tx, seq, &t)
+			if errors.Is(err, core.Kind(core.NotFound)) {
 				continue
 			}
 			if err == nil && !limit.Old(t.CompletedAt) && excess <= int64(r.Count) {
@@ -60,12 +57,12 @@ func (s *Swarm) PruneTasks(ctx context.Context, by core.Caller, limit record.Lim
 			if !leaves {
 				continue
 			}
-			gone, n, err := s.forget(tx, &r, &t, record.SliceRows-rows)
+			gone, n, err := b.forget(tx, &r, &t, record.SliceRows-rows)
 			if err != nil {
 				return err
 			}
 			if files = append(files, gone...); n < 0 {
-				next = key8(seq) // the rest of its log in the next slice
+				next = record.Seq(seq) // the rest of its log in the next slice
 				break
 			}
 			rows += n
@@ -76,7 +73,7 @@ func (s *Swarm) PruneTasks(ctx context.Context, by core.Caller, limit record.Lim
 		return nil, fmt.Errorf("prune tasks: %w", err)
 	}
 	for _, f := range files {
-		if err := os.Remove(filepath.Join(s.opt.Spill, by.Tenant, filepath.Base(f))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(filepath.Join(b.opt.Spill, by.Tenant, filepath.Base(f))); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return next, fmt.Errorf("remove an output: %w", err)
 		}
 	}
@@ -114,7 +111,7 @@ func prunable(tx *audit.Tx, limit record.Limit, from []byte) (found []uint64, ne
 		}
 		var leaves bool
 		if leaves, bad = canLeave(tx, &t); leaves {
-			found = append(found, seqAt(key))
+			found = append(found, record.LastSeq(key))
 		}
 		return bad == nil
 	})
@@ -126,30 +123,30 @@ func canLeave(tx *audit.Tx, t *Task) (bool, error) {
 	if !t.Status.Terminal() {
 		return false, nil
 	}
-	seq := taskSeq(t.TaskID)
-	waited, children := false, 0
-	from, to := span(key8(seq))
+	seq := t.Seq()
+	waited, n := false, 0
+	from, to := record.Seq(seq).Under()
 	live := false
 	err := errors.Join(
 		tx.Scan(bAfter, from, to, false, func(_, _ []byte) bool { waited = true; return false }),
-		tx.Scan(bChild, from, to, false, func(key, _ []byte) bool {
-			children++
+		children(tx, seq, func(child uint64) bool {
+			n++
 			var c Task
-			if err := loadTask(tx, seqAt(key), &c); err != nil && !isCode(err, core.NotFound) {
+			if err := load(tx, child, &c); err != nil && !errors.Is(err, core.Kind(core.NotFound)) {
 				live = true // nobody knows
 			} else if err == nil {
 				live = !c.Status.Terminal()
 			}
-			return !live && children <= pruneChildren
+			return !live && n <= pruneChildren
 		}))
-	return !waited && !live && children <= pruneChildren, err
+	return !waited && !live && n <= pruneChildren, err
 }
 
 // forget removes a finished task, or the beginning of its log where that alone
 // has more rows than may go: then n is negative. It returns the files that the
 // result names.
-func (s *Swarm) forget(tx *audit.Tx, r *record.Removal, t *Task, most int) (files []string, n int, err error) {
-	seq := taskSeq(t.TaskID)
+func (b *Table) forget(tx *audit.Tx, r *record.Removal, t *Task, most int) (files []string, n int, err error) {
+	seq := t.Seq()
 	lines, err := firstLines(tx, t.TaskID, max(most, 1))
 	if err != nil {
 		return nil, 0, err
@@ -159,13 +156,13 @@ func (s *Swarm) forget(tx *audit.Tx, r *record.Removal, t *Task, most int) (file
 	}
 	var parts [3][]byte
 	for i, b := range []store.Bucket{bTask, bInput, bResult} {
-		value, err := tx.Get(b, key8(seq))
+		value, err := tx.Get(b, record.Seq(seq))
 		if err != nil {
 			return nil, 0, err
 		}
 		parts[i] = bytes.Clone(value)
 		if value != nil {
-			err = tx.Delete(b, key8(seq))
+			err = tx.Delete(b, record.Seq(seq))
 		}
 		if err != nil {
 			return nil, 0, err
@@ -180,19 +177,19 @@ func (s *Swarm) forget(tx *audit.Tx, r *record.Removal, t *Task, most int) (file
 	if n := tx.Counter(countLog(t.TaskID)); n != 0 {
 		tx.Add(countLog(t.TaskID), -n)
 	}
-	if err := s.unlist(tx, t, seq); err != nil {
+	if err := unlist(tx, t, seq); err != nil {
 		return nil, 0, err
 	}
 	tx.Gone("task", t.TaskID)
 	tx.Changed("task", t.TaskID, nil)
-	if err := s.leaves(tx, t); err != nil {
+	if err := b.leaves(tx, t); err != nil {
 		return nil, 0, err
 	}
-	return filesOf(t, parts[2]), len(lines) + 8, nil
+	return b.filesOf(t, parts[2]), len(lines) + 8, nil
 }
 
 // unlist takes a finished task out of every list and count.
-func (s *Swarm) unlist(tx *audit.Tx, t *Task, seq uint64) error {
+func unlist(tx *audit.Tx, t *Task, seq uint64) error {
 	tx.Add(countStatus(t.Status), -1)
 	allTasks().Leave(tx, seq)
 	if rare(t.Status) {
@@ -208,20 +205,15 @@ func (s *Swarm) unlist(tx *audit.Tx, t *Task, seq uint64) error {
 			tx.Add(ix.count, -1)
 		}
 	}
-	idem, err := tx.Get(bIdemOf, key8(seq))
-	if err != nil || idem == nil {
-		return err
-	}
-	return errors.Join(tx.Delete(bIdem, bytes.Clone(idem)), tx.Delete(bIdemOf, key8(seq)))
+	return nil
 }
 
 // filesOf are the outputs of a result that are in files.
-func filesOf(t *Task, result []byte) (files []string) {
+func (b *Table) filesOf(t *Task, result []byte) (files []string) {
 	var r struct {
 		Output spilled `json:"output"`
 	}
-	// Only the engine's own results name files: an agent's may say anything.
-	if t.Kind != judge.KindExec || !bytes.Contains(result, []byte(`"spill`)) || core.DecodeStored(result, &r) != nil {
+	if !b.spills(t) || !bytes.Contains(result, []byte(`"spill`)) || core.DecodeStored(result, &r) != nil {
 		return nil
 	}
 	for _, f := range []string{r.Output.File, r.Output.Stderr} {
@@ -234,7 +226,7 @@ func filesOf(t *Task, result []byte) (files []string) {
 
 // firstLines are the keys of the oldest lines of a log.
 func firstLines(tx *audit.Tx, stream string, most int) (keys [][]byte, err error) {
-	from, to := nameSpan(stream)
+	from, to := record.Text(stream).Under()
 	err = tx.Scan(bLog, from, to, false, func(key, _ []byte) bool {
 		keys = append(keys, bytes.Clone(key))
 		return len(keys) < most
@@ -247,7 +239,7 @@ func dropLines(tx *audit.Tx, r *record.Removal, stream string, keys [][]byte) er
 	for _, k := range keys {
 		value, err := tx.Get(bLog, k)
 		if err == nil {
-			r.Add(fmt.Sprintf("%s:%d", stream, seqAt(k)), value)
+			r.Add(fmt.Sprintf("%s:%d", stream, record.LastSeq(k)), value)
 			err = tx.Delete(bLog, k)
 		}
 		if err != nil {

@@ -1,9 +1,9 @@
-package swarm
+package task
 
 import "swarmdeck/engine/core"
 
-// TaskSpan is the W3C span-id of a task's whole life.
-func TaskSpan(tenant, task string) string { return core.SpanID(tenant, "task", task, 0) }
+// Span is the W3C span-id of a task's whole life.
+func Span(tenant, task string) string { return core.SpanID(tenant, "task", task, 0) }
 
 // RunSpan is the W3C span-id of one attempt at a task.
 func RunSpan(tenant, task string, attempt int) string {

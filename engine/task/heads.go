@@ -1,4 +1,4 @@
-package swarm
+package task
 
 import (
 	"hash/maphash"
@@ -59,17 +59,19 @@ func (h *heads) committed(tenant string, seq uint64) (Task, bool) {
 	return *e.task, true
 }
 
-// load reads a header inside a transaction.
-func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) error {
+// load reads a header inside a transaction, if it is remembered and the same
+// is stored there.
+func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) bool {
 	h.mu.Lock()
 	e, ok := h.m[headKey{tx.Tenant(), seq}]
 	h.mu.Unlock()
-	if ok {
-		raw, err := tx.Get(bTask, keyIn(tx, seq))
-		if err == nil && h.sum(raw) == e.sum {
-			*t = *e.task
-			return nil
-		}
+	if !ok {
+		return false
 	}
-	return loadTask(tx, seq, t)
+	raw, err := tx.Get(bTask, keyIn(tx, seq))
+	if err != nil || h.sum(raw) != e.sum {
+		return false
+	}
+	*t = *e.task
+	return true
 }

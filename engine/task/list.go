@@ -1,13 +1,13 @@
-package swarm
+package task
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -19,9 +19,9 @@ type Counts struct {
 }
 
 // Counts reads the totals.
-func (s *Swarm) Counts(ctx context.Context, tenant string) (Counts, error) {
+func (b *Table) Counts(ctx context.Context, tenant string) (Counts, error) {
 	c := Counts{ByStatus: map[Status]int64{}}
-	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		c.Total, c.Waiting = allTasks().Total(tx), tx.Counter(countWaiting)
 		for _, st := range Statuses() {
 			c.ByStatus[st] = tx.Counter(countStatus(st))
@@ -31,63 +31,49 @@ func (s *Swarm) Counts(ctx context.Context, tenant string) (Counts, error) {
 	return c, err
 }
 
-// Results lists results, by task, newest task first.
-func (s *Swarm) Results(ctx context.Context, tenant string, f core.Filter) (core.Page[Result], error) {
-	f, err := s.checkFilter(ctx, tenant, f)
-	if err != nil {
-		return core.Page[Result]{}, err
-	}
-	return listRecords(ctx, s, tenant, bResult, f, func(r *Result) bool {
-		text := ""
-		if r.Error != nil {
-			text = r.Error.Code + " " + r.Error.Message
-		}
-		if f.Task != "" && f.Task != r.TaskID {
-			return false
-		}
-		return matches(f, string(r.Status), r.ProducedBy, "", "", r.TraceID, r.CompletedAt, r.TaskID, text)
-	})
-}
-
 // checkFilter refuses what a list of tasks or results can't be narrowed by, and
 // takes a live session's name for its id. Another tenant's ids are refused and
 // audited.
-func (s *Swarm) checkFilter(ctx context.Context, tenant string, f core.Filter) (core.Filter, error) {
+func (b *Table) checkFilter(ctx context.Context, tenant string, f core.Filter) (core.Filter, error) {
 	f, err := f.Check()
 	if err != nil {
 		return f, err
 	}
-	if f.Status != "" && !Status(f.Status).known() {
-		return f, core.Invalid("status", f.Status, fmt.Sprint("one of ", Statuses()))
+	if f.Status != "" {
+		if err := Status(f.Status).Check(); err != nil {
+			return f, err
+		}
 	}
 	by := core.Self(tenant, "reader")
 	if f.Session != "" {
-		if id, ok := s.sessionNamed(tenant, f.Session); ok {
-			f.Session = id
+		if b.opt.Session != nil {
+			if id, ok := b.opt.Session(tenant, f.Session); ok {
+				f.Session = id
+			}
 		}
-		if _, err := s.local(ctx, by, core.SessionPrefix, f.Session); err != nil {
+		if _, err := b.ledger.LocalSeq(ctx, by, core.SessionPrefix, f.Session); err != nil {
 			return f, err
 		}
 	}
 	if f.Task != "" {
-		if _, err := s.local(ctx, by, core.TaskPrefix, f.Task); err != nil {
+		if _, err := b.ledger.LocalSeq(ctx, by, core.TaskPrefix, f.Task); err != nil {
 			return f, err
 		}
 	}
 	return f, nil
 }
 
-// Tasks lists tasks, newest first. The page of an unfiltered list is found by
+// List lists tasks, newest first. The page of an unfiltered list is found by
 // its number, whatever the size of the history; one by status, agent or
 // session reads an index; other filters read the history newest first.
-func (s *Swarm) Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[Task], error) {
-	f, err := s.checkFilter(ctx, tenant, f)
+func (b *Table) List(ctx context.Context, tenant string, f core.Filter) (core.Page[Task], error) {
+	f, err := b.checkFilter(ctx, tenant, f)
 	if err != nil {
 		return core.Page[Task]{}, err
 	}
 	var page core.Page[Task]
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		l := lister{tx: tx, f: f, unread: func(err error) { s.opt.Health.Report(tenant, component, "", err) }}
+	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		l := lister{tx: tx, f: f, unread: func(err error) { b.report(tenant, err) }}
 		if err := l.read(); err != nil {
 			return err
 		}
@@ -112,7 +98,7 @@ type lister struct {
 
 // load reads a task; false is one that is left out.
 func (l *lister) load(seq uint64, t *Task) (bool, error) {
-	err := loadTask(l.tx, seq, t)
+	err := load(l.tx, seq, t)
 	if len(core.DamagedIn(err)) > 0 {
 		l.unread(err)
 		return false, nil
@@ -130,16 +116,16 @@ func (l *lister) read() error {
 	case !l.f.Narrows():
 		return l.dense()
 	case l.f.Session != "":
-		from, to := nameSpan(l.f.Session)
+		from, to := record.Text(l.f.Session).Under()
 		return l.along(bOfSes, from, to, l.known(only(core.Filter{Session: l.f.Session}), countOf(bOfSes, l.f.Session)))
 	case l.f.Agent != "":
-		from, to := nameSpan(l.f.Agent)
+		from, to := record.Text(l.f.Agent).Under()
 		return l.along(bOfAgent, from, to, l.known(only(core.Filter{Agent: l.f.Agent}), countOf(bOfAgent, l.f.Agent)))
 	case st == Queued || st == Running:
-		from, to := span([]byte{st[0]})
+		from, to := record.Key{st[0]}.Under()
 		return l.along(bLive, from, to, l.known(only(core.Filter{Status: l.f.Status}), countStatus(st)))
 	case st != "" && rare(st):
-		from, to := span([]byte(st[:2]))
+		from, to := record.Key(st[:2]).Under()
 		return l.along(bRare, from, to, l.known(only(core.Filter{Status: l.f.Status}), countStatus(st)))
 	case only(core.Filter{Status: string(Succeeded)}):
 		return l.history(l.known(true, countStatus(st)))
@@ -185,7 +171,7 @@ func (l *lister) along(b store.Bucket, from, to []byte, total int) error {
 		}
 		var t Task
 		var ok bool
-		if ok, bad = l.load(seqAt(key), &t); !ok {
+		if ok, bad = l.load(record.LastSeq(key), &t); !ok {
 			return bad == nil
 		}
 		if !pure && !l.match(&t) {
@@ -209,7 +195,7 @@ func (l *lister) history(total int) error {
 	err := l.tx.Scan(bTask, nil, nil, true, func(key, value []byte) bool {
 		var t Task
 		if err := core.DecodeStored(value, &t); err != nil {
-			l.unread(damagedTask(l.tx.Tenant(), seqAt(key), err))
+			l.unread(Damaged(l.tx.Tenant(), record.LastSeq(key), err))
 			return true
 		}
 		if !l.f.Since.IsZero() && t.CreatedAt.Before(l.f.Since) {
@@ -231,43 +217,11 @@ func (l *lister) history(total int) error {
 }
 
 func (l *lister) match(t *Task) bool {
-	if l.f.Task != "" && l.f.Task != t.TaskID {
-		return false
-	}
-	return matches(l.f, string(t.Status), t.Agent, t.Kind, t.SessionID, t.TraceID, t.CreatedAt, t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
+	f := l.f
+	return is(f.Task, t.TaskID) && is(f.Status, string(t.Status)) && is(f.Agent, t.Agent) && is(f.Kind, t.Kind) &&
+		is(f.Session, t.SessionID) && is(f.Trace, t.TraceID) &&
+		f.Covers(t.CreatedAt, t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
 }
 
-// listRecords reads a page of the sessions or results, newest key first. Those
-// that can't be read are left out and told of.
-func listRecords[T any](ctx context.Context, s *Swarm, tenant string, b store.Bucket, f core.Filter, match func(*T) bool) (core.Page[T], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[T]{}, err
-	}
-	var items []T
-	n := 0
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(b, nil, nil, true, func(key, value []byte) bool {
-			var v T
-			if err := core.DecodeStored(value, &v); err != nil {
-				prefix := core.TaskPrefix
-				if b == bSession {
-					prefix = core.SessionPrefix
-				}
-				s.opt.Health.Report(tenant, component, "", &core.Damaged{Noun: string(b), Key: core.NewID(prefix, tenant, seqAt(key)), Err: err})
-				return true
-			}
-			if match(&v) {
-				if n >= f.Offset() && len(items) < f.Size {
-					items = append(items, v)
-				}
-				n++
-			}
-			return true
-		})
-	})
-	if err != nil {
-		return core.Page[T]{}, fmt.Errorf("list %s records: %w", b, err)
-	}
-	return core.NewPage(slices.Clip(items), f, n), nil
-}
+// is reports whether a field of a filter takes a value.
+func is(want, value string) bool { return want == "" || want == value }

@@ -1,4 +1,4 @@
-package swarm
+package task
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ import (
 
 // LogFirst is the number of the oldest line that is kept of a stream, one more
 // than its newest where none is.
-func (s *Swarm) LogFirst(ctx context.Context, tenant, stream string) (first uint64, err error) {
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+func (b *Table) LogFirst(ctx context.Context, tenant, stream string) (first uint64, err error) {
+	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		first = uint64(tx.Counter(countLog(stream))) + 1
 		keys, err := firstLines(tx, stream, 1)
 		if len(keys) > 0 {
-			first = seqAt(keys[0])
+			first = record.LastSeq(keys[0])
 		}
 		return err
 	})
@@ -31,16 +31,16 @@ func (s *Swarm) LogFirst(ctx context.Context, tenant, stream string) (first uint
 // PruneLogs removes a slice of the oldest lines of logs that the limit lets go;
 // its number is of lines in each log. It looks at logs from a key on, and
 // returns where to look next, nil when it is through.
-func (s *Swarm) PruneLogs(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error) {
+func (b *Table) PruneLogs(ctx context.Context, by core.Caller, limit record.Limit, from []byte) (next []byte, err error) {
 	found := map[string][][]byte{}
-	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+	err = b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
 		next, err = oldLines(tx, limit, from, found)
 		return err
 	})
 	if err != nil || len(found) == 0 {
 		return next, err
 	}
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	err = b.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r := record.Removal{Kind: "logs"}
 		for _, stream := range slices.Sorted(maps.Keys(found)) {
 			if err := dropLines(tx, &r, stream, found[stream]); err != nil {
@@ -75,9 +75,9 @@ func oldLines(tx *audit.Tx, limit record.Limit, from []byte, found map[string][]
 			found[stream] = keys
 		}
 		if rows += len(keys); rows >= record.SliceRows {
-			return nameKey(stream, 0), nil
+			return lineKey(stream, 0), nil
 		}
-		_, from = nameSpan(stream)
+		_, from = record.Text(stream).Under()
 	}
 	return from, nil
 }
@@ -85,10 +85,10 @@ func oldLines(tx *audit.Tx, limit record.Limit, from []byte, found map[string][]
 // oldIn are the oldest lines of a stream that may leave.
 func oldIn(tx store.Tx, stream string, limit record.Limit, most int) (keys [][]byte, err error) {
 	newest := uint64(tx.Counter(countLog(stream)))
-	from, to := nameSpan(stream)
+	from, to := record.Text(stream).Under()
 	var bad error
 	err = tx.Scan(bLog, from, to, false, func(key, value []byte) bool {
-		many := limit.Keep > 0 && seqAt(key)+uint64(limit.Keep) <= newest
+		many := limit.Keep > 0 && record.LastSeq(key)+uint64(limit.Keep) <= newest
 		if !many && !limit.Before.IsZero() {
 			var line LogLine
 			if bad = core.DecodeStored(value, &line); bad != nil {

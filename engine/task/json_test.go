@@ -1,4 +1,4 @@
-package swarm
+package task
 
 import (
 	"reflect"
@@ -35,15 +35,15 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 			}
 		}
 	}
-	for name, task := range map[string]Task{
+	for name, header := range map[string]Task{
 		"empty": {}, "full": full,
 		"typical": {TenantID: "t_acme", TaskID: "tk_1", Kind: "exec.run", Status: Queued, Priority: 50, MaxAttempts: 3, CreatedAt: at, UpdatedAt: at},
 	} {
-		want, err := core.Encode(&task)
+		want, err := core.Encode(&header)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := task.appendJSON(nil); string(got) != string(want) {
+		if got := header.appendJSON(nil); string(got) != string(want) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
@@ -51,11 +51,10 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 
 func TestResultsAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 	at, sure := time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC), 0.1+0.2
-	fail := &TaskError{Code: "x", Message: "<b>\x00\u2028", Retryable: true, Details: core.Raw(`{"a":[1]}`)}
+	fail := &Error{Code: "x", Message: "<b>\x00\u2028", Retryable: true, Details: core.Raw(`{"a":[1]}`)}
 	for name, r := range map[string]Result{
-		"plain":   {TenantID: "t_acme", TraceID: "4b", TaskID: "tk", Status: Succeeded, Output: core.Raw(`{}`), CompletedAt: at},
-		"full":    {TenantID: "t_acme", Status: Failed, Output: core.Raw(`{"a":"<&>"}`), Error: fail, ProducedBy: "w\"1", CompletedAt: at, Confidence: &sure, Denials: []string{"gd_1", "gd_2"}},
-		"decided": {Output: core.Raw(`{}`), decision: core.Raw(`{"x":1}`)},
+		"plain": {TenantID: "t_acme", TraceID: "4b", TaskID: "tk", Status: Succeeded, Output: core.Raw(`{}`), CompletedAt: at},
+		"full":  {TenantID: "t_acme", Status: Failed, Output: core.Raw(`{"a":"<&>"}`), Error: fail, ProducedBy: "w\"1", CompletedAt: at, Confidence: &sure, Denials: []string{"gd_1", "gd_2"}},
 	} {
 		want, err := core.Encode(&r)
 		if err != nil {
@@ -65,13 +64,13 @@ func TestResultsAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
-	if n := reflect.TypeFor[Result]().NumField(); n != 11 {
+	if n := reflect.TypeFor[Result]().NumField(); n != 10 {
 		t.Errorf("a result has %d fields: is the new one written?", n)
 	}
 }
 
 func BenchmarkHeader(b *testing.B) {
-	task := Task{
+	header := Task{
 		TenantID: "t_acme", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", TaskID: "tk_7f3ac_0000000042", Kind: "exec.run", Status: Running,
 		Priority: 50, MaxAttempts: 3, CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(), StartedAt: time.Now().UTC(),
 		Title: "git log --oneline", Worker: "engine", Lease: 77, CreatedBy: "alice", CreatedKind: core.Operator, CreatedPerson: "uid:1000", AuditSeq: 1234,
@@ -79,15 +78,15 @@ func BenchmarkHeader(b *testing.B) {
 	}
 	b.Run("append", func(b *testing.B) {
 		for b.Loop() {
-			task.appendJSON(make([]byte, 0, 640))
+			header.appendJSON(make([]byte, 0, 640))
 		}
 	})
 	b.Run("general", func(b *testing.B) {
 		for b.Loop() {
-			core.MustEncode(&task)
+			core.MustEncode(&header)
 		}
 	})
-	data := core.MustEncode(&task)
+	data := core.MustEncode(&header)
 	b.Run("decode", func(b *testing.B) {
 		var t Task
 		for b.Loop() {

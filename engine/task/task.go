@@ -1,15 +1,16 @@
-package swarm
+package task
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"swarmdeck/engine/core"
 )
 
-// Status is the seed's task status.
+// Status is a task's status.
 type Status string
 
 // The task statuses.
@@ -28,12 +29,20 @@ func Statuses() []Status {
 	return []Status{Queued, Running, Succeeded, Failed, Blocked, TimedOut, Cancelled}
 }
 
-func (s Status) known() bool { return contains(Statuses(), s) }
+// Check reports a status that none is.
+func (s Status) Check() error {
+	if !s.known() {
+		return core.Invalid("status", string(s), fmt.Sprint("one of ", Statuses()))
+	}
+	return nil
+}
+
+func (s Status) known() bool { return slices.Contains(Statuses(), s) }
 
 // Terminal reports whether a task with this status is over.
 func (s Status) Terminal() bool { return s != Queued && s != Running }
 
-// Task is one unit of work (seed 1). Its input lives apart, so that a list
+// Task is one unit of work. Its input lives apart, so that a list
 // reads headers only.
 type Task struct {
 	TenantID     string `json:"tenant_id"`
@@ -58,7 +67,7 @@ type Task struct {
 	StartedAt   time.Time `json:"started_at,omitzero"`
 	CompletedAt time.Time `json:"completed_at,omitzero"`
 
-	// Input is filled in by Task and Dispatch, not by lists.
+	// Input is filled in by Get and where a task is made, not by lists.
 	Input core.Raw `json:"input,omitempty"`
 
 	Agent           string         `json:"agent,omitempty"`       // the agent meant to run it
@@ -100,66 +109,51 @@ func (t *Task) appendState(b []byte) core.Raw {
 	return append(b, '}')
 }
 
-func (t *Task) ref() ref { return ref{t.TenantID, t.TaskID} }
-
-// lastTry reports whether no attempt is left after this one.
-func (t *Task) lastTry() bool { return t.Attempt+1 >= max(1, t.MaxAttempts) }
-
-// TaskError is the seed's error object (contract 1.6).
-type TaskError struct {
-	Code      string   `json:"code"`    // at most 64 characters
-	Message   string   `json:"message"` // at most 4096 characters
-	Retryable bool     `json:"retryable"`
-	Details   core.Raw `json:"details,omitempty"`
+// Seq is the number that a task's id ends with, 0 for what is no id.
+func Seq(id string) uint64 {
+	_, _, seq, _ := core.ParseID(id)
+	return seq
 }
 
-// maxDetails bounds an error's details, in bytes of JSON.
-const maxDetails = 64 << 10
+// Seq is the task's number.
+func (t *Task) Seq() uint64 { return Seq(t.TaskID) }
 
-// checked cuts a runner's error to the seed's limits.
-func (e *TaskError) checked() (*TaskError, error) {
-	c := *e
-	c.Code, c.Message = cut(c.Code, 64), cut(c.Message, 4096)
-	if c.Code == "" {
-		c.Code = "failed"
+// LastTry reports whether no attempt is left after this one.
+func (t *Task) LastTry() bool { return t.Attempt+1 >= max(1, t.MaxAttempts) }
+
+// StartBy is when a task times out unless it was claimed before; zero when
+// nothing binds it. Whatever it waits for (an approval, a free slot, a paused
+// session, the emergency stop), the deadline stands: silence starts nothing.
+func (t *Task) StartBy() time.Time {
+	if t.StartTimeoutS == 0 || t.Status != Queued || !t.StartedAt.IsZero() {
+		return time.Time{}
 	}
-	if len(c.Details) == 0 {
-		return &c, nil
-	}
-	return &c, core.CheckObject("error.details", c.Details, maxDetails)
+	return t.CreatedAt.Add(time.Duration(t.StartTimeoutS) * time.Second).Truncate(time.Microsecond)
 }
 
-func timedOut() *TaskError {
-	return &TaskError{Code: "timed_out", Message: "the attempt ran longer than timeout_s", Retryable: true}
+// possible reports what about a stored header no commit can have written. id is
+// that of its key.
+func (t *Task) possible(tenant, id string) error {
+	why := ""
+	switch {
+	case t.TaskID != id:
+		why = fmt.Sprintf("it says that it is %q", core.Cut(t.TaskID, 64))
+	case t.TenantID != tenant:
+		why = fmt.Sprintf("it says that it is of tenant %q", core.Cut(t.TenantID, 64))
+	case !t.Status.known():
+		why = fmt.Sprintf("status %q is none of %v", core.Cut(string(t.Status), 64), Statuses())
+	case t.Status == Running && t.Lease == 0 && t.Waiting == "":
+		why = "it is running without a lease"
+	case t.Status.Terminal() == t.CompletedAt.IsZero():
+		why = fmt.Sprintf("it is %s, and completed_at is %q", t.Status, t.CompletedAt)
+	default:
+		return nil
+	}
+	return Damaged(tenant, Seq(id), errors.New(why))
 }
 
-// Result is the terminal outcome of a task (seed 1).
-type Result struct {
-	TenantID    string     `json:"tenant_id"`
-	TraceID     string     `json:"trace_id"`
-	TaskID      string     `json:"task_id"`
-	Status      Status     `json:"status"`
-	Output      core.Raw   `json:"output"`
-	Error       *TaskError `json:"error,omitempty"`
-	ProducedBy  string     `json:"produced_by,omitempty"`
-	CompletedAt time.Time  `json:"completed_at"`
-	Confidence  *float64   `json:"confidence,omitempty"`
-	Denials     []string   `json:"denials,omitempty"` // decisions that denied during the run
-
-	decision core.Raw // the gate's, for the audit event
-}
-
-// cut shortens text from outside to at most n bytes of valid UTF-8, without
-// splitting a character.
-func cut(s string, n int) string {
-	if len(s) > n {
-		for n > 0 && s[n]&0xC0 == 0x80 {
-			n--
-		}
-		s = s[:n]
-	}
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "?") // never longer than what it replaces
+// Damaged is an error about a task that can't be read, or that says what can't
+// be.
+func Damaged(tenant string, seq uint64, err error) error {
+	return &core.Damaged{Noun: "task", Key: core.NewID(core.TaskPrefix, tenant, seq), Err: err}
 }

@@ -1,9 +1,7 @@
-package swarm
+package task
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"swarmdeck/engine/core"
 )
@@ -11,40 +9,42 @@ import (
 // Wait returns when the task has the status, or any terminal one when status
 // is "". A task that ended otherwise is returned too: it can't get there any
 // more. ctx ends the wait.
-func (s *Swarm) Wait(ctx context.Context, tenant, id string, status Status) (Task, error) {
-	if status != "" && !status.known() {
-		return Task{}, core.Invalid("status", string(status), fmt.Sprint("one of ", Statuses()))
+func (b *Table) Wait(ctx context.Context, tenant, id string, status Status) (Task, error) {
+	if status != "" {
+		if err := status.Check(); err != nil {
+			return Task{}, err
+		}
 	}
 	by := core.Self(tenant, "reader")
-	seq, err := s.local(ctx, by, core.TaskPrefix, id)
+	seq, err := b.ledger.LocalSeq(ctx, by, core.TaskPrefix, id)
 	if err != nil {
 		return Task{}, err
 	}
 	id = core.NewID(core.TaskPrefix, tenant, seq) // as who ends it spells it
-	r := ref{tenant, id}
+	key := name{tenant, id}
 	for {
 		changed := make(chan struct{})
-		s.mu.Lock()
-		s.waiters[r] = append(s.waiters[r], changed)
-		s.mu.Unlock()
-		t, err := s.header(ctx, by, id)
+		b.mu.Lock()
+		b.waiters[key] = append(b.waiters[key], changed)
+		b.mu.Unlock()
+		t, err := b.Header(ctx, by, id)
 		if err != nil || t.Status == status || t.Status.Terminal() {
-			s.unwait(r, changed)
+			b.unwait(key, changed)
 			return t, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			s.unwait(r, changed)
+			b.unwait(key, changed)
 			return t, ctx.Err()
 		}
 	}
 }
 
-func (s *Swarm) unwait(r ref, ch chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := s.waiters[r]
+func (b *Table) unwait(key name, ch chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.waiters[key]
 	for i, c := range list {
 		if c == ch {
 			list = append(list[:i:i], list[i+1:]...)
@@ -52,10 +52,8 @@ func (s *Swarm) unwait(r ref, ch chan struct{}) {
 		}
 	}
 	if len(list) == 0 {
-		delete(s.waiters, r)
+		delete(b.waiters, key)
 	} else {
-		s.waiters[r] = list
+		b.waiters[key] = list
 	}
 }
-
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

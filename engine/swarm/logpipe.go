@@ -1,0 +1,123 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
+	"swarmdeck/store"
+)
+
+// logPipe gathers a running task's lines and writes them in batches, so that
+// a chatty process costs a few commits a second. A full pipe blocks add: the
+// process is slowed, memory stays bounded, nothing is lost.
+type logPipe struct {
+	s      *Swarm
+	by     core.Caller
+	stream string
+
+	mu     sync.Mutex
+	room   *sync.Cond
+	lines  []task.LogLine
+	bytes  int
+	closed bool
+	timer  *time.Timer
+	ready  chan time.Time
+}
+
+const (
+	pipeLines = 2048
+	pipeBytes = 1 << 20
+	pipeDelay = 100 * time.Millisecond
+)
+
+func newLogPipe(s *Swarm, by core.Caller, task string) *logPipe {
+	p := &logPipe{s: s, by: by, stream: task, ready: make(chan time.Time, 1)}
+	p.room = sync.NewCond(&p.mu)
+	return p
+}
+
+func (p *logPipe) add(level, text string) {
+	text = core.Cut(text, task.MaxLine+1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for (len(p.lines) >= pipeLines || p.bytes >= pipeBytes) && !p.closed {
+		p.signal()
+		p.room.Wait()
+	}
+	if p.closed {
+		return
+	}
+	if len(p.lines) == 0 {
+		p.timer = time.AfterFunc(pipeDelay, func() {
+			p.mu.Lock()
+			p.signal()
+			p.mu.Unlock()
+		})
+	}
+	p.lines = append(p.lines, task.LogLine{Timestamp: p.s.ledger.Clock().Now(), Level: level, Message: text, TaskID: p.stream})
+	p.bytes += len(text)
+}
+
+func (p *logPipe) signal() {
+	select {
+	case p.ready <- time.Time{}:
+	default:
+	}
+}
+
+// later tries again to write what waits, when the disk was full.
+func (p *logPipe) later() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil && !p.closed && len(p.lines) > 0 {
+		p.timer.Reset(fullTick)
+	}
+}
+
+// due is ready when a batch wants writing.
+func (p *logPipe) due() <-chan time.Time { return p.ready }
+
+// flush writes what waits. With store.Refuse in ctx that stays where it is
+// while the disk is full: the process is slowed.
+func (p *logPipe) flush(ctx context.Context) {
+	how, said := store.IfFullOf(ctx)
+	prompt := said && how == store.Refuse
+	if prompt && p.s.full() {
+		p.later()
+		return
+	}
+	p.mu.Lock()
+	lines := p.lines
+	p.lines, p.bytes = nil, 0
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.room.Broadcast()
+	p.mu.Unlock()
+	// A store that refuses log lines refuses the task's result too; that is
+	// where it is reported.
+	err := p.s.tasks.AppendLog(ctx, p.by, p.stream, lines)
+	if prompt && errors.Is(err, store.ErrFull) {
+		p.mu.Lock()
+		p.lines = append(lines, p.lines...)
+		for _, line := range lines {
+			p.bytes += len(line.Message)
+		}
+		p.mu.Unlock()
+		p.later()
+	}
+}
+
+func (p *logPipe) close() {
+	p.mu.Lock()
+	p.closed = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.room.Broadcast()
+	p.mu.Unlock()
+}

@@ -1,0 +1,72 @@
+package task
+
+import (
+	"errors"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// Auditable is what reconcile compares tasks with the audit log by.
+func (b *Table) Auditable() audit.Auditable { return audited{} }
+
+type audited struct{}
+
+func (audited) Subject() string { return "task" }
+
+func (audited) States(tx store.Tx, each func(id string, state any) error) error {
+	var bad error
+	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
+		var t Task
+		if len(key) == 8 && core.DecodeStored(value, &t) == nil { // else the digest differs
+			bad = each(core.NewID(core.TaskPrefix, tx.Tenant(), record.LastSeq(key)), t.appendState(nil))
+		}
+		return bad == nil
+	})
+	return errors.Join(err, bad)
+}
+
+// Derives implements audit.Deriver.
+func (audited) Derives() []string {
+	names := []string{"#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
+	for _, b := range []store.Bucket{bLive, bRare, bOfAgent, bOfSes, bChild} {
+		names = append(names, string(b))
+	}
+	return names
+}
+
+// Derive implements audit.Deriver: the lists that tasks are in by their headers
+// alone, and what is counted of them.
+func (audited) Derive(tx store.Tx, d *audit.Derivation) error {
+	counts := map[string]int64{}
+	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
+		var t Task
+		if len(key) != 8 || core.DecodeStored(value, &t) != nil || len(t.Status) < 2 {
+			return true // its digest differs
+		}
+		seq := record.LastSeq(key)
+		counts[countStatus(t.Status)]++
+		if t.Waiting != "" {
+			counts[countWaiting]++
+		}
+		switch {
+		case !t.Status.Terminal():
+			d.Row(bLive, liveKey(tx, t.Status, seq), nil)
+		case rare(t.Status):
+			d.Row(bRare, rareKey(tx, t.Status, seq), nil)
+		}
+		for _, ix := range t.indexes() {
+			d.Row(ix.bucket, ix.key, nil)
+			if ix.count != "" {
+				counts[ix.count]++
+			}
+		}
+		return true
+	})
+	for name, n := range counts {
+		d.Count(name, n)
+	}
+	return err
+}

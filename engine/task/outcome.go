@@ -1,0 +1,58 @@
+package task
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/core"
+)
+
+// Outcome is how one attempt ended.
+type Outcome struct {
+	Status     Status   `json:"status"` // Succeeded, Failed, Cancelled, TimedOut or Blocked
+	Output     core.Raw `json:"output,omitempty"`
+	Error      *Error   `json:"error,omitempty"`
+	Confidence *float64 `json:"confidence,omitempty"`
+	Text       string   `json:"text,omitempty"`    // the output's text, for the result gate
+	Denials    []string `json:"denials,omitempty"` // decisions that denied during the run
+}
+
+// Checked bounds what a worker reports and refuses what no outcome can be.
+func (o Outcome) Checked() (Outcome, error) {
+	if !o.Status.known() || !o.Status.Terminal() {
+		return o, core.Invalid("status", string(o.Status), "succeeded, failed, cancelled, blocked or timed_out")
+	}
+	if o.Status == Succeeded && o.Error != nil {
+		return o, core.Errorf(core.InvalidInput, "error: a succeeded result has none").With("field", "error")
+	}
+	if o.Status != Succeeded {
+		if o.Error == nil {
+			return o, core.Errorf(core.InvalidInput, "error: a %s result needs one", o.Status).With("field", "error")
+		}
+		var err error
+		if o.Error, err = o.Error.checked(); err != nil {
+			return o, err
+		}
+	}
+	o.Text = core.Cut(o.Text, maxOutput)
+	if len(o.Denials) > maxDenials {
+		return o, core.Invalid("denials", len(o.Denials), fmt.Sprint("at most ", maxDenials))
+	}
+	for _, id := range o.Denials {
+		if prefix, _, _, ok := core.ParseID(id); !ok || prefix != core.DecisionPrefix {
+			return o, core.Invalid("denials", id, "ids of decisions")
+		}
+	}
+	if o.Confidence != nil && !(*o.Confidence >= 0 && *o.Confidence <= 1) {
+		return o, core.Invalid("confidence", *o.Confidence, "0-1")
+	}
+	if len(o.Output) == 0 {
+		o.Output = core.Raw(`{}`)
+	}
+	return o, core.CheckObject("output", o.Output, maxOutput)
+}
+
+// maxOutput bounds a result's output: 1 MiB of text, escaped at worst.
+const maxOutput = 8 << 20
+
+// maxDenials bounds how many decisions that denied a result names.
+const maxDenials = 1000
