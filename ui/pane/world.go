@@ -58,31 +58,31 @@ type world struct{ *engine.Engine }
 var _ World = world{}
 
 func (w world) Task(ctx context.Context, tenant, id string) (swarm.Task, error) {
-	return w.Swarm.Task(ctx, tenant, id)
+	return w.Engine.Swarm.Task(ctx, tenant, id)
 }
 
 func (w world) Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Task], error) {
-	return w.Swarm.Tasks(ctx, tenant, f)
+	return w.Engine.Swarm.Tasks(ctx, tenant, f)
 }
 
 func (w world) Result(ctx context.Context, tenant, id string) (swarm.Result, error) {
-	return w.Swarm.Result(ctx, tenant, id)
+	return w.Engine.Swarm.Result(ctx, tenant, id)
 }
 
 func (w world) Why(ctx context.Context, tenant, id string) (swarm.Reason, error) {
-	return w.Swarm.Why(ctx, tenant, id)
+	return w.Engine.Swarm.Why(ctx, tenant, id)
 }
 
 func (w world) Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
-	return w.Swarm.Log(ctx, tenant, stream, from, n)
+	return w.Engine.Swarm.Log(ctx, tenant, stream, from, n)
 }
 
 func (w world) Session(ctx context.Context, tenant, id string) (swarm.Session, error) {
-	return w.Swarm.Session(ctx, tenant, id)
+	return w.Engine.Swarm.Session(ctx, tenant, id)
 }
 
 func (w world) Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Session], error) {
-	return w.Swarm.Sessions(ctx, tenant, f)
+	return w.Engine.Swarm.Sessions(ctx, tenant, f)
 }
 
 func (w world) Agent(ctx context.Context, tenant, name string) (fleet.Agent, error) {
