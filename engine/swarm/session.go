@@ -206,7 +206,7 @@ func (s *Swarm) Sessions(ctx context.Context, tenant string, f core.Filter) (cor
 
 func (s *Session) matches(f core.Filter) bool {
 	return (f.Status == "" || f.Status == string(s.State)) && (f.Session == "" || f.Session == s.SessionID) &&
-		f.Agent == "" && f.Kind == "" && f.Trace == "" && f.Covers(s.CreatedAt, s.SessionID, s.Name, s.Reason)
+		f.Agent == "" && f.Kind == "" && f.Trace == "" && f.Within(s.CreatedAt) && f.Finds(s.SessionID, s.Name, s.Reason)
 }
 
 // sessionID resolves an id, or a live session's name.

@@ -220,7 +220,7 @@ func (l *lister) match(t *Task) bool {
 	f := l.f
 	return is(f.Task, t.TaskID) && is(f.Status, string(t.Status)) && is(f.Agent, t.Agent) && is(f.Kind, t.Kind) &&
 		is(f.Session, t.SessionID) && is(f.Trace, t.TraceID) &&
-		f.Covers(t.CreatedAt, t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
+		f.Within(t.CreatedAt) && f.Finds(t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
 }
 
 // is reports whether a field of a filter takes a value.

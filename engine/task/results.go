@@ -46,5 +46,5 @@ func (r *Result) matches(f core.Filter) bool {
 		text = r.Error.Code + " " + r.Error.Message
 	}
 	return is(f.Task, r.TaskID) && is(f.Status, string(r.Status)) && is(f.Agent, r.ProducedBy) && is(f.Kind, "") &&
-		is(f.Session, "") && is(f.Trace, r.TraceID) && f.Covers(r.CompletedAt, r.TaskID, text)
+		is(f.Session, "") && is(f.Trace, r.TraceID) && f.Within(r.CompletedAt) && f.Finds(r.TaskID, text)
 }
