@@ -21,6 +21,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -115,7 +116,7 @@ func life(e *engine.Engine, by core.Caller, input core.Raw, worker string) error
 	}
 	tasks, err := e.Swarm.Claim(ctx, by, worker, 1)
 	for _, t := range tasks {
-		if _, err := e.Swarm.Complete(ctx, by, t.TaskID, t.Lease, swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{"rc":0}`)}); err != nil {
+		if _, err := e.Swarm.Complete(ctx, by, t.TaskID, t.Lease, task.Outcome{Status: task.Succeeded, Output: core.Raw(`{"rc":0}`)}); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // carry takes a connection out of a cell.
@@ -62,14 +62,14 @@ func (h *house) refused(r cell.Refused) {
 		return
 	}
 	by := core.Caller{Tenant: run.Tenant, Name: run.Who(), Kind: core.Agent, Door: core.DoorEngine}
-	_ = eng.Swarm.AppendLog(ctx, by, stream, []swarm.LogLine{{Level: level, Message: held.String(), TaskID: held.TaskID, Source: "wall"}})
+	_ = eng.Tasks.AppendLog(ctx, by, stream, []task.LogLine{{Level: level, Message: held.String(), TaskID: held.TaskID, Source: "wall"}})
 }
 
 func traceOf(ctx context.Context, eng *engine.Engine, tenant, task string) string {
 	if task == "" {
 		return ""
 	}
-	t, err := eng.Swarm.Task(ctx, tenant, task)
+	t, err := eng.Tasks.Get(ctx, tenant, task)
 	if err != nil {
 		return ""
 	}

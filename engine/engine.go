@@ -216,7 +216,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		e.Swarm.Runner(kind, r)
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
-	e.Swarm.Leaver(e.Skills)
+	e.Tasks.Leaver(e.Skills)
 	e.Swarm.Freezer(e.Fleet)
 	e.Swarm.Freezer(e.CAD)
 	e.Swarm.Freezer(e.Intents)
@@ -231,7 +231,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Retention, err = retention.New(ctx, retention.Options{
 		Ledger: e.Audit, Tenants: opt.Store.Tenants, Health: e.Health,
 		Prune: map[string]retention.Prune{
-			retention.Tasks: e.Swarm.PruneTasks, retention.Logs: e.Swarm.PruneLogs,
+			retention.Tasks: e.Tasks.Prune, retention.Logs: e.Tasks.PruneLogs,
 			retention.Executions: e.Skills.PruneExecutions, retention.Decisions: e.Judge.PruneDecisions,
 			retention.Messages: func(ctx context.Context, by core.Caller, _ record.Limit, _ []byte) ([]byte, error) {
 				return nil, e.Bus.Prune(ctx, by.Tenant)
@@ -362,7 +362,7 @@ func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, e
 	if err != nil {
 		return nil, err
 	}
-	files, err := e.Swarm.ReconcileSpill(ctx, tenant)
+	files, err := e.Tasks.ReconcileSpill(ctx, tenant)
 	return append(deltas, files...), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Handover is what an operator tells the next one.
@@ -26,8 +27,8 @@ type Handover struct {
 	Failures  []FailedTask  `json:"failures"`           // since then, newest task first
 	Agents    []TroubledOne `json:"agents"`             // that are stuck, failed, offline or ask for a person
 	Budgets   []NearBudget  `json:"budgets"`            // reached, or at 80 % or more of a limit
-	Running   []swarm.Task  `json:"running"`            // newest first
-	Counts    swarm.Counts  `json:"counts"`             // of tasks, now
+	Running   []task.Task   `json:"running"`            // newest first
+	Counts    task.Counts   `json:"counts"`             // of tasks, now
 	Cut       []string      `json:"cut,omitempty"`      // parts that hold more than is listed
 	To        string        `json:"to,omitempty"`       // who takes over, once that is recorded
 	EventID   string        `json:"event_id,omitempty"` // of that record
@@ -73,13 +74,13 @@ type Answered struct {
 
 // FailedTask is a task that did not end well.
 type FailedTask struct {
-	TaskID      string       `json:"task_id"`
-	Title       string       `json:"title,omitempty"`
-	Kind        string       `json:"kind"`
-	Agent       string       `json:"agent,omitempty"`
-	Status      swarm.Status `json:"status"`
-	ErrorCode   string       `json:"error_code,omitempty"`
-	CompletedAt time.Time    `json:"completed_at"`
+	TaskID      string      `json:"task_id"`
+	Title       string      `json:"title,omitempty"`
+	Kind        string      `json:"kind"`
+	Agent       string      `json:"agent,omitempty"`
+	Status      task.Status `json:"status"`
+	ErrorCode   string      `json:"error_code,omitempty"`
+	CompletedAt time.Time   `json:"completed_at"`
 }
 
 // TroubledOne is an agent that needs a person.
@@ -194,8 +195,8 @@ func (e *Engine) handDecisions(ctx context.Context, h *Handover) error {
 }
 
 func (e *Engine) handFailures(ctx context.Context, h *Handover) error {
-	for _, status := range []swarm.Status{swarm.Failed, swarm.TimedOut, swarm.Blocked} {
-		page, err := e.Swarm.Tasks(ctx, h.TenantID, core.Filter{Status: string(status), Size: mostListed})
+	for _, status := range []task.Status{task.Failed, task.TimedOut, task.Blocked} {
+		page, err := e.Tasks.List(ctx, h.TenantID, core.Filter{Status: string(status), Size: mostListed})
 		if err != nil {
 			return err
 		}
@@ -214,9 +215,9 @@ func (e *Engine) handFailures(ctx context.Context, h *Handover) error {
 }
 
 func (e *Engine) handRunning(ctx context.Context, h *Handover) error {
-	page, err := e.Swarm.Tasks(ctx, h.TenantID, core.Filter{Status: string(swarm.Running), Size: mostListed})
+	page, err := e.Tasks.List(ctx, h.TenantID, core.Filter{Status: string(task.Running), Size: mostListed})
 	if h.Running = page.Items; h.Running == nil {
-		h.Running = []swarm.Task{}
+		h.Running = []task.Task{}
 	}
 	if page.Info.Next {
 		h.Cut = append(h.Cut, "running")

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -41,7 +42,7 @@ func (atOnce) Done() <-chan struct{} {
 	return done
 }
 
-func (atOnce) Outcome() swarm.Outcome { return swarm.Outcome{Status: swarm.Succeeded} }
+func (atOnce) Outcome() task.Outcome { return task.Outcome{Status: task.Succeeded} }
 
 const approveAll = `
 schema: 1
@@ -156,11 +157,11 @@ func (l *life) session(tenant, name string) string {
 	return ses.SessionID
 }
 
-func (l *life) ends(tenant, task string, want swarm.Status) {
+func (l *life) ends(tenant, tk string, want task.Status) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
 	defer cancel()
-	if got, err := l.Swarm.Wait(ctx, tenant, task, want); err != nil || got.Status != want {
+	if got, err := l.Tasks.Wait(ctx, tenant, tk, want); err != nil || got.Status != want {
 		l.t.Fatalf("task of %s: %s (%v), want %s; troubles: %v", tenant, got.Status, err, want, l.Health.All())
 	}
 }
@@ -200,9 +201,9 @@ func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 	l.begin()
 	l.run()
 
-	l.ends("t_good", other, swarm.Succeeded)
-	l.ends("t_bad", runs, swarm.Succeeded)
-	l.ends("t_bad", inSession, swarm.Succeeded)
+	l.ends("t_good", other, task.Succeeded)
+	l.ends("t_bad", runs, task.Succeeded)
+	l.ends("t_bad", inSession, task.Succeeded)
 	if err := l.Inspect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -218,12 +219,12 @@ func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 	if got := l.Snapshot("t_bad"); len(got.Troubles) != 4 || got.Err != nil {
 		t.Errorf("snapshot: %v, %v", got.Troubles, got.Err)
 	}
-	if task, err := l.Swarm.Task(t.Context(), "t_bad", held); err != nil || task.Status != swarm.Queued {
-		t.Errorf("a task of the session that can't be read is %s (%v), want queued", task.Status, err)
+	if tk, err := l.Tasks.Get(t.Context(), "t_bad", held); err != nil || tk.Status != task.Queued {
+		t.Errorf("a task of the session that can't be read is %s (%v), want queued", tk.Status, err)
 	}
 	// What comes later finds its way too.
-	l.ends("t_bad", l.dispatch("t_bad", whole, `{}`), swarm.Succeeded)
-	if page, err := l.Swarm.Tasks(t.Context(), "t_bad", core.Filter{Size: 50}); err != nil || len(page.Items) != 4 {
+	l.ends("t_bad", l.dispatch("t_bad", whole, `{}`), task.Succeeded)
+	if page, err := l.Tasks.List(t.Context(), "t_bad", core.Filter{Size: 50}); err != nil || len(page.Items) != 4 {
 		t.Errorf("list of the tasks that can be read: %d, %v", len(page.Items), err)
 	}
 }
@@ -243,7 +244,7 @@ func TestARunningTaskThatCantBeReadIsNamedAtTheStart(t *testing.T) {
 	l.end()
 	l.begin()
 	l.run()
-	l.ends("t_bad", second, swarm.Succeeded)
+	l.ends("t_bad", second, task.Succeeded)
 	if got := l.named("t_bad"); !slices.Contains(got, "task "+first) {
 		t.Errorf("troubles: %q, want task %s", got, first)
 	}
@@ -325,11 +326,11 @@ func TestARunnerThatPanicsFailsItsTaskWithTheStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.run()
-	task := l.dispatch("t_acme", "", `{"do":"panic"}`)
-	l.ends("t_acme", task, swarm.Failed)
-	res, err := l.Swarm.Result(t.Context(), "t_acme", task)
+	tk := l.dispatch("t_acme", "", `{"do":"panic"}`)
+	l.ends("t_acme", tk, task.Failed)
+	res, err := l.Tasks.Result(t.Context(), "t_acme", tk)
 	if err != nil || res.Error == nil || res.Error.Code != "runner_panic" || !strings.Contains(string(res.Error.Details), "health_test.go") {
 		t.Fatalf("result: %+v, %v", res.Error, err)
 	}
-	l.ends("t_acme", l.dispatch("t_acme", "", `{}`), swarm.Succeeded)
+	l.ends("t_acme", l.dispatch("t_acme", "", `{}`), task.Succeeded)
 }

@@ -12,7 +12,7 @@ import (
 // task's command, which is that of the agent who asked for the task.
 func (e *Engine) PlacesOf(ctx context.Context, tenant, role, agent, task string) (files.Places, error) {
 	if agent == "" && task != "" {
-		t, err := e.Swarm.Task(ctx, tenant, task)
+		t, err := e.Tasks.Get(ctx, tenant, task)
 		if err != nil {
 			return files.Places{}, fmt.Errorf("find who asked for task %s: %w", task, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // recorder writes what agents do into their canonical record (seed 4): each
@@ -36,7 +36,7 @@ const (
 )
 
 // Began implements fleet.Observer.
-func (r recorder) Began(ctx context.Context, a fleet.Agent, t swarm.Task, message string) (fleet.Observed, error) {
+func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
 	reason := "user"
 	if t.ParentTaskID != "" {
 		reason = "subagent"
@@ -156,15 +156,15 @@ func same(a, b core.Raw) bool {
 }
 
 // Ended implements fleet.Observed.
-func (r *recording) Ended(ctx context.Context, out swarm.Outcome) error {
-	why := map[swarm.Status]dag.Reason{
-		swarm.Cancelled: dag.ReasonCanceled, swarm.TimedOut: dag.ReasonTimeout, swarm.Blocked: dag.ReasonApprovalDenied, swarm.Failed: dag.ReasonCrash,
+func (r *recording) Ended(ctx context.Context, out task.Outcome) error {
+	why := map[task.Status]dag.Reason{
+		task.Cancelled: dag.ReasonCanceled, task.TimedOut: dag.ReasonTimeout, task.Blocked: dag.ReasonApprovalDenied, task.Failed: dag.ReasonCrash,
 	}[out.Status]
 	if why != "" && (why != dag.ReasonCrash || r.run.Open("")) { // a failure cuts off nothing but open calls
 		_ = r.run.Interrupt(ctx, why, "")
 	}
 	r.run.Network(hostUse(r.tally.End()))
-	return r.run.Finish(ctx, out.Status == swarm.Succeeded)
+	return r.run.Finish(ctx, out.Status == task.Succeeded)
 }
 
 // hostUse is a tally as the record has it.

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/presence"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Snapshot is what the cockpit draws its live parts from. It must not be
@@ -28,7 +29,7 @@ type Snapshot struct {
 	Subagents []*skill.Subagent // those that are not over, oldest first; without results
 	CADAgents []*cad.Agent      // those that are not terminated, by id
 	Approvals []*judge.Approval // open ones: the riskiest and soonest due first
-	Counts    swarm.Counts
+	Counts    task.Counts
 	EStop     swarm.EStop
 	Budgets   []swarm.Budget
 	Bus       bus.Figures
@@ -226,7 +227,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 		s.AuditSeq = uint64(page.Info.Total)
 	}
 	if stale["task"] || stale["decision"] {
-		if s.Counts, err = e.Swarm.Counts(ctx, s.Tenant); err != nil {
+		if s.Counts, err = e.Tasks.Counts(ctx, s.Tenant); err != nil {
 			return err
 		}
 	}

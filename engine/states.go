@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // observer records what agents do, and keeps the states of what they work on
@@ -20,7 +20,7 @@ var _ fleet.Observer = observer{}
 
 // Began implements fleet.Observer. Without the states a run is recorded all
 // the same: what is lacking is told at its end.
-func (o observer) Began(ctx context.Context, a fleet.Agent, t swarm.Task, message string) (fleet.Observed, error) {
+func (o observer) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
 	err := o.e.Resources.Begin(ctx, t.TenantID, a.Name)
 	seen, bad := o.recorder.Began(ctx, a, t, message)
 	if bad != nil {
@@ -61,7 +61,7 @@ func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAns
 }
 
 // Ended implements fleet.Observed.
-func (o *observing) Ended(ctx context.Context, out swarm.Outcome) error {
+func (o *observing) Ended(ctx context.Context, out task.Outcome) error {
 	o.keep(ctx, false)
 	o.mu.Lock()
 	defer o.mu.Unlock()

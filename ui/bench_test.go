@@ -16,6 +16,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/themes"
 )
 
@@ -90,7 +91,7 @@ func BenchmarkKey(b *testing.B) {
 func BenchmarkFirstFrame(b *testing.B) {
 	w := crowd(1000)
 	t := w.tasks[0]
-	w.tasks = make([]swarm.Task, 100_000)
+	w.tasks = make([]task.Task, 100_000)
 	for i := range w.tasks {
 		w.tasks[i] = t
 	}

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestMarkedRowsAreActedOnTogetherAfterTypingTheirNumber(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAKeyThatLacksSomethingSaysSoBeforeItAsks(t *testing.T) {
 func TestTheFleetShowsALastTaskThatDidNotSucceed(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.lacks("last task")
-	for status, want := range map[swarm.Status]string{swarm.Failed: "✗ last task failed", swarm.TimedOut: "◔ last task timed"} {
+	for status, want := range map[task.Status]string{task.Failed: "✗ last task failed", task.TimedOut: "◔ last task timed"} {
 		r.change(func() {
 			a := *r.w.agents[1]
 			a.LastStatus = status
@@ -65,7 +65,7 @@ func TestTheFleetShowsALastTaskThatDidNotSucceed(t *testing.T) {
 	}
 	r.change(func() {
 		a := *r.w.agents[1]
-		a.LastStatus = swarm.Succeeded
+		a.LastStatus = task.Succeeded
 		r.w.agents[1] = &a
 	})
 	r.lacks("last task")

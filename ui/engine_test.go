@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
@@ -42,7 +43,7 @@ type echoed struct {
 }
 
 func (e echoed) Done() <-chan struct{}        { return e.done }
-func (e echoed) Outcome() swarm.Outcome       { return swarm.Outcome{Status: swarm.Succeeded, Output: e.out} }
+func (e echoed) Outcome() task.Outcome        { return task.Outcome{Status: task.Succeeded, Output: e.out} }
 func (e echoed) Cancel(string)                {}
 func (e echoed) Pause(context.Context) error  { return nil }
 func (e echoed) Resume(context.Context) error { return nil }

@@ -17,7 +17,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane/card"
 )
@@ -123,10 +123,10 @@ func (f *mischief) lie() {
 	case 3:
 		w.agents = nil
 	case 4:
-		w.tasks = append([]swarm.Task{{TenantID: tenant, TaskID: id("tk", n), Kind: f.text(), Title: f.text(), Status: swarm.Running, Agent: "", Input: core.Raw(f.text())}}, w.tasks...)
+		w.tasks = append([]task.Task{{TenantID: tenant, TaskID: id("tk", n), Kind: f.text(), Title: f.text(), Status: task.Running, Agent: "", Input: core.Raw(f.text())}}, w.tasks...)
 	case 5:
 		for _, s := range []string{id("tk", 1), "agent:changes"} {
-			w.logs[s] = append(w.logs[s], swarm.LogLine{Seq: uint64(len(w.logs[s]) + 1), Message: f.text(), Level: f.text(), Source: f.text()})
+			w.logs[s] = append(w.logs[s], task.LogLine{Seq: uint64(len(w.logs[s]) + 1), Message: f.text(), Level: f.text(), Source: f.text()})
 		}
 	case 6:
 		w.estop.On, w.estop.Reason, w.estop.By, w.estop.Waiting = !w.estop.On, f.text(), f.text(), []string{f.text()}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -37,7 +37,7 @@ func count(s *engine.Snapshot) headCounts {
 		h.states[stateColumn(a.Shown())]++
 	}
 	h.working = h.states[0] + h.states[1]
-	h.running, h.queued = s.Counts.ByStatus[swarm.Running], s.Counts.ByStatus[swarm.Queued]
+	h.running, h.queued = s.Counts.ByStatus[task.Running], s.Counts.ByStatus[task.Queued]
 	for _, b := range s.Budgets {
 		h.budget = max(h.budget, pane.BudgetShare(b))
 	}

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
 	w := newWorld()
-	var lines []swarm.LogLine
+	var lines []task.LogLine
 	for i := range 5000 {
-		lines = append(lines, swarm.LogLine{Seq: uint64(i + 1), Timestamp: start, Level: "INFO", Message: "line " + strings.Repeat("i", i%7) + string(rune('a'+i%26)) + "." + itoa(i+1)})
+		lines = append(lines, task.LogLine{Seq: uint64(i + 1), Timestamp: start, Level: "INFO", Message: "line " + strings.Repeat("i", i%7) + string(rune('a'+i%26)) + "." + itoa(i+1)})
 	}
 	w.logs["agent:changes"] = lines
 	r := rigOn(t, w, 80, 24, Options{})
@@ -23,7 +23,7 @@ func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
 	r.lacks(".5000")
 	r.keys("ctrl+d", "ctrl+d", "pgdown")
 	r.change(func() {
-		w.logs["agent:changes"] = append(w.logs["agent:changes"], swarm.LogLine{Seq: 5001, Message: "newest.5001", Level: "INFO"})
+		w.logs["agent:changes"] = append(w.logs["agent:changes"], task.LogLine{Seq: 5001, Message: "newest.5001", Level: "INFO"})
 	})
 	r.lacks(".5001")
 	r.keys("G")
@@ -34,7 +34,7 @@ func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
 
 func TestASearchThatFindsNothingMoreSaysSo(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.w.logs["agent:changes"] = []swarm.LogLine{{Seq: 1, Message: "one needle"}, {Seq: 2, Message: "hay"}, {Seq: 3, Message: "another needle"}}
+	r.w.logs["agent:changes"] = []task.LogLine{{Seq: 1, Message: "one needle"}, {Seq: 2, Message: "hay"}, {Seq: 3, Message: "another needle"}}
 	r.keys("enter", "l", "g", "/")
 	r.typeText("needle")
 	r.keys("enter")
@@ -81,7 +81,7 @@ func TestALongHistoryIsReadInPages(t *testing.T) {
 	r.keys("k", "k")
 	r.change(func() { // one more comes in front: the cursor stays on its task
 		one.TaskID = id("tk", 10_001)
-		w.tasks = append([]swarm.Task{one}, w.tasks...)
+		w.tasks = append([]task.Task{one}, w.tasks...)
 	})
 	if got := r.m.focused().Selected(r.m.env()).ID; got != id("tk", 3) {
 		t.Fatalf("the cursor went to %s", got)

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
@@ -276,5 +276,5 @@ func (m *Model) Tenant() string { return m.tenant }
 
 // working says how much would be interrupted by closing the engine.
 func (m *Model) working() int {
-	return max(m.counts.working, int(m.snap.Counts.ByStatus[swarm.Running]))
+	return max(m.counts.working, int(m.snap.Counts.ByStatus[task.Running]))
 }

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/pane"
 )
 
@@ -34,13 +35,13 @@ type fakeWorld struct {
 	agents    []*fleet.Agent
 	places    map[string]files.Places // by role
 	sessions  []swarm.Session
-	tasks     []swarm.Task // newest first
+	tasks     []task.Task // newest first
 	approvals []*judge.Approval
 	answered  []judge.Approval
 	decisions []judge.GateDecision
 	events    []audit.Event
-	logs      map[string][]swarm.LogLine
-	results   map[string]swarm.Result
+	logs      map[string][]task.LogLine
+	results   map[string]task.Result
 	estop     swarm.EStop
 	budgets   []swarm.Budget
 	shown     []string
@@ -58,7 +59,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 // newWorld is a small swarm: four agents, tasks, an open approval of each risk.
 func newWorld() *fakeWorld {
-	w := &fakeWorld{RecordWorld: blank{}, tenants: []string{tenant, "t_other"}, logs: map[string][]swarm.LogLine{}, results: map[string]swarm.Result{}}
+	w := &fakeWorld{RecordWorld: blank{}, tenants: []string{tenant, "t_other"}, logs: map[string][]task.LogLine{}, results: map[string]task.Result{}}
 	w.sessions = []swarm.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: swarm.SessionRunning, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
 	for i, a := range []fleet.Agent{
 		{Name: "changes", Status: fleet.Busy, Role: "reader", Project: "quickstart", LastTask: "what changed since yesterday", TaskID: id("tk", 3)},
@@ -71,9 +72,9 @@ func newWorld() *fakeWorld {
 		a.CreatedAt, a.UpdatedAt = start.Add(-time.Hour), start.Add(-time.Duration(i+1)*time.Minute)
 		w.agents = append(w.agents, &a)
 	}
-	status := []swarm.Status{swarm.Running, swarm.Queued, swarm.Running, swarm.Running, swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Blocked, swarm.TimedOut, swarm.Succeeded}
+	status := []task.Status{task.Running, task.Queued, task.Running, task.Running, task.Succeeded, task.Failed, task.Cancelled, task.Blocked, task.TimedOut, task.Succeeded}
 	for i := len(status); i >= 1; i-- {
-		t := swarm.Task{
+		t := task.Task{
 			TenantID: tenant, TraceID: trace, TaskID: id("tk", i), SessionID: id("se", 1), Kind: "exec.run", Status: status[i-1], Priority: 50,
 			MaxAttempts: 3, Attempt: 1, Title: fmt.Sprintf("go test ./part%d", i), CreatedBy: "ada",
 			CreatedAt: start.Add(-time.Duration(20-i) * time.Minute), UpdatedAt: start.Add(-time.Duration(19-i) * time.Minute),
@@ -82,9 +83,9 @@ func newWorld() *fakeWorld {
 		t.StartedAt = t.CreatedAt.Add(time.Second)
 		if t.Status.Terminal() {
 			t.CompletedAt = t.UpdatedAt
-			r := swarm.Result{TenantID: tenant, TraceID: trace, TaskID: t.TaskID, Status: t.Status, Output: core.Raw(`{"rc":0,"stdout":"ok\n"}`), CompletedAt: t.CompletedAt}
-			if t.Status != swarm.Succeeded {
-				r.Error = &swarm.TaskError{Code: "exit", Message: "exit status 1"}
+			r := task.Result{TenantID: tenant, TraceID: trace, TaskID: t.TaskID, Status: t.Status, Output: core.Raw(`{"rc":0,"stdout":"ok\n"}`), CompletedAt: t.CompletedAt}
+			if t.Status != task.Succeeded {
+				r.Error = &task.Error{Code: "exit", Message: "exit status 1"}
 			}
 			w.results[t.TaskID] = r
 		}
@@ -97,8 +98,8 @@ func newWorld() *fakeWorld {
 		w.tasks = append(w.tasks, t)
 	}
 	for n, line := range []string{"reading the tree", "3 files changed", "\x1b[31mred\x1b[0m and \u202eevil\u202c text"} {
-		w.logs["agent:changes"] = append(w.logs["agent:changes"], swarm.LogLine{Seq: uint64(n + 1), Timestamp: start.Add(-time.Minute), Level: "INFO", Message: line})
-		w.logs[id("tk", 1)] = append(w.logs[id("tk", 1)], swarm.LogLine{Seq: uint64(n + 1), Timestamp: start.Add(-time.Minute), Level: "INFO", Message: line})
+		w.logs["agent:changes"] = append(w.logs["agent:changes"], task.LogLine{Seq: uint64(n + 1), Timestamp: start.Add(-time.Minute), Level: "INFO", Message: line})
+		w.logs[id("tk", 1)] = append(w.logs[id("tk", 1)], task.LogLine{Seq: uint64(n + 1), Timestamp: start.Add(-time.Minute), Level: "INFO", Message: line})
 	}
 	w.approvals = []*judge.Approval{
 		approval(1, judge.Medium, "write NOTES.md in the current directory", `{"path":"NOTES.md","text":"three files changed\n"}`),
@@ -154,7 +155,7 @@ func (w *fakeWorld) Watch(context.Context) <-chan struct{} {
 func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: swarm.Counts{ByStatus: map[swarm.Status]int64{}}}
+	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: task.Counts{ByStatus: map[task.Status]int64{}}}
 	if t != tenant {
 		return s
 	}
@@ -210,28 +211,28 @@ func one[T any](all []T, kind, want string, name func(T) string) (T, error) {
 	return none, core.Missing(kind, want)
 }
 
-func (w *fakeWorld) Tasks(_ context.Context, t string, f core.Filter) (core.Page[swarm.Task], error) {
-	return page(w, w.tasks, f, func(k swarm.Task) bool {
+func (w *fakeWorld) Tasks(_ context.Context, t string, f core.Filter) (core.Page[task.Task], error) {
+	return page(w, w.tasks, f, func(k task.Task) bool {
 		return t == tenant && (f.Status == "" || string(k.Status) == f.Status) && (f.Match == "" || strings.Contains(k.Title, f.Match))
 	})
 }
 
-func (w *fakeWorld) Task(_ context.Context, _, want string) (swarm.Task, error) {
-	return one(w.tasks, "task", want, func(t swarm.Task) string { return t.TaskID })
+func (w *fakeWorld) Task(_ context.Context, _, want string) (task.Task, error) {
+	return one(w.tasks, "task", want, func(t task.Task) string { return t.TaskID })
 }
 
-func (w *fakeWorld) Result(_ context.Context, _, want string) (swarm.Result, error) {
+func (w *fakeWorld) Result(_ context.Context, _, want string) (task.Result, error) {
 	if r, ok := w.results[want]; ok {
 		return r, nil
 	}
-	return swarm.Result{}, core.Missing("result", want)
+	return task.Result{}, core.Missing("result", want)
 }
 
 func (w *fakeWorld) Why(_ context.Context, _, want string) (swarm.Reason, error) {
 	return swarm.Reason{TaskID: want, Kind: "capacity", Text: "all slots are taken"}, nil
 }
 
-func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
+func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int) ([]task.LogLine, uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.logs[stream]
@@ -256,7 +257,7 @@ func (w *fakeWorld) Agent(_ context.Context, _, want string) (fleet.Agent, error
 }
 
 func (w *fakeWorld) History(_ context.Context, _, name string, f core.Filter) (core.Page[fleet.HistoryItem], error) {
-	return page(w, []fleet.HistoryItem{{Message: "work of " + name, Status: swarm.Succeeded, CreatedAt: start.Add(-time.Hour), TaskID: id("tk", 9)}}, f, nil)
+	return page(w, []fleet.HistoryItem{{Message: "work of " + name, Status: task.Succeeded, CreatedAt: start.Add(-time.Hour), TaskID: id("tk", 9)}}, f, nil)
 }
 
 func (w *fakeWorld) Approval(_ context.Context, _, want string) (judge.Approval, error) {

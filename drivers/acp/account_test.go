@@ -10,7 +10,7 @@ import (
 
 	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestALoginIsCopiedToOneAgent(t *testing.T) {
@@ -22,7 +22,7 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	a := fakeAgent(t, traits{}, settings{Terminal: true, Options: home.Options{Login: []string{"~/.gemini", "~/.config/tool", "~/.absent"}}})
 	s := open(t, r, a)
 	s.always("approve")
-	home := strings.TrimPrefix(s.ends(swarm.Succeeded, "", "run printenv HOME").Text, "exit 0: ")
+	home := strings.TrimPrefix(s.ends(task.Succeeded, "", "run printenv HOME").Text, "exit 0: ")
 	has := func(name, want string) {
 		t.Helper()
 		if got, err := os.ReadFile(filepath.Join(home, name)); string(got) != want {
@@ -42,8 +42,8 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(mine, ".gemini/oauth.json"), soon, soon); err != nil {
 		t.Fatal(err)
 	}
-	s.ends(swarm.Failed, "agent_killed", "crash")
-	s.ends(swarm.Succeeded, "", "say again")
+	s.ends(task.Failed, "agent_killed", "crash")
+	s.ends(task.Succeeded, "", "say again")
 	has(".gemini/oauth.json", "second")
 	has(".config/tool/key", "renewed by the agent")
 }

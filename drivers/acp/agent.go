@@ -13,7 +13,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // agent is one open agent: at most one process and one prompt at a time.
@@ -46,7 +46,7 @@ var errStopped = errors.New("ended before it began")
 
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
-func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := newTurn(ctx, p)
 	a.mu.Lock()
 	var now *keeper.Turn
@@ -60,7 +60,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	a.mu.Unlock()
 	if err != nil {
 		t.Cancel()
-		return swarm.Outcome{}, err
+		return task.Outcome{}, err
 	}
 	defer a.release(t)
 	defer context.AfterFunc(ctx, func() { t.End(keeper.ByCancel, keeper.ByCancel.String()) })()

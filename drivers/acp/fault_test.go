@@ -9,22 +9,22 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestAnAnswerThatIsTooLongEndsThePromptAndNotUs(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
-	out := s.ends(swarm.Failed, "agent_killed", "say before", "huge", "hang")
+	out := s.ends(task.Failed, "agent_killed", "say before", "huge", "hang")
 	if !strings.Contains(out.Error.Message, "at most 10485760") {
 		t.Errorf("message %q", out.Error.Message)
 	}
 	eventually(t, "it is idle again", func() bool { return s.now().Status == fleet.Idle })
-	s.ends(swarm.Succeeded, "", "say next")
+	s.ends(task.Succeeded, "", "say next")
 }
 
 func TestACrashKeepsWhatWasSaid(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
-	out := s.ends(swarm.Failed, "agent_killed", "flood 500", "crash")
+	out := s.ends(task.Failed, "agent_killed", "flood 500", "crash")
 	if n := len(s.texts("message")); n != 500 || !strings.Contains(out.Error.Message, "was ended by SIGKILL") {
 		t.Errorf("%d messages, error %q", n, out.Error.Message)
 	}
@@ -51,7 +51,7 @@ func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
 			t.Parallel()
 			a := fakeAgent(t, c.as, c.options)
 			s := open(t, newRuntime(t, Options{Patience: time.Second}), a)
-			out := s.ends(swarm.Failed, c.code, "say hello")
+			out := s.ends(task.Failed, c.code, "say hello")
 			if !strings.Contains(out.Error.Message, c.message) {
 				t.Errorf("message %q, want %q", out.Error.Message, c.message)
 			}
@@ -61,20 +61,20 @@ func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
 
 func TestALoginIsDoneAtEachStart(t *testing.T) {
 	s, _ := newStand(t, traits{Login: "key"}, settings{Auth: "key"})
-	s.ends(swarm.Succeeded, "", "say in")
-	s.ends(swarm.Failed, "agent_killed", "crash")
-	s.ends(swarm.Succeeded, "", "say in again")
+	s.ends(task.Succeeded, "", "say in")
+	s.ends(task.Failed, "agent_killed", "crash")
+	s.ends(task.Succeeded, "", "say in again")
 }
 
 func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
 	s, _ := newStand(t, traits{Modes: []string{"auto", "ask"}}, settings{Mode: "ask"})
-	s.ends(swarm.Succeeded, "", `raw {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`, "say on")
+	s.ends(task.Succeeded, "", `raw {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`, "say on")
 	got := s.of("mode")
 	if len(got) != 1 || got[0].Status != "weaker" || string(got[0].Args) != `{"mode":"auto","wanted":"ask"}` {
 		t.Fatalf("events %+v", got)
 	}
 	s.forget()
-	s.ends(swarm.Succeeded, "", "say again")
+	s.ends(task.Succeeded, "", "say again")
 	if got := s.of("mode"); len(got) != 0 {
 		t.Errorf("events %+v after the mode was set again", got)
 	}
@@ -82,7 +82,7 @@ func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
 
 func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
 	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
-	s.ends(swarm.Succeeded, "", `later {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`,
+	s.ends(task.Succeeded, "", `later {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`,
 		`later {"sessionUpdate":"usage_update","cost":{"amount":0.5,"currency":"USD"}}`)
 	eventually(t, "the updates have come", func() bool {
 		a := s.handle.(*agent)
@@ -91,7 +91,7 @@ func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
 		return len(a.news) == 2
 	})
 	s.forget()
-	s.ends(swarm.Succeeded, "", "say on")
+	s.ends(task.Succeeded, "", "say on")
 	if got := s.of("mode"); len(got) != 1 || got[0].Status != "weaker" {
 		t.Errorf("modes %+v", got)
 	}
@@ -103,7 +103,7 @@ func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
 func TestAModeOutOfNowhereIsReported(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	setting := `raw {"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"mode","currentValue":"auto","options":[]}]}`
-	s.ends(swarm.Succeeded, "", setting, setting, "say on")
+	s.ends(task.Succeeded, "", setting, setting, "say on")
 	if got := s.of("mode"); len(got) != 1 || got[0].Status != "weaker" || string(got[0].Args) != `{"mode":"auto","wanted":""}` {
 		t.Errorf("events %+v", got)
 	}
@@ -112,11 +112,11 @@ func TestAModeOutOfNowhereIsReported(t *testing.T) {
 func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
 	for _, as := range []traits{{Load: true}, {Resume: true, Load: true}} {
 		s, _ := newStand(t, as, settings{})
-		s.ends(swarm.Succeeded, "", "say one", "say two", "say three")
+		s.ends(task.Succeeded, "", "say one", "say two", "say three")
 		id, _ := s.handle.(*agent).place.recall()
-		s.ends(swarm.Failed, "agent_killed", "crash")
+		s.ends(task.Failed, "agent_killed", "crash")
 		s.forget()
-		s.ends(swarm.Succeeded, "", "say four")
+		s.ends(task.Succeeded, "", "say four")
 		if got := strings.Join(s.texts("message"), "|"); got != "four" {
 			t.Errorf("messages %q", got)
 		}
@@ -131,19 +131,19 @@ func TestAConversationOutlivesTheEngineButNotTheAgent(t *testing.T) {
 	r := newRuntime(t, Options{})
 	a := fakeAgent(t, traits{Resume: true}, settings{})
 	first := open(t, r, a)
-	first.ends(swarm.Succeeded, "", "say one")
+	first.ends(task.Succeeded, "", "say one")
 	if err := first.handle.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again := open(t, r, a)
-	again.ends(swarm.Succeeded, "", "say two")
+	again.ends(task.Succeeded, "", "say two")
 	again.heard("log", "took up the conversation")
 	if err := again.handle.Close(); err != nil {
 		t.Fatal(err)
 	}
 	a.CreatedAt = time.Now() // deleted, and made again by the same name
 	other := open(t, r, a)
-	other.ends(swarm.Succeeded, "", "say three")
+	other.ends(task.Succeeded, "", "say three")
 	if len(other.texts("log")) != 0 {
 		t.Errorf("a new agent took up an old conversation: %q", other.texts("log"))
 	}
@@ -151,14 +151,14 @@ func TestAConversationOutlivesTheEngineButNotTheAgent(t *testing.T) {
 
 func TestALostConversationIsBegunAnew(t *testing.T) {
 	s, _ := newStand(t, traits{Load: true}, settings{})
-	s.ends(swarm.Succeeded, "", "say one")
+	s.ends(task.Succeeded, "", "say one")
 	p := s.handle.(*agent).place
 	id, _ := p.recall()
 	if err := os.Remove(filepath.Join(p.home, id)); err != nil {
 		t.Fatal(err)
 	}
-	s.ends(swarm.Failed, "agent_killed", "crash")
-	s.ends(swarm.Succeeded, "", "say two")
+	s.ends(task.Failed, "agent_killed", "crash")
+	s.ends(task.Succeeded, "", "say two")
 	s.heard("log", "the earlier conversation could not be taken up")
 }
 

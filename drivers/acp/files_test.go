@@ -17,7 +17,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
@@ -27,7 +27,7 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.always("approve")
-	s.ends(swarm.Succeeded, "", "read "+a, "write "+a+" three", "write "+filepath.Join(dir, "new.txt")+" four", "read "+filepath.Join(dir, "none"))
+	s.ends(task.Succeeded, "", "read "+a, "write "+a+" three", "write "+filepath.Join(dir, "new.txt")+" four", "read "+filepath.Join(dir, "none"))
 	s.heard("message", "read one\ntwo\n")
 	s.heard("message", "error: ")
 	s.heard("diff", "-one\n-two\n+three")
@@ -48,7 +48,7 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 	}
 
 	s.always("deny")
-	s.ends(swarm.Blocked, "approval_denied", "write "+a+" five", "read "+a)
+	s.ends(task.Blocked, "approval_denied", "write "+a+" five", "read "+a)
 	s.heard("message", "denied by the operator: by the test")
 	if got, _ := os.ReadFile(a); string(got) != "three" {
 		t.Errorf("a denied write left %q", got)
@@ -62,7 +62,7 @@ func TestAnEditedWriteIsTheOneThatIsMade(t *testing.T) {
 	s.answer = func(context.Context, fleet.Event) (fleet.ToolAnswer, error) {
 		return fleet.ToolAnswer{Decision: "approve", Args: final}, nil
 	}
-	s.ends(swarm.Succeeded, "", "write "+a+" worse")
+	s.ends(task.Succeeded, "", "write "+a+" worse")
 	if got, _ := os.ReadFile(a); string(got) != "better" {
 		t.Errorf("the file holds %q", got)
 	}
@@ -153,10 +153,10 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	s, dir := newStand(t, traits{}, settings{Terminal: true})
 	s.always("approve")
-	s.ends(swarm.Succeeded, "", "run pwd", "run sh -c exit\u00a03", "run echo", "leave sleep 300")
+	s.ends(task.Succeeded, "", "run pwd", "run sh -c exit\u00a03", "run echo", "leave sleep 300")
 	s.heard("message", "exit 0: "+s.handle.(*agent).place.dir())
 	s.always("deny")
-	s.ends(swarm.Blocked, "approval_denied", "run touch "+dir+"/touched")
+	s.ends(task.Blocked, "approval_denied", "run touch "+dir+"/touched")
 	if _, err := os.Stat(filepath.Join(dir, "touched")); err == nil {
 		t.Error("a denied command ran")
 	}
@@ -192,10 +192,10 @@ func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 		}
 		return fleet.ToolAnswer{Decision: "approve", Args: e.Args, Files: files}, nil
 	}
-	s.ends(swarm.Succeeded, "", "run sh job.sh")
+	s.ends(task.Succeeded, "", "run sh job.sh")
 	s.heard("message", "exit 0: one")
 	rewrite = true
-	s.ends(swarm.Succeeded, "", "run sh job.sh")
+	s.ends(task.Succeeded, "", "run sh job.sh")
 	s.heard("message", "job.sh is not what was judged")
 	if _, err := os.Stat(filepath.Join(dir, "evil")); err == nil {
 		t.Error("what nobody approved ran")
@@ -213,7 +213,7 @@ func TestACancelEndsItsCommands(t *testing.T) {
 		t.Error("the command has ended")
 	}
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != swarm.Cancelled {
+	if out := s.wait(done); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
 	if runs(stubborn) {

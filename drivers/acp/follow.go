@@ -15,7 +15,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 const promptMethod = acp.AgentMethodSessionPrompt
@@ -41,7 +41,7 @@ func promptOf(session, past string, p fleet.Prompt) acp.PromptRequest {
 }
 
 // follow watches a turn until it ends.
-func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
+func (a *agent) follow(t *turn, answer *jsonrpc.Call) task.Outcome {
 	pe := t.s.pe
 	stop := t.Stop
 	var kill <-chan time.Time
@@ -69,7 +69,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) swarm.Outcome {
 
 // finished makes the outcome of a turn whose answer has come, or can't come
 // any more.
-func (a *agent) finished(t *turn, answer *jsonrpc.Call) swarm.Outcome {
+func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 	s := t.s
 	t.mu.Lock()
 	t.settled = true
@@ -113,41 +113,41 @@ func unfinished(how keeper.Ending) string {
 }
 
 // judged says what the agent's own reason for ending the turn means.
-func (t *turn) judged(reason string) swarm.Outcome {
+func (t *turn) judged(reason string) task.Outcome {
 	text := t.text()
 	t.mu.Lock()
 	denied, denial := t.denied, t.denial
 	t.mu.Unlock()
-	out := swarm.Outcome{
-		Status: swarm.Succeeded, Text: text,
+	out := task.Outcome{
+		Status: task.Succeeded, Text: text,
 		Output: core.MustEncode(map[string]string{"stop_reason": clip(reason, 64), "text": text}),
 	}
-	set := func(status swarm.Status, code, message string, retryable bool) {
-		out.Status, out.Error = status, &swarm.TaskError{Code: code, Message: clip(message, keeper.MaxMessage), Retryable: retryable}
+	set := func(status task.Status, code, message string, retryable bool) {
+		out.Status, out.Error = status, &task.Error{Code: code, Message: clip(message, keeper.MaxMessage), Retryable: retryable}
 	}
 	switch acp.StopReason(reason) {
 	case acp.StopReasonEndTurn:
 		if denied {
-			set(swarm.Blocked, "approval_denied", "the turn ended after a denial: "+denial, false)
+			set(task.Blocked, "approval_denied", "the turn ended after a denial: "+denial, false)
 		}
 	case acp.StopReasonCancelled:
 		if denied {
-			set(swarm.Blocked, "approval_denied", "the agent ended the turn after a denial: "+denial, false)
+			set(task.Blocked, "approval_denied", "the agent ended the turn after a denial: "+denial, false)
 		} else {
-			set(swarm.Cancelled, "cancelled", "the agent ended the turn as cancelled", false)
+			set(task.Cancelled, "cancelled", "the agent ended the turn as cancelled", false)
 		}
 	case acp.StopReasonMaxTokens, acp.StopReasonMaxTurnRequests:
-		set(swarm.Failed, "agent_limit", "the agent ended the turn at its limit: "+reason, true)
+		set(task.Failed, "agent_limit", "the agent ended the turn at its limit: "+reason, true)
 	case acp.StopReasonRefusal:
-		set(swarm.Blocked, "refusal", "the agent refused the task: "+text, false)
+		set(task.Blocked, "refusal", "the agent refused the task: "+text, false)
 	default:
-		set(swarm.Failed, "agent_protocol", "the agent ended the turn for the unknown reason "+reason, false)
+		set(task.Failed, "agent_protocol", "the agent ended the turn for the unknown reason "+reason, false)
 	}
 	return out
 }
 
 // broken makes the outcome of a prompt that got an error for an answer.
-func (pe *peer) broken(err error) swarm.Outcome {
+func (pe *peer) broken(err error) task.Outcome {
 	var refused *jsonrpc.Error
 	switch {
 	case !errors.As(err, &refused) && pe.exit.Limited():
@@ -179,7 +179,7 @@ func (pe *peer) lost(err error) string {
 }
 
 // refused makes the outcome of a turn that no agent took.
-func (t *turn) refused(err error) swarm.Outcome {
+func (t *turn) refused(err error) task.Outcome {
 	how := t.Ending()
 	switch {
 	case how != keeper.Running:

@@ -12,7 +12,7 @@ import (
 	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func write(t *testing.T, path, text string) {
@@ -39,7 +39,7 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 		a.Name = name
 		s := open(t, r, a)
 		s.always("approve")
-		out := s.ends(swarm.Succeeded, "", "run printenv HOME")
+		out := s.ends(task.Succeeded, "", "run printenv HOME")
 		home := strings.TrimPrefix(out.Text, "exit 0: ")
 		homes[home] = true
 		if !strings.HasPrefix(home, r.opt.State) {
@@ -54,8 +54,8 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 			t.Error("a link of the skeleton was copied")
 		}
 		write(t, settings, "changed")
-		s.ends(swarm.Failed, "agent_killed", "crash")
-		s.ends(swarm.Succeeded, "", "say again")
+		s.ends(task.Failed, "agent_killed", "crash")
+		s.ends(task.Succeeded, "", "say again")
 		if got, _ := os.ReadFile(settings); string(got) != "changed" {
 			t.Errorf("settings %q after a restart", got)
 		}
@@ -71,7 +71,7 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 		a := fakeAgent(t, traits{}, settings{Shared: shared})
 		a.Name = fmt.Sprintf("gone-%v", shared)
 		s := open(t, r, a)
-		s.ends(swarm.Succeeded, "", "say one")
+		s.ends(task.Succeeded, "", "say one")
 		if err := s.handle.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	a.Command, a.Dir = []string{program}, work
 	s := open(t, newRuntime(t, Options{State: filepath.Join(base, "state")}), a)
 	s.always("approve")
-	s.ends(swarm.Succeeded, "", "run id -u", "write "+filepath.Join(work, "f")+" x", "run cat "+filepath.Join(work, "f"))
+	s.ends(task.Succeeded, "", "run id -u", "write "+filepath.Join(work, "f")+" x", "run cat "+filepath.Join(work, "f"))
 	for _, want := range []string{fmt.Sprintf("exit 0: %d", uid), "written", "exit 0: x"} {
 		s.heard("message", want)
 	}
@@ -153,7 +153,7 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 		t.Errorf("pause: %v", err)
 	}
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != swarm.Cancelled {
+	if out := s.wait(done); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -165,7 +165,7 @@ func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
 	a := fakeAgent(t, traits{}, settings{User: "65534"})
 	a.Dir = t.TempDir() // below a directory that is closed to others
 	s := open(t, newRuntime(t, Options{}), a)
-	out := s.ends(swarm.Failed, "invalid_input", "say hello")
+	out := s.ends(task.Failed, "invalid_input", "say hello")
 	if !strings.Contains(out.Error.Message, "user 65534 can't enter ") {
 		t.Errorf("message %q", out.Error.Message)
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestWhatAFailedResumeLeftStandingTheNextContinues(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
-	s.ends(swarm.Succeeded, "", "say up")
+	s.ends(task.Succeeded, "", "say up")
 	if err := s.handle.Pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -21,5 +21,5 @@ func TestWhatAFailedResumeLeftStandingTheNextContinues(t *testing.T) {
 	if err := s.handle.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.ends(swarm.Succeeded, "", "say back")
+	s.ends(task.Succeeded, "", "say back")
 }

@@ -12,7 +12,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func script(t *testing.T, dir, text string) string {
@@ -61,7 +61,7 @@ func crew(t *testing.T, n int, profile cell.Profile) []*stand {
 
 func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 	all := crew(t, 8, cell.Worker)
-	var done []<-chan swarm.Outcome
+	var done []<-chan task.Outcome
 	release := make(chan struct{})
 	for i, s := range all {
 		decision := map[bool]string{true: "approve", false: "deny"}[i%2 == 0]
@@ -78,9 +78,9 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 	pids := map[int]bool{}
 	for i, s := range all {
 		out := s.wait(done[i])
-		want := swarm.Succeeded
+		want := task.Succeeded
 		if i%2 == 1 {
-			want = swarm.Blocked
+			want = task.Blocked
 		}
 		if out.Status != want || out.Text != fmt.Sprintf("I am %d", i) {
 			t.Errorf("agent %d: %s %q", i, out.Status, out.Text)
@@ -98,13 +98,13 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
 	all := crew(t, 2, cell.Worker)
 	for _, s := range all {
-		s.ends(swarm.Succeeded, "", "say up")
+		s.ends(task.Succeeded, "", "say up")
 	}
 	pid := all[0].now().PID
 	if err := all[0].handle.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	all[1].ends(swarm.Succeeded, "", "say still here")
+	all[1].ends(task.Succeeded, "", "say still here")
 	if err := all[1].handle.Close(); err != nil || alive(pid) {
 		t.Errorf("process %d after the last left: %v", pid, err)
 	}
@@ -114,7 +114,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	ctx := context.Background()
 	all := crew(t, 2, cell.Worker)
 	counted := make([]string, 2)
-	var done []<-chan swarm.Outcome
+	var done []<-chan task.Outcome
 	for i, s := range all {
 		counted[i] = filepath.Join(s.handle.(*agent).place.spec.Dir, fmt.Sprintf("n%d", i))
 		done = append(done, s.start("count "+counted[i]))
@@ -141,7 +141,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	}
 	for i, s := range all {
 		s.handle.Interrupt()
-		if out := s.wait(done[i]); out.Status != swarm.Cancelled {
+		if out := s.wait(done[i]); out.Status != task.Cancelled {
 			t.Errorf("outcome %+v", out)
 		}
 	}
@@ -150,13 +150,13 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
 	all := crew(t, 2, cell.Worker)
 	for _, s := range all {
-		s.ends(swarm.Succeeded, "", "say up")
+		s.ends(task.Succeeded, "", "say up")
 	}
 	if err := all[0].handle.Pause(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	all[1].forget()
-	all[1].ends(swarm.Succeeded, "", "say still able")
+	all[1].ends(task.Succeeded, "", "say still able")
 	if all[1].now().PID == all[0].now().PID {
 		t.Error("it worked in the frozen process")
 	}
@@ -164,13 +164,13 @@ func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
 	if err := all[0].handle.Resume(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	all[0].ends(swarm.Succeeded, "", "say back")
+	all[0].ends(task.Succeeded, "", "say back")
 }
 
 func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
 	all := crew(t, 2, cell.Open) // whose a program is shows where it works
 	pids := make([]string, 2)
-	var done []<-chan swarm.Outcome
+	var done []<-chan task.Outcome
 	for i, s := range all {
 		dir := s.handle.(*agent).place.dir()
 		pids[i] = filepath.Join(dir, fmt.Sprintf("pid%d", i))
@@ -178,14 +178,14 @@ func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
 		eventually(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })
 	}
 	all[0].handle.Interrupt()
-	if out := all[0].wait(done[0]); out.Status != swarm.Cancelled {
+	if out := all[0].wait(done[0]); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
 	if runs(pids[0]) || !runs(pids[1]) {
 		t.Errorf("alive: %v, %v; want only the other's", runs(pids[0]), runs(pids[1]))
 	}
 	all[1].handle.Interrupt()
-	if out := all[1].wait(done[1]); out.Status != swarm.Cancelled || runs(pids[1]) {
+	if out := all[1].wait(done[1]); out.Status != task.Cancelled || runs(pids[1]) {
 		t.Errorf("outcome %+v, left %v", out, runs(pids[1]))
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestTheAgentsOwnReasonMakesTheOutcome(t *testing.T) {
@@ -15,19 +15,19 @@ func TestTheAgentsOwnReasonMakesTheOutcome(t *testing.T) {
 	s.always("deny")
 	for _, c := range []struct {
 		acts   string
-		status swarm.Status
+		status task.Status
 		code   string
 		retry  bool
 	}{
-		{"say fine", swarm.Succeeded, "", false},
-		{"stop max_tokens", swarm.Failed, "agent_limit", true},
-		{"stop max_turn_requests", swarm.Failed, "agent_limit", true},
-		{"stop refusal", swarm.Blocked, "refusal", false},
-		{"stop cancelled", swarm.Cancelled, "cancelled", false},
-		{"stop sunset", swarm.Failed, "agent_protocol", false},
-		{"tool execute {}\nsay fine", swarm.Blocked, "approval_denied", false},
-		{"tool execute {}\nstop cancelled", swarm.Blocked, "approval_denied", false},
-		{"fail the model is away", swarm.Failed, "agent_failed", true},
+		{"say fine", task.Succeeded, "", false},
+		{"stop max_tokens", task.Failed, "agent_limit", true},
+		{"stop max_turn_requests", task.Failed, "agent_limit", true},
+		{"stop refusal", task.Blocked, "refusal", false},
+		{"stop cancelled", task.Cancelled, "cancelled", false},
+		{"stop sunset", task.Failed, "agent_protocol", false},
+		{"tool execute {}\nsay fine", task.Blocked, "approval_denied", false},
+		{"tool execute {}\nstop cancelled", task.Blocked, "approval_denied", false},
+		{"fail the model is away", task.Failed, "agent_failed", true},
 	} {
 		out := s.ends(c.status, c.code, strings.Split(c.acts, "\n")...)
 		if out.Error != nil && out.Error.Retryable != c.retry {
@@ -44,13 +44,13 @@ func TestAnApprovalAfterADenialIsNoDenial(t *testing.T) {
 		decisions = decisions[1:]
 		return fleet.ToolAnswer{Decision: d}, nil
 	}
-	s.ends(swarm.Succeeded, "", "tool edit {}", "tool edit {}")
+	s.ends(task.Succeeded, "", "tool edit {}", "tool edit {}")
 }
 
 func TestAPermissionForGoodIsNeverGiven(t *testing.T) {
 	s, _ := newStand(t, traits{Always: true}, settings{})
 	s.always("approve")
-	s.ends(swarm.Blocked, "approval_denied", "tool execute {}")
+	s.ends(task.Blocked, "approval_denied", "tool execute {}")
 	s.heard("log", "only for good")
 }
 
@@ -62,7 +62,7 @@ func TestTheLastMessageIsTheResult(t *testing.T) {
 		}
 		return `raw {"sessionUpdate":"agent_message_chunk",` + id + `"content":{"type":"text","text":"` + text + `"}}`
 	}
-	out := s.ends(swarm.Succeeded, "",
+	out := s.ends(task.Succeeded, "",
 		chunk("", "Fir"), chunk("", "st."), `raw {"sessionUpdate":"tool_call","toolCallId":"c1","title":"look","kind":"read","status":"in_progress"}`,
 		chunk("", "Sec"), chunk("", "ond."), chunk("a", "Th"), chunk("a", "ird."))
 	if got := strings.Join(s.texts("message"), "|"); got != "First.|Second.|Third." {
@@ -75,7 +75,7 @@ func TestTheLastMessageIsTheResult(t *testing.T) {
 
 func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
-	s.ends(swarm.Succeeded, "",
+	s.ends(task.Succeeded, "",
 		`raw {"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hmm"}}`,
 		`raw {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"leap","priority":"low","status":"pending"}]}`,
 		// A call may first be heard of when it is over, and again afterwards.
@@ -111,7 +111,7 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 func TestTwoQuestionsAboutOneCallHaveIDsOfTheirOwn(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	s.always("approve")
-	s.ends(swarm.Succeeded, "", "twice")
+	s.ends(task.Succeeded, "", "twice")
 	var ids []string
 	for _, e := range s.of("tool_request") {
 		ids = append(ids, e.CallID)
@@ -149,7 +149,7 @@ func TestTokensAndCostAreCountedOnce(t *testing.T) {
 		{[]string{strings.Replace(context, "%", "0.75", 1), "tokens 90"}, 50, 0.25}, // better figures than the contexts
 		{[]string{`raw {"sessionUpdate":"usage_update","cost":{"amount":9,"currency":"CHF"}}`}, 0, 0},
 	} {
-		s.ends(swarm.Succeeded, "", c.acts...)
+		s.ends(task.Succeeded, "", c.acts...)
 		if tokens, cost := sum(); tokens != c.tokens || cost != c.cost {
 			t.Errorf("%q: %d tokens and %g USD, want %d and %g", c.acts, tokens, cost, c.tokens, c.cost)
 		}
@@ -162,7 +162,7 @@ func TestACancelAnswersOpenQuestionsAsCancelled(t *testing.T) {
 	eventually(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	pid := s.now().PID
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != swarm.Cancelled || s.now().PID != pid {
+	if out := s.wait(done); out.Status != task.Cancelled || s.now().PID != pid {
 		t.Errorf("outcome %+v by process %d, was %d", out, s.now().PID, pid)
 	}
 	for _, e := range s.of("tool_result") {

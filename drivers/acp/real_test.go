@@ -17,7 +17,7 @@ import (
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // The agents here are real, and so are their questions and what their tools
@@ -106,7 +106,7 @@ func TestRealAgentsAreGated(t *testing.T) {
 			in := func(name string) string { return filepath.Join(a.Dir, name) }
 
 			s.always("approve")
-			out := s.ends(swarm.Succeeded, "", "RUN: echo hello > "+in("yes"))
+			out := s.ends(task.Succeeded, "", "RUN: echo hello > "+in("yes"))
 			if data, err := os.ReadFile(in("yes")); string(data) != "hello\n" {
 				t.Errorf("an allowed command left %q: %v", data, err)
 			}
@@ -129,14 +129,14 @@ func TestRealAgentsAreGated(t *testing.T) {
 			}
 
 			s.always("deny")
-			s.ends(swarm.Blocked, "approval_denied", "RUN: echo hello > "+in("no"))
+			s.ends(task.Blocked, "approval_denied", "RUN: echo hello > "+in("no"))
 			if _, err := os.Stat(in("no")); err == nil {
 				t.Error("a denied command ran")
 			}
 
 			cancelHeld(t, s, in("never"))
 			cancelRunning(t, s, in("pid"))
-			out = s.ends(swarm.Succeeded, "", "SAY: still here")
+			out = s.ends(task.Succeeded, "", "SAY: still here")
 			if !strings.HasSuffix(out.Text, "still here") { // without ids, a notice before it runs into it
 				t.Errorf("result %q", out.Text)
 			}
@@ -155,7 +155,7 @@ func cancelHeld(t *testing.T, s *stand, file string) {
 	waitLong(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	began := time.Now()
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != swarm.Cancelled || time.Since(began) > 5*time.Second {
+	if out := s.wait(done); out.Status != task.Cancelled || time.Since(began) > 5*time.Second {
 		t.Errorf("outcome %+v after %v", out, time.Since(began))
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -177,7 +177,7 @@ func cancelRunning(t *testing.T, s *stand, file string) {
 		t.Errorf("resume: %v", err)
 	}
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != swarm.Cancelled || time.Since(began) > 7*time.Second {
+	if out := s.wait(done); out.Status != task.Cancelled || time.Since(began) > 7*time.Second {
 		t.Errorf("outcome %+v after %v", out, time.Since(began))
 	}
 	if runs(file) {
@@ -202,7 +202,7 @@ func TestRealAgentsWorkBehindTheWall(t *testing.T) {
 			other, knocks := listener(t)
 			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
 			s.always("approve")
-			out := s.ends(swarm.Succeeded, "", "RUN: sed -i s/-/+/ sum.sh && sh test.sh")
+			out := s.ends(task.Succeeded, "", "RUN: sed -i s/-/+/ sum.sh && sh test.sh")
 			if !strings.Contains(out.Text, "all is well") {
 				t.Errorf("the test said %q", out.Text)
 			}
@@ -219,7 +219,7 @@ echo over >>tried
 			if err := os.WriteFile(filepath.Join(a.Dir, "try.sh"), []byte(tries), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s.ends(swarm.Succeeded, "", "RUN: sh try.sh")
+			s.ends(task.Succeeded, "", "RUN: sh try.sh")
 			tried, err := os.ReadFile(filepath.Join(a.Dir, "tried"))
 			if err != nil || !strings.HasSuffix(string(tried), "over\n") || strings.Contains(string(tried), "REACHED") || strings.Contains(string(tried), "secret\n") {
 				t.Errorf("tried: %s %v", tried, err)
@@ -283,7 +283,7 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
 	s.always("approve")
 	file := filepath.Join(a.Dir, "note.txt")
-	s.ends(swarm.Succeeded, "", "WRITE: "+file+" a few words")
+	s.ends(task.Succeeded, "", "WRITE: "+file+" a few words")
 	if data, err := os.ReadFile(file); strings.TrimSpace(string(data)) != "a few words" {
 		t.Errorf("the file holds %q: %v", data, err)
 	}
@@ -312,7 +312,7 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	home.Shared, home.RecordModels = true, nil
 	base.Options = core.MustEncode(home)
 	var all []*stand
-	var done []<-chan swarm.Outcome
+	var done []<-chan task.Outcome
 	var files []string
 	for i := range 8 {
 		a := base
@@ -333,9 +333,9 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	}
 	pids := map[int]bool{}
 	for i, s := range all {
-		want := swarm.Succeeded
+		want := task.Succeeded
 		if i%2 == 1 {
-			want = swarm.Blocked
+			want = task.Blocked
 		}
 		if out := s.wait(done[i]); out.Status != want {
 			t.Errorf("agent %d: %s %+v", i, out.Status, out.Error)

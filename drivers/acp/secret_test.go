@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
@@ -27,7 +27,7 @@ func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
 	a.Env["GIVEN"] = "@S"
 	s := open(t, r, a)
 	s.always("approve")
-	s.ends(swarm.Succeeded, "", "say it is "+value, `raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\u0067eheim\/value-of-the-test"}}`, "run env")
+	s.ends(task.Succeeded, "", "say it is "+value, `raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\u0067eheim\/value-of-the-test"}}`, "run env")
 	if asked["GIVEN"] != "@S" {
 		t.Errorf("asked for %q", asked)
 	}
@@ -51,14 +51,14 @@ func TestAnAgentsCommandsHaveNoCredentialOfItsModel(t *testing.T) {
 	s.always("approve")
 	var held []string
 	for range 2 {
-		out := s.ends(swarm.Succeeded, "", "run printenv OPENAI_API_KEY")
+		out := s.ends(task.Succeeded, "", "run printenv OPENAI_API_KEY")
 		held = append(held, strings.TrimSpace(out.Text))
 		own, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.now().PID))
 		if err != nil || strings.Contains(string(own)+out.Text, value) || !strings.Contains(string(own), "OPENAI_API_KEY=sk-") {
 			t.Errorf("it has %q: %v", own, err)
 		}
 		s.heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
-		s.ends(swarm.Failed, "agent_killed", "crash")
+		s.ends(task.Failed, "agent_killed", "crash")
 	}
 	if held[0] == held[1] || !strings.HasPrefix(held[0], "exit 0: sk-") {
 		t.Errorf("two runs hold %q", held)

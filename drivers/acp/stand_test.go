@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // stand is one open agent and what it reported.
@@ -75,8 +75,8 @@ func (s *stand) always(decision string) {
 	}
 }
 
-func (s *stand) start(acts ...string) <-chan swarm.Outcome {
-	done := make(chan swarm.Outcome, 1)
+func (s *stand) start(acts ...string) <-chan task.Outcome {
+	done := make(chan task.Outcome, 1)
 	go func() {
 		out, err := s.handle.Prompt(context.Background(), fleet.Prompt{
 			TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: s.emit, Beat: func() {},
@@ -89,24 +89,24 @@ func (s *stand) start(acts ...string) <-chan swarm.Outcome {
 	return done
 }
 
-func (s *stand) wait(done <-chan swarm.Outcome) swarm.Outcome {
+func (s *stand) wait(done <-chan task.Outcome) task.Outcome {
 	s.t.Helper()
 	select {
 	case out := <-done:
 		return out
 	case <-time.After(90 * time.Second):
 		s.t.Fatalf("the prompt does not end; events %+v", s.of(""))
-		return swarm.Outcome{}
+		return task.Outcome{}
 	}
 }
 
-func (s *stand) prompt(acts ...string) swarm.Outcome {
+func (s *stand) prompt(acts ...string) task.Outcome {
 	s.t.Helper()
 	return s.wait(s.start(acts...))
 }
 
 // ends plays acts and checks the status and the error's code.
-func (s *stand) ends(status swarm.Status, code string, acts ...string) swarm.Outcome {
+func (s *stand) ends(status task.Status, code string, acts ...string) task.Outcome {
 	s.t.Helper()
 	out := s.prompt(acts...)
 	got := ""

@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // answerWord makes the test binary the process of a query.
@@ -84,7 +85,7 @@ func (b *bench) start(name string, params any) swarm.Work {
 	return w
 }
 
-func (b *bench) run(name string, params any) swarm.Outcome {
+func (b *bench) run(name string, params any) task.Outcome {
 	b.t.Helper()
 	w := b.start(name, params)
 	select {
@@ -99,7 +100,7 @@ func (b *bench) run(name string, params any) swarm.Outcome {
 func (b *bench) gives(name string, params, result any) {
 	b.t.Helper()
 	o := b.run(name, params)
-	if o.Status != swarm.Succeeded {
+	if o.Status != task.Succeeded {
 		b.t.Fatalf("%s %v: %s %+v", name, params, o.Status, o.Error)
 	}
 	if err := core.Decode(o.Output, result); err != nil {
@@ -111,7 +112,7 @@ func (b *bench) gives(name string, params, result any) {
 func (b *bench) fails(name string, params any, code, say string) {
 	b.t.Helper()
 	o := b.run(name, params)
-	if o.Status != swarm.Failed || o.Error.Code != code || !strings.Contains(o.Error.Message, say) {
+	if o.Status != task.Failed || o.Error.Code != code || !strings.Contains(o.Error.Message, say) {
 		b.t.Errorf("%s %.200v: %s %+v, want %s with %q", name, params, o.Status, o.Error, code, say)
 	}
 }
@@ -179,7 +180,7 @@ func TestResultsKeepToTheirSchemas(t *testing.T) {
 			t.Fatalf("no parameters for %s", s.Name)
 		}
 		o := b.run(s.Name, params)
-		if o.Status != swarm.Succeeded {
+		if o.Status != task.Succeeded {
 			t.Errorf("%s: %s %+v", s.Name, o.Status, o.Error)
 			continue
 		}
@@ -230,7 +231,7 @@ func TestSleepIsCheckedAndCancellable(t *testing.T) {
 	}
 	w.Cancel("enough")
 	<-w.Done()
-	if o := w.Outcome(); o.Status != swarm.Cancelled || o.Error.Message != "enough" {
+	if o := w.Outcome(); o.Status != task.Cancelled || o.Error.Message != "enough" {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -262,7 +263,7 @@ func TestWaitForMessageAsksTheBus(t *testing.T) {
 	m := &mail{message: core.Raw(`{"message_id":"m1","payload":{"x":1}}`)}
 	b := newBench(t, m)
 	for _, params := range []string{`{"topic":"navigation.*"}`, `{"mailbox":true,"timeout":5}`} {
-		if o := b.run("wait-for-message", params); o.Status != swarm.Succeeded || string(o.Output) != string(m.message) {
+		if o := b.run("wait-for-message", params); o.Status != task.Succeeded || string(o.Output) != string(m.message) {
 			t.Errorf("%s: %+v %+v", params, o, o.Error)
 		}
 	}
@@ -280,7 +281,7 @@ func TestWaitForMessageGivesUpAfterItsTimeout(t *testing.T) {
 	w := b.start("wait-for-message", `{"topic":"a"}`)
 	w.Cancel("stop")
 	<-w.Done()
-	if o := w.Outcome(); o.Status != swarm.Cancelled {
+	if o := w.Outcome(); o.Status != task.Cancelled {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -301,7 +302,7 @@ func TestAPausedWaitKeepsItsMessageBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-w.Done()
-	if o := w.Outcome(); o.Status != swarm.Succeeded {
+	if o := w.Outcome(); o.Status != task.Succeeded {
 		t.Errorf("outcome %+v", o)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func rawValue(s string) core.Raw { return core.Raw(s) }
@@ -88,7 +88,7 @@ func TestHTTPGetFailsWhenNobodyAnswers(t *testing.T) {
 	s.Close()
 	b := newBench(t, nil)
 	o := b.run("http-get", map[string]any{"url": s.URL})
-	if o.Status != swarm.Failed || o.Error.Code != "unavailable" || !o.Error.Retryable || !strings.Contains(o.Error.Message, "connection refused") {
+	if o.Status != task.Failed || o.Error.Code != "unavailable" || !o.Error.Retryable || !strings.Contains(o.Error.Message, "connection refused") {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
 }
@@ -171,7 +171,7 @@ func TestAHangingServerIsLeftAtOnce(t *testing.T) {
 		began := time.Now()
 		w.Cancel("timed out")
 		<-w.Done()
-		if o := w.Outcome(); o.Status != swarm.Cancelled || time.Since(began) > 20*time.Second {
+		if o := w.Outcome(); o.Status != task.Cancelled || time.Since(began) > 20*time.Second {
 			t.Errorf("%s: %+v %+v after %s", path, o, o.Error, time.Since(began))
 		}
 	}
@@ -189,7 +189,7 @@ func TestTheNetworksOwnAddressesAreNotAsked(t *testing.T) {
 	}
 	// Spellings that only the resolver understands end at the same address.
 	for _, url := range []string{"http://2852039166/", "http://0xa9fea9fe/", "http://169.254.43518/"} {
-		if o := b.run("http-get", map[string]any{"url": url}); o.Status != swarm.Failed {
+		if o := b.run("http-get", map[string]any{"url": url}); o.Status != task.Failed {
 			t.Errorf("%s: %+v", url, o)
 		}
 	}

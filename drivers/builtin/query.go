@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Bounds of a query.
@@ -61,10 +62,10 @@ func (w *queryWork) line(level, line string) {
 }
 
 // Outcome implements swarm.Work.
-func (w *queryWork) Outcome() swarm.Outcome {
+func (w *queryWork) Outcome() task.Outcome {
 	o := w.Work.Outcome()
-	if o.Status == swarm.Failed && strings.HasPrefix(o.Error.Message, "exit status ") {
-		o.Error = &swarm.TaskError{Code: "query_failed", Message: w.last}
+	if o.Status == task.Failed && strings.HasPrefix(o.Error.Message, "exit status ") {
+		o.Error = &task.Error{Code: "query_failed", Message: w.last}
 		if w.last == "" {
 			o.Error.Message = fmt.Sprintf("the process of the query crashed, as one does that takes more than %d GiB of memory", maxData>>30)
 		}

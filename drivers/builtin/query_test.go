@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/builtin"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestQueriesGiveAllTheirResults(t *testing.T) {
@@ -22,7 +22,7 @@ func TestQueriesGiveAllTheirResults(t *testing.T) {
 		{`1, halt, 2`, `null`, `{"results":[1]}`},
 	} {
 		o := b.run("json-query", map[string]any{"query": c.query, "input": rawValue(c.input)})
-		if o.Status != swarm.Succeeded || string(o.Output) != c.want {
+		if o.Status != task.Succeeded || string(o.Output) != c.want {
 			t.Errorf("%s of %s: %s %s %+v, want %s", c.query, c.input, o.Status, o.Output, o.Error, c.want)
 		}
 	}
@@ -53,7 +53,7 @@ func TestHostileQueriesFailAlone(t *testing.T) {
 		}
 		began := time.Now()
 		o := b.run("json-query", map[string]any{"query": c.query, "input": []int{1}})
-		if o.Status != swarm.Failed || !strings.Contains(o.Error.Message, c.say) {
+		if o.Status != task.Failed || !strings.Contains(o.Error.Message, c.say) {
 			t.Errorf("%.60s: %s %+v, want a failure with %q", c.query, o.Status, o.Error, c.say)
 		}
 		if took := time.Since(began); took > 15*time.Second {
@@ -77,7 +77,7 @@ func TestAnEndlessQueryCanBePausedAndCancelled(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("does not end")
 	}
-	if o := w.Outcome(); o.Status != swarm.Cancelled || o.Error.Message != "timed out" {
+	if o := w.Outcome(); o.Status != task.Cancelled || o.Error.Message != "timed out" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
 }
@@ -102,7 +102,7 @@ func TestAQuerysParametersAreRead(t *testing.T) {
 func BenchmarkQuery(b *testing.B) {
 	deck := newBench(b, nil)
 	for b.Loop() {
-		if o := deck.run("json-query", `{"query":".x","input":{"x":1}}`); o.Status != swarm.Succeeded {
+		if o := deck.run("json-query", `{"query":".x","input":{"x":1}}`); o.Status != task.Succeeded {
 			b.Fatalf("outcome %+v", o.Error)
 		}
 	}

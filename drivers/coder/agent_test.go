@@ -17,7 +17,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // played is a deployment with one ready workspace, whose agent is an actor.
@@ -187,7 +187,7 @@ func TestATaskThatCantBeSentIsNotTaken(t *testing.T) {
 	w.await(fleet.Busy, "not given to it here")
 	p.set("stable")
 	w.await(fleet.Idle, "")
-	if out, err := w.Prompt(context.Background(), w.prompt("say yes")); err != nil || out.Status != swarm.Succeeded {
+	if out, err := w.Prompt(context.Background(), w.prompt("say yes")); err != nil || out.Status != task.Succeeded {
 		t.Errorf("%+v %v", out, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
 			p.add("agent", "late words")
 		}()
 	}
-	done := make(chan swarm.Outcome, 1)
+	done := make(chan task.Outcome, 1)
 	go func() {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		done <- out
@@ -221,7 +221,7 @@ func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	w.Interrupt()
-	if out := <-done; out.Status != swarm.Cancelled {
+	if out := <-done; out.Status != task.Cancelled {
 		t.Errorf("%+v", out)
 	}
 	if got := w.said(); strings.Count(got, "message up") != 1 {
@@ -233,7 +233,7 @@ func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
 	p := newPlayed(t)
 	w := p.open(t, newRuntime(t, Options{Patience: 300 * time.Millisecond}))
 	w.await(fleet.Idle, "")
-	done := make(chan swarm.Outcome, 1)
+	done := make(chan task.Outcome, 1)
 	go func() {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		done <- out
@@ -243,7 +243,7 @@ func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
 	}
 	p.change(func() { p.refuse = 503 })
 	p.srv.CloseClientConnections()
-	if out := <-done; out.Status != swarm.Failed || !out.Error.Retryable {
+	if out := <-done; out.Status != task.Failed || !out.Error.Retryable {
 		t.Errorf("%+v", out)
 	}
 }
@@ -259,7 +259,7 @@ func TestATaskEndsWhateverItsStreamKeepsBack(t *testing.T) {
 			w.await(fleet.Idle, "")
 			p.change(func() { silence(p) })
 			out, err := w.Prompt(context.Background(), w.prompt("say up"))
-			if err != nil || out.Status != swarm.Succeeded || !strings.Contains(w.said(), "message up") {
+			if err != nil || out.Status != task.Succeeded || !strings.Contains(w.said(), "message up") {
 				t.Errorf("%+v %v, said %q", out, err, w.said())
 			}
 		})

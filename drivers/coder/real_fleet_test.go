@@ -12,7 +12,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -95,7 +95,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	if _, err := e.Fleet.Create(ctx, alice, ask); err != nil {
 		t.Fatal(err)
 	}
-	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == swarm.Succeeded })
+	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Succeeded })
 	if a.WorkspaceID != m.workspace(t).ID.String() {
 		t.Errorf("workspace %s", a.WorkspaceID)
 	}
@@ -149,7 +149,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	if _, err := e.Fleet.CancelTask(ctx, alice, m.name); err != nil {
 		t.Error(err)
 	}
-	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == swarm.Cancelled })
+	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the cancel took %v", took)
 	}
@@ -157,7 +157,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		t.Errorf("log %q", got)
 	}
 	history, err := e.Fleet.History(ctx, alice.Tenant, m.name, core.Filter{})
-	if err != nil || len(history.Items) != 2 || history.Items[0].Message != "say up\nhang" || history.Items[0].Status != swarm.Cancelled {
+	if err != nil || len(history.Items) != 2 || history.Items[0].Message != "say up\nhang" || history.Items[0].Status != task.Cancelled {
 		t.Errorf("history %+v %v", history, err)
 	}
 
@@ -208,11 +208,11 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 		if m.workspace(t).ID != id || m.workspace(t).LatestBuild.BuildNumber != 1 {
 			t.Error("it has another workspace or build")
 		}
-		task, err := e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second)
+		tk, err := e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == task.TaskID && a.LastStatus == swarm.Succeeded })
+		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 10})
 		if err != nil || len(page.Items) < 3 || page.Items[1].Message != "idle: while nobody listened" {
 			t.Errorf("log %+v %v", page.Items, err)

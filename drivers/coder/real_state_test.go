@@ -11,7 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (m *machine) workspace(t *testing.T) codersdk.Workspace {
@@ -128,7 +128,7 @@ func TestRealReportsMakeAnAgentBusyUntilItsNextBuild(t *testing.T) {
 		t.Errorf("the server's status is %+v; it was to outlive the build", s)
 	}
 	out, err := w.Prompt(context.Background(), w.prompt("say on"))
-	if err != nil || out.Status != swarm.Succeeded {
+	if err != nil || out.Status != task.Succeeded {
 		t.Errorf("outcome %+v %v", out, err)
 	}
 	if got := w.said(); !strings.HasPrefix(got, "log working: on my own|") {
@@ -180,7 +180,7 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	m := newMachine(t, d, nil)
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
-	done := make(chan swarm.Outcome, 1)
+	done := make(chan task.Outcome, 1)
 	go func() {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "deaf", "hang"))
 		done <- out
@@ -190,7 +190,7 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	}
 	build, began := m.workspace(t).LatestBuild.BuildNumber, time.Now()
 	w.Interrupt()
-	if out := <-done; out.Status != swarm.Cancelled || time.Since(began) > 20*time.Second {
+	if out := <-done; out.Status != task.Cancelled || time.Since(began) > 20*time.Second {
 		t.Errorf("outcome %+v after %v", out, time.Since(began))
 	}
 	w.await(fleet.Starting, "")
@@ -288,13 +288,13 @@ func TestRealServerThatDiesMakesItsAgentsOfflineUntilItIsBack(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it showed after %v: %+v", took, h)
 	}
-	if out, err := w.Prompt(shortly(t), w.prompt("say hello")); err != nil || out.Status != swarm.Cancelled {
+	if out, err := w.Prompt(shortly(t), w.prompt("say hello")); err != nil || out.Status != task.Cancelled {
 		t.Errorf("a prompt without a server: %+v %v", out, err)
 	}
 	d.again(t)
 	d.order(t, map[string]any{"do": "agent", "token": m.role.Token})
 	w.await(fleet.Idle, "")
-	if out, err := w.Prompt(context.Background(), w.prompt("say back")); err != nil || out.Status != swarm.Succeeded {
+	if out, err := w.Prompt(context.Background(), w.prompt("say back")); err != nil || out.Status != task.Succeeded {
 		t.Errorf("outcome %+v %v", out, err)
 	}
 }

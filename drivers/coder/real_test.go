@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
@@ -29,7 +29,7 @@ func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
 		t.Errorf("parameters %v, %v", parameters, err)
 	}
 	out, err := w.Prompt(context.Background(), w.prompt("say hello", "say on"))
-	if err != nil || out.Status != swarm.Succeeded || !strings.Contains(string(out.Output), "on") {
+	if err != nil || out.Status != task.Succeeded || !strings.Contains(string(out.Output), "on") {
 		t.Errorf("outcome %+v %v", out, err)
 	}
 	if got := w.said(); got != "message hello|message on" {
@@ -49,7 +49,7 @@ func TestRealBusyAgentRefuses(t *testing.T) {
 	m := newMachine(t, d, nil)
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
-	done := make(chan swarm.Outcome, 1)
+	done := make(chan task.Outcome, 1)
 	go func() {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		done <- out
@@ -62,10 +62,10 @@ func TestRealBusyAgentRefuses(t *testing.T) {
 	}
 	began := time.Now()
 	w.Interrupt()
-	if out := <-done; out.Status != swarm.Cancelled || time.Since(began) > 20*time.Second {
+	if out := <-done; out.Status != task.Cancelled || time.Since(began) > 20*time.Second {
 		t.Errorf("outcome %+v after %v", out, time.Since(began))
 	}
-	if out, err := w.Prompt(context.Background(), w.prompt("say next")); err != nil || out.Status != swarm.Succeeded {
+	if out, err := w.Prompt(context.Background(), w.prompt("say next")); err != nil || out.Status != task.Succeeded {
 		t.Errorf("outcome %+v %v", out, err)
 	}
 }

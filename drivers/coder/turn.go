@@ -15,7 +15,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 const (
@@ -65,7 +65,7 @@ func (t *turn) reported(s codersdk.WorkspaceAppStatus) bool {
 
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
-func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := &turn{
 		Turn: keeper.NewTurn(ctx, p), a: a,
 		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1,
@@ -85,7 +85,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 	})
 	if err != nil {
 		t.Cancel()
-		return swarm.Outcome{}, err
+		return task.Outcome{}, err
 	}
 	t.Helper.Go(func() { t.Beat(nil) })
 	defer func() {
@@ -100,7 +100,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, erro
 		if t.Ending() != keeper.Running {
 			return t.outcome(nil), nil
 		}
-		return swarm.Outcome{}, err
+		return task.Outcome{}, err
 	}
 	return t.outcome(t.work()), nil
 }
@@ -155,28 +155,28 @@ func (t *turn) begin() error {
 }
 
 // outcome is what the task has come to.
-func (t *turn) outcome(err error) swarm.Outcome {
-	fail := func(status swarm.Status, code, text string, retry bool) swarm.Outcome {
-		return swarm.Outcome{Status: status, Error: &swarm.TaskError{Code: code, Message: pipe.Clip(text, 4096), Retryable: retry}}
+func (t *turn) outcome(err error) task.Outcome {
+	fail := func(status task.Status, code, text string, retry bool) task.Outcome {
+		return task.Outcome{Status: status, Error: &task.Error{Code: code, Message: pipe.Clip(text, 4096), Retryable: retry}}
 	}
 	switch t.Ending() {
 	case keeper.ByCancel:
-		return fail(swarm.Cancelled, "cancelled", "the task was cancelled", false)
+		return fail(task.Cancelled, "cancelled", "the task was cancelled", false)
 	case keeper.ByStop:
-		return fail(swarm.Failed, "agent_stopped", "the agent was stopped", true)
+		return fail(task.Failed, "agent_stopped", "the agent was stopped", true)
 	case keeper.ByRestart:
-		return fail(swarm.Failed, "agent_restarted", "the agent was restarted", true)
+		return fail(task.Failed, "agent_restarted", "the agent was restarted", true)
 	}
 	t.mu.Lock()
 	failure := t.failure
 	t.mu.Unlock()
 	switch {
 	case err != nil:
-		return fail(swarm.Failed, "agent_lost", core.AsError(err).Message, true)
+		return fail(task.Failed, "agent_lost", core.AsError(err).Message, true)
 	case failure != nil:
-		return fail(swarm.Failed, "agent_failed", "the agent reports a failure"+because(failure.Message), false)
+		return fail(task.Failed, "agent_failed", "the agent reports a failure"+because(failure.Message), false)
 	}
-	return swarm.Outcome{Status: swarm.Succeeded, Output: core.MustEncode(map[string]string{"text": pipe.Clip(t.texts[t.last], 256<<10)})}
+	return task.Outcome{Status: task.Succeeded, Output: core.MustEncode(map[string]string{"text": pipe.Clip(t.texts[t.last], 256<<10)})}
 }
 
 // take notes a message's text; only what the agent says since the task counts.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (tr *trial) cancelled(t *testing.T, done <-chan ending) {
@@ -19,7 +19,7 @@ func (tr *trial) cancelled(t *testing.T, done <-chan ending) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("the cancel took %v", d)
 	}
-	if e.out.Status != swarm.Cancelled {
+	if e.out.Status != task.Cancelled {
 		t.Errorf("outcome %s %+v, want cancelled", e.out.Status, e.out.Error)
 	}
 }
@@ -54,7 +54,7 @@ func cancelContext(t *testing.T, tr *trial) {
 	began := time.Now()
 	cancel()
 	e := wait(t, done)
-	if d := time.Since(began); e.out.Status != swarm.Cancelled || d > 5*time.Second {
+	if d := time.Since(began); e.out.Status != task.Cancelled || d > 5*time.Second {
 		t.Errorf("outcome %s %+v after %v", e.out.Status, e.out.Error, d)
 	}
 	tr.succeed(t, "say next")
@@ -113,7 +113,7 @@ func pauseStart(t *testing.T, tr *trial) {
 	if err := tr.h.Resume(ctx); err != nil {
 		t.Fatalf("resume: %v", err)
 	}
-	if e := wait(t, done); e.out.Status != swarm.Succeeded {
+	if e := wait(t, done); e.out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", e.out.Status, e.out.Error)
 	}
 }
@@ -129,7 +129,7 @@ func (tr *trial) healed(t *testing.T, from int) {
 func crash(t *testing.T, tr *trial) {
 	from := tr.reports()
 	out := tr.prompt(t, "say up", "crash")
-	if out.Status != swarm.Failed || out.Error == nil || !out.Error.Retryable {
+	if out.Status != task.Failed || out.Error == nil || !out.Error.Retryable {
 		t.Errorf("outcome %s %+v, want a retryable failure", out.Status, out.Error)
 	}
 	tr.healed(t, from)
@@ -185,7 +185,7 @@ func restart(t *testing.T, tr *trial) {
 	if err := tr.h.Restart(context.Background()); err != nil {
 		t.Fatalf("restart: %v", err)
 	}
-	if e := wait(t, done); e.out.Status == swarm.Succeeded {
+	if e := wait(t, done); e.out.Status == task.Succeeded {
 		t.Error("the prompt succeeded")
 	}
 	eventually(t, "it is idle again", func() bool { return tr.now().Status == fleet.Idle })
@@ -200,7 +200,7 @@ func closing(t *testing.T, tr *trial) {
 	if err := tr.h.Close(); err != nil {
 		t.Fatalf("close: %v", err)
 	}
-	if e := wait(t, done); e.out.Status == swarm.Succeeded {
+	if e := wait(t, done); e.out.Status == task.Succeeded {
 		t.Error("the prompt succeeded")
 	}
 	if left := Naming(file); len(left) > 0 || main != 0 && alive(main) {
@@ -269,7 +269,7 @@ func closeAnywhere(t *testing.T, tr *trial) {
 		if done != nil {
 			select {
 			case e := <-done:
-				if e.err == nil && e.out.Status == swarm.Succeeded {
+				if e.err == nil && e.out.Status == task.Succeeded {
 					t.Errorf("%s: the prompt succeeded", name)
 				}
 			case <-time.After(patience):

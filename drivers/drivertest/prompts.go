@@ -10,7 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func idle(t *testing.T, tr *trial) {
@@ -38,7 +38,7 @@ func result(t *testing.T, tr *trial) {
 
 func failure(t *testing.T, tr *trial) {
 	out := tr.prompt(t, "fail no paper")
-	if out.Status != swarm.Failed || out.Error == nil || !strings.Contains(out.Error.Message, "no paper") {
+	if out.Status != task.Failed || out.Error == nil || !strings.Contains(out.Error.Message, "no paper") {
 		t.Errorf("outcome %s %+v, want failed with its reason", out.Status, out.Error)
 	}
 	tr.succeed(t, "say on")
@@ -118,8 +118,8 @@ func edited(t *testing.T, tr *trial) {
 func (tr *trial) goesOn(t *testing.T, acts ...string) {
 	t.Helper()
 	out := tr.prompt(t, acts...)
-	if tr.TurnsOnly && (out.Status != swarm.Blocked || out.Error.Code != "approval_denied") ||
-		!tr.TurnsOnly && out.Status != swarm.Succeeded {
+	if tr.TurnsOnly && (out.Status != task.Blocked || out.Error.Code != "approval_denied") ||
+		!tr.TurnsOnly && out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v after a denial", out.Status, out.Error)
 	}
 }
@@ -135,7 +135,7 @@ func deny(t *testing.T, tr *trial) {
 func abort(t *testing.T, tr *trial) {
 	tr.answerWith(fleet.ToolAnswer{Decision: "abort", Reason: "stop it"})
 	e := wait(t, tr.start(context.Background(), `tool write {"path":"a"}`, "say survived", "hang"))
-	if e.out.Status != swarm.Blocked || e.took > 5*time.Second {
+	if e.out.Status != task.Blocked || e.took > 5*time.Second {
 		t.Errorf("outcome %s %+v after %v, want blocked within 5 s", e.out.Status, e.out.Error, e.took)
 	}
 	for _, s := range tr.said() {
@@ -160,7 +160,7 @@ func many(t *testing.T, tr *trial) {
 	done := tr.start(context.Background(), fmt.Sprintf("tools %d", n))
 	eventually(t, "all requests wait", func() bool { return tr.asked() == n })
 	close(all)
-	if e := wait(t, done); e.out.Status != swarm.Succeeded {
+	if e := wait(t, done); e.out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", e.out.Status, e.out.Error)
 	}
 	if got := strings.Join(tr.said(), "|"); got != fmt.Sprintf("answered %d", n) {

@@ -13,7 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Subject is what a driver's test puts on trial.
@@ -232,7 +232,7 @@ func (tr *trial) asked() int {
 
 // ending is how a prompt came back.
 type ending struct {
-	out  swarm.Outcome
+	out  task.Outcome
 	err  error
 	took time.Duration
 }
@@ -262,7 +262,7 @@ func wait(t *testing.T, done <-chan ending) ending {
 		if e.err != nil {
 			t.Fatalf("prompt: %v", e.err)
 		}
-		if (e.out.Status == swarm.Succeeded) != (e.out.Error == nil) {
+		if (e.out.Status == task.Succeeded) != (e.out.Error == nil) {
 			t.Errorf("status %s with error %+v", e.out.Status, e.out.Error)
 		}
 		return e
@@ -273,14 +273,14 @@ func wait(t *testing.T, done <-chan ending) ending {
 }
 
 // prompt plays acts to their end.
-func (tr *trial) prompt(t *testing.T, acts ...string) swarm.Outcome {
+func (tr *trial) prompt(t *testing.T, acts ...string) task.Outcome {
 	t.Helper()
 	return wait(t, tr.start(context.Background(), acts...)).out
 }
 
 func (tr *trial) succeed(t *testing.T, acts ...string) {
 	t.Helper()
-	if out := tr.prompt(t, acts...); out.Status != swarm.Succeeded {
+	if out := tr.prompt(t, acts...); out.Status != task.Succeeded {
 		t.Fatalf("outcome %s %+v, want succeeded", out.Status, out.Error)
 	}
 }

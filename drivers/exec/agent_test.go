@@ -11,7 +11,7 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // watch is a fleet that remembers what an agent's runtime reports.
@@ -105,7 +105,7 @@ func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 	return h, w
 }
 
-func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) swarm.Outcome {
+func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) task.Outcome {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	defer stop()
@@ -135,7 +135,7 @@ func TestAnAgentThatStaysServesManyPromptsInOneProcess(t *testing.T) {
 	one := ask(t, h, w.prompt("first"))
 	pid := w.last().PID
 	two := ask(t, h, w.prompt("second"))
-	if one.Status != swarm.Succeeded || two.Status != swarm.Succeeded {
+	if one.Status != task.Succeeded || two.Status != task.Succeeded {
 		t.Fatalf("outcomes %+v, %+v", one, two)
 	}
 	var a, b struct {

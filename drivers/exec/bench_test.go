@@ -10,6 +10,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // BenchmarkTask is one exec.run of the cheapest program, from its start to its
@@ -34,7 +35,7 @@ func BenchmarkTask(b *testing.B) {
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
 						w, err := r.Start(context.Background(), swarm.Job{
-							Task: swarm.Task{
+							Task: task.Task{
 								TaskID: core.NewID(core.TaskPrefix, "t_bench", uint64(lives.Add(1))),
 								Input:  core.Raw(`{"argv":["true"],"profile":"` + string(profile) + `"}`),
 							},
@@ -44,7 +45,7 @@ func BenchmarkTask(b *testing.B) {
 							b.Error(err)
 							return
 						}
-						if o := w.Outcome(); o.Status != swarm.Succeeded {
+						if o := w.Outcome(); o.Status != task.Succeeded {
 							b.Errorf("outcome %+v", o)
 							return
 						}
@@ -79,7 +80,7 @@ func BenchmarkSkill(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if o := w.Outcome(); o.Status != swarm.Succeeded {
+		if o := w.Outcome(); o.Status != task.Succeeded {
 			b.Fatalf("outcome %+v", o.Error)
 		}
 	}

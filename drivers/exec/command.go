@@ -15,7 +15,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 const (
@@ -36,7 +36,7 @@ type command struct {
 	mask    *secret.Mask
 	cancel  chan stop // one slot: the first one counts
 	done    chan struct{}
-	outcome swarm.Outcome // valid after done
+	outcome task.Outcome // valid after done
 }
 
 // stop asks a command to end.
@@ -65,8 +65,8 @@ func (c *command) start(ctx context.Context, sup *cell.Supervisor, secrets secre
 	return true
 }
 
-func (c *command) Done() <-chan struct{}  { return c.done }
-func (c *command) Outcome() swarm.Outcome { <-c.done; return c.outcome }
+func (c *command) Done() <-chan struct{} { return c.done }
+func (c *command) Outcome() task.Outcome { <-c.done; return c.outcome }
 
 func (c *command) Cancel(reason string) { c.end(reason, c.grace) }
 
@@ -190,12 +190,12 @@ func (c *command) exit(f fate, out *runOutput) {
 	}
 }
 
-func (f fate) cancelError() *swarm.TaskError {
-	return &swarm.TaskError{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(f.reason)), keeper.MaxMessage)}
+func (f fate) cancelError() *task.Error {
+	return &task.Error{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(f.reason)), keeper.MaxMessage)}
 }
 
 // note adds to an error what could not be ended.
-func (f fate) note(e *swarm.TaskError) {
+func (f fate) note(e *task.Error) {
 	if f.stopErr != nil && e != nil {
 		e.Message = pipe.Clip(e.Message+"; "+f.stopErr.Error(), keeper.MaxMessage)
 	}

@@ -9,7 +9,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // killGrace lies between SIGTERM and SIGKILL when an interrupted prompt did
@@ -18,7 +18,7 @@ const killGrace = 300 * time.Millisecond
 
 // follow watches a turn until it ends. It reports again when the process left
 // without having read the task, so that another one must have it.
-func (a *agent) follow(t *turn, s *session) (out swarm.Outcome, again bool) {
+func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
 	t.Helper.Go(t.catchUp)
 	stop, ended := t.Stop, t.Context.Done()
 	var kill <-chan time.Time
@@ -69,7 +69,7 @@ func (a *agent) interrupt(t *turn, s *session) {
 }
 
 // finished makes the outcome of a turn with a result.
-func (a *agent) finished(t *turn, s *session) swarm.Outcome {
+func (a *agent) finished(t *turn, s *session) task.Outcome {
 	s.quiesce()
 	how := t.Ending()
 	if how != keeper.Running && !s.proc.Ended() {
@@ -89,20 +89,20 @@ func (a *agent) finished(t *turn, s *session) swarm.Outcome {
 		return t.OnPurpose(keeper.Failure("agent_protocol", t.broken.Error(), false))
 	}
 	e := t.result
-	out := swarm.Outcome{Status: swarm.Succeeded, Output: e.Output, Confidence: e.Confidence, Text: string(e.Output)}
+	out := task.Outcome{Status: task.Succeeded, Output: e.Output, Confidence: e.Confidence, Text: string(e.Output)}
 	if e.Status != "succeeded" {
-		out.Status = swarm.Failed
+		out.Status = task.Failed
 		message := e.Error
 		if message == "" {
 			message = "the agent gave no reason"
 		}
-		out.Error = &swarm.TaskError{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), keeper.MaxMessage)}
+		out.Error = &task.Error{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), keeper.MaxMessage)}
 	}
 	return t.OnPurpose(out)
 }
 
 // exited makes the outcome of a turn whose process ended without a result.
-func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
+func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 	a.mu.Lock()
 	if s.exit.Code == 0 {
 		a.keep.Well()
@@ -134,14 +134,14 @@ func (a *agent) exited(t *turn, s *session) (out swarm.Outcome, again bool) {
 	case exit.Code != 0:
 		out = keeper.Failure("agent_exit", message, false)
 	default:
-		out = swarm.Outcome{Status: swarm.Succeeded, Text: tail}
+		out = task.Outcome{Status: task.Succeeded, Text: tail}
 	}
 	out.Output = output
 	return t.OnPurpose(out), false
 }
 
 // refused makes the outcome of a turn that no process took.
-func (t *turn) refused(err error) swarm.Outcome {
+func (t *turn) refused(err error) task.Outcome {
 	switch {
 	case errors.Is(err, errStopped) && t.Ending() == keeper.Running:
 		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)

@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // homes is a runtime that keeps homes, and what it says to one agent after
@@ -30,7 +30,7 @@ func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out 
 		}
 		defer h.Close()
 		out := ask(t, h, w.prompt("go"))
-		if out.Status != swarm.Succeeded {
+		if out.Status != task.Succeeded {
 			t.Fatalf("%s: %+v", line, out)
 		}
 		return strings.TrimSpace(out.Text), w.texts("log")

@@ -19,7 +19,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // playModels is an agent that does what its task says, word by word: "ask" its
@@ -127,7 +127,7 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 		w.mu.Lock()
 		w.events = nil
 		w.mu.Unlock()
-		if out := ask(t, h, w.prompt(c.task)); out.Status != swarm.Succeeded {
+		if out := ask(t, h, w.prompt(c.task)); out.Status != task.Succeeded {
 			t.Fatalf("%s: %+v", c.task, out)
 		}
 		if c.task == "late" {
@@ -193,7 +193,7 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = h.Close() })
 			before := len(m.Requests())
-			if out := ask(t, h, w.prompt("ask environments")); out.Status != swarm.Succeeded {
+			if out := ask(t, h, w.prompt("ask environments")); out.Status != task.Succeeded {
 				t.Fatalf("%+v", out)
 			}
 			if all := m.Requests()[before:]; len(all) != 1 || all[0].Credential != key.value {

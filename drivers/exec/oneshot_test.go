@@ -11,28 +11,28 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
-		status       swarm.Status
+		status       task.Status
 		code         string
 		retryable    bool
 		output       string
 	}{
-		{"status 0", "echo one; echo two", swarm.Succeeded, "", false, `{"rc":0,"stdout":"one\ntwo\n"}`},
-		{"status 4", "echo one; echo why >&2; exit 4", swarm.Failed, "agent_exit", false, `{"rc":4,"stdout":"one\n"}`},
-		{"signal", "kill -9 $$", swarm.Failed, "agent_killed", true, `{"rc":137,"stdout":""}`},
-		{"no newline at the end", "printf tail", swarm.Succeeded, "", false, `{"rc":0,"stdout":"tail\n"}`},
-		{"closed streams", "exec <&- >&- 2>&-; exit 0", swarm.Succeeded, "", false, `{"rc":0,"stdout":""}`},
+		{"status 0", "echo one; echo two", task.Succeeded, "", false, `{"rc":0,"stdout":"one\ntwo\n"}`},
+		{"status 4", "echo one; echo why >&2; exit 4", task.Failed, "agent_exit", false, `{"rc":4,"stdout":"one\n"}`},
+		{"signal", "kill -9 $$", task.Failed, "agent_killed", true, `{"rc":137,"stdout":""}`},
+		{"no newline at the end", "printf tail", task.Succeeded, "", false, `{"rc":0,"stdout":"tail\n"}`},
+		{"closed streams", "exec <&- >&- 2>&-; exit 0", task.Succeeded, "", false, `{"rc":0,"stdout":""}`},
 		{
 			"a result and another", `echo '{"type":"result","status":"failed","error":"no"}'; echo '{"type":"result","status":"succeeded"}'`,
-			swarm.Failed, "agent_failed", false, `{}`,
+			task.Failed, "agent_failed", false, `{}`,
 		},
-		{"a broken result", `echo '{"type":"result","status":"succeeded","output":"text"}'`, swarm.Failed, "agent_protocol", false, `{}`},
-		{"a result of a wrong confidence", `echo '{"type":"result","status":"succeeded","confidence":7}'`, swarm.Failed, "agent_protocol", false, `{}`},
+		{"a broken result", `echo '{"type":"result","status":"succeeded","output":"text"}'`, task.Failed, "agent_protocol", false, `{}`},
+		{"a result of a wrong confidence", `echo '{"type":"result","status":"succeeded","confidence":7}'`, task.Failed, "agent_protocol", false, `{}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, w := openAgent(t, sh(c.script)...)
@@ -64,7 +64,7 @@ func TestTheFailureNamesTheLastComplaint(t *testing.T) {
 func TestABigTaskForACommandThatReadsNothingDoesNotBlock(t *testing.T) {
 	h, w := openAgent(t, sh("echo done")...)
 	began := time.Now()
-	if out := ask(t, h, w.prompt(strings.Repeat("x", 1<<20))); out.Status != swarm.Succeeded {
+	if out := ask(t, h, w.prompt(strings.Repeat("x", 1<<20))); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
 	if d := time.Since(began); d > 5*time.Second {
@@ -109,13 +109,13 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
-	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Succeeded {
+	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Failed || out.Error.Code != "not_found" {
+	if out := ask(t, h, w.prompt("go")); out.Status != task.Failed || out.Error.Code != "not_found" {
 		t.Errorf("outcome %s %+v, want not_found", out.Status, out.Error)
 	}
 	eventually(t, "it is offline", func() bool { return w.last().Status == fleet.Offline })

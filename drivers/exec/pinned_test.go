@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func newPins(t *testing.T) *pin.Keeper {
@@ -83,7 +83,7 @@ func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := over(t, w); o.Status != swarm.Succeeded {
+	if o := over(t, w); o.Status != task.Succeeded {
 		t.Errorf("%+v", o)
 	}
 	rewrite(t, dir, "job.sh", `echo '{"n":2}'`)

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // RunnerOptions of NewRunner.
@@ -143,8 +144,8 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 }
 
 // startError says why a command could not be started.
-func startError(err error) swarm.TaskError {
-	e := swarm.TaskError{Code: "start_failed", Message: pipe.Clip(pipe.Text([]byte(err.Error())), keeper.MaxMessage), Retryable: true}
+func startError(err error) task.Error {
+	e := task.Error{Code: "start_failed", Message: pipe.Clip(pipe.Text([]byte(err.Error())), keeper.MaxMessage), Retryable: true}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		e.Code, e.Retryable = "not_found", false
@@ -156,6 +157,6 @@ func startError(err error) swarm.TaskError {
 	return e
 }
 
-func failed(e swarm.TaskError) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &e}
+func failed(e task.Error) task.Outcome {
+	return task.Outcome{Status: task.Failed, Output: core.Raw(`{}`), Error: &e}
 }

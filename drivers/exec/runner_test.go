@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // logbook is a job's side that the swarm would be.
@@ -27,7 +28,7 @@ type logbook struct {
 
 func (l *logbook) job(input, spill string) swarm.Job {
 	return swarm.Job{
-		Task:  swarm.Task{TaskID: "tk_00000_0000000001", Input: core.Raw(input)},
+		Task:  task.Task{TaskID: "tk_00000_0000000001", Input: core.Raw(input)},
 		Spill: spill,
 		Log: func(level, line string) {
 			l.mu.Lock()
@@ -58,7 +59,7 @@ func shell(script string) string {
 	return string(core.MustEncode(map[string]any{"argv": sh(script)}))
 }
 
-func finish(t *testing.T, w swarm.Work) (swarm.Outcome, runOutput) {
+func finish(t *testing.T, w swarm.Work) (task.Outcome, runOutput) {
 	t.Helper()
 	select {
 	case <-w.Done():
@@ -70,13 +71,13 @@ func finish(t *testing.T, w swarm.Work) (swarm.Outcome, runOutput) {
 	if err := core.Decode(o.Output, &out); err != nil {
 		t.Fatalf("output %s: %v", o.Output, err)
 	}
-	if (o.Status == swarm.Succeeded) != (o.Error == nil) {
+	if (o.Status == task.Succeeded) != (o.Error == nil) {
 		t.Errorf("status %s with error %+v", o.Status, o.Error)
 	}
 	return o, out
 }
 
-func runShell(t *testing.T, script string) (swarm.Outcome, runOutput, *logbook) {
+func runShell(t *testing.T, script string) (task.Outcome, runOutput, *logbook) {
 	t.Helper()
 	l := &logbook{}
 	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(), l.job(shell(script), ""))
@@ -141,7 +142,7 @@ func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, out := finish(t, w)
-	if o.Status != swarm.Succeeded || out.RC != 0 {
+	if o.Status != task.Succeeded || out.RC != 0 {
 		t.Errorf("outcome %+v", o)
 	}
 	if want := "one\ntwo\r\ny\n" + r.opt.Dir + "\n"; out.Stdout != want || out.Stderr != "no newline" {
@@ -189,7 +190,7 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			o, out := finish(t, w)
-			if o.Status != swarm.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
+			if o.Status != task.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
 				t.Fatalf("outcome %s %+v, want %s", o.Status, o.Error, c.code)
 			}
 			if !strings.Contains(o.Error.Message, c.message) || out.RC != c.rc {
@@ -208,7 +209,7 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, out := finish(t, w)
-	if o.Status != swarm.Succeeded || !out.StdoutTruncated || out.Spill != spill || out.StderrTruncated || out.Stderr != "small\n" {
+	if o.Status != task.Succeeded || !out.StdoutTruncated || out.Spill != spill || out.StderrTruncated || out.Stderr != "small\n" {
 		t.Fatalf("outcome %s, truncated %v, spill %q, stderr %q", o.Status, out.StdoutTruncated, out.Spill, out.Stderr)
 	}
 	data, err := os.ReadFile(spill)
@@ -231,7 +232,7 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 
 func TestBinaryOutputAndHugeLinesBecomeValidText(t *testing.T) {
 	o, out, l := runShell(t, `printf 'a\377b\n'; head -c 200000 /dev/zero | tr '\0' x; echo; echo end`)
-	if o.Status != swarm.Succeeded || !strings.HasPrefix(out.Stdout, "a\uFFFDb\n") {
+	if o.Status != task.Succeeded || !strings.HasPrefix(out.Stdout, "a\uFFFDb\n") {
 		t.Errorf("outcome %s, stdout %.20q", o.Status, out.Stdout)
 	}
 	if len(l.lines) != 3 || l.lines[0] != "INFO a\uFFFDb" || l.lines[2] != "INFO end" {
@@ -246,7 +247,7 @@ func TestABackgroundProcessEndsWithItsTaskAndDoesNotHangIt(t *testing.T) {
 	began := time.Now()
 	mark := "300." + strconv.Itoa(os.Getpid())
 	o, _, _ := runShell(t, `setsid sleep `+mark+` & exit 0`)
-	if o.Status != swarm.Succeeded {
+	if o.Status != task.Succeeded {
 		t.Errorf("outcome %+v", o)
 	}
 	if left := drivertest.Naming(mark); len(left) > 0 {
@@ -268,7 +269,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	w.Cancel("changed my mind")
 	w.Cancel("again")
 	o, _ := finish(t, w)
-	if o.Status != swarm.Cancelled || o.Error.Message != "changed my mind" {
+	if o.Status != task.Cancelled || o.Error.Message != "changed my mind" {
 		t.Errorf("outcome %s %+v", o.Status, o.Error)
 	}
 	if left := drivertest.Naming("301." + strconv.Itoa(os.Getpid())); len(left) > 0 {
@@ -287,7 +288,7 @@ func TestTheEnginesEndCancelsTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if o, _ := finish(t, w); o.Status != swarm.Cancelled {
+	if o, _ := finish(t, w); o.Status != task.Cancelled {
 		t.Errorf("outcome %s", o.Status)
 	}
 }
@@ -342,7 +343,7 @@ func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		o, out := finish(t, w)
-		if o.Status != swarm.Succeeded || !out.StdoutTruncated || out.StdoutBytes != 3000000 || (out.SpillError != "") != c.fails {
+		if o.Status != task.Succeeded || !out.StdoutTruncated || out.StdoutBytes != 3000000 || (out.SpillError != "") != c.fails {
 			t.Errorf("spill %q: outcome %s, bytes %d, error %q", c.spill, o.Status, out.StdoutBytes, out.SpillError)
 		}
 		if kept := out.Spill != ""; kept != (c.spill == old) {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // SkillKind is the runner kind that SkillRunner serves.
@@ -147,25 +148,25 @@ func (w *skillWork) run(ctx context.Context) {
 var errFlood = errors.New("stdout is too large")
 
 // judge makes the outcome of how the command ended and what it printed.
-func (w *skillWork) judge(f fate, lastErr string) swarm.Outcome {
+func (w *skillWork) judge(f fate, lastErr string) task.Outcome {
 	out := runOutput{Stderr: lastErr}
 	w.exit(f, &out)
-	o := swarm.Outcome{Status: swarm.Failed}
+	o := task.Outcome{Status: task.Failed}
 	switch {
 	case w.answer.Cut() && (!f.cancelled || f.reason == errFlood.Error()):
-		o.Error = &swarm.TaskError{Code: "output_too_large", Message: fmt.Sprintf(
+		o.Error = &task.Error{Code: "output_too_large", Message: fmt.Sprintf(
 			"stdout is larger than %d bytes: a skill prints one JSON object", skill.MaxResult)}
 	case f.cancelled:
-		o.Status, o.Error = swarm.Cancelled, f.cancelError()
+		o.Status, o.Error = task.Cancelled, f.cancelError()
 	case out.Signal != "" || out.RC != 0:
 		o.Error = out.failure()
 	default:
 		result, err := printedObject(w.mask.JSON(w.answer.Take()))
 		if err != nil {
-			o.Error = &swarm.TaskError{Code: "bad_output", Message: pipe.Clip(err.Error(), keeper.MaxMessage)}
+			o.Error = &task.Error{Code: "bad_output", Message: pipe.Clip(err.Error(), keeper.MaxMessage)}
 			break
 		}
-		o = swarm.Outcome{Status: swarm.Succeeded, Output: result, Text: string(result)}
+		o = task.Outcome{Status: task.Succeeded, Output: result, Text: string(result)}
 	}
 	f.note(o.Error)
 	return o

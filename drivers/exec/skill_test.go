@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func newSkillRunner(t *testing.T, dir string) *SkillRunner {
@@ -46,7 +47,7 @@ func startSkill(t *testing.T, script string) (swarm.Work, *logbook) {
 	return w, l
 }
 
-func over(t *testing.T, w swarm.Work) swarm.Outcome {
+func over(t *testing.T, w swarm.Work) task.Outcome {
 	t.Helper()
 	select {
 	case <-w.Done():
@@ -66,7 +67,7 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 	}
 	o := over(t, w)
 	want := `{"params":{"location":"kitchen","big":9007199254740993},"results":{"navigate":{"x":1.50}},"task_id":"tk_00000_0000000001","trace_id":"0123456789abcdef0123456789abcdef"}`
-	if o.Status != swarm.Succeeded || string(o.Output) != want || o.Error != nil {
+	if o.Status != task.Succeeded || string(o.Output) != want || o.Error != nil {
 		t.Errorf("outcome %+v %+v\nwant %s", o, o.Error, want)
 	}
 	if got := strings.Join(l.lines, "|"); got != "WARN one|WARN two" {
@@ -102,7 +103,7 @@ func TestHowASkillsCommandFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, _ := startSkill(t, c.script)
 			o := over(t, w)
-			if o.Status != swarm.Failed || o.Error.Code != c.code || !strings.Contains(o.Error.Message, c.say) || o.Output != nil {
+			if o.Status != task.Failed || o.Error.Code != c.code || !strings.Contains(o.Error.Message, c.say) || o.Output != nil {
 				t.Errorf("outcome %+v %+v, want %s with %q", o, o.Error, c.code, c.say)
 			}
 		})
@@ -119,7 +120,7 @@ func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
 			began := time.Now()
 			w, _ := startSkill(t, script)
 			o := over(t, w)
-			if o.Status != swarm.Failed || o.Error.Code != "output_too_large" || o.Output != nil {
+			if o.Status != task.Failed || o.Error.Code != "output_too_large" || o.Output != nil {
 				t.Errorf("outcome %+v %+v", o, o.Error)
 			}
 			if took := time.Since(began); took > 3*time.Second {
@@ -134,14 +135,14 @@ func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
 	}
 	fits := fmt.Sprintf(`printf '{"a":"'; head -c %d /dev/zero | tr '\0' x; printf '"}'`, skill.MaxResult-8)
 	w, _ := startSkill(t, fits)
-	if o := over(t, w); o.Status != swarm.Succeeded || len(o.Output) != skill.MaxResult {
+	if o := over(t, w); o.Status != task.Succeeded || len(o.Output) != skill.MaxResult {
 		t.Errorf("the largest result: %s, %d bytes, %+v", o.Status, len(o.Output), o.Error)
 	}
 }
 
 func TestAFloodOnStderrDoesNotHurtTheResult(t *testing.T) {
 	w, l := startSkill(t, `head -c 3000000 /dev/zero | tr '\0' y >&2; echo >&2; echo '{"ok":true}'`)
-	if o := over(t, w); o.Status != swarm.Succeeded || string(o.Output) != `{"ok":true}` {
+	if o := over(t, w); o.Status != task.Succeeded || string(o.Output) != `{"ok":true}` {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
 	l.mu.Lock()
@@ -162,7 +163,7 @@ func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
 	}
 	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("the try timed out")
-	if o := over(t, w); o.Status != swarm.Cancelled || o.Error.Message != "the try timed out" {
+	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the try timed out" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
 	if left := drivertest.Naming(mark); len(left) > 0 {
@@ -178,7 +179,7 @@ func TestAClosingEngineEndsASkill(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if o := over(t, w); o.Status != swarm.Cancelled || o.Error.Message != "the engine is closing" {
+	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the engine is closing" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
 }
@@ -211,7 +212,7 @@ func TestAPausedSkillStandsStill(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if o := over(t, w); o.Status != swarm.Succeeded {
+	if o := over(t, w); o.Status != task.Succeeded {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
 }
@@ -234,7 +235,7 @@ func TestASkillThatCanNotStartFailed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o := over(t, w); o.Status != swarm.Failed || o.Error.Code != code {
+		if o := over(t, w); o.Status != task.Failed || o.Error.Code != code {
 			t.Errorf("outcome %+v %+v, want %s", o, o.Error, code)
 		}
 		if err := w.Pause(t.Context()); err == nil {
@@ -286,7 +287,7 @@ func TestManySkillsAtOnceDoNotDisturbEachOther(t *testing.T) {
 				return
 			}
 			o := w.Outcome()
-			want := []swarm.Status{swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Failed}[i%4]
+			want := []task.Status{task.Succeeded, task.Failed, task.Cancelled, task.Failed}[i%4]
 			if o.Status != want {
 				t.Errorf("%s ended %s %+v", scripts[i%4], o.Status, o.Error)
 			}

@@ -12,7 +12,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAFloodIsBoundedAndDoesNotBlockTheResult(t *testing.T) {
 	}
 	h, w := openAgent(t, sh(`read -r l; awk 'BEGIN { for (i = 0; i < 250000; i++) print "flood " i }'
 		echo '{"type":"usage","tokens":7,"cost_usd":0.5}'; echo '{"type":"result","status":"succeeded"}'`)...)
-	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Succeeded {
+	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
 	logs := w.texts("log")
@@ -101,7 +101,7 @@ func TestASlowLogSlowsTheAgentButNotItsCancel(t *testing.T) {
 		<-ctx.Done() // a log that has stopped
 		return fleet.ToolAnswer{}, ctx.Err()
 	}
-	done := make(chan swarm.Outcome, 1)
+	done := make(chan task.Outcome, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -112,7 +112,7 @@ func TestASlowLogSlowsTheAgentButNotItsCancel(t *testing.T) {
 	h.Interrupt()
 	select {
 	case out := <-done:
-		if out.Status != swarm.Cancelled {
+		if out.Status != task.Cancelled {
 			t.Errorf("outcome %s %+v", out.Status, out.Error)
 		}
 	case <-time.After(30 * time.Second):
@@ -130,7 +130,7 @@ func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
 		<-ctx.Done()
 		return fleet.ToolAnswer{}, ctx.Err()
 	}
-	if out := ask(t, h, w.prompt("go")); out.Status != swarm.Succeeded {
+	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
 	logs := strings.Join(w.texts("log"), "|")
@@ -193,18 +193,18 @@ done`),
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	over := make(chan swarm.Outcome, 1)
+	over := make(chan task.Outcome, 1)
 	go func() { over <- ask(t, h, w.prompt("wait")) }()
 	eventually(t, "it works", func() bool { return len(w.texts("message")) == 1 })
 	pid := w.last().PID
 	h.Interrupt()
-	if out := <-over; out.Status != swarm.Cancelled {
+	if out := <-over; out.Status != task.Cancelled {
 		t.Errorf("%+v", out)
 	}
 	if said := w.texts("message"); len(said) != 1 {
 		t.Errorf("it was told more than the byte: %q", said)
 	}
-	if out := ask(t, h, w.prompt("again")); out.Status != swarm.Succeeded || w.last().PID != pid {
+	if out := ask(t, h, w.prompt("again")); out.Status != task.Succeeded || w.last().PID != pid {
 		t.Errorf("%+v by process %d, was %d", out, w.last().PID, pid)
 	}
 	for _, bad := range []string{`{"interrupt":"a\nb"}`, `{"interrupt":7}`, `{"more":1}`, `{"interrupt":"` + strings.Repeat("x", 65) + `"}`} {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // beatEvery renews the lease four times a second: it is lost after one.
@@ -95,16 +96,16 @@ func (k *kept) Write(p []byte) (int, error) {
 }
 
 // judge makes the outcome of how the command ended.
-func (w *work) judge(f fate) swarm.Outcome {
+func (w *work) judge(f fate) task.Outcome {
 	var out runOutput
 	w.capture.report(&out)
 	w.exit(f, &out)
-	o := swarm.Outcome{Status: swarm.Succeeded, Output: core.MustEncode(out), Text: out.text()}
+	o := task.Outcome{Status: task.Succeeded, Output: core.MustEncode(out), Text: out.text()}
 	switch {
 	case f.cancelled:
-		o.Status, o.Error = swarm.Cancelled, f.cancelError()
+		o.Status, o.Error = task.Cancelled, f.cancelError()
 	case out.Signal != "" || out.RC != 0:
-		o.Status, o.Error = swarm.Failed, out.failure()
+		o.Status, o.Error = task.Failed, out.failure()
 	}
 	f.note(o.Error)
 	return o
@@ -117,8 +118,8 @@ func (r runOutput) text() string {
 	return r.Stdout + "\n" + r.Stderr
 }
 
-func (r runOutput) failure() *swarm.TaskError {
-	e := &swarm.TaskError{Code: "exit_nonzero", Message: fmt.Sprintf("exit status %d", r.RC)}
+func (r runOutput) failure() *task.Error {
+	e := &task.Error{Code: "exit_nonzero", Message: fmt.Sprintf("exit status %d", r.RC)}
 	switch {
 	case r.overran != "":
 		e.Code, e.Message = "limit_exceeded", r.overran

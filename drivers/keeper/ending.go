@@ -6,7 +6,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Ending says who ended a prompt before its time.
@@ -41,25 +41,25 @@ const MaxMessage = 4096
 
 // Outcome turns an outcome into that of a prompt which was ended on purpose;
 // one that was not stays as it is.
-func (e Ending) Outcome(out swarm.Outcome, reason string) swarm.Outcome {
-	why := &swarm.TaskError{Message: pipe.Clip(reason, MaxMessage)}
+func (e Ending) Outcome(out task.Outcome, reason string) task.Outcome {
+	why := &task.Error{Message: pipe.Clip(reason, MaxMessage)}
 	switch e {
 	case Running:
 		return out
 	case ByAbort:
-		out.Status, why.Code = swarm.Blocked, "approval_denied"
+		out.Status, why.Code = task.Blocked, "approval_denied"
 	case ByRestart:
-		out.Status, why.Code, why.Retryable = swarm.Failed, "agent_restarted", true
+		out.Status, why.Code, why.Retryable = task.Failed, "agent_restarted", true
 	default:
-		out.Status, why.Code = swarm.Cancelled, "cancelled"
+		out.Status, why.Code = task.Cancelled, "cancelled"
 	}
 	out.Error = why
 	return out
 }
 
 // Failure is the outcome of a prompt that failed for a reason of ours.
-func Failure(code, message string, retryable bool) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Failed, Output: core.Raw(`{}`), Error: &swarm.TaskError{
+func Failure(code, message string, retryable bool) task.Outcome {
+	return task.Outcome{Status: task.Failed, Output: core.Raw(`{}`), Error: &task.Error{
 		Code: code, Message: pipe.Clip(pipe.Text([]byte(message)), MaxMessage), Retryable: retryable,
 	}}
 }

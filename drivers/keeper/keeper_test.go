@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // kept is a keeper whose reports and tries are remembered.
@@ -97,21 +97,21 @@ func TestATryWaitsForThePausesEnd(t *testing.T) {
 }
 
 func TestAnEndingMakesTheOutcome(t *testing.T) {
-	good := swarm.Outcome{Status: swarm.Succeeded, Text: "done"}
+	good := task.Outcome{Status: task.Succeeded, Text: "done"}
 	for how, want := range map[Ending]struct {
-		status swarm.Status
+		status task.Status
 		code   string
 		retry  bool
 	}{
-		ByCancel: {swarm.Cancelled, "cancelled", false}, ByStop: {swarm.Cancelled, "cancelled", false},
-		ByAbort: {swarm.Blocked, "approval_denied", false}, ByRestart: {swarm.Failed, "agent_restarted", true},
+		ByCancel: {task.Cancelled, "cancelled", false}, ByStop: {task.Cancelled, "cancelled", false},
+		ByAbort: {task.Blocked, "approval_denied", false}, ByRestart: {task.Failed, "agent_restarted", true},
 	} {
 		out := how.Outcome(good, how.String())
 		if out.Status != want.status || out.Error.Code != want.code || out.Error.Retryable != want.retry || out.Text != "done" || out.Error.Message != how.String() {
 			t.Errorf("%s: %+v %+v", how, out, out.Error)
 		}
 	}
-	if out := Running.Outcome(good, ""); out.Status != swarm.Succeeded || out.Error != nil {
+	if out := Running.Outcome(good, ""); out.Status != task.Succeeded || out.Error != nil {
 		t.Errorf("an ending that is none: %+v", out)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // BeatEvery renews the lease four times a second: it is lost after one.
@@ -110,7 +110,7 @@ func (t *Turn) Ending() Ending {
 }
 
 // OnPurpose turns an outcome into that of a turn which was ended on purpose.
-func (t *Turn) OnPurpose(out swarm.Outcome) swarm.Outcome {
+func (t *Turn) OnPurpose(out task.Outcome) task.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.how.Outcome(out, t.reason)

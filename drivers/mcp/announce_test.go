@@ -12,7 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 )
 
@@ -24,7 +24,7 @@ func TestWhatAServerAnnouncesIsInTheRecordOfRunsThatGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, r := h.ends(t, alice, "actor", "announce", "{}"); r.Status != swarm.Succeeded {
+		if _, r := h.ends(t, alice, "actor", "announce", "{}"); r.Status != task.Succeeded {
 			t.Fatalf("%+v", r.Error)
 		}
 	}

@@ -35,7 +35,7 @@ func (s *Server) judge(ctx context.Context, c *call, t tool, callID string, args
 		ask.Agent = judge.AgentRef{Name: c.agent.Name, Role: c.agent.Role, Project: c.agent.Project}
 		ask.Session = c.agent.SessionID
 		if c.agent.TaskID != "" {
-			task, err := s.eng.Swarm.Task(ctx, c.id.Tenant, c.agent.TaskID)
+			task, err := s.eng.Tasks.Get(ctx, c.id.Tenant, c.agent.TaskID)
 			if err != nil {
 				return nil, err
 			}

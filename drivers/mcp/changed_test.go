@@ -13,24 +13,25 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 )
 
 // asks dispatches a call that waits for a person.
-func (h *house) asks(t *testing.T, path string) swarm.Task {
+func (h *house) asks(t *testing.T, path string) task.Task {
 	t.Helper()
-	task, err := h.eng.Swarm.Dispatch(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, swarm.Dispatch{
+	tk, err := h.eng.Swarm.Dispatch(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, swarm.Dispatch{
 		Kind: Kind, Input: core.Raw(fmt.Sprintf(`{"server":"actor","tool":"write_file","args":{"path":%q}}`, path)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return task
+	return tk
 }
 
 // anew waits until a call is asked about once more, allows it, and sees that
 // it was not carried out before.
-func (h *house) anew(t *testing.T, task swarm.Task, first judge.Approval, path string) {
+func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path string) {
 	t.Helper()
 	await(t, "another question", func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
@@ -44,8 +45,8 @@ func (h *house) anew(t *testing.T, task swarm.Task, first judge.Approval, path s
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if task, err := h.eng.Swarm.Wait(ctx, lab, task.TaskID, ""); err != nil || task.Status != swarm.Succeeded {
-		t.Errorf("%+v %v", task, err)
+	if tk, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
+		t.Errorf("%+v %v", tk, err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
@@ -62,14 +63,14 @@ func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := h.asks(t, path)
+	tk := h.asks(t, path)
 	was := c.tools.digest(s, "write_file")
-	if _, r := h.ends(t, alice, "actor", "morph", "{}"); r.Status != swarm.Succeeded {
+	if _, r := h.ends(t, alice, "actor", "morph", "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
 	await(t, "the new schema", func() bool { return c.tools.digest(s, "write_file") != was })
 	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
-	h.anew(t, task, first, path)
+	h.anew(t, tk, first, path)
 	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {
 		t.Errorf("%+v %v", a, err)
 	}

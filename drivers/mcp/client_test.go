@@ -24,6 +24,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 )
 
@@ -124,9 +125,9 @@ func (h *house) know(t *testing.T, s tools.Server) {
 }
 
 // ends dispatches a call and waits for its end.
-func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (swarm.Task, swarm.Result) {
+func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (task.Task, task.Result) {
 	t.Helper()
-	task, err := h.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{
+	tk, err := h.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{
 		Kind: Kind, Input: core.Raw(fmt.Sprintf(`{"server":%q,"tool":%q,"args":%s}`, server, tool, args)), MaxAttempts: new(int),
 	})
 	if err != nil {
@@ -134,14 +135,14 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (s
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if task, err = h.eng.Swarm.Wait(ctx, lab, task.TaskID, ""); err != nil {
+	if tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.eng.Swarm.Result(t.Context(), lab, task.TaskID)
+	r, err := h.eng.Tasks.Result(t.Context(), lab, tk.TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return task, r
+	return tk, r
 }
 
 func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
@@ -155,28 +156,28 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 			t.Errorf("%q", tool.Description)
 		}
 	}
-	task, r := h.ends(t, alice, "actor", "list", "{}")
-	if task.Status != swarm.Succeeded || strings.Contains(string(r.Output), "of the engine") || !strings.Contains(string(r.Output), "/t_lab/actor") || strings.Contains(string(r.Output), `\u001b`) {
-		t.Errorf("%s %s", task.Status, r.Output)
+	tk, r := h.ends(t, alice, "actor", "list", "{}")
+	if tk.Status != task.Succeeded || strings.Contains(string(r.Output), "of the engine") || !strings.Contains(string(r.Output), "/t_lab/actor") || strings.Contains(string(r.Output), `\u001b`) {
+		t.Errorf("%s %s", tk.Status, r.Output)
 	}
 	// An agent's call of what writes waits for a person, and a no leaves no trace.
 	agent := core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}
 	path := filepath.Join(h.dir, "written")
-	over := make(chan swarm.Task, 1)
+	over := make(chan task.Task, 1)
 	go func() {
-		var task swarm.Task
-		defer func() { over <- task }()
-		task, _ = h.ends(t, agent, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path))
+		var tk task.Task
+		defer func() { over <- tk }()
+		tk, _ = h.ends(t, agent, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path))
 	}()
 	h.answer(t, "write_file", judge.Answer{Reason: "no"})
-	if task := <-over; task.Status != swarm.Blocked {
-		t.Errorf("%s", task.Status)
+	if tk := <-over; tk.Status != task.Blocked {
+		t.Errorf("%s", tk.Status)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("it wrote")
 	}
-	if task, _ := h.ends(t, alice, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path)); task.Status != swarm.Succeeded {
-		t.Errorf("%s", task.Status)
+	if tk, _ := h.ends(t, alice, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path)); tk.Status != task.Succeeded {
+		t.Errorf("%s", tk.Status)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
@@ -196,24 +197,24 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 
 func TestANewToolOfAServerIsSeen(t *testing.T) {
 	h, _ := guests(t)
-	if _, r := h.ends(t, alice, "actor", "grow", "{}"); r.Status != swarm.Succeeded {
+	if _, r := h.ends(t, alice, "actor", "grow", "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
 	await(t, "the new tool", func() bool {
 		list, err := h.eng.Tools.List(t.Context(), lab, "actor")
 		return err == nil && len(list) == 9
 	})
-	if _, r := h.ends(t, alice, "actor", "grown", "{}"); r.Status != swarm.Succeeded {
+	if _, r := h.ends(t, alice, "actor", "grown", "{}"); r.Status != task.Succeeded {
 		t.Errorf("%+v", r.Error)
 	}
 }
 
 func TestAServerThatDiesIsBegunAnew(t *testing.T) {
 	h, _ := guests(t)
-	if _, r := h.ends(t, alice, "actor", "die", "{}"); r.Status != swarm.Failed || r.Error.Code != "unavailable" {
+	if _, r := h.ends(t, alice, "actor", "die", "{}"); r.Status != task.Failed || r.Error.Code != "unavailable" {
 		t.Errorf("%+v", r.Error)
 	}
-	if _, r := h.ends(t, alice, "actor", "list", "{}"); r.Status != swarm.Succeeded {
+	if _, r := h.ends(t, alice, "actor", "list", "{}"); r.Status != task.Succeeded {
 		t.Errorf("%+v", r.Error)
 	}
 	// One that never begins is not tried all the time.
@@ -236,7 +237,7 @@ func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
 	}
 	t.Setenv("FAR_TOKEN", "Bearer "+token)
 	h.know(t, tools.Server{Name: "far", URL: h.web(t, tokens), Headers: map[string]string{"Authorization": "FAR_TOKEN"}})
-	if _, r := h.ends(t, alice, "far", "list_agents", "{}"); r.Status != swarm.Succeeded || !strings.Contains(string(r.Output), `"total_count":1`) {
+	if _, r := h.ends(t, alice, "far", "list_agents", "{}"); r.Status != task.Succeeded || !strings.Contains(string(r.Output), `"total_count":1`) {
 		t.Errorf("%s %+v", r.Output, r.Error)
 	}
 	h.know(t, tools.Server{Name: "poor", URL: "http://127.0.0.1:1/mcp", Headers: map[string]string{"Authorization": "NOT_SET_AT_ALL"}})
@@ -282,7 +283,7 @@ func TestRealServers(t *testing.T) {
 	var all sync.WaitGroup
 	expect := func(server, tool, args, part string) {
 		all.Go(func() {
-			if _, r := h.ends(t, alice, server, tool, args); r.Status != swarm.Succeeded || !strings.Contains(string(r.Output), part) {
+			if _, r := h.ends(t, alice, server, tool, args); r.Status != task.Succeeded || !strings.Contains(string(r.Output), part) {
 				t.Errorf("%s.%s: %s %+v", server, tool, r.Output, r.Error)
 			}
 		})
@@ -296,15 +297,15 @@ func TestRealServers(t *testing.T) {
 	if _, r := h.ends(t, alice, "filesystem", "read_text_file", `{"path":"/etc/hostname"}`); r.Error == nil || r.Error.Code != "tool_error" {
 		t.Errorf("outside of its directory: %+v", r)
 	}
-	over := make(chan swarm.Task, 1)
+	over := make(chan task.Task, 1)
 	go func() {
-		var task swarm.Task
-		defer func() { over <- task }()
-		task, _ = h.ends(t, core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "filesystem", "write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, filepath.Join(box, "b.txt")))
+		var tk task.Task
+		defer func() { over <- tk }()
+		tk, _ = h.ends(t, core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "filesystem", "write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, filepath.Join(box, "b.txt")))
 	}()
 	h.answer(t, "write_file", judge.Answer{Reason: "no"})
-	if task := <-over; task.Status != swarm.Blocked {
-		t.Error(task.Status)
+	if tk := <-over; tk.Status != task.Blocked {
+		t.Error(tk.Status)
 	}
 	if _, err := os.Stat(filepath.Join(box, "b.txt")); err == nil {
 		t.Error("it wrote what was denied")
@@ -318,9 +319,9 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 	h.know(t, tools.Server{
 		Name: "everything", Command: []string{filepath.Join(bin, "mcp-server-everything")}, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")},
 	})
-	over := make(chan swarm.Result, 1)
+	over := make(chan task.Result, 1)
 	go func() {
-		var r swarm.Result
+		var r task.Result
 		defer func() { over <- r }()
 		_, r = h.ends(t, alice, "everything", "trigger-long-running-operation", `{"duration":60,"steps":1}`)
 	}()
@@ -348,7 +349,7 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 	if r.Error == nil || r.Error.Code != "unavailable" || !strings.Contains(r.Error.Message, "server everything") || time.Since(killed) > 5*time.Second {
 		t.Errorf("after %v: %+v", time.Since(killed), r.Error)
 	}
-	if _, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`); r.Status != swarm.Succeeded {
+	if _, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`); r.Status != task.Succeeded {
 		t.Errorf("the next call: %+v", r.Error)
 	}
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
@@ -426,8 +427,8 @@ func TestAServerThatSaysNothingIsAWorker(t *testing.T) {
 		}
 		c.s.Read = append(c.s.Read, filepath.Dir(self))
 		h.know(t, c.s)
-		if task, r := h.ends(t, alice, c.name, "list", "{}"); task.Status != swarm.Succeeded {
-			t.Errorf("%s: %s %+v", c.name, task.Status, r.Error)
+		if tk, r := h.ends(t, alice, c.name, "list", "{}"); tk.Status != task.Succeeded {
+			t.Errorf("%s: %s %+v", c.name, tk.Status, r.Error)
 		}
 		if _, err := os.Stat(secret + ".seen"); (err == nil) != c.seen {
 			t.Errorf("%s: seen and written %v, want %v", c.name, err == nil, c.seen)

@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
@@ -157,12 +157,12 @@ type pageOfAgent struct {
 }
 
 type historyView struct {
-	Message            string       `json:"message"`
-	URI                string       `json:"uri,omitempty"`
-	NeedsUserAttention bool         `json:"needs_user_attention"`
-	CreatedAt          string       `json:"created_at"`
-	TaskID             string       `json:"task_id"`
-	Status             swarm.Status `json:"status"`
+	Message            string      `json:"message"`
+	URI                string      `json:"uri,omitempty"`
+	NeedsUserAttention bool        `json:"needs_user_attention"`
+	CreatedAt          string      `json:"created_at"`
+	TaskID             string      `json:"task_id"`
+	Status             task.Status `json:"status"`
 }
 
 type historyAnswer struct {
@@ -194,7 +194,7 @@ type logAnswer struct {
 
 func agentLog(ctx context.Context, c *call, in pageOfAgent) (logAnswer, error) {
 	page, err := c.eng.Fleet.Log(ctx, c.id.Tenant, in.AgentName, core.Filter{Page: in.Page, Size: in.PageSize})
-	return logAnswer{in.AgentName, views(page.Items, func(l swarm.LogLine) logView {
+	return logAnswer{in.AgentName, views(page.Items, func(l task.LogLine) logView {
 		return logView{stamp(l.Timestamp), l.Message, l.Level, l.TaskID, l.Source}
 	}), viewPage(page.Info)}, err
 }

@@ -12,7 +12,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine"
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 )
 
@@ -40,9 +40,9 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := secret.Reference(s.Env["SECRET"])
-		task, r := h.ends(t, alice, "actor", "list", "{}")
-		if task.Status != swarm.Succeeded || name == "" || !strings.Contains(string(r.Output), "[secret "+name+"]") {
-			t.Errorf("%s (%s): %s %s %+v", value, name, task.Status, r.Output, r.Error)
+		tk, r := h.ends(t, alice, "actor", "list", "{}")
+		if tk.Status != task.Succeeded || name == "" || !strings.Contains(string(r.Output), "[secret "+name+"]") {
+			t.Errorf("%s (%s): %s %s %+v", value, name, tk.Status, r.Output, r.Error)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // stamp is a time as results show it.
@@ -29,7 +30,7 @@ type taskArg struct {
 
 func statusNames() []string {
 	var names []string
-	for _, s := range swarm.Statuses() {
+	for _, s := range task.Statuses() {
 		names = append(names, string(s))
 	}
 	return names
@@ -111,7 +112,7 @@ func dispatch(ctx context.Context, c *call, in dispatchArgs) (taskAnswer, error)
 	if in.WaitS > 0 {
 		wait, cancel := context.WithTimeout(ctx, time.Duration(in.WaitS)*time.Second)
 		defer cancel()
-		if t, err = c.eng.Swarm.Wait(wait, c.id.Tenant, t.TaskID, ""); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		if t, err = c.eng.Tasks.Wait(wait, c.id.Tenant, t.TaskID, ""); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return taskAnswer{}, err
 		}
 	}
@@ -135,20 +136,20 @@ type listTasksAnswer struct {
 }
 
 func listTasks(ctx context.Context, c *call, in listTasksArgs) (listTasksAnswer, error) {
-	page, err := c.eng.Swarm.Tasks(ctx, c.id.Tenant, core.Filter{
+	page, err := c.eng.Tasks.List(ctx, c.id.Tenant, core.Filter{
 		Status: in.Status, Kind: in.Kind, Agent: in.AgentName, Session: in.SessionID, Match: in.Match, Page: in.Page, Size: in.PageSize,
 	})
 	return listTasksAnswer{views(page.Items, viewTask), viewPage(page.Info)}, err
 }
 
 type resultView struct {
-	Status      swarm.Status `json:"status"`
-	Output      core.Raw     `json:"output,omitempty"`
-	ErrorCode   string       `json:"error_code,omitempty"`
-	Error       string       `json:"error,omitempty"`
-	CompletedAt string       `json:"completed_at"`
-	Confidence  *float64     `json:"confidence,omitempty"`
-	Denials     []string     `json:"denials" jsonschema:"decisions that denied something during the run"`
+	Status      task.Status `json:"status"`
+	Output      core.Raw    `json:"output,omitempty"`
+	ErrorCode   string      `json:"error_code,omitempty"`
+	Error       string      `json:"error,omitempty"`
+	CompletedAt string      `json:"completed_at"`
+	Confidence  *float64    `json:"confidence,omitempty"`
+	Denials     []string    `json:"denials" jsonschema:"decisions that denied something during the run"`
 }
 
 type showTaskAnswer struct {
@@ -157,7 +158,7 @@ type showTaskAnswer struct {
 }
 
 func showTask(ctx context.Context, c *call, in taskArg) (showTaskAnswer, error) {
-	t, err := c.eng.Swarm.Task(ctx, c.id.Tenant, in.TaskID)
+	t, err := c.eng.Tasks.Get(ctx, c.id.Tenant, in.TaskID)
 	if err != nil {
 		return showTaskAnswer{}, err
 	}
@@ -165,7 +166,7 @@ func showTask(ctx context.Context, c *call, in taskArg) (showTaskAnswer, error) 
 	if !t.Status.Terminal() {
 		return out, nil
 	}
-	r, err := c.eng.Swarm.Result(ctx, c.id.Tenant, in.TaskID)
+	r, err := c.eng.Tasks.Result(ctx, c.id.Tenant, in.TaskID)
 	if errors.Is(err, core.Kind(core.NotFound)) {
 		return out, nil
 	}
@@ -196,7 +197,7 @@ func cancelTask(ctx context.Context, c *call, in struct {
 	}
 	wait, cancel := context.WithTimeout(ctx, cancelWait)
 	defer cancel()
-	if over, err := c.eng.Swarm.Wait(wait, c.id.Tenant, t.TaskID, ""); err == nil {
+	if over, err := c.eng.Tasks.Wait(wait, c.id.Tenant, t.TaskID, ""); err == nil {
 		t = over
 	} else if !errors.Is(err, context.DeadlineExceeded) {
 		return taskAnswer{}, err
@@ -212,11 +213,11 @@ func cancelTask(ctx context.Context, c *call, in struct {
 const cancelWait = 5 * time.Second
 
 type whyAnswer struct {
-	TaskID string       `json:"task_id"`
-	Status swarm.Status `json:"status"`
-	Kind   string       `json:"kind" jsonschema:"gate, lease, pause, budget, capacity, dependency, backoff, estop, session, or empty"`
-	Text   string       `json:"text"`
-	Ref    string       `json:"ref,omitempty" jsonschema:"approval, session, agent, budget or task to look at"`
+	TaskID string      `json:"task_id"`
+	Status task.Status `json:"status"`
+	Kind   string      `json:"kind" jsonschema:"gate, lease, pause, budget, capacity, dependency, backoff, estop, session, or empty"`
+	Text   string      `json:"text"`
+	Ref    string      `json:"ref,omitempty" jsonschema:"approval, session, agent, budget or task to look at"`
 }
 
 func whyTask(ctx context.Context, c *call, in taskArg) (whyAnswer, error) {

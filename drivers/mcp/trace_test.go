@@ -32,7 +32,7 @@ func TestAClientsTraceIsTakenUp(t *testing.T) {
 			t.Fatal(err, r)
 		}
 		id := r.StructuredContent.(map[string]any)["task"].(map[string]any)["task_id"].(string)
-		task, err := h.eng.Swarm.Task(t.Context(), alice.Tenant, id)
+		task, err := h.eng.Tasks.Get(t.Context(), alice.Tenant, id)
 		if err != nil || task.ParentSpan != want || (want != "") != (task.TraceID == "4bf92f3577b34da6a3ce929d0e0e4736") {
 			t.Errorf("%s: %+v %v", parent, task, err)
 		}

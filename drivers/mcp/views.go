@@ -5,7 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // What clients see of records: the seeds' fields and what helps to act, and
@@ -45,28 +45,28 @@ func viewAgent(a fleet.Agent) agentView {
 
 // taskView is a task (seed 1). Its input comes with show_task only.
 type taskView struct {
-	TaskID       string       `json:"task_id"`
-	TraceID      string       `json:"trace_id"`
-	Kind         string       `json:"kind"`
-	Status       swarm.Status `json:"status"`
-	Title        string       `json:"title,omitempty"`
-	Agent        string       `json:"agent,omitempty"`
-	SessionID    string       `json:"session_id,omitempty"`
-	ParentTaskID string       `json:"parent_task_id,omitempty"`
-	Priority     int          `json:"priority"`
-	Attempt      int          `json:"attempt"`
-	MaxAttempts  int          `json:"max_attempts"`
-	CreatedAt    time.Time    `json:"created_at"`
-	UpdatedAt    time.Time    `json:"updated_at"`
-	CompletedAt  *time.Time   `json:"completed_at,omitempty"`
-	Waiting      string       `json:"waiting,omitempty" jsonschema:"approval while a person must answer"`
-	ApprovalID   string       `json:"approval_id,omitempty"`
-	ErrorCode    string       `json:"error_code,omitempty"`
-	CreatedBy    string       `json:"created_by,omitempty"`
-	Input        core.Raw     `json:"input,omitempty"`
+	TaskID       string      `json:"task_id"`
+	TraceID      string      `json:"trace_id"`
+	Kind         string      `json:"kind"`
+	Status       task.Status `json:"status"`
+	Title        string      `json:"title,omitempty"`
+	Agent        string      `json:"agent,omitempty"`
+	SessionID    string      `json:"session_id,omitempty"`
+	ParentTaskID string      `json:"parent_task_id,omitempty"`
+	Priority     int         `json:"priority"`
+	Attempt      int         `json:"attempt"`
+	MaxAttempts  int         `json:"max_attempts"`
+	CreatedAt    time.Time   `json:"created_at"`
+	UpdatedAt    time.Time   `json:"updated_at"`
+	CompletedAt  *time.Time  `json:"completed_at,omitempty"`
+	Waiting      string      `json:"waiting,omitempty" jsonschema:"approval while a person must answer"`
+	ApprovalID   string      `json:"approval_id,omitempty"`
+	ErrorCode    string      `json:"error_code,omitempty"`
+	CreatedBy    string      `json:"created_by,omitempty"`
+	Input        core.Raw    `json:"input,omitempty"`
 }
 
-func viewTask(t swarm.Task) taskView {
+func viewTask(t task.Task) taskView {
 	v := taskView{
 		TaskID: t.TaskID, TraceID: t.TraceID, Kind: t.Kind, Status: t.Status, Title: t.Title, Agent: t.Agent,
 		SessionID: t.SessionID, ParentTaskID: t.ParentTaskID, Priority: t.Priority, Attempt: t.Attempt, MaxAttempts: t.MaxAttempts,

@@ -14,7 +14,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // deriver makes spans of a tenant's audit events, for one batch.
@@ -76,14 +76,14 @@ func (d *deriver) take(ctx context.Context, e *audit.Event) error {
 
 // within is the span of what a task did at a time: its attempt, or the task
 // itself before the first.
-func (d *deriver) within(task string, attempt int, started bool) string {
+func (d *deriver) within(tk string, attempt int, started bool) string {
 	switch {
-	case task == "":
+	case tk == "":
 		return ""
 	case !started:
-		return swarm.TaskSpan(d.tenant, task)
+		return task.Span(d.tenant, tk)
 	}
-	return swarm.RunSpan(d.tenant, task, attempt)
+	return task.RunSpan(d.tenant, tk, attempt)
 }
 
 // decision is the judge's word. One that only let a task start, or its result
@@ -144,7 +144,7 @@ func (d *deriver) execution(ctx context.Context, id string) error {
 		return err
 	}
 	n := l.at(x.StartedAt)
-	parent := swarm.RunSpan(d.tenant, x.TaskID, n)
+	parent := task.RunSpan(d.tenant, x.TaskID, n)
 	if i := strings.LastIndexByte(x.Step, '/'); i > 0 {
 		parent = skill.StepSpan(d.tenant, x.TaskID, x.Step[:i], n)
 	}

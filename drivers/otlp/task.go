@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // maxTrail is how many events of one task are read, newest first. What an
@@ -18,7 +18,7 @@ const maxTrail = 500
 
 // life is what the audit log says about a task.
 type life struct {
-	task  swarm.Task
+	task  task.Task
 	tries []try
 	marks []*tracepb.Span_Event
 }
@@ -36,7 +36,7 @@ func (d *deriver) lifeOf(ctx context.Context, id string) (*life, error) {
 	if l, ok := d.lives[id]; ok {
 		return l, nil
 	}
-	t, err := d.eng.Swarm.Task(ctx, d.tenant, id)
+	t, err := d.eng.Tasks.Get(ctx, d.tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func (l *life) take(e *audit.Event, now *try) error {
 		return err
 	}
 	var state struct {
-		Status  swarm.Status `json:"status"`
-		Attempt int          `json:"attempt"`
+		Status  task.Status `json:"status"`
+		Attempt int         `json:"attempt"`
 	}
 	var detail struct {
 		Error struct {
@@ -96,9 +96,9 @@ func (l *life) take(e *audit.Event, now *try) error {
 		if now.n = state.Attempt; !now.open() {
 			now.began = e.CreatedAt
 		}
-	case state.Status == swarm.Queued && now.open() && state.Attempt == now.n: // given back: the attempt goes on
+	case state.Status == task.Queued && now.open() && state.Attempt == now.n: // given back: the attempt goes on
 		l.marks = append(l.marks, happened(e.CreatedAt, "interrupted"))
-	case state.Status == swarm.Queued && now.open():
+	case state.Status == task.Queued && now.open():
 		now.ended, now.code = e.CreatedAt, detail.Error.Code
 		l.tries = append(l.tries, *now)
 		*now = try{n: state.Attempt, queued: e.CreatedAt}
@@ -134,7 +134,7 @@ func (l *life) ran(when time.Time) bool {
 }
 
 // above is the parent's span of a task: what asked for it.
-func (d *deriver) above(ctx context.Context, t *swarm.Task) string {
+func (d *deriver) above(ctx context.Context, t *task.Task) string {
 	if t.ParentTaskID == "" {
 		return t.ParentSpan
 	}
@@ -143,9 +143,9 @@ func (d *deriver) above(ctx context.Context, t *swarm.Task) string {
 	case err != nil || parent.task.TraceID != t.TraceID:
 		return t.ParentSpan
 	case !parent.ran(t.CreatedAt):
-		return swarm.TaskSpan(d.tenant, t.ParentTaskID)
+		return task.Span(d.tenant, t.ParentTaskID)
 	}
-	return swarm.RunSpan(d.tenant, t.ParentTaskID, parent.at(t.CreatedAt))
+	return task.RunSpan(d.tenant, t.ParentTaskID, parent.at(t.CreatedAt))
 }
 
 // ended makes the spans of a task that is over.
@@ -156,7 +156,7 @@ func (d *deriver) ended(ctx context.Context, id string) error {
 		return err
 	}
 	t := &l.task
-	own := swarm.TaskSpan(d.tenant, id)
+	own := task.Span(d.tenant, id)
 	s := span(t.TraceID, own, d.above(ctx, t), "task "+t.Kind, t.CreatedAt, t.CompletedAt,
 		text("swarmdeck.tenant.id", d.tenant), text("swarmdeck.task.id", id), text("swarmdeck.task.kind", t.Kind),
 		text("swarmdeck.task.status", string(t.Status)), integer("swarmdeck.task.priority", int64(t.Priority)),
@@ -167,7 +167,7 @@ func (d *deriver) ended(ctx context.Context, id string) error {
 		s.Events = l.marks
 	}
 	if s != nil && t.RetryOf != "" { // the one before has the same trace
-		if before := span(t.TraceID, swarm.TaskSpan(d.tenant, t.RetryOf), "", "", t.CreatedAt, t.CreatedAt); before != nil {
+		if before := span(t.TraceID, task.Span(d.tenant, t.RetryOf), "", "", t.CreatedAt, t.CreatedAt); before != nil {
 			s.Links = append(s.Links, &tracepb.Span_Link{TraceId: before.TraceId, SpanId: before.SpanId, Attributes: kept(attrsOf(text("swarmdeck.link", "retry_of")))})
 		}
 	}
@@ -180,9 +180,9 @@ func (d *deriver) ended(ctx context.Context, id string) error {
 }
 
 // failedTask marks a span by how its task ended: a cancel is no error.
-func failedTask(s *tracepb.Span, status swarm.Status, code string) {
+func failedTask(s *tracepb.Span, status task.Status, code string) {
 	switch status {
-	case swarm.Failed, swarm.TimedOut, swarm.Blocked:
+	case task.Failed, task.TimedOut, task.Blocked:
 		if code == "" {
 			code = string(status)
 		}
@@ -191,7 +191,7 @@ func failedTask(s *tracepb.Span, status swarm.Status, code string) {
 }
 
 // try makes the spans of one attempt.
-func (d *deriver) try(ctx context.Context, t *swarm.Task, above string, a *try, last bool) {
+func (d *deriver) try(ctx context.Context, t *task.Task, above string, a *try, last bool) {
 	n := integer("swarmdeck.task.attempt", int64(a.n))
 	waited := a.began
 	if waited.IsZero() {
@@ -201,19 +201,19 @@ func (d *deriver) try(ctx context.Context, t *swarm.Task, above string, a *try, 
 	if a.began.IsZero() || a.ended.IsZero() {
 		return
 	}
-	s := span(t.TraceID, swarm.RunSpan(d.tenant, t.TaskID, a.n), above, "run "+t.Kind, a.began, a.ended,
+	s := span(t.TraceID, task.RunSpan(d.tenant, t.TaskID, a.n), above, "run "+t.Kind, a.began, a.ended,
 		text("swarmdeck.task.id", t.TaskID), n, text("swarmdeck.worker", t.Worker))
 	if s != nil {
 		d.describe(ctx, t, s, last)
 	}
-	if !last || t.Status != swarm.Cancelled {
+	if !last || t.Status != task.Cancelled {
 		failed(s, a.code)
 	}
 	d.add(s)
 }
 
 // describe adds what is known of a kind of work. Of its input, names alone.
-func (d *deriver) describe(ctx context.Context, t *swarm.Task, s *tracepb.Span, last bool) {
+func (d *deriver) describe(ctx context.Context, t *task.Task, s *tracepb.Span, last bool) {
 	switch t.Kind {
 	case "exec.run":
 		var in struct {
@@ -225,7 +225,7 @@ func (d *deriver) describe(ctx context.Context, t *swarm.Task, s *tracepb.Span, 
 		var out struct {
 			RC *int64 `json:"rc"`
 		}
-		if r, err := d.eng.Swarm.Result(ctx, d.tenant, t.TaskID); last && err == nil && core.DecodeStored(r.Output, &out) == nil && out.RC != nil {
+		if r, err := d.eng.Tasks.Result(ctx, d.tenant, t.TaskID); last && err == nil && core.DecodeStored(r.Output, &out) == nil && out.RC != nil {
 			s.Attributes = append(s.Attributes, integer("process.exit.code", *out.RC))
 		}
 	case "mcp.call":

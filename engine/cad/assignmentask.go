@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // kindPrompt is the kind of task by which an agent is asked (the fleet's).
@@ -38,12 +39,12 @@ func (c *Controller) ask(ctx context.Context, by core.Caller, agent, message str
 const cancelWait = 5 * time.Second
 
 // answer waits for a prompt's end.
-func (c *Controller) answer(ctx context.Context, by core.Caller, agent, task string) (core.Raw, error) {
-	t, err := c.opt.Swarm.Wait(ctx, by.Tenant, task, "")
+func (c *Controller) answer(ctx context.Context, by core.Caller, agent, tk string) (core.Raw, error) {
+	t, err := c.opt.Tasks.Wait(ctx, by.Tenant, tk, "")
 	if ctx.Err() != nil {
 		end, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer stop()
-		_, bad := c.opt.Swarm.Cancel(end, by, task, "whoever asked has gone")
+		_, bad := c.opt.Swarm.Cancel(end, by, tk, "whoever asked has gone")
 		if errors.Is(bad, core.Kind(core.Conflict)) { // it is over
 			bad = nil
 		}
@@ -52,18 +53,18 @@ func (c *Controller) answer(ctx context.Context, by core.Caller, agent, task str
 	if err != nil {
 		return nil, fmt.Errorf("wait for agent %s: %w", agent, err)
 	}
-	res, err := c.opt.Swarm.Result(ctx, by.Tenant, task)
+	res, err := c.opt.Tasks.Result(ctx, by.Tenant, tk)
 	if err != nil {
 		return nil, fmt.Errorf("read the answer of agent %s: %w", agent, err)
 	}
-	if t.Status == swarm.Succeeded {
+	if t.Status == task.Succeeded {
 		return objectOf(res.Output), nil
 	}
 	why := string(t.Status)
 	if res.Error != nil {
 		why += ": " + res.Error.Message
 	}
-	return nil, core.Errorf(core.Unavailable, "agent %s: task %s ended %s", agent, task, why).With("field", "agent").With("value", agent)
+	return nil, core.Errorf(core.Unavailable, "agent %s: task %s ended %s", agent, tk, why).With("field", "agent").With("value", agent)
 }
 
 // objectOf is an agent's output, or the one JSON object that its text is, in a

@@ -5,12 +5,12 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Moved implements swarm.Follower: an assignment's status is that of the task
 // that carries it out, and its workflow goes on from there.
-func (r assigner) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
+func (r assigner) Moved(tx *audit.Tx, t *task.Task, from task.Status) error {
 	if from == "" {
 		return r.c.work.carriedIn(tx, t)
 	}
@@ -23,7 +23,7 @@ func (r assigner) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
 
 // carriedIn ties a new task to its assignment: to one of a workflow whose turn it
 // is, or to one of its own.
-func (s *workflows) carriedIn(tx *audit.Tx, t *swarm.Task) error {
+func (s *workflows) carriedIn(tx *audit.Tx, t *task.Task) error {
 	in, err := readAssignment(t.Input)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func taskNumber(id string) uint64 {
 
 // expected is the assignment of a workflow that is just being dispatched.
 // Nobody else may give a task for one.
-func (s *workflows) expected(tx *audit.Tx, t *swarm.Task, in *AssignmentInput) (*TaskAssignment, error) {
+func (s *workflows) expected(tx *audit.Tx, t *task.Task, in *AssignmentInput) (*TaskAssignment, error) {
 	number, err := core.LocalSeq(core.WorkflowPrefix, t.TenantID, in.WorkflowID)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *workflows) expected(tx *audit.Tx, t *swarm.Task, in *AssignmentInput) (
 }
 
 // followIn brings an assignment to where its task is.
-func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *swarm.Task) error {
+func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *task.Task) error {
 	at, was := seconds(tx.Now()), a.audited()
 	a.Waiting = ""
 	if t.Waiting != "" {
@@ -100,12 +100,12 @@ func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *swarm.Task) err
 	var result core.Raw
 	next := a.Status
 	switch {
-	case t.Status == swarm.Queued && a.Status == InProgress:
+	case t.Status == task.Queued && a.Status == InProgress:
 		next = Pending
-	case t.Status == swarm.Running && a.Status == Pending:
+	case t.Status == task.Running && a.Status == Pending:
 		next = InProgress
 	case t.Status.Terminal():
-		r, err := s.c.opt.Swarm.ResultIn(tx, t.TaskID)
+		r, err := s.c.opt.Tasks.ResultIn(tx, t.TaskID)
 		if err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func (a *TaskAssignment) keptIn(tx *audit.Tx, result core.Raw) (core.Raw, error)
 }
 
 // ended is what a task's result makes of its assignment.
-func (a *TaskAssignment) ended(r *swarm.Result) (AssignmentStatus, core.Raw) {
-	if r.Status == swarm.Succeeded {
+func (a *TaskAssignment) ended(r *task.Result) (AssignmentStatus, core.Raw) {
+	if r.Status == task.Succeeded {
 		var out outcome
 		if core.DecodeStored(r.Output, &out) == nil {
 			a.Done = a.DoneBefore + out.Done

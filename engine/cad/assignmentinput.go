@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // KindAssignment is the kind of task that carries out an assignment.
@@ -89,8 +90,8 @@ func (in *AssignmentInput) checkReferences() []flaw {
 type assigner struct{ c *Controller }
 
 var (
-	_ swarm.Runner   = assigner{}
-	_ swarm.Follower = assigner{}
+	_ swarm.Runner  = assigner{}
+	_ task.Follower = assigner{}
 )
 
 // Runner carries out cad.assignment tasks for the swarm.

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // run is one attempt of a cad.assignment task: the swarm's Work. One goroutine
@@ -29,7 +30,7 @@ type run struct {
 	stop   chan struct{} // closed with ctx
 	stand  *stand
 	done   chan struct{}
-	out    swarm.Outcome // valid after done
+	out    task.Outcome // valid after done
 
 	// Of the run's own goroutine.
 	scope   map[string]core.Raw // what operations may refer to
@@ -301,11 +302,11 @@ func (r *run) stepFailed(err error, fail func(FailedResult) *stepError) error {
 }
 
 // outcome says how the attempt ended.
-func (r *run) outcome(result *outcome, err error) swarm.Outcome {
-	out := swarm.Outcome{Denials: r.denials}
-	fail := func(status swarm.Status, code, message string, retryable bool) swarm.Outcome {
+func (r *run) outcome(result *outcome, err error) task.Outcome {
+	out := task.Outcome{Denials: r.denials}
+	fail := func(status task.Status, code, message string, retryable bool) task.Outcome {
 		out.Status = status
-		out.Error = &swarm.TaskError{Code: code, Message: clip(message, 4000), Retryable: retryable}
+		out.Error = &task.Error{Code: code, Message: clip(message, 4000), Retryable: retryable}
 		return out
 	}
 	var step *stepError
@@ -313,31 +314,31 @@ func (r *run) outcome(result *outcome, err error) swarm.Outcome {
 	var refused *core.Error
 	switch {
 	case err == nil:
-		out.Status, out.Output = swarm.Succeeded, core.MustEncode(result)
+		out.Status, out.Output = task.Succeeded, core.MustEncode(result)
 		return out
 	case errors.As(err, &cut), errors.As(context.Cause(r.ctx), &cut):
-		return fail(swarm.Cancelled, "cancelled", cut.reason, false)
+		return fail(task.Cancelled, "cancelled", cut.reason, false)
 	case r.base.Err() != nil:
-		return fail(swarm.Cancelled, "cancelled", "the engine is closing", false)
+		return fail(task.Cancelled, "cancelled", "the engine is closing", false)
 	case errors.As(err, &step):
-		status := swarm.Failed
+		status := task.Failed
 		if step.denied {
-			status = swarm.Blocked
+			status = task.Blocked
 		}
 		fail(status, step.Code, step.Message, step.retryable)
 		out.Error.Details = core.MustEncode(step.FailedResult)
 		return out
 	case errors.As(err, &refused) && refused.Code != core.Internal && refused.Code != core.Unavailable && refused.Code != core.StorageFull:
-		return fail(swarm.Failed, string(refused.Code), core.AsError(err).Message, false)
+		return fail(task.Failed, string(refused.Code), core.AsError(err).Message, false)
 	}
-	return fail(swarm.Failed, "internal", err.Error(), true)
+	return fail(task.Failed, "internal", err.Error(), true)
 }
 
 // Done implements swarm.Work.
 func (r *run) Done() <-chan struct{} { return r.done }
 
 // Outcome implements swarm.Work.
-func (r *run) Outcome() swarm.Outcome {
+func (r *run) Outcome() task.Outcome {
 	<-r.done
 	return r.out
 }

@@ -10,11 +10,12 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // prompts is a fleet whose agents answer by a function of the test.
 type prompts struct {
-	answer func(message string) swarm.Outcome
+	answer func(message string) task.Outcome
 
 	mu    sync.Mutex
 	asked []string
@@ -52,17 +53,17 @@ func (p *prompts) messages() []string {
 
 type prompted struct {
 	done chan struct{}
-	out  swarm.Outcome
+	out  task.Outcome
 }
 
 func (w *prompted) Done() <-chan struct{}        { return w.done }
-func (w *prompted) Outcome() swarm.Outcome       { <-w.done; return w.out }
+func (w *prompted) Outcome() task.Outcome        { <-w.done; return w.out }
 func (w *prompted) Cancel(string)                {}
 func (w *prompted) Pause(context.Context) error  { return nil }
 func (w *prompted) Resume(context.Context) error { return nil }
 
-func text(s string) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Succeeded, Output: core.MustEncode(map[string]string{"text": s})}
+func text(s string) task.Outcome {
+	return task.Outcome{Status: task.Succeeded, Output: core.MustEncode(map[string]string{"text": s})}
 }
 
 const answered = `{"scenario_name":"teapot","description":"A teapot","workflow_pattern":"mixed","success_criteria":"It pours",
@@ -87,7 +88,7 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 			w := newWorld(t)
 			n := 0
 			p := &prompts{}
-			p.answer = func(string) swarm.Outcome { n++; return text(c.turns[n-1]) }
+			p.answer = func(string) task.Outcome { n++; return text(c.turns[n-1]) }
 			w.swarm.Runner("agent.prompt", p)
 			w.run()
 			flow, err := w.cad.Decompose(t.Context(), alice, cad.Decompose{Goal: "a teapot", Agent: "claude", Run: true})
@@ -121,7 +122,7 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	p := &prompts{}
 	w.swarm.Runner("agent.prompt", p)
 	works := true
-	p.answer = func(string) swarm.Outcome {
+	p.answer = func(string) task.Outcome {
 		if works {
 			if _, err := w.try("maker_a", "entity.create_point", `{"entity_id":"free"}`); err != nil {
 				t.Error(err)

@@ -15,7 +15,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -202,13 +202,13 @@ func TestEnginesThatDieUnderAnAssignmentCostItNoAttempt(t *testing.T) {
 	}
 	w.pool.on(nil, nil)
 	w.run()
-	var task swarm.Task
+	var tk task.Task
 	w.await("the assignment", func() bool {
-		task, err = w.swarm.Task(t.Context(), home, given.SwarmTask)
-		return err != nil || task.Status.Terminal()
+		tk, err = w.tasks.Get(t.Context(), home, given.SwarmTask)
+		return err != nil || tk.Status.Terminal()
 	})
-	if err != nil || task.Status != swarm.Succeeded || task.Attempt != 0 || w.now("mona").SuccessCount != points {
-		t.Errorf("%s after attempt %d, %+v, %v", task.Status, task.Attempt, w.now("mona"), err)
+	if err != nil || tk.Status != task.Succeeded || tk.Attempt != 0 || w.now("mona").SuccessCount != points {
+		t.Errorf("%s after attempt %d, %+v, %v", tk.Status, tk.Attempt, w.now("mona"), err)
 	}
 	w.sound()
 }

@@ -11,7 +11,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -113,8 +113,8 @@ func TestAWorkflowRunsItsTasksAsTheirTurnComes(t *testing.T) {
 		t.Errorf("ws_all has %s", got)
 	}
 	for _, a := range flow.Assignments {
-		st, err := w.swarm.Task(t.Context(), home, a.SwarmTask)
-		if err != nil || st.Status != swarm.Succeeded || st.Agent != a.AgentID || st.TraceID != flow.TraceID || st.Kind != cad.KindAssignment {
+		st, err := w.tasks.Get(t.Context(), home, a.SwarmTask)
+		if err != nil || st.Status != task.Succeeded || st.Agent != a.AgentID || st.TraceID != flow.TraceID || st.Kind != cad.KindAssignment {
 			t.Errorf("task of %s: %+v, %v", a.TaskID, st, err)
 		}
 		if a.Status != cad.Completed || a.AssignedAt == 0 || a.CompletedAt < a.AssignedAt || len(a.Result) == 0 {

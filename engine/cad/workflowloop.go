@@ -143,7 +143,7 @@ func (s *workflows) recall(ctx context.Context, tenant string) error {
 			if err != nil || a == nil || !a.carried() {
 				return err // it went on meanwhile
 			}
-			t, err := s.c.opt.Swarm.TaskIn(tx, a.SwarmTask)
+			t, err := s.c.opt.Tasks.In(tx, a.SwarmTask)
 			if err != nil {
 				return err
 			}

@@ -188,7 +188,7 @@ func (s *Service) question(ctx context.Context, from *Origin, to *Request) judge
 	}
 	if from.Task != "" {
 		// A task that can't be read any more is named all the same.
-		if t, err := s.swarm.Task(ctx, from.Tenant, from.Task); err == nil {
+		if t, err := s.tasks.Get(ctx, from.Tenant, from.Task); err == nil {
 			ask.TraceID, ask.Session, ask.Attempt, ask.Priority = t.TraceID, t.SessionID, t.Attempt, t.Priority
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Service) write(ctx context.Context, r *run) error {
 	}
 	trace := ""
 	if r.from.Task != "" {
-		if t, err := s.swarm.Task(ctx, r.from.Tenant, r.from.Task); err == nil {
+		if t, err := s.tasks.Get(ctx, r.from.Tenant, r.from.Task); err == nil {
 			trace = t.TraceID
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // AgentStatus is the seed's enum.
@@ -44,8 +45,8 @@ type Agent struct {
 	CreatedAt   time.Time   `json:"created_at"`
 	UpdatedAt   time.Time   `json:"updated_at"`
 
-	LastTaskID string       `json:"last_task_id,omitempty"` // the newest task it took in hand
-	LastStatus swarm.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
+	LastTaskID string      `json:"last_task_id,omitempty"` // the newest task it took in hand
+	LastStatus task.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
 
 	TenantID  string      `json:"tenant_id"`
 	Runtime   string      `json:"runtime"` // "exec", "acp", "coder"
@@ -174,10 +175,10 @@ type Role struct {
 
 // HistoryItem is the seed's Task of an agent.
 type HistoryItem struct {
-	Message            string       `json:"message"`
-	URI                string       `json:"uri,omitempty"`
-	NeedsUserAttention bool         `json:"needs_user_attention"` // it asked for a person, or waits for one
-	CreatedAt          time.Time    `json:"created_at"`
-	TaskID             string       `json:"task_id"`
-	Status             swarm.Status `json:"status"`
+	Message            string      `json:"message"`
+	URI                string      `json:"uri,omitempty"`
+	NeedsUserAttention bool        `json:"needs_user_attention"` // it asked for a person, or waits for one
+	CreatedAt          time.Time   `json:"created_at"`
+	TaskID             string      `json:"task_id"`
+	Status             task.Status `json:"status"`
 }

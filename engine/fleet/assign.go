@@ -7,34 +7,34 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Assign gives an idle agent a task. Every other agent refuses (CONFLICT,
 // AgentBusyError), also one whose last assignment has not started yet.
-func (f *Fleet) Assign(ctx context.Context, by core.Caller, name, message, uri string) (swarm.Task, error) {
+func (f *Fleet) Assign(ctx context.Context, by core.Caller, name, message, uri string) (task.Task, error) {
 	return f.assign(ctx, by, name, message, uri, 0)
 }
 
 // AssignWhenReady is Assign with patience for an agent that is just starting,
 // as all are when an engine has begun to run; any other state refuses at once.
-func (f *Fleet) AssignWhenReady(ctx context.Context, by core.Caller, name, message, uri string, patience time.Duration) (swarm.Task, error) {
+func (f *Fleet) AssignWhenReady(ctx context.Context, by core.Caller, name, message, uri string, patience time.Duration) (task.Task, error) {
 	return f.assign(ctx, by, name, message, uri, patience)
 }
 
-func (f *Fleet) assign(ctx context.Context, by core.Caller, name, message, uri string, patience time.Duration) (swarm.Task, error) {
+func (f *Fleet) assign(ctx context.Context, by core.Caller, name, message, uri string, patience time.Duration) (task.Task, error) {
 	if err := errors.Join(checkMessage(message), checkURI(uri)); err != nil {
-		return swarm.Task{}, core.AsError(err)
+		return task.Task{}, core.AsError(err)
 	}
 	m, err := f.find(ctx, by, name)
 	if err != nil {
-		return swarm.Task{}, err
+		return task.Task{}, err
 	}
 	select { // one assignment at a time, or two could both find it idle
 	case m.offer <- struct{}{}:
 		defer func() { <-m.offer }()
 	case <-ctx.Done():
-		return swarm.Task{}, ctx.Err()
+		return task.Task{}, ctx.Err()
 	}
 	end := time.Now().Add(patience)
 	for {
@@ -44,7 +44,7 @@ func (f *Fleet) assign(ctx context.Context, by core.Caller, name, message, uri s
 			break
 		}
 		if m.closing() || m.rec.Load().Status != Starting || ctx.Err() != nil || !time.Now().Before(end) {
-			return swarm.Task{}, err
+			return task.Task{}, err
 		}
 	}
 	return f.give(ctx, by, m, message, uri, m.rec.Load().SessionID)
@@ -90,7 +90,7 @@ func (f *Fleet) next(ctx context.Context, m *member) (string, error) {
 	if id == "" {
 		return "", nil
 	}
-	t, err := f.opt.Swarm.Task(ctx, m.tenant, id)
+	t, err := f.opt.Tasks.Get(ctx, m.tenant, id)
 	if err != nil {
 		return "", fmt.Errorf("look at the agent's next task: %w", err)
 	}

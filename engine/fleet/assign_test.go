@@ -10,25 +10,26 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestAssignedTaskRunsAndFreesTheAgent(t *testing.T) {
 	w := newWorld(t).run()
 	release := make(chan struct{})
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		return beatUntil(ctx, h, p, release)
 	})
 	w.create("bob")
-	task := w.assign("bob", "count the files\nin here")
+	tk := w.assign("bob", "count the files\nin here")
 	a := w.awaitStatus("bob", fleet.Busy)
-	if a.TaskID != task.TaskID || a.LastTask != "count the files\nin here" || a.State() != "working" {
+	if a.TaskID != tk.TaskID || a.LastTask != "count the files\nin here" || a.State() != "working" {
 		t.Errorf("busy: %+v", a)
 	}
-	if task.Agent != "bob" || task.Title != "count the files" || task.Kind != fleet.KindPrompt {
-		t.Errorf("task: %+v", task)
+	if tk.Agent != "bob" || tk.Title != "count the files" || tk.Kind != fleet.KindPrompt {
+		t.Errorf("task: %+v", tk)
 	}
 	close(release)
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || string(r.Output) != `{"ok":true}` {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded || string(r.Output) != `{"ok":true}` {
 		t.Errorf("result: %+v", r)
 	}
 	if a := w.agent("bob"); a.Status != fleet.Idle || a.TaskID != "" || a.Usage.Tasks != 1 {
@@ -83,17 +84,17 @@ func TestARejectedResultIsTriedAgainWithTheFeedback(t *testing.T) {
 	w := newWorld(t).run()
 	unsure, sure := 0.4, 0.95
 	asked := make(chan string, 2)
-	w.rt.does(func(_ context.Context, _ *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(_ context.Context, _ *handle, p fleet.Prompt) (task.Outcome, error) {
 		asked <- p.Message
-		out := swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{"n":1}`), Confidence: &unsure}
+		out := task.Outcome{Status: task.Succeeded, Output: core.Raw(`{"n":1}`), Confidence: &unsure}
 		if len(asked) == 2 {
 			out.Confidence = &sure
 		}
 		return out, nil
 	})
 	w.create("bob")
-	task := w.assign("bob", "guess")
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	tk := w.assign("bob", "guess")
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)
 	}
 	if first := <-asked; first != "guess" {
@@ -135,7 +136,7 @@ func TestCancelFreesTheAgent(t *testing.T) {
 	w.create("bob")
 	_, err := w.fleet.CancelTask(t.Context(), alice, "bob")
 	refused(t, err, core.Conflict, "field", "agent")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	begin := time.Now()
 	a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
@@ -145,7 +146,7 @@ func TestCancelFreesTheAgent(t *testing.T) {
 	if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
 		t.Errorf("after %v: %+v", took, a)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Cancelled || !strings.Contains(r.Error.Message, "alice") {
+	if r := w.result(tk.TaskID); r.Status != task.Cancelled || !strings.Contains(r.Error.Message, "alice") {
 		t.Errorf("result: %+v", r)
 	}
 	w.consistent()
@@ -171,7 +172,7 @@ func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
 
 func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 	w := newWorld(t).run()
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		if p.Message == "task 3" {
 			_, _ = p.Emit(ctx, fleet.Event{Type: "attention", Text: "which branch?"})
 		}
@@ -183,11 +184,11 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 		t.Fatalf("empty history: %+v, %v", empty, err)
 	}
 	for i := range 5 {
-		task, err := w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i))
+		tk, err := w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.result(task.TaskID)
+		w.result(tk.TaskID)
 	}
 	page, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Size: 3})
 	if err != nil {
@@ -198,7 +199,7 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 	}
 	for i, item := range page.Items {
 		n := 4 - i
-		if item.Message != fmt.Sprintf("task %d", n) || item.URI != fmt.Sprintf("file:///%d", n) || item.Status != swarm.Succeeded {
+		if item.Message != fmt.Sprintf("task %d", n) || item.URI != fmt.Sprintf("file:///%d", n) || item.Status != task.Succeeded {
 			t.Errorf("item %d: %+v", i, item)
 		}
 		if item.NeedsUserAttention != (n == 3) {
@@ -218,7 +219,7 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 	w := newWorld(t).run()
 	ran := make(chan string, 1)
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		ran <- p.Message
 		return done(ctx, h, p)
 	})
@@ -283,11 +284,11 @@ func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
 func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 	w := newWorld(t).run()
 	running := make(chan struct{}, 1)
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		select {
 		case running <- struct{}{}:
 		default:
-			return swarm.Outcome{}, fmt.Errorf("two prompts at once")
+			return task.Outcome{}, fmt.Errorf("two prompts at once")
 		}
 		defer func() { <-running }()
 		time.Sleep(5 * time.Millisecond)
@@ -307,14 +308,14 @@ func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 			}
 			d.Session = s.SessionID
 		}
-		task, err := w.swarm.Dispatch(t.Context(), alice, d)
+		tk, err := w.swarm.Dispatch(t.Context(), alice, d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, task.TaskID)
+		ids = append(ids, tk.TaskID)
 	}
 	for _, id := range ids {
-		if r := w.result(id); r.Status != swarm.Succeeded {
+		if r := w.result(id); r.Status != task.Succeeded {
 			t.Errorf("%s: %+v %+v", id, r, r.Error)
 		}
 	}
@@ -326,12 +327,12 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 	w.rt.does(hang)
 	w.create("bob")
 	for i := range 30 {
-		task := w.assign("bob", "x")
+		tk := w.assign("bob", "x")
 		time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
-		if _, err := w.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"); err != nil {
+		if _, err := w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
 			t.Fatal(err)
 		}
-		if r := w.result(task.TaskID); r.Status != swarm.Cancelled {
+		if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 			t.Fatalf("result: %+v", r)
 		}
 		w.await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
@@ -345,11 +346,11 @@ func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run() // its agents start at some moment from here on
-	task, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
+	tk, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
 	if err != nil {
 		t.Fatalf("right after the engine's start: %v", err)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)
 	}
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Starting, Restarts: 1})
@@ -376,17 +377,17 @@ func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
 	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
+	tk, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
 	if err != nil {
 		t.Fatalf("the agent was made, nothing runs: %v", err)
 	}
-	if task.Status != swarm.Queued {
-		t.Errorf("task: %+v", task)
+	if tk.Status != task.Queued {
+		t.Errorf("task: %+v", tk)
 	}
 	w.shut()
 	w.open()
 	w.run()
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)
 	}
 	w.consistent()

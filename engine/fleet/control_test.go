@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestStatusFollowsTheRuntime(t *testing.T) {
@@ -69,13 +70,13 @@ func TestStopLastsUntilStart(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	a, err := w.fleet.Stop(t.Context(), alice, "bob")
 	if err != nil || a.Status != fleet.Offline || a.Reason != "stopped by alice" || a.TaskID != "" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Cancelled {
+	if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 		t.Errorf("result: %+v", r)
 	}
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle}) // a runtime's word does not undo it
@@ -102,16 +103,16 @@ func TestRestartTriesTheTaskAgain(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	w.rt.does(done)
 	if _, err := w.fleet.Restart(t.Context(), alice, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v %+v", r, r.Error)
 	}
-	if now, _ := w.swarm.Task(t.Context(), home, task.TaskID); now.Attempt != 1 {
+	if now, _ := w.tasks.Get(t.Context(), home, tk.TaskID); now.Attempt != 1 {
 		t.Errorf("attempt %d", now.Attempt)
 	}
 }
@@ -358,13 +359,13 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 			if !h.is(func() bool { return h.closed }) {
 				t.Error("not swept")
 			}
-			tasks, err := w.swarm.Tasks(t.Context(), home, core.Filter{Agent: "bob", Size: 100})
+			tasks, err := w.tasks.List(t.Context(), home, core.Filter{Agent: "bob", Size: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, task := range tasks.Items {
-				if r := w.result(task.TaskID); r.Status != swarm.Cancelled {
-					t.Errorf("task %s: %+v", task.TaskID, r)
+			for _, tk := range tasks.Items {
+				if r := w.result(tk.TaskID); r.Status != task.Cancelled {
+					t.Errorf("task %s: %+v", tk.TaskID, r)
 				}
 			}
 			refused(t, w.fleet.Delete(t.Context(), alice, "bob"), core.NotFound, "value", "bob")

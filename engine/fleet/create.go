@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Create makes an agent, its project and its role, and hands it its first
@@ -34,7 +35,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 	if _, err := f.conceal(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
-	earlier, err := f.opt.Swarm.Tasks(ctx, by.Tenant, core.Filter{Agent: c.Name, Size: 1})
+	earlier, err := f.opt.Tasks.List(ctx, by.Tenant, core.Filter{Agent: c.Name, Size: 1})
 	if err != nil {
 		return Agent{}, err
 	}
@@ -214,7 +215,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 
 // give dispatches a task to an agent and remembers it until it starts. What an
 // agent gives while it works comes from its own task.
-func (f *Fleet) give(ctx context.Context, by core.Caller, m *member, message, uri, session string) (swarm.Task, error) {
+func (f *Fleet) give(ctx context.Context, by core.Caller, m *member, message, uri, session string) (task.Task, error) {
 	parent := ""
 	if giver := f.member(by.Tenant, by.Name); by.Kind == core.Agent && giver != nil {
 		parent = giver.rec.Load().TaskID

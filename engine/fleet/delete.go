@@ -9,7 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Delete removes an agent in any state: its tasks are cancelled, its open
@@ -100,10 +100,10 @@ const maxStale = 20
 // dropTasks cancels what the agent works on and what is queued for it.
 func (f *Fleet) dropTasks(ctx context.Context, by core.Caller, m *member) error {
 	reason := "agent " + m.name + " was deleted by " + cut(by.Name, maxCall)
-	for _, status := range []swarm.Status{swarm.Running, swarm.Queued} {
+	for _, status := range []task.Status{task.Running, task.Queued} {
 		q := core.Filter{Agent: m.name, Status: string(status), Size: core.MaxPageSize}
 		for newest := ""; ; {
-			page, err := f.opt.Swarm.Tasks(ctx, m.tenant, q)
+			page, err := f.opt.Tasks.List(ctx, m.tenant, q)
 			if err != nil {
 				return fmt.Errorf("find the tasks of agent %s: %w", m.name, err)
 			}

@@ -13,7 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // asking sets up bob, who calls a tool once for each task.
@@ -32,11 +32,11 @@ var write = fleet.Event{CallID: "c1", Tool: "write", Args: core.Raw(`{"path":"a.
 // answered to each.
 func (w *world) tells(events ...fleet.Event) (answers []fleet.ToolAnswer) {
 	w.t.Helper()
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		for _, e := range events {
 			a, err := p.Emit(ctx, e)
 			if err != nil {
-				return swarm.Outcome{}, err
+				return task.Outcome{}, err
 			}
 			answers = append(answers, a)
 		}
@@ -49,11 +49,11 @@ func (w *world) tells(events ...fleet.Event) (answers []fleet.ToolAnswer) {
 
 func TestCallAllowedByRuleIsAnsweredAtOnce(t *testing.T) {
 	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "read", Args: core.Raw(`{"path":"x"}`)})
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	if a := <-answers; a.Decision != "approve" || a.CallID != "c1" || string(a.Args) != `{"path":"x"}` {
 		t.Errorf("answer: %+v", a)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 0 {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 0 {
 		t.Errorf("result: %+v", r)
 	}
 	if n := len(w.events("tool.requested")); n != 1 {
@@ -63,32 +63,32 @@ func TestCallAllowedByRuleIsAnsweredAtOnce(t *testing.T) {
 
 func TestCallDeniedByRuleIsToldAndCounted(t *testing.T) {
 	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "remove"})
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	if a := <-answers; a.Decision != "deny" || a.Reason != "never remove" {
 		t.Errorf("answer: %+v", a)
 	}
-	r := w.result(task.TaskID)
-	if r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+	r := w.result(tk.TaskID)
+	if r.Status != task.Succeeded || len(r.Denials) != 1 {
 		t.Fatalf("result: %+v", r)
 	}
 	d, err := w.judge.Decision(t.Context(), home, r.Denials[0])
-	if err != nil || d.Decision != judge.Deny || d.Agent != "bob" || d.TaskID != task.TaskID {
+	if err != nil || d.Decision != judge.Deny || d.Agent != "bob" || d.TaskID != tk.TaskID {
 		t.Errorf("decision: %+v, %v", d, err)
 	}
 }
 
 func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 	w, answers := asking(t, write)
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	ap := w.approval()
-	if ap.TaskID != task.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
+	if ap.TaskID != tk.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
 		t.Errorf("approval: %+v", ap)
 	}
 	w.await("the agent waits", func() bool {
 		a := w.agent("bob")
 		return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
 	})
-	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
+	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
 		t.Errorf("task: %+v, %v", now, err)
 	}
 	time.Sleep(1500 * time.Millisecond) // longer than a lease
@@ -103,7 +103,7 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 	if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
 		t.Errorf("answer: %+v", a)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)
 	}
 	if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); used.UsedAt.IsZero() {
@@ -117,7 +117,7 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 
 func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 	w, answers := asking(t, write)
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	ap := w.approval()
 	for edit, code := range map[string]core.Code{`["not an object"]`: core.InvalidInput, `{"force":true}`: core.Denied} {
 		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit), Reason: "r"})
@@ -129,21 +129,21 @@ func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 	if a := <-answers; a.Decision != "approve" || string(a.Args) != `{"path":"b.txt"}` {
 		t.Errorf("answer: %+v", a)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)
 	}
 }
 
 func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 	w, answers := asking(t, write)
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}); err != nil {
 		t.Fatal(err)
 	}
 	if a := <-answers; a.Decision != "deny" || a.Reason != "not there" {
 		t.Errorf("answer: %+v", a)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
 		t.Errorf("its outcome is its own: %+v", r)
 	}
 	w.consistent()
@@ -151,15 +151,15 @@ func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 
 func TestAbortEndsTheTaskBlocked(t *testing.T) {
 	w, answers := asking(t, write)
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true}); err != nil {
 		t.Fatal(err)
 	}
 	if a := <-answers; a.Decision != "abort" {
 		t.Errorf("answer: %+v", a)
 	}
-	r := w.result(task.TaskID)
-	if r.Status != swarm.Blocked || r.Error.Code != "approval_denied" || r.Error.Message != "stop that" {
+	r := w.result(tk.TaskID)
+	if r.Status != task.Blocked || r.Error.Code != "approval_denied" || r.Error.Message != "stop that" {
 		t.Errorf("result: %+v %+v", r, r.Error)
 	}
 	w.awaitStatus("bob", fleet.Idle)
@@ -180,7 +180,7 @@ func TestEndingARunVoidsItsQuestion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).run()
-			w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+			w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 				ctx, stop := context.WithCancel(ctx) // a runtime stops asking when its process is dead
 				defer stop()
 				kill := h.dead()
@@ -194,7 +194,7 @@ func TestEndingARunVoidsItsQuestion(t *testing.T) {
 				e := write
 				e.Type = "tool_request"
 				_, err := p.Emit(ctx, e)
-				return swarm.Outcome{}, err
+				return task.Outcome{}, err
 			})
 			w.create("bob")
 			w.assign("bob", "x")
@@ -270,7 +270,7 @@ func (o *witness) add(format string, args ...any) {
 	o.lines = append(o.lines, fmt.Sprintf(format, args...))
 }
 
-func (o *witness) Began(context.Context, fleet.Agent, swarm.Task, string) (fleet.Observed, error) {
+func (o *witness) Began(context.Context, fleet.Agent, task.Task, string) (fleet.Observed, error) {
 	return o, nil
 }
 
@@ -289,7 +289,7 @@ func (o *witness) Answered(_ context.Context, e fleet.Event, a fleet.ToolAnswer)
 	o.add("answered %s %s", e.CallID, a.Decision)
 }
 
-func (o *witness) Ended(context.Context, swarm.Outcome) error { return nil }
+func (o *witness) Ended(context.Context, task.Outcome) error { return nil }
 
 func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 	w := newWorld(t)
@@ -370,11 +370,11 @@ func TestSilenceDenies(t *testing.T) {
 	answers := make(chan fleet.ToolAnswer, 1)
 	w.rt.does(call(write, answers))
 	w.create("bob")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	if a := <-answers; a.Decision != "deny" {
 		t.Errorf("answer: %+v", a)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	w.consistent()

@@ -8,22 +8,23 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // last fails unless an agent's record says so of its last task.
-func (w *world) last(name, task string, want swarm.Status) {
+func (w *world) last(name, tk string, want task.Status) {
 	w.t.Helper()
-	if a := w.agent(name); a.LastTaskID != task || a.LastStatus != want {
-		w.t.Errorf("%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, task, want)
+	if a := w.agent(name); a.LastTaskID != tk || a.LastStatus != want {
+		w.t.Errorf("%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, tk, want)
 	}
 }
 
 func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 	w := newWorld(t).run()
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		switch p.Message {
 		case "fail":
-			return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "no", Message: "can't"}}, nil
+			return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "no", Message: "can't"}}, nil
 		case "hang":
 			return hang(ctx, h, p)
 		}
@@ -31,10 +32,10 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 	})
 	w.create("bob")
 	w.last("bob", "", "")
-	for message, want := range map[string]swarm.Status{"go": swarm.Succeeded, "fail": swarm.Failed} {
-		task := w.assign("bob", message)
-		w.result(task.TaskID)
-		w.last("bob", task.TaskID, want) // with the result, not some time later
+	for message, want := range map[string]task.Status{"go": task.Succeeded, "fail": task.Failed} {
+		tk := w.assign("bob", message)
+		w.result(tk.TaskID)
+		w.last("bob", tk.TaskID, want) // with the result, not some time later
 		w.awaitStatus("bob", fleet.Idle)
 	}
 	hung := w.assign("bob", "hang")
@@ -44,7 +45,7 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.result(hung.TaskID)
-	w.last("bob", hung.TaskID, swarm.Cancelled)
+	w.last("bob", hung.TaskID, task.Cancelled)
 	late, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"hang"}`), Timeout: time.Second,
 	})
@@ -52,7 +53,7 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.result(late.TaskID)
-	w.last("bob", late.TaskID, swarm.TimedOut)
+	w.last("bob", late.TaskID, task.TimedOut)
 	unstarted, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), After: []string{w.waiting().TaskID},
 	})
@@ -62,15 +63,15 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 	if _, err := w.swarm.Cancel(t.Context(), alice, unstarted.TaskID, ""); err != nil {
 		t.Fatal(err)
 	}
-	w.last("bob", late.TaskID, swarm.TimedOut) // it never had the other one
+	w.last("bob", late.TaskID, task.TimedOut) // it never had the other one
 	w.consistent()
 	w.shut()
 	w.open()
-	w.last("bob", late.TaskID, swarm.TimedOut)
+	w.last("bob", late.TaskID, task.TimedOut)
 }
 
 // waiting makes a task that nobody runs.
-func (w *world) waiting() swarm.Task {
+func (w *world) waiting() task.Task {
 	w.t.Helper()
 	t, err := w.swarm.Dispatch(w.t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), Session: w.session(),
@@ -83,16 +84,16 @@ func (w *world) waiting() swarm.Task {
 
 func TestTheLastTaskIsNotOverWhileItIsTriedAgain(t *testing.T) {
 	w := newWorld(t).run()
-	w.rt.does(func(context.Context, *handle, fleet.Prompt) (swarm.Outcome, error) {
-		return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "x", Message: "y", Retryable: true}}, nil
+	w.rt.does(func(context.Context, *handle, fleet.Prompt) (task.Outcome, error) {
+		return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "x", Message: "y", Retryable: true}}, nil
 	})
 	w.create("bob")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	w.await("the first attempt is over", func() bool {
-		now, err := w.swarm.Task(t.Context(), home, task.TaskID)
+		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && now.Attempt == 1
 	})
-	w.last("bob", task.TaskID, "")
+	w.last("bob", tk.TaskID, "")
 }
 
 func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
@@ -100,7 +101,7 @@ func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
 	w.rt.does(hang)
 	w.create("bob")
 	one := 1
-	task, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`), MaxAttempts: &one,
 	})
 	if err != nil {
@@ -111,7 +112,7 @@ func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
 	w.open()
 	w.run()
 	w.await("the record is repaired", func() bool { return w.agent("bob").LastStatus != "" })
-	w.last("bob", task.TaskID, swarm.Failed)
+	w.last("bob", tk.TaskID, task.Failed)
 	w.awaitStatus("bob", fleet.Idle) // nothing changes while it is counted
 	w.consistent()
 }

@@ -6,15 +6,15 @@ import (
 	"slices"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Log is the conversation log of an agent, newest first, one line a page
 // unless asked otherwise (seed 2). The total counts all lines that are kept of
 // those since the agent was created. f.Status is a level, f.Task a task; a filtered log is read
 // through from its end.
-func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (core.Page[swarm.LogLine], error) {
-	var none core.Page[swarm.LogLine]
+func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (core.Page[task.LogLine], error) {
+	var none core.Page[task.LogLine]
 	if q.Size == 0 {
 		q.Size = 1
 	}
@@ -27,7 +27,7 @@ func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (co
 		return none, err
 	}
 	base := m.rec.Load().LogFrom
-	first, err := f.opt.Swarm.LogFirst(ctx, tenant, stream(name))
+	first, err := f.opt.Tasks.LogFirst(ctx, tenant, stream(name))
 	if err != nil {
 		return none, fmt.Errorf("read the log of agent %s: %w", name, err)
 	}
@@ -47,7 +47,7 @@ func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (co
 
 // logEnd is the newest line's number in an agent's log, 0 when it is empty.
 func (f *Fleet) logEnd(ctx context.Context, tenant, name string) (uint64, error) {
-	_, last, err := f.opt.Swarm.Log(ctx, tenant, stream(name), 0, 0)
+	_, last, err := f.opt.Tasks.Log(ctx, tenant, stream(name), 0, 0)
 	if err != nil {
 		return 0, fmt.Errorf("read the log of agent %s: %w", name, err)
 	}
@@ -55,12 +55,12 @@ func (f *Fleet) logEnd(ctx context.Context, tenant, name string) (uint64, error)
 }
 
 // logTail returns up to n lines of (base, upto], newest first.
-func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uint64, n int) ([]swarm.LogLine, error) {
+func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uint64, n int) ([]task.LogLine, error) {
 	if upto <= base {
 		return nil, nil
 	}
 	n = int(min(uint64(n), upto-base))
-	lines, _, err := f.opt.Swarm.Log(ctx, tenant, stream(name), upto-uint64(n)+1, n)
+	lines, _, err := f.opt.Tasks.Log(ctx, tenant, stream(name), upto-uint64(n)+1, n)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of agent %s: %w", name, err)
 	}
@@ -69,14 +69,14 @@ func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uin
 }
 
 // searchLog pages through the lines that match.
-func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filter, base, last uint64) (core.Page[swarm.LogLine], error) {
+func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filter, base, last uint64) (core.Page[task.LogLine], error) {
 	const chunk = 1000
-	var items []swarm.LogLine
+	var items []task.LogLine
 	total := 0
 	for upto := last; upto > base; {
 		lines, err := f.logTail(ctx, tenant, name, base, upto, chunk)
 		if err != nil {
-			return core.Page[swarm.LogLine]{}, err
+			return core.Page[task.LogLine]{}, err
 		}
 		if len(lines) == 0 {
 			break

@@ -9,10 +9,10 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
-func (w *world) log(name string, f core.Filter) core.Page[swarm.LogLine] {
+func (w *world) log(name string, f core.Filter) core.Page[task.LogLine] {
 	w.t.Helper()
 	p, err := w.fleet.Log(w.t.Context(), home, name, f)
 	if err != nil {
@@ -99,8 +99,8 @@ func TestLogOfANewAgentBeginsWithIt(t *testing.T) {
 	if p := w.log("bob", core.Filter{Size: 10}); p.Info.Total != 2 || p.Items[0].Message != "new" {
 		t.Errorf("its own lines: %+v", p)
 	}
-	if task, err := w.swarm.Task(t.Context(), home, old.TaskID); err != nil || task.Status != swarm.Succeeded {
-		t.Errorf("the old task is gone: %+v, %v", task, err)
+	if tk, err := w.tasks.Get(t.Context(), home, old.TaskID); err != nil || tk.Status != task.Succeeded {
+		t.Errorf("the old task is gone: %+v, %v", tk, err)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestHostileTextsAreBoundedAndValid(t *testing.T) {
 		fleet.Event{Type: "tool_result", CallID: "never asked", Status: "ok", Output: core.Raw(`{"x":1}`)},
 	))
 	w.create("bob")
-	if r := w.result(w.assign("bob", "attack").TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(w.assign("bob", "attack").TaskID); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
 	p := w.log("bob", core.Filter{Size: 100})

@@ -5,13 +5,13 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Observer keeps what agents do as a record of its own.
 type Observer interface {
 	// Began tells of a run before its agent hears of it. An error fails the run.
-	Began(ctx context.Context, a Agent, t swarm.Task, message string) (Observed, error)
+	Began(ctx context.Context, a Agent, t task.Task, message string) (Observed, error)
 }
 
 // Observed takes what happens in one run, in its order. What it can't keep is
@@ -25,7 +25,7 @@ type Observed interface {
 	// Answered tells the judge's word on a tool request before the agent hears
 	// it.
 	Answered(ctx context.Context, e Event, a ToolAnswer)
-	Ended(ctx context.Context, out swarm.Outcome) error
+	Ended(ctx context.Context, out task.Outcome) error
 }
 
 // observe begins to tell of the run, if anybody listens.
@@ -42,7 +42,7 @@ func (r *run) observe(ctx context.Context) (err error) {
 }
 
 // observed tells the run's end, and logs what could not be kept.
-func (r *run) observed(ctx context.Context, out swarm.Outcome) {
+func (r *run) observed(ctx context.Context, out task.Outcome) {
 	if r.seen == nil {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // thorough is an observer that takes longer at both ends of a run than a lease
@@ -15,12 +15,12 @@ type thorough struct{ witness }
 
 const tookLong = 2500 * time.Millisecond
 
-func (o *thorough) Began(context.Context, fleet.Agent, swarm.Task, string) (fleet.Observed, error) {
+func (o *thorough) Began(context.Context, fleet.Agent, task.Task, string) (fleet.Observed, error) {
 	time.Sleep(tookLong)
 	return o, nil
 }
 
-func (o *thorough) Ended(context.Context, swarm.Outcome) error {
+func (o *thorough) Ended(context.Context, task.Outcome) error {
 	time.Sleep(tookLong)
 	return nil
 }
@@ -32,8 +32,8 @@ func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
 	w.open()
 	w.run()
 	w.create("bob")
-	task := w.assign("bob", "say hello")
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	tk := w.assign("bob", "say hello")
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("%+v", r)
 	}
 	if lost := w.events("lease.lost"); len(lost) > 0 {

@@ -10,18 +10,19 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // asksOutside has bob put a call before the judge on another way than his
 // runtime, as a client of a protocol would.
-func (w *world) asksOutside(ctx context.Context, task swarm.Task, tool string) chan swarm.Reply {
+func (w *world) asksOutside(ctx context.Context, tk task.Task, tool string) chan swarm.Reply {
 	replies := make(chan swarm.Reply, 1)
 	by := core.Caller{Tenant: home, Name: "bob", Kind: core.Agent, Door: core.DoorMCP}
 	go func() {
 		reply, err := w.fleet.Ask(ctx, swarm.Question{
 			By: by, Apart: true, Beat: func() {}, Anew: func() {}, Stop: make(chan struct{}),
 			Ask: judge.Ask{
-				Gate: judge.GateTool, TaskID: task.TaskID, TraceID: task.TraceID, Attempt: task.Attempt, By: by, Agent: judge.AgentRef{Name: "bob"},
+				Gate: judge.GateTool, TaskID: tk.TaskID, TraceID: tk.TraceID, Attempt: tk.Attempt, By: by, Agent: judge.AgentRef{Name: "bob"},
 				Action: judge.Action{Kind: "tool", Server: "swarmdeck", Tool: tool, CallID: tool, Args: core.Raw("{}")}, Intent: "bob calls " + tool,
 			},
 			Held:  func() (bool, <-chan struct{}) { return false, nil },
@@ -37,17 +38,17 @@ func (w *world) asksOutside(ctx context.Context, task swarm.Task, tool string) c
 }
 
 // waiting is bob at work on a task whose end the test decides.
-func waiting(t *testing.T) (w *world, task swarm.Task, finish func()) {
+func waiting(t *testing.T) (w *world, tk task.Task, finish func()) {
 	t.Helper()
 	w = newWorld(t).run()
 	over := make(chan struct{})
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		return beatUntil(ctx, h, p, over)
 	})
 	w.create("bob")
-	task = w.assign("bob", "x")
-	w.await("bob works", func() bool { return w.agent("bob").TaskID == task.TaskID })
-	return w, task, func() { close(over) }
+	tk = w.assign("bob", "x")
+	w.await("bob works", func() bool { return w.agent("bob").TaskID == tk.TaskID })
+	return w, tk, func() { close(over) }
 }
 
 // question is the open approval for a tool.
@@ -66,16 +67,16 @@ func (w *world) question(tool string) (found judge.Approval) {
 }
 
 func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
-	w, task, finish := waiting(t)
-	one := w.asksOutside(t.Context(), task, "one")
+	w, tk, finish := waiting(t)
+	one := w.asksOutside(t.Context(), tk, "one")
 	first := w.question("one")
-	two := w.asksOutside(t.Context(), task, "two")
+	two := w.asksOutside(t.Context(), tk, "two")
 	second := w.question("two")
 	w.await("it waits", func() bool {
 		a := w.agent("bob")
 		return a.State() == "waiting for you" && a.Waiting == first.ApprovalID && len(a.Asked) == 1 && a.Asked[0] == second.ApprovalID
 	})
-	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != first.ApprovalID {
+	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != first.ApprovalID {
 		t.Errorf("task: %+v, %v", now, err)
 	}
 	// The one that is answered is no longer waited for, the other still is.
@@ -87,7 +88,7 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 	}
 	w.await("it waits for the other", func() bool {
 		a := w.agent("bob")
-		now, err := w.swarm.Task(t.Context(), home, task.TaskID)
+		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && a.Waiting == second.ApprovalID && len(a.Asked) == 0 && now.ApprovalID == second.ApprovalID
 	})
 	if _, err := w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"}); err != nil {
@@ -98,42 +99,42 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 	}
 	w.await("it goes on", func() bool { return w.agent("bob").State() == "working" })
 	finish()
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 1 {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	w.consistent()
 }
 
 func TestAnAgentWhoseQuestionIsWithdrawnGoesOn(t *testing.T) {
-	w, task, finish := waiting(t)
+	w, tk, finish := waiting(t)
 	ctx, giveUp := context.WithCancel(t.Context())
-	replies := w.asksOutside(ctx, task, "write")
+	replies := w.asksOutside(ctx, tk, "write")
 	ap := w.question("write")
 	w.await("it waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
 	giveUp()
 	<-replies
 	w.await("it goes on", func() bool { return w.agent("bob").State() == "working" })
-	if now, err := w.swarm.Task(t.Context(), home, task.TaskID); err != nil || now.Waiting != "" {
+	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting != "" {
 		t.Errorf("task: %+v, %v", now, err)
 	}
 	if a, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); a.Status != judge.Voided {
 		t.Errorf("approval: %+v", a)
 	}
 	finish()
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded || len(r.Denials) != 0 {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 0 {
 		t.Errorf("result: %+v", r)
 	}
 	w.consistent()
 }
 
 func TestADenialThatAbortsEndsTheTaskWhereverItWasAsked(t *testing.T) {
-	w, task, _ := waiting(t)
-	replies := w.asksOutside(t.Context(), task, "write")
+	w, tk, _ := waiting(t)
+	replies := w.asksOutside(t.Context(), tk, "write")
 	if _, err := w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"}); err != nil {
 		t.Fatal(err)
 	}
 	<-replies
-	if r := w.result(task.TaskID); r.Status != swarm.Blocked || r.Error == nil || r.Error.Code != "approval_denied" || len(r.Denials) != 1 {
+	if r := w.result(tk.TaskID); r.Status != task.Blocked || r.Error == nil || r.Error.Code != "approval_denied" || len(r.Denials) != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {

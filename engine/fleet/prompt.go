@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // KindPrompt is the kind of task that the fleet carries out.
@@ -19,7 +20,7 @@ func (f *Fleet) Runner() swarm.Runner { return prompts{f} }
 // prompts is the fleet as the swarm's runner of agent.prompt tasks.
 type prompts struct{ f *Fleet }
 
-var _ swarm.Follower = prompts{}
+var _ task.Follower = prompts{}
 
 // prompt is the input of an agent.prompt task.
 type prompt struct {
@@ -111,7 +112,7 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 
 // Moved implements swarm.Follower: the agent that had the task last says how
 // it ended. The task's own event audits it.
-func (p prompts) Moved(tx *audit.Tx, t *swarm.Task, _ swarm.Status) error {
+func (p prompts) Moved(tx *audit.Tx, t *task.Task, _ task.Status) error {
 	m := p.f.member(t.TenantID, t.Agent)
 	if m == nil || !t.Status.Terminal() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // reader is who reads; a foreign name is refused in its name.
@@ -111,7 +111,7 @@ func (f *Fleet) History(ctx context.Context, tenant, name string, q core.Filter)
 	if a := m.rec.Load(); a.Reused && q.Since.Before(a.CreatedAt) {
 		q.Since = a.CreatedAt
 	}
-	page, err := f.opt.Swarm.Tasks(ctx, tenant, q)
+	page, err := f.opt.Tasks.List(ctx, tenant, q)
 	if err != nil {
 		return none, err
 	}
@@ -128,8 +128,8 @@ func (f *Fleet) History(ctx context.Context, tenant, name string, q core.Filter)
 
 // item is a task as the agent's history shows it. One of another kind that was
 // meant for the agent has no message but its title.
-func (f *Fleet) item(ctx context.Context, tenant string, t swarm.Task) (HistoryItem, error) {
-	full, err := f.opt.Swarm.Task(ctx, tenant, t.TaskID)
+func (f *Fleet) item(ctx context.Context, tenant string, t task.Task) (HistoryItem, error) {
+	full, err := f.opt.Tasks.Get(ctx, tenant, t.TaskID)
 	if err != nil {
 		return HistoryItem{}, err
 	}

@@ -8,19 +8,20 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	w.crash()
 	w.open()
 	w.rt.does(done)
 	w.run()
-	if r := w.result(task.TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("the task was not tried again: %+v %+v", r, r.Error)
 	}
 	if a := w.awaitStatus("bob", fleet.Idle); a.TaskID != "" {
@@ -96,15 +97,15 @@ func TestClosingTheEngineHandsTheTaskBack(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
-	task := w.assign("bob", "x")
+	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	w.shut()
 	w.open()
 	if a := w.agent("bob"); a.Status == fleet.Busy || a.TaskID != "" {
 		t.Errorf("closed in order, yet: %+v", a)
 	}
-	now, err := w.swarm.Task(t.Context(), home, task.TaskID)
-	if err != nil || now.Status != swarm.Queued || now.Attempt != 0 {
+	now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+	if err != nil || now.Status != task.Queued || now.Attempt != 0 {
 		t.Errorf("task: %+v, %v", now, err)
 	}
 	w.consistent()
@@ -112,7 +113,7 @@ func TestClosingTheEngineHandsTheTaskBack(t *testing.T) {
 
 func TestRuntimePanicFailsOneTaskOnly(t *testing.T) {
 	w := newWorld(t).run()
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		if p.Message == "boom" {
 			panic("boom")
 		}
@@ -120,16 +121,16 @@ func TestRuntimePanicFailsOneTaskOnly(t *testing.T) {
 	})
 	w.create("bob")
 	once := 0
-	task, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
+	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, MaxAttempts: &once, Input: core.Raw(`{"agent":"bob","message":"boom"}`),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := w.result(task.TaskID); r.Status != swarm.Failed || r.Error.Message != "the runtime panicked: boom" {
+	if r := w.result(tk.TaskID); r.Status != task.Failed || r.Error.Message != "the runtime panicked: boom" {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	if r := w.result(w.assign("bob", "fine").TaskID); r.Status != swarm.Succeeded {
+	if r := w.result(w.assign("bob", "fine").TaskID); r.Status != task.Succeeded {
 		t.Errorf("%+v", r)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // ending says who ended a run before its time.
@@ -44,7 +45,7 @@ type run struct {
 	mu      sync.Mutex
 	how     ending
 	reason  string
-	out     swarm.Outcome
+	out     task.Outcome
 	denials []string
 	calls   map[string]string // call id → tool, asked in this run
 }
@@ -132,7 +133,7 @@ func (r *run) work(ctx context.Context) {
 	}
 	out = r.settled(out, err)
 	r.observed(ctx, out)
-	if err := r.release(ctx, out); err != nil && out.Status == swarm.Succeeded {
+	if err := r.release(ctx, out); err != nil && out.Status == task.Succeeded {
 		out = failure("agent_record", err.Error(), true)
 	}
 	r.mu.Lock()
@@ -141,7 +142,7 @@ func (r *run) work(ctx context.Context) {
 }
 
 // attempt takes the agent, tells it the task and follows it to its end.
-func (r *run) attempt(ctx context.Context) (out swarm.Outcome, err error) {
+func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the runtime panicked: %v", p)
@@ -231,7 +232,7 @@ func (r *run) begin(ctx context.Context) error {
 
 // release records that the agent is free again. Questions that the run left
 // open are voided: nobody would act on their answers.
-func (r *run) release(ctx context.Context, out swarm.Outcome) error {
+func (r *run) release(ctx context.Context, out task.Outcome) error {
 	t := &r.job.Task
 	defer func() {
 		r.m.mu.Lock()
@@ -277,25 +278,25 @@ func (f *Fleet) clear(tx *audit.Tx, a *Agent) error {
 }
 
 // settled is the outcome of the attempt: the agent's own, or what was done to it.
-func (r *run) settled(out swarm.Outcome, err error) swarm.Outcome {
+func (r *run) settled(out task.Outcome, err error) task.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.how == aborted:
-		out.Status, out.Error = swarm.Blocked, &swarm.TaskError{Code: "approval_denied", Message: cut(r.reason, 4096)}
+		out.Status, out.Error = task.Blocked, &task.Error{Code: "approval_denied", Message: cut(r.reason, 4096)}
 	case r.how == cancelled:
-		out.Status, out.Error = swarm.Cancelled, &swarm.TaskError{Code: "cancelled", Message: cut(r.reason, 4096)}
+		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: cut(r.reason, 4096)}
 	case r.how == restarted:
-		out.Status, out.Error = swarm.Failed, &swarm.TaskError{Code: "agent_restarted", Message: cut(r.reason, 4096), Retryable: true}
+		out.Status, out.Error = task.Failed, &task.Error{Code: "agent_restarted", Message: cut(r.reason, 4096), Retryable: true}
 	case err != nil:
 		e := core.AsError(err)
 		out = failure("agent_failed", e.Message, true)
-	case out.Status == swarm.Succeeded:
+	case out.Status == task.Succeeded:
 		out.Error = nil
 	case !out.Status.Terminal() || out.Status == "":
 		out = failure("agent_failed", fmt.Sprintf("the runtime ended the prompt as %q", out.Status), true)
 	case out.Error == nil:
-		out.Error = &swarm.TaskError{Code: "agent_failed", Message: "the agent gave no reason"}
+		out.Error = &task.Error{Code: "agent_failed", Message: "the agent gave no reason"}
 	}
 	if c := out.Confidence; c != nil && (math.IsNaN(*c) || *c < 0 || *c > 1) {
 		out.Confidence = nil
@@ -304,8 +305,8 @@ func (r *run) settled(out swarm.Outcome, err error) swarm.Outcome {
 	return out
 }
 
-func failure(code, message string, retryable bool) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{
+func failure(code, message string, retryable bool) task.Outcome {
+	return task.Outcome{Status: task.Failed, Error: &task.Error{
 		Code: code, Message: cut(message, 4096), Retryable: retryable,
 	}}
 }
@@ -325,7 +326,7 @@ func (r *run) end(how ending, reason string) {
 func (r *run) Done() <-chan struct{} { return r.done }
 
 // Outcome implements swarm.Work.
-func (r *run) Outcome() swarm.Outcome {
+func (r *run) Outcome() task.Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.out

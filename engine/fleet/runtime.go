@@ -5,7 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Event is what a runtime reports about a running prompt. Its types are
@@ -140,7 +140,7 @@ type Past struct {
 // Handle is one open agent.
 type Handle interface {
 	// Prompt runs one task to its end.
-	Prompt(ctx context.Context, p Prompt) (swarm.Outcome, error)
+	Prompt(ctx context.Context, p Prompt) (task.Outcome, error)
 	// Interrupt asks the running prompt to stop, then kills after the grace.
 	// It is called again until the prompt has ended; only the first counts.
 	Interrupt()

@@ -8,11 +8,11 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // script is what an agent does with a prompt.
-type script func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error)
+type script func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error)
 
 // runtime is a scripted runtime: no process, everything else as the
 // interface demands it.
@@ -88,7 +88,7 @@ type handle struct {
 
 var errKilled = errors.New("the process was killed")
 
-func (h *handle) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+func (h *handle) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	h.mu.Lock()
 	h.prompts++
 	h.mu.Unlock()
@@ -168,26 +168,26 @@ func (h *handle) Close() error {
 }
 
 // done succeeds at once.
-func done(context.Context, *handle, fleet.Prompt) (swarm.Outcome, error) {
-	return swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{"ok":true}`)}, nil
+func done(context.Context, *handle, fleet.Prompt) (task.Outcome, error) {
+	return task.Outcome{Status: task.Succeeded, Output: core.Raw(`{"ok":true}`)}, nil
 }
 
 // hang works until it is interrupted.
-func hang(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+func hang(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 	return beatUntil(ctx, h, p, nil)
 }
 
 // beatUntil keeps the lease until release, an interrupt or the end.
-func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan struct{}) (swarm.Outcome, error) {
+func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan struct{}) (task.Outcome, error) {
 	kill := h.dead()
 	for {
 		select {
 		case <-release:
 			return done(ctx, h, p)
 		case <-kill:
-			return swarm.Outcome{}, errKilled
+			return task.Outcome{}, errKilled
 		case <-ctx.Done():
-			return swarm.Outcome{}, ctx.Err()
+			return task.Outcome{}, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 			p.Beat()
 		}
@@ -196,11 +196,11 @@ func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan st
 
 // say emits events and succeeds.
 func say(events ...fleet.Event) script {
-	return func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	return func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		for _, e := range events {
 			p.Beat()
 			if _, err := p.Emit(ctx, e); err != nil {
-				return swarm.Outcome{}, err
+				return task.Outcome{}, err
 			}
 		}
 		return done(ctx, h, p)
@@ -209,15 +209,15 @@ func say(events ...fleet.Event) script {
 
 // call makes one tool call, keeps the answer, and succeeds.
 func call(e fleet.Event, answers chan<- fleet.ToolAnswer) script {
-	return func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	return func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		e.Type = "tool_request"
 		a, err := p.Emit(ctx, e)
 		if err != nil {
-			return swarm.Outcome{}, err
+			return task.Outcome{}, err
 		}
 		answers <- a
 		if a.Decision == "abort" {
-			return swarm.Outcome{}, errKilled
+			return task.Outcome{}, errKilled
 		}
 		return done(ctx, h, p)
 	}

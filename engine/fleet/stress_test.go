@@ -12,7 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -42,15 +42,15 @@ func TestEverythingAtOnce(t *testing.T) {
 		for _, ap := range open {
 			_, _ = w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Reason: "done"})
 		}
-		c, err := w.swarm.Counts(t.Context(), home)
-		return err == nil && c.ByStatus[swarm.Queued]+c.ByStatus[swarm.Running] == 0
+		c, err := w.tasks.Counts(t.Context(), home)
+		return err == nil && c.ByStatus[task.Queued]+c.ByStatus[task.Running] == 0
 	})
 	for _, n := range names {
 		w.awaitStatus(n, fleet.Idle)
 		if a := w.agent(n); a.Waiting != "" || a.TaskID != "" || a.Paused || a.Pausing {
 			t.Errorf("left over: %+v", a)
 		}
-		if r := w.result(w.assign(n, "last").TaskID); r.Status != swarm.Succeeded {
+		if r := w.result(w.assign(n, "last").TaskID); r.Status != task.Succeeded {
 			t.Errorf("%s: %+v", n, r)
 		}
 	}
@@ -100,7 +100,7 @@ func TestCrashAnywhere(t *testing.T) {
 var names = []string{"a", "b", "c", "d"}
 
 // ask3 asks for three tools and ends.
-func ask3(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+func ask3(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 	if p.Message == "last" {
 		return done(ctx, h, p)
 	}
@@ -118,7 +118,7 @@ func ask3(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error)
 		p.Beat()
 		e := fleet.Event{Type: "tool_request", CallID: fmt.Sprint(i), Tool: tool}
 		if a, err := p.Emit(ctx, e); err != nil || a.Decision == "abort" {
-			return swarm.Outcome{}, errKilled
+			return task.Outcome{}, errKilled
 		}
 	}
 	return done(ctx, h, p)

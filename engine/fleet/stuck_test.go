@@ -10,7 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // watched is a running world that notices soon.
@@ -25,7 +25,7 @@ func watched(t *testing.T, l fleet.StuckLimits) *world {
 // steps is a script that goes on with each token.
 func (w *world) steps(each func(ctx context.Context, h *handle, p fleet.Prompt)) chan<- struct{} {
 	next := make(chan struct{})
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		for {
 			select {
 			case _, more := <-next:
@@ -36,7 +36,7 @@ func (w *world) steps(each func(ctx context.Context, h *handle, p fleet.Prompt))
 			case <-time.After(5 * time.Millisecond):
 				p.Beat()
 			case <-h.dead():
-				return swarm.Outcome{Status: swarm.Failed}, errKilled
+				return task.Outcome{Status: task.Failed}, errKilled
 			}
 		}
 	})
@@ -172,10 +172,10 @@ func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
 func TestARuntimeWithoutASignOfLifeIsNoticed(t *testing.T) {
 	w := watched(t, fleet.StuckLimits{Beat: 50 * time.Millisecond})
 	beat := make(chan struct{})
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (swarm.Outcome, error) {
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		<-h.dead() // hangs, until the lost lease interrupts it
 		<-beat
-		return swarm.Outcome{Status: swarm.Failed}, errKilled
+		return task.Outcome{Status: task.Failed}, errKilled
 	})
 	w.create("bob")
 	w.assign("bob", "x")

@@ -281,7 +281,7 @@ func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
 	a := *old
 	a.letGo()
 	if a.LastTaskID != "" && a.LastStatus == "" { // it may have ended before the fleet was there
-		last, err := f.opt.Swarm.StatusIn(tx, a.LastTaskID)
+		last, err := f.opt.Tasks.StatusIn(tx, a.LastTaskID)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // A transcript writes in batches, so that a chatty agent costs ten commits a
@@ -24,7 +24,7 @@ type transcript struct {
 	writing sync.Mutex // one batch at a time, in order
 
 	mu    sync.Mutex
-	lines []swarm.LogLine
+	lines []task.LogLine
 	size  int
 	timer *time.Timer
 	err   error // of the last batch that could not be written
@@ -50,7 +50,7 @@ func (t *transcript) add(level, text, source string) {
 		t.r.job.Log(level, text)
 	}
 	t.mu.Lock()
-	t.lines = append(t.lines, swarm.LogLine{
+	t.lines = append(t.lines, task.LogLine{
 		Timestamp: t.r.f.opt.Ledger.Clock().Now(), Level: level, Message: text,
 		TaskID: t.r.job.Task.TaskID, Source: source,
 	})
@@ -77,7 +77,7 @@ func (t *transcript) flush(ctx context.Context) error {
 		t.timer = nil
 	}
 	t.mu.Unlock()
-	err := t.r.f.opt.Swarm.AppendLog(ctx, t.r.m.speaker(), stream(t.r.m.name), lines)
+	err := t.r.f.opt.Tasks.AppendLog(ctx, t.r.m.speaker(), stream(t.r.m.name), lines)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {

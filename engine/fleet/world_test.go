@@ -190,7 +190,7 @@ func (w *world) session() string {
 }
 
 // assign gives an agent a task that ends as the script says.
-func (w *world) assign(name, message string) swarm.Task {
+func (w *world) assign(name, message string) task.Task {
 	w.t.Helper()
 	t, err := w.fleet.Assign(w.t.Context(), alice, name, message, "")
 	if err != nil {
@@ -200,14 +200,14 @@ func (w *world) assign(name, message string) swarm.Task {
 }
 
 // result waits for the end of a task.
-func (w *world) result(id string) swarm.Result {
+func (w *world) result(id string) task.Result {
 	w.t.Helper()
 	ctx, stop := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer stop()
-	if _, err := w.swarm.Wait(ctx, home, id, ""); err != nil {
+	if _, err := w.tasks.Wait(ctx, home, id, ""); err != nil {
 		w.t.Fatalf("wait for %s: %v", id, err)
 	}
-	r, err := w.swarm.Result(ctx, home, id)
+	r, err := w.tasks.Result(ctx, home, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}

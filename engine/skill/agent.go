@@ -8,19 +8,20 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // AgentTasks is the queue through which agents are asked; *swarm.Swarm is one.
 type AgentTasks interface {
-	Dispatch(ctx context.Context, by core.Caller, d swarm.Dispatch) (swarm.Task, error)
-	Task(ctx context.Context, tenant, id string) (swarm.Task, error)
-	Tree(ctx context.Context, tenant, id string) ([]swarm.Task, error)
-	Wait(ctx context.Context, tenant, id string, status swarm.Status) (swarm.Task, error)
+	Dispatch(ctx context.Context, by core.Caller, d swarm.Dispatch) (task.Task, error)
+	Task(ctx context.Context, tenant, id string) (task.Task, error)
+	Tree(ctx context.Context, tenant, id string) ([]task.Task, error)
+	Wait(ctx context.Context, tenant, id string, status task.Status) (task.Task, error)
 	Why(ctx context.Context, tenant, id string) (swarm.Reason, error)
-	Result(ctx context.Context, tenant, id string) (swarm.Result, error)
-	Cancel(ctx context.Context, by core.Caller, id, reason string) (swarm.Task, error)
-	PauseTask(ctx context.Context, by core.Caller, id, reason string) (swarm.Task, error)
-	ResumeTask(ctx context.Context, by core.Caller, id string) (swarm.Task, error)
+	Result(ctx context.Context, tenant, id string) (task.Result, error)
+	Cancel(ctx context.Context, by core.Caller, id, reason string) (task.Task, error)
+	PauseTask(ctx context.Context, by core.Caller, id, reason string) (task.Task, error)
+	ResumeTask(ctx context.Context, by core.Caller, id string) (task.Task, error)
 }
 
 // kindPrompt is the kind of task by which an agent is asked (the fleet's).
@@ -86,12 +87,12 @@ type agentWork struct {
 }
 
 // Outcome implements swarm.Work.
-func (w *agentWork) Outcome() swarm.Outcome {
+func (w *agentWork) Outcome() task.Outcome {
 	o := w.Work.Outcome()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.denied && o.Status == swarm.Failed {
-		o.Status = swarm.Blocked
+	if w.denied && o.Status == task.Failed {
+		o.Status = task.Blocked
 	}
 	return o
 }
@@ -102,7 +103,7 @@ func (w *agentWork) run(ctx context.Context, call Call, hold *Hold) (core.Raw, e
 		return nil, fmt.Errorf("ask agent %s: %w", call.Skill.Runner.Agent, err)
 	}
 	call.Log("INFO", fmt.Sprintf("asked agent %s: task %s", call.Skill.Runner.Agent, child.TaskID))
-	var end swarm.Task
+	var end task.Task
 	if paused := hold.Idle(ctx, func() { end, err = w.await(ctx, child.TaskID) }); err == nil {
 		err = paused
 	}
@@ -118,10 +119,10 @@ func (w *agentWork) run(ctx context.Context, call Call, hold *Hold) (core.Raw, e
 
 // ask finds the live child of an interrupted try, or dispatches one in the
 // name of whoever asked for the skill.
-func (w *agentWork) ask(ctx context.Context) (swarm.Task, error) {
+func (w *agentWork) ask(ctx context.Context) (task.Task, error) {
 	parent, err := w.tasks.Task(ctx, w.call.Tenant, w.call.TaskID)
 	if err != nil {
-		return swarm.Task{}, err
+		return task.Task{}, err
 	}
 	by := core.Caller{Tenant: w.call.Tenant, Name: parent.CreatedBy, Kind: parent.CreatedKind, Person: parent.CreatedPerson, Door: core.DoorEngine}
 	child, err := w.left(ctx)
@@ -140,10 +141,10 @@ func (w *agentWork) ask(ctx context.Context) (swarm.Task, error) {
 }
 
 // left is a live child with this very prompt, zero for none.
-func (w *agentWork) left(ctx context.Context) (swarm.Task, error) {
+func (w *agentWork) left(ctx context.Context) (task.Task, error) {
 	tree, err := w.tasks.Tree(ctx, w.call.Tenant, w.call.TaskID)
 	if err != nil {
-		return swarm.Task{}, err
+		return task.Task{}, err
 	}
 	for _, t := range tree {
 		if t.ParentTaskID != w.call.TaskID || t.Kind != kindPrompt || t.Status.Terminal() || t.CancelRequested {
@@ -151,18 +152,18 @@ func (w *agentWork) left(ctx context.Context) (swarm.Task, error) {
 		}
 		t, err := w.tasks.Task(ctx, w.call.Tenant, t.TaskID)
 		if err != nil {
-			return swarm.Task{}, err
+			return task.Task{}, err
 		}
 		if string(t.Input) == string(w.input) {
 			return t, nil
 		}
 	}
-	return swarm.Task{}, nil
+	return task.Task{}, nil
 }
 
 // await follows the child to its end, and applies a pause that was asked for
 // before it ran.
-func (w *agentWork) await(ctx context.Context, id string) (swarm.Task, error) {
+func (w *agentWork) await(ctx context.Context, id string) (task.Task, error) {
 	t, err := w.begun(ctx, id)
 	if err != nil || t.Status.Terminal() {
 		return t, err
@@ -181,12 +182,12 @@ func (w *agentWork) await(ctx context.Context, id string) (swarm.Task, error) {
 
 // begun waits until the child runs. That may take until the agent is free and
 // a person has approved it, which is no time of the skill's.
-func (w *agentWork) begun(ctx context.Context, id string) (swarm.Task, error) {
+func (w *agentWork) begun(ctx context.Context, id string) (task.Task, error) {
 	if w.call.waits != nil {
 		w.call.waits(true)
 		defer w.call.waits(false)
 	}
-	return w.tasks.Wait(ctx, w.call.Tenant, id, swarm.Running)
+	return w.tasks.Wait(ctx, w.call.Tenant, id, task.Running)
 }
 
 // cancelChild ends the child of a try that was cancelled. One that a closing

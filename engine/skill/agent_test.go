@@ -82,24 +82,24 @@ func (d *desk) open() {
 }
 
 // invoke dispatches the skill and waits for its end.
-func (d *desk) invoke() (swarm.Task, func() swarm.Result) {
+func (d *desk) invoke() (task.Task, func() task.Result) {
 	d.t.Helper()
 	priority := 70
 	t, err := d.swarm.Dispatch(d.t.Context(), bob, swarm.Dispatch{Kind: "test.skill", Input: core.Raw(`{}`), Priority: &priority})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return t, func() swarm.Result { return d.result(t.TaskID) }
+	return t, func() task.Result { return d.result(t.TaskID) }
 }
 
-func (d *desk) result(id string) swarm.Result {
+func (d *desk) result(id string) task.Result {
 	d.t.Helper()
 	ctx, stop := context.WithTimeout(d.t.Context(), 20*time.Second)
 	defer stop()
-	if _, err := d.swarm.Wait(ctx, office, id, ""); err != nil {
+	if _, err := d.tasks.Wait(ctx, office, id, ""); err != nil {
 		d.t.Fatal(err)
 	}
-	r, err := d.swarm.Result(ctx, office, id)
+	r, err := d.tasks.Result(ctx, office, id)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -107,10 +107,10 @@ func (d *desk) result(id string) swarm.Result {
 }
 
 // child waits for the skill's child, at the status.
-func (d *desk) child(parent string, status swarm.Status) swarm.Task {
+func (d *desk) child(parent string, status task.Status) task.Task {
 	d.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		tree, err := d.swarm.Tree(d.t.Context(), office, parent)
+		tree, err := d.tasks.Tree(d.t.Context(), office, parent)
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -172,10 +172,10 @@ func TestAnAgentIsAskedByAChildTask(t *testing.T) {
 		return core.Raw(`{"verdict":"fine","issues":[]}`), nil
 	})
 	parent, result := d.invoke()
-	if r := result(); r.Status != swarm.Succeeded || string(r.Output) != `{"verdict":"fine","issues":[]}` {
+	if r := result(); r.Status != task.Succeeded || string(r.Output) != `{"verdict":"fine","issues":[]}` {
 		t.Fatalf("result %+v %+v", r, r.Error)
 	}
-	child := d.child(parent.TaskID, swarm.Succeeded)
+	child := d.child(parent.TaskID, task.Succeeded)
 	if child.Kind != "agent.prompt" || child.ParentTaskID != parent.TaskID || child.TraceID != parent.TraceID || child.Priority != 70 ||
 		child.CreatedBy != "bob" || child.MaxAttempts != 0 || child.Intent != "skill review@1.0.0 asks agent reviewer" {
 		t.Errorf("child %+v", child)
@@ -214,9 +214,9 @@ func TestAnAgentsFailureIsTheSkills(t *testing.T) {
 	})
 	parent, result := d.invoke()
 	r := result()
-	child := d.child(parent.TaskID, swarm.Failed)
+	child := d.child(parent.TaskID, task.Failed)
 	want := "agent reviewer: task " + child.TaskID + " ended failed: exit status 3"
-	if r.Status != swarm.Failed || r.Error.Code != "agent_exit" || r.Error.Message != want {
+	if r.Status != task.Failed || r.Error.Code != "agent_exit" || r.Error.Message != want {
 		t.Errorf("result %+v %+v, want %q", r, r.Error, want)
 	}
 }
@@ -225,7 +225,7 @@ func TestAMissingParameterStartsNothing(t *testing.T) {
 	d := newDesk(t, nil)
 	d.params = core.Raw(`{}`)
 	_, result := d.invoke()
-	if r := result(); r.Status != swarm.Failed || !strings.Contains(r.Error.Message, "${file}: file has no value") {
+	if r := result(); r.Status != task.Failed || !strings.Contains(r.Error.Message, "${file}: file has no value") {
 		t.Errorf("result %+v %+v", r, r.Error)
 	}
 	if len(d.asked) != 0 {
@@ -241,14 +241,14 @@ func busy(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error)
 func TestCancellingTheSkillCancelsItsChild(t *testing.T) {
 	d := newDesk(t, busy)
 	parent, result := d.invoke()
-	child := d.child(parent.TaskID, swarm.Running)
+	child := d.child(parent.TaskID, task.Running)
 	if _, err := d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind"); err != nil {
 		t.Fatal(err)
 	}
-	if r := result(); r.Status != swarm.Cancelled {
+	if r := result(); r.Status != task.Cancelled {
 		t.Errorf("skill %+v", r)
 	}
-	if r := d.result(child.TaskID); r.Status != swarm.Cancelled || !strings.Contains(r.Error.Message, "changed my mind") {
+	if r := d.result(child.TaskID); r.Status != task.Cancelled || !strings.Contains(r.Error.Message, "changed my mind") {
 		t.Errorf("child %+v %+v", r, r.Error)
 	}
 }
@@ -256,11 +256,11 @@ func TestCancellingTheSkillCancelsItsChild(t *testing.T) {
 func TestACancelledChildFailsTheSkill(t *testing.T) {
 	d := newDesk(t, busy)
 	parent, result := d.invoke()
-	child := d.child(parent.TaskID, swarm.Running)
+	child := d.child(parent.TaskID, task.Running)
 	if _, err := d.swarm.Cancel(t.Context(), bob, child.TaskID, "wrong agent"); err != nil {
 		t.Fatal(err)
 	}
-	if r := result(); r.Status != swarm.Failed || r.Error.Code != "agent_cancelled" || !strings.Contains(r.Error.Message, "wrong agent") {
+	if r := result(); r.Status != task.Failed || r.Error.Code != "agent_cancelled" || !strings.Contains(r.Error.Message, "wrong agent") {
 		t.Errorf("skill %+v %+v", r, r.Error)
 	}
 }
@@ -277,7 +277,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 		return core.Raw(`{}`), nil
 	})
 	parent, _ := d.invoke()
-	child := d.child(parent.TaskID, swarm.Running)
+	child := d.child(parent.TaskID, task.Running)
 	<-steps
 	if _, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look"); err != nil {
 		t.Fatal(err)
@@ -323,15 +323,15 @@ func TestATryAfterARestartTakesTheLiveChildOver(t *testing.T) {
 		}
 	})
 	parent, _ := d.invoke()
-	child := d.child(parent.TaskID, swarm.Running)
+	child := d.child(parent.TaskID, task.Running)
 	d.close()
 	d.open()
-	d.child(parent.TaskID, swarm.Running)
+	d.child(parent.TaskID, task.Running)
 	close(release)
-	if r := d.result(parent.TaskID); r.Status != swarm.Succeeded || string(r.Output) != `{"ok":true}` {
+	if r := d.result(parent.TaskID); r.Status != task.Succeeded || string(r.Output) != `{"ok":true}` {
 		t.Errorf("skill %+v %+v", r, r.Error)
 	}
-	tree, err := d.swarm.Tree(t.Context(), office, parent.TaskID)
+	tree, err := d.tasks.Tree(t.Context(), office, parent.TaskID)
 	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {
 		t.Errorf("tree %+v %v, want the one child %s", tree, err, child.TaskID)
 	}

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // askFirst has a person asked before an agent is.
@@ -77,8 +78,8 @@ func TestTheAgentsOwnTimeIs(t *testing.T) {
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	second := w.question() // of the next try
 	w.await("the end of the first child", func() bool {
-		task, err := w.swarm.Task(t.Context(), home, ap.TaskID)
-		return err == nil && task.Status == swarm.Cancelled
+		tk, err := w.tasks.Get(t.Context(), home, ap.TaskID)
+		return err == nil && tk.Status == task.Cancelled
 	})
 	w.answer(second.ApprovalID, judge.Answer{Reason: "it hangs"})
 	if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "it hangs") {
@@ -92,9 +93,9 @@ func TestADeniedAgentIsNotAskedAgain(t *testing.T) {
 	if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "not this file") {
 		t.Errorf("subagent %+v", a)
 	}
-	task, err := w.swarm.Wait(t.Context(), home, a.TaskID, "")
-	if err != nil || task.Status != swarm.Blocked {
-		t.Errorf("task %+v %v", task, err)
+	tk, err := w.tasks.Wait(t.Context(), home, a.TaskID, "")
+	if err != nil || tk.Status != task.Blocked {
+		t.Errorf("task %+v %v", tk, err)
 	}
 	if all := w.executions(a.AgentID); len(all) != 1 || all[0].RetryCount != 0 {
 		t.Errorf("executions %+v", all)

@@ -9,28 +9,28 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // reply is the result of a child that is over.
-func (w *agentWork) reply(ctx context.Context, t swarm.Task) (core.Raw, error) {
+func (w *agentWork) reply(ctx context.Context, t task.Task) (core.Raw, error) {
 	r, err := w.tasks.Result(ctx, t.TenantID, t.TaskID)
 	if err != nil {
 		return nil, fmt.Errorf("read the result of task %s: %w", t.TaskID, err)
 	}
-	if r.Status == swarm.Succeeded {
+	if r.Status == task.Succeeded {
 		return objectOf(r.Output), nil
 	}
 	f := &Failure{Code: "agent_failed", Message: fmt.Sprintf("agent %s: task %s ended %s", w.call.Skill.Runner.Agent, t.TaskID, r.Status)}
 	if r.Error != nil {
 		f.Code, f.Message, f.Retryable = r.Error.Code, f.Message+": "+r.Error.Message, r.Error.Retryable
 	}
-	if r.Status == swarm.Cancelled {
+	if r.Status == task.Cancelled {
 		f.Code = "agent_cancelled"
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.denied = r.Status == swarm.Blocked
+	w.denied = r.Status == task.Blocked
 	return nil, f
 }
 

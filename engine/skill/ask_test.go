@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // question waits for the one open approval.
@@ -133,8 +133,8 @@ func TestADeniedStepBlocksTheRun(t *testing.T) {
 		if len(all) != 2 || all[1].Status != skill.StatusFailed || all[1].Error != "denied: no cameras" || all[1].RetryCount != 0 {
 			t.Errorf("%s: %+v", name, all)
 		}
-		res, err := w.swarm.Result(t.Context(), home, a.TaskID)
-		if err != nil || res.Status != swarm.Blocked || len(res.Denials) != 1 {
+		res, err := w.tasks.Result(t.Context(), home, a.TaskID)
+		if err != nil || res.Status != task.Blocked || len(res.Denials) != 1 {
 			t.Errorf("%s: result %+v, %v", name, res, err)
 		}
 		w.whole()

@@ -185,7 +185,7 @@ func (s *Skills) Wait(ctx context.Context, by core.Caller, id string) (Subagent,
 		return Subagent{}, err
 	}
 	if a.TaskID != "" {
-		if _, err := s.opt.Swarm.Wait(ctx, by.Tenant, a.TaskID, ""); err != nil {
+		if _, err := s.opt.Tasks.Wait(ctx, by.Tenant, a.TaskID, ""); err != nil {
 			return *a, err
 		}
 	}

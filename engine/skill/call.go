@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // MaxResult is the largest result of one try, in bytes of JSON: it has to fit
@@ -52,7 +53,7 @@ type funcWork struct {
 	cancel context.CancelCauseFunc
 	hold   *Hold
 	done   chan struct{}
-	out    swarm.Outcome // valid after done
+	out    task.Outcome // valid after done
 }
 
 var _ swarm.Work = (*funcWork)(nil)
@@ -95,13 +96,13 @@ func (w *funcWork) follow(returned <-chan funcReply) {
 	}
 }
 
-func (w *funcWork) outcome(r funcReply) swarm.Outcome {
+func (w *funcWork) outcome(r funcReply) task.Outcome {
 	if r.err == nil {
 		r.err = checkResultObject(r.result)
 	}
 	switch {
 	case r.err == nil:
-		return swarm.Outcome{Status: swarm.Succeeded, Output: r.result, Text: string(r.result)}
+		return task.Outcome{Status: task.Succeeded, Output: r.result, Text: string(r.result)}
 	case w.ctx.Err() != nil:
 		return cancelled(w.why())
 	}
@@ -121,9 +122,9 @@ type cancelCause struct{ reason string }
 
 func (c *cancelCause) Error() string { return c.reason }
 
-func (w *funcWork) Done() <-chan struct{}  { return w.done }
-func (w *funcWork) Outcome() swarm.Outcome { <-w.done; return w.out }
-func (w *funcWork) Cancel(reason string)   { w.cancel(&cancelCause{reason}) }
+func (w *funcWork) Done() <-chan struct{} { return w.done }
+func (w *funcWork) Outcome() task.Outcome { <-w.done; return w.out }
+func (w *funcWork) Cancel(reason string)  { w.cancel(&cancelCause{reason}) }
 
 func (w *funcWork) Pause(ctx context.Context) error {
 	if err := w.hold.pause(ctx); err != nil {
@@ -139,27 +140,27 @@ func (w *funcWork) Resume(context.Context) error {
 
 // Failure is an error with the code that an outcome shall carry, for a Func
 // that knows better than its error's class.
-type Failure swarm.TaskError
+type Failure task.Error
 
 func (f *Failure) Error() string { return f.Message }
 
 // failedWith is the outcome of a try that ended with an error.
-func failedWith(err error) swarm.Outcome {
-	e := swarm.TaskError{Code: "failed"}
+func failedWith(err error) task.Outcome {
+	e := task.Error{Code: "failed"}
 	var f *Failure
 	var c *core.Error
 	switch {
 	case errors.As(err, &f):
-		e = swarm.TaskError(*f)
+		e = task.Error(*f)
 	case errors.As(err, &c) && c.Code != core.Internal:
 		e.Code, e.Retryable = strings.ToLower(string(c.Code)), c.Code == core.Unavailable
 	}
 	e.Message = shorten(err.Error(), maxMessage)
-	return swarm.Outcome{Status: swarm.Failed, Error: &e}
+	return task.Outcome{Status: task.Failed, Error: &e}
 }
 
-func cancelled(why string) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Cancelled, Error: &swarm.TaskError{Code: "cancelled", Message: shorten(why, maxMessage)}}
+func cancelled(why string) task.Outcome {
+	return task.Outcome{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: shorten(why, maxMessage)}}
 }
 
 // checkResultObject reports a result that is not one JSON object of at most

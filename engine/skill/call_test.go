@@ -11,10 +11,11 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // ended waits for a run in a synctest bubble, where the time-out costs nothing.
-func ended(t *testing.T, w swarm.Work) swarm.Outcome {
+func ended(t *testing.T, w swarm.Work) task.Outcome {
 	t.Helper()
 	select {
 	case <-w.Done():
@@ -53,12 +54,12 @@ func TestAFunctionsReturnDecidesTheOutcome(t *testing.T) {
 					return core.Raw(c.result), c.err
 				}))
 				if c.code == "" {
-					if o.Status != swarm.Succeeded || string(o.Output) != c.result || o.Error != nil {
+					if o.Status != task.Succeeded || string(o.Output) != c.result || o.Error != nil {
 						t.Errorf("outcome %+v, want success with %s", o, c.result)
 					}
 					return
 				}
-				if o.Status != swarm.Failed || o.Error.Code != c.code || o.Error.Retryable != c.retryable || o.Error.Message == "" || o.Output != nil {
+				if o.Status != task.Failed || o.Error.Code != c.code || o.Error.Retryable != c.retryable || o.Error.Message == "" || o.Output != nil {
 					t.Errorf("outcome %+v (%+v), want failed with %s, retryable %v", o, o.Error, c.code, c.retryable)
 				}
 			})
@@ -80,11 +81,11 @@ func TestAPanicIsTheFailureOfThatRunAlone(t *testing.T) {
 					return core.Raw(`{}`), h.Sleep(ctx, time.Second)
 				})
 				o := ended(t, bad)
-				if o.Status != swarm.Failed || o.Error.Code != "panic" || len(o.Error.Message) > 300 ||
+				if o.Status != task.Failed || o.Error.Code != "panic" || len(o.Error.Message) > 300 ||
 					strings.ContainsAny(o.Error.Message, "\n\x1b") || strings.Contains(o.Error.Message, ".go:") {
 					t.Errorf("outcome %+v, want a short failure without a stack", o.Error)
 				}
-				if o := ended(t, good); o.Status != swarm.Succeeded {
+				if o := ended(t, good); o.Status != task.Succeeded {
 					t.Errorf("the neighbour ended %+v", o)
 				}
 			})
@@ -102,7 +103,7 @@ func TestACancelEndsARunWithItsReason(t *testing.T) {
 		w.Cancel("no longer needed")
 		w.Cancel("second")
 		o := ended(t, w)
-		if o.Status != swarm.Cancelled || o.Error.Message != "no longer needed" || time.Since(began) != time.Second {
+		if o.Status != task.Cancelled || o.Error.Message != "no longer needed" || time.Since(began) != time.Second {
 			t.Errorf("outcome %+v %+v after %s", o, o.Error, time.Since(began))
 		}
 	})
@@ -116,7 +117,7 @@ func TestAClosingEngineEndsARun(t *testing.T) {
 			return nil, errors.New("interrupted")
 		})
 		stop()
-		if o := ended(t, w); o.Status != swarm.Cancelled || o.Error.Message != "the engine is closing" {
+		if o := ended(t, w); o.Status != task.Cancelled || o.Error.Message != "the engine is closing" {
 			t.Errorf("outcome %+v %+v", o, o.Error)
 		}
 	})
@@ -132,12 +133,12 @@ func TestAHangingFunctionIsLeftBehind(t *testing.T) {
 		began := time.Now()
 		w.Cancel("timed out")
 		o := ended(t, w)
-		if o.Status != swarm.Cancelled || !strings.HasPrefix(o.Error.Message, "timed out") || time.Since(began) > leaveGrace {
+		if o.Status != task.Cancelled || !strings.HasPrefix(o.Error.Message, "timed out") || time.Since(began) > leaveGrace {
 			t.Errorf("outcome %+v %+v after %s", o, o.Error, time.Since(began))
 		}
 		close(release)
 		synctest.Wait()
-		if o := w.Outcome(); o.Status != swarm.Cancelled {
+		if o := w.Outcome(); o.Status != task.Cancelled {
 			t.Errorf("a late result changed the outcome: %+v", o)
 		}
 	})
@@ -150,7 +151,7 @@ func TestAResultThatBeatsTheCancelCounts(t *testing.T) {
 			return core.Raw(`{"written":true}`), nil
 		})
 		w.Cancel("stop")
-		if o := ended(t, w); o.Status != swarm.Succeeded || string(o.Output) != `{"written":true}` {
+		if o := ended(t, w); o.Status != task.Succeeded || string(o.Output) != `{"written":true}` {
 			t.Errorf("outcome %+v", o)
 		}
 	})
@@ -175,7 +176,7 @@ func TestAPauseStopsTheClockOfASleep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if o := ended(t, w); o.Status != swarm.Succeeded {
+		if o := ended(t, w); o.Status != task.Succeeded {
 			t.Fatalf("outcome %+v", o)
 		}
 		if took := time.Since(began); took != 3*time.Hour+10*time.Second {
@@ -214,7 +215,7 @@ func TestAPauseIsInEffectOnlyAtAPausePoint(t *testing.T) {
 			t.Errorf("%d steps while paused, want 1", steps)
 		}
 		w.Cancel("enough")
-		if o := ended(t, w); o.Status != swarm.Cancelled {
+		if o := ended(t, w); o.Status != task.Cancelled {
 			t.Errorf("a paused function was not cancelled: %+v", o)
 		}
 	})

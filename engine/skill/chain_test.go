@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // fetch loads the seed's example: navigate → detect → grasp.
@@ -86,8 +86,8 @@ func TestTheSeedsWorkflowLeavesItsRecords(t *testing.T) {
 	if calls := w.fake.of("grasp"); len(calls) != 1 || string(calls[0].Results["navigate"]) == "" || calls[0].TraceID != a.TraceID {
 		t.Errorf("grasp was called with %+v", calls)
 	}
-	res, err := w.swarm.Result(t.Context(), home, a.TaskID)
-	if err != nil || res.Status != swarm.Succeeded || !strings.Contains(string(res.Output), `"grasped":true`) {
+	res, err := w.tasks.Result(t.Context(), home, a.TaskID)
+	if err != nil || res.Status != task.Succeeded || !strings.Contains(string(res.Output), `"grasped":true`) {
 		t.Errorf("the task's result: %+v, %v", res, err)
 	}
 	w.whole()
@@ -136,8 +136,8 @@ func TestAStepThatAlwaysFailsEndsTheRunWithWhatWasDone(t *testing.T) {
 	if m := w.messages("perception.failed"); len(m) != 1 || string(m[0].Payload) != `{"error":"no light"}` {
 		t.Errorf("perception.failed: %+v", m)
 	}
-	if task, err := w.swarm.Task(t.Context(), home, a.TaskID); err != nil || task.Status != swarm.Failed || task.Attempt != 0 {
-		t.Errorf("task %+v, %v", task, err)
+	if tk, err := w.tasks.Get(t.Context(), home, a.TaskID); err != nil || tk.Status != task.Failed || tk.Attempt != 0 {
+		t.Errorf("task %+v, %v", tk, err)
 	}
 	w.whole()
 }

@@ -8,7 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // endWait is how long Cancel and Stop wait for work to end. After it the
@@ -77,11 +77,11 @@ func (s *Skills) Stop(ctx context.Context, by core.Caller, id string) (Subagent,
 		if a.State != Running {
 			return errMoved
 		}
-		status, err := s.opt.Swarm.StatusIn(tx, a.TaskID)
+		status, err := s.opt.Tasks.StatusIn(tx, a.TaskID)
 		if err != nil {
 			return err
 		}
-		if working = status == swarm.Running; !working || a.Stopping {
+		if working = status == task.Running; !working || a.Stopping {
 			return nil
 		}
 		was := *a
@@ -119,7 +119,7 @@ func (s *Skills) finish(ctx context.Context, by core.Caller, id, why string) (Su
 	}
 	wait, stop := context.WithTimeout(ctx, endWait)
 	defer stop()
-	if _, err := s.opt.Swarm.Wait(wait, by.Tenant, a.TaskID, ""); err != nil && wait.Err() == nil {
+	if _, err := s.opt.Tasks.Wait(wait, by.Tenant, a.TaskID, ""); err != nil && wait.Err() == nil {
 		return *a, err
 	}
 	return s.Subagent(context.WithoutCancel(ctx), by.Tenant, id)

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // TestHoweverATaskEndsItsSubagentDoes: in the same transaction, with a reason.
@@ -20,32 +21,32 @@ func TestHoweverATaskEndsItsSubagentDoes(t *testing.T) {
 		do     func(*testing.T, *world, skill.Subagent) // as soon as it is invoked
 		idle   bool                                     // nothing runs
 		error  string
-		status swarm.Status
+		status task.Status
 	}{
 		"cancelled": {do: func(t *testing.T, w *world, a skill.Subagent) {
 			w.state(a.AgentID, skill.Running)
 			_, err := w.swarm.Cancel(t.Context(), alice, a.TaskID, "enough")
 			w.no(err)
-		}, error: "cancelled: enough", status: swarm.Cancelled},
+		}, error: "cancelled: enough", status: task.Cancelled},
 		"cancelled in the queue": {do: func(t *testing.T, w *world, a skill.Subagent) {
 			_, err := w.swarm.Cancel(t.Context(), alice, a.TaskID, "")
 			w.no(err)
-		}, idle: true, error: "cancelled by alice", status: swarm.Cancelled},
+		}, idle: true, error: "cancelled by alice", status: task.Cancelled},
 		"undone": {do: func(t *testing.T, w *world, a skill.Subagent) {
 			_, err := w.swarm.Undo(t.Context(), alice, a.TaskID)
 			w.no(err)
-		}, idle: true, error: "cancelled: dispatch undone by alice", status: swarm.Cancelled},
-		"out of time": {change: func(v *skill.Invoke) { v.Timeout = time.Second }, error: "the attempt ran longer than timeout_s", status: swarm.TimedOut},
+		}, idle: true, error: "cancelled: dispatch undone by alice", status: task.Cancelled},
+		"out of time": {change: func(v *skill.Invoke) { v.Timeout = time.Second }, error: "the attempt ran longer than timeout_s", status: task.TimedOut},
 		"its session stopped": {change: func(v *skill.Invoke) { v.Session = "day" }, do: func(t *testing.T, w *world, a skill.Subagent) {
 			w.state(a.AgentID, skill.Running)
 			_, err := w.swarm.StopSession(t.Context(), alice, a.SessionID, "over")
 			w.no(err)
-		}, error: "cancelled: session stopped: over", status: swarm.Cancelled},
-		"denied by a rule": {change: func(v *skill.Invoke) { v.Skill = "forbidden" }, idle: true, error: "denied by rule never", status: swarm.Blocked},
+		}, error: "cancelled: session stopped: over", status: task.Cancelled},
+		"denied by a rule": {change: func(v *skill.Invoke) { v.Skill = "forbidden" }, idle: true, error: "denied by rule never", status: task.Blocked},
 		"denied by a person": {change: func(v *skill.Invoke) { v.Skill = "asked" }, do: func(t *testing.T, w *world, a skill.Subagent) {
 			_, err := w.judge.Answer(t.Context(), alice, a.Waiting, judge.Answer{Reason: "no"})
 			w.no(err)
-		}, idle: true, error: "denied by alice: no", status: swarm.Blocked},
+		}, idle: true, error: "denied by alice: no", status: task.Blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(w *world) {
@@ -82,9 +83,9 @@ rules:
 			if a.State != skill.Failed || !strings.HasPrefix(a.Error, c.error) || a.CompletedAt.IsZero() || a.StartedAt.IsZero() != c.idle {
 				t.Errorf("subagent %+v", a)
 			}
-			task, err := w.swarm.Task(t.Context(), home, a.TaskID)
-			if err != nil || task.Status != c.status || task.CompletedAt != a.CompletedAt {
-				t.Errorf("task %s at %s, %v; subagent at %s", task.Status, task.CompletedAt, err, a.CompletedAt)
+			tk, err := w.tasks.Get(t.Context(), home, a.TaskID)
+			if err != nil || tk.Status != c.status || tk.CompletedAt != a.CompletedAt {
+				t.Errorf("task %s at %s, %v; subagent at %s", tk.Status, tk.CompletedAt, err, a.CompletedAt)
 			}
 			for _, e := range w.executions(a.AgentID) {
 				if e.Status == skill.StatusPending {

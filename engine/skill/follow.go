@@ -6,12 +6,12 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Moved implements swarm.Follower: a subagent is given its task with the
 // task's dispatch, and its state is that of its task.
-func (i invoker) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
+func (i invoker) Moved(tx *audit.Tx, t *task.Task, from task.Status) error {
 	if t.Status.Terminal() {
 		for _, r := range i.s.registry.runners {
 			f, keeps := r.(Forgetter)
@@ -37,7 +37,7 @@ func (i invoker) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
 		switch {
 		case known:
 			id = made
-		case t.Status == swarm.Running && from == swarm.Queued:
+		case t.Status == task.Running && from == task.Queued:
 			if id, err = i.s.spawnFor(tx, t); err != nil || id == "" {
 				return err
 			}
@@ -49,7 +49,7 @@ func (i invoker) Moved(tx *audit.Tx, t *swarm.Task, from swarm.Status) error {
 }
 
 // assignIn gives an idle subagent its task. Any other refuses.
-func (s *Skills) assignIn(tx *audit.Tx, t *swarm.Task) error {
+func (s *Skills) assignIn(tx *audit.Tx, t *task.Task) error {
 	in, err := readInvocation(t.Input)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *Skills) assignIn(tx *audit.Tx, t *swarm.Task) error {
 	return s.saveAgent(tx, &was, a, "subagent.assigned", map[string]any{"skill": in.Skill})
 }
 
-func (a *Subagent) assign(in invocation, t *swarm.Task) {
+func (a *Subagent) assign(in invocation, t *task.Task) {
 	a.Skill, a.TaskID, a.TraceID, a.SessionID = in.Skill, t.TaskID, t.TraceID, t.SessionID
 	a.AssignedSkill, _, _ = strings.Cut(in.Skill, "@")
 	a.SkillParams = in.Params
@@ -82,7 +82,7 @@ func busyAgent(a *Subagent, why string) error {
 
 // spawnFor makes the subagent of a task that names none, as the task starts.
 // It makes none when there are too many: the start then fails.
-func (s *Skills) spawnFor(tx *audit.Tx, t *swarm.Task) (string, error) {
+func (s *Skills) spawnFor(tx *audit.Tx, t *task.Task) (string, error) {
 	in, err := readInvocation(t.Input)
 	if err != nil || s.liveCount(tx) >= int64(s.opt.MaxSubagents) {
 		return "", nil // Start says so
@@ -96,7 +96,7 @@ func (s *Skills) spawnFor(tx *audit.Tx, t *swarm.Task) (string, error) {
 }
 
 // bring makes a subagent's state what its task's is.
-func (s *Skills) bring(tx *audit.Tx, id string, t *swarm.Task) error {
+func (s *Skills) bring(tx *audit.Tx, id string, t *task.Task) error {
 	a, err := s.agents.Need(tx, id)
 	if err != nil {
 		return fmt.Errorf("follow task %s: %w", t.TaskID, err)
@@ -113,7 +113,7 @@ func (s *Skills) bring(tx *audit.Tx, id string, t *swarm.Task) error {
 	}
 	var why string
 	if want == Failed {
-		r, err := s.opt.Swarm.ResultIn(tx, t.TaskID)
+		r, err := s.opt.Tasks.ResultIn(tx, t.TaskID)
 		if err != nil {
 			return err
 		}
@@ -149,15 +149,15 @@ func (s *Skills) bring(tx *audit.Tx, id string, t *swarm.Task) error {
 
 // stateOfTask is the state of the subagent that runs a task. Between two
 // attempts it is still running.
-func stateOfTask(t *swarm.Task) State {
+func stateOfTask(t *task.Task) State {
 	switch {
-	case t.Status == swarm.Succeeded:
+	case t.Status == task.Succeeded:
 		return Completed
 	case t.Status.Terminal():
 		return Failed
 	case t.Paused:
 		return Paused
-	case t.Status == swarm.Running || !t.StartedAt.IsZero():
+	case t.Status == task.Running || !t.StartedAt.IsZero():
 		return Running
 	}
 	return Idle
@@ -165,11 +165,11 @@ func stateOfTask(t *swarm.Task) State {
 
 // whyFailed is the error of a subagent whose task ended so: "cancelled" and
 // "stopped" stand for themselves.
-func whyFailed(r *swarm.Result) string {
+func whyFailed(r *task.Result) string {
 	if r.Error == nil {
 		return string(r.Status)
 	}
-	if r.Status != swarm.Cancelled || r.Error.Message == wordStopped || strings.HasPrefix(r.Error.Message, wordCancelled) {
+	if r.Status != task.Cancelled || r.Error.Message == wordStopped || strings.HasPrefix(r.Error.Message, wordCancelled) {
 		return r.Error.Message
 	}
 	return wordCancelled + ": " + r.Error.Message

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // KindInvoke is the kind of task that runs a skill.
@@ -47,8 +48,8 @@ func readInvocation(input core.Raw) (invocation, error) {
 type invoker struct{ s *Skills }
 
 var (
-	_ swarm.Runner   = invoker{}
-	_ swarm.Follower = invoker{}
+	_ swarm.Runner  = invoker{}
+	_ task.Follower = invoker{}
 )
 
 // Runner carries out skill.invoke tasks for the swarm.

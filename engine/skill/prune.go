@@ -9,7 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // PruneExecutions removes a slice of the oldest executions that the limit lets
@@ -57,7 +57,7 @@ func (s *Skills) oldestExec(tx *audit.Tx, limit record.Limit) (*Execution, error
 	if err != nil || e == nil {
 		return nil, err
 	}
-	t, err := s.opt.Swarm.TaskIn(tx, e.TaskID)
+	t, err := s.opt.Tasks.In(tx, e.TaskID)
 	if err == nil && !t.Status.Terminal() || err != nil && core.AsError(err).Code != core.NotFound {
 		return nil, err
 	}
@@ -65,6 +65,6 @@ func (s *Skills) oldestExec(tx *audit.Tx, limit record.Limit) (*Execution, error
 }
 
 // TaskLeaves implements swarm.Leaver: the plan of a run leaves with its task.
-func (s *Skills) TaskLeaves(tx *audit.Tx, t *swarm.Task) error {
+func (s *Skills) TaskLeaves(tx *audit.Tx, t *task.Task) error {
 	return errors.Join(plans.Drop(tx, ofTask(t.TaskID)), taskAgents.Drop(tx, ofTask(t.TaskID)))
 }

@@ -14,7 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/mapping"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Bounds of carrying reactions out.
@@ -138,23 +138,23 @@ func again(err error) bool {
 }
 
 // invoked starts the task of a message.
-func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message, seen loops) (swarm.Task, error) {
+func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message, seen loops) (task.Task, error) {
 	params := m.Payload
 	if r.Params != nil {
 		filled, err := mapping.Fill(r.Params, map[string]core.Raw{"message": core.MustEncode(m)})
 		if err != nil {
-			return swarm.Task{}, err
+			return task.Task{}, err
 		}
 		params = filled
 	}
 	d, err := s.dispatch(r.TenantID, "", Invoke{Skill: r.Skill, Params: params, Trace: m.TraceID, Intent: "as a reaction to " + m.Topic})
 	if err != nil {
-		return swarm.Task{}, err
+		return task.Task{}, err
 	}
 	// A message that comes again, after a crash, starts nothing new.
 	d.IdempotencyKey = r.ReactionID + " " + m.MessageID
 	if d.Parent, err = s.cause(ctx, r, m, seen); err != nil {
-		return swarm.Task{}, err
+		return task.Task{}, err
 	}
 	return s.opt.Swarm.Dispatch(ctx, core.Self(r.TenantID, r.ReactionID), d)
 }
@@ -184,7 +184,7 @@ func (s *Skills) cause(ctx context.Context, r *Reaction, m *bus.Message, seen lo
 	}
 	depth, itself := 0, false
 	for n, at := 0, id; at != ""; n++ {
-		t, err := s.opt.Swarm.Task(ctx, r.TenantID, at)
+		t, err := s.opt.Tasks.Get(ctx, r.TenantID, at)
 		switch {
 		case errors.Is(err, core.Kind(core.NotFound)):
 			return "", nil

@@ -13,7 +13,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // reacting runs what carries out the reactions, until stop is called.
@@ -53,9 +53,9 @@ func (w *world) publish(topic, payload string) bus.Message {
 	return m
 }
 
-func (w *world) allTasks() []swarm.Task {
+func (w *world) allTasks() []task.Task {
 	w.t.Helper()
-	page, err := w.swarm.Tasks(w.t.Context(), home, core.Filter{Size: 100})
+	page, err := w.tasks.List(w.t.Context(), home, core.Filter{Size: 100})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 		if a.TaskID == "" {
 			continue
 		}
-		t, err := s.opt.Swarm.Task(ctx, tenant, a.TaskID)
+		t, err := s.opt.Tasks.Get(ctx, tenant, a.TaskID)
 		if err == nil {
 			err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.bring(tx, a.AgentID, &t) })
 		}

@@ -16,7 +16,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
@@ -53,7 +53,7 @@ func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
 	if calls := w.fake.of("grasp"); len(calls) != 1 || string(calls[0].Results["navigate"]) == "" {
 		t.Errorf("grasp got %+v", calls)
 	}
-	if task, err := w.swarm.Task(t.Context(), home, a.TaskID); err != nil || task.Attempt != 0 {
+	if task, err := w.tasks.Get(t.Context(), home, a.TaskID); err != nil || task.Attempt != 0 {
 		t.Errorf("a close cost an attempt: %+v, %v", task, err)
 	}
 	if f := w.messages("perception.failed"); len(f) != 0 {
@@ -307,7 +307,7 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if again, err = w.swarm.Wait(ctx, home, again.TaskID, ""); err != nil || again.Status != swarm.Succeeded || again.TraceID != first.TraceID {
+	if again, err = w.tasks.Wait(ctx, home, again.TaskID, ""); err != nil || again.Status != task.Succeeded || again.TraceID != first.TraceID {
 		t.Errorf("%+v, %v", again, err)
 	}
 	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: again.TaskID})

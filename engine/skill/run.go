@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // run is one attempt of a skill.invoke task: the swarm's Work. One goroutine
@@ -26,7 +27,7 @@ type run struct {
 	cancel context.CancelCauseFunc
 	stand  *stand
 	done   chan struct{}
-	out    swarm.Outcome // valid after done
+	out    task.Outcome // valid after done
 
 	// Of the run's own goroutine.
 	x        *index // the definitions it is made of
@@ -74,7 +75,7 @@ func (i invoker) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 }
 
 // agentOf is the subagent that runs a task.
-func (s *Skills) agentOf(ctx context.Context, t *swarm.Task) (id string, err error) {
+func (s *Skills) agentOf(ctx context.Context, t *task.Task) (id string, err error) {
 	if id = t.Agent; id == "" {
 		err = s.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) (err error) {
 			id, _, err = taskAgents.Get(tx, ofTask(t.TaskID))
@@ -150,11 +151,11 @@ func (r *run) update(ctx context.Context, fn func(*audit.Tx) error) error {
 const recordWait = 10 * time.Second
 
 // outcome says how the attempt ended.
-func (r *run) outcome(result core.Raw, err error) swarm.Outcome {
-	out := swarm.Outcome{Denials: r.denials}
-	fail := func(status swarm.Status, code, message string, retryable bool) swarm.Outcome {
+func (r *run) outcome(result core.Raw, err error) task.Outcome {
+	out := task.Outcome{Denials: r.denials}
+	fail := func(status task.Status, code, message string, retryable bool) task.Outcome {
 		out.Status = status
-		out.Error = &swarm.TaskError{Code: code, Message: shorten(message, maxMessage), Retryable: retryable}
+		out.Error = &task.Error{Code: code, Message: shorten(message, maxMessage), Retryable: retryable}
 		return out
 	}
 	var f *failure
@@ -162,7 +163,7 @@ func (r *run) outcome(result core.Raw, err error) swarm.Outcome {
 	var panicked *Failure
 	switch {
 	case err == nil:
-		out.Status = swarm.Succeeded
+		out.Status = task.Succeeded
 		out.Output = core.MustEncode(struct {
 			Agent  string   `json:"agent_id"`
 			Skill  string   `json:"skill"`
@@ -170,29 +171,29 @@ func (r *run) outcome(result core.Raw, err error) swarm.Outcome {
 		}{r.agent, r.goal.Ref(), result})
 		return out
 	case errors.As(err, &f):
-		out = fail(swarm.Failed, f.code, f.Error(), false)
+		out = fail(task.Failed, f.code, f.Error(), false)
 		if f.denied {
-			out.Status = swarm.Blocked
+			out.Status = task.Blocked
 		}
 		if f.execution != "" {
 			out.Error.Details = core.MustEncode(map[string]string{"skill": f.skill, "step": f.step, "execution_id": f.execution})
 		}
 		return out
 	case errors.As(err, &e):
-		return fail(swarm.Cancelled, "cancelled", e.reason, false)
+		return fail(task.Cancelled, "cancelled", e.reason, false)
 	case r.base.Err() != nil:
-		return fail(swarm.Cancelled, "cancelled", interruptedByEngine, false)
+		return fail(task.Cancelled, "cancelled", interruptedByEngine, false)
 	case errors.As(err, &panicked):
-		return fail(swarm.Failed, "panic", panicked.Message, false)
+		return fail(task.Failed, "panic", panicked.Message, false)
 	}
-	return fail(swarm.Failed, "internal", err.Error(), true)
+	return fail(task.Failed, "internal", err.Error(), true)
 }
 
 // Done implements swarm.Work.
 func (r *run) Done() <-chan struct{} { return r.done }
 
 // Outcome implements swarm.Work.
-func (r *run) Outcome() swarm.Outcome {
+func (r *run) Outcome() task.Outcome {
 	<-r.done
 	return r.out
 }

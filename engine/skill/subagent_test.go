@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestBadSubagentsAreRefused(t *testing.T) {
@@ -276,23 +277,23 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 		t.Errorf("a third in parallel: %v", err)
 	}
 	w.run()
-	task, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(`{"skill":"grasp","params":` + toTheKitchen + `}`)})
+	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(`{"skill":"grasp","params":` + toTheKitchen + `}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.await("a refused start", func() bool {
-		now, err := w.swarm.Task(t.Context(), home, task.TaskID)
-		return err == nil && now.ErrorCode == "start_failed" && now.Status == swarm.Queued
+		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+		return err == nil && now.ErrorCode == "start_failed" && now.Status == task.Queued
 	})
 	if _, err := w.skills.Cancel(t.Context(), alice, ids[0], ""); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	if task, err = w.swarm.Wait(ctx, home, task.TaskID, ""); err != nil || task.Status != swarm.Succeeded {
-		t.Errorf("with room again: %+v, %v", task, err)
+	if tk, err = w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
+		t.Errorf("with room again: %+v, %v", tk, err)
 	}
-	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: task.TaskID})
+	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: tk.TaskID})
 	if err != nil || len(page.Items) != 1 || page.Items[0].State != skill.Completed {
 		t.Errorf("the subagent made for it: %+v, %v", page.Items, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // leaveTime is how long work may take to end once its time is up; then it is
@@ -78,12 +79,12 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 			return nil, errors.Join(late, &stuck{w})
 		}
 	}
-	var out swarm.Outcome
+	var out task.Outcome
 	if err := guarded(func() error { out = w.Outcome(); return nil }); err != nil {
 		return nil, fail("panic", err.Error())
 	}
 	switch {
-	case out.Status == swarm.Succeeded && (late == nil || context.Cause(r.ctx) != nil):
+	case out.Status == task.Succeeded && (late == nil || context.Cause(r.ctx) != nil):
 		return out.Output, nil // done just before it was ended
 	case late != nil:
 		return nil, late
@@ -91,7 +92,7 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 		return nil, fail("skill_failed", "the runner ended it as "+string(out.Status)+" without a reason")
 	}
 	f := fail(out.Error.Code, out.Error.Message)
-	f.denied = out.Status == swarm.Blocked
+	f.denied = out.Status == task.Blocked
 	return nil, f
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -115,7 +116,7 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 		})
 		wg.Go(func() {
 			worker := fmt.Sprint("w", p)
-			var mine []swarm.Task
+			var mine []task.Task
 			for toDo.Load() > 0 {
 				var err error
 				if len(mine) == 0 {
@@ -267,7 +268,7 @@ func BenchmarkTaskLifeStored(b *testing.B) {
 			start := time.Now()
 			const pages = 50
 			for i := range pages {
-				if _, err := r.swarm.Tasks(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20}); err != nil {
+				if _, err := r.tasks.List(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20}); err != nil {
 					b.Fatal(err)
 				}
 			}

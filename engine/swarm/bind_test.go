@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // boundRunner names one file, whose content is a version number.
@@ -45,18 +46,18 @@ func bound(r *rig) *boundRunner {
 func TestARuleIsAskedOnceMoreWhereFilesChangedBeforeTheStart(t *testing.T) {
 	r := newRig(t)
 	b := bound(r)
-	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Kind = "bound.run" })
+	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Kind = "bound.run" })
 	b.version.Add(1)
 	r.run()
 	w := <-r.runner.started
 	if f := w.job.Files; len(f) != 1 || f[0].SHA256 != "1" {
 		t.Errorf("held to %+v", f)
 	}
-	now, err := r.swarm.Task(t.Context(), acme, task.TaskID)
-	if err != nil || now.Bound == task.Bound || now.Bound != judge.FilesDigest(w.job.Files) || now.Attempt != 0 {
+	now, err := r.tasks.Get(t.Context(), acme, tk.TaskID)
+	if err != nil || now.Bound == tk.Bound || now.Bound != judge.FilesDigest(w.job.Files) || now.Attempt != 0 {
 		t.Errorf("%+v, %v", now, err)
 	}
-	w.end(swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{}`)})
+	w.end(task.Outcome{Status: task.Succeeded, Output: core.Raw(`{}`)})
 }
 
 func TestATaskWhoseFilesChangeAsItStartsGoesBackToItsGate(t *testing.T) {
@@ -69,5 +70,5 @@ func TestATaskWhoseFilesChangeAsItStartsGoesBackToItsGate(t *testing.T) {
 	if f := w.job.Files; len(f) != 1 || f[0].SHA256 != "2" || w.job.Task.Attempt != 0 {
 		t.Errorf("held to %+v in attempt %d", f, w.job.Task.Attempt)
 	}
-	w.end(swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{}`)})
+	w.end(task.Outcome{Status: task.Succeeded, Output: core.Raw(`{}`)})
 }

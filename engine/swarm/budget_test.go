@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (r *rig) budget(b swarm.Budget) {
@@ -30,7 +31,7 @@ func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	r.budget(swarm.Budget{Subject: "tenant", WallS: 1})
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	ap := r.openApproval()
 	r.await("the work to freeze", w.isPaused)
@@ -42,7 +43,7 @@ func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
 	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	r.await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	if got := r.wall(); got > used+500*time.Millisecond {
 		t.Errorf("billed %s in the end, %s before", got, used)
 	}
@@ -53,7 +54,7 @@ func TestEveryAttemptIsBilledOnce(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	r.budget(swarm.Budget{Subject: "tenant", WallS: 3600})
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	time.Sleep(2300 * time.Millisecond) // billed twice in between
 	w.with(func(w *fakeWork) { w.mute = true })
@@ -61,7 +62,7 @@ func TestEveryAttemptIsBilledOnce(t *testing.T) {
 	w = <-r.runner.started
 	time.Sleep(300 * time.Millisecond)
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	if got := r.wall(); got < 3300*time.Millisecond || got > 4500*time.Millisecond {
 		t.Errorf("billed %s for 2.3 s, a lease and 0.3 s", got)
 	}
@@ -95,8 +96,8 @@ func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
 	w.end(ok(`{}`))
 	r.budget(swarm.Budget{Subject: "tenant", Tasks: 2})
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(a.TaskID, swarm.Succeeded)
-	r.status(b.TaskID, swarm.Succeeded)
+	r.status(a.TaskID, task.Succeeded)
+	r.status(b.TaskID, task.Succeeded)
 	r.whole()
 }
 
@@ -104,7 +105,7 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 	r := newRig(t)
 	r.run()
 	r.budget(swarm.Budget{Subject: "tenant", Tokens: 10})
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.job.Use(10, 0)
 	first := r.openApproval()
@@ -127,7 +128,7 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 		t.Errorf("open: %v", open)
 	}
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	r.budget(swarm.Budget{Subject: "tenant", Tokens: 100})
 	r.whole()
 }
@@ -179,7 +180,7 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 		if _, err := r.swarm.Cancel(t.Context(), alice, id, "enough"); err != nil {
 			t.Error(err)
 		}
-		r.status(id, swarm.Cancelled)
+		r.status(id, task.Cancelled)
 	}
 	r.whole()
 }

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
@@ -41,7 +42,7 @@ func TestLogLinesOfTheLastMomentAreKept(t *testing.T) {
 	}
 	r.close()
 	r.open()
-	if _, last, err := r.swarm.Log(t.Context(), acme, task.TaskID, 0, 1); err != nil || last != 5000 {
+	if _, last, err := r.tasks.Log(t.Context(), acme, task.TaskID, 0, 1); err != nil || last != 5000 {
 		t.Errorf("%d lines kept, %v", last, err)
 	}
 }
@@ -49,21 +50,21 @@ func TestLogLinesOfTheLastMomentAreKept(t *testing.T) {
 func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
+	if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the pause", w.isPaused)
 	time.Sleep(1500 * time.Millisecond)
-	if got := r.task(task.TaskID); got.Status != swarm.Running {
+	if got := r.task(tk.TaskID); got.Status != task.Running {
 		t.Fatalf("timed out while frozen: %s", got.Status)
 	}
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	r.status(task.TaskID, swarm.TimedOut)
+	r.status(tk.TaskID, task.TimedOut)
 	if took := time.Since(start); took < 500*time.Millisecond {
 		t.Errorf("timed out %s after it went on", took)
 	}
@@ -73,15 +74,15 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task, _ := r.pausedWork()
+	tk, _ := r.pausedWork()
 	r.close()
 	r.open()
-	if got := r.task(task.TaskID); got.Status != swarm.Queued || !got.Paused {
+	if got := r.task(tk.TaskID); got.Status != task.Queued || !got.Paused {
 		t.Fatalf("given back: %+v", got)
 	}
 	r.run()
 	r.await("the pause as the reason", func() bool {
-		why, err := r.swarm.Why(t.Context(), acme, task.TaskID)
+		why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
 		return err == nil && why.Kind == "pause"
 	})
 	select {
@@ -89,26 +90,26 @@ func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 		t.Fatal("its work began again under the pause")
 	case <-time.After(300 * time.Millisecond):
 	}
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
 		t.Fatal(err)
 	}
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	r.whole()
 }
 
 func TestACancelledTaskIsCancelledAlthoughItsTimeRunsOut(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.deaf = true })
-	if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"); err != nil {
+	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(1300 * time.Millisecond)
 	w.end(failure(true))
-	r.status(task.TaskID, swarm.Cancelled)
+	r.status(tk.TaskID, task.Cancelled)
 	r.whole()
 }
 
@@ -122,8 +123,8 @@ func TestAPanickingRunnerFailsItsTaskOnly(t *testing.T) {
 	}
 	good := r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(good.TaskID, swarm.Succeeded)
-	if got := r.status(bad.TaskID, swarm.Failed); got.ErrorCode != "runner_panic" {
+	r.status(good.TaskID, task.Succeeded)
+	if got := r.status(bad.TaskID, task.Failed); got.ErrorCode != "runner_panic" {
 		t.Errorf("%+v", got)
 	}
 	r.whole()
@@ -150,9 +151,9 @@ func TestATaskWhoseRunnerIsGoneFailsAndTheRestGoesOn(t *testing.T) {
 	r.run()
 	other := r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(other.TaskID, swarm.Succeeded)
-	r.status(gone.TaskID, swarm.Failed)
-	r.status(retried.TaskID, swarm.Failed)
+	r.status(other.TaskID, task.Succeeded)
+	r.status(gone.TaskID, task.Failed)
+	r.status(retried.TaskID, task.Failed)
 	r.whole()
 }
 
@@ -176,18 +177,18 @@ func TestManyDispatchesOfOneKeyMakeOneTask(t *testing.T) {
 
 func TestARunningTaskThatWaitsForAPersonCanBeCancelled(t *testing.T) {
 	r := newRig(t)
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	claimed := r.claim()
 	sure := 0.8
-	r.complete(claimed, swarm.Outcome{Status: swarm.Succeeded, Confidence: &sure})
+	r.complete(claimed, task.Outcome{Status: task.Succeeded, Confidence: &sure})
 	ap := r.openApproval()
-	if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"); err != nil {
+	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
 		t.Errorf("answer: %v", err)
 	}
-	if got := r.task(task.TaskID); got.Status != swarm.Cancelled || got.CompletedAt.Before(got.StartedAt) || got.UpdatedAt.Before(got.CompletedAt) {
+	if got := r.task(tk.TaskID); got.Status != task.Cancelled || got.CompletedAt.Before(got.StartedAt) || got.UpdatedAt.Before(got.CompletedAt) {
 		t.Errorf("%+v", got)
 	}
 	r.whole()
@@ -204,16 +205,16 @@ func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
 		w := <-r.runner.started
 		w.job.Log("INFO", "working")
 		sure := 0.8
-		w.end(swarm.Outcome{Status: swarm.Succeeded, Confidence: &sure})
+		w.end(task.Outcome{Status: task.Succeeded, Confidence: &sure})
 		r.answer(r.openApproval().ApprovalID, judge.Answer{Approve: true})
 	}
 	for _, id := range []string{root.TaskID, child.TaskID} {
-		r.status(id, swarm.Succeeded)
-		res, err := r.swarm.Result(t.Context(), acme, id)
+		r.status(id, task.Succeeded)
+		res, err := r.tasks.Result(t.Context(), acme, id)
 		if err != nil || res.TraceID != trace {
 			t.Errorf("result: %+v %v", res, err)
 		}
-		lines, _, err := r.swarm.Log(t.Context(), acme, id, 0, 5)
+		lines, _, err := r.tasks.Log(t.Context(), acme, id, 0, 5)
 		if err != nil || len(lines) != 1 || lines[0].TraceID != trace {
 			t.Errorf("log: %+v %v", lines, err)
 		}

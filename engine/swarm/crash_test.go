@@ -122,7 +122,7 @@ func (r *rig) oneLife(ctx context.Context, worker string, n int, ack func(string
 		if n%5 == 4 {
 			out = failure(n%10 == 9)
 		}
-		var res swarm.Result
+		var res task.Result
 		if goOn {
 			res, tasks, err = r.swarm.CompleteAndClaim(ctx, alice, t.TaskID, t.Lease, out, worker, 1)
 		} else {
@@ -147,7 +147,7 @@ func (r *rig) holds(step []string) {
 		}
 		return
 	}
-	t, err := r.swarm.Task(context.Background(), acme, step[1])
+	t, err := r.tasks.Get(context.Background(), acme, step[1])
 	if err != nil {
 		r.t.Errorf("%v: %v", step, err)
 		return
@@ -159,21 +159,21 @@ func (r *rig) holds(step []string) {
 		}
 	case "claimed":
 		// Its lease died with the process: it is over, or went on to a new attempt.
-		if t.Status == swarm.Running {
+		if t.Status == task.Running {
 			r.t.Errorf("%v: still running", step)
 		}
 	case "completed":
-		if step[2] == string(swarm.Queued) { // a retryable failure: it came back
+		if step[2] == string(task.Queued) { // a retryable failure: it came back
 			if t.Attempt == 0 {
 				r.t.Errorf("%v: attempt %d", step, t.Attempt)
 			}
 			return
 		}
-		res, err := r.swarm.Result(context.Background(), acme, step[1])
+		res, err := r.tasks.Result(context.Background(), acme, step[1])
 		if err != nil || string(t.Status) != step[2] || string(res.Status) != step[2] {
 			r.t.Errorf("%v: task %s, result %s, %v", step, t.Status, res.Status, err)
 		}
-		if res.Status == swarm.Succeeded && string(res.Output) != `{"lease":`+step[3]+`}` {
+		if res.Status == task.Succeeded && string(res.Output) != `{"lease":`+step[3]+`}` {
 			r.t.Errorf("%v: output %s", step, res.Output)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func p95(took []time.Duration) float64 {
@@ -28,7 +29,7 @@ func BenchmarkHeartbeatSpike(b *testing.B) {
 	r.close()
 	r.open()
 	var wg sync.WaitGroup
-	leases := make([]swarm.Task, workers)
+	leases := make([]task.Task, workers)
 	ctx, cancel := context.WithCancel(context.Background())
 	for i := range workers {
 		wg.Go(func() {
@@ -68,7 +69,7 @@ func BenchmarkHeartbeatSpike(b *testing.B) {
 	}
 	lost := 0
 	for _, t := range leases {
-		if now := r.task(t.TaskID); now.Status != swarm.Running || now.Lease != t.Lease {
+		if now := r.task(t.TaskID); now.Status != task.Running || now.Lease != t.Lease {
 			lost++
 		}
 	}
@@ -94,7 +95,7 @@ func BenchmarkSessionStart(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		task := r.dispatch(string(kib), func(d *swarm.Dispatch) { d.Session = ses.SessionID })
+		tk := r.dispatch(string(kib), func(d *swarm.Dispatch) { d.Session = ses.SessionID })
 		begin := time.Now()
 		if _, err := r.swarm.StartSession(b.Context(), alice, ses.SessionID); err != nil {
 			b.Fatal(err)
@@ -102,7 +103,7 @@ func BenchmarkSessionStart(b *testing.B) {
 		w := <-r.runner.started
 		took = append(took, time.Since(begin))
 		w.end(ok(`{"rc":0}`))
-		r.status(task.TaskID, swarm.Succeeded)
+		r.status(tk.TaskID, task.Succeeded)
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(p95(took), "p95-ms")

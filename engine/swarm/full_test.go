@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -71,12 +72,12 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	}
 	works[goes.TaskID].job.Log("INFO", "said while the disk is full")
 	r.await("an outage longer than a lease", func() bool { return r.db.Stalled() > 1500*time.Millisecond })
-	for _, task := range []swarm.Task{done, goes, far} {
-		if now := r.task(task.TaskID); now.Status != swarm.Running || now.Attempt != task.Attempt {
-			t.Errorf("%s is %s in attempt %d", task.TaskID, now.Status, now.Attempt)
+	for _, tk := range []task.Task{done, goes, far} {
+		if now := r.task(tk.TaskID); now.Status != task.Running || now.Attempt != tk.Attempt {
+			t.Errorf("%s is %s in attempt %d", tk.TaskID, now.Status, now.Attempt)
 		}
 	}
-	if page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total == 0 {
+	if page, err := r.tasks.List(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total == 0 {
 		t.Errorf("list: %v", err)
 	}
 
@@ -94,18 +95,18 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	if _, err := r.swarm.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}
-	if now := r.status(done.TaskID, swarm.Succeeded); now.Attempt != done.Attempt {
+	if now := r.status(done.TaskID, task.Succeeded); now.Attempt != done.Attempt {
 		t.Errorf("the result of %s was committed in attempt %d", now.TaskID, now.Attempt)
 	}
-	if res := r.complete(mine, ok(`{}`)); res.Status != swarm.Succeeded {
+	if res := r.complete(mine, ok(`{}`)); res.Status != task.Succeeded {
 		t.Errorf("the worker outside: %+v", res)
 	}
 	works[goes.TaskID].end(ok(`{}`))
-	r.status(goes.TaskID, swarm.Succeeded)
-	if lines, _, err := r.swarm.Log(t.Context(), acme, goes.TaskID, 0, 10); err != nil || len(lines) != 1 || !strings.Contains(lines[0].Message, "while the disk is full") {
+	r.status(goes.TaskID, task.Succeeded)
+	if lines, _, err := r.tasks.Log(t.Context(), acme, goes.TaskID, 0, 10); err != nil || len(lines) != 1 || !strings.Contains(lines[0].Message, "while the disk is full") {
 		t.Errorf("log: %v, %v", lines, err)
 	}
-	if now := r.task(held.TaskID); now.Status != swarm.Queued || now.Waiting == "" {
+	if now := r.task(held.TaskID); now.Status != task.Queued || now.Waiting == "" {
 		t.Errorf("%s is %s, waiting for %q", now.TaskID, now.Status, now.Waiting)
 	}
 	r.whole()
@@ -137,13 +138,13 @@ func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 		stop, err := r.swarm.EStop(context.Background(), acme)
 		return err == nil && stop.On && !stop.Unrecorded && stop.By == alice.Name && stop.Reason == "stop all"
 	})
-	if now := r.status(ended.TaskID, swarm.Cancelled); now.Attempt != ended.Attempt {
+	if now := r.status(ended.TaskID, task.Cancelled); now.Attempt != ended.Attempt {
 		t.Errorf("cancelled in attempt %d", now.Attempt)
 	}
 	if _, err := r.swarm.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}
 	works[frozen.TaskID].end(ok(`{}`))
-	r.status(frozen.TaskID, swarm.Succeeded)
+	r.status(frozen.TaskID, task.Succeeded)
 	r.whole()
 }

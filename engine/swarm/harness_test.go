@@ -125,7 +125,7 @@ func (r *rig) run() {
 	}
 }
 
-func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) swarm.Task {
+func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) task.Task {
 	r.t.Helper()
 	d := swarm.Dispatch{Kind: "test.run", Input: core.Raw(input)}
 	for _, c := range change {
@@ -139,18 +139,18 @@ func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) swarm.Task
 }
 
 // pausedWork dispatches a task and pauses it at work.
-func (r *rig) pausedWork() (swarm.Task, *fakeWork) {
+func (r *rig) pausedWork() (task.Task, *fakeWork) {
 	r.t.Helper()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(r.t.Context(), alice, task.TaskID, "look"); err != nil {
+	if _, err := r.swarm.PauseTask(r.t.Context(), alice, tk.TaskID, "look"); err != nil {
 		r.t.Fatal(err)
 	}
 	r.await("the pause", w.isPaused)
-	return task, w
+	return tk, w
 }
 
-func (r *rig) claim() swarm.Task {
+func (r *rig) claim() task.Task {
 	r.t.Helper()
 	tasks, err := r.swarm.Claim(r.t.Context(), alice, "w1", 1)
 	if err != nil || len(tasks) != 1 {
@@ -159,7 +159,7 @@ func (r *rig) claim() swarm.Task {
 	return tasks[0]
 }
 
-func (r *rig) complete(t swarm.Task, out swarm.Outcome) swarm.Result {
+func (r *rig) complete(t task.Task, out task.Outcome) task.Result {
 	r.t.Helper()
 	res, err := r.swarm.Complete(r.t.Context(), alice, t.TaskID, t.Lease, out)
 	if err != nil {
@@ -168,9 +168,9 @@ func (r *rig) complete(t swarm.Task, out swarm.Outcome) swarm.Result {
 	return res
 }
 
-func (r *rig) task(id string) swarm.Task {
+func (r *rig) task(id string) task.Task {
 	r.t.Helper()
-	t, err := r.swarm.Task(r.t.Context(), acme, id)
+	t, err := r.tasks.Get(r.t.Context(), acme, id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -187,11 +187,11 @@ func (r *rig) await(what string, ok func() bool) {
 	}
 }
 
-func (r *rig) status(id string, want swarm.Status) swarm.Task {
+func (r *rig) status(id string, want task.Status) task.Task {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
 	defer cancel()
-	t, err := r.swarm.Wait(ctx, acme, id, want)
+	t, err := r.tasks.Wait(ctx, acme, id, want)
 	if err != nil || t.Status != want {
 		r.t.Fatalf("task %s is %s (%v), want %s", id, t.Status, err, want)
 	}
@@ -211,14 +211,14 @@ func (r *rig) whole() {
 	if err != nil || len(deltas) > 0 {
 		r.t.Errorf("reconcile: %+v, %v", deltas, err)
 	}
-	counts, err := r.swarm.Counts(ctx, acme)
+	counts, err := r.tasks.Counts(ctx, acme)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	real := map[swarm.Status]int64{}
+	real := map[task.Status]int64{}
 	var total, waiting int64
 	for page := 1; ; page++ {
-		list, err := r.swarm.Tasks(ctx, acme, core.Filter{Page: page, Size: 100})
+		list, err := r.tasks.List(ctx, acme, core.Filter{Page: page, Size: 100})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -236,23 +236,23 @@ func (r *rig) whole() {
 	if total != counts.Total || waiting != counts.Waiting {
 		r.t.Errorf("counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
 	}
-	for _, st := range swarm.Statuses() {
+	for _, st := range task.Statuses() {
 		if real[st] != counts.ByStatus[st] {
 			r.t.Errorf("counter of %s is %d, the records say %d", st, counts.ByStatus[st], real[st])
 		}
-		list, err := r.swarm.Tasks(ctx, acme, core.Filter{Status: string(st)})
+		list, err := r.tasks.List(ctx, acme, core.Filter{Status: string(st)})
 		if err != nil || int64(list.Info.Total) != real[st] {
 			r.t.Errorf("list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])
 		}
 	}
 }
 
-func ok(output string) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(output)}
+func ok(output string) task.Outcome {
+	return task.Outcome{Status: task.Succeeded, Output: core.Raw(output)}
 }
 
-func failure(retryable bool) swarm.Outcome {
-	return swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "boom", Message: "it broke", Retryable: retryable}}
+func failure(retryable bool) task.Outcome {
+	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "boom", Message: "it broke", Retryable: retryable}}
 }
 
 func hasCode(err error, c core.Code) bool { return errors.Is(err, core.Kind(c)) }
@@ -300,7 +300,7 @@ type fakeWork struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	out    swarm.Outcome
+	out    task.Outcome
 	paused bool
 	mute   bool // the worker hangs: no heartbeat
 	deaf   bool // it does not end when cancelled
@@ -325,7 +325,7 @@ func (w *fakeWork) beat() {
 	}
 }
 
-func (w *fakeWork) end(out swarm.Outcome) {
+func (w *fakeWork) end(out task.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -338,7 +338,7 @@ func (w *fakeWork) end(out swarm.Outcome) {
 
 func (w *fakeWork) Done() <-chan struct{} { return w.done }
 
-func (w *fakeWork) Outcome() swarm.Outcome {
+func (w *fakeWork) Outcome() task.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.out
@@ -352,7 +352,7 @@ func (w *fakeWork) Cancel(reason string) {
 	if deaf {
 		return
 	}
-	w.end(swarm.Outcome{Status: swarm.Cancelled, Error: &swarm.TaskError{Code: "cancelled", Message: reason}})
+	w.end(task.Outcome{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: reason}})
 }
 
 func (w *fakeWork) set(paused bool) error {

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // keeper is a runner whose agents are those with a prefix, each free when it
@@ -58,8 +59,8 @@ func TestEachRunnerKeepsItsOwnAgents(t *testing.T) {
 	for _, w := range got {
 		w.end(ok(`{}`))
 	}
-	r.status(second.TaskID, swarm.Succeeded)
-	if list, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Agent: sub}); err != nil || list.Info.Total != 1 {
+	r.status(second.TaskID, task.Succeeded)
+	if list, err := r.tasks.List(t.Context(), acme, core.Filter{Agent: sub}); err != nil || list.Info.Total != 1 {
 		t.Errorf("by agent: %+v, %v", list.Info, err)
 	}
 	if _, err := r.swarm.SetBudget(t.Context(), alice, swarm.Budget{Subject: "agent:" + sub, Tasks: 5}); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -43,14 +44,14 @@ func (r *rig) heartbeat(worker string) (stop func()) {
 
 func TestASilentRemoteWorkerIsNoticedAfterAnIdleTime(t *testing.T) {
 	r := newRemoteRig(t)
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	time.Sleep(1200 * time.Millisecond) // nothing for the scheduler to do
 	r.claim()
 	start := time.Now()
-	got := r.status(task.TaskID, swarm.Queued)
+	got := r.status(tk.TaskID, task.Queued)
 	for got.Attempt == 0 && time.Since(start) < 10*time.Second {
 		time.Sleep(5 * time.Millisecond)
-		got = r.task(task.TaskID)
+		got = r.task(tk.TaskID)
 	}
 	if took := time.Since(start); took > 10*time.Second || got.ErrorCode != "lease_lost" {
 		t.Errorf("noticed after %s: %+v", took, got)
@@ -88,15 +89,15 @@ func TestAWorkerThatWasHeardOfJustInTimeAndDiesIsNoticed(t *testing.T) {
 
 func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
 	r := newRemoteRig(t)
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	claimed := r.claim()
 	stop := r.heartbeat("w1")
 	time.Sleep(2500 * time.Millisecond)
 	stop()
-	if res := r.complete(claimed, ok(`{}`)); res.Status != swarm.Succeeded {
+	if res := r.complete(claimed, ok(`{}`)); res.Status != task.Succeeded {
 		t.Errorf("result %+v", res)
 	}
-	if got := r.task(task.TaskID); got.Attempt != 0 {
+	if got := r.task(tk.TaskID); got.Attempt != 0 {
 		t.Errorf("lost its lease: %+v", got)
 	}
 	if r.swarm.Beat(acme, "w1") {
@@ -123,13 +124,13 @@ func TestAHeartbeatCountsForItsOwnTenantOnly(t *testing.T) {
 
 func TestARemoteWorkersTaskTimesOut(t *testing.T) {
 	r := newRemoteRig(t)
-	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 	claimed := r.claim()
 	defer r.heartbeat("w1")()
-	if got := r.status(task.TaskID, swarm.TimedOut); got.ErrorCode != "timed_out" {
+	if got := r.status(tk.TaskID, task.TimedOut); got.ErrorCode != "timed_out" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, claimed.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, claimed.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
 		t.Errorf("late result: %v", err)
 	}
 	r.whole()
@@ -147,12 +148,12 @@ func TestNobodyClaimsInTheEnginesName(t *testing.T) {
 func TestOneAttemptDoesNotStartBesideAnother(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.mute, w.deaf = true, true }) // hangs, and takes its time to be killed
 	r.await("the next attempt to be claimed", func() bool {
-		got := r.task(task.TaskID)
-		return got.Attempt == 1 && got.Status == swarm.Running
+		got := r.task(tk.TaskID)
+		return got.Attempt == 1 && got.Status == task.Running
 	})
 	time.Sleep(1200 * time.Millisecond) // longer than a lease: waiting for it costs no attempt
 	if len(r.runner.started) != 0 {
@@ -164,7 +165,7 @@ func TestOneAttemptDoesNotStartBesideAnother(t *testing.T) {
 		t.Errorf("attempt %d", w.job.Task.Attempt)
 	}
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	r.whole()
 }
 
@@ -179,7 +180,7 @@ func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
 		seen[core.TenantTag(id)] = id
 	}
 	r := newRemoteRig(t)
-	claimed := map[string]swarm.Task{}
+	claimed := map[string]task.Task{}
 	for _, tenant := range []string{one, two} {
 		by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 		if _, err := r.swarm.CreateTenant(t.Context(), by, tenant); err != nil {
@@ -201,10 +202,10 @@ func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
 		r.swarm.Beat(two, "w-"+two)
 		time.Sleep(200 * time.Millisecond)
 	}
-	if got, err := r.swarm.Task(t.Context(), one, claimed[one].TaskID); err != nil || got.Attempt != 1 {
+	if got, err := r.tasks.Get(t.Context(), one, claimed[one].TaskID); err != nil || got.Attempt != 1 {
 		t.Errorf("%s: %+v %v", one, got, err)
 	}
-	if got, err := r.swarm.Task(t.Context(), two, claimed[two].TaskID); err != nil || got.Status != swarm.Running || got.Attempt != 0 {
+	if got, err := r.tasks.Get(t.Context(), two, claimed[two].TaskID); err != nil || got.Status != task.Running || got.Attempt != 0 {
 		t.Errorf("%s: %+v %v", two, got, err)
 	}
 }

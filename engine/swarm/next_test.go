@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestAWorkerGoesOnToTheNextTaskInOneCommit(t *testing.T) {
@@ -13,11 +14,11 @@ func TestAWorkerGoesOnToTheNextTaskInOneCommit(t *testing.T) {
 	first, second := r.dispatch(`{}`), r.dispatch(`{}`)
 	before := r.claim()
 	res, next, err := r.swarm.CompleteAndClaim(t.Context(), alice, before.TaskID, before.Lease, ok(`{}`), "w1", 1)
-	if err != nil || res.Status != swarm.Succeeded || len(next) != 1 || next[0].TaskID != second.TaskID {
+	if err != nil || res.Status != task.Succeeded || len(next) != 1 || next[0].TaskID != second.TaskID {
 		t.Fatalf("%+v %+v %v", res, next, err)
 	}
 	done, running := r.task(first.TaskID), r.task(second.TaskID)
-	if running.Status != swarm.Running || running.Lease != next[0].Lease || !running.StartedAt.Equal(done.CompletedAt) {
+	if running.Status != task.Running || running.Lease != next[0].Lease || !running.StartedAt.Equal(done.CompletedAt) {
 		t.Errorf("the next is %+v, the first ended at %s", running, done.CompletedAt)
 	}
 	if res, next, err = r.swarm.CompleteAndClaim(t.Context(), alice, second.TaskID, running.Lease, ok(`{}`), "w1", 1); err != nil || len(next) != 0 {
@@ -47,10 +48,10 @@ func TestARefusedOutcomeClaimsNothing(t *testing.T) {
 			t.Errorf("%s: %v %v, want %s", what, next, err, c.code)
 		}
 	}
-	if got := r.task(waits.TaskID); got.Status != swarm.Queued {
+	if got := r.task(waits.TaskID); got.Status != task.Queued {
 		t.Errorf("the next is %s", got.Status)
 	}
-	if got := r.task(mine.TaskID); got.Status != swarm.Running {
+	if got := r.task(mine.TaskID); got.Status != task.Running {
 		t.Errorf("the first is %s", got.Status)
 	}
 	r.whole()
@@ -80,7 +81,7 @@ func TestASlotGoesOnWithoutBeingCountedTwice(t *testing.T) {
 		}
 	}
 	order[0].end(ok(`{}`))
-	r.status(order[0].job.Task.TaskID, swarm.Succeeded)
+	r.status(order[0].job.Task.TaskID, task.Succeeded)
 	r.whole()
 }
 

@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/retention"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (r *rig) retention() *retention.Service {
@@ -16,7 +16,7 @@ func (r *rig) retention() *retention.Service {
 	s, err := retention.New(r.t.Context(), retention.Options{
 		Ledger: r.ledger, Tenants: r.db.Tenants,
 		Prune: map[string]retention.Prune{
-			retention.Tasks: r.swarm.PruneTasks, retention.Logs: r.swarm.PruneLogs, retention.Decisions: r.judge.PruneDecisions,
+			retention.Tasks: r.tasks.Prune, retention.Logs: r.tasks.PruneLogs, retention.Decisions: r.judge.PruneDecisions,
 		},
 	})
 	if err != nil {
@@ -101,11 +101,11 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	if float64(got) > most*float64(want) {
 		t.Errorf("%d bytes, that of %d tasks is %d", got, keep, want)
 	}
-	counts, err := r.swarm.Counts(t.Context(), acme)
-	if err != nil || counts.Total != int64(keep) || counts.ByStatus[swarm.Succeeded] != int64(keep) {
+	counts, err := r.tasks.Counts(t.Context(), acme)
+	if err != nil || counts.Total != int64(keep) || counts.ByStatus[task.Succeeded] != int64(keep) {
 		t.Error(counts, err)
 	}
-	page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Page: keep / 100, Size: 100})
+	page, err := r.tasks.List(t.Context(), acme, core.Filter{Page: keep / 100, Size: 100})
 	if err != nil || len(page.Items) != 100 || page.Info.Total != keep || page.Info.Next {
 		t.Error(len(page.Items), page.Info, err)
 	}

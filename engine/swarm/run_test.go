@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
@@ -35,11 +36,11 @@ func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
 	b.end(failure(false))
 	(<-r.runner.started).end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(ids[0], swarm.Succeeded)
-	r.status(ids[1], swarm.Failed)
-	r.status(ids[2], swarm.Succeeded)
-	r.status(ids[3], swarm.Succeeded)
-	lines, last, err := r.swarm.Log(t.Context(), acme, ids[0], 0, 10)
+	r.status(ids[0], task.Succeeded)
+	r.status(ids[1], task.Failed)
+	r.status(ids[2], task.Succeeded)
+	r.status(ids[3], task.Succeeded)
+	lines, last, err := r.tasks.Log(t.Context(), acme, ids[0], 0, 10)
 	if err != nil || last != 1 || lines[0].Message != "hello" {
 		t.Errorf("log: %v %d %v", lines, last, err)
 	}
@@ -49,35 +50,35 @@ func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
 func TestASilentWorkerLosesItsLeaseWithinASecondAndItsResultIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	start := time.Now()
 	w.mu.Lock()
 	w.mute = true
 	w.mu.Unlock()
-	got := r.status(task.TaskID, swarm.Queued)
+	got := r.status(tk.TaskID, task.Queued)
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("noticed after %s", took)
 	}
 	if got.Attempt != 1 || got.ErrorCode != "lease_lost" {
 		t.Errorf("after the loss: %+v", got)
 	}
-	if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, w.job.Task.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, w.job.Task.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
 		t.Errorf("late result: %v, want CONFLICT", err)
 	}
 	<-w.Done() // what still ran was told to stop
 	w = <-r.runner.started
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	r.whole()
 }
 
 func TestATimeOutEndsTheTask(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 	w := <-r.runner.started
-	got := r.status(task.TaskID, swarm.TimedOut)
+	got := r.status(tk.TaskID, task.TimedOut)
 	if got.ErrorCode != "timed_out" || w.reason != "timed out" {
 		t.Errorf("%+v, work told %q", got, w.reason)
 	}
@@ -87,18 +88,18 @@ func TestATimeOutEndsTheTask(t *testing.T) {
 func TestCancelInterruptsARunningTask(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "changed my mind"); err != nil {
+	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind"); err != nil {
 		t.Fatal(err)
 	}
-	r.status(task.TaskID, swarm.Cancelled)
-	res, err := r.swarm.Result(t.Context(), acme, task.TaskID)
+	r.status(tk.TaskID, task.Cancelled)
+	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
 	if err != nil || res.Error == nil || res.Error.Message != "changed my mind" {
 		t.Errorf("result %+v %v", res.Error, err)
 	}
 	<-w.Done()
-	if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, ""); !hasCode(err, core.Conflict) {
+	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, ""); !hasCode(err, core.Conflict) {
 		t.Errorf("second cancel: %v", err)
 	}
 	r.whole()
@@ -180,8 +181,8 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	if _, err := r.swarm.StopSession(ctx, alice, "day", "over"); err != nil {
 		t.Fatal(err)
 	}
-	r.status(a.TaskID, swarm.Cancelled)
-	r.status(b.TaskID, swarm.Cancelled)
+	r.status(a.TaskID, task.Cancelled)
+	r.status(b.TaskID, task.Cancelled)
 	<-w2.Done()
 	if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Session: ses.SessionID}); !hasCode(err, core.Conflict) {
 		t.Errorf("dispatch into a stopped session: %v", err)
@@ -215,7 +216,7 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	r.await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(b.TaskID, swarm.Succeeded)
+	r.status(b.TaskID, task.Succeeded)
 	if _, err := r.swarm.Thaw(ctx, alice, "again"); !hasCode(err, core.Conflict) {
 		t.Errorf("second thaw: %v", err)
 	}
@@ -244,7 +245,7 @@ func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	a := r.dispatch(`{"ask":"may I?"}`)
-	if a.Status != swarm.Queued || a.Waiting != "approval" {
+	if a.Status != task.Queued || a.Waiting != "approval" {
 		t.Errorf("dispatched: %+v", a)
 	}
 	if why, _ := r.swarm.Why(t.Context(), acme, a.TaskID); why.Kind != "gate" || why.Ref != a.ApprovalID {
@@ -252,7 +253,7 @@ func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
 	}
 	other := r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`)) // it stops no other task
-	r.status(other.TaskID, swarm.Succeeded)
+	r.status(other.TaskID, task.Succeeded)
 	r.answer(a.ApprovalID, judge.Answer{Approve: true})
 	w := <-r.runner.started
 	if w.job.Task.TaskID != a.TaskID {
@@ -272,8 +273,8 @@ func TestADenialBlocksAndAnEditChangesWhatRuns(t *testing.T) {
 	r.run()
 	a, b := r.dispatch(`{"ask":1}`), r.dispatch(`{"ask":2}`)
 	r.answer(a.ApprovalID, judge.Answer{Reason: "no thanks"})
-	r.status(a.TaskID, swarm.Blocked)
-	res, err := r.swarm.Result(t.Context(), acme, a.TaskID)
+	r.status(a.TaskID, task.Blocked)
+	res, err := r.tasks.Result(t.Context(), acme, a.TaskID)
 	if err != nil || res.Error.Code != "approval_denied" {
 		t.Errorf("result %+v %v", res, err)
 	}
@@ -283,8 +284,8 @@ func TestADenialBlocksAndAnEditChangesWhatRuns(t *testing.T) {
 		t.Errorf("ran %s", w.job.Task.Input)
 	}
 	w.end(ok(`{}`))
-	r.status(b.TaskID, swarm.Succeeded)
-	if d := r.dispatch(`{"deny":1}`); d.Status != swarm.Blocked || d.ErrorCode != "denied" {
+	r.status(b.TaskID, task.Succeeded)
+	if d := r.dispatch(`{"deny":1}`); d.Status != task.Blocked || d.ErrorCode != "denied" {
 		t.Errorf("denied by rule: %+v", d)
 	}
 	r.whole()
@@ -308,27 +309,27 @@ func TestCancellingVoidsTheApproval(t *testing.T) {
 
 func TestConfidenceBandsDecideAboutResults(t *testing.T) {
 	r := newRig(t)
-	conf := func(c float64) swarm.Outcome { o := ok(`{"v":1}`); o.Confidence = &c; return o }
+	conf := func(c float64) task.Outcome { o := ok(`{"v":1}`); o.Confidence = &c; return o }
 	sure, maybe, unsure := r.dispatch(`{"i":1}`), r.dispatch(`{"i":2}`), r.dispatch(`{"i":3}`)
 	r.complete(r.claim(), conf(0.95))
 	held := r.claim()
 	r.complete(held, conf(0.8))
 	r.complete(r.claim(), conf(0.5))
-	if got := r.task(sure.TaskID); got.Status != swarm.Succeeded {
+	if got := r.task(sure.TaskID); got.Status != task.Succeeded {
 		t.Errorf("0.95: %s", got.Status)
 	}
-	if got := r.task(unsure.TaskID); got.Status != swarm.Queued || got.Attempt != 1 || got.Feedback == "" {
+	if got := r.task(unsure.TaskID); got.Status != task.Queued || got.Attempt != 1 || got.Feedback == "" {
 		t.Errorf("0.50: %+v", got)
 	}
 	got := r.task(maybe.TaskID)
-	if got.Status != swarm.Running || got.Waiting != "approval" {
+	if got.Status != task.Running || got.Waiting != "approval" {
 		t.Errorf("0.80: %+v", got)
 	}
 	if _, err := r.swarm.Complete(t.Context(), alice, held.TaskID, held.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
 		t.Errorf("second result while held: %v", err)
 	}
 	r.answer(got.ApprovalID, judge.Answer{Approve: true})
-	if got = r.task(maybe.TaskID); got.Status != swarm.Succeeded {
+	if got = r.task(maybe.TaskID); got.Status != task.Succeeded {
 		t.Errorf("0.80 approved: %s", got.Status)
 	}
 	r.whole()
@@ -359,8 +360,8 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	w2.job.Use(100, 0)
 	ap = r.openApproval()
 	r.answer(ap.ApprovalID, judge.Answer{Reason: "enough"})
-	r.status(a.TaskID, swarm.Cancelled)
-	r.status(b.TaskID, swarm.Cancelled)
+	r.status(a.TaskID, task.Cancelled)
+	r.status(b.TaskID, task.Cancelled)
 	list, err := r.swarm.Budgets(t.Context(), acme)
 	if err != nil || len(list) != 1 || list[0].Used.Tokens != 201 || !list[0].Denied {
 		t.Errorf("budgets %+v %v", list, err)
@@ -378,12 +379,12 @@ func TestATaskBudgetStopsTheNextTask(t *testing.T) {
 	(<-r.runner.started).end(ok(`{}`))
 	b := r.dispatch(`{}`)
 	ap := r.openApproval()
-	if got := r.task(b.TaskID); got.Status != swarm.Queued {
+	if got := r.task(b.TaskID); got.Status != task.Queued {
 		t.Errorf("second task: %s", got.Status)
 	}
 	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(b.TaskID, swarm.Succeeded)
+	r.status(b.TaskID, task.Succeeded)
 	r.whole()
 }
 
@@ -393,7 +394,7 @@ func TestARestartTakesTheLeasesBackAndKeepsTheRest(t *testing.T) {
 	r.claim()
 	r.close()
 	r.open()
-	if got := r.task(running.TaskID); got.Status != swarm.Queued || got.Attempt != 1 || got.ErrorCode != "lease_lost" {
+	if got := r.task(running.TaskID); got.Status != task.Queued || got.Attempt != 1 || got.ErrorCode != "lease_lost" {
 		t.Errorf("running before: %+v", got)
 	}
 	if got := r.task(waiting.TaskID); got.Waiting != "approval" {
@@ -408,17 +409,17 @@ func TestARestartTakesTheLeasesBackAndKeepsTheRest(t *testing.T) {
 func TestClosingGivesRunningTasksBackWithoutCostingAnAttempt(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	r.close()
 	<-w.Done()
 	r.open()
-	if got := r.task(task.TaskID); got.Status != swarm.Queued || got.Attempt != 0 {
+	if got := r.task(tk.TaskID); got.Status != task.Queued || got.Attempt != 0 {
 		t.Errorf("after closing: %+v", got)
 	}
 	r.run()
 	(<-r.runner.started).end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	r.whole()
 }
 
@@ -426,11 +427,11 @@ func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	prompt := func(agent string) string {
-		task, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"` + agent + `"}`)})
+		tk, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"` + agent + `"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return task.TaskID
+		return tk.TaskID
 	}
 	a1, a2, b1 := prompt("ann"), prompt("ann"), prompt("bob")
 	first, second := <-r.runner.started, <-r.runner.started
@@ -441,9 +442,9 @@ func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
 	second.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
 	for _, id := range []string{a1, a2, b1} {
-		r.status(id, swarm.Succeeded)
+		r.status(id, task.Succeeded)
 	}
-	page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Agent: "ann"})
+	page, err := r.tasks.List(t.Context(), acme, core.Filter{Agent: "ann"})
 	if err != nil || page.Info.Total != 2 {
 		t.Errorf("tasks of ann: %d %v", page.Info.Total, err)
 	}

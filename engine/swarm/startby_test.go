@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // within makes a dispatch start within a second or never.
@@ -16,9 +17,9 @@ func within(d *swarm.Dispatch) { d.StartTimeout = time.Second }
 // lateStart fails unless a task ended because nobody started it in time.
 func (r *rig) lateStart(what, id string) {
 	r.t.Helper()
-	got := r.status(id, swarm.TimedOut)
-	res, err := r.swarm.Result(r.t.Context(), acme, id)
-	if err != nil || res.Status != swarm.TimedOut || res.Error == nil || res.Error.Code != "start_timed_out" || got.ErrorCode != "start_timed_out" {
+	got := r.status(id, task.TimedOut)
+	res, err := r.tasks.Result(r.t.Context(), acme, id)
+	if err != nil || res.Status != task.TimedOut || res.Error == nil || res.Error.Code != "start_timed_out" || got.ErrorCode != "start_timed_out" {
 		r.t.Errorf("%s: %+v, result %+v %v", what, got, res, err)
 	}
 	if got.CompletedAt.IsZero() || !got.StartedAt.IsZero() || got.Waiting != "" || got.Pending != 0 {
@@ -53,7 +54,7 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 	r.dispatch(`{"agent":"ann"}`, forAnn)
 	slots = append(slots, <-r.runner.started)
 	asked := r.dispatch(`{"ask":1}`, within)
-	late := map[string]swarm.Task{
+	late := map[string]task.Task{
 		"approval":       asked,
 		"capacity":       r.dispatch(`{}`, within),
 		"paused session": r.dispatch(`{}`, within, in("held")),
@@ -63,9 +64,9 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 	}
 	next := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.After = []string{asked.TaskID} })
 	last := r.dispatch(`{}`, within, func(d *swarm.Dispatch) { d.After = []string{next.TaskID} })
-	for what, task := range late {
-		why, err := r.swarm.Why(t.Context(), acme, task.TaskID)
-		if err != nil || !why.StartBy.Equal(task.CreatedAt.Add(time.Second)) || !strings.Contains(why.Text, "times out") {
+	for what, tk := range late {
+		why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
+		if err != nil || !why.StartBy.Equal(tk.CreatedAt.Add(time.Second)) || !strings.Contains(why.Text, "times out") {
 			t.Errorf("%s: why %+v %v", what, why, err)
 		}
 	}
@@ -74,20 +75,20 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 	} else if ends, how := a.Ends(); !ends.Equal(asked.StartBy()) || !strings.HasPrefix(how, "void") {
 		t.Errorf("the approval ends at %s: %s", ends, how)
 	}
-	for what, task := range late {
-		r.lateStart(what, task.TaskID)
+	for what, tk := range late {
+		r.lateStart(what, tk.TaskID)
 	}
 	if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil || a.Status != judge.Voided || !strings.Contains(a.VoidReason, "start") {
 		t.Errorf("approval %s (%s), %v", a.Status, a.VoidReason, err)
 	}
 	for _, id := range []string{next.TaskID, last.TaskID} {
-		if got := r.status(id, swarm.Blocked); got.ErrorCode != "dependency_failed" {
+		if got := r.status(id, task.Blocked); got.ErrorCode != "dependency_failed" {
 			t.Errorf("what waited for it: %+v", got)
 		}
 	}
 	for _, w := range slots {
 		w.end(ok(`{}`))
-		r.status(w.job.Task.TaskID, swarm.Succeeded)
+		r.status(w.job.Task.TaskID, task.Succeeded)
 	}
 	r.whole()
 }
@@ -123,16 +124,16 @@ func TestTheStartDeadlineOutlivesARestart(t *testing.T) {
 
 func TestOnlyTheFirstStartHasADeadline(t *testing.T) {
 	r := newRig(t)
-	task := r.dispatch(`{}`, within)
+	tk := r.dispatch(`{}`, within)
 	r.complete(r.claim(), failure(true))
 	r.run()
-	time.Sleep(time.Second - time.Since(task.CreatedAt))
+	time.Sleep(time.Second - time.Since(tk.CreatedAt))
 	w := <-r.runner.started // after its back-off of a second and more
-	if w.job.Task.Attempt != 1 || w.job.Task.TaskID != task.TaskID {
+	if w.job.Task.Attempt != 1 || w.job.Task.TaskID != tk.TaskID {
 		t.Errorf("started %+v", w.job.Task)
 	}
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 	r.whole()
 }
 
@@ -143,7 +144,7 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.answer(asked.ApprovalID, judge.Answer{Reason: "no"})
-	if denied := r.dispatch(`{"deny":1}`, within); denied.Status != swarm.Blocked {
+	if denied := r.dispatch(`{"deny":1}`, within); denied.Status != task.Blocked {
 		t.Errorf("denied: %+v", denied)
 	}
 	r.complete(r.claim(), ok(`{}`))
@@ -151,8 +152,8 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 	r.open()
 	r.run()
 	time.Sleep(time.Second - time.Since(run.CreatedAt) + 50*time.Millisecond)
-	for id, want := range map[string]swarm.Status{
-		cancelled.TaskID: swarm.Cancelled, asked.TaskID: swarm.Blocked, run.TaskID: swarm.Succeeded,
+	for id, want := range map[string]task.Status{
+		cancelled.TaskID: task.Cancelled, asked.TaskID: task.Blocked, run.TaskID: task.Succeeded,
 	} {
 		if got := r.task(id); got.Status != want {
 			t.Errorf("%s is %s, want %s", got.Input, got.Status, want)

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (r *rig) session(name string) swarm.Session {
@@ -29,7 +30,7 @@ func (r *rig) oneOfEach(session string) []string {
 	in := func(d *swarm.Dispatch) { d.Session = session }
 	held, retried, worked := r.dispatch(`{"held":1}`, in), r.dispatch(`{"retried":1}`, in), r.dispatch(`{"worked":1}`, in)
 	sure := 0.8
-	r.complete(r.claim(), swarm.Outcome{Status: swarm.Succeeded, Confidence: &sure})
+	r.complete(r.claim(), task.Outcome{Status: task.Succeeded, Confidence: &sure})
 	r.complete(r.claim(), failure(true))
 	r.claim()
 	queued, asked := r.dispatch(`{"queued":1}`, in), r.dispatch(`{"ask":1}`, in)
@@ -54,7 +55,7 @@ func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
 	if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 0 {
 		t.Errorf("approvals still open: %v %v", open, err)
 	}
-	if page, _ := r.swarm.Tasks(t.Context(), acme, core.Filter{Session: other.SessionID, Status: "queued"}); page.Info.Total != 1 {
+	if page, _ := r.tasks.List(t.Context(), acme, core.Filter{Session: other.SessionID, Status: "queued"}); page.Info.Total != 1 {
 		t.Errorf("the other session has %d queued tasks, want 1", page.Info.Total)
 	}
 	again, err := r.swarm.CreateSession(t.Context(), alice, "day")
@@ -151,7 +152,7 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 	wg.Wait()
 	for _, st := range []string{"queued", "running"} {
 		r.await("no task to be "+st, func() bool {
-			page, err := r.swarm.Tasks(t.Context(), acme, core.Filter{Session: ses.SessionID, Status: st})
+			page, err := r.tasks.List(t.Context(), acme, core.Filter{Session: ses.SessionID, Status: st})
 			return err == nil && page.Info.Total == 0
 		})
 	}
@@ -173,7 +174,7 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 	r := newRig(t)
 	r.swarm.Freezer(lateFreezer{})
 	r.run()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.stuck = 1000 })
 	start := time.Now()
@@ -181,7 +182,7 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 	if took := time.Since(start); err != nil || took > 20*time.Second {
 		t.Errorf("took %s, %v", took, err)
 	}
-	if fmt.Sprint(st.Waiting) != fmt.Sprint([]string{task.TaskID, "stuck-agent"}) {
+	if fmt.Sprint(st.Waiting) != fmt.Sprint([]string{tk.TaskID, "stuck-agent"}) {
 		t.Errorf("waiting: %v", st.Waiting)
 	}
 	w.with(func(w *fakeWork) { w.stuck = 0 })
@@ -192,33 +193,33 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 	}
 	r.await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 }
 
 func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task := r.dispatch(`{}`)
+	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.silent = true })
-	if _, err := r.swarm.PauseTask(t.Context(), alice, task.TaskID, "look"); err != nil {
+	if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the pause", w.isPaused)
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 }
 
 func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	task, w := r.pausedWork()
+	tk, w := r.pausedWork()
 	w.with(func(w *fakeWork) { w.silent = true })
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, task.TaskID); err != nil {
+	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the work to go on", func() bool { return !w.isPaused() })
@@ -227,7 +228,7 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 	}
 	r.await("the stop", w.isPaused)
 	w.end(ok(`{}`))
-	r.status(task.TaskID, swarm.Succeeded)
+	r.status(tk.TaskID, task.Succeeded)
 }
 
 func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
@@ -263,8 +264,8 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 			for len(r.runner.started) > 0 {
 				(<-r.runner.started).end(ok(`{}`))
 			}
-			c, err := r.swarm.Counts(t.Context(), acme)
-			return err == nil && c.ByStatus[swarm.Succeeded] == int64(8*(round+1))
+			c, err := r.tasks.Counts(t.Context(), acme)
+			return err == nil && c.ByStatus[task.Succeeded] == int64(8*(round+1))
 		})
 	}
 	r.whole()

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func TestDispatchRefusesBadFieldsByName(t *testing.T) {
@@ -47,7 +48,7 @@ func TestDispatchRefusesBadFieldsByName(t *testing.T) {
 			t.Errorf("%s: %v, want %s naming %q", name, err, c.code, c.field)
 		}
 	}
-	if list, _ := r.swarm.Tasks(t.Context(), acme, core.Filter{}); list.Info.Total != 0 {
+	if list, _ := r.tasks.List(t.Context(), acme, core.Filter{}); list.Info.Total != 0 {
 		t.Errorf("refused dispatches left %d tasks", list.Info.Total)
 	}
 	r.whole()
@@ -55,22 +56,22 @@ func TestDispatchRefusesBadFieldsByName(t *testing.T) {
 
 func TestDispatchFillsTheSeedsFields(t *testing.T) {
 	r := newRig(t)
-	task := r.dispatch(`{"n":1}`)
-	if task.Priority != 50 || task.MaxAttempts != 3 || task.Attempt != 0 || task.Status != swarm.Queued {
-		t.Errorf("defaults: %+v", task)
+	tk := r.dispatch(`{"n":1}`)
+	if tk.Priority != 50 || tk.MaxAttempts != 3 || tk.Attempt != 0 || tk.Status != task.Queued {
+		t.Errorf("defaults: %+v", tk)
 	}
-	if core.CheckTrace(task.TraceID) != nil || task.UpdatedAt.Before(task.CreatedAt) || task.TenantID != acme {
-		t.Errorf("record: %+v", task)
+	if core.CheckTrace(tk.TraceID) != nil || tk.UpdatedAt.Before(tk.CreatedAt) || tk.TenantID != acme {
+		t.Errorf("record: %+v", tk)
 	}
-	got := r.task(task.TaskID)
+	got := r.task(tk.TaskID)
 	if string(got.Input) != `{"n":1}` {
 		t.Errorf("input read back: %s", got.Input)
 	}
-	child := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Parent = task.TaskID })
-	if child.TraceID != task.TraceID || child.ParentTaskID != task.TaskID {
+	child := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Parent = tk.TaskID })
+	if child.TraceID != tk.TraceID || child.ParentTaskID != tk.TaskID {
 		t.Errorf("child: trace %s parent %s", child.TraceID, child.ParentTaskID)
 	}
-	tree, err := r.swarm.Tree(t.Context(), acme, task.TaskID)
+	tree, err := r.tasks.Tree(t.Context(), acme, tk.TaskID)
 	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {
 		t.Errorf("tree: %v %v", tree, err)
 	}
@@ -94,14 +95,14 @@ func TestHigherPriorityGoesFirstAndEqualsInOrder(t *testing.T) {
 func TestAResultIsCommittedOnce(t *testing.T) {
 	r := newRig(t)
 	r.dispatch(`{}`)
-	task := r.claim()
-	if res := r.complete(task, ok(`{"x":1}`)); res.Status != swarm.Succeeded || res.CompletedAt.IsZero() {
+	tk := r.claim()
+	if res := r.complete(tk, ok(`{"x":1}`)); res.Status != task.Succeeded || res.CompletedAt.IsZero() {
 		t.Errorf("result %+v", res)
 	}
-	if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, task.Lease, ok(`{"x":2}`)); !hasCode(err, core.Conflict) {
+	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, ok(`{"x":2}`)); !hasCode(err, core.Conflict) {
 		t.Errorf("second result: %v, want CONFLICT", err)
 	}
-	res, err := r.swarm.Result(t.Context(), acme, task.TaskID)
+	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
 	if err != nil || string(res.Output) != `{"x":1}` || res.Error != nil {
 		t.Errorf("result %+v, %v", res, err)
 	}
@@ -115,33 +116,33 @@ func TestAResultIsCommittedOnce(t *testing.T) {
 func TestOutcomesThatTheSeedForbidsAreRefused(t *testing.T) {
 	r := newRig(t)
 	r.dispatch(`{}`)
-	task := r.claim()
+	tk := r.claim()
 	half := 1.5
-	for name, out := range map[string]swarm.Outcome{
-		"success with error":    {Status: swarm.Succeeded, Error: &swarm.TaskError{Code: "x"}},
-		"failure without error": {Status: swarm.Failed},
-		"not terminal":          {Status: swarm.Running},
+	for name, out := range map[string]task.Outcome{
+		"success with error":    {Status: task.Succeeded, Error: &task.Error{Code: "x"}},
+		"failure without error": {Status: task.Failed},
+		"not terminal":          {Status: task.Running},
 		"unknown":               {Status: "done"},
-		"confidence":            {Status: swarm.Succeeded, Confidence: &half},
-		"output not an object":  {Status: swarm.Succeeded, Output: core.Raw(`3`)},
+		"confidence":            {Status: task.Succeeded, Confidence: &half},
+		"output not an object":  {Status: task.Succeeded, Output: core.Raw(`3`)},
 	} {
-		if _, err := r.swarm.Complete(t.Context(), alice, task.TaskID, task.Lease, out); !hasCode(err, core.InvalidInput) {
+		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, out); !hasCode(err, core.InvalidInput) {
 			t.Errorf("%s: %v, want INVALID_INPUT", name, err)
 		}
 	}
-	r.complete(task, ok(`{}`))
+	r.complete(tk, ok(`{}`))
 }
 
 func TestRetryableFailuresComeBackUntilTheAttemptsAreUsed(t *testing.T) {
 	r := newRig(t)
 	two := 2
-	task := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.MaxAttempts = &two })
+	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.MaxAttempts = &two })
 	r.complete(r.claim(), failure(true))
-	got := r.task(task.TaskID)
-	if got.Status != swarm.Queued || got.Attempt != 1 || got.RunAt.Before(got.UpdatedAt.Add(time.Second)) || got.ErrorCode != "boom" {
+	got := r.task(tk.TaskID)
+	if got.Status != task.Queued || got.Attempt != 1 || got.RunAt.Before(got.UpdatedAt.Add(time.Second)) || got.ErrorCode != "boom" {
 		t.Errorf("after the first failure: %+v", got)
 	}
-	if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "backoff" {
+	if why, _ := r.swarm.Why(t.Context(), acme, tk.TaskID); why.Kind != "backoff" {
 		t.Errorf("why: %+v", why)
 	}
 	if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
@@ -153,7 +154,7 @@ func TestRetryableFailuresComeBackUntilTheAttemptsAreUsed(t *testing.T) {
 		t.Errorf("second run is attempt %d", w.job.Task.Attempt)
 	}
 	w.end(failure(true))
-	done := r.status(task.TaskID, swarm.Failed)
+	done := r.status(tk.TaskID, task.Failed)
 	if done.CompletedAt.IsZero() || done.Attempt != 1 {
 		t.Errorf("at the end: %+v", done)
 	}
@@ -168,7 +169,7 @@ func TestNotRetryableAndOneAttemptFailAtOnce(t *testing.T) {
 	r.complete(r.claim(), failure(false))
 	r.complete(r.claim(), failure(true))
 	for _, id := range []string{a.TaskID, b.TaskID} {
-		if got := r.task(id); got.Status != swarm.Failed {
+		if got := r.task(id); got.Status != task.Failed {
 			t.Errorf("task %s is %s", id, got.Status)
 		}
 	}
@@ -201,7 +202,7 @@ func TestUndoOnlyBeforeTheClaim(t *testing.T) {
 		t.Errorf("undo of a running task: %v", err)
 	}
 	got, err := r.swarm.Undo(t.Context(), alice, b.TaskID)
-	if err != nil || got.Status != swarm.Cancelled || got.ErrorCode != "undone" {
+	if err != nil || got.Status != task.Cancelled || got.ErrorCode != "undone" {
 		t.Errorf("undo: %+v %v", got, err)
 	}
 	if list, _ := r.swarm.Claim(t.Context(), alice, "w1", 1); len(list) != 0 {
@@ -230,7 +231,7 @@ func TestTasksWaitForTheirDependencies(t *testing.T) {
 		t.Fatalf("claimed %s, want %s", tb.TaskID, b.TaskID)
 	}
 	r.complete(tb, failure(false))
-	if got := r.task(c.TaskID); got.Status != swarm.Blocked || got.ErrorCode != "dependency_failed" {
+	if got := r.task(c.TaskID); got.Status != task.Blocked || got.ErrorCode != "dependency_failed" {
 		t.Errorf("dependent of a failed task: %s %s", got.Status, got.ErrorCode)
 	}
 	r.whole()
@@ -245,7 +246,7 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 		go func() {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			_, err := r.swarm.Wait(ctx, acme, task.TaskID[:tag]+"0"+task.TaskID[tag:], "")
+			_, err := r.tasks.Wait(ctx, acme, task.TaskID[:tag]+"0"+task.TaskID[tag:], "")
 			got <- err
 		}()
 		synctest.Wait()
@@ -261,7 +262,7 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
 	r := newRig(t)
 	other := core.NewID(core.TaskPrefix, "t_other", 1)
-	if _, err := r.swarm.Task(t.Context(), acme, other); !hasCode(err, core.Denied) {
+	if _, err := r.tasks.Get(t.Context(), acme, other); !hasCode(err, core.Denied) {
 		t.Errorf("read: %v, want DENIED", err)
 	}
 	if _, err := r.swarm.Cancel(t.Context(), alice, other, ""); !hasCode(err, core.Denied) {
@@ -310,7 +311,7 @@ func TestListsFilterAndPage(t *testing.T) {
 		"kind":        {core.Filter{Kind: "other"}, 0, 0, "", false, false},
 		"since":       {core.Filter{Since: time.Now().Add(time.Hour)}, 0, 0, "", false, false},
 	} {
-		page, err := r.swarm.Tasks(t.Context(), acme, c.f)
+		page, err := r.tasks.List(t.Context(), acme, c.f)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -9,7 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // startingWait is how long assign --wait has patience with an agent that is
@@ -35,7 +35,7 @@ func (t *tree) agentAssign() *cobra.Command {
 			return w.check(c)
 		},
 		run: func(c *call, args []string) error {
-			var made swarm.Task
+			var made task.Task
 			var err error
 			if w.on {
 				made, err = c.eng.Fleet.AssignWhenReady(c.ctx, c.by, args[0], args[1], uri, startingWait)
@@ -100,8 +100,8 @@ func (t *tree) agentLog() *cobra.Command {
 	})
 }
 
-func logColumns(*call) []column[swarm.LogLine] {
-	type L = swarm.LogLine
+func logColumns(*call) []column[task.LogLine] {
+	type L = task.LogLine
 	return []column[L]{
 		{title: "TIME", text: func(l L) string { return stamp(l.Timestamp) }},
 		{title: "LEVEL", text: func(l L) string { return l.Level }},

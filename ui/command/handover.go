@@ -11,7 +11,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/operator"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
@@ -118,7 +118,7 @@ func writeHandover(c *call, w io.Writer, h *engine.Handover) error {
 		{title: "BY", text: func(s engine.StopChange) string { return s.By }},
 		{title: "REASON", most: 60, text: func(s engine.StopChange) string { return s.Reason }},
 	})
-	part(c, w, fmt.Sprintf("Running work (%d queued)", h.Counts.ByStatus[swarm.Queued]), h.Running, taskColumns(c))
+	part(c, w, fmt.Sprintf("Running work (%d queued)", h.Counts.ByStatus[task.Queued]), h.Running, taskColumns(c))
 	if len(h.Cut) > 0 || h.To != "" {
 		fmt.Fprintln(w)
 	}

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/retention"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
@@ -173,27 +174,27 @@ func (t *tree) live(kind, detail string) []Candidate {
 
 // liveTasks lists the tasks that a verb can be used on.
 func (t *tree) liveTasks(c *call, eng *engine.Engine, tenant, verb string) []Candidate {
-	fits := func(swarm.Task) bool { return true }
+	fits := func(task.Task) bool { return true }
 	switch verb {
 	case "cancel":
-		fits = func(x swarm.Task) bool { return !x.Status.Terminal() }
+		fits = func(x task.Task) bool { return !x.Status.Terminal() }
 	case "undo":
-		fits = func(x swarm.Task) bool { return x.Status == swarm.Queued }
+		fits = func(x task.Task) bool { return x.Status == task.Queued }
 	case "pause":
-		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && !x.Paused }
+		fits = func(x task.Task) bool { return x.Status == task.Running && !x.Paused }
 	case "resume":
-		fits = func(x swarm.Task) bool { return x.Status == swarm.Running && x.Paused }
+		fits = func(x task.Task) bool { return x.Status == task.Running && x.Paused }
 	case "retry":
-		fits = func(x swarm.Task) bool { return x.Status.Terminal() && x.Status != swarm.Succeeded }
+		fits = func(x task.Task) bool { return x.Status.Terminal() && x.Status != task.Succeeded }
 	}
-	page, err := eng.Swarm.Tasks(c.ctx, tenant, core.Filter{Size: core.MaxPageSize})
-	var kept []swarm.Task
+	page, err := eng.Tasks.List(c.ctx, tenant, core.Filter{Size: core.MaxPageSize})
+	var kept []task.Task
 	for _, x := range page.Items {
 		if fits(x) {
 			kept = append(kept, x)
 		}
 	}
-	return candidates(kept, err, func(x swarm.Task) Candidate {
+	return candidates(kept, err, func(x task.Task) Candidate {
 		return Candidate{x.TaskID, strings.TrimSpace(string(x.Status) + " " + x.Title)}
 	})
 }

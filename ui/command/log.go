@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
@@ -36,12 +36,12 @@ func (t *tree) taskLog() *cobra.Command {
 			return nil
 		},
 		run: func(c *call, args []string) error {
-			task, err := c.eng.Swarm.Task(c.ctx, c.by.Tenant, args[0])
+			task, err := c.eng.Tasks.Get(c.ctx, c.by.Tenant, args[0])
 			if err != nil {
 				return err
 			}
 			over := func() (bool, error) {
-				task, err := c.eng.Swarm.Task(c.ctx, c.by.Tenant, args[0])
+				task, err := c.eng.Tasks.Get(c.ctx, c.by.Tenant, args[0])
 				return task.Status.Terminal(), err
 			}
 			return c.printLog(task.TaskID, tail, follow, over)
@@ -59,7 +59,7 @@ func (c *call) printLog(stream string, tail int, follow bool, over func() (bool,
 	}
 	from := uint64(1)
 	if tail > 0 {
-		_, last, err := c.eng.Swarm.Log(ctx, c.by.Tenant, stream, 1, 1)
+		_, last, err := c.eng.Tasks.Log(ctx, c.by.Tenant, stream, 1, 1)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (c *call) printLog(stream string, tail int, follow bool, over func() (bool,
 			}
 		}
 		for {
-			lines, _, err := c.eng.Swarm.Log(ctx, c.by.Tenant, stream, from, logChunk)
+			lines, _, err := c.eng.Tasks.Log(ctx, c.by.Tenant, stream, from, logChunk)
 			if err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (c *call) printLog(stream string, tail int, follow bool, over func() (bool,
 	}
 }
 
-func (c *call) logLines(lines []swarm.LogLine) error {
+func (c *call) logLines(lines []task.LogLine) error {
 	var out bytes.Buffer
 	for _, l := range lines {
 		switch c.g.Output {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/command"
 )
 
@@ -80,8 +80,8 @@ func TestNoOutputCarriesControlCharacters(t *testing.T) {
 	d.line("task list")
 	by := d.env.Caller
 	by.Tenant = "t_default"
-	task := str(d.object(`task dispatch --kind exec.run --input ` + command.Quote(string(core.MustEncode(map[string]any{"argv": []string{"echo", hostile}}))) + ` --wait`)["task_id"])
-	d.no(d.eng.Swarm.AppendLog(t.Context(), by, task, []swarm.LogLine{{Level: "INFO", Message: hostile, Source: hostile}}))
+	tk := str(d.object(`task dispatch --kind exec.run --input ` + command.Quote(string(core.MustEncode(map[string]any{"argv": []string{"echo", hostile}}))) + ` --wait`)["task_id"])
+	d.no(d.eng.Tasks.AppendLog(t.Context(), by, tk, []task.LogLine{{Level: "INFO", Message: hostile, Source: hostile}}))
 	session := str(d.object("session create")["session_id"])
 	d.line("session start " + session)
 	d.line("session pause " + session + " --reason " + command.Quote(hostile))
@@ -89,7 +89,7 @@ func TestNoOutputCarriesControlCharacters(t *testing.T) {
 	d.until("agent show liar", "status", "idle")
 	d.line("agent assign liar " + command.Quote(hostile) + " --wait")
 	for _, line := range []string{
-		"task list", "task show " + task, "task log " + task, "result show " + task, "result list", "session list", "session show " + session,
+		"task list", "task show " + tk, "task log " + tk, "result show " + tk, "result list", "session list", "session show " + session,
 		"agent list", "agent show liar", "agent log liar --page-size 20", "agent history liar", "audit list --page-size 100", "decision list",
 	} {
 		for _, form := range []string{"text", "wide", "json"} {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (t *tree) results() *cobra.Command {
@@ -14,17 +14,17 @@ func (t *tree) results() *cobra.Command {
 	return t.group("result", "What came of tasks",
 		t.command(spec{
 			use: "show TASK", short: "Show a task's result", effect: Reads, args: []string{"task"},
-			run: shows(func(c *call, task string) (swarm.Result, error) { return c.eng.Swarm.Result(c.ctx, c.by.Tenant, task) }),
+			run: shows(func(c *call, tk string) (task.Result, error) { return c.eng.Tasks.Result(c.ctx, c.by.Tenant, tk) }),
 		}),
 		lists(t, spec{use: "list", short: "List the results, newest first", effect: Reads}, ended, resultColumns,
-			func(c *call, f core.Filter) (core.Page[swarm.Result], error) {
-				return c.eng.Swarm.Results(c.ctx, c.by.Tenant, f)
+			func(c *call, f core.Filter) (core.Page[task.Result], error) {
+				return c.eng.Tasks.Results(c.ctx, c.by.Tenant, f)
 			}),
 	)
 }
 
-func resultColumns(c *call) []column[swarm.Result] {
-	type R = swarm.Result
+func resultColumns(c *call) []column[task.Result] {
+	type R = task.Result
 	return []column[R]{
 		{title: "TASK", text: func(r R) string { return r.TaskID }},
 		{title: "STATUS", text: func(r R) string { return string(r.Status) }},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/command"
 )
 
@@ -189,17 +189,17 @@ func TestLinesInsideADoorWorkOnItsEngine(t *testing.T) {
 
 func TestEndlessOutputIsRefused(t *testing.T) {
 	d := newDeck(t)
-	task := str(d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"])
+	tk := str(d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"])
 	by := d.env.Caller
 	by.Tenant = "t_default"
-	many := make([]swarm.LogLine, 100)
+	many := make([]task.LogLine, 100)
 	for i := range many {
-		many[i] = swarm.LogLine{Level: "INFO", Message: strings.Repeat("x", 2000)}
+		many[i] = task.LogLine{Level: "INFO", Message: strings.Repeat("x", 2000)}
 	}
 	for range 25 {
-		d.no(d.eng.Swarm.AppendLog(t.Context(), by, task, many))
+		d.no(d.eng.Tasks.AppendLog(t.Context(), by, tk, many))
 	}
-	out, stderr, code := command.Capture(t.Context(), d.env, []string{"task", "log", task})
+	out, stderr, code := command.Capture(t.Context(), d.env, []string{"task", "log", tk})
 	if code != 1 || len(out) > command.MaxCapture || !strings.Contains(stderr, "more than") {
 		t.Errorf("exit %d, %d bytes, %s", code, len(out), stderr)
 	}

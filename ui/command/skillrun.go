@@ -12,7 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
@@ -58,15 +58,15 @@ func (v *invoking) check(c *call) (err error) {
 // status of its task, and what the skill itself came to.
 type invoked struct {
 	skill.Subagent
-	Kind   string       `json:"kind"`
-	Status swarm.Status `json:"status"`
-	Result core.Raw     `json:"result,omitempty"`
+	Kind   string      `json:"kind"`
+	Status task.Status `json:"status"`
+	Result core.Raw    `json:"result,omitempty"`
 }
 
 func (c *call) invoked(made []skill.Subagent) ([]invoked, error) {
 	all := make([]invoked, len(made))
 	for i, a := range made {
-		t, err := c.eng.Swarm.Task(c.ctx, c.by.Tenant, a.TaskID)
+		t, err := c.eng.Tasks.Get(c.ctx, c.by.Tenant, a.TaskID)
 		if err != nil {
 			return nil, fmt.Errorf("read the task of subagent %s: %w", a.AgentID, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 func (t *tree) tasks() *cobra.Command {
@@ -22,40 +23,40 @@ func (t *tree) tasks() *cobra.Command {
 			example: "task list --status failed --since 1h",
 			flags:   func(f *pflag.FlagSet) { source(f, "kind", "kind") },
 		}, taskStates(), taskColumns,
-			func(c *call, f core.Filter) (core.Page[swarm.Task], error) {
-				return c.eng.Swarm.Tasks(c.ctx, c.by.Tenant, f)
+			func(c *call, f core.Filter) (core.Page[task.Task], error) {
+				return c.eng.Tasks.List(c.ctx, c.by.Tenant, f)
 			}),
 		t.command(spec{
 			use: "show ID", short: "Show a task with its input", effect: Reads, args: []string{"task"},
-			run: shows(func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.Task(c.ctx, c.by.Tenant, id) }),
+			run: shows(func(c *call, id string) (task.Task, error) { return c.eng.Tasks.Get(c.ctx, c.by.Tenant, id) }),
 		}),
 		t.command(spec{
 			use: "cancel ID", short: "Cancel a task that is not over", effect: Destroys, confirm: ConfirmAsk, args: []string{"task:cancel"},
 			flags: withReason,
-			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) {
+			run: changes(taskColumns, func(c *call, id string) (task.Task, error) {
 				return c.eng.Swarm.Cancel(c.ctx, c.by, id, c.reason())
 			}),
 		}),
 		t.command(spec{
 			use: "retry ID", short: "Queue a task that is over once more", effect: Writes, args: []string{"task:retry"},
-			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.Retry(c.ctx, c.by, id) }),
+			run: changes(taskColumns, func(c *call, id string) (task.Task, error) { return c.eng.Swarm.Retry(c.ctx, c.by, id) }),
 		}),
 		t.command(spec{
 			use: "pause ID", short: "Stop a running task's process; resume continues it", effect: Writes, args: []string{"task:pause"},
 			flags: withReason,
-			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) {
+			run: changes(taskColumns, func(c *call, id string) (task.Task, error) {
 				return c.eng.Swarm.PauseTask(c.ctx, c.by, id, c.reason())
 			}),
 		}),
 		t.command(spec{
 			use: "resume ID", short: "Continue a paused task", effect: Writes, args: []string{"task:resume"},
-			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.ResumeTask(c.ctx, c.by, id) }),
+			run: changes(taskColumns, func(c *call, id string) (task.Task, error) { return c.eng.Swarm.ResumeTask(c.ctx, c.by, id) }),
 		}),
 		t.command(spec{use: "why ID", short: "Say why a task waits", effect: Reads, args: []string{"task"}, run: taskWhy}),
 		t.command(spec{use: "tree ID", short: "List a task and all that came from it", effect: Reads, args: []string{"task"}, run: taskTree}),
 		t.command(spec{
 			use: "undo ID", short: "Take a dispatch back before a worker has claimed it", effect: Writes, args: []string{"task:undo"},
-			run: changes(taskColumns, func(c *call, id string) (swarm.Task, error) { return c.eng.Swarm.Undo(c.ctx, c.by, id) }),
+			run: changes(taskColumns, func(c *call, id string) (task.Task, error) { return c.eng.Swarm.Undo(c.ctx, c.by, id) }),
 		}),
 		t.taskWait(),
 		t.taskLog(),
@@ -63,7 +64,7 @@ func (t *tree) tasks() *cobra.Command {
 }
 
 func taskStates() []string {
-	return words(swarm.Queued, swarm.Running, swarm.Succeeded, swarm.Failed, swarm.Cancelled, swarm.Blocked, swarm.TimedOut)
+	return words(task.Queued, task.Running, task.Succeeded, task.Failed, task.Cancelled, task.Blocked, task.TimedOut)
 }
 
 func (t *tree) taskDispatch() *cobra.Command {
@@ -180,13 +181,13 @@ func taskWhy(c *call, args []string) error {
 }
 
 func taskTree(c *call, args []string) error {
-	all, err := c.eng.Swarm.Tree(c.ctx, c.by.Tenant, args[0])
+	all, err := c.eng.Tasks.Tree(c.ctx, c.by.Tenant, args[0])
 	if err != nil {
 		return err
 	}
 	depth := map[string]int{}
 	cols := taskColumns(c)
-	cols[0].text = func(t swarm.Task) string {
+	cols[0].text = func(t task.Task) string {
 		d := 0
 		if parent, ok := depth[t.ParentTaskID]; ok {
 			d = parent + 1
@@ -194,11 +195,11 @@ func taskTree(c *call, args []string) error {
 		depth[t.TaskID] = d
 		return strings.Repeat("· ", d) + t.TaskID
 	}
-	return list(c, core.Page[swarm.Task]{Items: all}, cols)
+	return list(c, core.Page[task.Task]{Items: all}, cols)
 }
 
-func taskColumns(c *call) []column[swarm.Task] {
-	type T = swarm.Task
+func taskColumns(c *call) []column[task.Task] {
+	type T = task.Task
 	return []column[T]{
 		{title: "TASK", text: func(t T) string { return t.TaskID }},
 		{title: "STATUS", text: func(t T) string {

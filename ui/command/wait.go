@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
@@ -30,7 +30,7 @@ func (t *tree) taskWait() *cobra.Command {
 			c.active = !c.g.ReadOnly
 			return nil
 		},
-		run: func(c *call, args []string) error { return c.waitAndPrint(args, swarm.Status(status), limit) },
+		run: func(c *call, args []string) error { return c.waitAndPrint(args, task.Status(status), limit) },
 	})
 }
 
@@ -54,7 +54,7 @@ func (w *waiting) check(c *call) error {
 }
 
 // print prints a new task; with --wait, once it is over.
-func (w *waiting) print(c *call, made swarm.Task) error {
+func (w *waiting) print(c *call, made task.Task) error {
 	if !w.on {
 		return record(c, made, taskColumns(c))
 	}
@@ -62,7 +62,7 @@ func (w *waiting) print(c *call, made swarm.Task) error {
 }
 
 // waitAndPrint prints the tasks once each is over, or has the wanted status.
-func (c *call) waitAndPrint(ids []string, want swarm.Status, limit time.Duration) error {
+func (c *call) waitAndPrint(ids []string, want task.Status, limit time.Duration) error {
 	ctx := c.ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -70,21 +70,21 @@ func (c *call) waitAndPrint(ids []string, want swarm.Status, limit time.Duration
 		defer cancel()
 	}
 	missed := 0
-	var done []swarm.Task
+	var done []task.Task
 	for _, id := range ids {
-		task, err := c.await(ctx, id, want)
+		tk, err := c.await(ctx, id, want)
 		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
-			return fmt.Errorf("task %s is still %s after %s: %w", id, task.Status, limit, errTimeout)
+			return fmt.Errorf("task %s is still %s after %s: %w", id, tk.Status, limit, errTimeout)
 		}
 		if err != nil {
 			return err
 		}
-		done = append(done, task)
-		if want == "" && task.Status != swarm.Succeeded || want != "" && task.Status != want {
+		done = append(done, tk)
+		if want == "" && tk.Status != task.Succeeded || want != "" && tk.Status != want {
 			missed++
 		}
 	}
-	if err := list(c, core.Page[swarm.Task]{Items: done}, taskColumns(c)); err != nil {
+	if err := list(c, core.Page[task.Task]{Items: done}, taskColumns(c)); err != nil {
 		return err
 	}
 	if missed > 0 {
@@ -95,29 +95,29 @@ func (c *call) waitAndPrint(ids []string, want swarm.Status, limit time.Duration
 
 // await looks at a task after each change until it has the wanted status or
 // is over. On a terminal it says once what the task waits for.
-func (c *call) await(ctx context.Context, id string, want swarm.Status) (swarm.Task, error) {
+func (c *call) await(ctx context.Context, id string, want task.Status) (task.Task, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	bell := c.eng.Watch(ctx)
 	told := ""
 	for {
-		task, err := c.eng.Swarm.Task(ctx, c.by.Tenant, id)
-		if err != nil || task.Status == want || task.Status.Terminal() {
-			return task, err
+		tk, err := c.eng.Tasks.Get(ctx, c.by.Tenant, id)
+		if err != nil || tk.Status == want || tk.Status.Terminal() {
+			return tk, err
 		}
 		if c.g.ReadOnly {
-			return task, core.Errorf(core.Denied, "task %s is %s, and nothing runs with --read-only", id, task.Status).With("field", "read-only")
+			return tk, core.Errorf(core.Denied, "task %s is %s, and nothing runs with --read-only", id, tk.Status).With("field", "read-only")
 		}
-		if task.Waiting != "" && task.ApprovalID != "" && told != task.ApprovalID && c.g.Output != "json" {
-			told = task.ApprovalID
+		if tk.Waiting != "" && tk.ApprovalID != "" && told != tk.ApprovalID && c.g.Output != "json" {
+			told = tk.ApprovalID
 			fmt.Fprintf(c.env.Stderr, "%s\n", term.Clean(fmt.Sprintf("%s waits for approval %s", id, told)))
 		}
 		select {
 		case <-ctx.Done():
-			return task, ctx.Err()
+			return tk, ctx.Err()
 		case _, open := <-bell:
 			if !open {
-				return task, core.Errorf(core.Unavailable, "the engine has closed")
+				return tk, core.Errorf(core.Unavailable, "the engine has closed")
 			}
 		}
 	}

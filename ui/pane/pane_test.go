@@ -12,7 +12,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/screen"
 )
 
@@ -117,11 +117,11 @@ type logWorld struct {
 	reads int
 }
 
-func (w *logWorld) Log(_ context.Context, _, _ string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
+func (w *logWorld) Log(_ context.Context, _, _ string, from uint64, n int) ([]task.LogLine, uint64, error) {
 	w.reads++
-	var out []swarm.LogLine
+	var out []task.LogLine
 	for i := int(from) + 1; i <= w.lines && len(out) < n; i++ {
-		out = append(out, swarm.LogLine{Seq: uint64(i), Message: fmt.Sprint("line ", i)})
+		out = append(out, task.LogLine{Seq: uint64(i), Message: fmt.Sprint("line ", i)})
 	}
 	return out, uint64(w.lines), nil
 }

@@ -3,7 +3,7 @@ package pane
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/logview"
 	"swarmdeck/ui/screen"
 )
@@ -76,7 +76,7 @@ func (l lines) Lines(from uint64, n int) []logview.Line {
 	return out
 }
 
-func line(env Env, l *swarm.LogLine) logview.Line {
+func line(env Env, l *task.LogLine) logview.Line {
 	out := logview.Line{Seq: l.Seq, Head: Clock(env.Now, l.Timestamp), HeadRole: screen.Dim, Text: l.Message}
 	switch l.Level {
 	case "ERROR":

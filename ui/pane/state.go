@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/screen"
 )
 
@@ -32,10 +33,10 @@ func frozen(env *Env, task, agent string) bool {
 }
 
 // TaskState is the task's status, or what it waits for.
-func TaskState(env *Env, t *swarm.Task) State {
+func TaskState(env *Env, t *task.Task) State {
 	switch {
 	case t.Status.Terminal():
-	case t.Status == swarm.Running && frozen(env, t.TaskID, t.Agent):
+	case t.Status == task.Running && frozen(env, t.TaskID, t.Agent):
 		return State{screen.Paused, "frozen"}
 	case t.Waiting != "":
 		return State{screen.Waiting, "needs you"}
@@ -46,7 +47,7 @@ func TaskState(env *Env, t *swarm.Task) State {
 }
 
 // StatusState is a task's bare status.
-func StatusState(s swarm.Status) State {
+func StatusState(s task.Status) State {
 	return State{screen.StateOf(string(s)), strings.ReplaceAll(string(s), "_", " ")}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Bounds of a tail: what one read brings and what is kept around the window.
@@ -20,8 +20,8 @@ const (
 type Tail struct {
 	name   string
 	stream string
-	lines  []swarm.LogLine // consecutive
-	last   uint64          // newest seq of the stream
+	lines  []task.LogLine // consecutive
+	last   uint64         // newest seq of the stream
 	busy   bool
 	more   bool
 	err    error
@@ -30,7 +30,7 @@ type Tail struct {
 type tailReply struct {
 	stream string
 	follow bool // the newest lines were wanted, not a place further up
-	lines  []swarm.LogLine
+	lines  []task.LogLine
 	last   uint64
 	err    error
 }
@@ -52,7 +52,7 @@ func (t *Tail) Last() uint64 { return t.last }
 func (t *Tail) Err() error { return t.err }
 
 // Window are up to n lines that are in memory from seq from on.
-func (t *Tail) Window(from uint64, n int) []swarm.LogLine {
+func (t *Tail) Window(from uint64, n int) []task.LogLine {
 	if len(t.lines) == 0 || n <= 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (t *Tail) Take(env Env, body any) (tea.Cmd, bool) {
 	}
 	t.lines = append(t.lines, r.lines...)
 	if n := len(t.lines); n > tailKeep {
-		t.lines = append([]swarm.LogLine(nil), t.lines[n-tailKeep:]...)
+		t.lines = append([]task.LogLine(nil), t.lines[n-tailKeep:]...)
 	}
 	more := t.more
 	t.more = false

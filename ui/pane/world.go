@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // World is what the cockpit reads of an engine: the bell and the snapshot for
@@ -20,13 +21,13 @@ type World interface {
 	Watch(ctx context.Context) <-chan struct{}
 	Snapshot(tenant string) *engine.Snapshot
 
-	Task(ctx context.Context, tenant, id string) (swarm.Task, error)
-	Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Task], error)
-	Result(ctx context.Context, tenant, id string) (swarm.Result, error)
+	Task(ctx context.Context, tenant, id string) (task.Task, error)
+	Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[task.Task], error)
+	Result(ctx context.Context, tenant, id string) (task.Result, error)
 	Why(ctx context.Context, tenant, id string) (swarm.Reason, error)
 	// Log returns up to n lines of a stream after seq from, oldest first,
 	// and the stream's last seq.
-	Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error)
+	Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]task.LogLine, uint64, error)
 	Session(ctx context.Context, tenant, id string) (swarm.Session, error)
 	Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Session], error)
 
@@ -57,24 +58,24 @@ type world struct{ *engine.Engine }
 
 var _ World = world{}
 
-func (w world) Task(ctx context.Context, tenant, id string) (swarm.Task, error) {
-	return w.Engine.Swarm.Task(ctx, tenant, id)
+func (w world) Task(ctx context.Context, tenant, id string) (task.Task, error) {
+	return w.Engine.Tasks.Get(ctx, tenant, id)
 }
 
-func (w world) Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Task], error) {
-	return w.Engine.Swarm.Tasks(ctx, tenant, f)
+func (w world) Tasks(ctx context.Context, tenant string, f core.Filter) (core.Page[task.Task], error) {
+	return w.Engine.Tasks.List(ctx, tenant, f)
 }
 
-func (w world) Result(ctx context.Context, tenant, id string) (swarm.Result, error) {
-	return w.Engine.Swarm.Result(ctx, tenant, id)
+func (w world) Result(ctx context.Context, tenant, id string) (task.Result, error) {
+	return w.Engine.Tasks.Result(ctx, tenant, id)
 }
 
 func (w world) Why(ctx context.Context, tenant, id string) (swarm.Reason, error) {
 	return w.Engine.Swarm.Why(ctx, tenant, id)
 }
 
-func (w world) Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]swarm.LogLine, uint64, error) {
-	return w.Engine.Swarm.Log(ctx, tenant, stream, from, n)
+func (w world) Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]task.LogLine, uint64, error) {
+	return w.Engine.Tasks.Log(ctx, tenant, stream, from, n)
 }
 
 func (w world) Session(ctx context.Context, tenant, id string) (swarm.Session, error) {

@@ -265,7 +265,7 @@ func over(e *audit.Event) (id, state string, ok bool) {
 
 func (a *announcer) task(ctx context.Context, id, state string) string {
 	text := "task " + id + " ended; state: " + state
-	t, err := a.eng.Swarm.Task(ctx, a.tenant, id)
+	t, err := a.eng.Tasks.Get(ctx, a.tenant, id)
 	if err != nil {
 		return text
 	}

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/plain"
@@ -41,15 +42,15 @@ func (doer) Slot(string, string) (bool, string) { return true, "" }
 
 func (doer) Start(_ context.Context, job swarm.Job) (swarm.Work, error) {
 	if strings.HasPrefix(job.Task.Title, "fail") {
-		return done{swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "exit_nonzero", Message: "no"}}}, nil
+		return done{task.Outcome{Status: task.Failed, Error: &task.Error{Code: "exit_nonzero", Message: "no"}}}, nil
 	}
-	return done{swarm.Outcome{Status: swarm.Succeeded, Output: core.Raw(`{}`)}}, nil
+	return done{task.Outcome{Status: task.Succeeded, Output: core.Raw(`{}`)}}, nil
 }
 
-type done struct{ out swarm.Outcome }
+type done struct{ out task.Outcome }
 
 func (d done) Done() <-chan struct{}      { ch := make(chan struct{}); close(ch); return ch }
-func (d done) Outcome() swarm.Outcome     { return d.out }
+func (d done) Outcome() task.Outcome      { return d.out }
 func (done) Cancel(string)                {}
 func (done) Pause(context.Context) error  { return nil }
 func (done) Resume(context.Context) error { return nil }
@@ -60,7 +61,7 @@ type faller struct{}
 func (faller) Check(skill.Spec) error { return nil }
 
 func (faller) Start(context.Context, skill.Call) (swarm.Work, error) {
-	return done{swarm.Outcome{Status: swarm.Failed, Error: &swarm.TaskError{Code: "failed", Message: "fell\x1b[2J over"}}}, nil
+	return done{task.Outcome{Status: task.Failed, Error: &task.Error{Code: "failed", Message: "fell\x1b[2J over"}}}, nil
 }
 
 // desk is an operator at a plain line.

@@ -13,7 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/command"
 )
 
@@ -136,7 +136,7 @@ func matches(kind string, record []byte, wants []string) (bool, error) {
 		if got == value || field == "status" && kind == "agent" && value == stateOf(record) {
 			continue
 		}
-		if field == "status" && kind == "task" && swarm.Status(got).Terminal() {
+		if field == "status" && kind == "task" && task.Status(got).Terminal() {
 			return false, fmt.Errorf("await task\nexpected: %s\nactual: it is over: %s", want, brief(record, wants))
 		}
 		return false, nil

@@ -14,7 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	agents "swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/cadagents"
@@ -38,14 +38,14 @@ type worker struct {
 	agent *agents.Agent
 	sub   *skill.Subagent
 	cad   *cad.Agent
-	task  *swarm.Task
+	task  *task.Task
 }
 
 // Pane lists the workers of the tenant.
 type Pane struct {
 	*pane.Table[worker]
-	tasks   []swarm.Task // that are running
-	reader  pane.Reader[core.Page[swarm.Task]]
+	tasks   []task.Task // that are running
+	reader  pane.Reader[core.Page[task.Task]]
 	failed  []skill.Subagent // newest first
 	ends    pane.Reader[core.Page[skill.Subagent]]
 	choices pane.Reader[pane.Choices]
@@ -55,7 +55,7 @@ type Pane struct {
 // New makes the pane.
 func New() *Pane {
 	p := &Pane{
-		choices: pane.NewReader[pane.Choices](Name), reader: pane.NewReader[core.Page[swarm.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
+		choices: pane.NewReader[pane.Choices](Name), reader: pane.NewReader[core.Page[task.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
 	}
 	p.Table = pane.NewTable(pane.Spec[worker]{
 		Name: Name, Title: "fleet", Empty: "no agents yet: press + to make one",
@@ -87,9 +87,9 @@ func (p *Pane) Refresh(env pane.Env) tea.Cmd {
 			return world.Subagents(ctx, tenant, core.Filter{Status: string(skill.Failed), Page: 1, Size: failedMost})
 		}))
 	}
-	if env.Snap.Counts.ByStatus[swarm.Running] > 0 {
-		cmds = append(cmds, p.reader.Read(tenant, func(ctx context.Context) (core.Page[swarm.Task], error) {
-			return world.Tasks(ctx, tenant, core.Filter{Status: string(swarm.Running), Page: 1, Size: core.MaxPageSize})
+	if env.Snap.Counts.ByStatus[task.Running] > 0 {
+		cmds = append(cmds, p.reader.Read(tenant, func(ctx context.Context) (core.Page[task.Task], error) {
+			return world.Tasks(ctx, tenant, core.Filter{Status: string(task.Running), Page: 1, Size: core.MaxPageSize})
 		}))
 	} else if len(p.tasks) > 0 {
 		p.tasks = nil
@@ -270,7 +270,7 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 		return a.Stuck.Text, screen.Warn
 	case a.Reason != "":
 		return a.Reason, screen.Bad
-	case a.LastStatus != "" && a.LastStatus != swarm.Succeeded:
+	case a.LastStatus != "" && a.LastStatus != task.Succeeded:
 		st := pane.StatusState(a.LastStatus)
 		return st.Glyph(env.Glyphs) + " last task " + st.Word, st.Role()
 	}

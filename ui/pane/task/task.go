@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/screen"
@@ -26,9 +27,9 @@ type Pane struct{ *pane.Detail[whole] }
 
 // whole is a task with what else there is to say of it.
 type whole struct {
-	task   swarm.Task
+	task   task.Task
 	why    swarm.Reason
-	result *swarm.Result
+	result *task.Result
 	ask    *judge.Approval // the one it waits for or ran under
 	input  string          // indented
 	output string
@@ -136,7 +137,7 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 	out.Exact("", g.input, screen.Text)
 }
 
-func start(t *swarm.Task) time.Time {
+func start(t *task.Task) time.Time {
 	if t.StartedAt.IsZero() {
 		return t.CreatedAt
 	}

@@ -5,7 +5,7 @@ package tasks
 import (
 	"strconv"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -15,11 +15,11 @@ import (
 const Name = "tasks"
 
 // Pane lists tasks.
-type Pane struct{ *pane.Table[swarm.Task] }
+type Pane struct{ *pane.Table[task.Task] }
 
 // New makes the pane.
 func New() *Pane {
-	return &Pane{pane.NewTable(pane.Spec[swarm.Task]{
+	return &Pane{pane.NewTable(pane.Spec[task.Task]{
 		Name: Name, Title: "tasks", Empty: "no tasks: press d to dispatch one",
 		Cols: []grid.Column{
 			{Title: "STATUS", Min: 11},
@@ -30,7 +30,7 @@ func New() *Pane {
 			{Title: "AGE", Min: 4, Priority: 1, Right: true},
 			{Title: "ID", Min: 19, Priority: 1, Key: true},
 		},
-		ID:    func(t *swarm.Task) string { return t.TaskID },
+		ID:    func(t *task.Task) string { return t.TaskID },
 		Row:   row,
 		Item:  Item,
 		Fetch: pane.World.Tasks,
@@ -39,14 +39,14 @@ func New() *Pane {
 }
 
 // Item is a task as a thing under the cursor.
-func Item(t *swarm.Task) pane.Item {
+func Item(t *task.Task) pane.Item {
 	return pane.Item{
 		Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
 		Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
 	}
 }
 
-func row(env *pane.Env, t *swarm.Task, set func(int, string, screen.Role)) {
+func row(env *pane.Env, t *task.Task, set func(int, string, screen.Role)) {
 	st := pane.TaskState(env, t)
 	set(0, st.Label(env.Glyphs), st.Role())
 	set(1, strconv.Itoa(t.Priority), screen.Dim)
