@@ -190,7 +190,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the resources: %w", err)
 	}
 	modelling := &cadSkills{}
-	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Swarm), "cad": modelling}
+	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Tasks, e.Swarm), "cad": modelling}
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,

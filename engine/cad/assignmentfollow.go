@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine/task"
 )
 
-// Moved implements swarm.Follower: an assignment's status is that of the task
+// Moved implements task.Follower: an assignment's status is that of the task
 // that carries it out, and its workflow goes on from there.
 func (r assigner) Moved(tx *audit.Tx, t *task.Task, from task.Status) error {
 	if from == "" {

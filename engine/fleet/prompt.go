@@ -110,7 +110,7 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	return r, nil
 }
 
-// Moved implements swarm.Follower: the agent that had the task last says how
+// Moved implements task.Follower: the agent that had the task last says how
 // it ended. The task's own event audits it.
 func (p prompts) Moved(tx *audit.Tx, t *task.Task, _ task.Status) error {
 	m := p.f.member(t.TenantID, t.Agent)

@@ -11,14 +11,10 @@ import (
 	"swarmdeck/engine/task"
 )
 
-// AgentTasks is the queue through which agents are asked; *swarm.Swarm is one.
-type AgentTasks interface {
+// AgentQueue is the queue through which agents are asked; *swarm.Swarm is one.
+type AgentQueue interface {
 	Dispatch(ctx context.Context, by core.Caller, d swarm.Dispatch) (task.Task, error)
-	Task(ctx context.Context, tenant, id string) (task.Task, error)
-	Tree(ctx context.Context, tenant, id string) ([]task.Task, error)
-	Wait(ctx context.Context, tenant, id string, status task.Status) (task.Task, error)
 	Why(ctx context.Context, tenant, id string) (swarm.Reason, error)
-	Result(ctx context.Context, tenant, id string) (task.Result, error)
 	Cancel(ctx context.Context, by core.Caller, id, reason string) (task.Task, error)
 	PauseTask(ctx context.Context, by core.Caller, id, reason string) (task.Task, error)
 	ResumeTask(ctx context.Context, by core.Caller, id string) (task.Task, error)
@@ -37,9 +33,12 @@ const kindPrompt = "agent.prompt"
 // ends the skill as blocked. The skill's time runs while the child does, not
 // while the agent is busy or a person is asked. A try that finds a live
 // child with the same prompt, left by an engine that closed, takes it over.
-func NewAgentRunner(tasks AgentTasks) Runner { return agentRunner{tasks} }
+func NewAgentRunner(tasks *task.Table, queue AgentQueue) Runner { return agentRunner{tasks, queue} }
 
-type agentRunner struct{ tasks AgentTasks }
+type agentRunner struct {
+	tasks *task.Table
+	queue AgentQueue
+}
 
 // Check implements Runner. Whether the agent exists is found out when it is
 // asked: it may be created after the skill.
@@ -59,7 +58,7 @@ func (a agentRunner) Start(ctx context.Context, call Call) (swarm.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &agentWork{engine: ctx, tasks: a.tasks, call: call, input: core.MustEncode(promptInput{call.Skill.Runner.Agent, message})}
+	w := &agentWork{engine: ctx, tasks: a.tasks, queue: a.queue, call: call, input: core.MustEncode(promptInput{call.Skill.Runner.Agent, message})}
 	w.Work = RunFunc(ctx, call, w.run)
 	return w, nil
 }
@@ -74,7 +73,8 @@ type promptInput struct {
 type agentWork struct {
 	swarm.Work
 	engine context.Context // ends when the engine closes
-	tasks  AgentTasks
+	tasks  *task.Table
+	queue  AgentQueue
 	call   Call
 	input  core.Raw
 
@@ -120,7 +120,7 @@ func (w *agentWork) run(ctx context.Context, call Call, hold *Hold) (core.Raw, e
 // ask finds the live child of an interrupted try, or dispatches one in the
 // name of whoever asked for the skill.
 func (w *agentWork) ask(ctx context.Context) (task.Task, error) {
-	parent, err := w.tasks.Task(ctx, w.call.Tenant, w.call.TaskID)
+	parent, err := w.tasks.Get(ctx, w.call.Tenant, w.call.TaskID)
 	if err != nil {
 		return task.Task{}, err
 	}
@@ -128,7 +128,7 @@ func (w *agentWork) ask(ctx context.Context) (task.Task, error) {
 	child, err := w.left(ctx)
 	if err == nil && child.TaskID == "" {
 		once := 0
-		child, err = w.tasks.Dispatch(ctx, by, swarm.Dispatch{
+		child, err = w.queue.Dispatch(ctx, by, swarm.Dispatch{
 			Kind: kindPrompt, Input: w.input, Parent: parent.TaskID, Session: parent.SessionID,
 			Priority: &parent.Priority, MaxAttempts: &once,
 			Intent: "skill " + w.call.Skill.Ref() + " asks agent " + w.call.Skill.Runner.Agent,
@@ -150,7 +150,7 @@ func (w *agentWork) left(ctx context.Context) (task.Task, error) {
 		if t.ParentTaskID != w.call.TaskID || t.Kind != kindPrompt || t.Status.Terminal() || t.CancelRequested {
 			continue
 		}
-		t, err := w.tasks.Task(ctx, w.call.Tenant, t.TaskID)
+		t, err := w.tasks.Get(ctx, w.call.Tenant, t.TaskID)
 		if err != nil {
 			return task.Task{}, err
 		}
@@ -199,7 +199,7 @@ func (w *agentWork) cancelChild(ctx context.Context, id string) {
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)
 	defer stop()
-	if _, err := w.tasks.Cancel(ctx, w.by, id, c.reason); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
+	if _, err := w.queue.Cancel(ctx, w.by, id, c.reason); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
 		w.call.Log("WARN", fmt.Sprintf("cancel task %s: %v", id, err))
 	}
 }

@@ -148,7 +148,7 @@ func (r deskRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error
 		w = skill.RunFunc(ctx, call, r.d.agent)
 	} else {
 		call.Params = r.d.params
-		w, err = skill.NewAgentRunner(r.d.swarm).Start(ctx, call)
+		w, err = skill.NewAgentRunner(r.d.tasks, r.d.swarm).Start(ctx, call)
 	}
 	if err == nil {
 		go beat(job, w)
@@ -338,7 +338,7 @@ func TestATryAfterARestartTakesTheLiveChildOver(t *testing.T) {
 }
 
 func TestAnAgentSectionIsChecked(t *testing.T) {
-	r := skill.NewAgentRunner(nil)
+	r := skill.NewAgentRunner(nil, nil)
 	for field, spec := range map[string]skill.Spec{
 		"runner.agent":  {Prompt: "x"},
 		"runner.prompt": {Agent: "a"},

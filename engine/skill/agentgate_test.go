@@ -21,10 +21,12 @@ const askFirst = `{schema: 1, name: test, rules: [
 // lateAgent is the runner of kind agent over a swarm that is made after it.
 type lateAgent struct{ w *world }
 
-func (l lateAgent) Check(spec skill.Spec) error { return skill.NewAgentRunner(l.w.swarm).Check(spec) }
+func (l lateAgent) Check(spec skill.Spec) error {
+	return skill.NewAgentRunner(l.w.tasks, l.w.swarm).Check(spec)
+}
 
 func (l lateAgent) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
-	return skill.NewAgentRunner(l.w.swarm).Start(ctx, call)
+	return skill.NewAgentRunner(l.w.tasks, l.w.swarm).Start(ctx, call)
 }
 
 // prompted is the swarm's runner of agent.prompt tasks.

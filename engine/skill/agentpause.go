@@ -32,7 +32,7 @@ func (w *agentWork) hold(ctx context.Context, paused bool) error {
 		return err
 	}
 	for {
-		why, err := w.tasks.Why(ctx, w.call.Tenant, w.child)
+		why, err := w.queue.Why(ctx, w.call.Tenant, w.child)
 		if err != nil {
 			return fmt.Errorf("see whether task %s stands still: %w", w.child, err)
 		}
@@ -55,10 +55,10 @@ const pausePoll = 10 * time.Millisecond
 func (w *agentWork) setPaused(ctx context.Context, paused bool) (err error) {
 	verb := "pause"
 	if paused {
-		_, err = w.tasks.PauseTask(ctx, w.by, w.child, "its skill is paused")
+		_, err = w.queue.PauseTask(ctx, w.by, w.child, "its skill is paused")
 	} else {
 		verb = "resume"
-		_, err = w.tasks.ResumeTask(ctx, w.by, w.child)
+		_, err = w.queue.ResumeTask(ctx, w.by, w.child)
 	}
 	if err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
 		return fmt.Errorf("%s task %s: %w", verb, w.child, err)

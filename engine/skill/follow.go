@@ -9,7 +9,7 @@ import (
 	"swarmdeck/engine/task"
 )
 
-// Moved implements swarm.Follower: a subagent is given its task with the
+// Moved implements task.Follower: a subagent is given its task with the
 // task's dispatch, and its state is that of its task.
 func (i invoker) Moved(tx *audit.Tx, t *task.Task, from task.Status) error {
 	if t.Status.Terminal() {

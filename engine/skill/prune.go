@@ -64,7 +64,7 @@ func (s *Skills) oldestExec(tx *audit.Tx, limit record.Limit) (*Execution, error
 	return e, nil
 }
 
-// TaskLeaves implements swarm.Leaver: the plan of a run leaves with its task.
+// TaskLeaves implements task.Leaver: the plan of a run leaves with its task.
 func (s *Skills) TaskLeaves(tx *audit.Tx, t *task.Task) error {
 	return errors.Join(plans.Drop(tx, ofTask(t.TaskID)), taskAgents.Drop(tx, ofTask(t.TaskID)))
 }

@@ -145,16 +145,16 @@ func TestEditingMayNotChangeTheAgent(t *testing.T) {
 
 func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 	r := newRig(t)
-	ctx, s := t.Context(), r.swarm
+	ctx, s, b := t.Context(), r.swarm, r.tasks
 	tk, ses := core.NewID("tk", "t_other", 1), core.NewID("se", "t_other", 1)
 	calls := map[string]func() error{
-		"task":     func() error { _, err := s.Task(ctx, acme, tk); return err },
-		"result":   func() error { _, err := s.Result(ctx, acme, tk); return err },
-		"tree":     func() error { _, err := s.Tree(ctx, acme, tk); return err },
+		"task":     func() error { _, err := b.Get(ctx, acme, tk); return err },
+		"result":   func() error { _, err := b.Result(ctx, acme, tk); return err },
+		"tree":     func() error { _, err := b.Tree(ctx, acme, tk); return err },
 		"why":      func() error { _, err := s.Why(ctx, acme, tk); return err },
-		"wait":     func() error { _, err := s.Wait(ctx, acme, tk, ""); return err },
-		"log":      func() error { _, _, err := s.Log(ctx, acme, tk, 0, 1); return err },
-		"append":   func() error { return s.AppendLog(ctx, alice, tk, []task.LogLine{{Message: "x"}}) },
+		"wait":     func() error { _, err := b.Wait(ctx, acme, tk, ""); return err },
+		"log":      func() error { _, _, err := b.Log(ctx, acme, tk, 0, 1); return err },
+		"append":   func() error { return b.AppendLog(ctx, alice, tk, []task.LogLine{{Message: "x"}}) },
 		"retry":    func() error { _, err := s.Retry(ctx, alice, tk); return err },
 		"undo":     func() error { _, err := s.Undo(ctx, alice, tk); return err },
 		"cancel":   func() error { _, err := s.Cancel(ctx, alice, tk, ""); return err },
@@ -177,8 +177,8 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 			_, err := s.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), After: []string{tk}})
 			return err
 		},
-		"list by it":    func() error { _, err := s.Tasks(ctx, acme, core.Filter{Session: ses}); return err },
-		"results of it": func() error { _, err := s.Results(ctx, acme, core.Filter{Task: tk}); return err },
+		"list by it":    func() error { _, err := b.List(ctx, acme, core.Filter{Session: ses}); return err },
+		"results of it": func() error { _, err := b.Results(ctx, acme, core.Filter{Task: tk}); return err },
 	}
 	for name, call := range calls {
 		if err := call(); !hasCode(err, core.Denied) {
@@ -189,11 +189,11 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 		t.Errorf("%d violations audited, want %d (%v)", events.Info.Total, len(calls), err)
 	}
 	for name, call := range map[string]func() error{
-		"status":      func() error { _, err := s.Tasks(ctx, acme, core.Filter{Status: "fail"}); return err },
+		"status":      func() error { _, err := b.List(ctx, acme, core.Filter{Status: "fail"}); return err },
 		"state":       func() error { _, err := s.Sessions(ctx, acme, core.Filter{Status: "asleep"}); return err },
-		"wait":        func() error { _, err := s.Wait(ctx, acme, r.dispatch(`{}`).TaskID, "done"); return err },
-		"stream":      func() error { _, _, err := s.Log(ctx, acme, "agent:\x00", 0, 1); return err },
-		"long stream": func() error { _, _, err := s.Log(ctx, acme, strings.Repeat("x", 1<<20), 0, 1); return err },
+		"wait":        func() error { _, err := b.Wait(ctx, acme, r.dispatch(`{}`).TaskID, "done"); return err },
+		"stream":      func() error { _, _, err := b.Log(ctx, acme, "agent:\x00", 0, 1); return err },
+		"long stream": func() error { _, _, err := b.Log(ctx, acme, strings.Repeat("x", 1<<20), 0, 1); return err },
 		"agent": func() error {
 			_, err := s.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Agent: "ann"})
 			return err

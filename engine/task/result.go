@@ -42,5 +42,4 @@ type Result struct {
 	CompletedAt time.Time `json:"completed_at"`
 	Confidence  *float64  `json:"confidence,omitempty"`
 	Denials     []string  `json:"denials,omitempty"` // decisions that denied during the run
-
 }
