@@ -33,14 +33,15 @@ func (b *Table) Whole(ctx context.Context, by core.Caller, id string) (t Task, e
 }
 
 // Header returns a task without its input.
-func (b *Table) Header(ctx context.Context, by core.Caller, id string) (t Task, err error) {
+func (b *Table) Header(ctx context.Context, by core.Caller, id string) (Task, error) {
 	seq, err := b.ledger.LocalSeq(ctx, by, core.TaskPrefix, id)
 	if err != nil {
-		return t, err
+		return Task{}, err
 	}
 	if t, ok := b.heads.committed(by.Tenant, seq); ok {
 		return t, nil
 	}
+	var t Task
 	err = b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error { return b.Load(tx, seq, &t) })
 	return t, err
 }
