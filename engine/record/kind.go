@@ -136,7 +136,7 @@ func (k *Kind[T]) decodeBy(codec func([]byte) (*T, error), tenant string, key, d
 		v = new(T)
 		err = core.DecodeStored(data, v)
 	}
-	if err == nil && !bytes.Equal(k.place(tenant, v), key) {
+	if err == nil && !k.is(tenant, v, key) {
 		err = fmt.Errorf("it says that it is %q", k.ID(v))
 	}
 	if err != nil {
@@ -176,6 +176,14 @@ func (k *Kind[T]) place(tenant string, v *T) Key {
 		return k.Place(v)
 	}
 	return k.key(tenant, k.ID(v))
+}
+
+// is says whether a record is one that is kept at a key.
+func (k *Kind[T]) is(tenant string, v *T, key []byte) bool {
+	if k.Place == nil && k.Number == nil && k.Key == nil {
+		return k.ID(v) == string(key)
+	}
+	return bytes.Equal(k.place(tenant, v), key)
 }
 
 func (k *Kind[T]) head(v *T) (h Head) {

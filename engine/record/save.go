@@ -29,24 +29,20 @@ func (k *Kind[T]) Newest(tx store.Tx) uint64 { return uint64(tx.Counter(k.seq())
 // transaction, or nil for a new one. It fills v's head in. More than Limit
 // records are a core.Conflict.
 func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
-	was, head := k.head(old), k.head(v)
+	head := k.head(v)
 	fill(head.Updated, tx.Now())
 	fill(head.Seq, tx.Next())
-	return k.write(tx, old, v, func() error {
-		if old != nil && k.ID(old) != k.ID(v) && k.State != nil {
-			tx.Gone(k.subject(), k.ID(old))
-		}
-		return k.record(tx, e, k.ID(v), k.state(v), was.seq())
-	})
+	return k.write(tx, &e, old, v)
 }
 
 // Write is Save for what an event about something else tells of: the head's time
 // and seq of the newest change stay.
 func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
-	return k.write(tx, old, v, func() error { return nil })
+	return k.write(tx, nil, old, v)
 }
 
-func (k *Kind[T]) write(tx *audit.Tx, old, v *T, tell func() error) error {
+// write is Save; e is nil where no event is to be recorded.
+func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 	if old == nil {
 		if n := tx.Derived().Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
 			return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
@@ -62,14 +58,21 @@ func (k *Kind[T]) write(tx *audit.Tx, old, v *T, tell func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := tell(); err != nil {
-		return err
+	if e != nil {
+		if old != nil && k.ID(old) != k.ID(v) && k.State != nil {
+			tx.Gone(k.subject(), k.ID(old))
+		}
+		if err := k.record(tx, *e, k.ID(v), k.state(v), was.seq()); err != nil {
+			return err
+		}
 	}
 	if err := k.reindex(tx.Derived(), old, v); err != nil {
 		return err
 	}
-	kept := *v
-	k.changed(tx, k.ID(v), &kept)
+	if !k.Quiet || k.Follow != nil {
+		kept := *v
+		k.changed(tx, k.ID(v), &kept)
+	}
 	return tx.Put(k.Bucket, k.place(tx.Tenant(), v), data)
 }
 
