@@ -11,15 +11,16 @@ import (
 // Mask replaces the values that a process was given in what it prints. A nil
 // one replaces nothing. It may be used from any goroutine.
 type Mask struct {
-	find  *automaton
-	names []string // by pattern
-	size  []int    // of patterns, in bytes
+	find   *automaton
+	names  []string // by pattern
+	size   []int    // of patterns, in bytes
+	values map[string]string
 }
 
 // NewMask masks values by name; those of less than MinValue bytes are not
 // looked for.
 func NewMask(values map[string]string) *Mask {
-	m := &Mask{}
+	m := &Mask{values: maps.Clone(values)}
 	var all []pattern
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(strings.TrimSpace(values[name])) < MinValue {
@@ -174,4 +175,42 @@ func (m *Mask) String(text string) string {
 		return text
 	}
 	return string(m.Bytes([]byte(text)))
+}
+
+// Values are what it masks, by name and in clear, for another process of ours to
+// mask in its place.
+func (m *Mask) Values() map[string]string {
+	if m == nil {
+		return nil
+	}
+	return maps.Clone(m.values)
+}
+
+// minRest is the least of a value's end that Rest looks for, in bytes.
+const minRest = 4
+
+// Rest masks a text whose beginning somebody else has read: it may begin within
+// a value, of which only the end is there.
+func (m *Mask) Rest(text []byte) []byte {
+	if m == nil {
+		return text
+	}
+	begin, cut, of := string(text[:min(len(text), maxGiven)]), 0, ""
+	for name, value := range m.values {
+		for _, p := range patterns(value) {
+			end := min(len(p.text)-1, len(text))
+			if end >= minRest && end == len(text) && strings.Contains(p.text, begin) {
+				cut, of = end, name
+			}
+			for ; end >= minRest && end > cut; end-- {
+				if strings.HasPrefix(begin, p.text[len(p.text)-end:]) {
+					cut, of = end, name
+				}
+			}
+		}
+	}
+	if cut == 0 {
+		return m.Bytes(text)
+	}
+	return append([]byte("[secret "+of+"]"), m.Bytes(text[cut:])...)
 }

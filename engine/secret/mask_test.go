@@ -220,3 +220,26 @@ func BenchmarkMask(b *testing.B) {
 		})
 	}
 }
+
+func TestTheEndOfAValueIsMaskedWhereItsBeginningIsNot(t *testing.T) {
+	m := secret.NewMask(map[string]string{"KEY": "correct horse battery"})
+	for text, want := range map[string]string{
+		"battery\nand correct horse battery": "[secret KEY]\nand [secret KEY]",
+		"tery":                               "[secret KEY]",
+		"ery\n":                              "ery\n",
+		"horse":                              "[secret KEY]",
+		"horse power":                        "horse power",
+		"correct horse battery":              "[secret KEY]",
+		"":                                   "",
+	} {
+		if got := string(m.Rest([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := (*secret.Mask)(nil).Rest([]byte("x")); string(got) != "x" {
+		t.Errorf("%q", got)
+	}
+	if again := secret.NewMask(m.Values()).String("correct horse battery"); again != "[secret KEY]" {
+		t.Errorf("%q", again)
+	}
+}
