@@ -20,36 +20,10 @@ func TestAWorkerIsHeldInEverySetting(t *testing.T) {
 	}
 	for _, c := range celltest.Settings() {
 		t.Run(c.Name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "h") // a socket's path is short
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			celltest.Passable(t, dir)
-			program := filepath.Join(dir, "cell.test")
-			celltest.Copy(t, program)
-			tmp := filepath.Join(dir, "t")
-			if err := os.Mkdir(tmp, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chown(tmp, c.Owner(), c.Owner()); err != nil {
-				t.Fatal(err)
-			}
-			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer stop()
-			run := "TestAWorkerIsHeld$/^(all|no_scoped_signals)$"
-			cmd := exec.CommandContext(ctx, program, "-test.run", run, "-test.v", "-test.timeout", "110s")
-			cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, "HOME=" + tmp}, &c.Attr
-			if c.Refuse {
-				cmd.Env = append(cmd.Env, celltest.WithoutSpaces+"=1")
-			}
-			out, err := cmd.CombinedOutput()
-			said := string(out)
+			said := inSetting(t, c, "TestAWorkerIsHeld$/^(all|no_scoped_signals)$")
 			switch {
-			case strings.Contains(said, "can't be had"), err != nil && forbids(err) && len(out) == 0:
-				t.Skipf("this system can't be made one: %v %s", err, said)
-			case err != nil || !strings.Contains(said, "--- PASS: TestAWorkerIsHeld/all"):
-				t.Fatalf("%v\n%s", err, said)
+			case !strings.Contains(said, "--- PASS: TestAWorkerIsHeld/all"):
+				t.Fatal(said)
 			case strings.Contains(said, "name spaces: true") != c.Spaces:
 				t.Errorf("not what was meant:\n%s", said)
 			}
@@ -60,6 +34,41 @@ func TestAWorkerIsHeldInEverySetting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inSetting runs tests of this program in a setting, and returns what they say.
+func inSetting(t *testing.T, c celltest.Setting, tests string) (said string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "h") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	celltest.Passable(t, dir)
+	program := filepath.Join(dir, "cell.test")
+	celltest.Copy(t, program)
+	tmp := filepath.Join(dir, "t")
+	if err := os.Mkdir(tmp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(tmp, c.Owner(), c.Owner()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, program, "-test.run", tests, "-test.v", "-test.timeout", "110s")
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, "HOME=" + tmp}, &c.Attr
+	if c.Refuse {
+		cmd.Env = append(cmd.Env, celltest.WithoutSpaces+"=1")
+	}
+	out, err := cmd.CombinedOutput()
+	switch {
+	case strings.Contains(string(out), "can't be had"), err != nil && forbids(err) && len(out) == 0:
+		t.Skipf("this system can't be made one: %v %s", err, out)
+	case err != nil:
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
 }
 
 // copiedTo puts this program where a worker may run it: the test's own may lie where only

@@ -48,7 +48,8 @@ func run(args []string) int {
 	// Caught, and so not handed on to the command: signals from within the cell
 	// are nothing to this process.
 	signal.Notify(make(chan os.Signal, 1))
-	i := &initial{over: make(chan struct{})}
+	i := &initial{over: make(chan struct{}), ended: make(chan struct{}), empty: make(chan struct{}), called: make(chan os.Signal, 1)}
+	signal.Notify(i.called, unix.SIGTERM)
 	if err := i.begin(args); errors.Is(err, io.EOF) {
 		return 0
 	} else if err != nil {
@@ -70,6 +71,12 @@ type initial struct {
 	main  int           // pid of the command
 	over  chan struct{} // closed when nothing is left, or nothing shall be
 	once  sync.Once
+	ended chan struct{} // closed when it is known how the command ended
+	empty chan struct{} // closed when nothing is left
+	// called hears of the engine that came back. Others may send the same: it
+	// counts only once the engine has gone.
+	called chan os.Signal
+	keep   *keeper // nil when nothing is kept
 
 	mu     sync.Mutex
 	paused bool        // the engine wants it
@@ -148,6 +155,9 @@ func (i *initial) begin(args []string) (err error) {
 		return s.err
 	}
 	i.main = s.pid
+	if o.Keep != nil {
+		i.keep = newKeeper(o)
+	}
 	// An engine that dies before it has heard of the start never knew of it: the
 	// cell ends with the error.
 	debug.SetGCPercent(100)
@@ -197,9 +207,14 @@ func (i *initial) collect() {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			i.leave()
+			close(i.empty)
+			if i.keep == nil || i.keep.taken() {
+				i.leave()
+			}
 			return
 		case pid == i.main && (ws.Exited() || ws.Signaled()):
+			i.keep.exited(ws)
+			close(i.ended)
 			_ = send(controlFile, message{Kind: saidExit, Status: ws}, -1)
 		}
 	}
@@ -225,17 +240,49 @@ func (i *initial) obey() {
 			_ = unix.Kill(-i.main, w.Signal)
 		case wishAll:
 			i.signal(w.Signal)
+			i.keep.release()
 		case wishPause:
 			i.set(func() { i.paused = true }, saidPaused)
 		case wishResume:
 			i.set(func() { i.paused = false }, saidResumed)
+		case wishServe:
+			i.keep.serves(w.Task, w.On)
 		case wishEnd:
 			i.end()
 		}
 	}
+	i.outlive()
+}
+
+// outlive is the rest of a cell's life once its engine has gone: it keeps what
+// there is to keep, at once and again at its end.
+func (i *initial) outlive() {
+	select { // whoever it was that called
+	case <-i.called:
+	default:
+	}
 	i.set(func() { i.orphan = true }, "")
-	time.Sleep(OrphanGrace)
+	i.keep.write("")
+	how := EndedGrace
+	select {
+	case <-i.empty:
+		how = ""
+	case <-i.called:
+		how = EndedByReturn
+	case <-time.After(i.order.Grace):
+	}
+	if i.hasEnded() {
+		<-i.ended
+	}
+	i.keep.write(how)
 	i.end()
+}
+
+// hasEnded reports whether the command has ended, known or not.
+func (i *initial) hasEnded() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, i.main, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return errors.Is(err, unix.ECHILD) || err == nil && info.Signo != 0
 }
 
 // watch freezes the cell while the engine gives no sign.

@@ -29,6 +29,8 @@ type Spec struct {
 	// engine's own user, or for a walled run of root one that is nobody else.
 	User *User
 	Wall Wall
+	// Keep says what the init keeps for the next engine; nil is nothing.
+	Keep *Keep
 	// Pinned are the files whose verified copies run in their places.
 	Pinned []pin.Pinned
 }

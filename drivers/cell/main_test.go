@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell/celltest"
+	masks "swarmdeck/engine/secret"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
@@ -52,17 +53,31 @@ func TestMain(m *testing.M) {
 
 // playEngine starts a run as an engine would and waits to be killed.
 func playEngine() {
-	s, err := NewSupervisor(Options{Instance: os.Getenv("CELL_TEST_ENGINE")})
+	opt := Options{Instance: os.Getenv("CELL_TEST_ENGINE"), Keep: os.Getenv("CELL_TEST_KEEP")}
+	if less := os.Getenv("CELL_TEST_LESS"); less != "" {
+		opt.Without = strings.Split(less, ",")
+	}
+	s, err := NewSupervisor(opt)
 	if err != nil {
 		panic(err)
+	}
+	if grace, err := time.ParseDuration(os.Getenv("CELL_TEST_GRACE")); err == nil {
+		s.grace = grace
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		panic(err)
 	}
-	if _, err := s.Start(Spec{Run: "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir}); err != nil {
+	p, err := s.Start(Spec{
+		Run: "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir, Wall: Wall{Profile: Profile(os.Getenv("CELL_TEST_PROFILE"))},
+		Whose: Whose{Tenant: "t_x", Task: "task"}, Keep: &Keep{Stdout: true, Mask: masks.NewMask(map[string]string{"KEY": "correct horse battery"})},
+	})
+	if err != nil {
 		panic(err)
 	}
+	p.Serves("one", true)
+	p.Serves("two", true)
+	p.Serves("one", false)
 	if err := os.WriteFile("started", nil, 0o600); err != nil {
 		panic(err)
 	}

@@ -46,7 +46,7 @@ const ownHome = "/home/agent"
 func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order, files files, err error) {
 	o = order{
 		Path: path, Argv: spec.Argv, Dir: spec.Dir, Profile: spec.Wall.Profile, Run: p.run,
-		Spaces: m != bare, User: spec.User, Limits: spec.Limits, Unscoped: s.without(layerSignals),
+		Spaces: m != bare, User: spec.User, Limits: spec.Limits, Unscoped: s.without(layerSignals), Grace: s.grace,
 	}
 	if m == bare {
 		o.lacks = append(o.lacks, layerSpaces)
@@ -78,6 +78,10 @@ func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order,
 	if p.group != nil {
 		o.Cgroup = named(s.cgroups.procs)
 	}
+	if o.Keep, err = s.keeps(spec, p, named); err != nil {
+		return o, nil, err
+	}
+	p.keeps = o.Keep != nil
 	o.Env = list(env)
 	data, err := json.Marshal(o)
 	if err != nil {

@@ -45,6 +45,7 @@ type Process struct {
 	child    *os.Process   // the cell's init
 	init     int           // its pid
 	spaces   bool          // all of the run is in a PID name space
+	keeps    bool          // the init does, when this process dies
 	pid      int           // of the first process, as this process sees it
 	group    *cgroup
 	limits   Limits

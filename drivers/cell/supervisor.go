@@ -36,6 +36,9 @@ type Options struct {
 	// Refused is told of the first deed of each kind that a run was refused; the
 	// run is not over before it returns. Nil is nobody.
 	Refused func(Refused)
+	// Keep is a directory of the engine's own, which it makes, for what inits keep
+	// of runs when the engine dies; "" keeps nothing. No walled run may see it.
+	Keep string
 	// Program is what is executed as the init of a cell; "" is this program.
 	Program string
 	// Without leaves layers out, as where the system does not give them; for tests.
@@ -49,6 +52,7 @@ type Supervisor struct {
 	name    string // of this engine among those of the instance
 	page    *page
 	cgroups *cgroups // nil where there are none
+	grace   time.Duration
 	end     chan struct{}
 	wg      sync.WaitGroup
 
@@ -60,6 +64,7 @@ type Supervisor struct {
 	maps   map[uint32]*os.File   // user name spaces by the owner they stand for
 	timer  *time.Ticker
 	stock  stock
+	kept   *os.File // the directory of Options.Keep, nil until it is needed
 }
 
 // NewSupervisor begins supervising.
@@ -67,7 +72,7 @@ func NewSupervisor(opt Options) (*Supervisor, error) {
 	if opt.Instance == "" || len(opt.Instance) > 64 || strings.ContainsAny(opt.Instance, "/\x00") {
 		return nil, core.Invalid("instance", opt.Instance, `1-64 characters without "/"`)
 	}
-	s := &Supervisor{opt: opt, name: rand.Text(), end: make(chan struct{}), live: map[*Process]struct{}{}, maps: map[uint32]*os.File{}}
+	s := &Supervisor{opt: opt, name: rand.Text(), grace: OrphanGrace, end: make(chan struct{}), live: map[*Process]struct{}{}, maps: map[uint32]*os.File{}}
 	s.opt.Program = cmp.Or(opt.Program, "/proc/self/exe")
 	var err error
 	if s.page, err = newPage(); err != nil {
@@ -130,6 +135,9 @@ func (s *Supervisor) Close() error {
 	close(s.end)
 	s.wg.Wait()
 	s.page.close()
+	if s.kept != nil {
+		s.kept.Close()
+	}
 	for _, f := range s.maps {
 		f.Close()
 	}

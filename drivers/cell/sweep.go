@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// sweepPatience is how long an init may take to keep what there is to keep, once
+// it is told to end. Freezing its cell is most of it.
+const sweepPatience = freezePatience + time.Second
+
 // Sweep ends every cell that a former engine of this instance has left. Call it
 // at start, after taking the data file's lock. It returns how many it ended. An
 // engine may be started from inside a cell of its own: that one is spared.
@@ -19,7 +23,7 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 	s.scour()
 	defer s.cgroups.sweep()
 	done := map[proc]bool{}
-	for {
+	for began := time.Now(); ; {
 		spared := lineage()
 		for init := range s.inits() {
 			for _, kid := range descendants(init) {
@@ -45,12 +49,19 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 		if len(left) == 0 {
 			return ended, nil
 		}
+		own := map[int]bool{} // of cells that their inits end
+		if time.Since(began) < sweepPatience {
+			own = callOn(left)
+		}
 		for _, p := range left {
 			run, _ := ofInit(p.pid)
 			key := proc{pid: p.pid, start: p.start}
 			if run != "" && !strings.HasSuffix(run, noRun) && !done[key] {
 				done[key] = true
 				ended++
+			}
+			if own[p.pid] {
+				continue
 			}
 			// Where there are no name spaces its children go first, and what they
 			// had started meanwhile is its own then.
@@ -68,6 +79,23 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// callOn has the inits among processes keep what there is to keep and end their
+// cells, and returns the numbers of all that these hold.
+func callOn(list []proc) map[int]bool {
+	own := map[int]bool{}
+	for _, p := range list {
+		if run, _ := ofInit(p.pid); run == "" {
+			continue
+		}
+		own[p.pid] = true
+		for _, kid := range descendants(p.pid) {
+			own[kid.pid] = true
+		}
+		p.send(unix.SIGTERM)
+	}
+	return own
 }
 
 // scour removes the directories of runs of former engines.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,12 +38,14 @@ type order struct {
 	Limits  Limits
 	Places  []place // the file system, nil for what is there
 	Write   []string
-	Read    []string // without Places: all that Landlock lets it see
-	Network bool     // it has a network name space of its own
-	Ways    bool     // with the proxies' ports
-	Ports   []int    // and these
-	Cgroup  int      // descriptor of the parent's cgroup.procs; 0 is none
-	Run     string   // for words
+	Read    []string      // without Places: all that Landlock lets it see
+	Network bool          // it has a network name space of its own
+	Ways    bool          // with the proxies' ports
+	Ports   []int         // and these
+	Cgroup  int           // descriptor of the parent's cgroup.procs; 0 is none
+	Run     string        // for words
+	Keep    *keeping      // nil keeps nothing
+	Grace   time.Duration // that it stays when the engine has gone
 	// Unscoped has Landlock hold no signals, as before it could.
 	Unscoped bool
 
@@ -88,6 +91,8 @@ const (
 type wish struct {
 	Kind   string
 	Signal syscall.Signal `json:",omitzero"`
+	Task   string         `json:",omitempty"` // with wishServe: the process is at work on it
+	On     bool           `json:",omitzero"`  // or no more
 }
 
 const (
@@ -96,6 +101,7 @@ const (
 	wishPause  = "pause"  // stand still, then say so
 	wishResume = "resume" // go on, then say so
 	wishEnd    = "end"    // kill all, then end
+	wishServe  = "serve"  // know what the process is at work on
 )
 
 const maxMessage = 4096
@@ -155,17 +161,32 @@ func descriptor(oob []byte) int {
 }
 
 // sendFiles gives an init the name of its run and the files of its order.
-func sendFiles(conn *net.UnixConn, run string, all files) error {
+func sendFiles(conn *net.UnixConn, run string, all files) (err error) {
 	if len(all) > maxFiles {
 		return fmt.Errorf("an order with %d files, at most %d can be passed", len(all), maxFiles)
 	}
 	fds := make([]int, len(all))
 	for i, f := range all {
-		fds[i] = int(f.Fd())
+		if i < 3 {
+			fds[i] = int(f.Fd()) // the command waits in its reads and writes
+		} else if fds[i], err = number(f); err != nil {
+			return fmt.Errorf("pass a file of an order: %w", err)
+		}
 	}
-	_, _, err := conn.WriteMsgUnix([]byte(run), unix.UnixRights(fds...), nil)
+	_, _, err = conn.WriteMsgUnix([]byte(run), unix.UnixRights(fds...), nil)
 	runtime.KeepAlive(all)
 	return err
+}
+
+// number is the descriptor of a file, which stays as it is: Fd would have our
+// own reads of a pipe wait in the kernel.
+func number(f *os.File) (fd int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	err = raw.Control(func(n uintptr) { fd = int(n) })
+	return fd, err
 }
 
 // receiveFiles waits for that, and puts the files in their places: the three of
