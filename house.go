@@ -248,6 +248,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
 	if !need.ReadOnly {
+		cells.Keep = need.Data + ".cells"
 		h.egress = egress.New(egress.Options{})
 		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
 	}
@@ -375,6 +376,8 @@ func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine
 		if _, err := sup.Sweep(ctx); err != nil {
 			return fmt.Errorf("end what a former engine left running: %w", err)
 		}
+		// Before any of its tasks is tried again.
+		eng.Health.Report("", "cells", "what a former engine's runs left", sup.Collect(func(k cell.Kept) error { return takeOver(ctx, eng, k) }))
 		return eng.Run(ctx)
 	}
 	go func() {

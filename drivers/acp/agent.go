@@ -75,6 +75,9 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 // release ends a turn and frees the agent for the next.
 func (a *agent) release(t *turn) {
 	t.close()
+	if t.s != nil {
+		t.s.pe.proc.Serves(t.Prompt.TaskID, false)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turn = nil
@@ -220,6 +223,7 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	s.turn.Store(t)
 	s.prompts.Add(1)
 	a.mu.Unlock()
+	pe.proc.Serves(t.Prompt.TaskID, true)
 	for _, e := range earlier {
 		t.emit(e)
 	}

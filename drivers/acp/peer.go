@@ -164,6 +164,7 @@ func (pe *peer) launch() error {
 	}
 	env, pe.placeheld = pe.place.lines.Conceal(env)
 	spec.Env = env
+	spec.Keep = &cell.Keep{Mask: mask} // its standard output is no text
 	proc, err := pe.pool.r.sup.Start(spec)
 	if err != nil {
 		return err

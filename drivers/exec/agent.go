@@ -85,10 +85,14 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 func (a *agent) release(t *turn) {
 	t.Close()
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.turn = nil
-	if a.sess != nil {
-		a.sess.turn.CompareAndSwap(t, nil)
+	s := a.sess
+	if s != nil {
+		s.turn.CompareAndSwap(t, nil)
+	}
+	a.mu.Unlock()
+	if s != nil {
+		s.proc.Serves(t.Prompt.TaskID, false)
 	}
 }
 
@@ -114,6 +118,9 @@ func (a *agent) begin(t *turn) (*session, error) {
 		if wait == nil {
 			s, err := a.attach(t)
 			a.mu.Unlock()
+			if err == nil {
+				s.proc.Serves(t.Prompt.TaskID, true)
+			}
 			return s, err
 		}
 		a.mu.Unlock()
@@ -213,6 +220,7 @@ func (a *agent) launch(parent string) error {
 	var held []string
 	spec.Env, held = a.models.Conceal(env)
 	a.mask.Store(mask)
+	spec.Keep = &cell.Keep{Stdout: true, Mask: mask}
 	proc, err := a.sup.Start(spec)
 	if err != nil {
 		return err

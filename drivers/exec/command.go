@@ -54,6 +54,7 @@ func newCommand(stdin string, grace cell.Grace, pins *pin.Set) command {
 func (c *command) start(ctx context.Context, sup *cell.Supervisor, secrets secret.Resolver, tenant string, spec cell.Spec) bool {
 	var err error
 	if spec.Env, c.mask, err = secrets(ctx, tenant, spec.Env); err == nil {
+		spec.Keep = &cell.Keep{Stdout: true, Mask: c.mask}
 		c.proc, err = sup.Start(spec)
 	}
 	if err != nil {

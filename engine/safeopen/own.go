@@ -40,7 +40,7 @@ func OwnFiles(data string, dirs ...string) (*Own, error) {
 	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey"} {
 		o.files = append(o.files, data+suffix)
 	}
-	for _, suffix := range []string{".spill", ".snapshots", ".agents", ".homes", ".servers", ".workspaces", ".forks"} {
+	for _, suffix := range []string{".spill", ".snapshots", ".agents", ".homes", ".servers", ".workspaces", ".forks", ".cells"} {
 		o.dirs = append(o.dirs, data+suffix)
 	}
 	for _, dir := range dirs {
