@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 
@@ -96,7 +95,7 @@ func agentsHere() command.Check {
 	c := command.Check{Check: "agents"}
 	var found []string
 	for _, name := range knownAgents() {
-		if path, err := exec.LookPath(name); err == nil {
+		if path, err := cell.Look(name); err == nil {
 			found = append(found, name+" ("+path+")")
 		}
 	}

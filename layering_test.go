@@ -220,14 +220,11 @@ func uses(file *ast.File, banned ...string) (all []string) {
 }
 
 // launchers are the files that may start processes by themselves: those of cells,
-// and a few that need none.
+// and those that a person's own terminal needs.
 var launchers = []string{
 	"drivers/cell/",                // all that the engine starts
 	"settings.go", "ui/options.go", // the pager of a person's own terminal
-	"doctor.go",                      // looks for programs, and starts none
-	"doors_remote.go",                // and their ssh
-	"drivers/cad/freecad/process.go", // in the cell of a CAD worker
-	"drivers/cad/freecad/find.go",    // there, or for a person's own command
+	"doors_remote.go", // and their ssh
 }
 
 func TestOnlyCellsStartProcesses(t *testing.T) {

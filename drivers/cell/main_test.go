@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CELL_TEST_ENGINE") != "" {
 		playEngine()
 	}
+	if os.Getenv("CELL_TEST_PARENT") != "" {
+		parent()
+	}
 	if os.Getenv("CELL_TEST_LAYERS") != "" {
 		os.Exit(tellLayers())
 	}

@@ -3,4 +3,4 @@ package freecad
 import "swarmdeck/drivers/cad/env"
 
 // PID is the process of a kernel's worker.
-func PID(k env.Kernel) int { return k.(*Kernel).p.cmd.Process.Pid }
+func PID(k env.Kernel) int { return k.(*Kernel).p.child.PID() }

@@ -28,7 +28,7 @@ func python(t *testing.T, script string) Installation {
 func TestAProbeTellsWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"no module":  {`echo Traceback >&2; echo "ModuleNotFoundError: No module named 'FreeCAD'" >&2; exit 1`, "No module named 'FreeCAD'"},
-		"no words":   {`exit 7`, "exit status 7"},
+		"no words":   {`exit 7`, "exited with status 7"},
 		"no answer":  {`echo hello`, `answers "hello `},
 		"half of it": {`echo '{"freecad":"1.0"}'`, "what FreeCAD's version is"},
 		"escapes":    {`printf '\033[31mred' >&2; exit 1`, " [31mred"},
@@ -55,9 +55,9 @@ const greets = `read line; echo '{"jsonrpc":"2.0","id":1,"result":{"freecad":"1"
 
 func TestABrokenWorkerIsTold(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
-		"ends at once":       {`echo "no libOCCT.so" >&2; exit 3`, "exit status 3: no libOCCT.so"},
+		"ends at once":       {`echo "no libOCCT.so" >&2; exit 3`, "exited with status 3: no libOCCT.so"},
 		"speaks nonsense":    {`read line; echo nonsense; sleep 100`, "no message"},
-		"dies in a call":     {greets + `read line; kill -SEGV $$`, "segmentation fault"},
+		"dies in a call":     {greets + `read line; kill -SEGV $$`, "was ended by SIGSEGV"},
 		"closes its output":  {greets + `read line; exec >&-; sleep 100`, "the connection has ended"},
 		"fails in some way":  {greets + `read line; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"KeyError: x"}}'; sleep 100`, "KeyError: x"},
 		"answers in its way": {greets + `read line; echo '{"jsonrpc":"2.0","id":2,"result":[1]}'; sleep 100`, "not a result"},
@@ -115,7 +115,7 @@ func TestAWorkerDiesWithItsParent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("worker %d\n", k.(*Kernel).p.cmd.Process.Pid)
+		fmt.Printf("worker %d\n", k.(*Kernel).p.child.PID())
 		_, _ = k.Overlap(context.Background(), "a", "b") // waits for ever
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +65,7 @@ func Find(ctx context.Context, cells *cell.Supervisor) (Installation, error) {
 	if _, err := os.Stat(systemPython); err == nil {
 		pythons = append(pythons, systemPython)
 	}
-	if path, err := exec.LookPath("python3"); err == nil && !slices.Contains(pythons, path) {
+	if path, err := cell.Look("python3"); err == nil && !slices.Contains(pythons, path) {
 		pythons = append(pythons, path)
 	}
 	if len(pythons) == 0 {
@@ -107,10 +106,7 @@ func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error 
 	if cells != nil {
 		err = inCell(ctx, cells, argv, dir.path, &answer, &said)
 	} else {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Dir, cmd.Env, cmd.WaitDelay = dir.path, environ(dir.path), time.Second
-		cmd.Stdout, cmd.Stderr = &answer, &said
-		err = cmd.Run()
+		err = beside(ctx, argv, dir.path, &answer, &said)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -142,6 +138,15 @@ func inCell(ctx context.Context, cells *cell.Supervisor, argv []string, dir stri
 	exit, err := cells.Run(ctx, cell.Spec{
 		Run: "freecad", Argv: argv, Dir: dir, Env: env, Wall: cell.Wall{Profile: cell.Reader, Named: true, Write: []string{dir}},
 	}, nil, out, errs)
+	return failed(exit, err)
+}
+
+// beside runs an interpreter in the cell that this process is in.
+func beside(ctx context.Context, argv []string, dir string, out, errs io.Writer) error {
+	return failed(cell.RunChild(ctx, cell.ChildSpec{Argv: argv, Dir: dir, Env: environ(dir), Stdout: out, Stderr: errs}))
+}
+
+func failed(exit cell.Exit, err error) error {
 	if err == nil && exit.Code != 0 {
 		err = fmt.Errorf("it %s", exit.Describe())
 	}

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
 )
@@ -23,13 +21,12 @@ var worker embed.FS
 
 // process is one running worker.
 type process struct {
-	dir  *dir
-	cmd  *exec.Cmd
-	conn *jsonrpc.Conn
-	said pipe.Kept // on its standard error
+	dir   *dir
+	child *cell.Child
+	conn  *jsonrpc.Conn
+	said  pipe.Kept // on its standard error
 
 	ended chan struct{} // closed when nothing of it is left
-	exit  error         // valid after ended
 }
 
 // launch starts a worker in a directory that it takes over. It is a plain child:
@@ -53,52 +50,40 @@ func launch(i Installation, memory int64, d *dir) (_ *process, err error) {
 		return nil, errors.Join(err, inRead.Close(), inWrite.Close())
 	}
 	p := &process{dir: d, ended: make(chan struct{}), said: pipe.Kept{Most: maxTail, End: true}}
-	args := append([]string{"-I", "-B", filepath.Join(d.path, "worker", "server.py"), strconv.FormatInt(memory, 10)}, i.Paths...)
-	p.cmd = exec.Command(i.Python, args...)
-	p.cmd.Dir, p.cmd.Env, p.cmd.WaitDelay = d.path, environ(d.path), time.Second
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = inRead, outWrite, &p.said
-	// The child dies with us even in the middle of an operation, in which it
-	// would not see its standard input end.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	argv := append([]string{i.Python, "-I", "-B", filepath.Join(d.path, "worker", "server.py"), strconv.FormatInt(memory, 10)}, i.Paths...)
 	to := pipe.NewOutbox(inWrite)
 	p.conn = jsonrpc.New(jsonrpc.Options{
 		Send:   to.Put,
 		Handle: func(r *jsonrpc.Request) { r.Fail(jsonrpc.Errorf(jsonrpc.MethodNotFound, "it only answers")) },
 		Noise:  func([]byte, int) error { return errors.New("the worker wrote a line that is no message") },
 	})
-	started := make(chan error)
+	// It dies with us even in the middle of an operation, in which it would not
+	// see its standard input end.
+	p.child, err = cell.StartChild(cell.ChildSpec{
+		Argv: argv, Dir: d.path, Env: environ(d.path), Stdin: inRead, Stdout: outWrite, Stderr: &p.said,
+	})
+	inRead.Close()
+	outWrite.Close()
+	if err != nil {
+		return nil, errors.Join(err, inWrite.Close(), outRead.Close())
+	}
+	var pipes sync.WaitGroup
+	pipes.Go(to.Run)
+	pipes.Go(func() { _ = p.conn.Run(outRead) })
 	go func() {
-		// The child dies with the thread that started it: that thread waits.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		inRead.Close()
-		outWrite.Close()
-		if err != nil {
-			started <- errors.Join(err, inWrite.Close(), outRead.Close())
-			return
-		}
-		var pipes sync.WaitGroup
-		pipes.Go(to.Run)
-		pipes.Go(func() { _ = p.conn.Run(outRead) })
-		started <- nil
-		p.exit = p.cmd.Wait()
+		<-p.child.Done()
 		to.Close()
 		pipes.Wait()
 		outRead.Close()
 		p.dir.remove()
 		close(p.ended)
 	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 
 // kill ends the process at once and waits until nothing of it is left.
 func (p *process) kill() {
-	// ESRCH: it has ended already.
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	p.child.Kill()
 	<-p.ended
 }
 
@@ -113,13 +98,14 @@ func (p *process) blame(err error) error {
 	case <-time.After(exitPatience):
 		return err
 	}
-	if p.exit == nil {
+	exit := p.child.Exit()
+	if exit.Code == 0 {
 		return fmt.Errorf("%w: it ended", err)
 	}
 	if last := last(&p.said); last != "" {
-		return fmt.Errorf("%w: %w: %s", err, p.exit, last)
+		return fmt.Errorf("%w: it %s: %s", err, exit.Describe(), last)
 	}
-	return fmt.Errorf("%w: %w", err, p.exit)
+	return fmt.Errorf("%w: it %s", err, exit.Describe())
 }
 
 // call asks the worker and waits for its answer, or until ctx ends.

@@ -44,7 +44,7 @@ func TestAWorkerThatDiesIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = k.Build(t.Context(), shape(t, block), nil)
-	if err == nil || !strings.Contains(err.Error(), "killed") {
+	if err == nil || !strings.Contains(err.Error(), "SIGKILL") {
 		t.Errorf("%v, want that it was killed", err)
 	}
 }

@@ -1,0 +1,134 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"swarmdeck/drivers/pipe"
+)
+
+// parent starts a child that writes its number to the file up, and waits to be
+// killed.
+func parent() {
+	if _, err := StartChild(ChildSpec{Argv: []string{"/bin/sh", "-c", "echo $$ >up; exec sleep 300"}, Stdout: os.Stdout}); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+// numberIn waits for a process's number in a file.
+func numberIn(t *testing.T, path string) (pid int) {
+	t.Helper()
+	eventually(t, path+" holds a number", func() bool {
+		data, _ := os.ReadFile(path)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+		return pid > 0 && strings.HasSuffix(string(data), "\n")
+	})
+	return pid
+}
+
+func gone(pid int) func() bool {
+	return func() bool { p, ok := look(pid); return !ok || p.dead() }
+}
+
+func TestAChildEndsWithItsGroup(t *testing.T) {
+	dir := t.TempDir()
+	said := pipe.Kept{Most: 5, End: true}
+	spec := ChildSpec{Argv: []string{"/bin/sh", "-c", `sleep 300 & echo $! >up; echo "a bird" >&2; [ -e stay ] && wait; exit 3`}, Dir: dir, Stderr: &said}
+	exit, err := RunChild(t.Context(), spec)
+	if err != nil || exit.Code != 3 || string(said.Bytes()) != "bird\n" {
+		t.Errorf("%v, %+v, said %q", err, exit, said.Bytes())
+	}
+	eventually(t, "what it left has ended", gone(numberIn(t, filepath.Join(dir, "up"))))
+
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "stay"), nil, 0o600), os.Remove(filepath.Join(dir, "up"))); err != nil {
+		t.Fatal(err)
+	}
+	c, err := StartChild(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kid := numberIn(t, filepath.Join(dir, "up"))
+	c.Kill()
+	c.Kill()
+	if e := c.Exit(); e.Signal != syscall.SIGKILL {
+		t.Errorf("exit %+v", e)
+	}
+	eventually(t, "its own child has ended", gone(kid))
+}
+
+func TestAChildSpeaksThroughItsFiles(t *testing.T) {
+	in, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := StartChild(ChildSpec{Argv: []string{"/bin/cat"}, Dir: "/", Stdin: in, Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	out.Close()
+	if _, err := io.WriteString(to, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	to.Close()
+	if text, err := io.ReadAll(from); string(text) != "hello" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	from.Close()
+	if e := c.Exit(); e.Code != 0 {
+		t.Errorf("exit %+v", e)
+	}
+}
+
+func TestAChildIsEndedWithItsContextAndToldWhyItCantStart(t *testing.T) {
+	why := errors.New("enough")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(why)
+	if e, err := RunChild(ctx, ChildSpec{Argv: []string{"/bin/sleep", "300"}, Dir: "/"}); !errors.Is(err, why) || e.Signal != syscall.SIGKILL {
+		t.Errorf("%+v, %v", e, err)
+	}
+	var said pipe.Kept
+	for _, c := range []struct {
+		spec ChildSpec
+		want error
+	}{
+		{ChildSpec{Argv: []string{"/no/such/program"}, Stdout: &said}, os.ErrNotExist},
+		{ChildSpec{Argv: []string{"/"}}, os.ErrPermission},
+		{ChildSpec{Argv: []string{"/bin/true"}, Dir: "/no/such/directory", Stderr: &said}, os.ErrNotExist},
+		{ChildSpec{}, os.ErrInvalid},
+	} {
+		if _, err := StartChild(c.spec); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c.spec, err, c.want)
+		}
+	}
+	if _, err := Look("no-such-program-here"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("look: %v", err)
+	}
+}
+
+func TestAChildDiesWithItsParent(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "CELL_TEST_PARENT=1"), os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := numberIn(t, filepath.Join(dir, "up"))
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "the child has ended", gone(pid))
+	collectOrphans(t, "")
+}
