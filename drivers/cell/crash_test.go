@@ -186,10 +186,15 @@ func BenchmarkStart(b *testing.B) {
 	if program := os.Getenv("SWARMDECK_BENCH_PROGRAM"); program != "" {
 		s.opt.Program = program
 	}
-	for _, profile := range []Profile{Open, Reader, Worker} {
-		b.Run(string(profile), func(b *testing.B) {
+	s.opt.Keep = filepath.Join(dir, "kept")
+	for _, c := range []struct {
+		name    string
+		profile Profile
+		keep    *Keep
+	}{{"open", Open, nil}, {"reader", Reader, nil}, {"worker", Worker, nil}, {"worker kept", Worker, &Keep{Stdout: true}}} {
+		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				p, err := s.Start(Spec{Run: "bench", Argv: []string{"/bin/true"}, Dir: dir, Wall: Wall{Profile: profile}})
+				p, err := s.Start(Spec{Run: "bench", Argv: []string{"/bin/true"}, Dir: dir, Wall: Wall{Profile: c.profile}, Keep: c.keep})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -158,8 +158,6 @@ func (i *initial) begin(args []string) (err error) {
 	if o.Keep != nil {
 		i.keep = newKeeper(o)
 	}
-	// An engine that dies before it has heard of the start never knew of it: the
-	// cell ends with the error.
 	debug.SetGCPercent(100)
 	for fd := range 3 { // they are the command's
 		_ = unix.Close(fd)
@@ -167,6 +165,11 @@ func (i *initial) begin(args []string) (err error) {
 	err = send(controlFile, message{Kind: saidStarted, PID: s.pid, Missing: append(missing, s.missing...)}, -1)
 	if o.Cgroup > 0 {
 		go i.leaveGroup()
+	}
+	// An engine that dies before it has heard of the start never knew of it: the
+	// cell ends with the error, unless there may be something to keep.
+	if i.keep != nil {
+		return nil
 	}
 	return err
 }
