@@ -226,16 +226,19 @@ func (i *initial) collect() {
 // obey does what the engine wants. When that has gone the cell freezes, and
 // ends after the grace.
 func (i *initial) obey() {
-	for {
+	for reset := false; ; {
 		var w wish
 		along, err := receive(controlFile, &w)
 		if along >= 0 {
 			_ = unix.Close(along)
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+			again := errors.Is(err, unix.ECONNRESET)
+			if errors.Is(err, io.EOF) || again && reset {
 				break
 			}
+			// Told before what the engine had said, once, when it left something unread.
+			reset = reset || again
 			continue
 		}
 		switch w.Kind {

@@ -49,10 +49,6 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 		if len(left) == 0 {
 			return ended, nil
 		}
-		own := map[int]bool{} // of cells that their inits end
-		if time.Since(began) < sweepPatience {
-			own = callOn(left)
-		}
 		for _, p := range left {
 			run, _ := ofInit(p.pid)
 			key := proc{pid: p.pid, start: p.start}
@@ -60,9 +56,16 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 				done[key] = true
 				ended++
 			}
+		}
+		own := map[int]bool{} // of cells that their inits end
+		if time.Since(began) < sweepPatience {
+			own = callOn(left)
+		}
+		for _, p := range left {
 			if own[p.pid] {
 				continue
 			}
+			run, _ := ofInit(p.pid)
 			// Where there are no name spaces its children go first, and what they
 			// had started meanwhile is its own then.
 			kids := slices.DeleteFunc(descendants(p.pid), proc.dead)
