@@ -188,7 +188,6 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 			made, _ = strconv.Atoi(rest)
 		case "TOLD":
 			told = strings.Fields(rest)
-		case "NATURE":
 		default:
 			t.Errorf("worked: %s", line)
 		}

@@ -22,3 +22,17 @@ var refusedElders = []uint32{unix.SYS_FUTIMESAT}
 func opens() map[uint32]uint32 {
 	return map[uint32]uint32{unix.SYS_OPENAT: atThird, unix.SYS_OPEN: atSecond}
 }
+
+// elderAsks are the calls that other architectures have in newer forms alone.
+func elderAsks() map[uint32]ask {
+	return map[uint32]ask{
+		unix.SYS_STAT:     {what: askStat, dir: none, path: 0, to: 1, flags: none},
+		unix.SYS_LSTAT:    {what: askStat, dir: none, path: 0, to: 1, flags: none, same: true},
+		unix.SYS_ACCESS:   {what: askAccess, dir: none, path: 0, more: 1, flags: none},
+		unix.SYS_READLINK: {what: askLink, dir: none, path: 0, to: 1, more: 2, flags: none, same: true},
+		unix.SYS_OPEN:     {what: askOpen, dir: none, path: 0, more: 1, flags: none},
+	}
+}
+
+// refusedElderAsks are such calls that nobody needs.
+var refusedElderAsks = []uint32{unix.SYS_USTAT, unix.SYS_USELIB}

@@ -14,3 +14,9 @@ var refusedElders []uint32
 func opens() map[uint32]uint32 {
 	return map[uint32]uint32{unix.SYS_OPENAT: atThird}
 }
+
+// elderAsks are calls that other architectures have and this one has not.
+func elderAsks() map[uint32]ask { return nil }
+
+// refusedElderAsks are such calls that nobody needs.
+var refusedElderAsks []uint32

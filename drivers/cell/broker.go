@@ -1,15 +1,13 @@
 package cell
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -20,11 +18,12 @@ import (
 // the file itself, and makes the change itself if the file is the run's to
 // write. What the caller has in its memory meanwhile does not matter.
 
-// Calls that have newer forms, and such as change extended attributes, which
-// the run's own files may go without. Numbers are the same everywhere.
+// Calls that have newer forms, and such as are about extended attributes, which
+// the run's own files may go without.
 var refusedMarks = append([]uint32{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
-	463, 466, 469, // setxattrat, removexattrat, file_setattr
+	unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR, // by a path; of what it has open a run may know
+	unix.SYS_SETXATTRAT, unix.SYS_GETXATTRAT, unix.SYS_LISTXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
 }, refusedElders...)
 
 const fsSetAttr = 0x401c5820 // FS_IOC_FSSETXATTR
@@ -71,30 +70,40 @@ func changes(abi int) map[uint32]change {
 // judged are their numbers.
 func judged(abi int) []uint32 { return slices.Sorted(maps.Keys(changes(abi))) }
 
-// broker answers what a run asks of the kernel past its bounds: it judges and
-// makes changes, judges whom a process reaches, and refuses deeds.
+// broker answers what a run asks of the kernel past its bounds: it tells of
+// files, judges and makes changes, judges whom a process reaches, and refuses
+// deeds.
 type broker struct {
 	asked  int // where calls arrive
 	bounds bounds
 	write  []string // what the run may write, without symbolic links
-	uid    uint32   // whom it runs as
-	kin    family   // the run
+	sight  sight    // what is there for it
+	user   User     // whom it runs as
 	calls  map[uint32]change
+	asks   map[uint32]ask
 	to     map[uint32]naming
-	heard  map[string]bool // deeds that the engine was told of
-	deeds  int             // that were refused
+	pool   pool
+
+	mu    sync.Mutex      // of what follows
+	kin   family          // the run
+	heard map[string]bool // deeds that the engine was told of
+	deeds int             // that were refused
 }
 
-func newBroker(asked int, bounds bounds, write []string, uid uint32) *broker {
-	b := &broker{asked: asked, bounds: bounds, uid: uid, kin: family{of: os.Getpid(), known: map[int]uint64{}}, heard: map[string]bool{}}
+func newBroker(bounds bounds, o *order) *broker {
+	b := &broker{bounds: bounds, user: User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}}
+	b.kin, b.heard = family{of: os.Getpid(), known: map[int]uint64{}}, map[string]bool{}
+	if o.User != nil {
+		b.user = *o.User
+	}
 	if bounds.spaces {
 		return b
 	}
-	b.calls = changes(bounds.abi)
+	b.calls, b.asks, b.sight = changes(bounds.abi), asks(), newSight(slices.Concat(o.Read, o.Write), o.Names)
 	if bounds.signals() {
 		b.to = reaches()
 	}
-	for _, path := range write {
+	for _, path := range o.Write {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			b.write = append(b.write, real)
 		}
@@ -127,24 +136,31 @@ func (b *broker) ioctl(request uintptr, data unsafe.Pointer) error {
 	return nil
 }
 
-// serve answers until the descriptor is closed.
-func (b *broker) serve() {
-	for {
-		c := new(call)
-		switch err := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(c)); {
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // who asked has gone
-			continue
-		case err != nil:
-			return
-		}
-		if ch, is := b.calls[c.number]; is {
-			b.deny(c, errnoOf(b.judge(c, ch)))
-		} else if r, is := b.to[c.number]; is {
-			b.reach(c, r)
-		} else {
-			b.deny(c, b.refuse(c))
-		}
+// take waits for one call and answers it; false says that there are no more.
+func (b *broker) take() bool {
+	c := new(call)
+	err := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(c))
+	switch {
+	case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // who asked has gone
+		return true
+	case err != nil:
+		return false
 	}
+	defer b.pool.work(b)()
+	if a, is := b.asks[c.number]; is {
+		b.tell(c, a)
+	} else if ch, is := b.calls[c.number]; is {
+		b.deny(c, errnoOf(b.judge(c, ch)))
+	} else if r, is := b.to[c.number]; is {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reach(c, r)
+	} else {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.deny(c, b.refuse(c))
+	}
+	return true
 }
 
 // answer reports whether the caller was still there to hear it.
@@ -169,20 +185,25 @@ func errnoOf(err error) unix.Errno {
 
 // judge makes the change, or says why not.
 func (b *broker) judge(c *call, ch change) error {
-	value, err := b.value(c, ch)
+	w, err := b.caller(c)
 	if err != nil {
 		return err
 	}
-	fd, err := b.file(c, ch)
+	defer w.close()
+	value, err := w.value(ch)
+	if err != nil {
+		return err
+	}
+	fd, err := w.file(ch)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.id)); err != nil {
-		return err // its number was another's meanwhile
+	if err := w.there(); err != nil {
+		return err
 	}
-	self := fmt.Sprintf("/proc/self/fd/%d", fd)
-	name, err := os.Readlink(self)
+	self := ownFile(fd)
+	name, err := whereIs(fd)
 	if err != nil {
 		return err
 	}
@@ -190,7 +211,7 @@ func (b *broker) judge(c *call, ch change) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if st.Uid != b.uid || !slices.ContainsFunc(b.write, func(dir string) bool { return within(name, dir) }) {
+	if st.Uid != b.user.UID || !slices.ContainsFunc(b.write, func(dir string) bool { return within(name, dir) }) {
 		return unix.EPERM
 	}
 	switch ch.what {
@@ -213,8 +234,8 @@ func (b *broker) judge(c *call, ch change) error {
 }
 
 // value is the times that a call names, nil for those of now.
-func (b *broker) value(c *call, ch change) ([]unix.Timespec, error) {
-	at := c.args[ch.value]
+func (w *caller) value(ch change) ([]unix.Timespec, error) {
+	at := w.args[ch.value]
 	if at == 0 || ch.what < setTimes {
 		return nil, nil
 	}
@@ -223,7 +244,7 @@ func (b *broker) value(c *call, ch change) ([]unix.Timespec, error) {
 	if ch.what == setSeconds {
 		raw = raw[:16]
 	}
-	if err := memory(c.thread, at, raw); err != nil {
+	if err := w.read(at, raw); err != nil {
 		return nil, err
 	}
 	switch ch.what {
@@ -236,68 +257,23 @@ func (b *broker) value(c *call, ch change) ([]unix.Timespec, error) {
 }
 
 // file finds what a call is about.
-func (b *broker) file(c *call, ch change) (int, error) {
-	base := fmt.Sprintf("/proc/%d/cwd", c.thread)
-	if dir := int32(c.args[0]); (ch.fd || ch.path == 1) && dir != unix.AT_FDCWD {
-		base = fmt.Sprintf("/proc/%d/fd/%d", c.thread, dir)
+func (w *caller) file(ch change) (int, error) {
+	from, flags := int32(unix.AT_FDCWD), 0
+	if ch.fd || ch.path == 1 {
+		from = int32(w.args[0])
 	}
-	flags := 0
 	if ch.flags > 0 {
-		flags = int(int32(c.args[ch.flags]))
+		flags = int(int32(w.args[ch.flags]))
 	}
-	path := ""
-	if ch.path >= 0 && c.args[ch.path] != 0 {
-		var err error
-		if path, err = pathAt(c.thread, c.args[ch.path]); err != nil {
-			return -1, err
-		}
-		if path == "" && flags&unix.AT_EMPTY_PATH == 0 {
-			return -1, unix.ENOENT
-		}
+	if ch.path < 0 || w.args[ch.path] == 0 {
+		return w.directory(from)
 	}
-	how := unix.O_PATH | unix.O_CLOEXEC
-	dir, err := unix.Open(base, how, 0)
-	if err != nil {
-		return -1, unix.EBADF
+	path, err := w.path(w.args[ch.path])
+	switch {
+	case err != nil:
+		return -1, err
+	case path == "" && flags&unix.AT_EMPTY_PATH != 0:
+		return w.directory(from)
 	}
-	if path == "" {
-		return dir, nil
-	}
-	defer unix.Close(dir)
-	if ch.same || flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		how |= unix.O_NOFOLLOW
-	}
-	for from, to := range map[string]string{"/proc/self/": "", "/proc/thread-self/": "", "/dev/fd/": "fd/"} { // its own, not this process's
-		if rest, ok := strings.CutPrefix(path, from); ok {
-			path = fmt.Sprintf("/proc/%d/%s%s", c.thread, to, rest)
-		}
-	}
-	return unix.Openat(dir, path, how, 0)
-}
-
-// memory reads a thread's.
-func memory(thread uint32, at uint64, to []byte) error {
-	local := []unix.Iovec{{Base: &to[0], Len: uint64(len(to))}}
-	n, err := unix.ProcessVMReadv(int(thread), local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(to)}}, 0)
-	if err == nil && n < len(to) {
-		return unix.EFAULT
-	}
-	return err
-}
-
-// pathAt reads a path from a thread's memory, page by page.
-func pathAt(thread uint32, at uint64) (string, error) {
-	var all []byte
-	for len(all) < unix.PathMax {
-		page := uint64(os.Getpagesize())
-		part := make([]byte, page-at%page)
-		if err := memory(thread, at, part); err != nil {
-			return "", err
-		}
-		if i := bytes.IndexByte(part, 0); i >= 0 {
-			return string(append(all, part[:i]...)), nil
-		}
-		all, at = append(all, part...), at+uint64(len(part))
-	}
-	return "", unix.ENAMETOOLONG
+	return w.find(from, path, !ch.same && flags&unix.AT_SYMLINK_NOFOLLOW == 0)
 }

@@ -41,14 +41,11 @@ type attempt struct {
 	do func(w *world) string
 	// alone runs it in a process of its own: it may not come back.
 	alone bool
-	// bare says why it can't be held where there are no name spaces; there it is
-	// logged only.
-	bare string
 }
 
 // attempts are all of them.
 func attempts() []attempt {
-	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToSignal(), attemptsToRead(), attemptsToWrite(), attemptsToReach())
+	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToSignal(), attemptsToRead(), attemptsToAsk(), attemptsToWrite(), attemptsToReach())
 }
 
 // secret is what everything holds that a run must not see.
@@ -137,16 +134,12 @@ func (a attempt) make(w *world) string {
 }
 
 // proof makes it, and returns the line that says that it worked, "" when it did
-// not. What can't be held where there are no name spaces is another line.
+// not.
 func (a attempt) proof(w *world) string {
-	proof := a.do(w)
-	switch {
-	case proof == "":
-		return ""
-	case a.bare != "" && !w.Spaces:
-		return fmt.Sprintf("NATURE %s/%s: %s\n", a.family, a.name, a.bare)
+	if proof := a.do(w); proof != "" {
+		return fmt.Sprintf("PROOF %s/%s %q\n", a.family, a.name, proof)
 	}
-	return fmt.Sprintf("PROOF %s/%s %q\n", a.family, a.name, proof)
+	return ""
 }
 
 // apart makes an attempt in another process, which may kill or stop itself.
@@ -209,8 +202,6 @@ func held(t *testing.T, s *Supervisor, w *world) {
 		switch {
 		case what == "MADE":
 			made, _ = strconv.Atoi(rest)
-		case what == "NATURE":
-			t.Logf("NOT HELD by nature: %s", rest)
 		case what == "PROOF":
 			t.Errorf("%s worked: %s", name, proof)
 		case what == "SLOW":

@@ -106,7 +106,7 @@ func (b *broker) reachProcess(c *call, n int, sig unix.Signal, asks bool) {
 	case !owned:
 		b.foreign(c, asks)
 	case c.number == unix.SYS_PIDFD_OPEN:
-		b.lend(c, fd)
+		b.lend(c, fd, unix.O_CLOEXEC)
 	case c.number == unix.SYS_TKILL:
 		b.signalThread(c, process, n, sig)
 	case c.number == unix.SYS_TGKILL:
@@ -115,8 +115,13 @@ func (b *broker) reachProcess(c *call, n int, sig unix.Signal, asks bool) {
 		b.signal(c, fd, sig, nil)
 	case c.number == unix.SYS_RT_SIGQUEUEINFO:
 		info := new(unix.Siginfo)
-		if err := memory(c.thread, c.args[2], unsafe.Slice((*byte)(unsafe.Pointer(info)), unsafe.Sizeof(*info))); err != nil {
-			b.deny(c, unix.EFAULT)
+		w, err := b.caller(c)
+		if err == nil {
+			err = w.read(c.args[2], bytesOf(info))
+			w.close()
+		}
+		if err != nil {
+			b.deny(c, errnoOf(err))
 			return
 		}
 		info.Signo = int32(sig)
@@ -147,17 +152,14 @@ func (b *broker) signalThread(c *call, process, thread int, sig unix.Signal) {
 }
 
 // lend gives the caller a descriptor, as what it called for.
-func (b *broker) lend(c *call, fd int) {
+func (b *broker) lend(c *call, fd, flags int) {
 	add := struct {
 		id                     uint64
 		flags, from, to, after uint32
-	}{id: c.id, from: uint32(fd), after: unix.O_CLOEXEC}
-	got, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(b.asked), unix.SECCOMP_IOCTL_NOTIF_ADDFD, uintptr(unsafe.Pointer(&add)))
-	if errno != 0 {
-		b.deny(c, errno)
-		return
+	}{id: c.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, from: uint32(fd), after: uint32(flags)}
+	if err := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add)); err != nil {
+		b.deny(c, errnoOf(err))
 	}
-	b.answer(answer{id: c.id, value: int64(got)})
 }
 
 // maxPasses is how often members of a group are looked for, which may grow

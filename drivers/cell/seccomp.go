@@ -122,14 +122,13 @@ func (p *program) refuseOthers(answer, call, at uint32, values ...uint32) {
 	p.add(load, atNumber, 0, 0)
 }
 
-// refuseCuts refuses to open a file that is cut and not written.
-func (p *program) refuseCuts(call, at uint32) {
-	p.add(equal, call, 0, 6)
+// refuseMasked answers a call when bits of an argument are these.
+func (p *program) refuseMasked(answer, call, at, mask, value uint32) {
+	p.add(equal, call, 0, 5)
 	p.add(load, at, 0, 0)
-	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_ACCMODE|unix.O_TRUNC, 0, 0)
-	p.add(equal, unix.O_RDONLY|unix.O_TRUNC, 1, 0)
-	p.add(equal, unix.O_ACCMODE|unix.O_TRUNC, 0, 1) // neither to read nor to write
-	p.add(give, refusal(unix.EACCES), 0, 0)
+	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, mask, 0, 0)
+	p.add(equal, value, 0, 1)
+	p.add(give, answer, 0, 0)
 	p.add(load, atNumber, 0, 0)
 }
 
@@ -154,6 +153,7 @@ type bounds struct {
 	spaces  bool // and from its other processes
 	abi     int  // of Landlock; 0 is none
 	heard   bool // somebody hears of deeds, and answers them
+	blind   bool // who hears can't look into the run
 }
 
 // filter is what a run may not ask of the kernel.
@@ -205,11 +205,13 @@ func (o bounds) filter() program {
 		for _, call := range judged(o.abi) {
 			p.refuse(call, unix.SECCOMP_RET_USER_NOTIF)
 		}
+		if !o.blind {
+			p.judgeAsks()
+		}
 		if o.abi < governsLength { // to open is to cut, also for who may not write
 			for call, at := range opens() {
-				p.refuseCuts(call, at)
+				p.refuseMasked(refusal(unix.EACCES), call, at, unix.O_ACCMODE|unix.O_TRUNC, unix.O_RDONLY|unix.O_TRUNC)
 			}
-			p.refuse(unix.SYS_OPENAT2, refusal(unix.ENOSYS)) // its flags are behind a pointer
 		}
 	}
 	if o.signals() {
@@ -235,8 +237,14 @@ func (o bounds) filter() program {
 // because the system gives no such descriptor, or another program has one.
 func (o bounds) narrow() (asked int, err error) {
 	o.heard = true
+	if !o.spaces { // there calls need to be answered that are made all day, and not again after each signal
+		asked, err = o.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+		if err == nil {
+			return asked, nil
+		}
+	}
 	asked, err = o.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
-	if err == nil || !o.spaces { // there changes of files need to be answered
+	if err == nil || !o.spaces {
 		return asked, err
 	}
 	o.heard = false

@@ -1,0 +1,4 @@
+package cell
+
+// elderAskings are those that other architectures have and this one has not.
+func elderAskings() []asking { return nil }
