@@ -3,6 +3,7 @@ package cell
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -236,6 +237,22 @@ func attemptsToReach() []attempt {
 			defer unix.Close(fd)
 			if unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1}) == nil {
 				return "bound"
+			}
+			return ""
+		}},
+		{family: reachOut, name: "sockets that are files, from one of a pair", do: func(w *world) string {
+			for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+				ends, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+				if err != nil {
+					continue
+				}
+				defer unix.Close(ends[0])
+				defer unix.Close(ends[1])
+				for _, path := range w.Sockets {
+					if err := unix.Sendto(ends[0], []byte("x"), 0, &unix.SockaddrUnix{Name: path}); errors.Is(err, unix.EPROTOTYPE) {
+						return path // it was found, and takes other words
+					}
+				}
 			}
 			return ""
 		}},

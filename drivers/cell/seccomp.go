@@ -205,6 +205,9 @@ func (o bounds) filter() program {
 		for _, call := range judged(o.abi) {
 			p.refuse(call, unix.SECCOMP_RET_USER_NOTIF)
 		}
+		for _, kind := range []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW} { // by a pair of these something is sent to any other
+			p.refuseMasked(refusal(unix.EPERM), unix.SYS_SOCKETPAIR, atSecond, kindOfSocket, kind)
+		}
 		if !o.blind {
 			p.judgeAsks()
 		}
