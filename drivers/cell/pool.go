@@ -49,9 +49,12 @@ func (b *broker) join() {
 			runtime.LockOSThread() // it ends with what it has become
 			b.become()
 		}
-		for b.take() && b.pool.free.Load() <= fewThreads {
+		for b.take() {
+			if b.pool.free.Add(-1) >= fewThreads { // and others wait already
+				break
+			}
+			b.pool.free.Add(1)
 		}
-		b.pool.free.Add(-1)
 		b.pool.all.Add(-1)
 	}()
 }
@@ -59,7 +62,7 @@ func (b *broker) join() {
 // work marks a thread as busy until the returned function is called, and has
 // another one wait for calls meanwhile.
 func (p *pool) work(b *broker) (done func()) {
-	if p.free.Add(-1) == 0 && !b.bounds.spaces && p.all.Load() < mostThreads {
+	if p.free.Add(-1) <= 0 && !b.bounds.spaces && p.all.Load() < mostThreads {
 		b.join()
 	}
 	return func() { p.free.Add(1) }
