@@ -198,7 +198,14 @@ func (w *world) tells(a asking, way func(here, path string) string) string {
 	}
 	for _, secret := range w.secrets() {
 		for _, path := range []string{secret, filepath.Dir(secret)} {
-			if got, want := say(path), say(path+"-nowhere"); got != want {
+			if within(os.Getenv("HOME"), path) || within(os.TempDir(), path) { // it is on the way to what is its own
+				continue
+			}
+			got, want := say(path), say(path+"-nowhere")
+			if got != want { // unless another attempt has changed this process in between
+				got, want = say(path), say(path+"-nowhere")
+			}
+			if got != want {
 				return fmt.Sprintf("%s: %s, of nothing %s", path, got, want)
 			}
 		}
