@@ -42,6 +42,12 @@ for p in paths:
     say("statfs " + n, lambda: os.statvfs(p).f_namemax)
     say("chdir " + n, lambda: os.chdir(p) or os.getcwd().replace(str(os.getpid()), "PID"))
     os.chdir(top)
+import random
+random.seed(1)
+names = ["d", "e", "f", "l", "p", "ld", "far", "fds", "loop", "none", "dangling", ".", "..", "", os.path.basename(top)]
+for i in range(1500):
+    p = random.choice(["", "", top + "/", "/proc/self/cwd/", "/dev/fd/%d/" % d, "../"]) + "/".join(random.choices(names, k=random.randint(1, 7)))
+    for name, do in (("stat", os.stat), ("lstat", os.lstat)): say("%s %d %s" % (name, i, p), lambda: kind(do(p)))
 for p in ("f", "l", "e", "p", "../d/f", ".", "..", "none", "dangling"):
     say("fstatat " + p, lambda: kind(os.stat(p, dir_fd=d)))
     say("fstatat of a link " + p, lambda: kind(os.stat(p, dir_fd=d, follow_symlinks=False)))
