@@ -61,8 +61,8 @@ func asks() map[uint32]ask {
 // without.
 var refusedAsks = []uint32{unix.SYS_OPENAT2, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FILE_GETATTR, unix.SYS_LISTNS}
 
-// judgeAsks has the init answer them. A file can be opened neither to read nor to
-// write: Landlock has no word for that.
+// judgeAsks has the init answer them. To open a file neither to read nor to write
+// is refused: Landlock has no word for that, and lets it pass.
 func (p *program) judgeAsks() {
 	open := opens()
 	for _, call := range slices.Sorted(maps.Keys(asks())) {
