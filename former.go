@@ -9,7 +9,7 @@ import (
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // takeOver puts what a former engine's run left into the logs of the tasks that it
@@ -26,7 +26,7 @@ func takeOver(ctx context.Context, eng *engine.Engine, k cell.Kept) error {
 	}
 	var errs []error
 	for _, task := range tasks {
-		_, err := eng.Swarm.Task(ctx, tenant, task)
+		_, err := eng.Tasks.Get(ctx, tenant, task)
 		if err == nil {
 			err = logOnce(ctx, eng, tenant, task, task, exec.Former(k))
 		}
@@ -57,18 +57,18 @@ func known(err error) error {
 // logOnce adds lines of one source to a log, at once. They are there already if
 // the engine was killed before it had removed what they came from: then they are
 // the last ones.
-func logOnce(ctx context.Context, eng *engine.Engine, tenant, stream, task string, lines []swarm.LogLine) error {
+func logOnce(ctx context.Context, eng *engine.Engine, tenant, stream, tk string, lines []task.LogLine) error {
 	const page = 1000
-	_, last, err := eng.Swarm.Log(ctx, tenant, stream, 0, 0)
+	_, last, err := eng.Tasks.Log(ctx, tenant, stream, 0, 0)
 	if err != nil {
 		return err
 	}
-	there, _, err := eng.Swarm.Log(ctx, tenant, stream, max(last, page)-page+1, page)
-	if err != nil || slices.ContainsFunc(there, func(l swarm.LogLine) bool { return l.Source == lines[0].Source }) {
+	there, _, err := eng.Tasks.Log(ctx, tenant, stream, max(last, page)-page+1, page)
+	if err != nil || slices.ContainsFunc(there, func(l task.LogLine) bool { return l.Source == lines[0].Source }) {
 		return err
 	}
 	for i := range lines {
-		lines[i].TaskID = task
+		lines[i].TaskID = tk
 	}
-	return eng.Swarm.AppendLog(ctx, core.Self(tenant, "recovery"), stream, lines)
+	return eng.Tasks.AppendLog(ctx, core.Self(tenant, "recovery"), stream, lines)
 }

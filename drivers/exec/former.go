@@ -6,7 +6,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // maxFormer is how many lines of output Former gives, the last ones.
@@ -15,9 +15,9 @@ const maxFormer = 900
 // Former tells in lines of a log how a run ended whose engine had died, and what
 // of its output that engine had not read. Their source names the very run: no two
 // runs have the same.
-func Former(k cell.Kept) []swarm.LogLine {
-	var said []swarm.LogLine
-	add := func(level, text string) { said = append(said, swarm.LogLine{Level: level, Message: text}) }
+func Former(k cell.Kept) []task.LogLine {
+	var said []task.LogLine
+	add := func(level, text string) { said = append(said, task.LogLine{Level: level, Message: text}) }
 	split := func(data []byte, each func(line []byte, cut int)) {
 		lines := pipe.Splitter{Max: maxLogLine, Emit: each}
 		_, _ = lines.Write(data)
@@ -42,8 +42,8 @@ func Former(k cell.Kept) []swarm.LogLine {
 	default:
 		head += ", and had read all that it wrote"
 	}
-	lines := append([]swarm.LogLine{{Level: "WARN", Message: head}}, said[over:]...)
-	lines = append(lines, swarm.LogLine{Level: "WARN", Message: "of the former engine's run: it " + k.Outcome()})
+	lines := append([]task.LogLine{{Level: "WARN", Message: head}}, said[over:]...)
+	lines = append(lines, task.LogLine{Level: "WARN", Message: "of the former engine's run: it " + k.Outcome()})
 	for i := range lines {
 		lines[i].Source = "former engine, run " + k.Name
 	}
