@@ -18,9 +18,13 @@ func (h *house) carry(c cell.Conn) {
 	if c.Port == cell.PortSOCKS {
 		kind = egress.SOCKS
 	}
-	h.egress.Serve(context.Background(), c.Conn, kind, egress.Origin{
-		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
-	}, c.Authority)
+	from := egress.Origin{
+		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Profile: string(c.Profile), Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
+	}
+	if shared := h.shared.Load(); shared != nil && from.Agent == "" && from.Task == "" {
+		from.Agents = func() []string { return shared.Sharing(c.Run) }
+	}
+	h.egress.Serve(context.Background(), c.Conn, kind, from, c.Authority)
 }
 
 // over tells the egress that a run is over. What can't be written down now is

@@ -63,7 +63,9 @@ type house struct {
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
 	// egress carries the connections of cells; nil for who only reads.
-	egress  *egress.Proxy
+	egress *egress.Proxy
+	// shared has the processes that several agents share; nil for who only reads.
+	shared  atomic.Pointer[acp.Runtime]
 	tracing tracing
 	// rooms are closed in reverse order.
 	rooms []func() error
@@ -101,6 +103,7 @@ func (h *house) shut() error {
 		errs = append(errs, h.rooms[i]())
 	}
 	h.rooms, h.eng, h.sup, h.client, h.gateway, h.egress, h.tracing = nil, nil, nil, nil, nil, nil, tracing{}
+	h.shared.Store(nil)
 	return errors.Join(errs...)
 }
 
@@ -315,6 +318,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
+	h.shared.Store(protocol)
 	remote, err := coder.New(coder.Options{State: need.Data + ".workspaces"})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,7 +51,7 @@ func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message
 	if err := rec.Said(ctx, listMain, dag.RoleUser, message); err != nil {
 		return nil, err
 	}
-	return &recording{rec, a.Runtime, r.egress.Tally(t.TenantID, a.Name)}, nil
+	return &recording{run: rec, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name)}, nil
 }
 
 // recording is one run. The errors of single events are kept by the run, which
@@ -58,6 +59,9 @@ func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message
 type recording struct {
 	run    *dag.Recording
 	server string // of its tool calls: the runtime
+	egress *egress.Service
+	tenant string
+	task   string
 	tally  *egress.Tally
 }
 
@@ -164,7 +168,7 @@ func (r *recording) Ended(ctx context.Context, out task.Outcome) error {
 		_ = r.run.Interrupt(ctx, why, "")
 	}
 	r.run.Network(hostUse(r.tally.End()))
-	return r.run.Finish(ctx, out.Status == task.Succeeded)
+	return errors.Join(r.run.Finish(ctx, out.Status == task.Succeeded), r.egress.EndTask(ctx, r.tenant, r.task))
 }
 
 // hostUse is a tally as the record has it.

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/screen/screentest"
@@ -57,6 +58,21 @@ func TestEachPaneLooksRight(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestTheCardOfAConnectionFitsASmallScreen(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		a := approval(9, judge.Medium, "curl of scribe connects to api.example:443", `{"host":"api.example","port":443,"process":"curl"}`)
+		a.Gate, a.Action.Kind, a.Action.Tool, a.Action.CallID, a.Driver = judge.GateNet, judge.KindNet, "api.example:443", "agent:t_acme:scribe", "acp"
+		a.Agent.Profile, a.ReasonCode, a.Rationale, a.RuleID = "worker", "net.first_contact", "no egress rule names this host", "net.first-contact"
+		a.StartBy = start.Add(50*time.Second)
+		a.During = []judge.During{{CallID: "call_7", Tool: "execute", Title: "curl -sS https://api.example/v1/notes"}}
+		r.w.approvals = []*judge.Approval{a}
+	})
+	r.keys("3", "enter", "j", "k")
+	r.wait(deadTime)
+	r.golden("card-connection-80x24")
 }
 
 func TestTheWholeDeckLooksRight(t *testing.T) {

@@ -93,3 +93,22 @@ func (pe *peer) gone(ctx context.Context) error {
 		return fmt.Errorf("wait for the agent's process to end: %w", ctx.Err())
 	}
 }
+
+// Sharing names the agents that share the process of a run now, sorted; none
+// for the run of one agent alone.
+func (r *Runtime) Sharing(run string) (names []string) {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	for _, pe := range r.pool.peers[run] {
+		if !pe.place.Shared {
+			continue
+		}
+		pe.mu.Lock()
+		for a := range pe.members {
+			names = append(names, a.rec.Name)
+		}
+		pe.mu.Unlock()
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

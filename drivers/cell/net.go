@@ -28,6 +28,8 @@ type Conn struct {
 	Port  int    // PortHTTP or PortSOCKS
 	Run   string // as in Spec
 	Whose Whose
+	// Profile is the cell's.
+	Profile Profile
 	// Authority is the one that the cell trusts beside the machine's; nil without
 	// Wall.Inspect.
 	Authority *ca.Authority
@@ -168,7 +170,7 @@ func (p *Process) arrive(fd, port int) {
 	}
 	if port == PortHTTP || port == PortSOCKS {
 		p.ways.Go(func() {
-			p.sup.opt.Way(Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, Authority: p.ca, of: p})
+			p.sup.opt.Way(Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, Profile: p.wall.Profile, Authority: p.ca, of: p})
 		})
 		return
 	}

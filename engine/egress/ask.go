@@ -111,10 +111,11 @@ var errLate = errors.New("nobody answered in time")
 
 // put asks the judge; cancel ends ctx. A fault of ours refuses.
 func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from Origin, to Request) refusal {
-	ask := s.question(ctx, &from, &to)
+	src := s.source(&from)
+	ask := s.question(ctx, &from, &src, &to)
 	approval := ""
 	note := func(tx *audit.Tx, d judge.GateDecision) error {
-		detail := s.detail(&from, to, refusal{rule: d.RuleID, approval: approval})
+		detail := s.detail(&from, &src, to, refusal{rule: d.RuleID, approval: approval})
 		detail["decision_id"] = d.DecisionID
 		_, err := tx.Record(audit.Entry{Type: "egress.allowed", Trace: ask.TraceID, Subject: subjectHost, ID: to.Target.String(), Detail: detail})
 		return err
@@ -143,6 +144,8 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 	switch {
 	case err == nil && reply.Approved:
 		return refusal{}
+	case err == nil && approval != "" && reply.Decision.Decision == judge.HITL: // no person said no
+		return refusal{code: "void", why: reply.Reason, approval: approval}
 	case err == nil:
 		no := refusal{code: "person", why: "denied", rule: reply.Decision.RuleID, approval: approval}
 		if approval == "" {
@@ -167,28 +170,28 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 }
 
 // question is what the judge is asked.
-func (s *Service) question(ctx context.Context, from *Origin, to *Request) judge.Ask {
+func (s *Service) question(ctx context.Context, from *Origin, src *source, to *Request) judge.Ask {
 	process := processName(from.Process)
-	who, wants := speaker(from).Name, "connects to "+to.Target.String()
+	who, wants := src.who(from), "connects to "+to.Target.String()
 	if to.Method != "" {
 		wants = fmt.Sprintf("asks %s for %s %s", to.Target, to.Method, to.Shown())
 	}
 	ask := judge.Ask{
-		Gate: judge.GateNet, TaskID: from.Task,
+		Gate: judge.GateNet, TaskID: src.task,
 		Action: judge.Action{
 			Kind: judge.KindNet, Tool: to.String(), CallID: from.Run,
 			Args: core.MustEncode(netArgs{to.Host, to.Port, to.Method, to.Shown(), process}),
 		},
-		Agent: judge.AgentRef{Name: from.Agent, Role: from.Role}, Risk: judge.Medium,
+		Agent: src.agent, During: src.during, Driver: src.driver, Risk: judge.Medium,
 		Intent: who + " " + wants, By: speaker(from),
 		StartBy: s.ledger.Clock().Now().Add(s.patience),
 	}
 	if process != "" {
 		ask.Intent = process + " of " + ask.Intent
 	}
-	if from.Task != "" {
+	if src.task != "" {
 		// A task that can't be read any more is named all the same.
-		if t, err := s.tasks.Get(ctx, from.Tenant, from.Task); err == nil {
+		if t, err := s.tasks.Get(ctx, from.Tenant, src.task); err == nil {
 			ask.TraceID, ask.Session, ask.Attempt, ask.Priority = t.TraceID, t.SessionID, t.Attempt, t.Priority
 		}
 	}

@@ -111,20 +111,27 @@ type refusal struct {
 // refuse counts a refusal, and records the first of its kind: a program that
 // tries again and again fills no log.
 func (s *Service) refuse(ctx context.Context, from Origin, to Request, no refusal) Verdict {
-	if s.countRefusal(&from, to, no.code) {
+	src := s.source(&from)
+	if s.countRefusal(&from, src.task, to, no.code) {
 		// Who is refused hears why even when it can't be written down.
 		_ = s.ledger.Refuse(ctx, speaker(&from), audit.Entry{
-			Type: "egress.refused", Subject: subjectHost, ID: to.Target.String(), Detail: s.detail(&from, to, no),
+			Type: "egress.refused", Subject: subjectHost, ID: to.Target.String(), Detail: s.detail(&from, &src, to, no),
 		}, nil)
 	}
 	return Verdict{Reason: no.why}
 }
 
 // detail is what the audit log says about one connection or request.
-func (s *Service) detail(from *Origin, to Request, no refusal) map[string]any {
+func (s *Service) detail(from *Origin, src *source, to Request, no refusal) map[string]any {
 	d := map[string]any{"host": to.Host, "port": to.Port, "run": from.Run}
+	if from.Agent == "" && len(src.agents) > 0 {
+		d["agents"] = src.agents[:min(len(src.agents), maxAgents)]
+	}
+	if len(src.during) > 0 {
+		d["during"] = src.during
+	}
 	for name, value := range map[string]string{
-		"task_id": from.Task, "agent": from.Agent, "process": processName(from.Process),
+		"task_id": src.task, "agent": from.Agent, "process": processName(from.Process),
 		"method": to.Method, "path": to.Shown(),
 		"code": no.code, "reason": no.why, "rule": no.rule, "approval_id": no.approval,
 	} {

@@ -35,10 +35,14 @@ const Patience = time.Minute
 
 // Origin is who wants a connection, as the launcher of processes knows it.
 type Origin struct {
-	Tenant  string
-	Agent   string // "" for a task without one
-	Role    string // of the agent
-	Task    string // "" outside of a task
+	Tenant string
+	Agent  string // "" for a task without one
+	// Agents names those that share the process at this moment, of one that has
+	// no Agent; nil of any other.
+	Agents  func() []string
+	Role    string // of the agent, or of those that share it
+	Profile string // of the cell
+	Task    string // "" outside of a task's own command
 	Run     string // names one run of one cell; its sums end with EndRun
 	PID     int    // as the cell counts; 0 is unknown
 	Process string // its name, from the process itself; may be anything
@@ -52,6 +56,8 @@ type Options struct {
 	Tenants func(context.Context) ([]string, error)
 	// Halted reports a tenant whose emergency stop is on: nothing begins there.
 	Halted func(tenant string) bool
+	// Work tells what an agent does just now; false of one that is not there.
+	Work func(tenant, agent string) (Work, bool)
 	// Patience is how long a connection waits for an answer; 0 means Patience.
 	Patience time.Duration
 	Health   *health.Troubles
@@ -65,6 +71,7 @@ type Service struct {
 	tasks    *task.Table
 	asked    *swarm.Questions
 	halted   func(string) bool
+	work     func(tenant, agent string) (Work, bool)
 	patience time.Duration
 
 	kind    record.Kind[Rule]
@@ -86,11 +93,14 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
-		ledger: opt.Ledger, swarm: opt.Swarm, tasks: opt.Tasks, asked: opt.Swarm.Questions(), halted: opt.Halted, patience: opt.Patience,
+		ledger: opt.Ledger, swarm: opt.Swarm, tasks: opt.Tasks, asked: opt.Swarm.Questions(), halted: opt.Halted, work: opt.Work, patience: opt.Patience,
 		known: map[string]map[string]*Rule{}, indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
 	}
 	if s.halted == nil {
 		s.halted = func(string) bool { return false }
+	}
+	if s.work == nil {
+		s.work = func(string, string) (Work, bool) { return Work{}, false }
 	}
 	if s.patience == 0 {
 		s.patience = Patience

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"swarmdeck/engine/audit"
 )
@@ -15,6 +17,7 @@ const (
 	maxUsed     = 100  // events of sums, by bytes; the others are one
 	maxTally    = 64   // hosts of a Tally; the others are one
 	maxRefusals = 100  // events of refusals; the others are counted
+	maxTasks    = 64   // tasks with sums of their own at once; the others have one without a task
 )
 
 type runKey struct{ tenant, run string }
@@ -22,7 +25,7 @@ type runKey struct{ tenant, run string }
 // run is what a run did with the network; Service.mu guards it.
 type run struct {
 	from       Origin
-	sums       sums
+	used       map[string]*sums // by task, "" where none is known
 	open       map[Request]*question
 	denied     map[Request]refusal // by a person
 	unanswered map[Request]int
@@ -41,14 +44,27 @@ func (s *Service) run(from *Origin) *run {
 	key := runKey{from.Tenant, cmp.Or(from.Run, from.Task, from.Agent)}
 	r := s.runs[key]
 	if r == nil {
-		r = &run{from: *from, sums: newSums(), open: map[Request]*question{}, denied: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
+		r = &run{from: *from, used: map[string]*sums{}, open: map[Request]*question{}, denied: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
 		s.runs[key] = r
 	}
 	return r
 }
 
+// sums are those of a task.
+func (r *run) sums(task string) *sums {
+	if r.used[task] == nil {
+		if len(r.used) >= maxTasks {
+			task = ""
+		}
+		if r.used[task] == nil {
+			r.used[task] = newSums()
+		}
+	}
+	return r.used[task]
+}
+
 // countRefusal reports whether a refusal is to be written down.
-func (s *Service) countRefusal(from *Origin, to Request, code string) bool {
+func (s *Service) countRefusal(from *Origin, task string, to Request, code string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -60,7 +76,7 @@ func (s *Service) countRefusal(from *Origin, to Request, code string) bool {
 		}
 	}
 	r := s.run(from)
-	r.sums.add(to.Target, Sum{Refused: 1})
+	r.sums(task).add(to.Target, Sum{Refused: 1})
 	mark := told{to.Target, to.Method, code}
 	if r.told[mark] || len(r.told) >= maxRefusals {
 		return false
@@ -69,8 +85,8 @@ func (s *Service) countRefusal(from *Origin, to Request, code string) bool {
 	return true
 }
 
-// EndRun writes down what a run sent and received, one event a host, and
-// forgets it. Call it once the run's last connection is over; run is the
+// EndRun writes down what a run sent and received, one event a host and task,
+// and forgets it. Call it once the run's last connection is over; run is the
 // Origin's Run, or its Task or Agent where that was empty.
 func (s *Service) EndRun(ctx context.Context, tenant, run string) error {
 	key := runKey{tenant, run}
@@ -81,7 +97,26 @@ func (s *Service) EndRun(ctx context.Context, tenant, run string) error {
 	if r == nil {
 		return nil
 	}
-	return s.write(ctx, r)
+	return s.write(ctx, r.from, r.used)
+}
+
+// EndTask writes down what processes that outlive a task sent and received for
+// it. A connection that is still open is in a later sum.
+func (s *Service) EndTask(ctx context.Context, tenant, task string) error {
+	var errs []error
+	s.mu.Lock()
+	ended := map[*run]*sums{}
+	for key, r := range s.runs {
+		if used := r.used[task]; used != nil && key.tenant == tenant && r.from.Task == "" {
+			ended[r] = used
+			delete(r.used, task)
+		}
+	}
+	s.mu.Unlock()
+	for r, used := range ended {
+		errs = append(errs, s.write(ctx, r.from, map[string]*sums{task: used}))
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Service) endAll() error {
@@ -91,36 +126,42 @@ func (s *Service) endAll() error {
 	s.mu.Unlock()
 	var errs []error
 	for _, r := range all {
-		errs = append(errs, s.write(context.Background(), r))
+		errs = append(errs, s.write(context.Background(), r.from, r.used))
 	}
 	return errors.Join(errs...)
 }
 
-// write records the sums of a run that nobody adds to any more.
-func (s *Service) write(ctx context.Context, r *run) error {
-	all := r.sums.list(maxUsed)
+// write records sums by task that nobody adds to any more.
+func (s *Service) write(ctx context.Context, from Origin, used map[string]*sums) error {
+	from.Process = "" // the sum is of all of them
+	var all []audit.Entry
+	for _, task := range slices.Sorted(maps.Keys(used)) {
+		src := source{task: task}
+		trace := ""
+		if task != "" {
+			if t, err := s.tasks.Get(ctx, from.Tenant, task); err == nil {
+				trace = t.TraceID
+			}
+		}
+		for _, one := range used[task].list(maxUsed) {
+			detail := s.detail(&from, &src, Request{Target: one.Target}, refusal{})
+			detail["connections"], detail["refused"], detail["sent_bytes"], detail["received_bytes"] = one.Connections, one.Refused, one.Sent, one.Received
+			all = append(all, audit.Entry{Type: "egress.used", Trace: trace, Subject: subjectHost, ID: one.Target.String(), Detail: detail})
+		}
+	}
 	if len(all) == 0 {
 		return nil
 	}
-	trace := ""
-	if r.from.Task != "" {
-		if t, err := s.tasks.Get(ctx, r.from.Tenant, r.from.Task); err == nil {
-			trace = t.TraceID
-		}
-	}
-	r.from.Process = "" // the sum is of all of them
-	err := s.ledger.Update(context.WithoutCancel(ctx), speaker(&r.from), func(tx *audit.Tx) error {
-		for _, one := range all {
-			detail := s.detail(&r.from, Request{Target: one.Target}, refusal{})
-			detail["connections"], detail["refused"], detail["sent_bytes"], detail["received_bytes"] = one.Connections, one.Refused, one.Sent, one.Received
-			if _, err := tx.Record(audit.Entry{Type: "egress.used", Trace: trace, Subject: subjectHost, ID: one.Target.String(), Detail: detail}); err != nil {
+	err := s.ledger.Update(context.WithoutCancel(ctx), speaker(&from), func(tx *audit.Tx) error {
+		for _, e := range all {
+			if _, err := tx.Record(e); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("write down what run %s sent: %w", r.from.Run, err)
+		return fmt.Errorf("write down what run %s sent: %w", from.Run, err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ type sums struct {
 	rest  Sum // of hosts past maxHosts
 }
 
-func newSums() sums { return sums{hosts: map[Target]*Sum{}} }
+func newSums() *sums { return &sums{hosts: map[Target]*Sum{}} }
 
 func (s *sums) add(to Target, more Sum) {
 	one := s.hosts[to]
@@ -75,6 +75,7 @@ func (s *sums) list(most int) (all []HostSum) {
 // conn is an open connection.
 type conn struct {
 	from  Origin
+	task  string // that it was opened for, where that is known
 	to    Target
 	count func() (sent, received int64)
 }
@@ -89,7 +90,7 @@ func (c *conn) sum() (now Sum) {
 type Tally struct {
 	s             *Service
 	tenant, agent string
-	sums          sums
+	sums          *sums
 	before        map[*conn]Sum
 }
 
@@ -139,7 +140,7 @@ func (t *Tally) over(c *conn) {
 // Opened is told of a connection to a host. count tells its bytes so far, to the
 // host and from it, and may be called at any time; call over once it is over.
 func (s *Service) Opened(from Origin, to Target, count func() (sent, received int64)) (over func()) {
-	c := &conn{from: from, to: to, count: count}
+	c := &conn{from: from, task: s.source(&from).task, to: to, count: count}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns[c] = struct{}{}
@@ -153,7 +154,7 @@ func (s *Service) Opened(from Origin, to Target, count func() (sent, received in
 		if !s.closed {
 			now := c.sum()
 			now.Connections = 1
-			s.run(&c.from).sums.add(to, now)
+			s.run(&c.from).sums(c.task).add(to, now)
 		}
 	}
 }

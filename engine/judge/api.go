@@ -82,9 +82,10 @@ type Ask struct {
 	Priority int
 	Action   Action
 	Agent    AgentRef
-	Driver   string // "exec", "acp", …
-	Intent   string // one line in the operator's words; hostile when an agent gave it
-	Risk     Risk   // claimed by who asks; rules may raise it
+	During   []During // at GateNet
+	Driver   string   // "exec", "acp", …
+	Intent   string   // one line in the operator's words; hostile when an agent gave it
+	Risk     Risk     // claimed by who asks; rules may raise it
 	By       core.Caller
 	StartBy  time.Time // when a waiting approval is voided: its task must have started by then; zero is never
 	// Result gate only.
@@ -202,6 +203,7 @@ type Approval struct {
 	Gate          Gate           `json:"gate"`
 	Action        Action         `json:"action"`
 	Agent         AgentRef       `json:"agent,omitzero"`
+	During        []During       `json:"during,omitempty"` // at GateNet: what the connection may be part of
 	Session       string         `json:"session_id,omitempty"`
 	Attempt       int            `json:"attempt"`
 	Intent        string         `json:"intent"`

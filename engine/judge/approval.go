@@ -30,7 +30,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 	a := &Approval{
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
 		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), seq), Status: Open,
-		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, Session: ask.Session, Attempt: ask.Attempt,
+		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
 		Intent: clip(ask.Intent, maxIntent), Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,

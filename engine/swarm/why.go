@@ -3,9 +3,11 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 )
 
@@ -88,6 +90,9 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 	case t.Status == task.Running && l == nil:
 		return set("lease", t.Worker, "its lease was held by %s and is about to be taken away", t.Worker)
 	case t.Status == task.Running:
+		if a := s.connects(ctx, t); a != nil {
+			return set("gate", a.ApprovalID, "worker %s runs it; a person must answer approval %s: %s", t.Worker, a.ApprovalID, a.Intent)
+		}
 		return set("", "", "it does not wait: worker %s runs it", t.Worker)
 	case !t.RunAt.IsZero():
 		after := ""
@@ -112,4 +117,18 @@ func (s *Swarm) whyCapacity(t *task.Task, set func(kind, ref, format string, arg
 		}
 	}
 	return set("lease", t.Agent, "it is ready: agent %s takes it next", t.Agent)
+}
+
+// connects is an open question about a connection of a task, which its other
+// work need not wait for; nil for none.
+func (s *Swarm) connects(ctx context.Context, t *task.Task) *judge.Approval {
+	open, err := s.judge.Open(ctx, t.TenantID)
+	if err != nil {
+		return nil
+	}
+	i := slices.IndexFunc(open, func(a judge.Approval) bool { return a.Gate == judge.GateNet && a.TaskID == t.TaskID })
+	if i < 0 {
+		return nil
+	}
+	return &open[i]
 }

@@ -167,3 +167,28 @@ func Intent(a *judge.Approval) string {
 	}
 	return string(a.Gate) + " " + what
 }
+
+// During are lines about what a connection may be part of; none of what is no
+// connection of an agent's.
+func During(a *judge.Approval) (lines []string) {
+	if a.Gate != judge.GateNet {
+		return nil
+	}
+	for _, d := range a.During {
+		lines = append(lines, d.String())
+	}
+	if len(lines) == 0 && a.Driver != "" {
+		lines = []string{"none that the agent tells of"}
+	}
+	return lines
+}
+
+// Connects is an open question about a connection of a task, nil for none.
+func Connects(env *Env, task string) *judge.Approval {
+	for _, ask := range env.Snap.Approvals {
+		if task != "" && ask.Gate == judge.GateNet && ask.TaskID == task {
+			return ask
+		}
+	}
+	return nil
+}

@@ -92,6 +92,9 @@ func (r *reader) card(a *judge.Approval) {
 	r.out.block("state", string(a.Status))
 	r.out.block("intent", pane.Intent(a))
 	r.out.block("action", strings.TrimSpace(strings.Join([]string{a.Action.Kind, a.Action.Server, a.Action.Tool}, " ")))
+	for _, line := range pane.During(a) {
+		r.out.block("tool call", line)
+	}
 	r.out.block("arguments", pane.Pretty(a.Action.Args))
 	r.files(a)
 	if len(a.Action.Effects) > 0 {

@@ -200,6 +200,9 @@ func (p *Pane) lay(env pane.Env) {
 		}
 		out.Exact("waits for", text, screen.Warn)
 	}
+	if ask := pane.Connects(&env, a.TaskID); ask != nil {
+		out.Exact("connects", "approval "+ask.ApprovalID+": "+pane.Intent(ask), screen.Warn)
+	}
 	if a.Attention != "" {
 		out.Exact("asks", a.Attention, screen.Warn)
 	}

@@ -40,6 +40,11 @@ func (p *Pane) lay(env pane.Env) {
 		}
 	}
 	t.Exact("action", what, screen.Accent)
+	label := "tool call"
+	for _, line := range pane.During(a) {
+		t.Exact(label, line, screen.Text)
+		label = ""
+	}
 	p.args = t.Exact("arguments", p.pretty, screen.Text)
 	if p.files != nil && len(p.files.Action.Files) > 0 {
 		p.args = pane.Files(p.files, &t)

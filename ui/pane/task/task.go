@@ -39,7 +39,13 @@ type whole struct {
 func New() *Pane {
 	return &Pane{pane.NewDetail(pane.DetailSpec[whole]{
 		Name: Name, Fetch: fetch, Text: text, Live: true,
-		Item:  func(g *whole) pane.Item { return tasks.Item(&g.task) },
+		Item: func(g *whole) pane.Item {
+			it := tasks.Item(&g.task)
+			if g.why.Kind == "gate" { // of a connection, the task itself does not wait
+				it.Approval = g.why.Ref
+			}
+			return it
+		},
 		Title: func(env pane.Env, g *whole) string { return "task " + pane.TaskState(&env, &g.task).Label(env.Glyphs) },
 		Log:   func(it pane.Item) string { return it.ID },
 	})}

@@ -1,0 +1,280 @@
+package egress_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/egress"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+)
+
+// talker is an agent that begins a call "c1" with its prompt, and works until
+// it is told "end".
+type talker struct {
+	begun, end chan struct{}
+}
+
+func (*talker) Check(fleet.Create) error { return nil }
+
+func (t *talker) Open(_ context.Context, _ fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	notify(fleet.Health{Status: fleet.Idle, PID: 1})
+	return &talking{t}, nil
+}
+
+type talking struct{ *talker }
+
+func (t *talking) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+	for _, e := range []fleet.Event{
+		{Type: "tool_call", CallID: "c0", Tool: "read", Text: "notes"},
+		{Type: "tool_result", CallID: "c0", Tool: "read", Status: "ok"},
+		{Type: "tool_call", CallID: "c1", Tool: "execute", Text: "curl \x1b[2Jhttps://api.example"},
+	} {
+		if p.Message == "quietly" {
+			break
+		}
+		if _, err := p.Emit(ctx, e); err != nil {
+			return swarm.Outcome{}, err
+		}
+	}
+	t.begun <- struct{}{}
+	for {
+		select {
+		case <-t.end:
+			return swarm.Outcome{Status: swarm.Succeeded}, nil
+		case <-time.After(100 * time.Millisecond):
+			p.Beat()
+		case <-ctx.Done():
+			return swarm.Outcome{}, ctx.Err()
+		}
+	}
+}
+func (*talking) Interrupt()                    {}
+func (*talking) Pause(context.Context) error   { return nil }
+func (*talking) Resume(context.Context) error  { return nil }
+func (*talking) Stop(context.Context) error    { return nil }
+func (*talking) Restart(context.Context) error { return nil }
+func (*talking) Close() error                  { return nil }
+
+// working is a world whose engine runs, with agents ada and bob.
+type working struct {
+	*world
+	agents *talker
+}
+
+func work(t *testing.T, policy string) *working {
+	t.Helper()
+	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &working{&world{t: t}, &talker{make(chan struct{}), make(chan struct{})}}
+	opt := engine.Options{Store: db, Runtimes: map[string]fleet.Runtime{"exec": w.agents}}
+	if policy != "" {
+		opt.Policy = []byte(policy)
+	}
+	if w.Engine, err = engine.Open(t.Context(), opt); err != nil {
+		t.Fatal(err)
+	}
+	w.bell = w.Watch(t.Context())
+	_, err = w.Swarm.CreateTenant(t.Context(), alice, acme)
+	w.no(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := w.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		all.Wait()
+		_ = w.Close()
+		_ = db.Close()
+	})
+	for _, name := range []string{"ada", "bob"} {
+		_, err := w.Fleet.Create(t.Context(), alice, fleet.Create{Name: name, Project: "site", Role: "coder", Command: []string{"x"}})
+		w.no(err)
+	}
+	return w
+}
+
+// gives an agent a task, and returns its id once it works on it.
+func (w *working) gives(name, message string) string {
+	w.t.Helper()
+	t, err := w.Fleet.AssignWhenReady(w.t.Context(), alice, name, message, "", 10*time.Second)
+	w.no(err)
+	<-w.agents.begun
+	return t.TaskID
+}
+
+// over ends one agent's task and waits until that is recorded.
+func (w *working) over(task string) {
+	w.t.Helper()
+	w.agents.end <- struct{}{}
+	for {
+		t, err := w.Swarm.Task(w.t.Context(), acme, task)
+		w.no(err)
+		if t.Status.Terminal() {
+			return
+		}
+		select {
+		case <-w.bell:
+		case <-time.After(10 * time.Second):
+			w.t.Fatalf("%s is %s", task, t.Status)
+		}
+	}
+}
+
+// shared is the process of both.
+var shared = egress.Origin{
+	Tenant: acme, Role: "coder", Profile: "worker", Run: "agents:t_acme:shared-1", Process: "node",
+	Agents: func() []string { return []string{"ada", "bob"} },
+}
+
+func (w *working) denies(from egress.Origin, host string) judge.Approval {
+	w.t.Helper()
+	waits := w.asks(from, host, 443)
+	a := w.open(1)[0]
+	if a.TaskID != "" {
+		why, err := w.Swarm.Why(w.t.Context(), acme, a.TaskID)
+		if err != nil || why.Kind != "gate" || why.Ref != a.ApprovalID || !strings.Contains(why.Text, a.Intent) {
+			w.t.Errorf("why the task waits: %+v %v", why, err)
+		}
+	}
+	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
+	if v := <-waits; v.Allowed || v.Reason != "denied by alice: no" {
+		w.t.Errorf("%+v", v)
+	}
+	return a
+}
+
+func TestAConnectionIsPartOfTheTaskAndCallOfItsAgent(t *testing.T) {
+	w := work(t, "")
+	from := ada
+	from.Profile = "worker"
+	if a := w.denies(from, "idle.example"); a.TaskID != "" || len(a.During) > 0 || a.Agent != (judge.AgentRef{Name: "ada", Role: "coder", Project: "site", Profile: "worker"}) || a.Driver != "exec" {
+		t.Errorf("of an agent that does nothing: %+v", a)
+	}
+	task := w.gives("ada", "fetch it")
+	a := w.denies(from, "api.example")
+	if a.TaskID != task || len(a.During) != 1 || a.During[0] != (judge.During{CallID: "c1", Tool: "execute", Title: a.During[0].Title}) {
+		t.Errorf("%+v", a)
+	}
+	if got := a.During[0].String(); !strings.HasPrefix(got, "execute curl ") || strings.Contains(got, "\x1b") || !strings.HasSuffix(got, " (c1)") {
+		t.Errorf("the call is %q", got)
+	}
+	full, err := w.Swarm.Task(t.Context(), acme, task)
+	if err != nil || a.TraceID != full.TraceID {
+		t.Errorf("%s %s %v", a.TraceID, full.TraceID, err)
+	}
+	if got := w.log("egress.refused"); !strings.Contains(string(got[0].Payload), `"task_id":"`+task+`"`) || !strings.Contains(string(got[0].Payload), `"call_id":"c1"`) {
+		t.Errorf("%s", got[0].Payload)
+	}
+	w.over(task)
+	quiet := w.gives("ada", "quietly")
+	if a := w.denies(from, "quiet.example"); a.TaskID != quiet || len(a.During) > 0 {
+		t.Errorf("of an agent that tells of no call: %+v", a)
+	}
+	w.over(quiet)
+}
+
+func TestOfASharedProcessOnlyWhatIsKnownIsSaid(t *testing.T) {
+	w := work(t, "")
+	a := w.denies(shared, "idle.example")
+	if a.TaskID != "" || len(a.During) > 0 || a.Agent != (judge.AgentRef{Role: "coder", Profile: "worker"}) || a.Intent != "node of ada or bob connects to idle.example:443" {
+		t.Errorf("nobody works: %+v", a)
+	}
+	first := w.gives("ada", "quietly")
+	if a := w.denies(shared, "one.example"); a.TaskID != first || len(a.During) > 0 || a.Agent.Name != "" {
+		t.Errorf("one works: %+v", a)
+	}
+	second := w.gives("bob", "aloud")
+	a = w.denies(shared, "two.example")
+	want := []judge.During{{Agent: "ada", TaskID: first}, {Agent: "bob", TaskID: second, CallID: "c1", Tool: "execute"}}
+	if len(a.During) != 2 {
+		t.Fatalf("both work: %+v", a)
+	}
+	want[1].Title = a.During[1].Title
+	if a.TaskID != "" || a.During[0] != want[0] || a.During[1] != want[1] {
+		t.Errorf("both work: %+v", a)
+	}
+	if got := a.During[0].String(); got != "ada, "+first+": tells of no call" {
+		t.Errorf("%q", got)
+	}
+	w.agents.end <- struct{}{}
+	w.over(first)
+}
+
+func TestRulesSeeTheProfileOfWhatConnects(t *testing.T) {
+	w := work(t, `
+schema: 1
+name: test
+rules:
+  - {id: start, gates: [task.start], when: "true", decision: approve, reason_code: ok, risk: low, rationale: fine}
+  - {id: walled, gates: [net.connect], when: 'agent.profile == "worker" && agent.project == "site" && context.driver == "exec"', decision: approve, reason_code: ok, risk: low, rationale: a wall holds it}
+  - {id: all, gates: [net.connect], when: 'agent.profile == ""', decision: deny, reason_code: no, risk: low, rationale: nothing holds it}
+`)
+	from := ada
+	if v := <-w.asks(from, "api.example", 443); v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	from.Profile = "worker"
+	if v := <-w.asks(from, "api.example", 443); !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestBytesAreNamedByTask(t *testing.T) {
+	w := work(t, "")
+	host := target(t, "api.example", 443)
+	opened := func(from egress.Origin, sent int64) (over func()) {
+		return w.Egress.Opened(from, host, func() (int64, int64) { return sent, 0 })
+	}
+	opened(ada, 1)()
+	task := w.gives("ada", "quietly")
+	opened(ada, 10)()
+	late := opened(ada, 100)
+	w.over(task)
+	used := func() (all string) {
+		for _, e := range w.log("egress.used") {
+			all += string(e.Payload) + "\n"
+		}
+		return all
+	}
+	if got := used(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"sent_bytes":10,`) || !strings.Contains(got, task) {
+		t.Errorf("a task that is over has its sum in the log: %s", got)
+	}
+	late()
+	w.no(w.Egress.EndRun(t.Context(), acme, ada.Run))
+	got := used()
+	if strings.Count(got, "\n") != 3 || strings.Count(got, task) != 2 || !strings.Contains(got, `"sent_bytes":100,`) || !strings.Contains(got, `"sent_bytes":1}`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAQuestionThatIsVoidedIsNoPersonsNo(t *testing.T) {
+	w := open(t, "", 0)
+	waits := w.asks(ada, "api.example", 443)
+	id := w.open(1)[0].ApprovalID
+	w.no(w.Audit.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		return w.Judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == id }, "its task is over")
+	}))
+	if v := <-waits; v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	again := w.asks(ada, "api.example", 443)
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true})
+	if v := <-again; !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+}
