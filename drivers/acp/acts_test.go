@@ -2,6 +2,8 @@ package acp
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -25,6 +27,7 @@ import (
 //	tokens N            the usage of the answer, as the session's sum
 //	quota IN OUT        the usage of the answer, as its own
 //	twice               asks two times about one call
+//	model SESSION       asks its model, in a session: "mine", another or none
 func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 	say := func(what string, err error) {
 		if err != nil {
@@ -88,6 +91,29 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 			i, _ := strconv.Atoi(in)
 			o, _ := strconv.Atoi(out)
 			end.Meta = map[string]any{"quota": map[string]any{"token_count": map[string]any{"input_tokens": i, "output_tokens": o}}}
+		},
+		"model": func(session string) {
+			req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, os.Getenv("OPENAI_BASE_URL")+"/v1/chat/completions",
+				strings.NewReader(`{"model":"m-1","messages":[{"role":"user","content":"SAY: hello"}]}`))
+			if err != nil {
+				say("", err)
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+			if session == "mine" {
+				session = string(s.id)
+			}
+			if session != "" {
+				req.Header.Set("Session_id", session)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				say("", err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+			say("asked "+res.Status, nil)
 		},
 		"twice": func(string) {
 			for range 2 {

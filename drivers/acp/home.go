@@ -77,7 +77,7 @@ func (r *Runtime) place(tenant, name, role string, command []string, env map[str
 		if kept == cell.Open {
 			where = ""
 		}
-		same, err := core.Digest([]any{where, tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, profile, p.Places, p.Inspect, role})
+		same, err := core.Digest([]any{where, tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, profile, p.Places, p.Inspect, role, p.RecordModels})
 		if err != nil {
 			return p, fmt.Errorf("name the shared process: %w", err)
 		}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +68,7 @@ func newPeer(p *pool, at place) *peer {
 func (pe *peer) run() {
 	defer close(pe.ended)
 	defer pe.pool.forget(pe)
+	defer pe.unrecord()
 	if err := pe.launch(); err != nil {
 		pe.failure = err
 		close(pe.ready)
@@ -150,6 +153,9 @@ func (pe *peer) launch() error {
 		if pe.place.home != "" {
 			spec.Dir = pe.place.home
 		}
+	}
+	if err := pe.record(&spec); err != nil {
+		return err
 	}
 	if reach := pe.pool.r.opt.Reach; reach != nil {
 		ports, err := reach()
@@ -295,14 +301,16 @@ func (pe *peer) readStderr() {
 // tell gives an event that belongs to no session to every agent.
 func (pe *peer) tell(e fleet.Event) {
 	pe.mu.Lock()
-	members := make([]*agent, 0, len(pe.members))
-	for a := range pe.members {
-		members = append(members, a)
-	}
+	members := pe.agents()
 	pe.mu.Unlock()
 	for _, a := range members {
 		a.hear(e)
 	}
+}
+
+// agents are its members by name; pe.mu is held.
+func (pe *peer) agents() []*agent {
+	return slices.SortedFunc(maps.Keys(pe.members), func(a, b *agent) int { return strings.Compare(a.rec.Name, b.rec.Name) })
 }
 
 // noise takes a line that is no message. One that was too long is only lost

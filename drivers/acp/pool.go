@@ -104,7 +104,7 @@ func (r *Runtime) Sharing(run string) (names []string) {
 			continue
 		}
 		pe.mu.Lock()
-		for a := range pe.members {
+		for _, a := range pe.agents() {
 			names = append(names, a.rec.Name)
 		}
 		pe.mu.Unlock()

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -301,16 +302,15 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 
 func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	m := serveModel(t)
-	r := newRuntime(t, Options{Patience: 3 * time.Minute, Reach: func() ([]int, error) {
-		return modelproxy.Ports(map[string]string{"": m.URL}), nil // shared, it can't be recorded
-	}})
+	r := newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)})
 	base := codex(t, m)
 	var home settings
 	if err := core.Decode(base.Options, &home); err != nil {
 		t.Fatal(err)
 	}
-	home.Shared, home.RecordModels = true, nil
-	base.Options = core.MustEncode(home)
+	home.Shared = true
+	base.Options, base.Env = core.MustEncode(home), maps.Clone(base.Env)
+	base.Env["OPENAI_API_KEY"], base.Env["FAKE_KEY"] = modelKey, modelKey
 	var all []*stand
 	var done []<-chan task.Outcome
 	var files []string
@@ -344,8 +344,26 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 			t.Errorf("agent %d: its file: %v", i, err)
 		}
 		pids[s.now().PID] = true
+		var asked strings.Builder
+		for _, e := range s.of("model_request") {
+			for _, m := range e.Model.Messages {
+				for _, p := range m.Parts {
+					asked.WriteString(p.Text)
+				}
+			}
+		}
+		for j, file := range files {
+			if strings.Contains(asked.String(), file) != (j == i) {
+				t.Errorf("agent %d: its record has what %d asked: %t", i, j, j != i)
+			}
+		}
 	}
 	if len(pids) != 1 {
 		t.Errorf("%d processes", len(pids))
+	}
+	for _, r := range m.Requests() {
+		if r.Credential != modelKey {
+			t.Errorf("%s was asked with %q", r.Path, r.Credential)
+		}
 	}
 }

@@ -120,7 +120,7 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 	a := &agent{
 		r: r, rec: rec, place: p,
 	}
-	if len(p.models) > 0 {
+	if len(p.models) > 0 && !p.Shared { // a shared process has lines of its own
 		if a.place.lines, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Masked(a.mask, keeper.Overhear(a.now, a.hear))); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,8 @@ type settings struct {
 	Auth string `json:"auth,omitempty"`
 	home.Options
 	// Shared lets agents of the tenant with the same command, environment, home,
-	// user, role and profile, and unless they are open directory, share one process. It takes far less memory, but one of them can
+	// user, role, profile and recorded models, and unless they are open
+	// directory, share one process. It takes far less memory, but one of them can
 	// be frozen only while no other works: until then a pause holds its tool
 	// calls. Ending a process that does not react ends the others' tasks too.
 	Shared bool `json:"shared,omitzero"`
@@ -38,8 +39,8 @@ type settings struct {
 	// as they are spent, in place of what it tells itself. It names the variables
 	// of its environment that hold the address of the model's API, as
 	// modelproxy.Read has it. An agent that takes the address from elsewhere is
-	// not recorded. It can't be had together with Shared: the talk of agents in
-	// one process can't be told apart.
+	// not recorded. Of agents that share a process each has what its session
+	// says, where the requests name it: see peer.overhear.
 	RecordModels []string `json:"record_models,omitempty"`
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
@@ -68,9 +69,6 @@ func readSettings(options core.Raw) (settings, error) {
 	}
 	if s.Shared && len(s.Login) > 0 {
 		return s, core.Invalid("options.login", strings.Join(s.Login, ","), "none together with shared: a login is given to one agent")
-	}
-	if s.Shared && len(s.RecordModels) > 0 {
-		return s, core.Invalid("options.record_models", strings.Join(s.RecordModels, ","), "none together with shared: the talk of agents in one process can't be told apart")
 	}
 	_, err := s.account()
 	return s, err

@@ -55,7 +55,7 @@ func (l *line) exchange(r *http.Request, escaped string) *exchange {
 func (x *exchange) ask() {
 	x.asked.Do(func() {
 		c := x.request()
-		x.name = c.Name
+		x.name, c.Sessions = c.Name, sessionsOf(x.r.Header, c.Params)
 		x.tell = x.l.listen(fleet.Event{Type: "model_request", CallID: x.id, Model: &c})
 		x.in.drop()
 	})

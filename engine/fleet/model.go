@@ -11,7 +11,10 @@ import (
 // sees the two talk. The tokens are for the record: what counts for budgets
 // comes as an event of type usage.
 type ModelCall struct {
-	Name     string         // of the model
+	Name string // of the model
+	// Sessions are what a request says it is part of, where its API has a place
+	// for that. The agent chose them.
+	Sessions []string
 	Params   core.Raw       // of a request: its settings, an object
 	Tools    core.Raw       // of a request, as the model is given them
 	Messages []ModelMessage // the whole conversation, or the answer alone
