@@ -25,7 +25,7 @@ func (s *Supervisor) cached(spec Spec) (all []tree) {
 	if named := spec.Env["HOME"]; err != nil || spec.Wall.Profile != Worker || named != "" && named != spec.Wall.Home || strings.ContainsAny(home, `,:\`) {
 		return nil
 	}
-	hidden := s.hidden(spec.Wall.Hide)
+	hidden := s.hidden(spec.Dir, spec.Wall.Hide)
 	for _, c := range caches {
 		path := filepath.Join(mine, c.at)
 		if c.at == caches[0].at { // which its user may have put elsewhere

@@ -87,7 +87,7 @@ func (s *Supervisor) Hidden(spec Spec, path string) (bool, error) {
 	if err := s.grant(&spec); err != nil || !spec.Wall.walled() {
 		return false, err
 	}
-	hidden := s.hidden(spec.Wall.Hide)
+	hidden := s.hidden(spec.Dir, spec.Wall.Hide)
 	dir := resolved(spec.Dir)
 	for _, h := range hidden {
 		if h == dir || !within(h, dir) || !within(path, h) {

@@ -2,9 +2,12 @@ package cell
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 )
 
 // secrets are what people keep in their homes and no program needs that they
@@ -16,16 +19,43 @@ var secrets = [...]string{
 	".npmrc", ".yarnrc.yml", ".pypirc", ".config/pip", ".cargo/credentials*", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".nuget",
 	".pgpass", ".my.cnf", ".mylogin.cnf", ".config/keybase", ".local/share/keyrings", ".config/Bitwarden*", ".config/1Password", ".electrum", ".bitcoin", ".ethereum",
 	".codex", ".claude", ".claude.json*", ".gemini", ".qwen", ".config/opencode", ".local/share/opencode", ".config/github-copilot", ".cursor", ".config/anthropic",
+	".copilot", ".config/goose", ".config/amp", ".config/crush", ".local/share/crush", ".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".huggingface", ".kaggle", ".config/wandb",
+	".authinfo*", ".dockercfg", ".msmtprc", ".fetchmailrc", ".smbcredentials", ".rclone.conf", ".netlify", ".local/share/com.vercel.cli", ".config/configstore", ".config/Code", ".config/Cursor",
 	".*_history", ".histfile", ".zhistory", ".local/share/fish/fish_history", ".config/fish/fish_history", ".lesshst", ".viminfo", ".wget-hsts", ".sqlite_history",
-	".mozilla", ".thunderbird", ".config/google-chrome*", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge*", ".config/vivaldi", ".config/opera", ".cache/mozilla",
+	".mozilla", ".thunderbird", ".config/google-chrome*", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge*", ".config/vivaldi*", ".config/opera", ".cache/mozilla",
+	".librewolf", ".waterfox", ".zen", "snap/firefox", "snap/chromium", ".var/app",
 	".config/Slack", ".config/discord", ".config/Signal", ".config/coderv2", ".config/sourcegraph*", ".Xauthority", ".ICEauthority", ".local/share/swarmdeck",
 }
 
-// hidden lists what no walled run sees of what is there, and more that this
-// one does not see.
-func (s *Supervisor) hidden(more []string) []string {
+// homes are those whose secrets a run in a directory does not see: the engine's
+// own, by its environment and by its user, and that of whom the directory is,
+// who is another where the engine is root.
+func homes(dir string) (all []string) {
+	add := func(home string, err error) {
+		if err == nil && filepath.IsAbs(home) && home != "/" && !slices.Contains(all, home) {
+			all = append(all, home)
+		}
+	}
+	add(os.UserHomeDir())
+	users := []int{os.Geteuid()}
+	if info, err := os.Stat(dir); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != users[0] {
+			users = append(users, int(st.Uid))
+		}
+	}
+	for _, uid := range users {
+		if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+			add(u.HomeDir, nil)
+		}
+	}
+	return all
+}
+
+// hidden lists what no walled run in a directory sees of what is there, and more
+// that this one does not see.
+func (s *Supervisor) hidden(dir string, more []string) []string {
 	names := slices.Clone(s.opt.Hide)
-	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+	for _, home := range homes(dir) {
 		for _, name := range secrets {
 			names = append(names, filepath.Join(home, name))
 		}
@@ -50,7 +80,7 @@ func (s *Supervisor) Hides(dir string) (all []string) {
 	if err != nil {
 		return nil
 	}
-	for _, path := range s.hidden(nil) {
+	for _, path := range s.hidden(real, nil) {
 		if _, err := os.Lstat(path); err != nil || path == real || !within(path, real) {
 			continue
 		}

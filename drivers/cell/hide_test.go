@@ -3,7 +3,10 @@ package cell
 import (
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -37,5 +40,29 @@ func TestWhatIsHiddenCanNotBeShownByRenamingTheWayToIt(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a", "new")); err != nil {
 		t.Error("beside it nothing can be written:", err)
+	}
+}
+
+func TestSecretsAreHiddenInEachHomeThatARunCouldSee(t *testing.T) {
+	mine := t.TempDir()
+	t.Setenv("HOME", mine) // another than its user's
+	for _, name := range []string{"snap/firefox", ".authinfo.gpg"} {
+		if err := os.MkdirAll(filepath.Join(mine, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, dir := newSupervisor(t), yard(t)
+	want := []string{filepath.Join(mine, ".ssh"), filepath.Join(mine, "snap/firefox"), filepath.Join(mine, ".authinfo.gpg")}
+	if own, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil && own.HomeDir != "/" {
+		want = append(want, filepath.Join(own.HomeDir, ".ssh"))
+	}
+	if other, err := user.LookupId(strconv.Itoa(nobody)); err == nil && os.Geteuid() == 0 && filepath.IsAbs(other.HomeDir) && other.HomeDir != "/" {
+		want = append(want, filepath.Join(other.HomeDir, ".ssh")) // whose the directory is
+	}
+	hidden := s.hidden(dir, nil)
+	for _, path := range want {
+		if !slices.Contains(hidden, path) {
+			t.Errorf("%s is not hidden", path)
+		}
 	}
 }

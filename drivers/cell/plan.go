@@ -124,7 +124,7 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 		add(p, false, false)
 	}
 	for p, write := range spec.Wall.told(spec.Argv[1:]) {
-		if !slices.ContainsFunc(s.hidden(spec.Wall.Hide), func(h string) bool { return within(p, h) || within(resolved(p), h) }) {
+		if !slices.ContainsFunc(s.hidden(spec.Dir, spec.Wall.Hide), func(h string) bool { return within(p, h) || within(resolved(p), h) }) {
 			add(p, write, false)
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	if o.Ways {
 		proxied(env)
 	}
-	hidden := s.hidden(spec.Wall.Hide)
+	hidden := s.hidden(spec.Dir, spec.Wall.Hide)
 	for _, t := range trees {
 		if t.cache {
 			c := place{Kind: overlay, To: t.as, From: t.path, Map: t.map_, UID: uid, Plain: t.plain}
@@ -309,7 +309,7 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 		}
 	}
 	trees := s.trees(spec, o.Path)
-	for _, h := range s.hidden(spec.Wall.Hide) {
+	for _, h := range s.hidden(spec.Dir, spec.Wall.Hide) {
 		for _, t := range trees {
 			if _, err := os.Lstat(h); err == nil && h != t.path && within(h, t.path) {
 				return fmt.Errorf("%s lies in %s and can't be hidden from a %s without name spaces: %w", h, t.path, spec.Wall.Profile, os.ErrPermission)

@@ -22,7 +22,7 @@ const (
 // names it in a PATH, but for the program itself; the engine's own never is.
 func (s *Supervisor) programs(path string, spec Spec) []string {
 	home, _ := os.UserHomeDir()
-	own, hidden := s.own(), s.hidden(spec.Wall.Hide)
+	own, hidden := s.own(), s.hidden(spec.Dir, spec.Wall.Hide)
 	f := finder{home: home}
 	for _, dir := range filepath.SplitList(pathOf(spec.Env)) {
 		if !filepath.IsAbs(dir) {
