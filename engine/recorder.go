@@ -51,7 +51,7 @@ func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message
 	if err := rec.Said(ctx, listMain, dag.RoleUser, message); err != nil {
 		return nil, err
 	}
-	return &recording{run: rec, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name)}, nil
+	return &recording{run: rec, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name, t.TaskID)}, nil
 }
 
 // recording is one run. The errors of single events are kept by the run, which

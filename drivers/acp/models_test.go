@@ -128,4 +128,3 @@ func TestAgentsThatAreRecordedShareNoProcessWithOthers(t *testing.T) {
 		t.Error("the key of their process does not tell them apart")
 	}
 }
-

@@ -71,7 +71,7 @@ func (s *Service) countRefusal(from *Origin, task string, to Request, code strin
 		return true
 	}
 	for t := range s.tallies {
-		if t.of(from) {
+		if t.of(from, task) {
 			t.sums.add(to.Target, Sum{Refused: 1})
 		}
 	}

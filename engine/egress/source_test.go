@@ -262,6 +262,25 @@ func TestBytesAreNamedByTask(t *testing.T) {
 	}
 }
 
+func TestWhatASharedProcessSendsForATaskIsInItsRecord(t *testing.T) {
+	w := work(t, "")
+	first := w.gives("ada", "quietly")
+	known := w.Egress.Tally(acme, "ada", first)
+	host := target(t, "api.example", 443)
+	w.Egress.Opened(shared, host, func() (int64, int64) { return 10, 0 })()
+	second := w.gives("bob", "quietly")
+	other := w.Egress.Tally(acme, "bob", second)
+	w.Egress.Opened(shared, host, func() (int64, int64) { return 100, 0 })() // of either
+	if got := known.End(); len(got) != 1 || got[0].Sent != 10 {
+		t.Errorf("%v", got)
+	}
+	if got := other.End(); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	w.agents.end <- struct{}{}
+	w.agents.end <- struct{}{}
+}
+
 func TestAQuestionThatIsVoidedIsNoPersonsNo(t *testing.T) {
 	w := open(t, "", 0)
 	waits := w.asks(ada, "api.example", 443)

@@ -86,21 +86,23 @@ func (c *conn) sum() (now Sum) {
 }
 
 // Tally counts what an agent's processes do with the network from its beginning
-// to its end, whatever connections were open before or are after.
+// to its end, whatever connections were open before or are after. Of a process
+// that several share it counts what is known to be of its task.
 type Tally struct {
 	s             *Service
 	tenant, agent string
+	task          string
 	sums          *sums
 	before        map[*conn]Sum
 }
 
 // Tally begins one. End it.
-func (s *Service) Tally(tenant, agent string) *Tally {
+func (s *Service) Tally(tenant, agent, task string) *Tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &Tally{s: s, tenant: tenant, agent: agent, sums: newSums(), before: map[*conn]Sum{}}
+	t := &Tally{s: s, tenant: tenant, agent: agent, task: task, sums: newSums(), before: map[*conn]Sum{}}
 	for c := range s.conns {
-		if t.of(&c.from) {
+		if t.of(&c.from, c.task) {
 			t.before[c] = c.sum()
 		}
 	}
@@ -108,7 +110,9 @@ func (s *Service) Tally(tenant, agent string) *Tally {
 	return t
 }
 
-func (t *Tally) of(from *Origin) bool { return from.Tenant == t.tenant && from.Agent == t.agent }
+func (t *Tally) of(from *Origin, task string) bool {
+	return from.Tenant == t.tenant && (from.Agent == t.agent || from.Agent == "" && task != "" && task == t.task)
+}
 
 // End returns the sums by bytes, the largest first: of at most 64 hosts, and of
 // the others together, under the host "others".
@@ -126,7 +130,7 @@ func (t *Tally) End() []HostSum {
 
 // over adds what a connection has carried since the beginning; s.mu is held.
 func (t *Tally) over(c *conn) {
-	if !t.of(&c.from) {
+	if !t.of(&c.from, c.task) {
 		return
 	}
 	now, before := c.sum(), t.before[c]

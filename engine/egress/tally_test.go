@@ -14,7 +14,7 @@ func TestATallyCountsWhatGoesMeanwhile(t *testing.T) {
 	var sent, received int64 = 10, 100
 	over := w.Egress.Opened(ada, api, func() (int64, int64) { return sent, received })
 	overIdle := w.Egress.Opened(ada, target(t, "idle.example", 443), func() (int64, int64) { return 7, 7 })
-	tally := w.Egress.Tally(acme, "ada")
+	tally := w.Egress.Tally(acme, "ada", "")
 	sent, received = 15, 300
 	w.used(api, 1, 2)
 	bob := ada
@@ -32,7 +32,7 @@ func TestATallyCountsWhatGoesMeanwhile(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	next := w.Egress.Tally(acme, "ada")
+	next := w.Egress.Tally(acme, "ada", "")
 	open()
 	overIdle()
 	if got := next.End(); len(got) != 0 {
@@ -45,7 +45,7 @@ func TestATallyCountsWhatGoesMeanwhile(t *testing.T) {
 
 func TestATallyHasABound(t *testing.T) {
 	w := open(t, "", 0)
-	tally := w.Egress.Tally(acme, "ada")
+	tally := w.Egress.Tally(acme, "ada", "")
 	for i := range 1100 {
 		w.used(target(t, fmt.Sprintf("h%d.example", i), 443), int64(i), 0)
 	}
