@@ -35,6 +35,14 @@ func (e *Engine) inputOf(ctx context.Context, by core.Caller, kind string, input
 	if kind != judge.KindExec {
 		return input, nil
 	}
+	var in struct {
+		Argv []string `json:"argv"`
+	}
+	if core.DecodeStored(input, &in) == nil { // else its runner says what is wrong
+		if err := secret.CheckWords("argv", in.Argv); err != nil {
+			return nil, err
+		}
+	}
 	env := secret.EnvOf(input)
 	if len(env) == 0 {
 		return input, nil

@@ -123,6 +123,7 @@ func (f *Fleet) Check(c Create) (bad []error) {
 	add(checkNewName(c.Name))
 	add(checkLabel("project", c.Project))
 	add(checkLabel("role", cmp.Or(c.Role, "coder")))
+	add(secret.CheckWords("command", c.Command))
 	if c.Task != "" {
 		if err := checkMessage(c.Task); err != nil {
 			add(fmt.Errorf("task: %w", err))

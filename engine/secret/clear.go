@@ -18,6 +18,21 @@ func LooksSecret(key, text string) bool {
 	return shapes().MatchString(text) || secretName(key) && !address().MatchString(text)
 }
 
+// variable is one in a line of a shell.
+var variable = core.Pattern(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}]*\})`)
+
+// CheckWords refuses a command with a credential in clear among its words, told
+// by how it looks: everybody sees words, on cards and in the list of processes,
+// and nothing can stand in their place. The error does not repeat it.
+func CheckWords(field string, words []string) error {
+	for i, word := range words {
+		if LooksSecret("", variable().ReplaceAllString(word, "")) {
+			return core.Errorf(core.InvalidInput, "%s: word %d looks like a credential in clear, which everybody could read; set a secret, give it by env as KEY=@NAME, and have the command read $KEY", field, i+1).With("field", field)
+		}
+	}
+	return nil
+}
+
 // shapes are those of credentials that are told by how they look: of model
 // providers, code hosts, clouds and chat services, private keys, signed tokens,
 // and passwords within an address.

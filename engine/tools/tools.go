@@ -127,6 +127,9 @@ func (s *Server) Check() error {
 			return core.Invalid("headers."+name, from, "the name of an environment variable that holds the value")
 		}
 	}
+	if err := secret.CheckWords("command", s.Command); err != nil {
+		return err
+	}
 	_, err := s.Full("")
 	return err
 }

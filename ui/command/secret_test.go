@@ -44,6 +44,9 @@ func TestSecretsAreRefusedForTheRightReason(t *testing.T) {
 		{"agent create a --project p --env X=@no-name -- true", "env.X", "@@", 2},
 		{`task dispatch --kind exec.run --input '{"argv":["true"],"env":{"X":"@NONE"}}'`, "env.X", "no secret NONE", 2},
 		{"mcp add s --env X=@NONE -- true", "env.X", "no secret NONE", 2},
+		{"agent create a --project p -- true --key sk-0123456789abcdef0123", "command", "word 3 looks like a credential", 2},
+		{`task dispatch --kind exec.run --input '{"argv":["curl","https://me:geheim@h.example/"]}'`, "argv", "word 2 looks like a credential", 2},
+		{"mcp add s -- true ghp_0123456789abcdefghijkl", "command", "word 2 looks like a credential", 2},
 	} {
 		if _, message, details := d.fails(c.exit, c.line); !strings.Contains(message, c.want) || c.field != "" && details["field"] != c.field {
 			t.Errorf("%s: %s %v", c.line, message, details)
