@@ -66,7 +66,7 @@ func TestTheCardOfAConnectionFitsASmallScreen(t *testing.T) {
 		a := approval(9, judge.Medium, "curl of scribe connects to api.example:443", `{"host":"api.example","port":443,"process":"curl"}`)
 		a.Gate, a.Action.Kind, a.Action.Tool, a.Action.CallID, a.Driver = judge.GateNet, judge.KindNet, "api.example:443", "agent:t_acme:scribe", "acp"
 		a.Agent.Profile, a.ReasonCode, a.Rationale, a.RuleID = "worker", "net.first_contact", "no egress rule names this host", "net.first-contact"
-		a.StartBy = start.Add(50*time.Second)
+		a.StartBy = start.Add(50 * time.Second)
 		a.During = []judge.During{{CallID: "call_7", Tool: "execute", Title: "curl -sS https://api.example/v1/notes"}}
 		r.w.approvals = []*judge.Approval{a}
 	})
