@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 const modelKey = "sk-given-to-the-test-0123456789"
@@ -50,7 +50,7 @@ func TestASharedProcessHasNoCredentialOfItsModel(t *testing.T) {
 	all, credentials := recordedCrew(t, 2)
 	for _, s := range all {
 		s.always("approve")
-		out := s.ends(swarm.Succeeded, "", "run printenv OPENAI_API_KEY", "model mine")
+		out := s.ends(task.Succeeded, "", "run printenv OPENAI_API_KEY", "model mine")
 		own, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.now().PID))
 		if err != nil || strings.Contains(string(own)+out.Text, modelKey) || !strings.Contains(string(own), "OPENAI_API_KEY=sk-") {
 			t.Errorf("it has %q: %v", own, err)
@@ -104,11 +104,11 @@ func TestWhatASharedProcessAsksIsItsSessionsAgent(t *testing.T) {
 			}
 		}
 	}
-	all[1].ends(swarm.Succeeded, "", "say idle")
+	all[1].ends(task.Succeeded, "", "say idle")
 	all[0].mu.Lock()
 	all[0].events = nil
 	all[0].mu.Unlock()
-	all[0].ends(swarm.Succeeded, "", "model ")
+	all[0].ends(task.Succeeded, "", "model ")
 	if got := all[0].of("model_request"); all[0].spent() != 120 || len(got) != 1 {
 		t.Errorf("the only one at work: %d tokens", all[0].spent())
 	}

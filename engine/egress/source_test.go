@@ -14,7 +14,7 @@ import (
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -33,7 +33,7 @@ func (t *talker) Open(_ context.Context, _ fleet.Agent, notify func(fleet.Health
 
 type talking struct{ *talker }
 
-func (t *talking) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, error) {
+func (t *talking) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	for _, e := range []fleet.Event{
 		{Type: "tool_call", CallID: "c0", Tool: "read", Text: "notes"},
 		{Type: "tool_result", CallID: "c0", Tool: "read", Status: "ok"},
@@ -43,18 +43,18 @@ func (t *talking) Prompt(ctx context.Context, p fleet.Prompt) (swarm.Outcome, er
 			break
 		}
 		if _, err := p.Emit(ctx, e); err != nil {
-			return swarm.Outcome{}, err
+			return task.Outcome{}, err
 		}
 	}
 	t.begun <- struct{}{}
 	for {
 		select {
 		case <-t.end:
-			return swarm.Outcome{Status: swarm.Succeeded}, nil
+			return task.Outcome{Status: task.Succeeded}, nil
 		case <-time.After(100 * time.Millisecond):
 			p.Beat()
 		case <-ctx.Done():
-			return swarm.Outcome{}, ctx.Err()
+			return task.Outcome{}, ctx.Err()
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (w *working) over(task string) {
 	w.t.Helper()
 	w.agents.end <- struct{}{}
 	for {
-		t, err := w.Swarm.Task(w.t.Context(), acme, task)
+		t, err := w.Tasks.Get(w.t.Context(), acme, task)
 		w.no(err)
 		if t.Status.Terminal() {
 			return
@@ -173,7 +173,7 @@ func TestAConnectionIsPartOfTheTaskAndCallOfItsAgent(t *testing.T) {
 	if got := a.During[0].String(); !strings.HasPrefix(got, "execute curl ") || strings.Contains(got, "\x1b") || !strings.HasSuffix(got, " (c1)") {
 		t.Errorf("the call is %q", got)
 	}
-	full, err := w.Swarm.Task(t.Context(), acme, task)
+	full, err := w.Tasks.Get(t.Context(), acme, task)
 	if err != nil || a.TraceID != full.TraceID {
 		t.Errorf("%s %s %v", a.TraceID, full.TraceID, err)
 	}
