@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -25,8 +24,8 @@ type ruleOf struct {
 }
 
 func (rulesRecords) States(tx store.Tx, each func(string, any) error) error {
-	at, err := tx.Get(policyState, activeKey)
-	if err != nil || at == nil {
+	_, told, err := policyActive.Get(tx, activeKey)
+	if err != nil || !told {
 		return err
 	}
 	id, err := activeID(tx)
@@ -80,7 +79,7 @@ func (j *Judge) install(ctx context.Context, by core.Caller, id, what string) (P
 	err := j.change(ctx, by, what+" policy "+id, func(tx *audit.Tx) error {
 		if !isBase {
 			var err error
-			if p, err = loadPolicy(tx, id); err != nil {
+			if p, err = j.policies.Need(tx, id); err != nil {
 				return err
 			}
 			if done, err := mayInstall(p, what); done || err != nil {
@@ -100,7 +99,7 @@ func (j *Judge) install(ctx context.Context, by core.Caller, id, what string) (P
 		}
 		if terms.TwoPersons && (p.FirstBy == "" || by.Is(p.FirstBy, p.FirstPerson)) {
 			p.FirstBy, p.FirstPerson = by.Name, by.Person
-			if err := savePolicy(tx, p, "policy.first", map[string]any{"by": by.Name, "for": what}); err != nil {
+			if err := j.savePolicy(tx, p, "policy.first", map[string]any{"by": by.Name, "for": what}); err != nil {
 				return err
 			}
 			return j.tell(tx, p, PolicyStep{Did: what, Result: map[string]any{"first_activated_by": by.Name, "tests_summary": sum}})
@@ -141,11 +140,11 @@ func mayInstall(p *Policy, what string) (done bool, err error) {
 
 // activeID is the id of the policy that rules; "" is the base.
 func activeID(tx store.Tx) (string, error) {
-	at, err := tx.Get(policyState, activeKey)
-	if err != nil || len(at) != 8 {
+	n, _, err := policyActive.Get(tx, activeKey)
+	if err != nil || n == 0 {
 		return "", err
 	}
-	return core.NewID(core.PolicyPrefix, tx.Tenant(), binary.BigEndian.Uint64(at)), nil
+	return core.NewID(core.PolicyPrefix, tx.Tenant(), n), nil
 }
 
 // rule makes a policy the active one and retires the one before.
@@ -156,19 +155,19 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
 		return fmt.Errorf("read which policy rules: %w", err)
 	}
 	if before != "" && before != p.PolicyID {
-		old, err := loadPolicy(tx, before)
+		old, err := j.policies.Need(tx, before)
 		if err != nil {
 			return err
 		}
 		step.Before = old
 		old.Status, old.RetiredAt = PolicyRetired, tx.Now()
-		if err := savePolicy(tx, old, "policy.retired", map[string]any{"by": tx.By.Name, "for": p.PolicyID}); err != nil {
+		if err := j.savePolicy(tx, old, "policy.retired", map[string]any{"by": tx.By.Name, "for": p.PolicyID}); err != nil {
 			return err
 		}
 	}
 	detail := map[string]any{"by": tx.By.Name, "policy_id": p.PolicyID, "policy_version": of.version, "before": before, "source_digest": p.SourceDigest}
 	if of.policyID == "" {
-		err = tx.Put(policyState, activeKey, []byte{})
+		err = policyActive.Put(tx, activeKey, 0)
 		p.ActivatedBy, p.ActivatedAt = tx.By.Name, tx.Now()
 		if err == nil {
 			tx.Changed("policy", p.PolicyID, *p)
@@ -180,8 +179,8 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
 		}
 		p.Status, p.ActivatedBy, p.ActivatedAt, p.FirstBy, p.FirstPerson = PolicyActive, tx.By.Name, tx.Now(), "", ""
 		event := map[string]string{DidActivate: "policy.activated", DidRestore: "policy.restored"}[what]
-		if err = savePolicy(tx, p, event, detail); err == nil {
-			err = tx.Put(policyState, activeKey, key(n))
+		if err = j.savePolicy(tx, p, event, detail); err == nil {
+			err = policyActive.Put(tx, activeKey, n)
 		}
 	}
 	if err != nil {

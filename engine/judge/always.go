@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -221,15 +222,9 @@ func (j *Judge) Preview(ctx context.Context, by core.Caller, id string, want Alw
 // how many of those a person or the deadline had denied.
 func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 	var b Backtest
-	var bad error
 	err := j.ledger.View(ctx, r.TenantID, func(tx *audit.Tx) error {
 		seen := 0
-		return tx.Scan(approvals, nil, nil, true, func(_, value []byte) bool {
-			a, err := decodeApproval(value)
-			if err != nil {
-				bad = err
-				return false
-			}
+		return j.newest(tx, math.MaxUint64, func(_ uint64, a *Approval) bool {
 			seen++
 			if a.Status != Open && a.Status != Voided && r.covers(a.Gate, &a.Action, a.Agent.Name, a.Session, runOf(a.TaskID, a.Attempt)) {
 				b.Checked++
@@ -240,9 +235,6 @@ func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 			return seen < maxBacktest
 		})
 	})
-	if err == nil {
-		err = bad
-	}
 	if err != nil {
 		return b, fmt.Errorf("try the rule on the recorded approvals: %w", err)
 	}

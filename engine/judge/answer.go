@@ -55,7 +55,7 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 	var answered Approval
 	var late, denied error
 	err := j.change(ctx, by, "answer approval "+id, func(tx *audit.Tx) error {
-		a, err := load(tx, id)
+		a, err := j.approvals.Need(tx, id)
 		if err != nil {
 			return err
 		}

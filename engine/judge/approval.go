@@ -1,13 +1,14 @@
 package judge
 
 import (
-	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Bounds of what an approval keeps of an ask.
@@ -26,10 +27,9 @@ func (a *Approval) state() core.Raw {
 
 // newApproval is the approval that a hitl verdict asks for, with its id.
 func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
-	seq := uint64(tx.Add(countApprovals, 1))
 	a := &Approval{
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
-		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), seq), Status: Open,
+		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.approvals.Next(tx)), Status: Open,
 		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
 		Intent: clip(ask.Intent, maxIntent), Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
@@ -69,61 +69,31 @@ func (j *Judge) open(tx *audit.Tx, a *Approval) error {
 // save writes an approval with its audit event and keeps the open ones' small
 // bucket in step.
 func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error {
-	prev := a.AuditSeq
-	a.AuditSeq = tx.Next()
-	value, err := core.Encode(a)
+	old, err := j.approvals.Load(tx, a.ApprovalID)
+	if err == nil {
+		err = j.approvals.Save(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, old, a)
+	}
 	if err != nil {
-		return fmt.Errorf("encode approval %s: %w", a.ApprovalID, err)
+		return fmt.Errorf("save approval %s: %w", a.ApprovalID, err)
 	}
-	if _, err := tx.Record(audit.Entry{
-		Type: event, Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID, State: a.state(), Detail: detail, Prev: prev,
-	}); err != nil {
-		return fmt.Errorf("audit %s of %s: %w", event, a.ApprovalID, err)
-	}
-	_, _, n, _ := core.ParseID(a.ApprovalID)
-	if err := tx.Put(approvals, key(n), value); err != nil {
-		return fmt.Errorf("write approval %s: %w", a.ApprovalID, err)
-	}
+	at := keyOf(a.ApprovalID)
 	if a.Status == Open {
-		err = tx.Put(approvalsOpen, key(n), binary.BigEndian.AppendUint64(nil, uint64(j.due(a).UnixMicro())))
+		err = approvalOpen.Put(tx, at, uint64(j.due(a).UnixMicro()))
 	} else {
-		err = tx.Delete(approvalsOpen, key(n))
+		err = approvalOpen.Delete(tx, at)
 	}
 	if err != nil {
 		return fmt.Errorf("index approval %s: %w", a.ApprovalID, err)
 	}
-	if a.Status == Approved || a.Status == Refused {
-		if err := tx.Put(approvalsShape, binary.BigEndian.AppendUint64(shape(a), n), []byte{1}); err != nil {
-			return fmt.Errorf("index approval %s: %w", a.ApprovalID, err)
-		}
-	}
-	made := *a
-	tx.Changed("approval", a.ApprovalID, &made)
 	tenant := tx.Tenant()
 	tx.OnCommit(func() { j.watch.ring(tenant) })
 	return nil
 }
 
-// load reads an approval in a transaction.
-func load(tx *audit.Tx, id string) (*Approval, error) {
-	seq, err := core.LocalSeq(core.ApprovalPrefix, tx.Tenant(), id)
-	if err != nil {
-		return nil, err
-	}
-	value, err := tx.Get(approvals, key(seq))
-	if err != nil {
-		return nil, fmt.Errorf("read approval %s: %w", id, err)
-	}
-	if value == nil {
-		return nil, core.Missing("approval", id)
-	}
-	return decodeApproval(value)
-}
-
 func decodeApproval(value []byte) (*Approval, error) {
 	a := &Approval{}
 	if err := core.DecodeStored(value, a); err != nil {
-		return nil, fmt.Errorf("decode an approval: %w", err)
+		return nil, err
 	}
 	// The value belongs to the transaction.
 	a.Action.Args = append(core.Raw(nil), a.Action.Args...)
@@ -148,13 +118,13 @@ func (j *Judge) due(a *Approval) time.Time {
 }
 
 // shape hashes what makes two approvals alike: gate, kind, program and agent.
-func shape(a *Approval) []byte {
+func (a *Approval) shape() string {
 	h := fnv.New64a()
 	for _, part := range []string{string(a.Gate), a.Action.Kind, a.Action.Server, program(&a.Action), a.Agent.Name} {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}
-	return h.Sum(nil)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // ask is the question that an approval came from, for a new evaluation.

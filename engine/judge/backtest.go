@@ -54,7 +54,7 @@ func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n
 		return rep, err
 	}
 	err = j.change(ctx, by, "backtest policy "+id, func(tx *audit.Tx) error {
-		p, err := loadPolicy(tx, id)
+		p, err := j.policies.Need(tx, id)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
 
 // GateCanary is the gate of questions that are asked to see whether somebody
@@ -14,10 +13,7 @@ import (
 // right one is deny.
 const GateCanary Gate = "canary"
 
-const (
-	reasonCanary              = "canary"
-	canaries     store.Bucket = "approval.canary" // seq of the approval → placedCanary
-)
+const reasonCanary = "canary"
 
 // placedCanary says who knows that it is one.
 type placedCanary struct {
@@ -54,9 +50,8 @@ func (j *Judge) Canary(ctx context.Context, by core.Caller, risk Risk) (Approval
 		if _, err := tx.Record(audit.Entry{Type: "canary.placed", Trace: a.TraceID, Subject: "canary", ID: a.ApprovalID}); err != nil {
 			return err
 		}
-		_, _, seq, _ := core.ParseID(a.ApprovalID)
 		out = *a
-		return tx.Put(canaries, key(seq), core.MustEncode(placedCanary{by.Name}))
+		return canaries.Put(tx, keyOf(a.ApprovalID), placedCanary{by.Name})
 	})
 	return out, err
 }
@@ -87,14 +82,6 @@ func placedBy(tx *audit.Tx, a *Approval) (string, error) {
 	if a.Gate != GateCanary {
 		return "", nil
 	}
-	_, _, seq, _ := core.ParseID(a.ApprovalID)
-	data, err := tx.Get(canaries, key(seq))
-	if err != nil || data == nil {
-		return "", err
-	}
-	var p placedCanary
-	if err := core.DecodeStored(data, &p); err != nil {
-		return "", fmt.Errorf("decode canary %s: %w", a.ApprovalID, err)
-	}
-	return p.By, nil
+	p, _, err := canaries.Get(tx, keyOf(a.ApprovalID))
+	return p.By, err
 }

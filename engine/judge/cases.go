@@ -107,13 +107,13 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 	}
 	var out Policy
 	err = j.change(ctx, by, "test policy "+id, func(tx *audit.Tx) error {
-		p, err := loadPolicy(tx, id)
+		p, err := j.policies.Need(tx, id)
 		if err != nil {
 			return err
 		}
 		p.TestsSummary, p.TestedAt, p.TestedVersion, p.Version = &sum, tx.Now(), of.version, of.version
 		p.Unsandboxed = bare
-		if err := savePolicy(tx, p, "policy.tested", map[string]any{"by": by.Name, "tests_summary": sum, "policy_version": of.version}); err != nil {
+		if err := j.savePolicy(tx, p, "policy.tested", map[string]any{"by": by.Name, "tests_summary": sum, "policy_version": of.version}); err != nil {
 			return err
 		}
 		out = *p

@@ -65,7 +65,7 @@ func (j *Judge) CheckApply(ctx context.Context, by core.Caller, in Proposal) err
 		if terms, err = readTerms(tx.Tx); err != nil {
 			return err
 		}
-		return eachPolicy(tx, true, func(p *Policy) error {
+		return j.policies.Each(tx, func(p *Policy) error {
 			rules = rules || p.Status == PolicyActive && in.same(p)
 			return nil
 		})

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,25 +9,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
-
-// Buckets. Keys are 8-byte big-endian sequence numbers unless said.
-const (
-	decisions      store.Bucket = "decision"        // every GateDecision, append-only
-	decisionRare   store.Bucket = "decision.rare"   // {decision byte}{seq}: those that are not approve
-	approvals      store.Bucket = "approval"        // every Approval
-	approvalsOpen  store.Bucket = "approval.open"   // seq → when to look next, Unix µs
-	approvalsShape store.Bucket = "approval.shape"  // {shape hash}{seq}: the answered ones
-	policies       store.Bucket = "policy.versions" // version → number, number → table
-)
-
-// Counters.
-const (
-	countDecisions = "decision"
-	countApprovals = "approval"
-	countPolicies  = "policy.versions"
-)
-
-func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
 // Audit is the decision for the detail of an audit event, as compact JSON:
 // {"decision_id","decision","reason_code","rule_id","digest"}.
@@ -114,17 +94,11 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	if err != nil {
 		return err
 	}
-	seq := uint64(tx.Add(countDecisions, 1))
-	d.DecisionID, d.CreatedAt = policy.id(seq), tx.Now()
-	if err := tx.Put(decisions, binary.BigEndian.AppendUint64(tx.Alloc(8), seq), policy.appendRow(tx.Alloc(512), d)); err != nil {
+	row := &decisionRow{GateDecision: *d, Number: j.decisions.Next(tx), by: &policy}
+	if err := j.decisions.Write(tx, nil, row); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
-	if d.Decision != Approve {
-		tx.Add(countDecisions+"."+string(d.Decision), 1)
-		if err := tx.Put(decisionRare, rareKey(d.Decision, seq), []byte{1}); err != nil {
-			return fmt.Errorf("index a decision: %w", err)
-		}
-	}
+	d.DecisionID, d.CreatedAt = policy.id(row.Number), row.CreatedAt
 	if !d.folded() {
 		if _, err := tx.Record(audit.Entry{
 			Type: "judge.outcome", Trace: d.TraceID, Subject: "decision", ID: d.DecisionID, Detail: d,
@@ -136,27 +110,22 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	return nil
 }
 
-func rareKey(d Decision, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{d[0]}, seq)
-}
-
 // decisionRow is a stored decision: the seed's names, without what the key,
 // the tenant and the rule table already say.
 type decisionRow struct {
 	GateDecision
+	Number    uint64  `json:"n"`
 	Policy    uint64  `json:"policy"`
 	Rationale *string `json:"rationale"`
+
+	by *active // the policy that rules as it is written
 }
 
-// readDecision decodes the decision stored under seq.
-func (j *Judge) readDecision(tx store.Tx, seq uint64, value []byte) (GateDecision, error) {
-	var row decisionRow
-	if err := core.DecodeStored(value, &row); err != nil {
-		return GateDecision{}, fmt.Errorf("decode decision %d: %w", seq, err)
-	}
+// decision fills in what its row leaves out.
+func (j *Judge) decision(tx store.Tx, row *decisionRow) (GateDecision, error) {
 	d := row.GateDecision
 	d.TenantID = tx.Tenant()
-	d.DecisionID = core.NewID(core.DecisionPrefix, d.TenantID, seq)
+	d.DecisionID = core.NewID(core.DecisionPrefix, d.TenantID, row.Number)
 	if d.DecidedBy == "" {
 		d.DecidedBy = byPolicy
 	}
@@ -173,10 +142,13 @@ func (j *Judge) readDecision(tx store.Tx, seq uint64, value []byte) (GateDecisio
 	return d, nil
 }
 
-// appendRow writes a decisionRow. It runs on the store's writer with each
-// task, so it is written by hand.
-func (a *active) appendRow(b []byte, d *GateDecision) []byte {
-	b = append(b, `{"decision":"`...)
+// encode runs on the store's writer with each task, so it is written by hand.
+func (r *decisionRow) encode() []byte {
+	a, d := r.by, &r.GateDecision
+	b := make([]byte, 0, 512)
+	b = append(b, `{"n":`...)
+	b = strconv.AppendUint(b, r.Number, 10)
+	b = append(b, `,"decision":"`...)
 	b = append(b, d.Decision...)
 	b = append(b, `","reason_code":"`...)
 	b = append(b, d.ReasonCode...)

@@ -2,10 +2,11 @@ package judge
 
 import (
 	"context"
-	"errors"
+	"math"
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/record"
 )
 
 // endedSlice is how many approvals one read transaction looks at.
@@ -17,22 +18,20 @@ const endedSlice = 2000
 func (j *Judge) Ended(ctx context.Context, tenant string, since time.Time, most int, fn func(*Approval)) (all bool, err error) {
 	// None waits longer than maxOpen: older asks have ended before.
 	oldest := since.Add(-maxOpen)
-	var to []byte
+	below := uint64(math.MaxUint64)
 	for seen := 0; seen < most && !all; {
 		n := 0
 		err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			var bad error
 			all = true
-			err := tx.Scan(approvals, nil, to, true, func(k, value []byte) bool {
+			return j.newest(tx, below, func(number uint64, a *Approval) bool {
 				if n == endedSlice || seen == most {
 					all = false
 					return false
 				}
 				n++
 				seen++
-				to = append(to[:0:0], k...)
-				var a *Approval
-				if a, bad = decodeApproval(value); bad != nil || a.CreatedAt.Before(oldest) {
+				below = number
+				if a.CreatedAt.Before(oldest) {
 					return false
 				}
 				if (a.Status == Approved || a.Status == Refused || a.Status == Expired) && !a.AnsweredAt.Before(since) {
@@ -40,7 +39,6 @@ func (j *Judge) Ended(ctx context.Context, tenant string, since time.Time, most 
 				}
 				return true
 			})
-			return errors.Join(err, bad)
 		})
 		if err == nil {
 			err = ctx.Err()
@@ -50,4 +48,21 @@ func (j *Judge) Ended(ctx context.Context, tenant string, since time.Time, most 
 		}
 	}
 	return all, nil
+}
+
+// newest visits the approvals below a number, the newest first, until visit
+// returns false.
+func (j *Judge) newest(tx *audit.Tx, below uint64, visit func(number uint64, a *Approval) bool) error {
+	n := j.approvals.Newest(tx)
+	gone := n - uint64(j.approvals.Count(tx))
+	for n = min(n, below-1); n > gone; n-- {
+		a, err := j.approvals.At(tx, record.Seq(n))
+		if err != nil {
+			return err
+		}
+		if a != nil && !visit(n, a) {
+			break
+		}
+	}
+	return nil
 }

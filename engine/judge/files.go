@@ -117,7 +117,7 @@ type Binder interface {
 
 // ApprovedFiles are the files that an approval is bound to.
 func (j *Judge) ApprovedFiles(tx *audit.Tx, id string) ([]File, error) {
-	a, err := load(tx, id)
+	a, err := j.approvals.Need(tx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
 
 // History knows what past decisions at the gate task.start were about.
@@ -19,14 +18,11 @@ type History interface {
 // Recalls names who knows past tasks. Call it before the first Backtest.
 func (j *Judge) Recalls(h History) { j.past = h }
 
-// pastAsks keeps what decisions were about that nothing else keeps: a person's
-// answer has its approval, and a task's start its task.
-const pastAsks store.Bucket = "decision.ask"
-
 // maxPastAsk bounds the arguments that are kept of one, in bytes.
 const maxPastAsk = 16 << 10
 
-// pastAsk is a kept question.
+// pastAsk is what a decision was about that nothing else keeps: a person's
+// answer has its approval, and a task's start its task.
 type pastAsk struct {
 	Action   Action         `json:"action"`
 	Agent    AgentRef       `json:"agent,omitzero"`
@@ -48,17 +44,9 @@ func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
 	default:
 		return nil
 	}
-	value, err := core.Encode(pastAsk{
+	return pastAsks.Put(tx, keyOf(d.DecisionID), pastAsk{
 		ask.Action, ask.Agent, ask.Driver, clip(ask.Intent, maxIntent), ask.Risk, ask.Attempt, ask.Priority, ask.By.Name, ask.By.Kind,
 	})
-	if err != nil {
-		return fmt.Errorf("keep what decision %s was about: %w", d.DecisionID, err)
-	}
-	_, _, n, _ := core.ParseID(d.DecisionID)
-	if err := tx.Put(pastAsks, key(n), value); err != nil {
-		return fmt.Errorf("keep what decision %s was about: %w", d.DecisionID, err)
-	}
-	return nil
 }
 
 // recall finds what a decision was about; false when nobody knows any more.
@@ -86,16 +74,11 @@ func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask
 		}
 		return ask, true, nil
 	}
-	_, _, n, _ := core.ParseID(d.DecisionID)
 	var out Ask
 	found := false
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		value, err := tx.Get(pastAsks, key(n))
-		if err != nil || value == nil {
-			return err
-		}
-		var p pastAsk
-		if err := core.DecodeStored(value, &p); err != nil {
+		p, kept, err := pastAsks.Get(tx, keyOf(d.DecisionID))
+		if err != nil || !kept {
 			return err
 		}
 		p.Action.Args = append(core.Raw(nil), p.Action.Args...)

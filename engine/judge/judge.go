@@ -64,15 +64,18 @@ type Judge struct {
 	contents   Contents
 	health     *health.Troubles
 
-	owners   map[Gate]Settler
-	programs Programs
-	book     Book
-	past     History
-	rulings  rulings
-	versions versions
-	rules    record.Kind[Rule]
-	always   cache
-	watch    watch
+	owners    map[Gate]Settler
+	programs  Programs
+	book      Book
+	past      History
+	rulings   rulings
+	versions  versions
+	approvals record.Kind[Approval]
+	decisions record.Kind[decisionRow]
+	policies  record.Kind[Policy]
+	rules     record.Kind[Rule]
+	always    cache
+	watch     watch
 }
 
 // defaultTable loads the embedded rules when they are first needed: a command
@@ -119,7 +122,7 @@ func New(opt Options) (*Judge, error) {
 	j.versions.init()
 	j.rulings.init()
 	j.always.init()
-	j.rules = j.ruleKind()
+	j.approvals, j.decisions, j.policies, j.rules = j.approvalKind(), j.decisionKind(), j.policyKind(), j.ruleKind()
 	j.watch.init()
 	if j.ledger != nil { // without one it only explains
 		j.ledger.Derives(j.Auditables()...)

@@ -3,16 +3,14 @@ package judge
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
-	"sort"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // Approval returns one approval.
@@ -20,21 +18,13 @@ func (j *Judge) Approval(ctx context.Context, tenant, id string) (Approval, erro
 	if err := j.local(ctx, core.Self(tenant, "judge"), core.ApprovalPrefix, "approval", id); err != nil {
 		return Approval{}, err
 	}
-	var out Approval
-	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		a, err := load(tx, id)
-		if err == nil {
-			out = *a
-		}
-		return err
-	})
-	return out, err
+	return j.approvals.Get(ctx, tenant, id)
 }
 
 // ApprovalIn is Approval inside a transaction, of an id that is known to be the
 // tenant's.
 func (j *Judge) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
-	a, err := load(tx, id)
+	a, err := j.approvals.Need(tx, id)
 	if err != nil {
 		return Approval{}, err
 	}
@@ -63,27 +53,29 @@ func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (co
 	default:
 		return core.Page[Approval]{}, core.Invalid("status", f.Status, "open, approved, denied, expired, void")
 	}
-	l := listing[Approval]{
-		bucket: approvals, counter: countApprovals,
-		read: func(_ store.Tx, _ uint64, value []byte) (Approval, error) {
-			a, err := decodeApproval(value)
-			if err != nil {
-				return Approval{}, err
-			}
-			return *a, nil
-		},
-		at: func(a *Approval) time.Time { return a.CreatedAt },
-		keep: func(a *Approval) bool {
+	q, err := queryOf[Approval](f)
+	if err != nil {
+		return core.Page[Approval]{}, err
+	}
+	if narrows(f) {
+		q.Match = func(a *Approval) (bool, error) {
 			return same(f.Status, string(a.Status)) && same(f.Agent, a.Agent.Name) && same(f.Kind, a.Action.Kind) &&
 				same(f.Session, a.Session) && same(f.Trace, a.TraceID) && same(f.Task, a.TaskID) &&
-				holds(f.Match, a.ApprovalID, a.TaskID, a.Intent, string(a.Action.Args), a.Action.Tool, a.Agent.Name,
-					a.RequestedBy, a.AnsweredBy, a.AnswerReason, a.ReasonCode)
-		},
+				f.Finds(a.ApprovalID, a.TaskID, a.Intent, string(a.Action.Args), a.Action.Tool, a.Agent.Name,
+					a.RequestedBy, a.AnsweredBy, a.AnswerReason, a.ReasonCode), nil
+		}
 	}
-	if ApprovalStatus(f.Status) == Open {
-		l.only = approvalsOpen
-	}
-	return l.page(ctx, j.ledger, tenant, f)
+	var page core.Page[Approval]
+	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		if ApprovalStatus(f.Status) == Open {
+			if q.Among, err = openNumbers(tx); err != nil {
+				return err
+			}
+		}
+		page, err = j.approvals.Page(ctx, tx, q)
+		return err
+	})
+	return page, err
 }
 
 // Decision returns one decision.
@@ -91,17 +83,15 @@ func (j *Judge) Decision(ctx context.Context, tenant, id string) (GateDecision, 
 	if err := j.local(ctx, core.Self(tenant, "judge"), core.DecisionPrefix, "decision", id); err != nil {
 		return GateDecision{}, err
 	}
-	_, _, seq, _ := core.ParseID(id)
 	var out GateDecision
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		value, err := tx.Get(decisions, key(seq))
-		if err != nil {
-			return fmt.Errorf("read decision %s: %w", id, err)
+		row, err := j.decisions.At(tx, keyOf(id))
+		if err == nil && row == nil {
+			err = core.Missing("decision", id)
 		}
-		if value == nil {
-			return core.Missing("decision", id)
+		if err == nil {
+			out, err = j.decision(tx.Tx, row)
 		}
-		out, err = j.readDecision(tx.Tx, seq, value)
 		return err
 	})
 	return out, err
@@ -110,23 +100,37 @@ func (j *Judge) Decision(ctx context.Context, tenant, id string) (GateDecision, 
 // Decisions lists decisions newest first. Filter.Status is a Decision, Kind
 // the action's kind, Match a part of the id, reason, rule, rationale or names.
 func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[GateDecision], error) {
-	l := listing[GateDecision]{
-		bucket: decisions, counter: countDecisions, read: j.readDecision,
-		at: func(d *GateDecision) time.Time { return d.CreatedAt },
-		keep: func(d *GateDecision) bool {
-			return same(f.Status, string(d.Decision)) && same(f.Agent, d.Agent) && same(f.Kind, d.Kind) &&
-				same(f.Session, d.Session) && same(f.Trace, d.TraceID) && same(f.Task, d.TaskID) &&
-				holds(f.Match, d.DecisionID, d.TaskID, d.ReasonCode, d.RuleID, d.Rationale, d.DecidedBy, d.Agent, d.Kind, d.ApprovalID)
-		},
+	var none core.Page[GateDecision]
+	q, err := queryOf[decisionRow](f)
+	if err != nil {
+		return none, err
 	}
 	switch d := Decision(f.Status); d {
 	case "", Approve:
 	case Deny, HITL:
-		l.only, l.under = decisionRare, []byte{d[0]}
+		q.Along, q.Word = decisionRare, f.Status
 	default:
-		return core.Page[GateDecision]{}, core.Invalid("status", f.Status, "approve, deny, hitl")
+		return none, core.Invalid("status", f.Status, "approve, deny, hitl")
 	}
-	return l.page(ctx, j.ledger, tenant, f)
+	var items []GateDecision
+	var page core.Page[decisionRow]
+	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		if narrows(f) {
+			q.Match = func(r *decisionRow) (bool, error) {
+				d, err := j.decision(tx.Tx, r)
+				return same(f.Status, string(d.Decision)) && same(f.Agent, d.Agent) && same(f.Kind, d.Kind) &&
+					same(f.Session, d.Session) && same(f.Trace, d.TraceID) && same(f.Task, d.TaskID) &&
+					f.Finds(d.DecisionID, d.TaskID, d.ReasonCode, d.RuleID, d.Rationale, d.DecidedBy, d.Agent, d.Kind, d.ApprovalID), err
+			}
+		}
+		page, err = j.decisions.Page(ctx, tx, q)
+		for i := range page.Items {
+			d, bad := j.decision(tx.Tx, &page.Items[i])
+			items, err = append(items, d), errors.Join(err, bad)
+		}
+		return err
+	})
+	return core.Page[GateDecision]{Items: items, Info: page.Info}, err
 }
 
 // Past returns the newest n answered approvals of the same shape (gate, kind,
@@ -137,191 +141,47 @@ func (j *Judge) Past(ctx context.Context, tenant string, a Approval, n int) ([]A
 	}
 	var out []Approval
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var keys [][]byte
-		prefix := shape(&a)
-		if err := tx.Scan(approvalsShape, prefix, after(prefix), true, func(k, _ []byte) bool {
-			keys = append(keys, append([]byte(nil), k[len(prefix):]...))
-			return len(keys) <= n
-		}); err != nil {
-			return fmt.Errorf("find past approvals: %w", err)
-		}
-		for _, k := range keys {
-			value, err := tx.Get(approvals, k)
-			if err != nil || value == nil {
-				return fmt.Errorf("read a past approval: %w", err)
-			}
-			past, err := decodeApproval(value)
-			if err != nil {
-				return err
-			}
+		page, err := j.approvals.Page(ctx, tx, record.Query[Approval]{
+			Filter: core.Filter{Page: 1, Size: n + 1}, Along: approvalShape, Word: a.shape(),
+		})
+		for _, past := range page.Items {
 			if past.ApprovalID != a.ApprovalID && len(out) < n {
-				out = append(out, *past)
+				out = append(out, past)
 			}
 		}
-		return nil
-	})
-	return out, err
-}
-
-// after is the first key behind all those that start with prefix.
-func after(prefix []byte) []byte {
-	end := slices.Clone(prefix)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-	return nil
-}
-
-func same(want, got string) bool { return want == "" || want == got }
-
-func holds(match string, in ...string) bool {
-	if match == "" {
-		return true
-	}
-	match = strings.ToLower(match)
-	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), match) })
-}
-
-// listing pages through a bucket whose keys are the dense numbers up to counter,
-// from those on that did not leave.
-type listing[T any] struct {
-	bucket  store.Bucket
-	counter string
-	only    store.Bucket // index of the wanted numbers, keys {under}{seq}
-	under   []byte
-	read    func(tx store.Tx, seq uint64, value []byte) (T, error)
-	at      func(*T) time.Time
-	keep    func(*T) bool
-}
-
-func (l *listing[T]) page(ctx context.Context, ledger *audit.Ledger, tenant string, f core.Filter) (core.Page[T], error) {
-	var out core.Page[T]
-	f, err := f.Check()
-	if err != nil {
-		return out, err
-	}
-	err = ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		lo, hi, err := l.span(tx.Tx, f)
-		if err != nil {
-			return err
-		}
-		byTime := f
-		byTime.Since, byTime.Until = time.Time{}, time.Time{}
-		if !byTime.Narrows() { // by arithmetic, whatever the size
-			total := int(hi - lo)
-			var items []T
-			for seq := int64(hi) - 1 - int64(f.Offset()); seq >= int64(lo) && len(items) < f.Size; seq-- {
-				item, err := l.get(tx.Tx, uint64(seq))
-				if err != nil {
-					return err
-				}
-				items = append(items, item)
-			}
-			out = core.NewPage(items, f, total)
-			return nil
-		}
-		out, err = l.search(ctx, tx.Tx, f, lo, hi)
 		return err
 	})
-	return out, err
-}
-
-func (l *listing[T]) get(tx store.Tx, seq uint64) (T, error) {
-	var none T
-	value, err := tx.Get(l.bucket, key(seq))
 	if err != nil {
-		return none, fmt.Errorf("read %s %d: %w", l.bucket, seq, err)
+		return nil, fmt.Errorf("find past approvals: %w", err)
 	}
-	if value == nil {
-		return none, core.Errorf(core.Internal, "%s %d is missing", l.bucket, seq)
-	}
-	return l.read(tx, seq, value)
+	return out, nil
 }
 
-// span is the half-open range of numbers within the filter's times. Numbers
-// and times grow together: a transaction's time never runs backwards.
-func (l *listing[T]) span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
-	floor := uint64(tx.Counter(floorOf(l.counter)))
-	count := int(uint64(tx.Counter(l.counter)) - floor)
-	find := func(past func(time.Time) bool) uint64 {
-		return floor + 1 + uint64(sort.Search(count, func(i int) bool {
-			if err != nil {
-				return true
-			}
-			var item T
-			if item, err = l.get(tx, floor+uint64(i)+1); err != nil {
-				return true
-			}
-			return past(l.at(&item))
-		}))
-	}
-	lo, hi = floor+1, floor+uint64(count)+1
-	if !f.Since.IsZero() {
-		lo = find(func(t time.Time) bool { return !t.Before(f.Since) })
+func same(want, got string) bool { return core.Wants(want, got) }
+
+// narrows says whether a filter asks for more than times.
+func narrows(f core.Filter) bool {
+	f.Since, f.Until = time.Time{}, time.Time{}
+	return f.Narrows()
+}
+
+// queryOf is the query of a filter, the end of whose time is within it. Records
+// that can't match are told by their bytes, undecoded.
+func queryOf[T any](f core.Filter) (q record.Query[T], err error) {
+	if q.Filter, err = f.Check(); err != nil {
+		return q, err
 	}
 	if !f.Until.IsZero() {
-		hi = max(lo, find(func(t time.Time) bool { return t.After(f.Until) }))
+		q.Until = f.Until.Add(1)
 	}
-	return lo, hi, err
-}
-
-// search looks at every record of the range, or of the index, newest first.
-// Records that can't match are told by their bytes, undecoded.
-func (l *listing[T]) search(ctx context.Context, tx store.Tx, f core.Filter, lo, hi uint64) (core.Page[T], error) {
 	var hints [][]byte
 	for _, want := range []string{f.Status, f.Agent, f.Kind, f.Session, f.Trace, f.Task} {
 		if want != "" {
 			hints = append(hints, quote(nil, want))
 		}
 	}
-	var items []T
-	total, seen := 0, 0
-	var bad error
-	visit := func(seq uint64, value []byte) bool {
-		if seen++; seen%1024 == 0 && ctx.Err() != nil {
-			bad = ctx.Err()
-			return false
-		}
-		for _, h := range hints {
-			if !bytes.Contains(value, h) {
-				return true
-			}
-		}
-		var item T
-		if item, bad = l.read(tx, seq, value); bad != nil {
-			return false
-		}
-		if l.keep(&item) {
-			if total >= f.Offset() && len(items) < f.Size {
-				items = append(items, item)
-			}
-			total++
-		}
-		return true
+	q.Raw = func(data []byte) bool {
+		return !slices.ContainsFunc(hints, func(h []byte) bool { return !bytes.Contains(data, h) })
 	}
-	var err error
-	if l.only == "" {
-		err = tx.Scan(l.bucket, key(lo), key(hi), true, func(k, value []byte) bool {
-			return visit(binary.BigEndian.Uint64(k), value)
-		})
-	} else {
-		n := len(l.under)
-		from, to := append(slices.Clone(l.under), key(lo)...), append(slices.Clone(l.under), key(hi)...)
-		err = tx.Scan(l.only, from, to, true, func(k, _ []byte) bool {
-			var value []byte
-			if value, bad = tx.Get(l.bucket, k[n:]); bad != nil {
-				return false
-			}
-			return visit(binary.BigEndian.Uint64(k[n:]), value)
-		})
-	}
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
-		return core.Page[T]{}, fmt.Errorf("search %s: %w", l.bucket, err)
-	}
-	return core.NewPage(items, f, total), nil
+	return q, nil
 }

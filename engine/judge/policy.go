@@ -3,27 +3,16 @@ package judge
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
-
-// Buckets of policies. Keys are 8-byte big-endian sequence numbers unless said.
-const (
-	policyBucket  store.Bucket = "policy"        // every Policy
-	policySources store.Bucket = "policy.source" // its source
-	policyCases   store.Bucket = "policy.cases"  // its cases, JSON lines
-	policyState   store.Bucket = "policy.state"  // "active" → number, "terms" → PolicyTerms
-)
-
-const countProposals = "policy"
-
-var activeKey, termsKey = []byte("active"), []byte("terms")
 
 // PolicyKind says what a policy is.
 type PolicyKind string
@@ -96,9 +85,9 @@ type policyRecord struct {
 	First  string        `json:"first,omitempty"`
 }
 
-func recordOf(p *Policy, source, cases string) (policyRecord, error) {
-	run, err := core.Digest(map[string]any{"kind": p.Kind, "interpreter": p.Interpreter, "serve": p.Serve, "gates": p.Gates, "by": p.ProposedBy})
-	return policyRecord{p.Status, source, cases, run, p.TestsSummary, p.FirstBy}, err
+func (p *Policy) state() policyRecord {
+	run := digestOf(core.MustEncode(map[string]any{"kind": p.Kind, "interpreter": p.Interpreter, "serve": p.Serve, "gates": p.Gates, "by": p.ProposedBy}))
+	return policyRecord{p.Status, p.SourceDigest, p.CasesDigest, run, p.TestsSummary, p.FirstBy}
 }
 
 func digestOf(data []byte) string {
@@ -110,75 +99,29 @@ func digestOf(data []byte) string {
 }
 
 // savePolicy writes a policy with its audit event.
-func savePolicy(tx *audit.Tx, p *Policy, event string, detail any) error {
-	state, err := recordOf(p, p.SourceDigest, p.CasesDigest)
+func (j *Judge) savePolicy(tx *audit.Tx, p *Policy, event string, detail any) error {
+	old, err := j.policies.Load(tx, p.PolicyID)
 	if err != nil {
-		return fmt.Errorf("digest policy %s: %w", p.PolicyID, err)
+		return err
 	}
-	seq, err := tx.Record(audit.Entry{Type: event, Subject: "policy", ID: p.PolicyID, State: state, Detail: detail, Prev: p.AuditSeq})
-	if err != nil {
-		return fmt.Errorf("audit %s of %s: %w", event, p.PolicyID, err)
-	}
-	p.AuditSeq = seq
-	value, err := core.Encode(p)
-	if err != nil {
-		return fmt.Errorf("encode policy %s: %w", p.PolicyID, err)
-	}
-	_, _, n, _ := core.ParseID(p.PolicyID)
-	if err := tx.Put(policyBucket, key(n), value); err != nil {
-		return fmt.Errorf("write policy %s: %w", p.PolicyID, err)
-	}
-	made := *p
-	tx.Changed("policy", p.PolicyID, &made)
-	return nil
-}
-
-func loadPolicy(tx store.Tx, id string) (*Policy, error) {
-	seq, err := core.LocalSeq(core.PolicyPrefix, tx.Tenant(), id)
-	if err != nil {
-		return nil, err
-	}
-	return readPolicy(tx, key(seq))
-}
-
-func readPolicy(tx store.Tx, at []byte) (*Policy, error) {
-	value, err := tx.Get(policyBucket, at)
-	if err != nil {
-		return nil, fmt.Errorf("read a policy: %w", err)
-	}
-	if value == nil {
-		return nil, core.Missing("policy", core.NewID(core.PolicyPrefix, tx.Tenant(), binary.BigEndian.Uint64(at)))
-	}
-	p := &Policy{}
-	if err := core.DecodeStored(value, p); err != nil {
-		return nil, fmt.Errorf("decode a policy: %w", err)
-	}
-	return p, nil
+	return j.policies.Save(tx, record.Event{Type: event, Detail: detail}, old, p)
 }
 
 // readSource reads a policy's source and refuses one that was changed.
 func readSource(tx store.Tx, p *Policy) ([]byte, error) {
-	_, _, n, _ := core.ParseID(p.PolicyID)
-	source, err := tx.Get(policySources, key(n))
-	if err != nil {
-		return nil, fmt.Errorf("read the source of %s: %w", p.PolicyID, err)
+	source, _, err := policySources.Get(tx, keyOf(p.PolicyID))
+	if err == nil && digestOf(source) != p.SourceDigest {
+		err = core.Errorf(core.Internal, "the source of policy %s is not what was proposed", p.PolicyID)
 	}
-	if digestOf(source) != p.SourceDigest {
-		return nil, core.Errorf(core.Internal, "the source of policy %s is not what was proposed", p.PolicyID)
-	}
-	return append([]byte(nil), source...), nil
+	return source, err
 }
 
 func readCases(tx store.Tx, p *Policy) ([]byte, error) {
-	_, _, n, _ := core.ParseID(p.PolicyID)
-	cases, err := tx.Get(policyCases, key(n))
-	if err != nil {
-		return nil, fmt.Errorf("read the cases of %s: %w", p.PolicyID, err)
+	cases, _, err := policyCases.Get(tx, keyOf(p.PolicyID))
+	if err == nil && digestOf(cases) != p.CasesDigest {
+		err = core.Errorf(core.Internal, "the cases of policy %s are not what was proposed", p.PolicyID)
 	}
-	if digestOf(cases) != p.CasesDigest {
-		return nil, core.Errorf(core.Internal, "the cases of policy %s are not what was proposed", p.PolicyID)
-	}
-	return append([]byte(nil), cases...), nil
+	return cases, err
 }
 
 // PolicyDetail is a policy with what it is made of.
@@ -195,7 +138,7 @@ func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail,
 		return out, err
 	}
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		p, err := loadPolicy(tx, id)
+		p, err := j.policies.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -212,51 +155,10 @@ func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail,
 
 // Policies lists a tenant's policies, newest first.
 func (j *Judge) Policies(ctx context.Context, tenant string) ([]Policy, error) {
-	var all []Policy
-	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return eachPolicy(tx, true, func(p *Policy) error { all = append(all, *p); return nil })
-	})
+	all, err := j.policies.List(ctx, tenant)
 	if err != nil {
 		return nil, fmt.Errorf("list the policies: %w", err)
 	}
+	slices.Reverse(all)
 	return all, nil
-}
-
-func eachPolicy(tx store.Tx, reverse bool, fn func(*Policy) error) error {
-	var bad error
-	err := tx.Scan(policyBucket, nil, nil, reverse, func(_, value []byte) bool {
-		p := &Policy{}
-		if bad = core.DecodeStored(value, p); bad == nil {
-			bad = fn(p)
-		}
-		return bad == nil
-	})
-	if err == nil {
-		err = bad
-	}
-	return err
-}
-
-type policyRecords struct{}
-
-func (policyRecords) Subject() string { return "policy" }
-
-// States compares the sources and cases themselves, not what is said of them.
-func (policyRecords) States(tx store.Tx, each func(string, any) error) error {
-	return eachPolicy(tx, false, func(p *Policy) error {
-		_, _, n, _ := core.ParseID(p.PolicyID)
-		source, err := tx.Get(policySources, key(n))
-		if err != nil {
-			return err
-		}
-		cases, err := tx.Get(policyCases, key(n))
-		if err != nil {
-			return err
-		}
-		state, err := recordOf(p, digestOf(source), digestOf(cases))
-		if err != nil {
-			return err
-		}
-		return each(p.PolicyID, state)
-	})
 }

@@ -71,7 +71,7 @@ func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn 
 	}
 	var out Approval
 	err := j.change(ctx, by, what+" approval "+id, func(tx *audit.Tx) error {
-		a, err := load(tx, id)
+		a, err := j.approvals.Need(tx, id)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Bounds of a policy.
@@ -40,7 +42,7 @@ func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Polic
 	err = j.change(ctx, by, "propose a policy", func(tx *audit.Tx) error {
 		live := 0
 		var same *Policy
-		if err := eachPolicy(tx, true, func(old *Policy) error {
+		if err := j.policies.Each(tx, func(old *Policy) error {
 			if old.Status == PolicyProposed {
 				live++
 				if old.Version == p.Version && old.CasesDigest == p.CasesDigest && old.Name == p.Name {
@@ -58,15 +60,12 @@ func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Polic
 		if live >= maxProposals {
 			return core.Errorf(core.Conflict, "propose a policy: %d proposals wait already; withdraw some", live)
 		}
-		n := uint64(tx.Add(countProposals, 1))
-		p.PolicyID, p.CreatedAt = core.NewID(core.PolicyPrefix, tx.Tenant(), n), tx.Now()
-		if err := tx.Put(policySources, key(n), in.Source); err != nil {
-			return fmt.Errorf("write the source: %w", err)
+		n := j.policies.Next(tx)
+		p.PolicyID = core.NewID(core.PolicyPrefix, tx.Tenant(), n)
+		if err := errors.Join(policySources.Put(tx, record.Seq(n), in.Source), policyCases.Put(tx, record.Seq(n), in.Cases)); err != nil {
+			return err
 		}
-		if err := tx.Put(policyCases, key(n), in.Cases); err != nil {
-			return fmt.Errorf("write the cases: %w", err)
-		}
-		if err := savePolicy(tx, &p, "policy.proposed", p); err != nil {
+		if err := j.savePolicy(tx, &p, "policy.proposed", p); err != nil {
 			return err
 		}
 		return j.tell(tx, &p, p.Proposed())
@@ -168,7 +167,7 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 	var out Policy
 	var denied error
 	err := j.change(ctx, by, "withdraw policy "+id, func(tx *audit.Tx) error {
-		p, err := loadPolicy(tx, id)
+		p, err := j.policies.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -184,7 +183,7 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 		}
 		p.Status, p.WithdrawnBy, p.FirstBy, p.FirstPerson = PolicyWithdrawn, by.Name, "", ""
 		out = *p
-		if err := savePolicy(tx, &out, "policy.withdrawn", map[string]any{"by": by.Name}); err != nil {
+		if err := j.savePolicy(tx, &out, "policy.withdrawn", map[string]any{"by": by.Name}); err != nil {
 			return err
 		}
 		return j.tell(tx, &out, PolicyStep{Did: DidWithdraw})

@@ -211,14 +211,14 @@ func (j *Judge) rulingIn(tx *audit.Tx) *ruling {
 
 // readRuling compiles the policy that the store says is active.
 func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
-	at, err := tx.Get(policyState, activeKey)
+	id, err := activeID(tx)
 	if err != nil {
 		return nil, fmt.Errorf("read which policy rules: %w", err)
 	}
-	if len(at) == 0 {
+	if id == "" {
 		return j.base(), nil
 	}
-	p, err := readPolicy(tx, at)
+	p, err := j.policies.Need(tx, id)
 	if err != nil {
 		return nil, err
 	}

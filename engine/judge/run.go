@@ -2,13 +2,13 @@ package judge
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -96,9 +96,9 @@ func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*ret
 	var due []string
 	var next time.Time
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(approvalsOpen, nil, nil, false, func(k, value []byte) bool {
-			id := core.NewID(core.ApprovalPrefix, tenant, binary.BigEndian.Uint64(k))
-			at := time.UnixMicro(int64(binary.BigEndian.Uint64(value)))
+		return approvalOpen.Each(tx, nil, func(k record.Parts, look uint64) (bool, error) {
+			id := core.NewID(core.ApprovalPrefix, tenant, k.Seq())
+			at := time.UnixMicro(int64(look))
 			if r := failed[id]; r != nil && r.at.After(at) {
 				at = r.at
 			}
@@ -107,7 +107,7 @@ func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*ret
 			} else if next.IsZero() || at.Before(next) {
 				next = at
 			}
-			return true
+			return true, nil
 		})
 	})
 	if err != nil {
@@ -134,7 +134,7 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 	var next time.Time
 	err := j.change(ctx, self, "enforce the deadline of "+id, func(tx *audit.Tx) error {
 		next = time.Time{}
-		a, err := load(tx, id)
+		a, err := j.approvals.Need(tx, id)
 		if err != nil || a.Status != Open {
 			return err
 		}

@@ -1,13 +1,14 @@
 package judge
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // Start checks, when an approved effect is about to start, that the approval
@@ -16,7 +17,7 @@ import (
 // anew (R1). So does an approval that is not approved, or was used before,
 // without changing it.
 func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
-	a, err := load(tx, approvalID)
+	a, err := j.approvals.Need(tx, approvalID)
 	if err != nil {
 		return false, err
 	}
@@ -74,30 +75,31 @@ func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error
 // openIn reads the open approvals, oldest first. Those that can't be read are
 // told of and left out.
 func (j *Judge) openIn(tx *audit.Tx) ([]*Approval, error) {
-	var keys [][]byte
-	if err := tx.Scan(approvalsOpen, nil, nil, false, func(k, _ []byte) bool {
-		keys = append(keys, append([]byte(nil), k...))
-		return true
-	}); err != nil {
+	open, err := openNumbers(tx)
+	if err != nil {
 		return nil, fmt.Errorf("list the open approvals: %w", err)
 	}
-	out := make([]*Approval, 0, len(keys))
-	for _, k := range keys {
-		value, err := tx.Get(approvals, k)
-		if err != nil {
-			return nil, fmt.Errorf("read an open approval: %w", err)
-		}
-		var a *Approval
-		if value == nil {
+	out := make([]*Approval, 0, len(open))
+	for _, n := range open {
+		a, err := j.approvals.At(tx, record.Seq(n))
+		if err == nil && a == nil {
 			err = errors.New("it is open, and has no record")
-		} else {
-			a, err = decodeApproval(value)
 		}
 		if err != nil { // nobody can answer it, and it holds no other up
-			j.health.Report(tx.Tenant(), "judge", "approval "+core.NewID(core.ApprovalPrefix, tx.Tenant(), binary.BigEndian.Uint64(k)), err)
+			j.health.Report(tx.Tenant(), "judge", "approval "+core.NewID(core.ApprovalPrefix, tx.Tenant(), n), err)
 			continue
 		}
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// openNumbers are those of the open approvals, oldest first.
+func openNumbers(tx store.Tx) (all []uint64, err error) {
+	all = []uint64{}
+	err = approvalOpen.Each(tx, nil, func(k record.Parts, _ uint64) (bool, error) {
+		all = append(all, k.Seq())
+		return true, nil
+	})
+	return all, err
 }

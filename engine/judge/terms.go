@@ -28,14 +28,8 @@ func (j *Judge) Terms(ctx context.Context, tenant string) (t PolicyTerms, err er
 }
 
 func readTerms(tx store.Tx) (t PolicyTerms, err error) {
-	value, err := tx.Get(policyState, termsKey)
-	if err == nil && value != nil {
-		err = core.DecodeStored(value, &t)
-	}
-	if err != nil {
-		return t, fmt.Errorf("read the terms of policies: %w", err)
-	}
-	return t, nil
+	t, _, err = policyTerms.Get(tx, termsKey)
+	return t, err
 }
 
 // SetTerms changes what activations need. Where two persons must activate, it
@@ -55,7 +49,7 @@ func (j *Judge) SetTerms(ctx context.Context, by core.Caller, want PolicyTerms) 
 			now.LoosenedBy, now.LoosenedPerson = by.Name, by.Person
 			want = now
 		}
-		if err := tx.Put(policyState, termsKey, core.MustEncode(want)); err != nil {
+		if err := policyTerms.Put(tx, termsKey, want); err != nil {
 			return fmt.Errorf("write the terms of policies: %w", err)
 		}
 		if _, err := tx.Record(audit.Entry{
@@ -74,12 +68,8 @@ type termsRecords struct{}
 func (termsRecords) Subject() string { return "policy.terms" }
 
 func (termsRecords) States(tx store.Tx, each func(string, any) error) error {
-	value, err := tx.Get(policyState, termsKey)
-	if err != nil || value == nil {
-		return err
-	}
-	t, err := readTerms(tx)
-	if err != nil {
+	t, told, err := policyTerms.Get(tx, termsKey)
+	if err != nil || !told {
 		return err
 	}
 	return each(tx.Tenant(), t)

@@ -1,13 +1,15 @@
 package judge
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -54,15 +56,14 @@ func (j *Judge) number(tx *audit.Tx) (active, error) {
 		return now, nil
 	}
 	now = active{ruling: r}
-	stored, err := tx.Get(policies, []byte(r.version))
-	if err != nil {
-		return now, fmt.Errorf("read policy version %s: %w", r.version, err)
+	n, kept, err := versionNumber.Get(tx, record.Key(r.version))
+	if err == nil && !kept {
+		n, err = keepPolicy(tx, r)
 	}
-	if len(stored) == 8 {
-		now.number = binary.BigEndian.Uint64(stored)
-	} else if now.number, err = keepPolicy(tx, r); err != nil {
+	if err != nil {
 		return now, fmt.Errorf("keep policy version %s: %w", r.version, err)
 	}
+	now.number = n
 	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
 	tx.OnCommit(func() {
 		j.versions.mu.Lock()
@@ -83,11 +84,8 @@ func (a active) id(seq uint64) string {
 }
 
 func keepPolicy(tx *audit.Tx, r *ruling) (uint64, error) {
-	n := uint64(tx.Add(countPolicies, 1))
-	if err := tx.Put(policies, []byte(r.version), key(n)); err != nil {
-		return 0, err
-	}
-	if err := tx.Put(policies, key(n), append([]byte(nil), r.source...)); err != nil {
+	n := uint64(tx.Add(string(versionTable), 1))
+	if err := errors.Join(versionNumber.Put(tx, record.Key(r.version), n), versionTable.Put(tx, record.Seq(n), slices.Clone(r.source))); err != nil {
 		return 0, err
 	}
 	_, err := tx.Record(audit.Entry{
@@ -106,12 +104,12 @@ func (j *Judge) policy(tx store.Tx, n uint64) (*pastPolicy, error) {
 	if p != nil {
 		return p, nil
 	}
-	source, err := tx.Get(policies, key(n))
+	source, kept, err := versionTable.Get(tx, record.Seq(n))
 	if err != nil {
 		return nil, fmt.Errorf("read policy %d: %w", n, err)
 	}
 	p = &pastPolicy{rationale: map[string]string{}}
-	if source != nil {
+	if kept {
 		var f struct {
 			Rules []struct {
 				ID        string `json:"id"`

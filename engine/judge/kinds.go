@@ -1,0 +1,93 @@
+package judge
+
+import (
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// Indexes.
+const (
+	decisionRare  store.Bucket = "decision.rare"  // decisions that are not approve, by what they are
+	approvalShape store.Bucket = "approval.shape" // answered approvals, by their shape
+)
+
+// What is kept beside the records, by their numbers unless said.
+const (
+	approvalOpen  record.Rows[uint64]       = "approval.open"   // when to look next at an open one, Unix µs
+	canaries      record.Rows[placedCanary] = "approval.canary" // of the approvals that are canaries
+	pastAsks      record.Rows[pastAsk]      = "decision.ask"    // see History
+	policySources record.Rows[core.Raw]     = "policy.source"
+	policyCases   record.Rows[core.Raw]     = "policy.cases"    // JSON lines
+	versionNumber record.Rows[uint64]       = "policy.versions" // by version
+	versionTable  record.Rows[core.Raw]     = "policy.versions"
+	policyActive  record.Rows[uint64]       = "policy.state" // at activeKey: number of the policy that rules, 0 for the base
+	policyTerms   record.Rows[PolicyTerms]  = "policy.state" // at termsKey
+)
+
+var activeKey, termsKey = record.Key("active"), record.Key("terms")
+
+// numbers reads the numbers in ids.
+func numbers(prefix string) func(tenant, id string) (uint64, error) {
+	return func(tenant, id string) (uint64, error) { return core.LocalSeq(prefix, tenant, id) }
+}
+
+// keyOf is the key of an id that is known to be good.
+func keyOf(id string) record.Key {
+	_, _, n, _ := core.ParseID(id)
+	return record.Seq(n)
+}
+
+func (j *Judge) approvalKind() record.Kind[Approval] {
+	return record.Kind[Approval]{
+		Noun: "approval", Bucket: "approval", Ledger: j.ledger,
+		ID: func(a *Approval) string { return a.ApprovalID }, Number: numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
+		Head: func(a *Approval) record.Head {
+			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Seq: &a.AuditSeq}
+		},
+		Decode: decodeApproval, State: func(a *Approval) any { return a.state() },
+		Indexes: []record.Index[Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
+			if a.Status == Approved || a.Status == Refused {
+				return a.shape()
+			}
+			return ""
+		}}},
+	}
+}
+
+// decisionKind keeps decisions: an event of the caller, or of the decision
+// itself, tells of each.
+func (j *Judge) decisionKind() record.Kind[decisionRow] {
+	return record.Kind[decisionRow]{
+		Noun: "decision", Bucket: "decision", Ledger: j.ledger, Quiet: true,
+		ID: func(r *decisionRow) string { return r.DecisionID }, Number: numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
+		Place:  func(r *decisionRow) record.Key { return record.Seq(r.Number) },
+		Head:   func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
+		Encode: func(r *decisionRow) ([]byte, error) { return r.encode(), nil },
+		Indexes: []record.Index[decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
+			if r.Decision == Approve {
+				return ""
+			}
+			return string(r.Decision)
+		}}},
+	}
+}
+
+func (j *Judge) policyKind() record.Kind[Policy] {
+	return record.Kind[Policy]{
+		Noun: "policy", Bucket: "policy", Ledger: j.ledger,
+		ID: func(p *Policy) string { return p.PolicyID }, Number: numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
+		Head: func(p *Policy) record.Head {
+			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Seq: &p.AuditSeq}
+		},
+		State: func(p *Policy) any { return p.state() },
+	}
+}
+
+// Auditables are the records that reconcile compares: approvals by their
+// status and digest, always rules by their uses and by all that they allow,
+// policies by what they are and which of them rules.
+func (j *Judge) Auditables() []audit.Auditable {
+	return []audit.Auditable{j.approvals.Auditable(), j.decisions.Auditable(), j.rules.Auditable(), j.policies.Auditable(), termsRecords{}, rulesRecords{}}
+}
