@@ -3,8 +3,6 @@ package resource
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -85,7 +84,7 @@ func (r *Resources) attach(ctx context.Context, by core.Caller, agent string, re
 // attaching notes that an agent has a resource, and makes the event of it; none
 // when that is so already.
 func (r *Resources) attaching(tx *audit.Tx, agent string, res dag.Resource, h Hold) ([]dag.Event, kept, error) {
-	known, err := get[kept](tx, bResource, res.ID, "resource")
+	known, err := keptIn(tx, res.ID)
 	if err != nil {
 		return nil, kept{}, err
 	}
@@ -136,7 +135,7 @@ func (r *Resources) Detach(ctx context.Context, by core.Caller, agent, id string
 }
 
 func (r *Resources) detaching(tx *audit.Tx, agent, id string) (e dag.Event, k kept, err error) {
-	known, err := get[kept](tx, bResource, id, "resource")
+	known, err := keptIn(tx, id)
 	if err == nil && known == nil {
 		err = core.Missing("resource", id).With("field", "resource")
 	}
@@ -228,17 +227,10 @@ func (r *Resources) List(ctx context.Context, tenant string, f core.Filter) (cor
 }
 
 func eachKept(tx store.Tx, each func(kept)) error {
-	var bad error
-	err := tx.Scan(bResource, nil, nil, false, func(key, data []byte) bool {
-		var k kept
-		if bad = core.DecodeStored(data, &k); bad != nil {
-			bad = fmt.Errorf("decode resource %s: %w", key, bad)
-		} else {
-			each(k)
-		}
-		return bad == nil
+	return resources.Each(tx, nil, func(_ record.Parts, k kept) (bool, error) {
+		each(k)
+		return true, nil
 	})
-	return errors.Join(err, bad)
 }
 
 func viewOf(k kept) View {

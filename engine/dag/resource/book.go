@@ -1,29 +1,27 @@
 package resource
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of a tenant: what is looked after here. The record tells the same
-// and more, but may have been brought from elsewhere.
+// What is looked after here, in a tenant. The record tells the same and more,
+// but may have been brought from elsewhere.
 const (
-	bResource store.Bucket = "resource"          // id → kept
-	bHeld     store.Bucket = "resource.held"     // agent, 0, resource id → nothing
-	bSnapshot store.Bucket = "resource.snapshot" // id → shot
-	bShots    store.Bucket = "resource.shots"    // resource id, 0, n → snapshot id
-	bState    store.Bucket = "resource.state"    // resource id, 0, pos → state
-	bFork     store.Bucket = "resource.fork"     // intent of a fork whose agent is there → name
-	bLost     store.Bucket = "resource.lost"     // that intent, 0, id of a resource that its source lost to the fork → Hold
+	resources record.Rows[kept]     = "resource"          // by id
+	heldBy    record.Rows[struct{}] = "resource.held"     // agent, resource id
+	snapshots record.Rows[shot]     = "resource.snapshot" // by id
+	shots     record.Rows[string]   = "resource.shots"    // resource id, n → snapshot id
+	states    record.Rows[state]    = "resource.state"    // resource id, pos
+	forks     record.Rows[string]   = "resource.fork"     // intent of a fork whose agent is there → name
+	lost      record.Rows[Hold]     = "resource.lost"     // that intent, id of a resource that its source lost to the fork
 )
 
 // kept is a resource that is looked after.
@@ -61,41 +59,28 @@ func log(tx *audit.Tx, what, resource string, detail map[string]any) error {
 	return err
 }
 
-// numberKey leads to an entry of a resource's list.
-func numberKey(resource string, pos uint64) []byte {
-	return binary.BigEndian.AppendUint64(append([]byte(resource), 0), pos)
+// keptIn reads a resource, nil when it is not looked after.
+func keptIn(tx store.Tx, id string) (*kept, error) {
+	k, there, err := resources.Get(tx, record.Key(id))
+	if err != nil || !there {
+		return nil, err
+	}
+	return &k, nil
 }
 
-// pairKey leads to what a name has of an id.
-func pairKey(name, id string) []byte { return append(append([]byte(name), 0), id...) }
-
-func get[T any](tx store.Tx, b store.Bucket, key, what string) (*T, error) {
-	data, err := tx.Get(b, []byte(key))
-	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", what, key, err)
+// shotIn reads a snapshot, nil when it is not here.
+func shotIn(tx store.Tx, id string) (*shot, error) {
+	s, there, err := snapshots.Get(tx, record.Key(id))
+	if err != nil || !there {
+		return nil, err
 	}
-	if data == nil {
-		return nil, nil
-	}
-	v := new(T)
-	if err := core.DecodeStored(data, v); err != nil {
-		return nil, fmt.Errorf("decode %s %s: %w", what, key, err)
-	}
-	return v, nil
-}
-
-func put(tx store.Tx, b store.Bucket, key []byte, v any) error {
-	data, err := core.Encode(v)
-	if err != nil {
-		return fmt.Errorf("encode for %s: %w", b, err)
-	}
-	return tx.Put(b, key, data)
+	return &s, nil
 }
 
 // kept reads a resource that is looked after.
 func (r *Resources) kept(ctx context.Context, tenant, id string) (out kept, err error) {
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		k, err := get[kept](tx, bResource, id, "resource")
+		k, err := keptIn(tx, id)
 		if err == nil && k == nil {
 			err = core.Missing("resource", id).With("field", "resource")
 		}
@@ -109,7 +94,7 @@ func (r *Resources) kept(ctx context.Context, tenant, id string) (out kept, err 
 
 func (r *Resources) shot(ctx context.Context, tenant, id string) (out shot, err error) {
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		s, err := get[shot](tx, bSnapshot, id, "snapshot")
+		s, err := shotIn(tx, id)
 		if err == nil && s == nil {
 			err = core.Missing("snapshot", id).With("field", "snapshot")
 		}
@@ -131,31 +116,18 @@ func (r *Resources) held(ctx context.Context, tenant, agent string) (all []kept,
 }
 
 func heldIn(tx store.Tx, agent string) (all []kept, err error) {
-	ids, err := below(tx, bHeld, agent)
-	for _, id := range ids {
-		k, err := get[kept](tx, bResource, id, "resource")
-		if err != nil {
-			return nil, err
-		}
+	err = heldBy.Each(tx, record.Text(agent), func(id record.Parts, _ struct{}) (bool, error) {
+		k, err := keptIn(tx, id.Text())
 		if k != nil {
 			all = append(all, *k)
 		}
-	}
+		return err == nil, err
+	})
 	return all, err
 }
 
-// below are the ids that stand after a name in a bucket.
-func below(tx store.Tx, b store.Bucket, name string) (ids []string, err error) {
-	from := pairKey(name, "")
-	err = tx.Scan(b, from, append([]byte(name), 1), false, func(key, _ []byte) bool {
-		ids = append(ids, string(key[len(from):]))
-		return true
-	})
-	return ids, err
-}
-
 // save writes a resource with its holders.
-func save(tx store.Tx, k kept) error { return put(tx, bResource, []byte(k.Resource.ID), k) }
+func save(tx store.Tx, k kept) error { return resources.Put(tx, record.Key(k.Resource.ID), k) }
 
 // hold notes that an agent has a resource from now on, or no longer.
 func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
@@ -166,7 +138,7 @@ func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
 	if err := log(tx, what, k.Resource.ID, map[string]any{"agent_id": agent, "name": k.Resource.Name}); err != nil {
 		return err
 	}
-	key := pairKey(agent, k.Resource.ID)
+	key := record.Text(agent).Last(k.Resource.ID)
 	holders := maps.Clone(k.Holders)
 	if holders == nil {
 		holders = map[string]Hold{}
@@ -174,29 +146,28 @@ func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
 	k.Holders = holders
 	if h == nil {
 		delete(holders, agent)
-		return errors.Join(tx.Delete(bHeld, key), save(tx, *k))
+		return errors.Join(heldBy.Delete(tx, key), save(tx, *k))
 	}
 	holders[agent] = *h
-	return errors.Join(tx.Put(bHeld, key, []byte{}), save(tx, *k))
+	return errors.Join(heldBy.Put(tx, key, struct{}{}), save(tx, *k))
 }
 
 // stateAt finds the states next to a place of the record: the newest up to it,
 // and the oldest after it. A state whose snapshot is gone is none.
 func stateAt(tx store.Tx, resource string, pos uint64) (before, after *state, beforeAt, afterAt uint64, err error) {
 	read := func(from, to uint64, reverse bool) (found *state, at uint64, err error) {
-		var bad error
-		err = tx.Scan(bState, numberKey(resource, from), numberKey(resource, to), reverse, func(key, data []byte) bool {
-			var s state
-			if bad = core.DecodeStored(data, &s); bad != nil {
-				return false
+		err = record.Scan(tx, store.Bucket(states), record.Text(resource).Seq(from), record.Text(resource).Seq(to), reverse, func(key, _ []byte) (bool, error) {
+			s, _, err := states.Get(tx, key)
+			if err != nil {
+				return false, err
 			}
-			var shot []byte
-			if shot, bad = tx.Get(bSnapshot, []byte(s.Snapshot)); shot != nil {
-				found, at = &s, binary.BigEndian.Uint64(key[len(key)-8:])
+			if _, there, err := snapshots.Get(tx, record.Key(s.Snapshot)); err != nil || !there {
+				return err == nil, err
 			}
-			return bad == nil && found == nil
+			found, at = &s, record.LastSeq(key)
+			return false, nil
 		})
-		return found, at, errors.Join(err, bad)
+		return found, at, err
 	}
 	if before, beforeAt, err = read(0, pos+1, true); err != nil {
 		return nil, nil, 0, 0, err
@@ -206,14 +177,12 @@ func stateAt(tx store.Tx, resource string, pos uint64) (before, after *state, be
 }
 
 // statesOf are the keys of the states of a resource that a snapshot holds.
-func statesOf(tx store.Tx, resource, snapshot string) (keys [][]byte, err error) {
-	var bad error
-	err = tx.Scan(bState, numberKey(resource, 0), numberKey(resource, ^uint64(0)), false, func(key, data []byte) bool {
-		var s state
-		if bad = core.DecodeStored(data, &s); s.Snapshot == snapshot {
-			keys = append(keys, bytes.Clone(key))
+func statesOf(tx store.Tx, resource, snapshot string) (keys []record.Key, err error) {
+	err = states.Each(tx, record.Text(resource), func(pos record.Parts, s state) (bool, error) {
+		if s.Snapshot == snapshot {
+			keys = append(keys, record.Text(resource).Seq(pos.Seq()))
 		}
-		return bad == nil
+		return true, nil
 	})
-	return keys, errors.Join(err, bad)
+	return keys, err
 }

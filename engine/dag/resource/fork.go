@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/record"
 )
 
 // Forked is a fork that was made.
@@ -151,7 +152,7 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 	}
 	// Who has what changes with the record of it, and once.
 	err = e.r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if done, err := tx.Get(bFork, []byte(j.IntentID)); err != nil || done != nil {
+		if _, done, err := forks.Get(tx, record.Key(j.IntentID)); err != nil || done {
 			return err
 		}
 		events, err := e.events(tx, j, a, plan, made)
@@ -161,7 +162,7 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 		if _, err := e.r.opt.DAG.EmitIn(tx, events...); err != nil {
 			return err
 		}
-		return tx.Put(bFork, []byte(j.IntentID), []byte(a.Made.Name))
+		return forks.Put(tx, record.Key(j.IntentID), a.Made.Name)
 	})
 	if err != nil {
 		return control.Seen{}, explain("record a fork", err)
@@ -234,7 +235,7 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 		part := Part{Choice: p.Choice}
 		res, has := made[p.Resource]
 		if part.has(origin.Branch) {
-			k, err := get[kept](tx, bResource, p.Resource, "resource")
+			k, err := keptIn(tx, p.Resource)
 			if err != nil {
 				return nil, err
 			}
@@ -243,10 +244,10 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 			}
 		}
 		if part.lost(origin.Branch) {
-			if k, err := get[kept](tx, bResource, p.Resource, "resource"); err != nil {
+			if k, err := keptIn(tx, p.Resource); err != nil {
 				return nil, err
 			} else if k != nil && k.Holders[origin.AgentID].Mode != "" {
-				if err := put(tx, bLost, pairKey(j.IntentID, p.Resource), k.Holders[origin.AgentID]); err != nil {
+				if err := lost.Put(tx, record.Text(j.IntentID).Last(p.Resource), k.Holders[origin.AgentID]); err != nil {
 					return nil, err
 				}
 				e, _, err := e.r.detaching(tx, origin.AgentID, p.Resource)

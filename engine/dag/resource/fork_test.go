@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/record"
 )
 
 // refused is a fork that fails for good after its snapshots are taken.
@@ -22,9 +23,9 @@ func (r *rig) states(id string) (noted int, counted int64) {
 	r.t.Helper()
 	r.no(r.ledger.View(r.t.Context(), acme, func(tx *audit.Tx) error {
 		counted = tx.Counter(countStates(id))
-		return tx.Scan(bState, numberKey(id, 0), numberKey(id, ^uint64(0)), false, func(_, _ []byte) bool {
+		return states.Each(tx, record.Text(id), func(record.Parts, state) (bool, error) {
 			noted++
-			return true
+			return true, nil
 		})
 	}))
 	return noted, counted

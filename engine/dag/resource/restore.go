@@ -163,7 +163,7 @@ func (e restoring) Act(ctx context.Context, j control.Job) (control.Seen, error)
 // adopt looks after what a restore made.
 func (r *Resources) adopt(ctx context.Context, tenant string, res dag.Resource) error {
 	err := r.opt.Ledger.Update(ctx, core.Self(tenant, "resources"), func(tx *audit.Tx) error {
-		known, err := get[kept](tx, bResource, res.ID, "resource")
+		known, err := keptIn(tx, res.ID)
 		if err != nil || known != nil {
 			return err
 		}

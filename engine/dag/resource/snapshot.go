@@ -11,6 +11,8 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // Shown is a snapshot as it is shown.
@@ -172,7 +174,7 @@ func (r *Resources) take(ctx context.Context, by core.Caller, k kept, s shot, id
 func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, id string, got Taken, during bool) (shot, error) {
 	restorable := k.Resource.Restorable()
 	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		known, err := get[shot](tx, bSnapshot, id, "snapshot")
+		known, err := shotIn(tx, id)
 		if err != nil || known != nil {
 			if known != nil {
 				s = *known
@@ -186,10 +188,10 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 		}
 		tx.Add(countSnapshots(k.Resource.ID), 1)
 		s.N = uint64(tx.Add(countShots, 1))
-		if err := put(tx, bSnapshot, []byte(id), s); err != nil {
+		if err := snapshots.Put(tx, record.Key(id), s); err != nil {
 			return err
 		}
-		if err := tx.Put(bShots, numberKey(k.Resource.ID, s.N), []byte(id)); err != nil {
+		if err := shots.Put(tx, record.Text(k.Resource.ID).Seq(s.N), id); err != nil {
 			return err
 		}
 		if s.Auto { // no intent tells of it
@@ -220,24 +222,24 @@ func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error
 		return err
 	}
 	err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if known, err := get[shot](tx, bSnapshot, id, "snapshot"); err != nil || known == nil {
+		if known, err := shotIn(tx, id); err != nil || known == nil {
 			return err
 		}
-		states, err := statesOf(tx, s.Snapshot.ResourceRef, id)
+		held, err := statesOf(tx, s.Snapshot.ResourceRef, id)
 		if err != nil {
 			return err
 		}
-		if err := log(tx, "snapshot_dropped", s.Snapshot.ResourceRef, map[string]any{"snapshot_id": id, "states": len(states)}); err != nil {
+		if err := log(tx, "snapshot_dropped", s.Snapshot.ResourceRef, map[string]any{"snapshot_id": id, "states": len(held)}); err != nil {
 			return err
 		}
-		for _, key := range states {
-			if err := tx.Delete(bState, key); err != nil {
+		for _, key := range held {
+			if err := states.Delete(tx, key); err != nil {
 				return err
 			}
 		}
-		tx.Add(countStates(s.Snapshot.ResourceRef), -int64(len(states)))
+		tx.Add(countStates(s.Snapshot.ResourceRef), -int64(len(held)))
 		tx.Add(countSnapshots(s.Snapshot.ResourceRef), -1)
-		return errors.Join(tx.Delete(bShots, numberKey(s.Snapshot.ResourceRef, s.N)), tx.Delete(bSnapshot, []byte(id)))
+		return errors.Join(shots.Delete(tx, record.Text(s.Snapshot.ResourceRef).Seq(s.N)), snapshots.Delete(tx, record.Key(id)))
 	})
 	if err != nil {
 		return explain("give a snapshot up", err)
@@ -259,18 +261,17 @@ func (r *Resources) Snapshots(ctx context.Context, tenant, id string, f core.Fil
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		total = int(tx.Counter(countSnapshots(id)))
 		n := 0
-		var bad error
-		err := tx.Scan(bShots, numberKey(id, 0), numberKey(id, ^uint64(0)), true, func(_, name []byte) bool {
+		from, to := record.Text(id).Under()
+		return record.Scan(tx, store.Bucket(shots), from, to, true, func(_, name []byte) (bool, error) {
 			if n++; n <= f.Offset() {
-				return true
+				return true, nil
 			}
-			var s *shot
-			if s, bad = get[shot](tx, bSnapshot, string(name), "snapshot"); s != nil {
+			s, err := shotIn(tx, string(name))
+			if s != nil {
 				items = append(items, shownOf(*s))
 			}
-			return bad == nil && len(items) < f.Size
+			return err == nil && len(items) < f.Size, err
 		})
-		return errors.Join(err, bad)
 	})
 	if err != nil {
 		return core.Page[Shown]{}, explain("list the snapshots", err)

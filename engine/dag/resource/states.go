@@ -2,13 +2,13 @@ package resource
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 )
 
 const (
@@ -26,15 +26,15 @@ func note(tx *audit.Tx, resource string, s state) error {
 	if err := log(tx, "state", resource, map[string]any{"snapshot_id": s.Snapshot}); err != nil {
 		return err
 	}
-	key := numberKey(resource, dag.Pos(tx))
-	old, err := tx.Get(bState, key)
+	key := record.Text(resource).Seq(dag.Pos(tx))
+	_, again, err := states.Get(tx, key)
 	if err != nil {
 		return err
 	}
-	if old == nil {
+	if !again {
 		tx.Add(countStates(resource), 1)
 	}
-	return put(tx, bState, key, s)
+	return states.Put(tx, key, s)
 }
 
 // Begin looks after the directory that an agent works in, before a run of it.
@@ -160,7 +160,7 @@ func (r *Resources) newest(ctx context.Context, tenant, id string) (s *shot, n i
 		if err != nil || at == nil {
 			return err
 		}
-		s, err = get[shot](tx, bSnapshot, at.Snapshot, "snapshot")
+		s, err = shotIn(tx, at.Snapshot)
 		return err
 	})
 	return s, n, explain("read the newest state", err)
@@ -173,26 +173,21 @@ func (r *Resources) prune(ctx context.Context, by core.Caller, id string) error 
 	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		clear(drop)
 		n := int(tx.Counter(countStates(id))) - keepMost
-		var old [][]byte
-		var bad error
-		err := tx.Scan(bState, numberKey(id, 0), numberKey(id, ^uint64(0)), false, func(key, data []byte) bool {
-			var s state
-			if bad = core.DecodeStored(data, &s); bad != nil {
-				return false
-			}
+		var old []uint64
+		err := states.Each(tx, record.Text(id), func(pos record.Parts, s state) (bool, error) {
 			if len(old) < n {
-				old = append(old, binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(key[len(key)-8:])))
+				old = append(old, pos.Seq())
 				drop[s.Snapshot] = true
 			} else {
 				delete(drop, s.Snapshot)
 			}
-			return true
+			return true, nil
 		})
-		if err = errors.Join(err, bad); err != nil {
+		if err != nil {
 			return err
 		}
 		for _, pos := range old {
-			if err := tx.Delete(bState, numberKey(id, binary.BigEndian.Uint64(pos))); err != nil {
+			if err := states.Delete(tx, record.Text(id).Seq(pos)); err != nil {
 				return err
 			}
 		}
@@ -203,7 +198,7 @@ func (r *Resources) prune(ctx context.Context, by core.Caller, id string) error 
 			}
 		}
 		for name := range drop {
-			s, err := get[shot](tx, bSnapshot, name, "snapshot")
+			s, err := shotIn(tx, name)
 			if err != nil {
 				return err
 			}

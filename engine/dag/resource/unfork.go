@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/record"
 )
 
 // Compensate implements control.Effect: the agent of the fork goes, and who
@@ -111,27 +114,26 @@ func (r *Resources) leaving(tx *audit.Tx, name string, since time.Time) (events 
 // returning gives the source of a fork back what it lost by it, and makes the
 // events of it. Done again it gives nothing.
 func (r *Resources) returning(tx *audit.Tx, intent, source string, there bool) (events []dag.Event, err error) {
-	lost, err := below(tx, bLost, intent)
-	if err != nil {
+	took := map[string]Hold{}
+	if err := lost.Each(tx, record.Text(intent), func(id record.Parts, h Hold) (bool, error) {
+		took[id.Text()] = h
+		return true, nil
+	}); err != nil {
 		return nil, err
 	}
-	for _, id := range lost {
-		key := pairKey(intent, id)
-		h, err := get[Hold](tx, bLost, string(key), "what a fork took")
-		if err != nil {
+	for _, id := range slices.Sorted(maps.Keys(took)) {
+		h := took[id]
+		if err := lost.Delete(tx, record.Text(intent).Last(id)); err != nil {
 			return nil, err
 		}
-		if err := tx.Delete(bLost, key); err != nil {
-			return nil, err
-		}
-		k, err := get[kept](tx, bResource, id, "resource")
+		k, err := keptIn(tx, id)
 		if err != nil {
 			return nil, err
 		}
 		if k == nil || !there || k.Holders[source].Mode != "" { // who has it got it since
 			continue
 		}
-		more, _, err := r.attaching(tx, source, k.Resource, *h)
+		more, _, err := r.attaching(tx, source, k.Resource, h)
 		if err != nil {
 			return nil, err
 		}
