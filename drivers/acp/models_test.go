@@ -124,7 +124,8 @@ func TestAgentsThatAreRecordedShareNoProcessWithOthers(t *testing.T) {
 		}
 		return p.key
 	}
-	if place() == place("OPENAI_BASE_URL") || place("OPENAI_BASE_URL") != place("OPENAI_BASE_URL") {
+	first, again := place("OPENAI_BASE_URL"), place("OPENAI_BASE_URL")
+	if place() == first || first != again {
 		t.Error("the key of their process does not tell them apart")
 	}
 }

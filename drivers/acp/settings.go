@@ -38,8 +38,9 @@ type settings struct {
 	// asked and answered is in its record, and the tokens count for its budgets
 	// as they are spent, in place of what it tells itself. It names the variables
 	// of its environment that hold the address of the model's API, as
-	// modelproxy.Read has it. An agent that takes the address from elsewhere is
-	// not recorded. Of agents that share a process each has what its session
+	// modelproxy.Read has it; without it they are the usual ones of the
+	// credentials there. An agent that takes the address from elsewhere is not
+	// recorded. Of agents that share a process each has what its session
 	// says, where the requests name it: see peer.overhear.
 	RecordModels []string `json:"record_models,omitempty"`
 	// User runs it as another account: a name, or UID or UID:GID. Only an

@@ -181,11 +181,14 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, key := range map[string]struct{ text, value string }{"referring": {"@KEY", given}, "in-clear": {clear, clear}} {
+	const named = `{"record_models":["OPENAI_BASE_URL"]}`
+	for name, key := range map[string]struct{ text, value, options string }{
+		"referring": {"@KEY", given, named}, "in-clear": {clear, clear, named}, "without-the-option": {clear, clear, "{}"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := &watch{}
 			h, err := r.Open(t.Context(), fleet.Agent{
-				Name: name, TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
+				Name: name, TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(key.options),
 				Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL, "OPENAI_API_KEY": key.text},
 			}, w.notify)
 			if err != nil {

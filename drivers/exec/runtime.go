@@ -142,8 +142,9 @@ type agentOptions struct {
 	// asked and answered is in its record, and the tokens count for its budgets
 	// as they are spent; the larger of them and of what it tells itself counts.
 	// It names the variables of its environment that hold the address of the
-	// model's API, as modelproxy.Read has it. An agent that takes the address
-	// from elsewhere is not recorded.
+	// model's API, as modelproxy.Read has it; without it they are the usual ones
+	// of the credentials there. An agent that takes the address from elsewhere is
+	// not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
 	home.Options
 	// Places are those that its processes reach besides.

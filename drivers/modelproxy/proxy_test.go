@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -415,5 +417,29 @@ func TestOptionsAreChecked(t *testing.T) {
 	to, err := modelproxy.Read([]string{"ANTHROPIC_BASE_URL", "MY_URL"}, map[string]string{"MY_URL": "https://models.example/v1"})
 	if err != nil || to["ANTHROPIC_BASE_URL"].Host != "api.anthropic.com" || to["MY_URL"].String() != "https://models.example/v1" {
 		t.Errorf("%v %v", to, err)
+	}
+}
+
+func TestAnAgentsUsualModelNeedsNoOption(t *testing.T) {
+	for env, want := range map[string]string{
+		"":                                       "",
+		"ANTHROPIC_API_KEY":                      "ANTHROPIC_BASE_URL",
+		"CLAUDE_CODE_OAUTH_TOKEN GOOGLE_API_KEY": "ANTHROPIC_BASE_URL GOOGLE_GEMINI_BASE_URL",
+		"OPENAI_API_KEY":                         "", // Codex would not find the proxy
+		"OPENAI_API_KEY OPENAI_BASE_URL":         "OPENAI_BASE_URL",
+		"OPENAI_BASE_URL ANTHROPIC_BASE_URL":     "", // of no credential
+		"MY_URL MY_API_KEY":                      "",
+	} {
+		vars := map[string]string{}
+		for name := range strings.FieldsSeq(env) {
+			vars[name] = "https://models.example"
+		}
+		to, err := modelproxy.Read(nil, vars)
+		if got := strings.Join(slices.Sorted(maps.Keys(to)), " "); err != nil || got != want {
+			t.Errorf("%s: %s, %v", env, got, err)
+		}
+		if to, err := modelproxy.Read([]string{}, vars); err != nil || len(to) != 0 {
+			t.Errorf("%s: %v, %v", env, to, err)
+		}
 	}
 }

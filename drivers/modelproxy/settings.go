@@ -37,8 +37,12 @@ const (
 // Read finds the APIs behind an agent's option record_models: names of
 // variables. Where its environment sets none, the address is the public one of
 // ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE or
-// GOOGLE_GEMINI_BASE_URL.
+// GOOGLE_GEMINI_BASE_URL. Without the option (nil; an empty list is one) they
+// are those of usual.
 func Read(names []string, env map[string]string) (Upstreams, error) {
+	if names == nil {
+		names = usual(env)
+	}
 	if len(names) > maxLines {
 		return nil, core.Invalid(field, len(names), "at most 8 variables")
 	}
@@ -64,6 +68,21 @@ func Read(names []string, env map[string]string) (Upstreams, error) {
 		to[name] = u
 	}
 	return to, nil
+}
+
+// usual are the addresses that an environment's credentials are for, where the
+// usual client takes its address from there, so that a placeholder serves it as
+// well. Codex, which has OPENAI_API_KEY too, takes it from its configuration: of
+// OpenAI's only an address that is set counts.
+func usual(env map[string]string) (names []string) {
+	for _, address := range []string{"ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"} {
+		_, set := env[address]
+		held := slices.ContainsFunc(credentials(address), func(name string) bool { return env[name] != "" })
+		if held && (set || !strings.HasPrefix(address, "OPENAI_")) {
+			names = append(names, address)
+		}
+	}
+	return names
 }
 
 // noProxy keeps requests to the loopback off the proxy that an agent's
