@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ const answerWord = "answer-a-query"
 
 func TestMain(m *testing.M) {
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		os.Exit(code)
+		syscall.Exit(code) // os.Exit of a race build takes a second
 	}
 	if len(os.Args) == 2 && os.Args[1] == answerWord {
 		os.Exit(builtin.Answer(os.Stdin, os.Stdout, os.Stderr))

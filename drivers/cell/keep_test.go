@@ -104,7 +104,8 @@ func (d *dying) next() (k Kept) {
 }
 
 // held stops the init while the engine dies and until something has happened: what
-// the cell does before it is frozen.
+// the cell does before it is frozen. It may do only what the init does not answer:
+// start no program.
 func (d *dying) held(until func(init int)) {
 	d.t.Helper()
 	init := d.init()
@@ -145,7 +146,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				}
 			})
 			t.Run("written before it froze", func(t *testing.T) {
-				d := doomed(t, `echo x >up; cat; echo late; echo later >&2; echo x >late; exec sleep 300`, env...)
+				d := doomed(t, `echo x >up; read x; echo late; echo later >&2; echo x >late; exec sleep 300`, env...)
 				d.held(func(int) { d.until("late") })
 				d.kept()
 				if k := d.next(); string(k.Stdout) != "late\n" || string(k.Stderr) != "later\n" || k.How != EndedByReturn {
@@ -153,7 +154,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				}
 			})
 			t.Run("ended before it froze", func(t *testing.T) {
-				d := doomed(t, `echo x >up; cat; echo bye; exit 3`, env...)
+				d := doomed(t, `echo x >up; read x; echo bye; exit 3`, env...)
 				d.held(func(init int) {
 					eventually(t, "it has ended", func() bool {
 						return !slices.ContainsFunc(descendants(init), func(p proc) bool { return !p.dead() })
