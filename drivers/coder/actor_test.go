@@ -63,10 +63,12 @@ type actor struct {
 	keys     string
 	events   []string // as they were sent, for who comes later
 	moved    chan struct{}
+	gone     chan struct{} // closed when it crashes
 }
 
 func newActor() *actor {
-	a := &actor{ServeMux: http.NewServeMux(), status: "stable", moved: make(chan struct{}), report: func(string, string) {}}
+	a := &actor{ServeMux: http.NewServeMux(), moved: make(chan struct{}), gone: make(chan struct{}), report: func(string, string) {}}
+	a.set("stable") // each stream begins with it
 	a.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -173,6 +175,8 @@ func (a *actor) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-moved:
+		case <-a.gone:
+			return
 		case <-r.Context().Done():
 			return
 		}

@@ -53,7 +53,7 @@ func newPlayed(t *testing.T) *played {
 
 func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	refuse, ws, cut := p.refuse, p.ws, p.cut
+	refuse, ws, cut, actor := p.refuse, p.ws, p.cut, p.actor
 	p.mu.Unlock()
 	path := r.URL.Path
 	switch {
@@ -65,7 +65,7 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case strings.HasPrefix(path, "/@alice/bob.main/apps/ccw/"):
 		r.URL.Path = strings.TrimPrefix(path, "/@alice/bob.main/apps/ccw")
-		p.actor.ServeHTTP(w, r)
+		actor.ServeHTTP(w, r)
 	case strings.HasSuffix(path, "/watch"):
 		p.mu.Lock()
 		p.streams++
@@ -226,6 +226,29 @@ func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
 	}
 	if got := w.said(); strings.Count(got, "message up") != 1 {
 		t.Errorf("said %q, want nothing twice", got)
+	}
+}
+
+func TestATaskFailsWhenItsAgentBeginsAnewWithoutAWord(t *testing.T) {
+	p := newPlayed(t)
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	p.begun = func(string) {
+		go func() { // it is at work, has said nothing, and another takes its place at once
+			for working := false; !working; time.Sleep(time.Millisecond) {
+				p.actor.mu.Lock()
+				working = p.status == "running"
+				p.actor.mu.Unlock()
+			}
+			p.change(func() {
+				close(p.gone)
+				p.actor = newActor()
+			})
+		}()
+	}
+	out, err := w.Prompt(context.Background(), w.prompt("hang"))
+	if err != nil || out.Status != task.Failed || !out.Error.Retryable {
+		t.Errorf("%+v %v, want a retryable failure", out, err)
 	}
 }
 

@@ -138,11 +138,7 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if err := a.read(ctx, id); err != nil {
-		if !gone(err) {
-			return err
-		}
-		a.change(func() { a.lost, a.ws = true, nil })
-		return nil
+		return a.missed(err)
 	}
 	a.history(ctx)
 	news, ended := make(chan *codersdk.Workspace, 1), make(chan error, 1)
@@ -177,9 +173,23 @@ func (a *agent) follow(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 		case err := <-ended:
+			if gone(err) { // the stream is; perhaps the workspace too
+				if now := a.read(ctx, id); now != nil {
+					return a.missed(now)
+				}
+			}
 			return err
 		}
 	}
+}
+
+// missed takes in that the workspace can't be read: deleted ones are no error.
+func (a *agent) missed(err error) error {
+	if !gone(err) {
+		return err
+	}
+	a.change(func() { a.lost, a.ws = true, nil })
+	return nil
 }
 
 // rests says that the workspace does nothing, so that it needs no stream of its

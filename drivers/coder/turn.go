@@ -43,7 +43,8 @@ type turn struct {
 
 	// Of the loop alone.
 	base  int            // messages up to this id are older than the task
-	last  int            // the newest id
+	last  int            // the newest id of what the agent says
+	seen  int            // the newest id of all
 	texts map[int]string // as they are
 	told  map[int]string // as they were shown
 	held  int            // bytes of texts
@@ -68,7 +69,7 @@ func (t *turn) reported(s codersdk.WorkspaceAppStatus) bool {
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := &turn{
 		Turn: keeper.NewTurn(ctx, p), a: a,
-		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1,
+		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1, seen: -1,
 	}
 	var err error
 	a.change(func() {
@@ -143,7 +144,7 @@ func (t *turn) begin() error {
 	for _, m := range old {
 		t.base = max(t.base, m.ID)
 	}
-	t.last = t.base
+	t.last, t.seen = t.base, t.base
 	status, err := t.b.status(ctx, t.ws)
 	if err == nil && status != "stable" {
 		err = busy(a.rec.Name, "its status is "+status)

@@ -92,6 +92,7 @@ func (t *turn) work() error {
 		case u := <-f.news:
 			heard = time.Now()
 			if u.status == "" {
+				t.seen = max(t.seen, u.ID)
 				t.take(u.message)
 				continue
 			}
@@ -110,6 +111,7 @@ func (t *turn) work() error {
 				return nil
 			}
 			given, heard = time.Now(), time.Now()
+			t.seen = max(t.seen, t.base+1) // the task is a message too
 			if t.a.appStatus() == "stable" && worked && t.idle(ctx) {
 				return t.finish()
 			}
@@ -182,11 +184,17 @@ func (t *turn) still(ctx context.Context, err error) error {
 		}
 		return nil // the deployment is: it may come back
 	}
+	return t.anew(list)
+}
+
+// anew tells a conversation that has lost what was in it: with an agent that
+// crashed, and was started again.
+func (t *turn) anew(list []message) error {
 	newest := -1
 	for _, m := range list {
 		newest = max(newest, m.ID)
 	}
-	if newest < t.last {
+	if newest < t.seen {
 		return core.Errorf(core.Unavailable, "the agent has begun anew during the task")
 	}
 	return nil
@@ -212,7 +220,9 @@ func (t *turn) idle(ctx context.Context) bool {
 func (t *turn) finish() error {
 	ctx, stop := context.WithTimeout(t.a.life, callLimit)
 	defer stop()
+	var lost error
 	if list, err := t.b.log(ctx, t.ws); err == nil {
+		lost = t.anew(list)
 		for _, m := range list {
 			t.take(m)
 		}
@@ -220,7 +230,7 @@ func (t *turn) finish() error {
 	_ = t.a.read(ctx, t.ws.ID) // its reports; what has been seen so far counts otherwise
 	t.showAll()
 	t.showReports()
-	return nil
+	return lost
 }
 
 // interrupt presses the key until the turn is over, and then gives up: done
