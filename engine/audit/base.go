@@ -57,7 +57,7 @@ func stateBucket(subject string) store.Bucket {
 // Gone says that records of a subject exist no longer, in the event of a change
 // that removed many: one event stands for them all.
 func (tx *Tx) Gone(subject, id string) {
-	tx.row(stateBucket(subject), []byte(id)).gone = true
+	tx.row(stateBucket(subject), []byte(id), "").gone = true
 }
 
 // stateRow turns the name of a state's row into its subject and id.

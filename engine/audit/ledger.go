@@ -34,6 +34,7 @@ type Ledger struct {
 
 	classes atomic.Pointer[classes]
 	leaving sync.RWMutex // held while events leave; readers of the whole log share it
+	spare   sync.Pool    // of *Tx
 
 	mu      sync.Mutex    // guards what follows, and changes of classes
 	last    time.Time     // newest time given out
@@ -110,25 +111,49 @@ func (l *Ledger) write(ctx context.Context, by core.Caller, audited bool, fn fun
 	return asFull(err)
 }
 
+// once runs fn in a transaction. Transactions are kept for the next: the store is
+// done with one when Update returns.
 func (l *Ledger) once(ctx context.Context, by core.Caller, audited bool, fn func(*Tx) error) error {
-	tx := new(Tx) // made here: the writer is one for all
-	return l.st.Update(ctx, by.Tenant, func(st store.Tx) error {
-		*tx = Tx{Tx: st, By: by, l: l}
-		if err := l.start(tx); err != nil {
-			return err
-		}
-		if err := fn(tx); err != nil {
-			return err
-		}
-		if audited && tx.wrote && tx.events == 0 {
-			return core.Errorf(core.Internal, "a change was written without an audit event; nothing was changed")
-		}
-		if err := tx.finish(); err != nil {
-			return err
-		}
-		tx.announce()
-		return nil
-	})
+	tx, _ := l.spare.Get().(*Tx)
+	if tx == nil {
+		tx = &Tx{l: l}
+		tx.run, tx.tell = tx.update, tx.notify
+	}
+	tx.By, tx.audited, tx.fn = by, audited, fn
+	err := l.st.Update(ctx, by.Tenant, tx.run)
+	tx.clear()
+	tx.By, tx.fn = core.Caller{}, nil
+	if cap(tx.rows) <= 64 && cap(tx.changes) <= 64 { // the usual size
+		l.spare.Put(tx)
+	}
+	return err
+}
+
+// clear takes back what the last run has left.
+func (tx *Tx) clear() {
+	clear(tx.rows[:cap(tx.rows)])
+	clear(tx.changes)
+	*tx = Tx{l: tx.l, By: tx.By, audited: tx.audited, fn: tx.fn, run: tx.run, tell: tx.tell, rows: tx.rows[:0], changes: tx.changes[:0]}
+}
+
+// update is the whole of a transaction, on the store's writer.
+func (tx *Tx) update(st store.Tx) error {
+	tx.clear() // it may run again
+	tx.Tx = st
+	if err := tx.l.start(tx); err != nil {
+		return err
+	}
+	if err := tx.fn(tx); err != nil {
+		return err
+	}
+	if tx.audited && tx.wrote && tx.events == 0 {
+		return core.Errorf(core.Internal, "a change was written without an audit event; nothing was changed")
+	}
+	if err := tx.finish(); err != nil {
+		return err
+	}
+	tx.announce()
+	return nil
 }
 
 // start gives the transaction its time, which never runs backwards: searching

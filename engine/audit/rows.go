@@ -125,6 +125,7 @@ const counters store.Bucket = "#"
 type row struct {
 	bucket store.Bucket
 	key    []byte
+	name   string // of a counter, in place of the key
 	gone   bool
 	sum    [sha256.Size]byte
 }
@@ -134,29 +135,26 @@ func (tx *Tx) keep(b store.Bucket, key, value []byte, gone bool) {
 	if tx.l.classes.Load().bucket(b) != Audited {
 		return
 	}
-	r := tx.row(b, key)
+	r := tx.row(b, key, "")
 	if r.gone = gone; !gone {
 		r.sum = sha256.Sum256(value)
 	}
 }
 
-func (tx *Tx) row(b store.Bucket, key []byte) *row {
+func (tx *Tx) row(b store.Bucket, key []byte, name string) *row {
 	for i := max(0, len(tx.rows)-16); i < len(tx.rows); i++ { // a row is most often written again at once, if at all
-		if r := &tx.rows[i]; r.bucket == b && bytes.Equal(r.key, key) {
+		if r := &tx.rows[i]; r.bucket == b && r.name == name && bytes.Equal(r.key, key) {
 			return r
 		}
 	}
-	if tx.rows == nil {
-		tx.rows = tx.few[:0]
-	}
-	tx.rows = append(tx.rows, row{bucket: b, key: key})
+	tx.rows = append(tx.rows, row{bucket: b, key: key, name: name})
 	return &tx.rows[len(tx.rows)-1]
 }
 
 // counted remembers an audited counter that was changed.
 func (tx *Tx) counted(name string) {
 	if tx.l.classes.Load().counter(name) == Audited {
-		tx.row(counters, []byte(name))
+		tx.row(counters, nil, name)
 	}
 }
 
@@ -169,7 +167,7 @@ func (tx *Tx) appendRows(b []byte) []byte {
 	first := true
 	for i := range tx.rows {
 		r := &tx.rows[i]
-		if len(b)+2*len(r.key)+len(r.bucket)+80+tail > MaxEvent {
+		if len(b)+2*(len(r.key)+len(r.name))+len(r.bucket)+80+tail > MaxEvent {
 			tx.rows = tx.rows[i:]
 			return closeRows(b, first)
 		}
@@ -180,10 +178,10 @@ func (tx *Tx) appendRows(b []byte) []byte {
 		}
 		first = false
 		b = append(append(b, r.bucket...), ' ')
-		b = append(appendKey(b, r.key), ' ')
+		b = append(appendKey(appendKey(b, r.key), r.name), ' ')
 		switch {
 		case r.bucket == counters:
-			if n := tx.Counter(string(r.key)); n != 0 {
+			if n := tx.Counter(r.name); n != 0 {
 				b = strconv.AppendInt(b, n, 10)
 			} else {
 				b = append(b, '-') // never counted, and back at zero, are the same
@@ -210,10 +208,11 @@ func appendSum(b []byte, sum [sha256.Size]byte) []byte {
 }
 
 // appendKey writes a key as it is where that can be read, else in base64.
-func appendKey(b, key []byte) []byte {
-	for i, c := range key {
+func appendKey[K []byte | string](b []byte, key K) []byte {
+	for i := range len(key) {
+		c := key[i]
 		if !plainByte(c) && (c != '~' || i == 0) {
-			return base64.RawURLEncoding.AppendEncode(append(b, '~'), key)
+			return base64.RawURLEncoding.AppendEncode(append(b, '~'), []byte(key))
 		}
 	}
 	return append(b, key...)

@@ -26,11 +26,15 @@ type Tx struct {
 	wrote    bool
 	readOnly bool
 	changes  []core.Change
-	first    [4]core.Change // of changes; most have three
 
 	held []byte // the newest event, which may still tell of rows: key and JSON without its end
 	rows []row  // written, and told by no event yet
-	few  [8]row // of rows; most have no more
+
+	// See Ledger.once.
+	audited bool
+	fn      func(*Tx) error
+	run     func(store.Tx) error
+	tell    func()
 }
 
 var _ store.Tx = (*Tx)(nil)
@@ -165,9 +169,6 @@ func plainTrace(s string) bool {
 // Changed tells the watchers, after the commit, that a record changed. record
 // is the immutable new value, nil when it was removed.
 func (tx *Tx) Changed(kind, id string, record any) {
-	if tx.changes == nil {
-		tx.changes = tx.first[:0]
-	}
 	tx.changes = append(tx.changes, core.Change{Tenant: tx.Tenant(), Kind: kind, ID: id, Record: record})
 }
 
@@ -181,9 +182,11 @@ func (tx *Tx) announce() {
 	if tx.events > 0 {
 		tx.Changed("event", "", tx.last)
 	}
-	tx.OnCommit(func() {
-		for _, c := range tx.changes {
-			tx.l.opt.OnChange(c)
-		}
-	})
+	tx.OnCommit(tx.tell)
+}
+
+func (tx *Tx) notify() {
+	for _, c := range tx.changes {
+		tx.l.opt.OnChange(c)
+	}
 }
