@@ -38,12 +38,12 @@ func BenchmarkAccept(b *testing.B) {
 					bare = bareRate(b, n, producers)
 					r := newRig(b)
 					r.most = n // nobody reads
-					r.reopen()
+					r.Reopen()
 					rate = together(b, n, producers, func(int) error {
 						_, err := r.Accept(b.Context(), alice, kind.send)
 						return err
 					})
-					r.close()
+					r.Close()
 				}
 				b.ReportMetric(rate, "msg/s")
 				b.ReportMetric(bare, "store-commits/s")
@@ -114,7 +114,7 @@ func BenchmarkDelivery(b *testing.B) {
 
 func deliver(b *testing.B, subscribers, n, perSecond int) []time.Duration {
 	r := newRig(b)
-	defer r.close()
+	defer r.Close()
 	ctx, stop := context.WithTimeout(b.Context(), time.Minute)
 	defer stop()
 	began := make([]atomic.Int64, n+1)
@@ -196,7 +196,7 @@ func BenchmarkMailbox(b *testing.B) {
 		}
 		rate = n / time.Since(start).Seconds()
 		wg.Wait()
-		r.close()
+		r.Close()
 	}
 	b.ReportMetric(rate, "msg/s")
 	b.ReportMetric(0, "ns/op")
@@ -209,7 +209,7 @@ func BenchmarkAcceptIn(b *testing.B) {
 		b.Run(fmt.Sprint(messages), func(b *testing.B) {
 			r := newRig(b)
 			for b.Loop() {
-				if err := r.ledger.Update(b.Context(), alice, func(tx *audit.Tx) error {
+				if err := r.Ledger.Update(b.Context(), alice, func(tx *audit.Tx) error {
 					for range messages {
 						if _, err := r.AcceptIn(tx, bus.Send{Topic: "bench.in", Payload: kib}); err != nil {
 							return err

@@ -128,7 +128,7 @@ func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
 		r.direct("bob", fmt.Sprintf(`{"n":%d}`, i), func(s *bus.Send) { s.Priority = priority })
 	}
 	peeked, err := r.Peek(t.Context(), alice, "bob", 100)
-	r.no(err)
+	r.No(err)
 	got := append(r.read("bob", 2), r.read("bob", 100)...)
 	var order string
 	for i, m := range got {
@@ -180,7 +180,7 @@ func TestAMessageInsideAChangeExistsOnlyWithIt(t *testing.T) {
 	defer s.Close()
 	boom := errors.New("boom")
 	try := func(fail error) error {
-		return r.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		return r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 			if _, err := r.AcceptIn(tx, bus.Send{Topic: "a.b", Sender: "ann", Payload: core.Raw(`{}`)}); err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func TestAMessageInsideAChangeExistsOnlyWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.nothing(s)
-	r.no(try(nil))
+	r.No(try(nil))
 	if d := r.next(s); d.Message.Topic != "a.b" || d.Message.Seq != 1 {
 		t.Errorf("%+v", d.Message)
 	}
@@ -203,7 +203,7 @@ func TestAMessageInsideAChangeExistsOnlyWithIt(t *testing.T) {
 func TestARefusalInsideAChangeHasWrittenNothing(t *testing.T) {
 	r := newRig(t)
 	open := r.send(bus.Send{Recipient: "bob", Sender: "ann", Type: bus.Request})
-	r.no(r.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+	r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		for _, bad := range []bus.Send{
 			{Topic: "a", Sender: "nobody"},
 			{Recipient: "nobody"},
@@ -251,18 +251,18 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 	})
 	for _, want := range []bus.Type{bus.Response, bus.Error} {
 		got, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Sender: "ann", Payload: core.Raw(`{"skill":"detect"}`)}, 5*time.Second)
-		r.no(err)
+		r.No(err)
 		if got.MessageType != want || got.SenderID != "bob" || got.RecipientID != "ann" || string(got.Payload) != `{"objects":["cup"]}` {
 			t.Errorf("%s", core.MustEncode(got))
 		}
 		page, err := r.Bus.List(t.Context(), acme, bus.Query{Correlation: got.CorrelationID})
-		r.no(err)
+		r.No(err)
 		if len(page.Items) != 2 || page.Items[1].ResponseID != got.MessageID || page.Items[1].TraceID != got.TraceID || page.Items[0].Status != bus.Taken {
 			t.Errorf("thread: %s", core.MustEncode(page.Items))
 		}
 	}
 	wg.Wait()
-	r.no(s.Close())
+	r.No(s.Close())
 	if f := r.figures(); f.Unanswered != 0 || f.Open != 0 {
 		t.Errorf("%+v", f)
 	}
@@ -338,7 +338,7 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 	}
 	// A late answer goes to the mailbox.
 	_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
-	r.no(err)
+	r.No(err)
 	if got := r.read("system", 5); len(got) != 1 || got[0].CorrelationID != open[0].CorrelationID {
 		t.Errorf("late answer: %v", got)
 	}
@@ -404,7 +404,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	if _, err := r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"}); code(err) != core.Denied {
 		t.Errorf("subscribe: %v", err)
 	}
-	page, err := r.ledger.List(t.Context(), other, core.Filter{Kind: "tenant.violation"})
+	page, err := r.Ledger.List(t.Context(), other, core.Filter{Kind: "tenant.violation"})
 	if err != nil || page.Info.Total != 5 {
 		t.Errorf("%d violations, %v", page.Info.Total, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -183,8 +184,8 @@ func busOn(st store.Store) *bus.Bus {
 // or comes now; it returns how many were accepted and how many came.
 func verifyChurn(t testing.TB, st store.Store, lines []string) (sent, unread int) {
 	t.Helper()
-	r := &rig{t: t, clock: &clock{}}
-	r.over(st)
+	r := &rig{clock: &clock{}}
+	enginetest.On(t, st, r.options())
 	got := map[string]bool{}
 	for _, line := range lines {
 		if id, ok := strings.CutPrefix(line, "got "); ok {
@@ -220,12 +221,12 @@ func verifyChurn(t testing.TB, st store.Store, lines []string) (sent, unread int
 // waiting is what comes to the mailbox and the durable subscription now,
 // without an acknowledgement, so that it comes again.
 func (r *rig) waiting() map[string]bool {
-	r.t.Helper()
+	r.T.Helper()
 	out := map[string]bool{}
 	ctx := context.Background()
 	for page := 1; ; page++ {
 		found, err := r.Bus.List(ctx, acme, bus.Query{Filter: core.Filter{Status: "open", Agent: "bob", Page: page, Size: 100}})
-		r.no(err)
+		r.No(err)
 		for _, m := range found.Items {
 			out[m.MessageID] = true
 		}
@@ -234,11 +235,11 @@ func (r *rig) waiting() map[string]bool {
 		}
 	}
 	subs, err := r.Subscriptions(ctx, acme)
-	r.no(err)
+	r.No(err)
 	for _, s := range subs {
 		for seq := s.Cursor; ; {
 			found, next, err := r.Since(ctx, acme, s.Pattern, seq, 1000)
-			r.no(err)
+			r.No(err)
 			for _, m := range found {
 				out[m.MessageID] = true
 			}

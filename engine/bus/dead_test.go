@@ -51,9 +51,9 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	r.whole()
 
 	repeat, err := r.Resend(t.Context(), alice, short.MessageID)
-	r.no(err)
+	r.No(err)
 	again, err := r.Resend(t.Context(), alice, ask.MessageID)
-	r.no(err)
+	r.No(err)
 	if repeat.ResendOf != short.MessageID || string(repeat.Payload) != `{"n":1}` || repeat.TTL != 10 || again.CorrelationID == ask.CorrelationID || again.SenderID != "ann" {
 		t.Errorf("%s %s", core.MustEncode(repeat), core.MustEncode(again))
 	}
@@ -75,7 +75,7 @@ func TestAMessageIsSentAgainThoughItsSenderIsGone(t *testing.T) {
 	direct := r.send(bus.Send{Recipient: "cid", Sender: "bob"})
 	r.read("cid", 1)
 	r.who = agents{acme: {"bob"}} // ann and cid are gone
-	r.reopen()
+	r.Reopen()
 	again, err := r.Resend(t.Context(), alice, topic.MessageID)
 	if err != nil || again.SenderID != "ann" {
 		t.Errorf("%+v, %v", again, err)
@@ -93,7 +93,7 @@ func TestAMessageIsSentAgainThoughItsSenderIsGone(t *testing.T) {
 func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"away", "here"} {
-		r.no(r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: name}).Close())
+		r.No(r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: name}).Close())
 	}
 	here := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "here"})
 	passing := r.subscribe(bus.SubscribeOptions{Pattern: "job.>"})
@@ -131,7 +131,7 @@ func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 		if s == passing && s.Missed() != 3 {
 			t.Errorf("missed %d, want 3", s.Missed())
 		}
-		r.no(s.Close())
+		r.No(s.Close())
 	}
 	if f := r.figures(); f.Dead != 4 {
 		t.Errorf("%d dead letters in the end", f.Dead)
@@ -157,13 +157,13 @@ func TestExpiredInTheHandOfAReaderThatGoesAway(t *testing.T) {
 	r.clock.move(2 * time.Second)
 	r.direct("cid", `{}`)
 	r.await("the sweep", func() bool { return r.figures().Dead == 1 })
-	r.no(s.Close())
-	r.no(box.Close())
+	r.No(s.Close())
+	r.No(box.Close())
 	if f := r.figures(); f.Dead != 1 || f.Open != 2 {
 		t.Errorf("%+v", f)
 	}
 	r.clock.move(31 * time.Second)
-	r.reopen() // as after a crash: nobody remembers who had it
+	r.Reopen() // as after a crash: nobody remembers who had it
 	r.run()
 	r.await("the dead letters", func() bool { return r.figures().Dead == 3 })
 	r.whole()
@@ -182,22 +182,22 @@ func TestRefusedMessagesAreDeadLettersWithTheReason(t *testing.T) {
 			t.Errorf("reason %q: %v", reason, err)
 		}
 	}
-	r.no(d.Refuse(t.Context(), "can't read it"))
+	r.No(d.Refuse(t.Context(), "can't read it"))
 	if err := d.Refuse(t.Context(), "again"); code(err) != core.Conflict {
 		t.Errorf("refused twice: %v", err)
 	}
 	d.Ack() // changes nothing any more
-	r.no(r.next(s).Refuse(t.Context(), "no such job"))
+	r.No(r.next(s).Refuse(t.Context(), "no such job"))
 	if err := r.next(passing).Refuse(t.Context(), "x"); code(err) != core.Conflict {
 		t.Errorf("refused what needs no acknowledgement: %v", err)
 	}
 	for _, sub := range []*bus.Subscription{s, box, passing} {
 		r.nothing(sub)
-		r.no(sub.Close())
+		r.No(sub.Close())
 	}
 	s = r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
 	r.nothing(s)
-	r.no(s.Close())
+	r.No(s.Close())
 	letters := r.dead(core.Filter{Status: "refused"})
 	if len(letters) != 2 || letters[0].MessageID != published.MessageID || letters[0].Subscription != "worker" || letters[0].Detail != "no such job" ||
 		letters[1].MessageID != direct.MessageID || letters[1].Detail != "can't read it" {
@@ -211,9 +211,9 @@ func TestRefusedMessagesAreDeadLettersWithTheReason(t *testing.T) {
 
 func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	r := newRig(t)
-	r.close()
+	r.Close()
 	r.keep = 300
-	r.open()
+	r.Open()
 	r.send(bus.Send{Topic: "old.topic"})
 	r.direct("bob", `{"dies":1}`)
 	for range 598 {
@@ -230,8 +230,7 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	r.clock.move(10 * time.Minute) // all but one have expired, and more than the slack ago
 	r.run()
 	r.await("the cut", func() bool { return r.figures().Messages <= 601 })
-	r.stop()
-	r.stop = nil
+	r.Stop()
 	f := r.figures()
 	if f.Dead != 0 || f.Topics != 1 || f.Messages != 601 || f.Open != 1 {
 		t.Errorf("%+v", f)
@@ -245,7 +244,7 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	}
 	s := r.subscribe(bus.SubscribeOptions{Pattern: ">", From: 1})
 	r.nothing(s)
-	r.no(s.Close())
+	r.No(s.Close())
 	if n := len(r.events("message.pruned")); n == 0 {
 		t.Error("the cut was not audited")
 	}
@@ -258,7 +257,7 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
 	r := newRig(t)
 	r.keep = 1
-	r.reopen()
+	r.Reopen()
 	held := r.direct("bob", `{}`, func(s *bus.Send) { s.TTL = 1 })
 	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
 	r.next(box)
@@ -277,8 +276,8 @@ func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	r.no(box.Close())
-	r.no(sub.Close())
+	r.No(box.Close())
+	r.No(sub.Close())
 	r.clock.move(5 * time.Second)
 	r.send(bus.Send{Topic: "a", TTL: 1}) // wakes the one who cuts off
 	time.Sleep(1500 * time.Millisecond)
@@ -298,6 +297,6 @@ func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
 	if boxes, err := r.Mailboxes(t.Context(), acme); err != nil || len(boxes) != 0 {
 		t.Errorf("%+v, %v", boxes, err)
 	}
-	r.no(waker.Close())
+	r.No(waker.Close())
 	r.whole()
 }

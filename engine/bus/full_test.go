@@ -15,7 +15,7 @@ import (
 func TestAFullMailboxRefuses(t *testing.T) {
 	r := newRig(t)
 	r.most = 3
-	r.reopen()
+	r.Reopen()
 	for range 3 {
 		r.direct("ann", `{}`)
 	}
@@ -27,7 +27,7 @@ func TestAFullMailboxRefuses(t *testing.T) {
 		}
 	}
 	refused()
-	r.reopen()
+	r.Reopen()
 	refused()
 	r.direct("bob", `{}`)
 	if boxes, err := r.Mailboxes(t.Context(), acme); err != nil || len(boxes) != 2 || boxes[0].Open != 3 || boxes[0].Oldest.IsZero() || boxes[1].Open != 1 {
@@ -44,7 +44,7 @@ func TestAFullMailboxRefuses(t *testing.T) {
 func TestABroadcastPassesAFullMailbox(t *testing.T) {
 	r := newRig(t)
 	r.most = 1
-	r.reopen()
+	r.Reopen()
 	r.direct("ann", `{}`)
 	m := r.send(bus.Send{Recipient: bus.Broadcast})
 	found := r.get(m.MessageID)
@@ -66,7 +66,7 @@ func TestABroadcastPassesAFullMailbox(t *testing.T) {
 // letters and counts the others.
 func TestDeadLettersOfASubscriptionAreBounded(t *testing.T) {
 	r := newRig(t)
-	r.no(r.subscribe(bus.SubscribeOptions{Name: "idle", Pattern: "news"}).Close())
+	r.No(r.subscribe(bus.SubscribeOptions{Name: "idle", Pattern: "news"}).Close())
 	const n = 1010
 	var wg sync.WaitGroup
 	for range 10 {
@@ -81,7 +81,7 @@ func TestDeadLettersOfASubscriptionAreBounded(t *testing.T) {
 	r.run()
 	sub := func() bus.SubscriptionInfo {
 		all, err := r.Subscriptions(t.Context(), acme)
-		r.no(err)
+		r.No(err)
 		return all[0]
 	}
 	r.await("the dead letters", func() bool { return sub().Dropped == n-1000 })
@@ -105,8 +105,8 @@ func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
 	m := r.publish("news", `{}`) // both logs begin at 1
 	s := r.subscribe(bus.SubscribeOptions{Name: "watch", Pattern: "sys.>", From: 1})
 	d := r.next(s)
-	r.no(d.Refuse(t.Context(), "not mine"))
-	r.no(s.Close())
+	r.No(d.Refuse(t.Context(), "not mine"))
+	r.No(s.Close())
 	if all := r.dead(core.Filter{}); len(all) != 1 || all[0].MessageID != d.Message.MessageID || all[0].Subscription != "watch" {
 		t.Fatalf("%+v", all)
 	}

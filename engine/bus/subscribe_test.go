@@ -51,8 +51,8 @@ func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
 		t.Errorf("errors only: %s", d.Message.Topic)
 	}
 	for _, s := range []*bus.Subscription{one, all, past, errs} {
-		r.no(s.Close())
-		r.no(s.Close())
+		r.No(s.Close())
+		r.No(s.Close())
 		if _, err := s.Next(t.Context()); code(err) != core.Conflict {
 			t.Errorf("after Close: %v", err)
 		}
@@ -68,7 +68,7 @@ func TestCloseEndsAWaitingNext(t *testing.T) {
 		done <- err
 	}()
 	time.Sleep(5 * time.Millisecond)
-	r.no(s.Close())
+	r.No(s.Close())
 	if err := <-done; code(err) != core.Conflict {
 		t.Errorf("%v", err)
 	}
@@ -88,7 +88,7 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	for _, i := range []int{0, 1, 2, 4} { // 3 and 5 stay in hand
 		held[i].Ack()
 	}
-	r.no(s.Close())
+	r.No(s.Close())
 	held[3].Ack() // too late: its reader is gone
 
 	// A second reader, then a restart, then a kill-like end without Close.
@@ -99,8 +99,8 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	if _, err := r.Subscribe(t.Context(), acme, opt); code(err) != core.Conflict {
 		t.Errorf("two readers of one name: %v", err)
 	}
-	r.no(s.Close())
-	r.reopen()
+	r.No(s.Close())
+	r.Reopen()
 	r.publish("job.new", `{"n":10}`)
 	s = r.subscribe(opt)
 	for i := 3; i <= 10; i++ {
@@ -111,18 +111,18 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 		d.Ack()
 	}
 	r.nothing(s)
-	r.no(s.Close())
-	r.reopen()
+	r.No(s.Close())
+	r.Reopen()
 	s = r.subscribe(opt)
 	r.nothing(s)
 	other := opt
 	other.Pattern = "other.>"
-	r.no(s.Close())
+	r.No(s.Close())
 	if _, err := r.Subscribe(t.Context(), acme, other); code(err) != core.Conflict || !strings.Contains(err.Error(), "job.>") {
 		t.Errorf("another pattern under the name: %v", err)
 	}
 	r.whole()
-	r.no(r.Unsubscribe(t.Context(), alice, "worker-1"))
+	r.No(r.Unsubscribe(t.Context(), alice, "worker-1"))
 	if err := r.Unsubscribe(t.Context(), alice, "worker-1"); code(err) != core.NotFound {
 		t.Errorf("removed twice: %v", err)
 	}
@@ -130,7 +130,7 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	if err := r.Unsubscribe(t.Context(), alice, "worker-1"); code(err) != core.Conflict {
 		t.Errorf("removed under its reader: %v", err)
 	}
-	r.no(s.Close())
+	r.No(s.Close())
 	r.whole()
 }
 
@@ -146,17 +146,16 @@ func TestAcknowledgementsAreWrittenWhileItRuns(t *testing.T) {
 	r.next(box).Ack()
 	r.await("the acknowledgements on disk", func() bool {
 		subs, err := r.Subscriptions(t.Context(), acme)
-		r.no(err)
+		r.No(err)
 		return r.figures().Open == 0 && len(subs) == 2
 	})
 	// Without Close, as if the process had been killed.
-	r.stop()
-	r.stop = nil
-	r.over(r.db)
+	r.Stop()
+	r.On(r.DB)
 	s = r.subscribe(opt)
 	r.nothing(s)
-	r.no(s.Close())
-	r.no(box.Close())
+	r.No(s.Close())
+	r.No(box.Close())
 	r.whole()
 }
 
@@ -175,7 +174,7 @@ func TestAMailboxDeliversAgainWhatWasNotAcknowledged(t *testing.T) {
 		t.Errorf("Read took what a subscription has in hand: %v", got)
 	}
 	b.Ack()
-	r.no(s.Close())
+	r.No(s.Close())
 	if d := r.next(second); string(d.Message.Payload) != `{"n":0}` {
 		t.Errorf("after Close: %s, want 0 again", d.Message.Payload)
 	}
@@ -183,11 +182,11 @@ func TestAMailboxDeliversAgainWhatWasNotAcknowledged(t *testing.T) {
 	if d := r.next(second); d.Message.MessageID != urgent.MessageID {
 		t.Errorf("got %s, want the urgent one", d.Message.Payload)
 	}
-	r.no(second.Close())
+	r.No(second.Close())
 	if f := r.figures(); f.Open != 3 {
 		t.Errorf("%d open, want 3", f.Open)
 	}
-	r.reopen()
+	r.Reopen()
 	if got := r.read("bob", 10); len(got) != 3 || got[0].MessageID != urgent.MessageID {
 		t.Errorf("after the restart: %v", got)
 	}
@@ -251,14 +250,14 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 		t.Errorf("lag %d at the end", lag)
 	}
 	for _, s := range []*bus.Subscription{slow, fast, past, errs} {
-		r.no(s.Close())
+		r.No(s.Close())
 	}
 	r.whole()
 }
 
 func (r *rig) publishQuiet(topic string) {
 	if _, err := r.Accept(context.Background(), alice, bus.Send{Topic: topic, Payload: core.Raw(`{}`)}); err != nil {
-		r.t.Error(err)
+		r.T.Error(err)
 	}
 }
 
@@ -287,7 +286,7 @@ func TestMessagesOfOneSenderToOneRecipientKeepTheirOrder(t *testing.T) {
 	}
 	wg.Wait()
 	r.nothing(s)
-	r.no(s.Close())
+	r.No(s.Close())
 	if f := r.figures(); f.Open != 0 {
 		t.Errorf("%d open", f.Open)
 	}
@@ -336,7 +335,7 @@ func TestTooManyUnacknowledgedDeliveriesWait(t *testing.T) {
 	held[500].Ack()
 	r.next(s)
 	r.nothing(s)
-	r.no(s.Close())
+	r.No(s.Close())
 }
 
 func TestTheEnginesEventsAreAView(t *testing.T) {
@@ -366,13 +365,13 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 	if !strings.Contains(string(d.Message.Payload), `"id":"second"`) {
 		t.Errorf("%s", d.Message.Payload)
 	}
-	r.no(subs.Close()) // not acknowledged
+	r.No(subs.Close()) // not acknowledged
 	subs = r.subscribe(bus.SubscribeOptions{Pattern: "sys.subscription.*", Name: "watcher"})
 	if again := r.next(subs); again.Message.MessageID != d.Message.MessageID {
 		t.Errorf("%s, want %s again", again.Message.MessageID, d.Message.MessageID)
 	}
 	for _, s := range []*bus.Subscription{all, sys, subs, second} {
-		r.no(s.Close())
+		r.No(s.Close())
 	}
 	if _, err := r.Resend(t.Context(), alice, d.Message.MessageID); code(err) != core.InvalidInput {
 		t.Errorf("sent an event of the engine again: %v", err)
@@ -381,7 +380,7 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 	if err != nil || len(recent) != 1 || !strings.Contains(string(recent[0].Payload), "second") {
 		t.Errorf("recent: %v, %v", recent, err)
 	}
-	r.no(r.Unsubscribe(t.Context(), alice, "second"))
+	r.No(r.Unsubscribe(t.Context(), alice, "second"))
 	since, next, err := r.Since(t.Context(), acme, "sys.>", seq, 10)
 	if err != nil || len(since) != 1 || since[0].Topic != "sys.subscription.removed" || next <= seq {
 		t.Errorf("since: %v, %d, %v", since, next, err)
@@ -407,13 +406,13 @@ func TestACursorMovesPastWhatIsForOthers(t *testing.T) {
 	r.nothing(s)
 	r.run()
 	saved := func() uint64 { // by one who does not read: from disk
-		fresh := bus.New(bus.Options{Ledger: r.ledger})
+		fresh := bus.New(bus.Options{Ledger: r.Ledger})
 		all, err := fresh.Subscriptions(t.Context(), acme)
-		r.no(err)
+		r.No(err)
 		return all[0].Cursor
 	}
 	r.await("the cursor", func() bool { return saved() >= 1000 })
 	r.publish("rare.one", `{}`)
 	r.next(s).Ack()
-	r.no(s.Close())
+	r.No(s.Close())
 }

@@ -43,8 +43,8 @@ func (f *failing) fail(err error) {
 // again.
 func TestNothingIsLostWhenAcknowledgementsCannotBeWritten(t *testing.T) {
 	r := newRig(t)
-	st := &failing{Store: r.db}
-	r.over(st)
+	st := &failing{Store: r.DB}
+	r.On(st)
 	full := errors.New("the disk is full")
 	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
 	jobs := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
@@ -84,8 +84,8 @@ func TestNothingIsLostWhenAcknowledgementsCannotBeWritten(t *testing.T) {
 // A store that can't be used any more ends Run, with the reason.
 func TestRunEndsWithTheStore(t *testing.T) {
 	r := newRig(t)
-	st := &failing{Store: r.db}
-	r.over(st)
+	st := &failing{Store: r.DB}
+	r.On(st)
 	done := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -103,8 +103,8 @@ func TestRunEndsWithTheStore(t *testing.T) {
 // taken, nor is one that is there lost.
 func TestASubscriptionThatCannotBeCommittedIsNotThere(t *testing.T) {
 	r := newRig(t)
-	st := &failing{Store: r.db}
-	r.over(st)
+	st := &failing{Store: r.DB}
+	r.On(st)
 	opt := bus.SubscribeOptions{Pattern: "job.>", Name: "worker"}
 	full := errors.New("the disk is full")
 	st.late.Store(true)
@@ -114,7 +114,7 @@ func TestASubscriptionThatCannotBeCommittedIsNotThere(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		st.fail(nil)
-		r.no(r.subscribe(opt).Close())
+		r.No(r.subscribe(opt).Close())
 	}
 	st.fail(full)
 	if err := r.Unsubscribe(t.Context(), alice, "worker"); !errors.Is(err, full) {
