@@ -150,7 +150,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch, Health: e.Health,
 	})
 	e.Witnesses = witness.New(witness.Options{
-		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch,
+		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch, Health: e.Health,
 	})
 	e.Tasks = task.New(task.Options{
 		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,

@@ -194,7 +194,7 @@ func (b *Bus) accepted(tenant, _ string, m *Message) {
 	}
 	t := b.of(tenant)
 	t.feed.message(m)
-	b.watch.due(t.name, m.ExpiresAt())
+	b.loop.Due(t.name, m.ExpiresAt())
 	if m.CorrelationID != "" {
 		b.answered(t, m.CorrelationID)
 	}

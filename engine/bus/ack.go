@@ -41,7 +41,7 @@ func (d Delivery) Ack() {
 	s.b.mu.Lock()
 	s.t.acks = append(s.t.acks, acked{s.opt.Mailbox, m})
 	s.b.mu.Unlock()
-	s.b.watch.flush(s.t.name)
+	s.b.loop.Ring(s.t.name)
 }
 
 // moved notes that a durable subscription's cursor may have moved.
@@ -49,7 +49,7 @@ func (b *Bus) moved(s *Subscription) {
 	b.mu.Lock()
 	s.t.dirty[s] = struct{}{}
 	b.mu.Unlock()
-	b.watch.flush(s.t.name)
+	b.loop.Ring(s.t.name)
 }
 
 // Refuse says that the message can't be dealt with: it becomes a dead letter

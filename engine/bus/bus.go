@@ -29,6 +29,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -84,7 +85,7 @@ type Options struct {
 type Bus struct {
 	opt    Options
 	ledger *audit.Ledger
-	watch  watch
+	loop   *loop.Loop
 
 	messages record.Kind[Message]
 	dead     record.Kind[DeadLetter]
@@ -107,7 +108,9 @@ func New(opt Options) *Bus {
 		opt.Directory = nobody{}
 	}
 	b := &Bus{opt: opt, ledger: opt.Ledger, tenants: map[string]*tenant{}}
-	b.watch.init()
+	b.loop = loop.New(loop.Options{
+		Component: "bus", Health: opt.Health, Clock: opt.Ledger.Clock(), Tenants: opt.Tenants, Pass: b.tend, Gather: flushAfter,
+	})
 	// How far a reader has come: a cursor that was changed has it read again, or
 	// not at all, what the log has all the same.
 	b.ledger.Declare(audit.Volatile, string(cursors))

@@ -86,7 +86,7 @@ func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error 
 		return fmt.Errorf("index approval %s: %w", a.ApprovalID, err)
 	}
 	tenant := tx.Tenant()
-	tx.OnCommit(func() { j.watch.ring(tenant) })
+	tx.OnCommit(func() { j.loop.Ring(tenant) })
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -75,7 +76,8 @@ type Judge struct {
 	policies  record.Kind[Policy]
 	rules     record.Kind[Rule]
 	always    cache
-	watch     watch
+	loop      *loop.Loop        // nil without a ledger
+	failed    map[string]*retry // of the loop alone, by approval
 }
 
 // defaultTable loads the embedded rules when they are first needed: a command
@@ -102,7 +104,7 @@ func New(opt Options) (*Judge, error) {
 	}
 	j := &Judge{
 		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants, contents: opt.Contents, health: opt.Health,
-		owners: map[Gate]Settler{}, programs: opt.Programs, book: opt.Book,
+		owners: map[Gate]Settler{}, failed: map[string]*retry{}, programs: opt.Programs, book: opt.Book,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
 		},
@@ -123,8 +125,8 @@ func New(opt Options) (*Judge, error) {
 	j.rulings.init()
 	j.always.init()
 	j.approvals, j.decisions, j.policies, j.rules = j.approvalKind(), j.decisionKind(), j.policyKind(), j.ruleKind()
-	j.watch.init()
 	if j.ledger != nil { // without one it only explains
+		j.loop = loop.New(loop.Options{Component: "judge", Health: opt.Health, Clock: j.ledger.Clock(), Tenants: opt.Tenants, Pass: j.sweep})
 		j.ledger.Derives(j.Auditables()...)
 	}
 	return j, nil
@@ -155,32 +157,4 @@ func (j *Judge) change(ctx context.Context, by core.Caller, what string, fn func
 		return err
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// watch tells Run which tenants to look at.
-type watch struct {
-	bell chan struct{}
-
-	mu    sync.Mutex
-	dirty map[string]bool
-}
-
-func (w *watch) init() { w.bell, w.dirty = make(chan struct{}, 1), map[string]bool{} }
-
-func (w *watch) ring(tenant string) {
-	w.mu.Lock()
-	w.dirty[tenant] = true
-	w.mu.Unlock()
-	select {
-	case w.bell <- struct{}{}:
-	default:
-	}
-}
-
-func (w *watch) take() map[string]bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	taken := w.dirty
-	w.dirty = map[string]bool{}
-	return taken
 }

@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -18,70 +17,12 @@ import (
 // up to once a minute.
 func (j *Judge) Run(ctx context.Context) error {
 	j.table() // loaded before the first question waits for it
-	next := map[string]time.Time{}
-	failed := map[string]*retry{}
-	guard := j.health.Guard("judge")
-	if j.tenants != nil {
-		all, err := j.tenants(ctx)
-		if err != nil {
-			return fmt.Errorf("list the tenants to watch: %w", err)
-		}
-		for _, t := range all {
-			j.watch.ring(t)
-		}
-	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		look := j.watch.take()
-		now := j.ledger.Clock().Now()
-		for tenant, at := range next {
-			if !at.After(now) {
-				look[tenant] = true
-			}
-		}
-		for tenant := range look {
-			var at time.Time
-			rest, err := guard.Try(ctx, tenant, func() (err error) {
-				at, err = j.sweep(ctx, tenant, failed)
-				return err
-			})
-			switch {
-			case ctx.Err() != nil:
-				return nil
-			case err != nil:
-				return fmt.Errorf("enforce the deadlines of %s: %w", tenant, err)
-			case rest > 0:
-				at = j.ledger.Clock().Now().Add(rest)
-			}
-			if at.IsZero() {
-				delete(next, tenant)
-			} else {
-				next[tenant] = at
-			}
-		}
-		timer.Reset(j.wait(next))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-j.watch.bell:
-		case <-timer.C:
-		}
-	}
+	return j.loop.Run(ctx)
 }
 
 // afterOutage is how long an approval stays open whose deadline passed while the
 // disk was full, from when there is room again.
 const afterOutage = 5 * time.Minute
-
-func (j *Judge) wait(next map[string]time.Time) time.Duration {
-	wait := time.Minute // timers stand while the machine sleeps
-	now := j.ledger.Clock().Now()
-	for _, at := range next {
-		wait = min(wait, at.Sub(now))
-	}
-	return max(wait, time.Millisecond)
-}
 
 // retry is the back-off of an approval whose end could not be settled.
 type retry struct {
@@ -91,7 +32,7 @@ type retry struct {
 
 // sweep does what is due in a tenant and returns when to look again; zero
 // when nothing is open.
-func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*retry) (time.Time, error) {
+func (j *Judge) sweep(ctx context.Context, tenant string, _ bool) (time.Time, error) {
 	now := j.ledger.Clock().Now()
 	var due []string
 	var next time.Time
@@ -99,7 +40,7 @@ func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*ret
 		return approvalOpen.Each(tx, nil, func(k record.Parts, look uint64) (bool, error) {
 			id := core.NewID(core.ApprovalPrefix, tenant, k.Seq())
 			at := time.UnixMicro(int64(look))
-			if r := failed[id]; r != nil && r.at.After(at) {
+			if r := j.failed[id]; r != nil && r.at.After(at) {
 				at = r.at
 			}
 			if !at.After(now) {
@@ -114,7 +55,7 @@ func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*ret
 		return next, err
 	}
 	for _, id := range due {
-		at, err := j.enforce(ctx, tenant, id, failed)
+		at, err := j.enforce(ctx, tenant, id)
 		if err != nil {
 			return next, err
 		}
@@ -129,7 +70,7 @@ func (j *Judge) sweep(ctx context.Context, tenant string, failed map[string]*ret
 // returns when to look at it again. One approval's trouble (its owner can't
 // settle it, its record is damaged) must not keep the other deadlines from
 // being enforced: it is audited once and tried again later.
-func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[string]*retry) (time.Time, error) {
+func (j *Judge) enforce(ctx context.Context, tenant, id string) (time.Time, error) {
 	self := core.Self(tenant, "judge")
 	var next time.Time
 	err := j.change(ctx, self, "enforce the deadline of "+id, func(tx *audit.Tx) error {
@@ -155,7 +96,7 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 		return err
 	})
 	if err == nil {
-		delete(failed, id)
+		delete(j.failed, id)
 		j.health.Clear(tenant, "judge", "approval "+id)
 		return next, nil
 	}
@@ -164,10 +105,10 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string, failed map[strin
 			return next, err
 		}
 	}
-	r := failed[id]
+	r := j.failed[id]
 	if r == nil {
 		r = &retry{pause: time.Second / 2}
-		failed[id] = r
+		j.failed[id] = r
 		// The cause comes back when it can't be audited either; the next try shows it.
 		_ = j.ledger.Refuse(ctx, self, audit.Entry{Type: "approval.unsettled", Subject: "approval", ID: id}, err)
 	}

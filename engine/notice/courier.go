@@ -23,7 +23,8 @@ const (
 	giveUp     = 24 * time.Hour // a message that never arrived stands in the way no longer
 	saveEvery  = 1000           // events passed over, after which that is saved
 	readAhead  = 100
-	longLook   = 10_000 // events looked at, after which there are more
+	lookEvery  = 200 * time.Millisecond // at most that often one reads the log
+	longLook   = 10_000                 // events looked at, after which there are more
 )
 
 // errOther ends a courier whose notice is gone or another by now.

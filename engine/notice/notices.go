@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -53,10 +54,10 @@ type Options struct {
 // Notices keeps the notices of every tenant and, while Run does, sends. It is
 // safe for concurrent use.
 type Notices struct {
-	opt     Options
-	ledger  *audit.Ledger
-	kind    record.Kind[Notice]
-	changed chan struct{} // one slot: a notice came, went or is another
+	opt    Options
+	ledger *audit.Ledger
+	kind   record.Kind[Notice]
+	crew   loop.Crew[Notice]
 
 	mu   sync.Mutex
 	live map[place]uint64 // how far those are that are being told
@@ -64,14 +65,19 @@ type Notices struct {
 
 // New makes the service; Run sends.
 func New(opt Options) *Notices {
-	s := &Notices{opt: opt, ledger: opt.Ledger, changed: make(chan struct{}, 1), live: map[place]uint64{}}
+	s := &Notices{opt: opt, ledger: opt.Ledger, live: map[place]uint64{}}
 	s.kind = record.Kind[Notice]{
-		Noun: "notice", Bucket: "notice", Limit: maxNotices, Ledger: opt.Ledger, Follow: s.ring,
+		Noun: "notice", Bucket: "notice", Limit: maxNotices, Ledger: opt.Ledger, Follow: s.crew.Follow,
 		ID: func(n *Notice) string { return n.Name },
 		Head: func(n *Notice) record.Head {
 			return record.Head{Tenant: &n.TenantID, Created: &n.CreatedAt, Updated: &n.UpdatedAt, Seq: &n.AuditSeq}
 		},
 		State: (*Notice).state,
+	}
+	s.crew = loop.Crew[Notice]{
+		Component: "notices", Kind: &s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
+		Same:    func(n, o *Notice) bool { return n.same(o) && n.CreatedAt.Equal(o.CreatedAt) },
+		Changed: make(chan struct{}, 1),
 	}
 	opt.Ledger.Derives(s.Auditables()...)
 	return s
@@ -185,14 +191,6 @@ func (s *Notices) Test(ctx context.Context, by core.Caller, name string) (Notice
 		return n, core.Errorf(core.Unavailable, "notice %s: the test did not arrive: %s", name, plain(err.Error()))
 	}
 	return n, nil
-}
-
-// ring wakes Run: a notice came, went or is another.
-func (s *Notices) ring(string, string, *Notice) {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
 }
 
 func (s *Notices) statusOf(tx *audit.Tx, n *Notice) (Status, error) {

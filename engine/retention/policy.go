@@ -133,28 +133,14 @@ func (s *Service) Delete(ctx context.Context, by core.Caller, kind string) (Poli
 
 // follow learns of policies as they are kept and removed.
 func (s *Service) follow(tenant, kind string, p *Policy) {
-	s.mu.Lock()
-	if s.of[tenant] == nil {
-		s.of[tenant] = map[string]*Policy{}
-	}
-	if p == nil {
-		delete(s.of[tenant], kind)
-	} else {
-		s.of[tenant][kind] = p
-	}
-	s.mu.Unlock()
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+	s.all.Follow(tenant, kind, p)
+	s.loop.Ring(tenant)
 }
 
 // Limit is what a tenant's policy of a kind lets go now; the zero value for
 // none.
 func (s *Service) Limit(tenant, kind string) record.Limit {
-	s.mu.Lock()
-	p := s.of[tenant][kind]
-	s.mu.Unlock()
+	p := s.all.Get(tenant, kind)
 	if p == nil {
 		return record.Limit{}
 	}

@@ -39,14 +39,8 @@ func (s *Service) retire(ctx context.Context, by core.Caller, limit record.Limit
 		return nil, err
 	}
 	newest = min(newest, first+segmentSize-1)
-	s.mu.Lock()
-	dir := ""
-	if p := s.of[by.Tenant][Audit]; p != nil {
-		dir = p.Export
-	}
-	s.mu.Unlock()
-	if dir != "" {
-		if err := s.export(ctx, by.Tenant, dir, first, newest); err != nil {
+	if p := s.all.Get(by.Tenant, Audit); p != nil && p.Export != "" {
+		if err := s.export(ctx, by.Tenant, p.Export, first, newest); err != nil {
 			return nil, err
 		}
 	}

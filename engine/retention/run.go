@@ -3,13 +3,13 @@ package retention
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -34,66 +34,35 @@ type Options struct {
 // Service keeps the policies of every tenant and, while Run does, lets what is
 // old leave. It is safe for concurrent use.
 type Service struct {
-	opt     Options
-	kind    record.Kind[Policy]
-	changed chan struct{} // one slot: a policy came, went or is another
-
-	mu sync.Mutex
-	of map[string]map[string]*Policy // by tenant and kind
-
+	opt  Options
+	kind record.Kind[Policy]
+	all  record.Mirror[Policy]
+	loop *loop.Loop
 	pass sync.Mutex // one at a time
 }
 
 // New reads the policies; Run applies them.
 func New(ctx context.Context, opt Options) (*Service, error) {
-	s := &Service{opt: opt, changed: make(chan struct{}, 1), of: map[string]map[string]*Policy{}}
+	s := &Service{opt: opt}
+	s.loop = loop.New(loop.Options{Component: "retention", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: s.tend})
 	s.kind = s.policies()
 	opt.Ledger.Derives(s.Auditables()...)
 	return s, s.kind.ReadAll(ctx, opt.Health, opt.Tenants)
 }
 
 // Run lets what is old leave until ctx ends.
-func (s *Service) Run(ctx context.Context) error {
-	guard := s.opt.Health.Guard("retention")
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.changed:
-		case <-timer.C:
-		}
-		wait := idle
-		for _, tenant := range s.tenants() {
-			some := false
-			_, err := guard.Try(ctx, tenant, func() (err error) {
-				some, err = s.Apply(ctx, tenant)
-				return err
-			})
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("retention of %s: %w", tenant, err)
-			}
-			if some {
-				wait = busy
-			}
-		}
-		timer.Reset(wait)
-	}
-}
+func (s *Service) Run(ctx context.Context) error { return s.loop.Run(ctx) }
 
-func (s *Service) tenants() (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for tenant, policies := range s.of {
-		if len(policies) > 0 {
-			all = append(all, tenant)
-		}
+func (s *Service) tend(ctx context.Context, tenant string, _ bool) (next time.Time, err error) {
+	if len(s.all.Of(tenant)) == 0 {
+		return next, nil
 	}
-	return all
+	some, err := s.Apply(ctx, tenant)
+	wait := idle
+	if some {
+		wait = busy
+	}
+	return s.opt.Ledger.Clock().Now().Add(wait), err
 }
 
 // Apply lets leave what a tenant's policies let go now, and says whether

@@ -10,6 +10,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -32,28 +34,34 @@ type Options struct {
 	Tenants func(context.Context) ([]string, error)
 	// Watch returns a one-slot bell that rings when something changed, closed
 	// when the context ends.
-	Watch func(context.Context) <-chan struct{}
+	Watch  func(context.Context) <-chan struct{}
+	Health *health.Troubles
 }
 
 // Witnesses keeps the witnesses of every tenant and, while Run does, publishes.
 // It is safe for concurrent use.
 type Witnesses struct {
-	opt     Options
-	ledger  *audit.Ledger
-	kind    record.Kind[Witness]
-	changed chan struct{} // one slot: a witness came, went or is another
+	opt    Options
+	ledger *audit.Ledger
+	kind   record.Kind[Witness]
+	crew   loop.Crew[Witness]
 }
 
 // New makes the service; Run publishes.
 func New(opt Options) *Witnesses {
-	s := &Witnesses{opt: opt, ledger: opt.Ledger, changed: make(chan struct{}, 1)}
+	s := &Witnesses{opt: opt, ledger: opt.Ledger}
 	s.kind = record.Kind[Witness]{
-		Noun: "witness", Bucket: "witness", Limit: maxWitnesses, Ledger: opt.Ledger, Follow: s.ring,
+		Noun: "witness", Bucket: "witness", Limit: maxWitnesses, Ledger: opt.Ledger, Follow: s.crew.Follow,
 		ID: func(w *Witness) string { return w.Name },
 		Head: func(w *Witness) record.Head {
 			return record.Head{Tenant: &w.TenantID, Created: &w.CreatedAt, Updated: &w.UpdatedAt, Seq: &w.AuditSeq}
 		},
 		State: (*Witness).state,
+	}
+	s.crew = loop.Crew[Witness]{
+		Component: "witnesses", Kind: &s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
+		Same:    func(w, o *Witness) bool { return w.same(o) && w.CreatedAt.Equal(o.CreatedAt) },
+		Changed: make(chan struct{}, 1),
 	}
 	opt.Ledger.Derives(s.Auditables()...)
 	// An event for each checkpoint that was published would make a next one.
@@ -197,14 +205,6 @@ func (s *Witnesses) CompareFile(ctx context.Context, tenant string, name string,
 		r.Add(found)
 	}
 	return err
-}
-
-// ring wakes Run: a witness came, went or is another.
-func (s *Witnesses) ring(string, string, *Witness) {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
 }
 
 func standing(tx store.Tx, name string) (st Standing, err error) {

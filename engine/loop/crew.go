@@ -1,0 +1,124 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// restAfter is how long a worker rests that failed.
+const restAfter = 10 * time.Second
+
+// Crew keeps a worker at each record of a kind: one comes with it, goes with it,
+// and gives way to another when it changes.
+type Crew[V any] struct {
+	Component string // names it among troubles
+	Kind      *record.Kind[V]
+	Health    *health.Troubles
+	Tenants   func(context.Context) ([]string, error)
+	// Same says that a worker need not be exchanged for another.
+	Same func(old, now *V) bool
+	// Work is a worker. When it returns without an error, it is over until its
+	// record changes; else it begins again after a rest.
+	Work func(context.Context, *V) error
+
+	Changed chan struct{} // one slot
+}
+
+// Follow is the kind's.
+func (c *Crew[V]) Follow(string, string, *V) { ring(c.Changed) }
+
+type place struct{ tenant, id string }
+
+// Run ends with ctx, and with it all workers. Its error is what no tenant is the
+// cause of.
+func (c *Crew[V]) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	type worker struct {
+		at   *V
+		end  context.CancelFunc
+		gone chan struct{}
+	}
+	at := map[place]worker{}
+	for {
+		wanted, err := c.wanted(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the %ss: %w", c.Kind.Noun, err)
+		}
+		for k, w := range at {
+			if v := wanted[k]; v == nil || !c.Same(w.at, v) {
+				w.end()
+				<-w.gone // two never work side by side
+				delete(at, k)
+			}
+		}
+		for k, v := range wanted {
+			if at[k].at != nil {
+				continue
+			}
+			work, end := context.WithCancel(ctx)
+			w := worker{v, end, make(chan struct{})}
+			at[k] = w
+			all.Go(func() {
+				defer close(w.gone)
+				defer end()
+				c.keep(work, k, v)
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.Changed:
+		}
+	}
+}
+
+func (c *Crew[V]) wanted(ctx context.Context) (map[place]*V, error) {
+	tenants, err := c.Tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[place]*V{}
+	err = c.Health.Tenants(ctx, c.Component, tenants, func(tenant string) error {
+		err := c.Kind.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+			return c.Kind.Each(tx, func(v *V) error {
+				all[place{tenant, c.Kind.ID(v)}] = v
+				return nil
+			})
+		})
+		if errors.Is(err, store.ErrNoTenant) {
+			return nil
+		}
+		return err
+	})
+	return all, err
+}
+
+func (c *Crew[V]) keep(ctx context.Context, at place, v *V) {
+	about := c.Kind.Noun + " " + at.id
+	for {
+		err := health.Caught(func() error { return c.Work(ctx, v) })
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.Health.Clear(at.tenant, c.Component, about)
+			return
+		}
+		c.Health.Report(at.tenant, c.Component, about, err)
+		sleep(ctx, restAfter)
+	}
+}
