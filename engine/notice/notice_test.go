@@ -15,9 +15,9 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
-	"swarmdeck/store"
 )
 
 const home = "t_home"
@@ -62,7 +62,7 @@ func (r *receiver) ids() (all []string) {
 	return all
 }
 
-func (r *receiver) bodies(t *testing.T) []notice.Body {
+func (r *receiver) bodies(t testing.TB) []notice.Body {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,89 +86,49 @@ func (a asks) Approval(_ context.Context, _, id string) (judge.Approval, error) 
 }
 
 type world struct {
+	*enginetest.World
 	*notice.Notices
-	t      *testing.T
-	db     *store.DB
-	path   string
-	ledger *audit.Ledger
-	to     *receiver
-	asks   asks
-	stop   func()
-	mu     sync.Mutex
-	bells  []chan struct{}
+	to   *receiver
+	asks asks
 }
 
-func newWorld(t *testing.T, path string) *world {
-	w := &world{t: t, to: &receiver{}, asks: asks{}, path: path}
-	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.db = db
-	if err := db.CreateTenant(t.Context(), home); err != nil && !errors.Is(err, store.ErrTenantExists) {
-		t.Fatal(err)
-	}
-	w.ledger = audit.New(db, audit.Options{OnChange: func(core.Change) { w.ring() }})
-	w.Notices = notice.New(notice.Options{Ledger: w.ledger, Approvals: w.asks, Sender: w.to, Tenants: db.Tenants, Watch: w.watch})
+func newWorld(t testing.TB, path string) *world {
+	w := &world{to: &receiver{}, asks: asks{}}
+	enginetest.New(t, enginetest.Options{Path: path, Tenants: []string{home}, Build: func(e *enginetest.World) {
+		w.World = e
+		w.Notices = notice.New(notice.Options{Ledger: e.Ledger, Approvals: w.asks, Sender: w.to, Tenants: e.DB.Tenants, Watch: e.Watch})
+	}})
 	return w
 }
 
-func (w *world) ring() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, b := range w.bells {
-		select {
-		case b <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (w *world) watch(context.Context) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	b := make(chan struct{}, 1)
-	w.bells = append(w.bells, b)
-	return b
-}
-
-func (w *world) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := w.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			w.t.Error(err)
-		}
-	})
-	w.stop = func() { cancel(); all.Wait() }
-}
+func (w *world) run() { w.Start(w.Run) }
 
 func (w *world) put(n notice.Notice) {
-	w.t.Helper()
+	w.T.Helper()
 	if n.URL == "" {
 		n.URL = "https://there.example/hook"
 	}
 	if _, _, err := w.Put(context.Background(), root, n); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 func (w *world) event(typ, subject, id string, detail any) {
-	w.t.Helper()
-	err := w.ledger.Update(context.Background(), root, func(tx *audit.Tx) error {
+	w.T.Helper()
+	err := w.Ledger.Update(context.Background(), root, func(tx *audit.Tx) error {
 		_, err := tx.Record(audit.Entry{Type: typ, Subject: subject, ID: id, Detail: detail})
 		return err
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 func (w *world) status(name string) notice.Status {
-	w.t.Helper()
+	w.T.Helper()
 	st, err := w.Status(context.Background(), home, name)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return st
 }
@@ -176,13 +136,9 @@ func (w *world) status(name string) notice.Status {
 // inTime runs a story on a clock that only sleeping moves.
 func inTime(t *testing.T, story func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, filepath.Join(t.TempDir(), "s.db"))
+		w := newWorld(t, "")
 		w.run()
 		story(w)
-		w.stop()
-		if err := w.db.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -214,27 +170,27 @@ func TestWhatWasAskedForIsTold(t *testing.T) {
 			w.event("agent.status", "agent", "bob", map[string]any{"from": "busy", "to": to, "reason": "gone"})
 		}
 		time.Sleep(2 * time.Second)
-		got := w.to.bodies(w.t)
+		got := w.to.bodies(w.T)
 		var types []string
 		for _, b := range got {
 			types = append(types, b.Type)
 			if strings.ContainsFunc(b.Text, func(r rune) bool { return r < ' ' || r == 0x202e }) {
-				w.t.Errorf("hidden characters in %q", b.Text)
+				w.T.Errorf("hidden characters in %q", b.Text)
 			}
 		}
 		want := []string{"approval.opened", "approval.escalated", "task.failed", "budget.reached", "agent.stuck", "estop.on", "dag.emitted", "agent.status"}
 		if !slices.Equal(types, want) {
-			w.t.Fatalf("told %v, want %v", types, want)
+			w.T.Fatalf("told %v, want %v", types, want)
 		}
 		messages, _, _ := w.to.soFar()
 		if all := string(messages[0].Body); strings.Contains(all, "secret") || !strings.Contains(all, `"approval_id":"a2"`) || !strings.Contains(got[0].Text, "high approval a2 needs an answer: drop[2J the table, until ") {
-			w.t.Errorf("%s", all)
+			w.T.Errorf("%s", all)
 		}
 		if !strings.Contains(got[7].Text, "failed, gone") {
-			w.t.Error(got[7].Text)
+			w.T.Error(got[7].Text)
 		}
 		if st := w.status("all"); st.Delivered != 8 || st.Lag != 0 || st.LastError != "" {
-			w.t.Errorf("%+v", st)
+			w.T.Errorf("%+v", st)
 		}
 	})
 }
@@ -246,22 +202,22 @@ func TestWhatIsMoreThanTheRateComesAsOneSummary(t *testing.T) {
 			w.event("task.failed", "task", fmt.Sprint("k", i), nil)
 		}
 		time.Sleep(30 * time.Second)
-		if n := len(w.to.bodies(w.t)); n != 3 {
-			w.t.Fatalf("%d messages within a minute, the rate is 3", n)
+		if n := len(w.to.bodies(w.T)); n != 3 {
+			w.T.Fatalf("%d messages within a minute, the rate is 3", n)
 		}
 		time.Sleep(time.Minute)
-		got := w.to.bodies(w.t)
+		got := w.to.bodies(w.T)
 		if len(got) != 4 || got[3].Type != "notice.summary" || !strings.Contains(got[3].Text, "497 events") || !strings.Contains(got[3].Text, "497 task.failed") {
-			w.t.Fatalf("%d: %+v", len(got), got[len(got)-1])
+			w.T.Fatalf("%d: %+v", len(got), got[len(got)-1])
 		}
 		_, at, _ := w.to.soFar()
 		if wait := at[3].Sub(at[0]); wait < time.Minute || wait > 62*time.Second {
-			w.t.Errorf("the summary came after %v", wait)
+			w.T.Errorf("the summary came after %v", wait)
 		}
 		w.event("task.failed", "task", "last", nil)
 		time.Sleep(time.Second)
-		if got := w.to.bodies(w.t); len(got) != 5 || got[4].Type != "task.failed" {
-			w.t.Errorf("then %d", len(got))
+		if got := w.to.bodies(w.T); len(got) != 5 || got[4].Type != "task.failed" {
+			w.T.Errorf("then %d", len(got))
 		}
 	})
 }
@@ -279,21 +235,21 @@ func TestAFailureIsTriedAgainAsTheSameAndSeen(t *testing.T) {
 		w.event("task.failed", "task", "k1", nil)
 		time.Sleep(time.Second)
 		if st := w.status("n"); !st.Failing || st.LastError != "down[0m for now" || st.Pending == nil || st.Lag == 0 || st.Attempts != 1 {
-			w.t.Errorf("%+v", st)
+			w.T.Errorf("%+v", st)
 		}
-		w.stop() // and another engine goes on
+		w.Stop() // and another engine goes on
 		w.run()
 		time.Sleep(10 * time.Minute)
 		got, at, tries := w.to.soFar()
 		if len(got) != 1 || tries != 4 || at[0].Sub(began) < 6*time.Minute || at[0].Sub(began) > 7*time.Minute {
-			w.t.Errorf("%d after %v tries, at %v", len(got), tries, at)
+			w.T.Errorf("%d after %v tries, at %v", len(got), tries, at)
 		}
-		page, err := w.ledger.List(context.Background(), home, core.Filter{Kind: "notice.*"})
+		page, err := w.Ledger.List(context.Background(), home, core.Filter{Kind: "notice.*"})
 		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "notice.recovered" || page.Items[1].EventType != "notice.failing" {
-			w.t.Errorf("%v, %v", page.Items, err)
+			w.T.Errorf("%v, %v", page.Items, err)
 		}
 		if st := w.status("n"); st.Failing || st.Pending != nil || st.Lag != 0 {
-			w.t.Errorf("%+v", st)
+			w.T.Errorf("%+v", st)
 		}
 	})
 }
@@ -310,12 +266,12 @@ func TestAMessageThatIsNotTakenDoesNotStandInTheWay(t *testing.T) {
 		w.event("task.failed", "task", "k1", nil)
 		w.event("task.timed_out", "task", "k2", nil)
 		time.Sleep(5 * time.Minute)
-		got := w.to.bodies(w.t)
+		got := w.to.bodies(w.T)
 		if len(got) != 1 || got[0].Type != "task.timed_out" {
-			w.t.Fatalf("%+v", got)
+			w.T.Fatalf("%+v", got)
 		}
 		if st := w.status("n"); st.GivenUp != 1 || st.Delivered != 1 {
-			w.t.Errorf("%+v", st)
+			w.T.Errorf("%+v", st)
 		}
 	})
 }
@@ -323,7 +279,7 @@ func TestAMessageThatIsNotTakenDoesNotStandInTheWay(t *testing.T) {
 func TestALongStopIsNoFlood(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.put(notice.Notice{Name: "n", Events: []string{"failure"}})
-		w.stop()
+		w.Stop()
 		for i := range 300 {
 			w.event("task.failed", "task", fmt.Sprint("old", i), nil)
 		}
@@ -331,9 +287,9 @@ func TestALongStopIsNoFlood(t *testing.T) {
 		w.event("task.failed", "task", "fresh", nil)
 		w.run()
 		time.Sleep(time.Second)
-		got := w.to.bodies(w.t)
+		got := w.to.bodies(w.T)
 		if len(got) != 2 || got[0].Type != "notice.summary" || !strings.Contains(got[0].Text, "300 events") || got[1].Type != "task.failed" {
-			w.t.Fatalf("%+v", got)
+			w.T.Fatalf("%+v", got)
 		}
 	})
 }
@@ -356,27 +312,24 @@ func TestNothingIsLostOverAKill(t *testing.T) {
 			w.event("task.failed", "task", fmt.Sprint("k", i), nil)
 		}
 		<-entered
-		data, err := os.ReadFile(w.path)
+		data, err := os.ReadFile(w.Path)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		close(leave)
 		time.Sleep(time.Second)
-		path := filepath.Join(w.t.TempDir(), "killed.db")
+		path := filepath.Join(w.T.TempDir(), "killed.db")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
-		heir := newWorld(w.t, path)
+		heir := newWorld(w.T, path)
 		heir.run()
 		time.Sleep(time.Second)
-		heir.stop()
-		if err := heir.db.Close(); err != nil {
-			w.t.Error(err)
-		}
+		heir.Close()
 		first, then := w.to.ids(), heir.to.ids()
 		// The one in hand comes again under its id, those before it don't.
 		if len(first) != 5 || !slices.Equal(first[2:], then) {
-			w.t.Errorf("told %v, and after the kill %v", first, then)
+			w.T.Errorf("told %v, and after the kill %v", first, then)
 		}
 	})
 }
@@ -385,31 +338,32 @@ func TestNoticesComeAndGo(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.put(notice.Notice{Name: "n", Events: []string{"failure"}})
 		if _, action, err := w.Put(context.Background(), root, notice.Notice{Name: "n", Events: []string{"failure"}, URL: "https://there.example/hook"}); err != nil || action != "unchanged" {
-			w.t.Errorf("%s, %v", action, err)
+			w.T.Errorf("%s, %v", action, err)
 		}
 		w.put(notice.Notice{Name: "n", Events: []string{"estop"}})
+		time.Sleep(time.Second) // it has looked once, and looks again a moment after the next
 		w.event("task.failed", "task", "k", nil)
 		w.event("estop.on", "estop", home, map[string]string{"reason": "smoke"})
 		if _, err := w.Test(context.Background(), root, "n"); err != nil {
-			w.t.Error(err)
+			w.T.Error(err)
 		}
 		time.Sleep(time.Second)
-		if got := w.to.bodies(w.t); len(got) != 2 || got[0].Type != "notice.test" || got[1].Text != "estop t_home: on, smoke" {
-			w.t.Errorf("%+v", got)
+		if got := w.to.bodies(w.T); len(got) != 2 || got[0].Type != "notice.test" || got[1].Text != "estop t_home: on, smoke" {
+			w.T.Errorf("%+v", got)
 		}
 		if _, err := w.Remove(context.Background(), root, "n"); err != nil {
-			w.t.Error(err)
+			w.T.Error(err)
 		}
 		w.event("estop.on", "estop", home, nil)
 		time.Sleep(time.Second)
 		if len(w.to.ids()) != 2 {
-			w.t.Error("a removed notice tells on")
+			w.T.Error("a removed notice tells on")
 		}
 		if _, err := w.Remove(context.Background(), root, "n"); !errors.Is(err, core.Kind(core.NotFound)) {
-			w.t.Error(err)
+			w.T.Error(err)
 		}
-		if deltas, err := w.ledger.Reconcile(context.Background(), home, w.Auditables()); err != nil || len(deltas) > 0 {
-			w.t.Errorf("%v, %v", deltas, err)
+		if deltas, err := w.Ledger.Reconcile(context.Background(), home, w.Auditables()); err != nil || len(deltas) > 0 {
+			w.T.Errorf("%v, %v", deltas, err)
 		}
 	})
 }

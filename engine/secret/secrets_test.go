@@ -6,62 +6,47 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/secret"
-	"swarmdeck/store"
 )
 
 type world struct {
+	*enginetest.World
 	*secret.Secrets
-	t      *testing.T
-	by     core.Caller
-	key    string
-	data   string
-	ledger *audit.Ledger
-	held   map[string]string
+	by   core.Caller
+	key  string
+	held map[string]string
 }
 
 func newWorld(t *testing.T) *world {
-	dir := t.TempDir()
-	w := &world{t: t, by: core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}, key: filepath.Join(dir, "x.secrets.key"), data: filepath.Join(dir, "x.db")}
-	db, err := store.Open(w.data, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.CreateTenant(t.Context(), "t_other"); err != nil {
-		t.Fatal(err)
-	}
-	w.ledger = audit.New(db, audit.Options{})
+	w := &world{World: enginetest.New(t, enginetest.Options{}), by: enginetest.Alice()}
+	w.key = w.Path + ".secrets.key"
 	w.again()
 	return w
 }
 
 // again is what another start of the engine sees.
 func (w *world) again() {
-	w.Secrets = secret.New(secret.Options{Ledger: w.ledger, Key: w.key, Held: func(string, string) map[string]string { return w.held }})
+	w.Secrets = secret.New(secret.Options{Ledger: w.Ledger, Key: w.key, Held: func(string, string) map[string]string { return w.held }})
 }
 
 func (w *world) set(name, value string) {
-	w.t.Helper()
-	if _, _, err := w.Set(w.t.Context(), w.by, name, []byte(value)); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if _, _, err := w.Set(w.T.Context(), w.by, name, []byte(value)); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
 func (w *world) resolved(env map[string]string) map[string]string {
-	w.t.Helper()
-	out, _, err := w.Resolve(w.t.Context(), w.by.Tenant, env)
+	w.T.Helper()
+	out, _, err := w.Resolve(w.T.Context(), w.by.Tenant, env)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return out
 }
@@ -81,11 +66,11 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	if e := core.AsError(err); e.Details["field"] != "env.A" {
 		t.Errorf("another tenant: %v", err)
 	}
-	data, err := os.ReadFile(w.data)
+	data, err := os.ReadFile(w.Path)
 	if err != nil || bytes.Contains(data, []byte("first-value")) {
 		t.Errorf("the value lies in the data file: %v", err)
 	}
-	deltas, err := w.ledger.Reconcile(t.Context(), "t_acme", w.Auditables())
+	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme", w.Auditables())
 	if err != nil || len(deltas) > 0 {
 		t.Errorf("%v %v", deltas, err)
 	}
@@ -210,7 +195,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 	w := newWorld(t)
 	w.set("ONE", "first-value")
 	w.set("TWO", "second-value")
-	err := w.ledger.Append(t.Context(), w.by, func(tx *audit.Tx) error {
+	err := w.Ledger.Append(t.Context(), w.by, func(tx *audit.Tx) error {
 		one, err := tx.Get("secret", []byte("ONE"))
 		if err != nil {
 			return err
@@ -228,7 +213,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 	if _, _, err := w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"}); err == nil || !strings.Contains(err.Error(), "sealed with another key or changed") {
 		t.Errorf("%v", err)
 	}
-	if deltas, err := w.ledger.Reconcile(t.Context(), "t_acme", w.Auditables()); err != nil || len(deltas) != 2 {
+	if deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme", w.Auditables()); err != nil || len(deltas) != 2 {
 		t.Errorf("%v %v", deltas, err)
 	}
 }

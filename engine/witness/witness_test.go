@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +15,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/witness"
-	"swarmdeck/store"
 )
 
 const home = "t_home"
@@ -70,109 +71,65 @@ func (e *elsewhere) sizes(t *testing.T, name string) (all []uint64) {
 }
 
 type world struct {
+	*enginetest.World
 	*witness.Witnesses
-	t      *testing.T
-	ledger *audit.Ledger
-	db     *store.DB
-	to     *elsewhere
-	mu     sync.Mutex
-	bells  []chan struct{}
+	to *elsewhere
 }
 
 // open opens a data file as a process would; what is elsewhere stays.
-func open(t *testing.T, data, key string, to *elsewhere) *world {
-	t.Helper()
-	sealer, err := audit.OpenSealer(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, to: to}
-	if w.db, err = store.Open(data, store.Options{Seal: sealer.Seal}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.db.CreateTenant(t.Context(), home); err != nil && !errors.Is(err, store.ErrTenantExists) {
-		t.Fatal(err)
-	}
-	w.ledger = audit.New(w.db, audit.Options{OnChange: func(core.Change) { w.ring() }, Trusted: sealer.Trusted})
-	w.Witnesses = witness.New(witness.Options{Ledger: w.ledger, Driver: to, Tenants: w.db.Tenants, Watch: w.watch})
+func open(t *testing.T, data string, to *elsewhere) *world {
+	w := &world{to: to}
+	enginetest.New(t, enginetest.Options{Path: data, Tenants: []string{home}, Build: func(e *enginetest.World) {
+		w.World = e
+		w.Witnesses = witness.New(witness.Options{Ledger: e.Ledger, Driver: to, Tenants: e.DB.Tenants, Watch: e.Watch})
+	}})
 	return w
 }
 
 func newWorld(t *testing.T) *world {
-	dir := t.TempDir()
-	return open(t, filepath.Join(dir, "x.db"), filepath.Join(dir, "key"), &elsewhere{held: map[string][]witness.Line{}})
+	return open(t, "", &elsewhere{held: map[string][]witness.Line{}})
 }
 
-func (w *world) ring() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, b := range w.bells {
-		select {
-		case b <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (w *world) watch(context.Context) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	b := make(chan struct{}, 1)
-	w.bells = append(w.bells, b)
-	return b
-}
-
-func (w *world) run() (stop func()) {
-	ctx, cancel := context.WithCancel(w.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	return func() {
-		w.t.Helper()
-		cancel()
-		if err := <-done; err != nil {
-			w.t.Error(err)
-		}
-	}
-}
+func (w *world) run() { w.Start(w.Run) }
 
 func (w *world) act(n int) {
-	w.t.Helper()
+	w.T.Helper()
 	for range n {
-		if err := w.ledger.Refuse(w.t.Context(), root, audit.Entry{Type: "thing.done", Subject: "thing", ID: "x"}, nil); err != nil {
-			w.t.Fatal(err)
+		if err := w.Ledger.Refuse(w.T.Context(), root, audit.Entry{Type: "thing.done", Subject: "thing", ID: "x"}, nil); err != nil {
+			w.T.Fatal(err)
 		}
 	}
 }
 
 func (w *world) add(name string, every int) {
-	w.t.Helper()
-	_, action, err := w.Add(w.t.Context(), root, witness.Witness{Name: name, Kind: witness.File, Path: "/elsewhere/" + name, EveryS: every})
+	w.T.Helper()
+	_, action, err := w.Add(w.T.Context(), root, witness.Witness{Name: name, Kind: witness.File, Path: "/elsewhere/" + name, EveryS: every})
 	if err != nil || action != "created" {
-		w.t.Fatal(action, err)
+		w.T.Fatal(action, err)
 	}
 }
 
 func (w *world) status(name string) witness.Status {
-	w.t.Helper()
-	all, err := w.List(w.t.Context(), home)
+	w.T.Helper()
+	all, err := w.List(w.T.Context(), home)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(s witness.Status) bool { return s.Name == name })
 	if i < 0 {
-		w.t.Fatalf("no witness %s", name)
+		w.T.Fatalf("no witness %s", name)
 	}
 	return all[i]
 }
 
 func (w *world) report() audit.Report {
-	w.t.Helper()
-	r, err := w.ledger.Verify(w.t.Context(), home, nil)
+	w.T.Helper()
+	r, err := w.Ledger.Verify(w.T.Context(), home, nil)
 	if err == nil {
-		err = w.Compare(w.t.Context(), home, &r)
+		err = w.Compare(w.T.Context(), home, &r)
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return r
 }
@@ -180,9 +137,8 @@ func (w *world) report() audit.Report {
 func TestTheNewestCheckpointIsPublishedAtMostSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.db.Close()
 		w.add("a", 10)
-		stop := w.run()
+		w.run()
 		synctest.Wait()
 		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2}) { // the witness, the key
 			t.Fatal(got)
@@ -203,7 +159,7 @@ func TestTheNewestCheckpointIsPublishedAtMostSoOften(t *testing.T) {
 		w.act(1)
 		synctest.Wait()
 		w.act(1)
-		stop() // what is left goes with the end
+		w.Stop() // what is left goes with the end
 		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2, 7, 8, 9}) {
 			t.Fatal(got)
 		}
@@ -219,7 +175,6 @@ func TestTheNewestCheckpointIsPublishedAtMostSoOften(t *testing.T) {
 func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		defer w.db.Close()
 		away := errors.New("no route to host")
 		w.to.fail = func(try int) error {
 			if try <= 5 {
@@ -228,7 +183,7 @@ func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
 			return nil
 		}
 		w.add("a", 1)
-		defer w.run()()
+		w.run()
 		synctest.Wait()
 		st := w.status("a")
 		w.act(20)
@@ -241,7 +196,7 @@ func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
 		if st.Failing || st.Attempts != 0 || st.Published == 0 || st.LastError != away.Error() || st.Lag != 0 {
 			t.Fatalf("%+v", st)
 		}
-		page, err := w.ledger.List(t.Context(), home, core.Filter{Kind: "witness.*"})
+		page, err := w.Ledger.List(t.Context(), home, core.Filter{Kind: "witness.*"})
 		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "witness.recovered" || page.Items[1].EventType != "witness.failing" {
 			t.Errorf("%+v %v", page.Items, err)
 		}
@@ -249,24 +204,22 @@ func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
 }
 
 func TestALogThatWasPutBackIsFound(t *testing.T) {
-	dir := t.TempDir()
-	data, key := filepath.Join(dir, "x.db"), filepath.Join(dir, "key")
 	to := &elsewhere{held: map[string][]witness.Line{}}
-	w := open(t, data, key, to)
+	w := open(t, "", to)
 	w.add("a", 1)
 	publish := func() { // all there is, by a run that begins and ends
 		t.Helper()
 		held := w.status("a").Published
-		stop := w.run()
+		w.run()
 		for w.status("a").Published == held {
 			time.Sleep(time.Millisecond)
 		}
-		stop()
+		w.Stop()
 	}
 	w.act(3)
 	publish()
-	early := filepath.Join(dir, "early.db")
-	if _, err := w.db.Backup(t.Context(), early); err != nil {
+	early := filepath.Join(t.TempDir(), "early.db")
+	if _, err := w.DB.Backup(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}
 	w.act(3)
@@ -274,10 +227,11 @@ func TestALogThatWasPutBackIsFound(t *testing.T) {
 	if r := w.report(); !r.OK {
 		t.Fatal(r.Problems)
 	}
-	w.db.Close()
-
-	w = open(t, early, key, to)
-	defer func() { w.db.Close() }()
+	w.Close()
+	key, err := os.ReadFile(w.Path + ".key")
+	w.No(err)
+	w.No(os.WriteFile(early+".key", key, 0o600))
+	w = open(t, early, to)
 	r := w.report()
 	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "witness a: line 2: the log was put back to an earlier state: the checkpoint has 8 events, the log 5") {
 		t.Errorf("put back: %q", r.Problems)
@@ -297,7 +251,6 @@ func TestALogThatWasPutBackIsFound(t *testing.T) {
 
 func TestAnAgentAddsNoWitness(t *testing.T) {
 	w := newWorld(t)
-	defer w.db.Close()
 	by := core.Caller{Tenant: home, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
 	if _, _, err := w.Add(t.Context(), by, witness.Witness{Kind: witness.File, Path: "/x"}); core.AsError(err).Code != core.Denied {
 		t.Error(err)
@@ -310,7 +263,6 @@ func TestAnAgentAddsNoWitness(t *testing.T) {
 
 func TestAWitnessOfTheSamePlaceIsTheSame(t *testing.T) {
 	w := newWorld(t)
-	defer w.db.Close()
 	for _, c := range []struct {
 		kind, path, name, action string
 		every                    int
