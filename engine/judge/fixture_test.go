@@ -3,15 +3,14 @@ package judge_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
-	"swarmdeck/store"
 )
 
 const acme = "t_acme"
@@ -62,7 +61,7 @@ type fixture struct {
 	*judge.Judge
 	t      testing.TB
 	ledger *audit.Ledger
-	store  store.Store
+	world  *enginetest.World
 	owner  *owner
 	clock  *clock
 }
@@ -87,32 +86,29 @@ func (c *clock) pass(d time.Duration) {
 
 func setup(t testing.TB, change ...func(*judge.Options)) *fixture {
 	t.Helper()
-	return setupAt(t, filepath.Join(t.TempDir(), "judge.db"), change...)
+	c := &clock{now: time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC)}
+	f := over(t, enginetest.Options{Clock: c}, change...)
+	f.clock = c
+	return f
 }
 
-func setupAt(t testing.TB, path string, change ...func(*judge.Options)) *fixture {
-	t.Helper()
-	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
+// over is a judge that owns what it is asked about.
+func over(t testing.TB, opt enginetest.Options, change ...func(*judge.Options)) *fixture {
+	f := &fixture{t: t, owner: &owner{}}
+	opt.Build = func(w *enginetest.World) {
+		f.world, f.ledger = w, w.Ledger
+		opt := judge.Options{Ledger: w.Ledger, Tenants: w.DB.Tenants}
+		for _, fn := range change {
+			fn(&opt)
+		}
+		var err error
+		f.Judge, err = judge.New(opt)
+		w.No(err)
+		for _, g := range []judge.Gate{judge.GateStart, judge.GateTool, judge.GateSkill, judge.GateResult, judge.GateBudget, judge.GateAgent} {
+			f.Own(g, f.owner)
+		}
 	}
-	t.Cleanup(func() { _ = db.Close() })
-	c := &clock{now: time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC)}
-	f := &fixture{t: t, store: db, owner: &owner{}, clock: c}
-	if err := db.CreateTenant(context.Background(), acme); err != nil && !errors.Is(err, store.ErrTenantExists) {
-		t.Fatal(err)
-	}
-	f.ledger = audit.New(db, audit.Options{Clock: c})
-	opt := judge.Options{Ledger: f.ledger, Tenants: db.Tenants}
-	for _, fn := range change {
-		fn(&opt)
-	}
-	if f.Judge, err = judge.New(opt); err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range []judge.Gate{judge.GateStart, judge.GateTool, judge.GateSkill, judge.GateResult, judge.GateBudget, judge.GateAgent} {
-		f.Own(g, f.owner)
-	}
+	enginetest.New(t, opt)
 	return f
 }
 

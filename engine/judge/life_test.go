@@ -1,9 +1,7 @@
 package judge_test
 
 import (
-	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,8 +11,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
-	"swarmdeck/store"
 )
 
 // live runs a test with the fake clock of synctest and the judge's own loop.
@@ -25,32 +23,10 @@ func live(t *testing.T, test func(t *testing.T, f *fixture)) {
 // liveAt has the engine's clock show something else than the loop's timers.
 func liveAt(t *testing.T, clock core.Clock, test func(t *testing.T, f *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := store.Open(filepath.Join(t.TempDir(), "judge.db"), store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := db.CreateTenant(t.Context(), acme); err != nil {
-			t.Fatal(err)
-		}
-		f := &fixture{t: t, store: db, owner: &owner{}, ledger: audit.New(db, audit.Options{Clock: clock})}
-		if f.Judge, err = judge.New(judge.Options{Ledger: f.ledger, Tenants: db.Tenants}); err != nil {
-			t.Fatal(err)
-		}
-		for _, g := range []judge.Gate{judge.GateStart, judge.GateTool} {
-			f.Own(g, f.owner)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- f.Run(ctx) }()
+		f := over(t, enginetest.Options{Clock: clock})
+		f.world.Start(f.Run)
 		test(t, f)
 		f.healthy()
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -376,17 +352,13 @@ func TestStartAsksAnewUnderAnotherPolicy(t *testing.T) {
 // R4: the answer is on disk before the effect, and after a crash an approved
 // but unstarted effect is checked again.
 func TestApprovalsSurviveARestart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "judge.db")
-	f := setupAt(t, path)
+	f := setup(t)
 	ask := execBy(robot, rmBuild)
 	a, waiting := f.opened(ask), f.opened(ask)
 	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f = setupAt(t, path)
+	f.world.Reopen()
 	if open, err := f.Open(t.Context(), acme); err != nil || len(open) != 1 || open[0].ApprovalID != waiting.ApprovalID {
 		t.Errorf("open after a restart: %v, %v", open, err)
 	}

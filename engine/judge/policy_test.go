@@ -83,8 +83,7 @@ func programOf(decision string) judge.Proposal {
 }
 
 func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "judge.db")
-	f := setupAt(t, path)
+	f := setup(t)
 	before := f.PolicyVersion(acme)
 	ap := f.opened(call("fs.write", `{"path":"a"}`))
 	if _, err := f.Answer(context.Background(), alice, ap.ApprovalID, judge.Answer{Approve: true}); err != nil {
@@ -108,26 +107,25 @@ func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
 		t.Error("the policy rules in another tenant")
 	}
 	f.healthy()
-	_ = f.store.Close()
-	again := setupAt(t, path)
-	if got := again.PolicyVersion(acme); got != p.Version {
+	f.world.Reopen()
+	if got := f.PolicyVersion(acme); got != p.Version {
 		t.Errorf("after a restart %s rules, want %s", got, p.Version)
 	}
-	if _, err := again.Restore(context.Background(), bob, judge.BasePolicy); err != nil {
+	if _, err := f.Restore(context.Background(), bob, judge.BasePolicy); err != nil {
 		t.Fatal(err)
 	}
-	if again.PolicyVersion(acme) != before {
+	if f.PolicyVersion(acme) != before {
 		t.Error("the embedded policy does not rule after its restoration")
 	}
-	if _, err := again.Restore(context.Background(), bob, p.PolicyID); err != nil {
+	if _, err := f.Restore(context.Background(), bob, p.PolicyID); err != nil {
 		t.Fatal(err)
 	}
-	if again.PolicyVersion(acme) != p.Version {
+	if f.PolicyVersion(acme) != p.Version {
 		t.Error("the older policy does not rule after its restoration")
 	}
-	again.healthy()
+	f.healthy()
 	for _, want := range []string{"policy.proposed", "policy.activated", "policy.retired", "policy.restored"} {
-		if !slices.Contains(again.events(), want) {
+		if !slices.Contains(f.events(), want) {
 			t.Errorf("no event %s", want)
 		}
 	}
