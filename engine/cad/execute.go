@@ -41,7 +41,6 @@ const (
 	defaultLimit = time.Minute
 	longestLimit = 10 * time.Minute
 	storeWait    = 10 * time.Second // how long an operation that was carried out waits for the disk
-	maxStale     = 20               // how often one is judged again because the rules changed just then
 )
 
 // Execute carries out an operation of an agent: its role must allow it, the
@@ -82,15 +81,15 @@ func (x *execution) run(ctx context.Context) (Done, error) {
 	if err := x.resolve(ctx); err != nil {
 		return Done{}, err
 	}
-	for tries := 0; ; tries++ {
-		if err := x.permit(ctx); err != nil {
-			return Done{}, err
+	var done Done
+	err := judge.Decide(func() (err error) {
+		done = Done{}
+		if err = x.permit(ctx); err == nil {
+			done, err = x.carryOut(ctx)
 		}
-		done, err := x.carryOut(ctx)
-		if !errors.Is(err, judge.ErrStale) || tries == maxStale {
-			return done, err
-		}
-	}
+		return err
+	})
+	return done, err
 }
 
 // carryOut waits for the agent's turn, a slot and the workspaces, has a worker

@@ -73,8 +73,19 @@ func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
 	file := x.left()
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
-	for tries := 0; ; tries++ {
-		done, err := x.commit(ctx, reply, func(tx *audit.Tx, a *Agent, done *Done) error {
+	var done Done
+	judged, passes := true, true
+	err := judge.Decide(func() (err error) {
+		if !judged {
+			// The rules changed while the worker computed. What still may pass does;
+			// anything else is undone and asked about.
+			x.verdict = x.c.opt.Judge.Evaluate(ctx, x.by.Tenant, x.ask)
+			if passes = x.verdict.Decision == judge.Approve; !passes {
+				return nil
+			}
+		}
+		judged = false
+		done, err = x.commit(ctx, reply, func(tx *audit.Tx, a *Agent, done *Done) error {
 			if file != nil {
 				if err := put(tx, bMark, x.writtenKey(), file); err != nil {
 					return err
@@ -85,16 +96,12 @@ func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
 			}
 			return x.append(tx, a, d, done)
 		})
-		if !errors.Is(err, judge.ErrStale) || tries == maxStale {
-			return done, err
-		}
-		// The rules changed while the worker computed. What still may pass does;
-		// anything else is undone and asked about.
-		x.verdict = x.c.opt.Judge.Evaluate(ctx, x.by.Tenant, x.ask)
-		if x.verdict.Decision != judge.Approve {
-			return Done{}, judge.ErrStale
-		}
+		return err
+	})
+	if !passes {
+		return Done{}, judge.ErrStale
 	}
+	return done, err
 }
 
 // commit is the one transaction of an operation: what it changed, by apply, its

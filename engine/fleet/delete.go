@@ -69,7 +69,7 @@ func (f *Fleet) mayDelete(ctx context.Context, by core.Caller, m *member) error 
 		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
 		Driver: a.Runtime, Intent: "delete agent " + a.Name, By: by,
 	}
-	for tries := 0; ; tries++ {
+	return judge.Decide(func() error {
 		v := f.opt.Judge.Evaluate(ctx, by.Tenant, ask)
 		cause := core.Errorf(core.Denied, "agent %s may not be deleted by %s: %s", a.Name, by.Name, v.ReasonCode).
 			With("rule", v.RuleID).With("reason_code", v.ReasonCode)
@@ -83,19 +83,12 @@ func (f *Fleet) mayDelete(ctx context.Context, by core.Caller, m *member) error 
 			_, _, err := f.opt.Judge.Commit(tx, ask, v)
 			return err
 		})
-		if errors.Is(err, judge.ErrStale) && tries < maxStale {
-			continue
-		}
 		if err == nil && v.Decision == judge.Deny {
 			err = cause
 		}
 		return err
-	}
+	})
 }
-
-// maxStale bounds how often a question is put again because the rules changed
-// just then.
-const maxStale = 20
 
 // dropTasks cancels what the agent works on and what is queued for it.
 func (f *Fleet) dropTasks(ctx context.Context, by core.Caller, m *member) error {

@@ -19,6 +19,21 @@ import (
 // evaluate again.
 var ErrStale = errors.New("policy changed since the evaluation")
 
+// maxStale bounds how often a question is put again: more often than rules
+// change by chance, and not without end.
+const maxStale = 100
+
+// Decide calls try, which evaluates a question and commits the verdict, and
+// calls it again while that fails with ErrStale.
+func Decide(try func() error) (err error) {
+	for range maxStale {
+		if err = try(); !errors.Is(err, ErrStale) {
+			break
+		}
+	}
+	return err
+}
+
 // The embedded rule table: the rules, and below them what the effects that
 // they speak of are.
 var (

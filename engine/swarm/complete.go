@@ -60,9 +60,9 @@ func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id 
 		return task.Result{}, err
 	}
 	res := task.Result{}
-	for {
+	err = judge.Decide(func() error {
 		ask, v := s.judgeResult(ctx, &t, out)
-		err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			var now task.Task
 			if err := s.tasks.Load(tx, task.Seq(taskID), &now); err != nil {
 				return err
@@ -76,10 +76,7 @@ func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id 
 			}
 			return then(tx)
 		})
-		if !errors.Is(err, judge.ErrStale) {
-			break
-		}
-	}
+	})
 	if errors.Is(err, errLate) {
 		return task.Result{}, s.ledger.Refuse(ctx, by, audit.Entry{
 			Type: "result.refused", Trace: t.TraceID, Subject: "task", ID: t.TaskID,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -64,13 +63,15 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (task.
 	}
 	t.Title = ask.title
 	s.bind(by.Tenant, &ask.Ask)
-	for {
+	var made task.Task
+	var refused error
+	err = judge.Decide(func() error {
 		v := s.judge.Evaluate(ctx, by.Tenant, ask.Ask)
-		if err := v.Refused(); err != nil {
-			return task.Task{}, err
+		if refused = v.Refused(); refused != nil {
+			return nil
 		}
-		made := t
-		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		made = t
+		return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			if d.IdempotencyKey != "" {
 				if found, err := s.known(tx, d, &made); err != nil || found {
 					return err
@@ -78,14 +79,14 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (task.
 			}
 			return s.insert(tx, &made, d, ask, v)
 		})
-		if errors.Is(err, judge.ErrStale) {
-			continue
-		}
-		if err != nil {
-			return task.Task{}, fmt.Errorf("dispatch %s: %w", d.Kind, err)
-		}
-		return made, nil
+	})
+	if refused != nil {
+		return task.Task{}, refused
 	}
+	if err != nil {
+		return task.Task{}, fmt.Errorf("dispatch %s: %w", d.Kind, err)
+	}
+	return made, nil
 }
 
 // recorded asks about the input that is recorded where that is another one.

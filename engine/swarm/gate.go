@@ -128,21 +128,19 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *task.Task) err
 		return s.unpromoted(ctx, due, t, "invalid_input", err)
 	}
 	s.bind(t.TenantID, &ask.Ask)
-	for {
+	err = judge.Decide(func() error {
 		v := s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
-		err := s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
+		return s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
 			return s.pass(tx, now, task.Queued, "task.requeued", ask, v)
 		})
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, judge.ErrStale):
-		case broken(err):
-			return fmt.Errorf("requeue task %s: %w", t.TaskID, err)
-		default:
-			return s.unpromoted(ctx, due, t, "not_judged", err)
-		}
+	})
+	switch {
+	case err == nil:
+		return nil
+	case broken(err), errors.Is(err, judge.ErrStale):
+		return fmt.Errorf("requeue task %s: %w", t.TaskID, err)
 	}
+	return s.unpromoted(ctx, due, t, "not_judged", err)
 }
 
 // promoted takes a due task off the schedule and lets pass decide about it. It

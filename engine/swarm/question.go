@@ -82,7 +82,6 @@ var errVoid = errors.New("the approval was voided")
 const (
 	questionBeat = 250 * time.Millisecond // keeps a lease of 1 s well alive
 	voidLook     = 8                      // how many beats apart a waiting question looks at its approval
-	maxStale     = 20                     // how often a question is put again because the rules changed just then
 )
 
 // Put blocks until there is an answer. A yes is given only after the decision
@@ -140,9 +139,9 @@ func (x *Question) bind() {
 // judge records the verdict, and for a hitl also that the task waits. The
 // waiter is registered before the commit, so that no answer comes before it.
 func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecision, approval string, answer chan judge.Outcome, err error) {
-	for tries := 0; ; tries++ {
+	err = judge.Decide(func() error {
 		v := q.s.judge.Evaluate(ctx, x.By.Tenant, x.Ask)
-		err = q.s.ledger.Update(ctx, x.By, func(tx *audit.Tx) error {
+		err := q.s.ledger.Update(ctx, x.By, func(tx *audit.Tx) error {
 			d, ap, err := q.s.judge.Commit(tx, x.Ask, v)
 			if err != nil {
 				return err
@@ -162,10 +161,9 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 		if err != nil && approval != "" {
 			q.drop(ref{x.By.Tenant, approval})
 		}
-		if !errors.Is(err, judge.ErrStale) || tries == maxStale {
-			return dec, approval, answer, err
-		}
-	}
+		return err
+	})
+	return dec, approval, answer, err
 }
 
 // wait holds the work until its approval has ended.

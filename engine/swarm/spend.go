@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -279,9 +278,9 @@ func (s *Swarm) askBudget(ctx context.Context, b Budget, limit string) error {
 	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok {
 		ask.Agent.Name = name
 	}
-	for {
+	return judge.Decide(func() error {
 		v := s.judge.Evaluate(ctx, b.TenantID, ask)
-		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			old, err := s.budgets.Load(tx, b.Subject)
 			if err != nil || old == nil || old.Granted != b.Granted || old.ApprovalID != "" {
 				return err
@@ -302,8 +301,5 @@ func (s *Swarm) askBudget(ctx context.Context, b Budget, limit string) error {
 			}
 			return s.putBudget(tx, old, &now, "budget.reached")
 		})
-		if !errors.Is(err, judge.ErrStale) {
-			return err
-		}
-	}
+	})
 }

@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,10 +15,6 @@ import (
 // lookAtApproval is how often an intent that waits for a person is held against
 // its approval: a task that ends voids it without a word to us.
 const lookAtApproval = 15 * time.Second
-
-// maxStale bounds how often a question is put again because the rules changed
-// just then.
-const maxStale = 20
 
 // ask is the question about an intent that an agent wants: all its steps, with
 // their exact arguments.
@@ -60,11 +55,10 @@ func (f *file) ask() (judge.Ask, error) {
 func (c *Controller) judged(ctx context.Context, h *held) {
 	ctx = context.WithoutCancel(ctx)
 	self := core.Self(h.tenant, component)
-	var err error
-	for tries := 0; tries < maxStale; tries++ {
+	err := judge.Decide(func() error {
 		var ask judge.Ask
 		var v judge.Verdict
-		err = c.ledger.View(ctx, h.tenant, func(tx *audit.Tx) error {
+		err := c.ledger.View(ctx, h.tenant, func(tx *audit.Tx) error {
 			f, err := c.open(tx, h.seq)
 			if err == nil {
 				ask, err = f.ask()
@@ -72,12 +66,12 @@ func (c *Controller) judged(ctx context.Context, h *held) {
 			return err
 		})
 		if err != nil {
-			break
+			return err
 		}
 		if c.opt.Judge != nil {
 			v = c.opt.Judge.Evaluate(ctx, h.tenant, ask)
 		}
-		err = c.ledger.Update(ctx, self, func(tx *audit.Tx) error {
+		return c.ledger.Update(ctx, self, func(tx *audit.Tx) error {
 			f, err := c.open(tx, h.seq)
 			if err != nil || f.desk.Lease == nil || f.desk.Lease.Fence != h.fence || f.Status != Waiting {
 				return err // withdrawn, or another's
@@ -85,10 +79,7 @@ func (c *Controller) judged(ctx context.Context, h *held) {
 			f.desk.Lease = nil
 			return f.judge(ask, v)
 		})
-		if !errors.Is(err, judge.ErrStale) {
-			break
-		}
-	}
+	})
 	if err != nil {
 		// The lease ends by itself, and then it is judged again.
 		_ = c.ledger.Refuse(ctx, self, audit.Entry{Type: "intent.trouble", Subject: "intents", ID: h.tenant}, err)
