@@ -217,9 +217,9 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
 	e.Tasks.Leaver(e.Skills)
-	e.Swarm.Freezer(e.Fleet)
-	e.Swarm.Freezer(e.CAD)
-	e.Swarm.Freezer(e.Intents)
+	e.Swarm.EStops.Freezer(e.Fleet)
+	e.Swarm.EStops.Freezer(e.CAD)
+	e.Swarm.EStops.Freezer(e.Intents)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
 	e.Judge.Own(judge.GateTool, e.Fleet)
@@ -262,10 +262,7 @@ func (e *Engine) messageLimit(tenant string) record.Limit {
 }
 
 // halted reports a tenant whose emergency stop is on.
-func (e *Engine) halted(tenant string) bool {
-	stop, err := e.Swarm.EStop(context.Background(), tenant) // kept in memory
-	return err != nil || stop.On
-}
+func (e *Engine) halted(tenant string) bool { return e.Swarm.EStops.On(tenant) }
 
 func (e *Engine) trusted() func(string) []string {
 	if e.sealer == nil {

@@ -90,7 +90,7 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if again := e.Snapshot("t_acme"); again != s {
 		t.Error("nothing changed, and it is another snapshot")
 	}
-	if _, err := e.Swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+	if _, err := e.Swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
 		t.Fatal(err)
 	}
 	if s = e.Snapshot("t_acme"); !s.EStop.On {

@@ -8,10 +8,10 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
@@ -20,7 +20,7 @@ type Handover struct {
 	TenantID  string        `json:"tenant_id"`
 	Since     time.Time     `json:"since"`
 	At        time.Time     `json:"at"`
-	EStop     swarm.EStop   `json:"estop"`
+	EStop     estop.State   `json:"estop"`
 	Stops     []StopChange  `json:"estop_changes"`      // since then, newest first
 	Approvals []OpenAsk     `json:"approvals"`          // open ones, the most urgent first
 	Decisions []Answered    `json:"decisions"`          // since then, newest asked first

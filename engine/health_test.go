@@ -260,7 +260,7 @@ func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
 		}
 	}
 	by.Tenant = "t_stop"
-	if _, err := l.Swarm.StopAll(t.Context(), by, "test"); err != nil {
+	if _, err := l.Swarm.EStops.Press(t.Context(), by, "test"); err != nil {
 		t.Fatal(err)
 	}
 	by.Tenant = "t_budget"

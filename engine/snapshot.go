@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
@@ -30,7 +31,7 @@ type Snapshot struct {
 	CADAgents []*cad.Agent      // those that are not terminated, by id
 	Approvals []*judge.Approval // open ones: the riskiest and soonest due first
 	Counts    task.Counts
-	EStop     swarm.EStop
+	EStop     estop.State
 	Budgets   []swarm.Budget
 	Bus       bus.Figures
 	AuditSeq  uint64             // events so far
@@ -207,10 +208,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	s.Visitors = e.Presence.Here(s.Tenant)
 	s.Troubles = e.Health.Of(s.Tenant)
 	var err error
-	s.EStop, err = e.Swarm.EStop(ctx, s.Tenant)
-	if err != nil {
-		return err
-	}
+	s.EStop = e.Swarm.EStops.State(s.Tenant)
 	if stale["tenant"] {
 		if s.Tenants, err = e.store.Tenants(ctx); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/health"
@@ -42,7 +43,7 @@ type fakeWorld struct {
 	events    []audit.Event
 	logs      map[string][]task.LogLine
 	results   map[string]task.Result
-	estop     swarm.EStop
+	estop     estop.State
 	budgets   []swarm.Budget
 	shown     []string
 	reads     int

@@ -17,7 +17,7 @@ import (
 func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, person, "", nil)
-	if _, err := h.eng.Swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+	if _, err := h.eng.Swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
 		t.Fatal(err)
 	}
 	use(t, cs, "list_agents", nil, nil)
@@ -31,7 +31,7 @@ func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
 		t.Error("it wrote under an emergency stop")
 	case <-time.After(300 * time.Millisecond):
 	}
-	if _, err := h.eng.Swarm.Thaw(t.Context(), alice, "over"); err != nil {
+	if _, err := h.eng.Swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
 		t.Fatal(err)
 	}
 	<-done

@@ -1,7 +1,6 @@
 package cad
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,8 +89,8 @@ func (c *Controller) amend(ctx context.Context, by core.Caller, a amendment) (Do
 			names = append(names, id)
 		}
 	}
-	if stop, err := c.opt.Swarm.EStop(ctx, by.Tenant); err != nil || stop.On {
-		return Done{}, cmp.Or(err, error(core.Errorf(core.Unavailable, "%s: the emergency stop is on: %s", a.method, stop.Reason)))
+	if stop := c.opt.Swarm.EStops.State(by.Tenant); stop.On {
+		return Done{}, core.Errorf(core.Unavailable, "%s: the emergency stop is on: %s", a.method, stop.Reason)
 	}
 	if c.opt.Pool == nil {
 		return Done{}, core.Errorf(core.Unavailable, "%s: nothing here computes geometry: this engine has no CAD environment", a.method)

@@ -156,11 +156,10 @@ func (x *execution) stoppable(ctx context.Context) (context.Context, func()) {
 // refused under an emergency stop, unless it only reads.
 func (x *execution) still(ctx context.Context) error {
 	if x.op.Held == nil {
-		stop, err := x.c.opt.Swarm.EStop(ctx, x.by.Tenant)
-		if err == nil && stop.On && x.method.Effect != Reads {
-			err = core.Errorf(core.Unavailable, "%s: the emergency stop is on: %s", x.method.Name, stop.Reason)
+		if stop := x.c.opt.Swarm.EStops.State(x.by.Tenant); stop.On && x.method.Effect != Reads {
+			return core.Errorf(core.Unavailable, "%s: the emergency stop is on: %s", x.method.Name, stop.Reason)
 		}
-		return err
+		return nil
 	}
 	tick := time.NewTicker(beat)
 	defer tick.Stop()

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/estop"
 )
 
-var _ swarm.Freezer = (*Controller)(nil)
+var _ estop.Freezer = (*Controller)(nil)
 
 // freezeLook is how often Freeze looks whether operations have ended.
 const freezeLook = 10 * time.Millisecond
 
-// Freeze implements swarm.Freezer. Nothing that changes something begins under
+// Freeze implements estop.Freezer. Nothing that changes something begins under
 // an emergency stop (the controller asks the swarm each time); what is under way
 // is waited for, and what does not end in time is named.
 func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
@@ -31,7 +31,7 @@ func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
 	}
 }
 
-// Thaw implements swarm.Freezer.
+// Thaw implements estop.Freezer.
 func (c *Controller) Thaw(context.Context, string) {}
 
 // changing are the agents whose operation under way may change something.

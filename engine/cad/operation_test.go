@@ -336,7 +336,7 @@ func TestNothingChangesUnderAnEmergencyStop(t *testing.T) {
 		t.Error(err)
 	}
 	w.pool.on(nil, nil)
-	if _, err := w.swarm.StopAll(t.Context(), alice, "test"); err != nil {
+	if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if busy := w.cad.Freeze(t.Context(), home); busy != nil {

@@ -113,7 +113,7 @@ func (w *world) build(st store.Store) (err error) {
 	p.Parties = w.cad.Parties()
 	w.judge.Own(judge.GateCAD, w.cad)
 	w.swarm.Runner(cad.KindAssignment, w.cad.Runner())
-	w.swarm.Freezer(w.cad)
+	w.swarm.EStops.Freezer(w.cad)
 	return nil
 }
 

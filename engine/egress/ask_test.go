@@ -171,7 +171,7 @@ func TestOneRunAsksOnlySoMuch(t *testing.T) {
 func TestNothingBeginsInAnEmergencyStop(t *testing.T) {
 	w := open(t, "", 20*time.Millisecond)
 	w.put(egress.Allow, "api.example")
-	_, err := w.Swarm.StopAll(t.Context(), alice, "drill")
+	_, err := w.Swarm.EStops.Press(t.Context(), alice, "drill")
 	w.no(err)
 	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "the emergency stop is on" {
 		t.Errorf("%+v", v)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -241,7 +242,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 	w.assign("a0", "x")
 	w.awaitStatus("a0", fleet.Busy)
 	begin := time.Now()
-	if _, err := w.swarm.StopAll(t.Context(), alice, "test"); err != nil {
+	if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
 		t.Fatal(err)
 	}
 	frozen := func() (n int) {
@@ -259,7 +260,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 	if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
 		t.Error("a frozen agent takes tasks")
 	}
-	if _, err := w.swarm.Thaw(t.Context(), alice, "over"); err != nil {
+	if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
 		t.Fatal(err)
 	}
 	w.await("all go on", func() bool { return frozen() == 0 })
@@ -267,7 +268,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 
 // countingFreezer counts how often it is asked to freeze.
 type countingFreezer struct {
-	swarm.Freezer
+	estop.Freezer
 	freezes atomic.Int64
 }
 
@@ -280,10 +281,10 @@ func (c *countingFreezer) Freeze(ctx context.Context, tenant string) []string {
 func TestAnEmergencyStopFreezesOnceWhatStandsStill(t *testing.T) {
 	w := newWorld(t)
 	c := &countingFreezer{Freezer: w.fleet}
-	w.swarm.Freezer(c)
+	w.swarm.EStops.Freezer(c)
 	w.run()
 	w.create("bob")
-	if _, err := w.swarm.StopAll(t.Context(), alice, "test"); err != nil {
+	if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
 		t.Fatal(err)
 	}
 	h := w.rt.handle("bob")

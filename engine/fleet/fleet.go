@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
@@ -56,7 +57,7 @@ type Fleet struct {
 }
 
 var (
-	_ swarm.Freezer = (*Fleet)(nil)
+	_ estop.Freezer = (*Fleet)(nil)
 	_ judge.Settler = (*Fleet)(nil)
 )
 

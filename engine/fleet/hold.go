@@ -71,7 +71,7 @@ func (m *member) applyHolds(ctx context.Context) error {
 }
 
 // Freeze makes every agent of a tenant stand still, idle ones too, and names
-// those that did not acknowledge before ctx ended (swarm.Freezer).
+// those that did not acknowledge before ctx ended (estop.Freezer).
 func (f *Fleet) Freeze(ctx context.Context, tenant string) []string {
 	members := f.members(tenant)
 	late := make([]bool, len(members))

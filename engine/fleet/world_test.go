@@ -100,7 +100,7 @@ func (w *world) open() {
 	})
 	must()
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
-	w.swarm.Freezer(w.fleet)
+	w.swarm.EStops.Freezer(w.fleet)
 	w.judge.Own(judge.GateTool, w.fleet)
 	db := w.db
 	w.stop = func() { _ = db.Close() }

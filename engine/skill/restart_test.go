@@ -333,7 +333,7 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	w.await("ticks", func() bool { return ticks.Load() > 2 })
-	st, err := w.swarm.StopAll(t.Context(), alice, "test") // waits two seconds for acknowledgements
+	st, err := w.swarm.EStops.Press(t.Context(), alice, "test") // waits two seconds for acknowledgements
 	if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 {
 		t.Errorf("stop: %+v, %v", st, err)
 	}
@@ -342,7 +342,7 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 	if ticks.Load() != n {
 		t.Error("it went on under the stop")
 	}
-	if _, err := w.swarm.Thaw(t.Context(), alice, "test"); err != nil {
+	if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if a = w.over(a.AgentID); a.State != skill.Completed {

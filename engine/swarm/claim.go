@@ -46,7 +46,7 @@ func (s *Swarm) generalLanes(tenant string) []lane {
 	w := s.world(tenant)
 	out := make([]lane, 0, len(w.lanes))
 	for l := range w.lanes {
-		if l.agent == "" && w.open(l) {
+		if l.agent == "" && s.open(tenant, w, l) {
 			out = append(out, l)
 		}
 	}
@@ -66,7 +66,7 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 	}
 	var out []lane
 	for l := range w.lanes {
-		if l.agent != "" && !at[l.agent] && w.open(l) {
+		if l.agent != "" && !at[l.agent] && s.open(tenant, w, l) {
 			out = append(out, l)
 		}
 	}
@@ -87,8 +87,8 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 }
 
 // open reports whether tasks of a lane may start now.
-func (w *world) open(l lane) bool {
-	return !w.estop.On && (l.session == "" || w.sessions[l.session] == SessionRunning) && !w.spent(l)
+func (s *Swarm) open(tenant string, w *world, l lane) bool {
+	return !s.EStops.On(tenant) && (l.session == "" || w.sessions[l.session] == SessionRunning) && !w.spent(l)
 }
 
 // front is the first task of a lane.
@@ -122,7 +122,7 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 
 // claimIn takes up to n tasks from the lanes.
 func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out []task.Task, err error) {
-	if tx.Counter(countEStop) != 0 {
+	if s.EStops.OnIn(tx) {
 		return nil, nil
 	}
 	fronts, err := s.fronts(tx, lanes)

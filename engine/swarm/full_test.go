@@ -82,17 +82,17 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	}
 
 	// What stops something goes on, and is recorded.
-	stop, err := r.swarm.StopAll(t.Context(), alice, "the disk is full")
+	stop, err := r.swarm.EStops.Press(t.Context(), alice, "the disk is full")
 	if err != nil || !stop.On || stop.Unrecorded || !works[goes.TaskID].isPaused() {
 		t.Errorf("emergency stop: %+v, %v", stop, err)
 	}
-	if _, err := r.swarm.Thaw(t.Context(), alice, "go on"); !hasCode(err, core.StorageFull) {
+	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "go on"); !hasCode(err, core.StorageFull) {
 		t.Errorf("thaw: %v", err)
 	}
 
 	room()
 	r.await("room", func() bool { return r.db.Full() == nil })
-	if _, err := r.swarm.Thaw(t.Context(), alice, "there is room"); err != nil {
+	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}
 	if now := r.status(done.TaskID, task.Succeeded); now.Attempt != done.Attempt {
@@ -129,19 +129,19 @@ func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 		t.Errorf("cancel: %v", err)
 	}
 	<-works[ended.TaskID].Done()
-	stop, err := r.swarm.StopAll(t.Context(), alice, "stop all")
+	stop, err := r.swarm.EStops.Press(t.Context(), alice, "stop all")
 	if err != nil || !stop.On || !stop.Unrecorded || !works[frozen.TaskID].isPaused() {
 		t.Errorf("emergency stop: %+v, %v", stop, err)
 	}
 	room()
 	r.await("the record of the stop", func() bool {
-		stop, err := r.swarm.EStop(context.Background(), acme)
-		return err == nil && stop.On && !stop.Unrecorded && stop.By == alice.Name && stop.Reason == "stop all"
+		stop := r.swarm.EStops.State(acme)
+		return stop.On && !stop.Unrecorded && stop.By == alice.Name && stop.Reason == "stop all"
 	})
 	if now := r.status(ended.TaskID, task.Cancelled); now.Attempt != ended.Attempt {
 		t.Errorf("cancelled in attempt %d", now.Attempt)
 	}
-	if _, err := r.swarm.Thaw(t.Context(), alice, "there is room"); err != nil {
+	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}
 	works[frozen.TaskID].end(ok(`{}`))

@@ -20,15 +20,11 @@ const (
 	bIdem     store.Bucket = "idem"             // sha256 of the key → seq and request digest
 	bIdemOf   store.Bucket = "idem.of"          // task seq → key in idem
 	bBudget   store.Bucket = "budget"           // subject → Budget
-	bEStop    store.Bucket = "estop"
-	bRunning  store.Bucket = "running" // seq of a running task → how long it ran up to now; see ranFor
+	bRunning  store.Bucket = "running"          // seq of a running task → how long it ran up to now; see ranFor
 )
 
-// Counters of a tenant.
-const (
-	countLease = "lease"
-	countEStop = "estop.on"
-)
+// countLease is the counter of a tenant that leases are numbered by.
+const countLease = "lease"
 
 var keyTenant = []byte("tenant")
 

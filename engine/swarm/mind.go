@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -134,7 +135,7 @@ func (m *minder) look(ctx context.Context, again *time.Timer) {
 // the runner to kill it as it stands.
 func (m *minder) end(ctx context.Context, why string) {
 	m.ending = true
-	if (m.frozen || m.unsure) && !m.s.stopped(m.l.tenant) {
+	if (m.frozen || m.unsure) && !m.s.EStops.On(m.l.tenant) {
 		m.bring(ctx, false)
 	}
 	m.work.Cancel(why)
@@ -160,7 +161,7 @@ func (m *minder) set(frozen bool) {
 	m.s.mu.Lock()
 	m.l.freeze(frozen, m.s.uptime())
 	m.s.mu.Unlock()
-	m.s.told(m.l)
+	m.s.ledger.Notify(core.Change{Tenant: m.l.tenant, Kind: "work", ID: m.l.task})
 }
 
 // outcome is the work's, or what was done to it.
@@ -184,7 +185,7 @@ func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
 // Swarm.mu held.
 func (s *Swarm) wantFrozen(l *lease) bool {
 	w := s.world(l.tenant)
-	return w.estop.On || l.paused || l.session != "" && w.sessions[l.session] == SessionPaused ||
+	return s.EStops.On(l.tenant) || l.paused || l.session != "" && w.sessions[l.session] == SessionPaused ||
 		w.spent(lane{l.session, l.agent})
 }
 
@@ -202,15 +203,19 @@ func (s *Swarm) unpaused(tenant, session string) []string {
 	return out
 }
 
-func (s *Swarm) frozenCount(tenant string) (n int) {
+// acknowledged lists the tasks of a tenant whose work should stand still and
+// does not yet, and counts those whose work does.
+func (s *Swarm) acknowledged(tenant string) (waiting []string, frozen int) {
+	waiting = s.unpaused(tenant, "")
+	slices.Sort(waiting)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.leases {
 		if l.tenant == tenant && l.frozen {
-			n++
+			frozen++
 		}
 	}
-	return n
+	return waiting, frozen
 }
 
 // giveBack returns a task that the closing engine interrupted to the queue. It

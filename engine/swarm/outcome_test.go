@@ -107,7 +107,7 @@ func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
 	if _, err := r.swarm.StopSession(t.Context(), alice, "day", "rea\xffson"); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if _, err := r.swarm.StopAll(t.Context(), alice, "rea\xffson"); err != nil {
+	if _, err := r.swarm.EStops.Press(t.Context(), alice, "rea\xffson"); err != nil {
 		t.Errorf("estop: %v", err)
 	}
 	line := task.LogLine{Message: "a\xffb", Source: strings.Repeat("\xff", 100), TaskID: core.NewID("tk", "t_other", 3), Level: "LOUD"}

@@ -17,7 +17,7 @@ import (
 // queued, a budget counts as used up, an emergency stop as pressed.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	return errors.Join(
-		s.sessions.Read(ctx, tenant), s.budgets.Read(ctx, tenant), s.estops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
+		s.sessions.Read(ctx, tenant), s.budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
 	)
 }
 
@@ -80,5 +80,5 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 
 // Auditables are the records that reconcile compares with the audit log.
 func (s *Swarm) Auditables() []audit.Auditable {
-	return []audit.Auditable{s.sessions.Auditable(), s.budgets.Auditable(), s.estops.Auditable()}
+	return []audit.Auditable{s.sessions.Auditable(), s.budgets.Auditable(), s.EStops.Auditable()}
 }

@@ -196,7 +196,7 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	ctx := t.Context()
 	r.dispatch(`{"a":1}`)
 	w := <-r.runner.started
-	st, err := r.swarm.StopAll(ctx, alice, "smoke") // waits two seconds for acknowledgements
+	st, err := r.swarm.EStops.Press(ctx, alice, "smoke") // waits two seconds for acknowledgements
 	if err != nil || !st.On || len(st.Waiting) != 0 || st.Frozen != 1 || !w.isPaused() {
 		t.Errorf("stop: %+v %v", st, err)
 	}
@@ -207,17 +207,17 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	if list, err := r.swarm.Claim(ctx, alice, "w", 1); err != nil || len(list) != 0 {
 		t.Errorf("claimed during the stop: %v %v", list, err)
 	}
-	if _, err := r.swarm.Thaw(ctx, alice, ""); !hasCode(err, core.InvalidInput) {
+	if _, err := r.swarm.EStops.Thaw(ctx, alice, ""); !hasCode(err, core.InvalidInput) {
 		t.Errorf("thaw without a reason: %v", err)
 	}
-	if st, err = r.swarm.Thaw(ctx, alice, "false alarm"); err != nil || st.On {
+	if st, err = r.swarm.EStops.Thaw(ctx, alice, "false alarm"); err != nil || st.On {
 		t.Errorf("thaw: %+v %v", st, err)
 	}
 	r.await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
 	r.status(b.TaskID, task.Succeeded)
-	if _, err := r.swarm.Thaw(ctx, alice, "again"); !hasCode(err, core.Conflict) {
+	if _, err := r.swarm.EStops.Thaw(ctx, alice, "again"); !hasCode(err, core.Conflict) {
 		t.Errorf("second thaw: %v", err)
 	}
 	r.whole()

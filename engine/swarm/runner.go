@@ -51,15 +51,6 @@ type Work interface {
 	Resume(ctx context.Context) error
 }
 
-// Freezer is told when the emergency stop of a tenant goes on and off, beside
-// the running work that the swarm freezes itself. The fleet is one: idle
-// agents have processes too.
-type Freezer interface {
-	// Freeze returns the names of what did not acknowledge before ctx ended.
-	Freeze(ctx context.Context, tenant string) []string
-	Thaw(ctx context.Context, tenant string)
-}
-
 // agentDescriber is implemented by runners whose tasks are for agents.
 type agentDescriber interface {
 	AgentRef(tenant, agent string) judge.AgentRef

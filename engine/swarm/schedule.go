@@ -54,7 +54,7 @@ func (s *Swarm) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if s.agents.Swap(false) {
-			s.refreeze(ctx, &tending)
+			s.EStops.Renew(ctx, &tending)
 		}
 		if s.full() { // a step would wait for room, and stops must be seen to
 			timer.Reset(fullTick)
@@ -97,7 +97,7 @@ func (s *Swarm) step(ctx context.Context, start func(task.Task)) (time.Duration,
 // stepOf is step for one tenant.
 func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(task.Task)) (wait time.Duration, err error) {
 	wait = time.Minute
-	if err := s.recordStop(ctx, tenant); err != nil { // before anything is claimed
+	if err := s.EStops.Record(ctx, tenant); err != nil { // before anything is claimed
 		return 0, err
 	}
 	now := s.ledger.Clock().Now()
@@ -195,7 +195,7 @@ func (s *Swarm) lanesOf(tenant string) (out []lane) {
 	for id, w := range s.worlds {
 		for l := range w.lanes {
 			switch {
-			case l.agent != "" || !w.open(l):
+			case l.agent != "" || !s.open(id, w, l):
 			case id != tenant:
 				return nil
 			default:

@@ -96,7 +96,7 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 func TestAnEmergencyStopDoesNotHoldTheStartDeadline(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	if _, err := r.swarm.StopAll(t.Context(), alice, "smoke"); err != nil {
+	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
 		t.Fatal(err)
 	}
 	task := r.dispatch(`{}`, within)

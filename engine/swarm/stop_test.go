@@ -172,13 +172,13 @@ func (lateFreezer) Thaw(context.Context, string) {}
 
 func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) {
 	r := newRig(t)
-	r.swarm.Freezer(lateFreezer{})
+	r.swarm.EStops.Freezer(lateFreezer{})
 	r.run()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.stuck = 1000 })
 	start := time.Now()
-	st, err := r.swarm.StopAll(t.Context(), alice, "smoke")
+	st, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
 	if took := time.Since(start); err != nil || took > 20*time.Second {
 		t.Errorf("took %s, %v", took, err)
 	}
@@ -188,7 +188,7 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 	w.with(func(w *fakeWork) { w.stuck = 0 })
 	r.await("the late acknowledgement", w.isPaused)
 	w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
-	if _, err := r.swarm.Thaw(t.Context(), alice, "false alarm"); err != nil {
+	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "false alarm"); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the work to go on", func() bool { return !w.isPaused() })
@@ -223,7 +223,7 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.await("the work to go on", func() bool { return !w.isPaused() })
-	if _, err := r.swarm.StopAll(t.Context(), alice, "smoke"); err != nil {
+	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
 		t.Fatal(err)
 	}
 	r.await("the stop", w.isPaused)
@@ -242,7 +242,7 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 		for range 8 {
 			wg.Go(func() { r.dispatch(`{}`) })
 		}
-		if _, err := r.swarm.StopAll(t.Context(), alice, "drill"); err != nil {
+		if _, err := r.swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
 			t.Fatal(err)
 		}
 		wg.Wait()
@@ -257,7 +257,7 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 		if n := len(r.runner.started); n != 0 {
 			t.Fatalf("round %d: %d tasks started under the stop", round, n)
 		}
-		if _, err := r.swarm.Thaw(t.Context(), alice, "drill over"); err != nil {
+		if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "drill over"); err != nil {
 			t.Fatal(err)
 		}
 		r.await("the rest to start and end", func() bool {
@@ -273,14 +273,14 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 
 func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.swarm.StopAll(t.Context(), alice, "smoke"); err != nil {
+	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
 		t.Fatal(err)
 	}
 	r.close()
 	r.open()
 	var f countFreezer
 	f.frozen = make(chan string, 1)
-	r.swarm.Freezer(f)
+	r.swarm.EStops.Freezer(f)
 	r.run()
 	if got := <-f.frozen; got != acme {
 		t.Errorf("froze %s", got)
@@ -288,8 +288,8 @@ func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 	r.swarm.Wake() // an agent was made under the stop
 	<-f.frozen
 	r.dispatch(`{}`)
-	if st, err := r.swarm.EStop(t.Context(), acme); err != nil || !st.On || st.Reason != "smoke" {
-		t.Errorf("%+v %v", st, err)
+	if st := r.swarm.EStops.State(acme); !st.On || st.Reason != "smoke" {
+		t.Errorf("%+v", st)
 	}
 	time.Sleep(50 * time.Millisecond)
 	if len(r.runner.started) != 0 {

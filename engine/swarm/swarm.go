@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
@@ -39,6 +40,8 @@ type Options struct {
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
 type Swarm struct {
+	EStops *estop.Stops
+
 	store  store.Store
 	ledger *audit.Ledger
 	judge  *judge.Judge
@@ -47,7 +50,6 @@ type Swarm struct {
 
 	sessions record.Kind[Session]
 	budgets  record.Kind[Budget]
-	estops   record.Kind[EStop]
 
 	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
@@ -56,15 +58,14 @@ type Swarm struct {
 	slept  atomic.Int64 // how long this process stood still, in ns
 	agents atomic.Bool  // agents changed: an emergency stop must hold for them too
 
-	mu       sync.Mutex
-	runners  map[string]Runner
-	freezers []Freezer
-	worlds   map[string]*world // by tenant
-	leases   map[ref]*lease
-	pulses   map[ref]*pulse // by tenant and worker; not the engine's own
-	tended   map[ref]chan struct{}
-	handed   int           // slots that go from one task to the next just now
-	planned  time.Duration // uptime of the next look; later than that, we slept
+	mu      sync.Mutex
+	runners map[string]Runner
+	worlds  map[string]*world // by tenant
+	leases  map[ref]*lease
+	pulses  map[ref]*pulse // by tenant and worker; not the engine's own
+	tended  map[ref]chan struct{}
+	handed  int           // slots that go from one task to the next just now
+	planned time.Duration // uptime of the next look; later than that, we slept
 }
 
 // ref names something of a tenant: a task, or a worker. The id alone would not
@@ -79,11 +80,8 @@ type world struct {
 	stopping map[string]*stopping    // stopped sessions that still hold tasks
 	budgets  map[string]*Budget
 	short    map[string]bool // budgets that have no room for a waiting task
-	estop    EStop
-	// unrecorded writes down an emergency stop that the disk had no room for.
-	unrecorded func(context.Context) error
-	nextDue    time.Time       // earliest entry of the schedules; zero when none is known
-	shunned    map[uint64]bool // queued tasks that can't be acted on
+	nextDue  time.Time       // earliest entry of the schedules; zero when none is known
+	shunned  map[uint64]bool // queued tasks that can't be acted on
 }
 
 // New rebuilds the live set from the store. Tasks that were running when the
@@ -105,7 +103,8 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
-	s.sessions, s.budgets, s.estops = s.sessionKind(), s.budgetKind(), s.estopKind()
+	s.sessions, s.budgets = s.sessionKind(), s.budgetKind()
+	s.EStops = estop.New(estop.Options{Ledger: opt.Ledger, Work: s.acknowledged, Changed: s.poke})
 	s.ledger.Derives(s.Auditables()...)
 	s.ledger.Declare(audit.Volatile, string(bRunning))
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
@@ -138,13 +137,6 @@ func (s *Swarm) Runner(kind string, r Runner) {
 	}
 }
 
-// Freezer adds one. Call it before Run.
-func (s *Swarm) Freezer(f Freezer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.freezers = append(s.freezers, f)
-}
-
 // runs is the runner of a task kind, nil for none.
 func (s *Swarm) runs(kind string) Runner {
 	s.mu.Lock()
@@ -174,7 +166,7 @@ func (s *Swarm) world(tenant string) *world {
 	}
 	return &world{
 		lanes: map[lane]struct{}{}, sessions: map[string]SessionState{}, names: map[string]string{},
-		stopping: map[string]*stopping{}, budgets: map[string]*Budget{}, short: map[string]bool{}, estop: EStop{TenantID: tenant},
+		stopping: map[string]*stopping{}, budgets: map[string]*Budget{}, short: map[string]bool{},
 	}
 }
 

@@ -51,9 +51,10 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 	if t.Waiting != "" {
 		return set("gate", t.ApprovalID, "a person must answer approval %s", t.ApprovalID)
 	}
+	stop := s.EStops.State(t.TenantID)
 	s.mu.Lock()
 	w := s.world(t.TenantID)
-	stop, state := w.estop, w.sessions[t.SessionID]
+	state := w.sessions[t.SessionID]
 	l0 := lane{t.SessionID, t.Agent}
 	spent := w.reached(l0)
 	if t.Status == task.Running && !w.spent(l0) {

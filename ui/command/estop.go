@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"swarmdeck/engine/estop"
 
-	"swarmdeck/engine/swarm"
+	"github.com/spf13/cobra"
 )
 
 func (t *tree) estop() *cobra.Command {
@@ -22,28 +22,27 @@ func (t *tree) estop() *cobra.Command {
 			use: "on", short: "Freeze every agent and claim at once", effect: Writes, flags: withReason, check: reasoned,
 			example: "estop on --reason 'it deletes files'",
 			run: func(c *call, _ []string) error {
-				state, err := c.eng.Swarm.StopAll(c.ctx, c.by, c.reason())
+				state, err := c.eng.Swarm.EStops.Press(c.ctx, c.by, c.reason())
 				return c.showEStop(state, err)
 			},
 		}),
 		t.command(spec{
 			use: "off", short: "Thaw what the emergency stop froze", effect: Writes, confirm: ConfirmAsk, flags: withReason, check: reasoned,
 			run: func(c *call, _ []string) error {
-				state, err := c.eng.Swarm.Thaw(c.ctx, c.by, c.reason())
+				state, err := c.eng.Swarm.EStops.Thaw(c.ctx, c.by, c.reason())
 				return c.showEStop(state, err)
 			},
 		}),
 		t.command(spec{
 			use: "show", short: "Show the emergency stop and who has not acknowledged", effect: Reads,
 			run: func(c *call, _ []string) error {
-				state, err := c.eng.Swarm.EStop(c.ctx, c.by.Tenant)
-				return c.showEStop(state, err)
+				return c.showEStop(c.eng.Swarm.EStops.State(c.by.Tenant), nil)
 			},
 		}),
 	)
 }
 
-func (c *call) showEStop(e swarm.EStop, err error) error {
+func (c *call) showEStop(e estop.State, err error) error {
 	if err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func TestWhatChangesIsAnnouncedInWords(t *testing.T) {
 	d.hears("emergency stop: off")
 	// Changes by others are heard without a line being typed.
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
-	if _, err := d.eng.Swarm.StopAll(t.Context(), by, "fire"); err != nil {
+	if _, err := d.eng.Swarm.EStops.Press(t.Context(), by, "fire"); err != nil {
 		t.Fatal(err)
 	}
 	d.hears("emergency stop: on; by grace: fire")

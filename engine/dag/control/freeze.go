@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/estop"
 )
 
 // Controller obeys the emergency stop.
-var _ swarm.Freezer = (*Controller)(nil)
+var _ estop.Freezer = (*Controller)(nil)
 
-// Freeze implements swarm.Freezer: what is being done is cut off, which is no
+// Freeze implements estop.Freezer: what is being done is cut off, which is no
 // try, and nothing begins before Thaw. The answer names the intents whose
 // effects did not return in time.
 func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
@@ -47,7 +47,7 @@ func (c *Controller) cutOff(tenant string) (busy []string) {
 	return busy
 }
 
-// Thaw implements swarm.Freezer.
+// Thaw implements estop.Freezer.
 func (c *Controller) Thaw(_ context.Context, tenant string) {
 	c.mu.Lock()
 	delete(c.frozen, tenant)
