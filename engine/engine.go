@@ -154,7 +154,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	})
 	e.Tasks = task.New(task.Options{
 		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,
-		Session: func(tenant, name string) (string, bool) { return e.Swarm.SessionNamed(tenant, name) },
+		Session: func(tenant, name string) (string, bool) { return e.Swarm.Sessions.Named(tenant, name) },
 		Shown:   shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{

@@ -78,7 +78,7 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
 		t.Fatal(err)
 	}
-	ses, err := e.Swarm.CreateSession(t.Context(), alice, "day")
+	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestASnapshotThatFailedIsReadAgain(t *testing.T) {
 	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Swarm.CreateSession(t.Context(), alice, "day"); err != nil {
+	if _, err := e.Swarm.Sessions.Create(t.Context(), alice, "day"); err != nil {
 		t.Fatal(err)
 	}
 	st.fail = errors.New("the disk is away")

@@ -147,9 +147,9 @@ func (l *life) session(tenant, name string) string {
 	l.t.Helper()
 	by := alice
 	by.Tenant = tenant
-	ses, err := l.Swarm.CreateSession(l.t.Context(), by, name)
+	ses, err := l.Swarm.Sessions.Create(l.t.Context(), by, name)
 	if err == nil {
-		_, err = l.Swarm.StartSession(l.t.Context(), by, ses.SessionID)
+		_, err = l.Swarm.Sessions.Start(l.t.Context(), by, ses.SessionID)
 	}
 	if err != nil {
 		l.t.Fatal(err)

@@ -88,7 +88,7 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 		got <- d.Message
 	}()
 	time.Sleep(10 * time.Millisecond) // it waits by now; if not, the test still holds
-	ses, err := e.Swarm.CreateSession(t.Context(), alice, "day")
+	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
 	if err != nil {
 		t.Fatal(err)
 	}

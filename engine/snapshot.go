@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/presence"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -25,11 +26,11 @@ type Snapshot struct {
 	Tenant    string
 	Tenants   []string
 	Revision  uint64
-	Sessions  []*swarm.Session  // those that are not stopped, newest first
-	Agents    []*fleet.Agent    // by name
-	Subagents []*skill.Subagent // those that are not over, oldest first; without results
-	CADAgents []*cad.Agent      // those that are not terminated, by id
-	Approvals []*judge.Approval // open ones: the riskiest and soonest due first
+	Sessions  []*session.Session // those that are not stopped, newest first
+	Agents    []*fleet.Agent     // by name
+	Subagents []*skill.Subagent  // those that are not over, oldest first; without results
+	CADAgents []*cad.Agent       // those that are not terminated, by id
+	Approvals []*judge.Approval  // open ones: the riskiest and soonest due first
 	Counts    task.Counts
 	EStop     estop.State
 	Budgets   []swarm.Budget
@@ -230,9 +231,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 		}
 	}
 	if stale["session"] || stale["work"] {
-		if s.Sessions, err = e.Swarm.LiveSessions(ctx, s.Tenant); err != nil {
-			return err
-		}
+		s.Sessions = e.Swarm.Sessions.Live(s.Tenant)
 	}
 	if stale["subagent"] {
 		s.Subagents = e.Skills.Live(s.Tenant)

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/pane"
@@ -35,7 +36,7 @@ type fakeWorld struct {
 	tenants   []string
 	agents    []*fleet.Agent
 	places    map[string]files.Places // by role
-	sessions  []swarm.Session
+	sessions  []session.Session
 	tasks     []task.Task // newest first
 	approvals []*judge.Approval
 	answered  []judge.Approval
@@ -61,7 +62,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 // newWorld is a small swarm: four agents, tasks, an open approval of each risk.
 func newWorld() *fakeWorld {
 	w := &fakeWorld{RecordWorld: blank{}, tenants: []string{tenant, "t_other"}, logs: map[string][]task.LogLine{}, results: map[string]task.Result{}}
-	w.sessions = []swarm.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: swarm.SessionRunning, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
+	w.sessions = []session.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: session.Running, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
 	for i, a := range []fleet.Agent{
 		{Name: "changes", Status: fleet.Busy, Role: "reader", Project: "quickstart", LastTask: "what changed since yesterday", TaskID: id("tk", 3)},
 		{Name: "large", Status: fleet.Idle, Role: "reader", Project: "quickstart", LastTask: "which files are large"},
@@ -241,11 +242,11 @@ func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int)
 	return slices.Clone(all[i:min(i+n, len(all))]), uint64(len(all)), nil
 }
 
-func (w *fakeWorld) Session(_ context.Context, _, want string) (swarm.Session, error) {
-	return one(w.sessions, "session", want, func(s swarm.Session) string { return s.SessionID })
+func (w *fakeWorld) Session(_ context.Context, _, want string) (session.Session, error) {
+	return one(w.sessions, "session", want, func(s session.Session) string { return s.SessionID })
 }
 
-func (w *fakeWorld) Sessions(_ context.Context, _ string, f core.Filter) (core.Page[swarm.Session], error) {
+func (w *fakeWorld) Sessions(_ context.Context, _ string, f core.Filter) (core.Page[session.Session], error) {
 	return page(w, w.sessions, f, nil)
 }
 

@@ -44,7 +44,7 @@ func (c *Controller) checkStart(ctx context.Context, by core.Caller, w StartWork
 		return err
 	}
 	if w.Session != "" {
-		if _, err := c.opt.Swarm.Session(ctx, by.Tenant, w.Session); err != nil {
+		if _, err := c.opt.Swarm.Sessions.Get(ctx, by.Tenant, w.Session); err != nil {
 			return err
 		}
 	}

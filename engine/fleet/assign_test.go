@@ -236,7 +236,7 @@ func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 	w := newWorld(t).run()
 	over := w.session()
-	if _, err := w.swarm.StopSession(t.Context(), alice, over, "it is over"); err != nil {
+	if _, err := w.swarm.Sessions.Stop(t.Context(), alice, over, "it is over"); err != nil {
 		t.Fatal(err)
 	}
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: over, Command: []string{"x"}})
@@ -255,7 +255,7 @@ func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
 	}
 	there := alice
 	there.Tenant = "t_other"
-	foreign, err := w.swarm.CreateSession(t.Context(), there, "")
+	foreign, err := w.swarm.Sessions.Create(t.Context(), there, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,11 +299,11 @@ func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 	for i := range 12 {
 		d := swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.MustEncode(map[string]string{"agent": "bob", "message": fmt.Sprint(i)})}
 		if i%3 > 0 { // two sessions beside the tasks without one
-			s, err := w.swarm.CreateSession(t.Context(), alice, "")
+			s, err := w.swarm.Sessions.Create(t.Context(), alice, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.swarm.StartSession(t.Context(), alice, s.SessionID); err != nil {
+			if _, err := w.swarm.Sessions.Start(t.Context(), alice, s.SessionID); err != nil {
 				t.Fatal(err)
 			}
 			d.Session = s.SessionID

@@ -200,11 +200,11 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
-	s, err := w.swarm.CreateSession(t.Context(), alice, "s")
+	s, err := w.swarm.Sessions.Create(t.Context(), alice, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.swarm.StartSession(t.Context(), alice, s.SessionID); err != nil {
+	if _, err := w.swarm.Sessions.Start(t.Context(), alice, s.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	input := core.Raw(`{"agent":"bob","message":"x"}`)
@@ -214,7 +214,7 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	w.awaitStatus("bob", fleet.Busy)
 	h := w.rt.handle("bob")
 	still := func() bool { return h.is(func() bool { return h.paused }) }
-	if _, err := w.swarm.PauseSession(t.Context(), alice, s.SessionID, "lunch"); err != nil {
+	if _, err := w.swarm.Sessions.Pause(t.Context(), alice, s.SessionID, "lunch"); err != nil {
 		t.Fatal(err)
 	}
 	w.await("the session's pause", still)
@@ -227,7 +227,7 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	if !still() {
 		t.Error("resuming the agent resumed a paused session's work")
 	}
-	if _, err := w.swarm.ResumeSession(t.Context(), alice, s.SessionID); err != nil {
+	if _, err := w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	w.await("going on", func() bool { return !still() })

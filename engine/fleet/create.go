@@ -89,7 +89,7 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	if c.Session == "" {
 		return nil
 	}
-	s, err := f.opt.Swarm.Session(ctx, by.Tenant, c.Session)
+	s, err := f.opt.Swarm.Sessions.Get(ctx, by.Tenant, c.Session)
 	if err != nil {
 		return err
 	}

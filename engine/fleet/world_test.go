@@ -182,7 +182,7 @@ func (w *world) create(name string) {
 // session makes a session and returns its id.
 func (w *world) session() string {
 	w.t.Helper()
-	s, err := w.swarm.CreateSession(w.t.Context(), alice, "")
+	s, err := w.swarm.Sessions.Create(w.t.Context(), alice, "")
 	if err != nil {
 		w.t.Fatal(err)
 	}

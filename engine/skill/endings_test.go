@@ -39,7 +39,7 @@ func TestHoweverATaskEndsItsSubagentDoes(t *testing.T) {
 		"out of time": {change: func(v *skill.Invoke) { v.Timeout = time.Second }, error: "the attempt ran longer than timeout_s", status: task.TimedOut},
 		"its session stopped": {change: func(v *skill.Invoke) { v.Session = "day" }, do: func(t *testing.T, w *world, a skill.Subagent) {
 			w.state(a.AgentID, skill.Running)
-			_, err := w.swarm.StopSession(t.Context(), alice, a.SessionID, "over")
+			_, err := w.swarm.Sessions.Stop(t.Context(), alice, a.SessionID, "over")
 			w.no(err)
 		}, error: "cancelled: session stopped: over", status: task.Cancelled},
 		"denied by a rule": {change: func(v *skill.Invoke) { v.Skill = "forbidden" }, idle: true, error: "denied by rule never", status: task.Blocked},
@@ -63,9 +63,9 @@ rules:
 			w.fake.on("work", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
 				return nil, hold.Sleep(ctx, time.Minute)
 			})
-			ses, err := w.swarm.CreateSession(t.Context(), alice, "day")
+			ses, err := w.swarm.Sessions.Create(t.Context(), alice, "day")
 			w.no(err)
-			_, err = w.swarm.StartSession(t.Context(), alice, ses.SessionID)
+			_, err = w.swarm.Sessions.Start(t.Context(), alice, ses.SessionID)
 			w.no(err)
 			if !c.idle {
 				w.run()

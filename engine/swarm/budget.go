@@ -183,7 +183,7 @@ func (s *Swarm) checkSubject(ctx context.Context, by core.Caller, b *Budget) err
 	case b.Subject == "tenant" || b.Subject == by.Tenant:
 		b.Subject = "tenant"
 	case kind == "session":
-		id, err := s.sessionID(ctx, by, name)
+		id, err := s.Sessions.ID(ctx, by, name)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 )
 
@@ -88,7 +89,7 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 
 // open reports whether tasks of a lane may start now.
 func (s *Swarm) open(tenant string, w *world, l lane) bool {
-	return !s.EStops.On(tenant) && (l.session == "" || w.sessions[l.session] == SessionRunning) && !w.spent(l)
+	return !s.EStops.On(tenant) && (l.session == "" || s.Sessions.State(tenant, l.session) == session.Running) && !w.spent(l)
 }
 
 // front is the first task of a lane.
@@ -177,7 +178,7 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 			continue
 		}
 		if l.session != "" {
-			ses, err := s.sessions.Need(tx, l.session)
+			ses, err := s.Sessions.In(tx, l.session)
 			if len(core.DamagedIn(err)) > 0 {
 				s.opt.Health.Report(tx.Tenant(), component, "", err)
 				continue
@@ -185,7 +186,7 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 			if err != nil {
 				return nil, err
 			}
-			if ses.State != SessionRunning {
+			if ses.State != session.Running {
 				continue
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
@@ -153,7 +154,7 @@ func timeout(field string, d time.Duration) (int, error) {
 // relations resolves the session, the parent and the dependencies.
 func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *task.Task) error {
 	if d.Session != "" {
-		id, err := s.sessionID(ctx, by, d.Session)
+		id, err := s.Sessions.ID(ctx, by, d.Session)
 		if err != nil {
 			return err
 		}
@@ -189,11 +190,11 @@ func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *ta
 // insert writes a new task with the judge's verdict, in one transaction.
 func (s *Swarm) insert(tx *audit.Tx, t *task.Task, d Dispatch, ask startAsk, v judge.Verdict) error {
 	if t.SessionID != "" {
-		ses, err := s.sessions.Need(tx, t.SessionID)
+		ses, err := s.Sessions.In(tx, t.SessionID)
 		if err != nil {
 			return err
 		}
-		if ses.State == SessionStopped {
+		if ses.State == session.Stopped {
 			return core.Errorf(core.Conflict, "session %s is stopped and takes no tasks", ses.SessionID).With("field", "session_id")
 		}
 	}

@@ -91,13 +91,13 @@ func BenchmarkSessionStart(b *testing.B) {
 	r.run()
 	var took []time.Duration
 	for i := range max(20, min(b.N, 200)) {
-		ses, err := r.swarm.CreateSession(b.Context(), alice, fmt.Sprint("s", i))
+		ses, err := r.swarm.Sessions.Create(b.Context(), alice, fmt.Sprint("s", i))
 		if err != nil {
 			b.Fatal(err)
 		}
 		tk := r.dispatch(string(kib), func(d *swarm.Dispatch) { d.Session = ses.SessionID })
 		begin := time.Now()
-		if _, err := r.swarm.StartSession(b.Context(), alice, ses.SessionID); err != nil {
+		if _, err := r.swarm.Sessions.Start(b.Context(), alice, ses.SessionID); err != nil {
 			b.Fatal(err)
 		}
 		w := <-r.runner.started

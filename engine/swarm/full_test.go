@@ -17,7 +17,7 @@ import (
 // fill has the disk full: ordinary writes are refused.
 func (r *rig) fill() (room func()) {
 	r.t.Helper()
-	ses, err := r.swarm.CreateSession(r.t.Context(), alice, "")
+	ses, err := r.swarm.Sessions.Create(r.t.Context(), alice, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}

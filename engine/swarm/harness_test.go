@@ -91,7 +91,7 @@ func (r *rig) open() {
 	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: policy, Tenants: r.db.Tenants}); err != nil {
 		r.t.Fatal(err)
 	}
-	r.tasks = task.New(task.Options{Ledger: r.ledger, Session: func(tenant, name string) (string, bool) { return r.swarm.SessionNamed(tenant, name) }})
+	r.tasks = task.New(task.Options{Ledger: r.ledger, Session: func(tenant, name string) (string, bool) { return r.swarm.Sessions.Named(tenant, name) }})
 	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Tasks: r.tasks, Slots: r.slots, Spill: r.t.TempDir()}); err != nil {
 		r.t.Fatal(err)
 	}

@@ -9,18 +9,15 @@ import (
 
 // Buckets of a tenant.
 const (
-	bTenant   store.Bucket = "tenant"
-	bSession  store.Bucket = "session"          // seq → Session
-	bNames    store.Bucket = "session.name"     // name of a live session → its id
-	bStopping store.Bucket = "session.stopping" // seq of a stopped session that still holds tasks → why
-	bParked   store.Bucket = "parked"           // task seq → Outcome that waits at the result gate
-	bReady    store.Bucket = "ready"            // lane, 255-priority, seq
-	bDue      store.Bucket = "due"              // run-at µs, seq: to be gated (again) then
-	bStartBy  store.Bucket = "start.by"         // deadline µs, seq: tasks that must have started by then
-	bIdem     store.Bucket = "idem"             // sha256 of the key → seq and request digest
-	bIdemOf   store.Bucket = "idem.of"          // task seq → key in idem
-	bBudget   store.Bucket = "budget"           // subject → Budget
-	bRunning  store.Bucket = "running"          // seq of a running task → how long it ran up to now; see ranFor
+	bTenant  store.Bucket = "tenant"
+	bParked  store.Bucket = "parked"   // task seq → Outcome that waits at the result gate
+	bReady   store.Bucket = "ready"    // lane, 255-priority, seq
+	bDue     store.Bucket = "due"      // run-at µs, seq: to be gated (again) then
+	bStartBy store.Bucket = "start.by" // deadline µs, seq: tasks that must have started by then
+	bIdem    store.Bucket = "idem"     // sha256 of the key → seq and request digest
+	bIdemOf  store.Bucket = "idem.of"  // task seq → key in idem
+	bBudget  store.Bucket = "budget"   // subject → Budget
+	bRunning store.Bucket = "running"  // seq of a running task → how long it ran up to now; see ranFor
 )
 
 // countLease is the counter of a tenant that leases are numbered by.

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
@@ -185,13 +186,13 @@ func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
 // Swarm.mu held.
 func (s *Swarm) wantFrozen(l *lease) bool {
 	w := s.world(l.tenant)
-	return s.EStops.On(l.tenant) || l.paused || l.session != "" && w.sessions[l.session] == SessionPaused ||
+	return s.EStops.On(l.tenant) || l.paused || l.session != "" && s.Sessions.State(l.tenant, l.session) == session.Paused ||
 		w.spent(lane{l.session, l.agent})
 }
 
-// unpaused lists the tasks of a paused session (or, with "", of the tenant)
-// whose work has not acknowledged its stop.
-func (s *Swarm) unpaused(tenant, session string) []string {
+// Unpaused lists the tasks of a session (or, with "", of the tenant) whose work
+// should stand still and has not acknowledged that.
+func (s *Swarm) Unpaused(tenant, session string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
@@ -206,7 +207,7 @@ func (s *Swarm) unpaused(tenant, session string) []string {
 // acknowledged lists the tasks of a tenant whose work should stand still and
 // does not yet, and counts those whose work does.
 func (s *Swarm) acknowledged(tenant string) (waiting []string, frozen int) {
-	waiting = s.unpaused(tenant, "")
+	waiting = s.Unpaused(tenant, "")
 	slices.Sort(waiting)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -101,10 +101,10 @@ func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
 	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "rea\xffson"); err != nil {
 		t.Errorf("cancel: %v", err)
 	}
-	if _, err := r.swarm.PauseSession(t.Context(), alice, "day", "rea\xffson"); err != nil {
+	if _, err := r.swarm.Sessions.Pause(t.Context(), alice, "day", "rea\xffson"); err != nil {
 		t.Errorf("pause: %v", err)
 	}
-	if _, err := r.swarm.StopSession(t.Context(), alice, "day", "rea\xffson"); err != nil {
+	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, "day", "rea\xffson"); err != nil {
 		t.Errorf("stop: %v", err)
 	}
 	if _, err := r.swarm.EStops.Press(t.Context(), alice, "rea\xffson"); err != nil {
@@ -162,9 +162,9 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 		"resume":   func() error { _, err := s.ResumeTask(ctx, alice, tk); return err },
 		"complete": func() error { _, err := s.Complete(ctx, alice, tk, 1, ok(`{}`)); return err },
 		"use":      func() error { return s.Use(ctx, alice, tk, 1, 0) },
-		"session":  func() error { _, err := s.Session(ctx, acme, ses); return err },
-		"start":    func() error { _, err := s.StartSession(ctx, alice, ses); return err },
-		"stop":     func() error { _, err := s.StopSession(ctx, alice, ses, ""); return err },
+		"session":  func() error { _, err := s.Sessions.Get(ctx, acme, ses); return err },
+		"start":    func() error { _, err := s.Sessions.Start(ctx, alice, ses); return err },
+		"stop":     func() error { _, err := s.Sessions.Stop(ctx, alice, ses, ""); return err },
 		"budget": func() error {
 			_, err := s.SetBudget(ctx, alice, swarm.Budget{Subject: "session:" + ses, Tasks: 1})
 			return err
@@ -190,7 +190,7 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 	}
 	for name, call := range map[string]func() error{
 		"status":      func() error { _, err := b.List(ctx, acme, core.Filter{Status: "fail"}); return err },
-		"state":       func() error { _, err := s.Sessions(ctx, acme, core.Filter{Status: "asleep"}); return err },
+		"state":       func() error { _, err := s.Sessions.List(ctx, acme, core.Filter{Status: "asleep"}); return err },
 		"wait":        func() error { _, err := b.Wait(ctx, acme, r.dispatch(`{}`).TaskID, "done"); return err },
 		"stream":      func() error { _, _, err := b.Log(ctx, acme, "agent:\x00", 0, 1); return err },
 		"long stream": func() error { _, _, err := b.Log(ctx, acme, strings.Repeat("x", 1<<20), 0, 1); return err },

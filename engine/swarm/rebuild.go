@@ -17,7 +17,7 @@ import (
 // queued, a budget counts as used up, an emergency stop as pressed.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	return errors.Join(
-		s.sessions.Read(ctx, tenant), s.budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
+		s.Sessions.Read(ctx, tenant), s.budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
 	)
 }
 
@@ -40,10 +40,6 @@ func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 			return false
 		}
 		err = errors.Join(
-			tx.Scan(bStopping, nil, nil, false, func(key, why []byte) bool {
-				w.stopping[core.NewID(core.SessionPrefix, tenant, record.LastSeq(key))] = &stopping{why: string(why)}
-				return true
-			}),
 			tx.Scan(bDue, nil, nil, false, soonest),
 			tx.Scan(bStartBy, nil, nil, false, soonest),
 		)
@@ -80,5 +76,5 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 
 // Auditables are the records that reconcile compares with the audit log.
 func (s *Swarm) Auditables() []audit.Auditable {
-	return []audit.Auditable{s.sessions.Auditable(), s.budgets.Auditable(), s.EStops.Auditable()}
+	return []audit.Auditable{s.Sessions.Auditable(), s.budgets.Auditable(), s.EStops.Auditable()}
 }

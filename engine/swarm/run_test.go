@@ -109,10 +109,10 @@ func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
 	r := newRig(t)
 	ctx := t.Context()
 	move := map[string]func(string) error{
-		"start":  func(id string) error { _, err := r.swarm.StartSession(ctx, alice, id); return err },
-		"pause":  func(id string) error { _, err := r.swarm.PauseSession(ctx, alice, id, "why"); return err },
-		"resume": func(id string) error { _, err := r.swarm.ResumeSession(ctx, alice, id); return err },
-		"stop":   func(id string) error { _, err := r.swarm.StopSession(ctx, alice, id, ""); return err },
+		"start":  func(id string) error { _, err := r.swarm.Sessions.Start(ctx, alice, id); return err },
+		"pause":  func(id string) error { _, err := r.swarm.Sessions.Pause(ctx, alice, id, "why"); return err },
+		"resume": func(id string) error { _, err := r.swarm.Sessions.Resume(ctx, alice, id); return err },
+		"stop":   func(id string) error { _, err := r.swarm.Sessions.Stop(ctx, alice, id, ""); return err },
 	}
 	for _, c := range []struct {
 		path []string
@@ -125,7 +125,7 @@ func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
 		{[]string{"start", "pause", "stop"}, []string{"start", "pause", "resume", "stop"}},
 		{[]string{"stop"}, []string{"start", "pause", "resume", "stop"}},
 	} {
-		ses, err := r.swarm.CreateSession(ctx, alice, "")
+		ses, err := r.swarm.Sessions.Create(ctx, alice, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	ctx := t.Context()
-	ses, err := r.swarm.CreateSession(ctx, alice, "day")
+	ses, err := r.swarm.Sessions.Create(ctx, alice, "day")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,29 +156,29 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	if why, _ := r.swarm.Why(ctx, acme, a.TaskID); why.Kind != "session" {
 		t.Errorf("why before the start: %+v", why)
 	}
-	if _, err := r.swarm.StartSession(ctx, alice, ses.SessionID); err != nil {
+	if _, err := r.swarm.Sessions.Start(ctx, alice, ses.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	w := <-r.runner.started
-	paused, err := r.swarm.PauseSession(ctx, alice, "day", "lunch")
+	paused, err := r.swarm.Sessions.Pause(ctx, alice, "day", "lunch")
 	// The worker may be quicker than the answer.
 	if shown := paused.Shown(); err != nil || shown != "pausing" && !w.isPaused() || (shown == "pausing") != (len(paused.Pausing) == 1) {
 		t.Errorf("right after: %+v %v", paused, err)
 	}
 	r.await("the acknowledgement", func() bool {
-		ses, err := r.swarm.Session(ctx, acme, "day")
+		ses, err := r.swarm.Sessions.Get(ctx, acme, "day")
 		return err == nil && ses.Shown() == "paused" && w.isPaused()
 	})
 	b := r.dispatch(`{"b":1}`, in)
 	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "pause" {
 		t.Errorf("why: %+v", why)
 	}
-	if _, err := r.swarm.ResumeSession(ctx, alice, "day"); err != nil {
+	if _, err := r.swarm.Sessions.Resume(ctx, alice, "day"); err != nil {
 		t.Fatal(err)
 	}
 	w2 := <-r.runner.started
 	r.await("the work to go on", func() bool { return !w.isPaused() })
-	if _, err := r.swarm.StopSession(ctx, alice, "day", "over"); err != nil {
+	if _, err := r.swarm.Sessions.Stop(ctx, alice, "day", "over"); err != nil {
 		t.Fatal(err)
 	}
 	r.status(a.TaskID, task.Cancelled)

@@ -113,7 +113,7 @@ func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(task.Task)
 	if !due.IsZero() {
 		wait = min(wait, max(due.Sub(now), time.Millisecond))
 	}
-	if err := s.emptyStopped(ctx, tenant); err != nil {
+	if err := s.Sessions.Finish(ctx, tenant); err != nil {
 		return 0, err
 	}
 	budgets, err := s.watchBudgets(ctx, tenant)

@@ -37,10 +37,10 @@ func (r *rig) lateStart(what, id string) {
 func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 	r := newRig(t)
 	r.session("held")
-	if _, err := r.swarm.PauseSession(t.Context(), alice, "held", ""); err != nil {
+	if _, err := r.swarm.Sessions.Pause(t.Context(), alice, "held", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.swarm.CreateSession(t.Context(), alice, "new"); err != nil {
+	if _, err := r.swarm.Sessions.Create(t.Context(), alice, "new"); err != nil {
 		t.Fatal(err)
 	}
 	r.run()

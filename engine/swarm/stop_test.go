@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
-func (r *rig) session(name string) swarm.Session {
+func (r *rig) session(name string) session.Session {
 	r.t.Helper()
-	ses, err := r.swarm.CreateSession(r.t.Context(), alice, name)
+	ses, err := r.swarm.Sessions.Create(r.t.Context(), alice, name)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if ses, err = r.swarm.StartSession(r.t.Context(), alice, ses.SessionID); err != nil {
+	if ses, err = r.swarm.Sessions.Start(r.t.Context(), alice, ses.SessionID); err != nil {
 		r.t.Fatal(err)
 	}
 	return ses
@@ -44,7 +45,7 @@ func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
 	other := r.session("night")
 	ids := r.oneOfEach("day")
 	r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Session = "night" })
-	if _, err := r.swarm.StopSession(t.Context(), alice, "day", "over"); err != nil {
+	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, "day", "over"); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
@@ -58,7 +59,7 @@ func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
 	if page, _ := r.tasks.List(t.Context(), acme, core.Filter{Session: other.SessionID, Status: "queued"}); page.Info.Total != 1 {
 		t.Errorf("the other session has %d queued tasks, want 1", page.Info.Total)
 	}
-	again, err := r.swarm.CreateSession(t.Context(), alice, "day")
+	again, err := r.swarm.Sessions.Create(t.Context(), alice, "day")
 	if err != nil || again.Name != "day" {
 		t.Errorf("the name of a stopped session: %v", err)
 	}
@@ -72,7 +73,7 @@ func TestAStopCutShortIsFinishedByTheScheduler(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r.change = func(c core.Change) {
-				if s, ok := c.Record.(*swarm.Session); ok && s.State == swarm.SessionStopped {
+				if s, ok := c.Record.(*session.Session); ok && s.State == session.Stopped {
 					cancel()
 				}
 			}
@@ -80,7 +81,7 @@ func TestAStopCutShortIsFinishedByTheScheduler(t *testing.T) {
 			r.open()
 			ses := r.session("day")
 			ids := r.oneOfEach("day")
-			if _, err := r.swarm.StopSession(ctx, alice, ses.SessionID, "over"); err == nil {
+			if _, err := r.swarm.Sessions.Stop(ctx, alice, ses.SessionID, "over"); err == nil {
 				t.Fatal("the stop was not cut short")
 			}
 			if restart {
@@ -101,7 +102,7 @@ func TestOfTwoSessionsAtOnceOneGetsTheName(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make([]error, 16)
 	for i := range errs {
-		wg.Go(func() { _, errs[i] = r.swarm.CreateSession(t.Context(), alice, "day") })
+		wg.Go(func() { _, errs[i] = r.swarm.Sessions.Create(t.Context(), alice, "day") })
 	}
 	wg.Wait()
 	made := 0
@@ -115,7 +116,7 @@ func TestOfTwoSessionsAtOnceOneGetsTheName(t *testing.T) {
 	if made != 1 {
 		t.Errorf("%d sessions have the name", made)
 	}
-	if _, err := r.swarm.CreateSession(t.Context(), alice, core.NewID(core.SessionPrefix, acme, 77)); !hasCode(err, core.InvalidInput) {
+	if _, err := r.swarm.Sessions.Create(t.Context(), alice, core.NewID(core.SessionPrefix, acme, 77)); !hasCode(err, core.InvalidInput) {
 		t.Errorf("a name that reads like an id: %v", err)
 	}
 	r.whole()
@@ -146,7 +147,7 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 		})
 	}
 	time.Sleep(50 * time.Millisecond)
-	if _, err := r.swarm.StopSession(t.Context(), alice, ses.SessionID, ""); err != nil {
+	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, ses.SessionID, ""); err != nil {
 		t.Fatal(err)
 	}
 	wg.Wait()

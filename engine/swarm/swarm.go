@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
@@ -40,7 +41,8 @@ type Options struct {
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
 type Swarm struct {
-	EStops *estop.Stops
+	EStops   *estop.Stops
+	Sessions *session.Sessions
 
 	store  store.Store
 	ledger *audit.Ledger
@@ -48,8 +50,7 @@ type Swarm struct {
 	tasks  *task.Table
 	opt    Options
 
-	sessions record.Kind[Session]
-	budgets  record.Kind[Budget]
+	budgets record.Kind[Budget]
 
 	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
@@ -74,14 +75,11 @@ type ref struct{ tenant, task string }
 
 // world is what the scheduler keeps in mind about one tenant.
 type world struct {
-	lanes    map[lane]struct{}
-	sessions map[string]SessionState // of sessions that are not stopped
-	names    map[string]string       // session name → id, live ones
-	stopping map[string]*stopping    // stopped sessions that still hold tasks
-	budgets  map[string]*Budget
-	short    map[string]bool // budgets that have no room for a waiting task
-	nextDue  time.Time       // earliest entry of the schedules; zero when none is known
-	shunned  map[uint64]bool // queued tasks that can't be acted on
+	lanes   map[lane]struct{}
+	budgets map[string]*Budget
+	short   map[string]bool // budgets that have no room for a waiting task
+	nextDue time.Time       // earliest entry of the schedules; zero when none is known
+	shunned map[uint64]bool // queued tasks that can't be acted on
 }
 
 // New rebuilds the live set from the store. Tasks that were running when the
@@ -103,7 +101,8 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
-	s.sessions, s.budgets = s.sessionKind(), s.budgetKind()
+	s.budgets = s.budgetKind()
+	s.Sessions = session.New(session.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Work: s})
 	s.EStops = estop.New(estop.Options{Ledger: opt.Ledger, Work: s.acknowledged, Changed: s.poke})
 	s.ledger.Derives(s.Auditables()...)
 	s.ledger.Declare(audit.Volatile, string(bRunning))
@@ -165,8 +164,7 @@ func (s *Swarm) world(tenant string) *world {
 		return w
 	}
 	return &world{
-		lanes: map[lane]struct{}{}, sessions: map[string]SessionState{}, names: map[string]string{},
-		stopping: map[string]*stopping{}, budgets: map[string]*Budget{}, short: map[string]bool{},
+		lanes: map[lane]struct{}{}, budgets: map[string]*Budget{}, short: map[string]bool{},
 	}
 }
 
@@ -181,38 +179,6 @@ func (s *Swarm) tenantAdded(id string) {
 	s.mu.Lock()
 	s.keep(id)
 	s.mu.Unlock()
-}
-
-// sessionChanged takes a session over, as it is on disk.
-func (s *Swarm) sessionChanged(tenant, _ string, ses *Session) {
-	s.mu.Lock()
-	w := s.keep(tenant)
-	if ses.State == SessionStopped {
-		delete(w.sessions, ses.SessionID)
-		if w.names[ses.Name] == ses.SessionID {
-			delete(w.names, ses.Name)
-		}
-		for l := range w.lanes {
-			if l.session == ses.SessionID {
-				delete(w.lanes, l)
-			}
-		}
-	} else {
-		w.sessions[ses.SessionID] = ses.State
-		if ses.Name != "" {
-			w.names[ses.Name] = ses.SessionID
-		}
-	}
-	s.mu.Unlock()
-	s.poke(tenant)
-}
-
-// SessionNamed is the id of the live session that has a name.
-func (s *Swarm) SessionNamed(tenant, name string) (string, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id, ok := s.world(tenant).names[name]
-	return id, ok
 }
 
 // Wake asks the scheduler for another look: an agent may be free now, or new

@@ -276,7 +276,7 @@ func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
 
 func TestListsFilterAndPage(t *testing.T) {
 	r := newRig(t)
-	ses, err := r.swarm.CreateSession(t.Context(), alice, "night")
+	ses, err := r.swarm.Sessions.Create(t.Context(), alice, "night")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 )
 
@@ -54,7 +55,7 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 	stop := s.EStops.State(t.TenantID)
 	s.mu.Lock()
 	w := s.world(t.TenantID)
-	state := w.sessions[t.SessionID]
+	state := s.Sessions.State(t.TenantID, t.SessionID)
 	l0 := lane{t.SessionID, t.Agent}
 	spent := w.reached(l0)
 	if t.Status == task.Running && !w.spent(l0) {
@@ -74,9 +75,9 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 		return set("estop", t.TenantID, "the emergency stop is on (%s: %s)%s", stop.By, stop.Reason, acknowledged)
 	case t.Pending > 0:
 		return set("dependency", t.After[0], "it waits for %d of the tasks %v", t.Pending, t.After)
-	case t.SessionID != "" && state == SessionCreated:
+	case t.SessionID != "" && state == session.Created:
 		return set("session", t.SessionID, "session %s is not started", t.SessionID)
-	case t.SessionID != "" && state == SessionPaused:
+	case t.SessionID != "" && state == session.Paused:
 		return set("pause", t.SessionID, "session %s is paused%s", t.SessionID, acknowledged)
 	case t.SessionID != "" && state == "" && t.Status == task.Queued:
 		return set("session", t.SessionID, "session %s is stopped: the task is about to be cancelled", t.SessionID)

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/command/swarmfile"
@@ -204,13 +205,13 @@ func (a *applier) session(want swarmfile.Session) error {
 	action := "unchanged"
 	if !found {
 		action = "created"
-		if s, err = a.eng.Swarm.CreateSession(a.ctx, a.by, want.Name); err != nil {
+		if s, err = a.eng.Swarm.Sessions.Create(a.ctx, a.by, want.Name); err != nil {
 			return err
 		}
 	}
 	a.sessions[want.Name] = s.SessionID
-	if want.Start && s.State == swarm.SessionCreated {
-		if _, err = a.eng.Swarm.StartSession(a.ctx, a.by, s.SessionID); err != nil {
+	if want.Start && s.State == session.Created {
+		if _, err = a.eng.Swarm.Sessions.Start(a.ctx, a.by, s.SessionID); err != nil {
 			return err
 		}
 		if found {
@@ -225,12 +226,12 @@ func (a *applier) session(want swarmfile.Session) error {
 }
 
 // liveSession finds the session of this name that is not stopped.
-func (a *applier) liveSession(name string) (swarm.Session, bool, error) {
-	for _, state := range []swarm.SessionState{swarm.SessionRunning, swarm.SessionPaused, swarm.SessionCreated} {
+func (a *applier) liveSession(name string) (session.Session, bool, error) {
+	for _, state := range []session.State{session.Running, session.Paused, session.Created} {
 		for f := (core.Filter{Status: string(state), Size: core.MaxPageSize, Page: 1}); ; f.Page++ {
-			page, err := a.eng.Swarm.Sessions(a.ctx, a.by.Tenant, f)
+			page, err := a.eng.Swarm.Sessions.List(a.ctx, a.by.Tenant, f)
 			if err != nil {
-				return swarm.Session{}, false, err
+				return session.Session{}, false, err
 			}
 			for _, s := range page.Items {
 				if s.Name == name {
@@ -242,7 +243,7 @@ func (a *applier) liveSession(name string) (swarm.Session, bool, error) {
 			}
 		}
 	}
-	return swarm.Session{}, false, nil
+	return session.Session{}, false, nil
 }
 
 func (a *applier) sessionID(name string) string {

@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/session"
 	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
 )
@@ -19,7 +19,7 @@ func (a *applier) check(file *swarmfile.File) error {
 	p := problems{file: file.Path}
 	for i, s := range file.Sessions {
 		at := place{fmt.Sprintf("sessions[%d]", i), s.Line, s.Lines}
-		p.add(at, swarm.CheckName(s.Name))
+		p.add(at, session.CheckName(s.Name))
 		budget := at
 		budget.path += ".budget"
 		p.add(budget, a.limits("session:"+s.Name, s.Budget).Check())
@@ -121,7 +121,7 @@ func (a *applier) known(file *swarmfile.File, session string) error {
 			return nil
 		}
 	}
-	_, err := a.eng.Swarm.Session(a.ctx, a.by.Tenant, session)
+	_, err := a.eng.Swarm.Sessions.Get(a.ctx, a.by.Tenant, session)
 	if errors.Is(err, store.ErrNoTenant) || errors.Is(err, core.ErrForeign) {
 		return core.Missing("session", session)
 	}

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/retention"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -74,8 +75,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 	case "task":
 		return t.liveTasks(c, eng, by.Tenant, detail)
 	case "session":
-		all, err := eng.Swarm.Sessions(c.ctx, by.Tenant, page)
-		return candidates(all.Items, err, func(s swarm.Session) Candidate {
+		all, err := eng.Swarm.Sessions.List(c.ctx, by.Tenant, page)
+		return candidates(all.Items, err, func(s session.Session) Candidate {
 			return Candidate{s.SessionID, strings.TrimSpace(string(s.State) + " " + s.Name)}
 		})
 	case "agent", "subject":
@@ -86,8 +87,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 				found[i].Text = "agent:" + found[i].Text
 			}
 			found = append([]Candidate{{"tenant", "the whole tenant"}}, found...)
-			sessions, err := eng.Swarm.Sessions(c.ctx, by.Tenant, page)
-			found = append(found, candidates(sessions.Items, err, func(s swarm.Session) Candidate { return Candidate{"session:" + s.SessionID, string(s.State)} })...)
+			sessions, err := eng.Swarm.Sessions.List(c.ctx, by.Tenant, page)
+			found = append(found, candidates(sessions.Items, err, func(s session.Session) Candidate { return Candidate{"session:" + s.SessionID, string(s.State)} })...)
 		}
 		return found
 	case "approval":

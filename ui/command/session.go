@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 )
 
@@ -17,37 +18,39 @@ func (t *tree) sessions() *cobra.Command {
 		t.sessionCreate(),
 		t.command(spec{
 			use: "start ID", short: "Start a session: its tasks may run", effect: Writes, args: []string{"session"},
-			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
-				return c.eng.Swarm.StartSession(c.ctx, c.by, id)
+			run: changes(sessionColumns, func(c *call, id string) (session.Session, error) {
+				return c.eng.Swarm.Sessions.Start(c.ctx, c.by, id)
 			}),
 		}),
 		t.command(spec{
 			use: "pause ID", short: "Pause a session; it shows pausing until all have acknowledged", effect: Writes, args: []string{"session"},
 			flags: withReason,
-			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
-				return c.eng.Swarm.PauseSession(c.ctx, c.by, id, c.reason())
+			run: changes(sessionColumns, func(c *call, id string) (session.Session, error) {
+				return c.eng.Swarm.Sessions.Pause(c.ctx, c.by, id, c.reason())
 			}),
 		}),
 		t.command(spec{
 			use: "resume ID", short: "Resume a paused session", effect: Writes, args: []string{"session"},
-			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
-				return c.eng.Swarm.ResumeSession(c.ctx, c.by, id)
+			run: changes(sessionColumns, func(c *call, id string) (session.Session, error) {
+				return c.eng.Swarm.Sessions.Resume(c.ctx, c.by, id)
 			}),
 		}),
 		t.command(spec{
 			use: "stop ID", short: "Stop a session for good and cancel what is left", effect: Destroys, confirm: ConfirmAsk, args: []string{"session"},
 			flags: withReason,
-			run: changes(sessionColumns, func(c *call, id string) (swarm.Session, error) {
-				return c.eng.Swarm.StopSession(c.ctx, c.by, id, c.reason())
+			run: changes(sessionColumns, func(c *call, id string) (session.Session, error) {
+				return c.eng.Swarm.Sessions.Stop(c.ctx, c.by, id, c.reason())
 			}),
 		}),
 		lists(t, spec{use: "list", short: "List the sessions, newest first", effect: Reads}, sessionStates(), sessionColumns,
-			func(c *call, f core.Filter) (core.Page[swarm.Session], error) {
-				return c.eng.Swarm.Sessions(c.ctx, c.by.Tenant, f)
+			func(c *call, f core.Filter) (core.Page[session.Session], error) {
+				return c.eng.Swarm.Sessions.List(c.ctx, c.by.Tenant, f)
 			}),
 		t.command(spec{
 			use: "show ID", short: "Show a session", effect: Reads, args: []string{"session"},
-			run: shows(func(c *call, id string) (swarm.Session, error) { return c.eng.Swarm.Session(c.ctx, c.by.Tenant, id) }),
+			run: shows(func(c *call, id string) (session.Session, error) {
+				return c.eng.Swarm.Sessions.Get(c.ctx, c.by.Tenant, id)
+			}),
 		}),
 	)
 }
@@ -68,7 +71,7 @@ func (t *tree) sessionCreate() *cobra.Command {
 			return err
 		},
 		run: func(c *call, _ []string) error {
-			made, err := c.eng.Swarm.CreateSession(c.ctx, c.by, name)
+			made, err := c.eng.Swarm.Sessions.Create(c.ctx, c.by, name)
 			if err != nil {
 				return err
 			}
@@ -84,24 +87,24 @@ func (t *tree) sessionCreate() *cobra.Command {
 }
 
 func sessionStates() []string {
-	return words(swarm.SessionCreated, swarm.SessionRunning, swarm.SessionPaused, swarm.SessionStopped)
+	return words(session.Created, session.Running, session.Paused, session.Stopped)
 }
 
-func sessionColumns(c *call) []column[swarm.Session] {
-	return []column[swarm.Session]{
-		{title: "SESSION", text: func(s swarm.Session) string { return s.SessionID }},
-		{title: "NAME", most: 24, text: func(s swarm.Session) string { return s.Name }},
-		{title: "STATE", text: func(s swarm.Session) string {
+func sessionColumns(c *call) []column[session.Session] {
+	return []column[session.Session]{
+		{title: "SESSION", text: func(s session.Session) string { return s.SessionID }},
+		{title: "NAME", most: 24, text: func(s session.Session) string { return s.Name }},
+		{title: "STATE", text: func(s session.Session) string {
 			if n := len(s.Pausing); n > 0 {
 				return s.Shown() + " (" + strconv.Itoa(n) + ")"
 			}
 			return s.Shown()
 		}},
-		{title: "AGE", right: true, text: func(s swarm.Session) string { return c.age(s.CreatedAt) }},
-		{title: "CREATED", wide: true, text: func(s swarm.Session) string { return stamp(s.CreatedAt) }},
-		{title: "UPDATED", wide: true, text: func(s swarm.Session) string { return stamp(s.UpdatedAt) }},
-		{title: "WAITING FOR", wide: true, text: func(s swarm.Session) string { return strings.Join(s.Pausing, " ") }},
-		{title: "REASON", most: 40, text: func(s swarm.Session) string { return s.Reason }},
+		{title: "AGE", right: true, text: func(s session.Session) string { return c.age(s.CreatedAt) }},
+		{title: "CREATED", wide: true, text: func(s session.Session) string { return stamp(s.CreatedAt) }},
+		{title: "UPDATED", wide: true, text: func(s session.Session) string { return stamp(s.UpdatedAt) }},
+		{title: "WAITING FOR", wide: true, text: func(s session.Session) string { return strings.Join(s.Pausing, " ") }},
+		{title: "REASON", most: 40, text: func(s session.Session) string { return s.Reason }},
 	}
 }
 

@@ -11,19 +11,19 @@ import (
 // Spec is what makes one list different from another. A whole pane over a
 // list of any length is:
 //
-//	type Pane struct{ *pane.Table[swarm.Session] }
+//	type Pane struct{ *pane.Table[session.Session] }
 //
 //	func New() *Pane {
-//		return &Pane{pane.NewTable(pane.Spec[swarm.Session]{
+//		return &Pane{pane.NewTable(pane.Spec[session.Session]{
 //			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
 //			Cols: []grid.Column{{Title: "STATE", Min: 10}, {Title: "ID", Min: 19, Key: true}},
-//			ID:   func(s *swarm.Session) string { return s.SessionID },
-//			Row: func(env *pane.Env, s *swarm.Session, set func(int, string, screen.Role)) {
+//			ID:   func(s *session.Session) string { return s.SessionID },
+//			Row: func(env *pane.Env, s *session.Session, set func(int, string, screen.Role)) {
 //				st := pane.SessionState(s)
 //				set(0, st.Label(env.Glyphs), st.Role())
 //				set(1, s.SessionID, screen.Accent)
 //			},
-//			Item:  func(s *swarm.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
+//			Item:  func(s *session.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
 //			Fetch: pane.World.Sessions,
 //		})}
 //	}

@@ -9,8 +9,8 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/screen"
 )
@@ -89,7 +89,7 @@ func ExecutionState(e *skill.Execution) State {
 }
 
 // SessionState shows "pausing" until every part has acknowledged.
-func SessionState(s *swarm.Session) State {
+func SessionState(s *session.Session) State {
 	word := s.Shown()
 	return State{screen.StateOf(word), word}
 }

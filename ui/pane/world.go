@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
@@ -28,8 +29,8 @@ type World interface {
 	// Log returns up to n lines of a stream after seq from, oldest first,
 	// and the stream's last seq.
 	Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]task.LogLine, uint64, error)
-	Session(ctx context.Context, tenant, id string) (swarm.Session, error)
-	Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Session], error)
+	Session(ctx context.Context, tenant, id string) (session.Session, error)
+	Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[session.Session], error)
 
 	Agent(ctx context.Context, tenant, name string) (fleet.Agent, error)
 	History(ctx context.Context, tenant, name string, f core.Filter) (core.Page[fleet.HistoryItem], error)
@@ -78,12 +79,12 @@ func (w world) Log(ctx context.Context, tenant, stream string, from uint64, n in
 	return w.Engine.Tasks.Log(ctx, tenant, stream, from, n)
 }
 
-func (w world) Session(ctx context.Context, tenant, id string) (swarm.Session, error) {
-	return w.Engine.Swarm.Session(ctx, tenant, id)
+func (w world) Session(ctx context.Context, tenant, id string) (session.Session, error) {
+	return w.Engine.Swarm.Sessions.Get(ctx, tenant, id)
 }
 
-func (w world) Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[swarm.Session], error) {
-	return w.Engine.Swarm.Sessions(ctx, tenant, f)
+func (w world) Sessions(ctx context.Context, tenant string, f core.Filter) (core.Page[session.Session], error) {
+	return w.Engine.Swarm.Sessions.List(ctx, tenant, f)
 }
 
 func (w world) Agent(ctx context.Context, tenant, name string) (fleet.Agent, error) {

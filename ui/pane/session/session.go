@@ -4,7 +4,7 @@ package session
 import (
 	"strings"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/session"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/sessions"
 	"swarmdeck/ui/screen"
@@ -17,16 +17,16 @@ const Name = "session"
 const agentsShown = 50
 
 // Pane shows a session.
-type Pane struct{ *pane.Detail[swarm.Session] }
+type Pane struct{ *pane.Detail[session.Session] }
 
 // New makes the pane.
 func New() *Pane {
-	return &Pane{pane.NewDetail(pane.DetailSpec[swarm.Session]{
+	return &Pane{pane.NewDetail(pane.DetailSpec[session.Session]{
 		Name: Name, Fetch: pane.World.Session, Text: text, Item: sessions.Item, Live: true,
 	})}
 }
 
-func text(env pane.Env, s *swarm.Session, out *pane.Paras) {
+func text(env pane.Env, s *session.Session, out *pane.Paras) {
 	st := pane.SessionState(s)
 	out.Add("session", s.SessionID, screen.Accent)
 	out.Add("name", s.Name, screen.Text)

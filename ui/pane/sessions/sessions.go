@@ -5,7 +5,7 @@ package sessions
 import (
 	"strconv"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/session"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -15,11 +15,11 @@ import (
 const Name = "sessions"
 
 // Pane lists sessions.
-type Pane struct{ *pane.Table[swarm.Session] }
+type Pane struct{ *pane.Table[session.Session] }
 
 // New makes the pane.
 func New() *Pane {
-	return &Pane{pane.NewTable(pane.Spec[swarm.Session]{
+	return &Pane{pane.NewTable(pane.Spec[session.Session]{
 		Name: Name, Title: "sessions", Empty: "no sessions: press + to make one",
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 10},
@@ -29,8 +29,8 @@ func New() *Pane {
 			{Title: "ACKS", Min: 8, Priority: 4, Right: true},
 			{Title: "REASON", Min: 10, Weight: 3, Priority: 2},
 		},
-		ID: func(s *swarm.Session) string { return s.SessionID },
-		Row: func(env *pane.Env, s *swarm.Session, set func(int, string, screen.Role)) {
+		ID: func(s *session.Session) string { return s.SessionID },
+		Row: func(env *pane.Env, s *session.Session, set func(int, string, screen.Role)) {
 			st := pane.SessionState(s)
 			set(0, st.Label(env.Glyphs), st.Role())
 			set(1, s.SessionID, screen.Accent)
@@ -47,6 +47,6 @@ func New() *Pane {
 }
 
 // Item is a session as a thing under the cursor.
-func Item(s *swarm.Session) pane.Item {
-	return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == swarm.SessionPaused}
+func Item(s *session.Session) pane.Item {
+	return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == session.Paused}
 }
