@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/files"
@@ -264,7 +265,7 @@ func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	by.Tenant = "t_budget"
-	if _, err := l.Swarm.SetBudget(t.Context(), by, swarm.Budget{Subject: "tenant", Tokens: 1}); err != nil {
+	if _, err := l.Swarm.Budgets.Set(t.Context(), by, budget.Budget{Subject: "tenant", Tokens: 1}); err != nil {
 		t.Fatal(err)
 	}
 	held := map[string]string{"t_stop": l.dispatch("t_stop", "", `{}`), "t_budget": l.dispatch("t_budget", "", `{}`)}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
@@ -16,7 +17,6 @@ import (
 	"swarmdeck/engine/presence"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
@@ -33,7 +33,7 @@ type Snapshot struct {
 	Approvals []*judge.Approval  // open ones: the riskiest and soonest due first
 	Counts    task.Counts
 	EStop     estop.State
-	Budgets   []swarm.Budget
+	Budgets   []budget.Budget
 	Bus       bus.Figures
 	AuditSeq  uint64             // events so far
 	LogRev    uint64             // grows when any log stream grew
@@ -243,7 +243,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 		s.Agents = e.Fleet.Live(s.Tenant)
 	}
 	if stale["budget"] || stale["usage"] || stale["task"] && len(s.Budgets) > 0 {
-		if s.Budgets, err = e.Swarm.Budgets(ctx, s.Tenant); err != nil {
+		if s.Budgets, err = e.Swarm.Budgets.List(ctx, s.Tenant); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/themes"
 )
@@ -199,7 +199,7 @@ func fleetOf(exec, sessions int) *fakeWorld {
 	for i := range w.agents {
 		a := *w.agents[i]
 		a.Status, a.TaskID, a.Runtime = fleet.Busy, id("tk", 1), "exec"
-		a.Usage = swarm.Usage{Tokens: int64(1000 * i), CostUSD: float64(i) / 10}
+		a.Usage = budget.Usage{Tokens: int64(1000 * i), CostUSD: float64(i) / 10}
 		if i >= exec {
 			a.Runtime = "acp"
 			w.acts[a.Name] = fullActivity()

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/pane"
 )
 
@@ -25,7 +25,7 @@ func (w *fakeWorld) Activity(_ context.Context, t, name string, known time.Time)
 	}
 	at := func(minutes int) time.Time { return start.Add(-time.Duration(minutes) * time.Minute) }
 	return &fleet.Activity{
-		TaskID: id("tk", 4), PlanAt: at(4), Mode: "the mode is ask now; ask was set", Usage: swarm.Usage{Tokens: 45_600, CostUSD: 0.12},
+		TaskID: id("tk", 4), PlanAt: at(4), Mode: "the mode is ask now; ask was set", Usage: budget.Usage{Tokens: 45_600, CostUSD: 0.12},
 		Plan: []fleet.Step{{Text: "read the tree", Status: "completed"}, {Text: "write NOTES.md", Status: "in_progress"}, {Text: "read it again", Status: "pending"}},
 		Calls: []fleet.Call{
 			{CallID: "c1", Tool: "execute", Title: "ls -la", State: fleet.CallDone, Began: at(6), Ended: at(5), Number: 1},

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
@@ -45,7 +46,7 @@ type fakeWorld struct {
 	logs      map[string][]task.LogLine
 	results   map[string]task.Result
 	estop     estop.State
-	budgets   []swarm.Budget
+	budgets   []budget.Budget
 	shown     []string
 	reads     int
 	talk

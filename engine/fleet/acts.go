@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/budget"
 )
 
 // actsDelay gathers changes of a run's activity, so that a busy agent costs a
@@ -28,7 +28,7 @@ type acts struct {
 	order [keptCalls]string
 	dirty map[int]Call // by slot
 	diffs map[int]Diff // by slot
-	spent swarm.Usage  // that is not on the agent's record yet
+	spent budget.Usage // that is not on the agent's record yet
 	stale bool         // the head has changed
 	timer *time.Timer
 }
@@ -179,7 +179,7 @@ func (a *acts) flush(ctx context.Context) error {
 	head.Plan = slices.Clone(head.Plan)
 	clear(a.dirty)
 	clear(a.diffs)
-	a.spent, a.stale = swarm.Usage{}, false
+	a.spent, a.stale = budget.Usage{}, false
 	a.mu.Unlock()
 	err := a.r.f.opt.Ledger.Append(ctx, a.r.m.self(), func(tx *audit.Tx) error {
 		return a.write(tx, head, calls, diffs, spent)
@@ -205,7 +205,7 @@ func (a *acts) flush(ctx context.Context) error {
 	return err
 }
 
-func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[int]Diff, spent swarm.Usage) error {
+func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[int]Diff, spent budget.Usage) error {
 	m, task := a.r.m, head.TaskID
 	old, err := a.r.f.agents.Load(tx, m.name)
 	if err != nil || old == nil || old.TaskID != task || a.r.f.member(m.tenant, m.name) != m {
@@ -226,7 +226,7 @@ func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[in
 		}
 	}
 	tx.Changed("activity", m.name, nil)
-	if spent == (swarm.Usage{}) {
+	if spent == (budget.Usage{}) {
 		return nil
 	}
 	rec := *old

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"time"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
@@ -48,31 +48,31 @@ type Agent struct {
 	LastTaskID string      `json:"last_task_id,omitempty"` // the newest task it took in hand
 	LastStatus task.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
 
-	TenantID  string      `json:"tenant_id"`
-	Runtime   string      `json:"runtime"` // "exec", "acp", "coder"
-	Command   []string    `json:"command,omitempty"`
-	Env       secret.Env  `json:"env,omitempty"` // shows references only
-	Dir       string      `json:"dir,omitempty"`
-	Options   core.Raw    `json:"options,omitempty"` // what its runtime alone understands
-	Profile   string      `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
-	SessionID string      `json:"session_id,omitempty"`
-	Reason    string      `json:"reason,omitempty"`  // why offline or failed
-	TaskID    string      `json:"task_id,omitempty"` // while busy
-	Paused    bool        `json:"paused,omitzero"`
-	Pausing   bool        `json:"pausing,omitzero"`    // asked, not yet acknowledged
-	Stopped   bool        `json:"stopped,omitzero"`    // by an operator; stays so until started
-	Attention string      `json:"attention,omitempty"` // the agent asks for a person
-	Waiting   string      `json:"waiting,omitempty"`   // approval id it waits for, the oldest
-	Asked     []string    `json:"asked,omitempty"`     // the others, oldest first
-	Stuck     *Stuck      `json:"stuck,omitempty"`     // why it seems to get nowhere
-	PID       int         `json:"pid,omitzero"`
-	Restarts  int         `json:"restarts,omitzero"`
-	Lacks     string      `json:"lacks,omitempty"` // layers of the wall that its newest process went without
-	Usage     swarm.Usage `json:"usage"`
-	LogFrom   uint64      `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
-	Reused    bool        `json:"reused,omitzero"`   // an earlier agent of this name had tasks
-	Forked    *Origin     `json:"forked,omitempty"`  // where it comes from, of a fork
-	AuditSeq  uint64      `json:"audit_seq,omitzero"`
+	TenantID  string       `json:"tenant_id"`
+	Runtime   string       `json:"runtime"` // "exec", "acp", "coder"
+	Command   []string     `json:"command,omitempty"`
+	Env       secret.Env   `json:"env,omitempty"` // shows references only
+	Dir       string       `json:"dir,omitempty"`
+	Options   core.Raw     `json:"options,omitempty"` // what its runtime alone understands
+	Profile   string       `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
+	SessionID string       `json:"session_id,omitempty"`
+	Reason    string       `json:"reason,omitempty"`  // why offline or failed
+	TaskID    string       `json:"task_id,omitempty"` // while busy
+	Paused    bool         `json:"paused,omitzero"`
+	Pausing   bool         `json:"pausing,omitzero"`    // asked, not yet acknowledged
+	Stopped   bool         `json:"stopped,omitzero"`    // by an operator; stays so until started
+	Attention string       `json:"attention,omitempty"` // the agent asks for a person
+	Waiting   string       `json:"waiting,omitempty"`   // approval id it waits for, the oldest
+	Asked     []string     `json:"asked,omitempty"`     // the others, oldest first
+	Stuck     *Stuck       `json:"stuck,omitempty"`     // why it seems to get nowhere
+	PID       int          `json:"pid,omitzero"`
+	Restarts  int          `json:"restarts,omitzero"`
+	Lacks     string       `json:"lacks,omitempty"` // layers of the wall that its newest process went without
+	Usage     budget.Usage `json:"usage"`
+	LogFrom   uint64       `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
+	Reused    bool         `json:"reused,omitzero"`   // an earlier agent of this name had tasks
+	Forked    *Origin      `json:"forked,omitempty"`  // where it comes from, of a fork
+	AuditSeq  uint64       `json:"audit_seq,omitzero"`
 }
 
 // runs reports whether the record names a run or its process.

@@ -5,22 +5,23 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
-func (r *rig) budget(b swarm.Budget) {
+func (r *rig) budget(b budget.Budget) {
 	r.t.Helper()
-	if _, err := r.swarm.SetBudget(r.t.Context(), alice, b); err != nil {
+	if _, err := r.swarm.Budgets.Set(r.t.Context(), alice, b); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 func (r *rig) wall() time.Duration {
 	r.t.Helper()
-	u, err := r.swarm.Usage(r.t.Context(), acme, "tenant")
+	u, err := r.swarm.Budgets.Usage(r.t.Context(), acme, "tenant")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func (r *rig) wall() time.Duration {
 func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	r.budget(swarm.Budget{Subject: "tenant", WallS: 1})
+	r.budget(budget.Budget{Subject: "tenant", WallS: 1})
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	ap := r.openApproval()
@@ -53,7 +54,7 @@ func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
 func TestEveryAttemptIsBilledOnce(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	r.budget(swarm.Budget{Subject: "tenant", WallS: 3600})
+	r.budget(budget.Budget{Subject: "tenant", WallS: 3600})
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	time.Sleep(2300 * time.Millisecond) // billed twice in between
@@ -66,7 +67,7 @@ func TestEveryAttemptIsBilledOnce(t *testing.T) {
 	if got := r.wall(); got < 3300*time.Millisecond || got > 4500*time.Millisecond {
 		t.Errorf("billed %s for 2.3 s, a lease and 0.3 s", got)
 	}
-	u, err := r.swarm.Usage(t.Context(), acme, "tenant")
+	u, err := r.swarm.Budgets.Usage(t.Context(), acme, "tenant")
 	if err != nil || u.Tasks != 1 {
 		t.Errorf("two attempts of one task count as %d tasks (%v)", u.Tasks, err)
 	}
@@ -75,7 +76,7 @@ func TestEveryAttemptIsBilledOnce(t *testing.T) {
 func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	r.budget(swarm.Budget{Subject: "tenant", Tasks: 1})
+	r.budget(budget.Budget{Subject: "tenant", Tasks: 1})
 	a, b := r.dispatch(`{"a":1}`), r.dispatch(`{"b":1}`)
 	w := <-r.runner.started
 	ap := r.openApproval()
@@ -94,7 +95,7 @@ func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
 		t.Errorf("started %s, attempt %d", w.job.Task.TaskID, w.job.Task.Attempt)
 	}
 	w.end(ok(`{}`))
-	r.budget(swarm.Budget{Subject: "tenant", Tasks: 2})
+	r.budget(budget.Budget{Subject: "tenant", Tasks: 2})
 	(<-r.runner.started).end(ok(`{}`))
 	r.status(a.TaskID, task.Succeeded)
 	r.status(b.TaskID, task.Succeeded)
@@ -104,13 +105,13 @@ func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
 func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	r.budget(swarm.Budget{Subject: "tenant", Tokens: 10})
+	r.budget(budget.Budget{Subject: "tenant", Tokens: 10})
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.job.Use(10, 0)
 	first := r.openApproval()
 	r.await("the work to freeze", w.isPaused)
-	r.budget(swarm.Budget{Subject: "tenant", Tokens: 5})
+	r.budget(budget.Budget{Subject: "tenant", Tokens: 5})
 	var second judge.Approval
 	r.await("a new question", func() bool {
 		second = r.openApproval()
@@ -119,9 +120,9 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 	if _, err := r.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
 		t.Errorf("answer to the void one: %v", err)
 	}
-	r.budget(swarm.Budget{Subject: "tenant"})
+	r.budget(budget.Budget{Subject: "tenant"})
 	r.await("the work to go on", func() bool { return !w.isPaused() })
-	if list, err := r.swarm.Budgets(t.Context(), acme); err != nil || len(list) != 0 {
+	if list, err := r.swarm.Budgets.List(t.Context(), acme); err != nil || len(list) != 0 {
 		t.Errorf("budgets: %v %v", list, err)
 	}
 	if open, _ := r.judge.Open(t.Context(), acme); len(open) != 0 {
@@ -129,17 +130,17 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 	}
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
-	r.budget(swarm.Budget{Subject: "tenant", Tokens: 100})
+	r.budget(budget.Budget{Subject: "tenant", Tokens: 100})
 	r.whole()
 }
 
 func TestBudgetsAreBounded(t *testing.T) {
 	r := newRig(t)
-	for _, b := range []swarm.Budget{
+	for _, b := range []budget.Budget{
 		{Tokens: -1}, {Tokens: math.MaxInt64}, {Tasks: math.MaxInt64}, {WallS: math.MaxInt64}, {CostUSD: math.NaN()}, {CostUSD: math.Inf(1)}, {CostUSD: -0.1},
 	} {
 		b.Subject = "tenant"
-		if _, err := r.swarm.SetBudget(t.Context(), alice, b); !hasCode(err, core.InvalidInput) {
+		if _, err := r.swarm.Budgets.Set(t.Context(), alice, b); !hasCode(err, core.InvalidInput) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}
@@ -149,8 +150,8 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	day, night := r.session("day"), r.session("night")
-	r.budget(swarm.Budget{Subject: "session:day", Tokens: 10})
-	r.budget(swarm.Budget{Subject: "agent:ann", CostUSD: 1})
+	r.budget(budget.Budget{Subject: "session:day", Tokens: 10})
+	r.budget(budget.Budget{Subject: "agent:ann", CostUSD: 1})
 	in := func(id string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = id } }
 	spender := r.dispatch(`{}`, in(day.SessionID))
 	w := <-r.runner.started

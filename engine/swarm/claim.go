@@ -47,7 +47,7 @@ func (s *Swarm) generalLanes(tenant string) []lane {
 	w := s.world(tenant)
 	out := make([]lane, 0, len(w.lanes))
 	for l := range w.lanes {
-		if l.agent == "" && s.open(tenant, w, l) {
+		if l.agent == "" && s.open(tenant, l) {
 			out = append(out, l)
 		}
 	}
@@ -67,7 +67,7 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 	}
 	var out []lane
 	for l := range w.lanes {
-		if l.agent != "" && !at[l.agent] && s.open(tenant, w, l) {
+		if l.agent != "" && !at[l.agent] && s.open(tenant, l) {
 			out = append(out, l)
 		}
 	}
@@ -88,8 +88,8 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 }
 
 // open reports whether tasks of a lane may start now.
-func (s *Swarm) open(tenant string, w *world, l lane) bool {
-	return !s.EStops.On(tenant) && (l.session == "" || s.Sessions.State(tenant, l.session) == session.Running) && !w.spent(l)
+func (s *Swarm) open(tenant string, l lane) bool {
+	return !s.EStops.On(tenant) && (l.session == "" || s.Sessions.State(tenant, l.session) == session.Running) && !s.Budgets.Spent(tenant, l.spender())
 }
 
 // front is the first task of a lane.
@@ -234,7 +234,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *task.Task) (_ c
 	if at := t.StartBy(); !at.IsZero() && !at.After(tx.Now()) {
 		return notAllowed, s.tooLate(tx, t)
 	}
-	if s.overTasks(tx, t) {
+	if t.StartedAt.IsZero() && s.Budgets.Full(tx, spender(t)) {
 		return overBudget, nil
 	}
 	if err := tx.Delete(bReady, key); err != nil {
@@ -247,9 +247,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *task.Task) (_ c
 		return notAllowed, err
 	}
 	if t.StartedAt.IsZero() { // a further attempt is not a further task
-		for subject := range (lane{t.SessionID, t.Agent}).subjects() {
-			tx.Add(countUse("tasks", subject), 1)
-		}
+		s.Budgets.Start(tx, spender(t))
 	}
 	if err := s.started(tx, t); err != nil {
 		return notAllowed, err

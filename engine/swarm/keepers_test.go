@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -63,7 +64,7 @@ func TestEachRunnerKeepsItsOwnAgents(t *testing.T) {
 	if list, err := r.tasks.List(t.Context(), acme, core.Filter{Agent: sub}); err != nil || list.Info.Total != 1 {
 		t.Errorf("by agent: %+v, %v", list.Info, err)
 	}
-	if _, err := r.swarm.SetBudget(t.Context(), alice, swarm.Budget{Subject: "agent:" + sub, Tasks: 5}); err != nil {
+	if _, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "agent:" + sub, Tasks: 5}); err != nil {
 		t.Errorf("a subagent's budget: %v", err)
 	}
 	r.whole()

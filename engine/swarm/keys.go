@@ -16,8 +16,6 @@ const (
 	bStartBy store.Bucket = "start.by" // deadline µs, seq: tasks that must have started by then
 	bIdem    store.Bucket = "idem"     // sha256 of the key → seq and request digest
 	bIdemOf  store.Bucket = "idem.of"  // task seq → key in idem
-	bBudget  store.Bucket = "budget"   // subject → Budget
-	bRunning store.Bucket = "running"  // seq of a running task → how long it ran up to now; see ranFor
 )
 
 // countLease is the counter of a tenant that leases are numbered by.

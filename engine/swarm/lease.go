@@ -253,7 +253,7 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 func (s *Swarm) leave(tx *audit.Tx, t *task.Task) error {
 	r, id := refOf(t), t.Lease
 	tx.OnCommit(func() { s.released(r, id) })
-	return s.spendWall(tx, t)
+	return s.bill(tx, t)
 }
 
 func (s *Swarm) loseTask(tx *audit.Tx, t *task.Task, why string) error {

@@ -185,9 +185,8 @@ func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
 // wantFrozen reports whether a task's work should be stopped now. Call it with
 // Swarm.mu held.
 func (s *Swarm) wantFrozen(l *lease) bool {
-	w := s.world(l.tenant)
 	return s.EStops.On(l.tenant) || l.paused || l.session != "" && s.Sessions.State(l.tenant, l.session) == session.Paused ||
-		w.spent(lane{l.session, l.agent})
+		s.Budgets.Spent(l.tenant, l.spender())
 }
 
 // Unpaused lists the tasks of a session (or, with "", of the tenant) whose work

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -161,12 +162,12 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 		"pause":    func() error { _, err := s.PauseTask(ctx, alice, tk, ""); return err },
 		"resume":   func() error { _, err := s.ResumeTask(ctx, alice, tk); return err },
 		"complete": func() error { _, err := s.Complete(ctx, alice, tk, 1, ok(`{}`)); return err },
-		"use":      func() error { return s.Use(ctx, alice, tk, 1, 0) },
+		"use":      func() error { return s.Budgets.Use(ctx, alice, budget.Spender{}, tk, "", 1, 0) },
 		"session":  func() error { _, err := s.Sessions.Get(ctx, acme, ses); return err },
 		"start":    func() error { _, err := s.Sessions.Start(ctx, alice, ses); return err },
 		"stop":     func() error { _, err := s.Sessions.Stop(ctx, alice, ses, ""); return err },
 		"budget": func() error {
-			_, err := s.SetBudget(ctx, alice, swarm.Budget{Subject: "session:" + ses, Tasks: 1})
+			_, err := s.Budgets.Set(ctx, alice, budget.Budget{Subject: "session:" + ses, Tasks: 1})
 			return err
 		},
 		"in session": func() error {
@@ -203,7 +204,7 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 			return err
 		},
 		"subject": func() error {
-			_, err := s.SetBudget(ctx, alice, swarm.Budget{Subject: "agent:\x00", Tasks: 1})
+			_, err := s.Budgets.Set(ctx, alice, budget.Budget{Subject: "agent:\x00", Tasks: 1})
 			return err
 		},
 	} {

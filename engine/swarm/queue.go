@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/task"
@@ -16,6 +17,8 @@ import (
 // is paused or an agent that is busy closes its lanes, so a claim never walks
 // over tasks it can't have.
 type lane struct{ session, agent string }
+
+func (l lane) spender() budget.Spender { return budget.Spender{Session: l.session, Agent: l.agent} }
 
 func (l lane) prefix(tx store.Tx) []byte {
 	b := tx.Alloc(len(l.session) + len(l.agent) + 11)

@@ -17,7 +17,7 @@ import (
 // queued, a budget counts as used up, an emergency stop as pressed.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	return errors.Join(
-		s.Sessions.Read(ctx, tenant), s.budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
+		s.Sessions.Read(ctx, tenant), s.Budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
 	)
 }
 
@@ -76,5 +76,5 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 
 // Auditables are the records that reconcile compares with the audit log.
 func (s *Swarm) Auditables() []audit.Auditable {
-	return []audit.Auditable{s.Sessions.Auditable(), s.budgets.Auditable(), s.EStops.Auditable()}
+	return []audit.Auditable{s.Sessions.Auditable(), s.Budgets.Auditable(), s.EStops.Auditable()}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -338,7 +339,7 @@ func TestConfidenceBandsDecideAboutResults(t *testing.T) {
 func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	if _, err := r.swarm.SetBudget(t.Context(), alice, swarm.Budget{Subject: "tenant", Tokens: 100}); err != nil {
+	if _, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 100}); err != nil {
 		t.Fatal(err)
 	}
 	a := r.dispatch(`{}`)
@@ -362,7 +363,7 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	r.answer(ap.ApprovalID, judge.Answer{Reason: "enough"})
 	r.status(a.TaskID, task.Cancelled)
 	r.status(b.TaskID, task.Cancelled)
-	list, err := r.swarm.Budgets(t.Context(), acme)
+	list, err := r.swarm.Budgets.List(t.Context(), acme)
 	if err != nil || len(list) != 1 || list[0].Used.Tokens != 201 || !list[0].Denied {
 		t.Errorf("budgets %+v %v", list, err)
 	}
@@ -372,7 +373,7 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 func TestATaskBudgetStopsTheNextTask(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	if _, err := r.swarm.SetBudget(t.Context(), alice, swarm.Budget{Subject: "tenant", Tasks: 1}); err != nil {
+	if _, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tasks: 1}); err != nil {
 		t.Fatal(err)
 	}
 	r.dispatch(`{}`)

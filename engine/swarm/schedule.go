@@ -195,7 +195,7 @@ func (s *Swarm) lanesOf(tenant string) (out []lane) {
 	for id, w := range s.worlds {
 		for l := range w.lanes {
 			switch {
-			case l.agent != "" || !s.open(id, w, l):
+			case l.agent != "" || !s.open(id, l):
 			case id != tenant:
 				return nil
 			default:
@@ -311,7 +311,7 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 		Beat: func() { s.beat(l) },
 		Use: func(tokens int64, cost float64) {
 			// A usage that can't be written shows at the next write of the run.
-			_ = s.Use(context.WithoutCancel(ctx), core.Self(t.TenantID, "scheduler"), t.TaskID, tokens, cost)
+			_ = s.Budgets.Use(context.WithoutCancel(ctx), core.Self(t.TenantID, "scheduler"), spender(&t), t.TaskID, t.TraceID, tokens, cost)
 		},
 		Spill: filepath.Join(s.opt.Spill, t.TenantID, fmt.Sprintf("%s.%d", t.TaskID, t.Attempt)),
 	})

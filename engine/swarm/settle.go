@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"fmt"
-	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -36,11 +35,8 @@ func (s *Swarm) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
 	return action.Args, nil
 }
 
-// Settle applies an approval's end to the task or budget it was about.
+// Settle applies an approval's end to the task it was about.
 func (s *Swarm) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
-	if a.Gate == judge.GateBudget {
-		return s.settleBudget(tx, a, out)
-	}
 	var t task.Task
 	if err := s.tasks.Load(tx, task.Seq(a.TaskID), &t); err != nil {
 		return err
@@ -138,59 +134,4 @@ func denial(out judge.Outcome) string {
 		msg += ": " + out.Reason
 	}
 	return core.Cut(msg, 4096)
-}
-
-// settleBudget grants the same amount again, or ends what runs on the budget.
-func (s *Swarm) settleBudget(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
-	var args struct {
-		Subject string `json:"subject"`
-	}
-	if err := core.DecodeStored(a.Action.Args, &args); err != nil {
-		return fmt.Errorf("budget approval %s: %w", a.ApprovalID, err)
-	}
-	old, err := s.budgets.Load(tx, args.Subject)
-	if err != nil {
-		return err
-	}
-	if old == nil || old.ApprovalID != a.ApprovalID {
-		return core.Errorf(core.Conflict, "the budget of %s does not wait for approval %s any more", args.Subject, a.ApprovalID)
-	}
-	b := *old
-	b.ApprovalID = ""
-	if out.Approved {
-		b.Granted, b.Reached = b.Granted+1, ""
-		return s.putBudget(tx, old, &b, "budget.granted")
-	}
-	b.Denied = true
-	if err := s.putBudget(tx, old, &b, "budget.denied"); err != nil {
-		return err
-	}
-	if b.Reached == limitTasks {
-		return nil // what runs was within it
-	}
-	for _, id := range s.runningOn(a.TenantID, b.Subject) {
-		var t task.Task
-		if err := s.tasks.Load(tx, task.Seq(id), &t); err != nil {
-			return err
-		}
-		if t.Status == task.Running {
-			if err := s.cancel(tx, &t, "the budget of "+b.Subject+" is used up"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// runningOn lists the running tasks that draw on a budget.
-func (s *Swarm) runningOn(tenant, subject string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []string
-	for _, l := range s.leases {
-		if l.tenant == tenant && slices.Contains(slices.Collect(lane{l.session, l.agent}.subjects()), subject) {
-			out = append(out, l.task)
-		}
-	}
-	return out
 }

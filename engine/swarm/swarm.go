@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/record"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
@@ -43,14 +43,13 @@ type Options struct {
 type Swarm struct {
 	EStops   *estop.Stops
 	Sessions *session.Sessions
+	Budgets  *budget.Budgets
 
 	store  store.Store
 	ledger *audit.Ledger
 	judge  *judge.Judge
 	tasks  *task.Table
 	opt    Options
-
-	budgets record.Kind[Budget]
 
 	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
@@ -76,8 +75,6 @@ type ref struct{ tenant, task string }
 // world is what the scheduler keeps in mind about one tenant.
 type world struct {
 	lanes   map[lane]struct{}
-	budgets map[string]*Budget
-	short   map[string]bool // budgets that have no room for a waiting task
 	nextDue time.Time       // earliest entry of the schedules; zero when none is known
 	shunned map[uint64]bool // queued tasks that can't be acted on
 }
@@ -101,12 +98,11 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
-	s.budgets = s.budgetKind()
 	s.Sessions = session.New(session.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Work: s})
+	s.Budgets = budget.New(budget.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Sessions: s.Sessions, Work: s})
 	s.EStops = estop.New(estop.Options{Ledger: opt.Ledger, Work: s.acknowledged, Changed: s.poke})
 	s.ledger.Derives(s.Auditables()...)
-	s.ledger.Declare(audit.Volatile, string(bRunning))
-	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult, judge.GateBudget} {
+	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult} {
 		s.judge.Own(g, s)
 	}
 	s.judge.Recalls(s)
@@ -164,7 +160,7 @@ func (s *Swarm) world(tenant string) *world {
 		return w
 	}
 	return &world{
-		lanes: map[lane]struct{}{}, budgets: map[string]*Budget{}, short: map[string]bool{},
+		lanes: map[lane]struct{}{},
 	}
 }
 

@@ -54,16 +54,10 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 	}
 	stop := s.EStops.State(t.TenantID)
 	s.mu.Lock()
-	w := s.world(t.TenantID)
 	state := s.Sessions.State(t.TenantID, t.SessionID)
-	l0 := lane{t.SessionID, t.Agent}
-	spent := w.reached(l0)
-	if t.Status == task.Running && !w.spent(l0) {
-		spent = ""
-	}
-	var denied bool
-	if b := w.budgets[spent]; b != nil {
-		denied = b.Denied
+	spent, denied := s.Budgets.Reached(t.TenantID, spender(t))
+	if t.Status == task.Running && !s.Budgets.Spent(t.TenantID, spender(t)) {
+		spent, denied = "", false
 	}
 	l := s.leases[refOf(t)]
 	frozen := l != nil && l.frozen || t.Status == task.Queued

@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -27,7 +27,7 @@ type applier struct {
 	by       core.Caller
 	open     func(path string) (*os.File, error)
 	sessions map[string]string // name → id
-	budgets  map[string]swarm.Budget
+	budgets  map[string]budget.Budget
 	done     []Applied
 	told     func(given, kept map[string]string) // of credentials in clear
 	first    []string                            // tasks given
@@ -41,7 +41,7 @@ func (a *applier) did(action, object, name, id string) {
 // any of changes nothing. What was done before another error is returned with
 // it; applying again goes on from there.
 func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
-	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, sessions: map[string]string{}, budgets: map[string]swarm.Budget{}}
+	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, sessions: map[string]string{}, budgets: map[string]budget.Budget{}}
 	if err := a.check(file); err != nil {
 		return nil, nil, err
 	}
@@ -55,7 +55,7 @@ func (a *applier) all(file *swarmfile.File) error {
 			return err
 		}
 	}
-	all, err := a.eng.Swarm.Budgets(a.ctx, a.by.Tenant)
+	all, err := a.eng.Swarm.Budgets.List(a.ctx, a.by.Tenant)
 	if err != nil {
 		return err
 	}
@@ -314,8 +314,8 @@ func (a *applier) firstTask(want swarmfile.Agent) error {
 }
 
 // limits is what the engine is asked to make of a budget.
-func (a *applier) limits(subject string, want swarmfile.Limits) *swarm.Budget {
-	return &swarm.Budget{
+func (a *applier) limits(subject string, want swarmfile.Limits) *budget.Budget {
+	return &budget.Budget{
 		TenantID: a.by.Tenant, Subject: subject,
 		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: seconds(want.Wall),
 	}
@@ -332,7 +332,7 @@ func (a *applier) budget(subject string, want swarmfile.Limits) error {
 		a.did("unchanged", "budget", name, subject)
 		return nil
 	}
-	saved, err := a.eng.Swarm.SetBudget(a.ctx, a.by, *next)
+	saved, err := a.eng.Swarm.Budgets.Set(a.ctx, a.by, *next)
 	if err != nil {
 		return err
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
 )
 
 func (t *tree) budgets() *cobra.Command {
 	return t.group("budget", "Limits on tokens, cost, tasks and time",
 		t.budgetSet(),
 		lists(t, spec{use: "list", short: "List the budgets and what is used of them", effect: Reads}, nil, budgetColumns,
-			func(c *call, f core.Filter) (core.Page[swarm.Budget], error) {
-				all, err := c.eng.Swarm.Budgets(c.ctx, c.by.Tenant)
+			func(c *call, f core.Filter) (core.Page[budget.Budget], error) {
+				all, err := c.eng.Swarm.Budgets.List(c.ctx, c.by.Tenant)
 				return pick(all, err, f, budgetTraits)
 			}),
 	)
 }
 
 func (t *tree) budgetSet() *cobra.Command {
-	var b swarm.Budget
+	var b budget.Budget
 	var wall time.Duration
 	return t.command(spec{
 		use: "set SUBJECT", short: "Limit tenant, session:ID or agent:NAME", effect: Writes, role: Approver, args: []string{"subject"},
@@ -39,9 +39,9 @@ func (t *tree) budgetSet() *cobra.Command {
 			spanVar(f, &wall, "wall", "running time at most `DURATION`")
 		},
 		check: func(*call, []string) error { return positive(b) },
-		run: changes(budgetColumns, func(c *call, subject string) (swarm.Budget, error) {
-			next := swarm.Budget{TenantID: c.by.Tenant, Subject: subject}
-			all, err := c.eng.Swarm.Budgets(c.ctx, c.by.Tenant)
+		run: changes(budgetColumns, func(c *call, subject string) (budget.Budget, error) {
+			next := budget.Budget{TenantID: c.by.Tenant, Subject: subject}
+			all, err := c.eng.Swarm.Budgets.List(c.ctx, c.by.Tenant)
 			if err != nil {
 				return next, err
 			}
@@ -60,12 +60,12 @@ func (t *tree) budgetSet() *cobra.Command {
 					set()
 				}
 			}
-			return c.eng.Swarm.SetBudget(c.ctx, c.by, next)
+			return c.eng.Swarm.Budgets.Set(c.ctx, c.by, next)
 		}),
 	})
 }
 
-func budgetTraits(b swarm.Budget) traits {
+func budgetTraits(b budget.Budget) traits {
 	kind, name, _ := strings.Cut(b.Subject, ":")
 	x := traits{status: b.Reached, kind: kind, at: b.UpdatedAt, text: b.Subject}
 	switch kind {
@@ -78,7 +78,7 @@ func budgetTraits(b swarm.Budget) traits {
 }
 
 // positive refuses limits below 0 (none) and a cost that is no number.
-func positive(b swarm.Budget) error {
+func positive(b budget.Budget) error {
 	for field, n := range map[string]float64{"tokens": float64(b.Tokens), "cost": b.CostUSD, "tasks": float64(b.Tasks)} {
 		if !(n >= 0) || math.IsInf(n, 0) {
 			return usage(field, "--%s: %v is not allowed; allowed: 0 (no limit) or more", field, n)
@@ -87,28 +87,28 @@ func positive(b swarm.Budget) error {
 	return nil
 }
 
-func budgetColumns(c *call) []column[swarm.Budget] {
+func budgetColumns(c *call) []column[budget.Budget] {
 	of := func(used, limit string, unlimited bool) string {
 		if unlimited {
 			return used
 		}
 		return used + "/" + limit
 	}
-	return []column[swarm.Budget]{
-		{title: "SUBJECT", text: func(b swarm.Budget) string { return b.Subject }},
-		{title: "TOKENS", right: true, text: func(b swarm.Budget) string {
+	return []column[budget.Budget]{
+		{title: "SUBJECT", text: func(b budget.Budget) string { return b.Subject }},
+		{title: "TOKENS", right: true, text: func(b budget.Budget) string {
 			return of(fmt.Sprint(b.Used.Tokens), fmt.Sprint(b.Tokens), b.Tokens == 0)
 		}},
-		{title: "COST", right: true, text: func(b swarm.Budget) string {
+		{title: "COST", right: true, text: func(b budget.Budget) string {
 			return of(fmt.Sprintf("$%.2f", b.Used.CostUSD), fmt.Sprintf("$%.2f", b.CostUSD), b.CostUSD == 0)
 		}},
-		{title: "TASKS", right: true, text: func(b swarm.Budget) string {
+		{title: "TASKS", right: true, text: func(b budget.Budget) string {
 			return of(fmt.Sprint(b.Used.Tasks), fmt.Sprint(b.Tasks), b.Tasks == 0)
 		}},
-		{title: "TIME", right: true, text: func(b swarm.Budget) string {
+		{title: "TIME", right: true, text: func(b budget.Budget) string {
 			return of(short(time.Duration(b.Used.WallMS)*time.Millisecond), short(time.Duration(b.WallS)*time.Second), b.WallS == 0)
 		}},
-		{title: "REACHED", text: func(b swarm.Budget) string { return b.Reached }},
-		{title: "UPDATED", wide: true, text: func(b swarm.Budget) string { return stamp(b.UpdatedAt) }},
+		{title: "REACHED", text: func(b budget.Budget) string { return b.Reached }},
+		{title: "UPDATED", wide: true, text: func(b budget.Budget) string { return stamp(b.UpdatedAt) }},
 	}
 }

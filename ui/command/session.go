@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/session"
-	"swarmdeck/engine/swarm"
 )
 
 func (t *tree) sessions() *cobra.Command {
@@ -56,18 +56,18 @@ func (t *tree) sessions() *cobra.Command {
 }
 
 func (t *tree) sessionCreate() *cobra.Command {
-	var budget, name string
-	var limits swarm.Budget
+	var given, name string
+	var limits budget.Budget
 	return t.command(spec{
 		use: "create", short: "Make a session", effect: Writes,
 		long:    "Make a session. --budget takes limits like tokens=100000,cost=2.50,tasks=50,wall=2h.",
 		example: "session create --name night --budget tasks=50,wall=2h",
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&budget, "budget", "", "`LIMITS`: tokens=N,cost=USD,tasks=N,wall=DURATION")
+			f.StringVar(&given, "budget", "", "`LIMITS`: tokens=N,cost=USD,tasks=N,wall=DURATION")
 			f.StringVar(&name, "name", "", "a `NAME` for lists and swarm files")
 		},
 		check: func(*call, []string) (err error) {
-			limits, err = parseBudget(budget)
+			limits, err = parseBudget(given)
 			return err
 		},
 		run: func(c *call, _ []string) error {
@@ -75,9 +75,9 @@ func (t *tree) sessionCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if budget != "" {
+			if given != "" {
 				limits.TenantID, limits.Subject = c.by.Tenant, "session:"+made.SessionID
-				if _, err := c.eng.Swarm.SetBudget(c.ctx, c.by, limits); err != nil {
+				if _, err := c.eng.Swarm.Budgets.Set(c.ctx, c.by, limits); err != nil {
 					return err
 				}
 			}
@@ -109,8 +109,8 @@ func sessionColumns(c *call) []column[session.Session] {
 }
 
 // parseBudget reads tokens=N,cost=USD,tasks=N,wall=DURATION.
-func parseBudget(text string) (swarm.Budget, error) {
-	var b swarm.Budget
+func parseBudget(text string) (budget.Budget, error) {
+	var b budget.Budget
 	if text == "" {
 		return b, nil
 	}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/budget"
 )
 
 // BudgetText is what a budget's subject has used of each limit.
-func BudgetText(b swarm.Budget) string {
+func BudgetText(b budget.Budget) string {
 	var parts []string
 	if b.Tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d/%d tokens", b.Used.Tokens, b.Tokens))
@@ -32,7 +32,7 @@ func BudgetText(b swarm.Budget) string {
 
 // BudgetShare is the largest used share of a budget's limits, 0 when it has
 // no limit; it may exceed 1.
-func BudgetShare(b swarm.Budget) float64 {
+func BudgetShare(b budget.Budget) float64 {
 	share := 0.0
 	for _, p := range [][2]float64{
 		{float64(b.Used.Tokens), float64(b.Tokens)},

@@ -1,0 +1,144 @@
+package budget
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// Options of New.
+type Options struct {
+	Ledger   *audit.Ledger
+	Judge    *judge.Judge
+	Health   *health.Troubles
+	Sessions Sessions
+	Work     Work
+}
+
+// Sessions resolve a session's id or name.
+type Sessions interface {
+	ID(ctx context.Context, by core.Caller, id string) (string, error)
+}
+
+// Work is what draws on budgets.
+type Work interface {
+	// CancelSpenders ends, with the transaction, what runs and draws on a subject.
+	CancelSpenders(tx *audit.Tx, subject, why string) error
+	// BudgetChanged is told of every change after its commit.
+	BudgetChanged(tenant string)
+	// BudgetUsed asks for a Watch.
+	BudgetUsed()
+}
+
+// Budgets are the budgets of all tenants.
+type Budgets struct {
+	opt  Options
+	kind record.Kind[Budget]
+	held record.Mirror[Budget]
+
+	mu    sync.Mutex
+	short map[subject]bool // those that have no room for a waiting task
+}
+
+// subject is one of a tenant.
+type subject struct{ tenant, name string }
+
+// Spender is for whom work is done: its session and agent, "" for none.
+type Spender struct{ Session, Agent string }
+
+// subjects are the budgets that a spender draws on.
+func (s Spender) subjects() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		_ = yield("tenant") && (s.Session == "" || yield("session:"+s.Session)) && (s.Agent == "" || yield("agent:"+s.Agent))
+	}
+}
+
+// Draws reports whether a spender draws on a subject's budget.
+func (s Spender) Draws(subject string) bool {
+	for name := range s.subjects() {
+		if name == subject {
+			return true
+		}
+	}
+	return false
+}
+
+// Buckets of a tenant.
+const (
+	bBudget  store.Bucket = "budget"  // subject → Budget
+	bRunning store.Bucket = "running" // seq of a running task → how long it ran up to now; see ranFor
+)
+
+// New makes them; Read brings in what a tenant's records say. They settle the
+// approvals that they open.
+func New(opt Options) *Budgets {
+	s := &Budgets{opt: opt, short: map[subject]bool{}}
+	s.kind = record.Kind[Budget]{
+		Noun: "budget", Bucket: bBudget, Ledger: opt.Ledger, Follow: s.follow,
+		Unread: func(tenant, name string) {
+			s.follow(tenant, name, &Budget{TenantID: tenant, Subject: name, Reached: unreadable})
+		},
+		ID: func(b *Budget) string { return b.Subject },
+		Head: func(b *Budget) record.Head {
+			return record.Head{Tenant: &b.TenantID, Updated: &b.UpdatedAt, Seq: &b.AuditSeq}
+		},
+		State: func(b *Budget) any { return map[string]any{"reached": b.Reached, "granted": b.Granted} },
+	}
+	opt.Ledger.Declare(audit.Volatile, string(bRunning))
+	opt.Judge.Own(judge.GateBudget, s)
+	return s
+}
+
+// Read takes over what is on disk of a tenant. A budget that can't be read
+// counts as used up.
+func (s *Budgets) Read(ctx context.Context, tenant string) error { return s.kind.Read(ctx, tenant) }
+
+// Auditable is the record that reconcile compares with the audit log.
+func (s *Budgets) Auditable() audit.Auditable { return s.kind.Auditable() }
+
+// follow takes a budget over, as it is on disk; nil was removed.
+func (s *Budgets) follow(tenant, name string, now *Budget) {
+	s.held.Follow(tenant, name, now)
+	s.mu.Lock()
+	delete(s.short, subject{tenant, name})
+	s.mu.Unlock()
+	s.opt.Work.BudgetChanged(tenant)
+}
+
+// Any reports whether a tenant has budgets.
+func (s *Budgets) Any(tenant string) bool { return len(s.held.Of(tenant)) > 0 }
+
+// Spent reports whether a used-up budget keeps a spender from starting more and
+// stops its running work. One on the number of tasks does neither: it holds new
+// ones one by one, by Full.
+func (s *Budgets) Spent(tenant string, who Spender) bool {
+	all := s.held.Of(tenant)
+	if len(all) == 0 {
+		return false
+	}
+	for name := range who.subjects() {
+		if b := all[name]; b != nil && b.Reached != "" && b.Reached != limitTasks {
+			return true
+		}
+	}
+	return false
+}
+
+// Reached names the first used-up budget of a spender, "" for none, and tells
+// whether more was denied.
+func (s *Budgets) Reached(tenant string, who Spender) (name string, denied bool) {
+	all := s.held.Of(tenant)
+	for name := range who.subjects() {
+		if b := all[name]; b != nil && b.Reached != "" {
+			return name, b.Denied
+		}
+	}
+	return "", false
+}

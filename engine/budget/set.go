@@ -1,0 +1,100 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
+)
+
+// Set sets the limits of b.Subject; what it has used stays, an approval
+// that was open about it is void. All limits zero removes the budget.
+func (s *Budgets) Set(ctx context.Context, by core.Caller, b Budget) (Budget, error) {
+	if err := b.Check(); err != nil {
+		return b, err
+	}
+	if err := s.subject(ctx, by, &b); err != nil {
+		return b, err
+	}
+	err := s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := s.kind.Load(tx, b.Subject)
+		if err != nil {
+			return err
+		}
+		b.Granted, b.Reached, b.ApprovalID, b.Denied = 0, "", "", false
+		if old != nil && old.ApprovalID != "" {
+			if err := s.opt.Judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == old.ApprovalID }, "budget changed"); err != nil {
+				return err
+			}
+		}
+		if b.Tokens == 0 && b.CostUSD == 0 && b.Tasks == 0 && b.WallS == 0 {
+			b.TenantID, b.UpdatedAt, b.Used = tx.Tenant(), tx.Now(), usage(tx, b.Subject)
+			if old == nil {
+				return nil
+			}
+			return s.kind.Remove(tx, record.Event{Type: "budget.removed"}, old)
+		}
+		b.Reached = b.over(usage(tx, b.Subject))
+		return s.put(tx, old, &b, "budget.set")
+	})
+	if err != nil {
+		return b, fmt.Errorf("set budget of %s: %w", b.Subject, err)
+	}
+	return b, nil
+}
+
+// subject resolves the name of a session in the subject of b.
+func (s *Budgets) subject(ctx context.Context, by core.Caller, b *Budget) error {
+	kind, name, _ := strings.Cut(b.Subject, ":")
+	switch {
+	case b.Subject == "tenant" || b.Subject == by.Tenant:
+		b.Subject = "tenant"
+	case kind == "session":
+		id, err := s.opt.Sessions.ID(ctx, by, name)
+		if err != nil {
+			return err
+		}
+		b.Subject = "session:" + id
+	case kind == "agent" && core.IsAgent(name):
+	default:
+		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
+	}
+	return nil
+}
+
+// put keeps a budget in place of old, which is nil for a new one.
+func (s *Budgets) put(tx *audit.Tx, old, b *Budget, event string) error {
+	b.Used = usage(tx, b.Subject)
+	return s.kind.Save(tx, record.Event{
+		Type: event, Detail: map[string]any{"tokens": b.Tokens, "cost_usd": b.CostUSD, "tasks": b.Tasks, "wall_s": b.WallS},
+	}, old, b)
+}
+
+// List lists a tenant's budgets with what is used. Those that can't be read
+// are left out and told of.
+func (s *Budgets) List(ctx context.Context, tenant string) ([]Budget, error) {
+	var all []Budget
+	err := s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return s.kind.Each(tx, func(b *Budget) error {
+			b.Used = usage(tx, b.Subject)
+			all = append(all, *b)
+			return nil
+		})
+	})
+	if len(core.DamagedIn(err)) > 0 {
+		s.opt.Health.Report(tenant, component, "", err)
+		return all, nil
+	}
+	if err != nil {
+		return all, fmt.Errorf("list budgets: %w", err)
+	}
+	return all, nil
+}
+
+// component is what troubles with budgets are told under: the tasks', which
+// they hold up.
+const component = "tasks"
