@@ -1,7 +1,6 @@
 package swarm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,9 @@ import (
 	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 )
@@ -41,34 +41,18 @@ func checkClaim(worker string, n int) error {
 }
 
 // generalLanes are the lanes for no agent that a claim may take from now.
-func (s *Swarm) generalLanes(tenant string) []lane {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.world(tenant)
-	out := make([]lane, 0, len(w.lanes))
-	for l := range w.lanes {
-		if l.agent == "" && s.open(tenant, l) {
-			out = append(out, l)
-		}
-	}
-	return out
+func (s *Swarm) generalLanes(tenant string) []queue.Lane {
+	return s.queue.Lanes(tenant, func(l queue.Lane) bool { return l.Agent == "" && s.open(tenant, l) })
 }
 
 // agentLanes are the lanes for agents that are free. Only the scheduler takes
 // from them, so that no agent gets two tasks at once.
-func (s *Swarm) agentLanes(tenant string) []lane {
+func (s *Swarm) agentLanes(tenant string) []queue.Lane {
 	s.mu.Lock()
-	w := s.world(tenant)
 	at := map[string]bool{} // agents at work
 	for _, l := range s.leases {
 		if l.tenant == tenant && l.agent != "" {
 			at[l.agent] = true
-		}
-	}
-	var out []lane
-	for l := range w.lanes {
-		if l.agent != "" && !at[l.agent] && s.open(tenant, l) {
-			out = append(out, l)
 		}
 	}
 	var keepers []Runner // of agents: each knows its own
@@ -78,32 +62,23 @@ func (s *Swarm) agentLanes(tenant string) []lane {
 		}
 	}
 	s.mu.Unlock()
+	out := s.queue.Lanes(tenant, func(l queue.Lane) bool { return l.Agent != "" && !at[l.Agent] && s.open(tenant, l) })
 	// Slot is the keepers': it may take their locks, so ask without ours.
-	return slices.DeleteFunc(out, func(l lane) bool {
+	return slices.DeleteFunc(out, func(l queue.Lane) bool {
 		return !slices.ContainsFunc(keepers, func(r Runner) bool {
-			free, _ := r.Slot(tenant, l.agent)
+			free, _ := r.Slot(tenant, l.Agent)
 			return free
 		})
 	})
 }
 
 // open reports whether tasks of a lane may start now.
-func (s *Swarm) open(tenant string, l lane) bool {
-	return !s.EStops.On(tenant) && (l.session == "" || s.Sessions.State(tenant, l.session) == session.Running) && !s.Budgets.Spent(tenant, l.spender())
+func (s *Swarm) open(tenant string, l queue.Lane) bool {
+	return !s.EStops.On(tenant) && (l.Session == "" || s.Sessions.State(tenant, l.Session) == session.Running) &&
+		!s.Budgets.Spent(tenant, budget.Spender(l))
 }
 
-// front is the first task of a lane.
-type front struct {
-	lane lane
-	key  []byte
-}
-
-// before compares by priority and age, the last 9 bytes of a key, across lanes.
-func (f front) before(g front) bool {
-	return bytes.Compare(f.key[len(f.key)-9:], g.key[len(g.key)-9:]) < 0
-}
-
-func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []lane) (out []task.Task, err error) {
+func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int, lanes []queue.Lane) (out []task.Task, err error) {
 	if len(lanes) == 0 || n == 0 {
 		return nil, nil
 	}
@@ -122,7 +97,7 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 }
 
 // claimIn takes up to n tasks from the lanes.
-func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out []task.Task, err error) {
+func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []queue.Lane) (out []task.Task, err error) {
 	if s.EStops.OnIn(tx) {
 		return nil, nil
 	}
@@ -131,33 +106,29 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out [
 		return nil, err
 	}
 	for len(out) < n && len(fronts) > 0 {
-		best := 0
-		for i := range fronts {
-			if fronts[i].before(fronts[best]) {
-				best = i
-			}
-		}
-		l := fronts[best].lane
+		best := queue.First(fronts)
+		l, seq := fronts[best].Lane, fronts[best].Seq()
 		out = append(out, task.Task{})
 		last := len(out) - 1
-		took, err := s.take(tx, worker, fronts[best].key, &out[last])
+		took, err := s.take(tx, worker, fronts[best], &out[last])
 		if err != nil {
-			return nil, s.unless(tx.Tenant(), record.LastSeq(fronts[best].key), err)
+			return nil, s.unless(tx.Tenant(), seq, err)
 		}
 		if took != taken {
 			out = out[:last]
 		}
 		switch {
 		case len(out) == n: // look no further
-		case took == taken && l.agent != "": // one task at a time
-			fronts = slices.DeleteFunc(fronts, func(f front) bool { return f.lane.agent == l.agent })
+		case took == taken && l.Agent != "": // one task at a time
+			fronts = slices.DeleteFunc(fronts, func(f queue.Front) bool { return f.Lane.Agent == l.Agent })
 		case took == overBudget:
 			fronts = slices.Delete(fronts, best, best+1)
 		default:
-			if fronts[best].key, err = s.front(tx, l); err != nil {
+			next, ok, err := s.front(tx, l)
+			if err != nil {
 				return nil, err
 			}
-			if fronts[best].key == nil {
+			if fronts[best] = next; !ok {
 				fronts = slices.Delete(fronts, best, best+1)
 			}
 		}
@@ -167,18 +138,18 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []lane) (out [
 
 // fronts are the first tasks of the lanes that hold any and whose session still
 // runs: it may have been paused in this very commit.
-func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
-	out := make([]front, 0, len(lanes))
+func (s *Swarm) fronts(tx *audit.Tx, lanes []queue.Lane) ([]queue.Front, error) {
+	out := make([]queue.Front, 0, len(lanes))
 	for _, l := range lanes {
-		key, err := s.front(tx, l)
+		f, ok, err := s.front(tx, l)
 		if err != nil {
 			return nil, err
 		}
-		if key == nil {
+		if !ok {
 			continue
 		}
-		if l.session != "" {
-			ses, err := s.Sessions.In(tx, l.session)
+		if l.Session != "" {
+			ses, err := s.Sessions.In(tx, l.Session)
 			if len(core.DamagedIn(err)) > 0 {
 				s.opt.Health.Report(tx.Tenant(), component, "", err)
 				continue
@@ -190,27 +161,14 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []lane) ([]front, error) {
 				continue
 			}
 		}
-		out = append(out, front{l, key})
+		out = append(out, f)
 	}
 	return out, nil
 }
 
-// front is the key of a lane's first task. An empty lane is forgotten.
-func (s *Swarm) front(tx *audit.Tx, l lane) (key []byte, err error) {
-	from, tenant := l.prefix(tx), tx.Tenant()
-	to := append(tx.Alloc(len(from)), from...)
-	to[len(to)-1]++ // it ends with a zero
-	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
-		if s.isShunned(tenant, record.LastSeq(k)) {
-			return true
-		}
-		key = append(tx.Alloc(len(k)), k...)
-		return false
-	})
-	if key == nil && err == nil {
-		tx.OnCommit(func() { s.laneEmptied(tenant, l) })
-	}
-	return key, err
+// front is the first task of a lane that can be acted on.
+func (s *Swarm) front(tx *audit.Tx, l queue.Lane) (queue.Front, bool, error) {
+	return s.queue.Front(tx, l, s.shuns(tx.Tenant()))
 }
 
 // claimed says what came of one attempt to take a task.
@@ -222,9 +180,9 @@ const (
 	overBudget         // a budget's approval decides; it keeps its place
 )
 
-// take turns the queued task under key into a running one, which is t then.
-func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *task.Task) (_ claimed, err error) {
-	seq := record.LastSeq(key)
+// take turns the queued task at a front into a running one, which is t then.
+func (s *Swarm) take(tx *audit.Tx, worker string, f queue.Front, t *task.Task) (_ claimed, err error) {
+	seq := f.Seq()
 	if err := s.tasks.Load(tx, seq, t); err != nil {
 		return notAllowed, err
 	}
@@ -237,7 +195,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, key []byte, t *task.Task) (_ c
 	if t.StartedAt.IsZero() && s.Budgets.Full(tx, spender(t)) {
 		return overBudget, nil
 	}
-	if err := tx.Delete(bReady, key); err != nil {
+	if err := s.queue.Take(tx, f); err != nil {
 		return notAllowed, err
 	}
 	if t.Input, err = s.tasks.Input(tx, seq); err != nil {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/task"
 )
@@ -38,7 +39,7 @@ func (s *Swarm) CompleteAndClaim(ctx context.Context, by core.Caller, taskID str
 	return s.completeAndClaim(ctx, by, taskID, id, out, worker, n, s.generalLanes(by.Tenant))
 }
 
-func (s *Swarm) completeAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, worker string, n int, lanes []lane) (task.Result, []task.Task, error) {
+func (s *Swarm) completeAndClaim(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, worker string, n int, lanes []queue.Lane) (task.Result, []task.Task, error) {
 	var next []task.Task
 	res, err := s.complete(ctx, by, taskID, id, out, func(tx *audit.Tx) (err error) {
 		next, err = s.claimIn(tx, worker, n, lanes)

@@ -18,12 +18,9 @@ const component = task.Component
 // header is written again, or the engine is opened again.
 func (s *Swarm) shun(tenant string, seq uint64, err error) {
 	id := core.NewID(core.TaskPrefix, tenant, seq)
+	s.tenantAdded(tenant)
 	s.mu.Lock()
-	w := s.keep(tenant)
-	if w.shunned == nil {
-		w.shunned = map[uint64]bool{}
-	}
-	w.shunned[seq] = true
+	s.shunned[tenant][seq] = true
 	s.mu.Unlock()
 	for _, d := range core.DamagedIn(err) { // another record than the task's, an approval for example
 		if d.Noun != "task" {
@@ -38,17 +35,21 @@ func (s *Swarm) shun(tenant string, seq uint64, err error) {
 func (s *Swarm) isShunned(tenant string, seq uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.worlds[tenant]
-	return w != nil && w.shunned[seq]
+	return s.shunned[tenant][seq]
+}
+
+// shuns is isShunned for one tenant.
+func (s *Swarm) shuns(tenant string) func(seq uint64) bool {
+	return func(seq uint64) bool { return s.isShunned(tenant, seq) }
 }
 
 // mended lets a task be claimed again whose header was written.
 func (s *Swarm) mended(t *task.Task) {
 	s.mu.Lock()
-	w := s.worlds[t.TenantID]
-	was := w != nil && len(w.shunned) > 0 && w.shunned[t.Seq()]
+	of := s.shunned[t.TenantID]
+	was := len(of) > 0 && of[t.Seq()]
 	if was {
-		delete(w.shunned, t.Seq())
+		delete(of, t.Seq())
 	}
 	s.mu.Unlock()
 	if was {

@@ -1,8 +1,9 @@
 // Package swarm runs the tasks of a task.Table through runners that drivers
-// provide: tenants, sessions, the priority queue with leases, retries and
-// time-outs, budgets and the emergency stop.
+// provide: it dispatches, claims, leases, tends, settles and retries them. What
+// they wait for is kept by the packages queue, session, budget and estop, which
+// know nothing of tasks but what they ask of it.
 //
-// Everything that matters is in the store. What is held in memory (lanes,
+// Everything that matters is in the store. What is held in memory (leases,
 // running work, pause flags) is rebuilt from it by New, and is changed only
 // by commit hooks, so it never runs ahead of the disk.
 //

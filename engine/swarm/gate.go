@@ -11,7 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/record"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/task"
 )
 
@@ -61,8 +61,8 @@ const promoteAtOnce = 64
 
 // dueTask is a task whose time has come.
 type dueTask struct {
+	queue.Entry
 	task task.Task
-	due  time.Time
 }
 
 // promote passes due tasks of a tenant through their gate: retries after their
@@ -70,36 +70,21 @@ type dueTask struct {
 // one is due, zero for none.
 func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err error) {
 	var ready []dueTask
-	now := s.ledger.Clock().Now()
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if err := tx.Scan(bDue, nil, nil, false, func(key, _ []byte) bool {
-			if s.isShunned(tenant, record.LastSeq(key)) {
-				return true
-			}
-			next = dueTime(key)
-			if next.After(now) || len(ready) == promoteAtOnce {
-				return false
-			}
-			d := dueTask{due: next}
-			d.task.TaskID = core.NewID(core.TaskPrefix, tenant, record.LastSeq(key))
-			ready = append(ready, d)
-			next = time.Time{}
-			return true
-		}); err != nil {
-			return err
-		}
-		for i := range ready {
+	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		var due []queue.Entry
+		due, next, err = queue.Gate.Due(tx, tx.Now(), promoteAtOnce, s.shuns(tenant))
+		ready = make([]dueTask, len(due))
+		for i, e := range due {
+			ready[i].Entry = e
 			t := &ready[i].task
-			seq := t.Seq()
-			if err := s.tasks.Load(tx, seq, t); err != nil {
-				return s.unless(tenant, seq, err)
+			if err := s.tasks.Load(tx, e.Seq, t); err != nil {
+				return s.unless(tenant, e.Seq, err)
 			}
-			var err error
-			if t.Input, err = s.tasks.Input(tx, seq); err != nil {
+			if t.Input, err = s.tasks.Input(tx, e.Seq); err != nil {
 				return err
 			}
 		}
-		return nil
+		return err
 	})
 	if errors.Is(err, errShunned) {
 		return s.promote(ctx, tenant)
@@ -112,7 +97,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 	for i := range ready {
 		all.Go(func() {
 			t := &ready[i].task
-			errs[i] = health.Caught(func() error { return s.promoteOne(ctx, ready[i].due, t) })
+			errs[i] = health.Caught(func() error { return s.promoteOne(ctx, ready[i].At, t) })
 			if errs[i] != nil && errors.Is(s.unless(tenant, t.Seq(), errs[i]), errShunned) {
 				errs[i] = nil
 			}
@@ -147,15 +132,15 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *task.Task) err
 // does nothing when the task has gone on meanwhile.
 func (s *Swarm) promoted(ctx context.Context, due time.Time, t *task.Task, pass func(*audit.Tx, *task.Task) error) error {
 	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
-		key := dueKey(due, t.Seq())
-		if there, err := tx.Get(bDue, key); err != nil || there == nil {
+		at := queue.Entry{At: due, Seq: t.Seq()}
+		if there, err := queue.Gate.Has(tx, at); err != nil || !there {
 			return err
 		}
 		var now task.Task
 		if err := s.tasks.Load(tx, t.Seq(), &now); err != nil {
 			return err
 		}
-		if err := tx.Delete(bDue, key); err != nil {
+		if err := queue.Gate.Drop(tx, at); err != nil {
 			return err
 		}
 		now.RunAt = time.Time{}

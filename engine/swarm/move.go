@@ -1,7 +1,11 @@
 package swarm
 
 import (
+	"time"
+
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/task"
 )
 
@@ -17,24 +21,25 @@ func (s *Swarm) taskChanged(t *task.Task) {
 	s.mended(t)
 }
 
+// laneOf is where a task waits to be claimed.
+func laneOf(t *task.Task) queue.Lane { return queue.Lane{Session: t.SessionID, Agent: t.Agent} }
+
 // enqueue makes a queued task claimable unless something still holds it.
 func (s *Swarm) enqueue(tx *audit.Tx, t *task.Task) error {
 	if t.Status != task.Queued || t.Waiting != "" || t.Pending > 0 {
 		return nil
 	}
-	l := lane{t.SessionID, t.Agent}
-	tx.OnCommit(func() { s.laneFilled(t.TenantID, l) })
-	return tx.Put(bReady, l.key(tx, t.Priority, t.Seq()), nil)
+	return s.queue.Put(tx, laneOf(t), t.Priority, t.Seq())
 }
 
 // dequeue takes a queued task out of every place it may wait in.
 func (s *Swarm) dequeue(tx *audit.Tx, t *task.Task) error {
 	seq := t.Seq()
-	if err := tx.Delete(bReady, lane{t.SessionID, t.Agent}.key(tx, t.Priority, seq)); err != nil {
+	if err := s.queue.Drop(tx, laneOf(t), t.Priority, seq); err != nil {
 		return err
 	}
 	if !t.RunAt.IsZero() {
-		if err := tx.Delete(bDue, dueKey(t.RunAt, seq)); err != nil {
+		if err := queue.Gate.Drop(tx, queue.Entry{At: t.RunAt, Seq: seq}); err != nil {
 			return err
 		}
 	}
@@ -47,4 +52,17 @@ func (s *Swarm) dequeue(tx *audit.Tx, t *task.Task) error {
 		}
 	}
 	return nil
+}
+
+// regate sends a queued task back to the judge at a time.
+func (s *Swarm) regate(tx *audit.Tx, t *task.Task, at time.Time, event string, detail core.Raw) error {
+	t.ApprovalID, t.RunAt = "", at
+	if err := s.tasks.Move(tx, t, task.Queued, event, detail); err != nil {
+		return err
+	}
+	return s.schedule(tx, t)
+}
+
+func (s *Swarm) schedule(tx *audit.Tx, t *task.Task) error {
+	return s.queue.At(tx, queue.Gate, queue.Entry{At: t.RunAt, Seq: t.Seq()})
 }

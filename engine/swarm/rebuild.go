@@ -24,26 +24,8 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 // rebuildWork is rebuild for the queue.
 func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 	var lost []uint64
-	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		lanes, err := lanesIn(tx)
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		w := s.keep(tenant)
-		for _, l := range lanes {
-			w.lanes[l] = struct{}{}
-		}
-		soonest := func(key, _ []byte) bool {
-			w.nextDue = earlier(dueTime(key), w.nextDue)
-			return false
-		}
-		err = errors.Join(
-			tx.Scan(bDue, nil, nil, false, soonest),
-			tx.Scan(bStartBy, nil, nil, false, soonest),
-		)
-		if err != nil {
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		if err := s.queue.Read(tx); err != nil {
 			return err
 		}
 		lost, err = s.tasks.Live(tx, task.Running)

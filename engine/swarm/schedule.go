@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
@@ -101,12 +102,10 @@ func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(task.Task)
 		return 0, err
 	}
 	now := s.ledger.Clock().Now()
-	s.mu.Lock()
-	due := s.world(tenant).nextDue
-	s.mu.Unlock()
+	due := s.queue.NextDue(tenant)
 	if !due.IsZero() && !due.After(now) {
 		if due, err = s.promoteDue(ctx, tenant); err != nil {
-			s.dueAt(tenant, now) // what it did not get to
+			s.queue.DueAt(tenant, now) // what it did not get to
 			return 0, err
 		}
 	}
@@ -127,9 +126,7 @@ func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(task.Task)
 }
 
 func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error) {
-	s.mu.Lock()
-	s.keep(tenant).nextDue = time.Time{} // commits from here on set it again
-	s.mu.Unlock()
+	s.queue.Look(tenant)
 	starts, err := s.lapse(ctx, tenant)
 	if err != nil {
 		return starts, err
@@ -138,19 +135,16 @@ func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error
 	if err != nil {
 		return next, err
 	}
-	next = earlier(starts, next)
-	s.mu.Lock()
-	w := s.keep(tenant)
-	w.nextDue = earlier(next, w.nextDue)
-	s.mu.Unlock()
+	next = queue.Earlier(starts, next)
+	s.queue.Looked(tenant, next)
 	return next, nil
 }
 
 func (s *Swarm) tenants() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]string, 0, len(s.worlds))
-	for id := range s.worlds {
+	out := make([]string, 0, len(s.shunned))
+	for id := range s.shunned {
 		out = append(out, id)
 	}
 	return out
@@ -172,38 +166,23 @@ func (s *Swarm) slotsLeft() int {
 // inherit returns the lanes that the slot of a task may be given to in the
 // commit of its outcome; none when other tenants wait for slots too, who would
 // never get one then. The slot counts as taken until over is called.
-func (s *Swarm) inherit(t *task.Task) (lanes []lane, over func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Swarm) inherit(t *task.Task) (lanes []queue.Lane, over func()) {
 	if t.Agent == "" {
-		lanes = s.lanesOf(t.TenantID)
+		lanes = s.queue.Alone(t.TenantID, func(tenant string, l queue.Lane) bool { return l.Agent == "" && s.open(tenant, l) })
 	}
 	if len(lanes) == 0 {
 		return nil, func() {}
 	}
-	s.handed++
-	return lanes, func() {
+	hand := func(n int) {
 		s.mu.Lock()
-		s.handed--
+		s.handed += n
 		s.mu.Unlock()
+	}
+	hand(1)
+	return lanes, func() {
+		hand(-1)
 		s.ring()
 	}
-}
-
-// lanesOf are the open lanes of a tenant when no other tenant has any.
-func (s *Swarm) lanesOf(tenant string) (out []lane) {
-	for id, w := range s.worlds {
-		for l := range w.lanes {
-			switch {
-			case l.agent != "" || !s.open(id, l):
-			case id != tenant:
-				return nil
-			default:
-				out = append(out, l)
-			}
-		}
-	}
-	return out
 }
 
 // assign claims what can start now. Agents have their own capacity, so tasks

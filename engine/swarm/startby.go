@@ -1,7 +1,6 @@
 package swarm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/task"
 )
 
@@ -19,8 +18,7 @@ func (s *Swarm) startBy(tx *audit.Tx, t *task.Task) error {
 	if at.IsZero() {
 		return nil
 	}
-	tx.OnCommit(func() { s.dueAt(t.TenantID, at) })
-	return tx.Put(bStartBy, dueKey(at, t.Seq()), nil)
+	return s.queue.At(tx, queue.StartBy, queue.Entry{At: at, Seq: t.Seq()})
 }
 
 // started forgets the deadline of a queued task that starts or ends.
@@ -29,7 +27,7 @@ func (s *Swarm) started(tx *audit.Tx, t *task.Task) error {
 	if at.IsZero() {
 		return nil
 	}
-	return tx.Delete(bStartBy, dueKey(at, t.Seq()))
+	return queue.StartBy.Drop(tx, queue.Entry{At: at, Seq: t.Seq()})
 }
 
 // tooLate ends a queued task that nobody started in time.
@@ -45,35 +43,31 @@ func (s *Swarm) tooLate(tx *audit.Tx, t *task.Task) error {
 // lapse ends the tasks of a tenant that had to start by now, and returns when
 // the next one must have, zero for none.
 func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err error) {
-	if next, err = s.nextStart(ctx, tenant); err != nil || next.IsZero() || next.After(s.ledger.Clock().Now()) {
-		return next, err
+	var late []queue.Entry
+	look := func(tx *audit.Tx) (err error) {
+		late, next, err = queue.StartBy.Due(tx, tx.Now(), changeBatch, s.shuns(tenant))
+		return err
+	}
+	if err = s.ledger.View(ctx, tenant, look); err != nil {
+		return next, fmt.Errorf("read the start deadlines of %s: %w", tenant, err)
+	}
+	if len(late) == 0 {
+		return next, nil
 	}
 	err = s.ledger.Update(ctx, core.Self(tenant, "scheduler"), func(tx *audit.Tx) error {
-		late, upTo := [][]byte(nil), dueKey(tx.Now().Add(time.Microsecond), 0)
-		next = time.Time{}
-		if err := tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
-			if s.isShunned(tenant, record.LastSeq(key)) {
-				return true
-			}
-			if bytes.Compare(key, upTo) >= 0 || len(late) == changeBatch {
-				next = dueTime(key)
-				return false
-			}
-			late = append(late, bytes.Clone(key))
-			return true
-		}); err != nil {
+		if err := look(tx); err != nil {
 			return err
 		}
-		for _, key := range late {
+		for _, e := range late {
 			var t task.Task
-			if err := s.tasks.Load(tx, record.LastSeq(key), &t); err != nil {
-				return s.unless(tenant, record.LastSeq(key), err)
+			if err := s.tasks.Load(tx, e.Seq, &t); err != nil {
+				return s.unless(tenant, e.Seq, err)
 			}
 			if t.Status != task.Queued { // a task before it in this very batch ended it
 				continue
 			}
 			if err := s.tooLate(tx, &t); err != nil {
-				return s.unless(tenant, record.LastSeq(key), err)
+				return s.unless(tenant, e.Seq, err)
 			}
 		}
 		return nil
@@ -83,23 +77,6 @@ func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err e
 	}
 	if err != nil {
 		return next, fmt.Errorf("end the tasks of %s that did not start in time: %w", tenant, err)
-	}
-	return next, nil
-}
-
-// nextStart is the earliest deadline of a tenant.
-func (s *Swarm) nextStart(ctx context.Context, tenant string) (next time.Time, err error) {
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(bStartBy, nil, nil, false, func(key, _ []byte) bool {
-			if s.isShunned(tenant, record.LastSeq(key)) {
-				return true
-			}
-			next = dueTime(key)
-			return false
-		})
-	})
-	if err != nil {
-		return next, fmt.Errorf("read the start deadlines of %s: %w", tenant, err)
 	}
 	return next, nil
 }

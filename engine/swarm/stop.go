@@ -17,13 +17,7 @@ var _ session.Work = (*Swarm)(nil)
 // stopped session queued is not claimed any more.
 func (s *Swarm) SessionChanged(tenant, id string, now session.State) {
 	if now == session.Stopped {
-		s.mu.Lock()
-		for l := range s.world(tenant).lanes {
-			if l.session == id {
-				delete(s.world(tenant).lanes, l)
-			}
-		}
-		s.mu.Unlock()
+		s.queue.Forget(tenant, id)
 	}
 	s.poke(tenant)
 }

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
@@ -49,6 +50,7 @@ type Swarm struct {
 	ledger *audit.Ledger
 	judge  *judge.Judge
 	tasks  *task.Table
+	queue  *queue.Queue
 	opt    Options
 
 	guards struct{ schedule, leases *health.Guard }
@@ -60,7 +62,7 @@ type Swarm struct {
 
 	mu      sync.Mutex
 	runners map[string]Runner
-	worlds  map[string]*world // by tenant
+	shunned map[string]map[uint64]bool // queued tasks that can't be acted on, by tenant: all of them
 	leases  map[ref]*lease
 	pulses  map[ref]*pulse // by tenant and worker; not the engine's own
 	tended  map[ref]chan struct{}
@@ -71,13 +73,6 @@ type Swarm struct {
 // ref names something of a tenant: a task, or a worker. The id alone would not
 // do: the tag in it only marks a tenant, two may share one.
 type ref struct{ tenant, task string }
-
-// world is what the scheduler keeps in mind about one tenant.
-type world struct {
-	lanes   map[lane]struct{}
-	nextDue time.Time       // earliest entry of the schedules; zero when none is known
-	shunned map[uint64]bool // queued tasks that can't be acted on
-}
 
 // New rebuilds the live set from the store. Tasks that were running when the
 // last engine died lose their lease: they are queued again, or failed.
@@ -94,12 +89,13 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	s := &Swarm{
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt,
 		room: opt.Ledger.Room(),
-		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, worlds: map[string]*world{},
+		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, shunned: map[string]map[uint64]bool{},
 		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.Sessions = session.New(session.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Work: s})
 	s.Budgets = budget.New(budget.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Sessions: s.Sessions, Work: s})
+	s.queue = queue.New(s.ring)
 	s.EStops = estop.New(estop.Options{Ledger: opt.Ledger, Work: s.acknowledged, Changed: s.poke})
 	s.ledger.Derives(s.Auditables()...)
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult} {
@@ -153,28 +149,12 @@ func (s *Swarm) runner(kind string) (Runner, error) {
 	return nil, core.Invalid("kind", kind, fmt.Sprint("one of ", kinds))
 }
 
-// world is what is in mind about a tenant, to be read: a tenant that nothing
-// is known of has an empty one that nobody keeps. Call it with Swarm.mu held.
-func (s *Swarm) world(tenant string) *world {
-	if w := s.worlds[tenant]; w != nil {
-		return w
-	}
-	return &world{
-		lanes: map[lane]struct{}{},
-	}
-}
-
-// keep is world to be changed, by what a commit did.
-func (s *Swarm) keep(tenant string) *world {
-	w := s.world(tenant)
-	s.worlds[tenant] = w
-	return w
-}
-
 func (s *Swarm) tenantAdded(id string) {
 	s.mu.Lock()
-	s.keep(id)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.shunned[id] == nil {
+		s.shunned[id] = map[uint64]bool{}
+	}
 }
 
 // Wake asks the scheduler for another look: an agent may be free now, or new
