@@ -63,11 +63,16 @@ func (r *Removal) Add(id string, rows ...[]byte) {
 // Record writes the event, unless nothing leaves. The rows that the transaction
 // removes are told of in it, by their keys.
 func (r *Removal) Record(tx *audit.Tx) error {
+	return r.record(tx, audit.Entry{Type: PrunedEvent, Subject: "retention", ID: r.Kind})
+}
+
+func (r *Removal) record(tx *audit.Tx, e audit.Entry) error {
 	if r.Count == 0 {
 		return nil
 	}
 	r.SHA256 = hex.EncodeToString(r.rows.Sum(nil))
-	_, err := tx.Record(audit.Entry{Type: PrunedEvent, Subject: "retention", ID: r.Kind, Detail: r})
+	e.Detail = r
+	_, err := tx.Record(e)
 	return err
 }
 
