@@ -157,14 +157,14 @@ func (g *burial) record(tx *audit.Tx) error {
 	}
 	_, err := tx.Record(audit.Entry{
 		Type: "message.dead", Subject: subject, ID: id,
-		Detail: buried{Reason: g.reason, Detail: g.detail, Messages: g.ids},
+		Detail: buried{Reason: g.reason, Detail: core.SHA256(g.detail), Messages: g.ids},
 	})
 	return err
 }
 
 type buried struct {
 	Reason   string   `json:"reason"`
-	Detail   string   `json:"detail,omitempty"`
+	Detail   string   `json:"detail_sha256,omitempty"`
 	Messages []string `json:"messages"`
 }
 

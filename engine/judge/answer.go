@@ -207,7 +207,7 @@ func (j *Judge) firstOfTwo(tx *audit.Tx, a *Approval, ans *Answer) error {
 	}
 	a.DecisionID = d.DecisionID
 	return j.save(tx, a, "approval.first", map[string]any{
-		"by": tx.By.Name, "reason": ans.Reason, "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
+		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
 		"person": a.FirstPerson,
 	})
 }
@@ -238,7 +238,7 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 	}
 	a.DecisionID = d.DecisionID
 	detail := map[string]any{
-		"by": tx.By.Name, "reason": ans.Reason, "reason_code": code, "digest": a.Digest, "decision_id": d.DecisionID,
+		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "reason_code": code, "digest": a.Digest, "decision_id": d.DecisionID,
 		"shown_at": a.ShownAt, "abort": a.Abort, "self_approved": a.SelfApproved,
 	}
 	if tx.By.Person != "" {
@@ -246,7 +246,6 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 	}
 	if a.PriorDigest != "" {
 		detail["prior_digest"] = a.PriorDigest
-		detail["args"] = a.Action.Args
 	}
 	if rule != nil {
 		made, err := j.addRule(tx, rule)

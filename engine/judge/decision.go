@@ -100,8 +100,12 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	}
 	d.DecisionID, d.CreatedAt = policy.id(row.Number), row.CreatedAt
 	if !d.folded() {
+		told := *d
+		if d.RuleID == "" || d.DecidedBy != byPolicy { // a person's words, or a program's: the row's digest tells of them
+			told.Rationale = ""
+		}
 		if _, err := tx.Record(audit.Entry{
-			Type: "judge.outcome", Trace: d.TraceID, Subject: "decision", ID: d.DecisionID, Detail: d,
+			Type: "judge.outcome", Trace: d.TraceID, Subject: "decision", ID: d.DecisionID, Detail: &told,
 		}); err != nil {
 			return fmt.Errorf("audit a decision: %w", err)
 		}

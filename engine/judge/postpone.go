@@ -44,7 +44,7 @@ func (j *Judge) Escalate(ctx context.Context, by core.Caller, id, to, reason str
 	return j.adjust(ctx, by, id, "escalate", func(tx *audit.Tx, a *Approval) error {
 		a.EscalatedTo, a.EscalatedAt = to, tx.Now()
 		a.DeferredUntil = time.Time{}
-		return j.save(tx, a, "approval.escalated", map[string]any{"by": by.Name, "to": to, "reason": reason})
+		return j.save(tx, a, "approval.escalated", map[string]any{"by": by.Name, "to": to, "reason_sha256": core.SHA256(reason)})
 	})
 }
 

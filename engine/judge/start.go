@@ -58,7 +58,7 @@ func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) er
 	}
 	for _, a := range open {
 		if match(a) {
-			if err := j.void(tx, a, reason, map[string]any{"reason": reason, "digest": a.Digest}); err != nil {
+			if err := j.void(tx, a, reason, map[string]any{"reason_sha256": core.SHA256(reason), "digest": a.Digest}); err != nil {
 				return err
 			}
 		}

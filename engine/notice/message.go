@@ -137,7 +137,7 @@ func text(e *audit.Event, p *audit.Payload, a *judge.Approval) string {
 	case string:
 		failed = err
 	case map[string]any:
-		failed, _ = err["message"].(string)
+		failed, _ = err["code"].(string)
 	}
 	for _, part := range []string{why.To, cmp.Or(why.Reason, why.Text, why.Message, failed)} {
 		if part != "" {

@@ -1,9 +1,6 @@
 package skill
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
@@ -55,15 +52,6 @@ func outcomeOf(e *Execution) []byte {
 		how = 'i'
 	}
 	return record.Key(nil).Byte(how).Seq(uint64(e.DurationMS))
-}
-
-// sum is the sha256 of a text, "" of none.
-func sum(data []byte) string {
-	if len(data) == 0 {
-		return ""
-	}
-	s := sha256.Sum256(data)
-	return hex.EncodeToString(s[:])
 }
 
 // ofTask is the key of what is kept of a task, by an id that the swarm made.

@@ -70,7 +70,7 @@ type auditedExecution struct {
 }
 
 func (e *Execution) audited() auditedExecution {
-	return auditedExecution{e.Status, e.RetryCount, sum(e.Result)}
+	return auditedExecution{e.Status, e.RetryCount, core.SHA256(string(e.Result))}
 }
 
 // end closes an execution. duration_ms is completed_at - started_at.

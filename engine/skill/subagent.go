@@ -114,11 +114,11 @@ type auditedSubagent struct {
 	Task    string `json:"task_id,omitempty"`
 	Skill   string `json:"assigned_skill,omitempty"`
 	Waiting string `json:"waiting,omitempty"`
-	Error   string `json:"error,omitempty"`
+	Error   string `json:"error_sha256,omitempty"`
 }
 
 func (a *Subagent) audited() auditedSubagent {
-	return auditedSubagent{a.State, a.TaskID, a.AssignedSkill, a.Waiting, a.Error}
+	return auditedSubagent{a.State, a.TaskID, a.AssignedSkill, a.Waiting, core.SHA256(a.Error)}
 }
 
 // Bounds of a subagent (seed 3; the size of its metadata is ours).

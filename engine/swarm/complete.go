@@ -185,7 +185,7 @@ func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Erro
 	t.Attempt++
 	t.ApprovalID, t.ErrorCode = "", e.Code
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
-	detail := core.MustEncode(map[string]any{"error": e, "wait_ms": wait.Milliseconds()})
+	detail := core.MustEncode(map[string]any{"error": e.Told(), "wait_ms": wait.Milliseconds()})
 	if err := s.tasks.Move(tx, t, task.Running, event, detail); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (s *Swarm) close(tx *audit.Tx, t *task.Task, res task.Result, decision core
 	var detail core.Raw
 	if res.Error != nil {
 		t.ErrorCode = res.Error.Code
-		detail = core.MustEncode(map[string]any{"error": res.Error})
+		detail = core.MustEncode(map[string]any{"error": res.Error.Told()})
 	} else {
 		t.ErrorCode = ""
 		if decision != nil {

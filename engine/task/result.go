@@ -14,6 +14,16 @@ type Error struct {
 	Details   core.Raw `json:"details,omitempty"`
 }
 
+// Told is what events say of an error: its text may be a person's, who may want
+// it erased.
+func (e *Error) Told() any {
+	return struct {
+		Code      string `json:"code"`
+		SHA256    string `json:"message_sha256,omitempty"`
+		Retryable bool   `json:"retryable"`
+	}{e.Code, core.SHA256(e.Message), e.Retryable}
+}
+
 // maxDetails bounds an error's details, in bytes of JSON.
 const maxDetails = 64 << 10
 
