@@ -134,7 +134,7 @@ func (f *Fleet) item(ctx context.Context, tenant string, t task.Task) (HistoryIt
 		return HistoryItem{}, err
 	}
 	p := prompt{Message: t.Title}
-	if t.Kind == KindPrompt {
+	if t.Kind == KindPrompt && !core.IsErased(full.Input) {
 		if p, err = readPrompt(full.Input); err != nil {
 			return HistoryItem{}, fmt.Errorf("read task %s: %w", t.TaskID, err)
 		}

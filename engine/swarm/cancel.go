@@ -61,7 +61,7 @@ func (s *Swarm) cancel(tx *audit.Tx, t *task.Task, reason string) error {
 		t.SetWaiting(tx, false)
 		r := refOf(t)
 		tx.OnCommit(func() { s.explain(r, reason) })
-		return s.tasks.Move(tx, t, task.Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason": reason}))
+		return s.tasks.Move(tx, t, task.Running, "task.cancel_requested", core.MustEncode(map[string]string{"reason_sha256": core.SHA256(reason)}))
 	}
 	if t.Status == task.Running {
 		if err := s.leave(tx, t); err != nil {
@@ -123,6 +123,9 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (task.Task
 	if !t.Status.Terminal() || t.Status == task.Succeeded {
 		return task.Task{}, core.Errorf(core.Conflict, "task %s is %s: only one that failed, was blocked, cancelled or timed out can be retried", id, t.Status).With("field", "status")
 	}
+	if core.IsErased(t.Input) {
+		return task.Task{}, core.Errorf(core.Conflict, "task %s: its input was erased", id).With("field", "input")
+	}
 	d := Dispatch{
 		Kind: t.Kind, Input: t.Input, Priority: &t.Priority, MaxAttempts: &t.MaxAttempts, Session: t.SessionID,
 		Parent: t.ParentTaskID, Agent: t.Agent, Trace: t.TraceID, Intent: t.Intent, retryOf: t.TaskID,
@@ -163,7 +166,7 @@ func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused
 		}
 		t.Paused = paused
 		event := map[bool]string{true: "task.paused", false: "task.resumed"}[paused]
-		return s.tasks.Move(tx, t, t.Status, event, core.MustEncode(map[string]string{"reason": core.Cut(reason, 1000)}))
+		return s.tasks.Move(tx, t, t.Status, event, core.MustEncode(map[string]string{"reason_sha256": core.SHA256(reason)}))
 	})
 }
 

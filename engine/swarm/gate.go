@@ -174,6 +174,9 @@ func (s *Swarm) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, erro
 	if err != nil {
 		return judge.Ask{}, err
 	}
+	if core.IsErased(t.Input) {
+		return judge.Ask{}, core.Missing("input of task", id)
+	}
 	ask, err := s.startAsk(&t, t.Input)
 	return ask.Ask, err
 }

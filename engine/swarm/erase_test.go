@@ -1,0 +1,135 @@
+package swarm_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
+)
+
+func (r *rig) subject(name string) *record.Subject {
+	of := &record.Subject{Name: name}
+	of.Task = r.tasks.Whose(of)
+	return of
+}
+
+// erases carries an erasure out up to its end.
+func (r *rig) erases(erase record.Erase, of *record.Subject) (all int) {
+	r.t.Helper()
+	for from := []byte(nil); ; {
+		next, n, err := erase(r.t.Context(), alice, of, from)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if all += n; next == nil {
+			return all
+		}
+		from = next
+	}
+}
+
+func TestAnErasureThatWasEndedIsFinishedByAnother(t *testing.T) {
+	r := newRig(t)
+	const many = 2*record.Slice + 10
+	r.live(many, 32)
+	next, n, err := r.tasks.EraseTasks(t.Context(), alice, r.subject("alice"), nil)
+	if err != nil || next == nil || n != record.Slice {
+		t.Fatal(next, n, err)
+	}
+	r.whole()
+	r.close()
+	r.open()
+	if n := r.erases(r.tasks.EraseTasks, r.subject("alice")); n != many-record.Slice {
+		t.Errorf("%d were left to erase, want %d", n, many-record.Slice)
+	}
+	if n := r.erases(r.tasks.EraseTasks, r.subject("alice")); n != 0 {
+		t.Errorf("%d were erased again", n)
+	}
+	for seq := range uint64(many) {
+		id := core.NewID(core.TaskPrefix, acme, seq+1)
+		res, err := r.tasks.Result(t.Context(), acme, id)
+		if err != nil || !core.IsErased(r.task(id).Input) || len(res.Output) > 2 && !core.IsErased(res.Output) {
+			t.Fatal(id, r.task(id).Input, res, err)
+		}
+	}
+	r.whole()
+	page, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: record.ErasedEvent})
+	if err != nil || page.Info.Total != 3 {
+		t.Error(page.Info, err)
+	}
+}
+
+func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
+	r := newRig(t)
+	bob := alice
+	bob.Name, bob.Person = "bob", "uid:7"
+	asks := func(by core.Caller, parent string) task.Task {
+		t.Helper()
+		made, err := r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"word":"said"}`), Intent: "said", Parent: parent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	his := asks(bob, "")
+	hers := asks(alice, "")
+	forHim := asks(alice, asks(alice, his.TaskID).TaskID)
+	for range 4 {
+		one := r.claim()
+		err := r.tasks.AppendLog(t.Context(), alice, one.TaskID, []task.LogLine{{Message: "said"}, {Message: "said"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.complete(one, task.Outcome{Status: task.Failed, Error: &task.Error{Code: "no", Message: "said"}})
+	}
+	running := asks(bob, "")
+	of := r.subject("uid:7")
+	if n := r.erases(r.tasks.EraseTasks, of); n != 3 {
+		t.Errorf("%d tasks", n)
+	}
+	if n := r.erases(r.tasks.EraseLogs, of); n != 6 {
+		t.Errorf("%d lines", n)
+	}
+	if want := []string{"task " + running.TaskID + " (queued)"}; !slices.Equal(of.Left, want) {
+		t.Errorf("left: %v, want %v", of.Left, want)
+	}
+	said := func(id string) int {
+		at := r.task(id)
+		text := string(at.Input) + at.Intent
+		if res, err := r.tasks.Result(t.Context(), acme, id); err == nil {
+			text += res.Error.Message
+		}
+		lines, _, err := r.tasks.Log(t.Context(), acme, id, 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			text += line.Message
+		}
+		return strings.Count(text, "said")
+	}
+	for id, want := range map[string]int{his.TaskID: 0, forHim.TaskID: 0, hers.TaskID: 5, running.TaskID: 2} {
+		if n := said(id); n != want {
+			t.Errorf("task %s says it %d times, want %d", id, n, want)
+		}
+	}
+	if _, err := r.swarm.Retry(t.Context(), bob, his.TaskID); core.AsError(err).Code != core.Conflict {
+		t.Errorf("retry: %v", err)
+	}
+	r.whole()
+	if err := r.ledger.View(context.Background(), acme, func(tx *audit.Tx) error {
+		whose, over, err := of.Task(tx, "tk_nosuch")
+		if whose != record.NotTheirs || !over {
+			t.Error(whose, over)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
