@@ -81,6 +81,9 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 		SenderID: d.Sender, RecipientID: d.Recipient, MessageType: d.Type, Timestamp: tx.Now(), TTL: d.TTL,
 		Priority: d.Priority, CorrelationID: d.CorrelationID, TraceID: d.Trace, TaskID: d.Task, Payload: d.Payload,
 	}
+	if tx.By.Kind == core.Operator {
+		m.SentBy, m.SentPerson = tx.By.Name, tx.By.Person
+	}
 	if m.TraceID == "" {
 		m.TraceID = core.NewTrace(nil)
 	}

@@ -233,6 +233,9 @@ func (b *Bus) Resend(ctx context.Context, by core.Caller, id string) (Message, e
 	if m.Status == Open {
 		return Message{}, core.Errorf(core.Conflict, "message_id: %s is still unread", id).With("field", "message_id")
 	}
+	if core.IsErased(m.Payload) {
+		return Message{}, core.Errorf(core.Conflict, "message_id: the payload of %s was erased", id).With("field", "message_id")
+	}
 	s := Send{
 		Topic: m.Topic, Recipient: m.RecipientID, Sender: m.SenderID, Type: m.MessageType, Payload: m.Payload,
 		TTL: m.TTL, Priority: m.Priority, CorrelationID: m.CorrelationID, Trace: m.TraceID, Task: m.TaskID,

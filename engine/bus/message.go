@@ -57,6 +57,9 @@ type Message struct {
 	TaskID        string    `json:"task_id,omitempty"`
 	ResendOf      string    `json:"resend_of,omitempty"`  // message that this one repeats
 	Recipients    []string  `json:"recipients,omitempty"` // whom a broadcast went to
+	// The operator who sent it, in whatever name, and who that is to the door.
+	SentBy     string `json:"sent_by,omitempty"`
+	SentPerson string `json:"sent_person,omitempty"`
 
 	// What became of it, filled in when it is read.
 	Status     Status      `json:"status,omitempty"`

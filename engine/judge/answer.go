@@ -224,6 +224,7 @@ func (j *Judge) refuse(tx *audit.Tx, a *Approval, ans *Answer) error {
 // close records a final answer and hands it to the gate's owner.
 func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule *proposal) error {
 	a.AnsweredBy, a.AnsweredAt, a.AnswerReason = tx.By.Name, tx.Now(), ans.Reason
+	a.AnsweredPerson = tx.By.Person
 	a.DeferredUntil = time.Time{}
 	decision := Deny
 	if a.Status == Approved {

@@ -237,10 +237,11 @@ type Approval struct {
 	// UsedAt is when the approved effect started; an approval is used once.
 	UsedAt time.Time `json:"used_at,omitzero"`
 
-	// Who asked and who approved first are to their doors, under whatever name;
+	// Who asked, who approved first and who answered are to their doors, under whatever name;
 	// "" when that is not known.
 	RequestedPerson string `json:"requested_person,omitempty"`
 	FirstPerson     string `json:"first_person,omitempty"`
+	AnsweredPerson  string `json:"answered_person,omitempty"`
 
 	Unsandboxed bool `json:"unsandboxed,omitzero"` // the program that asked ran without a jail
 

@@ -62,6 +62,9 @@ func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask
 		if a.PriorDigest != "" { // edited since: these are other arguments
 			return Ask{}, false, nil
 		}
+		if core.IsErased(a.Action.Args) {
+			return Ask{}, false, nil
+		}
 		return a.ask(), d.Gate != GateResult, nil // an approval keeps no result's text
 	}
 	if d.Gate == GateStart {
@@ -69,7 +72,7 @@ func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask
 			return Ask{}, false, nil
 		}
 		ask, err := j.past.PastAsk(ctx, tenant, d.TaskID)
-		if err != nil { // the task, its agent or its runner is gone
+		if err != nil { // the task, its content, its agent or its runner is gone
 			return Ask{}, false, ctx.Err()
 		}
 		return ask, true, nil
@@ -82,7 +85,9 @@ func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask
 			return err
 		}
 		p.Action.Args = append(core.Raw(nil), p.Action.Args...)
-		found = true
+		if found = !core.IsErased(p.Action.Args); !found {
+			return nil
+		}
 		out = Ask{
 			Gate: d.Gate, TraceID: d.TraceID, TaskID: d.TaskID, Session: d.Session, Attempt: p.Attempt, Priority: p.Priority,
 			Action: p.Action, Agent: p.Agent, Driver: p.Driver, Intent: p.Intent, Risk: p.Risk,
