@@ -26,6 +26,9 @@ type Head struct {
 	TraceID       string    `json:"trace_id,omitempty"`
 	Nodes         []Node    `json:"nodes,omitempty"` // that it introduces, or states anew
 	Edges         []Edge    `json:"edges,omitempty"` // beyond those that follow from its kind
+	// Erased tells of an event whose content was erased: its sha256 is the id
+	// that the whole event had, and has.
+	Erased *core.Erased `json:"erased,omitzero"`
 }
 
 // Body are the fields of one kind, for example *ToolCall.
@@ -136,6 +139,15 @@ func NewEvent(head Head, body Body) (Event, error) {
 // event_id that is given must be the one that the event has; a number that
 // RFC 8785 can't carry exactly is refused.
 func Parse(data []byte) (Event, error) {
+	e, err := parse(data)
+	if err == nil && e.Erased != nil {
+		return Event{}, core.Errorf(core.InvalidInput, "erased: only an import brings events whose content was erased").With("field", "erased")
+	}
+	return e, err
+}
+
+// parse is Parse, of events too whose content was erased.
+func parse(data []byte) (Event, error) {
 	e, given, err := decode(data)
 	if err != nil {
 		return Event{}, err
@@ -166,7 +178,12 @@ func Parse(data []byte) (Event, error) {
 
 // identify gives the event the id that follows from its canonical JSON.
 func (e *Event) identify() {
-	e.id = sha256.Sum256(e.raw)
+	if e.Erased != nil {
+		raw, _ := hex.DecodeString(e.Erased.SHA256) // its form was checked
+		copy(e.id[:], raw)
+	} else {
+		e.id = sha256.Sum256(e.raw)
+	}
 	e.EventID = hex.EncodeToString(e.id[:])
 }
 
@@ -220,6 +237,10 @@ func (e *Event) check() error {
 	f.optional("task_id", e.TaskID)
 	f.optional("session_id", e.SessionID)
 	f.optional("trace_id", e.TraceID)
+	if e.Erased != nil {
+		f.eventID("erased.sha256", e.Erased.SHA256)
+		f.atLeast0("erased.bytes", e.Erased.Bytes)
+	}
 	e.Body.check(f)
 	e.checkGraph(f)
 	return f.err()

@@ -10,14 +10,15 @@ import (
 // one pass and without its nodes, edges and payloads, is what makes states as
 // of long ago cheap.
 type gist struct {
-	Kind          Kind   `json:"kind"`
-	TS            Time   `json:"ts"`
-	RunID         string `json:"run_id"`
-	AgentID       string `json:"agent_id"`
-	CorrelationID string `json:"correlation_id"`
-	TaskID        string `json:"task_id"`
-	SessionID     string `json:"session_id"`
-	TraceID       string `json:"trace_id"`
+	Kind          Kind         `json:"kind"`
+	TS            Time         `json:"ts"`
+	RunID         string       `json:"run_id"`
+	AgentID       string       `json:"agent_id"`
+	CorrelationID string       `json:"correlation_id"`
+	TaskID        string       `json:"task_id"`
+	SessionID     string       `json:"session_id"`
+	TraceID       string       `json:"trace_id"`
+	Erased        *core.Erased `json:"erased"`
 
 	Reason     string     `json:"reason"`      // run_started, interruption
 	Exit       string     `json:"exit"`        // run_finished
@@ -41,7 +42,7 @@ func (w row) folded() (Event, error) {
 	}
 	e := Event{Body: g.body(), raw: w.raw, Head: Head{
 		Kind: g.Kind, TS: g.TS, RunID: g.RunID, AgentID: g.AgentID, CorrelationID: g.CorrelationID,
-		TaskID: g.TaskID, SessionID: g.SessionID, TraceID: g.TraceID,
+		TaskID: g.TaskID, SessionID: g.SessionID, TraceID: g.TraceID, Erased: g.Erased,
 	}}
 	e.identify()
 	return e, nil

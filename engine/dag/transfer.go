@@ -75,8 +75,10 @@ func (m Manifest) Check() error {
 }
 
 // ParseAs reads an event that is to have an id, from JSON with or without it.
+// That of an event whose content was erased can't be checked: it is what the
+// event says.
 func ParseAs(id string, data []byte) (Event, error) {
-	e, err := Parse(data)
+	e, err := parse(data)
 	if err != nil {
 		return e, tampered(id, "%v", err)
 	}
@@ -106,7 +108,8 @@ type Transferred struct {
 	Format string `json:"format"`
 	Path   string `json:"path"`
 	Events uint64 `json:"events"`
-	New    uint64 `json:"new"` // that an import took in; the others were there
+	New    uint64 `json:"new"`             // that an import took in; the others were there
+	Erased uint64 `json:"erased,omitzero"` // without their content: their ids can't be checked
 }
 
 func (d *DAG) format(name string) (Format, error) {
@@ -202,6 +205,9 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 		return err
 	}
 	_, err = f.Import(ctx, src, func(rec Record) error {
+		if rec.Event.Erased != nil {
+			done.Erased++
+		}
 		batch = append(batch, rec)
 		bytes += len(rec.Event.raw)
 		if len(batch) < importBatch && bytes < batchBytes {

@@ -251,6 +251,9 @@ func (a *archive) record(l link) (dag.Record, error) {
 	if err != nil {
 		return dag.Record{}, fmt.Errorf("event %s: %w", id, err)
 	}
+	if was := dag.ErasedID(data); was != "" { // the block is of what is left
+		id = was
+	}
 	event, err := dag.ParseAs(id, data)
 	return dag.Record{Pos: e.Pos, Seq: e.Seq, Event: event, Edges: e.Edges}, err
 }

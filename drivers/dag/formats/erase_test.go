@@ -1,0 +1,76 @@
+package formats_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
+)
+
+func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
+	r := newRig(t)
+	from := r.tenant()
+	r.fill(from, 5, 60)
+	whole := filepath.Join(t.TempDir(), "whole")
+	_, err := r.Export(t.Context(), from.Tenant, "jsonl", whole)
+	r.no(err)
+	agents := map[string]bool{}
+	all, err := r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}})
+	r.no(err)
+	for _, e := range all.Items {
+		agents[e.Event.AgentID] = true
+	}
+	erased := uint64(0)
+	for agent := range agents {
+		of := &record.Subject{Name: agent, Task: func(*audit.Tx, string) (record.Whose, bool, error) { return record.NotTheirs, true, nil }}
+		next, n, err := r.EraseEvents(t.Context(), from, of, nil)
+		if r.no(err); next != nil || len(of.Left) > 0 {
+			t.Error(next, of.Left)
+		}
+		erased += uint64(n)
+	}
+	if erased < 5 {
+		t.Fatalf("%d events were erased", erased)
+	}
+	if d, err := r.ledger.Reconcile(t.Context(), from.Tenant, r.Auditables()); err != nil || len(d) > 0 {
+		t.Error(d, err)
+	}
+	now, err := r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}})
+	r.no(err)
+	for i, e := range now.Items {
+		if e.Event.EventID != all.Items[i].Event.EventID || e.Seq != all.Items[i].Seq {
+			t.Fatalf("%s became %s", all.Items[i].Event.JSON(), e.Event.JSON())
+		}
+		if e.Event.Erased != nil {
+			if _, err := dag.Parse(e.Event.JSON()); core.AsError(err).Code != core.InvalidInput {
+				t.Errorf("an erased event can be emitted: %v", err)
+			}
+		}
+	}
+	want := r.dump(from.Tenant)
+	for name := range formats.All(nil) {
+		dest := filepath.Join(t.TempDir(), "out")
+		_, err := r.Export(t.Context(), from.Tenant, name, dest)
+		r.no(err)
+		to := r.tenant()
+		got, err := r.Import(t.Context(), to, name, dest)
+		if err != nil || got.Erased != erased || got.New != got.Events {
+			t.Fatalf("%s: %+v: %v", name, got, err)
+		}
+		if now := r.dump(to.Tenant); now != want {
+			t.Errorf("%s: another record:\n%s", name, firstDifference(want, now))
+		}
+	}
+	// What was erased does not come back with an older export.
+	got, err := r.Import(t.Context(), from, "jsonl", whole)
+	if err != nil || got.New != 0 {
+		t.Errorf("%+v: %v", got, err)
+	}
+	if now := r.dump(from.Tenant); now != want {
+		t.Errorf("an import brought back what was erased:\n%s", firstDifference(want, now))
+	}
+}
