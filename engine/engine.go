@@ -237,6 +237,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 				return nil, e.Bus.Prune(ctx, by.Tenant)
 			},
 		},
+		Erase: e.erasers(), Whose: e.Tasks.Whose, Said: e.Judge.Said,
 	}); err != nil {
 		return nil, fmt.Errorf("open the retention: %w", err)
 	}

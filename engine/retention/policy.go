@@ -6,6 +6,8 @@
 // event that names it: the keys of the rows, the first and the last record, how
 // many, and a digest. Reconcile takes a record for gone only if such an event
 // says so. What runs, waits or is open stays, and so does what that needs.
+//
+// Erase takes out what one person or agent said, whenever that was.
 package retention
 
 import (

@@ -29,6 +29,11 @@ type Options struct {
 	Tenants func(context.Context) ([]string, error)
 	Health  *health.Troubles
 	Prune   map[string]Prune // by kind; audit needs none
+	// Erase is what Erase carries out, one after the other: reasons last, which
+	// Said finds before. Whose tells whose tasks are.
+	Erase []Eraser
+	Whose func(*record.Subject) func(tx *audit.Tx, id string) (record.Whose, bool, error)
+	Said  func(ctx context.Context, tenant string, of *record.Subject) error
 }
 
 // Service keeps the policies of every tenant and, while Run does, lets what is

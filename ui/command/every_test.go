@@ -74,6 +74,7 @@ func everyCommand(t *testing.T) *walk {
 	w.solids()
 	w.policies()
 	w.doctor()
+	w.erasure()
 	w.retention()
 	return w
 }

@@ -234,6 +234,28 @@ func (w *walk) files() {
 	}
 }
 
+func (w *walk) erasure() {
+	t := w.t
+	for _, bad := range []string{"tenant erase", "tenant erase nobody", "tenant erase '' --yes"} {
+		w.fails(2, bad)
+	}
+	if got := w.do("tenant erase nobody --yes"); len(got["erased"].(map[string]any)) != 0 || len(got["left"].([]any)) != 0 {
+		t.Errorf("%v", got)
+	}
+	got := w.do("tenant erase alice --yes")
+	for _, kind := range []string{"tasks", "logs", "agents", "executions", "subagents", "messages", "events", "approvals", "decisions"} {
+		if n, _ := got["erased"].(map[string]any)[kind].(float64); n == 0 {
+			t.Errorf("no %s are erased: %v", kind, got)
+		}
+	}
+	w.text("tenant erase alice --yes", "erased of alice", "store compact")
+	if got := w.do("audit verify"); got["ok"] != true {
+		t.Errorf("verify: %v", got)
+	}
+	w.do("audit reconcile")
+	w.do("store compact")
+}
+
 func (w *walk) retention() {
 	t := w.t
 	for _, bad := range []string{

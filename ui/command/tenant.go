@@ -15,6 +15,7 @@ import (
 func (t *tree) tenants() *cobra.Command {
 	return t.group("tenant", "Isolated worlds within the data file",
 		t.retentions(),
+		t.tenantErase(),
 		t.command(spec{
 			use: "create ID", short: "Make a tenant", effect: Writes, role: Admin, ownScope: true,
 			check: func(_ *call, args []string) error { return core.CheckTenant(args[0]) },
