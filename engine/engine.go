@@ -339,24 +339,7 @@ func (e *Engine) Inspect(ctx context.Context) error {
 // Reconcile compares the audit log's replay with the store, and outputs that
 // are in files of their own with their results (contract 1.10).
 func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, error) {
-	var kinds []audit.Auditable
-	kinds = append(append(kinds, e.Tasks.Auditable()), e.Swarm.Auditables()...)
-	kinds = append(kinds, e.Judge.Auditables()...)
-	kinds = append(kinds, e.Fleet.Auditables()...)
-	kinds = append(kinds, e.Bus.Auditables()...)
-	kinds = append(kinds, e.Skills.Auditables()...)
-	kinds = append(kinds, e.CAD.Auditables()...)
-	kinds = append(kinds, e.Tools.Auditables()...)
-	kinds = append(kinds, e.DAG.Auditables()...)
-	kinds = append(kinds, e.Intents.Auditables()...)
-	kinds = append(kinds, e.Operators.Auditables()...)
-	kinds = append(kinds, e.Notices.Auditables()...)
-	kinds = append(kinds, e.Witnesses.Auditables()...)
-	kinds = append(kinds, e.Retention.Auditables()...)
-	kinds = append(kinds, e.Egress.Auditables()...)
-	kinds = append(kinds, e.Files.Auditables()...)
-	kinds = append(kinds, e.Secrets.Auditables()...)
-	deltas, err := e.Audit.Reconcile(ctx, tenant, kinds)
+	deltas, err := e.Audit.Reconcile(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}

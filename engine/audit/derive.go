@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -25,13 +26,18 @@ type Deriver interface {
 	Derive(tx store.Tx, d *Derivation) error
 }
 
-// Derives declares what the derivers among the kinds derive. Services call it
-// before their first change.
-func (l *Ledger) Derives(kinds ...Auditable) {
+// Register has Reconcile compare records of these kinds, and declares what the
+// derivers among them derive. Services call it before their first change.
+func (l *Ledger) Register(kinds ...Auditable) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, k := range kinds {
+		name := k.Subject()
 		if d, ok := k.(Deriver); ok {
-			l.Declare(Derived, d.Derives()...)
+			l.declare(Derived, d.Derives())
+			name += " " + strings.Join(d.Derives(), " ")
 		}
+		l.kinds[name] = k // made anew over the same ledger, it takes the place of the former
 	}
 }
 

@@ -40,6 +40,7 @@ type Ledger struct {
 	last    time.Time     // newest time given out
 	ahead   time.Duration // of the clock, where that was set back
 	tenants map[string]string
+	kinds   map[string]Auditable // see Register
 }
 
 // New binds a ledger to a store.
@@ -50,7 +51,7 @@ func New(st store.Store, opt Options) *Ledger {
 	if opt.NewTrace == nil {
 		opt.NewTrace = func() string { return core.NewTrace(nil) }
 	}
-	return &Ledger{st: st, opt: opt, tenants: map[string]string{}}
+	return &Ledger{st: st, opt: opt, tenants: map[string]string{}, kinds: map[string]Auditable{}}
 }
 
 // Clock is the ledger's time.

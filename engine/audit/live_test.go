@@ -44,7 +44,7 @@ func TestReadersAreNotMisledByWriters(t *testing.T) {
 		}
 		seen = r.Events >= 20
 		saved = h.checkpoint()
-		if d, err := h.Reconcile(t.Context(), acme, []audit.Auditable{things{}}); err != nil || len(d) > 0 {
+		if d, err := h.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
 			t.Errorf("deltas %v, %v", d, err)
 		}
 		page, err := h.List(t.Context(), acme, core.Filter{Kind: "thing.*"})

@@ -63,6 +63,7 @@ func (h *house) open() {
 	h.sealer = openSealer(h.t, h.key)
 	h.db = openStore(h.t, h.data, store.Options{Seal: h.sealer.Seal})
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
+	h.Register(things{})
 }
 
 func (h *house) trusted(tenant string) []string { return h.sealer.Trusted(tenant) }

@@ -36,11 +36,14 @@ const maxDeltas = 10_000
 
 // Reconcile replays the log, the newest Entry.State of each subject and id and
 // the newest digest of each row, and lists every difference from the store: of
-// the kinds given in the members of their states, of everything else by bucket
-// and key. Subjects of no kind given are left out. It keeps some 60 bytes per
+// registered kinds in the members of their states, of everything else by bucket
+// and key. Subjects of no such kind are left out. It keeps some 60 bytes per
 // record and per row in memory, and ends with one read transaction in which the
 // store is compared.
-func (l *Ledger) Reconcile(ctx context.Context, tenant string, kinds []Auditable) ([]Delta, error) {
+func (l *Ledger) Reconcile(ctx context.Context, tenant string) ([]Delta, error) {
+	l.mu.Lock()
+	kinds := slices.Collect(maps.Values(l.kinds))
+	l.mu.Unlock()
 	r := &replay{seed: maphash.MakeSeed(), second: maphash.MakeSeed(), newest: map[[2]uint64]fold{}, kinds: map[string]bool{}}
 	for _, k := range kinds {
 		r.kinds[k.Subject()] = true

@@ -77,7 +77,7 @@ func TestReconcile(t *testing.T) {
 			// An event without a state says nothing of the record.
 			record(t, h.Ledger, audit.Entry{Type: "thing.seen", Subject: "thing", ID: "a"})
 			h.tamper(c.do)
-			got, err := h.Reconcile(t.Context(), acme, []audit.Auditable{things{}})
+			got, err := h.Reconcile(t.Context(), acme)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestReconcileBoundsItsAnswer(t *testing.T) {
 		}
 		return nil
 	})
-	got, err := h.Reconcile(t.Context(), acme, []audit.Auditable{things{}})
+	got, err := h.Reconcile(t.Context(), acme)
 	if err != nil || len(got) != 10_001 || got[10_000].Log != "10100 more differences" {
 		t.Errorf("%d deltas, last %+v, %v", len(got), got[len(got)-1], err)
 	}

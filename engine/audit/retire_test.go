@@ -63,7 +63,7 @@ func (h *house) healthy(saved ...[]byte) {
 
 func (h *house) deltas() []audit.Delta {
 	h.t.Helper()
-	d, err := h.Reconcile(h.t.Context(), acme, []audit.Auditable{things{}})
+	d, err := h.Reconcile(h.t.Context(), acme)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -174,6 +174,7 @@ func TestNoEditHidesBehindWhatLeftTheLog(t *testing.T) {
 	h.close()
 	h.db = openStore(t, h.data, store.Options{}) // as somebody with the file would
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
+	h.Register(things{})
 	edit := func(fn func(tx store.Tx) error) {
 		t.Helper()
 		if err := h.db.Update(t.Context(), acme, fn); err != nil {
@@ -194,7 +195,7 @@ func TestNoEditHidesBehindWhatLeftTheLog(t *testing.T) {
 			}
 			edit(forge)
 			report, err := h.Verify(t.Context(), acme, saved)
-			deltas, failed := h.Reconcile(t.Context(), acme, []audit.Auditable{things{}})
+			deltas, failed := h.Reconcile(t.Context(), acme)
 			if err == nil && report.OK && len(deltas) == 0 && failed == nil {
 				t.Errorf("%s: %s %q unseen", name, r.bucket, r.key)
 			}

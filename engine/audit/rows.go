@@ -43,6 +43,11 @@ type prefix struct {
 func (l *Ledger) Declare(class Class, names ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.declare(class, names)
+}
+
+// declare is called with mu held.
+func (l *Ledger) declare(class Class, names []string) {
 	l.classes.Store(l.classes.Load().with(class, names))
 }
 

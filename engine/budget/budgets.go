@@ -91,6 +91,7 @@ func New(opt Options) *Budgets {
 		},
 		State: func(b *Budget) any { return map[string]any{"reached": b.Reached, "granted": b.Granted} },
 	}
+	opt.Ledger.Register(s.kind.Auditable())
 	opt.Ledger.Declare(audit.Volatile, string(bRunning))
 	opt.Judge.Own(judge.GateBudget, s)
 	return s
@@ -99,9 +100,6 @@ func New(opt Options) *Budgets {
 // Read takes over what is on disk of a tenant. A budget that can't be read
 // counts as used up.
 func (s *Budgets) Read(ctx context.Context, tenant string) error { return s.kind.Read(ctx, tenant) }
-
-// Auditable is the record that reconcile compares with the audit log.
-func (s *Budgets) Auditable() audit.Auditable { return s.kind.Auditable() }
 
 // follow takes a budget over, as it is on disk; nil was removed.
 func (s *Budgets) follow(tenant, name string, now *Budget) {

@@ -115,7 +115,7 @@ func New(opt Options) *Bus {
 	// not at all, what the log has all the same.
 	b.ledger.Declare(audit.Volatile, string(cursors))
 	b.messages, b.dead, b.topics, b.subs = b.messageKind(), b.deadKind(), b.topicKind(), b.subscriptionKind()
-	b.ledger.Derives(b.Auditables()...)
+	b.ledger.Register(b.auditables()...)
 	return b
 }
 

@@ -117,7 +117,7 @@ func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) 
 	return out, explain("list the unanswered requests", err)
 }
 
-// Auditables are the records that reconcile compares.
-func (b *Bus) Auditables() []audit.Auditable {
+// auditables are the records that reconcile compares.
+func (b *Bus) auditables() []audit.Auditable {
 	return []audit.Auditable{b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable(), unsettled{}}
 }

@@ -194,7 +194,7 @@ func (r *rig) whole() {
 	if err != nil || !rep.OK {
 		r.T.Errorf("audit verify: %+v, %v", rep, err)
 	}
-	deltas, err := r.Ledger.Reconcile(ctx, acme, r.Auditables())
+	deltas, err := r.Ledger.Reconcile(ctx, acme)
 	if err != nil || len(deltas) > 0 {
 		r.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}

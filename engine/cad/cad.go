@@ -86,7 +86,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*tenant{}}
 	c.kinds.role, c.kinds.scenario = c.roleKind(), c.scenarioKind()
-	c.ledger.Derives(c.Auditables()...)
+	c.ledger.Register(c.auditables()...)
 	if c.work, err = newWorkflows(c); err != nil {
 		return nil, err
 	}

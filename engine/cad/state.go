@@ -324,9 +324,9 @@ func (t *turns) leave(name string, held bool) {
 	}
 }
 
-// Auditables are the records that reconcile compares.
-func (c *Controller) Auditables() []audit.Auditable {
-	return append(workflowAuditables(),
+// auditables are the records that reconcile compares.
+func (c *Controller) auditables() []audit.Auditable {
+	return append(workflowKinds(),
 		audited[Agent]{"cad.agent", bAgent, func(a *Agent) (string, any) { return a.AgentID, a.audited() }},
 		audited[Workspace]{"cad.workspace", bWorkspace, func(w *Workspace) (string, any) { return w.WorkspaceID, w.audited() }},
 		c.kinds.role.Auditable(), c.kinds.scenario.Auditable(),

@@ -192,7 +192,7 @@ func eachWorkflow(tx store.Tx, fn func(*Workflow) bool) error {
 }
 
 // auditables are the records that reconcile compares.
-func workflowAuditables() []audit.Auditable {
+func workflowKinds() []audit.Auditable {
 	return []audit.Auditable{
 		audited[Workflow]{"cad.workflow", bWorkflow, func(w *Workflow) (string, any) { return w.WorkflowID, w.audited() }},
 		audited[TaskAssignment]{"cad.assignment", bAssignment, func(a *TaskAssignment) (string, any) { return a.name(), a.audited() }},

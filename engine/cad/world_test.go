@@ -237,7 +237,7 @@ func (w *world) events(kind string) (n int) {
 // its journal leads to.
 func (w *world) sound() {
 	w.t.Helper()
-	deltas, err := w.ledger.Reconcile(context.Background(), home, w.cad.Auditables())
+	deltas, err := w.ledger.Reconcile(context.Background(), home)
 	if err != nil || len(deltas) > 0 {
 		w.t.Errorf("reconcile: %+v, %v", deltas, err)
 	}

@@ -25,7 +25,10 @@ type DAG struct {
 }
 
 // New makes the record over a ledger. It reads nothing and starts nothing.
-func New(opt Options) *DAG { return &DAG{ledger: opt.Ledger, formats: opt.Formats} }
+func New(opt Options) *DAG {
+	opt.Ledger.Register(auditedStreams{})
+	return &DAG{ledger: opt.Ledger, formats: opt.Formats}
+}
 
 // view reads a consistent snapshot.
 func (d *DAG) view(ctx context.Context, tenant, what string, fn func(reader) error) error {
@@ -59,10 +62,8 @@ func (d *DAG) Figures(ctx context.Context, tenant string) (Figures, error) {
 	return f, err
 }
 
-// Auditables are the records that reconcile compares: each stream's length,
-// its newest event, and the chain of all its events.
-func (d *DAG) Auditables() []audit.Auditable { return []audit.Auditable{auditedStreams{}} }
-
+// auditedStreams has reconcile compare each stream's length, its newest event,
+// and the chain of all its events.
 type auditedStreams struct{}
 
 func (auditedStreams) Subject() string { return subject }

@@ -162,7 +162,7 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 
 func TestTheAuditLogKnowsEveryStream(t *testing.T) {
 	s := newStory(t)
-	deltas, err := s.ledger.Reconcile(t.Context(), acme, s.Auditables())
+	deltas, err := s.ledger.Reconcile(t.Context(), acme)
 	if err != nil || len(deltas) != 0 {
 		t.Errorf("%v %v", deltas, err)
 	}
@@ -171,7 +171,7 @@ func TestTheAuditLogKnowsEveryStream(t *testing.T) {
 		_, err := tx.Record(audit.Entry{Type: "dag.emitted", Subject: "dag.stream", ID: "run:r-1", State: map[string]any{"events": 9, "head": "x", "chain": "y"}})
 		return err
 	}))
-	if deltas, err = s.ledger.Reconcile(t.Context(), acme, s.Auditables()); err != nil || len(deltas) != 3 {
+	if deltas, err = s.ledger.Reconcile(t.Context(), acme); err != nil || len(deltas) != 3 {
 		t.Errorf("%v %v", deltas, err)
 	}
 }

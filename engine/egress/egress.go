@@ -106,7 +106,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		s.patience = Patience
 	}
 	s.kind = s.ruleKind()
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.kind.Auditable())
 	if err := s.kind.ReadAll(ctx, opt.Health, opt.Tenants); err != nil {
 		return nil, err
 	}

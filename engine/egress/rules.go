@@ -158,6 +158,3 @@ func (s *Service) index(tenant string) *index {
 	}
 	return x
 }
-
-// Auditables are what reconcile compares with the log.
-func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

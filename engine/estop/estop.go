@@ -77,14 +77,12 @@ func New(opt Options) *Stops {
 		},
 		State: func(st *State) any { return map[string]bool{"on": st.On} },
 	}
+	opt.Ledger.Register(s.kind.Auditable())
 	return s
 }
 
 // Read takes over what is on disk of a tenant.
 func (s *Stops) Read(ctx context.Context, tenant string) error { return s.kind.Read(ctx, tenant) }
-
-// Auditable is the record that reconcile compares with the audit log.
-func (s *Stops) Auditable() audit.Auditable { return s.kind.Auditable() }
 
 // Freezer adds one. Call it before the first stop.
 func (s *Stops) Freezer(f Freezer) {

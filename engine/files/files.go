@@ -55,7 +55,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		},
 		State: (*Rule).state,
 	}
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.kind.Auditable())
 	if err := s.kind.ReadAll(ctx, opt.Health, opt.Tenants); err != nil {
 		return nil, err
 	}
@@ -151,6 +151,3 @@ func (s *Service) unread(tenant, id string) {
 	}
 	s.follow(tenant, id, &r)
 }
-
-// Auditables are what reconcile compares with the log.
-func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

@@ -67,7 +67,7 @@ var (
 func New(ctx context.Context, opt Options) (*Fleet, error) {
 	f := &Fleet{opt: opt, asked: opt.Swarm.Questions(), fleet: map[string]map[string]*member{}}
 	f.agents, f.projects, f.roles = f.agentKind(), f.projectKind(), f.roleKind()
-	opt.Ledger.Derives(f.Auditables()...)
+	opt.Ledger.Register(f.auditables()...)
 	tenants, err := opt.Swarm.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)

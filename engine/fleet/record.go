@@ -72,8 +72,8 @@ func (f *Fleet) roleKind() record.Kind[Role] {
 	}
 }
 
-// Auditables are the records that reconcile compares.
-func (f *Fleet) Auditables() []audit.Auditable {
+// auditables are the records that reconcile compares.
+func (f *Fleet) auditables() []audit.Auditable {
 	return []audit.Auditable{f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable()}
 }
 

@@ -263,7 +263,7 @@ func (w *world) consistent() {
 			w.t.Errorf("counter of %s agents is %d off", s, n)
 		}
 	}
-	deltas, err := w.ledger.Reconcile(w.t.Context(), home, w.fleet.Auditables())
+	deltas, err := w.ledger.Reconcile(w.t.Context(), home)
 	if err != nil {
 		w.t.Fatal(err)
 	}

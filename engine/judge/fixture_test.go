@@ -189,7 +189,7 @@ func (f *fixture) start(id string, ask judge.Ask) bool {
 // healthy fails when the log does not verify or differs from the store.
 func (f *fixture) healthy() {
 	f.t.Helper()
-	deltas, err := f.ledger.Reconcile(context.Background(), acme, f.Auditables())
+	deltas, err := f.ledger.Reconcile(context.Background(), acme)
 	if err != nil {
 		f.t.Fatal(err)
 	}

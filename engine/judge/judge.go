@@ -142,7 +142,7 @@ func New(opt Options) (*Judge, error) {
 	j.approvals, j.decisions, j.policies, j.rules = j.approvalKind(), j.decisionKind(), j.policyKind(), j.ruleKind()
 	if j.ledger != nil { // without one it only explains
 		j.loop = loop.New(loop.Options{Component: "judge", Health: opt.Health, Clock: j.ledger.Clock(), Tenants: opt.Tenants, Pass: j.sweep})
-		j.ledger.Derives(j.Auditables()...)
+		j.ledger.Register(j.auditables()...)
 	}
 	return j, nil
 }

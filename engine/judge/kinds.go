@@ -85,9 +85,9 @@ func (j *Judge) policyKind() record.Kind[Policy] {
 	}
 }
 
-// Auditables are the records that reconcile compares: approvals by their
+// auditables are the records that reconcile compares: approvals by their
 // status and digest, always rules by their uses and by all that they allow,
 // policies by what they are and which of them rules.
-func (j *Judge) Auditables() []audit.Auditable {
+func (j *Judge) auditables() []audit.Auditable {
 	return []audit.Auditable{j.approvals.Auditable(), j.decisions.Auditable(), j.rules.Auditable(), j.policies.Auditable(), termsRecords{}, rulesRecords{}}
 }

@@ -85,7 +85,7 @@ func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deltas, err := f.ledger.Reconcile(t.Context(), acme, f.Auditables())
+		deltas, err := f.ledger.Reconcile(t.Context(), acme)
 		if err != nil {
 			t.Fatal(err)
 		}

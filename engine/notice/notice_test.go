@@ -362,7 +362,7 @@ func TestNoticesComeAndGo(t *testing.T) {
 		if _, err := w.Remove(context.Background(), root, "n"); !errors.Is(err, core.Kind(core.NotFound)) {
 			w.T.Error(err)
 		}
-		if deltas, err := w.Ledger.Reconcile(context.Background(), home, w.Auditables()); err != nil || len(deltas) > 0 {
+		if deltas, err := w.Ledger.Reconcile(context.Background(), home); err != nil || len(deltas) > 0 {
 			w.T.Errorf("%v, %v", deltas, err)
 		}
 	})

@@ -79,7 +79,7 @@ func New(opt Options) *Notices {
 		Same:    func(n, o *Notice) bool { return n.same(o) && n.CreatedAt.Equal(o.CreatedAt) },
 		Changed: make(chan struct{}, 1),
 	}
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.kind.Auditable())
 	return s
 }
 
@@ -230,6 +230,3 @@ func standing(tx store.Tx, name string) (st Standing, err error) {
 	}
 	return st, nil
 }
-
-// Auditables are the records that reconcile compares.
-func (s *Notices) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

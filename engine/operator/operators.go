@@ -40,7 +40,7 @@ func New(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenan
 		},
 		State: (*Operator).state,
 	}
-	ledger.Derives(o.Auditables()...)
+	ledger.Register(o.kind.Auditable())
 	if err := o.kind.ReadAll(ctx, book, tenants); err != nil {
 		return nil, err
 	}
@@ -122,6 +122,3 @@ func (o *Operators) Operator(ctx context.Context, tenant, name string) (Operator
 func (o *Operators) List(ctx context.Context, tenant string) ([]Operator, error) {
 	return o.kind.List(ctx, tenant)
 }
-
-// Auditables are what reconcile compares with the log.
-func (o *Operators) Auditables() []audit.Auditable { return []audit.Auditable{o.kind.Auditable()} }

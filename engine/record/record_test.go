@@ -77,7 +77,7 @@ func newWorld(t *testing.T) *world {
 			w.heard = append(w.heard, tenant+" "+id+" "+v.Color)
 		},
 	}
-	w.Ledger.Derives(w.Auditable())
+	w.Ledger.Register(w.Auditable())
 	return w
 }
 
@@ -102,7 +102,7 @@ func (w *world) update(fn func(*audit.Tx) error) {
 
 func (w *world) deltas() []audit.Delta {
 	w.t.Helper()
-	all, err := w.Ledger.Reconcile(w.t.Context(), "t_acme", []audit.Auditable{w.Auditable()})
+	all, err := w.Ledger.Reconcile(w.t.Context(), "t_acme")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		Head:    func(p *part) record.Head { return record.Head{Created: &p.Made} },
 		Indexes: []record.Index[part]{{Bucket: byTool, Count: "part.tool", Word: func(p *part) string { return p.For }}},
 	}
-	w.Ledger.Derives(k.Auditable())
+	w.Ledger.Register(k.Auditable())
 	var made []part
 	for i := range 7 {
 		p := part{For: []string{"saw", "", "axe"}[i%3]}
@@ -383,7 +383,7 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 			t.Errorf("%s: %s of %d (%v), want %s of %d", name, got, page.Info.Total, err, c.want, c.total)
 		}
 	}
-	if all, err := w.Ledger.Reconcile(t.Context(), "t_acme", []audit.Auditable{k.Auditable()}); err != nil || len(all) > 0 {
+	if all, err := w.Ledger.Reconcile(t.Context(), "t_acme"); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 }

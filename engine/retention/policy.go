@@ -148,6 +148,3 @@ func (s *Service) Limit(tenant, kind string) record.Limit {
 	}
 	return p.limit(s.opt.Ledger.Clock().Now())
 }
-
-// Auditables are the records that reconcile compares with the audit log.
-func (s *Service) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

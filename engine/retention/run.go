@@ -51,7 +51,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{opt: opt}
 	s.loop = loop.New(loop.Options{Component: "retention", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: s.tend})
 	s.kind = s.policies()
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.kind.Auditable())
 	return s, s.kind.ReadAll(ctx, opt.Health, opt.Tenants)
 }
 

@@ -82,7 +82,7 @@ func New(opt Options) *Secrets {
 			State: (*stored).state,
 		},
 	}
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.kind.Auditable())
 	return s
 }
 
@@ -174,6 +174,3 @@ func (s *Secrets) List(ctx context.Context, tenant string) ([]Secret, error) {
 }
 
 func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 64)], "") }
-
-// Auditables are what reconcile compares with the log.
-func (s *Secrets) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

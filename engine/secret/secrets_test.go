@@ -70,7 +70,7 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	if err != nil || bytes.Contains(data, []byte("first-value")) {
 		t.Errorf("the value lies in the data file: %v", err)
 	}
-	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme", w.Auditables())
+	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme")
 	if err != nil || len(deltas) > 0 {
 		t.Errorf("%v %v", deltas, err)
 	}
@@ -213,7 +213,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 	if _, _, err := w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"}); err == nil || !strings.Contains(err.Error(), "sealed with another key or changed") {
 		t.Errorf("%v", err)
 	}
-	if deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme", w.Auditables()); err != nil || len(deltas) != 2 {
+	if deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 2 {
 		t.Errorf("%v %v", deltas, err)
 	}
 }

@@ -55,6 +55,7 @@ type live struct {
 func New(opt Options) *Sessions {
 	s := &Sessions{opt: opt, tenants: map[string]*live{}}
 	s.kind = s.declared()
+	opt.Ledger.Register(s.kind.Auditable())
 	return s
 }
 
@@ -70,9 +71,6 @@ func (s *Sessions) Read(ctx context.Context, tenant string) error {
 		})
 	}))
 }
-
-// Auditable is the record that reconcile compares with the audit log.
-func (s *Sessions) Auditable() audit.Auditable { return s.kind.Auditable() }
 
 // change changes what is in memory of a tenant.
 func (s *Sessions) change(tenant string, fn func(*live)) {

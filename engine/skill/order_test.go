@@ -161,7 +161,7 @@ func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
 	if len(s.Catalog(home)) != 0 {
 		t.Errorf("%+v", s.Catalog(home))
 	}
-	deltas, err := s.ledger.Reconcile(t.Context(), home, s.Auditables())
+	deltas, err := s.ledger.Reconcile(t.Context(), home)
 	if err != nil || len(deltas) != 0 {
 		t.Errorf("%+v %v", deltas, err)
 	}

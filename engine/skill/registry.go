@@ -51,7 +51,7 @@ func newRegistry(ctx context.Context, book *health.Troubles, ledger *audit.Ledge
 	}
 	r.sources.Changed = func() { ring(r.stir) }
 	r.skills, r.kept, r.refused = r.skillKind(), r.sourceKind(), r.refusalKind()
-	ledger.Derives(r.Auditables()...)
+	ledger.Register(r.auditables()...)
 	if err := r.settle(static); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (r *registry) Kinds() []string {
 	return kinds
 }
 
-// Auditables are the records that reconcile compares.
-func (r *registry) Auditables() []audit.Auditable {
+// auditables are the records that reconcile compares.
+func (r *registry) auditables() []audit.Auditable {
 	return []audit.Auditable{r.skills.Auditable(), r.kept.Auditable(), r.refused.Auditable()}
 }

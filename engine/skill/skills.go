@@ -101,7 +101,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	s.agents, s.execs, s.kind = s.agentKind(), s.execKind(), s.reactionKind()
 	s.registry.engines = opt.Own
 	s.registry.env = opt.Env
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())
 	if err := opt.Health.Tenants(ctx, component, ids, func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the subagents: %w", err)
 	}
@@ -162,9 +162,4 @@ func (s *Skills) Live(tenant string) []*Subagent {
 		return strings.Compare(a.AgentID, b.AgentID)
 	})
 	return all
-}
-
-// Auditables are the records that reconcile compares.
-func (s *Skills) Auditables() []audit.Auditable {
-	return append(s.registry.Auditables(), s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())
 }

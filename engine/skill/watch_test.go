@@ -234,7 +234,7 @@ func TestAForgottenSourceIsReadNoMore(t *testing.T) {
 	if _, err := s.Forget(t.Context(), alice, path); err == nil {
 		t.Error("forgotten twice")
 	}
-	deltas, err := s.ledger.Reconcile(t.Context(), home, s.Auditables())
+	deltas, err := s.ledger.Reconcile(t.Context(), home)
 	if err != nil || len(deltas) != 0 {
 		t.Errorf("%+v %v", deltas, err)
 	}

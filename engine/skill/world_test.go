@@ -300,9 +300,7 @@ func (w *world) messages(topic string) []bus.Message {
 // whole checks that the store equals the log's replay, and the log itself.
 func (w *world) whole() {
 	w.t.Helper()
-	kinds := append(append(w.swarm.Auditables(), w.tasks.Auditable()), w.judge.Auditables()...)
-	kinds = append(append(kinds, w.skills.Auditables()...), w.bus.Auditables()...)
-	deltas, err := w.ledger.Reconcile(context.Background(), home, kinds)
+	deltas, err := w.ledger.Reconcile(context.Background(), home)
 	if err != nil || len(deltas) > 0 {
 		w.t.Errorf("reconcile: %+v, %v", deltas, err)
 	}

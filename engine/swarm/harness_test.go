@@ -207,7 +207,7 @@ func (r *rig) whole() {
 	if err != nil || !rep.OK {
 		r.t.Errorf("audit verify: %+v, %v", rep, err)
 	}
-	deltas, err := r.ledger.Reconcile(ctx, acme, append(append(r.swarm.Auditables(), r.tasks.Auditable()), r.judge.Auditables()...))
+	deltas, err := r.ledger.Reconcile(ctx, acme)
 	if err != nil || len(deltas) > 0 {
 		r.t.Errorf("reconcile: %+v, %v", deltas, err)
 	}

@@ -55,8 +55,3 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 		return s.orphaned(tx, &t)
 	})
 }
-
-// Auditables are the records that reconcile compares with the audit log.
-func (s *Swarm) Auditables() []audit.Auditable {
-	return []audit.Auditable{s.Sessions.Auditable(), s.Budgets.Auditable(), s.EStops.Auditable()}
-}

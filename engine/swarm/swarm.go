@@ -97,7 +97,6 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	s.Budgets = budget.New(budget.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Sessions: s.Sessions, Work: s})
 	s.queue = queue.New(s.ring)
 	s.EStops = estop.New(estop.Options{Ledger: opt.Ledger, Work: s.acknowledged, Changed: s.poke})
-	s.ledger.Derives(s.Auditables()...)
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult} {
 		s.judge.Own(g, s)
 	}

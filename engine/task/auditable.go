@@ -9,9 +9,7 @@ import (
 	"swarmdeck/store"
 )
 
-// Auditable is what reconcile compares tasks with the audit log by.
-func (b *Table) Auditable() audit.Auditable { return audited{} }
-
+// audited is what reconcile compares tasks with the audit log by.
 type audited struct{}
 
 func (audited) Subject() string { return "task" }

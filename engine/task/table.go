@@ -51,7 +51,7 @@ type name struct{ tenant, task string }
 func New(opt Options) *Table {
 	t := &Table{ledger: opt.Ledger, opt: opt, beside: map[string]Follower{}, waiters: map[name][]chan struct{}{}}
 	t.heads.seed = maphash.MakeSeed()
-	t.ledger.Derives(t.Auditable())
+	t.ledger.Register(audited{})
 	return t
 }
 

@@ -80,7 +80,7 @@ func New(opt Options) *Tools {
 		},
 		Stored: (*Server).stored, State: (*Server).state,
 	}}
-	opt.Ledger.Derives(t.Auditables()...)
+	opt.Ledger.Register(t.kind.Auditable())
 	return t
 }
 
@@ -249,6 +249,3 @@ func (t *Tools) List(ctx context.Context, tenant, server string) ([]Tool, error)
 	}
 	return all, nil
 }
-
-// Auditables are the records that reconcile compares.
-func (t *Tools) Auditables() []audit.Auditable { return []audit.Auditable{t.kind.Auditable()} }

@@ -63,7 +63,7 @@ func New(opt Options) *Witnesses {
 		Same:    func(w, o *Witness) bool { return w.same(o) && w.CreatedAt.Equal(o.CreatedAt) },
 		Changed: make(chan struct{}, 1),
 	}
-	opt.Ledger.Derives(s.Auditables()...)
+	opt.Ledger.Register(s.kind.Auditable())
 	// An event for each checkpoint that was published would make a next one.
 	opt.Ledger.Declare(audit.Volatile, string(bStanding))
 	return s
@@ -217,6 +217,3 @@ func standing(tx store.Tx, name string) (st Standing, err error) {
 	}
 	return st, nil
 }
-
-// Auditables are the records that reconcile compares.
-func (s *Witnesses) Auditables() []audit.Auditable { return []audit.Auditable{s.kind.Auditable()} }

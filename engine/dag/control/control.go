@@ -71,6 +71,7 @@ func New(opt Options) *Controller {
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, frozen: map[string]bool{}, waiters: map[place][]chan struct{}{}}
 	c.bell.init()
+	c.ledger.Register(audited{})
 	return c
 }
 

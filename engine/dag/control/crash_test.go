@@ -63,7 +63,7 @@ func TestKilledAtAnyInstantNoEffectIsLostOrDoubled(t *testing.T) {
 					t.Errorf("%s: is %s, %v", line, i.Status, err)
 				}
 			}
-			deltas, err := ledger.Reconcile(context.Background(), acme, c.Auditables())
+			deltas, err := ledger.Reconcile(context.Background(), acme)
 			if err != nil || len(deltas) > 0 {
 				t.Errorf("reconcile: %v %v", deltas, err)
 			}

@@ -261,9 +261,6 @@ func (i *Intent) stepsLeft() (all []int) {
 	return all
 }
 
-// Auditables are the records that reconcile compares.
-func (c *Controller) Auditables() []audit.Auditable { return []audit.Auditable{audited{}} }
-
 type audited struct{}
 
 func (audited) Subject() string { return subject }

@@ -50,7 +50,7 @@ func inBubble(t *testing.T, fn func(*rig)) {
 		r.no(r.db.CreateTenant(t.Context(), acme))
 		fn(r)
 		r.end()
-		deltas, err := r.ledger.Reconcile(t.Context(), acme, append(r.Auditables(), r.dag.Auditables()...))
+		deltas, err := r.ledger.Reconcile(t.Context(), acme)
 		if err != nil || len(deltas) > 0 {
 			t.Errorf("reconcile: %v %v", deltas, err)
 		}

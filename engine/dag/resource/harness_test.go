@@ -59,7 +59,7 @@ func inBubble(t *testing.T, fn func(*rig)) {
 		}()
 		r.people.add("ada")
 		fn(r)
-		deltas, err := r.ledger.Reconcile(t.Context(), acme, append(intents.Auditables(), r.dag.Auditables()...))
+		deltas, err := r.ledger.Reconcile(t.Context(), acme)
 		if err != nil || len(deltas) > 0 {
 			t.Errorf("reconcile: %v %v", deltas, err)
 		}
