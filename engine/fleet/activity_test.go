@@ -11,13 +11,13 @@ import (
 )
 
 func (w *world) activity(name string) fleet.Activity {
-	w.t.Helper()
-	a, err := w.fleet.Activity(w.t.Context(), home, name, time.Time{})
+	w.T.Helper()
+	a, err := w.fleet.Activity(w.T.Context(), home, name, time.Time{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	if again, err := w.fleet.Activity(w.t.Context(), home, name, a.At); err != nil || a.TaskID != "" && again != nil {
-		w.t.Fatalf("read again although it is known: %+v, %v", again, err)
+	if again, err := w.fleet.Activity(w.T.Context(), home, name, a.At); err != nil || a.TaskID != "" && again != nil {
+		w.T.Fatalf("read again although it is known: %+v, %v", again, err)
 	}
 	return *a
 }
@@ -70,9 +70,9 @@ func TestUsageIsSeenWhileTheAgentWorks(t *testing.T) {
 	w.create("bob")
 	w.assign("bob", "x")
 	next <- struct{}{}
-	w.await("10 tokens", func() bool { a := w.agent("bob"); return a.Usage.Tokens == 10 && a.Status == fleet.Busy })
+	w.Await("10 tokens", func() bool { a := w.agent("bob"); return a.Usage.Tokens == 10 && a.Status == fleet.Busy })
 	next <- struct{}{}
-	w.await("20 tokens", func() bool { return w.agent("bob").Usage.Tokens == 20 })
+	w.Await("20 tokens", func() bool { return w.agent("bob").Usage.Tokens == 20 })
 	close(next)
 	if u := w.awaitStatus("bob", fleet.Idle).Usage; u.Tokens != 20 || u.Tasks != 1 {
 		t.Errorf("usage %+v", u)

@@ -335,7 +335,7 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 		if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 			t.Fatalf("result: %+v", r)
 		}
-		w.await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
+		w.Await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
 	}
 	w.consistent()
 }
@@ -384,8 +384,8 @@ func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
 	if tk.Status != task.Queued {
 		t.Errorf("task: %+v", tk)
 	}
-	w.shut()
-	w.open()
+	w.Close()
+	w.Open()
 	w.run()
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)

@@ -48,7 +48,7 @@ func TestSameHealthIsNotWrittenAgain(t *testing.T) {
 		w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle, PID: 100})
 	}
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle, PID: 200})
-	w.await("the new pid", func() bool { return w.agent("bob").PID == 200 })
+	w.Await("the new pid", func() bool { return w.agent("bob").PID == 200 })
 	if n := len(w.events("agent.*")) - before; n != 1 {
 		t.Errorf("%d events for one change", n)
 	}
@@ -81,8 +81,8 @@ func TestStopLastsUntilStart(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle}) // a runtime's word does not undo it
-	w.shut()
-	w.open()
+	w.Close()
+	w.Open()
 	w.run()
 	w.create("other")
 	if a := w.agent("bob"); a.Status != fleet.Offline || !a.Stopped {
@@ -134,14 +134,14 @@ func TestPauseIsShownWhenAcknowledged(t *testing.T) {
 		}
 		acked <- a
 	}()
-	w.await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
+	w.Await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
 	time.Sleep(50 * time.Millisecond)
 	if a := w.agent("bob"); a.Paused {
 		t.Error("shown as paused before it was")
 	}
 	h.is(func() bool { h.deaf = false; return true })
 	<-acked
-	w.await("paused", func() bool { return w.agent("bob").State() == "paused" })
+	w.Await("paused", func() bool { return w.agent("bob").State() == "paused" })
 	if !h.is(func() bool { return h.paused }) {
 		t.Error("the process runs")
 	}
@@ -163,15 +163,15 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 		asked <- err
 	}()
 	still := func() bool { return h.is(func() bool { return h.paused }) }
-	w.await("a try to pause", still)
+	w.Await("a try to pause", still)
 	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-asked; err != nil {
 		t.Error(err)
 	}
-	w.await("going on", func() bool { return !still() })
-	w.await("a free agent", func() bool { free, _ := w.fleet.Runner().Slot(home, "bob"); return free })
+	w.Await("going on", func() bool { return !still() })
+	w.Await("a free agent", func() bool { free, _ := w.fleet.Runner().Slot(home, "bob"); return free })
 }
 
 func TestPauseOutlastsTheEngine(t *testing.T) {
@@ -180,10 +180,10 @@ func TestPauseOutlastsTheEngine(t *testing.T) {
 	if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	w.shut()
-	w.open()
+	w.Close()
+	w.Open()
 	w.run()
-	w.await("paused again", func() bool {
+	w.Await("paused again", func() bool {
 		h := w.rt.handle("bob")
 		return h != nil && h.is(func() bool { return h.paused }) && w.agent("bob").Paused
 	})
@@ -217,7 +217,7 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	if _, err := w.swarm.Sessions.Pause(t.Context(), alice, s.SessionID, "lunch"); err != nil {
 		t.Fatal(err)
 	}
-	w.await("the session's pause", still)
+	w.Await("the session's pause", still)
 	if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	if _, err := w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID); err != nil {
 		t.Fatal(err)
 	}
-	w.await("going on", func() bool { return !still() })
+	w.Await("going on", func() bool { return !still() })
 }
 
 func TestEmergencyStopReachesEveryAgent(t *testing.T) {
@@ -253,7 +253,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 		}
 		return n
 	}
-	w.await("all stand still", func() bool { return frozen() == 20 })
+	w.Await("all stand still", func() bool { return frozen() == 20 })
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
@@ -263,7 +263,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 	if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
 		t.Fatal(err)
 	}
-	w.await("all go on", func() bool { return frozen() == 0 })
+	w.Await("all go on", func() bool { return frozen() == 0 })
 }
 
 // countingFreezer counts how often it is asked to freeze.
@@ -288,8 +288,8 @@ func TestAnEmergencyStopFreezesOnceWhatStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := w.rt.handle("bob")
-	w.await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
-	w.await("a second without a freeze", func() bool {
+	w.Await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
+	w.Await("a second without a freeze", func() bool {
 		before := c.freezes.Load()
 		time.Sleep(time.Second)
 		return c.freezes.Load() == before
@@ -304,7 +304,7 @@ func TestUpdateOpensTheAgentAnew(t *testing.T) {
 	if err != nil || a.Project != "Other" || a.Role != "tester" || a.Command[0] != "y" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	w.await("opened anew", func() bool { h := w.rt.handle("bob"); return h != old && old.is(func() bool { return old.closed }) })
+	w.Await("opened anew", func() bool { h := w.rt.handle("bob"); return h != old && old.is(func() bool { return old.closed }) })
 	w.awaitStatus("bob", fleet.Idle)
 	opened := w.rt.opened
 	before := len(w.events("agent.updated"))
@@ -330,18 +330,18 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 		"paused and busy": func(w *world) {
 			w.assign("bob", "x")
 			w.awaitStatus("bob", fleet.Busy)
-			if _, err := w.fleet.Pause(w.t.Context(), alice, "bob"); err != nil {
-				w.t.Fatal(err)
+			if _, err := w.fleet.Pause(w.T.Context(), alice, "bob"); err != nil {
+				w.T.Fatal(err)
 			}
 		},
 		"with a queue": func(w *world) {
-			if _, err := w.fleet.Pause(w.t.Context(), alice, "bob"); err != nil {
-				w.t.Fatal(err)
+			if _, err := w.fleet.Pause(w.T.Context(), alice, "bob"); err != nil {
+				w.T.Fatal(err)
 			}
 			for range 150 {
-				_, err := w.swarm.Dispatch(w.t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)})
+				_, err := w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)})
 				if err != nil {
-					w.t.Fatal(err)
+					w.T.Fatal(err)
 				}
 			}
 		},

@@ -31,7 +31,7 @@ var write = fleet.Event{CallID: "c1", Tool: "write", Args: core.Raw(`{"path":"a.
 // tells has the agent bob tell of events in one task, and returns what it was
 // answered to each.
 func (w *world) tells(events ...fleet.Event) (answers []fleet.ToolAnswer) {
-	w.t.Helper()
+	w.T.Helper()
 	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		for _, e := range events {
 			a, err := p.Emit(ctx, e)
@@ -84,7 +84,7 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 	if ap.TaskID != tk.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
 		t.Errorf("approval: %+v", ap)
 	}
-	w.await("the agent waits", func() bool {
+	w.Await("the agent waits", func() bool {
 		a := w.agent("bob")
 		return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
 	})
@@ -168,10 +168,10 @@ func TestAbortEndsTheTaskBlocked(t *testing.T) {
 
 func TestEndingARunVoidsItsQuestion(t *testing.T) {
 	for name, end := range map[string]func(w *world) error{
-		"cancel":  func(w *world) error { _, err := w.fleet.CancelTask(w.t.Context(), alice, "bob"); return err },
-		"delete":  func(w *world) error { return w.fleet.Delete(w.t.Context(), alice, "bob") },
-		"stop":    func(w *world) error { _, err := w.fleet.Stop(w.t.Context(), alice, "bob"); return err },
-		"restart": func(w *world) error { _, err := w.fleet.Restart(w.t.Context(), alice, "bob"); return err },
+		"cancel":  func(w *world) error { _, err := w.fleet.CancelTask(w.T.Context(), alice, "bob"); return err },
+		"delete":  func(w *world) error { return w.fleet.Delete(w.T.Context(), alice, "bob") },
+		"stop":    func(w *world) error { _, err := w.fleet.Stop(w.T.Context(), alice, "bob"); return err },
+		"restart": func(w *world) error { _, err := w.fleet.Restart(w.T.Context(), alice, "bob"); return err },
 		"death": func(w *world) error {
 			w.rt.handle("bob").notify(fleet.Health{Status: fleet.Failed, Reason: "killed"})
 			w.rt.handle("bob").end()
@@ -202,14 +202,14 @@ func TestEndingARunVoidsItsQuestion(t *testing.T) {
 			if err := end(w); err != nil {
 				t.Fatal(err)
 			}
-			w.await("the approval is void", func() bool {
+			w.Await("the approval is void", func() bool {
 				got, err := w.judge.Approval(t.Context(), home, ap.ApprovalID)
 				return err == nil && got.Status == judge.Voided
 			})
 			_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "late"})
 			refused(t, err, core.Conflict, "", "")
 			for _, a := range w.fleet.Live(home) {
-				w.await("nobody waits", func() bool { return w.agent(a.Name).Waiting == "" })
+				w.Await("nobody waits", func() bool { return w.agent(a.Name).Waiting == "" })
 			}
 			w.consistent()
 		})
@@ -293,10 +293,10 @@ func (o *witness) Ended(context.Context, task.Outcome) error { return nil }
 
 func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 	w := newWorld(t)
-	w.shut()
+	w.Close()
 	seen := &witness{}
 	w.observer = seen
-	w.open()
+	w.Open()
 	w.run()
 	var answers []string
 	for _, a := range w.tells(
@@ -363,9 +363,9 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 
 func TestSilenceDenies(t *testing.T) {
 	w := newWorld(t)
-	w.shut()
+	w.Close()
 	w.deadlines = map[judge.Risk]time.Duration{judge.Low: time.Second, judge.Medium: time.Second, judge.High: time.Second}
-	w.open()
+	w.Open()
 	w.run()
 	answers := make(chan fleet.ToolAnswer, 1)
 	w.rt.does(call(write, answers))
@@ -384,7 +384,7 @@ func TestAQuestionVoidedByOthersIsAskedAnew(t *testing.T) {
 	w, answers := asking(t, write)
 	task := w.assign("bob", "x")
 	first := w.approval()
-	err := w.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+	err := w.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		return w.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == first.ApprovalID }, "the rules changed")
 	})
 	if err != nil {

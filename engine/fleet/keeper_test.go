@@ -61,8 +61,8 @@ func newLandlord(t *testing.T) (*world, *landlord) {
 	w := newWorld(t)
 	l.runtime = w.rt
 	w.wrap = func(rt fleet.Runtime) fleet.Runtime { return l }
-	w.shut()
-	w.open()
+	w.Close()
+	w.Open()
 	return w, l
 }
 
@@ -85,14 +85,14 @@ func TestARuntimeIsToldWhichAgentsAreLeft(t *testing.T) {
 	if !l.has(&l.gone, "ann") {
 		t.Errorf("forgotten %q, want ann", l.gone)
 	}
-	w.shut()
+	w.Close()
 	l.mu.Lock()
 	l.kept = nil
 	l.mu.Unlock()
-	w.open()
+	w.Open()
 	w.run()
-	w.await("the runtime knows who is left", func() bool { return l.has(&l.kept, "bob") })
-	w.await("the place is shown", func() bool { return w.agent("bob").WorkspaceID == "place-of-bob" })
+	w.Await("the runtime knows who is left", func() bool { return l.has(&l.kept, "bob") })
+	w.Await("the place is shown", func() bool { return w.agent("bob").WorkspaceID == "place-of-bob" })
 	w.consistent()
 }
 
@@ -100,7 +100,7 @@ func TestProjectsAndRolesAreLearnedFromARuntimesServer(t *testing.T) {
 	w, l := newLandlord(t)
 	w.run()
 	create(t, w, "bob") // it makes up an id for its project
-	w.await("the server's projects are known", func() bool {
+	w.Await("the server's projects are known", func() bool {
 		all, err := w.fleet.Projects(t.Context(), home)
 		return err == nil && len(all) == 1 && all[0].ID == "p1"
 	})

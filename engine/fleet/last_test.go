@@ -13,9 +13,9 @@ import (
 
 // last fails unless an agent's record says so of its last task.
 func (w *world) last(name, tk string, want task.Status) {
-	w.t.Helper()
+	w.T.Helper()
 	if a := w.agent(name); a.LastTaskID != tk || a.LastStatus != want {
-		w.t.Errorf("%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, tk, want)
+		w.T.Errorf("%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, tk, want)
 	}
 }
 
@@ -65,19 +65,19 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 	}
 	w.last("bob", late.TaskID, task.TimedOut) // it never had the other one
 	w.consistent()
-	w.shut()
-	w.open()
+	w.Close()
+	w.Open()
 	w.last("bob", late.TaskID, task.TimedOut)
 }
 
 // waiting makes a task that nobody runs.
 func (w *world) waiting() task.Task {
-	w.t.Helper()
-	t, err := w.swarm.Dispatch(w.t.Context(), alice, swarm.Dispatch{
+	w.T.Helper()
+	t, err := w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), Session: w.session(),
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return t
 }
@@ -89,7 +89,7 @@ func TestTheLastTaskIsNotOverWhileItIsTriedAgain(t *testing.T) {
 	})
 	w.create("bob")
 	tk := w.assign("bob", "x")
-	w.await("the first attempt is over", func() bool {
+	w.Await("the first attempt is over", func() bool {
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && now.Attempt == 1
 	})
@@ -109,9 +109,9 @@ func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
 	}
 	w.awaitStatus("bob", fleet.Busy)
 	w.crash()
-	w.open()
+	w.Open()
 	w.run()
-	w.await("the record is repaired", func() bool { return w.agent("bob").LastStatus != "" })
+	w.Await("the record is repaired", func() bool { return w.agent("bob").LastStatus != "" })
 	w.last("bob", tk.TaskID, task.Failed)
 	w.awaitStatus("bob", fleet.Idle) // nothing changes while it is counted
 	w.consistent()

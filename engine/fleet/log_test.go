@@ -13,10 +13,10 @@ import (
 )
 
 func (w *world) log(name string, f core.Filter) core.Page[task.LogLine] {
-	w.t.Helper()
-	p, err := w.fleet.Log(w.t.Context(), home, name, f)
+	w.T.Helper()
+	p, err := w.fleet.Log(w.T.Context(), home, name, f)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return p
 }

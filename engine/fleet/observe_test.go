@@ -27,9 +27,9 @@ func (o *thorough) Ended(context.Context, task.Outcome) error {
 
 func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
 	w := newWorld(t)
-	w.shut()
+	w.Close()
 	w.observer = &thorough{}
-	w.open()
+	w.Open()
 	w.run()
 	w.create("bob")
 	tk := w.assign("bob", "say hello")

@@ -30,7 +30,7 @@ func (w *world) asksOutside(ctx context.Context, tk task.Task, tool string) chan
 			Used:  func(*audit.Tx, string, bool) error { return nil },
 		})
 		if err != nil && !errors.Is(err, context.Canceled) {
-			w.t.Error(err)
+			w.T.Error(err)
 		}
 		replies <- reply
 	}()
@@ -47,15 +47,15 @@ func waiting(t *testing.T) (w *world, tk task.Task, finish func()) {
 	})
 	w.create("bob")
 	tk = w.assign("bob", "x")
-	w.await("bob works", func() bool { return w.agent("bob").TaskID == tk.TaskID })
+	w.Await("bob works", func() bool { return w.agent("bob").TaskID == tk.TaskID })
 	return w, tk, func() { close(over) }
 }
 
 // question is the open approval for a tool.
 func (w *world) question(tool string) (found judge.Approval) {
-	w.t.Helper()
-	w.await("a question about "+tool, func() bool {
-		open, err := w.judge.Open(w.t.Context(), home)
+	w.T.Helper()
+	w.Await("a question about "+tool, func() bool {
+		open, err := w.judge.Open(w.T.Context(), home)
 		for _, a := range open {
 			if a.Action.Tool == tool {
 				found = a
@@ -72,7 +72,7 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 	first := w.question("one")
 	two := w.asksOutside(t.Context(), tk, "two")
 	second := w.question("two")
-	w.await("it waits", func() bool {
+	w.Await("it waits", func() bool {
 		a := w.agent("bob")
 		return a.State() == "waiting for you" && a.Waiting == first.ApprovalID && len(a.Asked) == 1 && a.Asked[0] == second.ApprovalID
 	})
@@ -86,7 +86,7 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 	if r := <-one; !r.Approved {
 		t.Errorf("%+v", r)
 	}
-	w.await("it waits for the other", func() bool {
+	w.Await("it waits for the other", func() bool {
 		a := w.agent("bob")
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && a.Waiting == second.ApprovalID && len(a.Asked) == 0 && now.ApprovalID == second.ApprovalID
@@ -97,7 +97,7 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 	if r := <-two; r.Approved || r.Reason != "no" {
 		t.Errorf("%+v", r)
 	}
-	w.await("it goes on", func() bool { return w.agent("bob").State() == "working" })
+	w.Await("it goes on", func() bool { return w.agent("bob").State() == "working" })
 	finish()
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
 		t.Errorf("result: %+v", r)
@@ -110,10 +110,10 @@ func TestAnAgentWhoseQuestionIsWithdrawnGoesOn(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	replies := w.asksOutside(ctx, tk, "write")
 	ap := w.question("write")
-	w.await("it waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
+	w.Await("it waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
 	giveUp()
 	<-replies
-	w.await("it goes on", func() bool { return w.agent("bob").State() == "working" })
+	w.Await("it goes on", func() bool { return w.agent("bob").State() == "working" })
 	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting != "" {
 		t.Errorf("task: %+v, %v", now, err)
 	}
@@ -151,12 +151,12 @@ func TestTheEndOfARunVoidsAllItsQuestions(t *testing.T) {
 	second := w.question("two")
 	finish()
 	w.result(task.TaskID)
-	w.await("the questions are void", func() bool {
+	w.Await("the questions are void", func() bool {
 		a, errA := w.judge.Approval(t.Context(), home, first.ApprovalID)
 		b, errB := w.judge.Approval(t.Context(), home, second.ApprovalID)
 		return errA == nil && errB == nil && a.Status == judge.Voided && b.Status == judge.Voided
 	})
-	w.await("it is idle", func() bool {
+	w.Await("it is idle", func() bool {
 		a := w.agent("bob")
 		return a.Status == fleet.Idle && a.Waiting == "" && len(a.Asked) == 0
 	})

@@ -18,7 +18,7 @@ func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
 	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	w.crash()
-	w.open()
+	w.Open()
 	w.rt.does(done)
 	w.run()
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
@@ -34,12 +34,12 @@ func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
 	w, _ := asking(t, write)
 	task := w.assign("bob", "x")
 	ap := w.approval()
-	w.await("that it shows it", func() bool {
+	w.Await("that it shows it", func() bool {
 		a := w.agent("bob")
 		return a.State() == "waiting for you" && a.Waiting == ap.ApprovalID
 	})
 	w.crash()
-	w.open()
+	w.Open()
 	a := w.agent("bob")
 	if a.State() != "offline" || a.Status != fleet.Offline || a.Waiting != "" || a.TaskID != "" || a.PID != 0 || a.Reason == "" {
 		t.Errorf("its engine is dead: %+v", a)
@@ -68,7 +68,7 @@ func TestCrashWhileAskingVoidsTheQuestion(t *testing.T) {
 	task := w.assign("bob", "x")
 	ap := w.approval()
 	w.crash()
-	w.open()
+	w.Open()
 	// Nobody would act on an answer, so even before Run none is taken.
 	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "late"}); err == nil {
 		t.Error("approved a call of a dead run")
@@ -99,8 +99,8 @@ func TestClosingTheEngineHandsTheTaskBack(t *testing.T) {
 	w.create("bob")
 	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
-	w.shut()
-	w.open()
+	w.Close()
+	w.Open()
 	if a := w.agent("bob"); a.Status == fleet.Busy || a.TaskID != "" {
 		t.Errorf("closed in order, yet: %+v", a)
 	}

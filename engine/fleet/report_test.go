@@ -77,6 +77,6 @@ func TestOptionsAreKeptCompactAndRenewTheRuntime(t *testing.T) {
 	if a, err = w.fleet.Update(t.Context(), alice, "bob", c); err != nil || a.Options != nil {
 		t.Errorf("%s, %v", a.Options, err)
 	}
-	w.await("it is opened anew", func() bool { return opened() == before+1 })
+	w.Await("it is opened anew", func() bool { return opened() == before+1 })
 	w.consistent()
 }

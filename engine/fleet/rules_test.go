@@ -124,7 +124,7 @@ func TestUnknownAgentIsNotFoundEverywhere(t *testing.T) {
 
 // operations are all that name an agent.
 func (w *world) operations(name string) map[string]func() error {
-	ctx, f := w.t.Context(), w.fleet
+	ctx, f := w.T.Context(), w.fleet
 	return map[string]func() error{
 		"show":    func() error { _, err := f.Agent(ctx, home, name); return err },
 		"start":   func() error { _, err := f.Start(ctx, alice, name); return err },

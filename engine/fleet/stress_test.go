@@ -34,7 +34,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			}
 		}
 	}
-	w.await("all tasks are over", func() bool {
+	w.Await("all tasks are over", func() bool {
 		open, err := w.judge.Open(t.Context(), home)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestCrashAnywhere(t *testing.T) {
 		time.Sleep(time.Duration(10+i*i) * time.Millisecond)
 		w.crash()
 		hands.Wait()
-		w.open()
+		w.Open()
 		w.consistent()
 		w.run()
 	}
@@ -86,7 +86,7 @@ func TestCrashAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.await("all agents are open", func() bool {
+	w.Await("all agents are open", func() bool {
 		for _, a := range w.fleet.Live(home) {
 			if a.Status != fleet.Idle && a.Status != fleet.Busy {
 				return false
@@ -126,7 +126,7 @@ func ask3(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) 
 
 // hands meddle for a while, or until the data file is closed.
 func (w *world) hands(d time.Duration, seed uint64) *sync.WaitGroup {
-	ctx := w.t.Context()
+	ctx := w.T.Context()
 	begin := time.Now()
 	var all sync.WaitGroup
 	for n := range uint64(8) {

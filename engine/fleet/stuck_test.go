@@ -16,9 +16,9 @@ import (
 // watched is a running world that notices soon.
 func watched(t *testing.T, l fleet.StuckLimits) *world {
 	w := newWorld(t)
-	w.shut()
+	w.Close()
 	w.stuck = l
-	w.open()
+	w.Open()
 	return w.run()
 }
 
@@ -48,8 +48,8 @@ func says(e fleet.Event) func(context.Context, *handle, fleet.Prompt) {
 }
 
 func (w *world) awaitStuck(name string, kind fleet.StuckKind) fleet.Agent {
-	w.t.Helper()
-	w.await(name+" is stuck: "+string(kind), func() bool {
+	w.T.Helper()
+	w.Await(name+" is stuck: "+string(kind), func() bool {
 		a := w.agent(name)
 		return a.Stuck != nil && a.Stuck.Kind == kind
 	})
@@ -57,8 +57,8 @@ func (w *world) awaitStuck(name string, kind fleet.StuckKind) fleet.Agent {
 }
 
 func (w *world) awaitUnstuck(name string) {
-	w.t.Helper()
-	w.await(name+" is not stuck", func() bool { return w.agent(name).Stuck == nil })
+	w.T.Helper()
+	w.Await(name+" is not stuck", func() bool { return w.agent(name).Stuck == nil })
 }
 
 func TestAnAgentThatSaysNothingIsStuckUntilItDoes(t *testing.T) {

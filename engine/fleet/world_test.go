@@ -2,15 +2,13 @@ package fleet_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -38,190 +36,131 @@ rules:
 // world is an engine of real parts over a data file; only the runtime of its
 // agents is scripted.
 type world struct {
-	t      testing.TB
-	path   string
-	rt     *runtime
-	db     *store.DB
-	ledger *audit.Ledger
-	judge  *judge.Judge
-	tasks  *task.Table
-	swarm  *swarm.Swarm
-	fleet  *fleet.Fleet
+	*enginetest.World
+	rt    *runtime
+	judge *judge.Judge
+	tasks *task.Table
+	swarm *swarm.Swarm
+	fleet *fleet.Fleet
 
 	wrap      func(fleet.Runtime) fleet.Runtime // nil: as it is
 	observer  fleet.Observer
 	deadlines map[judge.Risk]time.Duration
 	stuck     fleet.StuckLimits
-	bell      chan struct{}
-	stop      func()
 }
 
 var alice = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, path: filepath.Join(t.TempDir(), "data.db"), rt: newRuntime()}
-	w.open()
-	if _, err := w.swarm.CreateTenant(t.Context(), alice, home); err != nil {
-		t.Fatal(err)
-	}
+	w := &world{rt: newRuntime()}
+	enginetest.New(t, enginetest.Options{Tenants: []string{}, Build: w.build})
+	_, err := w.swarm.CreateTenant(t.Context(), alice, home)
+	w.No(err)
 	return w
 }
 
-// open builds the engine; nothing runs yet.
-func (w *world) open() {
-	w.t.Helper()
+// build makes the engine; nothing runs yet.
+func (w *world) build(e *enginetest.World) {
+	w.World = e
 	var err error
-	must := func() {
-		if err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	w.db, err = store.Open(w.path, store.Options{})
-	must()
-	bell := make(chan struct{}, 1)
-	w.bell = bell
-	w.ledger = audit.New(w.db, audit.Options{OnChange: func(core.Change) {
-		select {
-		case bell <- struct{}{}:
-		default:
-		}
-	}})
-	w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: []byte(rules), Tenants: w.db.Tenants, Deadlines: w.deadlines})
-	must()
-	w.tasks = task.New(task.Options{Ledger: w.ledger})
-	w.swarm, err = swarm.New(w.t.Context(), swarm.Options{Store: w.db, Ledger: w.ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.t.TempDir()})
-	must()
+	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Policy: []byte(rules), Tenants: w.DB.Tenants, Deadlines: w.deadlines})
+	w.No(err)
+	w.tasks = task.New(task.Options{Ledger: w.Ledger})
+	w.swarm, err = swarm.New(w.T.Context(), swarm.Options{Store: w.DB, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.T.TempDir()})
+	w.No(err)
 	var rt fleet.Runtime = w.rt
 	if w.wrap != nil {
 		rt = w.wrap(rt)
 	}
-	w.fleet, err = fleet.New(w.t.Context(), fleet.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer,
+	w.fleet, err = fleet.New(w.T.Context(), fleet.Options{
+		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer,
 	})
-	must()
+	w.No(err)
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
 	w.swarm.EStops.Freezer(w.fleet)
 	w.judge.Own(judge.GateTool, w.fleet)
-	db := w.db
-	w.stop = func() { _ = db.Close() }
-	w.t.Cleanup(func() { w.stop() })
 }
 
 // run starts the engine's loops.
 func (w *world) run() *world {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for name, loop := range map[string]func(context.Context) error{"fleet": w.fleet.Run, "swarm": w.swarm.Run, "judge": w.judge.Run} {
-		all.Go(func() {
-			if err := loop(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrClosed) {
-				w.t.Errorf("%s ended: %v", name, err)
-			}
-		})
-	}
-	db := w.db
-	w.stop = func() {
-		cancel()
-		all.Wait()
-		_ = db.Close()
-	}
+	w.Start(w.fleet.Run, w.swarm.Run, w.judge.Run)
 	return w
-}
-
-// shut ends the engine in order.
-func (w *world) shut() {
-	w.stop()
-	w.stop = func() {}
 }
 
 // crash ends the engine so that nothing of its end reaches the disk.
 func (w *world) crash() {
-	_ = w.db.Close()
-	w.shut()
+	w.Crash()
 	w.rt.reset()
 }
 
-// await waits until ok holds.
-func (w *world) await(what string, ok func() bool) {
-	w.t.Helper()
-	limit := time.After(30 * time.Second)
-	for !ok() {
-		select {
-		case <-w.bell:
-		case <-time.After(5 * time.Millisecond):
-		case <-limit:
-			w.t.Fatalf("waited in vain: %s; %s", what, core.MustEncode(w.fleet.Live(home)))
-		}
-	}
-}
-
 func (w *world) agent(name string) fleet.Agent {
-	w.t.Helper()
-	a, err := w.fleet.Agent(w.t.Context(), home, name)
+	w.T.Helper()
+	a, err := w.fleet.Agent(w.T.Context(), home, name)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return a
 }
 
 func (w *world) awaitStatus(name string, s fleet.AgentStatus) fleet.Agent {
-	w.t.Helper()
-	w.await(fmt.Sprintf("%s is %s", name, s), func() bool { return w.agent(name).Status == s })
+	w.T.Helper()
+	w.Await(fmt.Sprintf("%s is %s", name, s), func() bool { return w.agent(name).Status == s })
 	return w.agent(name)
 }
 
 // create makes an agent and, when the engine runs, waits until it is idle.
 func (w *world) create(name string) {
-	w.t.Helper()
-	_, err := w.fleet.Create(w.t.Context(), alice, fleet.Create{Name: name, Project: "Setup", Role: "coder", Command: []string{"x"}})
+	w.T.Helper()
+	_, err := w.fleet.Create(w.T.Context(), alice, fleet.Create{Name: name, Project: "Setup", Role: "coder", Command: []string{"x"}})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	w.awaitStatus(name, fleet.Idle)
 }
 
 // session makes a session and returns its id.
 func (w *world) session() string {
-	w.t.Helper()
-	s, err := w.swarm.Sessions.Create(w.t.Context(), alice, "")
+	w.T.Helper()
+	s, err := w.swarm.Sessions.Create(w.T.Context(), alice, "")
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return s.SessionID
 }
 
 // assign gives an agent a task that ends as the script says.
 func (w *world) assign(name, message string) task.Task {
-	w.t.Helper()
-	t, err := w.fleet.Assign(w.t.Context(), alice, name, message, "")
+	w.T.Helper()
+	t, err := w.fleet.Assign(w.T.Context(), alice, name, message, "")
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return t
 }
 
 // result waits for the end of a task.
 func (w *world) result(id string) task.Result {
-	w.t.Helper()
-	ctx, stop := context.WithTimeout(w.t.Context(), 30*time.Second)
+	w.T.Helper()
+	ctx, stop := context.WithTimeout(w.T.Context(), 30*time.Second)
 	defer stop()
 	if _, err := w.tasks.Wait(ctx, home, id, ""); err != nil {
-		w.t.Fatalf("wait for %s: %v", id, err)
+		w.T.Fatalf("wait for %s: %v", id, err)
 	}
 	r, err := w.tasks.Result(ctx, home, id)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return r
 }
 
 // approval waits for the one open approval.
 func (w *world) approval() judge.Approval {
-	w.t.Helper()
+	w.T.Helper()
 	var open []judge.Approval
-	w.await("an open approval", func() bool {
+	w.Await("an open approval", func() bool {
 		var err error
-		if open, err = w.judge.Open(w.t.Context(), home); err != nil {
-			w.t.Fatal(err)
+		if open, err = w.judge.Open(w.T.Context(), home); err != nil {
+			w.T.Fatal(err)
 		}
 		return len(open) == 1
 	})
@@ -229,10 +168,10 @@ func (w *world) approval() judge.Approval {
 }
 
 func (w *world) events(kind string) []audit.Event {
-	w.t.Helper()
-	page, err := w.ledger.List(w.t.Context(), home, core.Filter{Kind: kind, Size: 100})
+	w.T.Helper()
+	page, err := w.Ledger.List(w.T.Context(), home, core.Filter{Kind: kind, Size: 100})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return page.Items
 }
@@ -240,35 +179,35 @@ func (w *world) events(kind string) []audit.Event {
 // consistent checks what must hold whatever happened: counters equal a
 // recount, and the log explains the store.
 func (w *world) consistent() {
-	w.t.Helper()
-	counts, err := w.fleet.Counts(w.t.Context(), home)
+	w.T.Helper()
+	counts, err := w.fleet.Counts(w.T.Context(), home)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	err = w.db.View(w.t.Context(), home, func(tx store.Tx) error {
+	err = w.DB.View(w.T.Context(), home, func(tx store.Tx) error {
 		return tx.Scan("agent", nil, nil, false, func(_, value []byte) bool {
 			var a fleet.Agent
 			if err := core.DecodeStored(value, &a); err != nil {
-				w.t.Error(err)
+				w.T.Error(err)
 			}
 			counts[a.Status]--
 			return true
 		})
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	for s, n := range counts {
 		if n != 0 {
-			w.t.Errorf("counter of %s agents is %d off", s, n)
+			w.T.Errorf("counter of %s agents is %d off", s, n)
 		}
 	}
-	deltas, err := w.ledger.Reconcile(w.t.Context(), home)
+	deltas, err := w.Ledger.Reconcile(w.T.Context(), home)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	if len(deltas) > 0 {
-		w.t.Errorf("unexplained: %+v", deltas)
+		w.T.Errorf("unexplained: %+v", deltas)
 	}
 }
 
