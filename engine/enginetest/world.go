@@ -7,6 +7,7 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -47,6 +48,7 @@ func Alice() core.Caller {
 type World struct {
 	T      testing.TB
 	Path   string
+	Dir    string // for files of the services
 	DB     *store.DB
 	Store  store.Store // what the services see
 	Ledger *audit.Ledger
@@ -61,9 +63,9 @@ type World struct {
 // New opens a world, which is closed when the test ends.
 func New(t testing.TB, opt Options) *World {
 	t.Helper()
-	w := &World{T: t, Path: opt.Path, opt: opt}
+	w := &World{T: t, Path: opt.Path, Dir: t.TempDir(), opt: opt}
 	if w.Path == "" {
-		w.Path = filepath.Join(t.TempDir(), "data.db")
+		w.Path = filepath.Join(w.Dir, "data.db")
 	}
 	w.Open()
 	t.Cleanup(w.Close)
@@ -95,7 +97,7 @@ func (w *World) Open() {
 
 // On is a world over a store that the caller opened, and closes.
 func On(t testing.TB, st store.Store, opt Options) *World {
-	w := &World{T: t, opt: opt}
+	w := &World{T: t, Dir: t.TempDir(), opt: opt}
 	w.On(st)
 	return w
 }
@@ -195,6 +197,19 @@ func (w *World) Crash() {
 	}
 	w.DB = nil
 	w.Stop()
+}
+
+// Copy copies the data file as it is, with its key: what is left when the engine
+// is killed now.
+func (w *World) Copy() (path string) {
+	w.T.Helper()
+	path = filepath.Join(w.T.TempDir(), "copy.db")
+	for _, end := range []string{"", ".key"} {
+		data, err := os.ReadFile(w.Path + end)
+		w.No(err)
+		w.No(os.WriteFile(path+end, data, 0o600))
+	}
+	return path
 }
 
 // Reopen is a restart.

@@ -66,7 +66,7 @@ func (w *world) build(e *enginetest.World) {
 	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Policy: []byte(rules), Tenants: w.DB.Tenants, Deadlines: w.deadlines})
 	w.No(err)
 	w.tasks = task.New(task.Options{Ledger: w.Ledger})
-	w.swarm, err = swarm.New(w.T.Context(), swarm.Options{Store: w.DB, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.T.TempDir()})
+	w.swarm, err = swarm.New(w.T.Context(), swarm.Options{Store: w.DB, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir})
 	w.No(err)
 	var rt fleet.Runtime = w.rt
 	if w.wrap != nil {

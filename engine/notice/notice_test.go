@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -312,16 +310,9 @@ func TestNothingIsLostOverAKill(t *testing.T) {
 			w.event("task.failed", "task", fmt.Sprint("k", i), nil)
 		}
 		<-entered
-		data, err := os.ReadFile(w.Path)
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		path := w.Copy()
 		close(leave)
 		time.Sleep(time.Second)
-		path := filepath.Join(w.T.TempDir(), "killed.db")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			w.T.Fatal(err)
-		}
 		heir := newWorld(w.T, path)
 		heir.run()
 		time.Sleep(time.Second)

@@ -79,7 +79,7 @@ func TestTheAgentsOwnTimeIs(t *testing.T) {
 	w, a, ap := askedFirst(t, busy)
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	second := w.question() // of the next try
-	w.await("the end of the first child", func() bool {
+	w.Await("the end of the first child", func() bool {
 		tk, err := w.tasks.Get(t.Context(), home, ap.TaskID)
 		return err == nil && tk.Status == task.Cancelled
 	})

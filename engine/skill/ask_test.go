@@ -13,20 +13,20 @@ import (
 
 // question waits for the one open approval.
 func (w *world) question() judge.Approval {
-	w.t.Helper()
+	w.T.Helper()
 	var open []judge.Approval
-	w.await("an approval", func() bool {
+	w.Await("an approval", func() bool {
 		var err error
-		open, err = w.judge.Open(w.t.Context(), home)
+		open, err = w.judge.Open(w.T.Context(), home)
 		return err == nil && len(open) == 1
 	})
 	return open[0]
 }
 
 func (w *world) answer(id string, ans judge.Answer) {
-	w.t.Helper()
-	if _, err := w.judge.Answer(w.t.Context(), alice, id, ans); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if _, err := w.judge.Answer(w.T.Context(), alice, id, ans); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
@@ -69,12 +69,12 @@ func TestTheStartGateShowsTheWholeChain(t *testing.T) {
 
 // begun is a run of the guarded workflow that waits for detect's approval.
 func begun(w *world) (skill.Subagent, judge.Approval) {
-	w.t.Helper()
+	w.T.Helper()
 	guarded(w)
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	w.answer(w.question().ApprovalID, judge.Answer{Approve: true})
-	w.await("navigate", func() bool { return len(w.executions(a.AgentID)) == 1 })
+	w.Await("navigate", func() bool { return len(w.executions(a.AgentID)) == 1 })
 	return a, w.question()
 }
 
@@ -88,7 +88,7 @@ func TestAStepWithAnEffectIsAskedAboutWithItsParameters(t *testing.T) {
 	if a := w.agent(a.AgentID); a.State != skill.Running || a.Waiting != ap.ApprovalID {
 		t.Errorf("while it waits: %+v", a)
 	}
-	w.await("it is shown to wait", func() bool { a := w.agent(a.AgentID); return a.Shown() == "waiting for you" })
+	w.Await("it is shown to wait", func() bool { a := w.agent(a.AgentID); return a.Shown() == "waiting for you" })
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	if a = w.over(a.AgentID); a.State != skill.Completed || a.Waiting != "" {
 		t.Errorf("%+v", a)
@@ -138,7 +138,7 @@ func TestADeniedStepBlocksTheRun(t *testing.T) {
 			t.Errorf("%s: result %+v, %v", name, res, err)
 		}
 		w.whole()
-		w.close()
+		w.Close()
 	}
 }
 
@@ -159,7 +159,7 @@ func TestADeniedStepOfACompositeMayHaveAFallback(t *testing.T) {
 		if a = w.over(a.AgentID); a.State != c.want {
 			t.Errorf("%s: %s %q", name, a.State, a.Error)
 		}
-		w.close()
+		w.Close()
 	}
 }
 

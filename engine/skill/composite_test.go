@@ -15,7 +15,7 @@ import (
 // steps loads a composite over the seed's skills and returns how its run ended
 // and what was executed, as "place status".
 func (w *world) composite(s skill.Skill, params string) (skill.Subagent, []string) {
-	w.t.Helper()
+	w.T.Helper()
 	s.Runner.Kind = "composite"
 	w.load(s)
 	a := w.over(w.invoke(s.Name, params).AgentID)
@@ -109,7 +109,7 @@ func TestErrorPoliciesOfAComposite(t *testing.T) {
 			t.Errorf("%s: the fallback did not get the step's parameters: %s", name, a.Results["both"])
 		}
 		w.whole()
-		w.close()
+		w.Close()
 	}
 }
 
@@ -141,6 +141,7 @@ func TestACompositesTimeIsThatOfItsSteps(t *testing.T) {
 
 func TestARunnerThatPanicsOrLiesFailsItsStepAlone(t *testing.T) {
 	w := newWorld(t)
+	w.run()
 	for name, c := range map[string]struct {
 		do   skill.Func
 		says string
@@ -152,9 +153,6 @@ func TestARunnerThatPanicsOrLiesFailsItsStepAlone(t *testing.T) {
 	} {
 		w.load(skill.Skill{Name: "odd"})
 		w.fake.on("odd", c.do)
-		if w.end == nil {
-			w.run()
-		}
 		a := w.over(w.invoke("odd", `{}`).AgentID)
 		if a.State != skill.Failed || !strings.Contains(a.Error, c.says) {
 			t.Errorf("%s: %s %q", name, a.State, a.Error)

@@ -98,9 +98,9 @@ rules:
 }
 
 func (w *world) no(err error) {
-	w.t.Helper()
+	w.T.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 

@@ -2,8 +2,6 @@ package skill_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +20,7 @@ func (w *world) reacting() (stop func()) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		if err := w.skills.Run(ctx); err != nil && ctx.Err() == nil {
-			w.t.Errorf("Run: %v", err)
+			w.T.Errorf("Run: %v", err)
 		}
 	})
 	return sync.OnceFunc(func() {
@@ -32,41 +30,41 @@ func (w *world) reacting() (stop func()) {
 }
 
 func (w *world) react(pattern, name, params string) skill.Reaction {
-	w.t.Helper()
+	w.T.Helper()
 	r := skill.Reaction{Pattern: pattern, Skill: name}
 	if params != "" {
 		r.Params = core.Raw(params)
 	}
-	r, made, err := w.skills.React(w.t.Context(), alice, r)
+	r, made, err := w.skills.React(w.T.Context(), alice, r)
 	if err != nil || !made {
-		w.t.Fatalf("react: %v, %v", made, err)
+		w.T.Fatalf("react: %v, %v", made, err)
 	}
 	return r
 }
 
 func (w *world) publish(topic, payload string) bus.Message {
-	w.t.Helper()
-	m, err := w.bus.Accept(w.t.Context(), alice, bus.Send{Topic: topic, Payload: core.Raw(payload)})
+	w.T.Helper()
+	m, err := w.bus.Accept(w.T.Context(), alice, bus.Send{Topic: topic, Payload: core.Raw(payload)})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return m
 }
 
 func (w *world) allTasks() []task.Task {
-	w.t.Helper()
-	page, err := w.tasks.List(w.t.Context(), home, core.Filter{Size: 100})
+	w.T.Helper()
+	page, err := w.tasks.List(w.T.Context(), home, core.Filter{Size: 100})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return page.Items
 }
 
 func (w *world) dead() []bus.DeadLetter {
-	w.t.Helper()
-	page, err := w.bus.Dead(w.t.Context(), home, core.Filter{})
+	w.T.Helper()
+	page, err := w.bus.Dead(w.T.Context(), home, core.Filter{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return page.Items
 }
@@ -88,7 +86,7 @@ func TestAMessageInvokesASkill(t *testing.T) {
 	w.run()
 	defer w.reacting()()
 	w.over(w.invoke("make", `{}`).AgentID)
-	w.await("the reaction", func() bool { return len(w.fake.of("paint")) == 1 })
+	w.Await("the reaction", func() bool { return len(w.fake.of("paint")) == 1 })
 	if got := string(w.fake.of("paint")[0].Params); got != `{"part":"lid","seen":"on part.complete"}` {
 		t.Errorf("params %s", got)
 	}
@@ -113,7 +111,7 @@ func TestAReactionsParametersAreThePayloadByDefault(t *testing.T) {
 	w.publish("part.made", `{"part":"lid"}`)
 	bad := w.publish("part.made", `{"colour":"red"}`)
 	w.publish("part.made", `{"part":"cup"}`)
-	w.await("both", func() bool { return len(w.fake.of("paint")) == 2 && len(w.dead()) == 1 })
+	w.Await("both", func() bool { return len(w.fake.of("paint")) == 2 && len(w.dead()) == 1 })
 	if d := w.dead()[0]; d.MessageID != bad.MessageID || d.Reason != bus.ReasonRefused || !strings.Contains(d.Detail, "colour") {
 		t.Errorf("%+v", d)
 	}
@@ -127,25 +125,19 @@ func TestAReactionIsNeitherLostNorRepeatedOverAKill(t *testing.T) {
 	w.fake.gives("paint", `{}`)
 	w.react("part.made", "paint", "")
 	w.publish("part.made", `{"part":"lid"}`)
-	w.again()
+	w.Reopen()
 	stop := w.reacting() // the bus does not run: no acknowledgement is written before the end
-	w.await("its task", func() bool { return len(w.allTasks()) == 1 })
-	data, err := os.ReadFile(w.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.Await("its task", func() bool { return len(w.allTasks()) == 1 })
+	killed := w.Copy()
 	stop()
-	w.close()
-	w.path = filepath.Join(t.TempDir(), "killed.db")
-	if err := os.WriteFile(w.path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.open()
+	w.Close()
+	w.Path = killed
+	w.Open()
 	w.load(skill.Skill{Name: "paint", Version: "1.1.0", ParametersSchema: partSchema("part")})
 	w.run()
 	defer w.reacting()()
 	w.publish("part.made", `{"part":"cup"}`)
-	w.await("the second one", func() bool { return len(w.fake.of("paint")) == 2 })
+	w.Await("the second one", func() bool { return len(w.fake.of("paint")) == 2 })
 	if all := w.allTasks(); len(all) != 2 {
 		t.Errorf("%d tasks of two messages", len(all))
 	}
@@ -166,7 +158,7 @@ func TestALoopOfReactionsEnds(t *testing.T) {
 			w.run()
 			defer w.reacting()()
 			w.invoke("turn", `{}`)
-			w.await("the end of the loop", func() bool { return len(w.dead()) == 1 })
+			w.Await("the end of the loop", func() bool { return len(w.dead()) == 1 })
 			if n := len(w.fake.of("turn")); n != 17 {
 				t.Errorf("%d turns, want one and 16 reactions", n)
 			}
@@ -190,7 +182,7 @@ func TestALoopThroughASubagentsOwnMessagesEnds(t *testing.T) {
 	w.run()
 	defer w.reacting()()
 	w.invoke("turn", `{}`)
-	w.await("the end of the loop", func() bool { return len(w.dead()) == 1 })
+	w.Await("the end of the loop", func() bool { return len(w.dead()) == 1 })
 	if n := len(w.fake.of("turn")); n != 17 {
 		t.Errorf("%d turns, want one and 16 reactions", n)
 	}
@@ -206,7 +198,7 @@ func TestAStormOfReactionsEnds(t *testing.T) {
 	defer w.reacting()()
 	w.invoke("turn", `{}`)
 	turns, since := 0, time.Now()
-	w.await("the end of the storm", func() bool {
+	w.Await("the end of the storm", func() bool {
 		if n := len(w.fake.of("turn")); n != turns {
 			turns, since = n, time.Now()
 		}
@@ -231,7 +223,7 @@ func TestReactionsComeAndGo(t *testing.T) {
 		t.Errorf("the same again: %+v, %v, %v", same, made, err)
 	}
 	second := w.react("part.made", "paint", `{"part": "any"}`)
-	w.again()
+	w.Reopen()
 	if all := w.skills.Reactions(home); len(all) != 2 || all[0].ReactionID != first.ReactionID || string(all[1].Params) != `{"part":"any"}` {
 		t.Errorf("after a restart: %+v", all)
 	}
@@ -245,14 +237,14 @@ func TestReactionsComeAndGo(t *testing.T) {
 			t.Errorf("removed twice: %v", err)
 		}
 	}
-	w.await("their readers to go", func() bool {
+	w.Await("their readers to go", func() bool {
 		all, err := w.bus.Subscriptions(t.Context(), home)
 		return err == nil && len(all) == 0
 	})
 	w.publish("part.made", `{"part":"lid"}`)
 	w.react("part.made", "paint", "")
 	w.publish("part.made", `{"part":"cup"}`)
-	w.await("the one that is there again", func() bool { return len(w.fake.of("paint")) == 1 })
+	w.Await("the one that is there again", func() bool { return len(w.fake.of("paint")) == 1 })
 	if got := string(w.fake.of("paint")[0].Params); got != `{"part":"cup"}` {
 		t.Errorf("reacted to %s", got)
 	}
@@ -270,12 +262,12 @@ func TestAReactionsSubscriptionComesBack(t *testing.T) {
 	}
 	w.run()
 	defer w.reacting()()
-	w.await("its subscription", func() bool {
+	w.Await("its subscription", func() bool {
 		all, err := w.bus.Subscriptions(t.Context(), home)
 		return err == nil && len(all) == 1 && all[0].Open
 	})
 	w.publish("part.made", `{}`)
-	w.await("the reaction", func() bool { return len(w.fake.of("paint")) == 1 })
+	w.Await("the reaction", func() bool { return len(w.fake.of("paint")) == 1 })
 	w.whole()
 }
 

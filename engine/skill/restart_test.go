@@ -33,7 +33,7 @@ func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
-	w.again()
+	w.Reopen()
 	if a := w.agent(a.AgentID); a.State != skill.Running || a.AssignedSkill != "detect" || len(a.Results) != 1 || a.Shown() != "interrupted" {
 		t.Errorf("between the engines: %s %+v", a.Shown(), a)
 	}
@@ -76,7 +76,7 @@ func TestARunKeepsItsSkillsOverARestart(t *testing.T) {
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
-	w.again()
+	w.Reopen()
 	does := w.fake.does["navigate"]
 	fetch(w, func(s *skill.Skill) { // what it was asked for would be refused now
 		s.ParametersSchema = core.Raw(`{"type":"object","properties":{"other":{}},"required":["other"]}`)
@@ -106,7 +106,7 @@ func TestACompositeGoesOnWithinItself(t *testing.T) {
 	w.run()
 	a := w.invoke("both", `{}`)
 	<-reached
-	w.again()
+	w.Reopen()
 	w.run()
 	a = w.over(a.AgentID)
 	if a.State != skill.Completed || string(a.Results["both"]) != `{"from":7}` || len(w.fake.of("one")) != 1 || len(w.fake.of("two")) != 2 {
@@ -132,7 +132,7 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 	if _, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil {
 		t.Fatal(err)
 	}
-	w.again()
+	w.Reopen()
 	if a := w.agent(a.AgentID); a.State != skill.Paused {
 		t.Errorf("between the engines: %s", a.State)
 	}
@@ -188,11 +188,7 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 		},
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error { return churn(ctx, t, st, ack) },
 		Verify: func(t testing.TB, dir string, st store.Store, acked []string) {
-			w := blank(t)
-			w.path = filepath.Join(dir, "x")
-			if err := w.build(st); err != nil {
-				t.Fatal(err)
-			}
+			w := worldOver(t, st)
 			if _, err := w.swarm.Tenant(t.Context(), home); err != nil {
 				return // killed before there was one
 			}
@@ -254,11 +250,7 @@ func (w *world) pages(t testing.TB, each func(skill.Subagent)) {
 
 // churn runs chains until it is killed.
 func churn(ctx context.Context, t testing.TB, st store.Store, ack func(string)) error {
-	w := blank(t)
-	w.path = filepath.Join(t.TempDir(), "x")
-	if err := w.build(st); err != nil {
-		return err
-	}
+	w := worldOver(t, st)
 	if _, err := w.swarm.CreateTenant(ctx, alice, home); err != nil && !isCode(err, core.Conflict) {
 		return err
 	}
@@ -332,7 +324,7 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 	})
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
-	w.await("ticks", func() bool { return ticks.Load() > 2 })
+	w.Await("ticks", func() bool { return ticks.Load() > 2 })
 	st, err := w.swarm.EStops.Press(t.Context(), alice, "test") // waits two seconds for acknowledgements
 	if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 {
 		t.Errorf("stop: %+v, %v", st, err)

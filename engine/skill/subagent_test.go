@@ -71,7 +71,7 @@ func TestAnIdOfAnotherTenantIsRefusedAndAudited(t *testing.T) {
 			t.Errorf("try %d: %v", i, err)
 		}
 	}
-	page, err := w.ledger.List(t.Context(), "t_other", core.Filter{Kind: "tenant.violation"})
+	page, err := w.Ledger.List(t.Context(), "t_other", core.Filter{Kind: "tenant.violation"})
 	if err != nil || page.Info.Total != len(tries) {
 		t.Errorf("%d violations are audited (%v), want %d", page.Info.Total, err, len(tries))
 	}
@@ -124,7 +124,7 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.state(id, skill.Running)
-	w.await("its work", func() bool { return len(w.fake.of("work")) == 1 })
+	w.Await("its work", func() bool { return len(w.fake.of("work")) == 1 })
 	refused(id, "running", "assign", "resume")
 	if err := ops["pause"](id); err != nil {
 		t.Fatal(err)
@@ -189,14 +189,14 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 		if err != nil || a.State != skill.Running || !a.Stopping {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
-		w.await("it is shown to stop", func() bool { a := w.agent(a.AgentID); return a.Shown() == "stopping" })
+		w.Await("it is shown to stop", func() bool { a := w.agent(a.AgentID); return a.Shown() == "stopping" })
 		release()
 		a = w.over(a.AgentID)
 		if a.State != c.want || a.Error != c.error || len(w.executions(a.AgentID)) != c.ran {
 			t.Errorf("%s: %s %q after %d executions", name, a.State, a.Error, len(w.executions(a.AgentID)))
 		}
 		w.whole()
-		w.close()
+		w.Close()
 	}
 }
 
@@ -215,11 +215,11 @@ func TestPauseStopsTimeAndWork(t *testing.T) {
 	})
 	w.run()
 	a := w.invoke("tick", `{}`)
-	w.await("ticks", func() bool { return ticks.Load() > 2 })
+	w.Await("ticks", func() bool { return ticks.Load() > 2 })
 	if a, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil || a.State != skill.Paused {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	w.await("the pause", func() bool { n := ticks.Load(); time.Sleep(100 * time.Millisecond); return ticks.Load() == n })
+	w.Await("the pause", func() bool { n := ticks.Load(); time.Sleep(100 * time.Millisecond); return ticks.Load() == n })
 	time.Sleep(1200 * time.Millisecond) // longer than its time-out
 	if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 		t.Errorf("why: %+v, %v", why, err)
 	}
 	release()
-	w.await("the pause", func() bool {
+	w.Await("the pause", func() bool {
 		why, err := w.swarm.Why(t.Context(), home, a.TaskID)
 		return err == nil && !strings.Contains(why.Text, "not yet")
 	})
@@ -281,7 +281,7 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.await("a refused start", func() bool {
+	w.Await("a refused start", func() bool {
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && now.ErrorCode == "start_failed" && now.Status == task.Queued
 	})

@@ -3,14 +3,13 @@ package skill_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
@@ -24,21 +23,17 @@ var alice = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: 
 
 // world is skills over a data file, with all that they stand on.
 type world struct {
-	t      testing.TB
-	path   string
+	*enginetest.World
 	policy []byte
 	most   int
 	kinds  map[string]skill.Runner
 	fake   *fake
 
-	db     *store.DB
-	ledger *audit.Ledger
 	judge  *judge.Judge
 	tasks  *task.Table
 	swarm  *swarm.Swarm
 	bus    *bus.Bus
 	skills *skill.Skills
-	end    func()
 }
 
 // fake carries out skills by functions of the test, by the skill's name.
@@ -98,108 +93,67 @@ func (f *fake) of(name string) []skill.Call {
 }
 
 func newWorld(t testing.TB, change ...func(*world)) *world {
-	w := blank(t)
-	w.path = filepath.Join(t.TempDir(), "data.db")
+	w := blank()
 	for _, c := range change {
 		c(w)
 	}
-	w.open()
-	if _, err := w.swarm.CreateTenant(t.Context(), alice, home); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.close)
+	enginetest.New(t, w.options())
+	_, err := w.swarm.CreateTenant(t.Context(), alice, home)
+	w.No(err)
 	return w
 }
 
-func blank(t testing.TB) *world {
-	w := &world{t: t, fake: &fake{does: map[string]skill.Func{}}}
+// worldOver is a world over a store that is open.
+func worldOver(t testing.TB, st store.Store) *world {
+	w := blank()
+	enginetest.On(t, st, w.options())
+	return w
+}
+
+func blank() *world {
+	w := &world{fake: &fake{does: map[string]skill.Func{}}}
 	w.kinds = map[string]skill.Runner{"builtin": w.fake}
 	return w
 }
 
-func (w *world) open() {
-	w.t.Helper()
-	db, err := store.Open(w.path, store.Options{})
-	if err == nil {
-		w.db = db
-		err = w.build(db)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// build makes everything over an open store.
-func (w *world) build(st store.Store) (err error) {
-	ctx := context.Background()
-	w.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
+func (w *world) options() enginetest.Options {
+	return enginetest.Options{Tenants: []string{}, Build: w.build, Changed: func(c core.Change) {
 		if w.bus != nil {
 			w.bus.Changed(c)
 		}
-	}})
-	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Policy: w.policy, Tenants: st.Tenants}); err != nil {
-		return err
-	}
-	w.tasks = task.New(task.Options{Ledger: w.ledger})
-	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Tasks: w.tasks, Spill: filepath.Dir(w.path)}); err != nil {
-		return err
-	}
+	}}
+}
+
+// build makes everything over an open store.
+func (w *world) build(e *enginetest.World) {
+	w.World = e
+	ctx, st := context.Background(), e.Store
+	var err error
+	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Policy: w.policy, Tenants: st.Tenants})
+	w.No(err)
+	w.tasks = task.New(task.Options{Ledger: w.Ledger})
+	w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir})
+	w.No(err)
 	var p parties
-	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
-	if w.skills, err = skill.New(ctx, skill.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Runners: w.kinds, MaxSubagents: w.most,
-	}); err != nil {
-		return err
-	}
+	w.bus = bus.New(bus.Options{Ledger: w.Ledger, Directory: &p, Tenants: st.Tenants})
+	w.skills, err = skill.New(ctx, skill.Options{
+		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Runners: w.kinds, MaxSubagents: w.most,
+	})
+	w.No(err)
 	p.Directory = w.skills.Parties()
 	w.swarm.Runner(skill.KindInvoke, w.skills.Runner())
 	w.judge.Own(judge.GateSkill, w.skills)
-	return nil
 }
 
 // parties is filled in after the bus is made.
 type parties struct{ bus.Directory }
 
 // run starts the scheduler.
-func (w *world) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, run := range []func(context.Context) error{w.swarm.Run, w.judge.Run} {
-		all.Go(func() {
-			if err := run(ctx); err != nil {
-				w.t.Errorf("Run: %v", err)
-			}
-		})
-	}
-	w.end = func() {
-		cancel()
-		all.Wait()
-		w.end = nil
-	}
-}
-
-func (w *world) close() {
-	if w.end != nil {
-		w.end()
-	}
-	if w.db != nil {
-		if err := w.db.Close(); err != nil {
-			w.t.Error(err)
-		}
-		w.db = nil
-	}
-}
-
-// again closes the data file and opens it anew.
-func (w *world) again() {
-	w.t.Helper()
-	w.close()
-	w.open()
-}
+func (w *world) run() { w.Start(w.swarm.Run, w.judge.Run) }
 
 // load takes skills in. What is left out of one is filled in.
 func (w *world) load(all ...skill.Skill) {
-	w.t.Helper()
+	w.T.Helper()
 	var g skill.Given
 	for _, s := range all {
 		if s.Version == "" {
@@ -221,64 +175,55 @@ func (w *world) load(all ...skill.Skill) {
 		}
 		g.Definitions = append(g.Definitions, skill.FromCode(s))
 	}
-	got, err := w.skills.Load(w.t.Context(), alice, g)
+	got, err := w.skills.Load(w.T.Context(), alice, g)
 	if err != nil || len(got.Refused) > 0 {
-		w.t.Fatalf("load: %v, refused %+v", err, got.Refused)
+		w.T.Fatalf("load: %v, refused %+v", err, got.Refused)
 	}
 }
 
 func (w *world) invoke(name, params string) skill.Subagent {
-	w.t.Helper()
-	a, err := w.skills.Invoke(w.t.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)})
+	w.T.Helper()
+	a, err := w.skills.Invoke(w.T.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return a
 }
 
 // over waits for a subagent's end.
 func (w *world) over(id string) skill.Subagent {
-	w.t.Helper()
-	ctx, stop := context.WithTimeout(w.t.Context(), 20*time.Second)
+	w.T.Helper()
+	ctx, stop := context.WithTimeout(w.T.Context(), 20*time.Second)
 	defer stop()
 	a, err := w.skills.Wait(ctx, alice, id)
 	if err != nil {
-		w.t.Fatalf("wait for subagent %s: %v (%+v)", id, err, a)
+		w.T.Fatalf("wait for subagent %s: %v (%+v)", id, err, a)
 	}
 	return a
 }
 
 func (w *world) agent(id string) skill.Subagent {
-	w.t.Helper()
-	a, err := w.skills.Subagent(w.t.Context(), home, id)
+	w.T.Helper()
+	a, err := w.skills.Subagent(w.T.Context(), home, id)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return a
 }
 
 // await polls until ok.
-func (w *world) await(what string, ok func() bool) {
-	w.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatalf("waited 10 s for: %s", what)
-		}
-	}
-}
-
 func (w *world) state(id string, want skill.State) skill.Subagent {
-	w.t.Helper()
-	w.await("subagent "+id+" "+string(want), func() bool { return w.agent(id).State == want })
+	w.T.Helper()
+	w.Await("subagent "+id+" "+string(want), func() bool { return w.agent(id).State == want })
 	return w.agent(id)
 }
 
 // executions of a subagent, oldest first.
 func (w *world) executions(id string) []skill.Execution {
-	w.t.Helper()
-	page, err := w.skills.Executions(w.t.Context(), home, "", core.Filter{Agent: id, Size: 100})
+	w.T.Helper()
+	page, err := w.skills.Executions(w.T.Context(), home, "", core.Filter{Agent: id, Size: 100})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	all := make([]skill.Execution, 0, len(page.Items))
 	for i := len(page.Items) - 1; i >= 0; i-- {
@@ -289,20 +234,20 @@ func (w *world) executions(id string) []skill.Execution {
 
 // messages on a topic, oldest first.
 func (w *world) messages(topic string) []bus.Message {
-	w.t.Helper()
-	all, _, err := w.bus.Since(w.t.Context(), home, topic, 0, 100)
+	w.T.Helper()
+	all, _, err := w.bus.Since(w.T.Context(), home, topic, 0, 100)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return all
 }
 
 // whole checks that the store equals the log's replay, and the log itself.
 func (w *world) whole() {
-	w.t.Helper()
-	deltas, err := w.ledger.Reconcile(context.Background(), home)
+	w.T.Helper()
+	deltas, err := w.Ledger.Reconcile(context.Background(), home)
 	if err != nil || len(deltas) > 0 {
-		w.t.Errorf("reconcile: %+v, %v", deltas, err)
+		w.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
 }
 
