@@ -230,15 +230,11 @@ func (w *World) No(err error) {
 // patience is far above what anything takes; it only ends a hang.
 const patience = 30 * time.Second
 
-// Await waits until ok holds, which it asks after each commit.
+// Await waits until ok holds.
 func (w *World) Await(what string, ok func() bool) {
 	w.T.Helper()
-	bell, limit := w.Watch(w.T.Context()), time.After(patience)
-	for !ok() {
-		select {
-		case <-bell:
-		case <-time.After(5 * time.Millisecond): // what no commit tells of
-		case <-limit:
+	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
 			w.T.Fatalf("waited in vain: %s", what)
 		}
 	}

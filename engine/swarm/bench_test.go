@@ -37,13 +37,12 @@ func (o *oneByOne) Update(ctx context.Context, tenant string, fn func(store.Tx) 
 func benchRig(b *testing.B, alone bool) *rig {
 	core.RelaxGC()
 	b.Cleanup(core.HeapFloor())
-	r := &rig{t: b, path: filepath.Join(b.TempDir(), "bench.db"), runner: &fakeRunner{}, policy: defaultRules, alone: alone}
-	r.open()
-	if _, err := r.swarm.CreateTenant(b.Context(), alice, acme); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(r.close)
-	return r
+	return newRig(b, func(r *rig) {
+		r.runner, r.policy, r.slots = &fakeRunner{}, defaultRules, 0
+		if alone {
+			r.over = func(st store.Store) store.Store { return &oneByOne{Store: st} }
+		}
+	})
 }
 
 var kib = core.Raw(`{"argv":["echo","` + strings.Repeat("x", 1000) + `"]}`)
@@ -65,17 +64,17 @@ func (r *rig) live(n, producers int) (perSecond float64, p99 time.Duration) {
 			for left.Add(-1) >= 0 {
 				begin := time.Now()
 				if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: kib}); err != nil {
-					r.t.Error(err)
+					r.T.Error(err)
 					return
 				}
 				tasks, err := r.swarm.Claim(ctx, alice, worker, 1)
 				if err != nil {
-					r.t.Error(err)
+					r.T.Error(err)
 					return
 				}
 				for _, t := range tasks {
 					if _, err := r.swarm.Complete(ctx, alice, t.TaskID, t.Lease, ok(`{"rc":0}`)); err != nil {
-						r.t.Error(err)
+						r.T.Error(err)
 						return
 					}
 				}
@@ -105,7 +104,7 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 		wg.Go(func() {
 			for toSend.Add(-1) >= 0 {
 				if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: kib}); err != nil {
-					r.t.Error(err)
+					r.T.Error(err)
 					return
 				}
 				select {
@@ -134,7 +133,7 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 					}
 				}
 				if err != nil {
-					r.t.Error(err)
+					r.T.Error(err)
 					return
 				}
 			}

@@ -13,17 +13,17 @@ import (
 )
 
 func (r *rig) budget(b budget.Budget) {
-	r.t.Helper()
-	if _, err := r.swarm.Budgets.Set(r.t.Context(), alice, b); err != nil {
-		r.t.Fatal(err)
+	r.T.Helper()
+	if _, err := r.swarm.Budgets.Set(r.T.Context(), alice, b); err != nil {
+		r.T.Fatal(err)
 	}
 }
 
 func (r *rig) wall() time.Duration {
-	r.t.Helper()
-	u, err := r.swarm.Budgets.Usage(r.t.Context(), acme, "tenant")
+	r.T.Helper()
+	u, err := r.swarm.Budgets.Usage(r.T.Context(), acme, "tenant")
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return time.Duration(u.WallMS) * time.Millisecond
 }
@@ -35,14 +35,14 @@ func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	ap := r.openApproval()
-	r.await("the work to freeze", w.isPaused)
+	r.Await("the work to freeze", w.isPaused)
 	time.Sleep(1500 * time.Millisecond)
 	used := r.wall()
 	if used < time.Second || used > 2*time.Second {
 		t.Errorf("billed %s for about a second", used)
 	}
 	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
 	if got := r.wall(); got > used+500*time.Millisecond {
@@ -86,7 +86,7 @@ func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
 	}
 	r.answer(ap.ApprovalID, judge.Answer{Reason: "one is enough"})
 	w.end(failure(true)) // another attempt is no further task
-	r.await("the denial to show", func() bool {
+	r.Await("the denial to show", func() bool {
 		why, err := r.swarm.Why(t.Context(), acme, b.TaskID)
 		return err == nil && why.Kind == "budget"
 	})
@@ -110,10 +110,10 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 	w := <-r.runner.started
 	w.job.Use(10, 0)
 	first := r.openApproval()
-	r.await("the work to freeze", w.isPaused)
+	r.Await("the work to freeze", w.isPaused)
 	r.budget(budget.Budget{Subject: "tenant", Tokens: 5})
 	var second judge.Approval
-	r.await("a new question", func() bool {
+	r.Await("a new question", func() bool {
 		second = r.openApproval()
 		return second.ApprovalID != first.ApprovalID
 	})
@@ -121,7 +121,7 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 		t.Errorf("answer to the void one: %v", err)
 	}
 	r.budget(budget.Budget{Subject: "tenant"})
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	if list, err := r.swarm.Budgets.List(t.Context(), acme); err != nil || len(list) != 0 {
 		t.Errorf("budgets: %v %v", list, err)
 	}
@@ -156,7 +156,7 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 	spender := r.dispatch(`{}`, in(day.SessionID))
 	w := <-r.runner.started
 	w.job.Use(10, 0)
-	r.await("the session's work to freeze", w.isPaused)
+	r.Await("the session's work to freeze", w.isPaused)
 	blocked := r.dispatch(`{}`, in(day.SessionID))
 	free := r.dispatch(`{}`, in(night.SessionID))
 	other := <-r.runner.started
@@ -173,7 +173,7 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 	}
 	ann := <-r.runner.started
 	ann.job.Use(0, 1.5)
-	r.await("the agent's work to freeze", ann.isPaused)
+	r.Await("the agent's work to freeze", ann.isPaused)
 	if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 2 {
 		t.Errorf("%d approvals open, want one for each budget (%v)", len(open), err)
 	}

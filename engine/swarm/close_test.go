@@ -19,10 +19,10 @@ func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
 	go func() { done <- r.swarm.Run(t.Context()) }()
 	r.dispatch(`{}`)
 	w := <-r.runner.started
-	if err := r.db.Close(); err != nil {
+	if err := r.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.db = nil
+	r.DB = nil
 	w.with(func(w *fakeWork) { w.mute = true }) // its lease will have to be taken away
 	select {
 	case <-done:
@@ -40,8 +40,8 @@ func TestLogLinesOfTheLastMomentAreKept(t *testing.T) {
 	for i := range 5000 { // more than the pipe holds
 		w.job.Log("INFO", fmt.Sprint("line ", i))
 	}
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	if _, last, err := r.tasks.Log(t.Context(), acme, task.TaskID, 0, 1); err != nil || last != 5000 {
 		t.Errorf("%d lines kept, %v", last, err)
 	}
@@ -55,7 +55,7 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 	if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
 		t.Fatal(err)
 	}
-	r.await("the pause", w.isPaused)
+	r.Await("the pause", w.isPaused)
 	time.Sleep(1500 * time.Millisecond)
 	if got := r.task(tk.TaskID); got.Status != task.Running {
 		t.Fatalf("timed out while frozen: %s", got.Status)
@@ -75,13 +75,13 @@ func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	tk, _ := r.pausedWork()
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	if got := r.task(tk.TaskID); got.Status != task.Queued || !got.Paused {
 		t.Fatalf("given back: %+v", got)
 	}
 	r.run()
-	r.await("the pause as the reason", func() bool {
+	r.Await("the pause as the reason", func() bool {
 		why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
 		return err == nil && why.Kind == "pause"
 	})
@@ -146,8 +146,8 @@ func TestATaskWhoseRunnerIsGoneFailsAndTheRestGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.complete(r.claim(), failure(true))
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	r.run()
 	other := r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`))
@@ -219,7 +219,7 @@ func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
 			t.Errorf("log: %+v %v", lines, err)
 		}
 	}
-	events, err := r.ledger.List(t.Context(), acme, core.Filter{Size: 100})
+	events, err := r.Ledger.List(t.Context(), acme, core.Filter{Size: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -32,24 +33,17 @@ func TestKilledAtAnyInstantNothingAcknowledgedIsLost(t *testing.T) {
 			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
 		},
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error {
-			r, err := rigOn(st)
-			if err != nil {
-				return err
-			}
+			r := rigOn(t, st)
 			if _, err := r.swarm.CreateTenant(ctx, alice, acme); err != nil && !hasCode(err, core.Conflict) {
 				return err
 			}
 			return r.churn(ctx, ack)
 		},
 		Verify: func(t testing.TB, dir string, st store.Store, acked []string) {
-			r, err := rigOn(st)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := rigOn(t, st)
 			if len(acked) == 0 {
 				return // perhaps killed before there was a tenant
 			}
-			r.t = t
 			r.whole()
 			for _, line := range acked {
 				r.holds(strings.Fields(line))
@@ -59,19 +53,10 @@ func TestKilledAtAnyInstantNothingAcknowledgedIsLost(t *testing.T) {
 }
 
 // rigOn is a rig over an open store, without the runners' goroutines.
-func rigOn(st store.Store) (*rig, error) {
+func rigOn(t testing.TB, st store.Store) *rig {
 	r := &rig{runner: &fakeRunner{started: make(chan *fakeWork)}}
-	r.ledger = audit.New(st, audit.Options{})
-	var err error
-	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: []byte(testPolicy), Tenants: st.Tenants}); err != nil {
-		return nil, err
-	}
-	r.tasks = task.New(task.Options{Ledger: r.ledger})
-	r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Tasks: r.tasks})
-	if err == nil {
-		r.swarm.Runner("test.run", r.runner)
-	}
-	return r, err
+	enginetest.On(t, st, r.options())
+	return r
 }
 
 // churn works on tasks for ever and acknowledges each step it was told of.
@@ -139,42 +124,42 @@ func (r *rig) oneLife(ctx context.Context, worker string, n int, ack func(string
 
 // holds checks one acknowledged step against the store.
 func (r *rig) holds(step []string) {
-	r.t.Helper()
+	r.T.Helper()
 	if step[0] == "answered" {
 		ap, err := r.judge.Approval(context.Background(), acme, step[1])
 		if want := map[string]judge.ApprovalStatus{"true": judge.Approved, "false": judge.Refused}[step[2]]; err != nil || ap.Status != want {
-			r.t.Errorf("%v: approval is %s, %v", step, ap.Status, err)
+			r.T.Errorf("%v: approval is %s, %v", step, ap.Status, err)
 		}
 		return
 	}
 	t, err := r.tasks.Get(context.Background(), acme, step[1])
 	if err != nil {
-		r.t.Errorf("%v: %v", step, err)
+		r.T.Errorf("%v: %v", step, err)
 		return
 	}
 	switch step[0] {
 	case "dispatched":
 		if string(t.Input) != step[2] {
-			r.t.Errorf("%v: input is %s", step, t.Input)
+			r.T.Errorf("%v: input is %s", step, t.Input)
 		}
 	case "claimed":
 		// Its lease died with the process: it is over, or went on to a new attempt.
 		if t.Status == task.Running {
-			r.t.Errorf("%v: still running", step)
+			r.T.Errorf("%v: still running", step)
 		}
 	case "completed":
 		if step[2] == string(task.Queued) { // a retryable failure: it came back
 			if t.Attempt == 0 {
-				r.t.Errorf("%v: attempt %d", step, t.Attempt)
+				r.T.Errorf("%v: attempt %d", step, t.Attempt)
 			}
 			return
 		}
 		res, err := r.tasks.Result(context.Background(), acme, step[1])
 		if err != nil || string(t.Status) != step[2] || string(res.Status) != step[2] {
-			r.t.Errorf("%v: task %s, result %s, %v", step, t.Status, res.Status, err)
+			r.T.Errorf("%v: task %s, result %s, %v", step, t.Status, res.Status, err)
 		}
 		if res.Status == task.Succeeded && string(res.Output) != `{"lease":`+step[3]+`}` {
-			r.t.Errorf("%v: output %s", step, res.Output)
+			r.T.Errorf("%v: output %s", step, res.Output)
 		}
 	}
 }

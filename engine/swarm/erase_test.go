@@ -21,11 +21,11 @@ func (r *rig) subject(name string) *record.Subject {
 
 // erases carries an erasure out up to its end.
 func (r *rig) erases(erase record.Erase, of *record.Subject) (all int) {
-	r.t.Helper()
+	r.T.Helper()
 	for from := []byte(nil); ; {
-		next, n, err := erase(r.t.Context(), alice, of, from)
+		next, n, err := erase(r.T.Context(), alice, of, from)
 		if err != nil {
-			r.t.Fatal(err)
+			r.T.Fatal(err)
 		}
 		if all += n; next == nil {
 			return all
@@ -43,8 +43,8 @@ func TestAnErasureThatWasEndedIsFinishedByAnother(t *testing.T) {
 		t.Fatal(next, n, err)
 	}
 	r.whole()
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	if n := r.erases(r.tasks.EraseTasks, r.subject("alice")); n != many-record.Slice {
 		t.Errorf("%d were left to erase, want %d", n, many-record.Slice)
 	}
@@ -59,7 +59,7 @@ func TestAnErasureThatWasEndedIsFinishedByAnother(t *testing.T) {
 		}
 	}
 	r.whole()
-	page, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: record.ErasedEvent})
+	page, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: record.ErasedEvent})
 	if err != nil || page.Info.Total != 3 {
 		t.Error(page.Info, err)
 	}
@@ -123,7 +123,7 @@ func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
 		t.Errorf("retry: %v", err)
 	}
 	r.whole()
-	if err := r.ledger.View(context.Background(), acme, func(tx *audit.Tx) error {
+	if err := r.Ledger.View(context.Background(), acme, func(tx *audit.Tx) error {
 		whose, over, err := of.Task(tx, "tk_nosuch")
 		if whose != record.NotTheirs || !over {
 			t.Error(whose, over)

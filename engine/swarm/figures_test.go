@@ -26,8 +26,8 @@ func BenchmarkHeartbeatSpike(b *testing.B) {
 	const workers = 1000
 	r := benchRig(b, false)
 	r.slots = -1
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	var wg sync.WaitGroup
 	leases := make([]task.Task, workers)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -17,7 +17,7 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 	var key, whole []byte
 	forge := func(fn func(tx store.Tx) error) {
 		t.Helper()
-		if err := r.db.Update(context.Background(), acme, fn); err != nil {
+		if err := r.DB.Update(context.Background(), acme, fn); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +29,7 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 	})
 	found := func() int {
 		t.Helper()
-		deltas, err := r.ledger.Reconcile(t.Context(), acme)
+		deltas, err := r.Ledger.Reconcile(t.Context(), acme)
 		if err != nil {
 			t.Fatal(err)
 		}

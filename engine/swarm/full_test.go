@@ -16,24 +16,24 @@ import (
 
 // fill has the disk full: ordinary writes are refused.
 func (r *rig) fill() (room func()) {
-	r.t.Helper()
-	ses, err := r.swarm.Sessions.Create(r.t.Context(), alice, "")
+	r.T.Helper()
+	ses, err := r.swarm.Sessions.Create(r.T.Context(), alice, "")
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
-	room = storetest.FillDisk(r.t, r.path)
+	room = storetest.FillDisk(r.T, r.Path)
 	input := core.Raw(`{"x":"` + strings.Repeat("x", 50_000) + `"}`)
 	for range 1000 {
-		_, err := r.swarm.Dispatch(r.t.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: input, Session: ses.SessionID})
+		_, err := r.swarm.Dispatch(r.T.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: input, Session: ses.SessionID})
 		if err == nil {
 			continue
 		}
-		if e := core.AsError(err); e.Code != core.StorageFull || !errors.Is(err, store.ErrFull) || e.Details["path"] != r.path || e.Details["free_bytes"] == nil {
-			r.t.Fatalf("refused with %+v", e)
+		if e := core.AsError(err); e.Code != core.StorageFull || !errors.Is(err, store.ErrFull) || e.Details["path"] != r.Path || e.Details["free_bytes"] == nil {
+			r.T.Fatalf("refused with %+v", e)
 		}
 		return room
 	}
-	r.t.Fatal("the disk never got full")
+	r.T.Fatal("the disk never got full")
 	return nil
 }
 
@@ -71,7 +71,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 		t.Errorf("a claim: %v", err)
 	}
 	works[goes.TaskID].job.Log("INFO", "said while the disk is full")
-	r.await("an outage longer than a lease", func() bool { return r.db.Stalled() > 1500*time.Millisecond })
+	r.Await("an outage longer than a lease", func() bool { return r.DB.Stalled() > 1500*time.Millisecond })
 	for _, tk := range []task.Task{done, goes, far} {
 		if now := r.task(tk.TaskID); now.Status != task.Running || now.Attempt != tk.Attempt {
 			t.Errorf("%s is %s in attempt %d", tk.TaskID, now.Status, now.Attempt)
@@ -91,7 +91,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	}
 
 	room()
-	r.await("room", func() bool { return r.db.Full() == nil })
+	r.Await("room", func() bool { return r.DB.Full() == nil })
 	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 
 func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 	r := newRig(t)
-	r.close()
+	r.Close()
 	r.over = func(st store.Store) store.Store { return spent{st.(*store.DB)} }
-	r.open()
+	r.Open()
 	r.run()
 	frozen, ended := r.dispatch(`{"n":1}`), r.dispatch(`{"n":2}`)
 	works := map[string]*fakeWork{}
@@ -134,7 +134,7 @@ func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 		t.Errorf("emergency stop: %+v, %v", stop, err)
 	}
 	room()
-	r.await("the record of the stop", func() bool {
+	r.Await("the record of the stop", func() bool {
 		stop := r.swarm.EStops.State(acme)
 		return stop.On && !stop.Unrecorded && stop.By == alice.Name && stop.Reason == "stop all"
 	})

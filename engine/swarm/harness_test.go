@@ -3,13 +3,12 @@ package swarm_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -33,167 +32,124 @@ rules:
 `
 
 type rig struct {
-	t      testing.TB
-	path   string
-	db     *store.DB
-	ledger *audit.Ledger
+	*enginetest.World
 	judge  *judge.Judge
 	tasks  *task.Table
 	swarm  *swarm.Swarm
 	runner *fakeRunner
 	policy []byte
-	alone  bool
 	over   func(store.Store) store.Store // nil: the store as it is
 	slots  int
 	change func(core.Change)
-	stop   func()
 }
 
 // defaultRules makes a rig judge by the embedded table.
 var defaultRules = []byte{}
 
 // newRig opens a swarm on a fresh file. It is not running: see run.
-func newRig(t testing.TB) *rig {
-	r := &rig{t: t, path: filepath.Join(t.TempDir(), "test.db"), runner: &fakeRunner{started: make(chan *fakeWork, 100)}, slots: 2}
-	r.open()
-	if _, err := r.swarm.CreateTenant(t.Context(), alice, acme); err != nil {
-		t.Fatal(err)
+func newRig(t testing.TB, change ...func(*rig)) *rig {
+	r := &rig{runner: &fakeRunner{started: make(chan *fakeWork, 100)}, slots: 2}
+	for _, c := range change {
+		c(r)
 	}
-	t.Cleanup(func() { r.close() })
+	enginetest.New(t, r.options())
+	_, err := r.swarm.CreateTenant(t.Context(), alice, acme)
+	r.No(err)
 	return r
 }
 
-func (r *rig) open() {
-	r.t.Helper()
-	sealer, err := audit.OpenSealer(r.path + ".key")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if r.db, err = store.Open(r.path, store.Options{Seal: sealer.Seal}); err != nil {
-		r.t.Fatal(err)
-	}
-	var st store.Store = r.db
-	if r.alone {
-		st = &oneByOne{Store: r.db}
-	}
-	if r.over != nil {
-		st = r.over(st)
-	}
-	r.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
+func (r *rig) options() enginetest.Options {
+	return enginetest.Options{Tenants: []string{}, Build: r.build, Over: func(st store.Store) store.Store {
+		if r.over != nil {
+			return r.over(st)
+		}
+		return st
+	}, Changed: func(c core.Change) {
 		if r.change != nil {
 			r.change(c)
 		}
-	}})
+	}}
+}
+
+func (r *rig) build(w *enginetest.World) {
+	r.World = w
 	policy := []byte(testPolicy)
 	if r.policy != nil {
 		policy = nil
 	}
-	if r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: policy, Tenants: r.db.Tenants}); err != nil {
-		r.t.Fatal(err)
-	}
-	r.tasks = task.New(task.Options{Ledger: r.ledger, Session: func(tenant, name string) (string, bool) { return r.swarm.Sessions.Named(tenant, name) }})
-	if r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: st, Ledger: r.ledger, Judge: r.judge, Tasks: r.tasks, Slots: r.slots, Spill: r.t.TempDir()}); err != nil {
-		r.t.Fatal(err)
-	}
+	var err error
+	r.judge, err = judge.New(judge.Options{Ledger: r.Ledger, Policy: policy, Tenants: r.Store.Tenants})
+	r.No(err)
+	r.tasks = task.New(task.Options{Ledger: r.Ledger, Session: func(tenant, name string) (string, bool) { return r.swarm.Sessions.Named(tenant, name) }})
+	r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: r.Store, Ledger: r.Ledger, Judge: r.judge, Tasks: r.tasks, Slots: r.slots, Spill: r.T.TempDir()})
+	r.No(err)
 	r.swarm.Runner("test.run", r.runner)
 	r.swarm.Runner("agent.prompt", agentRunner{r.runner})
 }
 
-func (r *rig) close() {
-	if r.stop != nil {
-		r.stop()
-		r.stop = nil
-	}
-	if r.db != nil {
-		if err := r.db.Close(); err != nil {
-			r.t.Error(err)
-		}
-		r.db = nil
-	}
-}
-
-// run starts the scheduler; close or the test's end stops it.
-func (r *rig) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- r.swarm.Run(ctx) }()
-	r.stop = func() {
-		cancel()
-		if err := <-done; err != nil {
-			r.t.Errorf("Run: %v", err)
-		}
-	}
-}
+// run starts the scheduler; Close or the test's end stops it.
+func (r *rig) run() { r.Start(r.swarm.Run) }
 
 func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) task.Task {
-	r.t.Helper()
+	r.T.Helper()
 	d := swarm.Dispatch{Kind: "test.run", Input: core.Raw(input)}
 	for _, c := range change {
 		c(&d)
 	}
-	t, err := r.swarm.Dispatch(r.t.Context(), alice, d)
+	t, err := r.swarm.Dispatch(r.T.Context(), alice, d)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return t
 }
 
 // pausedWork dispatches a task and pauses it at work.
 func (r *rig) pausedWork() (task.Task, *fakeWork) {
-	r.t.Helper()
+	r.T.Helper()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(r.t.Context(), alice, tk.TaskID, "look"); err != nil {
-		r.t.Fatal(err)
+	if _, err := r.swarm.PauseTask(r.T.Context(), alice, tk.TaskID, "look"); err != nil {
+		r.T.Fatal(err)
 	}
-	r.await("the pause", w.isPaused)
+	r.Await("the pause", w.isPaused)
 	return tk, w
 }
 
 func (r *rig) claim() task.Task {
-	r.t.Helper()
-	tasks, err := r.swarm.Claim(r.t.Context(), alice, "w1", 1)
+	r.T.Helper()
+	tasks, err := r.swarm.Claim(r.T.Context(), alice, "w1", 1)
 	if err != nil || len(tasks) != 1 {
-		r.t.Fatalf("claim: %v, %v", tasks, err)
+		r.T.Fatalf("claim: %v, %v", tasks, err)
 	}
 	return tasks[0]
 }
 
 func (r *rig) complete(t task.Task, out task.Outcome) task.Result {
-	r.t.Helper()
-	res, err := r.swarm.Complete(r.t.Context(), alice, t.TaskID, t.Lease, out)
+	r.T.Helper()
+	res, err := r.swarm.Complete(r.T.Context(), alice, t.TaskID, t.Lease, out)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return res
 }
 
 func (r *rig) task(id string) task.Task {
-	r.t.Helper()
-	t, err := r.tasks.Get(r.t.Context(), acme, id)
+	r.T.Helper()
+	t, err := r.tasks.Get(r.T.Context(), acme, id)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return t
 }
 
 // await polls until ok, for state that no event announces.
-func (r *rig) await(what string, ok func() bool) {
-	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("waited 10 s for: %s", what)
-		}
-	}
-}
-
 func (r *rig) status(id string, want task.Status) task.Task {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	r.T.Helper()
+	ctx, cancel := context.WithTimeout(r.T.Context(), 10*time.Second)
 	defer cancel()
 	t, err := r.tasks.Wait(ctx, acme, id, want)
 	if err != nil || t.Status != want {
-		r.t.Fatalf("task %s is %s (%v), want %s", id, t.Status, err, want)
+		r.T.Fatalf("task %s is %s (%v), want %s", id, t.Status, err, want)
 	}
 	return t
 }
@@ -201,26 +157,26 @@ func (r *rig) status(id string, want task.Status) task.Task {
 // whole checks what must hold after any sequence: the log verifies, the store
 // equals its replay and the counters equal a recount.
 func (r *rig) whole() {
-	r.t.Helper()
+	r.T.Helper()
 	ctx := context.Background()
-	rep, err := r.ledger.Verify(ctx, acme, nil)
+	rep, err := r.Ledger.Verify(ctx, acme, nil)
 	if err != nil || !rep.OK {
-		r.t.Errorf("audit verify: %+v, %v", rep, err)
+		r.T.Errorf("audit verify: %+v, %v", rep, err)
 	}
-	deltas, err := r.ledger.Reconcile(ctx, acme)
+	deltas, err := r.Ledger.Reconcile(ctx, acme)
 	if err != nil || len(deltas) > 0 {
-		r.t.Errorf("reconcile: %+v, %v", deltas, err)
+		r.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
 	counts, err := r.tasks.Counts(ctx, acme)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	real := map[task.Status]int64{}
 	var total, waiting int64
 	for page := 1; ; page++ {
 		list, err := r.tasks.List(ctx, acme, core.Filter{Page: page, Size: 100})
 		if err != nil {
-			r.t.Fatal(err)
+			r.T.Fatal(err)
 		}
 		for _, t := range list.Items {
 			real[t.Status]++
@@ -234,15 +190,15 @@ func (r *rig) whole() {
 		}
 	}
 	if total != counts.Total || waiting != counts.Waiting {
-		r.t.Errorf("counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
+		r.T.Errorf("counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
 	}
 	for _, st := range task.Statuses() {
 		if real[st] != counts.ByStatus[st] {
-			r.t.Errorf("counter of %s is %d, the records say %d", st, counts.ByStatus[st], real[st])
+			r.T.Errorf("counter of %s is %d, the records say %d", st, counts.ByStatus[st], real[st])
 		}
 		list, err := r.tasks.List(ctx, acme, core.Filter{Status: string(st)})
 		if err != nil || int64(list.Info.Total) != real[st] {
-			r.t.Errorf("list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])
+			r.T.Errorf("list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])
 		}
 	}
 }

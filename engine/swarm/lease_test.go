@@ -16,13 +16,7 @@ import (
 // newRemoteRig is a running rig whose engine has no slots of its own, so that
 // other workers claim.
 func newRemoteRig(t *testing.T, change ...func(*rig)) *rig {
-	r := newRig(t)
-	r.slots = -1
-	for _, c := range change {
-		c(r)
-	}
-	r.close()
-	r.open()
+	r := newRig(t, append(change, func(r *rig) { r.slots = -1 })...)
 	r.run()
 	return r
 }
@@ -84,7 +78,7 @@ func TestAWorkerThatWasHeardOfJustInTimeAndDiesIsNoticed(t *testing.T) {
 	beat := func() { r.swarm.Beat(acme, "w1"); close(heard) }
 	st.do.Store(&beat) // the next update takes its lease away
 	<-heard
-	r.await("the lease to be taken away", func() bool { return r.task(task.TaskID).ErrorCode == "lease_lost" })
+	r.Await("the lease to be taken away", func() bool { return r.task(task.TaskID).ErrorCode == "lease_lost" })
 }
 
 func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
@@ -151,7 +145,7 @@ func TestOneAttemptDoesNotStartBesideAnother(t *testing.T) {
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.mute, w.deaf = true, true }) // hangs, and takes its time to be killed
-	r.await("the next attempt to be claimed", func() bool {
+	r.Await("the next attempt to be claimed", func() bool {
 		got := r.task(tk.TaskID)
 		return got.Attempt == 1 && got.Status == task.Running
 	})

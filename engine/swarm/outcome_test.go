@@ -20,8 +20,8 @@ func TestAParkedResultTakesNoSecondOne(t *testing.T) {
 	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, 0, ok(`{"second":1}`)); !hasCode(err, core.Conflict) {
 		t.Errorf("a second result, under no lease: %v, want CONFLICT", err)
 	}
-	r.close()
-	r.open() // it outlives a restart
+	r.Close()
+	r.Open() // it outlives a restart
 	got := r.task(tk.TaskID)
 	r.answer(got.ApprovalID, judge.Answer{Approve: true})
 	if res, err := r.tasks.Result(t.Context(), acme, tk.TaskID); err != nil || string(res.Output) != `{"first":1}` || *res.Confidence != sure {
@@ -186,7 +186,7 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 			t.Errorf("%s: %v, want DENIED", name, err)
 		}
 	}
-	if events, err := r.ledger.List(ctx, acme, core.Filter{Kind: "tenant.violation"}); err != nil || events.Info.Total != len(calls) {
+	if events, err := r.Ledger.List(ctx, acme, core.Filter{Kind: "tenant.violation"}); err != nil || events.Info.Total != len(calls) {
 		t.Errorf("%d violations audited, want %d (%v)", events.Info.Total, len(calls), err)
 	}
 	for name, call := range map[string]func() error{

@@ -12,31 +12,31 @@ import (
 )
 
 func (r *rig) retention() *retention.Service {
-	r.t.Helper()
-	s, err := retention.New(r.t.Context(), retention.Options{
-		Ledger: r.ledger, Tenants: r.db.Tenants,
+	r.T.Helper()
+	s, err := retention.New(r.T.Context(), retention.Options{
+		Ledger: r.Ledger, Tenants: r.DB.Tenants,
 		Prune: map[string]retention.Prune{
 			retention.Tasks: r.tasks.Prune, retention.Logs: r.tasks.PruneLogs, retention.Decisions: r.judge.PruneDecisions,
 		},
 	})
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return s
 }
 
 func (r *rig) keeps(s *retention.Service, kind string, count int64) {
-	r.t.Helper()
-	if _, _, err := s.Set(r.t.Context(), alice, retention.Policy{Kind: kind, Count: count}); err != nil {
-		r.t.Fatal(err)
+	r.T.Helper()
+	if _, _, err := s.Set(r.T.Context(), alice, retention.Policy{Kind: kind, Count: count}); err != nil {
+		r.T.Fatal(err)
 	}
 }
 
 func (r *rig) size() int64 {
-	r.t.Helper()
-	info, err := os.Stat(r.path)
+	r.T.Helper()
+	info, err := os.Stat(r.Path)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return info.Size()
 }
@@ -60,7 +60,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	plain := newRig(t)
 	plain.live(keep, 64)
 	var events, decisions int64
-	if err := plain.ledger.View(t.Context(), acme, func(tx *audit.Tx) error {
+	if err := plain.Ledger.View(t.Context(), acme, func(tx *audit.Tx) error {
 		events, decisions = tx.Counter("audit"), tx.Counter("decision")
 		return nil
 	}); err != nil {
@@ -70,9 +70,9 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 
 	r := newRig(t)
 	r.live(10, 1)
-	saved, err := r.ledger.Checkpoint(t.Context(), acme)
+	saved, err := r.Ledger.Checkpoint(t.Context(), acme)
 	if err == nil {
-		err = r.ledger.Issue(t.Context(), acme, saved)
+		err = r.Ledger.Issue(t.Context(), acme, saved)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -109,14 +109,14 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	if err != nil || len(page.Items) != 100 || page.Info.Total != keep || page.Info.Next {
 		t.Error(len(page.Items), page.Info, err)
 	}
-	report, err := r.ledger.Verify(t.Context(), acme, saved)
+	report, err := r.Ledger.Verify(t.Context(), acme, saved)
 	if err != nil || !report.OK || report.Sealed == 0 {
 		t.Error(report, err)
 	}
-	if d, err := r.ledger.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
+	if d, err := r.Ledger.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
 		t.Error(d[:min(len(d), 10)], err)
 	}
-	before, after, err := r.db.Compact(t.Context())
+	before, after, err := r.DB.Compact(t.Context())
 	if err != nil || after > before {
 		t.Error(before, after, err)
 	}

@@ -23,7 +23,7 @@ func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
 	if a.job.Task.TaskID != ids[0] { // both start at once
 		a, b = b, a
 	}
-	r.await("capacity as the reason", func() bool {
+	r.Await("capacity as the reason", func() bool {
 		why, err := r.swarm.Why(t.Context(), acme, ids[3])
 		return err == nil && why.Kind == "capacity"
 	})
@@ -166,7 +166,7 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	if shown := paused.Shown(); err != nil || shown != "pausing" && !w.isPaused() || (shown == "pausing") != (len(paused.Pausing) == 1) {
 		t.Errorf("right after: %+v %v", paused, err)
 	}
-	r.await("the acknowledgement", func() bool {
+	r.Await("the acknowledgement", func() bool {
 		ses, err := r.swarm.Sessions.Get(ctx, acme, "day")
 		return err == nil && ses.Shown() == "paused" && w.isPaused()
 	})
@@ -178,7 +178,7 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	w2 := <-r.runner.started
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	if _, err := r.swarm.Sessions.Stop(ctx, alice, "day", "over"); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	if st, err = r.swarm.EStops.Thaw(ctx, alice, "false alarm"); err != nil || st.On {
 		t.Errorf("thaw: %+v %v", st, err)
 	}
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
 	r.status(b.TaskID, task.Succeeded)
@@ -225,20 +225,20 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 }
 
 func (r *rig) openApproval() judge.Approval {
-	r.t.Helper()
+	r.T.Helper()
 	var open []judge.Approval
-	r.await("an open approval", func() bool {
+	r.Await("an open approval", func() bool {
 		var err error
-		open, err = r.judge.Open(r.t.Context(), acme)
+		open, err = r.judge.Open(r.T.Context(), acme)
 		return err == nil && len(open) == 1
 	})
 	return open[0]
 }
 
 func (r *rig) answer(id string, a judge.Answer) {
-	r.t.Helper()
-	if _, err := r.judge.Answer(r.t.Context(), alice, id, a); err != nil {
-		r.t.Fatal(err)
+	r.T.Helper()
+	if _, err := r.judge.Answer(r.T.Context(), alice, id, a); err != nil {
+		r.T.Fatal(err)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
 	}
 	w.end(failure(true))
 	// The approval was for that attempt: the next one asks anew.
-	r.await("a new approval", func() bool {
+	r.Await("a new approval", func() bool {
 		got := r.task(a.TaskID)
 		return got.Waiting == "approval" && got.ApprovalID != a.ApprovalID && got.Attempt == 1
 	})
@@ -350,13 +350,13 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	if ap.Gate != judge.GateBudget {
 		t.Errorf("gate %s", ap.Gate)
 	}
-	r.await("the work to freeze", w.isPaused)
+	r.Await("the work to freeze", w.isPaused)
 	b := r.dispatch(`{}`)
 	if why, _ := r.swarm.Why(t.Context(), acme, b.TaskID); why.Kind != "budget" {
 		t.Errorf("why: %+v", why)
 	}
 	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w2 := <-r.runner.started
 	w2.job.Use(100, 0)
 	ap = r.openApproval()
@@ -393,8 +393,8 @@ func TestARestartTakesTheLeasesBackAndKeepsTheRest(t *testing.T) {
 	r := newRig(t)
 	running, waiting, queued := r.dispatch(`{"i":1}`), r.dispatch(`{"ask":1}`), r.dispatch(`{"i":2}`)
 	r.claim()
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	if got := r.task(running.TaskID); got.Status != task.Queued || got.Attempt != 1 || got.ErrorCode != "lease_lost" {
 		t.Errorf("running before: %+v", got)
 	}
@@ -412,9 +412,9 @@ func TestClosingGivesRunningTasksBackWithoutCostingAnAttempt(t *testing.T) {
 	r.run()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	r.close()
+	r.Close()
 	<-w.Done()
-	r.open()
+	r.Open()
 	if got := r.task(tk.TaskID); got.Status != task.Queued || got.Attempt != 0 {
 		t.Errorf("after closing: %+v", got)
 	}

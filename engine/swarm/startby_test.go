@@ -16,21 +16,21 @@ func within(d *swarm.Dispatch) { d.StartTimeout = time.Second }
 
 // lateStart fails unless a task ended because nobody started it in time.
 func (r *rig) lateStart(what, id string) {
-	r.t.Helper()
+	r.T.Helper()
 	got := r.status(id, task.TimedOut)
-	res, err := r.tasks.Result(r.t.Context(), acme, id)
+	res, err := r.tasks.Result(r.T.Context(), acme, id)
 	if err != nil || res.Status != task.TimedOut || res.Error == nil || res.Error.Code != "start_timed_out" || got.ErrorCode != "start_timed_out" {
-		r.t.Errorf("%s: %+v, result %+v %v", what, got, res, err)
+		r.T.Errorf("%s: %+v, result %+v %v", what, got, res, err)
 	}
 	if got.CompletedAt.IsZero() || !got.StartedAt.IsZero() || got.Waiting != "" || got.Pending != 0 {
-		r.t.Errorf("%s: %+v", what, got)
+		r.T.Errorf("%s: %+v", what, got)
 	}
 	if late := got.CompletedAt.Sub(got.CreatedAt); late < time.Second || late > 4*time.Second {
-		r.t.Errorf("%s: ended after %s, want soon after 1 s", what, late)
+		r.T.Errorf("%s: ended after %s, want soon after 1 s", what, late)
 	}
-	events, err := r.ledger.List(r.t.Context(), acme, core.Filter{Kind: "task.timed_out", Match: id})
+	events, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "task.timed_out", Match: id})
 	if err != nil || events.Info.Total != 1 {
-		r.t.Errorf("%s: %d events, %v", what, events.Info.Total, err)
+		r.T.Errorf("%s: %d events, %v", what, events.Info.Total, err)
 	}
 }
 
@@ -110,9 +110,9 @@ func TestAnEmergencyStopDoesNotHoldTheStartDeadline(t *testing.T) {
 func TestTheStartDeadlineOutlivesARestart(t *testing.T) {
 	r := newRig(t)
 	asked, queued := r.dispatch(`{"ask":1}`, within), r.dispatch(`{}`, within)
-	r.close()
+	r.Close()
 	time.Sleep(time.Second - time.Since(queued.CreatedAt))
-	r.open()
+	r.Open()
 	if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
 		t.Errorf("claimed after its deadline: %v %v", list, err)
 	}
@@ -148,8 +148,8 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 		t.Errorf("denied: %+v", denied)
 	}
 	r.complete(r.claim(), ok(`{}`))
-	r.close() // an open one would be read again
-	r.open()
+	r.Close() // an open one would be read again
+	r.Open()
 	r.run()
 	time.Sleep(time.Second - time.Since(run.CreatedAt) + 50*time.Millisecond)
 	for id, want := range map[string]task.Status{

@@ -14,20 +14,20 @@ import (
 )
 
 func (r *rig) session(name string) session.Session {
-	r.t.Helper()
-	ses, err := r.swarm.Sessions.Create(r.t.Context(), alice, name)
+	r.T.Helper()
+	ses, err := r.swarm.Sessions.Create(r.T.Context(), alice, name)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
-	if ses, err = r.swarm.Sessions.Start(r.t.Context(), alice, ses.SessionID); err != nil {
-		r.t.Fatal(err)
+	if ses, err = r.swarm.Sessions.Start(r.T.Context(), alice, ses.SessionID); err != nil {
+		r.T.Fatal(err)
 	}
 	return ses
 }
 
 // oneOfEach puts a task of every kind of waiting into a session.
 func (r *rig) oneOfEach(session string) []string {
-	r.t.Helper()
+	r.T.Helper()
 	in := func(d *swarm.Dispatch) { d.Session = session }
 	held, retried, worked := r.dispatch(`{"held":1}`, in), r.dispatch(`{"retried":1}`, in), r.dispatch(`{"worked":1}`, in)
 	sure := 0.8
@@ -77,20 +77,20 @@ func TestAStopCutShortIsFinishedByTheScheduler(t *testing.T) {
 					cancel()
 				}
 			}
-			r.close()
-			r.open()
+			r.Close()
+			r.Open()
 			ses := r.session("day")
 			ids := r.oneOfEach("day")
 			if _, err := r.swarm.Sessions.Stop(ctx, alice, ses.SessionID, "over"); err == nil {
 				t.Fatal("the stop was not cut short")
 			}
 			if restart {
-				r.close()
-				r.open()
+				r.Close()
+				r.Open()
 			}
 			r.run()
 			for _, id := range ids {
-				r.await(id+" to end", func() bool { return r.task(id).Status.Terminal() })
+				r.Await(id+" to end", func() bool { return r.task(id).Status.Terminal() })
 			}
 			r.whole()
 		})
@@ -152,13 +152,13 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 	}
 	wg.Wait()
 	for _, st := range []string{"queued", "running"} {
-		r.await("no task to be "+st, func() bool {
+		r.Await("no task to be "+st, func() bool {
 			page, err := r.tasks.List(t.Context(), acme, core.Filter{Session: ses.SessionID, Status: st})
 			return err == nil && page.Info.Total == 0
 		})
 	}
 	r.whole()
-	r.close()
+	r.Close()
 	close(r.runner.started)
 }
 
@@ -187,12 +187,12 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 		t.Errorf("waiting: %v", st.Waiting)
 	}
 	w.with(func(w *fakeWork) { w.stuck = 0 })
-	r.await("the late acknowledgement", w.isPaused)
+	r.Await("the late acknowledgement", w.isPaused)
 	w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
 	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "false alarm"); err != nil {
 		t.Fatal(err)
 	}
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
 }
@@ -206,11 +206,11 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
 		t.Fatal(err)
 	}
-	r.await("the pause", w.isPaused)
+	r.Await("the pause", w.isPaused)
 	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
 		t.Fatal(err)
 	}
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
 }
@@ -223,11 +223,11 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
 		t.Fatal(err)
 	}
-	r.await("the work to go on", func() bool { return !w.isPaused() })
+	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
 		t.Fatal(err)
 	}
-	r.await("the stop", w.isPaused)
+	r.Await("the stop", w.isPaused)
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
 }
@@ -235,8 +235,8 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 	r := newRig(t)
 	r.slots = 64
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	r.run()
 	for round := range 10 {
 		var wg sync.WaitGroup
@@ -261,7 +261,7 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 		if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "drill over"); err != nil {
 			t.Fatal(err)
 		}
-		r.await("the rest to start and end", func() bool {
+		r.Await("the rest to start and end", func() bool {
 			for len(r.runner.started) > 0 {
 				(<-r.runner.started).end(ok(`{}`))
 			}
@@ -277,8 +277,8 @@ func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
 		t.Fatal(err)
 	}
-	r.close()
-	r.open()
+	r.Close()
+	r.Open()
 	var f countFreezer
 	f.frozen = make(chan string, 1)
 	r.swarm.EStops.Freezer(f)

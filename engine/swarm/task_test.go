@@ -106,7 +106,7 @@ func TestAResultIsCommittedOnce(t *testing.T) {
 	if err != nil || string(res.Output) != `{"x":1}` || res.Error != nil {
 		t.Errorf("result %+v, %v", res, err)
 	}
-	events, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: "result.refused"})
+	events, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "result.refused"})
 	if err != nil || events.Info.Total != 1 {
 		t.Errorf("refusals audited: %d, %v", events.Info.Total, err)
 	}
@@ -268,7 +268,7 @@ func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
 	if _, err := r.swarm.Cancel(t.Context(), alice, other, ""); !hasCode(err, core.Denied) {
 		t.Errorf("cancel: %v, want DENIED", err)
 	}
-	events, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: "tenant.violation"})
+	events, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "tenant.violation"})
 	if err != nil || events.Info.Total != 2 {
 		t.Errorf("violations audited: %d, %v", events.Info.Total, err)
 	}
