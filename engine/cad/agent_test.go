@@ -96,7 +96,7 @@ func TestAnAgentOfAnotherTenantIsNotThere(t *testing.T) {
 	if err != nil || len(page.Items) != 0 || len(w.cad.Live(abroad)) != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	events, err := w.ledger.List(t.Context(), abroad, core.Filter{Kind: "tenant.violation"})
+	events, err := w.Ledger.List(t.Context(), abroad, core.Filter{Kind: "tenant.violation"})
 	if err != nil || events.Info.Total != 2 {
 		t.Errorf("audited: %+v, %v", events.Info, err)
 	}

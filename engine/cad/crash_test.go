@@ -42,10 +42,7 @@ func TestKilledAtAnyInstantAnOperationHappenedInFullOrNotAtAll(t *testing.T) {
 			if len(acked) == 0 {
 				return // killed before there was a tenant
 			}
-			w := &world{t: t, path: filepath.Join(t.TempDir(), "x"), pool: newPool()}
-			if err := w.build(st); err != nil {
-				t.Fatal(err)
-			}
+			w := worldOver(t, st)
 			w.sound()
 			w.acknowledged(acked)
 		},
@@ -56,10 +53,7 @@ const crews = 4
 
 // drawUntilKilled tells each operation that was answered as "agent entity".
 func drawUntilKilled(ctx context.Context, t testing.TB, st store.Store, ack func(string)) error {
-	w := &world{t: t, path: filepath.Join(os.TempDir(), "cad-crash-never-made", "x"), pool: newPool()}
-	if err := w.build(st); err != nil {
-		return err
-	}
+	w := worldOver(t, st)
 	if _, err := w.swarm.CreateTenant(ctx, alice, home); err != nil && code(err) != core.Conflict {
 		return err
 	}
@@ -216,7 +210,7 @@ func TestEnginesThatDieUnderAnAssignmentCostItNoAttempt(t *testing.T) {
 // dies runs an engine until something has come about, cuts its store's power,
 // and opens another.
 func (w *world) dies(left *atomic.Int64, until func()) {
-	ctx, stop := context.WithCancel(w.t.Context())
+	ctx, stop := context.WithCancel(w.T.Context())
 	var engine sync.WaitGroup
 	for _, run := range []func(context.Context) error{w.swarm.Run, w.cad.Run} {
 		engine.Go(func() { _ = run(ctx) }) // it ends with an error: its store is gone
@@ -252,16 +246,16 @@ func (w *world) acknowledged(acked []string) {
 			if code(err) == core.NotFound { // killed before
 				continue
 			}
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		for _, e := range all {
 			delete(there, id+" "+e.ID)
 		}
 		if a := w.now(id); a.SuccessCount != len(all) || a.CreatedCount != len(all) || a.RoleViolations != a.ErrorCount || a.OperationCount != a.SuccessCount+a.ErrorCount {
-			w.t.Errorf("%d entities of %+v", len(all), a)
+			w.T.Errorf("%d entities of %+v", len(all), a)
 		}
 	}
 	if len(there) > 0 {
-		w.t.Errorf("%d answered operations are missing, such as %v", len(there), there)
+		w.T.Errorf("%d answered operations are missing, such as %v", len(there), there)
 	}
 }

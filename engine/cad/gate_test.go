@@ -279,12 +279,12 @@ func TestAQuestionEndsWithItsEngine(t *testing.T) {
 		over <- err
 	}()
 	w.question()
-	w.close() // as if killed: nobody could take the question back
+	w.Close() // as if killed: nobody could take the question back
 	cancel()
 	if err := <-over; err == nil {
 		t.Error("it went on")
 	}
-	w.open()
+	w.Open()
 	if a := w.now("ann"); a.Waiting != "" || a.Shown() != "idle" {
 		t.Errorf("%+v", a)
 	}

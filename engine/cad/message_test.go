@@ -13,23 +13,23 @@ import (
 )
 
 func (w *world) send(from, to string, kind cad.MessageType, content string) (cad.AgentMessage, error) {
-	return w.cad.SendMessage(w.t.Context(), alice, cad.SendMessage{From: from, To: to, Type: kind, Content: core.Raw(content)})
+	return w.cad.SendMessage(w.T.Context(), alice, cad.SendMessage{From: from, To: to, Type: kind, Content: core.Raw(content)})
 }
 
 func (w *world) sent(from, to string, kind cad.MessageType, content string) cad.AgentMessage {
-	w.t.Helper()
+	w.T.Helper()
 	m, err := w.send(from, to, kind, content)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return m
 }
 
 func (w *world) messages(agent string, f core.Filter) core.Page[cad.AgentMessage] {
-	w.t.Helper()
-	page, err := w.cad.Messages(w.t.Context(), home, agent, f)
+	w.T.Helper()
+	page, err := w.cad.Messages(w.T.Context(), home, agent, f)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return page
 }

@@ -265,7 +265,7 @@ func TestAMarkedOperationHappensOnce(t *testing.T) {
 	if s := w.space("ws_ann"); s.EntityCount != 2 {
 		t.Errorf("%+v", s)
 	}
-	if err := w.ledger.Append(context.Background(), alice, func(tx *audit.Tx) error { return w.cad.ForgetMarks(tx, "tk_1/") }); err != nil {
+	if err := w.Ledger.Append(context.Background(), alice, func(tx *audit.Tx) error { return w.cad.ForgetMarks(tx, "tk_1/") }); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := w.cad.Execute(context.Background(), alice, op); err != nil || again.Repeated || again.Seq != 4 {

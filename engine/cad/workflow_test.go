@@ -46,37 +46,37 @@ func four() cad.Scenario {
 }
 
 func (w *world) put(s cad.Scenario) {
-	w.t.Helper()
+	w.T.Helper()
 	if _, action, err := w.cad.PutScenario(context.Background(), alice, s); err != nil || action != "created" {
-		w.t.Fatalf("%s %v", action, err)
+		w.T.Fatalf("%s %v", action, err)
 	}
 }
 
 func (w *world) start(name string, change ...func(*cad.StartWorkflow)) cad.Workflow {
-	w.t.Helper()
+	w.T.Helper()
 	s := cad.StartWorkflow{Scenario: name}
 	for _, c := range change {
 		c(&s)
 	}
 	flow, err := w.cad.RunScenario(context.Background(), alice, s)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return flow
 }
 
 func (w *world) flow(id string) cad.Workflow {
-	w.t.Helper()
+	w.T.Helper()
 	flow, err := w.cad.Workflow(context.Background(), home, id)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return flow
 }
 
 // over waits for a workflow's end.
 func (w *world) over(id string) cad.Workflow {
-	w.t.Helper()
+	w.T.Helper()
 	w.await("the end of "+id, func() bool { return w.flow(id).State.Final() })
 	return w.flow(id)
 }

@@ -105,10 +105,10 @@ func TestATaskReassignedWhileItIsGivenGoesToItsNewAgent(t *testing.T) {
 
 // only is the id of the one workflow.
 func (w *world) only() string {
-	w.t.Helper()
+	w.T.Helper()
 	all, err := w.cad.Workflows(context.Background(), home, core.Filter{})
 	if err != nil || len(all.Items) != 1 {
-		w.t.Fatalf("%+v, %v", all, err)
+		w.T.Fatalf("%+v, %v", all, err)
 	}
 	return all.Items[0].WorkflowID
 }

@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -32,8 +31,7 @@ var (
 
 // world is a controller over a data file, with all that it stands on.
 type world struct {
-	t    testing.TB
-	path string
+	*enginetest.World
 	pool *fakePool
 	bare bool // without a pool
 	// wrap stands between the engine and its store.
@@ -41,131 +39,97 @@ type world struct {
 	// deaths is how many engines may die under an assignment that gets no further.
 	deaths int
 
-	db     *store.DB
-	ledger *audit.Ledger
-	judge  *judge.Judge
-	tasks  *task.Table
-	swarm  *swarm.Swarm
-	bus    *bus.Bus
-	cad    *cad.Controller
-	end    func()
+	judge *judge.Judge
+	tasks *task.Table
+	swarm *swarm.Swarm
+	bus   *bus.Bus
+	cad   *cad.Controller
+	told  atomic.Pointer[bus.Bus] // work of a crashed engine may still tell that one's
 }
 
 func newWorld(t testing.TB, change ...func(*world)) *world {
-	w := &world{t: t, path: filepath.Join(t.TempDir(), "data.db"), pool: newPool()}
+	w := &world{pool: newPool()}
 	for _, c := range change {
 		c(w)
 	}
-	w.open()
+	enginetest.New(t, w.options())
 	for _, by := range []core.Caller{alice, abbott} {
-		if _, err := w.swarm.CreateTenant(context.Background(), by, by.Tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.swarm.CreateTenant(context.Background(), by, by.Tenant)
+		w.No(err)
 	}
-	t.Cleanup(w.close)
 	return w
 }
 
-func (w *world) open() {
-	w.t.Helper()
-	db, err := store.Open(w.path, store.Options{})
-	if err == nil {
-		w.db = db
-		var st store.Store = db
-		if w.wrap != nil {
-			st = w.wrap(db)
-		}
-		err = w.build(st)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+// worldOver is a world over a store that is open.
+func worldOver(t testing.TB, st store.Store) *world {
+	w := &world{pool: newPool()}
+	enginetest.On(t, st, w.options())
+	return w
 }
 
-func (w *world) build(st store.Store) (err error) {
-	ctx := context.Background()
-	told := new(atomic.Pointer[bus.Bus]) // work of a crashed engine may still tell that one's
-	w.ledger = audit.New(st, audit.Options{OnChange: func(c core.Change) {
-		if b := told.Load(); b != nil {
+func (w *world) options() enginetest.Options {
+	return enginetest.Options{Tenants: []string{}, Build: w.build, Over: func(st store.Store) store.Store {
+		if w.wrap != nil {
+			return w.wrap(st)
+		}
+		return st
+	}, Changed: func(c core.Change) {
+		if b := w.told.Load(); b != nil {
 			b.Changed(c)
 		}
-	}})
-	if w.judge, err = judge.New(judge.Options{Ledger: w.ledger, Tenants: st.Tenants}); err != nil {
-		return err
-	}
-	w.tasks = task.New(task.Options{Ledger: w.ledger})
-	if w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.ledger, Judge: w.judge, Tasks: w.tasks, Spill: filepath.Dir(w.path), Deaths: w.deaths}); err != nil {
-		return err
-	}
+	}}
+}
+
+func (w *world) build(e *enginetest.World) {
+	w.World = e
+	ctx, st := context.Background(), e.Store
+	w.told.Store(nil)
+	var err error
+	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Tenants: st.Tenants})
+	w.No(err)
+	w.tasks = task.New(task.Options{Ledger: w.Ledger})
+	w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir, Deaths: w.deaths})
+	w.No(err)
 	var p parties
-	w.bus = bus.New(bus.Options{Ledger: w.ledger, Directory: &p, Tenants: st.Tenants})
-	told.Store(w.bus)
+	w.bus = bus.New(bus.Options{Ledger: w.Ledger, Directory: &p, Tenants: st.Tenants})
+	w.told.Store(w.bus)
 	opt := cad.Options{
-		Ledger: w.ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Dir: filepath.Join(filepath.Dir(w.path), "files"),
+		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Dir: filepath.Join(w.Dir, "files"),
 		Taken: func(_, id string) bool { return id == "somebody" },
 	}
 	if !w.bare {
 		opt.Pool = w.pool
 	}
-	if w.cad, err = cad.New(ctx, opt); err != nil {
-		return err
-	}
+	w.cad, err = cad.New(ctx, opt)
+	w.No(err)
 	p.Parties = w.cad.Parties()
 	w.judge.Own(judge.GateCAD, w.cad)
 	w.swarm.Runner(cad.KindAssignment, w.cad.Runner())
 	w.swarm.EStops.Freezer(w.cad)
-	return nil
 }
 
 // parties is filled in after the bus is made.
 type parties struct{ cad.Parties }
 
 // run starts what waits for answers.
-func (w *world) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, run := range []func(context.Context) error{w.swarm.Run, w.judge.Run, w.cad.Run} {
-		all.Go(func() {
-			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-				w.t.Errorf("Run: %v", err)
-			}
-		})
-	}
-	w.end = func() {
-		cancel()
-		all.Wait()
-		w.end = nil
-	}
-}
-
-func (w *world) close() {
-	if w.end != nil {
-		w.end()
-	}
-	if w.db != nil {
-		if err := w.db.Close(); err != nil {
-			w.t.Error(err)
-		}
-		w.db = nil
-	}
-}
+func (w *world) run() { w.Start(w.swarm.Run, w.judge.Run, w.cad.Run) }
 
 // again closes the data file and opens it anew, with no process of before.
 func (w *world) again() {
-	w.t.Helper()
-	w.close()
+	w.T.Helper()
+	w.Close()
 	w.pool = newPool()
-	w.open()
+	w.Open()
 }
 
 // agent makes an agent of a role with a workspace of its own.
 func (w *world) agent(id, role string) cad.Agent {
-	w.t.Helper()
+	w.T.Helper()
 	a, err := w.cad.CreateAgent(context.Background(), alice, cad.CreateAgent{
 		AgentID: id, RoleName: role, WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{},
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return a
 }
@@ -175,37 +139,37 @@ func (w *world) try(id, method, params string) (cad.Done, error) {
 }
 
 func (w *world) do(id, method, params string) cad.Done {
-	w.t.Helper()
+	w.T.Helper()
 	done, err := w.try(id, method, params)
 	if err != nil {
-		w.t.Fatalf("%s %s: %v", id, method, err)
+		w.T.Fatalf("%s %s: %v", id, method, err)
 	}
 	return done
 }
 
 func (w *world) now(id string) cad.Agent {
-	w.t.Helper()
+	w.T.Helper()
 	a, err := w.cad.Agent(context.Background(), home, id)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return a
 }
 
 func (w *world) space(id string) cad.Workspace {
-	w.t.Helper()
+	w.T.Helper()
 	s, err := w.cad.Workspace(context.Background(), home, id)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return s
 }
 
 func (w *world) ids(workspace string) string {
-	w.t.Helper()
+	w.T.Helper()
 	all, err := w.cad.AllEntities(context.Background(), home, workspace)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	ids := make([]string, len(all))
 	for i, e := range all {
@@ -216,11 +180,11 @@ func (w *world) ids(workspace string) string {
 
 // events counts the audit events of a type.
 func (w *world) events(kind string) (n int) {
-	w.t.Helper()
+	w.T.Helper()
 	for seq := uint64(0); ; {
-		all, err := w.ledger.Since(context.Background(), home, seq, 500)
+		all, err := w.Ledger.Since(context.Background(), home, seq, 500)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		if len(all) == 0 {
 			return n
@@ -236,14 +200,14 @@ func (w *world) events(kind string) (n int) {
 // sound checks that the log explains the store, and that each workspace is what
 // its journal leads to.
 func (w *world) sound() {
-	w.t.Helper()
-	deltas, err := w.ledger.Reconcile(context.Background(), home)
+	w.T.Helper()
+	deltas, err := w.Ledger.Reconcile(context.Background(), home)
 	if err != nil || len(deltas) > 0 {
-		w.t.Errorf("reconcile: %+v, %v", deltas, err)
+		w.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
 	spaces, err := w.cad.Workspaces(context.Background(), home, core.Filter{Size: 100})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	for _, s := range spaces.Items {
 		w.replayed(s)
@@ -251,14 +215,14 @@ func (w *world) sound() {
 }
 
 func (w *world) replayed(s cad.Workspace) {
-	w.t.Helper()
+	w.T.Helper()
 	entries, err := w.cad.Journal(context.Background(), home, s.WorkspaceID, 1)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	content, err := model.Load(entries)
 	if err != nil {
-		w.t.Fatalf("replay %s: %v", s.WorkspaceID, err)
+		w.T.Fatalf("replay %s: %v", s.WorkspaceID, err)
 	}
 	var ids []string
 	solids := 0
@@ -271,27 +235,27 @@ func (w *world) replayed(s cad.Workspace) {
 	slices.Sort(ids)
 	open, err := w.cad.Conflicts(context.Background(), home, s.WorkspaceID)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	if got := w.ids(s.WorkspaceID); got != strings.Join(ids, " ") || s.EntityCount != len(ids) || s.SolidCount != solids || s.Seq != content.Seq() ||
 		s.Conflicts != len(content.Conflicts()) || len(open) != s.Conflicts {
-		w.t.Errorf("workspace %+v has %s; its journal leads to %v, seq %d, %d conflicts", s, got, ids, content.Seq(), len(content.Conflicts()))
+		w.T.Errorf("workspace %+v has %s; its journal leads to %v, seq %d, %d conflicts", s, got, ids, content.Seq(), len(content.Conflicts()))
 	}
 }
 
 // await waits for a state.
 func (w *world) await(what string, is func() bool) {
-	w.t.Helper()
+	w.T.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			w.t.Fatalf("%s did not come", what)
+			w.T.Fatalf("%s did not come", what)
 		}
 	}
 }
 
 // question waits for the one open approval.
 func (w *world) question() judge.Approval {
-	w.t.Helper()
+	w.T.Helper()
 	var open []judge.Approval
 	w.await("an approval", func() bool {
 		var err error

@@ -29,7 +29,7 @@ func drawn(g dag.Graph) string {
 func TestAGraphStandsAroundItsNode(t *testing.T) {
 	s := newStory(t)
 	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.answer.EventID}, Depth: 2})
-	s.no(err)
+	s.No(err)
 	want := strings.Join([]string{
 		"-1 model_request DERIVED_FROM 0 model_response",
 		"-2 Message:m-1 EVENT_CONSUMES -1 model_request",
@@ -56,7 +56,7 @@ func TestAGraphOfAnAgentHasItsRunsAndForks(t *testing.T) {
 	h.Nodes = []dag.Node{dag.NewNode(&dag.Subagent{ID: "ada-2", ParentAgentID: "ada"})}
 	s.emit(h, &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(s.call)})
 	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}})
-	s.no(err)
+	s.No(err)
 	got := drawn(g)
 	for _, want := range []string{"0 Agent:ada AGENT_HAS_RUN 1 Run:r-1", "0 Agent:ada FORKED_FROM 1 Branch:ada/try", "0 Agent:ada SPAWNED_FROM 1 Subagent:ada-2"} {
 		if !strings.Contains(got, want) {
@@ -77,7 +77,7 @@ func TestAGraphIsBounded(t *testing.T) {
 		t.Error("a node that nothing names")
 	}
 	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.result.EventID}, Depth: 1})
-	s.no(err)
+	s.No(err)
 	if !g.More {
 		t.Error("it does not say that there is more")
 	}

@@ -234,6 +234,6 @@ func fillTurns(b *testing.B, r *rig, n int) (mid, last string, when time.Time) {
 	}
 	flush()
 	close(batches)
-	r.no(<-emitted)
+	r.No(<-emitted)
 	return mid, last, when
 }

@@ -15,9 +15,9 @@ func TestEmittingAgainIsTheSameEvent(t *testing.T) {
 	r := newRig(t)
 	e := r.event(r.head("ada", "r"), &dag.RunStarted{})
 	first, err := r.Emit(t.Context(), alice, e, e)
-	r.no(err)
+	r.No(err)
 	again, err := r.Emit(t.Context(), alice, e)
-	r.no(err)
+	r.No(err)
 	if !first[0].New || first[1].New || again[0].New || again[0].Pos != 1 || again[0].Seq != 1 || again[0].RecordedAt != first[0].RecordedAt {
 		t.Errorf("%+v %+v", first, again)
 	}
@@ -25,7 +25,7 @@ func TestEmittingAgainIsTheSameEvent(t *testing.T) {
 	if err != nil || f.Events != 1 || f.Runs != 1 {
 		t.Errorf("%+v %v", f, err)
 	}
-	log, err := r.ledger.List(t.Context(), acme, core.Filter{Kind: "dag.emitted"})
+	log, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "dag.emitted"})
 	if err != nil || log.Info.Total != 1 {
 		t.Errorf("%d audit events: %v", log.Info.Total, err)
 	}
@@ -143,7 +143,7 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 	for i := range 3 {
 		for page := 1; ; page++ {
 			found, err := r.Events(t.Context(), acme, dag.Query{Run: fmt.Sprint("r-", i), Filter: core.Filter{Page: page, Size: 50}})
-			r.no(err)
+			r.No(err)
 			for k, e := range found.Items {
 				if e.Seq != uint64((page-1)*50+k+1) {
 					t.Fatalf("run %d: seq %d at %d", i, e.Seq, k)
@@ -162,16 +162,16 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 
 func TestTheAuditLogKnowsEveryStream(t *testing.T) {
 	s := newStory(t)
-	deltas, err := s.ledger.Reconcile(t.Context(), acme)
+	deltas, err := s.Ledger.Reconcile(t.Context(), acme)
 	if err != nil || len(deltas) != 0 {
 		t.Errorf("%v %v", deltas, err)
 	}
 	// An event that is in the record alone, or in the log alone, shows.
-	s.no(s.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+	s.No(s.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		_, err := tx.Record(audit.Entry{Type: "dag.emitted", Subject: "dag.stream", ID: "run:r-1", State: map[string]any{"events": 9, "head": "x", "chain": "y"}})
 		return err
 	}))
-	if deltas, err = s.ledger.Reconcile(t.Context(), acme); err != nil || len(deltas) != 3 {
+	if deltas, err = s.Ledger.Reconcile(t.Context(), acme); err != nil || len(deltas) != 3 {
 		t.Errorf("%v %v", deltas, err)
 	}
 }

@@ -26,14 +26,14 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 		if e.EventID != v.EventID {
 			t.Errorf("%s: id %s, want %s", v.Name, e.EventID, v.EventID)
 		}
-		if err := r.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		if err := r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 			_, err := r.ObserveIn(tx, e)
 			return err
 		}); err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
 		got, err := r.Get(t.Context(), acme, v.EventID)
-		r.no(err)
+		r.No(err)
 		var edges []string
 		for _, x := range got.Edges {
 			edges = append(edges, shown(x))

@@ -1,18 +1,15 @@
 package dag_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
-	"swarmdeck/store"
+	"swarmdeck/engine/enginetest"
 )
 
 const (
@@ -24,45 +21,19 @@ var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: 
 
 // rig is a record over a store of its own.
 type rig struct {
+	*enginetest.World
 	*dag.DAG
-	t      testing.TB
-	path   string
-	db     *store.DB
-	ledger *audit.Ledger
-	at     time.Time
-	full   atomic.Bool // nothing can be written
+	at   time.Time
+	full atomic.Bool // nothing can be written
 }
 
 func newRig(t testing.TB) *rig {
-	r := &rig{t: t, path: filepath.Join(t.TempDir(), "dag.db"), at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	r.open()
-	for _, tenant := range []string{acme, other} {
-		r.no(r.db.CreateTenant(t.Context(), tenant))
-	}
-	t.Cleanup(func() { r.no(r.db.Close()) })
-	return r
-}
-
-func (r *rig) open() {
-	r.t.Helper()
-	sealer, err := audit.OpenSealer(r.path + ".key")
-	r.no(err)
-	r.db, err = store.Open(r.path, store.Options{Seal: func(tx store.Tx) error {
-		if r.full.Load() {
-			return errors.New("the disk is full")
-		}
-		return sealer.Seal(tx)
+	r := &rig{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	enginetest.New(t, enginetest.Options{Full: r.full.Load, Build: func(w *enginetest.World) {
+		r.World = w
+		r.DAG = dag.New(dag.Options{Ledger: w.Ledger})
 	}})
-	r.no(err)
-	r.ledger = audit.New(r.db, audit.Options{})
-	r.DAG = dag.New(dag.Options{Ledger: r.ledger})
-}
-
-func (r *rig) no(err error) {
-	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	return r
 }
 
 // head is the head of the next event of a run, a second after the last.
@@ -72,17 +43,17 @@ func (r *rig) head(agent, run string) dag.Head {
 }
 
 func (r *rig) event(h dag.Head, b dag.Body) dag.Event {
-	r.t.Helper()
+	r.T.Helper()
 	e, err := dag.NewEvent(h, b)
-	r.no(err)
+	r.No(err)
 	return e
 }
 
 func (r *rig) emit(h dag.Head, b dag.Body) dag.Event {
-	r.t.Helper()
+	r.T.Helper()
 	e := r.event(h, b)
-	_, err := r.Emit(r.t.Context(), alice, e)
-	r.no(err)
+	_, err := r.Emit(r.T.Context(), alice, e)
+	r.No(err)
 	return e
 }
 

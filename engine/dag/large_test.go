@@ -28,13 +28,13 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 	ctx := t.Context()
 	params := core.Raw(`{"x":"` + strings.Repeat("y", size<<10) + `"}`)
 	for i := range events {
-		r.no(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Params: params}))
-		r.no(rec.Answered(ctx, fmt.Sprint(i), dag.ModelAnswer{Status: dag.CallOK}))
+		r.No(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Params: params}))
+		r.No(rec.Answered(ctx, fmt.Sprint(i), dag.ModelAnswer{Status: dag.CallOK}))
 	}
-	r.no(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
+	r.No(rec.Finish(ctx, true))
 	newest, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Size: 1}})
-	r.no(err)
+	r.No(err)
 	last := newest.Items[0].Event.EventID
 	for _, c := range []struct {
 		what string
@@ -60,7 +60,7 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 			return err
 		}},
 	} {
-		if got := allocated(func() { r.no(c.read()) }); got > c.most*size {
+		if got := allocated(func() { r.No(c.read()) }); got > c.most*size {
 			t.Errorf("%s takes %d KiB of a record of %d events of %d KiB, want %d at most", c.what, got, events, size, c.most*size)
 		}
 	}
@@ -77,16 +77,16 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 	object := core.Raw(`{"x":"` + long + `"}`)
 	for i := range turns {
 		id := fmt.Sprint(i)
-		r.no(rec.Said(ctx, "main", dag.RoleUser, id+long))
-		r.no(rec.Asked(ctx, id, dag.ModelAsk{Model: "m", Params: object, Messages: []dag.Spoken{spoken(dag.RoleUser, long)}}))
-		r.no(rec.Answered(ctx, id, dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: long}}}))
-		r.no(rec.Call(ctx, "acp", "exec", id, object))
-		r.no(rec.Result(ctx, id, dag.CallOK, object, nil))
+		r.No(rec.Said(ctx, "main", dag.RoleUser, id+long))
+		r.No(rec.Asked(ctx, id, dag.ModelAsk{Model: "m", Params: object, Messages: []dag.Spoken{spoken(dag.RoleUser, long)}}))
+		r.No(rec.Answered(ctx, id, dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: long}}}))
+		r.No(rec.Call(ctx, "acp", "exec", id, object))
+		r.No(rec.Result(ctx, id, dag.CallOK, object, nil))
 	}
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Finish(ctx, true))
 	q := dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}}
 	whole, err := r.Timeline(ctx, acme, q)
-	r.no(err)
+	r.No(err)
 	q.Short = true
 	var short core.Page[dag.Moment]
 	held := func() uint64 {
@@ -97,7 +97,7 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 	}
 	before := held()
 	short, err = r.Timeline(ctx, acme, q)
-	r.no(err)
+	r.No(err)
 	if got := held(); got > before+4*size {
 		t.Errorf("%d rows hold %d KiB, want %d at most", len(short.Items), got-before, 4*size)
 	}
@@ -127,9 +127,9 @@ func TestALineageLooksThroughEachEventOnce(t *testing.T) {
 		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
 	}
 	for i := range requests { // none goes on where another ended, so each names its inputs
-		r.no(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: talk[i:]}))
+		r.No(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: talk[i:]}))
 	}
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Finish(ctx, true))
 	all := r.of(rec.RunID(), dag.KindModelRequest)
 	whole := 0
 	for _, e := range all {
@@ -158,7 +158,7 @@ func TestALineageLooksThroughEachEventOnce(t *testing.T) {
 		got := allocated(func() {
 			var err error
 			steps, err = c.read()
-			r.no(err)
+			r.No(err)
 		})
 		if most := uint64(128 * whole); got > most || steps < 200 {
 			t.Errorf("%s of %d steps takes %d KiB of a record of %d KiB, want %d at most", c.what, steps, got, whole, most)

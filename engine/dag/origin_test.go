@@ -13,7 +13,7 @@ import (
 
 // says records a message of an agent in a run of its own.
 func (r *rig) says(agent, text string) dag.Event {
-	r.t.Helper()
+	r.T.Helper()
 	h := r.head(agent, "run of "+text)
 	h.Nodes = []dag.Node{r.message(text, text, dag.RoleUser)}
 	return r.emit(h, &dag.HistoryAppend{List: "main", MessageRef: text})
@@ -21,7 +21,7 @@ func (r *rig) says(agent, text string) dag.Event {
 
 // forks records that an agent made at since was forked.
 func (r *rig) forks(at dag.Event, name string, since time.Time) {
-	r.t.Helper()
+	r.T.Helper()
 	h := r.head(at.AgentID, "")
 	h.Nodes = []dag.Node{dag.NewNode(&dag.Subagent{ID: name, ParentAgentID: at.AgentID, Constraints: core.MustEncode(map[string]string{"since": dag.At(since).String()})})}
 	r.emit(h, &dag.AgentForked{FromBranch: "main", ToBranch: fmt.Sprint(name, r.at.Unix()), AtEvent: ref(at)})
@@ -29,9 +29,9 @@ func (r *rig) forks(at dag.Event, name string, since time.Time) {
 
 // past is the conversation up to an event of an agent made at since.
 func (r *rig) past(at dag.Event, since time.Time) string {
-	r.t.Helper()
-	c, err := r.Conversation(r.t.Context(), acme, dag.ConversationQuery{Event: at.EventID, Since: since})
-	r.no(err)
+	r.T.Helper()
+	c, err := r.Conversation(r.T.Context(), acme, dag.ConversationQuery{Event: at.EventID, Since: since})
+	r.No(err)
 	return strings.NewReplacer(`{"user":"`, "", `"}`, "").Replace(strings.Join(c.Lines, ", "))
 }
 
@@ -104,7 +104,7 @@ func TestAnAncestryIsInTheOrderOfTime(t *testing.T) {
 			want = append(want, "Event:"+at.EventID, "Agent:"+from, "Agent:"+from)
 		}
 		all, err := r.Ancestry(t.Context(), acme, "x")
-		r.no(err)
+		r.No(err)
 		var got []string
 		for _, a := range all {
 			got = append(got, a.Node.String())

@@ -52,7 +52,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 	list := func(q dag.Query) core.Page[dag.Recorded] {
 		t.Helper()
 		page, err := s.Events(t.Context(), acme, q)
-		s.no(err)
+		s.No(err)
 		return page
 	}
 	page := list(dag.Query{Run: "r-1"})
@@ -103,7 +103,7 @@ func TestACallIsFoundWithItsResult(t *testing.T) {
 	s := newStory(t)
 	open := s.emit(s.head("ada", "r-1"), &dag.ToolCall{Server: "sh", Tool: "exec", CallID: "c-2", Args: core.Raw("{}"), RequestedBy: ref(s.answer)})
 	page, err := s.Calls(t.Context(), acme, dag.Query{Run: "r-1"})
-	s.no(err)
+	s.No(err)
 	var got []string
 	for _, c := range page.Items {
 		got = append(got, c.CallEvent+" "+c.Status+" "+c.ResultEvent)
@@ -129,7 +129,7 @@ func TestACallIsFoundWithItsResult(t *testing.T) {
 func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
 	s := newStory(t)
 	found, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolResult, ID: s.result.EventID}})
-	s.no(err)
+	s.No(err)
 	var path []string
 	for _, x := range found.Steps {
 		path = append(path, fmt.Sprintf("%d %s", x.Depth, shown(x.Edge)))
@@ -167,7 +167,7 @@ func TestTheStateAsOfAnEventIsThatOfThen(t *testing.T) {
 	at := func(e dag.Event) dag.State {
 		t.Helper()
 		state, err := s.At(t.Context(), acme, e.EventID)
-		s.no(err)
+		s.No(err)
 		return state
 	}
 	first := at(s.started)
@@ -200,7 +200,7 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 		batch = append(batch, r.event(h, b))
 	}
 	all, err := r.Emit(t.Context(), alice, batch...)
-	r.no(err)
+	r.No(err)
 	open := map[string]string{}
 	for i, e := range batch {
 		switch b := e.Body.(type) {
@@ -210,7 +210,7 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 			delete(open, b.CallID)
 		}
 		s, err := r.At(t.Context(), acme, e.EventID)
-		r.no(err)
+		r.No(err)
 		if s.Run.Events != uint64(i+1) || s.Run.Head != e.EventID || s.Seq != all[i].Seq || len(s.Run.OpenCalls) != len(open) {
 			t.Fatalf("%d: %d events, %d open calls, want %d", i, s.Run.Events, len(s.Run.OpenCalls), len(open))
 		}
@@ -250,7 +250,7 @@ func TestOwnersAndMountsAreThoseOfTheTimeAskedFor(t *testing.T) {
 		60: "by bob Agent:bob dead Agent:eve ro ",
 	} {
 		res, err := r.Resources(t.Context(), acme, dag.TimeQuery{At: at(sec)})
-		r.no(err)
+		r.No(err)
 		got := ""
 		for _, x := range res.Items {
 			got = fmt.Sprintf("%s %s %s", x.Resource.Name, x.Owners[0], x.Liveness.Status)
@@ -262,7 +262,7 @@ func TestOwnersAndMountsAreThoseOfTheTimeAskedFor(t *testing.T) {
 			t.Errorf("at %d: %q, want %q", sec, got, want)
 		}
 		mounts, err := r.Mounts(t.Context(), acme, dag.TimeQuery{At: at(sec)})
-		r.no(err)
+		r.No(err)
 		if n := strings.Count(want, " r"); len(mounts.Items) != n {
 			t.Errorf("at %d: %d mounts, want %d", sec, len(mounts.Items), n)
 		}
@@ -283,7 +283,7 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 	first := r.emit(r.head("ada", ""), &dag.PolicyActivated{PolicyRef: "p-1"})
 	r.emit(r.head("ada", ""), &dag.PolicyActivated{PolicyRef: "p-2"})
 	page, err := r.Policies(t.Context(), acme, core.Filter{})
-	r.no(err)
+	r.No(err)
 	var got []string
 	for _, p := range page.Items {
 		got = append(got, fmt.Sprintf("%s %s active=%v known=%v", p.PolicyID, p.Change, p.Active, p.Policy != nil))
@@ -308,7 +308,7 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 		t.Errorf("%+v %v", forks, err)
 	}
 	all, err := r.Ancestry(t.Context(), acme, "ada-3")
-	r.no(err)
+	r.No(err)
 	agents := map[string]int{}
 	for _, a := range all {
 		if a.Node.Type == dag.TypeAgent {

@@ -15,17 +15,17 @@ import (
 )
 
 func (r *rig) record() *dag.Recording {
-	r.t.Helper()
-	rec, err := r.Record(r.t.Context(), alice, dag.RunInfo{AgentID: "ada", TaskID: "task-1", Reason: "user", TraceID: "0af7651916cd43dd8448eb211c80319c"})
-	r.no(err)
+	r.T.Helper()
+	rec, err := r.Record(r.T.Context(), alice, dag.RunInfo{AgentID: "ada", TaskID: "task-1", Reason: "user", TraceID: "0af7651916cd43dd8448eb211c80319c"})
+	r.No(err)
 	return rec
 }
 
 // kinds are the kinds of a run's events in their order, with their status.
 func (r *rig) kinds(run string) (all []string) {
-	r.t.Helper()
-	page, err := r.Events(r.t.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
-	r.no(err)
+	r.T.Helper()
+	page, err := r.Events(r.T.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
+	r.No(err)
 	for _, e := range page.Items {
 		text := string(e.Event.Kind)
 		if b, ok := e.Event.Body.(*dag.ToolResult); ok {
@@ -40,15 +40,15 @@ func TestARunIsRecordedAsItGoes(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	ctx := t.Context()
-	r.no(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
-	r.no(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{"cmd":"rm -rf /"}`)))
-	r.no(rec.Substitute(ctx, "c-1", core.Raw(`{"cmd":"ls"}`), "edited by alice"))
-	r.no(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"rc":0}`), nil))
-	r.no(rec.Call(ctx, "acp", "exec", "c-2", core.Raw(`{}`)))
-	r.no(rec.Interrupt(ctx, dag.ReasonApprovalDenied, "c-2"))
-	r.no(rec.Result(ctx, "never-asked", dag.CallError, core.Raw(`"text"`), &dag.Fault{Code: "x", Message: "y"}))
-	r.no(rec.Call(ctx, "acp", "exec", "c-3", core.Raw(`{}`)))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
+	r.No(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{"cmd":"rm -rf /"}`)))
+	r.No(rec.Substitute(ctx, "c-1", core.Raw(`{"cmd":"ls"}`), "edited by alice"))
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"rc":0}`), nil))
+	r.No(rec.Call(ctx, "acp", "exec", "c-2", core.Raw(`{}`)))
+	r.No(rec.Interrupt(ctx, dag.ReasonApprovalDenied, "c-2"))
+	r.No(rec.Result(ctx, "never-asked", dag.CallError, core.Raw(`"text"`), &dag.Fault{Code: "x", Message: "y"}))
+	r.No(rec.Call(ctx, "acp", "exec", "c-3", core.Raw(`{}`)))
+	r.No(rec.Finish(ctx, true))
 	want := []string{
 		"run_started", "history_append", "tool_call", "tool_call", "substitution", "tool_result ok", "tool_call", "tool_result canceled",
 		"interruption", "tool_call", "tool_result error", "tool_call", "tool_result canceled", "interruption", "run_finished",
@@ -60,7 +60,7 @@ func TestARunIsRecordedAsItGoes(t *testing.T) {
 	if err != nil || s.Status != "finished" || s.TaskID != "task-1" || len(s.OpenCalls) != 0 {
 		t.Errorf("%+v %v", s, err)
 	}
-	r.no(r.Recover(ctx, acme)) // finds nothing
+	r.No(r.Recover(ctx, acme)) // finds nothing
 	if got := r.kinds(rec.RunID()); len(got) != len(want) {
 		t.Errorf("%v", got)
 	}
@@ -69,12 +69,12 @@ func TestARunIsRecordedAsItGoes(t *testing.T) {
 func TestWhatIsGatheredOutlivesACancel(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
-	r.no(rec.Said(t.Context(), "main", dag.RoleUser, "Build it"))
+	r.No(rec.Said(t.Context(), "main", dag.RoleUser, "Build it"))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.no(rec.Call(gone, "acp", "exec", "c-1", core.Raw(`{}`)))
-	r.no(rec.Result(gone, "c-1", dag.CallOK, core.Raw(`{}`), nil))
-	r.no(rec.Finish(t.Context(), true))
+	r.No(rec.Call(gone, "acp", "exec", "c-1", core.Raw(`{}`)))
+	r.No(rec.Result(gone, "c-1", dag.CallOK, core.Raw(`{}`), nil))
+	r.No(rec.Finish(t.Context(), true))
 	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "run_finished"}
 	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
@@ -84,11 +84,11 @@ func TestWhatIsGatheredOutlivesACancel(t *testing.T) {
 func TestARunThatWasCutOffIsClosed(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
-	r.no(rec.Call(t.Context(), "acp", "exec", "c-1", core.Raw(`{}`)))
-	r.no(r.db.Close()) // the process dies here
-	r.open()
-	r.no(r.Recover(t.Context(), acme))
-	r.no(r.Recover(t.Context(), acme))
+	r.No(rec.Call(t.Context(), "acp", "exec", "c-1", core.Raw(`{}`)))
+	r.No(r.DB.Close()) // the process dies here
+	r.Open()
+	r.No(r.Recover(t.Context(), acme))
+	r.No(r.Recover(t.Context(), acme))
 	if got := r.kinds(rec.RunID()); !slices.Equal(got, []string{"run_started", "tool_call", "tool_result interrupted", "interruption", "run_finished"}) {
 		t.Errorf("%v", got)
 	}
@@ -96,22 +96,22 @@ func TestARunThatWasCutOffIsClosed(t *testing.T) {
 
 // emitted emits what somebody else says of a run.
 func (r *rig) emitted(run, agent string, b dag.Body, nodes ...dag.Node) dag.Event {
-	r.t.Helper()
+	r.T.Helper()
 	return r.emit(dag.Head{TS: dag.At(r.at), AgentID: agent, RunID: run, Nodes: nodes}, b)
 }
 
 // leftOut are the kinds of events that the audit log says are not recorded.
 func (r *rig) leftOut() (kinds []string) {
-	r.t.Helper()
-	log, err := r.ledger.List(r.t.Context(), acme, core.Filter{Kind: "dag.left_out"})
-	r.no(err)
+	r.T.Helper()
+	log, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "dag.left_out"})
+	r.No(err)
 	for _, e := range log.Items {
 		var p audit.Payload
-		r.no(core.DecodeStored(e.Payload, &p))
+		r.No(core.DecodeStored(e.Payload, &p))
 		var d struct {
 			Kind string `json:"kind"`
 		}
-		r.no(core.DecodeStored(p.Detail, &d))
+		r.No(core.DecodeStored(p.Detail, &d))
 		kinds = append(kinds, d.Kind)
 	}
 	return kinds
@@ -119,18 +119,18 @@ func (r *rig) leftOut() (kinds []string) {
 
 // closed checks that a run is open for no recorder, and that the store opens.
 func (r *rig) closed(run string) {
-	r.t.Helper()
-	ctx := r.t.Context()
-	r.no(r.db.Close())
-	r.open()
-	r.no(r.Recover(ctx, acme))
+	r.T.Helper()
+	ctx := r.T.Context()
+	r.No(r.DB.Close())
+	r.Open()
+	r.No(r.Recover(ctx, acme))
 	had := r.kinds(run)
-	r.no(r.Recover(ctx, acme))
-	r.no(r.ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+	r.No(r.Recover(ctx, acme))
+	r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}) // is told to runs that are open
 	}))
 	if got := r.kinds(run); !slices.Equal(got, had) {
-		r.t.Errorf("%v, then %v", had, got)
+		r.T.Errorf("%v, then %v", had, got)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
 	}{
 		"when the engine died": {func(*rig, *dag.Recording) {}, []string{"run_started", "tool_call", "run_finished"}, nil},
 		"when it ends": {func(r *rig, rec *dag.Recording) {
-			r.no(rec.Said(t.Context(), "main", dag.RoleAssistant, "and on"))
+			r.No(rec.Said(t.Context(), "main", dag.RoleAssistant, "and on"))
 			if err := rec.Finish(t.Context(), true); err == nil {
 				t.Error("nobody is told that something was lost")
 			}
@@ -151,7 +151,7 @@ func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			rec := r.record()
-			r.no(rec.Call(t.Context(), "acp", "exec", "c-1", core.Raw(`{}`)))
+			r.No(rec.Call(t.Context(), "acp", "exec", "c-1", core.Raw(`{}`)))
 			r.emitted(rec.RunID(), "ada", &dag.RunFinished{Exit: "success"})
 			c.end(r, rec)
 			r.closed(rec.RunID())
@@ -168,7 +168,7 @@ func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
 func TestARunWhoseAnswerAnotherStatedIsClosed(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
-	r.no(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
+	r.No(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
 	answer := r.of(rec.RunID(), dag.KindModelRequest)[0].EventID + "/answer"
 	r.emitted("other", "eve", &dag.HistoryAppend{List: "main", MessageRef: answer}, r.message(answer, "mine", dag.RoleUser))
 	r.closed(rec.RunID())
@@ -194,7 +194,7 @@ func TestVeryManyOpenCallsAreInterrupted(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	asks(rec, n)
-	r.no(rec.Finish(t.Context(), true))
+	r.No(rec.Finish(t.Context(), true))
 	s, err := r.Run(t.Context(), acme, rec.RunID())
 	if err != nil || s.Status != "finished" || s.Kinds[dag.KindToolResult] != n || s.Kinds[dag.KindInterruption] != 2 {
 		t.Errorf("%v %+v", err, s.Kinds)
@@ -206,13 +206,13 @@ func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	asks(rec, n)
-	r.no(rec.Result(t.Context(), "c-7", dag.CallOK, nil, nil))
-	r.no(r.db.Close())
-	r.open()
-	r.no(r.Recover(t.Context(), acme))
+	r.No(rec.Result(t.Context(), "c-7", dag.CallOK, nil, nil))
+	r.No(r.DB.Close())
+	r.Open()
+	r.No(r.Recover(t.Context(), acme))
 	for page := range 2 {
 		calls, err := r.Calls(t.Context(), acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 50, Page: page + 1}})
-		r.no(err)
+		r.No(err)
 		for _, c := range calls.Items {
 			if want := map[bool]string{true: "ok", false: "interrupted"}[c.CallID == "c-7"]; c.Status != want {
 				t.Errorf("%s is %s", c.CallID, c.Status)
@@ -220,7 +220,7 @@ func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
 		}
 	}
 	told, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "interruption"}})
-	r.no(err)
+	r.No(err)
 	if n := len(told.Items[0].Event.Body.(*dag.Interruption).Affects); len(told.Items) != 1 || n != 99 {
 		t.Errorf("%d interruptions, of %d calls", len(told.Items), n)
 	}
@@ -239,25 +239,25 @@ func TestAnOpenCallIsNotHeldWithItsArguments(t *testing.T) {
 	}
 	before := held()
 	for i := range n {
-		r.no(rec.Call(t.Context(), "acp", "exec", fmt.Sprint("c-", i), args))
+		r.No(rec.Call(t.Context(), "acp", "exec", fmt.Sprint("c-", i), args))
 	}
 	if grown := int64(held()) - int64(before); grown > n*int64(len(args))/2 {
 		t.Errorf("%d calls hold %d KiB", n, grown>>10)
 	}
-	r.no(rec.Finish(t.Context(), true))
+	r.No(rec.Finish(t.Context(), true))
 }
 
 func TestWhatAnAgentSaysIsMadeFit(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	ctx := t.Context()
-	r.no(rec.Said(ctx, "main", dag.RoleAssistant, "\xff\x00\x1b]0;owned\u202e"+strings.Repeat("x", 3<<20)))
-	r.no(rec.Call(ctx, "s\x1b", "\u202et", strings.Repeat("c", 2000), core.Raw(`{"n":12345678901234567890}`)))
-	r.no(rec.Call(ctx, "s", "t", "c", core.Raw(`not json`)))
-	r.no(rec.Result(ctx, "c", dag.CallOK, core.Raw(`[1]`), &dag.Fault{Code: "\x00", Message: "\xff"}))
-	r.no(rec.Finish(ctx, false))
+	r.No(rec.Said(ctx, "main", dag.RoleAssistant, "\xff\x00\x1b]0;owned\u202e"+strings.Repeat("x", 3<<20)))
+	r.No(rec.Call(ctx, "s\x1b", "\u202et", strings.Repeat("c", 2000), core.Raw(`{"n":12345678901234567890}`)))
+	r.No(rec.Call(ctx, "s", "t", "c", core.Raw(`not json`)))
+	r.No(rec.Result(ctx, "c", dag.CallOK, core.Raw(`[1]`), &dag.Fault{Code: "\x00", Message: "\xff"}))
+	r.No(rec.Finish(ctx, false))
 	page, err := r.Calls(ctx, acme, dag.Query{Run: rec.RunID()})
-	r.no(err)
+	r.No(err)
 	if c := page.Items[0]; string(c.Args) != `{"text":"{\"n\":12345678901234567890}"}` || c.Tool != "\ufffdt" {
 		t.Errorf("%+v", c)
 	}

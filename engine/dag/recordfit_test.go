@@ -22,14 +22,14 @@ func TestDeeplyNestedValuesAreRecorded(t *testing.T) {
 	ctx := t.Context()
 	want := []string{"run_started"}
 	for _, n := range []int{core.MaxDepth - 9, core.MaxDepth - 8, core.MaxDepth - 7, core.MaxDepth - 1, core.MaxDepth, core.MaxDepth + 1} {
-		r.no(rec.Call(ctx, "acp", "exec", "c", nest(n)))
-		r.no(rec.Result(ctx, "c", dag.CallOK, nest(n), nil))
+		r.No(rec.Call(ctx, "acp", "exec", "c", nest(n)))
+		r.No(rec.Result(ctx, "c", dag.CallOK, nest(n), nil))
 		list := core.Raw(strings.Repeat("[", n) + strings.Repeat("]", n))
 		turn := dag.Spoken{Role: dag.RoleTool, Content: []dag.ContentPart{
 			{Type: "tool_result", ToolCallID: "c", Output: list}, {Type: "tool_use", ID: "c", Name: "exec", Input: nest(n)},
 		}}
-		r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: nest(n), Tools: list, Messages: []dag.Spoken{spoken(dag.RoleUser, "hello"), turn}}))
-		r.no(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(turn.Content)}))
+		r.No(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: nest(n), Tools: list, Messages: []dag.Spoken{spoken(dag.RoleUser, "hello"), turn}}))
+		r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(turn.Content)}))
 		want = append(want, "tool_call", "tool_result ok", "model_request", "model_response")
 		asked := r.of(rec.RunID(), dag.KindModelRequest)
 		if b := asked[len(asked)-1].Body.(*dag.ModelRequest); len(b.InputRefs) != 2 {
@@ -71,23 +71,23 @@ func TestWhatJSONMakesLongerStillFits(t *testing.T) {
 			rec := r.record()
 			ctx := t.Context()
 			if len(parts) == 1 && parts[0].Type == "text" {
-				r.no(rec.Said(ctx, "main", dag.RoleAssistant, parts[0].Text))
+				r.No(rec.Said(ctx, "main", dag.RoleAssistant, parts[0].Text))
 			}
-			r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{
+			r.No(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{
 				spoken(dag.RoleUser, "do evil"), {Role: dag.RoleUser, Content: slices.Clone(parts)},
 			}}))
-			r.no(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Content: slices.Clone(parts)}))
+			r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Content: slices.Clone(parts)}))
 			asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 			if len(asked) != 1 || len(answered) != 1 || len(asked[0].Body.(*dag.ModelRequest).InputRefs) != 2 {
 				t.Fatalf("%d requests, %d answers", len(asked), len(answered))
 			}
 			n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: asked[0].Body.(*dag.ModelRequest).InputRefs[1].Message})
-			r.no(err)
+			r.No(err)
 			m := n.Versions[0].Node.Body.(*dag.Message)
 			if last := m.Content[len(m.Content)-1]; len(parts) > 2 && !strings.Contains(last.Text, "more parts, ") {
 				t.Errorf("of %d parts %d are there, and %q", len(parts), len(m.Content), last.Text)
 			}
-			r.no(rec.Finish(ctx, true))
+			r.No(rec.Finish(ctx, true))
 		})
 	}
 }
@@ -97,17 +97,17 @@ func TestAllAtOnceStillFits(t *testing.T) {
 	rec := r.record()
 	ctx := t.Context()
 	hostile := core.Raw(strings.Repeat("\x01", 1<<20))
-	r.no(rec.Call(ctx, "acp", "exec", "c", hostile))
-	r.no(rec.Substitute(ctx, "c", hostile, string(hostile)))
-	r.no(rec.Result(ctx, "c", dag.CallError, hostile, &dag.Fault{Message: string(hostile)}))
+	r.No(rec.Call(ctx, "acp", "exec", "c", hostile))
+	r.No(rec.Substitute(ctx, "c", hostile, string(hostile)))
+	r.No(rec.Result(ctx, "c", dag.CallError, hostile, &dag.Fault{Message: string(hostile)}))
 	spec := core.MustEncode([]string{strings.Repeat(`"`, 255<<10)})
 	said := spoken(dag.RoleUser, strings.Repeat("\x01", 120<<10))
 	for range 100 {
 		said.Content = append(said.Content, said.Content[0])
 	}
-	r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: hostile, Tools: spec, Messages: []dag.Spoken{said}}))
-	r.no(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Content: said.Content, Error: &dag.Fault{Message: string(hostile)}}))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: hostile, Tools: spec, Messages: []dag.Spoken{said}}))
+	r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Content: said.Content, Error: &dag.Fault{Message: string(hostile)}}))
+	r.No(rec.Finish(ctx, true))
 	want := []string{
 		"run_started", "tool_call", "tool_call", "substitution", "tool_result error", "model_request", "model_response", "run_finished",
 	}
@@ -124,8 +124,8 @@ func TestWhatIsCutTellsItsSizeAndDigest(t *testing.T) {
 	rec := r.record()
 	ctx := t.Context()
 	text := strings.Repeat("x", 3<<20)
-	r.no(rec.Said(ctx, "main", dag.RoleAssistant, text))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Said(ctx, "main", dag.RoleAssistant, text))
+	r.No(rec.Finish(ctx, true))
 	m := r.of(rec.RunID(), dag.KindHistoryAppend)[0].Nodes[0].Body.(*dag.Message)
 	want := fmt.Sprintf("… (%d bytes, sha256 %x)", len(text), sha256.Sum256([]byte(text)))
 	if got := m.Content[0].Text; got != text[:1<<20]+want {

@@ -18,9 +18,9 @@ func spoken(role dag.MessageRole, text string) dag.Spoken {
 
 // of lists a run's events of one kind.
 func (r *rig) of(run string, kind dag.Kind) (all []dag.Event) {
-	r.t.Helper()
-	page, err := r.Events(r.t.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
-	r.no(err)
+	r.T.Helper()
+	page, err := r.Events(r.T.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
+	r.No(err)
 	for _, e := range page.Items {
 		if e.Event.Kind == kind {
 			all = append(all, e.Event)
@@ -36,22 +36,22 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 	tools := core.Raw(`[{"name":"exec"}]`)
 	talk := []dag.Spoken{spoken(dag.RoleSystem, "be good"), spoken(dag.RoleUser, "build it")}
 	call := dag.ContentPart{Type: "tool_use", ID: "c-1", Name: "exec", Input: core.Raw(`{"cmd":"ls"}`)}
-	r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: core.Raw(`{"temperature":0.5}`), Tools: tools, Messages: slices.Clone(talk)}))
-	r.no(rec.Answered(ctx, "1", dag.ModelAnswer{
+	r.No(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: core.Raw(`{"temperature":0.5}`), Tools: tools, Messages: slices.Clone(talk)}))
+	r.No(rec.Answered(ctx, "1", dag.ModelAnswer{
 		Status: dag.CallOK, Content: []dag.ContentPart{{Type: "reasoning", Text: "hm"}, call}, FinishReason: "stop",
 		Usage: &dag.Usage{PromptTokens: 100, CompletionTokens: 20, TotalTokens: 120, CachedTokens: 60},
 	}))
-	r.no(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{"cmd":"ls"}`)))
-	r.no(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"rc":0}`), nil))
-	r.no(rec.Asked(ctx, "title", dag.ModelAsk{Model: "small", Messages: []dag.Spoken{spoken(dag.RoleUser, "build it")}}))
-	r.no(rec.Answered(ctx, "title", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "A title"}}}))
+	r.No(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{"cmd":"ls"}`)))
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"rc":0}`), nil))
+	r.No(rec.Asked(ctx, "title", dag.ModelAsk{Model: "small", Messages: []dag.Spoken{spoken(dag.RoleUser, "build it")}}))
+	r.No(rec.Answered(ctx, "title", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "A title"}}}))
 	talk = append(talk, dag.Spoken{Role: dag.RoleAssistant, Content: []dag.ContentPart{call}}, dag.Spoken{
 		Role: dag.RoleTool, Content: []dag.ContentPart{{Type: "tool_result", ToolCallID: "c-1", Output: core.Raw(`"a.txt"`)}},
 	})
-	r.no(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Tools: tools, Messages: talk}))
-	r.no(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "done"}}}))
-	r.no(rec.Said(ctx, "main", dag.RoleAssistant, "done"))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Tools: tools, Messages: talk}))
+	r.No(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "done"}}}))
+	r.No(rec.Said(ctx, "main", dag.RoleAssistant, "done"))
+	r.No(rec.Finish(ctx, true))
 
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	first, title, second := asked[0].Body.(*dag.ModelRequest), asked[1].Body.(*dag.ModelRequest), asked[2].Body.(*dag.ModelRequest)
@@ -81,7 +81,7 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 		t.Errorf("%+v %v", s, err)
 	}
 	steps, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: called.EventID}})
-	r.no(err)
+	r.No(err)
 	if !slices.ContainsFunc(steps.Steps, func(s dag.Step) bool { return s.Node.ID == first.InputRefs[1].Message }) {
 		t.Errorf("the call's lineage does not lead to what was asked for: %+v", steps.Steps)
 	}
@@ -94,24 +94,24 @@ func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
 		how  dag.CallStatus
 	}{
 		"by its upstream": {func(r *rig, rec *dag.Recording) {
-			r.no(rec.Answered(r.t.Context(), "1", dag.ModelAnswer{Status: dag.CallInterrupted, Error: &dag.Fault{Code: "upstream_lost"}}))
-			r.no(rec.Finish(r.t.Context(), true))
+			r.No(rec.Answered(r.T.Context(), "1", dag.ModelAnswer{Status: dag.CallInterrupted, Error: &dag.Fault{Code: "upstream_lost"}}))
+			r.No(rec.Finish(r.T.Context(), true))
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallInterrupted},
 		"by the run's end": {func(r *rig, rec *dag.Recording) {
-			r.no(rec.Finish(r.t.Context(), false))
-			r.no(rec.Answered(r.t.Context(), "1", dag.ModelAnswer{Status: dag.CallOK})) // too late
+			r.No(rec.Finish(r.T.Context(), false))
+			r.No(rec.Answered(r.T.Context(), "1", dag.ModelAnswer{Status: dag.CallOK})) // too late
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallCanceled},
 		"by the engine's death": {func(r *rig, _ *dag.Recording) {
-			r.no(r.db.Close())
-			r.open()
-			r.no(r.Recover(r.t.Context(), acme))
-			r.no(r.Recover(r.t.Context(), acme))
+			r.No(r.DB.Close())
+			r.Open()
+			r.No(r.Recover(r.T.Context(), acme))
+			r.No(r.Recover(r.T.Context(), acme))
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallInterrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			rec := r.record()
-			r.no(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
+			r.No(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
 			c.end(r, rec)
 			if got := r.kinds(rec.RunID()); !slices.Equal(got, c.want) {
 				t.Fatalf("%v", got)
@@ -135,11 +135,11 @@ func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
 	}
 	talk = append(talk, spoken(dag.RoleUser, strings.Repeat("\x1b", 3<<20)), spoken(dag.RoleUser, strings.Repeat("\x1b", 380<<10)), spoken(dag.RoleUser, strings.Repeat("z", 900<<10)), spoken(dag.RoleUser, strings.Repeat("y", 900<<10)))
 	bad := dag.Spoken{Role: dag.RoleTool, Content: []dag.ContentPart{{Type: "tool_result", Output: core.Raw(`nonsense`)}, {Type: "tool_use", Input: core.Raw(`[12345678901234567890]`)}}}
-	r.no(rec.Asked(ctx, "1", dag.ModelAsk{Model: "\x00", Params: core.Raw(`[]`), Tools: core.Raw(`"text"`), Messages: append(talk, bad)}))
-	r.no(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\xff", 2<<20)}}}))
-	r.no(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m"}))
-	r.no(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\x01", 384<<10)}}}))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Asked(ctx, "1", dag.ModelAsk{Model: "\x00", Params: core.Raw(`[]`), Tools: core.Raw(`"text"`), Messages: append(talk, bad)}))
+	r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\xff", 2<<20)}}}))
+	r.No(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m"}))
+	r.No(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\x01", 384<<10)}}}))
+	r.No(rec.Finish(ctx, true))
 	b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest)
 	if len(b.InputRefs) != 905 {
 		t.Errorf("%d inputs", len(b.InputRefs))
@@ -162,15 +162,15 @@ func TestAConversationOfVeryManyMessagesIsWhole(t *testing.T) {
 	}
 	asked := func(call string, n int) *dag.ModelRequest {
 		t.Helper()
-		r.no(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: slices.Clone(talk[:n])}))
+		r.No(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: slices.Clone(talk[:n])}))
 		page, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request"}})
-		r.no(err)
+		r.No(err)
 		return page.Items[0].Event.Body.(*dag.ModelRequest)
 	}
 	text := func(id string) string {
 		t.Helper()
 		n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: id})
-		r.no(err)
+		r.No(err)
 		return n.Versions[0].Node.Body.(*dag.Message).Content[0].Text
 	}
 	first := asked("1", 4100).InputRefs
@@ -207,12 +207,12 @@ func TestALongRunsRequestsStaySmall(t *testing.T) {
 	var talk []dag.Spoken
 	for i := range 20 {
 		talk = append(talk, spoken(dag.RoleUser, fmt.Sprint("message ", i)))
-		r.no(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: slices.Clone(talk)}))
+		r.No(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: slices.Clone(talk)}))
 	}
 	talk[0] = spoken(dag.RoleUser, "another beginning")
-	r.no(rec.Asked(ctx, "other", dag.ModelAsk{Model: "m", Messages: talk}))
+	r.No(rec.Asked(ctx, "other", dag.ModelAsk{Model: "m", Messages: talk}))
 	page, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request", Size: 21}})
-	r.no(err)
+	r.No(err)
 	for i, e := range page.Items { // newest first
 		want := 2 // the request before, and what is new
 		if i == 0 {
@@ -240,12 +240,12 @@ func TestLargeToolResultsAreCutNotLost(t *testing.T) {
 		calls = append(calls, dag.ContentPart{Type: "tool_use", ID: fmt.Sprintf("d-%d", i), Name: "write", Input: large})
 	}
 	for _, call := range []string{"1", "2"} {
-		r.no(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: []dag.Spoken{
+		r.No(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: []dag.Spoken{
 			spoken(dag.RoleUser, "do "+call), {Role: turn.Role, Content: slices.Clone(turn.Content)},
 		}}))
-		r.no(rec.Answered(ctx, call, dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(calls)}))
+		r.No(rec.Answered(ctx, call, dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(calls)}))
 	}
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Finish(ctx, true))
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	if len(asked) != 2 || len(answered) != 2 {
 		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
@@ -330,16 +330,16 @@ func TestDecisionsLeadToTheirCalls(t *testing.T) {
 	rec := r.record()
 	ctx := t.Context()
 	decide := func(call, decision string) {
-		r.no(r.ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+		r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 			return rec.DecideIn(tx, call, core.Raw(`{"decision":"`+decision+`","decided_by":"alice"}`))
 		}))
 	}
-	r.no(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{}`)))
+	r.No(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{}`)))
 	decide("c-1", "hitl")
 	decide("c-1", "approve")
 	decide("unheard-of", "deny")
-	r.no(rec.Result(ctx, "c-1", dag.CallOK, nil, nil))
-	r.no(rec.Finish(ctx, true))
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, nil, nil))
+	r.No(rec.Finish(ctx, true))
 	decide("c-1", "approve") // of a run that has ended
 	all := r.of(rec.RunID(), dag.KindHistoryAppend)
 	if len(all) != 3 || len(all[2].Edges) != 0 {
@@ -358,11 +358,11 @@ func TestRunsThatGoOnAreToldOfNotices(t *testing.T) {
 	r := newRig(t)
 	over, live := r.record(), r.record()
 	ctx := t.Context()
-	r.no(over.Finish(ctx, true))
-	r.no(r.ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+	r.No(over.Finish(ctx, true))
+	r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}, &dag.MCPResourceUpdated{Server: "s", URI: "resource://x", Hash: "h"})
 	}))
-	r.no(live.Finish(ctx, true))
+	r.No(live.Finish(ctx, true))
 	if got := r.kinds(live.RunID()); !slices.Equal(got, []string{"run_started", "mcp.resource_list_changed", "mcp.resource_updated", "run_finished"}) {
 		t.Errorf("%v", got)
 	}

@@ -53,14 +53,14 @@ func TestAStateAsOfThenIsWhatItWasThen(t *testing.T) {
 			asked = e
 		}
 		_, err := r.Emit(ctx, alice, e)
-		r.no(err)
+		r.No(err)
 		now, err := r.Run(ctx, acme, "long")
-		r.no(err)
+		r.No(err)
 		then[e.EventID] = core.MustEncode(now)
 	}
 	for id, want := range then {
 		s, err := r.At(ctx, acme, id)
-		r.no(err)
+		r.No(err)
 		if got := core.MustEncode(s.Run); !bytes.Equal(got, want) {
 			t.Errorf("as of %s:\n%s\nwas\n%s", id, got, want)
 		}

@@ -41,21 +41,21 @@ tool_call open
 `
 	for _, subject := range []string{"run:r-1", "agent:ada", "task:task-1", "session:session-1"} {
 		var q dag.Query
-		s.no(q.Subject(subject))
+		s.No(q.Subject(subject))
 		page, err := s.Timeline(t.Context(), acme, q)
-		s.no(err)
+		s.No(err)
 		if got := axis(page.Items); got != want {
 			t.Errorf("%s:\n%swant\n%s", subject, got, want)
 		}
 	}
 	s.emit(s.head("ada", "r-1"), &dag.RunFinished{Exit: "error"})
 	page, err := s.Timeline(t.Context(), acme, dag.Query{Run: "r-1", Filter: core.Filter{Page: 10, Size: 1}})
-	s.no(err)
+	s.No(err)
 	if got := axis(page.Items); got != "run_finished error 9000ms\n" || page.Info.Total != 10 {
 		t.Errorf("the end is %q of %d", got, page.Info.Total)
 	}
 	raw, err := core.Encode(page.Items[0])
-	s.no(err)
+	s.No(err)
 	if !strings.Contains(string(raw), `"took_ms":9000,"status_of":"error"}`) {
 		t.Errorf("as JSON %s", raw)
 	}
@@ -65,12 +65,12 @@ func TestAModelRequestThatFailedIsNotOK(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	for _, s := range []dag.CallStatus{dag.CallError, dag.CallOK} {
-		r.no(rec.Asked(t.Context(), string(s), dag.ModelAsk{Model: "m"}))
-		r.no(rec.Answered(t.Context(), string(s), dag.ModelAnswer{Status: s}))
+		r.No(rec.Asked(t.Context(), string(s), dag.ModelAsk{Model: "m"}))
+		r.No(rec.Answered(t.Context(), string(s), dag.ModelAnswer{Status: s}))
 	}
-	r.no(rec.Finish(t.Context(), false))
+	r.No(rec.Finish(t.Context(), false))
 	page, err := r.Timeline(t.Context(), acme, dag.Query{Run: rec.RunID()})
-	r.no(err)
+	r.No(err)
 	var got []string
 	for _, m := range page.Items[1:5] {
 		got = append(got, m.Status)
@@ -80,7 +80,7 @@ func TestAModelRequestThatFailedIsNotOK(t *testing.T) {
 	}
 	for _, s := range []dag.CallStatus{dag.CallError, dag.CallOK} {
 		page, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: string(dag.KindModelResponse), Status: string(s)}})
-		r.no(err)
+		r.No(err)
 		if page.Info.Total != 1 || page.Items[0].Event.Body.(*dag.ModelResponse).Status != s {
 			t.Errorf("%d responses are %s", page.Info.Total, s)
 		}
@@ -102,9 +102,9 @@ func TestABareNameIsTheNewestRunOfThatAgent(t *testing.T) {
 	s.emit(s.head("bob", "r-3"), &dag.RunStarted{Reason: "user"})
 	s.emit(s.head("ada", ""), &dag.ResourceAttached{ResourceRef: "vol-1", Mode: dag.ReadWrite})
 	var q dag.Query
-	s.no(s.Subject(t.Context(), acme, "ada", &q))
+	s.No(s.Subject(t.Context(), acme, "ada", &q))
 	page, err := s.Timeline(t.Context(), acme, q)
-	s.no(err)
+	s.No(err)
 	if len(page.Items) != 1 || page.Items[0].Event.EventID != later.EventID {
 		t.Errorf("%+v", page.Items)
 	}
@@ -116,7 +116,7 @@ func TestABareNameIsTheNewestRunOfThatAgent(t *testing.T) {
 		}
 	}
 	q = dag.Query{}
-	if s.no(s.Subject(t.Context(), acme, "agent:ada", &q)); q.Agent != "ada" || q.Run != "" {
+	if s.No(s.Subject(t.Context(), acme, "agent:ada", &q)); q.Agent != "ada" || q.Run != "" {
 		t.Errorf("%+v", q)
 	}
 }

@@ -54,7 +54,7 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 		r.emit(h, &dag.HistoryAppend{List: "main", MessageRef: id})
 	}
 	export := func(s *shelf, ctx context.Context) error {
-		d := dag.New(dag.Options{Ledger: r.ledger, Formats: map[string]dag.Format{"shelf": s}})
+		d := dag.New(dag.Options{Ledger: r.Ledger, Formats: map[string]dag.Format{"shelf": s}})
 		_, err := d.Export(ctx, acme, "shelf", "")
 		return err
 	}
@@ -67,7 +67,7 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 		t.Errorf("an export reads %d events of 1 MiB at once, want %d at most", n, most)
 	}
 	whole := &shelf{took: func() {}}
-	r.no(export(whole, t.Context()))
+	r.No(export(whole, t.Context()))
 
 	pass, waiting := 0, 0 // events that the second pass gave and that are not taken in yet
 	whole.gave = func(n int) {
@@ -75,14 +75,14 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 			pass++
 		}
 		f, err := r.Figures(t.Context(), other)
-		r.no(err)
+		r.No(err)
 		if pass == 2 {
 			waiting = max(waiting, n-int(f.Events))
 		}
 	}
-	d := dag.New(dag.Options{Ledger: r.ledger, Formats: map[string]dag.Format{"shelf": whole}})
+	d := dag.New(dag.Options{Ledger: r.Ledger, Formats: map[string]dag.Format{"shelf": whole}})
 	done, err := d.Import(t.Context(), core.Caller{Tenant: other, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}, "shelf", "")
-	r.no(err)
+	r.No(err)
 	if done.New != events || waiting > most {
 		t.Errorf("an import took %d of %d events in and held %d of 1 MiB at once, want %d at most", done.New, events, waiting, most)
 	}

@@ -90,7 +90,7 @@ func TestAStepIsTriedAgainWithPausesThenTakenBackInReverse(t *testing.T) {
 				t.Errorf("step %d is %s", n+1, s.Status)
 			}
 		}
-		if s, err := r.dag.Run(r.t.Context(), acme, i.IntentID); err != nil || len(s.OpenCalls) > 0 {
+		if s, err := r.dag.Run(r.T.Context(), acme, i.IntentID); err != nil || len(s.OpenCalls) > 0 {
 			t.Errorf("%+v %v", s, err)
 		}
 	})
@@ -134,7 +134,7 @@ func TestEventsOfAnEffectAreRecordedWithItsEndOrNot(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.world.onAct = func(_ context.Context, j control.Job) (*control.Seen, error) {
 			e, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), AgentID: "ada"}, &dag.AgentForked{FromBranch: "main", ToBranch: "b", AtEvent: j.Call})
-			r.no(err)
+			r.No(err)
 			return &control.Seen{Met: true, Events: []dag.Event{e}}, nil
 		}
 		one := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
@@ -146,7 +146,7 @@ func TestEventsOfAnEffectAreRecordedWithItsEndOrNot(t *testing.T) {
 		if i := r.await(two.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "has a branch") || i.Steps[0].Status != control.StepUndone {
 			t.Errorf("%+v", i)
 		}
-		if forks, err := r.dag.Forks(r.t.Context(), acme, core.Filter{}); err != nil || forks.Info.Total != 1 {
+		if forks, err := r.dag.Forks(r.T.Context(), acme, core.Filter{}); err != nil || forks.Info.Total != 1 {
 			t.Errorf("%+v %v", forks, err)
 		}
 	})
@@ -191,7 +191,7 @@ func TestAKeyMakesAnIntentOnce(t *testing.T) {
 			t.Errorf("%s %s", one.IntentID, two.IntentID)
 		}
 		spec.AgentID, spec.Steps = "ada", []control.Step{step("fail", "")}
-		if _, err := r.Intend(r.t.Context(), alice, spec); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), one.IntentID) {
+		if _, err := r.Intend(r.T.Context(), alice, spec); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), one.IntentID) {
 			t.Error(err)
 		}
 	})
@@ -212,15 +212,15 @@ func TestABadSpecIsRefused(t *testing.T) {
 			if spec.AgentID == "bob" {
 				by = ada
 			}
-			if _, err := r.Intend(r.t.Context(), by, spec); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := r.Intend(r.T.Context(), by, spec); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", want, err)
 			}
 		}
-		if f, err := r.Figures(r.t.Context(), acme); err != nil || f.Intents != 0 || f.Open != 0 {
+		if f, err := r.Figures(r.T.Context(), acme); err != nil || f.Intents != 0 || f.Open != 0 {
 			t.Errorf("%+v %v", f, err)
 		}
 		for _, bad := range []string{"in_1", "in_00000_0000000001"} {
-			if _, err := r.Get(r.t.Context(), alice, bad); err == nil {
+			if _, err := r.Get(r.T.Context(), alice, bad); err == nil {
 				t.Error(bad)
 			}
 		}
@@ -239,11 +239,11 @@ func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", ""), step("make", ""), step("make", "")}})
 		r.run()
 		synctest.Wait()
-		if _, err := r.Withdraw(r.t.Context(), core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}, i.IntentID, ""); !errors.Is(err, core.Kind(core.Denied)) {
+		if _, err := r.Withdraw(r.T.Context(), core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}, i.IntentID, ""); !errors.Is(err, core.Kind(core.Denied)) {
 			t.Error(err)
 		}
-		_, err := r.Withdraw(r.t.Context(), alice, i.IntentID, "not needed")
-		r.no(err)
+		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "not needed")
+		r.No(err)
 		i = r.await(i.IntentID)
 		if i.Status != control.Canceled || len(r.world.things) > 0 || i.Steps[0].Status != control.StepUndone || i.Steps[1].Status != control.StepUndone || i.Steps[2].Status != control.StepCanceled || !strings.Contains(i.Why, "alice: not needed") {
 			t.Errorf("%+v", i)
@@ -251,7 +251,7 @@ func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
 		if got := r.told(i.IntentID); got[5] != "interruption canceled" || got[len(got)-1] != "run_finished error" {
 			t.Errorf("%q", got)
 		}
-		if _, err := r.Withdraw(r.t.Context(), alice, i.IntentID, ""); !errors.Is(err, core.Kind(core.Conflict)) {
+		if _, err := r.Withdraw(r.T.Context(), alice, i.IntentID, ""); !errors.Is(err, core.Kind(core.Conflict)) {
 			t.Error(err)
 		}
 	})
@@ -266,8 +266,8 @@ func TestWithdrawnBetweenTries(t *testing.T) {
 		if got := r.get(i.IntentID); got.Why != "later; tried in 1s" {
 			t.Errorf("%+v", got)
 		}
-		_, err := r.Withdraw(r.t.Context(), alice, i.IntentID, "")
-		r.no(err)
+		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "")
+		r.No(err)
 		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
 			t.Errorf("%+v", i)
 		}
@@ -296,24 +296,24 @@ func TestWhatCannotBeTakenBackWaitsForAPerson(t *testing.T) {
 		if i.Status != control.Stuck || i.Steps[0].Status != control.StepNotUndone || i.Steps[0].Error.Message != "busy" || r.get(b.IntentID).Before != a.IntentID {
 			t.Errorf("%+v", i)
 		}
-		if page, err := r.List(r.t.Context(), acme, core.Filter{Status: string(control.Stuck)}, true); err != nil || page.Info.Total != 1 {
+		if page, err := r.List(r.T.Context(), acme, core.Filter{Status: string(control.Stuck)}, true); err != nil || page.Info.Total != 1 {
 			t.Errorf("%+v %v", page, err)
 		}
 		busy = false
-		_, err := r.Retry(r.t.Context(), alice, a.IntentID)
-		r.no(err)
+		_, err := r.Retry(r.T.Context(), alice, a.IntentID)
+		r.No(err)
 		if i = r.await(a.IntentID); i.Status != control.Failed || i.Steps[0].Status != control.StepUndone || i.Steps[0].Undos != 2 {
 			t.Errorf("%+v", i)
 		}
 		busy = true
 		r.await(b.IntentID)
-		_, err = r.Withdraw(r.t.Context(), alice, b.IntentID, "it does no harm")
-		r.no(err)
+		_, err = r.Withdraw(r.T.Context(), alice, b.IntentID, "it does no harm")
+		r.No(err)
 		if i = r.await(b.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "does no harm") {
 			t.Errorf("%+v", i)
 		}
 		for _, id := range []string{a.IntentID, b.IntentID} {
-			if s, err := r.dag.Run(r.t.Context(), acme, id); err != nil || len(s.OpenCalls) > 0 {
+			if s, err := r.dag.Run(r.T.Context(), acme, id); err != nil || len(s.OpenCalls) > 0 {
 				t.Errorf("%+v %v", s, err)
 			}
 		}
@@ -337,8 +337,8 @@ func TestTheNextBeginsWhenWhatIsStuckBeforeItIsGivenUp(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // whatever made the controller look is over
 		start := time.Now()
-		_, err := r.Withdraw(r.t.Context(), alice, a.IntentID, "enough")
-		r.no(err)
+		_, err := r.Withdraw(r.T.Context(), alice, a.IntentID, "enough")
+		r.No(err)
 		if i := r.await(b.IntentID); i.Status != control.Done || time.Since(start) > time.Second {
 			t.Errorf("after %s: %+v", time.Since(start), i)
 		}
@@ -358,13 +358,13 @@ func TestARetryWantsTheSameAnew(t *testing.T) {
 		r.run()
 		r.await(i.IntentID)
 		broken = false
-		again, err := r.Retry(r.t.Context(), alice, i.IntentID)
-		r.no(err)
+		again, err := r.Retry(r.T.Context(), alice, i.IntentID)
+		r.No(err)
 		done := r.await(again.IntentID)
 		if again.IntentID == i.IntentID || done.RetryOf != i.IntentID || done.Status != control.Done || string(done.Steps[0].Args) != `{"n":1}` {
 			t.Errorf("%+v", done)
 		}
-		if _, err := r.Retry(r.t.Context(), alice, done.IntentID); !errors.Is(err, core.Kind(core.Conflict)) {
+		if _, err := r.Retry(r.T.Context(), alice, done.IntentID); !errors.Is(err, core.Kind(core.Conflict)) {
 			t.Error(err)
 		}
 	})
@@ -384,8 +384,8 @@ func TestARetryDoesNotWaitForThePause(t *testing.T) {
 		start := time.Now()
 		synctest.Wait()
 		for range 4 {
-			_, err := r.Retry(r.t.Context(), alice, i.IntentID)
-			r.no(err)
+			_, err := r.Retry(r.T.Context(), alice, i.IntentID)
+			r.No(err)
 			synctest.Wait()
 		}
 		if i = r.get(i.IntentID); i.Status != control.Done || time.Since(start) > 0 {
@@ -417,27 +417,27 @@ func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 		synctest.Wait()
-		open, err := r.judge.Open(r.t.Context(), acme)
-		r.no(err)
+		open, err := r.judge.Open(r.T.Context(), acme)
+		r.No(err)
 		if len(open) != 3 || open[0].Gate != judge.GateIntent || !strings.Contains(open[0].Intent, "ada wants wipe of resource:vol") {
 			t.Fatalf("%+v", open)
 		}
 		slices.SortFunc(open, func(a, b judge.Approval) int { return strings.Compare(a.Action.CallID, b.Action.CallID) })
-		if _, err := r.judge.Answer(r.t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)}); err == nil {
+		if _, err := r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)}); err == nil {
 			t.Error("an edit was taken")
 		}
-		_, err = r.judge.Answer(r.t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
-		r.no(err)
-		_, err = r.judge.Answer(r.t.Context(), alice, open[1].ApprovalID, judge.Answer{Reason: "too much"})
-		r.no(err)
-		_, err = r.Withdraw(r.t.Context(), ada, asked[2].IntentID, "")
-		r.no(err)
+		_, err = r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+		r.No(err)
+		_, err = r.judge.Answer(r.T.Context(), alice, open[1].ApprovalID, judge.Answer{Reason: "too much"})
+		r.No(err)
+		_, err = r.Withdraw(r.T.Context(), ada, asked[2].IntentID, "")
+		r.No(err)
 		for n, want := range []control.Status{control.Done, control.Failed, control.Canceled} {
 			if i := r.await(asked[n].IntentID); i.Status != want || n == 1 && !strings.Contains(i.Why, "too much") {
 				t.Errorf("%d: %+v", n, i)
 			}
 		}
-		if open, err = r.judge.Open(r.t.Context(), acme); err != nil || len(open) > 0 {
+		if open, err = r.judge.Open(r.T.Context(), acme); err != nil || len(open) > 0 {
 			t.Errorf("%+v %v", open, err)
 		}
 	})
@@ -461,21 +461,21 @@ func TestIntentsAreListed(t *testing.T) {
 		for n := range 25 {
 			ids = append(ids, r.intend(alice, control.Spec{AgentID: []string{"ada", "bob"}[n%2], Steps: []control.Step{step("make", "")}}).IntentID)
 		}
-		page, err := r.List(r.t.Context(), acme, core.Filter{Page: 2, Size: 10}, false)
+		page, err := r.List(r.T.Context(), acme, core.Filter{Page: 2, Size: 10}, false)
 		if err != nil || page.Info.Total != 25 || len(page.Items) != 10 || page.Items[0].IntentID != ids[14] {
 			t.Errorf("%+v %v", page, err)
 		}
-		if page, err = r.List(r.t.Context(), acme, core.Filter{Agent: "bob", Page: 2, Size: 10}, true); err != nil || page.Info.Total != 12 || len(page.Items) != 2 || page.Items[1].IntentID != ids[1] {
+		if page, err = r.List(r.T.Context(), acme, core.Filter{Agent: "bob", Page: 2, Size: 10}, true); err != nil || page.Info.Total != 12 || len(page.Items) != 2 || page.Items[1].IntentID != ids[1] {
 			t.Errorf("%+v %v", page, err)
 		}
 		r.run()
 		for _, id := range ids {
 			r.await(id)
 		}
-		if page, err = r.List(r.t.Context(), acme, core.Filter{}, true); err != nil || page.Info.Total != 0 || len(page.Items) != 0 {
+		if page, err = r.List(r.T.Context(), acme, core.Filter{}, true); err != nil || page.Info.Total != 0 || len(page.Items) != 0 {
 			t.Errorf("%+v %v", page, err)
 		}
-		if page, err = r.List(r.t.Context(), acme, core.Filter{Page: 9, Size: 10}, false); err != nil || page.Info.Total != 25 || len(page.Items) != 0 {
+		if page, err = r.List(r.T.Context(), acme, core.Filter{Page: 9, Size: 10}, false); err != nil || page.Info.Total != 25 || len(page.Items) != 0 {
 			t.Errorf("%+v %v", page, err)
 		}
 	})

@@ -3,7 +3,6 @@ package control_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -14,8 +13,8 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
-	"swarmdeck/store"
 )
 
 const acme = "t_acme"
@@ -27,53 +26,33 @@ var (
 
 // rig is a controller over a store of its own.
 type rig struct {
+	*enginetest.World
 	*control.Controller
-	t      testing.TB
-	path   string
-	db     *store.DB
-	ledger *audit.Ledger
-	dag    *dag.DAG
-	judge  *judge.Judge
-	world  *world
-	opt    control.Options
-	stop   func()
+	dag   *dag.DAG
+	judge *judge.Judge
+	world *world
+	opt   control.Options
 }
 
 // inBubble runs a test on fake time.
 func inBubble(t *testing.T, fn func(*rig)) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "intents.db")
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, path: path, world: newWorld()}
-		r.open()
-		defer func() { r.end(); r.no(r.db.Close()) }()
-		r.no(r.db.CreateTenant(t.Context(), acme))
+		r := &rig{world: newWorld()}
+		enginetest.New(t, enginetest.Options{Build: r.build})
 		fn(r)
-		r.end()
-		deltas, err := r.ledger.Reconcile(t.Context(), acme)
-		if err != nil || len(deltas) > 0 {
-			t.Errorf("reconcile: %v %v", deltas, err)
-		}
+		r.Stop()
+		r.Proven(acme)
 	})
 }
 
-func (r *rig) open() {
-	r.t.Helper()
-	sealer, err := audit.OpenSealer(r.path + ".key")
-	r.no(err)
-	r.db, err = store.Open(r.path, store.Options{Seal: sealer.Seal})
-	r.no(err)
-	r.make()
-}
-
-// make makes the services over the open store.
-func (r *rig) make() {
-	r.t.Helper()
-	r.ledger = audit.New(r.db, audit.Options{})
-	r.dag = dag.New(dag.Options{Ledger: r.ledger})
+// build makes the services over the open store.
+func (r *rig) build(w *enginetest.World) {
+	r.World = w
+	r.dag = dag.New(dag.Options{Ledger: r.Ledger})
 	var err error
-	r.judge, err = judge.New(judge.Options{Ledger: r.ledger, Policy: []byte(testPolicy), Tenants: r.db.Tenants})
-	r.no(err)
+	r.judge, err = judge.New(judge.Options{Ledger: r.Ledger, Policy: []byte(testPolicy), Tenants: r.DB.Tenants})
+	r.No(err)
 	r.Controller = r.controller()
 	r.judge.Own(judge.GateIntent, r.Controller)
 }
@@ -87,86 +66,61 @@ rules:
 `
 
 func (r *rig) controller() *control.Controller {
-	r.t.Helper()
+	r.T.Helper()
 	opt := r.opt
-	opt.Ledger, opt.DAG, opt.Judge, opt.Tenants = r.ledger, r.dag, r.judge, r.db.Tenants
+	opt.Ledger, opt.DAG, opt.Judge, opt.Tenants = r.Ledger, r.dag, r.judge, r.DB.Tenants
 	c := control.New(opt)
 	for action, k := range map[string]control.Kind{
 		"make": {}, "fail": {Attempts: 3}, "hang": {Timeout: 10 * time.Second, Attempts: 2}, "wipe": {Destructive: true},
 	} {
 		k.Effect = r.world
-		r.no(c.Register(action, k))
+		r.No(c.Register(action, k))
 	}
 	return c
 }
 
-// run carries intents out until end.
-func (r *rig) run() {
-	ctx, stop := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	c := r.Controller
-	go func() { over <- c.Run(ctx) }()
-	r.stop = func() {
-		stop()
-		if err := <-over; ctx.Err() == nil {
-			r.t.Errorf("run: %v", err)
-		}
-	}
-}
-
-func (r *rig) end() {
-	if r.stop != nil {
-		r.stop()
-		r.stop = nil
-	}
-}
-
-func (r *rig) no(err error) {
-	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-}
+// run carries intents out until Stop.
+func (r *rig) run() { r.Start(r.Run) }
 
 func (r *rig) intend(by core.Caller, spec control.Spec) control.Intent {
-	r.t.Helper()
+	r.T.Helper()
 	if spec.AgentID == "" {
 		spec.AgentID = "ada"
 	}
-	i, err := r.Intend(r.t.Context(), by, spec)
-	r.no(err)
+	i, err := r.Intend(r.T.Context(), by, spec)
+	r.No(err)
 	return i
 }
 
 func (r *rig) await(id string) control.Intent {
-	r.t.Helper()
-	ctx, end := context.WithTimeout(r.t.Context(), time.Hour) // of the bubble's time
+	r.T.Helper()
+	ctx, end := context.WithTimeout(r.T.Context(), time.Hour) // of the bubble's time
 	defer end()
-	i, err := r.Await(ctx, acme, id)
-	r.no(err)
+	i, err := r.Controller.Await(ctx, acme, id)
+	r.No(err)
 	return i
 }
 
 func (r *rig) get(id string) control.Intent {
-	r.t.Helper()
-	i, err := r.Get(r.t.Context(), alice, id)
-	r.no(err)
+	r.T.Helper()
+	i, err := r.Get(r.T.Context(), alice, id)
+	r.No(err)
 	return i
 }
 
 // void voids all questions, as the end of a task does.
 func (r *rig) void() {
-	r.t.Helper()
-	r.no(r.ledger.Update(r.t.Context(), alice, func(tx *audit.Tx) error {
+	r.T.Helper()
+	r.No(r.Ledger.Update(r.T.Context(), alice, func(tx *audit.Tx) error {
 		return r.judge.Void(tx, func(*judge.Approval) bool { return true }, "its task ended")
 	}))
 }
 
 // told are the kinds of an intent's events in their order, with what they say.
 func (r *rig) told(id string) (all []string) {
-	r.t.Helper()
-	page, err := r.dag.Events(r.t.Context(), acme, dag.Query{Run: id, Filter: core.Filter{Size: 100}})
-	r.no(err)
+	r.T.Helper()
+	page, err := r.dag.Events(r.T.Context(), acme, dag.Query{Run: id, Filter: core.Filter{Size: 100}})
+	r.No(err)
 	for _, e := range page.Items {
 		text := string(e.Event.Kind)
 		switch b := e.Event.Body.(type) {

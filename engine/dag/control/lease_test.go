@@ -48,9 +48,7 @@ func TestADeadOwnersLeaseEndsAtOnce(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		synctest.Wait()
-		r.end()
-		r.no(r.db.Close())
-		r.open()
+		r.Reopen()
 		r.world.onAct = nil
 		r.run()
 		start := time.Now()
@@ -79,7 +77,7 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 		synctest.Wait()
 		// The machine stood still for so long that its lease is over: the heir is
 		// there before the holder says another word.
-		r.no(r.ledger.Append(r.t.Context(), alice, func(tx *audit.Tx) error {
+		r.No(r.Ledger.Append(r.T.Context(), alice, func(tx *audit.Tx) error {
 			key := binary.BigEndian.AppendUint64(nil, 1)
 			was := core.MustEncode(map[string]any{
 				"due": time.Now().UnixMicro(), "lease": control.Lease{Owner: "someone", Epoch: tx.Epoch(), Fence: 1, Until: time.Now().Add(-time.Second)},
@@ -90,7 +88,7 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 			return tx.Put("intent.desk", key, was)
 		}))
 		heir := r.controller()
-		ctx, stop := context.WithCancel(r.t.Context())
+		ctx, stop := context.WithCancel(r.T.Context())
 		over := make(chan error)
 		go func() { over <- heir.Run(ctx) }()
 		done, err := heir.Await(ctx, acme, i.IntentID)
@@ -102,7 +100,7 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 		if got := r.get(i.IntentID); !strings.Contains(string(got.Steps[0].Result), "heir") || got.Fence != 2 {
 			t.Errorf("%+v", got)
 		}
-		page, err := r.ledger.List(r.t.Context(), acme, core.Filter{Kind: "intent.late"})
+		page, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "intent.late"})
 		if err != nil || page.Info.Total != 1 {
 			t.Errorf("%+v %v", page, err)
 		}
@@ -117,8 +115,8 @@ func TestWhatWasWithdrawnBeforeItsHolderDiedIsTakenBack(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		synctest.Wait()
-		_, err := r.Withdraw(r.t.Context(), alice, i.IntentID, "enough")
-		r.no(err)
+		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "enough")
+		r.No(err)
 		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
 			t.Errorf("%+v", i)
 		}
@@ -137,7 +135,7 @@ func TestAStopIsNoTry(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		synctest.Wait()
-		r.end()
+		r.Stop()
 		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || got.Lease != nil {
 			t.Errorf("%+v", got)
 		}
@@ -176,7 +174,7 @@ func TestAStepThatKillsEveryHolderIsGivenUp(t *testing.T) {
 func TestAnActionThatNobodyCarriesOutWaits(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
-		bare := control.New(control.Options{Ledger: r.ledger, DAG: r.dag, Judge: r.judge, Tenants: r.db.Tenants})
+		bare := control.New(control.Options{Ledger: r.Ledger, DAG: r.dag, Judge: r.judge, Tenants: r.DB.Tenants})
 		whole := r.Controller
 		r.Controller = bare
 		r.run()
@@ -184,7 +182,7 @@ func TestAnActionThatNobodyCarriesOutWaits(t *testing.T) {
 		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "nothing here carries out make") || got.Steps[0].Status != control.StepPending {
 			t.Errorf("%+v", got)
 		}
-		r.end()
+		r.Stop()
 		r.Controller = whole
 		r.run()
 		if i = r.await(i.IntentID); i.Status != control.Done {
@@ -235,7 +233,7 @@ func TestLongWorkKeepsItsLease(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		heir := r.controller()
-		ctx, stop := context.WithCancel(r.t.Context())
+		ctx, stop := context.WithCancel(r.T.Context())
 		over := make(chan error)
 		go func() { over <- heir.Run(ctx) }()
 		if i = r.await(i.IntentID); i.Status != control.Done || i.Fence != 1 || len(r.told(i.IntentID)) != 4 {
@@ -261,7 +259,7 @@ func TestTheEmergencyStopCutsWorkOff(t *testing.T) {
 		deaf := r.intend(alice, control.Spec{Steps: []control.Step{step("hang", "")}})
 		r.run()
 		synctest.Wait()
-		ctx, end := context.WithTimeout(r.t.Context(), 2*time.Second)
+		ctx, end := context.WithTimeout(r.T.Context(), 2*time.Second)
 		late := r.Freeze(ctx, acme)
 		end()
 		if !slices.Equal(late, []string{deaf.IntentID}) {
@@ -275,7 +273,7 @@ func TestTheEmergencyStopCutsWorkOff(t *testing.T) {
 		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "emergency stop") {
 			t.Errorf("%+v", got)
 		}
-		r.Thaw(r.t.Context(), acme)
+		r.Thaw(r.T.Context(), acme)
 		for _, id := range []string{i.IntentID, deaf.IntentID} {
 			if got := r.await(id); got.Status != control.Done {
 				t.Errorf("%+v", got)

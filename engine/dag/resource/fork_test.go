@@ -20,8 +20,8 @@ func refused(Made) error { return core.Errorf(core.Conflict, "name: it was taken
 
 // states counts the states that are noted of a resource, and those counted.
 func (r *rig) states(id string) (noted int, counted int64) {
-	r.t.Helper()
-	r.no(r.ledger.View(r.t.Context(), acme, func(tx *audit.Tx) error {
+	r.T.Helper()
+	r.No(r.Ledger.View(r.T.Context(), acme, func(tx *audit.Tx) error {
 		counted = tx.Counter(countStates(id))
 		return states.Each(tx, record.Text(id), func(record.Parts, state) (bool, error) {
 			noted++
@@ -47,7 +47,7 @@ func TestWhatAForkThatFailedWasOfIsForkedAgain(t *testing.T) {
 		for n, at := range []string{at, later} {
 			name := []string{"bob", "eve"}[n]
 			f, err := r.fork(at, name, nil)
-			r.no(err)
+			r.No(err)
 			if len(f.Parts) != 1 || !f.Parts[0].makes() {
 				t.Errorf("%s has %+v", name, f.Parts)
 			}
@@ -62,15 +62,15 @@ func TestWhatAForkThatFailedWasOfIsForkedAgain(t *testing.T) {
 func TestAStateWithoutItsSnapshotIsPassedOver(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.attachThing("bench")
-		first, err := r.Snapshot(r.t.Context(), alice, id)
-		r.no(err)
+		first, err := r.Snapshot(r.T.Context(), alice, id)
+		r.No(err)
 		at := r.began("r-1")
 		for _, run := range []string{"r-2", "r-3"} {
-			r.no(r.ledger.Update(r.t.Context(), alice, func(tx *audit.Tx) error { return note(tx, id, state{Snapshot: "snap-gone"}) }))
+			r.No(r.Ledger.Update(r.T.Context(), alice, func(tx *audit.Tx) error { return note(tx, id, state{Snapshot: "snap-gone"}) }))
 			r.began(run)
 		}
 		f, err := r.fork(at, "bob", nil)
-		r.no(err)
+		r.No(err)
 		if got := f.Parts[0].SnapshotRef; got != first.Snapshot.ID {
 			t.Errorf("forked from the snapshot %q, want %q", got, first.Snapshot.ID)
 		}
@@ -81,25 +81,25 @@ func TestAStateWithoutItsSnapshotIsPassedOver(t *testing.T) {
 // withdrawn: the source has the thing again, and the record says so.
 func TestWhatAForkTookGoesBackWithIt(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		ctx := r.t.Context()
+		ctx := r.T.Context()
 		id := r.attachThing("bench")
 		at := r.began("r-1")
 		r.people.add("eve")
 		p, err := r.Plan(ctx, acme, ForkRequest{AgentID: "ada", At: at, Name: "bob", Plan: map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}})
-		r.no(err)
+		r.No(err)
 		_, args := p.steps()
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
 		_, err = forking{r.Resources}.Act(ctx, job)
-		r.no(err)
+		r.No(err)
 		if got := r.holders(id); got != "bob" {
 			t.Fatalf("after the fork %s have it", got)
 		}
 		time.Sleep(time.Second)
 		_, err = r.Attach(ctx, alice, Attachment{AgentID: "eve", Target: "shelf:bench"})
-		r.no(err)
+		r.No(err)
 		for range 2 {
 			seen, err := forking{r.Resources}.Compensate(ctx, job)
-			r.no(err)
+			r.No(err)
 			if got := r.holders(id); !seen.Met || got != "ada eve" {
 				t.Errorf("after it was taken back %q have it: %+v", got, seen)
 			}
@@ -120,8 +120,8 @@ func TestAForkThatFailedTakesNothingFromItsNamesake(t *testing.T) {
 		var chair View
 		r.people.onFork = func(Made) (err error) {
 			r.people.add("bob")
-			chair, err = r.Attach(r.t.Context(), alice, Attachment{AgentID: "bob", Target: "shelf:chair"})
-			r.no(err)
+			chair, err = r.Attach(r.T.Context(), alice, Attachment{AgentID: "bob", Target: "shelf:chair"})
+			r.No(err)
 			return core.Errorf(core.Conflict, "name: there is an agent bob already")
 		}
 		if _, err := r.fork(at, "bob", map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}); core.AsError(err).Code != core.Conflict {
@@ -136,19 +136,19 @@ func TestAForkThatFailedTakesNothingFromItsNamesake(t *testing.T) {
 // A source that is gone, or another agent of its name, gets nothing.
 func TestWhatAForkTookGoesToNobodyElse(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		ctx := r.t.Context()
+		ctx := r.T.Context()
 		id := r.attachThing("bench")
 		at := r.began("r-1")
 		p, err := r.Plan(ctx, acme, ForkRequest{AgentID: "ada", At: at, Name: "bob", Plan: map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}})
-		r.no(err)
+		r.No(err)
 		_, args := p.steps()
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
 		_, err = forking{r.Resources}.Act(ctx, job)
-		r.no(err)
+		r.No(err)
 		time.Sleep(time.Second)
 		r.people.add("ada") // anew
 		_, err = forking{r.Resources}.Compensate(ctx, job)
-		r.no(err)
+		r.No(err)
 		if got := r.holders(id); got != "" {
 			t.Errorf("%s have it", got)
 		}
@@ -161,28 +161,28 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.opt.Dir = dir
 		at := r.began("r-1")
-		p, err := r.Plan(r.t.Context(), acme, ForkRequest{AgentID: "ada", At: at, Name: "bob"})
-		r.no(err)
+		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: at, Name: "bob"})
+		r.No(err)
 		_, args := p.steps()
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
 		made := filepath.Join(dir, acme, "bob")
 		work := filepath.Join(made, "work")
 		there := func() string {
 			found, err := filepath.Glob(filepath.Join(made, "*", "*"))
-			r.no(err)
+			r.No(err)
 			if _, err := os.Stat(made); err != nil {
 				return "gone"
 			}
 			return strings.TrimPrefix(strings.Join(found, " "), work)
 		}
 		for _, c := range []struct{ file, left string }{{"", "gone"}, {"notes", "/notes"}} {
-			_, err := forking{r.Resources}.Act(r.t.Context(), job)
-			r.no(err)
+			_, err := forking{r.Resources}.Act(r.T.Context(), job)
+			r.No(err)
 			if c.file != "" {
-				r.no(os.WriteFile(filepath.Join(work, c.file), nil, 0o600))
+				r.No(os.WriteFile(filepath.Join(work, c.file), nil, 0o600))
 			}
-			_, err = forking{r.Resources}.Compensate(r.t.Context(), job)
-			r.no(err)
+			_, err = forking{r.Resources}.Compensate(r.T.Context(), job)
+			r.No(err)
 			if got := there(); got != c.left {
 				t.Errorf("left is %q, want %q", got, c.left)
 			}
@@ -195,9 +195,9 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 
 // holders are who has a resource.
 func (r *rig) holders(id string) string {
-	r.t.Helper()
-	v, err := r.Show(r.t.Context(), acme, id)
-	r.no(err)
+	r.T.Helper()
+	v, err := r.Show(r.T.Context(), acme, id)
+	r.No(err)
 	var names []string
 	for _, h := range v.Holders {
 		names = append(names, h.AgentID)
@@ -207,9 +207,9 @@ func (r *rig) holders(id string) string {
 
 // moves are who got and lost a resource, oldest first, as the record tells.
 func (r *rig) moves(id string) string {
-	r.t.Helper()
-	page, err := r.dag.Events(r.t.Context(), acme, dag.Query{Filter: core.Filter{Size: 100}})
-	r.no(err)
+	r.T.Helper()
+	page, err := r.dag.Events(r.T.Context(), acme, dag.Query{Filter: core.Filter{Size: 100}})
+	r.No(err)
 	var moves []string
 	for _, e := range page.Items {
 		switch b := e.Event.Body.(type) {

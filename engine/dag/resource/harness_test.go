@@ -2,18 +2,15 @@ package resource
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
-	"swarmdeck/store"
+	"swarmdeck/engine/enginetest"
 )
 
 const acme = "t_acme"
@@ -23,9 +20,8 @@ var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: 
 // rig is the service over a store of its own, with agents and resources that
 // are made up.
 type rig struct {
+	*enginetest.World
 	*Resources
-	t      testing.TB
-	ledger *audit.Ledger
 	dag    *dag.DAG
 	people *people
 	shelf  *shelf
@@ -34,52 +30,30 @@ type rig struct {
 // inBubble runs a test on fake time. Agent ada is there and has no directory.
 func inBubble(t *testing.T, fn func(*rig)) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "deck.db")
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, people: &people{all: map[string]Agent{}}, shelf: &shelf{things: map[string]string{}, kept: map[string]string{}}}
-		sealer, err := audit.OpenSealer(path + ".key")
-		r.no(err)
-		db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-		r.no(err)
-		defer func() { r.no(db.Close()) }()
-		r.no(db.CreateTenant(t.Context(), acme))
-		r.ledger = audit.New(db, audit.Options{})
-		r.dag = dag.New(dag.Options{Ledger: r.ledger})
-		intents := control.New(control.Options{Ledger: r.ledger, DAG: r.dag, Tenants: db.Tenants})
-		r.Resources, err = New(Options{Ledger: r.ledger, DAG: r.dag, Intents: intents, Agents: r.people, Drivers: map[string]Driver{"shelf": r.shelf}})
-		r.no(err)
-		ctx, stop := context.WithCancel(context.Background())
-		over := make(chan error, 1)
-		go func() { over <- intents.Run(ctx) }()
-		defer func() {
-			stop()
-			if err := <-over; !errors.Is(err, context.Canceled) {
-				t.Errorf("run: %v", err)
-			}
-		}()
+		r := &rig{people: &people{all: map[string]Agent{}}, shelf: &shelf{things: map[string]string{}, kept: map[string]string{}}}
+		enginetest.New(t, enginetest.Options{Build: func(w *enginetest.World) {
+			r.World = w
+			r.dag = dag.New(dag.Options{Ledger: w.Ledger})
+			intents := control.New(control.Options{Ledger: w.Ledger, DAG: r.dag, Tenants: w.DB.Tenants})
+			var err error
+			r.Resources, err = New(Options{Ledger: w.Ledger, DAG: r.dag, Intents: intents, Agents: r.people, Drivers: map[string]Driver{"shelf": r.shelf}})
+			w.No(err)
+			w.Start(intents.Run)
+		}})
 		r.people.add("ada")
 		fn(r)
-		deltas, err := r.ledger.Reconcile(t.Context(), acme)
-		if err != nil || len(deltas) > 0 {
-			t.Errorf("reconcile: %v %v", deltas, err)
-		}
+		r.Proven(acme)
 	})
-}
-
-func (r *rig) no(err error) {
-	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 // began records that a run of ada began, and returns that event.
 func (r *rig) began(run string) string {
-	r.t.Helper()
+	r.T.Helper()
 	e, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: "ada"}, &dag.RunStarted{Reason: "user"})
-	r.no(err)
-	_, err = r.dag.Emit(r.t.Context(), alice, e)
-	r.no(err)
+	r.No(err)
+	_, err = r.dag.Emit(r.T.Context(), alice, e)
+	r.No(err)
 	time.Sleep(time.Second)
 	return e.EventID
 }
@@ -87,30 +61,30 @@ func (r *rig) began(run string) string {
 // says records what an agent was told in a run of its own, and returns that
 // event.
 func (r *rig) says(agent, text string) string {
-	r.t.Helper()
+	r.T.Helper()
 	at := dag.At(time.Now())
 	m := dag.NewNode(&dag.Message{ID: text, Role: dag.RoleUser, Content: []dag.ContentPart{{Type: "text", Text: text}}, CreatedAt: at})
 	e, err := dag.NewEvent(dag.Head{TS: at, RunID: text, AgentID: agent, Nodes: []dag.Node{m}}, &dag.HistoryAppend{List: "main", MessageRef: text})
-	r.no(err)
-	_, err = r.dag.Emit(r.t.Context(), alice, e)
-	r.no(err)
+	r.No(err)
+	_, err = r.dag.Emit(r.T.Context(), alice, e)
+	r.No(err)
 	time.Sleep(time.Second)
 	return e.EventID
 }
 
 // attachThing gives ada a thing of the shelf, and returns the resource's id.
 func (r *rig) attachThing(name string) string {
-	r.t.Helper()
+	r.T.Helper()
 	r.shelf.put(name, "one")
-	v, err := r.Attach(r.t.Context(), alice, Attachment{AgentID: "ada", Target: "shelf:" + name})
-	r.no(err)
+	v, err := r.Attach(r.T.Context(), alice, Attachment{AgentID: "ada", Target: "shelf:" + name})
+	r.No(err)
 	return v.ID
 }
 
 // fork forks ada without a task.
 func (r *rig) fork(at, name string, plan map[string]Choice) (Forked, error) {
 	none := ""
-	return r.Fork(r.t.Context(), alice, ForkRequest{AgentID: "ada", At: at, Name: name, Task: &none, Plan: plan})
+	return r.Fork(r.T.Context(), alice, ForkRequest{AgentID: "ada", At: at, Name: name, Task: &none, Plan: plan})
 }
 
 // people are agents that are made up.
