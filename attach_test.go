@@ -46,8 +46,10 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 	s.press("2")
 	s.see(`✓ succeeded .*` + id)
 	for _, info := range []string{u.socket(), filepath.Dir(u.socket())} {
-		if st, err := os.Stat(info); err != nil || st.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: %v, %v", info, st.Mode(), err)
+		if st, err := os.Stat(info); err != nil {
+			t.Error(err)
+		} else if st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v", info, st.Mode())
 		}
 	}
 
