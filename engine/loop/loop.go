@@ -107,14 +107,24 @@ func (l *Loop) Run(ctx context.Context) error {
 			}
 		case <-timer.C:
 		}
-		look, wait := l.take()
-		for tenant, due := range look {
-			if err := l.pass(ctx, tenant, due); err != nil {
-				return err
-			}
+		wait, err := l.Step(ctx)
+		if err != nil {
+			return err
 		}
 		timer.Reset(wait)
 	}
+}
+
+// Step makes the passes that there are to make now, and says when the next is
+// due. Run calls it; a test may in its place.
+func (l *Loop) Step(ctx context.Context) (wait time.Duration, err error) {
+	look, wait := l.take()
+	for tenant, due := range look {
+		if err := l.pass(ctx, tenant, due); err != nil {
+			return wait, err
+		}
+	}
+	return wait, nil
 }
 
 func (l *Loop) pass(ctx context.Context, tenant string, due bool) error {

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/loop"
 )
 
 // Options of New.
@@ -44,7 +45,10 @@ type Controller struct {
 	ledger *audit.Ledger
 	dag    *dag.DAG
 	kinds  map[string]Kind // not changed after Run begins
-	bell   bell
+	loop   *loop.Loop
+
+	working sync.WaitGroup
+	begin   func(*held, context.Context) // works on what was leased
 
 	mu      sync.Mutex
 	holding map[place]*held           // what this controller works on
@@ -70,7 +74,8 @@ func New(opt Options) *Controller {
 		opt.Backoff = backoff
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, frozen: map[string]bool{}, waiters: map[place][]chan struct{}{}}
-	c.bell.init()
+	c.loop = loop.New(loop.Options{Component: "intents", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: c.tend})
+	c.begin = func(h *held, ctx context.Context) { c.working.Go(func() { c.carry(ctx, h) }) }
 	c.ledger.Register(audited{})
 	return c
 }

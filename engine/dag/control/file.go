@@ -229,14 +229,14 @@ func (c *Controller) poke(tx *audit.Tx, seq uint64) error {
 		return err
 	}
 	f.look(tx.Now())
-	tx.OnCommit(func() { c.bell.due(tx.Tenant(), time.UnixMicro(f.desk.Due)) })
+	tx.OnCommit(func() { c.loop.Due(tx.Tenant(), time.UnixMicro(f.desk.Due)) })
 	return f.putDesk()
 }
 
 // changed runs after the commit that changed an intent.
 func (c *Controller) changed(at place, due int64, settled bool) {
 	if due != 0 {
-		c.bell.due(at.tenant, time.UnixMicro(due))
+		c.loop.Due(at.tenant, time.UnixMicro(due))
 	}
 	if !settled {
 		return

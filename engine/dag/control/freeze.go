@@ -52,7 +52,7 @@ func (c *Controller) Thaw(_ context.Context, tenant string) {
 	c.mu.Lock()
 	delete(c.frozen, tenant)
 	c.mu.Unlock()
-	c.bell.due(tenant, time.Time{})
+	c.loop.Ring(tenant)
 }
 
 // halted reports a tenant of which nothing may begin.
