@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -344,13 +345,12 @@ func (a audited[T]) Subject() string { return a.subject }
 
 func (a audited[T]) States(tx store.Tx, to func(string, any) error) error {
 	var bad error
-	err := each(tx, a.bucket, nil, func(v *T) {
-		if bad == nil {
+	err := tx.Scan(a.bucket, nil, nil, false, func(_, value []byte) bool {
+		v := new(T)
+		if core.DecodeStored(bytes.Clone(value), v) == nil { // else the digest differs
 			bad = to(a.state(v))
 		}
+		return bad == nil
 	})
-	if err == nil {
-		err = bad
-	}
-	return err
+	return errors.Join(err, bad)
 }

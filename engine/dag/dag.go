@@ -72,7 +72,7 @@ func (auditedStreams) States(tx store.Tx, each func(string, any) error) error {
 	var bad error
 	err := tx.Scan(bHead, nil, nil, false, func(_, value []byte) bool {
 		h := &head{}
-		if bad = core.DecodeStored(value, h); bad == nil {
+		if core.DecodeStored(value, h) == nil { // else the digest differs
 			bad = each(h.Stream, h.audited())
 		}
 		return bad == nil

@@ -269,7 +269,7 @@ func (audited) States(tx store.Tx, each func(string, any) error) error {
 	var bad error
 	err := tx.Scan(bIntent, nil, nil, false, func(_, value []byte) bool {
 		i := &Intent{}
-		if bad = core.DecodeStored(value, i); bad == nil {
+		if core.DecodeStored(value, i) == nil { // else the digest differs
 			bad = each(i.IntentID, i.state())
 		}
 		return bad == nil
