@@ -67,7 +67,7 @@ func TestWhatAPersonSaidIsNowhereOnceItIsErased(t *testing.T) {
 	if code, _, _ := w.fails(1, "bus resend "+message); code != "CONFLICT" {
 		t.Errorf("an erased message was sent again: %s", code)
 	}
-	running := str(w.object(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}'`)["task_id"])
+	running := str(w.object(`task dispatch --kind exec.run --input '{"argv":["sleep","3000"]}'`)["task_id"])
 	if left := fmt.Sprint(w.object("tenant erase alice --yes")["left"]); !strings.Contains(left, "task "+running) {
 		t.Errorf("left: %s", left)
 	}
