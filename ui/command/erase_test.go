@@ -156,7 +156,7 @@ func (w *walk) says() []string {
 	w.t.Helper()
 	w.line("tenant create t_test")
 	w.no(os.WriteFile(filepath.Join(w.dir, "asking.sh"), []byte(strings.ReplaceAll(asking, `write \\u001b[31mx`, typed+`-intent`)), 0o700))
-	w.line(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo ` + typed + `-out; yes ` + typed + `-spill | head -c 1300000; yes ` + typed + `-spillerr | head -c 1300000 >&2"]}' --wait`)
+	w.line(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo ` + typed + `-out; yes ` + typed + `-spill-$(printf %0200d 0) | head -c 1300000; yes ` + typed + `-spillerr-$(printf %0200d 0) | head -c 1300000 >&2"]}' --wait`)
 	if len(w.filesWith()) < 3 {
 		w.t.Error("nothing was spilled")
 	}
