@@ -134,6 +134,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Presence = presence.New(opt.Clock, e.world.ring)
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
+		Unread: func(tenant, noun string, err error) { e.Health.Report(tenant, noun, "", err) },
 	})
 	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health, Limit: e.messageLimit})
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})

@@ -25,6 +25,9 @@ type Options struct {
 	// Sealer.Verifier prints them. Verify then insists on one of them; without
 	// any it can only trust the keys that the log itself names.
 	Trusted func(tenant string) []string
+	// Unread hears of records that a list could not show, each a core.Damaged in
+	// err, which may be on the store's goroutine; nil ignores them.
+	Unread func(tenant, noun string, err error)
 }
 
 // Ledger is the one path by which state changes.
@@ -52,6 +55,13 @@ func New(st store.Store, opt Options) *Ledger {
 		opt.NewTrace = func() string { return core.NewTrace(nil) }
 	}
 	return &Ledger{st: st, opt: opt, tenants: map[string]string{}, kinds: map[string]Auditable{}}
+}
+
+// Unread tells of records that a list could not show.
+func (l *Ledger) Unread(tenant, noun string, err error) {
+	if l.opt.Unread != nil {
+		l.opt.Unread(tenant, noun, err)
+	}
 }
 
 // Clock is the ledger's time.

@@ -28,11 +28,6 @@ const (
 
 var activeKey, termsKey = record.Key("active"), record.Key("terms")
 
-// numbers reads the numbers in ids.
-func numbers(prefix string) func(tenant, id string) (uint64, error) {
-	return func(tenant, id string) (uint64, error) { return core.LocalSeq(prefix, tenant, id) }
-}
-
 // keyOf is the key of an id that is known to be good.
 func keyOf(id string) record.Key {
 	_, _, n, _ := core.ParseID(id)
@@ -42,7 +37,7 @@ func keyOf(id string) record.Key {
 func (j *Judge) approvalKind() record.Kind[Approval] {
 	return record.Kind[Approval]{
 		Noun: "approval", Bucket: "approval", Ledger: j.ledger,
-		ID: func(a *Approval) string { return a.ApprovalID }, Number: numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
+		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
 		Head: func(a *Approval) record.Head {
 			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Seq: &a.AuditSeq}
 		},
@@ -61,7 +56,7 @@ func (j *Judge) approvalKind() record.Kind[Approval] {
 func (j *Judge) decisionKind() record.Kind[decisionRow] {
 	return record.Kind[decisionRow]{
 		Noun: "decision", Bucket: "decision", Ledger: j.ledger, Quiet: true,
-		ID: func(r *decisionRow) string { return r.DecisionID }, Number: numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
+		ID: func(r *decisionRow) string { return r.DecisionID }, Number: record.Numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
 		Place:  func(r *decisionRow) record.Key { return record.Seq(r.Number) },
 		Head:   func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
 		Encode: func(r *decisionRow) ([]byte, error) { return r.encode(), nil },
@@ -77,7 +72,7 @@ func (j *Judge) decisionKind() record.Kind[decisionRow] {
 func (j *Judge) policyKind() record.Kind[Policy] {
 	return record.Kind[Policy]{
 		Noun: "policy", Bucket: "policy", Ledger: j.ledger,
-		ID: func(p *Policy) string { return p.PolicyID }, Number: numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
+		ID: func(p *Policy) string { return p.PolicyID }, Number: record.Numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
 		Head: func(p *Policy) record.Head {
 			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Seq: &p.AuditSeq}
 		},

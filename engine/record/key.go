@@ -63,6 +63,11 @@ func Numbered(prefix string) func(tenant, id string) Key {
 	}
 }
 
+// Numbers is the Number of kinds whose ids are made by core.NewID.
+func Numbers(prefix string) func(tenant, id string) (uint64, error) {
+	return func(tenant, id string) (uint64, error) { return core.LocalSeq(prefix, tenant, id) }
+}
+
 // NumberedName is the Name of kinds whose Key is Numbered.
 func NumberedName(prefix string) func(tenant string, key []byte) string {
 	return func(tenant string, key []byte) string { return core.NewID(prefix, tenant, LastSeq(key)) }

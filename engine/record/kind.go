@@ -60,7 +60,7 @@ type Kind[T any] struct {
 	// Quiet records come and go with others, whose changes watchers are told.
 	Quiet bool
 
-	// Ledger is what the methods that take a caller or a tenant work on.
+	// Ledger is what Page and the methods that take a caller or a tenant work on.
 	Ledger *audit.Ledger
 	// Follow learns of every record: of those that are there when Read is
 	// called, and of each that a commit saved, or removed (nil), in commit order

@@ -26,7 +26,8 @@ type Query[T any] struct {
 	Raw func(data []byte) bool
 }
 
-// Page reads one page. What it costs without Match and Along does not depend on
+// Page reads one page. Records that can't be read are left out, and the ledger is
+// told of them. What it costs without Match and Along does not depend on
 // how many records there are.
 func (k *Kind[T]) Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[T], error) {
 	p := pager[T]{k: k, tx: tx, q: &q, total: -1, skip: q.Offset()}
@@ -100,19 +101,22 @@ func (p *pager[T]) take(key Key, data []byte) (more bool, err error) {
 		return true, nil
 	}
 	v, err := p.k.decode(p.tx.Tenant(), key, data)
-	if err != nil {
-		return false, err
-	}
-	if p.q.Match != nil {
+	switch {
+	case err != nil: // damaged: it hides no other
+		p.k.Ledger.Unread(p.tx.Tenant(), p.k.subject(), err)
+		if p.q.Match != nil {
+			return true, nil
+		}
+	case p.q.Match != nil:
 		if ok, err := p.q.Match(v); !ok || err != nil {
 			return err == nil, err
 		}
 	}
-	if p.n >= p.skip && len(p.items) < p.q.Size {
+	if v != nil && p.n >= p.skip && p.n < p.skip+p.q.Size {
 		p.items = append(p.items, *v)
 	}
 	p.n++
-	return p.total < 0 || len(p.items) < p.q.Size, nil
+	return p.total < 0 || p.n < p.skip+p.q.Size, nil
 }
 
 // counter begins the names of an index's counters.
@@ -131,14 +135,16 @@ func (k *Kind[T]) Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
 	n := int(k.Count(tx))
 	first := k.Newest(tx) + 1 - uint64(n)
 	from, to, err := f.Span(n, func(i int) (time.Time, error) {
-		v, err := k.Glance(tx, Seq(first+uint64(i)))
-		if err == nil && v == nil {
-			err = core.Errorf(core.Internal, "%s number %d is missing", k.Noun, first+uint64(i))
+		for ; i >= 0; i-- { // one that can't be read was made after those before it
+			v, err := k.Glance(tx, Seq(first+uint64(i)))
+			if v != nil {
+				return *k.Head(v).Created, nil
+			}
+			if err != nil && len(core.DamagedIn(err)) == 0 {
+				return time.Time{}, err
+			}
 		}
-		if err != nil {
-			return time.Time{}, err
-		}
-		return *k.Head(v).Created, nil
+		return time.Time{}, nil
 	})
 	return first + uint64(from), first + uint64(to), err
 }

@@ -38,6 +38,8 @@ type world struct {
 	db    *store.DB
 	by    core.Caller
 	heard []string
+	// unread are the records that pages could not show.
+	unread []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -53,7 +55,9 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, db: db, by: core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}}
 	w.Kind = &record.Kind[tool]{
-		Noun: "tool", Bucket: bTool, Limit: 4, Ledger: audit.New(db, audit.Options{}),
+		Noun: "tool", Bucket: bTool, Limit: 4, Ledger: audit.New(db, audit.Options{
+			Unread: func(_, _ string, err error) { w.unread = append(w.unread, err.Error()) },
+		}),
 		ID:   func(v *tool) string { return v.Name },
 		Head: func(v *tool) record.Head { return record.Head{&v.TenantID, &v.Made, &v.Changed, &v.Seq} },
 		Stored: func(v *tool) any {
@@ -351,22 +355,12 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		}
 	})
 	saw := func(p *part) (bool, error) { return p.For == "saw", nil }
-	for name, c := range map[string]struct {
+	type wanted struct {
 		q     record.Query[part]
 		want  string
 		total int
-	}{
-		"all":           {record.Query[part]{}, "765", 6},
-		"second page":   {record.Query[part]{Filter: core.Filter{Page: 2}}, "432", 6},
-		"past the end":  {record.Query[part]{Filter: core.Filter{Page: 9}}, "", 6},
-		"since":         {record.Query[part]{Filter: core.Filter{Since: made[3].Made}}, "765", 4},
-		"until":         {record.Query[part]{Filter: core.Filter{Until: made[3].Made}}, "32", 2},
-		"matched":       {record.Query[part]{Match: saw}, "74", 2},
-		"of a word":     {record.Query[part]{Along: byTool, Word: "saw"}, "74", 2},
-		"word and time": {record.Query[part]{Along: byTool, Word: "saw", Filter: core.Filter{Until: made[6].Made}}, "4", 1},
-		"among":         {record.Query[part]{Among: []uint64{1, 2, 5}, Match: func(*part) (bool, error) { return true, nil }}, "52", 2},
-		"undecoded":     {record.Query[part]{Match: saw, Raw: func(data []byte) bool { return strings.Contains(string(data), "axe") }}, "", 0},
-	} {
+	}
+	check := func(name string, c wanted) {
 		c.q.Size = 3
 		c.q.Page = max(1, c.q.Page)
 		got := ""
@@ -383,8 +377,33 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 			t.Errorf("%s: %s of %d (%v), want %s of %d", name, got, page.Info.Total, err, c.want, c.total)
 		}
 	}
+	for name, c := range map[string]wanted{
+		"all":           {record.Query[part]{}, "765", 6},
+		"second page":   {record.Query[part]{Filter: core.Filter{Page: 2}}, "432", 6},
+		"past the end":  {record.Query[part]{Filter: core.Filter{Page: 9}}, "", 6},
+		"since":         {record.Query[part]{Filter: core.Filter{Since: made[3].Made}}, "765", 4},
+		"until":         {record.Query[part]{Filter: core.Filter{Until: made[3].Made}}, "32", 2},
+		"matched":       {record.Query[part]{Match: saw}, "74", 2},
+		"of a word":     {record.Query[part]{Along: byTool, Word: "saw"}, "74", 2},
+		"word and time": {record.Query[part]{Along: byTool, Word: "saw", Filter: core.Filter{Until: made[6].Made}}, "4", 1},
+		"among":         {record.Query[part]{Among: []uint64{1, 2, 5}, Match: func(*part) (bool, error) { return true, nil }}, "52", 2},
+		"undecoded":     {record.Query[part]{Match: saw, Raw: func(data []byte) bool { return strings.Contains(string(data), "axe") }}, "", 0},
+	} {
+		check(name, c)
+	}
 	if all, err := w.Ledger.Reconcile(t.Context(), "t_acme"); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
+	}
+	w.forge(func(tx store.Tx) error { return tx.Put("part", record.Seq(4), []byte(`{"id":7}`)) })
+	for name, c := range map[string]wanted{
+		"a damaged one is left out":     {record.Query[part]{Filter: core.Filter{Page: 2}}, "32", 6},
+		"and the times about it":        {record.Query[part]{Filter: core.Filter{Since: made[4].Made}}, "765", 3},
+		"and what is matched beside it": {record.Query[part]{Match: saw}, "7", 1},
+	} {
+		check(name, c)
+	}
+	if got := slices.Compact(w.unread); len(got) != 1 || !strings.Contains(got[0], "decode part") {
+		t.Errorf("told of %q", got)
 	}
 }
 
