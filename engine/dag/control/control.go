@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/loop"
+	"swarmdeck/engine/record"
 )
 
 // Options of New.
@@ -47,6 +48,8 @@ type Controller struct {
 	kinds  map[string]Kind // not changed after Run begins
 	loop   *loop.Loop
 
+	intents record.Kind[Intent]
+
 	working sync.WaitGroup
 	begin   func(*held, context.Context) // works on what was leased
 
@@ -76,7 +79,8 @@ func New(opt Options) *Controller {
 	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, frozen: map[string]bool{}, waiters: map[place][]chan struct{}{}}
 	c.loop = loop.New(loop.Options{Component: "intents", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: c.tend})
 	c.begin = func(h *held, ctx context.Context) { c.working.Go(func() { c.carry(ctx, h) }) }
-	c.ledger.Register(audited{})
+	c.intents = c.intentKind()
+	c.ledger.Register(c.intents.Auditable())
 	return c
 }
 

@@ -1,37 +1,47 @@
 package control
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of a tenant. Numbers are big-endian; seq is the number in an
-// intent's id.
+// What is kept beside the intents. seq is the number in an intent's id.
 const (
-	bIntent store.Bucket = "intent"      // seq → Intent
-	bDesk   store.Bucket = "intent.desk" // seq → desk, while it is not over
-	bDue    store.Bucket = "intent.due"  // µs, seq → nothing: when which intent is to be looked at
-	bTurn   store.Bucket = "intent.turn" // subject, 0, turn → seq, from when it is open until it is over
-	bKey    store.Bucket = "intent.key"  // key → seq, digest of the spec
+	desks record.Rows[desk]     = "intent.desk" // seq, while it is not over
+	dues  record.Rows[struct{}] = "intent.due"  // time, seq: when which intent is to be looked at
+	turns record.Rows[uint64]   = "intent.turn" // subject, turn → seq, from when it is open until it is over
+	names record.Rows[known]    = "intent.key"  // by Spec.Key
 )
 
-// Counters of a tenant.
 const (
-	countAll  = "intents"
-	countOpen = "intents.open"
-	countTurn = "intents.turns"
+	bOpen     store.Bucket = "intent.open" // those that are not over, by the word open
+	open                   = "open"
+	countTurn              = "intents.turns"
 )
 
-// subject names intents in the audit log.
-const subject = "intent"
+func (c *Controller) intentKind() record.Kind[Intent] {
+	return record.Kind[Intent]{
+		Noun: "intent", Bucket: "intent", Ledger: c.ledger, Follow: c.settled,
+		ID: func(i *Intent) string { return i.IntentID }, Number: record.Numbers(core.IntentPrefix), Name: record.NumberedName(core.IntentPrefix),
+		Head: func(i *Intent) record.Head {
+			return record.Head{Tenant: &i.TenantID, Created: &i.CreatedAt, Updated: &i.UpdatedAt, Seq: &i.AuditSeq}
+		},
+		State: func(i *Intent) any { return i.state() },
+		Indexes: []record.Index[Intent]{{Bucket: bOpen, Count: string(bOpen), Word: func(i *Intent) string {
+			if i.Status.Over() {
+				return ""
+			}
+			return open
+		}}},
+	}
+}
 
 // desk is what changes without being history: when an intent is to be looked
 // at, and who has it.
@@ -40,57 +50,50 @@ type desk struct {
 	Lease *Lease `json:"lease,omitzero"`
 }
 
+// dueKey is where an intent is found by when it is due.
+func dueKey(due int64, seq uint64) record.Key { return record.Seq(uint64(due)).Seq(seq) }
+
+// known is the intent that a key stands for.
+type known struct {
+	Seq  uint64 `json:"seq"`
+	Spec string `json:"spec"` // digest of what is wanted
+}
+
 // file is an intent in hand, within one transaction.
 type file struct {
 	Intent
 	c      *Controller
 	tx     *audit.Tx
 	seq    uint64
+	was    *Intent // as it is stored; nil for a new one
 	desk   desk
-	due    int64 // as it is in bDue
+	due    int64 // as it is in dues
 	events []dag.Event
 	fault  error // of an event that could not be made
 }
 
-func key(nums ...uint64) []byte {
-	b := make([]byte, 0, 8*len(nums))
-	for _, n := range nums {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
-}
-
-func turnKey(subject string, turn uint64) []byte {
-	return binary.BigEndian.AppendUint64(append([]byte(subject), 0), turn)
-}
-
 // read reads an intent as it is stored.
-func read(tx store.Tx, seq uint64) (i Intent, d desk, err error) {
-	for _, part := range []struct {
-		bucket store.Bucket
-		into   any
-	}{{bIntent, &i}, {bDesk, &d}} {
-		data, err := tx.Get(part.bucket, key(seq))
-		if err == nil && data != nil {
-			err = core.DecodeStored(data, part.into)
-		}
-		if err != nil {
-			return i, d, fmt.Errorf("read intent %d: %w", seq, err)
-		}
+func (c *Controller) read(tx store.Tx, seq uint64) (*Intent, desk, error) {
+	i, err := c.intents.At(tx, record.Seq(seq))
+	if err == nil && i == nil {
+		err = core.Missing("intent", core.NewID(core.IntentPrefix, tx.Tenant(), seq))
 	}
-	if i.IntentID == "" {
-		return i, d, core.Missing("intent", core.NewID(core.IntentPrefix, tx.Tenant(), seq))
+	if err != nil {
+		return nil, desk{}, err
 	}
-	return i, d, nil
+	d, _, err := desks.Get(tx, record.Seq(seq))
+	return i, d, err
 }
 
 // open takes an intent in hand.
 func (c *Controller) open(tx *audit.Tx, seq uint64) (*file, error) {
-	i, d, err := read(tx, seq)
+	i, d, err := c.read(tx, seq)
 	if err != nil {
 		return nil, err
 	}
-	return &file{Intent: i, c: c, tx: tx, seq: seq, desk: d, due: d.Due}, nil
+	f := &file{Intent: *i, c: c, tx: tx, seq: seq, was: i, desk: d, due: d.Due}
+	f.Steps = slices.Clone(i.Steps)
+	return f, nil
 }
 
 // emit states an event of the intent's run; save records it.
@@ -124,52 +127,32 @@ func (f *file) save(event string, detail any) error {
 		return err
 	}
 	f.events = nil
-	f.UpdatedAt = f.tx.Now()
-	seq, err := f.tx.Record(audit.Entry{
-		Type: "intent." + event, Trace: f.TraceID, Subject: subject, ID: f.IntentID, State: f.state(), Prev: f.AuditSeq, Detail: detail,
-	})
-	if err != nil {
+	if err := f.c.intents.Save(f.tx, record.Event{Type: "intent." + event, Trace: f.TraceID, Detail: detail}, f.was, &f.Intent); err != nil {
 		return err
 	}
-	f.AuditSeq = seq
-	data, err := core.Encode(&f.Intent)
-	if err != nil {
-		return fmt.Errorf("encode intent %s: %w", f.IntentID, err)
-	}
-	if err := f.tx.Put(bIntent, key(f.seq), data); err != nil {
-		return err
-	}
-	if err := f.putDesk(); err != nil {
-		return err
-	}
-	f.tx.Changed("intent", f.IntentID, nil)
-	at, settled := place{f.tx.Tenant(), f.IntentID}, f.Status.Over() || f.Status == Stuck
-	due := f.desk.Due
-	f.tx.OnCommit(func() { f.c.changed(at, due, settled) })
-	return nil
+	kept := f.Intent // what follows the commit has it: its steps are not changed any more
+	f.was, f.Steps = &kept, slices.Clone(f.Steps)
+	return f.putDesk()
 }
 
 // putDesk writes what is no history.
 func (f *file) putDesk() error {
 	if f.due != 0 && (f.due != f.desk.Due || f.Status.Over()) {
-		if err := f.tx.Delete(bDue, key(uint64(f.due), f.seq)); err != nil {
+		if err := dues.Delete(f.tx, dueKey(f.due, f.seq)); err != nil {
 			return err
 		}
 	}
 	if f.Status.Over() {
-		return f.tx.Delete(bDesk, key(f.seq))
+		return desks.Delete(f.tx, record.Seq(f.seq))
 	}
-	if f.desk.Due != 0 && f.desk.Due != f.due {
-		if err := f.tx.Put(bDue, key(uint64(f.desk.Due), f.seq), []byte{}); err != nil {
+	if due := f.desk.Due; due != 0 {
+		if err := dues.Put(f.tx, dueKey(due, f.seq), struct{}{}); err != nil {
 			return err
 		}
+		f.tx.OnCommit(func() { f.c.loop.Due(f.TenantID, time.UnixMicro(due)) })
 	}
 	f.due = f.desk.Due
-	data, err := core.Encode(f.desk)
-	if err != nil {
-		return fmt.Errorf("encode the lease of %s: %w", f.IntentID, err)
-	}
-	return f.tx.Put(bDesk, key(f.seq), data)
+	return desks.Put(f.tx, record.Seq(f.seq), f.desk)
 }
 
 // line puts the intent in line behind the others of its subject.
@@ -178,7 +161,7 @@ func (f *file) line() error {
 		return nil
 	}
 	f.Turn = uint64(f.tx.Add(countTurn, 1))
-	return f.tx.Put(bTurn, turnKey(f.Subject, f.Turn), key(f.seq))
+	return turns.Put(f.tx, record.Text(f.Subject).Seq(f.Turn), f.seq)
 }
 
 // leave takes it out of the line, and gives the next one its turn.
@@ -186,7 +169,7 @@ func (f *file) leave() error {
 	if f.Turn == 0 {
 		return nil
 	}
-	if err := f.tx.Delete(bTurn, turnKey(f.Subject, f.Turn)); err != nil {
+	if err := turns.Delete(f.tx, record.Text(f.Subject).Seq(f.Turn)); err != nil {
 		return err
 	}
 	f.Turn = 0
@@ -199,9 +182,9 @@ func (f *file) leave() error {
 
 // first finds whose turn it is with a subject; 0 is nobody's.
 func first(tx store.Tx, subject string) (seq uint64, err error) {
-	err = tx.Scan(bTurn, turnKey(subject, 0), turnKey(subject, ^uint64(0)), false, func(_, v []byte) bool {
-		seq = binary.BigEndian.Uint64(v)
-		return false
+	err = turns.Each(tx, record.Text(subject), func(_ record.Parts, whose uint64) (bool, error) {
+		seq = whose
+		return false, nil
 	})
 	return seq, err
 }
@@ -215,7 +198,6 @@ func (f *file) close(status Status, event string, detail any) error {
 	}
 	f.emit(&dag.RunFinished{Exit: exit})
 	f.desk = desk{}
-	f.tx.Add(countOpen, -1)
 	if err := f.leave(); err != nil {
 		return err
 	}
@@ -229,18 +211,16 @@ func (c *Controller) poke(tx *audit.Tx, seq uint64) error {
 		return err
 	}
 	f.look(tx.Now())
-	tx.OnCommit(func() { c.loop.Due(tx.Tenant(), time.UnixMicro(f.desk.Due)) })
 	return f.putDesk()
 }
 
-// changed runs after the commit that changed an intent.
-func (c *Controller) changed(at place, due int64, settled bool) {
-	if due != 0 {
-		c.loop.Due(at.tenant, time.UnixMicro(due))
-	}
-	if !settled {
+// settled wakes, after the commit, who waits for an intent that is over.
+func (c *Controller) settled(tenant, id string, i *Intent) {
+	if !i.Status.Over() && i.Status != Stuck {
 		return
 	}
+	c.opt.Health.Clear(tenant, "intents", id)
+	at := place{tenant, id}
 	c.mu.Lock()
 	all := c.waiters[at]
 	delete(c.waiters, at)
@@ -259,20 +239,4 @@ func (i *Intent) stepsLeft() (all []int) {
 		}
 	}
 	return all
-}
-
-type audited struct{}
-
-func (audited) Subject() string { return subject }
-
-func (audited) States(tx store.Tx, each func(string, any) error) error {
-	var bad error
-	err := tx.Scan(bIntent, nil, nil, false, func(_, value []byte) bool {
-		i := &Intent{}
-		if core.DecodeStored(value, i) == nil { // else the digest differs
-			bad = each(i.IntentID, i.state())
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
 }

@@ -82,7 +82,7 @@ func (c *Controller) judged(ctx context.Context, h *held) {
 	})
 	if err != nil {
 		// The lease ends by itself, and then it is judged again.
-		_ = c.ledger.Refuse(ctx, self, audit.Entry{Type: "intent.trouble", Subject: "intents", ID: h.tenant}, err)
+		c.opt.Health.Report(h.tenant, "intents", h.id, err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"unicode"
@@ -12,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 )
 
 // Bounds of a Spec.
@@ -111,21 +110,19 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 		return Intent{}, fmt.Errorf("digest a spec: %w", err)
 	}
 	if spec.Key != "" {
-		if known, err := tx.Get(bKey, []byte(spec.Key)); err != nil {
-			return Intent{}, err
-		} else if known != nil {
-			return c.known(tx, spec.Key, known, digest)
+		if k, there, err := names.Get(tx, record.Key(spec.Key)); err != nil || there {
+			return c.known(tx, spec.Key, k, digest, err)
 		}
 	}
 	if spec.TraceID == "" {
 		spec.TraceID = core.NewTrace(nil)
 	}
-	seq := uint64(tx.Add(countAll, 1))
+	seq := c.intents.Next(tx)
 	f := &file{c: c, tx: tx, seq: seq, Intent: Intent{
 		TenantID: tx.Tenant(), IntentID: core.NewID(core.IntentPrefix, tx.Tenant(), seq), Status: Open,
 		AgentID: spec.AgentID, TaskID: spec.TaskID, SessionID: spec.SessionID, TraceID: spec.TraceID, Subject: spec.Subject,
 		By: tx.By.Name, ByKind: tx.By.Kind, Door: tx.By.Door, Cause: spec.Cause.EventID, RetryOf: retryOf,
-		At: 1, CreatedAt: tx.Now(),
+		At: 1,
 	}}
 	reason := "schedule"
 	if tx.By.Kind == core.Operator {
@@ -144,7 +141,7 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 	}
 	f.look(tx.Now())
 	if spec.Key != "" {
-		if err := tx.Put(bKey, []byte(spec.Key), append(key(seq), digest...)); err != nil {
+		if err := names.Put(tx, record.Key(spec.Key), known{seq, digest}); err != nil {
 			return Intent{}, err
 		}
 	}
@@ -153,18 +150,23 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 			return Intent{}, err
 		}
 	}
-	tx.Add(countOpen, 1)
 	err = f.save("made", map[string]any{"agent": f.AgentID, "subject": f.Subject, "by": f.By, "by_kind": f.ByKind})
 	return f.Intent, err
 }
 
 // known is the intent that a key stands for already.
-func (c *Controller) known(tx *audit.Tx, name string, value []byte, digest string) (Intent, error) {
-	i, _, err := read(tx, binary.BigEndian.Uint64(value))
-	if err == nil && !bytes.Equal(value[8:], []byte(digest)) {
+func (c *Controller) known(tx *audit.Tx, name string, k known, digest string, err error) (Intent, error) {
+	if err != nil {
+		return Intent{}, err
+	}
+	i, _, err := c.read(tx, k.Seq)
+	if err != nil {
+		return Intent{}, err
+	}
+	if k.Spec != digest {
 		err = core.Errorf(core.Conflict, "key: %q stands for intent %s, which wants something else", name, i.IntentID).With("field", "key").With("intent_id", i.IntentID)
 	}
-	return i, err
+	return *i, err
 }
 
 // server is the server of the tool calls that intents are.

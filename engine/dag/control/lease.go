@@ -3,11 +3,13 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 )
 
 // held is an intent that this controller has a lease on.
@@ -191,43 +193,43 @@ func (c *Controller) keep(ctx context.Context, h *held) {
 // adopt has the intents of dead owners looked at now. It is done once, before
 // anything of the tenant is carried out.
 func (c *Controller) adopt(ctx context.Context, tenant string) error {
-	for from := uint64(0); ; {
-		var orphans []uint64
-		more := false
-		err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			n := 0
-			return tx.Scan(bDesk, key(from), nil, false, func(k, v []byte) bool {
-				var d desk
-				from = get(k) + 1
-				if err := core.DecodeStored(v, &d); err != nil { // nobody carries it on
-					c.opt.Health.Report(tenant, "intents", fmt.Sprintf("lease %d", get(k)), err)
-					return true
-				}
-				if d.Lease != nil && d.Lease.Epoch != tx.Epoch() {
-					orphans = append(orphans, get(k))
-				}
-				n++
-				more = n == adoptAtOnce
-				return !more
-			})
+	var orphans []uint64
+	err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return c.intents.Along(tx, bOpen, open, func(i *Intent) error {
+			_, _, seq, _ := core.ParseID(i.IntentID)
+			switch d, _, err := desks.Get(tx, record.Seq(seq)); {
+			case len(core.DamagedIn(err)) > 0:
+				c.opt.Health.Report(tenant, "intents", "", err)
+			case err != nil:
+				return err
+			case d.Lease != nil && d.Lease.Epoch != tx.Epoch():
+				orphans = append(orphans, seq)
+			}
+			return nil
 		})
-		if err == nil && len(orphans) > 0 {
-			err = c.ledger.Append(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {
-				for _, seq := range orphans {
-					if err := c.poke(tx, seq); err != nil {
-						return err
-					}
+	})
+	if len(core.DamagedIn(err)) > 0 { // nobody carries those on
+		c.opt.Health.Report(tenant, "intents", "", err)
+	} else if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(orphans, adoptAtOnce) {
+		err := c.ledger.Append(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {
+			for _, seq := range some {
+				if err := c.poke(tx, seq); err != nil {
+					return err
 				}
-				return nil
-			})
-		}
-		if err != nil || !more {
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// adoptAtOnce is how many open intents one transaction looks through.
+// adoptAtOnce is how many intents one transaction gives to whoever is here now.
 const adoptAtOnce = 1000
 
 // component names the controller as a caller.

@@ -2,13 +2,15 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -20,9 +22,14 @@ func (c *Controller) Get(ctx context.Context, by core.Caller, id string) (Intent
 	}
 	var out Intent
 	err = c.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		if out, err = c.shown(tx, seq); err != nil {
+		i, _, err := c.read(tx, seq)
+		if err == nil {
+			err = c.show(tx, i)
+		}
+		if err != nil {
 			return err
 		}
+		out = *i
 		for n := range out.Steps {
 			if err := c.fill(tx, &out.Steps[n]); err != nil {
 				return err
@@ -53,11 +60,15 @@ func (c *Controller) fill(tx store.Tx, s *StepState) error {
 	return nil
 }
 
-// shown is an intent with who has it, and what it waits for.
-func (c *Controller) shown(tx *audit.Tx, seq uint64) (Intent, error) {
-	i, d, err := read(tx, seq)
-	if err != nil || i.Status.Over() {
-		return i, err
+// show adds to an intent who has it, and what it waits for.
+func (c *Controller) show(tx *audit.Tx, i *Intent) error {
+	if i.Status.Over() {
+		return nil
+	}
+	_, _, seq, _ := core.ParseID(i.IntentID)
+	d, _, err := desks.Get(tx, record.Seq(seq))
+	if err != nil {
+		return err
 	}
 	if d.Due != 0 {
 		i.NextAt = time.UnixMicro(d.Due).UTC()
@@ -66,23 +77,23 @@ func (c *Controller) shown(tx *audit.Tx, seq uint64) (Intent, error) {
 		i.Lease = d.Lease
 		i.NextAt = time.Time{}
 		i.Why = join(i.Why, fmt.Sprintf("%s works on it", d.Lease.Owner))
-		return i, nil
+		return nil
 	}
 	if i.Turn > 0 && i.Status == Open {
 		whose, err := first(tx, i.Subject)
 		if err != nil {
-			return i, err
+			return err
 		}
 		if whose != seq && whose != 0 {
 			i.Before = core.NewID(core.IntentPrefix, tx.Tenant(), whose)
 			i.Why = join(i.Why, fmt.Sprintf("%s comes first with %s", i.Before, i.Subject))
-			return i, nil
+			return nil
 		}
 	}
 	if i.Status == Open || i.Status == Undoing {
 		i.Why = join(i.Why, "tried "+waitsUntil(i.NextAt, tx.Now()))
 	}
-	return i, nil
+	return nil
 }
 
 func join(a, b string) string {
@@ -92,91 +103,41 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// List lists intents, newest first; open leaves out those that are over. A page
-// of all, or of the open ones, costs the same wherever it stands; a filter reads
-// through them. f.Kind is an action, f.Match looks at id, subject, agent and why.
-func (c *Controller) List(ctx context.Context, tenant string, f core.Filter, open bool) (core.Page[Intent], error) {
-	var none core.Page[Intent]
-	f, err := f.Check()
-	if err != nil {
-		return none, err
+// List lists intents, newest first; openOnly leaves out those that are over. A
+// page of all, or of the open ones, costs the same wherever it stands; a filter
+// reads through them. f.Kind is an action, f.Match looks at id, subject, agent
+// and why.
+func (c *Controller) List(ctx context.Context, tenant string, f core.Filter, openOnly bool) (page core.Page[Intent], err error) {
+	q := record.Query[Intent]{}
+	if q.Filter, err = f.Check(); err != nil {
+		return page, err
 	}
-	var items []Intent
-	total := 0
-	narrow := f.Narrows()
-	from := ^uint64(0)
-	for more := true; more && err == nil; {
-		if err = ctx.Err(); err != nil {
-			break
+	if openOnly {
+		q.Along, q.Word = bOpen, open
+	}
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		if q.Narrows() {
+			q.Match = func(i *Intent) (bool, error) {
+				err := c.show(tx, i)
+				return i.matches(q.Filter), err
+			}
 		}
-		err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			bucket, count := bIntent, countAll
-			if open {
-				bucket, count = bDesk, countOpen
-			}
-			n, skip := 0, f.Offset()
-			if !narrow {
-				total = int(tx.Counter(count))
-				if bucket == bIntent { // its keys have no gap
-					from, skip = key64(total-skip), 0
-				}
-			}
-			more = false
-			var seqs []uint64
-			scanErr := tx.Scan(bucket, nil, key(from), true, func(k, _ []byte) bool {
-				from = get(k)
-				n++
-				if !narrow && n <= skip {
-					return true
-				}
-				seqs = append(seqs, from)
-				more = narrow && n == scanAtOnce
-				return !more && (narrow || len(seqs) < f.Size)
-			})
-			if scanErr != nil {
-				return scanErr
-			}
-			for _, seq := range seqs {
-				i, err := c.shown(tx, seq)
-				if err != nil {
-					return err
-				}
-				if narrow && !i.matches(f) {
-					continue
-				}
-				if narrow {
-					total++
-				}
-				if (!narrow || total > f.Offset()) && len(items) < f.Size {
-					items = append(items, i)
-				}
-			}
-			return nil
-		})
-	}
-	if err != nil {
-		return none, explain("list the intents", err)
-	}
-	return core.NewPage(items, f, total), nil
+		if page, err = c.intents.Page(ctx, tx, q); err != nil || q.Match != nil {
+			return err
+		}
+		for n := range page.Items {
+			err = errors.Join(err, c.show(tx, &page.Items[n]))
+		}
+		return err
+	})
+	return page, explain("list the intents", err)
 }
 
-// scanAtOnce is how many intents one transaction of a long search reads.
-const scanAtOnce = 1000
-
-// key64 is the first key after intent n, as Scan bounds it.
-func key64(n int) uint64 { return uint64(max(n, 0)) + 1 }
-
 func (i *Intent) matches(f core.Filter) bool {
-	same := func(want, got string) bool { return want == "" || want == got }
-	action := f.Kind == ""
-	for _, s := range i.Steps {
-		action = action || s.Action == f.Kind
-	}
-	text := strings.ToLower(strings.Join([]string{i.IntentID, i.Subject, i.AgentID, i.Why}, "\n"))
-	return action && same(f.Status, string(i.Status)) && same(f.Agent, i.AgentID) && same(f.Session, i.SessionID) &&
-		same(f.Trace, i.TraceID) && same(f.Task, i.TaskID) &&
-		(f.Since.IsZero() || !i.CreatedAt.Before(f.Since)) && (f.Until.IsZero() || !i.CreatedAt.After(f.Until)) &&
-		(f.Match == "" || strings.Contains(text, strings.ToLower(f.Match)))
+	does := func(s StepState) bool { return core.Wants(f.Kind, s.Action) }
+	return slices.ContainsFunc(i.Steps, does) && core.Wants(f.Status, string(i.Status)) && core.Wants(f.Agent, i.AgentID) && core.Wants(f.Session, i.SessionID) &&
+		core.Wants(f.Trace, i.TraceID) && core.Wants(f.Task, i.TaskID) &&
+		f.Finds(i.IntentID, i.Subject, i.AgentID, i.Why)
 }
 
 // Figures count a tenant's intents.
@@ -188,7 +149,7 @@ type Figures struct {
 // Figures counts without a scan.
 func (c *Controller) Figures(ctx context.Context, tenant string) (f Figures, err error) {
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		f = Figures{tx.Counter(countAll), tx.Counter(countOpen)}
+		f = Figures{c.intents.Count(tx), c.intents.Counted(tx, string(bOpen), open)}
 		return nil
 	})
 	return f, explain("count the intents", err)

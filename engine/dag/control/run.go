@@ -2,21 +2,19 @@ package control
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 const (
 	lookAgain  = time.Minute // while there is no slot
 	takeAtOnce = 64          // intents that one transaction leases
 )
-
-func get(k []byte) uint64 { return binary.BigEndian.Uint64(k) }
 
 // Run carries intents out until ctx ends, and waits for what it began.
 func (c *Controller) Run(ctx context.Context) error {
@@ -53,17 +51,17 @@ func (c *Controller) tend(ctx context.Context, tenant string, _ bool) (next time
 	var ready []uint64
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		now := tx.Now()
-		return tx.Scan(bDue, nil, nil, false, func(k, _ []byte) bool {
-			if slices.Contains(mine, get(k[8:])) {
-				return true // it has not come back, whatever became of its lease; release rings
+		return dues.Each(tx, nil, func(k record.Parts, _ struct{}) (bool, error) {
+			due, seq := k.Time(), k.Seq()
+			if slices.Contains(mine, seq) {
+				return true, nil // it has not come back, whatever became of its lease; release rings
 			}
-			next = time.UnixMicro(int64(get(k)))
-			if next.After(now) || len(ready) == free {
-				return false
+			if due.After(now) || len(ready) == free {
+				next = due
+				return false, nil
 			}
-			ready = append(ready, get(k[8:]))
-			next = time.Time{}
-			return true
+			ready = append(ready, seq)
+			return true, nil
 		})
 	})
 	if err != nil || len(ready) == 0 {

@@ -27,8 +27,8 @@ func (c *Controller) settle(ctx context.Context, h *held, out outcome) *held {
 	}
 	if err != nil {
 		// Nothing was written, and the lease ends by itself: whoever takes it next
-		// looks again. The cause is kept where it can be.
-		_ = c.ledger.Refuse(ctx, core.Self(h.tenant, component), audit.Entry{Type: "intent.trouble", Subject: "intents", ID: h.tenant}, err)
+		// looks again.
+		c.opt.Health.Report(h.tenant, "intents", h.id, err)
 		return nil
 	}
 	return next
@@ -59,7 +59,7 @@ func (c *Controller) conclude(ctx context.Context, h *held, out outcome, going b
 	})
 	if late != nil {
 		return nil, c.ledger.Refuse(ctx, self, audit.Entry{
-			Type: "intent.late", Trace: h.intent.TraceID, Subject: subject, ID: h.id,
+			Type: "intent.late", Trace: h.intent.TraceID, Subject: "intent", ID: h.id,
 			Detail: map[string]any{"fence": h.fence, "step": h.intent.At, "met": out.seen.Met},
 		}, nil)
 	}
