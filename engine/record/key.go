@@ -42,8 +42,8 @@ func (k Key) Time(t time.Time) Key { return k.Seq(uint64(t.UnixMicro())) }
 
 // Under is the range of the keys that begin with this one; to is nil where no
 // key comes after them.
-func (k Key) Under() (from, to []byte) {
-	to = append([]byte(nil), k...)
+func (k Key) Under() (from, to Key) {
+	to = append(Key(nil), k...)
 	for i := len(to) - 1; i >= 0; i-- {
 		if to[i]++; to[i] != 0 {
 			return k, to[:i+1]

@@ -407,6 +407,41 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 	}
 }
 
+func TestRowsAreFoundFromEitherEndAndDecodedWhenAsked(t *testing.T) {
+	w := newWorld(t)
+	const rows record.Rows[[]byte] = "row.blob"
+	under := record.Text("a")
+	w.update(func(tx *audit.Tx) error {
+		_, err := tx.Record(audit.Entry{Type: "rows.kept", Subject: "rows", ID: "a"})
+		for n, text := range []string{"zero", "one", "two"} {
+			row, bad := rows.Row(under.Seq(uint64(n)), []byte(text))
+			err = errors.Join(err, bad, row.Put(tx))
+		}
+		fresh, bad := rows.Row(under.Seq(1), []byte("another"))
+		return errors.Join(err, bad, fresh.PutNew(tx))
+	})
+	for _, c := range []struct {
+		from, to uint64
+		back     bool
+		want     string
+	}{{0, 3, false, "zero one two"}, {0, 3, true, "two one zero"}, {1, 2, false, "one"}} {
+		var got []string
+		err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error {
+			return rows.Range(tx, under.Seq(c.from), under.Seq(c.to), c.back, func(f record.Found[[]byte]) (bool, error) {
+				v, err := f.Value()
+				if f.Size != len(v) || record.LastSeq(f.Key) >= 3 {
+					t.Errorf("%d bytes at %d: %q", f.Size, record.LastSeq(f.Key), v)
+				}
+				got = append(got, string(v))
+				return true, err
+			})
+		})
+		if strings.Join(got, " ") != c.want || err != nil {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+}
+
 func TestRowsKeepNumbersTextsAndRecords(t *testing.T) {
 	w := newWorld(t)
 	const (

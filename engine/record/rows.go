@@ -22,7 +22,7 @@ func Scan(tx store.Tx, b store.Bucket, from, to []byte, reverse bool, visit func
 
 // Rows is a bucket of values that have no history of their own: the event of
 // the change that wrote them tells of them. Numbers are kept in eight bytes,
-// texts and JSON as they are, anything else as its JSON.
+// texts, bytes and JSON as they are, anything else as its JSON.
 type Rows[V any] store.Bucket
 
 // Get reads one value; false when there is none.
@@ -40,11 +40,36 @@ func (r Rows[V]) Get(tx store.Tx, key Key) (v V, found bool, err error) {
 
 // Put writes one value. Those of derived rows go to the Derived of an audit.Tx.
 func (r Rows[V]) Put(tx store.Tx, key Key, v V) error {
-	data, err := r.encode(v)
+	row, err := r.Row(key, v)
 	if err != nil {
 		return err
 	}
-	return tx.Put(store.Bucket(r), key, data)
+	return row.Put(tx)
+}
+
+// Row is a value that is ready to be written.
+type Row struct {
+	bucket store.Bucket
+	key    Key
+	data   []byte
+}
+
+// Row makes one value ready, where encoding it in the transaction would hold up
+// others.
+func (r Rows[V]) Row(key Key, v V) (Row, error) {
+	data, err := r.encode(v)
+	return Row{store.Bucket(r), key, data}, err
+}
+
+// Put writes the value.
+func (r Row) Put(tx store.Tx) error { return tx.Put(r.bucket, r.key, r.data) }
+
+// PutNew writes the value unless there is one: its key says all that it says.
+func (r Row) PutNew(tx store.Tx) error {
+	if there, err := tx.Get(r.bucket, r.key); err != nil || there != nil {
+		return err
+	}
+	return r.Put(tx)
 }
 
 // Expect tells a derivation of a value that must be there.
@@ -64,6 +89,8 @@ func (r Rows[V]) encode(v V) ([]byte, error) {
 		return []byte(v), nil
 	case core.Raw:
 		return v, nil
+	case []byte:
+		return v, nil
 	case struct{}: // the key says it all
 		return nil, nil
 	}
@@ -81,12 +108,31 @@ func (r Rows[V]) Delete(tx store.Tx, key Key) error { return tx.Delete(store.Buc
 // fails. rest is what the keys have more.
 func (r Rows[V]) Each(tx store.Tx, under Key, visit func(rest Parts, v V) (more bool, err error)) error {
 	from, to := under.Under()
-	return Scan(tx, store.Bucket(r), from, to, false, func(key, data []byte) (bool, error) {
-		v, err := r.decode(key, data)
+	return r.Range(tx, from, to, false, func(f Found[V]) (bool, error) {
+		v, err := f.Value()
 		if err != nil {
 			return false, err
 		}
-		return visit(Parts(key[len(under):]), v)
+		return visit(f.Key[len(under):], v)
+	})
+}
+
+// Found is a value as it is stored.
+type Found[V any] struct {
+	Key  Parts
+	Size int // bytes
+	rows Rows[V]
+	data []byte
+}
+
+// Value decodes the value.
+func (f Found[V]) Value() (V, error) { return f.rows.decode(f.Key, f.data) }
+
+// Range visits the values from one key on and below another, nil for no bound,
+// until visit returns false or fails: those with the greatest keys first if back.
+func (r Rows[V]) Range(tx store.Tx, from, to Key, back bool, visit func(Found[V]) (more bool, err error)) error {
+	return Scan(tx, store.Bucket(r), from, to, back, func(key, data []byte) (bool, error) {
+		return visit(Found[V]{key, len(data), r, data})
 	})
 }
 
@@ -115,6 +161,8 @@ func (r Rows[V]) decode(key, data []byte) (v V, err error) {
 		*to = string(data)
 	case *core.Raw:
 		*to = append(core.Raw{}, data...)
+	case *[]byte:
+		*to = append([]byte{}, data...)
 	case *struct{}:
 	default:
 		if err := core.DecodeStored(data, &v); err != nil {

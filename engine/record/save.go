@@ -35,6 +35,15 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 	return k.write(tx, &e, old, v)
 }
 
+// Keep is Save in place of what is stored of v, which it reads.
+func (k *Kind[T]) Keep(tx *audit.Tx, e Event, v *T) error {
+	old, err := k.At(tx, k.place(tx.Tenant(), v))
+	if err != nil {
+		return err
+	}
+	return k.Save(tx, e, old, v)
+}
+
 // Write is Save for what an event about something else tells of: the head's time
 // and seq of the newest change stay.
 func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
