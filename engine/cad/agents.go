@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // CreateAgent makes an agent (controller operation create_agent). Its workspace
@@ -30,10 +29,9 @@ func (c *Controller) CreateAgent(ctx context.Context, by core.Caller, w CreateAg
 	}
 	var made Agent
 	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var was Agent
-		if there, err := fetch(tx, bAgent, []byte(w.AgentID), &was); err != nil {
+		if was, err := c.kinds.agent.Load(tx, w.AgentID); err != nil {
 			return err
-		} else if there {
+		} else if was != nil {
 			return taken("agent_id", w.AgentID, "there is an agent of this name, "+string(was.Status))
 		}
 		if begun != nil {
@@ -45,7 +43,7 @@ func (c *Controller) CreateAgent(ctx context.Context, by core.Caller, w CreateAg
 			TenantID: by.Tenant, AgentID: w.AgentID, Role: role.Name, WorkspaceID: w.WorkspaceID, Status: Idle,
 			CreatedEntities: []string{}, ErrorLog: []string{}, CreatedAt: seconds(tx.Now()), LastActive: seconds(tx.Now()), CreatedBy: by.Name,
 		}
-		return c.saveAgent(tx, &made, note{event: "cad.agent.created", detail: map[string]string{"role": role.Name, "workspace_id": w.WorkspaceID}})
+		return c.saveAgent(tx, &made, record.Event{Type: "cad.agent.created", Detail: map[string]string{"role": role.Name, "workspace_id": w.WorkspaceID}})
 	})
 	return made, explain("create agent "+w.AgentID, err)
 }
@@ -63,7 +61,7 @@ func (c *Controller) ShutdownAgent(ctx context.Context, by core.Caller, id strin
 	}
 	var out Agent
 	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		a, err := loadAgent(tx, id)
+		a, err := c.loadAgent(tx, id)
 		if err != nil {
 			return err
 		}
@@ -75,7 +73,7 @@ func (c *Controller) ShutdownAgent(ctx context.Context, by core.Caller, id strin
 			return err
 		}
 		out = *a
-		return c.saveAgent(tx, &out, note{event: "cad.agent.terminated"})
+		return c.saveAgent(tx, &out, record.Event{Type: "cad.agent.terminated"})
 	})
 	return out, explain("shut agent "+id+" down", err)
 }
@@ -112,17 +110,9 @@ func (c *Controller) Agents(_ context.Context, tenant string, f core.Filter) (co
 
 func (a *Agent) fits(f core.Filter) bool {
 	at := a.CreatedAt.Time()
-	return same(f.Status, string(a.Status)) && same(f.Kind, a.Role) && same(f.Agent, a.AgentID) && same(f.Task, a.TaskID) &&
-		f.Session == "" && f.Trace == "" && within(at, f) &&
-		contains(f.Match, append(slices.Clone(a.ErrorLog), a.AgentID, a.Role, a.WorkspaceID)...)
-}
-
-func same(want, got string) bool { return want == "" || want == got }
-
-// contains reports whether one of the texts holds want, whatever its case.
-func contains(want string, texts ...string) bool {
-	want = strings.ToLower(want)
-	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
+	return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Kind, a.Role) && core.Wants(f.Agent, a.AgentID) && core.Wants(f.Task, a.TaskID) &&
+		f.Session == "" && f.Trace == "" && f.Within(at) &&
+		f.Finds(append(slices.Clone(a.ErrorLog), a.AgentID, a.Role, a.WorkspaceID)...)
 }
 
 // pageOf cuts a page out of a whole list.
@@ -133,8 +123,4 @@ func pageOf[T any](all []*T, f core.Filter) core.Page[T] {
 		items = append(items, *v)
 	}
 	return core.NewPage(items, f, len(all))
-}
-
-func within(at time.Time, f core.Filter) bool {
-	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until))
 }

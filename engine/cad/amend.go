@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Resolve decides one conflict of a merge.
@@ -154,22 +155,18 @@ func (c *Controller) storeAmended(ctx context.Context, by core.Caller, done *Don
 		return err
 	}
 	return c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var w Workspace
-		there, err := fetch(tx, bWorkspace, []byte(done.WorkspaceID), &w)
-		if err == nil && !there {
-			err = core.Missing("workspace_id", done.WorkspaceID)
-		}
+		w, err := c.loadWorkspace(tx, done.WorkspaceID)
 		if err != nil {
 			return err
 		}
-		if err := d.append(tx, &w); err != nil {
+		if err := d.append(tx, w); err != nil {
 			return err
 		}
 		done.Seq, done.Removed, done.Entities = entry.Seq, entry.Removed, nil
 		for _, e := range entry.Put {
 			done.Entities = append(done.Entities, e.ID)
 		}
-		return c.saveWorkspace(tx, &w, note{event: "cad.workspace.changed", detail: map[string]any{
+		return c.saveWorkspace(tx, w, record.Event{Type: "cad.workspace.changed", Detail: map[string]any{
 			"seq": w.Seq, "method": done.Method, "operator": by.Name,
 		}})
 	})

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/task"
 )
 
@@ -14,7 +15,7 @@ func (r assigner) Moved(tx *audit.Tx, t *task.Task, from task.Status) error {
 	if from == "" {
 		return r.c.work.carriedIn(tx, t)
 	}
-	a, err := carriedBy(tx, t.TaskID)
+	a, err := r.c.carriedBy(tx, t.TaskID)
 	if err != nil || a == nil || a.SwarmTask != t.TaskID || !a.carried() {
 		return err
 	}
@@ -38,7 +39,7 @@ func (s *workflows) carriedIn(tx *audit.Tx, t *task.Task) error {
 		return err
 	}
 	a.AgentID, a.WorkspaceID, a.SwarmTask, a.TraceID = in.AgentID, in.WorkspaceID, t.TaskID, t.TraceID
-	agent, err := loadAgent(tx, a.AgentID)
+	agent, err := s.c.loadAgent(tx, a.AgentID)
 	if err != nil {
 		return err
 	}
@@ -46,14 +47,14 @@ func (s *workflows) carriedIn(tx *audit.Tx, t *task.Task) error {
 		a.WorkspaceID = agent.WorkspaceID
 	}
 	a.AssignedAt, a.Tries = seconds(tx.Now()), a.Tries+1
-	if err := tx.Put(bCarrier, numberKey(taskNumber(t.TaskID)), a.key()); err != nil {
+	if err := carriers.Put(tx, record.Seq(taskNumber(t.TaskID)), a.key()); err != nil {
 		return err
 	}
 	if a.WorkflowID == "" {
-		if err := addAssignment(tx, a, note{event: "cad.assignment.assigned"}); err != nil {
+		if err := s.c.addAssignment(tx, a, record.Event{Type: "cad.assignment.assigned"}); err != nil {
 			return err
 		}
-	} else if err := saveAssignment(tx, a, note{event: "cad.assignment.assigned"}); err != nil {
+	} else if err := s.c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.assigned"}); err != nil {
 		return err
 	}
 	return s.followIn(tx, a, t)
@@ -79,7 +80,7 @@ func (s *workflows) expected(tx *audit.Tx, t *task.Task, in *AssignmentInput) (*
 	if !given {
 		return nil, refused
 	}
-	all, err := loadAssignments(tx, number)
+	all, err := s.c.loadAssignments(tx, number)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *task.Task) erro
 	if a.audited() == was && result == nil {
 		return nil
 	}
-	if err := saveAssignment(tx, a, note{event: "cad.assignment." + string(a.Status)}); err != nil || a.WorkflowID == "" {
+	if err := s.c.saveAssignment(tx, a, record.Event{Type: "cad.assignment." + string(a.Status)}); err != nil || a.WorkflowID == "" {
 		return err
 	}
 	return s.advanceIn(tx, a, result)

@@ -20,7 +20,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
@@ -63,10 +62,7 @@ type Controller struct {
 	ledger *audit.Ledger
 	asked  *swarm.Questions
 	roles  []RoleTemplate // the built-in ones, in order
-	kinds  struct {       // the nouns that a tenant has of its own
-		role     record.Kind[RoleTemplate]
-		scenario record.Kind[Scenario]
-	}
+	kinds  kinds
 
 	work   *workflows
 	facets *facets
@@ -85,11 +81,10 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*tenant{}}
-	c.kinds.role, c.kinds.scenario = c.roleKind(), c.scenarioKind()
-	c.ledger.Register(c.auditables()...)
 	if c.work, err = newWorkflows(c); err != nil {
 		return nil, err
 	}
+	c.declare()
 	all, err := opt.Swarm.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the CAD agents: %w", err)

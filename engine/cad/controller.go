@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Bounds of max_concurrent_agents (seed 5, Controller).
@@ -62,29 +63,17 @@ func (c *Controller) SetMaxConcurrent(ctx context.Context, by core.Caller, n int
 		return Info{}, core.Invalid("max_concurrent_agents", n, fmt.Sprintf("%d-%d", leastConcurrent, mostConcurrent))
 	}
 	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var set settings
-		if _, err := fetch(tx, bController, []byte(controllerKey), &set); err != nil {
-			return err
-		}
-		was := set.MaxConcurrent
-		set.MaxConcurrent = n
-		seq, err := tx.Record(audit.Entry{
-			Type: "cad.controller.changed", Subject: "cad.controller", ID: controllerKey, State: auditedSettings{n},
-			Detail: map[string]int{"max_concurrent_agents": n, "before": was}, Prev: set.AuditSeq,
-		})
+		set, err := c.kinds.settings.Load(tx, settingsID)
 		if err != nil {
 			return err
 		}
-		set.AuditSeq = seq
-		tx.OnCommit(func() {
-			t := c.of(by.Tenant)
-			c.mu.Lock()
-			t.set = set
-			c.mu.Unlock()
-			t.slots.resize(n)
-		})
-		tx.Changed("cad.controller", controllerKey, set)
-		return put(tx, bController, []byte(controllerKey), set)
+		now, before := settings{MaxConcurrent: n}, 0
+		if set != nil {
+			before = set.MaxConcurrent
+		}
+		return c.kinds.settings.Save(tx, record.Event{
+			Type: "cad.controller.changed", Detail: map[string]int{"max_concurrent_agents": n, "before": before},
+		}, set, &now)
 	})
 	if err != nil {
 		return Info{}, explain("set the number of CAD agents that work at once", err)

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -113,7 +114,7 @@ func (x *execution) held() (bool, <-chan struct{}) {
 // asked records that an operation was put before the judge, and that the agent
 // waits if a person is asked.
 func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
-	a, err := loadAgent(tx, x.m.id)
+	a, err := x.c.loadAgent(tx, x.m.id)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval
 			return err
 		}
 	}
-	return x.c.saveAgent(tx, a, note{event: "cad.requested", trace: x.trace, detail: x.about(d.Audit(), nil)})
+	return x.c.saveAgent(tx, a, record.Event{Type: "cad.requested", Trace: x.trace, Detail: x.about(d.Audit(), nil)})
 }
 
 // used records that an approval is used right before the effect.
@@ -209,14 +210,14 @@ func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) 
 	if err := c.asked.Settle(tx, ap, out); err != nil {
 		return err
 	}
-	return c.unwait(tx, ap.Agent.Name, ap.ApprovalID, note{event: "cad.answered", trace: ap.TraceID, detail: map[string]any{
+	return c.unwait(tx, ap.Agent.Name, ap.ApprovalID, record.Event{Type: "cad.answered", Trace: ap.TraceID, Detail: map[string]any{
 		"approval_id": ap.ApprovalID, "approved": out.Approved,
 	}})
 }
 
 // unwait notes that an agent no longer waits for an approval.
-func (c *Controller) unwait(tx *audit.Tx, id, approval string, n note) error {
-	a, err := loadAgent(tx, id)
+func (c *Controller) unwait(tx *audit.Tx, id, approval string, e record.Event) error {
+	a, err := c.loadAgent(tx, id)
 	if err != nil || a.Waiting != approval {
 		if errors.Is(err, core.Kind(core.NotFound)) {
 			return nil
@@ -224,7 +225,7 @@ func (c *Controller) unwait(tx *audit.Tx, id, approval string, n note) error {
 		return err
 	}
 	a.Waiting = ""
-	return c.saveAgent(tx, a, n)
+	return c.saveAgent(tx, a, e)
 }
 
 // waitsNoMore clears what an agent waits for, when nobody acts on an answer any
@@ -234,7 +235,7 @@ func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member,
 		return nil
 	}
 	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		a, err := loadAgent(tx, m.id)
+		a, err := c.loadAgent(tx, m.id)
 		if err != nil {
 			return err
 		}
@@ -245,7 +246,7 @@ func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member,
 			return err
 		}
 		a.Waiting = ""
-		return c.saveAgent(tx, a, note{event: "cad.unasked", detail: map[string]string{"reason": reason}})
+		return c.saveAgent(tx, a, record.Event{Type: "cad.unasked", Detail: map[string]string{"reason": reason}})
 	})
 	if errors.Is(err, errSame) {
 		err = nil

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -21,21 +22,14 @@ type kept struct {
 	BlobHashes  []string `json:"blob_hashes,omitzero"`
 }
 
-// row is one record to be written.
-type row struct {
-	bucket store.Bucket
-	key    []byte
-	value  []byte
-	once   bool // named by what it says: what is there already is the same
-}
-
 // draft is an entry made ready for the store. What is costly is done here, off
 // the store's writer.
 type draft struct {
 	entry model.Entry
-	rows  []row    // but the entities
-	put   []row    // entities, in the order of entry.Put
-	added []string // ids of those that were not there, once appended
+	fixed []record.Row // shapes and files, which are named by what they say
+	row   record.Row   // the entry
+	put   []record.Row // entities, in the order of entry.Put
+	added []string     // ids of those that were not there, once appended
 }
 
 // prepare encodes an entry. What is named by its hash must be what it says.
@@ -48,7 +42,11 @@ func prepare(e model.Entry) (*draft, error) {
 			return nil, core.Errorf(core.Internal, "entry %d of %s: file %s is not what its name says", e.Seq, e.WorkspaceID, b.Hash)
 		}
 		k.BlobHashes = append(k.BlobHashes, b.Hash)
-		d.rows = append(d.rows, row{bBlob, []byte(b.Hash), bytes.Clone(b.Data), true})
+		row, err := blobs.Row(record.Key(b.Hash), bytes.Clone(b.Data))
+		if err != nil {
+			return nil, err
+		}
+		d.fixed = append(d.fixed, row)
 	}
 	for _, s := range e.Shapes {
 		same, err := model.NewShape(s.Op, s.Params, s.Inputs, s.Blob)
@@ -56,13 +54,22 @@ func prepare(e model.Entry) (*draft, error) {
 			return nil, core.Errorf(core.Internal, "entry %d of %s: shape %s is not what its name says", e.Seq, e.WorkspaceID, s.Hash)
 		}
 		k.ShapeHashes = append(k.ShapeHashes, s.Hash)
-		d.rows = append(d.rows, row{bShape, []byte(s.Hash), core.MustEncode(s), true})
+		row, err := shapes.Row(record.Key(s.Hash), s)
+		if err != nil {
+			return nil, err
+		}
+		d.fixed = append(d.fixed, row)
 	}
-	d.rows = append(d.rows, row{bEntry, numbered(e.WorkspaceID, uint64(e.Seq)), core.MustEncode(k), false})
 	for _, p := range e.Put {
-		d.put = append(d.put, row{bEntity, named(e.WorkspaceID, p.ID), core.MustEncode(p), false})
+		row, err := entities.Row(record.Text(e.WorkspaceID).Last(p.ID), p)
+		if err != nil {
+			return nil, err
+		}
+		d.put = append(d.put, row)
 	}
-	return d, nil
+	var err error
+	d.row, err = entries.Row(record.Text(e.WorkspaceID).Seq(uint64(e.Seq)), k)
+	return d, err
 }
 
 // errBehind says that an entry does not follow the workspace's newest: another
@@ -76,10 +83,13 @@ func (d *draft) append(tx *audit.Tx, w *Workspace) error {
 	if e.WorkspaceID != w.WorkspaceID || e.Seq != w.Seq+1 {
 		return fmt.Errorf("entry %d of %s on entry %d of %s: %w", e.Seq, e.WorkspaceID, w.Seq, w.WorkspaceID, errBehind)
 	}
-	for _, r := range d.rows {
-		if err := r.write(tx); err != nil {
+	for _, r := range d.fixed {
+		if err := r.PutNew(tx); err != nil {
 			return err
 		}
+	}
+	if err := d.row.Put(tx); err != nil {
+		return err
 	}
 	count := func(t model.EntityType, n int) {
 		w.EntityCount += n
@@ -87,9 +97,8 @@ func (d *draft) append(tx *audit.Tx, w *Workspace) error {
 			w.SolidCount += n
 		}
 	}
-	gone := func(key []byte) (bool, error) {
-		var was model.Entity
-		there, err := fetch(tx, bEntity, key, &was)
+	gone := func(id string) (bool, error) {
+		was, there, err := entities.Get(tx, record.Text(e.WorkspaceID).Last(id))
 		if there {
 			count(was.Type, -1)
 		}
@@ -97,7 +106,7 @@ func (d *draft) append(tx *audit.Tx, w *Workspace) error {
 	}
 	d.added = nil // it may be appended again when the judge's rules changed
 	for i, p := range e.Put {
-		there, err := gone(d.put[i].key)
+		there, err := gone(p.ID)
 		if err != nil {
 			return err
 		}
@@ -105,30 +114,20 @@ func (d *draft) append(tx *audit.Tx, w *Workspace) error {
 			d.added = append(d.added, p.ID)
 		}
 		count(p.Type, 1)
-		if err := d.put[i].write(tx); err != nil {
+		if err := d.put[i].Put(tx); err != nil {
 			return err
 		}
 	}
 	for _, id := range e.Removed {
-		key := named(e.WorkspaceID, id)
-		if _, err := gone(key); err != nil {
+		if _, err := gone(id); err != nil {
 			return err
 		}
-		if err := tx.Delete(bEntity, key); err != nil {
+		if err := entities.Delete(tx, record.Text(e.WorkspaceID).Last(id)); err != nil {
 			return err
 		}
 	}
 	w.Seq = e.Seq
 	return d.conflicts(tx, w)
-}
-
-func (r row) write(tx store.Tx) error {
-	if r.once {
-		if there, err := tx.Get(r.bucket, r.key); err != nil || there != nil {
-			return err
-		}
-	}
-	return tx.Put(r.bucket, r.key, r.value)
 }
 
 // opened is what was open before and after an entry that changed that.
@@ -143,9 +142,10 @@ type opened struct {
 func (d *draft) conflicts(tx *audit.Tx, w *Workspace) error {
 	e := &d.entry
 	var now opened
+	var err error
 	if of := e.Undoes + e.Redoes; of != 0 { // one of them is 0
-		there, err := fetch(tx, bOpened, numbered(w.WorkspaceID, uint64(of)), &now)
-		if err != nil || !there {
+		there := false
+		if now, there, err = openings.Get(tx, record.Text(w.WorkspaceID).Seq(uint64(of))); err != nil || !there {
 			return err
 		}
 		if e.Undoes != 0 {
@@ -155,16 +155,16 @@ func (d *draft) conflicts(tx *audit.Tx, w *Workspace) error {
 		if len(e.Conflicts)+len(e.Resolved) == 0 {
 			return nil
 		}
-		if _, err := fetch(tx, bOpen, []byte(w.WorkspaceID), &now.Before); err != nil {
+		if now.Before, _, err = conflicts.Get(tx, record.Key(w.WorkspaceID)); err != nil {
 			return err
 		}
 		now.After = append(slices.DeleteFunc(slices.Clone(now.Before), func(c model.Conflict) bool { return decides(e, c) }), e.Conflicts...)
-		if err := put(tx, bOpened, numbered(w.WorkspaceID, uint64(e.Seq)), now); err != nil {
+		if err := openings.Put(tx, record.Text(w.WorkspaceID).Seq(uint64(e.Seq)), now); err != nil {
 			return err
 		}
 	}
 	w.Conflicts = len(now.After)
-	return put(tx, bOpen, []byte(w.WorkspaceID), now.After)
+	return conflicts.Put(tx, record.Key(w.WorkspaceID), now.After)
 }
 
 // decides reports whether an entry decides about a conflict, or leaves it open
@@ -186,41 +186,36 @@ const (
 func journalFrom(tx store.Tx, workspace string, seq int) ([]model.Entry, error) {
 	var list []kept
 	size := 0
-	_, to := under(workspace)
-	var bad error
-	err := tx.Scan(bEntry, numbered(workspace, uint64(seq)), to, false, func(_, value []byte) bool {
-		var k kept
-		if bad = core.DecodeStored(bytes.Clone(value), &k); bad != nil {
-			return false
-		}
-		size += len(value)
+	_, to := record.Text(workspace).Under()
+	err := entries.Range(tx, record.Text(workspace).Seq(uint64(seq)), to, false, func(found record.Found[kept]) (bool, error) {
+		k, err := found.Value()
+		size += found.Size
 		list = append(list, k)
-		return len(list) < loadEntries && size < loadBytes
+		return len(list) < loadEntries && size < loadBytes, err
 	})
-	if err = errors.Join(err, bad); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("read the journal of %s: %w", workspace, err)
 	}
-	entries := make([]model.Entry, 0, len(list))
+	all := make([]model.Entry, 0, len(list))
 	size = 0
 	for _, k := range list {
 		n, err := k.fill(tx)
 		if err != nil {
 			return nil, fmt.Errorf("read entry %d of %s: %w", k.Seq, workspace, err)
 		}
-		entries = append(entries, k.Entry)
+		all = append(all, k.Entry)
 		if size += n; size >= loadBytes {
 			break
 		}
 	}
-	return entries, nil
+	return all, nil
 }
 
 // fill puts the shapes and files of an entry back in their place and returns
 // how large they are.
 func (k *kept) fill(tx store.Tx) (size int, err error) {
 	for _, hash := range k.ShapeHashes {
-		var s model.Shape
-		there, err := fetch(tx, bShape, []byte(hash), &s)
+		s, there, err := shapes.Get(tx, record.Key(hash))
 		if err != nil {
 			return 0, err
 		}
@@ -231,14 +226,14 @@ func (k *kept) fill(tx store.Tx) (size int, err error) {
 		size += len(s.Params)
 	}
 	for _, hash := range k.BlobHashes {
-		data, err := tx.Get(bBlob, []byte(hash))
+		data, there, err := blobs.Get(tx, record.Key(hash))
 		if err != nil {
 			return 0, err
 		}
-		if data == nil {
+		if !there {
 			return 0, core.Errorf(core.Internal, "file %s is missing", hash)
 		}
-		k.Blobs = append(k.Blobs, model.Blob{Hash: hash, Data: bytes.Clone(data)})
+		k.Blobs = append(k.Blobs, model.Blob{Hash: hash, Data: data})
 		size += len(data)
 	}
 	return size, nil

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -91,16 +92,15 @@ func (c *Controller) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 	if m.To == ToAll {
 		sent.Receivers = receivers
 	}
-	if err := put(tx, bMessage, number(carried.Seq), sent); err != nil {
+	if err := messages.Put(tx, record.Seq(carried.Seq), sent); err != nil {
 		return AgentMessage{}, err
 	}
 	for _, id := range receivers {
 		tx.Add(countInbox(id), 1)
 		tx.Add(countUnread(id), 1)
-		for _, b := range []store.Bucket{bInbox, bUnread} {
-			if err := tx.Put(b, numbered(id, carried.Seq), []byte{}); err != nil {
-				return AgentMessage{}, err
-			}
+		at := record.Text(id).Seq(carried.Seq)
+		if err := errors.Join(inbox.Put(tx, at, ""), unread.Put(tx, at, struct{}{})); err != nil {
+			return AgentMessage{}, err
 		}
 	}
 	tx.Changed("cad.message", sent.MessageID, &sent)
@@ -161,7 +161,7 @@ func answered(tx store.Tx, m *SendMessage) (AgentMessage, error) {
 	seq, err := core.LocalUUID("content.request_id", tx.Tenant(), id)
 	there := false
 	if err == nil {
-		there, err = fetch(tx, bMessage, number(seq), &request)
+		request, there, err = messages.Get(tx, record.Seq(seq))
 	}
 	switch {
 	case errors.Is(err, core.ErrForeign) || err != nil && !errors.Is(err, core.Kind(core.InvalidInput)):
@@ -191,37 +191,37 @@ func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.
 	if _, err := c.member(ctx, reader(tenant), agent); err != nil {
 		return none, err
 	}
-	in := bInbox
-	if f.Status == "unread" {
-		in = bUnread
-	}
 	var items []AgentMessage
 	total := 0
 	plain := !f.Narrows()
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		from, to := under(agent)
-		var bad error
-		err := tx.Scan(in, from, to, true, func(key, readAt []byte) bool {
+		take := func(seq uint64, read bool) (more bool, err error) {
 			if plain && total < f.Offset() {
 				total++
-				return true
+				return true, nil
 			}
-			var m AgentMessage
-			if m, bad = c.delivered(tx, agent, key, readAt); bad != nil {
-				return false
-			}
-			if m.fits(f) {
+			m, err := c.delivered(tx, agent, seq, read)
+			if err == nil && m.fits(f) {
 				if total >= f.Offset() && len(items) < f.Size {
 					items = append(items, m)
 				}
 				total++
 			}
-			return !plain || len(items) < f.Size
+			return !plain || len(items) < f.Size, err
+		}
+		from, to := record.Text(agent).Under()
+		if f.Status == "unread" {
+			return unread.Range(tx, from, to, true, func(of record.Found[struct{}]) (bool, error) {
+				return take(record.LastSeq(of.Key), false)
+			})
+		}
+		err := inbox.Range(tx, from, to, true, func(of record.Found[string]) (bool, error) {
+			return take(record.LastSeq(of.Key), of.Size > 0)
 		})
 		if plain {
 			total = int(tx.Counter(countInbox(agent)))
 		}
-		return errors.Join(err, bad)
+		return err
 	})
 	return core.NewPage(items, f, total), explain("read the messages of "+agent, err)
 }
@@ -230,19 +230,18 @@ func (m *AgentMessage) fits(f core.Filter) bool {
 	if f.Status == "read" && !m.Read || f.Status == "unread" && m.Read {
 		return false
 	}
-	return same(f.Kind, string(m.MessageType)) && same(f.Agent, m.FromAgentID) && same(f.Task, m.TaskID) && same(f.Trace, m.TraceID) &&
-		within(m.Timestamp.Time(), f) && contains(f.Match, m.MessageID, m.FromAgentID, string(m.Content))
+	return core.Wants(f.Kind, string(m.MessageType)) && core.Wants(f.Agent, m.FromAgentID) && core.Wants(f.Task, m.TaskID) && core.Wants(f.Trace, m.TraceID) &&
+		f.Within(m.Timestamp.Time()) && f.Finds(m.MessageID, m.FromAgentID, string(m.Content))
 }
 
 // delivered is a message of an agent's inbox. What was read out of the mailbox
 // on the bus is read.
-func (c *Controller) delivered(tx store.Tx, agent string, key, readAt []byte) (m AgentMessage, err error) {
-	seq := numberAt(key)
-	there, err := fetch(tx, bMessage, number(seq), &m)
+func (c *Controller) delivered(tx store.Tx, agent string, seq uint64, read bool) (AgentMessage, error) {
+	m, there, err := messages.Get(tx, record.Seq(seq))
 	if err == nil && !there {
 		err = core.Errorf(core.Internal, "message %d is in the inbox of %s but missing", seq, agent)
 	}
-	m.Read = len(readAt) > 0
+	m.Read = read
 	if err == nil && !m.Read && m.ToAgentID != ToAll {
 		m.Read, err = c.opt.Bus.TakenIn(tx, m.MessageID, agent)
 	}
@@ -271,30 +270,30 @@ func (c *Controller) ReadMessages(ctx context.Context, by core.Caller, agent str
 
 func (c *Controller) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, error) {
 	var fresh []AgentMessage
-	var keys [][]byte // of them, and of those read on the bus
-	from, to := under(agent)
-	var bad error
-	err := tx.Scan(bUnread, from, to, false, func(key, _ []byte) bool {
-		var m AgentMessage
-		if m, bad = c.delivered(tx, agent, key, nil); bad != nil {
-			return false
+	var seqs []uint64 // of them, and of those read on the bus
+	err := unread.Each(tx, record.Text(agent), func(k record.Parts, _ struct{}) (bool, error) {
+		seq := k.Seq()
+		m, err := c.delivered(tx, agent, seq, false)
+		if err != nil {
+			return false, err
 		}
-		keys = append(keys, slices.Clone(key))
+		seqs = append(seqs, seq)
 		if !m.Read {
 			m.Read = true
 			fresh = append(fresh, m)
 		}
-		return len(fresh) < n && len(keys) < 10*n
+		return len(fresh) < n && len(seqs) < 10*n, nil
 	})
-	if err = errors.Join(err, bad); err != nil || len(keys) == 0 {
+	if err != nil || len(seqs) == 0 {
 		return nil, err
 	}
 	at, err := tx.Now().MarshalText()
 	if err != nil {
 		return nil, fmt.Errorf("encode the time: %w", err)
 	}
-	for _, key := range keys {
-		if err := errors.Join(tx.Put(bInbox, key, slices.Clone(at)), tx.Delete(bUnread, key)); err != nil {
+	for _, seq := range seqs {
+		key := record.Text(agent).Seq(seq)
+		if err := errors.Join(inbox.Put(tx, key, string(at)), unread.Delete(tx, key)); err != nil {
 			return nil, err
 		}
 		tx.Add(countUnread(agent), -1)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/record"
 )
 
 // Metrics is how an agent does (controller operation get_agent_metrics).
@@ -100,12 +101,12 @@ const (
 
 // count adds an operation to an agent's figures.
 func (c *Controller) count(tx *audit.Tx, agent string, s sample) error {
-	var f figures
-	if _, err := fetch(tx, bFigures, []byte(agent), &f); err != nil {
+	f, _, err := figuresOf.Get(tx, record.Key(agent))
+	if err != nil {
 		return err
 	}
 	f.add(s)
-	return put(tx, bFigures, []byte(agent), f)
+	return figuresOf.Put(tx, record.Key(agent), f)
 }
 
 func (f *figures) add(s sample) {
@@ -149,10 +150,10 @@ func (c *Controller) Metrics(ctx context.Context, tenant, id string) (Metrics, e
 	var f figures
 	var a *Agent
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if a, err = loadAgent(tx, id); err != nil {
+		if a, err = c.loadAgent(tx, id); err != nil {
 			return err
 		}
-		_, err := fetch(tx, bFigures, []byte(id), &f)
+		f, _, err = figuresOf.Get(tx, record.Key(id))
 		return err
 	})
 	if err != nil {

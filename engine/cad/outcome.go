@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -31,8 +32,8 @@ func (c *Controller) recorded(ctx context.Context, tenant, mark string) (done Do
 }
 
 func doneUnder(tx store.Tx, mark string) (Done, bool, error) {
-	var k marked
-	if _, err := fetch(tx, bMark, []byte(mark), &k); err != nil || k.Done == nil {
+	k, _, err := marks.Get(tx, record.Key(mark))
+	if err != nil || k.Done == nil {
 		return Done{}, false, err
 	}
 	k.Done.Repeated = true
@@ -42,19 +43,7 @@ func doneUnder(tx store.Tx, mark string) (Done, bool, error) {
 // ForgetMarks removes what is on disk under the marks that begin with prefix:
 // their task is over.
 func (c *Controller) ForgetMarks(tx *audit.Tx, prefix string) error {
-	var keys [][]byte
-	if err := tx.Scan(bMark, []byte(prefix), []byte(prefix+"\xff"), false, func(key, _ []byte) bool {
-		keys = append(keys, slices.Clone(key))
-		return true
-	}); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := tx.Delete(bMark, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return marks.Drop(tx, record.Key(prefix))
 }
 
 // errRepeated says that another execution of the same mark was stored first.
@@ -87,7 +76,7 @@ func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
 		judged = false
 		done, err = x.commit(ctx, reply, func(tx *audit.Tx, a *Agent, done *Done) error {
 			if file != nil {
-				if err := put(tx, bMark, x.writtenKey(), file); err != nil {
+				if err := files.Put(tx, x.writtenKey(), *file); err != nil {
 					return err
 				}
 			}
@@ -123,7 +112,7 @@ func (x *execution) commit(ctx context.Context, reply Reply, apply func(*audit.T
 				return errRepeated
 			}
 		}
-		a, err := loadAgent(tx, x.m.id)
+		a, err := x.c.loadAgent(tx, x.m.id)
 		if err != nil {
 			return err
 		}
@@ -156,11 +145,11 @@ func (x *execution) commit(ctx context.Context, reply Reply, apply func(*audit.T
 			return err
 		}
 		if x.op.Mark != "" {
-			if err := put(tx, bMark, []byte(x.op.Mark), marked{Done: &done, File: x.file}); err != nil {
+			if err := marks.Put(tx, record.Key(x.op.Mark), marked{Done: &done, File: x.file}); err != nil {
 				return err
 			}
 		}
-		return x.c.saveAgent(tx, a, note{event: "cad.operation", trace: x.trace, detail: x.about(decision, map[string]any{
+		return x.c.saveAgent(tx, a, record.Event{Type: "cad.operation", Trace: x.trace, Detail: x.about(decision, map[string]any{
 			"seq": done.Seq, "changed": len(done.Entities), "removed": len(done.Removed), "duration_ms": reply.Elapsed.Milliseconds(),
 		})})
 	})
@@ -205,19 +194,15 @@ func (x *execution) started(a *Agent) error {
 
 // append stores what the operation changed.
 func (x *execution) append(tx *audit.Tx, a *Agent, d *draft, done *Done) error {
-	var w Workspace
-	there, err := fetch(tx, bWorkspace, []byte(x.space.WorkspaceID), &w)
+	w, err := x.c.loadWorkspace(tx, x.space.WorkspaceID)
 	if err != nil {
 		return err
 	}
-	if !there {
-		return core.Missing("workspace_id", x.space.WorkspaceID)
-	}
-	if err := d.append(tx, &w); err != nil {
+	if err := d.append(tx, w); err != nil {
 		return err
 	}
 	x.made(a, d, done)
-	return x.c.saveWorkspace(tx, &w, note{event: "cad.workspace.changed", trace: x.trace, detail: map[string]any{
+	return x.c.saveWorkspace(tx, w, record.Event{Type: "cad.workspace.changed", Trace: x.trace, Detail: map[string]any{
 		"seq": w.Seq, "method": x.method.Name, "agent_id": a.AgentID,
 	}})
 }
@@ -245,7 +230,7 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 		if err := x.holds(tx); err != nil {
 			return err
 		}
-		a, err := loadAgent(tx, x.m.id)
+		a, err := x.c.loadAgent(tx, x.m.id)
 		if err != nil || a.Status == Terminated {
 			return cmp.Or(err, error(errSame))
 		}
@@ -288,7 +273,7 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 		if a.ViolationsInRow >= Stubborn {
 			detail["violations_in_row"] = a.ViolationsInRow
 		}
-		return x.c.saveAgent(tx, a, note{event: event, trace: x.trace, detail: detail})
+		return x.c.saveAgent(tx, a, record.Event{Type: event, Trace: x.trace, Detail: detail})
 	})
 	if errors.Is(err, errSame) {
 		err = nil

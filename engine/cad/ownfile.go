@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/record"
 )
 
 // written is a file as a workflow left it.
@@ -42,15 +43,14 @@ func fileAt(dir, path string) fs.FileInfo {
 
 // writtenKey is where a workflow's file is noted: among its marks, which go
 // when it is completed.
-func (x *execution) writtenKey() []byte { return []byte(x.op.Origin + "/\x00" + x.file) }
+func (x *execution) writtenKey() record.Key { return record.Text(x.op.Origin + "/").Last(x.file) }
 
 // own reports whether a file is the operation's own: it was about to write it
 // when an engine died, or its workflow wrote it and nobody changed it since.
 func (x *execution) own(ctx context.Context, there fs.FileInfo) (mine bool, err error) {
 	err = x.c.ledger.View(ctx, x.by.Tenant, func(tx *audit.Tx) error {
 		if x.op.Mark != "" {
-			var k marked
-			if _, err := fetch(tx, bMark, []byte(x.op.Mark), &k); err != nil || k.File == x.file {
+			if k, _, err := marks.Get(tx, record.Key(x.op.Mark)); err != nil || k.File == x.file {
 				mine = err == nil
 				return err
 			}
@@ -58,8 +58,7 @@ func (x *execution) own(ctx context.Context, there fs.FileInfo) (mine bool, err 
 		if x.op.Origin == "" {
 			return nil
 		}
-		var was written
-		noted, err := fetch(tx, bMark, x.writtenKey(), &was)
+		was, noted, err := files.Get(tx, x.writtenKey())
 		mine = noted && was == writtenAs(there)
 		return err
 	})
@@ -72,7 +71,7 @@ func (x *execution) intend(tx *audit.Tx) error {
 	if x.op.Mark == "" || x.file == "" {
 		return nil
 	}
-	return put(tx, bMark, []byte(x.op.Mark), marked{File: x.file})
+	return marks.Put(tx, record.Key(x.op.Mark), marked{File: x.file})
 }
 
 // left is how the operation left its workflow's file; nil when there is nothing to

@@ -1,166 +1,132 @@
 package cad
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of a tenant. A number is 8 bytes, big-endian; no name holds a zero
-// byte.
+// What is kept beside the agents, workspaces and workflows.
 const (
-	bController store.Bucket = "cad.controller" // controllerKey → settings
-	bAgent      store.Bucket = "cad.agent"      // id → Agent
-	bFigures    store.Bucket = "cad.figures"    // agent id → figures
-	bMark       store.Bucket = "cad.mark"       // mark → marked
-	bWorkspace  store.Bucket = "cad.workspace"  // id → Workspace
-	bEntry      store.Bucket = "cad.entry"      // workspace, 0, seq → entry
-	bEntity     store.Bucket = "cad.entity"     // workspace, 0, entity id → model.Entity
-	bOpen       store.Bucket = "cad.open"       // workspace → conflicts that are open
-	bOpened     store.Bucket = "cad.opened"     // workspace, 0, seq → open conflicts before and after the entry
-	bShape      store.Bucket = "cad.shape"      // hash → model.Shape
-	bBlob       store.Bucket = "cad.blob"       // hash → content of a file
-	bMessage    store.Bucket = "cad.message"    // seq of the bus → AgentMessage
-	bInbox      store.Bucket = "cad.inbox"      // agent id, 0, seq of the bus → when it was read, nothing before
-	bUnread     store.Bucket = "cad.unread"     // agent id, 0, seq of the bus, of those not read
+	figuresOf record.Rows[figures]          = "cad.figures" // agent
+	marks     record.Rows[marked]           = "cad.mark"    // mark
+	files     record.Rows[written]          = "cad.mark"    // writtenKey
+	entries   record.Rows[kept]             = "cad.entry"   // workspace, seq
+	entities  record.Rows[model.Entity]     = "cad.entity"  // workspace, id
+	conflicts record.Rows[[]model.Conflict] = "cad.open"    // workspace: those that are open
+	openings  record.Rows[opened]           = "cad.opened"  // workspace, seq: open conflicts before and after the entry
+	shapes    record.Rows[model.Shape]      = "cad.shape"   // hash
+	blobs     record.Rows[[]byte]           = "cad.blob"    // hash → content of a file
+	messages  record.Rows[AgentMessage]     = "cad.message" // seq of the bus
+	inbox     record.Rows[string]           = "cad.inbox"   // agent, seq of the bus → when it was read, "" before
+	unread    record.Rows[struct{}]         = "cad.unread"  // agent, seq of the bus, of those not read
 )
 
-const controllerKey = "controller"
-
-func under(name string) (from, to []byte) {
-	return append([]byte(name), 0), append([]byte(name), 1)
+// kinds are the nouns of a tenant.
+type kinds struct {
+	settings   record.Kind[settings]
+	agent      record.Kind[Agent]
+	workspace  record.Kind[Workspace]
+	workflow   record.Kind[Workflow]
+	assignment record.Kind[TaskAssignment]
+	role       record.Kind[RoleTemplate]
+	scenario   record.Kind[Scenario]
 }
 
-func numbered(name string, n uint64) []byte {
-	b := make([]byte, 0, len(name)+9)
-	return binary.BigEndian.AppendUint64(append(append(b, name...), 0), n)
+func (c *Controller) declare() {
+	k := &c.kinds
+	k.settings, k.agent, k.workspace = c.settingsKind(), c.agentKind(), c.workspaceKind()
+	k.workflow, k.assignment = c.workflowKind(), c.assignmentKind()
+	k.role, k.scenario = c.roleKind(), c.scenarioKind()
+	c.ledger.Register(
+		k.settings.Auditable(), k.agent.Auditable(), k.workspace.Auditable(), k.workflow.Auditable(), k.assignment.Auditable(),
+		k.role.Auditable(), k.scenario.Auditable(),
+	)
 }
 
-func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+// settingsID is that of the one record of settings.
+const settingsID = "controller"
 
-func named(name, second string) []byte {
-	b := make([]byte, 0, len(name)+1+len(second))
-	return append(append(append(b, name...), 0), second...)
-}
-
-// numberAt is the number that a key ends in.
-func numberAt(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
-
-// fetch reads a record; false when there is none.
-func fetch(tx store.Tx, b store.Bucket, key []byte, v any) (bool, error) {
-	data, err := tx.Get(b, key)
-	if err != nil || data == nil {
-		return false, err
+func (c *Controller) settingsKind() record.Kind[settings] {
+	return record.Kind[settings]{
+		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
+		ID:    func(*settings) string { return settingsID },
+		Head:  func(s *settings) record.Head { return record.Head{Seq: &s.AuditSeq} },
+		State: func(s *settings) any { return auditedSettings{s.MaxConcurrent} },
+		Follow: func(tenant, _ string, s *settings) {
+			t := c.of(tenant)
+			c.mu.Lock()
+			t.set = *s
+			c.mu.Unlock()
+			t.slots.resize(s.MaxConcurrent)
+		},
 	}
-	if err := core.DecodeStored(bytes.Clone(data), v); err != nil {
-		return false, fmt.Errorf("decode %s %q: %w", b, key, err)
-	}
-	return true, nil
 }
 
-func put(tx store.Tx, b store.Bucket, key []byte, v any) error {
-	data, err := core.Encode(v)
-	if err != nil {
-		return fmt.Errorf("encode %s %q: %w", b, key, err)
+func (c *Controller) agentKind() record.Kind[Agent] {
+	return record.Kind[Agent]{
+		Noun: "CAD agent", Subject: "cad.agent", Bucket: "cad.agent", Ledger: c.ledger,
+		ID:    func(a *Agent) string { return a.AgentID },
+		Head:  func(a *Agent) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
+		State: func(a *Agent) any { return a.audited() },
+		Follow: func(tenant, id string, a *Agent) {
+			t := c.of(tenant)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if m := t.members[id]; m != nil {
+				m.rec.Store(a)
+			} else {
+				t.members[id] = newMember(a)
+			}
+		},
 	}
-	return tx.Put(b, key, data)
 }
 
-// each calls fn for the records under a name, or for all with nil, in order.
-func each[T any](tx store.Tx, b store.Bucket, under func() (from, to []byte), fn func(*T)) error {
-	var from, to []byte
-	if under != nil {
-		from, to = under()
+func (c *Controller) workspaceKind() record.Kind[Workspace] {
+	return record.Kind[Workspace]{
+		Noun: "CAD workspace", Subject: "cad.workspace", Bucket: "cad.workspace", Ledger: c.ledger,
+		ID:    func(w *Workspace) string { return w.WorkspaceID },
+		Head:  func(w *Workspace) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
+		State: func(w *Workspace) any { return w.audited() },
+		Follow: func(tenant, id string, w *Workspace) {
+			t := c.of(tenant)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			t.spaces[id] = w
+		},
 	}
-	var bad []error
-	err := tx.Scan(b, from, to, false, func(key, value []byte) bool {
-		v := new(T)
-		if err := core.DecodeStored(bytes.Clone(value), v); err != nil {
-			bad = append(bad, &core.Damaged{Noun: string(b), Key: string(key), Err: err})
-			return true
-		}
-		fn(v)
-		return true
-	})
-	return errors.Join(append(bad, err)...)
 }
 
 // loadAgent reads an agent that must be there.
-func loadAgent(tx store.Tx, id string) (*Agent, error) {
-	a := new(Agent)
-	there, err := fetch(tx, bAgent, []byte(id), a)
-	if err == nil && !there {
-		err = core.Missing("agent_id", id)
-	}
-	return a, err
+func (c *Controller) loadAgent(tx store.Tx, id string) (*Agent, error) {
+	return c.kinds.agent.Need(tx, id)
 }
 
 // errSame makes a change end without a write.
 var errSame = errors.New("nothing changed")
 
-// note is what a change says about itself in the audit log.
-type note struct {
-	event, trace string
-	detail       any
-}
-
 // saveAgent writes an agent with its audit event. It is the only way an agent
 // changes.
-func (c *Controller) saveAgent(tx *audit.Tx, a *Agent, n note) error {
-	seq, err := tx.Record(audit.Entry{
-		Type: n.event, Trace: n.trace, Subject: "cad.agent", ID: a.AgentID, State: a.audited(), Detail: n.detail, Prev: a.AuditSeq,
-	})
-	if err != nil {
-		return err
-	}
-	a.AuditSeq = seq
-	if err := put(tx, bAgent, []byte(a.AgentID), a); err != nil {
-		return err
-	}
-	kept := *a
-	tx.OnCommit(func() { c.savedAgent(&kept) })
-	tx.Changed("cad.agent", a.AgentID, &kept)
-	return nil
+func (c *Controller) saveAgent(tx *audit.Tx, a *Agent, e record.Event) error {
+	return c.kinds.agent.Keep(tx, e, a)
 }
 
-// savedAgent runs in commit order.
-func (c *Controller) savedAgent(a *Agent) {
-	t := c.of(a.TenantID)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := t.members[a.AgentID]; m != nil {
-		m.rec.Store(a)
-	} else {
-		t.members[a.AgentID] = newMember(a)
+// loadWorkspace reads a workspace that must be there.
+func (c *Controller) loadWorkspace(tx store.Tx, id string) (*Workspace, error) {
+	w, err := c.kinds.workspace.Load(tx, id)
+	if err == nil && w == nil {
+		err = core.Missing("workspace_id", id)
 	}
+	return w, err
 }
 
 // saveWorkspace writes a workspace with its audit event. It is the only way a
 // workspace's record changes.
-func (c *Controller) saveWorkspace(tx *audit.Tx, w *Workspace, n note) error {
+func (c *Controller) saveWorkspace(tx *audit.Tx, w *Workspace, e record.Event) error {
 	w.UpdatedAt = seconds(tx.Now())
-	seq, err := tx.Record(audit.Entry{
-		Type: n.event, Trace: n.trace, Subject: "cad.workspace", ID: w.WorkspaceID, State: w.audited(), Detail: n.detail, Prev: w.AuditSeq,
-	})
-	if err != nil {
-		return err
-	}
-	w.AuditSeq = seq
-	if err := put(tx, bWorkspace, []byte(w.WorkspaceID), w); err != nil {
-		return err
-	}
-	kept := *w
-	tx.OnCommit(func() {
-		t := c.of(kept.TenantID)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		t.spaces[kept.WorkspaceID] = &kept
-	})
-	tx.Changed("cad.workspace", w.WorkspaceID, &kept)
-	return nil
+	return c.kinds.workspace.Keep(tx, e, w)
 }

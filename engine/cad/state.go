@@ -1,7 +1,6 @@
 package cad
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
 
 // tenant is what is in mind of one tenant; the store has all of it but what is
@@ -79,19 +76,8 @@ func (c *Controller) of(name string) *tenant {
 
 // recall reads a tenant's records.
 func (c *Controller) recall(ctx context.Context, name string) error {
-	t := c.of(name)
-	err := c.ledger.View(ctx, name, func(tx *audit.Tx) error {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		err := errors.Join(
-			each(tx, bAgent, nil, func(a *Agent) { t.members[a.AgentID] = newMember(a) }),
-			each(tx, bWorkspace, nil, func(w *Workspace) { t.spaces[w.WorkspaceID] = w }),
-		)
-		_, unset := fetch(tx, bController, []byte(controllerKey), &t.set)
-		t.slots.resize(t.set.MaxConcurrent)
-		return errors.Join(err, unset)
-	})
-	err = errors.Join(err, c.kinds.role.Read(ctx, name))
+	k := &c.kinds
+	err := errors.Join(k.settings.Read(ctx, name), k.agent.Read(ctx, name), k.workspace.Read(ctx, name), k.role.Read(ctx, name))
 	if c.opt.ReadOnly {
 		return err
 	}
@@ -323,34 +309,4 @@ func (t *turns) leave(name string, held bool) {
 	if it.waiting--; it.waiting == 0 {
 		delete(t.by, name)
 	}
-}
-
-// auditables are the records that reconcile compares.
-func (c *Controller) auditables() []audit.Auditable {
-	return append(workflowKinds(),
-		audited[Agent]{"cad.agent", bAgent, func(a *Agent) (string, any) { return a.AgentID, a.audited() }},
-		audited[Workspace]{"cad.workspace", bWorkspace, func(w *Workspace) (string, any) { return w.WorkspaceID, w.audited() }},
-		c.kinds.role.Auditable(), c.kinds.scenario.Auditable(),
-	)
-}
-
-// audited is one kind of record.
-type audited[T any] struct {
-	subject string
-	bucket  store.Bucket
-	state   func(*T) (id string, state any)
-}
-
-func (a audited[T]) Subject() string { return a.subject }
-
-func (a audited[T]) States(tx store.Tx, to func(string, any) error) error {
-	var bad error
-	err := tx.Scan(a.bucket, nil, nil, false, func(_, value []byte) bool {
-		v := new(T)
-		if core.DecodeStored(bytes.Clone(value), v) == nil { // else the digest differs
-			bad = to(a.state(v))
-		}
-		return bad == nil
-	})
-	return errors.Join(err, bad)
 }

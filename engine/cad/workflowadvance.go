@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // CheckFailed is the error code of an assignment whose operations went well and
@@ -16,11 +17,11 @@ const CheckFailed = "CHECK_FAILED"
 // is what it came to when it is over.
 func (s *workflows) advanceIn(tx *audit.Tx, a *TaskAssignment, result core.Raw) error {
 	number := workflowNumber(a.WorkflowID)
-	w, err := loadWorkflow(tx, number)
+	w, err := s.c.loadWorkflow(tx, number)
 	if err != nil {
 		return err
 	}
-	all, err := loadAssignments(tx, number)
+	all, err := s.c.loadAssignments(tx, number)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (s *workflows) settleIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment, e
 		return err
 	}
 	for _, m := range moved {
-		if err := saveAssignment(tx, m, note{event: "cad.assignment." + string(m.Status)}); err != nil {
+		if err := s.c.saveAssignment(tx, m, record.Event{Type: "cad.assignment." + string(m.Status)}); err != nil {
 			return err
 		}
 	}
@@ -68,7 +69,7 @@ func (s *workflows) settleIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment, e
 			return err
 		}
 	}
-	return s.saveWorkflow(tx, w, event, detail)
+	return s.c.saveWorkflow(tx, w, event, detail)
 }
 
 // failedIn notes a failure, or has the work that a review rejected done again.
@@ -110,7 +111,7 @@ func (s *workflows) reworkIn(tx *audit.Tx, all []*TaskAssignment, review, work *
 		if err := a.to(next, at); err != nil {
 			return err
 		}
-		return saveAssignment(tx, a, note{event: "cad.assignment.rework", detail: map[string]any{"round": a.Round}})
+		return s.c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.rework", Detail: map[string]any{"round": a.Round}})
 	}
 	rejected := core.MustEncode(why)
 	work.Rejected = rejected
@@ -161,10 +162,9 @@ func lyingBetween(all []*TaskAssignment, first, last string) (found []*TaskAssig
 func (s *workflows) announceIn(tx *audit.Tx, w *Workflow) error {
 	from := ""
 	for _, seat := range w.Agents {
-		a := new(Agent)
-		if there, err := fetch(tx, bAgent, []byte(seat.AgentID), a); err != nil {
+		if a, err := s.c.kinds.agent.Load(tx, seat.AgentID); err != nil {
 			return err
-		} else if there && a.Status != Terminated {
+		} else if a != nil && a.Status != Terminated {
 			from = seat.AgentID // the last one, which integrates
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // change has fn change a workflow and its assignments in one commit, and
@@ -17,11 +18,11 @@ func (s *workflows) change(ctx context.Context, by core.Caller, id, event string
 		return Workflow{}, err
 	}
 	err = s.c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		w, err := loadWorkflow(tx, number)
+		w, err := s.c.loadWorkflow(tx, number)
 		if err != nil {
 			return err
 		}
-		all, err := loadAssignments(tx, number)
+		all, err := s.c.loadAssignments(tx, number)
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (c *Controller) RetryWorkflow(ctx context.Context, by core.Caller, id, task
 			return err
 		}
 		for _, a := range failed {
-			if err := againIn(tx, w, a); err != nil {
+			if err := c.againIn(tx, w, a); err != nil {
 				return err
 			}
 		}
@@ -103,13 +104,13 @@ func taskOf(w *Workflow, all []*TaskAssignment, task string) (*TaskAssignment, e
 }
 
 // againIn has a failed assignment wait for its turn once more.
-func againIn(tx *audit.Tx, w *Workflow, a *TaskAssignment) error {
+func (c *Controller) againIn(tx *audit.Tx, w *Workflow, a *TaskAssignment) error {
 	w.again(a.TaskID)
 	a.SwarmTask = ""
 	if err := a.to(Pending, seconds(tx.Now())); err != nil {
 		return err
 	}
-	return saveAssignment(tx, a, note{event: "cad.assignment.retried"})
+	return c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.retried"})
 }
 
 // replaceIn puts new agents in the places of those that were shut down.
@@ -120,7 +121,7 @@ func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment)
 		if a.Status == Completed || a.Unassigned || underWay {
 			continue
 		}
-		was, err := loadAgent(tx, a.AgentID)
+		was, err := c.loadAgent(tx, a.AgentID)
 		if err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment)
 			}
 		}
 		a.AgentID = instead[a.AgentID]
-		if err := saveAssignment(tx, a, note{event: "cad.assignment.reassigned"}); err != nil {
+		if err := c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.reassigned"}); err != nil {
 			return err
 		}
 	}
@@ -180,9 +181,9 @@ func (c *Controller) ReassignWorkflow(ctx context.Context, by core.Caller, id, t
 			return err
 		}
 		if a.Status != Failed {
-			return saveAssignment(tx, a, note{event: "cad.assignment.reassigned", detail: map[string]string{"agent_id": agent}})
+			return c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.reassigned", Detail: map[string]string{"agent_id": agent}})
 		}
-		if err := againIn(tx, w, a); err != nil {
+		if err := c.againIn(tx, w, a); err != nil {
 			return err
 		}
 		return w.resume(tx)
@@ -191,7 +192,7 @@ func (c *Controller) ReassignWorkflow(ctx context.Context, by core.Caller, id, t
 
 // takeIn gives an assignment to an agent that can do it.
 func (c *Controller) takeIn(tx *audit.Tx, a *TaskAssignment, agent string) error {
-	to, err := loadAgent(tx, agent)
+	to, err := c.loadAgent(tx, agent)
 	if err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (c *Controller) CancelWorkflow(ctx context.Context, by core.Caller, id, rea
 			if err := setResult(tx, a, core.MustEncode(map[string]FailedResult{"error": why})); err != nil {
 				return err
 			}
-			if err := saveAssignment(tx, a, note{event: "cad.assignment.failed", detail: why}); err != nil {
+			if err := c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.failed", Detail: why}); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Workflow returns a workflow with all its assignments, their operations and
@@ -27,11 +28,11 @@ func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole 
 	}
 	var out Workflow
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		w, err := loadWorkflow(tx, number)
+		w, err := c.loadWorkflow(tx, number)
 		if err != nil {
 			return err
 		}
-		all, err := loadAssignments(tx, number)
+		all, err := c.loadAssignments(tx, number)
 		if err != nil {
 			return err
 		}
@@ -65,34 +66,22 @@ func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter
 	if f.Status != "" && !slices.Contains(ExecutionStates(), ExecutionState(f.Status)) {
 		return core.Page[Workflow]{}, core.Invalid("status", f.Status, "initializing, running, completed, partial_failure, failed")
 	}
-	var items []Workflow
-	total := 0
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		narrow := f.Narrows()
-		if !narrow {
-			total = int(tx.Counter(counterWorkflows))
-		}
-		seen := 0
-		return eachWorkflow(tx, func(w *Workflow) bool {
-			if narrow && !w.fits(f) {
-				return true
-			}
-			if narrow {
-				total++
-			}
-			if seen++; seen > f.Offset() && len(items) < f.Size {
-				items = append(items, *w)
-			}
-			return narrow || len(items) < f.Size
-		})
+	q := record.Query[Workflow]{Filter: core.Filter{Page: f.Page, Size: f.Size}}
+	if f.Narrows() {
+		q.Match = func(w *Workflow) (bool, error) { return w.fits(f), nil }
+	}
+	var page core.Page[Workflow]
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		page, err = c.kinds.workflow.Page(ctx, tx, q)
+		return err
 	})
-	return core.NewPage(items, f, total), explain("list the workflows", err)
+	return page, explain("list the workflows", err)
 }
 
 func (w *Workflow) fits(f core.Filter) bool {
-	return same(f.Status, string(w.State)) && same(f.Kind, w.ScenarioName) && same(f.Session, w.SessionID) && same(f.Trace, w.TraceID) && f.Task == "" &&
+	return core.Wants(f.Status, string(w.State)) && core.Wants(f.Kind, w.ScenarioName) && core.Wants(f.Session, w.SessionID) && core.Wants(f.Trace, w.TraceID) && f.Task == "" &&
 		(f.Agent == "" || slices.ContainsFunc(w.Agents, func(s Seat) bool { return s.AgentID == f.Agent })) &&
-		within(w.CreatedAt.Time(), f) && contains(f.Match, w.WorkflowID, w.ScenarioName, w.Goal)
+		f.Within(w.CreatedAt.Time()) && f.Finds(w.WorkflowID, w.ScenarioName, w.Goal)
 }
 
 // Assignment returns the assignment that a task of the queue carries out.
@@ -102,7 +91,7 @@ func (c *Controller) Assignment(ctx context.Context, tenant, task string) (TaskA
 	}
 	var out TaskAssignment
 	err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		a, err := carriedBy(tx, task)
+		a, err := c.carriedBy(tx, task)
 		if err != nil {
 			return err
 		}

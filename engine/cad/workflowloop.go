@@ -1,7 +1,6 @@
 package cad
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
@@ -128,18 +128,25 @@ func (c *Controller) RunWorkflows(ctx context.Context) error {
 // every workflow that is not over. A task moves while nobody follows it when a
 // new engine takes the leases of one that died away.
 func (s *workflows) recall(ctx context.Context, tenant string) error {
-	var carried [][]byte
-	if err := s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(bCarried, nil, nil, false, func(key, _ []byte) bool {
-			carried = append(carried, bytes.Clone(key))
-			return true
+	var all []*TaskAssignment
+	err := s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		err := s.c.kinds.workflow.Along(tx, bLive, live, func(w *Workflow) error {
+			s.look(place{tenant, w.Number})
+			return nil
 		})
-	}); err != nil {
+		return errors.Join(err, s.c.kinds.assignment.Along(tx, bCarried, carried, func(a *TaskAssignment) error {
+			all = append(all, a)
+			return nil
+		}))
+	})
+	if len(core.DamagedIn(err)) > 0 { // nobody follows those
+		s.c.opt.Health.Report(tenant, component, "", err)
+	} else if err != nil {
 		return err
 	}
-	for _, key := range carried {
+	for _, was := range all {
 		err := s.c.ledger.Update(ctx, core.Self(tenant, "cad"), func(tx *audit.Tx) error {
-			a, err := loadAssignment(tx, key)
+			a, err := s.c.kinds.assignment.At(tx, was.key())
 			if err != nil || a == nil || !a.carried() {
 				return err // it went on meanwhile
 			}
@@ -152,14 +159,9 @@ func (s *workflows) recall(ctx context.Context, tenant string) error {
 		if health.WholeEngine(err) {
 			return err
 		}
-		s.c.opt.Health.Report(tenant, component, fmt.Sprintf("assignment %x", key), err)
+		s.c.opt.Health.Report(tenant, component, "assignment "+was.name(), err)
 	}
-	return s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(bLive, nil, nil, false, func(key, _ []byte) bool {
-			s.look(place{tenant, numberAt(key)})
-			return true
-		})
-	})
+	return nil
 }
 
 // step does for one workflow what there is to do now. Its error means that it
@@ -168,10 +170,10 @@ func (s *workflows) step(ctx context.Context, at place) error {
 	var w *Workflow
 	var all []*TaskAssignment
 	if err := s.c.ledger.View(ctx, at.tenant, func(tx *audit.Tx) (err error) {
-		if w, err = loadWorkflow(tx, at.number); err != nil {
+		if w, err = s.c.loadWorkflow(tx, at.number); err != nil {
 			return err
 		}
-		all, err = loadAssignments(tx, at.number)
+		all, err = s.c.loadAssignments(tx, at.number)
 		return err
 	}); err != nil {
 		return err
@@ -224,7 +226,7 @@ func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) er
 		why.Code = class
 	}
 	return s.c.ledger.Update(ctx, core.Self(w.TenantID, "cad"), func(tx *audit.Tx) error {
-		now, err := loadAssignment(tx, a.key())
+		now, err := s.c.kinds.assignment.At(tx, a.key())
 		if err != nil || now == nil || now.Status != Pending || now.SwarmTask != "" || now.Tries != a.Tries || now.AgentID != a.AgentID {
 			return err // it went on meanwhile
 		}
@@ -242,7 +244,7 @@ func (s *workflows) refusedIn(tx *audit.Tx, a *TaskAssignment, why FailedResult)
 	if err := setResult(tx, a, result); err != nil {
 		return err
 	}
-	if err := saveAssignment(tx, a, note{event: "cad.assignment.failed", detail: why}); err != nil {
+	if err := s.c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.failed", Detail: why}); err != nil {
 		return err
 	}
 	return s.advanceIn(tx, a, result)
@@ -266,7 +268,7 @@ func (s *workflows) input(ctx context.Context, w *Workflow, a *TaskAssignment) (
 		in.Brief = a.Brief
 		in.Given.Rework = a.Rejected
 		var err error
-		if in.Given.Tasks, err = answersFor(tx, w.Number, a); err != nil {
+		if in.Given.Tasks, err = s.c.answersFor(tx, w.Number, a); err != nil {
 			return err
 		}
 		if a.Round > 0 {

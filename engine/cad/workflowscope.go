@@ -23,7 +23,7 @@ func answersOf(a *TaskAssignment) (map[string]core.Raw, error) {
 
 // answersFor are the answers of other assignments that the operations of one
 // refer to: task, then operation, workspace_id or agent_id.
-func answersFor(tx store.Tx, number uint64, a *TaskAssignment) (map[string]map[string]core.Raw, error) {
+func (c *Controller) answersFor(tx store.Tx, number uint64, a *TaskAssignment) (map[string]map[string]core.Raw, error) {
 	wanted := map[string][]string{}
 	for _, s := range slices.Concat(a.Operations, a.ReworkOperations) {
 		for _, u := range mapping.Uses(s.Params, "params") {
@@ -36,7 +36,7 @@ func answersFor(tx store.Tx, number uint64, a *TaskAssignment) (map[string]map[s
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	all, err := loadAssignments(tx, number)
+	all, err := c.loadAssignments(tx, number)
 	if err != nil {
 		return nil, err
 	}

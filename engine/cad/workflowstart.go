@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // StartWorkflow asks for a run of a scenario (controller operation
@@ -168,7 +169,7 @@ func (c *Controller) spacesFor(ctx context.Context, by core.Caller, seats []Seat
 
 // startIn writes a workflow and all that it needs.
 func (s *workflows) startIn(tx *audit.Tx, by core.Caller, sc Scenario, seats []Seat, spaces []*begun, opt StartWorkflow, goal string) (Workflow, error) {
-	w := newWorkflow(tx, by, sc, opt, goal)
+	w := s.newWorkflow(tx, by, sc, opt, goal)
 	w.Agents = seats
 	for i, seat := range seats {
 		if err := s.c.seatIn(tx, seat, spaces[i]); err != nil {
@@ -176,14 +177,14 @@ func (s *workflows) startIn(tx *audit.Tx, by core.Caller, sc Scenario, seats []S
 		}
 	}
 	// After its agents: the loop looks at it as soon as they are known.
-	if err := s.saveWorkflow(tx, &w, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": seats}); err != nil {
+	if err := s.c.saveWorkflow(tx, &w, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": seats}); err != nil {
 		return w, err
 	}
 	all := w.assignments(sc, func(id string) Seat {
 		return seats[slices.IndexFunc(sc.Agents, func(a Seat) bool { return a.AgentID == id })]
 	})
 	for _, a := range all {
-		if err := addAssignment(tx, a, note{event: "cad.assignment.created"}); err != nil {
+		if err := s.c.addAssignment(tx, a, record.Event{Type: "cad.assignment.created"}); err != nil {
 			return w, err
 		}
 	}
@@ -193,8 +194,8 @@ func (s *workflows) startIn(tx *audit.Tx, by core.Caller, sc Scenario, seats []S
 	return w, s.settleIn(tx, &w, all, "cad.workflow.running", nil)
 }
 
-func newWorkflow(tx *audit.Tx, by core.Caller, sc Scenario, opt StartWorkflow, goal string) Workflow {
-	number := uint64(tx.Add(counterWorkflows, 1))
+func (s *workflows) newWorkflow(tx *audit.Tx, by core.Caller, sc Scenario, opt StartWorkflow, goal string) Workflow {
+	number := s.c.kinds.workflow.Next(tx)
 	return Workflow{
 		WorkflowID: core.NewID(core.WorkflowPrefix, by.Tenant, number), Number: number, TenantID: by.Tenant, ScenarioName: sc.Name,
 		Pattern: sc.Pattern, Goal: goal, State: Initializing, Failures: []AgentFailure{}, Metrics: WorkflowMetrics{Tasks: len(sc.Tasks)},
@@ -220,17 +221,15 @@ func (w *Workflow) assignments(sc Scenario, seat func(agent string) Seat) []*Tas
 
 // seatIn makes one agent of a workflow, and its workspace; nil when that is there.
 func (c *Controller) seatIn(tx *audit.Tx, seat Seat, space *begun) error {
-	var was Agent
-	if there, err := fetch(tx, bAgent, []byte(seat.AgentID), &was); err != nil {
+	if was, err := c.kinds.agent.Load(tx, seat.AgentID); err != nil {
 		return err
-	} else if there {
+	} else if was != nil {
 		return errSeatTaken
 	}
 	if space != nil {
-		var there Workspace
-		if is, err := fetch(tx, bWorkspace, []byte(seat.WorkspaceID), &there); err != nil {
+		if there, err := c.kinds.workspace.Load(tx, seat.WorkspaceID); err != nil {
 			return err
-		} else if is {
+		} else if there != nil {
 			return errSeatTaken
 		}
 		if err := c.beginIn(tx, space); err != nil {
@@ -241,5 +240,5 @@ func (c *Controller) seatIn(tx *audit.Tx, seat Seat, space *begun) error {
 		TenantID: tx.Tenant(), AgentID: seat.AgentID, Role: seat.RoleName, WorkspaceID: seat.WorkspaceID, Status: Idle,
 		CreatedEntities: []string{}, ErrorLog: []string{}, CreatedAt: seconds(tx.Now()), LastActive: seconds(tx.Now()), CreatedBy: tx.By.Name,
 	}
-	return c.saveAgent(tx, made, note{event: "cad.agent.created", detail: map[string]string{"role": seat.RoleName, "workspace_id": seat.WorkspaceID}})
+	return c.saveAgent(tx, made, record.Event{Type: "cad.agent.created", Detail: map[string]string{"role": seat.RoleName, "workspace_id": seat.WorkspaceID}})
 }

@@ -1,30 +1,68 @@
 package cad
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of workflows. An assignment lies under its workflow's number and its
-// place there; one without a workflow under 0 and its task's number.
+// An assignment lies under its workflow's number and its place there; one without
+// a workflow under 0 and its task's number. What is large of it is kept apart, by
+// the same key, so that looking at a workflow reads none of it.
 const (
-	bWorkflow   store.Bucket = "cad.workflow"   // number → Workflow, without its assignments
-	bLive       store.Bucket = "cad.live"       // number → nothing, of those that run
-	bAssignment store.Bucket = "cad.assignment" // number, index → TaskAssignment, without what follows
-	bSteps      store.Bucket = "cad.steps"      // number, index → steps
-	bResult     store.Bucket = "cad.result"     // number, index → result, of one that is over
-	bCarrier    store.Bucket = "cad.carrier"    // number of a swarm task → number, index
-	bCarried    store.Bucket = "cad.carried"    // number, index → nothing, of those that a task carries out now
+	bLive    store.Bucket = "cad.live"    // workflows that run, by the word live
+	bCarried store.Bucket = "cad.carried" // assignments that a task carries out now, by the word carried
+
+	stepsOf  record.Rows[steps]    = "cad.steps"
+	results  record.Rows[core.Raw] = "cad.result"  // of those that are over
+	carriers record.Rows[[]byte]   = "cad.carrier" // number of a task of the queue → key of its assignment
 )
 
-// counterWorkflows counts them; each has the number it was made at.
-const counterWorkflows = "cad.workflows"
+const (
+	live    = "live"
+	carried = "carried"
+)
+
+func (c *Controller) workflowKind() record.Kind[Workflow] {
+	return record.Kind[Workflow]{
+		Noun: "workflow", Subject: "cad.workflow", Bucket: "cad.workflow", Ledger: c.ledger,
+		ID: func(w *Workflow) string { return w.WorkflowID }, Number: record.Numbers(core.WorkflowPrefix), Name: record.NumberedName(core.WorkflowPrefix),
+		Head:  func(w *Workflow) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
+		State: func(w *Workflow) any { return w.audited() },
+		Indexes: []record.Index[Workflow]{{Bucket: bLive, Word: func(w *Workflow) string {
+			if w.State == Initializing || w.State == WorkflowRunning {
+				return live
+			}
+			return ""
+		}}},
+		Follow: func(tenant, _ string, w *Workflow) { c.work.look(place{tenant, w.Number}) },
+	}
+}
+
+func (c *Controller) assignmentKind() record.Kind[TaskAssignment] {
+	return record.Kind[TaskAssignment]{
+		Noun: "assignment", Subject: "cad.assignment", Bucket: "cad.assignment", Ledger: c.ledger,
+		ID: (*TaskAssignment).name, Place: (*TaskAssignment).key,
+		Name: func(tenant string, key []byte) string {
+			k := record.Parts(key)
+			if workflow := k.Seq(); workflow > 0 {
+				return fmt.Sprintf("%s, task %d", core.NewID(core.WorkflowPrefix, tenant, workflow), k.Seq()+1)
+			}
+			return core.NewID(core.TaskPrefix, tenant, k.Seq())
+		},
+		Head:  func(a *TaskAssignment) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
+		State: func(a *TaskAssignment) any { return a.audited() },
+		Indexes: []record.Index[TaskAssignment]{{Bucket: bCarried, Word: func(a *TaskAssignment) string {
+			if a.carried() {
+				return carried
+			}
+			return ""
+		}}},
+	}
+}
 
 // steps is what an assignment carries out: kept apart, so that looking at a
 // workflow reads no operations.
@@ -33,19 +71,12 @@ type steps struct {
 	ReworkOperations []Step `json:"rework_operations,omitempty"`
 }
 
-func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
-func assignmentKey(workflow, index uint64) []byte {
-	return binary.BigEndian.AppendUint64(numberKey(workflow), index)
-}
-
-func (a *TaskAssignment) key() []byte {
+func (a *TaskAssignment) key() record.Key {
 	if a.WorkflowID == "" {
-		_, _, seq, _ := core.ParseID(a.SwarmTask)
-		return assignmentKey(0, seq)
+		return record.Seq(0).Seq(taskNumber(a.SwarmTask))
 	}
 	_, _, number, _ := core.ParseID(a.WorkflowID)
-	return assignmentKey(number, uint64(a.Index))
+	return record.Seq(number).Seq(uint64(a.Index))
 }
 
 // name is what the audit log calls an assignment.
@@ -57,144 +88,76 @@ func (a *TaskAssignment) name() string {
 }
 
 // loadWorkflow reads a workflow's record without its assignments.
-func loadWorkflow(tx store.Tx, number uint64) (*Workflow, error) {
-	w := new(Workflow)
-	there, err := fetch(tx, bWorkflow, numberKey(number), w)
-	if err == nil && !there {
-		err = core.Missing("workflow", core.NewID(core.WorkflowPrefix, tx.Tenant(), number))
-	}
-	return w, err
+func (c *Controller) loadWorkflow(tx store.Tx, number uint64) (*Workflow, error) {
+	return c.kinds.workflow.Need(tx, core.NewID(core.WorkflowPrefix, tx.Tenant(), number))
 }
 
 // loadAssignments reads the assignments of a workflow in order, without their
 // operations and results.
-func loadAssignments(tx store.Tx, number uint64) (all []*TaskAssignment, err error) {
-	err = each(tx, bAssignment, func() (from, to []byte) { return numberKey(number), numberKey(number + 1) },
-		func(a *TaskAssignment) { all = append(all, a) })
+func (c *Controller) loadAssignments(tx store.Tx, number uint64) (all []*TaskAssignment, err error) {
+	err = c.kinds.assignment.Under(tx, record.Seq(number), func(a *TaskAssignment) error {
+		all = append(all, a)
+		return nil
+	})
 	return all, err
-}
-
-// loadAssignment reads one assignment by its key; nil when there is none.
-func loadAssignment(tx store.Tx, key []byte) (*TaskAssignment, error) {
-	a := new(TaskAssignment)
-	there, err := fetch(tx, bAssignment, key, a)
-	if err != nil || !there {
-		return nil, err
-	}
-	return a, nil
 }
 
 // complete reads what loadAssignments leaves out.
 func (a *TaskAssignment) complete(tx store.Tx) error {
-	var s steps
-	if _, err := fetch(tx, bSteps, a.key(), &s); err != nil {
+	s, _, err := stepsOf.Get(tx, a.key())
+	if err != nil {
 		return err
 	}
 	a.Operations, a.ReworkOperations = s.Operations, s.ReworkOperations
-	data, err := tx.Get(bResult, a.key())
-	if err == nil && data != nil {
-		a.Result = bytes.Clone(data)
-	}
+	a.Result, _, err = results.Get(tx, a.key())
 	return err
 }
 
 // carriedBy finds the assignment that a task of the queue carries out; nil when
 // it carries out none.
-func carriedBy(tx store.Tx, task string) (*TaskAssignment, error) {
-	_, _, seq, _ := core.ParseID(task)
-	key, err := tx.Get(bCarrier, numberKey(seq))
-	if err != nil || key == nil {
+func (c *Controller) carriedBy(tx store.Tx, task string) (*TaskAssignment, error) {
+	key, there, err := carriers.Get(tx, record.Seq(taskNumber(task)))
+	if err != nil || !there {
 		return nil, err
 	}
-	return loadAssignment(tx, bytes.Clone(key))
+	return c.kinds.assignment.At(tx, key)
 }
 
 // saveAssignment writes an assignment with its audit event. It is the only way
 // one changes. What it carries out is written once, by addAssignment.
-func saveAssignment(tx *audit.Tx, a *TaskAssignment, n note) error {
-	seq, err := tx.Record(audit.Entry{
-		Type: n.event, Trace: a.TraceID, Subject: "cad.assignment", ID: a.name(), State: a.audited(), Detail: n.detail, Prev: a.AuditSeq,
-	})
-	if err != nil {
-		return err
-	}
-	a.AuditSeq = seq
+func (c *Controller) saveAssignment(tx *audit.Tx, a *TaskAssignment, e record.Event) error {
 	kept := *a
 	kept.Operations, kept.ReworkOperations, kept.Result = nil, nil, nil
-	tx.Changed("cad.assignment", a.name(), &kept)
-	if a.carried() {
-		err = tx.Put(bCarried, a.key(), nil)
-	} else {
-		err = tx.Delete(bCarried, a.key())
-	}
-	if err != nil {
-		return err
-	}
-	return put(tx, bAssignment, a.key(), &kept)
+	e.Trace = a.TraceID
+	err := c.kinds.assignment.Keep(tx, e, &kept)
+	a.AuditSeq = kept.AuditSeq
+	return err
 }
 
 // carried reports whether a task of the queue carries an assignment out now.
 func (a *TaskAssignment) carried() bool { return a.SwarmTask != "" && !a.over() }
 
-func addAssignment(tx *audit.Tx, a *TaskAssignment, n note) error {
-	if err := put(tx, bSteps, a.key(), steps{a.Operations, a.ReworkOperations}); err != nil {
+func (c *Controller) addAssignment(tx *audit.Tx, a *TaskAssignment, e record.Event) error {
+	if err := stepsOf.Put(tx, a.key(), steps{a.Operations, a.ReworkOperations}); err != nil {
 		return err
 	}
-	return saveAssignment(tx, a, n)
+	return c.saveAssignment(tx, a, e)
 }
 
 // setResult keeps the result of an assignment; nil forgets it.
 func setResult(tx *audit.Tx, a *TaskAssignment, result core.Raw) error {
 	if result == nil {
-		return tx.Delete(bResult, a.key())
+		return results.Delete(tx, a.key())
 	}
-	return tx.Put(bResult, a.key(), bytes.Clone(result))
+	return results.Put(tx, a.key(), result)
 }
 
 // saveWorkflow writes a workflow with its audit event. It is the only way one
 // changes.
-func (s *workflows) saveWorkflow(tx *audit.Tx, w *Workflow, event string, detail any) error {
-	seq, err := tx.Record(audit.Entry{
-		Type: event, Trace: w.TraceID, Subject: "cad.workflow", ID: w.WorkflowID, State: w.audited(), Detail: detail, Prev: w.AuditSeq,
-	})
-	if err != nil {
-		return err
-	}
-	w.AuditSeq = seq
+func (c *Controller) saveWorkflow(tx *audit.Tx, w *Workflow, event string, detail any) error {
 	kept := *w
 	kept.Assignments = nil
-	if w.State == Initializing || w.State == WorkflowRunning {
-		err = tx.Put(bLive, numberKey(w.Number), nil)
-	} else {
-		err = tx.Delete(bLive, numberKey(w.Number))
-	}
-	if err != nil {
-		return err
-	}
-	tx.Changed("cad.workflow", w.WorkflowID, &kept)
-	at := place{w.TenantID, w.Number}
-	tx.OnCommit(func() { s.look(at) })
-	return put(tx, bWorkflow, numberKey(w.Number), &kept)
-}
-
-// eachWorkflow calls fn for workflows, the newest first, until it returns false.
-func eachWorkflow(tx store.Tx, fn func(*Workflow) bool) error {
-	var bad error
-	err := tx.Scan(bWorkflow, nil, nil, true, func(key, value []byte) bool {
-		w := new(Workflow)
-		if bad = core.DecodeStored(bytes.Clone(value), w); bad != nil {
-			bad = fmt.Errorf("decode workflow %x: %w", key, bad)
-			return false
-		}
-		return fn(w)
-	})
-	return errors.Join(err, bad)
-}
-
-// auditables are the records that reconcile compares.
-func workflowKinds() []audit.Auditable {
-	return []audit.Auditable{
-		audited[Workflow]{"cad.workflow", bWorkflow, func(w *Workflow) (string, any) { return w.WorkflowID, w.audited() }},
-		audited[TaskAssignment]{"cad.assignment", bAssignment, func(a *TaskAssignment) (string, any) { return a.name(), a.audited() }},
-	}
+	err := c.kinds.workflow.Keep(tx, record.Event{Type: event, Trace: w.TraceID, Detail: detail}, &kept)
+	w.AuditSeq = kept.AuditSeq
+	return err
 }

@@ -1,7 +1,6 @@
 package cad
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // begun is a workspace that is ready to be stored.
@@ -142,18 +142,15 @@ func (c *Controller) checkKernel(name string) error {
 
 // beginIn stores a workspace.
 func (c *Controller) beginIn(tx *audit.Tx, b *begun) error {
-	var was Workspace
-	there, err := fetch(tx, bWorkspace, []byte(b.space.WorkspaceID), &was)
-	if err != nil {
+	if was, err := c.kinds.workspace.Load(tx, b.space.WorkspaceID); err != nil {
 		return err
-	}
-	if there {
+	} else if was != nil {
 		return taken("workspace_id", b.space.WorkspaceID, "there is a workspace of this name")
 	}
 	if err := b.draft.append(tx, &b.space); err != nil {
 		return err
 	}
-	return c.saveWorkspace(tx, &b.space, note{event: "cad.workspace.created", detail: map[string]string{
+	return c.saveWorkspace(tx, &b.space, record.Event{Type: "cad.workspace.created", Detail: map[string]string{
 		"base_workspace_id": b.space.Base, "agent_id": b.space.AgentID,
 	}})
 }
@@ -182,14 +179,15 @@ func (c *Controller) SetDirectory(ctx context.Context, by core.Caller, id, dir s
 	}
 	var out Workspace
 	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if there, err := fetch(tx, bWorkspace, []byte(id), &out); err != nil || !there {
-			return cmp.Or(err, error(core.Missing("workspace_id", id)))
+		w, err := c.loadWorkspace(tx, id)
+		if err != nil {
+			return err
 		}
-		if out.Directory == dir {
+		if out = *w; out.Directory == dir {
 			return errSame
 		}
 		out.Directory = dir
-		return c.saveWorkspace(tx, &out, note{event: "cad.workspace.moved", detail: map[string]string{"directory": dir}})
+		return c.saveWorkspace(tx, &out, record.Event{Type: "cad.workspace.moved", Detail: map[string]string{"directory": dir}})
 	})
 	if errors.Is(err, errSame) {
 		err = nil
@@ -226,7 +224,7 @@ func (c *Controller) Workspaces(_ context.Context, tenant string, f core.Filter)
 	}
 	all := c.spaces(tenant)
 	all = slices.DeleteFunc(all, func(w *Workspace) bool {
-		return !same(f.Agent, w.AgentID) || !same(f.Kind, w.Kernel) || !within(w.CreatedAt.Time(), f) || !contains(f.Match, w.WorkspaceID, w.Name)
+		return !core.Wants(f.Agent, w.AgentID) || !core.Wants(f.Kind, w.Kernel) || !f.Within(w.CreatedAt.Time()) || !f.Finds(w.WorkspaceID, w.Name)
 	})
 	return pageOf(all, f), nil
 }
@@ -260,32 +258,28 @@ func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Fil
 	}
 	var items []model.Entity
 	total := 0
+	plain := !f.Narrows()
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		from, to := under(id)
-		plain := !f.Narrows()
-		var bad error
-		err := tx.Scan(bEntity, from, to, false, func(_, value []byte) bool {
+		from, to := record.Text(id).Under()
+		err := entities.Range(tx, from, to, false, func(found record.Found[model.Entity]) (bool, error) {
 			inPage := total >= f.Offset() && len(items) < f.Size
 			if plain && !inPage {
 				total++
-				return len(items) < f.Size
+				return len(items) < f.Size, nil
 			}
-			var e model.Entity
-			if bad = core.DecodeStored(bytes.Clone(value), &e); bad != nil {
-				return false
-			}
-			if same(f.Kind, string(e.Type)) && same(f.Agent, e.CreatedBy) && contains(f.Match, e.ID) {
+			e, err := found.Value()
+			if err == nil && core.Wants(f.Kind, string(e.Type)) && core.Wants(f.Agent, e.CreatedBy) && f.Finds(e.ID) {
 				if inPage {
 					items = append(items, e)
 				}
 				total++
 			}
-			return true
+			return true, err
 		})
 		if plain {
 			total = w.EntityCount
 		}
-		return errors.Join(err, bad)
+		return err
 	})
 	return core.NewPage(items, f, total), explain("list the entities of "+id, err)
 }
@@ -296,7 +290,10 @@ func (c *Controller) AllEntities(ctx context.Context, tenant, id string) (all []
 		return nil, err
 	}
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return each(tx, bEntity, func() ([]byte, []byte) { return under(id) }, func(e *model.Entity) { all = append(all, *e) })
+		return entities.Each(tx, record.Text(id), func(_ record.Parts, e model.Entity) (bool, error) {
+			all = append(all, e)
+			return true, nil
+		})
 	})
 	return all, explain("read the entities of "+id, err)
 }
@@ -306,8 +303,8 @@ func (c *Controller) Conflicts(ctx context.Context, tenant, id string) (open []m
 	if _, err := c.space(ctx, reader(tenant), id); err != nil {
 		return nil, err
 	}
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		_, err := fetch(tx, bOpen, []byte(id), &open)
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		open, _, err = conflicts.Get(tx, record.Key(id))
 		return err
 	})
 	return open, explain("read the conflicts of "+id, err)
@@ -327,37 +324,35 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 	var items []model.Entry
 	total := 0
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		var w Workspace
-		if _, err := fetch(tx, bWorkspace, []byte(id), &w); err != nil {
+		w, err := c.loadWorkspace(tx, id)
+		if err != nil {
 			return err
 		}
-		from, to := under(id)
+		from, to := record.Text(id).Under()
 		plain := !f.Narrows()
 		if plain {
 			total = w.Seq
-			to = numbered(id, uint64(max(0, w.Seq-f.Offset()))+1)
+			to = record.Text(id).Seq(uint64(max(0, w.Seq-f.Offset())) + 1)
 		}
-		var bad error
-		err := tx.Scan(bEntry, from, to, true, func(_, value []byte) bool {
-			var k kept
-			if bad = core.DecodeStored(bytes.Clone(value), &k); bad != nil {
-				return false
+		return entries.Range(tx, from, to, true, func(found record.Found[kept]) (bool, error) {
+			k, err := found.Value()
+			if err != nil {
+				return false, err
 			}
 			e := k.Entry
 			at, _ := time.Parse(time.RFC3339Nano, e.At)
 			switch {
 			case plain:
 				items = append(items, e)
-				return len(items) < f.Size
-			case same(f.Kind, e.Method) && same(f.Agent, e.AgentID) && within(at, f) && contains(f.Match, e.Method, e.AgentID, string(e.Params)):
+				return len(items) < f.Size, nil
+			case core.Wants(f.Kind, e.Method) && core.Wants(f.Agent, e.AgentID) && f.Within(at) && f.Finds(e.Method, e.AgentID, string(e.Params)):
 				if total >= f.Offset() && len(items) < f.Size {
 					items = append(items, e)
 				}
 				total++
 			}
-			return true
+			return true, nil
 		})
-		return errors.Join(err, bad)
 	})
 	return core.NewPage(items, f, total), explain("read the journal of "+id, err)
 }
@@ -365,8 +360,8 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 // Shape is the recipe of a solid.
 func (c *Controller) Shape(ctx context.Context, tenant, hash string) (s model.Shape, err error) {
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		there, err := fetch(tx, bShape, []byte(hash), &s)
-		if err == nil && !there {
+		there := false
+		if s, there, err = shapes.Get(tx, record.Key(hash)); err == nil && !there {
 			err = core.Missing("shape", hash)
 		}
 		return err

@@ -59,8 +59,8 @@ func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (co
 	}
 	if narrows(f) {
 		q.Match = func(a *Approval) (bool, error) {
-			return same(f.Status, string(a.Status)) && same(f.Agent, a.Agent.Name) && same(f.Kind, a.Action.Kind) &&
-				same(f.Session, a.Session) && same(f.Trace, a.TraceID) && same(f.Task, a.TaskID) &&
+			return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Agent, a.Agent.Name) && core.Wants(f.Kind, a.Action.Kind) &&
+				core.Wants(f.Session, a.Session) && core.Wants(f.Trace, a.TraceID) && core.Wants(f.Task, a.TaskID) &&
 				f.Finds(a.ApprovalID, a.TaskID, a.Intent, string(a.Action.Args), a.Action.Tool, a.Agent.Name,
 					a.RequestedBy, a.AnsweredBy, a.AnswerReason, a.ReasonCode), nil
 		}
@@ -118,8 +118,8 @@ func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (co
 		if narrows(f) {
 			q.Match = func(r *decisionRow) (bool, error) {
 				d, err := j.decision(tx.Tx, r)
-				return same(f.Status, string(d.Decision)) && same(f.Agent, d.Agent) && same(f.Kind, d.Kind) &&
-					same(f.Session, d.Session) && same(f.Trace, d.TraceID) && same(f.Task, d.TaskID) &&
+				return core.Wants(f.Status, string(d.Decision)) && core.Wants(f.Agent, d.Agent) && core.Wants(f.Kind, d.Kind) &&
+					core.Wants(f.Session, d.Session) && core.Wants(f.Trace, d.TraceID) && core.Wants(f.Task, d.TaskID) &&
 					f.Finds(d.DecisionID, d.TaskID, d.ReasonCode, d.RuleID, d.Rationale, d.DecidedBy, d.Agent, d.Kind, d.ApprovalID), err
 			}
 		}
@@ -156,8 +156,6 @@ func (j *Judge) Past(ctx context.Context, tenant string, a Approval, n int) ([]A
 	}
 	return out, nil
 }
-
-func same(want, got string) bool { return core.Wants(want, got) }
 
 // narrows says whether a filter asks for more than times.
 func narrows(f core.Filter) bool {

@@ -20,10 +20,12 @@ const (
 	names record.Rows[known]    = "intent.key"  // by Spec.Key
 )
 
+// bOpen finds the intents that are not over, by the word open.
+const bOpen store.Bucket = "intent.open"
+
 const (
-	bOpen     store.Bucket = "intent.open" // those that are not over, by the word open
-	open                   = "open"
-	countTurn              = "intents.turns"
+	open      = "open"
+	countTurn = "intents.turns" // counter of the turns that were given out
 )
 
 func (c *Controller) intentKind() record.Kind[Intent] {
