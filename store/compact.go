@@ -83,7 +83,7 @@ func copyLive(path string, src *bbolt.DB) (err error) {
 			err = fmt.Errorf("%w: %w: %v", ErrUnusable, errDamaged, r)
 		}
 	}()
-	dst, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, NoStatistics: true})
+	dst, err := bbolt.Open(path, 0o600, &bbolt.Options{NoStatistics: true})
 	if err != nil {
 		return err
 	}

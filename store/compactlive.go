@@ -194,7 +194,7 @@ func (c *compaction) copy(ctx context.Context) error {
 
 // initBolt makes an empty file one of bbolt's.
 func initBolt(path string) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, NoStatistics: true})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoStatistics: true})
 	if err != nil {
 		return err
 	}

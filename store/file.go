@@ -23,7 +23,7 @@ func create(path string, schema int) error {
 		return fmt.Errorf("%w: create: %w", ErrUnusable, err)
 	}
 	defer os.Remove(temp)
-	db, err := bbolt.Open(temp, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, NoStatistics: true})
+	db, err := bbolt.Open(temp, 0o600, &bbolt.Options{NoStatistics: true})
 	if err != nil {
 		return fmt.Errorf("%w: create: %w", ErrUnusable, err)
 	}

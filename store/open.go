@@ -111,9 +111,11 @@ func mapBolt(path string, readOnly bool, size int64) (db *bbolt.DB, file *os.Fil
 		space = int(2 * size)
 	}
 	opt := &bbolt.Options{
-		ReadOnly:     readOnly,
-		Timeout:      time.Nanosecond, // one attempt: zero would wait for ever
-		FreelistType: bbolt.FreelistMapType,
+		ReadOnly: readOnly,
+		Timeout:  time.Nanosecond, // one attempt: zero would wait for ever
+		// The map takes any run of free pages that is long enough, and so cuts up
+		// those that large values need: the file would never stop growing.
+		FreelistType: bbolt.FreelistArrayType,
 		NoStatistics: true,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag&^os.O_CREATE, mode)

@@ -1,0 +1,72 @@
+package store_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/store"
+)
+
+// TestAFileUnderSteadyChurnStopsGrowing has what is stored come at one end and
+// leave at the other, beside values of several pages that change: free pages must
+// be found again for both.
+func TestAFileUnderSteadyChurnStopsGrowing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	db, err := store.Open(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	const live, commits, perCommit = 20_000, 2_000, 40
+	key := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+	size := func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	var n uint64
+	var full int64
+	for range commits {
+		err := db.Update(t.Context(), "t_acme", func(tx store.Tx) error {
+			for range perCommit {
+				n++
+				if err := tx.Put("a", key(n), make([]byte, 200+n*7919%900)); err != nil {
+					return err
+				}
+				if err := tx.Put("b", key(n*2654435761), make([]byte, 40)); err != nil {
+					return err
+				}
+				if n%64 == 0 {
+					if err := tx.Put("big", key(n%1024), make([]byte, 8<<10+n%3<<12)); err != nil {
+						return err
+					}
+				}
+				if n > live {
+					if err := tx.Delete("a", key(n-live)); err != nil {
+						return err
+					}
+					if err := tx.Delete("b", key((n-live)*2654435761)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == live {
+			full = size()
+		}
+	}
+	if got := size(); got > full*6/5 {
+		t.Errorf("%d bytes, %d were enough for all that was ever stored at a time", got, full)
+	}
+}
