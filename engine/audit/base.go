@@ -27,15 +27,21 @@ type sealing struct {
 	Upto  uint64  `json:"upto"` // events 1 to Upto have left, but for those that name keys
 	Rows  uint64  `json:"rows"` // of the base
 	State lattice `json:"state"`
+	// Issued is over the sizes up to Upto of checkpoints that were issued, and
+	// their roots.
+	Issued lattice `json:"issued"`
 }
 
 func readSealing(tx store.Tx) (s sealing, err error) {
 	data, err := tx.Get(heads, sealedKey)
-	if err == nil && data != nil {
-		err = core.DecodeStored(data, &s)
-	}
 	if err != nil {
-		return sealing{}, fmt.Errorf("read what left the audit log of %s: %w", tx.Tenant(), err)
+		return s, fmt.Errorf("read what left the audit log of %s: %w", tx.Tenant(), err)
+	}
+	if data == nil {
+		return s, nil
+	}
+	if err := core.DecodeStored(data, &s); err != nil {
+		return sealing{}, &core.Damaged{Noun: "what left the audit log of", Key: tx.Tenant(), Err: err}
 	}
 	return s, nil
 }
@@ -94,10 +100,12 @@ func said(data []byte, visit func(name, sum []byte)) error {
 
 // fromBase begins a replay with what is in the base, and reports a base that is
 // not the one that was signed.
-func (r *replay) fromBase(tx store.Tx) error {
+func (r *replay) fromBase(tx store.Tx) (sealing, error) {
 	s, err := readSealing(tx)
-	if err != nil {
-		return err
+	if len(core.DamagedIn(err)) > 0 { // what the base says is compared all the same
+		r.unreadable(string(heads), string(sealedKey), err)
+	} else if err != nil {
+		return s, err
 	}
 	var state lattice
 	rows := uint64(0)
@@ -118,7 +126,7 @@ func (r *replay) fromBase(tx store.Tx) error {
 	if err == nil && (rows != s.Rows || state != s.State) {
 		r.delta(Delta{Subject: string(base), Field: "state_root", Log: s.State.root(), Store: state.root()})
 	}
-	return err
+	return s, err
 }
 
 // absentOfBase lists what the base has and the store has not.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
 
@@ -143,6 +144,9 @@ func provenElsewhere(b store.Bucket) bool {
 // for, and so would not miss either.
 func (r *replay) additional(tx store.Tx) error {
 	s, err := readSealing(tx)
+	if len(core.DamagedIn(err)) > 0 {
+		return nil // fromBase told of it
+	}
 	if err != nil {
 		return err
 	}

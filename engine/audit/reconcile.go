@@ -55,12 +55,12 @@ func (l *Ledger) Reconcile(ctx context.Context, tenant string) ([]Delta, error) 
 	first := uint64(1)
 	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
 		count = uint64(tx.Counter(counter))
-		upto, err := l.Sealed(tx)
-		first += upto
-		return errors.Join(err, r.fromBase(tx))
+		s, err := r.fromBase(tx)
+		first += s.Upto
+		return err
 	})
 	if err == nil {
-		err = l.walk(ctx, tenant, first, count, r.event)
+		err = l.walk(ctx, tenant, first, count, func(data []byte) error { r.event(data); return nil })
 	}
 	if err == nil {
 		err = l.st.View(ctx, tenant, func(tx store.Tx) error { return r.compare(ctx, tx, count, declared, kinds) })
@@ -101,8 +101,20 @@ func (r *replay) keyOf(subject, id []byte) [2]uint64 {
 	return [2]uint64{maphash.Bytes(r.seed, r.name), maphash.Bytes(r.second, r.name)}
 }
 
-// event folds one event in.
-func (r *replay) event(data []byte) error {
+// event folds one event in. One that can't be read is a difference; verify says
+// which it is.
+func (r *replay) event(data []byte) {
+	if err := r.fold(data); err != nil {
+		r.unreadable("event", "", err)
+	}
+}
+
+// unreadable lists what can't be compared.
+func (r *replay) unreadable(subject, id string, err error) {
+	r.delta(Delta{Subject: subject, ID: id, Field: "unreadable", Store: clip(err.Error())})
+}
+
+func (r *replay) fold(data []byte) error {
 	h, err := headOf(data)
 	if err != nil {
 		return err
@@ -132,12 +144,11 @@ func (r *replay) event(data []byte) error {
 
 // compare folds in what was appended meanwhile and walks the store.
 func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, declared *classes, kinds []Auditable) error {
-	var bad error
 	err := tx.Scan(Events, key(after+1), nil, false, func(_, data []byte) bool {
-		bad = r.event(data)
-		return bad == nil
+		r.event(data)
+		return true
 	})
-	if err = errors.Join(err, bad); err != nil {
+	if err != nil {
 		return err
 	}
 	var derivers []Deriver
@@ -152,7 +163,11 @@ func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, declare
 			}
 			return r.record(tx, k.Subject(), id, state)
 		})
-		if err != nil {
+		if damaged := core.DamagedIn(err); len(damaged) > 0 {
+			for _, d := range damaged {
+				r.unreadable(k.Subject(), d.Key, d)
+			}
+		} else if err != nil {
 			return fmt.Errorf("read the %s records: %w", k.Subject(), err)
 		}
 	}
@@ -212,10 +227,13 @@ func (r *replay) record(tx store.Tx, subject, id string, state any) error {
 		return nil
 	}
 	logged, _, err := stateAt(tx, said.seq)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.fields(subject, id, logged, stored)
 	}
-	return r.fields(subject, id, logged, stored)
+	if err != nil {
+		r.unreadable(subject, id, err)
+	}
+	return nil
 }
 
 func stateAt(tx store.Tx, seq uint64) (state core.Raw, p Payload, err error) {
@@ -267,7 +285,8 @@ func (r *replay) absent(tx store.Tx) error {
 		}
 		state, p, err := stateAt(tx, said.seq)
 		if err != nil {
-			return err
+			r.unreadable("event", fmt.Sprint(said.seq), err)
+			continue
 		}
 		if said.row {
 			r.rowGone(p, k)

@@ -79,6 +79,7 @@ type sealedDetail struct {
 	Root   string `json:"root_hash"`  // of the tree at upto
 	Rows   uint64 `json:"rows"`       // of which the base has digests
 	State  string `json:"state_root"` // SHA-256 of the lattice over the base
+	Issued string `json:"issued"`     // SHA-256 of that over the issued checkpoints
 	Reason any    `json:"reason,omitzero"`
 }
 
@@ -104,9 +105,12 @@ func (l *Ledger) Retire(ctx context.Context, by core.Caller, upto uint64, reason
 		return r.was.Upto, nil
 	}
 	err := l.Update(ctx, by, func(tx *Tx) error {
+		if err := r.remember(tx.Derived()); err != nil {
+			return err
+		}
 		_, err := tx.Record(Entry{
 			Type: sealedEvent, Subject: "audit", ID: fmt.Sprintf("%d-%d", r.was.Upto+1, r.is.Upto),
-			Detail: sealedDetail{r.was.Upto + 1, r.is.Upto, r.edge.root().String(), r.is.Rows, r.is.State.root(), reason},
+			Detail: sealedDetail{r.was.Upto + 1, r.is.Upto, r.edge.root().String(), r.is.Rows, r.is.State.root(), r.is.Issued.root(), reason},
 		})
 		if err != nil {
 			return err
@@ -212,6 +216,21 @@ func (r *retirement) fold(tx store.Tx) error {
 	return nil
 }
 
+// remember takes the piece's places in among the issued checkpoints, and those
+// into the digest that are of its sizes: no other can be issued once it left.
+func (r *retirement) remember(tx store.Tx) error {
+	r.is.Issued = r.was.Issued // it may run again
+	for size, root := range r.places {
+		if err := tx.Put(issued, key(size), bytes.Clone(root[:])); err != nil {
+			return err
+		}
+	}
+	return tx.Scan(issued, key(r.was.Upto+1), key(r.is.Upto+1), false, func(k, root []byte) bool {
+		r.is.Issued.add(k, root)
+		return true
+	})
+}
+
 // write lets the piece leave.
 func (r *retirement) write(tx store.Tx) error {
 	now, err := readSealing(tx)
@@ -228,11 +247,6 @@ func (r *retirement) write(tx store.Tx) error {
 			err = tx.Put(base, []byte(name), []byte(sum))
 		}
 		if err != nil {
-			return err
-		}
-	}
-	for size, root := range r.places {
-		if err := tx.Put(issued, key(size), bytes.Clone(root[:])); err != nil {
 			return err
 		}
 	}

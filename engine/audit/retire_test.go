@@ -49,6 +49,23 @@ func (h *house) count() (n uint64) {
 	return c.Size
 }
 
+// eachIssued visits the issued checkpoints up to a size, and fails if there are none.
+func (h *house) eachIssued(upto uint64, visit func(size uint64, root []byte)) {
+	h.t.Helper()
+	roots := map[uint64][]byte{}
+	if err := h.db.View(h.t.Context(), acme, func(tx store.Tx) error {
+		return tx.Scan("audit_issued", nil, binary.BigEndian.AppendUint64(nil, upto+1), false, func(k, root []byte) bool {
+			roots[binary.BigEndian.Uint64(k)] = bytes.Clone(root)
+			return true
+		})
+	}); err != nil || len(roots) == 0 {
+		h.t.Fatal(len(roots), err)
+	}
+	for size, root := range roots {
+		visit(size, root)
+	}
+}
+
 func (h *house) healthy(saved ...[]byte) {
 	h.t.Helper()
 	for _, s := range append(saved, nil) {
@@ -136,6 +153,14 @@ func TestALogThatEventsLeftStillProvesTheRest(t *testing.T) {
 		if left == 0 {
 			t.Fatal("nothing left the log")
 		}
+		h.eachIssued(left, func(size uint64, root []byte) {
+			key := binary.BigEndian.AppendUint64(nil, size)
+			h.tamper(func(tx store.Tx) error { return tx.Delete("audit_issued", key) })
+			if h.verify(nil).OK {
+				t.Errorf("of %d that left, the checkpoint of %d that was issued is gone unseen", left, size)
+			}
+			h.tamper(func(tx store.Tx) error { return tx.Put("audit_issued", key, root) })
+		})
 		for seq := left + 1; seq <= h.count(); seq += 7 {
 			proof, err := h.Prove(t.Context(), acme, core.NewID(core.EventPrefix, acme, seq))
 			if err != nil {

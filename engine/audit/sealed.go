@@ -61,9 +61,13 @@ func (v *verifier) chain(tx store.Tx) error {
 		return err
 	}
 	var bad error
+	var known lattice
 	err = issuedUpto(tx, v.sealed.Upto, func(size uint64, root []byte) {
 		if bad != nil {
 			return
+		}
+		if root != nil {
+			known.add(key(size), root)
 		}
 		data, stays := kept[size]
 		delete(kept, size)
@@ -100,6 +104,9 @@ func (v *verifier) chain(tx store.Tx) error {
 			v.atSaved = &now
 		}
 	})
+	if bad == nil && known != v.sealed.Issued {
+		bad = errors.New("the checkpoints that were issued are not those that were when they left")
+	}
 	for seq := range kept {
 		v.problem("event seq %d (%s): has left the log, and is there", seq, v.id(seq))
 	}
@@ -127,7 +134,7 @@ func (v *verifier) finishSealed() {
 			said = v.signed.Upto
 		}
 		v.problem("events 1-%d are said to have left the log, its %s events say 1-%d", v.sealed.Upto, sealedEvent, said)
-	case v.signed.State != v.sealed.State.root() || v.signed.Rows != v.sealed.Rows:
+	case v.signed.State != v.sealed.State.root() || v.signed.Rows != v.sealed.Rows || v.signed.Issued != v.sealed.Issued.root():
 		v.problem("the digest of what the events that left said is not the one that the log's newest %s event has", sealedEvent)
 	}
 }
