@@ -2,16 +2,19 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/budget"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/store"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // ask opens n approvals in one commit.
@@ -94,42 +97,70 @@ func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 	}
 }
 
-// TestApprovalsThatComeWhileTheyAreFirstReadAreThere has looks and commits
-// race, again and again.
-func TestApprovalsThatComeWhileTheyAreFirstReadAreThere(t *testing.T) {
-	e, _ := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
-	for range 20 {
-		e.world.mu.Lock()
-		e.world.tenant(alice.Tenant).asks = asks{}
-		e.world.mu.Unlock()
-		var all sync.WaitGroup
-		all.Go(func() { ask(t, e, 2) })
-		all.Go(func() { e.Snapshot(alice.Tenant) })
-		all.Wait()
-		asStored(t, e, "after a race")
-	}
-}
-
-func TestALookAtApprovalsReadsNoneOfThemAgain(t *testing.T) {
+func TestOpenApprovalsAreThereAfterARestart(t *testing.T) {
 	e, st := open(t)
 	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
 		t.Fatal(err)
 	}
+	ask(t, e, 5)
+	again, err := Open(t.Context(), Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	asStored(t, again, "opened again")
+}
+
+func TestALookAtASnapshotReadsNothingThatIsStored(t *testing.T) {
+	e, st := open(t)
+	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 1000}); err != nil {
+		t.Fatal(err)
+	}
 	ask(t, e, 300)
+	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
+	if err != nil {
+		t.Fatal(err)
+	}
 	e.Snapshot(alice.Tenant)
-	ask(t, e, 1)
-	read := 0
-	st.got = func(b store.Bucket) {
-		if b == "approval" {
-			read++
-		}
+	ask(t, e, 1) // the task below asks, too
+	e.Swarm.Runner("idle", idle{})
+	work, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "idle", Input: core.Raw(`{}`), Session: ses.SessionID})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if n := len(e.Snapshot(alice.Tenant).Approvals); n != 301 || read > 0 {
-		t.Errorf("%d approvals, %d of them read", n, read)
+	if err := e.Swarm.Budgets.Use(t.Context(), alice, budget.Spender{}, work.TaskID, "", 70, 0.25); err != nil {
+		t.Fatal(err)
 	}
+	if _, err := e.Bus.Accept(t.Context(), alice, bus.Send{Topic: "news", Type: bus.Event, Payload: core.Raw(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	st.fail = errors.New("the disk is away")
+	s := e.Snapshot(alice.Tenant)
+	st.fail = nil
+	if s.Err != nil || len(s.Approvals) != 302 || s.Counts.Total != 1 || s.Counts.ByStatus[task.Queued] != 1 || s.Bus.Messages != 1 ||
+		len(s.Budgets) != 1 || s.Budgets[0].Used.Tokens != 70 || s.Budgets[0].Used.CostUSD != 0.25 {
+		t.Errorf("%d approvals, %+v, %+v, %+v: %v", len(s.Approvals), s.Counts, s.Bus, s.Budgets, s.Err)
+	}
+	events, err := e.Audit.List(t.Context(), alice.Tenant, core.Filter{Size: 1})
+	if err != nil || s.AuditSeq != uint64(events.Info.Total) {
+		t.Errorf("%d events, the snapshot says %d: %v", events.Info.Total, s.AuditSeq, err)
+	}
+}
+
+// idle runs nothing: its tasks stay queued.
+type idle struct{}
+
+func (idle) Check(string, core.Raw) (string, judge.Action, error) {
+	return "idle", judge.Action{Kind: "idle", Args: core.Raw(`{}`)}, nil
+}
+
+func (idle) Slot(string, string) (bool, string) { return false, "it is idle" }
+
+func (idle) Start(context.Context, swarm.Job) (swarm.Work, error) {
+	return nil, errors.New("it is idle")
 }
 
 // BenchmarkASnapshotOfManyApprovals has one of 1,000 put off before each look;

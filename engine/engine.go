@@ -223,6 +223,16 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.EStops.Freezer(e.Intents)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
+	tenants, err := opt.Store.Tenants(ctx)
+	if err == nil {
+		err = e.Health.Tenants(ctx, "judge", tenants, func(tenant string) error { return e.Judge.Read(ctx, tenant) })
+	}
+	e.world.mu.Lock()
+	e.world.add(tenants...)
+	e.world.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("read the open approvals: %w", err)
+	}
 	e.Judge.Own(judge.GateTool, e.Fleet)
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)

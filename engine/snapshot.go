@@ -42,14 +42,17 @@ type Snapshot struct {
 	Err       error              // why the snapshot is not complete; the rest is the last good one
 }
 
-// world hands out snapshots. Commits mark what changed; the next Snapshot
-// reads just that again, so the cost is paid per look and not per commit.
+// world hands out snapshots. Commits mark what changed; the next Snapshot takes
+// just that again from what the services hold in memory, so the cost is paid per
+// look and not per commit. The store is read for the first look at a tenant, or
+// at a budget's counters, alone.
 type world struct {
 	e *Engine
 
 	mu      sync.Mutex
 	bells   map[chan struct{}]struct{}
 	closed  bool
+	names   []string // of all tenants, sorted
 	tenants map[string]*tenantWorld
 }
 
@@ -58,11 +61,9 @@ type tenantWorld struct {
 	last atomic.Pointer[Snapshot]
 
 	// Guarded by world.mu.
-	rev      uint64
-	logRev   uint64
-	auditSeq uint64
-	stale    map[string]bool // kinds of record that changed since last
-	asks     asks
+	rev    uint64
+	logRev uint64
+	stale  map[string]bool // kinds of record that changed since last
 }
 
 func newWorld(e *Engine) *world {
@@ -72,7 +73,7 @@ func newWorld(e *Engine) *world {
 func (w *world) tenant(id string) *tenantWorld {
 	t := w.tenants[id]
 	if t == nil {
-		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "tenant": true, "message": true, "subagent": true, "cad.agent": true}}
+		t = &tenantWorld{stale: map[string]bool{"session": true, "agent": true, "approval": true, "budget": true, "task": true, "message": true, "subagent": true, "cad.agent": true}}
 		w.tenants[id] = t
 	}
 	return t
@@ -91,22 +92,22 @@ func (w *world) changed(c core.Change) {
 	switch c.Kind {
 	case "log":
 		t.logRev++
-	case "event":
-		if seq, ok := c.Record.(uint64); ok {
-			t.auditSeq = seq
-		}
 	case "tenant":
-		for _, other := range w.tenants {
-			other.stale["tenant"] = true
-			other.rev++
-		}
-	case "approval":
-		t.asks.changed(c)
-		t.stale[c.Kind] = true
+		w.add(c.ID)
 	default:
 		t.stale[c.Kind] = true
 	}
 	w.ringAll()
+}
+
+// add takes tenants in, which every other sees; mu is held.
+func (w *world) add(ids ...string) {
+	w.names = slices.Concat(w.names, ids)
+	slices.Sort(w.names)
+	w.names = slices.Compact(w.names)
+	for _, t := range w.tenants {
+		t.rev++
+	}
 }
 
 // ring tells of a change that no commit made.
@@ -189,7 +190,7 @@ func (w *world) snapshot(tenant string) *Snapshot {
 	}
 	stale := t.stale
 	t.stale = map[string]bool{}
-	next.Revision, next.LogRev, next.AuditSeq = t.rev, t.logRev, t.auditSeq
+	next.Revision, next.LogRev, next.Tenants = t.rev, t.logRev, w.names
 	w.mu.Unlock()
 	if next.Err = w.refresh(&next, stale); next.Err != nil {
 		w.mu.Lock()
@@ -202,29 +203,21 @@ func (w *world) snapshot(tenant string) *Snapshot {
 	return &next
 }
 
-// refresh reads the kinds of record that changed.
+// refresh takes what changed from where it is held.
 func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
-	ctx := context.Background() // bounded by the store: short reads only
+	ctx := context.Background() // nothing is waited for but a first look
 	e := w.e
 	s.Visitors = e.Presence.Here(s.Tenant)
 	s.Troubles = e.Health.Of(s.Tenant)
-	var err error
 	s.EStop = e.Swarm.EStops.State(s.Tenant)
-	if stale["tenant"] {
-		if s.Tenants, err = e.store.Tenants(ctx); err != nil {
-			return err
-		}
-	}
 	if !slices.Contains(s.Tenants, s.Tenant) {
-		return nil // nothing to read yet
+		return nil // there is nothing yet
 	}
-	if s.AuditSeq == 0 {
-		page, err := e.Audit.List(ctx, s.Tenant, core.Filter{Size: 1})
-		if err != nil {
-			return err
-		}
-		s.AuditSeq = uint64(page.Info.Total)
+	held, err := e.Audit.Counts(ctx, s.Tenant)
+	if err != nil {
+		return err
 	}
+	s.AuditSeq = held.Events()
 	if stale["task"] || stale["decision"] {
 		if s.Counts, err = e.Tasks.Counts(ctx, s.Tenant); err != nil {
 			return err
@@ -253,9 +246,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 		}
 	}
 	if stale["approval"] {
-		if s.Approvals, err = w.approvals(ctx, s.Tenant, s.Approvals); err != nil {
-			return err
-		}
+		s.Approvals = w.approvals(s.Tenant, s.Approvals)
 	}
 	return nil
 }

@@ -36,13 +36,15 @@ type Ledger struct {
 	opt Options
 
 	classes atomic.Pointer[classes]
-	leaving sync.RWMutex // held while events leave; readers of the whole log share it
-	spare   sync.Pool    // of *Tx
+	leaving sync.RWMutex                    // held while events leave; readers of the whole log share it
+	spare   sync.Pool                       // of *Tx
+	holds   atomic.Pointer[map[string]bool] // names of the held counters
 
 	mu      sync.Mutex    // guards what follows, and changes of classes
 	last    time.Time     // newest time given out
 	ahead   time.Duration // of the clock, where that was set back
 	tenants map[string]string
+	held    map[string]*held
 	kinds   map[string]Auditable // see Register
 }
 
@@ -54,7 +56,9 @@ func New(st store.Store, opt Options) *Ledger {
 	if opt.NewTrace == nil {
 		opt.NewTrace = func() string { return core.NewTrace(nil) }
 	}
-	return &Ledger{st: st, opt: opt, tenants: map[string]string{}, kinds: map[string]Auditable{}}
+	l := &Ledger{st: st, opt: opt, tenants: map[string]string{}, held: map[string]*held{}, kinds: map[string]Auditable{}}
+	l.Hold(counter)
+	return l
 }
 
 // Unread tells of records that a list could not show.
@@ -144,13 +148,13 @@ func (l *Ledger) once(ctx context.Context, by core.Caller, audited bool, fn func
 func (tx *Tx) clear() {
 	clear(tx.rows[:cap(tx.rows)])
 	clear(tx.changes)
-	*tx = Tx{l: tx.l, By: tx.By, audited: tx.audited, fn: tx.fn, run: tx.run, tell: tx.tell, rows: tx.rows[:0], changes: tx.changes[:0]}
+	*tx = Tx{l: tx.l, By: tx.By, audited: tx.audited, fn: tx.fn, run: tx.run, tell: tx.tell, rows: tx.rows[:0], changes: tx.changes[:0], figures: tx.figures[:0]}
 }
 
 // update is the whole of a transaction, on the store's writer.
 func (tx *Tx) update(st store.Tx) error {
 	tx.clear() // it may run again
-	tx.Tx = st
+	tx.Tx, tx.derived = st, derivedTx{st, tx}
 	if err := tx.l.start(tx); err != nil {
 		return err
 	}
@@ -209,7 +213,9 @@ func newestTime(tx store.Tx) (time.Time, error) {
 // View reads a consistent snapshot. fn should be short: it holds old pages.
 func (l *Ledger) View(ctx context.Context, tenant string, fn func(*Tx) error) error {
 	return l.st.View(ctx, tenant, func(st store.Tx) error {
-		return fn(&Tx{Tx: st, l: l, at: l.Clock().Now(), readOnly: true})
+		tx := &Tx{Tx: st, l: l, at: l.Clock().Now(), readOnly: true}
+		tx.derived = derivedTx{st, tx}
+		return fn(tx)
 	})
 }
 

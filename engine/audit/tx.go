@@ -30,6 +30,9 @@ type Tx struct {
 	held []byte // the newest event, which may still tell of rows: key and JSON without its end
 	rows []row  // written, and told by no event yet
 
+	figures []figure // held counters that were changed
+	derived derivedTx
+
 	// See Ledger.once.
 	audited bool
 	fn      func(*Tx) error
@@ -63,11 +66,13 @@ func (tx *Tx) Add(name string, delta int64) int64 {
 	if delta != 0 {
 		tx.counted(name)
 	}
-	return tx.Tx.Add(name, delta)
+	n := tx.Tx.Add(name, delta)
+	tx.hold(name, n)
+	return n
 }
 
-// Derived is the store's transaction, for rows of derived and volatile buckets.
-func (tx *Tx) Derived() store.Tx { return tx.Tx }
+// Derived is the transaction for rows of derived and volatile buckets.
+func (tx *Tx) Derived() store.Tx { return &tx.derived }
 
 // Next is the seq that the next event will have.
 func (tx *Tx) Next() uint64 { return uint64(tx.Counter(counter)) + 1 }
@@ -176,16 +181,20 @@ func (tx *Tx) Changed(kind, id string, record any) {
 // follows them when the log grew: it has no id, its Record is the newest seq
 // (uint64).
 func (tx *Tx) announce() {
-	if tx.l.opt.OnChange == nil || len(tx.changes) == 0 && tx.events == 0 {
-		return
-	}
 	if tx.events > 0 {
+		tx.hold(counter, int64(tx.last))
 		tx.Changed("event", "", tx.last)
 	}
-	tx.OnCommit(tx.tell)
+	if len(tx.changes)+len(tx.figures) > 0 {
+		tx.OnCommit(tx.tell)
+	}
 }
 
 func (tx *Tx) notify() {
+	tx.keepFigures()
+	if tx.l.opt.OnChange == nil {
+		return
+	}
 	for _, c := range tx.changes {
 		tx.l.opt.OnChange(c)
 	}

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 
@@ -10,7 +11,6 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
-	"swarmdeck/store"
 )
 
 // Options of New.
@@ -43,8 +43,15 @@ type Budgets struct {
 	kind record.Kind[Budget]
 	held record.Mirror[Budget]
 
-	mu    sync.Mutex
-	short map[subject]bool // those that have no room for a waiting task
+	mu      sync.Mutex
+	short   map[subject]bool   // those that have no room for a waiting task
+	running map[attempt]ranFor // as it is on disk
+}
+
+// attempt is a running one, by its task's number.
+type attempt struct {
+	tenant string
+	seq    uint64
 }
 
 // subject is one of a tenant.
@@ -70,18 +77,15 @@ func (s Spender) Draws(subject string) bool {
 	return false
 }
 
-// Buckets of a tenant.
-const (
-	bBudget  store.Bucket = "budget"  // subject → Budget
-	bRunning store.Bucket = "running" // seq of a running task → how long it ran up to now; see ranFor
-)
+// running is how long tasks that run have run so far, by their number.
+const running record.Rows[ranFor] = "running"
 
 // New makes them; Read brings in what a tenant's records say. They settle the
 // approvals that they open.
 func New(opt Options) *Budgets {
-	s := &Budgets{opt: opt, short: map[subject]bool{}}
+	s := &Budgets{opt: opt, short: map[subject]bool{}, running: map[attempt]ranFor{}}
 	s.kind = record.Kind[Budget]{
-		Noun: "budget", Bucket: bBudget, Ledger: opt.Ledger, Follow: s.follow,
+		Noun: "budget", Bucket: "budget", Ledger: opt.Ledger, Follow: s.follow,
 		Unread: func(tenant, name string) {
 			s.follow(tenant, name, &Budget{TenantID: tenant, Subject: name, Reached: unreadable})
 		},
@@ -92,17 +96,39 @@ func New(opt Options) *Budgets {
 		State: func(b *Budget) any { return map[string]any{"reached": b.Reached, "granted": b.Granted} },
 	}
 	opt.Ledger.Register(s.kind.Auditable())
-	opt.Ledger.Declare(audit.Volatile, string(bRunning))
+	opt.Ledger.Declare(audit.Volatile, string(running))
 	opt.Judge.Own(judge.GateBudget, s)
 	return s
 }
 
 // Read takes over what is on disk of a tenant. A budget that can't be read
 // counts as used up.
-func (s *Budgets) Read(ctx context.Context, tenant string) error { return s.kind.Read(ctx, tenant) }
+func (s *Budgets) Read(ctx context.Context, tenant string) error {
+	err := s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return running.Range(tx, nil, nil, false, func(f record.Found[ranFor]) (bool, error) {
+			if r, err := f.Value(); err == nil { // else it counts as none
+				s.ran(attempt{tenant, record.LastSeq(f.Key)}, &r)
+			}
+			return true, nil
+		})
+	})
+	return errors.Join(err, s.kind.Read(ctx, tenant))
+}
+
+// ran takes over how long a task ran; nil when it does not run any more.
+func (s *Budgets) ran(of attempt, r *ranFor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r == nil {
+		delete(s.running, of)
+	} else {
+		s.running[of] = *r
+	}
+}
 
 // follow takes a budget over, as it is on disk; nil was removed.
 func (s *Budgets) follow(tenant, name string, now *Budget) {
+	s.opt.Ledger.Hold(countsOf(name)...) // before List can find it
 	s.held.Follow(tenant, name, now)
 	s.mu.Lock()
 	delete(s.short, subject{tenant, name})

@@ -3,6 +3,8 @@ package budget
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/audit"
@@ -69,28 +71,29 @@ func (s *Budgets) subject(ctx context.Context, by core.Caller, b *Budget) error 
 // put keeps a budget in place of old, which is nil for a new one.
 func (s *Budgets) put(tx *audit.Tx, old, b *Budget, event string) error {
 	b.Used = usage(tx, b.Subject)
+	s.opt.Ledger.Hold(countsOf(b.Subject)...) // from this change on
 	return s.kind.Save(tx, record.Event{
 		Type: event, Detail: map[string]any{"tokens": b.Tokens, "cost_usd": b.CostUSD, "tasks": b.Tasks, "wall_s": b.WallS},
 	}, old, b)
 }
 
-// List lists a tenant's budgets with what is used. Those that can't be read
-// are left out and told of.
+// List lists a tenant's budgets with what is used, from memory. Those that can't
+// be read are left out; Read told of them.
 func (s *Budgets) List(ctx context.Context, tenant string) ([]Budget, error) {
-	var all []Budget
-	err := s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return s.kind.Each(tx, func(b *Budget) error {
-			b.Used = usage(tx, b.Subject)
-			all = append(all, *b)
-			return nil
-		})
-	})
-	if len(core.DamagedIn(err)) > 0 {
-		s.opt.Health.Report(tenant, component, "", err)
-		return all, nil
+	held := s.held.Of(tenant)
+	if len(held) == 0 {
+		return nil, nil
 	}
+	c, err := s.opt.Ledger.Counts(ctx, tenant)
 	if err != nil {
-		return all, fmt.Errorf("list budgets: %w", err)
+		return nil, fmt.Errorf("list budgets: %w", err)
+	}
+	var all []Budget
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if b := *held[name]; b.Reached != unreadable {
+			b.Used = s.shown(c, tenant, name)
+			all = append(all, b)
+		}
 	}
 	return all, nil
 }

@@ -24,12 +24,21 @@ func countUse(what, subject string) string {
 	return "use." + what + "." + subject
 }
 
-func usage(tx *audit.Tx, subject string) Usage {
+// countsOf are all of a subject.
+func countsOf(subject string) []string {
+	return []string{countUse("tokens", subject), countUse("cost", subject), countUse("tasks", subject), countUse("wall", subject)}
+}
+
+// usage is what a subject has spent within a transaction.
+func usage(tx *audit.Tx, subject string) Usage { return billed(tx, subject, standing(tx, subject)) }
+
+// billed is what was billed, and standing not yet.
+func billed(c record.Counters, subject string, standing int64) Usage {
 	return Usage{
-		Tokens:  tx.Counter(countUse("tokens", subject)),
-		CostUSD: float64(tx.Counter(countUse("cost", subject))) / 1e6,
-		Tasks:   tx.Counter(countUse("tasks", subject)),
-		WallMS:  tx.Counter(countUse("wall", subject)) + standing(tx, subject),
+		Tokens:  c.Counter(countUse("tokens", subject)),
+		CostUSD: float64(c.Counter(countUse("cost", subject))) / 1e6,
+		Tasks:   c.Counter(countUse("tasks", subject)),
+		WallMS:  c.Counter(countUse("wall", subject)) + standing,
 	}
 }
 
@@ -44,16 +53,34 @@ type ranFor struct {
 // standing is the running time of a subject's work that is not billed yet. What
 // can't be read counts as none: it is less than what an attempt takes.
 func standing(tx *audit.Tx, subject string) (ms int64) {
-	_ = tx.Scan(bRunning, nil, nil, false, func(_, value []byte) bool {
-		var r ranFor
-		if core.DecodeStored(value, &r) == nil {
-			if (Spender{r.Session, r.Agent}).Draws(subject) {
-				ms += r.MS
-			}
+	_ = running.Range(tx, nil, nil, false, func(f record.Found[ranFor]) (bool, error) {
+		if r, err := f.Value(); err == nil {
+			ms += r.drawn(subject)
 		}
-		return true
+		return true, nil
 	})
 	return ms
+}
+
+// drawn is what a subject's budget has of it.
+func (r ranFor) drawn(subject string) int64 {
+	if (Spender{r.Session, r.Agent}).Draws(subject) {
+		return r.MS
+	}
+	return 0
+}
+
+// shown is what a subject with a budget has spent, from memory.
+func (s *Budgets) shown(c record.Counters, tenant, subject string) Usage {
+	var ms int64
+	s.mu.Lock()
+	for of, r := range s.running {
+		if of.tenant == tenant {
+			ms += r.drawn(subject)
+		}
+	}
+	s.mu.Unlock()
+	return billed(c, subject, ms)
 }
 
 // Use adds to what a running task spent, and so to its agent's, session's and
@@ -130,7 +157,10 @@ func (s *Budgets) Start(tx *audit.Tx, who Spender) {
 
 // Note writes down how long an attempt that goes on has run up to now.
 func (s *Budgets) Note(tx *audit.Tx, seq uint64, who Spender, ran time.Duration) error {
-	return tx.Put(bRunning, record.Seq(seq), core.MustEncode(ranFor{who.Session, who.Agent, ran.Milliseconds()}))
+	r := ranFor{who.Session, who.Agent, ran.Milliseconds()}
+	tenant := tx.Tenant()
+	tx.OnCommit(func() { s.ran(attempt{tenant, seq}, &r) })
+	return running.Put(tx, record.Seq(seq), r)
 }
 
 // Bill adds the running time of an attempt that ends. Of one whose engine died
@@ -138,16 +168,14 @@ func (s *Budgets) Note(tx *audit.Tx, seq uint64, who Spender, ran time.Duration)
 // it did is all.
 func (s *Budgets) Bill(tx *audit.Tx, seq uint64, who Spender, ran time.Duration) error {
 	key := record.Key(tx.Alloc(8)).Seq(seq)
-	noted, err := tx.Get(bRunning, key)
-	if err != nil {
+	r, noted, err := running.Get(tx, key)
+	if noted = noted || len(core.DamagedIn(err)) > 0; !noted && err != nil {
 		return fmt.Errorf("read how long task number %d ran: %w", seq, err)
 	}
-	var r ranFor
-	if noted != nil {
-		if err := core.DecodeStored(noted, &r); err != nil {
-			r.MS = 0
-		}
-		if err := tx.Delete(bRunning, key); err != nil {
+	if noted {
+		tenant := tx.Tenant()
+		tx.OnCommit(func() { s.ran(attempt{tenant, seq}, nil) })
+		if err := running.Delete(tx, key); err != nil {
 			return err
 		}
 	}

@@ -116,6 +116,10 @@ func New(opt Options) *Bus {
 	b.ledger.Declare(audit.Volatile, string(cursors))
 	b.messages, b.dead, b.topics, b.subs = b.messageKind(), b.deadKind(), b.topicKind(), b.subscriptionKind()
 	b.ledger.Register(b.auditables()...)
+	b.messages.Hold(countOpen, countAsks)
+	b.dead.Hold(countDead + "." + unsent)
+	b.topics.Hold()
+	b.subs.Hold()
 	return b
 }
 

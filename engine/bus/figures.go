@@ -23,17 +23,16 @@ type Figures struct {
 	Seq           uint64 `json:"seq"`           // of the newest message
 }
 
-// Figures returns a tenant's messages in numbers.
+// Figures returns a tenant's messages in numbers, from memory.
 func (b *Bus) Figures(ctx context.Context, tenant string) (Figures, error) {
-	var f Figures
-	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		f = Figures{
-			Messages: b.messages.Count(tx), Open: tx.Counter(countOpen), Unanswered: tx.Counter(countAsks),
-			Dead: b.dead.Counted(tx, countDead, unsent), Topics: b.topics.Count(tx), Subscriptions: b.subs.Count(tx), Seq: b.messages.Newest(tx),
-		}
-		return nil
-	})
-	return f, explain("count the messages", err)
+	c, err := b.ledger.Counts(ctx, tenant)
+	if err != nil {
+		return Figures{}, explain("count the messages", err)
+	}
+	return Figures{
+		Messages: b.messages.Count(c), Open: c.Counter(countOpen), Unanswered: c.Counter(countAsks),
+		Dead: b.dead.Counted(c, countDead, unsent), Topics: b.topics.Count(c), Subscriptions: b.subs.Count(c), Seq: b.messages.Newest(c),
+	}, nil
 }
 
 // Topic is a topic with messages that are kept.

@@ -87,6 +87,7 @@ type Judge struct {
 	rulings   rulings
 	versions  versions
 	approvals record.Kind[Approval]
+	live      record.Mirror[Approval] // those that are open
 	decisions record.Kind[decisionRow]
 	policies  record.Kind[Policy]
 	rules     record.Kind[Rule]
@@ -136,6 +137,7 @@ func New(opt Options) (*Judge, error) {
 	if j.evaluation == 0 {
 		j.evaluation = 2 * time.Second
 	}
+	j.live.Keep = func(a *Approval) bool { return a.Status == Open }
 	j.versions.init()
 	j.rulings.init()
 	j.always.init()

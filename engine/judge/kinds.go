@@ -36,7 +36,7 @@ func keyOf(id string) record.Key {
 
 func (j *Judge) approvalKind() record.Kind[Approval] {
 	return record.Kind[Approval]{
-		Noun: "approval", Bucket: "approval", Ledger: j.ledger,
+		Noun: "approval", Bucket: "approval", Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
 		Head: func(a *Approval) record.Head {
 			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Seq: &a.AuditSeq}

@@ -44,6 +44,22 @@ func (j *Judge) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	return out, err
 }
 
+// Live are a tenant's open approvals by id, from memory. Neither they nor the map
+// may be modified.
+func (j *Judge) Live(tenant string) map[string]*Approval { return j.live.Of(tenant) }
+
+// Read takes over the open approvals that are on disk of a tenant, before
+// anything of it changes.
+func (j *Judge) Read(ctx context.Context, tenant string) error {
+	return j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		open, err := j.openIn(tx)
+		for _, a := range open {
+			j.live.Follow(tenant, a.ApprovalID, a)
+		}
+		return err
+	})
+}
+
 // Approvals lists approvals newest first. Filter.Status is an ApprovalStatus,
 // Kind the action's kind, Agent the agent that would act, Match a part of the
 // id, intent, arguments, requester or answer.

@@ -94,6 +94,12 @@ type Index[T any] struct {
 	Count string
 }
 
+// Hold has the ledger hold how many records there are, how many were ever made,
+// and other counters.
+func (k *Kind[T]) Hold(more ...string) {
+	k.Ledger.Hold(append(more, string(k.Bucket), k.seq())...)
+}
+
 // subject is what the audit log and watchers call the kind.
 func (k *Kind[T]) subject() string {
 	if k.Subject != "" {
@@ -102,12 +108,15 @@ func (k *Kind[T]) subject() string {
 	return k.Noun
 }
 
+// Counters are a tenant's: of a transaction, or those that a ledger holds.
+type Counters interface{ Counter(name string) int64 }
+
 // Count is how many records the tenant has.
-func (k *Kind[T]) Count(tx store.Tx) int64 { return tx.Counter(string(k.Bucket)) }
+func (k *Kind[T]) Count(c Counters) int64 { return c.Counter(string(k.Bucket)) }
 
 // Counted is how many records have a word, by an index that counts.
-func (k *Kind[T]) Counted(tx store.Tx, count, word string) int64 {
-	return tx.Counter(count + "." + word)
+func (k *Kind[T]) Counted(c Counters, count, word string) int64 {
+	return c.Counter(count + "." + word)
 }
 
 func (k *Kind[T]) encode(v *T) (data []byte, err error) {

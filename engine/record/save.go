@@ -23,7 +23,7 @@ func (k *Kind[T]) seq() string { return string(k.Bucket) + ".seq" }
 func (k *Kind[T]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(k.seq(), 1)) }
 
 // Newest is the number that Next gave last, 0 for none.
-func (k *Kind[T]) Newest(tx store.Tx) uint64 { return uint64(tx.Counter(k.seq())) }
+func (k *Kind[T]) Newest(c Counters) uint64 { return uint64(c.Counter(k.seq())) }
 
 // Save keeps v in place of old, which is the record as it was loaded in this
 // transaction, or nil for a new one. It fills v's head in. More than Limit

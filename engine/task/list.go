@@ -18,17 +18,17 @@ type Counts struct {
 	Waiting  int64            `json:"waiting"` // queued or running, with an open approval
 }
 
-// Counts reads the totals.
+// Counts are the totals, from memory.
 func (b *Table) Counts(ctx context.Context, tenant string) (Counts, error) {
-	c := Counts{ByStatus: map[Status]int64{}}
-	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		c.Total, c.Waiting = allTasks().Total(tx), tx.Counter(countWaiting)
-		for _, st := range Statuses() {
-			c.ByStatus[st] = tx.Counter(countStatus(st))
-		}
-		return nil
-	})
-	return c, err
+	held, err := b.ledger.Counts(ctx, tenant)
+	if err != nil {
+		return Counts{}, err
+	}
+	c := Counts{Total: allTasks().Total(held), Waiting: held.Counter(countWaiting), ByStatus: map[Status]int64{}}
+	for _, st := range Statuses() {
+		c.ByStatus[st] = held.Counter(countStatus(st))
+	}
+	return c, nil
 }
 
 // checkFilter refuses what a list of tasks or results can't be narrowed by, and

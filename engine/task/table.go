@@ -52,6 +52,10 @@ func New(opt Options) *Table {
 	t := &Table{ledger: opt.Ledger, opt: opt, beside: map[string]Follower{}, waiters: map[name][]chan struct{}{}}
 	t.heads.seed = maphash.MakeSeed()
 	t.ledger.Register(audited{})
+	allTasks().Hold(t.ledger, countWaiting)
+	for _, st := range Statuses() {
+		t.ledger.Hold(countStatus(st))
+	}
 	return t
 }
 

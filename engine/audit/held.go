@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"swarmdeck/store"
+)
+
+// Counts are the values of a tenant's held counters at one time. They must not
+// be modified.
+type Counts map[string]int64
+
+// Events is the number of the newest audit event.
+func (c Counts) Events() uint64 { return uint64(c[counter]) }
+
+// Counter is the value of one. Only one that is held can be asked for.
+func (c Counts) Counter(name string) int64 {
+	n, held := c[name]
+	if !held {
+		panic("counter " + name + " is not held; see Ledger.Hold")
+	}
+	return n
+}
+
+// held are a tenant's counters in memory.
+type held struct {
+	counts Counts
+	lent   bool // somebody may be reading them
+}
+
+// Hold keeps counters of every tenant in memory, as the newest commit left them,
+// for who looks at them often. It is called before the first change, or within
+// a transaction of Update.
+func (l *Ledger) Hold(names ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]bool{}
+	if known := l.holds.Load(); known != nil {
+		maps.Copy(all, *known)
+	}
+	for _, name := range names {
+		all[name] = true
+	}
+	l.holds.Store(&all)
+}
+
+// Counts are the held counters of a tenant. The store is asked only for those
+// that nobody asked for before.
+func (l *Ledger) Counts(ctx context.Context, tenant string) (Counts, error) {
+	if c := l.counts(tenant, nil); c != nil {
+		return c, nil
+	}
+	found := Counts{}
+	err := l.View(ctx, tenant, func(tx *Tx) error {
+		for name := range *l.holds.Load() {
+			found[name] = tx.Counter(name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the counters of %s: %w", tenant, err)
+	}
+	return l.counts(tenant, found), nil
+}
+
+// counts adds those that are not held yet, and returns all; nil when there are
+// more to hold.
+func (l *Ledger) counts(tenant string, found Counts) Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.heldOf(tenant)
+	for name, n := range found {
+		if _, newer := h.counts[name]; !newer { // a commit may have come between
+			h.set(name, n)
+		}
+	}
+	if len(h.counts) < len(*l.holds.Load()) {
+		return nil
+	}
+	h.lent = true
+	return h.counts
+}
+
+// heldOf is called with mu held.
+func (l *Ledger) heldOf(tenant string) *held {
+	h := l.held[tenant]
+	if h == nil {
+		h = &held{counts: Counts{}}
+		l.held[tenant] = h
+	}
+	return h
+}
+
+func (h *held) set(name string, n int64) {
+	if h.lent {
+		h.counts, h.lent = maps.Clone(h.counts), false
+	}
+	h.counts[name] = n
+}
+
+// figure is the value of a held counter that a transaction changed.
+type figure struct {
+	name string
+	n    int64
+}
+
+// hold notes the value of a counter, if it is a held one.
+func (tx *Tx) hold(name string, n int64) {
+	if !(*tx.l.holds.Load())[name] {
+		return
+	}
+	if i := slices.IndexFunc(tx.figures, func(f figure) bool { return f.name == name }); i >= 0 {
+		tx.figures[i].n = n
+		return
+	}
+	tx.figures = append(tx.figures, figure{name, n})
+}
+
+// keepFigures runs after the commit.
+func (tx *Tx) keepFigures() {
+	if len(tx.figures) == 0 {
+		return
+	}
+	tx.l.mu.Lock()
+	defer tx.l.mu.Unlock()
+	h := tx.l.heldOf(tx.stamp.tenant)
+	for _, f := range tx.figures {
+		h.set(f.name, f.n)
+	}
+}
+
+// derivedTx is the store's transaction, of which only counters are looked at.
+type derivedTx struct {
+	store.Tx
+	tx *Tx
+}
+
+// Add implements store.Tx.
+func (d *derivedTx) Add(name string, delta int64) int64 {
+	n := d.Tx.Add(name, delta)
+	d.tx.hold(name, n)
+	return n
+}

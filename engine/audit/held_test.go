@@ -1,0 +1,70 @@
+package audit_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/audit"
+)
+
+func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
+	h := audit.New(newStore(t), audit.Options{})
+	h.Hold("red", "green")
+	add := func(red, green int64) error {
+		return h.Update(t.Context(), alice, func(tx *audit.Tx) error {
+			tx.Add("red", red)
+			tx.Derived().Add("green", green)
+			if green < 0 {
+				return errors.New("no")
+			}
+			_, err := tx.Record(audit.Entry{Type: "thing.counted", Subject: "thing", ID: "1"})
+			return err
+		})
+	}
+	check := func(what string, red, green int64) audit.Counts {
+		t.Helper()
+		c, err := h.Counts(t.Context(), acme)
+		if err != nil || c.Counter("red") != red || c.Counter("green") != green {
+			t.Errorf("%s: %v, %v", what, c, err)
+		}
+		return c
+	}
+	_ = add(2, 1)
+	before := check("first asked for", 2, 1)
+	_ = add(1, 1)
+	check("after a commit", 3, 2)
+	if err := add(10, -1); err == nil {
+		t.Error("no error")
+	}
+	last := check("after a change that failed", 3, 2)
+	if before.Counter("red") != 2 || last.Events() != before.Events()+1 {
+		t.Errorf("%v, before %v", last, before)
+	}
+	if err := h.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		h.Hold("blue")
+		tx.Add("blue", 5)
+		_, err := tx.Record(audit.Entry{Type: "thing.counted", Subject: "thing", ID: "1"})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if c := check("held later", 3, 2); c.Counter("blue") != 5 {
+		t.Errorf("blue: %v", c)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				if err := add(1, 0); err != nil {
+					t.Error(err)
+				}
+				if _, err := h.Counts(t.Context(), acme); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	check("after a race", 163, 2)
+}
