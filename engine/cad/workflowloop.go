@@ -10,21 +10,22 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 )
 
-// workflows runs the workflows of all tenants: a loop that looks at what a
-// workflow's record says and takes the next step. It keeps nothing in mind
-// that matters: after a restart it looks at all that are not over.
+// workflows runs the workflows of all tenants: it looks at what a workflow's
+// record says and takes the next step. It keeps nothing in mind that matters:
+// after a restart it looks at all that are not over.
 type workflows struct {
 	c         *Controller
 	scenarios map[string]Scenario // the built-in ones
-	bell      chan struct{}       // one slot
+	loop      *loop.Loop
 
 	mu     sync.Mutex
-	looks  map[place]bool // workflows to look at
-	giving dispatched     // what the loop dispatches right now
+	looks  map[string]map[uint64]bool // workflows to look at, by tenant and number
+	giving dispatched                 // what the loop dispatches right now
 }
 
 // place is where a workflow's record lies.
@@ -40,7 +41,8 @@ type dispatched struct {
 }
 
 func newWorkflows(c *Controller) (*workflows, error) {
-	s := &workflows{c: c, bell: make(chan struct{}, 1), looks: map[place]bool{}}
+	s := &workflows{c: c, looks: map[string]map[uint64]bool{}}
+	s.loop = loop.New(loop.Options{Component: component, Health: c.opt.Health, Clock: c.ledger.Clock(), Pass: s.pass})
 	var err error
 	s.scenarios, err = builtinScenarios(finderOf(c.roles))
 	return s, err
@@ -60,22 +62,17 @@ func finderOf(roles []RoleTemplate) roleFinder {
 
 // look has the loop look at a workflow.
 func (s *workflows) look(at place) {
-	s.mu.Lock()
-	s.looks[at] = true
-	s.mu.Unlock()
-	select {
-	case s.bell <- struct{}{}:
-	default:
-	}
+	s.note(at)
+	s.loop.Ring(at.tenant)
 }
 
-// take is what there is to look at.
-func (s *workflows) take() map[place]bool {
+func (s *workflows) note(at place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.looks
-	s.looks = map[place]bool{}
-	return all
+	if s.looks[at.tenant] == nil {
+		s.looks[at.tenant] = map[uint64]bool{}
+	}
+	s.looks[at.tenant][at.number] = true
 }
 
 // lookAgain is how long after a failure a workflow is looked at again.
@@ -83,45 +80,38 @@ const lookAgain = time.Second
 
 // RunWorkflows gives the tasks of workflows as their turn comes, until ctx ends.
 func (c *Controller) RunWorkflows(ctx context.Context) error {
-	s := c.work
 	tenants, err := c.opt.Swarm.Tenants(ctx)
+	if err == nil {
+		err = c.opt.Health.Tenants(ctx, component, idsOf(tenants), func(tenant string) error { return c.work.recall(ctx, tenant) })
+	}
 	if err != nil {
 		return fmt.Errorf("find the workflows that run: %w", err)
 	}
-	if err := c.opt.Health.Tenants(ctx, component, idsOf(tenants), func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
-		return fmt.Errorf("find the workflows that run: %w", err)
+	return c.work.loop.Run(ctx)
+}
+
+// pass looks at what there is to look at of a tenant. A workflow that fails keeps
+// no other waiting.
+func (s *workflows) pass(ctx context.Context, tenant string, _ bool) (next time.Time, err error) {
+	s.mu.Lock()
+	looks := s.looks[tenant]
+	delete(s.looks, tenant)
+	s.mu.Unlock()
+	for number := range looks {
+		at, about := place{tenant, number}, fmt.Sprintf("workflow %d", number)
+		err := health.Caught(func() error { return s.step(ctx, at) })
+		if err == nil {
+			s.c.opt.Health.Clear(tenant, component, about)
+			continue
+		}
+		if ctx.Err() != nil || health.WholeEngine(err) {
+			return next, err
+		}
+		s.c.opt.Health.Report(tenant, component, about, err)
+		s.note(at)
+		next = s.c.ledger.Clock().Now().Add(lookAgain)
 	}
-	again := time.NewTimer(lookAgain)
-	defer again.Stop()
-	failed := map[place]bool{}
-	for {
-		select {
-		case <-s.bell:
-		case <-again.C:
-			for at := range failed {
-				s.look(at)
-			}
-			clear(failed)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		waits := len(failed) > 0
-		for at := range s.take() {
-			about := fmt.Sprintf("workflow %d", at.number)
-			if err := health.Caught(func() error { return s.step(ctx, at) }); err != nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				c.opt.Health.Report(at.tenant, component, about, err)
-				failed[at] = true
-				continue
-			}
-			c.opt.Health.Clear(at.tenant, component, about)
-		}
-		if len(failed) > 0 && !waits { // or other work would put it off
-			again.Reset(lookAgain)
-		}
-	}
+	return next, nil
 }
 
 // recall brings every assignment of a tenant to where its task is, and looks at
