@@ -16,7 +16,7 @@ import (
 	"swarmdeck/store"
 )
 
-const bStanding store.Bucket = "notice.standing" // name → Standing
+const standings record.Rows[Standing] = "notice.standing" // by name
 
 // Sender carries a message to where a notice wants it. The error of one that
 // did not arrive may wrap a *Failure.
@@ -132,7 +132,7 @@ func (s *Notices) Remove(ctx context.Context, by core.Caller, name string) (gone
 			return err
 		}
 		gone = *old
-		return errors.Join(s.kind.Remove(tx, record.Event{Type: "notice.removed"}, old), tx.Delete(bStanding, []byte(name)))
+		return errors.Join(s.kind.Remove(tx, record.Event{Type: "notice.removed"}, old), standings.Delete(tx, record.Key(name)))
 	})
 	return gone, err
 }
@@ -213,20 +213,10 @@ func (s *Notices) stands(at place, passed uint64) {
 }
 
 func putStanding(tx *audit.Tx, name string, st Standing) error {
-	data, err := core.Encode(st)
-	if err != nil {
-		return fmt.Errorf("encode how far notice %s is: %w", name, err)
-	}
-	return tx.Put(bStanding, []byte(name), data)
+	return standings.Put(tx, record.Key(name), st)
 }
 
-func standing(tx store.Tx, name string) (st Standing, err error) {
-	data, err := tx.Get(bStanding, []byte(name))
-	if err == nil && data != nil {
-		err = core.DecodeStored(data, &st)
-	}
-	if err != nil {
-		return st, fmt.Errorf("read how far notice %s is: %w", name, err)
-	}
-	return st, nil
+func standing(tx store.Tx, name string) (Standing, error) {
+	st, _, err := standings.Get(tx, record.Key(name))
+	return st, err
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/record"
@@ -15,15 +14,13 @@ const bReady store.Bucket = "ready"
 // Lane is one queue: the tasks of one session for one agent, "" for none.
 type Lane struct{ Session, Agent string }
 
-func (l Lane) prefix(tx store.Tx) []byte {
-	b := tx.Alloc(len(l.Session) + len(l.Agent) + 11)
-	b = append(append(b, l.Session...), 0)
-	return append(append(b, l.Agent...), 0)
+func (l Lane) prefix(tx store.Tx) record.Key {
+	return record.Key(tx.Alloc(len(l.Session) + len(l.Agent) + 11)).Text(l.Session).Text(l.Agent)
 }
 
 // key sorts by priority, highest first, then by age.
-func (l Lane) key(tx store.Tx, priority int, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(l.prefix(tx), byte(255-priority)), seq)
+func (l Lane) key(tx store.Tx, priority int, seq uint64) record.Key {
+	return l.prefix(tx).Byte(byte(255 - priority)).Seq(seq)
 }
 
 func laneOf(key []byte) (Lane, bool) {
@@ -44,7 +41,7 @@ func lanesIn(tx store.Tx) ([]Lane, error) {
 		err := tx.Scan(bReady, from, nil, false, func(key, _ []byte) bool {
 			if l, ok := laneOf(key); ok {
 				out = append(out, l)
-				_, from = record.Key(l.prefix(tx)).Under()
+				_, from = l.prefix(tx).Under()
 				found = true
 			}
 			return false

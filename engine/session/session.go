@@ -77,23 +77,21 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Buckets of a tenant.
 const (
-	bSession  store.Bucket = "session"          // seq → Session
-	bNames    store.Bucket = "session.name"     // name of a live session → its id
-	bStopping store.Bucket = "session.stopping" // seq of a stopped session that still holds tasks → why
+	names      record.Rows[string] = "session.name"     // name of a live session → its id
+	unfinished record.Rows[string] = "session.stopping" // number of a stopped session that still holds tasks → why
 )
 
 func (s *Sessions) declared() record.Kind[Session] {
 	return record.Kind[Session]{
-		Noun: "session", Bucket: bSession, Ledger: s.opt.Ledger, Follow: s.follow,
+		Noun: "session", Bucket: "session", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID:  func(ses *Session) string { return ses.SessionID },
 		Key: record.Numbered(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
 		Head: func(ses *Session) record.Head {
 			return record.Head{Tenant: &ses.TenantID, Created: &ses.CreatedAt, Updated: &ses.UpdatedAt, Seq: &ses.AuditSeq}
 		},
 		State: func(ses *Session) any { return map[string]State{"state": ses.State} },
-		Indexes: []record.Index[Session]{{Bucket: bNames, Keys: func(ses *Session) []record.Key {
+		Indexes: []record.Index[Session]{{Bucket: store.Bucket(names), Keys: func(ses *Session) []record.Key {
 			if ses.Name == "" || ses.State == Stopped {
 				return nil
 			}
@@ -115,8 +113,8 @@ func freeName(tx *audit.Tx, name string) error {
 	if name == "" {
 		return nil
 	}
-	old, err := tx.Get(bNames, []byte(name))
-	if err == nil && old != nil {
+	old, there, err := names.Get(tx, record.Key(name))
+	if err == nil && there {
 		err = core.Errorf(core.Conflict, "session %q exists already as %s", name, old).With("field", "name")
 	}
 	return err

@@ -63,11 +63,9 @@ func New(opt Options) *Sessions {
 // counts as none that runs.
 func (s *Sessions) Read(ctx context.Context, tenant string) error {
 	return errors.Join(s.kind.Read(ctx, tenant), s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(bStopping, nil, nil, false, func(key, why []byte) bool {
-			s.change(tenant, func(l *live) {
-				l.stopping[core.NewID(core.SessionPrefix, tenant, record.LastSeq(key))] = &stopping{why: string(why)}
-			})
-			return true
+		return unfinished.Each(tx, nil, func(k record.Parts, why string) (bool, error) {
+			s.change(tenant, func(l *live) { l.stopping[core.NewID(core.SessionPrefix, tenant, k.Seq())] = &stopping{why: why} })
+			return true, nil
 		})
 	}))
 }

@@ -50,7 +50,7 @@ func (s *Sessions) markStopped(tx *audit.Tx, ses *Session) error {
 	tx.OnCommit(func() {
 		s.change(tenant, func(l *live) { l.stopping[id] = &stopping{why: why, taken: true} })
 	})
-	return tx.Put(bStopping, s.kind.Key(tenant, id), []byte(why))
+	return unfinished.Put(tx, s.kind.Key(tenant, id), why)
 }
 
 // Finish does the rest of the stops of a tenant that were cut short.
@@ -80,7 +80,7 @@ func (s *Sessions) empty(ctx context.Context, by core.Caller, id, why string) er
 		tx.OnCommit(func() {
 			s.change(by.Tenant, func(l *live) { delete(l.stopping, id) })
 		})
-		return tx.Delete(bStopping, s.kind.Key(by.Tenant, id))
+		return unfinished.Delete(tx, s.kind.Key(by.Tenant, id))
 	})
 	if err != nil {
 		return fmt.Errorf("finish the stop of session %s: %w", id, err)

@@ -68,7 +68,7 @@ func (s *Swarm) cancel(tx *audit.Tx, t *task.Task, reason string) error {
 			return err
 		}
 	}
-	if err := tx.Delete(bParked, record.Seq(t.Seq())); err != nil {
+	if err := parked.Delete(tx, record.Seq(t.Seq())); err != nil {
 		return err
 	}
 	return s.end(tx, t, task.Result{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: reason}})

@@ -155,7 +155,7 @@ func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge
 	case ap != nil:
 		t.ApprovalID, t.Lease = ap.ApprovalID, 0 // the work is over: nobody may complete it again
 		t.SetWaiting(tx, true)
-		if err := tx.Put(bParked, record.Seq(t.Seq()), core.MustEncode(out)); err != nil {
+		if err := parked.Put(tx, record.Seq(t.Seq()), out); err != nil {
 			return task.Result{}, err
 		}
 		return task.Result{Status: task.Running}, s.tasks.Move(tx, t, task.Running, "result.held", core.MustEncode(map[string]string{"approval_id": ap.ApprovalID}))

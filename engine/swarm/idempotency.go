@@ -11,9 +11,10 @@ import (
 	"swarmdeck/engine/task"
 )
 
-func idemKey(key string) []byte {
-	sum := sha256.Sum256([]byte(key))
-	return sum[:]
+// request is what an idempotency key stands for.
+type request struct {
+	Task   uint64 `json:"task"` // its number
+	Digest []byte `json:"digest"`
 }
 
 // digest tells one request from another under the same idempotency key.
@@ -24,31 +25,31 @@ func digest(t *task.Task) []byte {
 
 // known finds the task an idempotency key made before.
 func (s *Swarm) known(tx *audit.Tx, d Dispatch, t *task.Task) (bool, error) {
-	old, err := tx.Get(bIdem, idemKey(d.IdempotencyKey))
-	if err != nil || old == nil {
+	old, there, err := requests.Get(tx, record.Hash(d.IdempotencyKey))
+	if err != nil || !there {
 		return false, err
 	}
-	if !bytes.Equal(old[8:], digest(t)) {
+	if !bytes.Equal(old.Digest, digest(t)) {
 		return false, core.Errorf(core.Conflict, "idempotency_key %q was used for another request", core.Cut(d.IdempotencyKey, 60)).With("field", "idempotency_key")
 	}
 	input := t.Input
-	err = s.tasks.Load(tx, record.LastSeq(old[:8]), t)
+	err = s.tasks.Load(tx, old.Task, t)
 	t.Input = input
 	return true, err
 }
 
 // remember keeps which task an idempotency key made.
 func remember(tx *audit.Tx, key string, t *task.Task) error {
-	k, seq := idemKey(key), record.Seq(t.Seq())
-	return errors.Join(tx.Put(bIdem, k, append(record.Seq(t.Seq()), digest(t)...)), tx.Put(bIdemOf, seq, k))
+	at := record.Hash(key)
+	return errors.Join(requests.Put(tx, at, request{t.Seq(), digest(t)}), requestsOf.Put(tx, record.Seq(t.Seq()), at))
 }
 
 // TaskLeaves implements task.Leaver: the key that made a task leaves with it.
 func (s *Swarm) TaskLeaves(tx *audit.Tx, t *task.Task) error {
 	key := record.Seq(t.Seq())
-	idem, err := tx.Get(bIdemOf, key)
-	if err != nil || idem == nil {
+	at, there, err := requestsOf.Get(tx, key)
+	if err != nil || !there {
 		return err
 	}
-	return errors.Join(tx.Delete(bIdem, bytes.Clone(idem)), tx.Delete(bIdemOf, key))
+	return errors.Join(requests.Delete(tx, at), requestsOf.Delete(tx, key))
 }

@@ -1,16 +1,19 @@
 package swarm
 
-import "swarmdeck/store"
+import (
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
+)
 
-// Buckets of a tenant.
+// What is kept of a tenant beside its tasks.
 const (
-	bTenant store.Bucket = "tenant"
-	bParked store.Bucket = "parked"  // task seq → Outcome that waits at the result gate
-	bIdem   store.Bucket = "idem"    // sha256 of the key → seq and request digest
-	bIdemOf store.Bucket = "idem.of" // task seq → key in idem
+	tenants    record.Rows[Tenant]       = "tenant"  // at tenantKey
+	parked     record.Rows[task.Outcome] = "parked"  // number of a task: what waits at the result gate
+	requests   record.Rows[request]      = "idem"    // hash of an idempotency key
+	requestsOf record.Rows[[]byte]       = "idem.of" // number of a task → key in requests
 )
 
 // countLease is the counter of a tenant that leases are numbered by.
 const countLease = "lease"
 
-var keyTenant = []byte("tenant")
+var tenantKey = record.Key("tenant")

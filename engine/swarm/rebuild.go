@@ -48,8 +48,7 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 		if t.Status != task.Running {
 			return task.Damaged(tenant, seq, fmt.Errorf("it is %s, and kept among the running", t.Status))
 		}
-		parked, err := tx.Get(bParked, record.Seq(seq))
-		if err != nil || parked != nil {
+		if _, there, err := parked.Get(tx, record.Seq(seq)); err != nil || there {
 			return err
 		}
 		return s.orphaned(tx, &t)

@@ -82,20 +82,23 @@ func (s *Swarm) settleStart(tx *audit.Tx, t *task.Task, a judge.Approval, out ju
 }
 
 func (s *Swarm) settleResult(tx *audit.Tx, t *task.Task, out judge.Outcome) error {
-	var parked task.Outcome
-	if err := record.Fetch(tx, bParked, record.Seq(t.Seq()), "parked result of task", t.TaskID, &parked); err != nil {
-		return err
+	held, there, err := parked.Get(tx, record.Seq(t.Seq()))
+	if err == nil && !there {
+		err = core.Missing("parked result of task", t.TaskID)
 	}
-	if err := tx.Delete(bParked, record.Seq(t.Seq())); err != nil {
+	if err == nil {
+		err = parked.Delete(tx, record.Seq(t.Seq()))
+	}
+	if err != nil {
 		return err
 	}
 	switch {
 	case out.Approved:
-		return s.end(tx, t, task.Result{Status: task.Succeeded, Output: parked.Output, Confidence: parked.Confidence, Denials: parked.Denials})
+		return s.end(tx, t, task.Result{Status: task.Succeeded, Output: held.Output, Confidence: held.Confidence, Denials: held.Denials})
 	case out.Abort:
-		return s.end(tx, t, task.Result{Status: task.Blocked, Output: parked.Output, Error: &task.Error{Code: "approval_denied", Message: denial(out)}})
+		return s.end(tx, t, task.Result{Status: task.Blocked, Output: held.Output, Error: &task.Error{Code: "approval_denied", Message: denial(out)}})
 	}
-	_, err := s.reject(tx, t, parked, "result_rejected", denial(out))
+	_, err = s.reject(tx, t, held, "result_rejected", denial(out))
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -42,7 +41,7 @@ func (s *Swarm) CreateTenant(ctx context.Context, by core.Caller, id string) (Te
 		}
 		tx.Changed("tenant", id, &t)
 		tx.OnCommit(func() { s.tenantAdded(id) })
-		return tx.Put(bTenant, keyTenant, core.MustEncode(t))
+		return tenants.Put(tx, tenantKey, t)
 	})
 	return t, err
 }
@@ -53,8 +52,12 @@ func (s *Swarm) Tenant(ctx context.Context, id string) (Tenant, error) {
 		return Tenant{}, err
 	}
 	var t Tenant
-	err := s.ledger.View(ctx, id, func(tx *audit.Tx) error {
-		return record.Fetch(tx, bTenant, keyTenant, "tenant", id, &t)
+	err := s.ledger.View(ctx, id, func(tx *audit.Tx) (err error) {
+		there := false
+		if t, there, err = tenants.Get(tx, tenantKey); err == nil && !there {
+			err = core.Missing("tenant", id)
+		}
+		return err
 	})
 	if errors.Is(err, store.ErrNoTenant) {
 		return Tenant{}, core.Missing("tenant", id)

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // How checkpoints are published.
@@ -150,15 +151,11 @@ func (p *publisher) publish(ctx context.Context, l Line, size uint64) error {
 func (p *publisher) keep(ctx context.Context, event string, detail any, change func(*Standing)) error {
 	next := p.st
 	change(&next)
-	data, err := core.Encode(next)
-	if err != nil {
-		return err
-	}
 	write := p.s.ledger.Append
 	if event != "" {
 		write = p.s.ledger.Update
 	}
-	err = write(ctx, core.Self(p.w.TenantID, "witness"), func(tx *audit.Tx) error {
+	err := write(ctx, core.Self(p.w.TenantID, "witness"), func(tx *audit.Tx) error {
 		now, err := p.s.kind.Load(tx, p.w.Name)
 		if err != nil {
 			return err
@@ -171,7 +168,7 @@ func (p *publisher) keep(ctx context.Context, event string, detail any, change f
 				return err
 			}
 		}
-		return tx.Put(bStanding, []byte(p.w.Name), data)
+		return standings.Put(tx, record.Key(p.w.Name), next)
 	})
 	if err != nil {
 		return fmt.Errorf("keep how witness %s goes: %w", p.w.Name, err)

@@ -16,7 +16,7 @@ import (
 	"swarmdeck/store"
 )
 
-const bStanding store.Bucket = "witness.standing" // name → Standing
+const standings record.Rows[Standing] = "witness.standing" // by name
 
 // Driver carries checkpoints to witnesses and reads back what they hold.
 type Driver interface {
@@ -65,7 +65,7 @@ func New(opt Options) *Witnesses {
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	// An event for each checkpoint that was published would make a next one.
-	opt.Ledger.Declare(audit.Volatile, string(bStanding))
+	opt.Ledger.Declare(audit.Volatile, string(standings))
 	return s
 }
 
@@ -110,7 +110,7 @@ func (s *Witnesses) Add(ctx context.Context, by core.Caller, w Witness) (_ Witne
 			return err
 		}
 		if old != nil && !old.sameTarget(&w) { // the new place holds nothing yet
-			return tx.Delete(bStanding, []byte(w.Name))
+			return standings.Delete(tx, record.Key(w.Name))
 		}
 		return nil
 	})
@@ -152,7 +152,7 @@ func (s *Witnesses) Remove(ctx context.Context, by core.Caller, name string) (go
 			return err
 		}
 		gone = *old
-		return errors.Join(s.kind.Remove(tx, record.Event{Type: "witness.removed"}, old), tx.Delete(bStanding, []byte(name)))
+		return errors.Join(s.kind.Remove(tx, record.Event{Type: "witness.removed"}, old), standings.Delete(tx, record.Key(name)))
 	})
 	return gone, err
 }
@@ -207,13 +207,7 @@ func (s *Witnesses) CompareFile(ctx context.Context, tenant string, name string,
 	return err
 }
 
-func standing(tx store.Tx, name string) (st Standing, err error) {
-	data, err := tx.Get(bStanding, []byte(name))
-	if err == nil && data != nil {
-		err = core.DecodeStored(data, &st)
-	}
-	if err != nil {
-		return st, fmt.Errorf("read how witness %s goes: %w", name, err)
-	}
-	return st, nil
+func standing(tx store.Tx, name string) (Standing, error) {
+	st, _, err := standings.Get(tx, record.Key(name))
+	return st, err
 }
