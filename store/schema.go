@@ -19,8 +19,9 @@ type Migration struct {
 	Apply func(Tx) error
 }
 
-// layout is the version of what this package itself keeps in a file.
-const layout = 1
+// layout is the version of a file: of what this package itself keeps in it, and
+// of the records that no migration was written for.
+const layout = 2
 
 var (
 	identityKey = []byte("swarmdeck")
