@@ -105,9 +105,9 @@ func New(opt Options) *Budgets {
 // counts as used up.
 func (s *Budgets) Read(ctx context.Context, tenant string) error {
 	err := s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return running.Range(tx, nil, nil, false, func(f record.Found[ranFor]) (bool, error) {
+		return running.Within(tx, nil, nil, nil, false, func(k record.Parts, f record.Found[ranFor]) (bool, error) {
 			if r, err := f.Value(); err == nil { // else it counts as none
-				s.ran(attempt{tenant, record.LastSeq(f.Key)}, &r)
+				s.ran(attempt{tenant, k.Seq()}, &r)
 			}
 			return true, nil
 		})

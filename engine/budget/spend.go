@@ -53,7 +53,7 @@ type ranFor struct {
 // standing is the running time of a subject's work that is not billed yet. What
 // can't be read counts as none: it is less than what an attempt takes.
 func standing(tx *audit.Tx, subject string) (ms int64) {
-	_ = running.Range(tx, nil, nil, false, func(f record.Found[ranFor]) (bool, error) {
+	_ = running.Within(tx, nil, nil, nil, false, func(_ record.Parts, f record.Found[ranFor]) (bool, error) {
 		if r, err := f.Value(); err == nil {
 			ms += r.drawn(subject)
 		}

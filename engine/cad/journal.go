@@ -186,10 +186,9 @@ const (
 func journalFrom(tx store.Tx, workspace string, seq int) ([]model.Entry, error) {
 	var list []kept
 	size := 0
-	_, to := record.Text(workspace).Under()
-	err := entries.Range(tx, record.Text(workspace).Seq(uint64(seq)), to, false, func(found record.Found[kept]) (bool, error) {
+	err := entries.Within(tx, record.Text(workspace), record.Seq(uint64(seq)), nil, false, func(_ record.Parts, found record.Found[kept]) (bool, error) {
 		k, err := found.Value()
-		size += found.Size
+		size += len(found.Data)
 		list = append(list, k)
 		return len(list) < loadEntries && size < loadBytes, err
 	})

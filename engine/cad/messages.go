@@ -209,14 +209,13 @@ func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.
 			}
 			return !plain || len(items) < f.Size, err
 		}
-		from, to := record.Text(agent).Under()
 		if f.Status == "unread" {
-			return unread.Range(tx, from, to, true, func(of record.Found[struct{}]) (bool, error) {
-				return take(record.LastSeq(of.Key), false)
+			return unread.Within(tx, record.Text(agent), nil, nil, true, func(k record.Parts, _ record.Found[struct{}]) (bool, error) {
+				return take(k.Seq(), false)
 			})
 		}
-		err := inbox.Range(tx, from, to, true, func(of record.Found[string]) (bool, error) {
-			return take(record.LastSeq(of.Key), of.Size > 0)
+		err := inbox.Within(tx, record.Text(agent), nil, nil, true, func(k record.Parts, readAt record.Found[string]) (bool, error) {
+			return take(k.Seq(), len(readAt.Data) > 0)
 		})
 		if plain {
 			total = int(tx.Counter(countInbox(agent)))

@@ -260,8 +260,7 @@ func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Fil
 	total := 0
 	plain := !f.Narrows()
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		from, to := record.Text(id).Under()
-		err := entities.Range(tx, from, to, false, func(found record.Found[model.Entity]) (bool, error) {
+		err := entities.Within(tx, record.Text(id), nil, nil, false, func(_ record.Parts, found record.Found[model.Entity]) (bool, error) {
 			inPage := total >= f.Offset() && len(items) < f.Size
 			if plain && !inPage {
 				total++
@@ -328,13 +327,13 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 		if err != nil {
 			return err
 		}
-		from, to := record.Text(id).Under()
+		var to record.Key
 		plain := !f.Narrows()
 		if plain {
 			total = w.Seq
-			to = record.Text(id).Seq(uint64(max(0, w.Seq-f.Offset())) + 1)
+			to = record.Seq(uint64(max(0, w.Seq-f.Offset())) + 1)
 		}
-		return entries.Range(tx, from, to, true, func(found record.Found[kept]) (bool, error) {
+		return entries.Within(tx, record.Text(id), nil, to, true, func(_ record.Parts, found record.Found[kept]) (bool, error) {
 			k, err := found.Value()
 			if err != nil {
 				return false, err

@@ -3,10 +3,10 @@ package dag
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Graph is what stands around a node: what led to it and what came of it.
@@ -150,17 +150,17 @@ func (g *grapher) beside(num uint64) error {
 			continue
 		}
 		for _, out := range []bool{true, false} {
-			bucket := bIn
+			rows := inEdges
 			if out {
-				bucket = bOut
+				rows = outEdges
 			}
 			n := 0
-			err := g.scan(bucket, append(key(num), byte(code)), nil, nil, true, func(rest, _ []byte) (bool, error) {
+			err := rows.Within(g, record.Seq(num).Byte(byte(code)), nil, nil, true, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
 				if n++; n > maxBeside {
 					g.out.More = true
 					return false, nil
 				}
-				pos, i := get64(rest), int(binary.BigEndian.Uint16(rest[8:]))
+				pos, i := rest.Seq(), int(rest.Short())
 				edges, err := g.edges(pos)
 				if err != nil || i >= len(edges) {
 					return false, err
@@ -205,8 +205,8 @@ func (g *grapher) captionNode(n *GraphNode) error {
 	if err != nil || num == 0 {
 		return err
 	}
-	return g.scan(bNode, key(num), nil, nil, true, func(rest, v []byte) (bool, error) {
-		pos, i := get64(rest), int(binary.BigEndian.Uint16(v))
+	return stated.Within(g, record.Seq(num), nil, nil, true, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		pos, i := rest.Seq(), placeOf(found)
 		if g.stated.Pos != pos {
 			if g.stated, err = g.event(pos); err != nil {
 				return false, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -77,16 +78,16 @@ func (d *DAG) Calls(ctx context.Context, tenant string, q Query) (core.Page[Call
 // callsOf is the list of a run's calls, or of all.
 func (r reader) callsOf(run string) (listed, error) {
 	if run == "" {
-		code := []byte{KindToolCall.code()}
-		n, err := r.last(bKind, code)
-		return listed{bKind, code, n}, err
+		code := record.Key{KindToolCall.code()}
+		n, err := r.last(kinds, code)
+		return listed{kinds, code, n}, err
 	}
 	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
 	if err != nil || num == 0 {
-		return listed{bucket: bCalls, prefix: key(num)}, err
+		return listed{rows: runCalls, under: record.Seq(num)}, err
 	}
-	n, err := r.last(bCalls, key(num))
-	return listed{bCalls, key(num), n}, err
+	n, err := r.last(runCalls, record.Seq(num))
+	return listed{runCalls, record.Seq(num), n}, err
 }
 
 // call finds what came of a tool call: the last result before the next call of
@@ -102,15 +103,15 @@ func (r reader) call(e Recorded) (Call, error) {
 	if err != nil {
 		return c, err
 	}
-	prefix := textKey(key(stream), b.CallID, 0)[:9+len(b.CallID)]
-	err = r.scan(bCall, prefix, key(e.Pos+1), nil, false, func(rest, v []byte) (bool, error) {
-		if v[0] == KindToolCall.code() {
+	prefix := record.Seq(stream).Text(b.CallID)
+	err = callIDs.Within(r, prefix, record.Seq(e.Pos+1), nil, false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		if kindOf(found) == KindToolCall.code() {
 			if c.Status == callOpen {
 				c.Status = callReplaced
 			}
 			return false, nil
 		}
-		res, err := r.event(get64(rest))
+		res, err := r.event(rest.Seq())
 		if err != nil {
 			return false, err
 		}
@@ -120,6 +121,12 @@ func (r reader) call(e Recorded) (Call, error) {
 		return true, nil
 	})
 	return c, err
+}
+
+// kindOf is the code of the kind of event that an entry of callIDs is for.
+func kindOf(found record.Found[[]byte]) byte {
+	at := record.Parts(found.Data)
+	return at.Byte()
 }
 
 // Pos is the place of the newest event of a tenant's record.

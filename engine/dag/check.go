@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // check holds an event against what is recorded already. References to what is
@@ -50,7 +51,7 @@ func (w *writer) checkFork(e *Event, b *AgentForked, f *flaws) error {
 	}
 	if branch > 0 {
 		taken := false
-		err := w.scan(bOut, append(key(branch), relationCode(ForkedFrom)), nil, nil, false, func(_, _ []byte) (bool, error) {
+		err := outEdges.Within(w, record.Seq(branch).Byte(relationCode(ForkedFrom)), nil, nil, false, func(_ record.Parts, _ record.Found[struct{}]) (bool, error) {
 			taken = true
 			return false, nil
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Conversation is what was said and done up to an event, as far back as it
@@ -66,7 +67,7 @@ func (d *DAG) Conversation(ctx context.Context, tenant string, q ConversationQue
 		}
 		c.Open, c.Over = run.OpenCalls, run.Status == "finished"
 		b := &backwards{reader: r, ctx: ctx, c: &c, left: q.Bytes, looked: maxLookback}
-		l := listed{bStream, key(w.stream), at.Seq}
+		l := listed{streams, record.Seq(w.stream), at.Seq}
 		if !q.Run && c.AgentID != "" {
 			if l, err = r.of(typeCode(TypeAgent), c.AgentID); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -69,13 +70,11 @@ type auditedStreams struct{}
 func (auditedStreams) Subject() string { return subject }
 
 func (auditedStreams) States(tx store.Tx, each func(string, any) error) error {
-	var bad error
-	err := tx.Scan(bHead, nil, nil, false, func(_, value []byte) bool {
-		h := &head{}
-		if core.DecodeStored(value, h) == nil { // else the digest differs
-			bad = each(h.Stream, h.audited())
+	return heads.Within(tx, nil, nil, nil, false, func(_ record.Parts, found record.Found[head]) (bool, error) {
+		h, err := found.Value()
+		if err != nil { // the digest differs
+			return true, nil
 		}
-		return bad == nil
+		return true, each(h.Stream, h.audited())
 	})
-	return errors.Join(err, bad)
 }

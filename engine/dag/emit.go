@@ -1,14 +1,13 @@
 package dag
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // MaxBatch is how many events one Emit takes.
@@ -133,10 +132,10 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 	}
 	pos = uint64(w.Add(countEvents, 1))
 	rec := Recorded{Pos: pos, Seq: h.Events + 1, RecordedAt: At(w.tx.Now()), New: true, Event: *e}
-	if err := w.Put(bName, self, key(num, pos)); err != nil {
+	if err := names.Put(w, self, record.Seq(num).Seq(pos)); err != nil {
 		return Recorded{}, err
 	}
-	if err := w.Put(bEvent, key(pos), encodeRecord(w.tx.Now(), rec.Seq, stream, e)); err != nil {
+	if err := stored.Put(w, record.Seq(pos), encodeRecord(w.tx.Now(), rec.Seq, stream, e)); err != nil {
 		return Recorded{}, err
 	}
 	at, err := w.surroundings(e, stream, rec.Seq)
@@ -151,7 +150,7 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 	}
 	h.extend(e, pos)
 	if rec.Seq%markEvery == 0 {
-		if err := w.putJSON(bMark, key(stream, rec.Seq), h.RunState); err != nil {
+		if err := marks.Put(w, record.Seq(stream).Seq(rec.Seq), h.RunState); err != nil {
 			return Recorded{}, err
 		}
 	}
@@ -170,7 +169,7 @@ func (w *writer) finish() error {
 		if err != nil {
 			return err
 		}
-		if err := w.putJSON(bHead, key(stream), h); err != nil {
+		if err := heads.Put(w, record.Seq(stream), *h); err != nil {
 			return err
 		}
 	}
@@ -203,13 +202,13 @@ func (w *writer) headOf(stream uint64, name string) (*head, error) {
 func (w *writer) nextName() uint64 { return uint64(w.Add(countNames, 1)) }
 
 // intern is the number of a node, given to it when nothing named it yet.
-func (w *writer) intern(k []byte) (num uint64, fresh bool, err error) {
+func (w *writer) intern(k record.Key) (num uint64, fresh bool, err error) {
 	num, _, err = w.num(k)
 	if err != nil || num > 0 {
 		return num, false, err
 	}
 	num = w.nextName()
-	return num, true, w.Put(bName, k, key(num))
+	return num, true, names.Put(w, k, record.Seq(num))
 }
 
 // surroundings finds what an event's edges need to know.
@@ -231,11 +230,11 @@ func (w *writer) surroundings(e *Event, stream, seq uint64) (surroundings, error
 
 // callOf is the newest tool_call of a call id in a stream.
 func (r reader) callOf(stream uint64, call string) (id string, err error) {
-	err = r.scan(bCall, textKey(key(stream), call, 0)[:9+len(call)], nil, nil, true, func(rest, v []byte) (bool, error) {
-		if v[0] != KindToolCall.code() {
+	err = callIDs.Within(r, record.Seq(stream).Text(call), nil, nil, true, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		if kindOf(found) != KindToolCall.code() {
 			return true, nil
 		}
-		e, err := r.event(get64(rest))
+		e, err := r.event(rest.Seq())
 		id = e.Event.EventID
 		return false, err
 	})
@@ -244,8 +243,8 @@ func (r reader) callOf(stream uint64, call string) (id string, err error) {
 
 // requestOf is the newest model_request of a correlation in a stream.
 func (r reader) requestOf(stream uint64, correlation string) (id string, err error) {
-	err = r.scan(bCall, requestPrefix(stream, correlation), nil, nil, true, func(rest, _ []byte) (bool, error) {
-		e, err := r.event(get64(rest))
+	err = callIDs.Within(r, requestPrefix(stream, correlation), nil, nil, true, func(rest record.Parts, _ record.Found[[]byte]) (bool, error) {
+		e, err := r.event(rest.Seq())
 		id = e.Event.EventID
 		return false, err
 	})
@@ -254,20 +253,20 @@ func (r reader) requestOf(stream uint64, correlation string) (id string, err err
 
 // requestPrefix leads to the model requests of a correlation, beside the calls:
 // no call id begins with a zero byte.
-func requestPrefix(stream uint64, correlation string) []byte {
-	return append(append(append(key(stream), 0), correlation...), 0)
+func requestPrefix(stream uint64, correlation string) record.Key {
+	return record.Seq(stream).Byte(0).Text(correlation)
 }
 
 // index puts an event where it is looked for.
 func (w *writer) index(e *Event, pos, stream, seq uint64) error {
-	kind := []byte{e.Kind.code()}
+	kind := record.Key{e.Kind.code()}
 	if e.RunID != "" && seq == 1 {
 		w.Add(countRuns, 1)
 	}
-	if err := w.Put(bStream, key(stream, seq), append(key(pos), kind...)); err != nil {
+	if err := streams.Put(w, record.Seq(stream).Seq(seq), record.Seq(pos).Byte(e.Kind.code())); err != nil {
 		return err
 	}
-	if err := w.append(bKind, kind, key(pos)); err != nil {
+	if err := w.append(kinds, kind, record.Seq(pos)); err != nil {
 		return err
 	}
 	h := w.heads[stream]
@@ -282,12 +281,12 @@ func (w *writer) index(e *Event, pos, stream, seq uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := w.append(bSubject, key(num), key(pos, stream)); err != nil {
+		if err := w.append(subjects, record.Seq(num), record.Seq(pos).Seq(stream)); err != nil {
 			return err
 		}
 	}
 	if e.CorrelationID != "" {
-		if err := w.append(bCorr, append([]byte(e.CorrelationID), 0), key(pos)); err != nil {
+		if err := w.append(correlated, record.Text(e.CorrelationID), record.Seq(pos)); err != nil {
 			return err
 		}
 	}
@@ -302,36 +301,28 @@ func first(a, b string) string {
 }
 
 func (w *writer) indexKind(e *Event, pos, stream uint64) error {
-	kind := []byte{e.Kind.code()}
+	kind := record.Key{e.Kind.code()}
 	switch b := e.Body.(type) {
 	case *ModelRequest:
-		return w.Put(bCall, put64(requestPrefix(stream, e.CorrelationID), pos), kind)
+		return callIDs.Put(w, requestPrefix(stream, e.CorrelationID).Seq(pos), kind)
 	case *ToolCall:
-		if err := w.append(bCalls, key(stream), key(pos)); err != nil {
+		if err := w.append(runCalls, record.Seq(stream), record.Seq(pos)); err != nil {
 			return err
 		}
-		return w.Put(bCall, textKey(key(stream), b.CallID, pos), kind)
+		return callIDs.Put(w, record.Seq(stream).Text(b.CallID).Seq(pos), kind)
 	case *ToolResult:
-		return w.Put(bCall, textKey(key(stream), b.CallID, pos), kind)
+		return callIDs.Put(w, record.Seq(stream).Text(b.CallID).Seq(pos), kind)
 	case *PolicyActivated:
-		return w.append(bPolicy, []byte{'a'}, key(pos))
+		return w.append(policies, record.Key{active}, record.Seq(pos))
 	}
 	return nil
 }
 
 // append adds an entry to a list.
-func (w *writer) append(b store.Bucket, prefix, value []byte) error {
-	n, err := w.last(b, prefix)
+func (w *writer) append(rows record.Rows[[]byte], under, value record.Key) error {
+	n, err := w.last(rows, under)
 	if err != nil {
 		return err
 	}
-	return w.Put(b, put64(bytes.Clone(prefix), n+1), value)
-}
-
-func (w *writer) putJSON(b store.Bucket, k []byte, v any) error {
-	data, err := core.Encode(v)
-	if err != nil {
-		return fmt.Errorf("encode for %s: %w", b, err)
-	}
-	return w.Put(b, k, data)
+	return rows.Put(w, listed{under: under}.at(n+1), value)
 }

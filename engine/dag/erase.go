@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // EraseEvents is a record.Erase: what the events of the subject's tasks, and of
@@ -17,12 +18,12 @@ import (
 // place, its references and its edges.
 func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
 	return record.Sweep{
-		Ledger: d.ledger, Kind: "events", Bucket: bEvent,
+		Ledger: d.ledger, Kind: "events", Bucket: store.Bucket(stored),
 		Erase: func(tx *audit.Tx, e *record.Erasure, k, value []byte) (bool, error) {
 			if len(k) != 8 {
 				return false, nil
 			}
-			w, err := asRow(get64(k), value)
+			w, err := asRow(record.LastSeq(k), value)
 			var gist Event
 			if err == nil {
 				gist, err = w.folded()
@@ -53,7 +54,7 @@ func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subjec
 			}
 			e.Add(gist.EventID, value)
 			tx.Changed("dag", gist.EventID, nil)
-			return true, tx.Put(bEvent, bytes.Clone(k), append(bytes.Clone(value[:recordHead]), left...))
+			return true, stored.Put(tx, bytes.Clone(k), append(bytes.Clone(value[:recordHead]), left...))
 		},
 	}.Slice(ctx, by, of, from)
 }

@@ -1,12 +1,12 @@
 package dag
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // graph takes in what an event says of the graph: its edges, the nodes that it
@@ -18,7 +18,7 @@ func (w *writer) graph(e *Event, pos uint64, at surroundings) error {
 		edges = slices.DeleteFunc(edges, func(x Edge) bool { return x.Type == RunHasEvent })
 	}
 	if len(edges) > 0 {
-		if err := w.putJSON(bEdge, key(pos), edges); err != nil {
+		if err := edgesOf.Put(w, record.Seq(pos), edges); err != nil {
 			return err
 		}
 		w.Add(countEdges, int64(len(edges)))
@@ -35,12 +35,12 @@ func (w *writer) graph(e *Event, pos uint64, at surroundings) error {
 	}
 	states := func(t NodeType) bool { return slices.ContainsFunc(e.Nodes, func(n Node) bool { return n.Type == t }) }
 	if e.Kind == KindPolicyActivated || states(TypePolicy) {
-		if err := w.append(bPolicy, []byte{'h'}, key(pos)); err != nil {
+		if err := w.append(policies, record.Key{past}, record.Seq(pos)); err != nil {
 			return err
 		}
 	}
 	if e.Kind == KindAgentForked || states(TypeSubagent) {
-		if err := w.append(bFork, nil, key(pos)); err != nil {
+		if err := w.append(forks, nil, record.Seq(pos)); err != nil {
 			return err
 		}
 	}
@@ -51,9 +51,8 @@ func (w *writer) graph(e *Event, pos uint64, at surroundings) error {
 }
 
 // edgeKey is an edge's place under one of its ends.
-func edgeKey(num uint64, relation int, pos uint64, i int) []byte {
-	k := append(key(num), byte(relation))
-	return binary.BigEndian.AppendUint16(put64(k, pos), uint16(i))
+func edgeKey(num uint64, relation int, pos uint64, i int) record.Key {
+	return record.Seq(num).Byte(byte(relation)).Seq(pos).Short(uint16(i))
 }
 
 func (w *writer) edge(e *Event, x Edge, pos uint64, i int) error {
@@ -67,10 +66,10 @@ func (w *writer) edge(e *Event, x Edge, pos uint64, i int) error {
 	}
 	all := relations()
 	r := slices.IndexFunc(all, func(r relation) bool { return r.typ == x.Type })
-	if err := w.Put(bOut, edgeKey(from, r, pos, i), nil); err != nil {
+	if err := outEdges.Put(w, edgeKey(from, r, pos, i), struct{}{}); err != nil {
 		return err
 	}
-	if err := w.Put(bIn, edgeKey(to, r, pos, i), nil); err != nil {
+	if err := inEdges.Put(w, edgeKey(to, r, pos, i), struct{}{}); err != nil {
 		return err
 	}
 	if !all[r].lasts {
@@ -120,7 +119,7 @@ func (w *writer) node(e *Event, n Node, pos uint64, i int) error {
 				With("field", fmt.Sprintf("nodes[%d].id", i))
 		}
 	}
-	if err := w.Put(bNode, key(num, pos), binary.BigEndian.AppendUint16(nil, uint16(i))); err != nil {
+	if err := stated.Put(w, record.Seq(num).Seq(pos), record.Key(nil).Short(uint16(i))); err != nil {
 		return err
 	}
 	if n.Type == TypeResource {
@@ -187,7 +186,7 @@ func (w *writer) probe(e *Event, id string, pos uint64) error {
 	if err != nil {
 		return err
 	}
-	return w.Put(bProbe, key(num, micros(e.TS.at), pos), nil)
+	return probes.Put(w, record.Seq(num).Seq(micros(e.TS.at)).Seq(pos), struct{}{})
 }
 
 // exists notes the time over which a resource is there.

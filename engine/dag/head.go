@@ -3,10 +3,9 @@ package dag
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 
-	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Bounds of what a stream's state holds, so that it stays small however long
@@ -193,29 +192,19 @@ func (h *head) extend(e *Event, pos uint64) {
 	h.Chain, h.LastPos = hex.EncodeToString(sum[:]), pos
 }
 
-// streamOf is the stream of an event: its key in bName, and its name.
-func streamOf(e *Event) (k []byte, name string) {
+// streamOf is the stream of an event: its key in names, and its name.
+func streamOf(e *Event) (k record.Key, name string) {
 	switch {
 	case e.RunID != "":
 		return nameKey(NodeRef{TypeRun, e.RunID}), "run:" + e.RunID
 	case e.AgentID != "":
 		return nameKey(NodeRef{TypeAgent, e.AgentID}), "agent:" + e.AgentID
 	}
-	return []byte{nameTenant}, "tenant"
+	return record.Key{nameTenant}, "tenant"
 }
 
 // head reads a stream's head; a new one for a stream without events.
 func (r reader) head(num uint64) (*head, error) {
-	h := &head{}
-	v, err := r.Get(bHead, key(num))
-	if err != nil {
-		return nil, fmt.Errorf("read the head of a stream: %w", err)
-	}
-	if v == nil {
-		return h, nil
-	}
-	if err := core.DecodeStored(v, h); err != nil {
-		return nil, fmt.Errorf("decode the head of a stream: %w", err)
-	}
-	return h, nil
+	h, _, err := heads.Get(r, record.Seq(num))
+	return &h, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -28,9 +29,9 @@ func (r reader) narrowest(q *Query) (l listed, err error) {
 		l, err = r.ofRun(q.Run)
 		q.Run = ""
 	case q.Correlation != "":
-		prefix := append([]byte(q.Correlation), 0)
-		l = listed{bucket: bCorr, prefix: prefix}
-		l.n, err = r.last(bCorr, prefix)
+		under := record.Text(q.Correlation)
+		l = listed{rows: correlated, under: under}
+		l.n, err = r.last(correlated, under)
 		q.Correlation = ""
 	case q.Task != "":
 		l, err = r.of(nameTask, q.Task)
@@ -42,9 +43,9 @@ func (r reader) narrowest(q *Query) (l listed, err error) {
 		l, err = r.of(typeCode(TypeAgent), q.Agent)
 		q.Agent = ""
 	case q.Kind != "":
-		code := []byte{Kind(q.Kind).code()}
-		l = listed{bucket: bKind, prefix: code}
-		l.n, err = r.last(bKind, code)
+		code := record.Key{Kind(q.Kind).code()}
+		l = listed{rows: kinds, under: code}
+		l.n, err = r.last(kinds, code)
 		q.Kind = ""
 	default:
 		l.n = uint64(r.Counter(countEvents))

@@ -3,9 +3,9 @@ package dag
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // LineageQuery asks where a node comes from.
@@ -124,17 +124,17 @@ func (w *walk) around(ctx context.Context, ref NodeRef, depth int) (next []NodeR
 			continue
 		}
 		// Upwards the end that came first is wanted, downwards the other.
-		bucket, toFar := bOut, (r.cause == toEnd) != w.q.Down
+		edges, toFar := outEdges, (r.cause == toEnd) != w.q.Down
 		if !toFar {
-			bucket = bIn
+			edges = inEdges
 		}
 		n := 0
-		err := w.scan(bucket, append(key(num), byte(code)), nil, nil, true, func(rest, _ []byte) (bool, error) {
+		err := edges.Within(w, record.Seq(num).Byte(byte(code)), nil, nil, true, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
 			if n++; n > maxFan || len(w.out.Steps) >= w.q.Most {
 				w.out.More = true
 				return false, nil
 			}
-			found, err := w.step(get64(rest), int(binary.BigEndian.Uint16(rest[8:])), toFar, depth)
+			found, err := w.step(rest.Seq(), int(rest.Short()), toFar, depth)
 			if found != nil {
 				next = append(next, *found)
 			}

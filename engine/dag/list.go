@@ -5,29 +5,32 @@ import (
 	"sort"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // listed is a list in the store whose entries have the numbers 1 to n.
 type listed struct {
-	bucket store.Bucket // "" is the record itself
-	prefix []byte
-	n      uint64
+	rows  record.Rows[[]byte] // "" is the record itself
+	under record.Key
+	n     uint64
 }
 
 // pos is the event of an entry.
 func (r reader) entry(l listed, i uint64) (uint64, error) {
-	if l.bucket == "" {
+	if l.rows == "" {
 		return i, nil
 	}
-	v, err := r.Get(l.bucket, put64(append(make([]byte, 0, len(l.prefix)+8), l.prefix...), i))
+	v, err := l.rows.Data(r, l.at(i))
 	if err == nil && len(v) < 8 {
-		err = core.Errorf(core.Internal, "entry %d of %s is missing; run store check", i, l.bucket)
+		err = core.Errorf(core.Internal, "entry %d of %s is missing; run store check", i, l.rows)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return get64(v), nil
+	at := record.Parts(v)
+	return at.Seq(), err
+}
+
+// at is the key of an entry.
+func (l listed) at(i uint64) record.Key {
+	return append(make(record.Key, 0, len(l.under)+8), l.under...).Seq(i)
 }
 
 // upto is how many entries of a list are of events up to a pos.
@@ -47,20 +50,20 @@ func (r reader) upto(l listed, pos uint64) (uint64, error) {
 func (r reader) of(class byte, id string) (listed, error) {
 	num, _, err := r.num(rawNameKey(class, id))
 	if err != nil || num == 0 {
-		return listed{bucket: bSubject, prefix: key(num)}, err
+		return listed{rows: subjects, under: record.Seq(num)}, err
 	}
-	n, err := r.last(bSubject, key(num))
-	return listed{bSubject, key(num), n}, err
+	n, err := r.last(subjects, record.Seq(num))
+	return listed{subjects, record.Seq(num), n}, err
 }
 
 // ofRun finds a run's stream.
 func (r reader) ofRun(run string) (listed, error) {
 	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
 	if err != nil || num == 0 {
-		return listed{bucket: bStream, prefix: key(num)}, err
+		return listed{rows: streams, under: record.Seq(num)}, err
 	}
 	h, err := r.head(num)
-	return listed{bStream, key(num), h.Events}, err
+	return listed{streams, record.Seq(num), h.Events}, err
 }
 
 // list pages through what make turns the events of a list into; keep leaves

@@ -9,12 +9,9 @@ func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
 	if len(notices) == 0 {
 		return nil
 	}
-	var live []string
 	r := reader{tx}
-	if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
-		live = append(live, string(k))
-		return true
-	}); err != nil {
+	live, err := r.recorded()
+	if err != nil {
 		return err
 	}
 	at := At(tx.Now())

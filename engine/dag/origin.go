@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // origin is the event that an agent was forked from, and since when the name
@@ -16,12 +17,12 @@ func (b *backwards) origin(agent string, since time.Time, before uint64) (at *Re
 		return nil, of, err
 	}
 	var told *Event
-	err = b.scan(bOut, append(key(num), relationCode(ForkedFrom)), nil, key(before), true, func(rest, _ []byte) (bool, error) {
+	err = outEdges.Within(b, record.Seq(num).Byte(relationCode(ForkedFrom)), nil, record.Seq(before), true, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
 		if b.looked--; b.looked < 0 {
 			b.c.Left, told = true, nil
 			return false, nil
 		}
-		e, err := b.event(get64(rest))
+		e, err := b.event(rest.Seq())
 		if err != nil || e.RecordedAt.at.Before(since.Truncate(time.Microsecond)) {
 			return false, err
 		}

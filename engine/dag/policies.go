@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // PolicyChange is one entry of the history of policies.
@@ -35,8 +36,8 @@ func (d *DAG) Policies(ctx context.Context, tenant string, f core.Filter) (core.
 		if active, err = r.activePolicy(^uint64(0)); err != nil {
 			return l, err
 		}
-		l = listed{bucket: bPolicy, prefix: []byte{'h'}}
-		l.n, err = r.last(l.bucket, l.prefix)
+		l = listed{rows: policies, under: record.Key{past}}
+		l.n, err = r.last(l.rows, l.under)
 		return l, err
 	}, nil, func(r reader, e Recorded) (PolicyChange, error) {
 		c, err := r.policyChange(e)
@@ -48,11 +49,11 @@ func (d *DAG) Policies(ctx context.Context, tenant string, f core.Filter) (core.
 // activePolicy is the event that activated the policy which ruled before a
 // pos; "" when none did.
 func (r reader) activePolicy(before uint64) (string, error) {
-	n, err := r.last(bPolicy, []byte{'a'})
+	n, err := r.last(policies, record.Key{active})
 	if err != nil || n == 0 {
 		return "", err
 	}
-	l := listed{bPolicy, []byte{'a'}, n}
+	l := listed{policies, record.Key{active}, n}
 	if before != ^uint64(0) {
 		if l.n, err = r.upto(l, before-1); err != nil || l.n == 0 {
 			return "", err
@@ -158,8 +159,8 @@ func (d *DAG) Forks(ctx context.Context, tenant string, f core.Filter) (core.Pag
 		return core.Page[Fork]{}, err
 	}
 	return list(ctx, d, tenant, Query{Filter: f}, func(r reader, _ *Query) (l listed, err error) {
-		l.bucket = bFork
-		l.n, err = r.last(bFork, nil)
+		l.rows = forks
+		l.n, err = r.last(forks, nil)
 		return l, err
 	}, nil, func(_ reader, e Recorded) (Fork, error) { return forkOfEvent(e), nil })
 }
@@ -243,12 +244,12 @@ func (r reader) parents(of NodeRef, depth int) (all []Ancestor, known bool, err 
 		}
 		known = true
 		for _, t := range []EdgeType{ForkedFrom, SpawnedFrom} {
-			err := r.scan(bOut, append(key(num), relationCode(t)), nil, nil, false, func(rest, _ []byte) (bool, error) {
-				told, err := r.detailAt(get64(rest))
+			err := outEdges.Within(r, record.Seq(num).Byte(relationCode(t)), nil, nil, false, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
+				told, err := r.detailAt(rest.Seq())
 				if err != nil {
 					return false, err
 				}
-				i := int(rest[8])<<8 | int(rest[9])
+				i := int(rest.Short())
 				if i >= len(told.Edges) {
 					return false, core.Errorf(core.Internal, "event %d has no edge %d", told.Pos, i)
 				}

@@ -2,45 +2,50 @@ package dag
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
-// Buckets of a tenant. Numbers are big-endian. pos is an event's place in the
-// record; num is a node's number, given in the order in which nodes were first
-// named; i is a place within an event's edges or nodes; n counts the entries
-// of one list from 1, so that any page of it is found by its number. Keys begin with what
-// grows, so that the newest stand together: a record of millions of events is
-// written at its edges.
+// What the record keeps of a tenant. pos is an event's place in the record; num
+// is a node's number, given in the order in which nodes were first named; i is a
+// place within an event's edges or nodes; n counts the entries of one list from
+// 1, so that any page of it is found by its number. Keys begin with what grows,
+// so that the newest stand together: a record of millions of events is written
+// at its edges. Values are keys, too, but for JSON and the events.
 const (
-	bEvent   store.Bucket = "dag.event"   // pos → recorded at, seq, num of its stream, canonical JSON
-	bEdge    store.Bucket = "dag.edge"    // pos → the event's edges but RUN_HAS_EVENT, JSON
-	bName    store.Bucket = "dag.name"    // type, id → num, and of an event that is here its pos
-	bHead    store.Bucket = "dag.head"    // num of a stream → head
-	bMark    store.Bucket = "dag.mark"    // num of a stream, seq → head as of that seq
-	bStream  store.Bucket = "dag.stream"  // num of a stream, seq → pos
-	bSubject store.Bucket = "dag.subject" // num of an agent, task or session, n → pos, num of the stream
-	bKind    store.Bucket = "dag.kind"    // kind, n → pos
-	bCall    store.Bucket = "dag.call"    // num of a stream, call id (0 and correlation id of a request), 0, pos → kind
-	bCalls   store.Bucket = "dag.calls"   // num of a stream, n → pos of a tool call
-	bCorr    store.Bucket = "dag.corr"    // correlation id, 0, n → pos
-	bOut     store.Bucket = "dag.out"     // num, edge type, pos, i → nothing; edges from a node
-	bIn      store.Bucket = "dag.in"      // num, edge type, pos, i → nothing; edges to a node
-	bNode    store.Bucket = "dag.node"    // num, pos → i; the versions of a node
-	bPolicy  store.Bucket = "dag.policy"  // 'a' for active or 'h' for history, n → pos
-	bFork    store.Bucket = "dag.fork"    // n → pos; events that tell where an agent comes from
-	bProbe   store.Bucket = "dag.probe"   // num of a resource, time, pos → nothing
-	bOpen    store.Bucket = "dag.open"    // what, from, pos, i → id; what holds until it is ended
-	bHold    store.Bucket = "dag.hold"    // what, num, num, from, pos, i → nothing; the same by its ends
-	bEnd     store.Bucket = "dag.end"     // pos, i → when an edge ended
-	bLow     store.Bucket = "dag.low"     // what, fork of an ended time, from, pos, i → id
-	bHigh    store.Bucket = "dag.high"    // the same with the end in place of from, newest first
+	stored     record.Rows[[]byte]   = "dag.event"   // pos → recorded at, seq, num of its stream, canonical JSON
+	edgesOf    record.Rows[[]Edge]   = "dag.edge"    // pos → the event's edges but RUN_HAS_EVENT
+	names      record.Rows[[]byte]   = "dag.name"    // type, id → num, and of an event that is here its pos
+	heads      record.Rows[head]     = "dag.head"    // num of a stream
+	marks      record.Rows[RunState] = "dag.mark"    // num of a stream, seq: as of that seq
+	streams    record.Rows[[]byte]   = "dag.stream"  // num of a stream, seq → pos, kind
+	subjects   record.Rows[[]byte]   = "dag.subject" // num of an agent, task or session, n → pos, num of the stream
+	kinds      record.Rows[[]byte]   = "dag.kind"    // kind, n → pos
+	callIDs    record.Rows[[]byte]   = "dag.call"    // num of a stream, call id (0 and correlation id of a request), pos → kind
+	runCalls   record.Rows[[]byte]   = "dag.calls"   // num of a stream, n → pos of a tool call
+	correlated record.Rows[[]byte]   = "dag.corr"    // correlation id, n → pos
+	outEdges   record.Rows[struct{}] = "dag.out"     // num, edge type, pos, i; edges from a node
+	inEdges    record.Rows[struct{}] = "dag.in"      // num, edge type, pos, i; edges to a node
+	stated     record.Rows[[]byte]   = "dag.node"    // num, pos → i; the versions of a node
+	policies   record.Rows[[]byte]   = "dag.policy"  // active or past, n → pos
+	forks      record.Rows[[]byte]   = "dag.fork"    // n → pos; events that tell where an agent comes from
+	probes     record.Rows[struct{}] = "dag.probe"   // num of a resource, time, pos
+	openSpans  record.Rows[[]byte]   = "dag.open"    // what, from, pos, i → id; what holds until it is ended
+	holds      record.Rows[[]byte]   = "dag.hold"    // what, num, num, from, pos, i → id; the same by its ends
+	ends       record.Rows[uint64]   = "dag.end"     // pos, i → when an edge ended
+	lows       record.Rows[[]byte]   = "dag.low"     // what, fork of an ended time, from, pos, i → end, id
+	highs      record.Rows[[]byte]   = "dag.high"    // the same with the end in place of from, newest first → from, id
+)
+
+// Lists of policies.
+const (
+	active byte = 'a' // that were activated
+	past   byte = 'h' // activated, or stated
 )
 
 // Counters of a tenant.
@@ -58,68 +63,39 @@ const (
 	nameSession byte = 0xff
 )
 
-// last is the number of entries of a list with that prefix.
-func (r reader) last(b store.Bucket, prefix []byte) (n uint64, err error) {
-	err = r.scan(b, prefix, nil, nil, true, func(rest, _ []byte) (bool, error) {
-		n = get64(rest)
+// last is the number of entries of a list.
+func (r reader) last(rows record.Rows[[]byte], under record.Key) (n uint64, err error) {
+	err = rows.Within(r, under, nil, nil, true, func(rest record.Parts, _ record.Found[[]byte]) (bool, error) {
+		n = rest.Seq()
 		return false, nil
 	})
 	return n, err
 }
 
-// put64 appends a number.
-func put64(b []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(b, n) }
-
-func get64(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
-
-// key joins numbers.
-func key(nums ...uint64) []byte {
-	b := make([]byte, 0, 8*len(nums)+4)
-	for _, n := range nums {
-		b = put64(b, n)
-	}
-	return b
-}
-
-// textKey is a text, a zero byte that no text has, and a number.
-func textKey(before []byte, text string, n uint64) []byte {
-	b := append(make([]byte, 0, len(before)+len(text)+9), before...)
-	return put64(append(append(b, text...), 0), n)
-}
-
 // micros is a time as keys have it.
 func micros(t time.Time) uint64 { return uint64(max(0, t.UnixMicro())) }
 
-// nameKey is a node's key in bName. All types that stand for events are one.
-func nameKey(ref NodeRef) []byte {
+// nameKey is a node's key in names. All types that stand for events are one.
+func nameKey(ref NodeRef) record.Key {
 	if ref.Type.ofEvent() {
-		k := make([]byte, 1, 33)
-		k[0] = typeCode(TypeEvent)
 		raw, _ := hex.DecodeString(ref.ID) // its form was checked
-		return append(k, raw...)
+		return rawNameKey(typeCode(TypeEvent), string(raw))
 	}
 	return rawNameKey(typeCode(ref.Type), ref.ID)
 }
 
-func rawNameKey(class byte, id string) []byte {
-	return append(append(make([]byte, 0, 1+len(id)), class), id...)
+func rawNameKey(class byte, id string) record.Key {
+	return make(record.Key, 0, 1+len(id)).Byte(class).Last(id)
 }
 
 // reader reads the record in one transaction.
 type reader struct{ store.Tx }
 
 // num finds a node's number; 0 when nothing names it.
-func (r reader) num(k []byte) (num, pos uint64, err error) {
-	v, err := r.Get(bName, k)
-	switch {
-	case err != nil:
-		return 0, 0, fmt.Errorf("find a node: %w", err)
-	case len(v) == 8:
-		return get64(v), 0, nil
-	case len(v) == 16:
-		return get64(v), get64(v[8:]), nil
-	}
-	return 0, 0, nil
+func (r reader) num(k record.Key) (num, pos uint64, err error) {
+	v, err := names.Data(r, k)
+	at := record.Parts(v)
+	return at.Seq(), at.Seq(), err
 }
 
 // place finds an event by its id: its num, 0 when nothing names it, and its
@@ -135,8 +111,7 @@ func (r reader) place(id string) (num, pos uint64, err error) {
 const recordHead = 24
 
 func encodeRecord(at time.Time, seq, stream uint64, e *Event) []byte {
-	b := make([]byte, 0, recordHead+len(e.raw))
-	return append(put64(put64(put64(b, micros(at)), seq), stream), e.raw...)
+	return append(make(record.Key, 0, recordHead+len(e.raw)).Seq(micros(at)).Seq(seq).Seq(stream), e.raw...)
 }
 
 // row is a stored event that is not decoded yet. Its bytes are the store's.
@@ -147,7 +122,7 @@ type row struct {
 }
 
 func (r reader) row(pos uint64) (row, error) {
-	v, err := r.Get(bEvent, key(pos))
+	v, err := stored.Data(r, record.Seq(pos))
 	if err != nil {
 		return row{}, fmt.Errorf("read event %d: %w", pos, err)
 	}
@@ -158,10 +133,8 @@ func asRow(pos uint64, v []byte) (row, error) {
 	if len(v) < recordHead {
 		return row{}, core.Errorf(core.Internal, "event %d of the record is missing; run store check", pos)
 	}
-	return row{
-		pos: pos, at: time.UnixMicro(int64(get64(v))).UTC(), seq: get64(v[8:]), stream: get64(v[16:]),
-		raw: v[recordHead:],
-	}, nil
+	head := record.Parts(v)
+	return row{pos: pos, at: head.Time(), seq: head.Seq(), stream: head.Seq(), raw: v[recordHead:]}, nil
 }
 
 // recorded decodes a row. What is stored was checked when it came in.
@@ -197,7 +170,7 @@ func (r reader) kind(pos uint64) (byte, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := r.Get(bStream, key(w.stream, w.seq))
+	v, err := streams.Data(r, record.Seq(w.stream).Seq(w.seq))
 	if err == nil && len(v) < 9 {
 		err = core.Errorf(core.Internal, "event %d of the record is in no stream; run store check", pos)
 	}
@@ -209,42 +182,6 @@ func (r reader) kind(pos uint64) (byte, error) {
 
 // edges reads an event's edges, but RUN_HAS_EVENT.
 func (r reader) edges(pos uint64) ([]Edge, error) {
-	v, err := r.Get(bEdge, key(pos))
-	if err != nil || v == nil {
-		return nil, err
-	}
-	var all []Edge
-	if err := core.DecodeStored(v, &all); err != nil {
-		return nil, fmt.Errorf("decode the edges of event %d: %w", pos, err)
-	}
-	return all, nil
-}
-
-// scan calls fn for the keys that begin with prefix and are in [from, to) after
-// it; nil bounds nothing.
-func (r reader) scan(b store.Bucket, prefix, from, to []byte, reverse bool, fn func(rest, value []byte) (bool, error)) error {
-	lo := append(bytes.Clone(prefix), from...)
-	hi := append(bytes.Clone(prefix), to...)
-	if to == nil {
-		hi = after(prefix)
-	}
-	var bad error
-	err := r.Scan(b, lo, hi, reverse, func(k, v []byte) bool {
-		var more bool
-		more, bad = fn(k[len(prefix):], v)
-		return more && bad == nil
-	})
-	return errors.Join(err, bad)
-}
-
-// after is the first key that does not begin with prefix; nil when there is
-// none.
-func after(prefix []byte) []byte {
-	end := bytes.Clone(prefix)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-	return nil
+	all, _, err := edgesOf.Get(r, record.Seq(pos))
+	return all, err
 }

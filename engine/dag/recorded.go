@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Recorded is an event in its place. Its JSON is the event's with pos, seq and
@@ -72,9 +73,9 @@ func (d *DAG) Find(ctx context.Context, tenant, prefix string) (string, error) {
 	}
 	var found []string
 	err = d.view(ctx, tenant, "find an event", func(r reader) error {
-		return r.scan(bName, append([]byte{typeCode(TypeEvent)}, raw...), nil, nil, false, func(rest, v []byte) (bool, error) {
+		return names.Within(r, rawNameKey(typeCode(TypeEvent), string(raw)), nil, nil, false, func(rest record.Parts, at record.Found[[]byte]) (bool, error) {
 			id := even + hex.EncodeToString(rest)
-			if len(v) == 16 && strings.HasPrefix(id, prefix) {
+			if len(at.Data) == 16 && strings.HasPrefix(id, prefix) {
 				found = append(found, id)
 			}
 			return len(found) < 2, nil

@@ -10,11 +10,20 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
-// bLive are the runs that a recorder has open: run id → nothing.
-const bLive store.Bucket = "dag.live"
+// recording are the runs that a recorder has open: run id → nothing.
+const recording record.Rows[struct{}] = "dag.live"
+
+// recorded are those runs.
+func (r reader) recorded() (runs []string, err error) {
+	err = recording.Each(r, nil, func(run record.Parts, _ struct{}) (bool, error) {
+		runs = append(runs, string(run))
+		return true, nil
+	})
+	return runs, err
+}
 
 // countRecorded counts the runs that were recorded; their ids come of it.
 const countRecorded = "dag.recorded"
@@ -82,7 +91,7 @@ func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Record
 			return err
 		}
 		r.source = origin{event: EventRef{start.EventID}}
-		return tx.Put(bLive, []byte(r.id), []byte{})
+		return recording.Put(tx, record.Key(r.id), struct{}{})
 	})
 	return r, explain("begin to record a run", err)
 }

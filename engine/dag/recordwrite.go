@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Flush writes what is gathered, and returns the first error so far.
@@ -102,7 +103,7 @@ func closeRun(tx *audit.Tx, run string, over bool) error {
 	if !over {
 		return nil
 	}
-	return tx.Delete(bLive, []byte(run))
+	return recording.Delete(tx, record.Key(run))
 }
 
 // Recover closes the runs of a tenant that a recorder left open when its
@@ -113,10 +114,8 @@ func (d *DAG) Recover(ctx context.Context, tenant string) error {
 	cutOff := map[string][]Event{}
 	var errs []error
 	err := d.view(ctx, tenant, "look for runs that were cut off", func(r reader) error {
-		if err := r.Scan(bLive, nil, nil, false, func(k, _ []byte) bool {
-			runs = append(runs, string(k))
-			return true
-		}); err != nil {
+		var err error
+		if runs, err = r.recorded(); err != nil {
 			return err
 		}
 		for _, run := range runs {
@@ -181,8 +180,8 @@ func (r reader) openCalls(num uint64, h *head) ([]OpenCall, error) {
 		return h.OpenCalls, nil
 	}
 	var open []OpenCall
-	err := r.scan(bCalls, key(num), nil, nil, false, func(_, pos []byte) (bool, error) {
-		e, err := r.event(get64(pos))
+	err := runCalls.Within(r, record.Seq(num), nil, nil, false, func(_ record.Parts, found record.Found[[]byte]) (bool, error) {
+		e, err := r.event(record.LastSeq(found.Data))
 		if err != nil {
 			return false, err
 		}

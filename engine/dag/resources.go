@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // ResourceAt is a resource as it was at a time.
@@ -218,8 +219,8 @@ func (r reader) mount(pos uint64, i int) (Edge, Mount, error) {
 // probed is what the newest probe before a time found, unless the resource was
 // stated with a newer one.
 func (r reader) probed(num uint64, at time.Time, l *LivenessState) error {
-	return r.scan(bProbe, key(num), nil, key(micros(at)+1), true, func(rest, _ []byte) (bool, error) {
-		e, err := r.event(get64(rest[8:]))
+	return probes.Within(r, record.Seq(num), nil, record.Seq(micros(at)+1), true, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
+		e, err := r.event(record.LastSeq(rest))
 		if err != nil {
 			return false, err
 		}

@@ -1,16 +1,15 @@
 package dag
 
 import (
-	"bytes"
-	"encoding/binary"
 	"math/bits"
+	"slices"
 	"time"
 
-	"swarmdeck/store"
+	"swarmdeck/engine/record"
 )
 
 // What holds over a time is found by the time, however much there was before:
-// what still holds stands in bOpen by its beginning. What has ended is filed
+// what still holds stands in openSpans by its beginning. What has ended is filed
 // under a fork of the virtual binary tree over all times: the highest node
 // within its time. Whatever held at t is then in one of the 64 nodes on the
 // way to t, where it is a range of keys: those that began before t when t is
@@ -33,30 +32,28 @@ type span struct {
 	id   string // of the resource that it is about
 }
 
-// tail orders spans that begin or end at the same time.
-func (s span) tail() []byte {
-	return binary.BigEndian.AppendUint16(key(s.pos), uint16(s.i+1))
+// key is where a span stands under a key: by a time of it, and its place.
+func (s span) key(under record.Key, at uint64) record.Key {
+	return under.Seq(at).Seq(s.pos).Short(uint16(s.i + 1))
 }
 
-func (s span) openKey() []byte {
-	return append(put64([]byte{s.what}, micros(s.from)), s.tail()...)
-}
+func (s span) openKey() record.Key { return s.key(record.Key{s.what}, micros(s.from)) }
 
-func holdPrefix(what byte, resource, other uint64) []byte {
-	return put64(put64([]byte{what}, resource), other)
+func holdKey(what byte, resource, other uint64) record.Key {
+	return record.Key{what}.Seq(resource).Seq(other)
 }
 
 // opened notes what holds until it is ended, by the numbers of the resource
 // and of who has it.
 func (w *writer) opened(s span, resource, other uint64) error {
-	if err := w.Put(bOpen, s.openKey(), []byte(s.id)); err != nil {
+	if err := openSpans.Put(w, s.openKey(), []byte(s.id)); err != nil {
 		return err
 	}
-	return w.Put(bHold, append(put64(holdPrefix(s.what, resource, other), micros(s.from)), s.tail()...), []byte(s.id))
+	return holds.Put(w, s.key(holdKey(s.what, resource, other), micros(s.from)), []byte(s.id))
 }
 
 func (r reader) isOpen(what byte, resource, other uint64) (open bool, err error) {
-	err = r.scan(bHold, holdPrefix(what, resource, other), nil, nil, false, func(_, _ []byte) (bool, error) {
+	err = holds.Within(r, holdKey(what, resource, other), nil, nil, false, func(_ record.Parts, _ record.Found[[]byte]) (bool, error) {
 		open = true
 		return false, nil
 	})
@@ -65,32 +62,32 @@ func (r reader) isOpen(what byte, resource, other uint64) (open bool, err error)
 
 // end ends what of a kind holds between a resource and another node.
 func (w *writer) end(what byte, resource, other uint64, at time.Time) error {
-	return w.endAll(holdPrefix(what, resource, other), 0, at)
+	return w.endAll(holdKey(what, resource, other), 0, at)
 }
 
 // endOthers ends what of a kind holds of a resource, but what an event says.
 func (w *writer) endOthers(what byte, resource uint64, at time.Time, but uint64) error {
-	return w.endAll(put64([]byte{what}, resource), but, at)
+	return w.endAll(record.Key{what}.Seq(resource), but, at)
 }
 
-func (w *writer) endAll(prefix []byte, but uint64, at time.Time) error {
-	var found []span
-	var keys [][]byte
-	err := w.scan(bHold, prefix, nil, nil, false, func(rest, v []byte) (bool, error) {
-		if s := readSpan(prefix[0], rest[len(rest)-18:], v); s.pos != but {
-			found = append(found, s)
-			keys = append(keys, append(bytes.Clone(prefix), rest...))
+func (w *writer) endAll(under record.Key, but uint64, at time.Time) error {
+	var all []span
+	var keys []record.Key
+	err := holds.Within(w, under, nil, nil, false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		if s := readSpan(under[0], rest[max(0, len(rest)-18):], found.Data); s.pos != but {
+			all = append(all, s)
+			keys = append(keys, slices.Concat(under, record.Key(rest)))
 		}
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	for i, s := range found {
-		if err := w.Delete(bHold, keys[i]); err != nil {
+	for i, s := range all {
+		if err := holds.Delete(w, keys[i]); err != nil {
 			return err
 		}
-		if err := w.Delete(bOpen, s.openKey()); err != nil {
+		if err := openSpans.Delete(w, s.openKey()); err != nil {
 			return err
 		}
 		if err := w.closed(s, at); err != nil {
@@ -101,17 +98,14 @@ func (w *writer) endAll(prefix []byte, but uint64, at time.Time) error {
 }
 
 // readSpan reads from, pos and i, and the value.
-func readSpan(what byte, rest, v []byte) span {
-	return span{
-		what: what, from: time.UnixMicro(int64(get64(rest))).UTC(), pos: get64(rest[8:]),
-		i: int(binary.BigEndian.Uint16(rest[16:])) - 1, id: string(v),
-	}
+func readSpan(what byte, rest record.Parts, v []byte) span {
+	return span{what: what, from: rest.Time(), pos: rest.Seq(), i: int(rest.Short()) - 1, id: string(v)}
 }
 
 // closed files what has ended. What ended as it began never was.
 func (w *writer) closed(s span, to time.Time) error {
 	if s.i >= 0 {
-		if err := w.Put(bEnd, append(key(s.pos), binary.BigEndian.AppendUint16(nil, uint16(s.i))...), key(micros(to))); err != nil {
+		if err := ends.Put(w, record.Seq(s.pos).Short(uint16(s.i)), micros(to)); err != nil {
 			return err
 		}
 	}
@@ -119,23 +113,25 @@ func (w *writer) closed(s span, to time.Time) error {
 	if end <= from {
 		return nil
 	}
-	fork := forkOf(from, end-1)
-	low := append(put64(append([]byte{s.what}, fork...), from), s.tail()...)
-	if err := w.Put(bLow, low, append(key(end), s.id...)); err != nil {
+	fork := func() record.Key { return forkOf(s.what, from, end-1) }
+	if err := lows.Put(w, s.key(fork(), from), record.Seq(end).Last(s.id)); err != nil {
 		return err
 	}
-	high := append(put64(append([]byte{s.what}, fork...), ^end), s.tail()...)
-	return w.Put(bHigh, high, append(key(from), s.id...))
+	return highs.Put(w, s.key(fork(), ^end), record.Seq(from).Last(s.id))
 }
 
 // forkOf is the highest node of the tree within [first, last]: its level, and
 // its place among all times.
-func forkOf(first, last uint64) []byte {
+func forkOf(what byte, first, last uint64) record.Key {
 	level := bits.Len64(first ^ last)
 	if level == 0 {
-		return put64([]byte{0}, first)
+		return forkKey(what, 0, first)
 	}
-	return put64([]byte{byte(level)}, last>>(level-1)<<(level-1))
+	return forkKey(what, level, last>>(level-1)<<(level-1))
+}
+
+func forkKey(what byte, level int, node uint64) record.Key {
+	return record.Key{what}.Byte(byte(level)).Seq(node)
 }
 
 // nodeAt is the node of a level on the way to a time.
@@ -150,27 +146,33 @@ func nodeAt(level int, t uint64) uint64 {
 func (r reader) at(what byte, when time.Time, fn func(span) (bool, error)) error {
 	t := micros(when)
 	more := true
-	visit := func(b store.Bucket, prefix, from, to []byte, read func(rest, v []byte) span) error {
+	visit := func(rows record.Rows[[]byte], under record.Key, to uint64, read func(rest record.Parts, v []byte) span) error {
 		if !more {
 			return nil
 		}
-		return r.scan(b, prefix, from, to, false, func(rest, v []byte) (bool, error) {
+		return rows.Within(r, under, nil, record.Seq(to), false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
 			var err error
-			more, err = fn(read(rest, v))
+			more, err = fn(read(rest, found.Data))
 			return more, err
 		})
 	}
-	err := visit(bOpen, []byte{what}, nil, key(t+1), func(rest, v []byte) span { return readSpan(what, rest, v) })
+	err := visit(openSpans, record.Key{what}, t+1, func(rest record.Parts, v []byte) span { return readSpan(what, rest, v) })
 	for level := 0; level <= 63 && err == nil; level++ {
 		node := nodeAt(level, t)
-		prefix := put64([]byte{what, byte(level)}, node)
+		under := forkKey(what, level, node)
 		if t < node {
-			err = visit(bLow, prefix, nil, key(t+1), func(rest, v []byte) span { return readSpan(what, rest, v[8:]) })
+			err = visit(lows, under, t+1, func(rest record.Parts, v []byte) span {
+				at := record.Parts(v)
+				at.Seq() // its end
+				return readSpan(what, rest, at)
+			})
 		} else {
 			// Ends are inverted: all that end after t come first.
-			err = visit(bHigh, prefix, nil, key(^t), func(rest, v []byte) span {
-				s := readSpan(what, rest, v[8:])
-				s.from = time.UnixMicro(int64(get64(v))).UTC()
+			err = visit(highs, under, ^t, func(rest record.Parts, v []byte) span {
+				at := record.Parts(v)
+				from := at.Time()
+				s := readSpan(what, rest, at)
+				s.from = from
 				return s
 			})
 		}
@@ -180,9 +182,9 @@ func (r reader) at(what byte, when time.Time, fn func(span) (bool, error)) error
 
 // ended is when an edge ended; zero while it holds.
 func (r reader) ended(pos uint64, i int) (time.Time, error) {
-	v, err := r.Get(bEnd, append(key(pos), binary.BigEndian.AppendUint16(nil, uint16(i))...))
-	if err != nil || v == nil {
+	at, there, err := ends.Get(r, record.Seq(pos).Short(uint16(i)))
+	if err != nil || !there {
 		return time.Time{}, err
 	}
-	return time.UnixMicro(int64(get64(v))).UTC(), nil
+	return time.UnixMicro(int64(at)).UTC(), nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // State is what was so right after an event: of its run, and of the agent,
@@ -93,7 +93,7 @@ func (r reader) stateAt(e Recorded) (State, error) {
 // runAt is a stream's state as of one of its events.
 func (r reader) runAt(stream, seq uint64) (RunState, error) {
 	var s RunState
-	next, err := r.Get(bStream, key(stream, seq+1))
+	next, err := streams.Data(r, record.Seq(stream).Seq(seq+1))
 	if err != nil {
 		return s, fmt.Errorf("look after event %d of a stream: %w", seq, err)
 	}
@@ -102,15 +102,11 @@ func (r reader) runAt(stream, seq uint64) (RunState, error) {
 		return h.RunState, err
 	}
 	if from := seq / markEvery * markEvery; from > 0 {
-		v, err := r.Get(bMark, key(stream, from))
-		if err != nil {
+		if s, _, err = marks.Get(r, record.Seq(stream).Seq(from)); err != nil {
 			return s, err
 		}
-		if err := core.DecodeStored(v, &s); err != nil {
-			return s, fmt.Errorf("decode the state of a stream at %d: %w", from, err)
-		}
 	}
-	l := listed{bStream, key(stream), seq}
+	l := listed{streams, record.Seq(stream), seq}
 	err = r.rows(l, true, s.Events, markEvery, func(w row) error {
 		e, err := w.folded()
 		if err == nil {
@@ -169,13 +165,13 @@ func (r reader) mountsOf(s *State, run RunState) error {
 		if err != nil {
 			return err
 		}
-		b, t := bOut, MountsResource
+		rows, t := outEdges, MountsResource
 		if holder.Type == TypeAgent {
-			b, t = bIn, AttachedTo
+			rows, t = inEdges, AttachedTo
 		}
 		looked := 0
-		err = r.scan(b, append(key(num), relationCode(t)), nil, key(s.Pos+1), true, func(rest, _ []byte) (bool, error) {
-			_, m, err := r.mount(get64(rest), int(rest[8])<<8|int(rest[9]))
+		err = rows.Within(r, record.Seq(num).Byte(relationCode(t)), nil, record.Seq(s.Pos+1), true, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
+			_, m, err := r.mount(rest.Seq(), int(rest.Short()))
 			if err != nil {
 				return false, err
 			}
@@ -207,16 +203,16 @@ func (r reader) policyAt(s *State) error {
 // messagesAt are the newest messages of a stream's history up to a seq.
 func (r reader) messagesAt(stream, seq uint64) ([]Message, error) {
 	all := []Message{}
-	l := listed{bStream, key(stream), seq}
+	l := listed{streams, record.Seq(stream), seq}
 	for i := seq; i > 0 && i+maxBack > seq && len(all) < maxMessages; i-- {
-		v, err := r.Get(l.bucket, append(key(stream), key(i)...))
+		v, err := l.rows.Data(r, l.at(i))
 		if err != nil {
 			return nil, err
 		}
 		if len(v) < 9 || v[8] != KindHistoryAppend.code() {
 			continue
 		}
-		e, err := r.event(get64(v))
+		e, err := r.event(record.LastSeq(v[:8]))
 		if err != nil {
 			return nil, err
 		}

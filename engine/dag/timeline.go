@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Moment is an event on a timeline, with what it begins or ends. Its JSON is
@@ -175,12 +176,12 @@ func (r reader) called(m *Moment, call string) error {
 	if err != nil {
 		return err
 	}
-	prefix, looked := textKey(key(stream), call, 0)[:9+len(call)], 0
-	return r.scan(bCall, prefix, nil, key(m.Pos), true, func(rest, v []byte) (bool, error) {
-		if looked++; v[0] != KindToolCall.code() {
+	prefix, looked := record.Seq(stream).Text(call), 0
+	return callIDs.Within(r, prefix, nil, record.Seq(m.Pos), true, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		if looked++; kindOf(found) != KindToolCall.code() {
 			return looked < maxBack, nil
 		}
-		e, err := r.event(get64(rest))
+		e, err := r.event(rest.Seq())
 		if err == nil {
 			m.From, m.Tool = e.Event.TS, e.Event.Body.(*ToolCall).Tool
 		}
@@ -196,8 +197,8 @@ func (r reader) answered(m *Moment) error {
 		return err
 	}
 	looked := 0
-	return r.scan(bIn, append(key(num), relationCode(DerivedFrom)), nil, nil, false, func(rest, _ []byte) (bool, error) {
-		e, err := r.event(get64(rest))
+	return inEdges.Within(r, record.Seq(num).Byte(relationCode(DerivedFrom)), nil, nil, false, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
+		e, err := r.event(rest.Seq())
 		if err != nil {
 			return false, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // maxTold is how many edges a walk remembers the places of.
@@ -66,7 +67,7 @@ func (r reader) told(pos uint64) (*told, error) {
 		return nil, err
 	}
 	t := &told{id: e.EventID, ts: e.TS}
-	if t.raw, err = r.Get(bEdge, key(pos)); err != nil || t.raw == nil {
+	if t.raw, err = edgesOf.Data(r, record.Seq(pos)); err != nil || t.raw == nil {
 		return t, err
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(t.raw))

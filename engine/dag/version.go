@@ -2,11 +2,11 @@ package dag
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Version is what an event stated about a node.
@@ -56,8 +56,8 @@ func (r reader) versionAt(num, before uint64, at time.Time) (*Version, error) {
 // versions calls fn for a node's versions among the events before a pos, the
 // newest first.
 func (r reader) versions(num, before uint64, fn func(*Version) (bool, error)) error {
-	return r.scan(bNode, key(num), nil, key(before), true, func(rest, v []byte) (bool, error) {
-		pos, i := get64(rest), int(binary.BigEndian.Uint16(v))
+	return stated.Within(r, record.Seq(num), nil, record.Seq(before), true, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		pos, i := rest.Seq(), placeOf(found)
 		e, err := r.event(pos)
 		if err != nil {
 			return false, err
@@ -67,6 +67,12 @@ func (r reader) versions(num, before uint64, fn func(*Version) (bool, error)) er
 		}
 		return fn(&Version{e.Event.Nodes[i], e.Event.EventID, e.Event.TS, pos})
 	})
+}
+
+// placeOf is where a version stands within its event's nodes.
+func placeOf(found record.Found[[]byte]) int {
+	at := record.Parts(found.Data)
+	return int(at.Short())
 }
 
 // maxVersions bounds what Node returns.

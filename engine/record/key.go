@@ -13,8 +13,8 @@ import (
 // called on as it is to its readers: a key is built in one expression.
 type Key []byte
 
-// Seq is a key of one number.
-func Seq(n uint64) Key { return Key(nil).Seq(n) }
+// Seq is a key of one number, with room for two more.
+func Seq(n uint64) Key { return make(Key, 0, 24).Seq(n) }
 
 // Text is a key of one text that others may follow; it has no zero byte.
 func Text(s string) Key { return Key(nil).Text(s) }
@@ -27,6 +27,9 @@ func Hash(s string) Key {
 
 // Seq adds a number: eight bytes, the greatest first.
 func (k Key) Seq(n uint64) Key { return binary.BigEndian.AppendUint64(k, n) }
+
+// Short adds a small number: two bytes, the greater first.
+func (k Key) Short(n uint16) Key { return binary.BigEndian.AppendUint16(k, n) }
 
 // Byte adds one byte.
 func (k Key) Byte(b byte) Key { return append(k, b) }
@@ -91,6 +94,17 @@ func (p *Parts) Seq() uint64 {
 	}
 	*p = b[8:]
 	return binary.BigEndian.Uint64(b)
+}
+
+// Short takes a small number.
+func (p *Parts) Short() uint16 {
+	b := *p
+	if len(b) < 2 {
+		*p = nil
+		return 0
+	}
+	*p = b[2:]
+	return binary.BigEndian.Uint16(b)
 }
 
 // Byte takes one byte.

@@ -427,10 +427,10 @@ func TestRowsAreFoundFromEitherEndAndDecodedWhenAsked(t *testing.T) {
 	}{{0, 3, false, "zero one two"}, {0, 3, true, "two one zero"}, {1, 2, false, "one"}} {
 		var got []string
 		err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error {
-			return rows.Range(tx, under.Seq(c.from), under.Seq(c.to), c.back, func(f record.Found[[]byte]) (bool, error) {
+			return rows.Within(tx, under, record.Seq(c.from), record.Seq(c.to), c.back, func(k record.Parts, f record.Found[[]byte]) (bool, error) {
 				v, err := f.Value()
-				if f.Size != len(v) || record.LastSeq(f.Key) >= 3 {
-					t.Errorf("%d bytes at %d: %q", f.Size, record.LastSeq(f.Key), v)
+				if n := k.Seq(); len(f.Data) != len(v) || n >= 3 {
+					t.Errorf("%d bytes at %d: %q", len(f.Data), n, v)
 				}
 				got = append(got, string(v))
 				return true, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -27,15 +28,22 @@ type Rows[V any] store.Bucket
 
 // Get reads one value; false when there is none.
 func (r Rows[V]) Get(tx store.Tx, key Key) (v V, found bool, err error) {
-	data, err := tx.Get(store.Bucket(r), key)
-	if err != nil {
-		return v, false, fmt.Errorf("read %s: %w", string(r), err)
-	}
-	if data == nil {
-		return v, false, nil
+	data, err := r.Data(tx, key)
+	if err != nil || data == nil {
+		return v, false, err
 	}
 	v, err = r.decode(key, data)
 	return v, err == nil, err
+}
+
+// Data reads one value as it is stored, nil when there is none. It is the store's,
+// while the transaction lasts.
+func (r Rows[V]) Data(tx store.Tx, key Key) ([]byte, error) {
+	data, err := tx.Get(store.Bucket(r), key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", string(r), err)
+	}
+	return data, nil
 }
 
 // Put writes one value. Those of derived rows go to the Derived of an audit.Tx.
@@ -107,32 +115,38 @@ func (r Rows[V]) Delete(tx store.Tx, key Key) error { return tx.Delete(store.Buc
 // Each visits the values under a key in order, until visit returns false or
 // fails. rest is what the keys have more.
 func (r Rows[V]) Each(tx store.Tx, under Key, visit func(rest Parts, v V) (more bool, err error)) error {
-	from, to := under.Under()
-	return r.Range(tx, from, to, false, func(f Found[V]) (bool, error) {
+	return r.Within(tx, under, nil, nil, false, func(rest Parts, f Found[V]) (bool, error) {
 		v, err := f.Value()
 		if err != nil {
 			return false, err
 		}
-		return visit(f.Key[len(under):], v)
+		return visit(rest, v)
 	})
 }
 
 // Found is a value as it is stored.
 type Found[V any] struct {
-	Key  Parts
-	Size int // bytes
+	Data []byte // the store's, while the transaction lasts
+	key  Key
 	rows Rows[V]
-	data []byte
 }
 
 // Value decodes the value.
-func (f Found[V]) Value() (V, error) { return f.rows.decode(f.Key, f.data) }
+func (f Found[V]) Value() (V, error) { return f.rows.decode(f.key, f.Data) }
 
-// Range visits the values from one key on and below another, nil for no bound,
-// until visit returns false or fails: those with the greatest keys first if back.
-func (r Rows[V]) Range(tx store.Tx, from, to Key, back bool, visit func(Found[V]) (more bool, err error)) error {
-	return Scan(tx, store.Bucket(r), from, to, back, func(key, data []byte) (bool, error) {
-		return visit(Found[V]{key, len(data), r, data})
+// Within visits the values under a key, until visit returns false or fails: those
+// whose keys have more from one on and below another, nil for no bound, the
+// greatest first if back.
+func (r Rows[V]) Within(tx store.Tx, under, from, to Key, back bool, visit func(rest Parts, f Found[V]) (more bool, err error)) error {
+	lo, hi := under.Under()
+	if from != nil {
+		lo = slices.Concat(under, from)
+	}
+	if to != nil {
+		hi = slices.Concat(under, to)
+	}
+	return Scan(tx, store.Bucket(r), lo, hi, back, func(key, data []byte) (bool, error) {
+		return visit(key[len(under):], Found[V]{data, key, r})
 	})
 }
 
