@@ -1,8 +1,6 @@
 package dag
 
 import (
-	"fmt"
-
 	"swarmdeck/engine/core"
 )
 
@@ -37,8 +35,11 @@ type gist struct {
 // folded decodes a row as far as fold looks at it.
 func (w row) folded() (Event, error) {
 	var g gist
+	if w.unread != nil {
+		return Event{}, w.unread
+	}
 	if err := core.DecodeStored(w.raw, &g); err != nil {
-		return Event{}, fmt.Errorf("decode event %d: %w", w.pos, err)
+		return Event{}, damaged(w.pos, err)
 	}
 	e := Event{Body: g.body(), raw: w.raw, Head: Head{
 		Kind: g.Kind, TS: g.TS, RunID: g.RunID, AgentID: g.AgentID, CorrelationID: g.CorrelationID,

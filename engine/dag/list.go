@@ -76,6 +76,13 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 	var items []T
 	var l listed
 	total, narrow := 0, false
+	take := func(r reader, e Recorded) error {
+		item, err := make(r, e)
+		if err == nil {
+			items = append(items, item)
+		}
+		return err
+	}
 	err := d.view(ctx, tenant, "list the record", func(r reader) (err error) {
 		if l, err = find(r, &q); err != nil {
 			return err
@@ -84,10 +91,12 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 			return nil
 		}
 		total = int(l.n)
-		return r.walk(l, forward, uint64(f.Offset()), uint64(f.Size), func(e Recorded) error {
-			item, err := make(r, e)
-			items = append(items, item)
-			return err
+		return r.rows(l, forward, uint64(f.Offset()), uint64(f.Size), func(w row) error {
+			e, err := w.recorded()
+			if err == nil {
+				err = take(r, e)
+			}
+			return d.passOver(tenant, err)
 		})
 	})
 	needles := q.needles()
@@ -97,24 +106,20 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 		}
 		err = d.view(ctx, tenant, "list the record", func(r reader) error {
 			return r.rows(l, forward, from, slice, func(w row) error {
-				if !contains(w.raw, needles) {
+				if w.unread == nil && !contains(w.raw, needles) {
 					return nil
 				}
 				e, err := w.recorded()
-				if err != nil || !q.match(&e.Event) {
-					return err
+				kept := err == nil && q.match(&e.Event)
+				if kept && keep != nil {
+					kept, err = keep(r, e)
 				}
-				if keep != nil {
-					if kept, err := keep(r, e); err != nil || !kept {
-						return err
+				if kept && err == nil {
+					if total++; total > f.Offset() && len(items) < f.Size {
+						err = take(r, e)
 					}
 				}
-				if total++; total <= f.Offset() || len(items) == f.Size {
-					return nil
-				}
-				item, err := make(r, e)
-				items = append(items, item)
-				return err
+				return d.passOver(tenant, err)
 			})
 		})
 	}
@@ -122,6 +127,15 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 		return core.Page[T]{}, err
 	}
 	return core.NewPage(items, f, total), nil
+}
+
+// passOver tells of what can't be read: it hides nothing else of a list.
+func (d *DAG) passOver(tenant string, err error) error {
+	if len(core.DamagedIn(err)) == 0 {
+		return err
+	}
+	d.ledger.Unread(tenant, "dag", err)
+	return nil
 }
 
 // slice is how many events one read transaction walks: a long walk must not
@@ -139,21 +153,20 @@ func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) e
 	})
 }
 
-// rows is walk without a look into the events.
+// rows is walk without a look into the events, also past those that can't be
+// read.
 func (r reader) rows(l listed, forward bool, skip, n uint64, fn func(row) error) error {
 	for k := skip; k < l.n && k < skip+n; k++ {
 		i := k + 1
 		if !forward {
 			i = l.n - k
 		}
+		var w row
 		pos, err := r.entry(l, i)
-		if err != nil {
-			return err
+		if err == nil {
+			w, err = r.row(pos)
 		}
-		w, err := r.row(pos)
-		if err != nil {
-			return err
-		}
+		w.unread = err
 		if err := fn(w); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package dag
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -119,11 +120,20 @@ type row struct {
 	pos, seq, stream uint64
 	at               time.Time
 	raw              core.Raw
+	unread           error // why it can't be read
+}
+
+// damaged says that an event can't be read.
+func damaged(pos uint64, err error) error {
+	return &core.Damaged{Noun: "event", Key: fmt.Sprint("number ", pos), Err: err}
 }
 
 func (r reader) row(pos uint64) (row, error) {
 	v, err := stored.Data(r, record.Seq(pos))
-	if err != nil {
+	switch {
+	case len(core.DamagedIn(err)) > 0:
+		return row{}, damaged(pos, err)
+	case err != nil:
 		return row{}, fmt.Errorf("read event %d: %w", pos, err)
 	}
 	return asRow(pos, v)
@@ -131,7 +141,7 @@ func (r reader) row(pos uint64) (row, error) {
 
 func asRow(pos uint64, v []byte) (row, error) {
 	if len(v) < recordHead {
-		return row{}, core.Errorf(core.Internal, "event %d of the record is missing; run store check", pos)
+		return row{}, damaged(pos, errors.New("it is missing, or cut short; run store check"))
 	}
 	head := record.Parts(v)
 	return row{pos: pos, at: head.Time(), seq: head.Seq(), stream: head.Seq(), raw: v[recordHead:]}, nil
@@ -139,6 +149,9 @@ func asRow(pos uint64, v []byte) (row, error) {
 
 // recorded decodes a row. What is stored was checked when it came in.
 func (w row) recorded() (Recorded, error) {
+	if w.unread != nil {
+		return Recorded{}, w.unread
+	}
 	e := Event{raw: bytes.Clone(w.raw)}
 	err := core.DecodeStored(e.raw, &e.Head)
 	if err == nil {
@@ -149,7 +162,7 @@ func (w row) recorded() (Recorded, error) {
 		}
 	}
 	if err != nil {
-		return Recorded{}, fmt.Errorf("decode event %d: %w", w.pos, err)
+		return Recorded{}, damaged(w.pos, err)
 	}
 	e.identify()
 	return Recorded{Pos: w.pos, Seq: w.seq, RecordedAt: At(w.at), Event: e}, nil
@@ -183,5 +196,8 @@ func (r reader) kind(pos uint64) (byte, error) {
 // edges reads an event's edges, but RUN_HAS_EVENT.
 func (r reader) edges(pos uint64) ([]Edge, error) {
 	all, _, err := edgesOf.Get(r, record.Seq(pos))
+	if len(core.DamagedIn(err)) > 0 {
+		err = damaged(pos, fmt.Errorf("its edges: %w", err))
+	}
 	return all, err
 }

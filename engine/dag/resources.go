@@ -89,7 +89,10 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 			}
 			res, err := r.resourceAt(s, at, held[s.id])
 			if err != nil {
-				return err
+				if err = d.passOver(tenant, err); err != nil {
+					return err
+				}
+				continue
 			}
 			if narrow && !q.fits(res) {
 				continue
@@ -257,7 +260,10 @@ func (d *DAG) Mounts(ctx context.Context, tenant string, q TimeQuery) (core.Page
 			}
 			_, m, err := r.mount(s.pos, s.i)
 			if err != nil {
-				return err
+				if err = d.passOver(tenant, err); err != nil {
+					return err
+				}
+				continue
 			}
 			if q.Agent != "" && m.Holder != (NodeRef{TypeAgent, q.Agent}) || q.Run != "" && m.Holder != (NodeRef{TypeRun, q.Run}) ||
 				!strings.Contains(strings.ToLower(m.ResourceID+" "+m.Mount), strings.ToLower(q.Match)) {

@@ -249,7 +249,10 @@ func (k *Kind[T]) at(tx store.Tx, key Key, codec func([]byte) (*T, error)) (*T, 
 		return nil, nil
 	}
 	data, err := tx.Get(k.Bucket, key)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return nil, k.damaged(tx.Tenant(), key, err)
+	case err != nil:
 		return nil, fmt.Errorf("read %s %q: %w", k.Noun, key, err)
 	}
 	if data == nil {

@@ -40,7 +40,10 @@ func (r Rows[V]) Get(tx store.Tx, key Key) (v V, found bool, err error) {
 // while the transaction lasts.
 func (r Rows[V]) Data(tx store.Tx, key Key) ([]byte, error) {
 	data, err := tx.Get(store.Bucket(r), key)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return nil, &core.Damaged{Noun: string(r), Key: string(key), Err: err}
+	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", string(r), err)
 	}
 	return data, nil
