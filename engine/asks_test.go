@@ -21,7 +21,7 @@ import (
 func ask(t testing.TB, e *Engine, n int) (ids []string) {
 	t.Helper()
 	ask := judge.Ask{
-		Gate: judge.GateStart, Action: judge.Action{Kind: "exec.run", Args: core.Raw(`{"argv":["rm","-rf","/srv/data"]}`)},
+		Gate: judge.GateStart, Action: judge.Action{Kind: "exec.run", Args: core.Raw(`{"argv":["rm", "-rf", "/srv/\u202edata"]}`)},
 		TaskID: core.NewID(core.TaskPrefix, alice.Tenant, 1), Attempt: 1, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", By: core.Caller{Tenant: alice.Tenant, Name: "robot", Kind: core.Agent, Door: core.DoorMCP},
 	}
 	v := e.Judge.Evaluate(t.Context(), alice.Tenant, ask)

@@ -225,7 +225,10 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
 	tenants, err := opt.Store.Tenants(ctx)
 	if err == nil {
-		err = e.Health.Tenants(ctx, "judge", tenants, func(tenant string) error { return e.Judge.Read(ctx, tenant) })
+		err = e.Health.Tenants(ctx, "judge", tenants, func(tenant string) error {
+			_, err := e.Audit.Counts(ctx, tenant)
+			return errors.Join(err, e.Judge.Read(ctx, tenant))
+		})
 	}
 	e.world.mu.Lock()
 	e.world.add(tenants...)

@@ -44,8 +44,8 @@ type Snapshot struct {
 
 // world hands out snapshots. Commits mark what changed; the next Snapshot takes
 // just that again from what the services hold in memory, so the cost is paid per
-// look and not per commit. The store is read for the first look at a tenant, or
-// at a budget's counters, alone.
+// look and not per commit. The store is read for the first look at a new tenant
+// alone.
 type world struct {
 	e *Engine
 
@@ -219,7 +219,7 @@ func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	}
 	s.AuditSeq = held.Events()
 	if stale["task"] || stale["decision"] {
-		if s.Counts, err = e.Tasks.Counts(ctx, s.Tenant); err != nil {
+		if s.Counts, err = e.Tasks.Held(ctx, s.Tenant); err != nil {
 			return err
 		}
 	}

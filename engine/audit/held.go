@@ -31,19 +31,50 @@ type held struct {
 	lent   bool // somebody may be reading them
 }
 
-// Hold keeps counters of every tenant in memory, as the newest commit left them,
-// for who looks at them often. It is called before the first change, or within
-// a transaction of Update.
-func (l *Ledger) Hold(names ...string) {
+// heldNames are the held counters of each tenant, "" of every one.
+type heldNames map[string]map[string]bool
+
+func (n heldNames) has(tenant, name string) bool { return n[""][name] || n[tenant][name] }
+
+// Hold keeps counters of a tenant, "" for every one, in memory, as the newest
+// commit left them, for who looks at them often. It is called before the first
+// change, or within a transaction of Update.
+func (l *Ledger) Hold(tenant string, names ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[string]bool{}
+	l.changeHeld(tenant, func(of map[string]bool) {
+		for _, name := range names {
+			of[name] = true
+		}
+	})
+}
+
+// Release is the end of a Hold.
+func (l *Ledger) Release(tenant string, names ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changeHeld(tenant, func(of map[string]bool) {
+		for _, name := range names {
+			delete(of, name)
+		}
+	})
+	h := l.heldOf(tenant)
+	h.own()
+	for _, name := range names {
+		delete(h.counts, name)
+	}
+}
+
+// changeHeld is called with mu held.
+func (l *Ledger) changeHeld(tenant string, change func(map[string]bool)) {
+	all := heldNames{}
 	if known := l.holds.Load(); known != nil {
 		maps.Copy(all, *known)
 	}
-	for _, name := range names {
-		all[name] = true
-	}
+	of := map[string]bool{}
+	maps.Copy(of, all[tenant])
+	change(of)
+	all[tenant] = of
 	l.holds.Store(&all)
 }
 
@@ -55,8 +86,11 @@ func (l *Ledger) Counts(ctx context.Context, tenant string) (Counts, error) {
 	}
 	found := Counts{}
 	err := l.View(ctx, tenant, func(tx *Tx) error {
-		for name := range *l.holds.Load() {
-			found[name] = tx.Counter(name)
+		names := *l.holds.Load()
+		for _, of := range []map[string]bool{names[""], names[tenant]} {
+			for name := range of {
+				found[name] = tx.Counter(name)
+			}
 		}
 		return nil
 	})
@@ -73,11 +107,11 @@ func (l *Ledger) counts(tenant string, found Counts) Counts {
 	defer l.mu.Unlock()
 	h := l.heldOf(tenant)
 	for name, n := range found {
-		if _, newer := h.counts[name]; !newer { // a commit may have come between
+		if _, newer := h.counts[name]; !newer && l.holds.Load().has(tenant, name) { // a commit may have come between
 			h.set(name, n)
 		}
 	}
-	if len(h.counts) < len(*l.holds.Load()) {
+	if names := *l.holds.Load(); len(h.counts) < len(names[""])+len(names[tenant]) {
 		return nil
 	}
 	h.lent = true
@@ -95,10 +129,15 @@ func (l *Ledger) heldOf(tenant string) *held {
 }
 
 func (h *held) set(name string, n int64) {
+	h.own()
+	h.counts[name] = n
+}
+
+// own makes the counts nobody else's.
+func (h *held) own() {
 	if h.lent {
 		h.counts, h.lent = maps.Clone(h.counts), false
 	}
-	h.counts[name] = n
 }
 
 // figure is the value of a held counter that a transaction changed.
@@ -109,7 +148,7 @@ type figure struct {
 
 // hold notes the value of a counter, if it is a held one.
 func (tx *Tx) hold(name string, n int64) {
-	if !(*tx.l.holds.Load())[name] {
+	if !tx.l.holds.Load().has(tx.stamp.tenant, name) {
 		return
 	}
 	if i := slices.IndexFunc(tx.figures, func(f figure) bool { return f.name == name }); i >= 0 {
@@ -128,7 +167,9 @@ func (tx *Tx) keepFigures() {
 	defer tx.l.mu.Unlock()
 	h := tx.l.heldOf(tx.stamp.tenant)
 	for _, f := range tx.figures {
-		h.set(f.name, f.n)
+		if tx.l.holds.Load().has(tx.stamp.tenant, f.name) { // nobody released it meanwhile
+			h.set(f.name, f.n)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 	h := audit.New(newStore(t), audit.Options{})
-	h.Hold("red", "green")
+	h.Hold("", "red", "green")
 	add := func(red, green int64) error {
 		return h.Update(t.Context(), alice, func(tx *audit.Tx) error {
 			tx.Add("red", red)
@@ -42,7 +42,7 @@ func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 		t.Errorf("%v, before %v", last, before)
 	}
 	if err := h.Update(t.Context(), alice, func(tx *audit.Tx) error {
-		h.Hold("blue")
+		h.Hold(acme, "blue")
 		tx.Add("blue", 5)
 		_, err := tx.Record(audit.Entry{Type: "thing.counted", Subject: "thing", ID: "1"})
 		return err
@@ -51,6 +51,13 @@ func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 	}
 	if c := check("held later", 3, 2); c.Counter("blue") != 5 {
 		t.Errorf("blue: %v", c)
+	}
+	if c, err := h.Counts(t.Context(), other); err != nil || len(c) != 3 {
+		t.Errorf("another tenant holds %v, %v", c, err)
+	}
+	h.Release(acme, "blue")
+	if c := check("released", 3, 2); len(c) != 3 {
+		t.Errorf("held: %v", c)
 	}
 	var all sync.WaitGroup
 	for range 8 {

@@ -36,9 +36,9 @@ type Ledger struct {
 	opt Options
 
 	classes atomic.Pointer[classes]
-	leaving sync.RWMutex                    // held while events leave; readers of the whole log share it
-	spare   sync.Pool                       // of *Tx
-	holds   atomic.Pointer[map[string]bool] // names of the held counters
+	leaving sync.RWMutex              // held while events leave; readers of the whole log share it
+	spare   sync.Pool                 // of *Tx
+	holds   atomic.Pointer[heldNames] // names of the held counters
 
 	mu      sync.Mutex    // guards what follows, and changes of classes
 	last    time.Time     // newest time given out
@@ -57,7 +57,7 @@ func New(st store.Store, opt Options) *Ledger {
 		opt.NewTrace = func() string { return core.NewTrace(nil) }
 	}
 	l := &Ledger{st: st, opt: opt, tenants: map[string]string{}, held: map[string]*held{}, kinds: map[string]Auditable{}}
-	l.Hold(counter)
+	l.Hold("", counter)
 	return l
 }
 

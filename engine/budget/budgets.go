@@ -128,8 +128,13 @@ func (s *Budgets) ran(of attempt, r *ranFor) {
 
 // follow takes a budget over, as it is on disk; nil was removed.
 func (s *Budgets) follow(tenant, name string, now *Budget) {
-	s.opt.Ledger.Hold(countsOf(name)...) // before List can find it
+	if now != nil { // before List can find it
+		s.opt.Ledger.Hold(tenant, countsOf(name)...)
+	}
 	s.held.Follow(tenant, name, now)
+	if now == nil {
+		s.opt.Ledger.Release(tenant, countsOf(name)...)
+	}
 	s.mu.Lock()
 	delete(s.short, subject{tenant, name})
 	s.mu.Unlock()

@@ -71,7 +71,10 @@ func (s *Budgets) subject(ctx context.Context, by core.Caller, b *Budget) error 
 // put keeps a budget in place of old, which is nil for a new one.
 func (s *Budgets) put(tx *audit.Tx, old, b *Budget, event string) error {
 	b.Used = usage(tx, b.Subject)
-	s.opt.Ledger.Hold(countsOf(b.Subject)...) // from this change on
+	s.opt.Ledger.Hold(tx.Tenant(), countsOf(b.Subject)...) // from this change on
+	for _, name := range countsOf(b.Subject) {
+		tx.Add(name, 0) // and as it is now
+	}
 	return s.kind.Save(tx, record.Event{
 		Type: event, Detail: map[string]any{"tokens": b.Tokens, "cost_usd": b.CostUSD, "tasks": b.Tasks, "wall_s": b.WallS},
 	}, old, b)
@@ -90,7 +93,8 @@ func (s *Budgets) List(ctx context.Context, tenant string) ([]Budget, error) {
 	}
 	var all []Budget
 	for _, name := range slices.Sorted(maps.Keys(held)) {
-		if b := *held[name]; b.Reached != unreadable {
+		_, there := c[countUse("tokens", name)] // else it was removed just now
+		if b := *held[name]; there && b.Reached != unreadable {
 			b.Used = s.shown(c, tenant, name)
 			all = append(all, b)
 		}

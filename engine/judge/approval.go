@@ -58,8 +58,14 @@ func (a *Approval) Ends() (at time.Time, how string) {
 	return a.DeadlineAt, a.AtDeadline
 }
 
-// open stores a new approval and tells everyone.
+// open stores a new approval and tells everyone. Its arguments are written as the
+// store will have them: what is shown of it is the same before and after a restart.
 func (j *Judge) open(tx *audit.Tx, a *Approval) error {
+	args, err := core.Encode(a.Action.Args)
+	if err != nil {
+		return fmt.Errorf("encode the arguments of approval %s: %w", a.ApprovalID, err)
+	}
+	a.Action.Args = args
 	return j.save(tx, a, "approval.opened", map[string]any{
 		"gate": a.Gate, "risk": a.Risk, "reason_code": a.ReasonCode, "rule_id": a.RuleID, "digest": a.Digest,
 		"task_id": a.TaskID, "agent": a.Agent.Name, "deadline_at": a.DeadlineAt, "decision_id": a.DecisionID,

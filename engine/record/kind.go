@@ -97,7 +97,7 @@ type Index[T any] struct {
 // Hold has the ledger hold how many records there are, how many were ever made,
 // and other counters.
 func (k *Kind[T]) Hold(more ...string) {
-	k.Ledger.Hold(append(more, string(k.Bucket), k.seq())...)
+	k.Ledger.Hold("", append(more, string(k.Bucket), k.seq())...)
 }
 
 // subject is what the audit log and watchers call the kind.

@@ -87,7 +87,7 @@ func (d Dense) left() string { return d.Count + ".left" }
 func (d Dense) upto() string { return d.Count + ".left.upto" }
 
 // Hold has a ledger hold what Total needs, and other counters.
-func (d Dense) Hold(l *audit.Ledger, more ...string) { l.Hold(append(more, d.Count, d.left())...) }
+func (d Dense) Hold(l *audit.Ledger, more ...string) { l.Hold("", append(more, d.Count, d.left())...) }
 
 // Total is how many records there are.
 func (d Dense) Total(c Counters) int64 { return c.Counter(d.Count) - c.Counter(d.left()) }

@@ -18,17 +18,30 @@ type Counts struct {
 	Waiting  int64            `json:"waiting"` // queued or running, with an open approval
 }
 
-// Counts are the totals, from memory.
-func (b *Table) Counts(ctx context.Context, tenant string) (Counts, error) {
+// Counts reads the totals.
+func (b *Table) Counts(ctx context.Context, tenant string) (c Counts, err error) {
+	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		c = counted(tx)
+		return nil
+	})
+	return c, err
+}
+
+// Held are the totals from memory, as the ledger holds them.
+func (b *Table) Held(ctx context.Context, tenant string) (Counts, error) {
 	held, err := b.ledger.Counts(ctx, tenant)
 	if err != nil {
 		return Counts{}, err
 	}
-	c := Counts{Total: allTasks().Total(held), Waiting: held.Counter(countWaiting), ByStatus: map[Status]int64{}}
+	return counted(held), nil
+}
+
+func counted(by record.Counters) Counts {
+	c := Counts{Total: allTasks().Total(by), Waiting: by.Counter(countWaiting), ByStatus: map[Status]int64{}}
 	for _, st := range Statuses() {
-		c.ByStatus[st] = held.Counter(countStatus(st))
+		c.ByStatus[st] = by.Counter(countStatus(st))
 	}
-	return c, nil
+	return c
 }
 
 // checkFilter refuses what a list of tasks or results can't be narrowed by, and

@@ -54,7 +54,7 @@ func New(opt Options) *Table {
 	t.ledger.Register(audited{})
 	allTasks().Hold(t.ledger, countWaiting)
 	for _, st := range Statuses() {
-		t.ledger.Hold(countStatus(st))
+		t.ledger.Hold("", countStatus(st))
 	}
 	return t
 }
