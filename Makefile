@@ -69,13 +69,14 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, a million tasks through a retention, every row forged, hostile
+# killed at random, a thousand kills of the engine, a million tasks through a retention, every row forged, hostile
 # policy programs, fuzzing; and cells in a machine of
 # their own, where cgroups have all controllers. It takes about half an hour.
 trials: need
 	.ci/guest $(GUEST)
 	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
+	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryForgery -v ./ui/command
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"
