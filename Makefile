@@ -69,9 +69,10 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, a thousand kills of the engine, a million tasks through a retention, every row forged, hostile
-# policy programs, fuzzing; and cells in a machine of
-# their own, where cgroups have all controllers. It takes about half an hour.
+# killed at random, an engine killed a thousand times, a million tasks through a
+# retention, every row forged, hostile policy programs, fuzzing; and cells in a
+# machine of their own, where cgroups have all controllers. It takes about half
+# an hour.
 trials: need
 	.ci/guest $(GUEST)
 	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
