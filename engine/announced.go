@@ -10,7 +10,7 @@ import (
 
 // Announced records what an MCP server of a tenant says of its resources, in
 // each recorded run that goes on: that their list has changed, or those at
-// uris, of 1-4096 bytes each. (Seed 4, MCP notifications.)
+// uris, of 1-4096 bytes each. (Model 4, MCP notifications.)
 func (e *Engine) Announced(ctx context.Context, tenant, server string, list bool, uris []string) error {
 	var all []dag.Body
 	for _, uri := range uris {

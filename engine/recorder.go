@@ -17,7 +17,7 @@ import (
 	"swarmdeck/engine/task"
 )
 
-// recorder writes what agents do into their canonical record (seed 4): each
+// recorder writes what agents do into their canonical record (model 4): each
 // attempt of a prompt is a run.
 type recorder struct {
 	dag    *dag.DAG

@@ -28,7 +28,7 @@ import (
 // Bucket names one ordered table of a tenant.
 type Bucket string
 
-// Store is what the engine asks of its storage (design 2 and 6).
+// Store is what the engine asks of its storage.
 type Store interface {
 	// Update runs fn in a writing transaction, once at most, on the writer's
 	// goroutine: fn must not block, do I/O or call the store. When ctx ends

@@ -19,7 +19,7 @@ func echo(_ context.Context, call skill.Call, _ *skill.Hold) (core.Raw, error) {
 	return call.Params, nil
 }
 
-// maxWait is the longest time to wait for anything, that of a try (seed 3).
+// maxWait is the longest time to wait for anything, that of a try (model 3).
 const maxWait = 3600
 
 // seconds is a number of seconds as a duration.

@@ -171,7 +171,7 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 	}
 }
 
-// TestTheByteThatInterruptsAnAgentIsItsOwn (contract 4.1): it gets that alone,
+// TestTheByteThatInterruptsAnAgentIsItsOwn (requirement 4.1): it gets that alone,
 // and lives on.
 func TestTheByteThatInterruptsAnAgentIsItsOwn(t *testing.T) {
 	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})

@@ -35,7 +35,7 @@ func (e Ending) String() string {
 	return fmt.Sprintf("ending %d", int(e))
 }
 
-// MaxMessage is the longest message of a task's error (contract 1.6), in
+// MaxMessage is the longest message of a task's error (requirement 1.6), in
 // bytes, and so never more characters.
 const MaxMessage = 4096
 

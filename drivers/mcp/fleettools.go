@@ -27,7 +27,7 @@ type agentAnswer struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// fleetTools are the eleven operations of the fleet (contract 4.2).
+// fleetTools are the eleven operations of the fleet (requirement 4.2).
 func fleetTools() []tool {
 	create := createAgent()
 	return []tool{

@@ -11,7 +11,7 @@ import (
 // What clients see of records: the seeds' fields and what helps to act, and
 // nothing that may be secret, such as an environment.
 
-// agentView is an agent (seed 2).
+// agentView is an agent (model 2).
 type agentView struct {
 	Name        string    `json:"name"`
 	WorkspaceID string    `json:"workspace_id"`
@@ -43,7 +43,7 @@ func viewAgent(a fleet.Agent) agentView {
 	}
 }
 
-// taskView is a task (seed 1). Its input comes with show_task only.
+// taskView is a task (model 1). Its input comes with show_task only.
 type taskView struct {
 	TaskID       string      `json:"task_id"`
 	TraceID      string      `json:"trace_id"`

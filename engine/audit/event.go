@@ -22,7 +22,7 @@ const counter = "audit"
 // record of its own, with its digest in the event.
 const MaxEvent = 4 << 20
 
-// Event is one AuditEvent (seed 1), never changed; it leaves by Ledger.Retire. Its stored JSON
+// Event is one AuditEvent (model 1), never changed; it leaves by Ledger.Retire. Its stored JSON
 // has the members in this order, so that a scan can filter on the head
 // without decoding the payload.
 type Event struct {

@@ -34,7 +34,7 @@ func TestAcceptedMessagesHaveTheSeedsFields(t *testing.T) {
 	r.whole()
 }
 
-// Every rule of the seed's Message section and of ours, broken once.
+// Every rule of the model's Message section and of ours, broken once.
 func TestWhatIsWrongWithAMessageIsNamed(t *testing.T) {
 	r := newRig(t)
 	long := strings.Repeat("a.", 100) + "a"

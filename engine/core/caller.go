@@ -1,7 +1,7 @@
 package core
 
 // ActorKind says what sort of party acts. Only an operator may answer an
-// approval (contract 2.7).
+// approval (requirement 2.7).
 type ActorKind string
 
 // The kinds of actor.
@@ -11,7 +11,7 @@ const (
 	Engine   ActorKind = "engine"
 )
 
-// Door is the way by which a request came in (contract 2.8).
+// Door is the way by which a request came in (requirement 2.8).
 type Door string
 
 // The doors.

@@ -30,7 +30,7 @@ const tagLen = 5
 
 var tenantPattern = Pattern(`^t_[a-z0-9][a-z0-9_-]{1,62}$`)
 
-// CheckTenant reports a malformed tenant id (contract 1.1).
+// CheckTenant reports a malformed tenant id (requirement 1.1).
 func CheckTenant(id string) error {
 	if !tenantPattern().MatchString(id) {
 		return Invalid("tenant_id", id, "t_ then a lower-case letter or digit, then 1-62 of a-z 0-9 _ -")

@@ -17,7 +17,7 @@ import (
 // Raw is a JSON value kept as its bytes.
 type Raw = jsontext.Value
 
-// MaxInput is the largest input of a task: 1 MiB (contract 1.3).
+// MaxInput is the largest input of a task: 1 MiB (requirement 1.3).
 const MaxInput = 1 << 20
 
 // MaxDepth bounds the nesting of JSON from outside.

@@ -26,7 +26,7 @@ type Filter struct {
 // DefaultPageSize is the page size where the user named none.
 const DefaultPageSize = 20
 
-// MaxPageSize is the largest page (seed 2).
+// MaxPageSize is the largest page (model 2).
 const MaxPageSize = 100
 
 // Check fills the defaults in and reports a page or size out of range.
@@ -111,7 +111,7 @@ type Page[T any] struct {
 }
 
 // PageInfo is the trailer of a paged list. A page past the end is empty, not
-// an error (contract 4.2).
+// an error (requirement 4.2).
 type PageInfo struct {
 	Page     int  `json:"page"`
 	PageSize int  `json:"page_size"`

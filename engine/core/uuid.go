@@ -11,7 +11,7 @@ import (
 )
 
 // NewUUID makes the version 4 UUID (RFC 9562) of record seq of a tenant, for
-// records whose seed asks for one (seed 3). Bytes 0-2 mark the tenant as the
+// records whose model asks for one (model 3). Bytes 0-2 mark the tenant as the
 // tag of NewID does and bytes 10-15 are seq, so that such a record is found
 // without an index and a foreign id is known without a look into that tenant;
 // the rest is random. A nil r means crypto/rand; seq is below 2^48.

@@ -1,4 +1,4 @@
-// Package dag keeps the agents' canonical record (seed 4): immutable events,
+// Package dag keeps the agents' canonical record (model 4): immutable events,
 // and the nodes and typed edges that follow from them.
 //
 // An event is a JSON object. Its event_id is the lower-case hex sha256 of the
@@ -13,13 +13,13 @@
 // in the order of their arrival. The whole tenant's events are numbered in one
 // order too, their pos, which time travel goes by.
 //
-// What the seed leaves open, and how it is here:
+// What the model leaves open, and how it is here:
 //
 //   - Beside the fields of its kind every event may have parent, correlation_id,
 //     task_id, session_id, trace_id, nodes and edges.
 //   - References to events and nodes that are not here yet are kept: a part of
 //     a record can be imported before the rest. What can be checked, is.
-//   - The seed's two nodes called Snapshot are Snapshot (of a resource) and
+//   - The model's two nodes called Snapshot are Snapshot (of a resource) and
 //     RunSnapshot (the cached summary of a run, which snapshot_materialized
 //     tells of).
 //   - A model_response may have status, error and duration_ms, its usage

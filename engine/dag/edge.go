@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// EdgeType is a typed relation (seed 4).
+// EdgeType is a typed relation (model 4).
 type EdgeType string
 
 // The edge types.
@@ -43,7 +43,7 @@ const (
 	toEnd         // to led to from
 )
 
-// relation is what the seed says of an edge type.
+// relation is what the model says of an edge type.
 type relation struct {
 	typ      EdgeType
 	from, to []NodeType // nil is any
@@ -52,7 +52,7 @@ type relation struct {
 	lasts    bool // holds over a time, until it is ended
 }
 
-// relations are the edge types in the seed's order. A type's place in this
+// relations are the edge types in the model's order. A type's place in this
 // list is part of what is stored.
 func relations() []relation {
 	type ts = []NodeType
@@ -83,7 +83,7 @@ func relations() []relation {
 	}
 }
 
-// EdgeTypes are all types in the seed's order.
+// EdgeTypes are all types in the model's order.
 func EdgeTypes() []EdgeType {
 	var all []EdgeType
 	for _, r := range relations() {

@@ -2,10 +2,10 @@ package dag
 
 import "slices"
 
-// Kind is an event's kind (seed 4, EventKind).
+// Kind is an event's kind (model 4, EventKind).
 type Kind string
 
-// The kinds of the seed's enumeration.
+// The kinds of the model's enumeration.
 const (
 	KindModelRequest         Kind = "model_request"
 	KindModelResponse        Kind = "model_response"
@@ -23,7 +23,7 @@ const (
 	KindSnapshotMaterialized Kind = "snapshot_materialized"
 )
 
-// The kinds of a resource's life, which the seed defines beside it.
+// The kinds of a resource's life, which the model defines beside it.
 const (
 	KindSnapshotCreated  Kind = "snapshot_created"
 	KindResourceAttached Kind = "resource_attached"
@@ -32,7 +32,7 @@ const (
 	KindRestoreAttempted Kind = "restore_attempted"
 )
 
-// Kinds are all kinds in the seed's order. A kind's place in this list is part
+// Kinds are all kinds in the model's order. A kind's place in this list is part
 // of what is stored: new ones come at the end.
 func Kinds() []Kind {
 	return []Kind{
@@ -49,7 +49,7 @@ func (k Kind) code() byte { return byte(slices.Index(Kinds(), k) + 1) }
 // typeCode is a node type's number in keys, from 1.
 func typeCode(t NodeType) byte { return byte(slices.Index(NodeTypes(), t) + 1) }
 
-// CallStatus is how a tool call ended (seed 4, ToolCallStatus).
+// CallStatus is how a tool call ended (model 4, ToolCallStatus).
 type CallStatus string
 
 // The ends of a tool call.
@@ -61,7 +61,7 @@ const (
 	CallInterrupted CallStatus = "interrupted"
 )
 
-// Reason is why work was interrupted (seed 4, InterruptionReason).
+// Reason is why work was interrupted (model 4, InterruptionReason).
 type Reason string
 
 // The reasons.
@@ -75,7 +75,7 @@ const (
 	ReasonSystemRestart  Reason = "system_restart"
 )
 
-// ResourceKind is a kind of resource (seed 4).
+// ResourceKind is a kind of resource (model 4).
 type ResourceKind string
 
 // The kinds of resource.
@@ -87,7 +87,7 @@ const (
 	ResourceURI       ResourceKind = "uri"
 )
 
-// MessageRole is who speaks (seed 4).
+// MessageRole is who speaks (model 4).
 type MessageRole string
 
 // The roles.
@@ -98,7 +98,7 @@ const (
 	RoleTool      MessageRole = "tool"
 )
 
-// Liveness is what a probe found; advisory (seed 4, ResourceLiveness).
+// Liveness is what a probe found; advisory (model 4, ResourceLiveness).
 type Liveness string
 
 // What a probe finds.
@@ -108,7 +108,7 @@ const (
 	Dead        Liveness = "dead"
 )
 
-// Capability is what can be done with a resource (seed 4).
+// Capability is what can be done with a resource (model 4).
 type Capability string
 
 // The capabilities.

@@ -58,7 +58,7 @@ const (
 	never
 )
 
-// needs follows the seed's lists of fields.
+// needs follows the model's lists of fields.
 func needs(k Kind) need {
 	switch k {
 	case KindSnapshotCreated, KindRestoreAttempted, KindAgentForked:
@@ -135,7 +135,7 @@ func NewEvent(head Head, body Body) (Event, error) {
 }
 
 // Parse reads an event from JSON and checks it: fields, references, enums and
-// what the seed demands of one event by itself. Every mistake is named. An
+// what the model demands of one event by itself. Every mistake is named. An
 // event_id that is given must be the one that the event has; a number that
 // RFC 8785 can't carry exactly is refused.
 func Parse(data []byte) (Event, error) {

@@ -200,7 +200,7 @@ func (b *RunFinished) check(f *flaws) {
 	}
 }
 
-// RunSnapshot is the seed's second Snapshot: a summary of a run, kept for
+// RunSnapshot is the model's second Snapshot: a summary of a run, kept for
 // display only.
 type RunSnapshot struct {
 	ID         string `json:"id"`

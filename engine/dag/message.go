@@ -7,7 +7,7 @@ import (
 )
 
 // Message is one message of a conversation, as OpenAI's Responses API has it
-// (seed 4).
+// (model 4).
 type Message struct {
 	ID        string        `json:"id"`
 	Role      MessageRole   `json:"role"`

@@ -57,7 +57,7 @@ const (
 	countRuns   = "dag.runs"
 )
 
-// Names that are no nodes of the seed: streams of no agent, tasks, sessions.
+// Names that are no nodes of the model: streams of no agent, tasks, sessions.
 const (
 	nameTenant  byte = 0xfd
 	nameTask    byte = 0xfe

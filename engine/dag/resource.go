@@ -7,7 +7,7 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Resource is something that agents work on (seed 4).
+// Resource is something that agents work on (model 4).
 type Resource struct {
 	ID           string         `json:"id"`
 	Kind         ResourceKind   `json:"kind"`

@@ -30,7 +30,7 @@ func (w *world) answer(id string, ans judge.Answer) {
 	}
 }
 
-// guarded is the seed's workflow whose detect reaches over the network.
+// guarded is the model's workflow whose detect reaches over the network.
 func guarded(w *world) {
 	fetch(w, func(s *skill.Skill) {
 		if s.Name == "detect" {

@@ -12,7 +12,7 @@ import (
 	"swarmdeck/engine/task"
 )
 
-// fetch loads the seed's example: navigate → detect → grasp.
+// fetch loads the model's example: navigate → detect → grasp.
 func fetch(w *world, change ...func(*skill.Skill)) {
 	all := []skill.Skill{
 		{

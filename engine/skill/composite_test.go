@@ -12,7 +12,7 @@ import (
 	"swarmdeck/engine/skill"
 )
 
-// steps loads a composite over the seed's skills and returns how its run ended
+// steps loads a composite over the model's skills and returns how its run ended
 // and what was executed, as "place status".
 func (w *world) composite(s skill.Skill, params string) (skill.Subagent, []string) {
 	w.T.Helper()

@@ -10,7 +10,7 @@ import (
 	"swarmdeck/engine/skill"
 )
 
-// BenchmarkInvoke runs the seed's chain of three steps from its invocation to
+// BenchmarkInvoke runs the model's chain of three steps from its invocation to
 // its end, so many at once: spawn, dispatch with its gate, plan, six records
 // of executions, three messages and the task's result.
 func BenchmarkInvoke(b *testing.B) {

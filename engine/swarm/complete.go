@@ -20,7 +20,7 @@ import (
 // errLate is the cause of a refused result.
 var errLate = core.Errorf(core.Conflict, "the lease on this task is lost: its result is refused")
 
-// Complete commits the outcome of an attempt, judged first (contract 2.6). It
+// Complete commits the outcome of an attempt, judged first (requirement 2.6). It
 // is accepted once, and only under the lease of the claim: a late result is
 // refused with CONFLICT and audited. A retryable failure with attempts left
 // goes back to the queue, and a result that needs a person is parked: the

@@ -16,7 +16,7 @@ import (
 	"swarmdeck/store"
 )
 
-// Dispatch asks for a new task (contract 1.3).
+// Dispatch asks for a new task (requirement 1.3).
 type Dispatch struct {
 	Kind           string        // 1-128 characters; one with a runner
 	Input          core.Raw      // JSON object, at most 1 MiB

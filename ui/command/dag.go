@@ -150,7 +150,7 @@ func (t *tree) dagEmit() *cobra.Command {
 	var events []dag.Event
 	return t.command(spec{
 		use: "emit JSON", short: "Record an event, or several: one JSON object a line", effect: Writes,
-		long: "Record an event with the seed's fields, or several, one JSON object a line: all or none. The event_id\n" +
+		long: "Record an event with the model's fields, or several, one JSON object a line: all or none. The event_id\n" +
 			"follows from the event; one that is given must be that. Emitting an event again changes nothing.",
 		example: `dag emit '{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada","reason":"user"}'` + "\ndag emit @events.jsonl",
 		check: func(c *call, args []string) error {

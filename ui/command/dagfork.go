@@ -119,7 +119,7 @@ func checkMode(mode string) error {
 	return nil
 }
 
-// readPlan reads the seed's list [{"resource":…,"mode":…,"kept_by":…}], or an
+// readPlan reads the model's list [{"resource":…,"mode":…,"kept_by":…}], or an
 // object of modes by resource.
 func readPlan(data []byte) ([]dag.VolumePlan, error) {
 	var list []dag.VolumePlan

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 type kernel struct {
 	name string
 	open func(context.Context) (env.Kernel, error)
-	// relative is how far volumes may be from exact ones (contract 6.3).
+	// relative is how far volumes may be from exact ones (requirement 6.3).
 	relative float64
 }
 

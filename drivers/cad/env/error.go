@@ -2,7 +2,7 @@ package env
 
 import "fmt"
 
-// Code is the number of a JSON-RPC error. (Names and numbers: contract 6.3.)
+// Code is the number of a JSON-RPC error. (Names and numbers: requirement 6.3.)
 type Code int
 
 // The errors of the CAD environment.

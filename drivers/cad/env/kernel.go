@@ -37,7 +37,7 @@ type Kernel interface {
 	// kept.
 	Mesh(ctx context.Context, hash string, deflection float64) (*mesh.Mesh, float64, error)
 	// Overlap is what two bodies share; nil when they are apart or touch
-	// (contract 6.4: touching is not overlapping).
+	// (requirement 6.4: touching is not overlapping).
 	Overlap(ctx context.Context, a, b string) (*Overlap, error)
 	// Export writes named bodies as one file.
 	Export(ctx context.Context, w io.Writer, parts []Part, o ExportOptions) error

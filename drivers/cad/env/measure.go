@@ -119,7 +119,7 @@ func (c *call) overlap(find recipes, a, b string) (*Overlap, error) {
 const (
 	// maxOverlaps bounds how many pairs of bodies are remembered.
 	maxOverlaps = 50_000
-	// touching is the volume in mm³ up to which solids only touch (contract 6.4).
+	// touching is the volume in mm³ up to which solids only touch (requirement 6.4).
 	touching = 1e-6
 )
 

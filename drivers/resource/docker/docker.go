@@ -24,8 +24,8 @@ import (
 
 // Methods of the snapshots.
 const (
-	methodTar    = "docker_volume_tar" // seed 4
-	methodCommit = "oci_commit"        // seed 4
+	methodTar    = "docker_volume_tar" // model 4
+	methodCommit = "oci_commit"        // model 4
 	methodImage  = "oci_image"
 )
 

@@ -22,7 +22,7 @@ import (
 	"swarmdeck/engine/safeopen"
 )
 
-// Method is the method of the snapshots (seed 4).
+// Method is the method of the snapshots (model 4).
 const Method = "fs_copy"
 
 // refKind is the kind of a snapshot's external reference.

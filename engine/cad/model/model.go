@@ -5,7 +5,7 @@
 // rebuilt exactly from its journal, and two workspaces can be compared and
 // merged without a kernel.
 //
-// Lengths are millimetres, angles radians. (Seed 5; notes of its field names.)
+// Lengths are millimetres, angles radians. (Model 5; notes of its field names.)
 package model
 
 import "swarmdeck/engine/core"
@@ -102,7 +102,7 @@ type Record struct {
 // ConflictType is why a merge could not decide.
 type ConflictType string
 
-// The conflicts of a merge (contract 6.4).
+// The conflicts of a merge (requirement 6.4).
 const (
 	BothModified    ConflictType = "both_modified"
 	DeletedModified ConflictType = "deleted_modified"
@@ -127,7 +127,7 @@ type Conflict struct {
 // Strategy resolves a conflict.
 type Strategy string
 
-// The strategies of contract 6.4, and how a merge decides what is no conflict.
+// The strategies of requirement 6.4, and how a merge decides what is no conflict.
 const (
 	KeepSource  Strategy = "keep_source"
 	KeepTarget  Strategy = "keep_target"

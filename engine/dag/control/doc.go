@@ -1,5 +1,5 @@
 // Package control brings the world to what the record says it should be
-// (seed 4, spec and status). An intent is a desired state: one step or several,
+// (model 4, spec and status). An intent is a desired state: one step or several,
 // each an action word with its arguments. What is then seen is an observation.
 // Both are events of the record, and neither is ever changed.
 //

@@ -1,5 +1,5 @@
 // Package resource looks after what agents work on, the resources of their
-// record (seed 4): it attaches and detaches them, probes them, keeps their
+// record (model 4): it attaches and detaches them, probes them, keeps their
 // state and makes it again, and forks an agent together with them.
 //
 // What is done outside of the record is done by a driver, and as an intent: it

@@ -39,7 +39,7 @@ type Part struct {
 // plans are all modes.
 func plans() []dag.Plan { return []dag.Plan{dag.PlanKeep, dag.PlanSnapshot, dag.PlanDiscard} }
 
-// rules fills in what the seed allows: what is imperative, or can't be
+// rules fills in what the model allows: what is imperative, or can't be
 // restored, is kept by one branch, snapshotted where it can be, or discarded.
 func (p *Part) rules() {
 	p.Allowed, p.Why = nil, map[dag.Plan]string{}

@@ -114,7 +114,7 @@ func (r *Resources) pastOf(p Proposal) dag.ConversationQuery {
 
 func short(id string) string { return id[:min(len(id), 12)] }
 
-// maxName is how long an agent's name may be (seed 2).
+// maxName is how long an agent's name may be (model 2).
 const maxName = 20
 
 // names finds a name and a branch that are free, or refuses those wanted.
