@@ -215,6 +215,8 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return m.paged(msg)
 	case wroteMsg:
 		return m.wrote(msg)
+	case themeMsg:
+		return m.themed(msg)
 	}
 	return nil
 }

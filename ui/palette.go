@@ -11,6 +11,7 @@ import (
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/screen"
 )
 
 // own are the palette's commands that concern this screen only.
@@ -183,10 +184,24 @@ func (m *Model) setTheme(name string) tea.Cmd {
 	if m.opt.Themes == nil {
 		return m.say(true, "", "theme: no themes are available here")
 	}
-	theme, err := m.opt.Themes(name)
-	if err != nil {
-		return m.say(true, "", err.Error())
+	find := m.opt.Themes
+	return m.track(func() tea.Msg { // it reads a file
+		theme, err := find(name)
+		return themeMsg{name, theme, err}
+	})
+}
+
+// themeMsg is a theme that was asked for, or why there is none.
+type themeMsg struct {
+	name  string
+	theme *screen.Theme
+	err   error
+}
+
+func (m *Model) themed(msg themeMsg) tea.Cmd {
+	if msg.err != nil {
+		return m.say(true, "", msg.err.Error())
 	}
-	m.theme, m.dirty = theme, true
-	return m.say(false, "", "theme "+name)
+	m.theme, m.dirty = msg.theme, true
+	return m.say(false, "", "theme "+msg.name)
 }
