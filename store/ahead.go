@@ -17,7 +17,7 @@ type ahead struct {
 
 const (
 	aheadLeast = 512 << 10 // what most commits stay within
-	aheadMost  = 4 << 20   // some milliseconds of writing, once in many commits
+	aheadMost  = 2 << 20   // of writing that is over before most commits are
 )
 
 // start writes zeros, beside the updates of a commit, when little is left past
