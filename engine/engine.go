@@ -199,7 +199,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
-	e.parties = append(e.parties, e.Skills.Parties())
+	e.parties = append(e.parties, e.Skills)
 	if e.CAD, err = cad.New(ctx, cad.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
 		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health,
@@ -351,7 +351,7 @@ func (e *Engine) Inspect(ctx context.Context) error {
 }
 
 // Reconcile compares the audit log's replay with the store, and outputs that
-// are in files of their own with their results (contract 1.10).
+// are in files of their own with their results (requirement 1.10).
 func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, error) {
 	deltas, err := e.Audit.Reconcile(ctx, tenant)
 	if err != nil {

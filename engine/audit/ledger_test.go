@@ -125,7 +125,7 @@ func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
 		if _, err := tx.Record(entry("task.queued", "tk_1")); err != nil {
 			return err
 		}
-		tx.Changed("task", "tk_1", 1)
+		tx.Changed("task", "tk_1")
 		return boom
 	})
 	if !errors.Is(err, boom) || len(changes) != 0 {
@@ -139,10 +139,10 @@ func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
 func TestChangesArriveAfterCommitInOrder(t *testing.T) {
 	var got []string
 	m := newStore(t)
-	l := audit.New(m, audit.Options{OnChange: func(c core.Change) { got = append(got, fmt.Sprint(c.Kind, " ", c.ID, " ", c.Record)) }})
+	l := audit.New(m, audit.Options{OnChange: func(c core.Change) { got = append(got, c.Kind+" "+c.ID) }})
 	err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
-		tx.Changed("task", "tk_1", "a")
-		tx.Changed("session", "se_1", nil)
+		tx.Changed("task", "tk_1")
+		tx.Changed("session", "se_1")
 		if len(got) > 0 {
 			t.Error("told before the commit")
 		}
@@ -152,7 +152,7 @@ func TestChangesArriveAfterCommitInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"task tk_1 a", "session se_1 <nil>", "event  1"}
+	want := []string{"task tk_1", "session se_1", "event "}
 	if strings.Join(got, ";") != strings.Join(want, ";") {
 		t.Fatalf("got %q, want %q", got, want)
 	}
@@ -285,11 +285,11 @@ func TestListFiltersAndPages(t *testing.T) {
 		{"actor", core.Filter{Agent: "alice", Size: 1}, 50, 50, 50},
 		{"trace", core.Filter{Trace: fmt.Sprintf("%032x", 1), Size: 100}, 17, 49, 1},
 		{"since", core.Filter{Since: at(45)}, 5, 50, 46},
-		{"until", core.Filter{Until: at(4)}, 5, 5, 1},
-		{"between", core.Filter{Since: at(10), Until: at(12)}, 3, 13, 11},
+		{"until", core.Filter{Until: at(5)}, 5, 5, 1},
+		{"between", core.Filter{Since: at(10), Until: at(13)}, 3, 13, 11},
 		{"before all", core.Filter{Until: at(-1)}, 0, 0, 0},
 		{"after all", core.Filter{Since: at(99)}, 0, 0, 0},
-		{"between and type", core.Filter{Since: at(10), Until: at(20), Kind: "task.done"}, 3, 21, 11},
+		{"between and type", core.Filter{Since: at(10), Until: at(21), Kind: "task.done"}, 3, 21, 11},
 		{"match folds case", core.Filter{Match: "üNÏ \"7\""}, 1, 8, 8},
 		{"match nothing", core.Filter{Match: "absent"}, 0, 0, 0},
 	} {

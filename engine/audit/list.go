@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 	"strings"
 	"time"
 
@@ -88,22 +87,11 @@ func (l *Ledger) span(ctx context.Context, tenant string, f core.Filter) (lo, hi
 		if err != nil {
 			return err
 		}
-		n := int(uint64(tx.Counter(counter)) - left)
-		lo, hi = left+1, left+uint64(n)
-		var bad error
-		at := func(i int) time.Time {
-			t, err := timeOf(tx, left+uint64(i)+1)
-			bad = errors.Join(bad, err)
-			return t
-		}
-		if !f.Since.IsZero() {
-			lo = left + uint64(sort.Search(n, func(i int) bool { return !at(i).Before(f.Since) })) + 1
-		}
-		if !f.Until.IsZero() {
-			hi = left + uint64(sort.Search(n, func(i int) bool { return at(i).After(f.Until) }))
-		}
-		hi = max(hi, lo-1)
-		return bad
+		from, to, err := f.Span(int(uint64(tx.Counter(counter))-left), func(i int) (time.Time, error) {
+			return timeOf(tx, left+uint64(i)+1)
+		})
+		lo, hi = left+uint64(from)+1, left+uint64(to)
+		return err
 	})
 	return lo, hi, err
 }

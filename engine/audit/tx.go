@@ -46,6 +46,9 @@ var _ store.Tx = (*Tx)(nil)
 // transaction to the next.
 func (tx *Tx) Now() time.Time { return tx.at }
 
+// ReadOnly says whether it is one of View.
+func (tx *Tx) ReadOnly() bool { return tx.readOnly }
+
 // Put implements store.Tx.
 func (tx *Tx) Put(b store.Bucket, key, value []byte) error {
 	tx.wrote = true
@@ -171,19 +174,17 @@ func plainTrace(s string) bool {
 	return !zero
 }
 
-// Changed tells the watchers, after the commit, that a record changed. record
-// is the immutable new value, nil when it was removed.
-func (tx *Tx) Changed(kind, id string, record any) {
-	tx.changes = append(tx.changes, core.Change{Tenant: tx.Tenant(), Kind: kind, ID: id, Record: record})
+// Changed tells the watchers, after the commit, that a record changed.
+func (tx *Tx) Changed(kind, id string) {
+	tx.changes = append(tx.changes, core.Change{Tenant: tx.Tenant(), Kind: kind, ID: id})
 }
 
 // announce hands the changes over at the commit. One more, of kind "event",
-// follows them when the log grew: it has no id, its Record is the newest seq
-// (uint64).
+// follows them when the log grew: it has no id.
 func (tx *Tx) announce() {
 	if tx.events > 0 {
 		tx.hold(counter, int64(tx.last))
-		tx.Changed("event", "", tx.last)
+		tx.Changed("event", "")
 	}
 	if len(tx.changes)+len(tx.figures) > 0 {
 		tx.OnCommit(tx.tell)

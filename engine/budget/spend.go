@@ -104,7 +104,7 @@ func (s *Budgets) Use(ctx context.Context, by core.Caller, who Spender, taskID, 
 		}
 		who.subjects()(add)
 		add("task:" + taskID)
-		tx.Changed("usage", taskID, nil)
+		tx.Changed("usage", taskID)
 		tx.OnCommit(s.opt.Work.BudgetUsed)
 		return nil
 	})

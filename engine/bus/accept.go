@@ -15,16 +15,14 @@ import (
 // Accept takes a message: when it returns nil, the message is on disk and will
 // be delivered. An agent can only send in its own name.
 func (b *Bus) Accept(ctx context.Context, by core.Caller, s Send) (Message, error) {
-	d, err := s.check()
-	if err != nil {
-		return Message{}, err
-	}
-	return b.accept(ctx, by, d)
+	return b.accept(ctx, by, &draft{Send: s})
 }
 
-func (b *Bus) accept(ctx context.Context, by core.Caller, d *draft) (Message, error) {
-	var made Message
-	err := b.change(ctx, by, "accept a message", func(tx *audit.Tx) error {
+func (b *Bus) accept(ctx context.Context, by core.Caller, d *draft) (made Message, err error) {
+	if err := d.check(); err != nil {
+		return made, err
+	}
+	err = b.change(ctx, by, "accept a message", func(tx *audit.Tx) error {
 		m, err := b.acceptIn(tx, d)
 		if err == nil {
 			made = m.asAccepted()
@@ -37,8 +35,8 @@ func (b *Bus) accept(ctx context.Context, by core.Caller, d *draft) (Message, er
 // AcceptIn is Accept inside a transaction that changes something else: the
 // message exists if and only if the change does. A refusal has written nothing.
 func (b *Bus) AcceptIn(tx *audit.Tx, s Send) (Message, error) {
-	d, err := s.check()
-	if err != nil {
+	d := &draft{Send: s}
+	if err := d.check(); err != nil {
 		return Message{}, err
 	}
 	m, err := b.acceptIn(tx, d)

@@ -1,4 +1,4 @@
-// Package bus carries messages between agents and components (seed 3,
+// Package bus carries messages between agents and components (model 3,
 // Message): topics with subscribers, and a mailbox for each recipient.
 //
 // What it promises: an accepted message is on disk. Delivery is at least once:
@@ -115,7 +115,7 @@ func New(opt Options) *Bus {
 	// not at all, what the log has all the same.
 	b.ledger.Declare(audit.Volatile, string(cursors))
 	b.messages, b.dead, b.topics, b.subs = b.messageKind(), b.deadKind(), b.topicKind(), b.subscriptionKind()
-	b.ledger.Register(b.auditables()...)
+	b.ledger.Register(b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable(), unsettled{})
 	b.messages.Hold(countOpen, countAsks)
 	b.dead.Hold(countDead + "." + unsent)
 	b.topics.Hold()

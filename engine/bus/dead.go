@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -140,9 +141,19 @@ func (g *burial) add(tx *audit.Tx, m *Message) error {
 		}
 		tx.Add(countDropped+grave, 1)
 	}
-	tx.Changed("message", m.MessageID, m)
+	tx.Changed("message", m.MessageID)
 	g.ids = append(g.ids, m.MessageID)
 	return nil
+}
+
+// bury adds messages and audits them.
+func (g *burial) bury(tx *audit.Tx, messages ...*Message) error {
+	for _, m := range messages {
+		if err := g.add(tx, m); err != nil {
+			return err
+		}
+	}
+	return g.record(tx)
 }
 
 // record audits what was added.
@@ -151,21 +162,12 @@ func (g *burial) record(tx *audit.Tx) error {
 		return nil
 	}
 	subject := map[byte]string{toMailbox: "mailbox", toSubscription: "subscription", toEvents: "subscription", toAnswer: "message"}[g.kind]
-	id := g.name
-	if id == "" {
-		id = g.ids[0]
+	detail := map[string]any{"reason": g.reason, "messages": g.ids}
+	if g.detail != "" {
+		detail["detail_sha256"] = core.SHA256(g.detail)
 	}
-	_, err := tx.Record(audit.Entry{
-		Type: "message.dead", Subject: subject, ID: id,
-		Detail: buried{Reason: g.reason, Detail: core.SHA256(g.detail), Messages: g.ids},
-	})
+	_, err := tx.Record(audit.Entry{Type: "message.dead", Subject: subject, ID: cmp.Or(g.name, g.ids[0]), Detail: detail})
 	return err
-}
-
-type buried struct {
-	Reason   string   `json:"reason"`
-	Detail   string   `json:"detail_sha256,omitempty"`
-	Messages []string `json:"messages"`
 }
 
 // lose makes dead letters of what expired before a durable subscription came
@@ -176,12 +178,7 @@ func (b *Bus) lose(ctx context.Context, tenant, name string, messages []*Message
 	}
 	return b.change(ctx, core.Self(tenant, "bus"), "record what expired", func(tx *audit.Tx) error {
 		g := burial{b: b, kind: toSubscription, name: name, reason: ReasonExpired}
-		for _, m := range messages {
-			if err := g.add(tx, m); err != nil {
-				return err
-			}
-		}
-		return g.record(tx)
+		return g.bury(tx, messages...)
 	})
 }
 
@@ -243,12 +240,7 @@ func (b *Bus) Resend(ctx context.Context, by core.Caller, id string) (Message, e
 	if m.MessageType == Request {
 		s.CorrelationID = ""
 	}
-	d, err := s.check()
-	if err != nil {
-		return Message{}, err
-	}
-	d.resendOf = m
-	return b.accept(ctx, by, d)
+	return b.accept(ctx, by, &draft{Send: s, resendOf: m})
 }
 
 // markResent notes in the dead letters of a message by which it was repeated.

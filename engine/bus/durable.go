@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -126,7 +127,7 @@ func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
 	if err := cursors.Put(tx, record.Key(d.rec.Name), s.upto); err != nil {
 		return err
 	}
-	tx.Changed("message", "", nil)
+	tx.Changed("message", "")
 	s.durable = d
 	b.keepDurable(s.t, d.rec.Name, d)
 	return nil
@@ -174,7 +175,7 @@ func (b *Bus) removeDurable(tx *audit.Tx, rec *subscription) error {
 	if err := errors.Join(b.subs.Remove(tx, record.Event{Type: "subscription.removed"}, rec), cursors.Delete(tx, record.Key(name))); err != nil {
 		return err
 	}
-	tx.Changed("message", "", nil)
+	tx.Changed("message", "")
 	b.keepDurable(b.of(tx.Tenant()), name, nil)
 	return nil
 }
@@ -185,10 +186,7 @@ func (b *Bus) removeDurable(tx *audit.Tx, rec *subscription) error {
 func (b *Bus) keepDurable(t *tenant, name string, d *durable) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := map[string]*durable{}
-	for other, v := range t.durable {
-		all[other] = v
-	}
+	all := maps.Clone(t.durable)
 	if all[name] = d; d == nil {
 		delete(all, name)
 	}

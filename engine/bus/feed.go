@@ -1,6 +1,10 @@
 package bus
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // Bounds of a feed's tail: newer messages push older ones out, and a reader
 // that is further behind reads from the store.
@@ -113,10 +117,7 @@ func (f *feed) wake(bell <-chan struct{}) {
 	var all []*Subscription
 	for range bell {
 		f.mu.RLock()
-		all = all[:0]
-		for s := range f.subs {
-			all = append(all, s)
-		}
+		all = slices.AppendSeq(all[:0], maps.Keys(f.subs))
 		f.mu.RUnlock()
 		for _, s := range all {
 			ring(s.bell)

@@ -3,8 +3,8 @@ package bus
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -55,18 +55,11 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	if err != nil {
 		return none, err
 	}
-	var all []Topic
-	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return b.topics.Each(tx, func(t *Topic) error {
-			if f.Finds(t.Topic) && f.Within(t.LastAt) {
-				all = append(all, *t)
-			}
-			return nil
-		})
-	})
+	all, err := b.topics.List(ctx, tenant)
 	if err != nil {
 		return none, explain("list the topics", err)
 	}
+	all = slices.DeleteFunc(all, func(t Topic) bool { return !f.Finds(t.Topic) || !f.Within(t.LastAt) })
 	slices.SortFunc(all, func(a, b Topic) int { return cmp.Compare(b.LastSeq, a.LastSeq) })
 	page := core.PageOf(all, f)
 	subs, err := b.Subscriptions(ctx, tenant)
@@ -86,13 +79,6 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 		}
 	}
 	return page, nil
-}
-
-func sortByLag(all []SubscriptionInfo) {
-	slices.SortFunc(all, func(a, b SubscriptionInfo) int {
-		return cmp.Or(cmp.Compare(b.Lag, a.Lag), strings.Compare(a.Name, b.Name), strings.Compare(a.Pattern, b.Pattern),
-			strings.Compare(a.RecipientID, b.RecipientID), strings.Compare(a.By, b.By))
-	})
 }
 
 // Unanswered lists the requests that wait for their answer, oldest first, at
@@ -116,7 +102,186 @@ func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) 
 	return out, explain("list the unanswered requests", err)
 }
 
-// auditables are the records that reconcile compares.
-func (b *Bus) auditables() []audit.Auditable {
-	return []audit.Auditable{b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable(), unsettled{}}
+// SubscriptionInfo is what a list of subscriptions shows.
+type SubscriptionInfo struct {
+	Name        string    `json:"name,omitempty"` // of a durable one
+	Pattern     string    `json:"pattern,omitempty"`
+	RecipientID string    `json:"recipient_id,omitempty"` // whose mailbox
+	MessageType Type      `json:"message_type,omitempty"`
+	By          string    `json:"by,omitempty"` // who reads
+	Durable     bool      `json:"durable"`
+	Open        bool      `json:"open"`   // has a reader
+	Cursor      uint64    `json:"cursor"` // done with all up to this seq
+	Lag         int       `json:"lag"`    // messages that wait
+	Unacked     int       `json:"unacked"`
+	Missed      int       `json:"missed"`
+	Dead        int       `json:"dead"`    // dead letters that are kept, of a durable one
+	Dropped     int64     `json:"dropped"` // older ones, which were let go
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+}
+
+// Subscriptions lists the open subscriptions and the durable ones, those that
+// are furthest behind first.
+func (b *Bus) Subscriptions(ctx context.Context, tenant string) ([]SubscriptionInfo, error) {
+	open := b.open(tenant)
+	closed, err := b.closed(ctx, tenant, open)
+	if err != nil {
+		return nil, err
+	}
+	var out []SubscriptionInfo
+	for i, s := range append(open, closed...) {
+		lag, err := s.Lag(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		info := SubscriptionInfo{
+			Name: s.opt.Name, Pattern: s.opt.Pattern, RecipientID: s.opt.Mailbox, MessageType: s.opt.Type, By: s.opt.By,
+			Open: i < len(open), Lag: lag, Unacked: len(s.flight), Missed: s.missed,
+		}
+		s.mu.Unlock()
+		info.Cursor = s.cursor()
+		if s.durable != nil {
+			info.Durable, info.CreatedAt = true, s.durable.rec.CreatedAt
+		}
+		out = append(out, info)
+	}
+	slices.SortFunc(out, func(a, b SubscriptionInfo) int {
+		return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Pattern, b.Pattern),
+			cmp.Compare(a.RecipientID, b.RecipientID), cmp.Compare(a.By, b.By))
+	})
+	return out, b.tallies(ctx, tenant, out)
+}
+
+// tallies fills in how many dead letters durable subscriptions have.
+func (b *Bus) tallies(ctx context.Context, tenant string, all []SubscriptionInfo) error {
+	return explain("count the dead letters", b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		for i := range all {
+			if !all[i].Durable {
+				continue
+			}
+			kind := byte(toSubscription)
+			if p, err := ParsePattern(all[i].Pattern); err == nil && p.system() {
+				kind = toEvents
+			}
+			consumer := string(kind) + all[i].Name
+			all[i].Dead, all[i].Dropped = int(b.dead.Counted(tx, string(bGrave), consumer)), tx.Counter(countDropped+consumer)
+		}
+		return nil
+	}))
+}
+
+// open lists the open subscriptions of a tenant.
+func (b *Bus) open(tenant string) []*Subscription {
+	t := b.of(tenant)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Keys(t.subs))
+}
+
+// closed are the durable subscriptions without a reader, as one would find them.
+func (b *Bus) closed(ctx context.Context, tenant string, open []*Subscription) (all []*Subscription, err error) {
+	read := map[string]bool{}
+	for _, s := range open {
+		read[s.opt.Name] = true
+	}
+	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return b.subs.Each(tx, func(rec *subscription) error {
+			if read[rec.Name] {
+				return nil
+			}
+			opt := SubscribeOptions{Name: rec.Name, Pattern: rec.Pattern, Type: rec.Type}
+			p, bad := ParsePattern(rec.Pattern)
+			cursor, err := loadCursor(tx, rec.Name)
+			all = append(all, &Subscription{b: b, t: b.of(tenant), opt: opt, pattern: p, durable: &durable{rec: *rec}, pos: cursor})
+			return cmp.Or(bad, err)
+		})
+	})
+	return all, explain("list the subscriptions", err)
+}
+
+// Lag is how many messages wait for this subscription, not counting those that
+// were delivered. It looks at up to 100,000 messages that may still be alive,
+// or 10,000 of the engine's events.
+func (s *Subscription) Lag(ctx context.Context) (int, error) {
+	if s.opt.Mailbox != "" {
+		n := 0
+		err := s.b.ledger.View(ctx, s.t.name, func(tx *audit.Tx) error {
+			found, err := s.b.unread(tx, s.opt.Mailbox, maxLag, s.fits)
+			n = len(found)
+			return err
+		})
+		return n, explain("count the messages that wait", err)
+	}
+	s.mu.Lock()
+	pos := s.pos
+	s.mu.Unlock()
+	look := uint64(maxLookEvents)
+	if !s.pattern.system() {
+		look = maxLag
+		alive, err := s.b.alive(ctx, s.t.name, pos)
+		if err != nil {
+			return 0, explain("count the messages that wait", err)
+		}
+		pos = max(pos, alive)
+	}
+	n := 0
+	for end := pos + look; pos < end; {
+		found, upto, err := s.waiting(ctx, pos, int(min(end-pos, tailMessages)))
+		if err != nil {
+			return n, explain("count the messages that wait", err)
+		}
+		if upto <= pos {
+			break
+		}
+		n, pos = n+found, upto
+	}
+	return n, nil
+}
+
+// alive is the seq before the oldest message after seq that has not certainly
+// expired. It looks only when there are many.
+func (b *Bus) alive(ctx context.Context, tenant string, seq uint64) (uint64, error) {
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		if b.messages.Newest(tx) < seq+tailMessages {
+			return nil
+		}
+		lo, _, err := b.messages.Span(tx, core.Filter{Since: tx.Now().Add(-MaxTTL * time.Second)})
+		seq = lo - 1
+		return err
+	})
+	return seq, err
+}
+
+// waiting counts messages after a seq, and says up to where.
+func (s *Subscription) waiting(ctx context.Context, seq uint64, look int) (int, uint64, error) {
+	if s.pattern.system() {
+		events, err := s.b.ledger.Since(ctx, s.t.name, seq, min(look, batch))
+		n := 0
+		for i := range events {
+			seq = events[i].Seq
+			if m := derive(&events[i]); m != nil && s.fits(m) {
+				n++
+			}
+		}
+		return n, seq, err
+	}
+	if found, upto, ok := s.t.feed.after(seq+1, tailMessages, s.fits, nil); ok {
+		return len(found), upto, nil
+	}
+	return s.b.countAfter(ctx, s.t.name, seq, s.pattern, s.opt.Type)
+}
+
+// Bounds of Lag: it is asked for often, and history is long.
+const (
+	maxLag        = 100_000
+	maxLookEvents = 10_000
+)
+
+// Missed is how many messages expired before a subscription that is not
+// durable came to them.
+func (s *Subscription) Missed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.missed
 }

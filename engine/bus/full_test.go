@@ -88,9 +88,7 @@ func TestDeadLettersOfASubscriptionAreBounded(t *testing.T) {
 	if got := sub(); got.Dead != 1000 {
 		t.Errorf("%+v", got)
 	}
-	if f := r.figures(); f.Dead != 1000 {
-		t.Errorf("%+v", f)
-	}
+	r.await("the figures, which follow a commit", func() bool { return r.figures().Dead == 1000 })
 	newest := r.dead(core.Filter{})[0]
 	if m := r.get(newest.MessageID); m.Seq != n {
 		t.Errorf("the newest letter is of message %d", m.Seq)

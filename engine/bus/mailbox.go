@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // Read takes up to n (1-100) messages out of a mailbox, the highest priority
@@ -48,13 +49,9 @@ func (b *Bus) Peek(ctx context.Context, by core.Caller, recipient string, n int)
 	err := b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
 		found, err := b.unread(tx, recipient, n, nil)
 		for _, m := range found {
-			if err == nil {
-				err = decorate(tx, m)
-			}
-			m.Deliveries = nil
 			out = append(out, *m)
 		}
-		return err
+		return errors.Join(err, decorateAll(tx, out))
 	})
 	return out, explain("read the mailbox of "+recipient, err)
 }
@@ -162,7 +159,7 @@ func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, 
 	}
 	now := *m
 	now.Status = f.Status
-	tx.Changed("message", m.MessageID, &now)
+	tx.Changed("message", m.MessageID)
 	t := b.of(tx.Tenant())
 	tx.OnCommit(func() {
 		b.mu.Lock()
@@ -171,4 +168,143 @@ func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, 
 		delete(t.taken, slot{recipient, m.Seq})
 	})
 	return true, nil
+}
+
+// boxes are the mailboxes that a message goes to, and of a broadcast those
+// that have no room for it. One that is meant for a single full mailbox is
+// refused.
+func (b *Bus) boxes(tx *audit.Tx, d *draft) (to, full []string, err error) {
+	all := []string{d.Recipient}
+	switch d.Recipient {
+	case "":
+		return nil, nil, nil
+	case Broadcast:
+		all = b.opt.Directory.All(tx.Tenant())
+	}
+	for _, name := range all {
+		n, err := boxSize(tx, name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case d.Recipient == Broadcast && name == d.Sender:
+		case n < uint64(b.opt.MaxUnread):
+			to = append(to, name)
+		case d.Recipient == Broadcast:
+			full = append(full, name)
+		default:
+			return nil, nil, core.Errorf(core.Conflict, "recipient_id: the mailbox of %s is full: %d unread messages; read some, or wait until they expire",
+				name, b.opt.MaxUnread).With("field", "recipient_id").With("value", name)
+		}
+	}
+	return to, full, nil
+}
+
+// deliver puts a new message into the mailboxes it goes to. For those that
+// are full it is a dead letter at once.
+func (b *Bus) deliver(tx *audit.Tx, m *Message, to, full []string) error {
+	due := m.ExpiresAt()
+	for _, name := range to {
+		err := errors.Join(
+			resize(tx.Derived(), name, 1),
+			putDue(tx, due, m.Seq, toMailbox, name),
+			boxes.Put(tx.Derived(), inBox(name, m.Priority, m.Seq), struct{}{}),
+		)
+		if err != nil {
+			return fmt.Errorf("write message %s into the mailbox of %s: %w", m.MessageID, name, err)
+		}
+	}
+	for _, name := range full {
+		g := burial{b: b, kind: toMailbox, name: name, reason: ReasonFull}
+		dead := fate{Status: Refused, At: tx.Now(), Reason: "the mailbox is full"}
+		if err := errors.Join(fates.Put(tx, record.Seq(m.Seq).Last(name), dead), g.bury(tx, m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boxSize is how many unread messages a mailbox holds.
+func boxSize(tx store.Tx, recipient string) (uint64, error) {
+	n, _, err := boxSizes.Get(tx, record.Key(recipient))
+	return n, err
+}
+
+// resize notes that messages came into a mailbox, or left it.
+func resize(tx store.Tx, recipient string, by int) error {
+	n, err := boxSize(tx, recipient)
+	if err != nil {
+		return err
+	}
+	tx.Add(countOpen, int64(by))
+	if left := int(n) + by; left > 0 {
+		return boxSizes.Put(tx, record.Key(recipient), uint64(left))
+	}
+	return boxSizes.Delete(tx, record.Key(recipient))
+}
+
+// Mailbox is one recipient's unread messages in numbers.
+type Mailbox struct {
+	RecipientID string    `json:"recipient_id"`
+	Open        int       `json:"open"`
+	Oldest      time.Time `json:"oldest,omitzero"` // when the oldest of them was accepted
+}
+
+// Mailboxes lists the mailboxes with unread messages, by recipient.
+func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
+	var out []Mailbox
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return boxSizes.Each(tx, nil, func(name record.Parts, n uint64) (bool, error) {
+			at, err := b.oldest(tx, string(name))
+			out = append(out, Mailbox{RecipientID: string(name), Open: int(n), Oldest: at})
+			return true, err
+		})
+	})
+	return out, explain("list the mailboxes", err)
+}
+
+// oldest is when the oldest message of a mailbox was accepted: the first of
+// one of its priorities.
+func (b *Bus) oldest(tx store.Tx, recipient string) (time.Time, error) {
+	var first uint64
+	for p := byte(1); p <= LowestPriority; p++ {
+		err := boxes.Each(tx, record.Text(recipient).Byte(p), func(k record.Parts, _ struct{}) (bool, error) {
+			if seq := k.Seq(); first == 0 || seq < first {
+				first = seq
+			}
+			return false, nil
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+	}
+	m, err := need(b.messages.Glance(tx, record.Seq(first)))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return m.Timestamp, nil
+}
+
+// TakeIn takes one message out of a mailbox as read, inside a transaction that
+// changes something else: for a reader that keeps what it was sent in records of
+// its own. One that is no longer there is passed over.
+func (b *Bus) TakeIn(tx *audit.Tx, id, recipient string) error {
+	seq, err := core.LocalUUID("message_id", tx.Tenant(), id)
+	if err != nil {
+		return err
+	}
+	m, err := b.messages.Glance(tx, record.Seq(seq))
+	if err != nil || m == nil || m.MessageID != id {
+		return err
+	}
+	return b.readIn(tx, recipient, []*Message{m})
+}
+
+// TakenIn reports whether the recipient of a message has read it.
+func (b *Bus) TakenIn(tx store.Tx, id, recipient string) (bool, error) {
+	seq, err := core.LocalUUID("message_id", tx.Tenant(), id)
+	if err != nil {
+		return false, err
+	}
+	f, _, err := fates.Get(tx, record.Seq(seq).Last(recipient))
+	return f.Status == Taken, err
 }

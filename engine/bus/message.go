@@ -1,15 +1,20 @@
 package bus
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/core"
 )
 
-// Type classifies a message (seed 3, MessageType).
+// Type classifies a message (model 3, MessageType).
 type Type string
 
-// The types.
 const (
 	Event    Type = "event"    // something happened
 	Request  Type = "request"  // wants a response; goes to one recipient
@@ -17,7 +22,7 @@ const (
 	Error    Type = "error"    // an error notification, or the answer to a request that failed
 )
 
-// Types are the types in the seed's order.
+// Types are the types in the model's order.
 func Types() []Type { return []Type{Event, Request, Response, Error} }
 
 // Status is what became of a message; ours.
@@ -40,7 +45,7 @@ func Statuses() []string {
 
 const unanswered = "unanswered"
 
-// Message is one message (seed 3). It must not be modified.
+// Message is one message (model 3). It must not be modified.
 type Message struct {
 	MessageID     string    `json:"message_id"`
 	Topic         string    `json:"topic,omitempty"` // or RecipientID, never both
@@ -94,7 +99,7 @@ func (m *Message) to() []string {
 
 func (m *Message) expired(now time.Time) bool { return !now.Before(m.ExpiresAt()) }
 
-// Bounds and defaults of a message (seed 3).
+// Bounds and defaults of a message (model 3).
 const (
 	MaxPayload      = 256 << 10 // bytes of JSON
 	DefaultTTL      = 60        // seconds
@@ -117,7 +122,7 @@ type Send struct {
 	Task          string   `json:"task_id,omitempty"`        // task that it belongs to
 }
 
-// ParseSend reads a message to be accepted from JSON with the seed's names.
+// ParseSend reads a message to be accepted from JSON with the model's names.
 // Fields that the bus fills in itself are refused like any unknown one.
 func ParseSend(data []byte) (Send, error) {
 	if err := core.CheckObject("message", data, MaxPayload+4096); err != nil {
@@ -127,6 +132,105 @@ func ParseSend(data []byte) (Send, error) {
 	if err := core.Decode(data, &s); err != nil {
 		return Send{}, err
 	}
-	_, err := s.check()
-	return s, err
+	return s, (&draft{Send: s}).check()
+}
+
+// draft is a Send on its way: once checked it is well formed and has its
+// defaults. What depends on the tenant's state is checked when it is accepted.
+type draft struct {
+	Send
+	digest   string // sha256 of the payload, hex
+	reply    bool   // is meant to close a conversation, nothing else
+	resendOf *Message
+	accepted func(*Message) // told inside the transaction, before anybody sees the message
+}
+
+// check reports the first thing wrong with a message by itself (model 3,
+// Message Validation). It does what is costly, so that the transaction has
+// little left to do.
+func (d *draft) check() error {
+	if err := d.address(); err != nil {
+		return err
+	}
+	d.TTL, d.Priority = cmp.Or(d.TTL, DefaultTTL), cmp.Or(d.Priority, DefaultPriority)
+	switch {
+	case d.TTL < 1 || d.TTL > MaxTTL:
+		return core.Invalid("ttl", d.TTL, fmt.Sprintf("1-%d seconds", MaxTTL))
+	case d.Priority < 1 || d.Priority > LowestPriority:
+		return core.Invalid("priority", d.Priority, fmt.Sprintf("1 (highest) to %d", LowestPriority))
+	case d.CorrelationID != "" && !core.IsUUID(d.CorrelationID):
+		return core.Invalid("correlation_id", d.CorrelationID, "a version 4 UUID in lower case")
+	case d.Type == Response && d.CorrelationID == "":
+		return core.Errorf(core.InvalidInput, "correlation_id: a response needs that of its request").With("field", "correlation_id")
+	}
+	if d.Trace != "" {
+		if err := core.CheckTrace(d.Trace); err != nil {
+			return err
+		}
+	}
+	if err := core.CheckObject("payload", d.Payload, MaxPayload); err != nil {
+		return err
+	}
+	d.Payload = bytes.Clone(d.Payload)
+	if err := d.Payload.Compact(); err != nil {
+		return core.Errorf(core.InvalidInput, "payload: not valid JSON: %v", err).With("field", "payload")
+	}
+	sum := sha256.Sum256(d.Payload)
+	d.digest = hex.EncodeToString(sum[:])
+	return nil
+}
+
+// address checks where a message goes and what kind may go there.
+func (d *draft) address() error {
+	if d.Type == "" {
+		d.Type = Event
+	}
+	if !slices.Contains(Types(), d.Type) {
+		return core.Invalid("message_type", string(d.Type), "event, request, response, error")
+	}
+	switch {
+	case d.Topic == "" && d.Recipient == "":
+		return core.Errorf(core.InvalidInput, "topic or recipient_id: a message needs one of them").With("field", "topic")
+	case d.Topic != "" && d.Recipient != "":
+		return core.Errorf(core.InvalidInput, "topic and recipient_id: a message has only one of them").With("field", "recipient_id")
+	case d.Type == Request && (d.Topic != "" || d.Recipient == Broadcast):
+		return core.Errorf(core.InvalidInput, "recipient_id: a request goes to one recipient, who answers it").With("field", "recipient_id")
+	case d.Type == Response && (d.Topic != "" || d.Recipient == Broadcast):
+		return core.Errorf(core.InvalidInput, "recipient_id: a response goes to the sender of its request").With("field", "recipient_id")
+	case d.Topic != "":
+		return checkPublish(d.Topic)
+	}
+	return nil
+}
+
+// parties checks that sender and recipient exist. Who sent a message that is
+// sent again may be gone by now.
+func (b *Bus) parties(tenant string, d *draft) error {
+	dir := b.opt.Directory
+	if d.Sender != System && d.resendOf == nil && !dir.Known(tenant, d.Sender) {
+		return b.stranger(tenant, "sender_id", d.Sender, `"system" or an agent of this tenant`)
+	}
+	if d.Recipient != "" && d.Recipient != System && d.Recipient != Controller && d.Recipient != Broadcast && !dir.Known(tenant, d.Recipient) {
+		return b.stranger(tenant, "recipient_id", d.Recipient, "an agent of this tenant, controller, system, broadcast")
+	}
+	if d.Task != "" {
+		if _, err := core.LocalSeq(core.TaskPrefix, tenant, d.Task); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stranger tells a name of another tenant from one that nobody has.
+func (b *Bus) stranger(tenant, field, id, allowed string) error {
+	dir, ok := b.opt.Directory.(foreigners)
+	elsewhere := ok && dir.Elsewhere(tenant, id)
+	if core.IsUUID(id) && !elsewhere {
+		_, err := core.LocalUUID(field, tenant, id)
+		elsewhere = err != nil
+	}
+	if elsewhere {
+		return fmt.Errorf("%s %s: %w", field, id, core.ErrForeign)
+	}
+	return core.Invalid(field, id, allowed)
 }

@@ -58,7 +58,7 @@ func (p Pattern) String() string {
 // Match reports whether a topic is selected. Those of the engine's own events
 // are only by a pattern that names sys itself.
 func (p Pattern) Match(topic string) bool {
-	if topic == "" || len(p.words) == 0 && !p.rest || strings.HasPrefix(topic, sysToken+".") && !p.system() {
+	if topic == "" || p.empty() || strings.HasPrefix(topic, sysToken+".") && !p.system() {
 		return false
 	}
 	more := true
@@ -73,6 +73,8 @@ func (p Pattern) Match(topic string) bool {
 	}
 	return more == p.rest
 }
+
+func (p Pattern) empty() bool { return len(p.words) == 0 && !p.rest }
 
 // system reports whether the pattern selects the engine's own events, and so
 // no other message.

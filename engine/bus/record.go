@@ -3,8 +3,10 @@ package bus
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
@@ -93,16 +95,16 @@ func askOf(m *Message) ask { return ask{m.Seq, m.SenderID, m.RecipientID} }
 
 // encode writes a message's record. The payload goes in last and unread: it
 // is compact already, and this runs on the store's writer.
-func encode(m *Message) ([]byte, error) {
+func encode(b []byte, m *Message) ([]byte, error) {
 	head := *m
 	head.Payload, head.Status, head.Unanswered, head.ResponseID, head.Deliveries = nil, "", false, "", nil
 	data, err := core.Encode(&head)
 	if err != nil {
 		return nil, fmt.Errorf("encode message %s: %w", m.MessageID, err)
 	}
-	out := make([]byte, 0, len(data)+len(m.Payload)+12)
-	out = append(append(out, data[:len(data)-1]...), `,"payload":`...)
-	return append(append(out, m.Payload...), '}'), nil
+	b = slices.Grow(b, len(data)+len(m.Payload)+12)
+	b = append(append(b, data[:len(data)-1]...), `,"payload":`...)
+	return append(append(b, m.Payload...), '}'), nil
 }
 
 // decode reads a message's record; the result keeps no reference to data.
@@ -190,12 +192,7 @@ func decorate(tx store.Tx, m *Message) error {
 
 // rank orders the statuses of a broadcast's deliveries: the highest is shown.
 func rank(s Status) int {
-	for i, other := range []Status{Published, Expired, Refused, Taken, Open} {
-		if s == other {
-			return i
-		}
-	}
-	return -1
+	return slices.Index([]Status{Published, Expired, Refused, Taken, Open}, s)
 }
 
 // need is a message that something else names, so that it must be there.
@@ -204,4 +201,57 @@ func need(m *Message, err error) (*Message, error) {
 		err = core.Errorf(core.Internal, "a message is missing; run audit reconcile")
 	}
 	return m, err
+}
+
+// unsettled is what is unread and unanswered: it follows from the messages and from what became of
+// them.
+type unsettled struct{}
+
+var _ audit.Deriver = unsettled{}
+
+func (unsettled) Subject() string { return "mailbox" }
+
+func (unsettled) States(store.Tx, func(string, any) error) error { return nil }
+
+// Derives implements audit.Deriver.
+func (unsettled) Derives() []string {
+	return []string{string(boxes), string(boxSizes), string(asks), "#" + countOpen, "#" + countAsks}
+}
+
+// Derive implements audit.Deriver.
+func (unsettled) Derive(tx store.Tx, d *audit.Derivation) error {
+	sizes := map[string]uint64{}
+	unread, asked := int64(0), int64(0)
+	err := record.Scan(tx, messages, nil, nil, false, func(_, data []byte) (bool, error) {
+		m, err := decodeHead(data)
+		if err != nil || m.Topic != "" {
+			return true, nil // of one that can't be read the digest differs
+		}
+		over := map[string]bool{}
+		from, to := record.Seq(m.Seq).Under()
+		err = record.Scan(tx, store.Bucket(fates), from, to, false, func(key, _ []byte) (bool, error) {
+			over[string(key[len(from):])] = true
+			return true, nil
+		})
+		for _, name := range m.to() {
+			if err == nil && !over[name] {
+				unread++
+				sizes[name]++
+				err = boxes.Expect(d, inBox(name, m.Priority, m.Seq), struct{}{})
+			}
+		}
+		if err == nil && m.MessageType == Request && !over[""] {
+			asked++
+			err = asks.Expect(d, record.Key(m.CorrelationID), askOf(m))
+		}
+		return true, err
+	})
+	for name, n := range sizes {
+		if err == nil {
+			err = boxSizes.Expect(d, record.Key(name), n)
+		}
+	}
+	d.Count(countOpen, unread)
+	d.Count(countAsks, asked)
+	return err
 }

@@ -15,8 +15,8 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 	f.Add("", `x","payload":{"`, "bob", `{",\"payload\":":1}`, 5, 5)
 	f.Add("", "", "broadcast", `{"topic":"x","message_id":"y"}`, 1, 10)
 	f.Fuzz(func(t *testing.T, topic, sender, recipient, payload string, ttl, priority int) {
-		d, err := Send{Topic: topic, Sender: sender, Recipient: recipient, Payload: core.Raw(payload), TTL: ttl, Priority: priority}.check()
-		if err != nil {
+		d := &draft{Send: Send{Topic: topic, Sender: sender, Recipient: recipient, Payload: core.Raw(payload), TTL: ttl, Priority: priority}}
+		if err := d.check(); err != nil {
 			if core.AsError(err).Code != core.InvalidInput {
 				t.Errorf("%v", err)
 			}
@@ -31,7 +31,7 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 			MessageID: core.NewUUID("t_acme", 7, nil), Topic: d.Topic, TenantID: "t_acme", Seq: 7, SenderID: d.Sender, RecipientID: d.Recipient,
 			MessageType: d.Type, Timestamp: time.Now().UTC().Truncate(time.Microsecond), TTL: d.TTL, Priority: d.Priority, Payload: d.Payload,
 		}
-		data, err := encode(m)
+		data, err := encode(nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func FuzzDecodingNeverPanics(f *testing.F) {
 		topicOf(data)
 		_, _ = decodeHead(data)
 		if m, err := decode(data); err == nil {
-			if _, err := encode(m); err != nil {
+			if _, err := encode(nil, m); err != nil {
 				t.Logf("%v", err)
 			}
 		}

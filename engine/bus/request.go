@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -15,7 +16,7 @@ import (
 var ErrNoReply = errors.New("no response came in time")
 
 // conversation checks what a message means for the open requests, and returns
-// the one that it answers (seed 3, rule Correlation Matching): a request opens
+// the one that it answers (model 3, rule Correlation Matching): a request opens
 // a conversation, the first response, or error, of its recipient to its sender
 // closes it.
 func (b *Bus) conversation(tx *audit.Tx, d *draft) (*Message, error) {
@@ -97,21 +98,17 @@ func (b *Bus) Request(ctx context.Context, by core.Caller, s Send, timeout time.
 	if s.TTL == 0 && timeout > 0 {
 		s.TTL = int((timeout + time.Second - 1) / time.Second)
 	}
-	d, err := s.check()
-	if err != nil {
-		return Message{}, err
-	}
 	// Who waits is known before the answer can come: no other reader of the
 	// mailbox gets it.
 	t, bell, correlation := b.of(by.Tenant), make(chan struct{}, 1), ""
-	d.accepted = func(m *Message) {
+	waits := func(m *Message) {
 		correlation = m.CorrelationID
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		t.waiting[correlation] = append(t.waiting[correlation], bell)
 	}
 	defer func() { b.unwait(t, correlation, bell) }()
-	sent, err := b.accept(ctx, by, d)
+	sent, err := b.accept(ctx, by, &draft{Send: s, accepted: waits})
 	if err != nil {
 		return Message{}, err
 	}
@@ -170,12 +167,7 @@ func (b *Bus) takeAnswer(ctx context.Context, by core.Caller, m *Message) error 
 func (b *Bus) unwait(t *tenant, correlation string, bell chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var rest []chan struct{}
-	for _, other := range t.waiting[correlation] {
-		if other != bell {
-			rest = append(rest, other)
-		}
-	}
+	rest := slices.DeleteFunc(t.waiting[correlation], func(other chan struct{}) bool { return other == bell })
 	if t.waiting[correlation] = rest; len(rest) == 0 {
 		delete(t.waiting, correlation)
 	}
@@ -215,12 +207,7 @@ func (b *Bus) Reply(ctx context.Context, by core.Caller, requestID string, paylo
 	if isError {
 		s.Type = Error
 	}
-	d, err := s.check()
-	if err != nil {
-		return Message{}, err
-	}
-	d.reply = true
-	return b.accept(ctx, by, d)
+	return b.accept(ctx, by, &draft{Send: s, reply: true})
 }
 
 // find returns a message with what became of it. One of another tenant is

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // sweepSlice is how many expired messages one transaction deals with.
@@ -157,4 +160,44 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 func putHeld(tx *audit.Tx, seq uint64, kind byte, name string) error {
 	again := tx.Now().Add(lookAgain)
 	return errors.Join(putDue(tx, again, seq, kind, name), inHands.Put(tx, ofConsumer(seq, kind, name), uint64(again.UnixMicro())))
+}
+
+// Timing of Run.
+const (
+	flushAfter = 20 * time.Millisecond // acknowledgements are gathered so long
+	lookAgain  = 30 * time.Second      // at an expired message that a reader still has in hand
+)
+
+// Run writes what was acknowledged, makes dead letters of what expires and
+// cuts old history off, until ctx ends.
+func (b *Bus) Run(ctx context.Context) error {
+	if err := b.loop.Run(ctx); err != nil {
+		return err
+	}
+	return b.flushAll()
+}
+
+// tend writes what was acknowledged. Where something is due it makes dead letters
+// of that, and cuts history off.
+func (b *Bus) tend(ctx context.Context, tenant string, due bool) (next time.Time, err error) {
+	ctx = store.IfFull(ctx, store.Refuse) // who closes a subscription must not wait behind this
+	if err := b.flush(ctx, b.of(tenant)); err != nil || !due {
+		return next, err
+	}
+	if next, err = b.expire(ctx, tenant); err != nil {
+		return next, err
+	}
+	return next, b.Prune(ctx, tenant)
+}
+
+// flushAll is the last thing Run does.
+func (b *Bus) flushAll() error {
+	b.mu.Lock()
+	all := slices.Collect(maps.Values(b.tenants))
+	b.mu.Unlock()
+	var errs []error
+	for _, t := range all { // one that can't be written keeps no other from it
+		errs = append(errs, b.flush(store.IfFull(context.Background(), store.Refuse), t)) // short, and what comes after Run can't do it
+	}
+	return errors.Join(errs...)
 }

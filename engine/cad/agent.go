@@ -1,15 +1,19 @@
 package cad
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
-// Status is the seed's agent status.
+// Status is the model's agent status.
 type Status string
 
 // The statuses of an agent.
@@ -23,14 +27,14 @@ const (
 // Statuses are all of them, in the order screens show them.
 func Statuses() []Status { return []Status{Idle, Working, Failing, Terminated} }
 
-// transitions are the seed's. An error is cleared as the next operation begins.
+// transitions are the model's. An error is cleared as the next operation begins.
 var transitions = map[Status][]Status{
 	Idle:    {Working, Terminated},
 	Working: {Idle, Failing, Terminated},
 	Failing: {Idle, Terminated},
 }
 
-// Agent is one CAD agent (seed 5, Agent). A record is never modified.
+// Agent is one CAD agent (model 5, Agent). A record is never modified.
 type Agent struct {
 	AgentID         string   `json:"agent_id"`
 	Role            string   `json:"role"` // name of its RoleTemplate
@@ -76,7 +80,7 @@ func (a *Agent) Shown() string {
 	return string(a.Status)
 }
 
-// to moves an agent to another status (seed 5, State Transitions).
+// to moves an agent to another status (model 5, State Transitions).
 func (a *Agent) to(next Status) error {
 	if can := transitions[a.Status]; !slices.Contains(can, next) {
 		may := "that is final"
@@ -97,15 +101,19 @@ const (
 	maxAgentID   = 64  // bytes
 )
 
-var agentPattern = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+// namePattern is what agents, roles, scenarios and tasks may be called, and
+// planName says so.
+var namePattern = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+const planName = "1-64 of A-Z a-z 0-9 _ . -, a letter or _ first"
 
 // checkAgentID reports a name that no agent can have.
 func checkAgentID(field, id string) error {
 	if slices.Contains(bus.Components(), id) {
 		return core.Invalid(field, id, "any but "+strings.Join(bus.Components(), ", ")+", which stand for the engine's own in messages")
 	}
-	if !agentPattern().MatchString(id) {
-		return core.Invalid(field, id, "1-64 of A-Z a-z 0-9 _ . -, a letter or _ first")
+	if !namePattern().MatchString(id) {
+		return core.Invalid(field, id, planName)
 	}
 	return nil
 }
@@ -132,18 +140,125 @@ type auditedAgent struct {
 	Waiting     string `json:"approval_id,omitempty"`
 }
 
-func (a *Agent) audited() auditedAgent {
-	return auditedAgent{a.Role, a.WorkspaceID, a.Status, a.OperationCount, a.SuccessCount, a.ErrorCount, a.RoleViolations, a.Waiting}
-}
-
-// failed notes a failure in the error log.
 func (a *Agent) failed(text string) {
 	a.ErrorCount++
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
-	}
-	a.ErrorLog = newest(append(slices.Clip(a.ErrorLog), text), maxErrors)
+	a.ErrorLog = newest(append(slices.Clip(a.ErrorLog), clip(text, maxErrorText)), maxErrors)
 }
 
-// newest are the last n of a list.
-func newest(list []string, n int) []string { return list[max(0, len(list)-n):] }
+func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
+
+// CreateAgent makes an agent (controller operation create_agent). Its workspace
+// must be there, or be made along with it.
+func (c *Controller) CreateAgent(ctx context.Context, by core.Caller, w CreateAgent) (Agent, error) {
+	if err := checkAgentID("agent_id", w.AgentID); err != nil {
+		return Agent{}, err
+	}
+	role, err := c.Role(by.Tenant, w.RoleName)
+	if err != nil {
+		return Agent{}, err
+	}
+	if c.taken(by.Tenant, w.AgentID) {
+		return Agent{}, isTaken("agent_id", w.AgentID, "another agent or subagent has this name")
+	}
+	begun, err := c.spaceFor(ctx, by, w)
+	if err != nil {
+		return Agent{}, err
+	}
+	var made Agent
+	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		if was, err := c.kinds.agent.Load(tx, w.AgentID); err != nil {
+			return err
+		} else if was != nil {
+			return isTaken("agent_id", w.AgentID, "there is an agent of this name, "+string(was.Status))
+		}
+		if begun != nil {
+			if err := c.beginIn(tx, begun); err != nil {
+				return err
+			}
+		}
+		made, err = c.newAgent(tx, Seat{w.AgentID, role.Name, w.WorkspaceID})
+		return err
+	})
+	return made, explain("create agent "+w.AgentID, err)
+}
+
+// newAgent stores an agent, of whose id there is none.
+func (c *Controller) newAgent(tx *audit.Tx, seat Seat) (Agent, error) {
+	made := Agent{
+		TenantID: tx.Tenant(), AgentID: seat.AgentID, Role: seat.RoleName, WorkspaceID: seat.WorkspaceID, Status: Idle,
+		CreatedEntities: []string{}, ErrorLog: []string{}, CreatedAt: seconds(tx.Now()), LastActive: seconds(tx.Now()), CreatedBy: tx.By.Name,
+	}
+	err := c.kinds.agent.Keep(tx, record.Event{
+		Type: "cad.agent.created", Detail: map[string]string{"role": seat.RoleName, "workspace_id": seat.WorkspaceID},
+	}, &made)
+	return made, err
+}
+
+// taken reports whether somebody who is no CAD agent has a name.
+func (c *Controller) taken(tenant, id string) bool {
+	return c.opt.Taken != nil && c.opt.Taken(tenant, id)
+}
+
+func isTaken(field, value, why string) error {
+	return core.Errorf(core.Conflict, "%s %s: %s", field, value, why).With("field", field).With("value", value)
+}
+
+// ShutdownAgent terminates an agent for good (controller operation
+// shutdown_agent). An operation that is under way is not stored any more. What
+// it made stays.
+func (c *Controller) ShutdownAgent(ctx context.Context, by core.Caller, id string) (Agent, error) {
+	if _, err := c.member(ctx, by, id); err != nil {
+		return Agent{}, err
+	}
+	var out Agent
+	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		a, err := c.kinds.agent.Need(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := a.to(Terminated); err != nil {
+			return err
+		}
+		a.TerminatedAt, a.Waiting = seconds(tx.Now()), ""
+		if err := c.voidIn(tx, id, "the agent was shut down"); err != nil {
+			return err
+		}
+		out = *a
+		return c.kinds.agent.Keep(tx, record.Event{Type: "cad.agent.terminated"}, &out)
+	})
+	return out, explain("shut agent "+id+" down", err)
+}
+
+// Agent returns one agent.
+func (c *Controller) Agent(ctx context.Context, tenant, id string) (Agent, error) {
+	m, err := c.member(ctx, reader(tenant), id)
+	if err != nil {
+		return Agent{}, err
+	}
+	return *m.shown(), nil
+}
+
+// Agents lists agents, newest first (controller operation list_agents). Status
+// is one of Statuses, Kind a role, Agent an id; Since and Until are of its
+// creation; Match looks into id, role, workspace and errors.
+func (c *Controller) Agents(_ context.Context, tenant string, f core.Filter) (core.Page[Agent], error) {
+	f, err := f.Check()
+	if err = cmp.Or(err, oneOf("status", f.Status, Statuses())); err != nil {
+		return core.Page[Agent]{}, err
+	}
+	var all []Agent
+	for _, m := range c.members(tenant) {
+		if a := m.shown(); a.fits(f) {
+			all = append(all, *a)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Agent) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	return core.PageOf(all, f), nil
+}
+
+func (a *Agent) fits(f core.Filter) bool {
+	at := a.CreatedAt.Time()
+	return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Kind, a.Role) && core.Wants(f.Agent, a.AgentID) && core.Wants(f.Task, a.TaskID) &&
+		f.Session == "" && f.Trace == "" && f.Within(at) &&
+		f.Finds(append(slices.Clone(a.ErrorLog), a.AgentID, a.Role, a.WorkspaceID)...)
+}

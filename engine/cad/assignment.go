@@ -1,13 +1,16 @@
 package cad
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 )
 
-// AssignmentStatus is the seed's status of a TaskAssignment.
+// AssignmentStatus is the model's status of a TaskAssignment.
 type AssignmentStatus string
 
 // The statuses of an assignment.
@@ -19,12 +22,7 @@ const (
 	Blocked    AssignmentStatus = "blocked" // a dependency is not completed
 )
 
-// AssignmentStatuses are all of them, in the order screens show them.
-func AssignmentStatuses() []AssignmentStatus {
-	return []AssignmentStatus{Pending, Blocked, InProgress, Completed, Failed}
-}
-
-// assignmentMoves are the seed's transitions, and three that retrying and
+// assignmentMoves are the model's transitions, and three that retrying and
 // reworking add: what failed or is completed may be done once more.
 var assignmentMoves = map[AssignmentStatus][]AssignmentStatus{
 	Pending:    {InProgress, Blocked, Failed},
@@ -73,7 +71,7 @@ type Brief struct {
 	ReworkOperations []Step `json:"rework_operations,omitempty"`
 }
 
-// TaskAssignment is one task given to one agent (seed 5, TaskAssignment). A
+// TaskAssignment is one task given to one agent (model 5, TaskAssignment). A
 // record is never modified.
 type TaskAssignment struct {
 	TaskID  string `json:"task_id"`
@@ -106,7 +104,6 @@ type TaskAssignment struct {
 	AuditSeq uint64   `json:"audit_seq,omitzero"`
 }
 
-// to moves an assignment to another status.
 func (a *TaskAssignment) to(next AssignmentStatus, at Seconds) error {
 	if !slices.Contains(assignmentMoves[a.Status], next) {
 		return core.Errorf(core.Conflict, "task %s is %s: it can't become %s", a.TaskID, a.Status, next).With("field", "status").With("value", string(next))
@@ -119,15 +116,11 @@ func (a *TaskAssignment) to(next AssignmentStatus, at Seconds) error {
 	return nil
 }
 
-// over reports whether an assignment has ended, for now.
 func (a *TaskAssignment) over() bool { return a.Status == Completed || a.Status == Failed }
 
 // rounds is how often a review may reject.
 func (b *Brief) rounds() int {
-	if b.MaxRounds == 0 {
-		return defaultRounds
-	}
-	return b.MaxRounds
+	return cmp.Or(b.MaxRounds, defaultRounds)
 }
 
 // Steps is how many operations this round has.
@@ -160,7 +153,7 @@ func (b *Brief) required() []string {
 	return all
 }
 
-// fits reports what a role does not allow of an assignment (seed 5: required
+// fits reports what a role does not allow of an assignment (model 5: required
 // operations must all be in the agent's role).
 func (b *Brief) fits(task string, role *RoleTemplate) error {
 	for i, op := range b.required() {
@@ -186,4 +179,139 @@ type auditedAssignment struct {
 
 func (a *TaskAssignment) audited() auditedAssignment {
 	return auditedAssignment{a.AgentID, a.Status, a.WorkspaceID, a.SwarmTask, a.Round, a.Tries, a.Waiting}
+}
+
+// Roots of references that are no operation's id.
+const (
+	rootTasks  = "tasks"
+	rootRework = "rework"
+	rootAgent  = "agent" // agent_id and workspace_id of the agent that works
+)
+
+// What ${tasks.TASK.…} names beside the operations of a task.
+const (
+	refWorkspace = "workspace_id"
+	refAgent     = "agent_id"
+)
+
+// check lists what is wrong with a brief, as far as it can be seen alone, and
+// returns it with its methods spelt the one way. at is put before the fields.
+func (b Brief) check(at string, f *flaws) Brief {
+	f.note(at+"description", checkText(at+"description", b.Description, maxText))
+	if b.SuccessCriteria != "" {
+		f.note(at+"success_criteria", checkText(at+"success_criteria", b.SuccessCriteria, maxText))
+	}
+	b.RequiredOperations = slices.Clone(b.RequiredOperations)
+	for i, op := range b.RequiredOperations {
+		b.RequiredOperations[i] = f.method(fmt.Sprintf("%srequired_operations[%d]", at, i), op)
+	}
+	b.Operations = checkSteps(at+"operations", b.Operations, f)
+	b.ReworkOperations = checkSteps(at+"rework_operations", b.ReworkOperations, f)
+	if b.Check != "" {
+		f.note(at+"check", checkCheck(at+"check", b.Check))
+	}
+	f.want(b.MaxRounds >= 0 && b.MaxRounds <= maxRounds, at+"max_rounds", b.MaxRounds, fmt.Sprintf("1-%d", maxRounds))
+	f.want(b.Worker == "" || len(b.Operations) == 0, at+"worker", b.Worker, "a worker only for a task without operations")
+	if b.Worker == "" && len(b.Operations) == 0 {
+		f.refuse(at+"operations", "%soperations: none, and no worker: give the operations, or name in worker the agent of the fleet that does the task", at)
+	}
+	f.want(b.MaxRounds <= 0 || b.Rework != "", at+"max_rounds", b.MaxRounds, "rounds only with rework")
+	if b.Rework != "" && b.Check == "" {
+		f.refuse(at+"rework", "%srework: without a check nothing is ever rejected", at)
+	}
+	return b
+}
+
+// checkSteps looks at operations one by one. An operation of a rework may have
+// the id of an earlier one: its answer takes the place of that one's.
+func checkSteps(field string, steps []Step, f *flaws) []Step {
+	ids := map[string]bool{}
+	if len(steps) > maxSteps {
+		f.want(false, field, len(steps), fmt.Sprintf("at most %d operations", maxSteps))
+		return steps
+	}
+	out := slices.Clone(steps)
+	for i := range out {
+		s := &out[i]
+		at := fmt.Sprintf("%s[%d].", field, i)
+		if s.ID != "" {
+			word, rest := mapping.Word(s.ID)
+			taken := slices.Contains([]string{rootTasks, rootRework, rootAgent, refWorkspace, refAgent}, s.ID)
+			f.want(word != "" && rest == "" && len(s.ID) <= 50 && !taken, at+"id", s.ID,
+				"1-50 letters, digits, - and _, and none of tasks, rework, agent, workspace_id, agent_id")
+			f.want(!ids[s.ID], at+"id", s.ID, "a different id for each operation")
+			ids[s.ID] = true
+		}
+		s.Method = f.method(at+"method", s.Method)
+		if len(s.Params) == 0 {
+			s.Params = core.Raw(`{}`)
+		}
+		f.note(at+"params", core.CheckObject(at+"params", s.Params, core.MaxInput))
+	}
+	return out
+}
+
+// checkReferences looks at what the operations of a task refer to.
+func (s *Scenario) checkReferences(i int, f *flaws) {
+	t := &s.Tasks[i]
+	field := fmt.Sprintf("task_sequence[%d].", i)
+	in := references{before: s.before(t.TaskID), of: func(id string) []Step {
+		o := s.task(id)
+		return slices.Concat(o.Operations, o.ReworkOperations)
+	}}
+	in.check(field+"operations", t.Operations, f)
+	in.rework = true
+	in.check(field+"rework_operations", t.ReworkOperations, f)
+}
+
+// references is what the operations of a task may refer to.
+type references struct {
+	before  []string // tasks that are completed by then
+	of      func(task string) []Step
+	earlier []string // ids of operations before
+	rework  bool     // what a review found is known
+}
+
+func (r *references) check(field string, steps []Step, f *flaws) {
+	for i, s := range steps {
+		for _, u := range mapping.Uses(s.Params, fmt.Sprintf("%s[%d].params", field, i)) {
+			why := u.Err
+			if why == nil {
+				why = r.why(u.Ref)
+			}
+			if why != nil {
+				f.note(u.Field, mapping.InField(u.Field, why))
+			}
+		}
+		if s.ID != "" {
+			r.earlier = append(r.earlier, s.ID)
+		}
+	}
+}
+
+// why says why a reference leads nowhere, nil when it may lead somewhere.
+func (r *references) why(ref *mapping.Reference) error {
+	fail := func(format string, args ...any) error {
+		return core.Errorf(core.InvalidInput, "%s: %s", ref.Text, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case ref.Root == rootRework && r.rework, ref.Root == rootAgent, slices.Contains(r.earlier, ref.Root):
+		return nil
+	case ref.Root == rootRework:
+		return fail("only rework_operations know what a review found")
+	case ref.Root != rootTasks && len(r.earlier) == 0:
+		return fail("no operation with an id comes before this one")
+	case ref.Root != rootTasks:
+		return fail("there is no earlier operation %s; there are %s", ref.Root, strings.Join(mapping.SomeNames(r.earlier), ", "))
+	case len(ref.Path) < 2 || ref.Path[0].Key == "" || ref.Path[1].Key == "":
+		return fail("write ${tasks.TASK.OPERATION.field} or ${tasks.TASK.workspace_id}")
+	}
+	task, op := ref.Path[0].Key, ref.Path[1].Key
+	if !slices.Contains(r.before, task) {
+		return fail("%s is not among the dependencies: %s", task, strings.Join(mapping.SomeNames(r.before), ", "))
+	}
+	if op == refWorkspace || op == refAgent || slices.ContainsFunc(r.of(task), func(s Step) bool { return s.ID == op }) {
+		return nil
+	}
+	return fail("task %s has no operation with the id %s", task, op)
 }

@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -52,7 +53,7 @@ func readAssignment(input core.Raw) (AssignmentInput, error) {
 	if err := checkAgentID("agent_id", in.AgentID); err != nil {
 		return in, err
 	}
-	if in.TaskID != "" && !rolePattern().MatchString(in.TaskID) {
+	if in.TaskID != "" && !namePattern().MatchString(in.TaskID) {
 		return in, core.Invalid("task_id", in.TaskID, planName)
 	}
 	if in.WorkspaceID != "" {
@@ -63,16 +64,15 @@ func readAssignment(input core.Raw) (AssignmentInput, error) {
 	if in.Round < 0 || in.Try < 0 {
 		return in, core.Invalid("round", in.Round, "0 or more")
 	}
-	var flaws []flaw
-	in.Brief, flaws = in.Brief.check("")
-	if len(flaws) == 0 {
-		flaws = in.checkReferences()
+	var f flaws
+	if in.Brief = in.Brief.check("", &f); len(f) == 0 {
+		in.checkReferences(&f)
 	}
-	return in, checkFlaws(flaws)
+	return in, f.err()
 }
 
 // checkReferences looks at what the operations refer to.
-func (in *AssignmentInput) checkReferences() []flaw {
+func (in *AssignmentInput) checkReferences(f *flaws) {
 	r := references{before: slices.Sorted(maps.Keys(in.Given.Tasks)), of: func(task string) []Step {
 		var known []Step
 		for id := range in.Given.Tasks[task] {
@@ -80,10 +80,10 @@ func (in *AssignmentInput) checkReferences() []flaw {
 		}
 		return known
 	}}
-	flaws := r.check("operations", in.Operations)
+	r.check("operations", in.Operations, f)
 	r.rework = true
 	r.earlier = append(r.earlier, slices.Sorted(maps.Keys(in.Given.Own))...)
-	return append(flaws, r.check("rework_operations", in.ReworkOperations)...)
+	r.check("rework_operations", in.ReworkOperations, f)
 }
 
 // assigner is the runner of cad.assignment tasks.
@@ -115,11 +115,7 @@ func (r assigner) Check(tenant string, input core.Raw) (string, judge.Action, er
 	if err != nil {
 		return "", judge.Action{}, err
 	}
-	name := in.TaskID
-	if name == "" {
-		name = "the assignment"
-	}
-	if err := in.fits(name, &role); err != nil {
+	if err := in.fits(cmp.Or(in.TaskID, "the assignment"), &role); err != nil {
 		return "", judge.Action{}, err
 	}
 	args, err := core.Encode(in)
@@ -131,15 +127,11 @@ func (r assigner) Check(tenant string, input core.Raw) (string, judge.Action, er
 
 // assignmentTitle is one line for lists.
 func assignmentTitle(in *AssignmentInput) string {
-	const most = 120
 	text := strings.Join(strings.Fields(in.Description), " ")
 	if in.TaskID != "" {
 		text = in.TaskID + " " + text
 	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return clip(text, 120)
 }
 
 // Resumes tells the queue that an assignment of operations goes on where it was:
@@ -165,11 +157,11 @@ func (r assigner) AgentRef(tenant, id string) judge.AgentRef {
 // Slot implements swarm.Runner: a CAD agent takes one task at a time, which the
 // swarm sees to. One that is terminated takes its task too, which then fails
 // and says why.
-func (r assigner) Slot(tenant, id string) (bool, string) {
-	r.c.mu.RLock()
-	defer r.c.mu.RUnlock()
-	if t := r.c.tenants[tenant]; t != nil && t.members[id] != nil {
-		return true, ""
+func (r assigner) Slot(name, id string) (bool, string) {
+	known := false
+	r.c.look(name, func(t *mind) { known = t.members[id] != nil })
+	if !known {
+		return false, "there is no CAD agent " + id
 	}
-	return false, "there is no CAD agent " + id
+	return true, ""
 }

@@ -1,15 +1,16 @@
 package cad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -69,36 +70,32 @@ func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) 
 func (r *run) work() {
 	defer close(r.done)
 	defer r.cancel(nil)
-	over := make(chan struct{})
-	defer close(over)
-	go r.beat(over)
-	result, err := r.guarded()
+	go r.beat()
+	var result *outcome
+	err := health.Caught(func() (err error) { // an error of this assignment alone
+		result, err = r.carry()
+		return err
+	})
+	if bug, ok := errors.AsType[*health.Panic](err); ok {
+		t := &r.job.Task
+		r.c.opt.Health.Log().Error("assignment panicked", "tenant", t.TenantID, "component", component, "trace", t.TraceID,
+			"task", t.TaskID, "panic", fmt.Sprint(bug.Value), "stack", string(bug.Stack))
+		err = &stepError{FailedResult: FailedResult{Code: "panic", Message: clip(fmt.Sprint("the assignment panicked: ", bug.Value), 300)}}
+	}
 	r.out = r.outcome(result, err)
 }
 
-func (r *run) beat(over <-chan struct{}) {
+func (r *run) beat() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
 		r.job.Beat()
 		select {
 		case <-tick.C:
-		case <-over:
+		case <-r.done:
 			return
 		}
 	}
-}
-
-// guarded carries the assignment out; a panic is an error of this one alone.
-func (r *run) guarded() (result *outcome, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.c.opt.Health.Log().Error("assignment panicked", "tenant", r.job.Task.TenantID, "component", component, "trace", r.job.Task.TraceID,
-				"task", r.job.Task.TaskID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, err = nil, &stepError{FailedResult: FailedResult{Code: "panic", Message: clip(fmt.Sprint("the assignment panicked: ", p), 300)}}
-		}
-	}()
-	return r.carry()
 }
 
 // outcome is the result of an assignment that is completed.
@@ -112,7 +109,6 @@ type outcome struct {
 	Reply       core.Raw            `json:"reply,omitzero"`     // of the worker
 }
 
-// stepError is how an assignment failed.
 type stepError struct {
 	FailedResult
 	denied    bool
@@ -126,9 +122,7 @@ func (r *run) carry() (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.place = r.in.WorkspaceID; r.place == "" {
-		r.place = agent.WorkspaceID
-	}
+	r.place = cmp.Or(r.in.WorkspaceID, agent.WorkspaceID)
 	r.scope[rootTasks] = core.MustEncode(r.in.Given.Tasks)
 	r.scope[rootAgent] = core.MustEncode(map[string]string{refAgent: agent.AgentID, refWorkspace: r.place})
 	if len(r.in.Given.Rework) > 0 {
@@ -152,13 +146,10 @@ func (r *run) carry() (*outcome, error) {
 			return nil, err
 		}
 	}
-	out := &outcome{
-		AgentID: agent.AgentID, WorkspaceID: r.place, Operations: r.answers, Done: r.count, Files: r.files, Reply: reply,
-	}
+	out := &outcome{AgentID: agent.AgentID, WorkspaceID: r.place, Operations: r.answers, Done: r.count, Files: r.files, Reply: reply}
 	return out, r.judge(out)
 }
 
-// step carries out one operation.
 func (r *run) step(i int, s Step) error {
 	fail := func(e FailedResult) *stepError {
 		e.Operation, e.Index, e.Done = s.Method, i, r.count
@@ -172,7 +163,7 @@ func (r *run) step(i int, s Step) error {
 	}
 	m, _ := FindMethod(s.Method)
 	if r.in.WorkspaceID != "" && !m.Local && m.Effect != Merges && m.Effect != Creates && !hasMember(params, "workspace_id") {
-		if params, err = withMembers(params, []string{"workspace_id"}, []core.Raw{core.MustEncode(r.place)}); err != nil {
+		if params, err = withMembers(params, map[string]any{"workspace_id": r.place}); err != nil {
 			return err
 		}
 	}
@@ -188,7 +179,7 @@ func (r *run) step(i int, s Step) error {
 	if err != nil {
 		return r.stepFailed(err, fail)
 	}
-	r.job.Log("INFO", fmt.Sprintf("%s%s in %s: %s", s.Method, parenthesised(s.ID), done.WorkspaceID, r.told(&done)))
+	r.job.Log("INFO", fmt.Sprintf("%s%s in %s: %s", s.Method, parenthesised(s.ID), done.WorkspaceID, told(&done)))
 	r.count++
 	r.note(m, s, params, &done)
 	return nil
@@ -198,10 +189,9 @@ func (r *run) step(i int, s Step) error {
 // has failed: it may be what they die of.
 const mostLost = 4
 
-// workerLost says whether the process that computed an operation has died.
 func workerLost(err error) bool {
-	var f *OpError
-	return errors.As(err, &f) && f.Class == SubprocessError && f.Retryable
+	f, ok := errors.AsType[*OpError](err)
+	return ok && f.Class == SubprocessError && f.Retryable
 }
 
 // operation is what the controller is asked for. What changes a workspace
@@ -239,8 +229,7 @@ func parenthesised(id string) string {
 	return " (" + id + ")"
 }
 
-// told is what the log says of an operation that is done.
-func (r *run) told(done *Done) string {
+func told(done *Done) string {
 	switch {
 	case done.Repeated:
 		return "done before"
@@ -301,7 +290,6 @@ func (r *run) stepFailed(err error, fail func(FailedResult) *stepError) error {
 	return err
 }
 
-// outcome says how the attempt ended.
 func (r *run) outcome(result *outcome, err error) task.Outcome {
 	out := task.Outcome{Denials: r.denials}
 	fail := func(status task.Status, code, message string, retryable bool) task.Outcome {
@@ -334,26 +322,23 @@ func (r *run) outcome(result *outcome, err error) task.Outcome {
 	return fail(task.Failed, "internal", err.Error(), true)
 }
 
-// Done implements swarm.Work.
 func (r *run) Done() <-chan struct{} { return r.done }
 
-// Outcome implements swarm.Work.
 func (r *run) Outcome() task.Outcome {
 	<-r.done
 	return r.out
 }
 
-// Cancel implements swarm.Work.
 func (r *run) Cancel(why string) { r.cancel(&cutShort{why}) }
 
 // Pause implements swarm.Work. It returns once nothing is computed for it: an
 // operation that a person is asked about, or that waits for its turn, does not
 // begin before it is resumed.
 func (r *run) Pause(ctx context.Context) error {
-	r.stand.hold()
+	r.stand.Change(func() { r.stand.held = true })
 	tick := time.NewTicker(pauseLook)
 	defer tick.Stop()
-	for r.stand.working() && r.computing() {
+	for r.computing() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -365,18 +350,42 @@ func (r *run) Pause(ctx context.Context) error {
 
 const pauseLook = 10 * time.Millisecond
 
-// computing reports whether an operation of this run has begun.
-func (r *run) computing() bool {
+// computing reports whether an operation of this run has begun and not ended.
+func (r *run) computing() (busy bool) {
+	r.stand.Look(func() { busy = r.stand.busy })
 	m, err := r.c.member(r.base, r.by, r.in.AgentID)
-	if err != nil {
+	if !busy || err != nil {
 		return false
 	}
 	now := m.now.Load()
 	return now != nil && now.task == r.job.Task.TaskID
 }
 
-// Resume implements swarm.Work.
 func (r *run) Resume(context.Context) error {
-	r.stand.resume()
+	r.stand.Change(func() { r.stand.held = false })
 	return nil
+}
+
+// stand is whether an assignment is to stand still, and whether it does.
+type stand struct {
+	core.Condition
+
+	held bool // it is to stand still
+	busy bool // an operation is under way, or an agent is
+}
+
+// enter waits until it need not stand still, and is busy from then on.
+func (s *stand) enter(ctx context.Context) error {
+	return s.Until(ctx, func() bool {
+		s.busy = s.busy || !s.held
+		return !s.held
+	})
+}
+
+func (s *stand) leave() { s.Change(func() { s.busy = false }) }
+
+// standing is Questions' view of it.
+func (s *stand) standing() (held bool, moved <-chan struct{}) {
+	moved = s.Look(func() { held = s.held })
+	return held, moved
 }

@@ -1,4 +1,4 @@
-// Package cad runs teams of CAD agents (seed 5): their roles and what these
+// Package cad runs teams of CAD agents (model 5): their roles and what these
 // allow, the workspaces they build in, the operations they carry out on real
 // geometry, and the messages between them.
 //
@@ -17,9 +17,11 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
@@ -68,7 +70,7 @@ type Controller struct {
 	facets *facets
 
 	mu      sync.RWMutex
-	tenants map[string]*tenant
+	tenants map[string]*mind
 }
 
 var _ judge.Settler = (*Controller)(nil)
@@ -80,16 +82,12 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*tenant{}}
+	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*mind{}}
 	if c.work, err = newWorkflows(c); err != nil {
 		return nil, err
 	}
 	c.declare()
-	all, err := opt.Swarm.Tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the CAD agents: %w", err)
-	}
-	if err := opt.Health.Tenants(ctx, component, idsOf(all), func(tenant string) error { return c.recall(ctx, tenant) }); err != nil {
+	if err := c.eachTenant(ctx, func(tenant string) error { return c.recall(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the CAD agents: %w", err)
 	}
 	return c, nil
@@ -98,26 +96,203 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 // component is what troubles of this package are told under.
 const component = "cad"
 
-func idsOf(all []swarm.Tenant) []string {
-	ids := make([]string, len(all))
-	for i, t := range all {
-		ids[i] = t.TenantID
+// eachTenant does something for every tenant; what fails is a trouble of its own.
+func (c *Controller) eachTenant(ctx context.Context, do func(tenant string) error) error {
+	all, err := c.opt.Swarm.Tenants(ctx)
+	if err != nil {
+		return err
 	}
-	return ids
+	return c.opt.Health.Tenants(ctx, component, namesOf(all, func(t swarm.Tenant) string { return t.TenantID }), do)
 }
-
-// Run has workflows go on until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.RunWorkflows(ctx) }
 
 // foreign audits err when it says that something belongs to another tenant.
 func (c *Controller) foreign(ctx context.Context, by core.Caller, named string, err error) error {
-	if !errors.Is(err, core.ErrForeign) || c.opt.ReadOnly {
+	if c.opt.ReadOnly {
 		return err
 	}
-	return c.ledger.Refuse(ctx, by, audit.Entry{
-		Type: "tenant.violation", Subject: "tenant", ID: by.Tenant, Detail: map[string]string{"named": named, "kind": "cad"},
-	}, err)
+	return c.ledger.Foreign(ctx, by, "cad", named, err)
 }
 
 // reader is who reads; a foreign name is refused in its name.
 func reader(tenant string) core.Caller { return core.Self(tenant, "reader") }
+
+// Bounds of max_concurrent_agents (model 5, Controller).
+const (
+	leastConcurrent   = 1
+	mostConcurrent    = 50
+	defaultConcurrent = 10
+)
+
+// settings is what a tenant has set of its controller.
+type settings struct {
+	MaxConcurrent int    `json:"max_concurrent_agents"`
+	AuditSeq      uint64 `json:"audit_seq,omitzero"`
+}
+
+// Info is the controller of a tenant (model 5, Controller).
+type Info struct {
+	ControllerID  string   `json:"controller_id"`
+	MaxConcurrent int      `json:"max_concurrent_agents"`
+	Agents        int      `json:"agent_count"` // not terminated
+	Working       int      `json:"working_agents"`
+	Workspaces    int      `json:"workspace_count"`
+	Roles         []string `json:"role_templates"`
+	Kernels       []Kernel `json:"kernels"`
+}
+
+// Info is the controller of a tenant. There is one of each, named for it.
+func (c *Controller) Info(tenant string) Info {
+	info := Info{ControllerID: "cad_" + core.TenantTag(tenant), MaxConcurrent: defaultConcurrent}
+	for _, a := range c.Live(tenant) {
+		info.Agents++
+		if a.Status == Working {
+			info.Working++
+		}
+	}
+	info.Roles = namesOf(c.Roles(tenant), func(r RoleTemplate) string { return r.Name })
+	if c.opt.Pool != nil {
+		info.Kernels = c.opt.Pool.Kernels()
+	}
+	c.look(tenant, func(t *mind) { info.MaxConcurrent, info.Workspaces = t.set.MaxConcurrent, len(t.spaces) })
+	return info
+}
+
+// SetMaxConcurrent sets how many agents of the tenant carry something out at
+// once, 1-50. Operations that are under way go on.
+func (c *Controller) SetMaxConcurrent(ctx context.Context, by core.Caller, n int) (Info, error) {
+	if n < leastConcurrent || n > mostConcurrent {
+		return Info{}, core.Invalid("max_concurrent_agents", n, fmt.Sprintf("%d-%d", leastConcurrent, mostConcurrent))
+	}
+	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		set, err := c.kinds.settings.Load(tx, settingsID)
+		if err != nil {
+			return err
+		}
+		now, before := settings{MaxConcurrent: n}, 0
+		if set != nil {
+			before = set.MaxConcurrent
+		}
+		return c.kinds.settings.Save(tx, record.Event{
+			Type: "cad.controller.changed", Detail: map[string]int{"max_concurrent_agents": n, "before": before},
+		}, set, &now)
+	})
+	if err != nil {
+		return Info{}, explain("set the number of CAD agents that work at once", err)
+	}
+	return c.Info(by.Tenant), nil
+}
+
+// What is kept beside the agents, workspaces and workflows.
+const (
+	figuresOf record.Rows[figures]          = "cad.figures" // agent
+	marks     record.Rows[marked]           = "cad.mark"    // mark
+	files     record.Rows[written]          = "cad.mark"    // writtenKey
+	entries   record.Rows[kept]             = "cad.entry"   // workspace, seq
+	entities  record.Rows[model.Entity]     = "cad.entity"  // workspace, id
+	conflicts record.Rows[[]model.Conflict] = "cad.open"    // workspace: those that are open
+	openings  record.Rows[opened]           = "cad.opened"  // workspace, seq: open conflicts before and after the entry
+	shapes    record.Rows[model.Shape]      = "cad.shape"   // hash
+	blobs     record.Rows[[]byte]           = "cad.blob"    // hash → content of a file
+	messages  record.Rows[AgentMessage]     = "cad.message" // seq of the bus
+	inbox     record.Rows[string]           = "cad.inbox"   // agent, seq of the bus → when it was read, "" before
+	unread    record.Rows[struct{}]         = "cad.unread"  // agent, seq of the bus, of those not read
+)
+
+// kinds are the nouns of a tenant.
+type kinds struct {
+	settings   record.Kind[settings]
+	agent      record.Kind[Agent]
+	workspace  record.Kind[Workspace]
+	workflow   record.Kind[Workflow]
+	assignment record.Kind[TaskAssignment]
+	role       record.Kind[RoleTemplate]
+	scenario   record.Kind[Scenario]
+}
+
+func (c *Controller) declare() {
+	k := &c.kinds
+	k.settings, k.agent, k.workspace = c.settingsKind(), c.agentKind(), c.workspaceKind()
+	k.workflow, k.assignment = c.workflowKind(), c.assignmentKind()
+	k.role, k.scenario = c.roleKind(), c.scenarioKind()
+	c.ledger.Register(
+		k.settings.Auditable(), k.agent.Auditable(), k.workspace.Auditable(), k.workflow.Auditable(), k.assignment.Auditable(),
+		k.role.Auditable(), k.scenario.Auditable(),
+	)
+}
+
+// settingsID is that of the one record of settings.
+const settingsID = "controller"
+
+func (c *Controller) settingsKind() record.Kind[settings] {
+	return record.Kind[settings]{
+		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
+		ID:    func(*settings) string { return settingsID },
+		Head:  func(s *settings) record.Head { return record.Head{Seq: &s.AuditSeq} },
+		State: func(s *settings) any { return settings{MaxConcurrent: s.MaxConcurrent} },
+		Follow: func(tenant, _ string, s *settings) {
+			c.change(tenant, func(t *mind) { t.set = *s }).slots.resize(s.MaxConcurrent)
+		},
+	}
+}
+
+func (c *Controller) agentKind() record.Kind[Agent] {
+	return record.Kind[Agent]{
+		Noun: "CAD agent", Subject: "cad.agent", Bucket: "cad.agent", Ledger: c.ledger,
+		ID:   func(a *Agent) string { return a.AgentID },
+		Head: func(a *Agent) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
+		State: func(a *Agent) any {
+			return auditedAgent{a.Role, a.WorkspaceID, a.Status, a.OperationCount, a.SuccessCount, a.ErrorCount, a.RoleViolations, a.Waiting}
+		},
+		Follow: func(tenant, id string, a *Agent) {
+			c.change(tenant, func(t *mind) {
+				if m := t.members[id]; m != nil {
+					m.rec.Store(a)
+				} else {
+					t.members[id] = newMember(a)
+				}
+			})
+		},
+	}
+}
+
+func (c *Controller) workspaceKind() record.Kind[Workspace] {
+	return record.Kind[Workspace]{
+		Noun: "CAD workspace", Subject: "cad.workspace", Bucket: "cad.workspace", Ledger: c.ledger,
+		ID:   func(w *Workspace) string { return w.WorkspaceID },
+		Head: func(w *Workspace) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
+		State: func(w *Workspace) any {
+			return auditedWorkspace{w.Seq, w.EntityCount, w.SolidCount, w.Conflicts, w.Kernel, w.Directory}
+		},
+		Follow: func(tenant, id string, w *Workspace) {
+			c.change(tenant, func(t *mind) { t.spaces[id] = w })
+		},
+	}
+}
+
+// errSame makes an update end without a write.
+var errSame = errors.New("nothing changed")
+
+// update is one commit; fn ends it with errSame when there is nothing to write.
+func (c *Controller) update(ctx context.Context, by core.Caller, fn func(*audit.Tx) error) error {
+	err := c.ledger.Update(ctx, by, fn)
+	if errors.Is(err, errSame) {
+		err = nil
+	}
+	return err
+}
+
+// loadWorkspace reads a workspace that must be there.
+func (c *Controller) loadWorkspace(tx store.Tx, id string) (*Workspace, error) {
+	w, err := c.kinds.workspace.Load(tx, id)
+	if err == nil && w == nil {
+		err = core.Missing("workspace_id", id)
+	}
+	return w, err
+}
+
+// saveWorkspace writes a workspace with its audit event. It is the only way a
+// workspace's record changes.
+func (c *Controller) saveWorkspace(tx *audit.Tx, w *Workspace, e record.Event) error {
+	w.UpdatedAt = seconds(tx.Now())
+	return c.kinds.workspace.Keep(tx, e, w)
+}

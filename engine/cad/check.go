@@ -1,16 +1,20 @@
 package cad
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/interpreter"
+	"github.com/go-json-experiment/json"
 
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
 )
 
@@ -54,7 +58,6 @@ func compileCheck(env *cel.Env, text string) (cel.Program, *cel.Type, error) {
 	return program, tree.OutputType(), err
 }
 
-// checkCheck reports a check that can't be evaluated.
 func checkCheck(field, text string) error {
 	if len(text) > maxCheck {
 		return core.Invalid(field, fmt.Sprintf("%d bytes", len(text)), fmt.Sprintf("at most %d bytes", maxCheck))
@@ -84,32 +87,17 @@ type facts struct {
 	results       map[string]any
 }
 
-// Parent implements cel.Activation.
-func (f *facts) Parent() interpreter.Activation { return nil }
-
-// ResolveName implements cel.Activation. What was not measured is absent: a
-// check that reads it fails and says so.
-func (f *facts) ResolveName(name string) (any, bool) {
-	switch name {
-	case "entities":
-		return f.entities, true
-	case "solids":
-		return f.solids, true
-	case "volume":
-		return types.Double(f.volume), true
-	case "conflicts":
-		return types.Int(f.conflicts), true
-	case "interferences":
-		if f.interferences == nil {
-			return types.NewErr("no operation of the task measured interference (measure.interference)"), true
-		}
-		return types.Int(*f.interferences), true
-	case "files":
-		return f.files, true
-	case "results":
-		return f.results, true
+// vars are the facts by the names that a check has for them. What was not
+// measured is an error: a check that reads it fails and says so.
+func (f *facts) vars() map[string]any {
+	var pairs any = types.NewErr("no operation of the task measured interference (measure.interference)")
+	if f.interferences != nil {
+		pairs = *f.interferences
 	}
-	return nil, false
+	return map[string]any{
+		"entities": f.entities, "solids": f.solids, "volume": f.volume, "conflicts": f.conflicts, "interferences": pairs,
+		"files": f.files, "results": f.results,
+	}
 }
 
 // Measure is one value that a check looked at.
@@ -118,7 +106,6 @@ type Measure struct {
 	Value any    `json:"value"`
 }
 
-// verdict is what a check came to.
 type verdict struct {
 	holds    bool
 	why      string // why it does not
@@ -138,8 +125,9 @@ func (f *facts) evaluate(text string) (verdict, error) {
 	if err != nil {
 		return verdict{}, fmt.Errorf("compile the check: %w", err)
 	}
-	v := verdict{measures: f.measure(env, text)}
-	out, _, err := program.Eval(f)
+	vars := f.vars()
+	v := verdict{measures: measure(env, vars, text)}
+	out, _, err := program.Eval(vars)
 	if yes, ok := out.(types.Bool); err == nil && ok {
 		v.holds = bool(yes)
 	}
@@ -177,7 +165,7 @@ var looks = core.Pattern(`\b(?:size\((?:entities|solids|files)\)|(?:entities|sol
 const maxMeasures = 10
 
 // measure evaluates the plain values that a check reads.
-func (f *facts) measure(env *cel.Env, text string) (all []Measure) {
+func measure(env *cel.Env, vars map[string]any, text string) (all []Measure) {
 	var seen []string
 	for _, name := range looks().FindAllString(text, -1) {
 		if slices.Contains(seen, name) || len(all) == maxMeasures {
@@ -188,12 +176,10 @@ func (f *facts) measure(env *cel.Env, text string) (all []Measure) {
 		if err != nil {
 			continue
 		}
-		out, _, err := program.Eval(f)
-		if err != nil {
-			continue
-		}
-		if value, ok := plainMeasure(out); ok {
-			all = append(all, Measure{name, value})
+		if out, _, err := program.Eval(vars); err == nil {
+			if value, ok := plainMeasure(out); ok {
+				all = append(all, Measure{name, value})
+			}
 		}
 	}
 	return all
@@ -201,12 +187,8 @@ func (f *facts) measure(env *cel.Env, text string) (all []Measure) {
 
 func plainMeasure(v ref.Val) (any, bool) {
 	switch v := v.(type) {
-	case types.Int:
-		return int64(v), true
-	case types.Double:
-		return float64(v), true
-	case types.Bool:
-		return bool(v), true
+	case types.Int, types.Double, types.Bool:
+		return v.Value(), true
 	case types.String:
 		return string(v), len(v) <= 200
 	}
@@ -220,6 +202,22 @@ func firstText(s string) string {
 	return strings.TrimPrefix(line, "<input>:")
 }
 
+func namesOf[T any, S ~string](list []T, name func(T) S) []string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = string(name(v))
+	}
+	return names
+}
+
+// oneOf reports a filter that names none of what there is; "" names all.
+func oneOf[S ~string](field, value string, all []S) error {
+	if value == "" || slices.Contains(all, S(value)) {
+		return nil
+	}
+	return core.Invalid(field, value, strings.Join(namesOf(all, func(s S) S { return s }), ", "))
+}
+
 // listed are the first of some names, for a message.
 func listed(names []string) string {
 	const most = 60
@@ -227,4 +225,86 @@ func listed(names []string) string {
 		names = append(slices.Clone(names[:most]), "…")
 	}
 	return strings.Join(names, ", ")
+}
+
+// judge decides whether an assignment whose operations went well is completed
+// (model 5: it can't be unless its success criteria are met).
+func (r *run) judge(out *outcome) error {
+	f, err := r.facts(out)
+	if err != nil {
+		return err
+	}
+	v, err := f.evaluate(r.in.Check)
+	if err != nil {
+		return err
+	}
+	out.Measures = v.measures
+	if v.holds {
+		return nil
+	}
+	return &stepError{FailedResult: FailedResult{
+		Code: CheckFailed, Message: v.why, Field: "check", Measures: v.measures, Done: r.count,
+		Suggestion: r.in.SuccessCriteria,
+	}}
+}
+
+// factsWait bounds how long the facts are read.
+const factsWait = 10 * time.Second
+
+// facts is what the assignment came to.
+func (r *run) facts(out *outcome) (*facts, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, factsWait)
+	defer cancel()
+	all, err := r.c.AllEntities(ctx, r.by.Tenant, r.place)
+	if err != nil {
+		return nil, fmt.Errorf("read workspace %s: %w", r.place, err)
+	}
+	open, err := r.c.Conflicts(ctx, r.by.Tenant, r.place)
+	if err != nil {
+		return nil, fmt.Errorf("read the conflicts of workspace %s: %w", r.place, err)
+	}
+	f := &facts{conflicts: len(open), interferences: r.pairs, files: r.files, results: map[string]any{}}
+	if f.files == nil {
+		f.files = []string{}
+	}
+	for i := range all {
+		f.add(&all[i])
+	}
+	for id, answer := range out.Operations {
+		var v any
+		if err := json.Unmarshal(answer, &v); err != nil {
+			return nil, fmt.Errorf("read the answer of operation %s: %w", id, err)
+		}
+		f.results[id] = v
+	}
+	return f, nil
+}
+
+func (f *facts) add(e *model.Entity) {
+	properties := map[string]any{}
+	if len(e.Properties) > 0 && json.Unmarshal(e.Properties, &properties) != nil {
+		properties = map[string]any{}
+	}
+	f.entities = append(f.entities, map[string]any{"entity_id": e.ID, "entity_type": string(e.Type), "properties": properties})
+	if e.Type != model.Solid {
+		return
+	}
+	solid := maps.Clone(properties)
+	solid["entity_id"] = e.ID
+	if volume, ok := properties["volume"].(float64); ok {
+		f.volume += volume
+	}
+	f.solids = append(f.solids, solid)
+}
+
+// pairsIn is how many pairs overlap, as measure.interference answers; nil when
+// it does not say.
+func pairsIn(answer core.Raw) *int {
+	var a struct {
+		Count *int `json:"interference_count"`
+	}
+	if core.DecodeStored(answer, &a) != nil {
+		return nil
+	}
+	return a.Count
 }

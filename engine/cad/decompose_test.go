@@ -45,7 +45,7 @@ func TestAGoalIsDecomposedByItsPattern(t *testing.T) {
 		}
 		s, flaws := s.check(testRoles(t))
 		if len(flaws) > 0 {
-			t.Errorf("%s: %v", c.goal, checkFlaws(flaws))
+			t.Errorf("%s: %v", c.goal, flaws.err())
 		}
 		var ids []string
 		for _, task := range s.Tasks {
@@ -134,7 +134,7 @@ func FuzzGoal(f *testing.F) {
 			return
 		}
 		if _, flaws := s.check(roles); len(flaws) > 0 {
-			t.Fatalf("%q: %v", text, checkFlaws(flaws))
+			t.Fatalf("%q: %v", text, flaws.err())
 		}
 	})
 }

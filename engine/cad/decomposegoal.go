@@ -163,7 +163,6 @@ func (g *goal) size(n int) ([]float64, error) {
 	return found, nil
 }
 
-// names reports whether the text has one of some words.
 func (g *goal) names(words ...string) bool {
 	return slices.ContainsFunc(g.words, func(w word) bool { return slices.Contains(words, w.text) })
 }
@@ -269,17 +268,18 @@ func (g *goal) count(words ...string) int {
 
 // missing says what a goal leaves open.
 func (g *goal) missing(pattern string, what ...string) error {
-	return core.Errorf(core.InvalidInput, "goal: %s: missing: %s", pattern, strings.Join(what, "; ")).
-		With("field", "goal").With("value", g.text).With("missing", what).With("pattern", pattern)
+	return g.refused(what, "%s: missing: %s", pattern, strings.Join(what, "; ")).With("pattern", pattern)
 }
 
 // ambiguous says what a goal can be read as in two ways, and how to write it.
 func (g *goal) ambiguous(what, write string) error {
-	return core.Errorf(core.InvalidInput, "goal: ambiguous: missing: %s; %s", what, write).
-		With("field", "goal").With("value", g.text).With("missing", []string{what})
+	return g.refused([]string{what}, "ambiguous: missing: %s; %s", what, write)
 }
 
-// between reports a length that is out of range.
+func (g *goal) refused(missing []string, format string, args ...any) *core.Error {
+	return core.Errorf(core.InvalidInput, "goal: "+format, args...).With("field", "goal").With("value", g.text).With("missing", missing)
+}
+
 func between(name string, v, low, high float64) error {
 	if v >= low && v <= high {
 		return nil

@@ -1,20 +1,22 @@
 package cad
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+
+	"swarmdeck/engine/core"
 )
 
 // seats of the agents that the tasks of a pattern name, each with a workspace of
 // its own.
 func seatsOf(tasks []PlannedTask) []Seat {
 	var seats []Seat
-	seen := map[string]bool{}
 	for _, t := range tasks {
-		if seen[t.AgentID] {
+		if slices.ContainsFunc(seats, func(s Seat) bool { return s.AgentID == t.AgentID }) {
 			continue
 		}
-		seen[t.AgentID] = true
 		role := "modeler"
 		if t.AgentID == "integrator" {
 			role = "integrator"
@@ -79,15 +81,13 @@ func (g *goal) box(pattern string) (size []float64, wall float64, err error) {
 	if size, err = g.outer(pattern); err != nil {
 		return nil, 0, err
 	}
-	for i, name := range []string{"length", "width", "height"} {
-		if err := between(name, size[i], leastSize, mostSize); err != nil {
-			return nil, 0, err
-		}
-	}
 	if wall = g.length("wall", "thickness"); wall == 0 {
 		wall = min(defaultWall, min(size[0], size[1], size[2])/5)
 	}
-	return size, wall, between("a wall", wall, 0.1, min(size[0]/3, size[1]/3, size[2]/2))
+	return size, wall, cmp.Or(
+		between("length", size[0], leastSize, mostSize), between("width", size[1], leastSize, mostSize), between("height", size[2], leastSize, mostSize),
+		between("a wall", wall, 0.1, min(size[0]/3, size[1]/3, size[2]/2)),
+	)
 }
 
 func boxAndLid(g *goal) ([]PlannedTask, error) {
@@ -96,13 +96,11 @@ func boxAndLid(g *goal) ([]PlannedTask, error) {
 		return nil, err
 	}
 	d, volume := boxPart(size, wall)
-	tasks := []PlannedTask{modelled("box", "box_modeler", fmt.Sprintf("Create a box of %gx%gx%g mm with walls of %g mm, open above", size[0], size[1], size[2], wall), d, 1, volume)}
+	about := fmt.Sprintf("Create a box of %gx%gx%g mm with walls of %g mm, open above", size[0], size[1], size[2], wall)
 	if !g.names("lid", "cover", "top") {
-		d.export("box")
-		tasks[0].Operations = d.steps
-		tasks[0].Check += " && size(files) == 2"
-		return tasks, nil
+		return alone("box", about, d, volume), nil
 	}
+	tasks := []PlannedTask{modelled("box", "box_modeler", about, d, 1, volume)}
 	d, volume = lidPart(size, wall)
 	tasks = append(tasks, modelled("lid", "lid_modeler", fmt.Sprintf("Create a lid of %g mm that lies on the box and reaches into it", wall), d, 1, volume))
 	return append(tasks, merged("box_and_lid", 2, tasks)), nil
@@ -115,11 +113,8 @@ func assembly(g *goal) ([]PlannedTask, error) {
 		return nil, err
 	}
 	n := g.count("support", "foot", "feet", "leg")
-	if n == 0 {
-		n = 4
-	}
-	if n > 4 {
-		return nil, bad("goal", fmt.Sprintf("%d supports", n), "1-4 supports, one below each corner").err
+	if n = cmp.Or(n, 4); n > 4 {
+		return nil, core.Invalid("goal", fmt.Sprintf("%d supports", n), "1-4 supports, one below each corner")
 	}
 	d, volume := boxPart(size, wall)
 	tasks := []PlannedTask{modelled("housing", "housing_modeler", fmt.Sprintf("Create a housing of %gx%gx%g mm with walls of %g mm", size[0], size[1], size[2], wall), d, 1, volume)}
@@ -159,12 +154,10 @@ func bracket(g *goal) ([]PlannedTask, error) {
 		return nil, g.missing("bracket", "leg, width and thickness, as in 60x40x5 mm, or both legs, as in 60x50x40x5 mm")
 	}
 	base, upright, width, t := size[0], size[1], size[2], size[3]
-	for i, name := range []string{"a leg", "a leg", "the width"} {
-		if err := between(name, size[i], leastSize, mostSize); err != nil {
-			return nil, err
-		}
-	}
-	if err := between("the thickness", t, 0.1, min(base, upright)/2); err != nil {
+	if err := cmp.Or(
+		between("a leg", base, leastSize, mostSize), between("a leg", upright, leastSize, mostSize), between("the width", width, leastSize, mostSize),
+		between("the thickness", t, 0.1, min(base, upright)/2),
+	); err != nil {
 		return nil, err
 	}
 	d := &drawing{}
@@ -181,7 +174,7 @@ func bracket(g *goal) ([]PlannedTask, error) {
 			return nil, g.missing("bracket", "the diameter of its holes, as in \"2 holes diameter 6\"")
 		}
 		if n > maxHoles {
-			return nil, bad("goal", fmt.Sprintf("%d holes", n), fmt.Sprintf("at most %d holes", maxHoles)).err
+			return nil, core.Invalid("goal", fmt.Sprintf("%d holes", n), fmt.Sprintf("at most %d holes", maxHoles))
 		}
 		if err := between("the diameter of a hole", hole, 0.1, min(base-t, width/float64(n))*0.8); err != nil {
 			return nil, err
@@ -195,17 +188,15 @@ func bracket(g *goal) ([]PlannedTask, error) {
 		d.boolean("subtract", "bracket", solids...)
 		volume -= float64(n) * disc(hole/2) * t
 	}
-	d.export("bracket")
-	task := modelled("bracket", "bracket_modeler", fmt.Sprintf("Create a bracket with legs of %g and %g mm, %g mm wide and %g mm thick, %d holes", base, upright, width, t, n), d, 1, volume)
-	task.Check += " && size(files) == 2"
-	return []PlannedTask{task}, nil
+	about := fmt.Sprintf("Create a bracket with legs of %g and %g mm, %g mm wide and %g mm thick, %d holes", base, upright, width, t, n)
+	return alone("bracket", about, d, volume), nil
 }
 
 // shaft is one cylinder or several in a row, with a bore if it is to have one.
 func shaft(g *goal) ([]PlannedTask, error) {
 	var parts [][2]float64 // diameter, length
 	if len(g.sizes) > maxHoles {
-		return nil, bad("goal", fmt.Sprintf("%d sections", len(g.sizes)), fmt.Sprintf("at most %d sections", maxHoles)).err
+		return nil, core.Invalid("goal", fmt.Sprintf("%d sections", len(g.sizes)), fmt.Sprintf("at most %d sections", maxHoles))
 	}
 	for _, s := range g.sizes {
 		if len(s) == 2 {
@@ -233,10 +224,7 @@ func shaft(g *goal) ([]PlannedTask, error) {
 	d, z, volume := &drawing{}, 0.0, 0.0
 	var solids []string
 	for i, p := range parts {
-		if err := between("the diameter", p[0], 0.1, mostSize); err != nil {
-			return nil, err
-		}
-		if err := between("the length", p[1], 0.1, mostSize); err != nil {
+		if err := cmp.Or(between("the diameter", p[0], 0.1, mostSize), between("the length", p[1], 0.1, mostSize)); err != nil {
 			return nil, err
 		}
 		if bore > 0 {
@@ -259,8 +247,103 @@ func shaft(g *goal) ([]PlannedTask, error) {
 	if len(solids) > 1 {
 		d.boolean("union", "shaft", solids...)
 	}
-	d.export("shaft")
-	task := modelled("shaft", "shaft_modeler", fmt.Sprintf("Create a shaft of %d %s, %g mm long in all", len(parts), plural(len(parts), "section"), z), d, 1, volume)
-	task.Check += " && size(files) == 2"
-	return []PlannedTask{task}, nil
+	return alone("shaft", fmt.Sprintf("Create a shaft of %d %s, %g mm long in all", len(parts), plural(len(parts), "section"), z), d, volume), nil
+}
+
+type drawing struct{ steps []Step }
+
+func (d *drawing) add(id, method string, params map[string]any) {
+	d.steps = append(d.steps, Step{ID: id, Method: method, Params: core.MustEncode(params)})
+}
+
+type spot [3]float64
+
+// loop draws the lines of a closed polygon and returns their ids.
+func (d *drawing) loop(name string, corners ...spot) []string {
+	ids := make([]string, len(corners))
+	for i, at := range corners {
+		ids[i] = fmt.Sprintf("%s_%d", name, i+1)
+		d.add("", "entity.create_line", map[string]any{"entity_id": ids[i], "start": at, "end": corners[(i+1)%len(corners)]})
+	}
+	return ids
+}
+
+func (d *drawing) rectangle(name string, x0, y0, x1, y1, z float64) []string {
+	return d.loop(name, spot{x0, y0, z}, spot{x1, y0, z}, spot{x1, y1, z}, spot{x0, y1, z})
+}
+
+func (d *drawing) circle(name string, x, y, z, radius float64) []string {
+	d.add("", "entity.create_circle", map[string]any{"entity_id": name, "center": spot{x, y, z}, "radius": radius})
+	return []string{name}
+}
+
+// extrude makes a solid of curves; along is nil for their plane's normal.
+func (d *drawing) extrude(name string, curves []string, distance float64, along *spot) string {
+	params := map[string]any{"entity_id": name, "entity_ids": curves, "distance": distance}
+	if along != nil {
+		params["direction"] = *along
+	}
+	d.add(name, "solid.extrude", params)
+	return name
+}
+
+func (d *drawing) boolean(operation, name string, solids ...string) string {
+	d.add(name, "solid.boolean", map[string]any{"entity_id": name, "operation": operation, "entity_ids": solids})
+	return name
+}
+
+// volumeNear is the check that all solids of a workspace are n, of a volume in mm³
+// together to one percent, which is more than facets of curves ever take away.
+func volumeNear(n int, volume float64) string {
+	return fmt.Sprintf("size(solids) == %d && volume > %.1f && volume < %.1f", n, volume*0.99, volume*1.01)
+}
+
+func disc(radius float64) float64 { return math.Pi * radius * radius }
+
+func modelled(id, agent, description string, d *drawing, solids int, volume float64) PlannedTask {
+	return PlannedTask{TaskID: id, AgentID: agent, Brief: Brief{
+		Description: description, Operations: d.steps, Check: volumeNear(solids, volume),
+		SuccessCriteria: fmt.Sprintf("%d closed %s of %.1f cm³ in all", solids, plural(solids, "solid"), volume/1000),
+	}}
+}
+
+// alone is the plan of one task, which makes one solid and exports it.
+func alone(id, description string, d *drawing, volume float64) []PlannedTask {
+	d.export(id)
+	t := modelled(id, id+"_modeler", description, d, 1, volume)
+	t.Check += " && size(files) == 2"
+	return []PlannedTask{t}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// merged is the task that brings the others together, looks for overlaps and
+// exports the whole.
+func merged(file string, solids int, parts []PlannedTask) PlannedTask {
+	d := &drawing{}
+	t := PlannedTask{TaskID: "merge", AgentID: "integrator", Brief: Brief{
+		Description:     "Merge the parts, look for overlaps and export the whole",
+		SuccessCriteria: fmt.Sprintf("%d solids, 0 conflicts, 0 interferences", solids),
+		Check:           fmt.Sprintf("size(solids) == %d && conflicts == 0 && interferences == 0 && size(files) == 2", solids),
+	}}
+	for _, p := range parts {
+		t.Dependencies = append(t.Dependencies, p.TaskID)
+		d.add("merge_"+p.TaskID, "workspace.merge", map[string]any{
+			"source_workspace_id": "${tasks." + p.TaskID + ".workspace_id}", "target_workspace_id": "${agent.workspace_id}",
+		})
+	}
+	d.add("interference", "measure.interference", map[string]any{})
+	d.export(file)
+	t.Operations = d.steps
+	return t
+}
+
+func (d *drawing) export(file string) {
+	d.add("", "file.export", map[string]any{"file_path": file + ".step", "format": "STEP"})
+	d.add("", "file.export", map[string]any{"file_path": file + ".stl", "format": "STL"})
 }

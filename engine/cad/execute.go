@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
@@ -16,7 +17,7 @@ import (
 type execution struct {
 	c  *Controller
 	by core.Caller
-	t  *tenant
+	t  *mind
 	m  *member
 	op Operation
 
@@ -66,11 +67,10 @@ func (c *Controller) Execute(ctx context.Context, by core.Caller, op Operation) 
 	x := &execution{c: c, by: by, t: c.of(by.Tenant), m: m, op: op, trace: cmp.Or(op.TraceID, core.NewTrace(nil))}
 	began := c.ledger.Clock().Now()
 	done, err := x.run(ctx)
-	var failed *OpError
-	if !errors.As(err, &failed) {
-		return done, err
+	if failed, ok := errors.AsType[*OpError](err); ok {
+		err = errors.Join(err, x.failed(ctx, failed, c.ledger.Clock().Now().Sub(began)))
 	}
-	return done, errors.Join(err, x.failed(ctx, failed, c.ledger.Clock().Now().Sub(began)))
+	return done, err
 }
 
 func terminated(id string) error {
@@ -182,5 +182,43 @@ const beat = 250 * time.Millisecond // keeps a lease of 1 s well alive
 
 // moved tells the watchers that an agent begins or ends an operation.
 func (c *Controller) moved(m *member) {
-	c.ledger.Notify(core.Change{Tenant: m.tenant, Kind: "cad.agent", ID: m.id, Record: m.shown()})
+	c.ledger.Notify(core.Change{Tenant: m.tenant, Kind: "cad.agent", ID: m.id})
+}
+
+var _ estop.Freezer = (*Controller)(nil)
+
+// freezeLook is how often Freeze looks whether operations have ended.
+const freezeLook = 10 * time.Millisecond
+
+// Freeze implements estop.Freezer. Nothing that changes something begins under
+// an emergency stop (the controller asks the swarm each time); what is under way
+// is waited for, and what does not end in time is named.
+func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
+	tick := time.NewTicker(freezeLook)
+	defer tick.Stop()
+	for {
+		busy := c.changing(tenant)
+		if len(busy) == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return busy
+		}
+	}
+}
+
+func (c *Controller) Thaw(context.Context, string) {}
+
+// changing are the agents whose operation under way may change something.
+func (c *Controller) changing(tenant string) (busy []string) {
+	for _, m := range c.members(tenant) {
+		if now := m.now.Load(); now != nil {
+			if of, known := FindMethod(now.method); !known || of.Effect != Reads {
+				busy = append(busy, m.id)
+			}
+		}
+	}
+	return busy
 }

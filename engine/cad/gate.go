@@ -1,9 +1,11 @@
 package cad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"swarmdeck/engine/audit"
@@ -21,13 +23,9 @@ type operationArgs struct {
 	Params      core.Raw `json:"params"`
 }
 
-// question is the ask of an operation.
 func (x *execution) question() judge.Ask {
 	a := x.m.rec.Load()
-	effects := make([]string, len(x.effects))
-	for i, e := range x.effects {
-		effects[i] = string(e)
-	}
+	effects := namesOf(x.effects, func(e Effect) Effect { return e })
 	intent := x.method.Name + " in workspace " + x.space.WorkspaceID
 	return judge.Ask{
 		Gate: judge.GateCAD, TraceID: x.trace, TaskID: x.op.TaskID, Session: x.op.Session, Attempt: x.op.Attempt, Priority: x.op.Priority,
@@ -71,16 +69,12 @@ func (x *execution) permit(ctx context.Context) error {
 	case err != nil:
 		return errors.Join(err, x.c.waitsNoMore(context.WithoutCancel(ctx), x.by, x.m, "the operation was ended"))
 	case !reply.Approved:
-		why := reply.Reason
-		if why == "" {
-			why = reply.Decision.ReasonCode
-		}
 		return &OpError{
-			Class: OperationFailed, Message: x.method.Name + ": denied: " + why, Denied: true, Abort: reply.Abort, DecisionID: reply.Decision.DecisionID,
+			Class: OperationFailed, Message: x.method.Name + ": denied: " + cmp.Or(reply.Reason, reply.Decision.ReasonCode),
+			Denied: true, Abort: reply.Abort, DecisionID: reply.Decision.DecisionID,
 		}
 	}
-	x.decision = reply.Decision.Audit()
-	x.decisionID = reply.Decision.DecisionID
+	x.decision, x.decisionID = reply.Decision.Audit(), reply.Decision.DecisionID
 	var args operationArgs
 	if err := core.DecodeStored(reply.Args, &args); err != nil {
 		return fmt.Errorf("read the approved arguments of %s: %w", x.method.Name, err)
@@ -114,7 +108,7 @@ func (x *execution) held() (bool, <-chan struct{}) {
 // asked records that an operation was put before the judge, and that the agent
 // waits if a person is asked.
 func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
-	a, err := x.c.loadAgent(tx, x.m.id)
+	a, err := x.c.kinds.agent.Need(tx, x.m.id)
 	if err != nil {
 		return err
 	}
@@ -128,7 +122,7 @@ func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval
 			return err
 		}
 	}
-	return x.c.saveAgent(tx, a, record.Event{Type: "cad.requested", Trace: x.trace, Detail: x.about(d.Audit(), nil)})
+	return x.c.kinds.agent.Keep(tx, record.Event{Type: "cad.requested", Trace: x.trace, Detail: x.about(d.Audit(), nil)}, a)
 }
 
 // used records that an approval is used right before the effect.
@@ -147,16 +141,17 @@ func (x *execution) used(tx *audit.Tx, approval string, stands bool) error {
 
 // about is what the audit log says of an operation.
 func (x *execution) about(decision core.Raw, more map[string]any) map[string]any {
-	detail := map[string]any{"method": x.method.Name, "workspace_id": x.space.WorkspaceID}
+	detail := map[string]any{"method": x.method.Name}
+	if x.space != nil { // else its role does not allow it, or there is none
+		detail["workspace_id"] = x.space.WorkspaceID
+	}
 	if len(decision) > 0 {
 		detail["decision"] = decision
 	}
 	if x.op.TaskID != "" {
 		detail["task_id"] = x.op.TaskID
 	}
-	for name, v := range more {
-		detail[name] = v
-	}
+	maps.Copy(detail, more)
 	return detail
 }
 
@@ -181,7 +176,6 @@ func (x *execution) checkEdit(args core.Raw) (core.Raw, error) {
 	return core.MustEncode(operationArgs{x.m.id, x.method.Name, x.space.WorkspaceID, edited.params}), nil
 }
 
-// edited is the operation with other parameters.
 func (x *execution) edited(params core.Raw) (*execution, error) {
 	now := &execution{c: x.c, by: x.by, t: x.t, m: x.m, op: x.op, trace: x.trace}
 	now.op.Params, now.op.Method = params, x.method.Name
@@ -199,7 +193,6 @@ func (x *execution) edited(params core.Raw) (*execution, error) {
 	return now, nil
 }
 
-// Validate implements judge.Settler.
 func (c *Controller) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 	return c.asked.Validate(ap, args)
 }
@@ -217,7 +210,7 @@ func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) 
 
 // unwait notes that an agent no longer waits for an approval.
 func (c *Controller) unwait(tx *audit.Tx, id, approval string, e record.Event) error {
-	a, err := c.loadAgent(tx, id)
+	a, err := c.kinds.agent.Need(tx, id)
 	if err != nil || a.Waiting != approval {
 		if errors.Is(err, core.Kind(core.NotFound)) {
 			return nil
@@ -225,7 +218,7 @@ func (c *Controller) unwait(tx *audit.Tx, id, approval string, e record.Event) e
 		return err
 	}
 	a.Waiting = ""
-	return c.saveAgent(tx, a, e)
+	return c.kinds.agent.Keep(tx, e, a)
 }
 
 // waitsNoMore clears what an agent waits for, when nobody acts on an answer any
@@ -234,8 +227,8 @@ func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member,
 	if m.rec.Load().Waiting == "" {
 		return nil
 	}
-	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		a, err := c.loadAgent(tx, m.id)
+	return c.update(ctx, by, func(tx *audit.Tx) error {
+		a, err := c.kinds.agent.Need(tx, m.id)
 		if err != nil {
 			return err
 		}
@@ -246,12 +239,8 @@ func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member,
 			return err
 		}
 		a.Waiting = ""
-		return c.saveAgent(tx, a, record.Event{Type: "cad.unasked", Detail: map[string]string{"reason": reason}})
+		return c.kinds.agent.Keep(tx, record.Event{Type: "cad.unasked", Detail: map[string]string{"reason": reason}}, a)
 	})
-	if errors.Is(err, errSame) {
-		err = nil
-	}
-	return err
 }
 
 // voidIn closes what an agent waits for.

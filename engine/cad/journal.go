@@ -2,6 +2,7 @@ package cad
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -236,4 +237,34 @@ func (k *kept) fill(tx store.Tx) (size int, err error) {
 		size += len(data)
 	}
 	return size, nil
+}
+
+// Shape is the recipe of a solid.
+func (c *Controller) Shape(ctx context.Context, tenant, hash string) (s model.Shape, err error) {
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		there := false
+		if s, there, err = shapes.Get(tx, record.Key(hash)); err == nil && !there {
+			err = core.Missing("shape", hash)
+		}
+		return err
+	})
+	return s, err
+}
+
+// Journal is the journal of a workspace from an entry on, whole: with shapes
+// and files, so that replaying it gives the workspace.
+func (c *Controller) Journal(ctx context.Context, tenant, id string, from int) (all []model.Entry, err error) {
+	if _, err := c.space(ctx, reader(tenant), id); err != nil {
+		return nil, err
+	}
+	for {
+		var some []model.Entry
+		err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+			some, err = journalFrom(tx, id, from+len(all))
+			return err
+		})
+		if all = append(all, some...); err != nil || len(some) == 0 {
+			return all, err
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package cad
 
 import (
+	"math"
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
@@ -28,18 +31,33 @@ func textOf(object core.Raw, name string) string {
 	return string(text)
 }
 
-// withMembers is a JSON object with members set, in order, those that it had
-// replaced.
-func withMembers(object core.Raw, names []string, values []core.Raw) (core.Raw, error) {
-	var all map[string]core.Raw
+// withMembers is a JSON object with members set, those that it had replaced.
+func withMembers(object core.Raw, members map[string]any) (core.Raw, error) {
+	all := map[string]core.Raw{}
 	if err := core.Decode(object, &all); err != nil {
 		return nil, err
 	}
-	if all == nil {
-		all = map[string]core.Raw{}
-	}
-	for i, name := range names {
-		all[name] = values[i]
+	for name, v := range members {
+		all[name] = core.MustEncode(v)
 	}
 	return core.Encode(all)
+}
+
+// Seconds is a time as the model writes it: seconds since 1970 with a fraction,
+// good to the microsecond. Zero is no time.
+type Seconds float64
+
+func seconds(t time.Time) Seconds {
+	if t.IsZero() {
+		return 0
+	}
+	return Seconds(float64(t.UnixMicro()) / 1e6)
+}
+
+// Time is the same as a time; the zero Time for none.
+func (s Seconds) Time() time.Time {
+	if s == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(math.Round(float64(s) * 1e6))).UTC()
 }

@@ -18,31 +18,24 @@ func (x *execution) local(ctx context.Context) (Done, error) {
 		return Reply{Data: core.MustEncode(v), Elapsed: max(time.Microsecond, x.c.ledger.Clock().Now().Sub(began))}
 	}
 	nothing := func(*audit.Tx, *Agent, *Done) error { return nil }
+	if x.method.Effect == Creates {
+		return x.create(ctx, reply)
+	}
+	var p commonParams
+	if err := x.read(&p); err != nil {
+		return Done{}, err
+	}
 	switch x.method.Name {
-	case "workspace.list":
-		var p struct{ commonParams }
-		if err := x.read(&p); err != nil {
-			return Done{}, err
-		}
-		return x.commit(ctx, reply(workspaceList(x.c.spaces(x.by.Tenant))), nothing)
 	case "agent.metrics":
-		var p struct{ commonParams }
-		if err := x.read(&p); err != nil {
-			return Done{}, err
-		}
-		id := p.AgentID
-		if id == "" {
-			id = x.m.id
-		}
-		m, err := x.c.Metrics(ctx, x.by.Tenant, id)
+		m, err := x.c.Metrics(ctx, x.by.Tenant, cmp.Or(p.AgentID, x.m.id))
 		if err != nil {
 			return Done{}, x.refused("agent_id", err)
 		}
 		return x.commit(ctx, reply(m), nothing)
 	case "workspace.switch":
-		return x.change(ctx, reply)
+		return x.change(ctx, p.WorkspaceID, reply)
 	}
-	return x.create(ctx, reply)
+	return x.commit(ctx, reply(workspaceList(x.c.spaces(x.by.Tenant))), nothing)
 }
 
 // commonParams are those that every method has.
@@ -52,12 +45,10 @@ type commonParams struct {
 	DeadlineMS  float64 `json:"deadline_ms"`
 }
 
-// read reads the parameters of a local method.
 func (x *execution) read(into any) error {
 	if err := core.Decode(x.params, into); err != nil {
 		e := core.AsError(err)
-		field, _ := e.Details["field"].(string)
-		return invalid(field, nil, e.Message)
+		return invalid(fieldOf(e), nil, e.Message)
 	}
 	return nil
 }
@@ -65,10 +56,7 @@ func (x *execution) read(into any) error {
 // refused is a refusal of the controller's own as one of an operation.
 func (x *execution) refused(field string, err error) error {
 	e := core.AsError(err)
-	f := &OpError{Class: InvalidParameters, Code: codeInvalidParameter, Name: "INVALID_PARAMETER", Message: e.Message, Field: field}
-	if own, ok := e.Details["field"].(string); ok && own != "" {
-		f.Field = own
-	}
+	f := invalid(cmp.Or(fieldOf(e), field), nil, e.Message)
 	switch e.Code {
 	case core.NotFound:
 		f.Class, f.Code, f.Name = EntityNotFound, codeEntityNotFound, "ENTITY_NOT_FOUND"
@@ -99,27 +87,23 @@ func lineOf(w *Workspace) spaceLine {
 // mostListed bounds what workspace.list tells; the newest come first.
 const mostListed = 1000
 
-func workspaceList(all []*Workspace) any {
+func workspaceList(all []Workspace) any {
 	out := struct {
 		Workspaces []spaceLine `json:"workspaces"`
 		Total      int         `json:"total_count"`
 	}{[]spaceLine{}, len(all)}
 	for _, w := range all[:min(len(all), mostListed)] {
-		out.Workspaces = append(out.Workspaces, lineOf(w))
+		out.Workspaces = append(out.Workspaces, lineOf(&w))
 	}
 	return out
 }
 
 // change gives the agent another workspace that is there.
-func (x *execution) change(ctx context.Context, reply func(any) Reply) (Done, error) {
-	var p struct{ commonParams }
-	if err := x.read(&p); err != nil {
-		return Done{}, err
-	}
-	if p.WorkspaceID == "" {
+func (x *execution) change(ctx context.Context, id string, reply func(any) Reply) (Done, error) {
+	if id == "" {
 		return Done{}, invalid("workspace_id", nil, "workspace_id: is missing; it names a workspace")
 	}
-	to, err := x.find(ctx, p.WorkspaceID)
+	to, err := x.find(ctx, id)
 	if err != nil {
 		return Done{}, err
 	}
@@ -171,18 +155,11 @@ func (x *execution) create(ctx context.Context, reply func(any) Reply) (Done, er
 	if err != nil {
 		return Done{}, x.refused("workspace_name", err)
 	}
-	made := b.space
-	made.Seq, made.EntityCount = 1, len(b.draft.entry.Put)
-	for _, e := range b.draft.entry.Put {
-		if e.Shape != "" {
-			made.SolidCount++
-		}
-	}
-	return x.commit(ctx, reply(lineOf(&made)), func(tx *audit.Tx, _ *Agent, done *Done) error {
-		done.WorkspaceID, done.Seq = w.WorkspaceID, 1
+	return x.commit(ctx, reply(nil), func(tx *audit.Tx, _ *Agent, done *Done) error {
 		if err := x.c.beginIn(tx, b); err != nil {
 			return x.refused("workspace_name", err)
 		}
+		done.WorkspaceID, done.Seq, done.Data = w.WorkspaceID, b.space.Seq, core.MustEncode(lineOf(&b.space))
 		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (c *Controller) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 			return AgentMessage{}, err
 		}
 	}
-	tx.Changed("cad.message", sent.MessageID, &sent)
+	tx.Changed("cad.message", sent.MessageID)
 	return sent, nil
 }
 
@@ -111,20 +112,12 @@ func (c *Controller) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 func countInbox(agent string) string  { return "cad.inbox." + agent }
 func countUnread(agent string) string { return "cad.unread." + agent }
 
-// envelope is a message as the bus carries it.
-type envelope struct {
-	From    string      `json:"from_agent_id"`
-	To      string      `json:"to_agent_id"`
-	Type    MessageType `json:"message_type"`
-	Content core.Raw    `json:"content"`
-}
-
 // carry hands a message to the bus. What answers a request closes it there; a
 // second answer, or one that comes too late for the bus, is an event.
 func (c *Controller) carry(tx *audit.Tx, m *SendMessage) (bus.Message, error) {
 	s := bus.Send{
 		Recipient: m.To, Sender: m.From, Type: bus.Event, TTL: bus.MaxTTL, Trace: m.Trace, Task: m.Task,
-		Payload: core.MustEncode(envelope{m.From, m.To, m.Type, m.Content}),
+		Payload: core.MustEncode(SendMessage{From: m.From, To: m.To, Type: m.Type, Content: m.Content}),
 	}
 	switch {
 	case m.To == ToAll:
@@ -141,10 +134,7 @@ func (c *Controller) carry(tx *audit.Tx, m *SendMessage) (bus.Message, error) {
 		if err != nil {
 			return bus.Message{}, err
 		}
-		s.Type, s.CorrelationID = bus.Response, request.CorrelationID
-		if s.Trace == "" {
-			s.Trace = request.TraceID
-		}
+		s.Type, s.CorrelationID, s.Trace = bus.Response, request.CorrelationID, cmp.Or(s.Trace, request.TraceID)
 		made, err := c.opt.Bus.AcceptIn(tx, s)
 		if err == nil || !errors.Is(err, core.Kind(core.Conflict)) && !errors.Is(err, core.Kind(core.InvalidInput)) && !errors.Is(err, core.Kind(core.NotFound)) {
 			return made, err
@@ -177,19 +167,13 @@ func answered(tx store.Tx, m *SendMessage) (AgentMessage, error) {
 // sender; a page that only a status narrows, or nothing, has its total from
 // counters. Marking them read is ReadMessages' business.
 func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.Filter) (core.Page[AgentMessage], error) {
-	none := core.Page[AgentMessage]{}
 	f, err := f.Check()
+	err = cmp.Or(err, oneOf("status", f.Status, []string{"read", "unread"}), oneOf("kind", f.Kind, MessageTypes()))
+	if err == nil {
+		_, err = c.member(ctx, reader(tenant), agent)
+	}
 	if err != nil {
-		return none, err
-	}
-	if !slices.Contains([]string{"", "read", "unread"}, f.Status) {
-		return none, core.Invalid("status", f.Status, "read, unread")
-	}
-	if f.Kind != "" && !slices.Contains(MessageTypes(), MessageType(f.Kind)) {
-		return none, core.Invalid("kind", f.Kind, "request, response, broadcast, error")
-	}
-	if _, err := c.member(ctx, reader(tenant), agent); err != nil {
-		return none, err
+		return core.Page[AgentMessage]{}, err
 	}
 	var items []AgentMessage
 	total := 0
@@ -297,16 +281,15 @@ func (c *Controller) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, 
 		}
 		tx.Add(countUnread(agent), -1)
 	}
-	ids := make([]string, len(fresh))
-	for i, m := range fresh {
-		if ids[i] = m.MessageID; m.ToAgentID == ToAll {
-			continue
-		}
-		if err := c.opt.Bus.TakeIn(tx, m.MessageID, agent); err != nil {
-			return nil, err
+	for _, m := range fresh {
+		if m.ToAgentID != ToAll {
+			if err := c.opt.Bus.TakeIn(tx, m.MessageID, agent); err != nil {
+				return nil, err
+			}
 		}
 	}
-	tx.Changed("cad.message", agent, nil)
+	ids := namesOf(fresh, func(m AgentMessage) string { return m.MessageID })
+	tx.Changed("cad.message", agent)
 	_, err = tx.Record(audit.Entry{Type: "cad.messages.read", Subject: "cad.inbox", ID: agent, Detail: map[string]any{"messages": ids}})
 	return fresh, err
 }

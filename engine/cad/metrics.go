@@ -70,7 +70,6 @@ const (
 // never is the duration of an operation that was not carried out.
 const never = -1
 
-// sample is one operation.
 type sample struct {
 	Method string
 	MS     float64 // never for one that was not carried out
@@ -99,7 +98,6 @@ const (
 	okBit      = 0x80
 )
 
-// count adds an operation to an agent's figures.
 func (c *Controller) count(tx *audit.Tx, agent string, s sample) error {
 	f, _, err := figuresOf.Get(tx, record.Key(agent))
 	if err != nil {
@@ -129,7 +127,6 @@ func (f *figures) add(s sample) {
 	f.Newest = f.Newest[max(0, len(f.Newest)-mostSamples*sampleSize):]
 }
 
-// samples are the newest operations, the newest last.
 func (f *figures) samples() []sample {
 	var all []sample
 	for b := f.Newest; len(b) >= sampleSize; b = b[sampleSize:] {
@@ -150,7 +147,7 @@ func (c *Controller) Metrics(ctx context.Context, tenant, id string) (Metrics, e
 	var f figures
 	var a *Agent
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if a, err = c.loadAgent(tx, id); err != nil {
+		if a, err = c.kinds.agent.Need(tx, id); err != nil {
 			return err
 		}
 		f, _, err = figuresOf.Get(tx, record.Key(id))

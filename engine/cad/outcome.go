@@ -3,7 +3,9 @@ package cad
 import (
 	"cmp"
 	"context"
-	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,9 +48,6 @@ func (c *Controller) ForgetMarks(tx *audit.Tx, prefix string) error {
 	return marks.Drop(tx, record.Key(prefix))
 }
 
-// errRepeated says that another execution of the same mark was stored first.
-var errRepeated = errors.New("the operation was done meanwhile")
-
 // store writes an operation that a worker has carried out. Until it is on disk
 // nothing has happened.
 func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
@@ -83,7 +82,12 @@ func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
 			if d == nil {
 				return nil
 			}
-			return x.append(tx, a, d, done)
+			if err := x.c.appendIn(tx, d, done, x.trace, "agent_id", a.AgentID); err != nil {
+				return err
+			}
+			a.CreatedCount += len(d.added)
+			a.CreatedEntities = newest(append(slices.Clip(a.CreatedEntities), d.added...), maxCreated)
+			return nil
 		})
 		return err
 	})
@@ -97,22 +101,18 @@ func (x *execution) store(ctx context.Context, reply Reply) (Done, error) {
 // decision, its agent's counters and its audit event.
 func (x *execution) commit(ctx context.Context, reply Reply, apply func(*audit.Tx, *Agent, *Done) error) (Done, error) {
 	var done Done
-	err := x.c.ledger.Update(ctx, x.by, func(tx *audit.Tx) error {
+	err := x.c.update(ctx, x.by, func(tx *audit.Tx) error {
 		done = Done{AgentID: x.m.id, WorkspaceID: x.space.WorkspaceID, Method: x.method.Name, Data: reply.Data, Elapsed: reply.Elapsed, DecisionID: x.decisionID}
 		if err := x.holds(tx); err != nil {
 			return err
 		}
 		if x.op.Mark != "" {
-			was, there, err := doneUnder(tx, x.op.Mark)
-			if err != nil {
-				return err
-			}
-			if there {
+			if was, there, err := doneUnder(tx, x.op.Mark); err != nil || there {
 				done = was
-				return errRepeated
+				return cmp.Or(err, errSame) // another execution of the same mark was stored first
 			}
 		}
-		a, err := x.c.loadAgent(tx, x.m.id)
+		a, err := x.c.kinds.agent.Need(tx, x.m.id)
 		if err != nil {
 			return err
 		}
@@ -127,10 +127,7 @@ func (x *execution) commit(ctx context.Context, reply Reply, apply func(*audit.T
 			}
 			decision, done.DecisionID = d.Audit(), d.DecisionID
 		}
-		if err := x.started(a); err != nil {
-			return err
-		}
-		if err := a.to(Idle); err != nil {
+		if err := cmp.Or(x.started(a), a.to(Idle)); err != nil {
 			return err
 		}
 		if err := apply(tx, a, &done); err != nil {
@@ -149,13 +146,10 @@ func (x *execution) commit(ctx context.Context, reply Reply, apply func(*audit.T
 				return err
 			}
 		}
-		return x.c.saveAgent(tx, a, record.Event{Type: "cad.operation", Trace: x.trace, Detail: x.about(decision, map[string]any{
+		return x.c.kinds.agent.Keep(tx, record.Event{Type: "cad.operation", Trace: x.trace, Detail: x.about(decision, map[string]any{
 			"seq": done.Seq, "changed": len(done.Entities), "removed": len(done.Removed), "duration_ms": reply.Elapsed.Milliseconds(),
-		})})
+		})}, a)
 	})
-	if errors.Is(err, errRepeated) {
-		err = nil
-	}
 	return done, err
 }
 
@@ -181,7 +175,7 @@ func (x *execution) holds(tx *audit.Tx) error {
 	return err
 }
 
-// started is an agent that carries something out, by the ways that the seed
+// started is an agent that carries something out, by the ways that the model
 // allows: an error is cleared first.
 func (x *execution) started(a *Agent) error {
 	if a.Status == Failing {
@@ -190,31 +184,6 @@ func (x *execution) started(a *Agent) error {
 		}
 	}
 	return a.to(Working)
-}
-
-// append stores what the operation changed.
-func (x *execution) append(tx *audit.Tx, a *Agent, d *draft, done *Done) error {
-	w, err := x.c.loadWorkspace(tx, x.space.WorkspaceID)
-	if err != nil {
-		return err
-	}
-	if err := d.append(tx, w); err != nil {
-		return err
-	}
-	x.made(a, d, done)
-	return x.c.saveWorkspace(tx, w, record.Event{Type: "cad.workspace.changed", Trace: x.trace, Detail: map[string]any{
-		"seq": w.Seq, "method": x.method.Name, "agent_id": a.AgentID,
-	}})
-}
-
-// made tells what an entry changed, and notes for the agent what it made.
-func (x *execution) made(a *Agent, d *draft, done *Done) {
-	done.Seq, done.Removed = d.entry.Seq, d.entry.Removed
-	for _, e := range d.entry.Put {
-		done.Entities = append(done.Entities, e.ID)
-	}
-	a.CreatedCount += len(d.added)
-	a.CreatedEntities = newest(append(slices.Clip(a.CreatedEntities), d.added...), maxCreated)
 }
 
 // failed counts a failure. What never began leaves the agent as it was: a
@@ -226,13 +195,13 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 	if f.Class == RoleViolation {
 		event = "cad.role_violation"
 	}
-	err := x.c.ledger.Update(ctx, x.by, func(tx *audit.Tx) error {
+	return x.c.update(ctx, x.by, func(tx *audit.Tx) error {
 		if err := x.holds(tx); err != nil {
 			return err
 		}
-		a, err := x.c.loadAgent(tx, x.m.id)
+		a, err := x.c.kinds.agent.Need(tx, x.m.id)
 		if err != nil || a.Status == Terminated {
-			return cmp.Or(err, error(errSame))
+			return cmp.Or(err, errSame)
 		}
 		a.OperationCount++
 		a.failed(clip(x.method.Name, 100) + ": " + strings.TrimPrefix(f.Error(), x.method.Name+": "))
@@ -247,10 +216,7 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 		case f.Denied:
 			ms = never
 		default:
-			if err := x.started(a); err != nil {
-				return err
-			}
-			if err := a.to(Failing); err != nil {
+			if err := cmp.Or(x.started(a), a.to(Failing)); err != nil {
 				return err
 			}
 		}
@@ -261,25 +227,94 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 		if err := x.c.count(tx, a.AgentID, sample{method, ms, false}); err != nil {
 			return err
 		}
-		detail := map[string]any{"method": x.method.Name, "error_code": f.Class, "message": clip(f.Message, maxErrorText)}
-		for name, v := range map[string]string{"error_type": f.Name, "field": f.Field, "task_id": x.op.TaskID, "decision_id": f.DecisionID, "role": a.Role} {
+		detail := x.about(nil, map[string]any{"error_code": f.Class, "message": clip(f.Message, maxErrorText)})
+		for name, v := range map[string]string{"error_type": f.Name, "field": f.Field, "decision_id": f.DecisionID, "role": a.Role} {
 			if v != "" {
 				detail[name] = v
 			}
 		}
-		if x.space != nil {
-			detail["workspace_id"] = x.space.WorkspaceID
-		}
 		if a.ViolationsInRow >= Stubborn {
 			detail["violations_in_row"] = a.ViolationsInRow
 		}
-		return x.c.saveAgent(tx, a, record.Event{Type: event, Trace: x.trace, Detail: detail})
+		return x.c.kinds.agent.Keep(tx, record.Event{Type: event, Trace: x.trace, Detail: detail}, a)
 	})
-	if errors.Is(err, errSame) {
-		err = nil
-	}
-	return err
 }
 
 // unknownMethod stands for what is no method, in figures.
 const unknownMethod = "unknown"
+
+type written struct {
+	Size    int64 `json:"size"`
+	ModTime int64 `json:"mod_time"` // ns since the epoch
+}
+
+func writtenAs(f fs.FileInfo) written { return written{f.Size(), f.ModTime().UnixNano()} }
+
+// fileAt is what lies at a path below a directory, nil when nothing does. What
+// can't be looked at is the CAD environment's to refuse.
+func fileAt(dir, path string) fs.FileInfo {
+	if filepath.IsAbs(path) {
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil
+		}
+		path = rel
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	there, err := root.Lstat(path)
+	if err != nil {
+		return nil
+	}
+	return there
+}
+
+// writtenKey is where a workflow's file is noted: among its marks, which go
+// when it is completed.
+func (x *execution) writtenKey() record.Key { return record.Text(x.op.Origin + "/").Last(x.file) }
+
+// own reports whether a file is the operation's own: it was about to write it
+// when an engine died, or its workflow wrote it and nobody changed it since.
+func (x *execution) own(ctx context.Context, there fs.FileInfo) (mine bool, err error) {
+	err = x.c.ledger.View(ctx, x.by.Tenant, func(tx *audit.Tx) error {
+		if x.op.Mark != "" {
+			if k, _, err := marks.Get(tx, record.Key(x.op.Mark)); err != nil || k.File == x.file {
+				mine = err == nil
+				return err
+			}
+		}
+		if x.op.Origin == "" {
+			return nil
+		}
+		was, noted, err := files.Get(tx, x.writtenKey())
+		mine = noted && was == writtenAs(there)
+		return err
+	})
+	return mine, err
+}
+
+// intend notes, under the operation's mark, which file is about to be written:
+// after a crash the same operation finds its own file there, not another's.
+func (x *execution) intend(tx *audit.Tx) error {
+	if x.op.Mark == "" || x.file == "" {
+		return nil
+	}
+	return marks.Put(tx, record.Key(x.op.Mark), marked{File: x.file})
+}
+
+// left is how the operation left its workflow's file; nil when there is nothing to
+// note.
+func (x *execution) left() *written {
+	if x.op.Origin == "" || x.file == "" {
+		return nil
+	}
+	dir, path, _ := strings.Cut(x.file, "\x00")
+	there := fileAt(dir, path)
+	if there == nil {
+		return nil
+	}
+	return new(writtenAs(there))
+}

@@ -79,7 +79,6 @@ func (x *execution) allowed(name string) error {
 	}
 }
 
-// common reads the parameters that every method has.
 func (x *execution) common(agent *Agent) error {
 	if given := memberOf(x.params, "agent_id"); given != nil && x.method.Name != "agent.metrics" && textOf(x.params, "agent_id") != agent.AgentID {
 		return invalid("agent_id", given, "agent_id: an agent acts in its own name, "+agent.AgentID)
@@ -115,10 +114,8 @@ func (x *execution) places(ctx context.Context, agent *Agent) error {
 	source, errSource := x.named(sourceParams...)
 	target, errTarget := x.named(targetParams...)
 	other, errOther := x.named(otherParams...)
-	for _, err := range []error{errSource, errTarget, errOther} {
-		if err != nil {
-			return err
-		}
+	if err := cmp.Or(errSource, errTarget, errOther); err != nil {
+		return err
 	}
 	if x.method.Effect == Merges {
 		for _, need := range []struct{ name, value string }{{sourceParams[0], source}, {targetParams[0], target}} {
@@ -188,9 +185,11 @@ func (x *execution) target(ctx context.Context) error {
 	return nil
 }
 
+// clip cuts a text to n bytes, and shows that it did.
 func clip(s string, n int) string {
-	if len(s) <= n {
-		return strings.ToValidUTF8(s, "\uFFFD")
+	end := ""
+	if len(s) > n {
+		s, end = strings.ToValidUTF8(s[:n], ""), "…"
 	}
-	return strings.ToValidUTF8(s[:n], "\uFFFD") + "…"
+	return strings.ToValidUTF8(s, "\uFFFD") + end
 }

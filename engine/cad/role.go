@@ -1,14 +1,23 @@
 package cad
 
 import (
+	"context"
+	_ "embed"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+	"swarmdeck/engine/record"
 )
 
-// RoleTemplate is what agents of a role may do (seed 5, RoleTemplate). The
+// RoleTemplate is what agents of a role may do (model 5, RoleTemplate). The
 // allow-list rules: an operation on neither list is refused too.
 type RoleTemplate struct {
 	Name                string   `json:"name"`
@@ -28,13 +37,11 @@ const (
 	maxExample     = 300 // characters
 )
 
-var rolePattern = core.Pattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
-
-// Check reports the first bad field (seed 5, Validation Rules) and returns the
+// Check reports the first bad field (model 5, Validation Rules) and returns the
 // role with its operations spelt the one way they are kept in.
 func (r RoleTemplate) Check() (RoleTemplate, error) {
-	if !rolePattern().MatchString(r.Name) {
-		return r, core.Invalid("name", r.Name, "1-64 of A-Z a-z 0-9 _ . -, a letter or _ first")
+	if !namePattern().MatchString(r.Name) {
+		return r, core.Invalid("name", r.Name, planName)
 	}
 	if err := checkText("description", r.Description, maxDescription); err != nil {
 		return r, err
@@ -68,12 +75,11 @@ func (r RoleTemplate) Check() (RoleTemplate, error) {
 func checkOperations(field string, ops []string) ([]string, error) {
 	out := make([]string, 0, len(ops))
 	for i, op := range ops {
-		at := fmt.Sprintf("%s[%d]", field, i)
 		m, ok := FindMethod(op)
-		if !ok {
+		switch at := fmt.Sprintf("%s[%d]", field, i); {
+		case !ok:
 			return nil, core.Invalid(at, op, "a method: "+strings.Join(MethodNames(), ", "))
-		}
-		if slices.Contains(out, m.Name) {
+		case slices.Contains(out, m.Name):
 			return nil, core.Invalid(at, op, "each operation once")
 		}
 		out = append(out, m.Name)
@@ -95,12 +101,133 @@ func (r *RoleTemplate) Allows(method string) bool {
 	return m.Of != "" && slices.Contains(r.AllowedOperations, m.Of) && !slices.Contains(r.ForbiddenOperations, m.Of)
 }
 
-// auditedRole is what the audit log says about a role.
-type auditedRole struct {
-	Allowed   []string `json:"allowed_operations"`
-	Forbidden []string `json:"forbidden_operations"`
+//go:embed roles.yaml
+var roleFile []byte
+
+// builtinRoles are the six that every tenant has, in the order of the file.
+func builtinRoles() ([]RoleTemplate, error) {
+	r := document.NewReader("roles.yaml")
+	root, ok := r.Parse(roleFile, len(roleFile))
+	if !ok {
+		return nil, r.Err()
+	}
+	roles := document.Each(r, root, func(v document.Value) RoleTemplate { return ReadRole(r, v) })
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("read the built-in roles: %w", err)
+	}
+	for i := range roles {
+		role, err := roles[i].Check()
+		if err != nil {
+			return nil, fmt.Errorf("built-in role %s: %w", role.Name, err)
+		}
+		role.Builtin = true
+		roles[i] = role
+	}
+	return roles, nil
 }
 
-func (r *RoleTemplate) audited() auditedRole {
-	return auditedRole{r.AllowedOperations, r.ForbiddenOperations}
+// ReadRole reads a role of a file, as it is written; Check tells whether it can
+// be one.
+func ReadRole(r *document.Reader, v document.Value) (t RoleTemplate) {
+	r.Object(v, map[string]func(document.Value){
+		"name":                 func(v document.Value) { t.Name = r.Word(v) },
+		"description":          func(v document.Value) { t.Description = r.Text(v) },
+		"allowed_operations":   words(r, &t.AllowedOperations),
+		"forbidden_operations": words(r, &t.ForbiddenOperations),
+		"example_tasks":        words(r, &t.ExampleTasks),
+	}, "name", "description", "allowed_operations", "example_tasks")
+	return t
+}
+
+func words(r *document.Reader, to *[]string) func(document.Value) {
+	return func(v document.Value) { *to = document.Each(r, v, r.Word) }
+}
+
+// checkText reports a text that is empty, too long in characters, or could not
+// be shown.
+func checkText(field, s string, most int) error {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }
+	n := utf8.RuneCountInString(s)
+	if strings.TrimSpace(s) == "" || n > most || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
+		return core.Invalid(field, s, fmt.Sprintf("1-%d printable characters", most))
+	}
+	return nil
+}
+
+// Roles are the roles of a tenant: the built-in ones, then its own by name.
+func (c *Controller) Roles(tenant string) []RoleTemplate {
+	all := slices.Clone(c.roles)
+	c.look(tenant, func(t *mind) {
+		for _, name := range slices.Sorted(maps.Keys(t.custom)) {
+			all = append(all, *t.custom[name])
+		}
+	})
+	return all
+}
+
+// Role is one role of a tenant.
+func (c *Controller) Role(tenant, name string) (RoleTemplate, error) {
+	all := c.Roles(tenant)
+	if r := finderOf(all)(name); r != nil {
+		return *r, nil
+	}
+	return RoleTemplate{}, core.Invalid("role_name", name, strings.Join(namesOf(all, func(r RoleTemplate) string { return r.Name }), ", "))
+}
+
+// roleFinder gives a role by its name, nil when there is none.
+type roleFinder func(name string) *RoleTemplate
+
+func finderOf(roles []RoleTemplate) roleFinder {
+	return func(name string) *RoleTemplate {
+		return first(roles, func(r *RoleTemplate) bool { return r.Name == name })
+	}
+}
+
+func (c *Controller) roleKind() record.Kind[RoleTemplate] {
+	return record.Kind[RoleTemplate]{
+		Noun: "cad.role", Bucket: "cad.role", Ledger: c.ledger,
+		ID:   func(r *RoleTemplate) string { return r.Name },
+		Head: func(r *RoleTemplate) record.Head { return record.Head{Seq: &r.AuditSeq} },
+		State: func(r *RoleTemplate) any {
+			return map[string][]string{"allowed_operations": r.AllowedOperations, "forbidden_operations": r.ForbiddenOperations}
+		},
+		Follow: func(tenant, name string, r *RoleTemplate) {
+			c.change(tenant, func(t *mind) { t.custom[name] = r })
+		},
+	}
+}
+
+// CheckRole reports a role that can't be kept because the program has one of its
+// name.
+func (c *Controller) CheckRole(r RoleTemplate) error {
+	if finderOf(c.roles)(r.Name) == nil {
+		return nil
+	}
+	return core.Errorf(core.Conflict, "role %s: the program has one of this name, which stays as it is", r.Name).With("field", "name").With("value", r.Name)
+}
+
+// PutRole makes a role of the tenant's own as it is given and says what that
+// did: created, changed or unchanged. Agents that have it are bound by it from
+// their next operation on. The built-in ones stay as they are.
+func (c *Controller) PutRole(ctx context.Context, by core.Caller, r RoleTemplate) (_ RoleTemplate, action string, err error) {
+	if r, err = r.Check(); err != nil {
+		return r, "", err
+	}
+	if err := c.CheckRole(r); err != nil {
+		return r, "", err
+	}
+	r.Builtin = false
+	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		action, err = c.kinds.role.Put(tx, record.Event{}, &r, nil)
+		return err
+	})
+	return r, action, explain("keep role "+r.Name, err)
+}
+
+// explain wraps an error that does not say by itself what it is about.
+func explain(what string, err error) error {
+	if _, refused := errors.AsType[*core.Error](err); err == nil || refused {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

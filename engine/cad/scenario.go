@@ -9,7 +9,7 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Pattern is how the tasks of a scenario follow each other (seed 5,
+// Pattern is how the tasks of a scenario follow each other (model 5,
 // workflow_pattern).
 type Pattern string
 
@@ -39,7 +39,7 @@ type PlannedTask struct {
 	Brief
 }
 
-// Scenario is a workflow that can be run again and again (seed 5,
+// Scenario is a workflow that can be run again and again (model 5,
 // CollaborativeScenario). A value is never modified.
 type Scenario struct {
 	Name        string        `json:"scenario_name"`
@@ -70,8 +70,6 @@ const (
 	longestScenario = 7 * 24 * 3600.0 // s
 )
 
-const planName = "1-64 of A-Z a-z 0-9 _ . -, a letter or _ first"
-
 // flaw is what is wrong with a part of a scenario; field is its place, such as
 // task_sequence[2].check.
 type flaw struct {
@@ -79,152 +77,224 @@ type flaw struct {
 	err   error
 }
 
-func bad(field string, value any, allowed string) flaw {
-	return flaw{field, core.Invalid(field, value, allowed)}
+type flaws []flaw
+
+// note takes an error in, nil is none.
+func (l *flaws) note(field string, err error) {
+	if err != nil {
+		*l = append(*l, flaw{field, err})
+	}
 }
 
-// checkFlaws is the error of all flaws, nil for none.
-func checkFlaws(flaws []flaw) error {
-	if len(flaws) == 0 {
+// want takes a value in that is not right.
+func (l *flaws) want(right bool, field string, value any, allowed string) {
+	if !right {
+		l.note(field, core.Invalid(field, value, allowed))
+	}
+}
+
+// refuse takes in what no single value is wrong with.
+func (l *flaws) refuse(field, format string, args ...any) {
+	l.note(field, core.Errorf(core.InvalidInput, format, args...).With("field", field))
+}
+
+// method spells a method the one way, "" for what is none.
+func (l *flaws) method(field, name string) string {
+	m, ok := FindMethod(name)
+	if !ok {
+		l.note(field, core.Invalid(field, name, "a method: "+listed(MethodNames())))
+	}
+	return m.Name
+}
+
+// err is the error of all flaws, nil for none.
+func (l flaws) err() error {
+	if len(l) == 0 {
 		return nil
 	}
-	lines := make([]string, len(flaws))
-	for i, f := range flaws {
+	lines := make([]string, len(l))
+	for i, f := range l {
 		if lines[i] = f.err.Error(); !strings.HasPrefix(lines[i], f.field) {
 			lines[i] = f.field + ": " + lines[i]
 		}
 	}
-	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).With("field", flaws[0].field)
+	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).With("field", l[0].field)
 }
 
-// roleFinder gives a role by its name, nil when there is none.
-type roleFinder func(name string) *RoleTemplate
-
-// check lists everything that is wrong with a scenario (seed 5, Validation
+// check lists everything that is wrong with a scenario (model 5, Validation
 // Rules), and returns it with its methods spelt the one way and its pattern's
 // dependencies filled in.
-func (s Scenario) check(role roleFinder) (Scenario, []flaw) {
-	var flaws []flaw
-	add := func(f ...flaw) { flaws = append(flaws, f...) }
-	if !rolePattern().MatchString(s.Name) {
-		add(bad("scenario_name", s.Name, planName))
-	}
-	if err := checkText("description", s.Description, maxText); err != nil {
-		add(flaw{"description", err})
-	}
-	if err := checkText("success_criteria", s.SuccessCriteria, maxText); err != nil {
-		add(flaw{"success_criteria", err})
-	}
-	if !(s.EstimatedDuration >= 0 && s.EstimatedDuration <= longestScenario) {
-		add(bad("estimated_duration", s.EstimatedDuration, "seconds, 0-604800"))
-	}
-	if len(s.Agents) == 0 || len(s.Agents) > maxSeats {
-		add(bad("agent_assignments", len(s.Agents), fmt.Sprintf("1-%d agents", maxSeats)))
-	}
-	add(s.checkSeats(role)...)
-	if len(s.Tasks) == 0 || len(s.Tasks) > maxPlanned {
-		add(bad("task_sequence", len(s.Tasks), fmt.Sprintf("1-%d tasks", maxPlanned)))
-	}
+func (s Scenario) check(role roleFinder) (_ Scenario, f flaws) {
+	f.want(namePattern().MatchString(s.Name), "scenario_name", s.Name, planName)
+	f.note("description", checkText("description", s.Description, maxText))
+	f.note("success_criteria", checkText("success_criteria", s.SuccessCriteria, maxText))
+	f.want(s.EstimatedDuration >= 0 && s.EstimatedDuration <= longestScenario, "estimated_duration", s.EstimatedDuration, "seconds, 0-604800")
+	f.want(len(s.Agents) > 0 && len(s.Agents) <= maxSeats, "agent_assignments", len(s.Agents), fmt.Sprintf("1-%d agents", maxSeats))
+	s.checkSeats(role, &f)
+	f.want(len(s.Tasks) > 0 && len(s.Tasks) <= maxPlanned, "task_sequence", len(s.Tasks), fmt.Sprintf("1-%d tasks", maxPlanned))
 	s.Tasks = slices.Clone(s.Tasks)
 	for i := range s.Tasks {
-		add(s.checkTask(i, role)...)
+		s.checkTask(i, role, &f)
 	}
-	add(s.applyPattern()...)
-	if len(flaws) == 0 { // references follow dependencies, which must be sound
-		if path := s.cycle(); path != nil {
-			at := slices.IndexFunc(s.Tasks, func(t PlannedTask) bool { return t.TaskID == path[0] })
-			field := fmt.Sprintf("task_sequence[%d].dependencies", at)
-			return s, append(flaws, flaw{field, core.Errorf(core.InvalidInput, "a cycle: %s", strings.Join(path, " → ")).With("field", field)})
-		}
-		for i := range s.Tasks {
-			add(s.checkReferences(i)...)
-		}
+	s.applyPattern(&f)
+	if len(f) > 0 { // references follow dependencies, which must be sound
+		return s, f
 	}
-	return s, flaws
+	if path := s.cycle(); path != nil {
+		at := slices.IndexFunc(s.Tasks, func(t PlannedTask) bool { return t.TaskID == path[0] })
+		f.refuse(fmt.Sprintf("task_sequence[%d].dependencies", at), "a cycle: %s", strings.Join(path, " → "))
+		return s, f
+	}
+	for i := range s.Tasks {
+		s.checkReferences(i, &f)
+	}
+	return s, f
 }
 
-func (s *Scenario) checkSeats(role roleFinder) (flaws []flaw) {
+func (s *Scenario) checkSeats(role roleFinder, f *flaws) {
 	agents, places := map[string]bool{}, map[string]bool{}
 	for i, a := range s.Agents {
 		at := fmt.Sprintf("agent_assignments[%d].", i)
-		if err := checkAgentID(at+"agent_id", a.AgentID); err != nil {
-			flaws = append(flaws, flaw{at + "agent_id", err})
-		} else if agents[a.AgentID] {
-			flaws = append(flaws, bad(at+"agent_id", a.AgentID, "each agent once"))
-		}
-		if role(a.RoleName) == nil {
-			flaws = append(flaws, bad(at+"role_name", a.RoleName, "a role, as cad roles lists them"))
-		}
-		if err := model.CheckWorkspaceID(a.WorkspaceID); err != nil || a.WorkspaceID == Main {
-			flaws = append(flaws, bad(at+"workspace_id", a.WorkspaceID, "1-40 of A-Z a-z 0-9 _ . -, a letter or _ first, and not "+Main+", which belongs to nobody"))
-		} else if places[a.WorkspaceID] {
-			flaws = append(flaws, bad(at+"workspace_id", a.WorkspaceID, "a workspace of its own for each agent"))
-		}
+		f.note(at+"agent_id", checkAgentID(at+"agent_id", a.AgentID))
+		f.want(!agents[a.AgentID], at+"agent_id", a.AgentID, "each agent once")
+		f.want(role(a.RoleName) != nil, at+"role_name", a.RoleName, "a role, as cad roles lists them")
+		f.want(model.CheckWorkspaceID(a.WorkspaceID) == nil && a.WorkspaceID != Main, at+"workspace_id", a.WorkspaceID,
+			"1-40 of A-Z a-z 0-9 _ . -, a letter or _ first, and not "+Main+", which belongs to nobody")
+		f.want(!places[a.WorkspaceID], at+"workspace_id", a.WorkspaceID, "a workspace of its own for each agent")
 		agents[a.AgentID], places[a.WorkspaceID] = true, true
 	}
-	return flaws
 }
 
 func (s *Scenario) seat(agent string) *Seat {
-	i := slices.IndexFunc(s.Agents, func(a Seat) bool { return a.AgentID == agent })
-	if i < 0 {
-		return nil
-	}
-	return &s.Agents[i]
+	return first(s.Agents, func(a *Seat) bool { return a.AgentID == agent })
 }
 
 func (s *Scenario) task(id string) *PlannedTask {
-	i := slices.IndexFunc(s.Tasks, func(t PlannedTask) bool { return t.TaskID == id })
-	if i < 0 {
-		return nil
+	return first(s.Tasks, func(t *PlannedTask) bool { return t.TaskID == id })
+}
+
+// first is the first of a list for which is holds, nil when there is none.
+func first[T any](list []T, is func(*T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
+		}
 	}
-	return &s.Tasks[i]
+	return nil
 }
 
 // checkTask looks at one task, and spells its methods.
-func (s *Scenario) checkTask(i int, role roleFinder) (flaws []flaw) {
+func (s *Scenario) checkTask(i int, role roleFinder, f *flaws) {
 	t := &s.Tasks[i]
 	at := fmt.Sprintf("task_sequence[%d].", i)
-	add := func(f ...flaw) { flaws = append(flaws, f...) }
-	if !rolePattern().MatchString(t.TaskID) {
-		add(bad(at+"task_id", t.TaskID, planName))
-	} else if first := s.task(t.TaskID); first != t {
-		add(bad(at+"task_id", t.TaskID, "a different id for each task"))
-	}
+	f.want(namePattern().MatchString(t.TaskID), at+"task_id", t.TaskID, planName)
+	f.want(s.task(t.TaskID) == t, at+"task_id", t.TaskID, "a different id for each task")
 	seat := s.seat(t.AgentID)
-	if seat == nil {
-		add(bad(at+"agent_id", t.AgentID, "an agent of agent_assignments"))
-	}
-	seen := map[string]bool{}
+	f.want(seat != nil, at+"agent_id", t.AgentID, "an agent of agent_assignments")
 	for n, id := range t.Dependencies {
 		field := fmt.Sprintf("%sdependencies[%d]", at, n)
-		switch {
-		case s.task(id) == nil:
-			add(bad(field, id, "a task of task_sequence"))
-		case id == t.TaskID:
-			add(bad(field, id, "another task than itself"))
-		case seen[id]:
-			add(bad(field, id, "each task once"))
-		}
-		seen[id] = true
+		f.want(s.task(id) != nil, field, id, "a task of task_sequence")
+		f.want(id != t.TaskID, field, id, "another task than itself")
+		f.want(slices.Index(t.Dependencies, id) == n, field, id, "each task once")
 	}
-	brief, more := t.Brief.check(at)
-	t.Brief = brief
-	add(more...)
+	before := len(*f)
+	t.Brief = t.Brief.check(at, f)
+	sound := len(*f) == before
 	if t.Rework != "" {
-		switch {
-		case s.task(t.Rework) == nil || !slices.Contains(t.Dependencies, t.Rework) && s.Pattern != Sequential:
-			add(bad(at+"rework", t.Rework, "one of the task's dependencies"))
-		case len(s.task(t.Rework).ReworkOperations) == 0 && len(s.task(t.Rework).Operations) > 0:
-			add(flaw{at + "rework", core.Errorf(core.InvalidInput, "task %s has no rework_operations: it would only do the same again", t.Rework).With("field", at+"rework")})
+		switch work := s.task(t.Rework); {
+		case work == nil || !slices.Contains(t.Dependencies, t.Rework) && s.Pattern != Sequential:
+			f.want(false, at+"rework", t.Rework, "one of the task's dependencies")
+		case len(work.ReworkOperations) == 0 && len(work.Operations) > 0:
+			f.refuse(at+"rework", "task %s has no rework_operations: it would only do the same again", t.Rework)
 		}
 	}
-	if seat != nil && len(more) == 0 {
+	if seat != nil && sound {
 		if r := role(seat.RoleName); r != nil {
-			if err := t.fits(t.TaskID, r); err != nil {
-				add(flaw{at + "required_operations", err})
+			f.note(at+"required_operations", t.fits(t.TaskID, r))
+		}
+	}
+}
+
+// applyPattern checks that the dependencies are those of the workflow_pattern
+// and fills in what it adds.
+func (s *Scenario) applyPattern(f *flaws) {
+	switch s.Pattern {
+	case Mixed:
+	case Sequential:
+		for i := range s.Tasks {
+			t := &s.Tasks[i]
+			at := func(id string) int {
+				return slices.IndexFunc(s.Tasks, func(o PlannedTask) bool { return o.TaskID == id })
+			}
+			const earlier = "a task before this one: the workflow_pattern is sequential"
+			for n, id := range t.Dependencies {
+				f.want(at(id) < i, fmt.Sprintf("task_sequence[%d].dependencies[%d]", i, n), id, earlier)
+			}
+			f.want(at(t.Rework) < i, fmt.Sprintf("task_sequence[%d].rework", i), t.Rework, earlier)
+			for _, n := range []int{i - 1, at(t.Rework)} {
+				if n >= 0 && n < i && !slices.Contains(t.Dependencies, s.Tasks[n].TaskID) {
+					t.Dependencies = append(slices.Clone(t.Dependencies), s.Tasks[n].TaskID)
+				}
+			}
+		}
+	case Parallel:
+		busy := map[string]string{}
+		for i, t := range s.Tasks {
+			last := i == len(s.Tasks)-1 && i > 0
+			field := fmt.Sprintf("task_sequence[%d]", i)
+			switch first := busy[t.AgentID]; {
+			case len(t.Dependencies) == 0 && first != "":
+				f.want(false, field+".agent_id", t.AgentID, "an agent that has no other task: "+first+" runs at the same time")
+			case len(t.Dependencies) > 0 && (!last || len(t.Dependencies) != i):
+				f.refuse(field+".dependencies",
+					"%s.dependencies: in a parallel scenario only the last task may wait, and for all others; workflow_pattern mixed allows any", field)
+			}
+			busy[t.AgentID] = t.TaskID
+		}
+	default:
+		f.want(false, "workflow_pattern", string(s.Pattern), "parallel, sequential, mixed")
+	}
+}
+
+// cycle is a way from a task back to itself, its first stands at the end again;
+// nil when there is none.
+func (s *Scenario) cycle() []string {
+	finished := map[string]bool{}
+	var visit func(path []string) []string
+	visit = func(path []string) []string {
+		id := path[len(path)-1]
+		if first := slices.Index(path, id); first < len(path)-1 {
+			return path[first:]
+		}
+		if t := s.task(id); t != nil && !finished[id] {
+			for _, dep := range t.Dependencies {
+				if found := visit(append(slices.Clip(path), dep)); found != nil {
+					return found
+				}
+			}
+		}
+		finished[id] = true
+		return nil
+	}
+	for _, t := range s.Tasks {
+		if found := visit([]string{t.TaskID}); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// before are the tasks that are completed when one begins: its dependencies and
+// theirs.
+func (s *Scenario) before(id string) (all []string) {
+	for next := []string{id}; len(next) > 0; next = next[1:] {
+		if t := s.task(next[0]); t != nil {
+			for _, dep := range t.Dependencies {
+				if !slices.Contains(all, dep) {
+					all, next = append(all, dep), append(next, dep)
+				}
 			}
 		}
 	}
-	return flaws
+	return all
 }

@@ -156,7 +156,8 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 		{"mixed ones are left alone", Mixed, []PlannedTask{task("a", "x"), task("b", "x", "a")}, "a", ""},
 	} {
 		s := Scenario{Pattern: c.pattern, Tasks: c.tasks}
-		flaws := s.applyPattern()
+		var flaws flaws
+		s.applyPattern(&flaws)
 		if c.wrong == "" && len(flaws) > 0 || c.wrong != "" && (len(flaws) == 0 || !strings.Contains(flaws[0].err.Error(), c.wrong)) {
 			t.Errorf("%s: %v", c.name, flaws)
 		}

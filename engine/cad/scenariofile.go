@@ -1,14 +1,19 @@
 package cad
 
 import (
+	"cmp"
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/record"
 )
 
 //go:embed scenarios/*.yaml
@@ -48,8 +53,8 @@ func parseScenario(name string, data []byte, role roleFinder) (Scenario, error) 
 	if err := r.Err(); err != nil {
 		return Scenario{}, err
 	}
-	s, flaws := w.Scenario.check(role)
-	w.report(r, flaws)
+	s, found := w.Scenario.check(role)
+	w.report(r, found)
 	return s, r.Err()
 }
 
@@ -63,8 +68,8 @@ type WrittenScenario struct {
 func (w *WrittenScenario) Line() int { return w.at.Line() }
 
 // report tells flaws at the lines that they are about.
-func (w *WrittenScenario) report(r *document.Reader, flaws []flaw) {
-	for _, f := range flaws {
+func (w *WrittenScenario) report(r *document.Reader, found flaws) {
+	for _, f := range found {
 		at := w.at.Find(strings.FieldsFunc(f.field, func(c rune) bool { return strings.ContainsRune(".[]", c) })...)
 		e := core.AsError(f.err)
 		p := document.Problem{Line: at.Line(), Field: f.field, Message: strings.TrimPrefix(e.Message, f.field+": ")}
@@ -108,9 +113,6 @@ func readSeat(r *document.Reader, v document.Value) (s Seat) {
 }
 
 func readTask(r *document.Reader, v document.Value) (t PlannedTask) {
-	words := func(to *[]string) func(document.Value) {
-		return func(v document.Value) { *to = document.Each(r, v, r.Word) }
-	}
 	steps := func(to *[]Step) func(document.Value) {
 		return func(v document.Value) {
 			*to = document.Each(r, v, func(v document.Value) Step { return readStep(r, v) })
@@ -120,8 +122,8 @@ func readTask(r *document.Reader, v document.Value) (t PlannedTask) {
 		"task_id":             func(v document.Value) { t.TaskID = r.Word(v) },
 		"agent_id":            func(v document.Value) { t.AgentID = r.Word(v) },
 		"description":         func(v document.Value) { t.Description = strings.TrimSpace(r.Text(v)) },
-		"required_operations": words(&t.RequiredOperations),
-		"dependencies":        words(&t.Dependencies),
+		"required_operations": words(r, &t.RequiredOperations),
+		"dependencies":        words(r, &t.Dependencies),
 		"success_criteria":    func(v document.Value) { t.SuccessCriteria = strings.TrimSpace(r.Text(v)) },
 		"operations":          steps(&t.Operations),
 		"check":               func(v document.Value) { t.Check = strings.TrimSpace(r.Text(v)) },
@@ -156,18 +158,73 @@ func (s Scenario) override(pairs []string, role roleFinder) (Scenario, error) {
 		agent, name, ok := strings.Cut(pair, "=")
 		seat := s.seat(agent)
 		if !ok || seat == nil || role(name) == nil {
-			return s, core.Invalid("override", pair, "AGENT=ROLE, with one of the agents "+listed(s.agentIDs())+" and a role as cad roles lists them")
+			agents := namesOf(s.Agents, func(a Seat) string { return a.AgentID })
+			return s, core.Invalid("override", pair, "AGENT=ROLE, with one of the agents "+listed(agents)+" and a role as cad roles lists them")
 		}
 		seat.RoleName = name
 	}
-	s, flaws := s.check(role)
-	return s, checkFlaws(flaws)
+	s, found := s.check(role)
+	return s, found.err()
 }
 
-func (s *Scenario) agentIDs() []string {
-	ids := make([]string, len(s.Agents))
-	for i, a := range s.Agents {
-		ids[i] = a.AgentID
+func (c *Controller) scenarioKind() record.Kind[Scenario] {
+	return record.Kind[Scenario]{
+		Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger,
+		ID:   func(s *Scenario) string { return s.Name },
+		Head: func(s *Scenario) record.Head { return record.Head{Seq: &s.AuditSeq} },
 	}
-	return ids
+}
+
+// Scenarios are those of a tenant: the built-in ones, then its own, by name.
+func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, error) {
+	var all []Scenario
+	for _, name := range slices.Sorted(maps.Keys(c.work.scenarios)) {
+		all = append(all, c.work.scenarios[name])
+	}
+	own, err := c.kinds.scenario.List(ctx, tenant)
+	return append(all, own...), explain("list the scenarios", err)
+}
+
+// Scenario is one of a tenant's scenarios.
+func (c *Controller) Scenario(tenant, name string) (Scenario, error) {
+	all, err := c.Scenarios(context.Background(), tenant)
+	if err != nil {
+		return Scenario{}, err
+	}
+	if s := first(all, func(s *Scenario) bool { return s.Name == name }); s != nil {
+		return *s, nil
+	}
+	return Scenario{}, core.Invalid("scenario", name, listed(namesOf(all, func(s Scenario) string { return s.Name })))
+}
+
+// CheckScenario reports to r everything that is wrong with a scenario of a file.
+// roles are those of the file, which count beside the tenant's.
+func (c *Controller) CheckScenario(tenant string, r *document.Reader, w *WrittenScenario, roles []RoleTemplate) {
+	s, found := w.Scenario.check(finderOf(append(slices.Clone(roles), c.Roles(tenant)...)))
+	found.note("scenario_name", c.builtinScenario(s.Name))
+	w.report(r, found)
+}
+
+// builtinScenario reports a name that a scenario of the program has.
+func (c *Controller) builtinScenario(name string) error {
+	if _, builtin := c.work.scenarios[name]; !builtin {
+		return nil
+	}
+	return core.Errorf(core.Conflict, "scenario %s: the program has one of this name, which stays as it is", name).With("field", "scenario_name").With("value", name)
+}
+
+// PutScenario makes a scenario of the tenant's own as it is given and says what
+// that did: created, changed or unchanged. Runs that are under way go on as they
+// began.
+func (c *Controller) PutScenario(ctx context.Context, by core.Caller, s Scenario) (_ Scenario, action string, err error) {
+	s, found := s.check(finderOf(c.Roles(by.Tenant)))
+	if err := cmp.Or(found.err(), c.builtinScenario(s.Name)); err != nil {
+		return s, "", err
+	}
+	s.Builtin = false
+	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		action, err = c.kinds.scenario.Put(tx, record.Event{}, &s, nil)
+		return err
+	})
+	return s, action, explain("keep scenario "+s.Name, err)
 }

@@ -12,10 +12,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// tenant is what is in mind of one tenant; the store has all of it but what is
+// mind is what is in mind of one tenant; the store has all of it but what is
 // under way.
-type tenant struct {
-	name  string
+type mind struct {
 	slots *slots
 	turns turns // on workspaces
 
@@ -54,24 +53,44 @@ func (m *member) shown() *Agent {
 	return &c
 }
 
-func newTenant(name string) *tenant {
-	set := settings{MaxConcurrent: defaultConcurrent}
-	return &tenant{
-		name: name, slots: newSlots(set.MaxConcurrent), turns: turns{by: map[string]*turn{}},
-		members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{}, set: set,
-	}
-}
+// of is what is in mind of a tenant.
+func (c *Controller) of(name string) *mind { return c.change(name, func(*mind) {}) }
 
-// of returns what is in mind of a tenant, to be changed.
-func (c *Controller) of(name string) *tenant {
+// change changes what is in mind of a tenant, which it returns.
+func (c *Controller) change(name string, do func(*mind)) *mind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tenants[name]
 	if t == nil {
-		t = newTenant(name)
+		t = &mind{
+			slots: &slots{most: defaultConcurrent}, turns: turns{by: map[string]*turn{}}, set: settings{MaxConcurrent: defaultConcurrent},
+			members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{},
+		}
 		c.tenants[name] = t
 	}
+	do(t)
 	return t
+}
+
+// look looks at what is in mind of a tenant, if there is anything.
+func (c *Controller) look(name string, at func(*mind)) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if t := c.tenants[name]; t != nil {
+		at(t)
+	}
+}
+
+// elsewhere reports whether a tenant other than the named one has something.
+func (c *Controller) elsewhere(name string, has func(*mind) bool) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for other, t := range c.tenants {
+		if other != name && has(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // recall reads a tenant's records.
@@ -89,30 +108,15 @@ func (c *Controller) recall(ctx context.Context, name string) error {
 
 // member finds an agent of the caller's tenant.
 func (c *Controller) member(ctx context.Context, by core.Caller, id string) (*member, error) {
-	c.mu.RLock()
 	var m *member
-	if t := c.tenants[by.Tenant]; t != nil {
-		m = t.members[id]
-	}
-	c.mu.RUnlock()
+	c.look(by.Tenant, func(t *mind) { m = t.members[id] })
 	if m != nil {
 		return m, nil
 	}
-	if c.elsewhere(by.Tenant, id) {
+	if c.Parties().Elsewhere(by.Tenant, id) {
 		return nil, c.foreign(ctx, by, id, fmt.Errorf("agent %s: %w", id, core.ErrForeign))
 	}
 	return nil, core.Missing("agent_id", id)
-}
-
-func (c *Controller) elsewhere(tenant, id string) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	for name, t := range c.tenants {
-		if name != tenant && t.members[id] != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // space finds a workspace of the caller's tenant. One that only another tenant
@@ -122,26 +126,18 @@ func (c *Controller) space(ctx context.Context, by core.Caller, id string) (*Wor
 	if found != nil || id == Main {
 		return found, err
 	}
-	c.mu.RLock()
-	foreign := false
-	for _, t := range c.tenants {
-		foreign = foreign || t.spaces[id] != nil
-	}
-	c.mu.RUnlock()
-	if foreign {
+	if c.elsewhere(by.Tenant, func(t *mind) bool { return t.spaces[id] != nil }) {
 		return nil, c.foreign(ctx, by, id, fmt.Errorf("workspace %s: %w", id, core.ErrForeign))
 	}
 	return nil, err
 }
 
 // ownSpace finds a workspace of a tenant.
-func (c *Controller) ownSpace(tenant, id string) (*Workspace, error) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if t := c.tenants[tenant]; t != nil && t.spaces[id] != nil {
-		return t.spaces[id], nil
+func (c *Controller) ownSpace(name, id string) (w *Workspace, err error) {
+	if c.look(name, func(t *mind) { w = t.spaces[id] }); w == nil {
+		err = core.Missing("workspace_id", id)
 	}
-	return nil, core.Missing("workspace_id", id)
+	return w, err
 }
 
 // Parties are the CAD agents that are not terminated, as the bus knows them.
@@ -152,24 +148,20 @@ type Parties struct{ c *Controller }
 func (c *Controller) Parties() Parties { return Parties{c} }
 
 // Known reports whether an id is that of a CAD agent that is not terminated.
-func (p Parties) Known(tenant, id string) bool {
-	p.c.mu.RLock()
-	defer p.c.mu.RUnlock()
-	t := p.c.tenants[tenant]
-	return t != nil && t.members[id] != nil && t.members[id].rec.Load().Status != Terminated
+func (p Parties) Known(name, id string) (known bool) {
+	p.c.look(name, func(t *mind) { known = t.members[id] != nil && t.members[id].rec.Load().Status != Terminated })
+	return known
 }
 
 // All are the ids of the CAD agents that are not terminated.
 func (p Parties) All(tenant string) []string {
-	var ids []string
-	for _, a := range p.c.Live(tenant) {
-		ids = append(ids, a.AgentID)
-	}
-	return ids
+	return namesOf(p.c.Live(tenant), func(a *Agent) string { return a.AgentID })
 }
 
 // Elsewhere reports whether an id is that of another tenant's CAD agent.
-func (p Parties) Elsewhere(tenant, id string) bool { return p.c.elsewhere(tenant, id) }
+func (p Parties) Elsewhere(name, id string) bool {
+	return p.c.elsewhere(name, func(t *mind) bool { return t.members[id] != nil })
+}
 
 // Live are a tenant's agents that are not terminated, by id. The records are
 // shared: they must not be modified.
@@ -184,17 +176,12 @@ func (c *Controller) Live(tenant string) []*Agent {
 }
 
 // members are a tenant's agents by id.
-func (c *Controller) members(tenant string) []*member {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	t := c.tenants[tenant]
-	if t == nil {
-		return nil
-	}
-	all := make([]*member, 0, len(t.members))
-	for _, id := range slices.Sorted(maps.Keys(t.members)) {
-		all = append(all, t.members[id])
-	}
+func (c *Controller) members(name string) (all []*member) {
+	c.look(name, func(t *mind) {
+		for _, id := range slices.Sorted(maps.Keys(t.members)) {
+			all = append(all, t.members[id])
+		}
+	})
 	return all
 }
 
@@ -205,8 +192,6 @@ type slots struct {
 	taken int
 	queue []chan struct{} // who waits, the first first
 }
-
-func newSlots(most int) *slots { return &slots{most: most} }
 
 func (s *slots) resize(most int) {
 	s.mu.Lock()

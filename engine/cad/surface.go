@@ -1,11 +1,13 @@
 package cad
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
@@ -54,14 +56,11 @@ func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids
 	if err != nil {
 		return nil, 0, err
 	}
-	worker, err := c.opt.Pool.Lease(ctx, Site{Tenant: tenant, Workspace: workspace, Kernel: space.Kernel})
+	worker, err := c.lease(ctx, by, Site{Tenant: tenant, Workspace: workspace, Kernel: space.Kernel}, false, workspace)
 	if err != nil {
-		return nil, 0, err
-	}
-	defer worker.Release()
-	if err := c.sync(ctx, worker, by, workspace, false); err != nil {
 		return nil, 0, fmt.Errorf("look at workspace %s: %w", workspace, err)
 	}
+	defer worker.Release()
 	for i := range all {
 		if !unseen(all[i]) {
 			continue
@@ -78,51 +77,38 @@ func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids
 // lately are the solids to look at, and the surfaces of those that were looked
 // at lately.
 func (c *Controller) lately(ctx context.Context, space *Workspace, ids []string) (all []Surface, solids []model.Entity, more int, err error) {
-	if solids, more, err = c.looked(ctx, space.TenantID, space.WorkspaceID, ids); err != nil {
-		return nil, nil, 0, err
-	}
-	all = make([]Surface, len(solids))
-	for i, e := range solids {
-		all[i] = c.facets.of(facetKey{space.TenantID, space.Kernel, e.Shape}, e.ID)
-	}
-	return all, solids, more, nil
-}
-
-func unseen(s Surface) bool { return s.Mesh == nil }
-
-// looked are the solids to look at.
-func (c *Controller) looked(ctx context.Context, tenant, workspace string, ids []string) (solids []model.Entity, more int, err error) {
 	if len(ids) > maxSurfaces {
-		return nil, 0, core.Invalid("entity_ids", len(ids), fmt.Sprintf("at most %d", maxSurfaces))
+		return nil, nil, 0, core.Invalid("entity_ids", len(ids), fmt.Sprintf("at most %d", maxSurfaces))
 	}
-	all, err := c.AllEntities(ctx, tenant, workspace)
+	there, err := c.AllEntities(ctx, space.TenantID, space.WorkspaceID)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	wanted := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		wanted[id] = true
 	}
-	for _, e := range all {
+	for _, e := range there {
 		switch {
 		case len(ids) > 0 && !wanted[e.ID]:
 		case e.Type != model.Solid && len(ids) == 0:
 		case e.Type != model.Solid:
-			return nil, 0, core.Invalid("entity_id", e.ID, "a solid; this is a "+string(e.Type))
+			return nil, nil, 0, core.Invalid("entity_id", e.ID, "a solid; this is a "+string(e.Type))
 		case len(solids) == maxSurfaces:
 			more++
 		default:
 			solids = append(solids, e)
+			all = append(all, c.facets.of(facetKey{space.TenantID, space.Kernel, e.Shape}, e.ID))
 		}
 		delete(wanted, e.ID)
 	}
-	for _, id := range ids {
-		if wanted[id] {
-			return nil, 0, core.Missing("entity_id", id)
-		}
+	if i := slices.IndexFunc(ids, func(id string) bool { return wanted[id] }); i >= 0 {
+		return nil, nil, 0, core.Missing("entity_id", ids[i])
 	}
-	return solids, more, nil
+	return all, solids, more, nil
 }
+
+func unseen(s Surface) bool { return s.Mesh == nil }
 
 // lookAt has a worker facet one solid: as finely as is seen, and coarser when
 // that is too much.
@@ -175,4 +161,72 @@ func readSurface(data core.Raw) (Surface, error) {
 	}
 	s := got.Solids[0]
 	return Surface{EntityID: s.EntityID, Mesh: &mesh.Mesh{Vertices: s.Vertices, Triangles: s.Triangles, Faces: s.Faces}, Tolerance: s.Tolerance}, nil
+}
+
+// facets keeps the surfaces that were looked at last, so that a screen that is
+// drawn anew asks a worker for nothing but what has changed. A shape is what
+// its hash says, so what is kept never grows old.
+type facets struct {
+	most int // bytes
+
+	mu   sync.Mutex
+	size int
+	used *list.List // of *faceted, the one used last first
+	by   map[facetKey]*list.Element
+}
+
+// facetKey names a surface: no tenant sees what another has looked at.
+type facetKey struct{ tenant, kernel, shape string }
+
+type faceted struct {
+	facetKey
+
+	surface Surface // without an entity's id
+	size    int
+}
+
+// mostFacets is about 700,000 triangles.
+const mostFacets = 32 << 20
+
+func newFacets(most int) *facets {
+	return &facets{most: most, used: list.New(), by: map[facetKey]*list.Element{}}
+}
+
+// of finds the surface of a shape, as the entity that is made of it. It has no
+// mesh when it is not kept.
+func (f *facets) of(k facetKey, entity string) Surface {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := f.by[k]
+	if at == nil {
+		return Surface{EntityID: entity}
+	}
+	f.used.MoveToFront(at)
+	s := at.Value.(*faceted).surface
+	s.EntityID = entity
+	return s
+}
+
+// keep keeps a surface, and lets go of those that were not used for longest.
+func (f *facets) keep(k facetKey, s Surface) {
+	size := bytesOf(s.Mesh)
+	if size > f.most/4 {
+		return // one must not drive out all others
+	}
+	s.EntityID = ""
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.by[k] != nil { // two looked at once
+		return
+	}
+	f.by[k] = f.used.PushFront(&faceted{k, s, size})
+	for f.size += size; f.size > f.most; {
+		last := f.used.Remove(f.used.Back()).(*faceted)
+		delete(f.by, last.facetKey)
+		f.size -= last.size
+	}
+}
+
+func bytesOf(m *mesh.Mesh) int {
+	return 24*len(m.Vertices) + 12*len(m.Triangles) + 4*len(m.Faces) + 256
 }

@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// ExecutionState is the seed's execution_state of a workflow.
+// ExecutionState is the model's execution_state of a workflow.
 type ExecutionState string
 
 // The states of a workflow.
@@ -31,7 +31,7 @@ func (s ExecutionState) Final() bool {
 	return s == WorkflowCompleted || s == WorkflowFailed || s == PartialFailure
 }
 
-// executionMoves are the seed's, and back to running by retrying.
+// executionMoves are the model's, and back to running by retrying.
 var executionMoves = map[ExecutionState][]ExecutionState{
 	Initializing:    {WorkflowRunning, WorkflowFailed},
 	WorkflowRunning: {WorkflowCompleted, WorkflowFailed, PartialFailure},
@@ -52,7 +52,7 @@ type AgentFailure struct {
 	Again     bool    `json:"retried,omitzero"` // it was done again since
 }
 
-// WorkflowMetrics are a workflow's figures (seed 5, metrics).
+// WorkflowMetrics are a workflow's figures (model 5, metrics).
 type WorkflowMetrics struct {
 	TotalOperations int     `json:"total_operations"` // that were carried out, well or not
 	TotalDuration   float64 `json:"total_duration"`   // s, from start to end
@@ -67,7 +67,7 @@ type WorkflowMetrics struct {
 	Parallel   int `json:"max_parallel_agents"` // how many worked at the same time at most
 }
 
-// Workflow is one execution of a scenario or of a decomposed goal (seed 5,
+// Workflow is one execution of a scenario or of a decomposed goal (model 5,
 // WorkflowExecution). A record is never modified.
 type Workflow struct {
 	WorkflowID   string `json:"workflow_id"`
@@ -111,11 +111,6 @@ type auditedWorkflow struct {
 	Cancelled string         `json:"cancelled,omitempty"`
 }
 
-func (w *Workflow) audited() auditedWorkflow {
-	return auditedWorkflow{w.State, w.Metrics.Completed, w.Metrics.Tasks, w.Cancelled}
-}
-
-// to moves a workflow to another state.
 func (w *Workflow) to(next ExecutionState, at Seconds) error {
 	if !slices.Contains(executionMoves[w.State], next) {
 		return core.Errorf(core.Conflict, "workflow %s is %s: it can't become %s", w.WorkflowID, w.State, next).With("field", "execution_state").With("value", string(next))
@@ -215,10 +210,8 @@ func (w *Workflow) count(all []*TaskAssignment, at Seconds) error {
 	return w.to(WorkflowFailed, at)
 }
 
-// failed notes that a task failed.
 func (w *Workflow) failed(f AgentFailure) {
-	w.Failures = append(slices.Clip(w.Failures), f)
-	w.Failures = w.Failures[max(0, len(w.Failures)-maxFailures):]
+	w.Failures = newest(append(slices.Clip(w.Failures), f), maxFailures)
 }
 
 // again marks the failures of a task as dealt with.

@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -18,11 +19,7 @@ func (s *workflows) change(ctx context.Context, by core.Caller, id, event string
 		return Workflow{}, err
 	}
 	err = s.c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		w, err := s.c.loadWorkflow(tx, number)
-		if err != nil {
-			return err
-		}
-		all, err := s.c.loadAssignments(tx, number)
+		w, all, err := s.c.loadWorkflow(tx, number)
 		if err != nil {
 			return err
 		}
@@ -37,7 +34,6 @@ func (s *workflows) change(ctx context.Context, by core.Caller, id, event string
 	return s.c.Workflow(ctx, by.Tenant, id)
 }
 
-// number is the number in a workflow's id.
 func (s *workflows) number(ctx context.Context, by core.Caller, id string) (uint64, error) {
 	number, err := core.LocalSeq(core.WorkflowPrefix, by.Tenant, id)
 	return number, s.c.foreign(ctx, by, id, err)
@@ -70,7 +66,6 @@ func (c *Controller) RetryWorkflow(ctx context.Context, by core.Caller, id, task
 	})
 }
 
-// resume has a workflow run again.
 func (w *Workflow) resume(tx *audit.Tx) error {
 	w.Cancelled = ""
 	if w.State.Final() {
@@ -90,16 +85,21 @@ func nothingToRetry(w *Workflow, all []*TaskAssignment, task string) error {
 	return core.Errorf(core.Conflict, "task %s is %s: only one that failed can be retried", task, a.Status).With("field", "task").With("value", task)
 }
 
-// taskOf is a workflow's task by its id.
+// taskIn is the assignment with an id, nil when there is none.
+func taskIn(all []*TaskAssignment, id string) *TaskAssignment {
+	i := slices.IndexFunc(all, func(a *TaskAssignment) bool { return a.TaskID == id })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// taskOf is taskIn of a workflow that must have it.
 func taskOf(w *Workflow, all []*TaskAssignment, task string) (*TaskAssignment, error) {
-	i := slices.IndexFunc(all, func(a *TaskAssignment) bool { return a.TaskID == task })
-	if i >= 0 {
-		return all[i], nil
+	if a := taskIn(all, task); a != nil {
+		return a, nil
 	}
-	ids := make([]string, len(all))
-	for i, a := range all {
-		ids[i] = a.TaskID
-	}
+	ids := namesOf(all, func(a *TaskAssignment) string { return a.TaskID })
 	return nil, core.Invalid("task", task, "a task of workflow "+w.WorkflowID+": "+strings.Join(ids, ", "))
 }
 
@@ -121,7 +121,7 @@ func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment)
 		if a.Status == Completed || a.Unassigned || underWay {
 			continue
 		}
-		was, err := c.loadAgent(tx, a.AgentID)
+		was, err := c.kinds.agent.Need(tx, a.AgentID)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment)
 func (c *Controller) successorIn(tx *audit.Tx, was *Agent, space string) (string, error) {
 	for n := 2; n <= maxRuns; n++ {
 		seat := Seat{AgentID: nthID(was.AgentID, n, maxAgentID, map[string]bool{}), RoleName: was.Role, WorkspaceID: space}
-		if c.opt.Taken != nil && c.opt.Taken(tx.Tenant(), seat.AgentID) {
+		if c.taken(tx.Tenant(), seat.AgentID) {
 			continue
 		}
 		if err := c.seatIn(tx, seat, nil); err != errSeatTaken {
@@ -192,7 +192,7 @@ func (c *Controller) ReassignWorkflow(ctx context.Context, by core.Caller, id, t
 
 // takeIn gives an assignment to an agent that can do it.
 func (c *Controller) takeIn(tx *audit.Tx, a *TaskAssignment, agent string) error {
-	to, err := c.loadAgent(tx, agent)
+	to, err := c.kinds.agent.Need(tx, agent)
 	if err != nil {
 		return err
 	}
@@ -206,19 +206,14 @@ func (c *Controller) takeIn(tx *audit.Tx, a *TaskAssignment, agent string) error
 	if err := a.fits(a.TaskID, &role); err != nil {
 		return err
 	}
-	a.AgentID, a.RoleName, a.Unassigned = agent, to.Role, false
-	if a.WorkspaceID == "" {
-		a.WorkspaceID = to.WorkspaceID
-	}
+	a.AgentID, a.RoleName, a.Unassigned, a.WorkspaceID = agent, to.Role, false, cmp.Or(a.WorkspaceID, to.WorkspaceID)
 	return nil
 }
 
 // CancelWorkflow ends a workflow: what has not begun does not begin, what runs
 // is interrupted. What is completed stays.
 func (c *Controller) CancelWorkflow(ctx context.Context, by core.Caller, id, reason string) (Workflow, error) {
-	if reason == "" {
-		reason = "cancelled by " + by.Name
-	}
+	reason = cmp.Or(reason, "cancelled by "+by.Name)
 	if err := checkText("reason", reason, maxText); err != nil {
 		return Workflow{}, err
 	}
@@ -232,13 +227,7 @@ func (c *Controller) CancelWorkflow(ctx context.Context, by core.Caller, id, rea
 			if a.over() || a.SwarmTask != "" {
 				continue
 			}
-			if err := a.to(Failed, seconds(tx.Now())); err != nil {
-				return err
-			}
-			if err := setResult(tx, a, core.MustEncode(map[string]FailedResult{"error": why})); err != nil {
-				return err
-			}
-			if err := c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.failed", Detail: why}); err != nil {
+			if _, err := c.failIn(tx, a, why); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +13,9 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
-	"swarmdeck/engine/record"
+	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
 )
 
 // workflows runs the workflows of all tenants: it looks at what a workflow's
@@ -48,18 +51,6 @@ func newWorkflows(c *Controller) (*workflows, error) {
 	return s, err
 }
 
-// finderOf finds roles in a list.
-func finderOf(roles []RoleTemplate) roleFinder {
-	return func(name string) *RoleTemplate {
-		for i := range roles {
-			if roles[i].Name == name {
-				return &roles[i]
-			}
-		}
-		return nil
-	}
-}
-
 // look has the loop look at a workflow.
 func (s *workflows) look(at place) {
 	s.note(at)
@@ -78,13 +69,9 @@ func (s *workflows) note(at place) {
 // lookAgain is how long after a failure a workflow is looked at again.
 const lookAgain = time.Second
 
-// RunWorkflows gives the tasks of workflows as their turn comes, until ctx ends.
-func (c *Controller) RunWorkflows(ctx context.Context) error {
-	tenants, err := c.opt.Swarm.Tenants(ctx)
-	if err == nil {
-		err = c.opt.Health.Tenants(ctx, component, idsOf(tenants), func(tenant string) error { return c.work.recall(ctx, tenant) })
-	}
-	if err != nil {
+// Run gives the tasks of workflows as their turn comes, until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	if err := c.eachTenant(ctx, func(tenant string) error { return c.work.recall(ctx, tenant) }); err != nil {
 		return fmt.Errorf("find the workflows that run: %w", err)
 	}
 	return c.work.loop.Run(ctx)
@@ -160,10 +147,7 @@ func (s *workflows) step(ctx context.Context, at place) error {
 	var w *Workflow
 	var all []*TaskAssignment
 	if err := s.c.ledger.View(ctx, at.tenant, func(tx *audit.Tx) (err error) {
-		if w, err = s.c.loadWorkflow(tx, at.number); err != nil {
-			return err
-		}
-		all, err = s.c.loadAssignments(tx, at.number)
+		w, all, err = s.c.loadWorkflow(tx, at.number)
 		return err
 	}); err != nil {
 		return err
@@ -172,9 +156,8 @@ func (s *workflows) step(ctx context.Context, at place) error {
 	for _, a := range all {
 		switch {
 		case w.Cancelled != "" && a.carried():
-			_, err := s.c.opt.Swarm.Cancel(ctx, w.author(), a.SwarmTask, w.Cancelled)
-			if err != nil && !errors.Is(err, core.Kind(core.Conflict)) { // it is over, or being cancelled
-				errs = append(errs, err)
+			if _, err := s.c.opt.Swarm.Cancel(ctx, w.author(), a.SwarmTask, w.Cancelled); !errors.Is(err, core.Kind(core.Conflict)) {
+				errs = append(errs, err) // else it is over, or being cancelled
 			}
 		case w.State.Final() || w.Cancelled != "":
 		case a.Status == Pending && a.SwarmTask == "" && !a.Unassigned:
@@ -182,6 +165,13 @@ func (s *workflows) step(ctx context.Context, at place) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// gives notes what the loop dispatches right now.
+func (s *workflows) gives(d dispatched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giving = d
 }
 
 // author is in whose name a workflow's tasks are given: who started it.
@@ -196,16 +186,12 @@ func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) er
 	}
 	in, err := s.input(ctx, w, a)
 	if err == nil {
-		s.mu.Lock()
-		s.giving = dispatched{place{w.TenantID, w.Number}, a.TaskID, a.Tries}
-		s.mu.Unlock()
+		s.gives(dispatched{place{w.TenantID, w.Number}, a.TaskID, a.Tries})
 		_, err = s.c.opt.Swarm.Dispatch(ctx, w.author(), swarm.Dispatch{
 			Kind: KindAssignment, Input: in, Session: w.SessionID, Trace: w.TraceID,
 			Intent: "workflow " + w.WorkflowID + " (" + w.ScenarioName + ")",
 		})
-		s.mu.Lock()
-		s.giving = dispatched{}
-		s.mu.Unlock()
+		s.gives(dispatched{})
 	}
 	var refused *core.Error
 	if err == nil || !errors.As(err, &refused) || refused.Code == core.Internal || refused.Code == core.Unavailable {
@@ -220,26 +206,16 @@ func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) er
 		if err != nil || now == nil || now.Status != Pending || now.SwarmTask != "" || now.Tries != a.Tries || now.AgentID != a.AgentID {
 			return err // it went on meanwhile
 		}
-		return s.refusedIn(tx, now, why)
+		now.Tries++
+		result, err := s.c.failIn(tx, now, why)
+		if err != nil {
+			return err
+		}
+		return s.advanceIn(tx, now, result)
 	})
 }
 
-// refusedIn ends an assignment that could not even be given.
-func (s *workflows) refusedIn(tx *audit.Tx, a *TaskAssignment, why FailedResult) error {
-	if err := a.to(Failed, seconds(tx.Now())); err != nil {
-		return err
-	}
-	a.Tries++
-	result := core.MustEncode(map[string]FailedResult{"error": why})
-	if err := setResult(tx, a, result); err != nil {
-		return err
-	}
-	if err := s.c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.failed", Detail: why}); err != nil {
-		return err
-	}
-	return s.advanceIn(tx, a, result)
-}
-
+// fieldOf is the field that an error names.
 func fieldOf(e *core.Error) string {
 	field, _ := e.Details["field"].(string)
 	return field
@@ -274,4 +250,60 @@ func (s *workflows) input(ctx context.Context, w *Workflow, a *TaskAssignment) (
 		err = core.Errorf(core.InvalidInput, "task %s: with what it refers to its input is larger than %d bytes", a.TaskID, core.MaxInput)
 	}
 	return input, err
+}
+
+// answersOf are the answers of an assignment's operations, by their ids.
+func answersOf(a *TaskAssignment) (map[string]core.Raw, error) {
+	var r struct {
+		Operations map[string]core.Raw `json:"operations"`
+	}
+	if len(a.Result) == 0 {
+		return nil, nil
+	}
+	err := core.DecodeStored(a.Result, &r)
+	return r.Operations, err
+}
+
+// answersFor are the answers of other assignments that the operations of one
+// refer to: task, then operation, workspace_id or agent_id.
+func (c *Controller) answersFor(tx store.Tx, number uint64, a *TaskAssignment) (map[string]map[string]core.Raw, error) {
+	wanted := map[string][]string{}
+	for _, s := range slices.Concat(a.Operations, a.ReworkOperations) {
+		for _, u := range mapping.Uses(s.Params, "params") {
+			if u.Ref != nil && u.Ref.Root == rootTasks && len(u.Ref.Path) > 1 {
+				task := u.Ref.Path[0].Key
+				wanted[task] = append(wanted[task], u.Ref.Path[1].Key)
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	all, err := c.loadAssignments(tx, number)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]map[string]core.Raw{}
+	for _, o := range all {
+		names := wanted[o.TaskID]
+		if len(names) == 0 {
+			continue
+		}
+		if err := o.complete(tx); err != nil {
+			return nil, err
+		}
+		answers, err := answersOf(o)
+		if err != nil {
+			return nil, err
+		}
+		known := map[string]core.Raw{refWorkspace: core.MustEncode(o.WorkspaceID), refAgent: core.MustEncode(o.AgentID)}
+		maps.Copy(known, answers)
+		given[o.TaskID] = map[string]core.Raw{}
+		for _, name := range names {
+			if value, ok := known[name]; ok {
+				given[o.TaskID][name] = value
+			}
+		}
+	}
+	return given, nil
 }

@@ -55,11 +55,8 @@ func (c *Controller) checkStart(ctx context.Context, by core.Caller, w StartWork
 // checkOut makes the directory of a workflow's files, so that one that can't be
 // written to is refused before any work is done; "" is the default place.
 func checkOut(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	if !filepath.IsAbs(dir) {
-		return core.Invalid("out", dir, "an absolute path")
+	if err := checkDirectory("out", dir); dir == "" || err != nil {
+		return err
 	}
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
@@ -92,12 +89,16 @@ func (s *workflows) start(ctx context.Context, by core.Caller, sc Scenario, w St
 		if s.c.anyTaken(by.Tenant, seats) {
 			continue
 		}
-		spaces, err := s.c.spacesFor(ctx, by, seats, w)
-		if err != nil {
-			return Workflow{}, err
+		spaces := make([]*begun, len(seats))
+		for i, seat := range seats {
+			space := CreateWorkspace{WorkspaceID: seat.WorkspaceID, AgentID: seat.AgentID, Kernel: w.Kernel, Directory: w.Directory}
+			var err error
+			if spaces[i], err = s.c.begin(ctx, by, space, "workspace.create", nil); err != nil {
+				return Workflow{}, err
+			}
 		}
 		var made Workflow
-		err = s.c.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		err := s.c.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
 			made, err = s.startIn(tx, by, sc, seats, spaces, w, goal)
 			return err
 		})
@@ -143,28 +144,11 @@ func nthID(id string, n, limit int, used map[string]bool) string {
 	}
 }
 
-func (c *Controller) anyTaken(tenant string, seats []Seat) bool {
-	c.mu.RLock()
-	t := c.tenants[tenant]
-	taken := t != nil && slices.ContainsFunc(seats, func(s Seat) bool {
-		return t.members[s.AgentID] != nil || t.spaces[s.WorkspaceID] != nil
+func (c *Controller) anyTaken(name string, seats []Seat) (taken bool) {
+	c.look(name, func(t *mind) {
+		taken = slices.ContainsFunc(seats, func(s Seat) bool { return t.members[s.AgentID] != nil || t.spaces[s.WorkspaceID] != nil })
 	})
-	c.mu.RUnlock()
-	return taken || c.opt.Taken != nil && slices.ContainsFunc(seats, func(s Seat) bool { return c.opt.Taken(tenant, s.AgentID) })
-}
-
-// spacesFor are the workspaces of seats, ready to be stored.
-func (c *Controller) spacesFor(ctx context.Context, by core.Caller, seats []Seat, w StartWorkflow) ([]*begun, error) {
-	spaces := make([]*begun, len(seats))
-	for i, seat := range seats {
-		var err error
-		if spaces[i], err = c.begin(ctx, by, CreateWorkspace{
-			WorkspaceID: seat.WorkspaceID, AgentID: seat.AgentID, Kernel: w.Kernel, Directory: w.Directory,
-		}, "workspace.create", nil); err != nil {
-			return nil, err
-		}
-	}
-	return spaces, nil
+	return taken || slices.ContainsFunc(seats, func(s Seat) bool { return c.taken(name, s.AgentID) })
 }
 
 // startIn writes a workflow and all that it needs.
@@ -236,9 +220,6 @@ func (c *Controller) seatIn(tx *audit.Tx, seat Seat, space *begun) error {
 			return err
 		}
 	}
-	made := &Agent{
-		TenantID: tx.Tenant(), AgentID: seat.AgentID, Role: seat.RoleName, WorkspaceID: seat.WorkspaceID, Status: Idle,
-		CreatedEntities: []string{}, ErrorLog: []string{}, CreatedAt: seconds(tx.Now()), LastActive: seconds(tx.Now()), CreatedBy: tx.By.Name,
-	}
-	return c.saveAgent(tx, made, record.Event{Type: "cad.agent.created", Detail: map[string]string{"role": seat.RoleName, "workspace_id": seat.WorkspaceID}})
+	_, err := c.newAgent(tx, seat)
+	return err
 }

@@ -1,7 +1,10 @@
 package cad
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -30,8 +33,10 @@ func (c *Controller) workflowKind() record.Kind[Workflow] {
 	return record.Kind[Workflow]{
 		Noun: "workflow", Subject: "cad.workflow", Bucket: "cad.workflow", Ledger: c.ledger,
 		ID: func(w *Workflow) string { return w.WorkflowID }, Number: record.Numbers(core.WorkflowPrefix), Name: record.NumberedName(core.WorkflowPrefix),
-		Head:  func(w *Workflow) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
-		State: func(w *Workflow) any { return w.audited() },
+		Head: func(w *Workflow) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
+		State: func(w *Workflow) any {
+			return auditedWorkflow{w.State, w.Metrics.Completed, w.Metrics.Tasks, w.Cancelled}
+		},
 		Indexes: []record.Index[Workflow]{{Bucket: bLive, Word: func(w *Workflow) string {
 			if w.State == Initializing || w.State == WorkflowRunning {
 				return live
@@ -73,10 +78,9 @@ type steps struct {
 
 func (a *TaskAssignment) key() record.Key {
 	if a.WorkflowID == "" {
-		return record.Seq(0).Seq(taskNumber(a.SwarmTask))
+		return record.Seq(0).Seq(numberOf(a.SwarmTask))
 	}
-	_, _, number, _ := core.ParseID(a.WorkflowID)
-	return record.Seq(number).Seq(uint64(a.Index))
+	return record.Seq(numberOf(a.WorkflowID)).Seq(uint64(a.Index))
 }
 
 // name is what the audit log calls an assignment.
@@ -87,9 +91,12 @@ func (a *TaskAssignment) name() string {
 	return a.WorkflowID + "/" + a.TaskID
 }
 
-// loadWorkflow reads a workflow's record without its assignments.
-func (c *Controller) loadWorkflow(tx store.Tx, number uint64) (*Workflow, error) {
-	return c.kinds.workflow.Need(tx, core.NewID(core.WorkflowPrefix, tx.Tenant(), number))
+// loadWorkflow reads a workflow and its assignments, as loadAssignments does.
+func (c *Controller) loadWorkflow(tx store.Tx, number uint64) (w *Workflow, all []*TaskAssignment, err error) {
+	if w, err = c.kinds.workflow.Need(tx, core.NewID(core.WorkflowPrefix, tx.Tenant(), number)); err == nil {
+		all, err = c.loadAssignments(tx, number)
+	}
+	return w, all, err
 }
 
 // loadAssignments reads the assignments of a workflow in order, without their
@@ -116,7 +123,7 @@ func (a *TaskAssignment) complete(tx store.Tx) error {
 // carriedBy finds the assignment that a task of the queue carries out; nil when
 // it carries out none.
 func (c *Controller) carriedBy(tx store.Tx, task string) (*TaskAssignment, error) {
-	key, there, err := carriers.Get(tx, record.Seq(taskNumber(task)))
+	key, there, err := carriers.Get(tx, record.Seq(numberOf(task)))
 	if err != nil || !there {
 		return nil, err
 	}
@@ -144,12 +151,16 @@ func (c *Controller) addAssignment(tx *audit.Tx, a *TaskAssignment, e record.Eve
 	return c.saveAssignment(tx, a, e)
 }
 
-// setResult keeps the result of an assignment; nil forgets it.
-func setResult(tx *audit.Tx, a *TaskAssignment, result core.Raw) error {
-	if result == nil {
-		return results.Delete(tx, a.key())
+// failIn ends an assignment that was not carried out, and returns its result.
+func (c *Controller) failIn(tx *audit.Tx, a *TaskAssignment, why FailedResult) (core.Raw, error) {
+	if err := a.to(Failed, seconds(tx.Now())); err != nil {
+		return nil, err
 	}
-	return results.Put(tx, a.key(), result)
+	result := core.MustEncode(map[string]FailedResult{"error": why})
+	if err := results.Put(tx, a.key(), result); err != nil {
+		return nil, err
+	}
+	return result, c.saveAssignment(tx, a, record.Event{Type: "cad.assignment.failed", Detail: why})
 }
 
 // saveWorkflow writes a workflow with its audit event. It is the only way one
@@ -160,4 +171,93 @@ func (c *Controller) saveWorkflow(tx *audit.Tx, w *Workflow, event string, detai
 	err := c.kinds.workflow.Keep(tx, record.Event{Type: event, Trace: w.TraceID, Detail: detail}, &kept)
 	w.AuditSeq = kept.AuditSeq
 	return err
+}
+
+// Workflow returns a workflow with all its assignments, their operations and
+// their results.
+func (c *Controller) Workflow(ctx context.Context, tenant, id string) (Workflow, error) {
+	return c.readWorkflow(ctx, tenant, id, true)
+}
+
+// Progress returns a workflow with its assignments, but not their operations and
+// results: what a screen or a wait looks at again and again.
+func (c *Controller) Progress(ctx context.Context, tenant, id string) (Workflow, error) {
+	return c.readWorkflow(ctx, tenant, id, false)
+}
+
+func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole bool) (Workflow, error) {
+	number, err := c.work.number(ctx, reader(tenant), id)
+	if err != nil {
+		return Workflow{}, err
+	}
+	var out Workflow
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		w, all, err := c.loadWorkflow(tx, number)
+		if err != nil {
+			return err
+		}
+		out = *w
+		out.Assignments = make([]TaskAssignment, len(all))
+		for i, a := range all {
+			if whole {
+				if err := a.complete(tx); err != nil {
+					return err
+				}
+			}
+			out.Assignments[i] = *a
+		}
+		return nil
+	})
+	out.Waits = out.waits()
+	if out.State == WorkflowRunning {
+		out.Metrics.TotalDuration = max(0, float64(seconds(c.ledger.Clock().Now())-out.StartedAt))
+	}
+	return out, explain("read workflow "+id, err)
+}
+
+// Workflows lists workflows, newest first, without their assignments. Status is
+// one of ExecutionStates, Agent an agent of it, Kind a scenario; Match looks into
+// id, scenario and goal.
+func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter) (core.Page[Workflow], error) {
+	f, err := f.Check()
+	if err = cmp.Or(err, oneOf("status", f.Status, ExecutionStates())); err != nil {
+		return core.Page[Workflow]{}, err
+	}
+	q := record.Query[Workflow]{Filter: core.Filter{Page: f.Page, Size: f.Size}}
+	if f.Narrows() {
+		q.Match = func(w *Workflow) (bool, error) { return w.fits(f), nil }
+	}
+	var page core.Page[Workflow]
+	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		page, err = c.kinds.workflow.Page(ctx, tx, q)
+		return err
+	})
+	return page, explain("list the workflows", err)
+}
+
+func (w *Workflow) fits(f core.Filter) bool {
+	return core.Wants(f.Status, string(w.State)) && core.Wants(f.Kind, w.ScenarioName) && core.Wants(f.Session, w.SessionID) && core.Wants(f.Trace, w.TraceID) && f.Task == "" &&
+		(f.Agent == "" || slices.ContainsFunc(w.Agents, func(s Seat) bool { return s.AgentID == f.Agent })) &&
+		f.Within(w.CreatedAt.Time()) && f.Finds(w.WorkflowID, w.ScenarioName, w.Goal)
+}
+
+// Assignment returns the assignment that a task of the queue carries out.
+func (c *Controller) Assignment(ctx context.Context, tenant, task string) (TaskAssignment, error) {
+	if _, err := core.LocalSeq(core.TaskPrefix, tenant, task); err != nil {
+		return TaskAssignment{}, c.foreign(ctx, reader(tenant), task, err)
+	}
+	var out TaskAssignment
+	err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		a, err := c.carriedBy(tx, task)
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			return core.Missing("assignment", task)
+		}
+		err = a.complete(tx)
+		out = *a
+		return err
+	})
+	return out, explain("read the assignment of task "+task, err)
 }

@@ -16,6 +16,48 @@ import (
 	"swarmdeck/engine/record"
 )
 
+// Main is the workspace that every tenant has.
+const Main = model.Main
+
+// Workspace is one workspace as lists show it. Its content is its journal.
+type Workspace struct {
+	TenantID    string  `json:"tenant_id"`
+	WorkspaceID string  `json:"workspace_id"`
+	Name        string  `json:"workspace_name"`
+	Base        string  `json:"base_workspace_id,omitempty"`
+	AgentID     string  `json:"agent_id,omitempty"`  // that made it
+	Kernel      string  `json:"kernel,omitempty"`    // "" is the pool's default
+	Directory   string  `json:"directory,omitempty"` // where its files lie; "" is the default place
+	Seq         int     `json:"seq"`                 // of the newest entry
+	EntityCount int     `json:"entity_count"`
+	SolidCount  int     `json:"solid_count"`
+	Conflicts   int     `json:"conflict_count"` // of merges, open
+	CreatedAt   Seconds `json:"created_at"`
+	UpdatedAt   Seconds `json:"updated_at"`
+	AuditSeq    uint64  `json:"audit_seq,omitzero"`
+}
+
+// CreateWorkspace asks for a workspace. A base that has content is branched
+// from, which takes a worker.
+type CreateWorkspace struct {
+	WorkspaceID string `json:"workspace_id"`
+	Name        string `json:"workspace_name,omitempty"`    // "" is the id
+	Base        string `json:"base_workspace_id,omitempty"` // "" begins empty
+	AgentID     string `json:"agent_id,omitempty"`
+	Kernel      string `json:"kernel,omitempty"`
+	Directory   string `json:"directory,omitempty"` // absolute
+}
+
+// auditedWorkspace is what the audit log says about a workspace.
+type auditedWorkspace struct {
+	Seq       int    `json:"seq"`
+	Entities  int    `json:"entity_count"`
+	Solids    int    `json:"solid_count"`
+	Conflicts int    `json:"conflict_count"`
+	Kernel    string `json:"kernel,omitempty"`
+	Directory string `json:"directory,omitempty"`
+}
+
 // begun is a workspace that is ready to be stored.
 type begun struct {
 	space Workspace
@@ -62,36 +104,25 @@ func (c *Controller) begin(ctx context.Context, by core.Caller, w CreateWorkspac
 	if err := c.checkWorkspace(&w); err != nil {
 		return nil, err
 	}
-	if w.AgentID != "" {
-		if err := checkAgentID("agent_id", w.AgentID); err != nil {
-			return nil, err
-		}
-	}
 	at := c.ledger.Clock().Now().UTC().Truncate(time.Microsecond)
 	record := model.Record{ID: w.WorkspaceID, Name: w.Name, AgentID: w.AgentID, CreatedAt: at.Format(time.RFC3339Nano)}
 	change := model.Change{Method: method, Params: params, AgentID: w.AgentID, At: record.CreatedAt}
 	_, entry, err := model.New(record, change)
-	kernel := w.Kernel
 	if w.Base != "" {
-		var base *Workspace
-		if base, err = c.space(ctx, by, w.Base); err != nil {
-			if w.Base == Main && errors.Is(err, core.Kind(core.NotFound)) { // it would be empty
-				_, entry, err = model.New(record, change)
-				return c.ready(by, w, kernel, at, entry, err)
+		base, absent := c.space(ctx, by, w.Base)
+		if absent == nil {
+			w.Kernel, w.Directory = cmp.Or(w.Kernel, base.Kernel), cmp.Or(w.Directory, base.Directory)
+			from, err := c.replay(ctx, by.Tenant, w.Base)
+			if err != nil {
+				return nil, err
 			}
-			return nil, err
+			if _, entry, err = model.Branch(from, record, change); err != nil {
+				return nil, fmt.Errorf("workspace %s: %w", w.WorkspaceID, err)
+			}
+		} else if w.Base != Main || !errors.Is(absent, core.Kind(core.NotFound)) { // which would be empty
+			return nil, absent
 		}
-		kernel, w.Directory = cmp.Or(kernel, base.Kernel), cmp.Or(w.Directory, base.Directory)
-		var from *model.Workspace
-		if from, err = c.replay(ctx, by.Tenant, w.Base); err != nil {
-			return nil, err
-		}
-		_, entry, err = model.Branch(from, record, change)
 	}
-	return c.ready(by, w, kernel, at, entry, err)
-}
-
-func (c *Controller) ready(by core.Caller, w CreateWorkspace, kernel string, at time.Time, entry model.Entry, err error) (*begun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace %s: %w", w.WorkspaceID, err)
 	}
@@ -101,41 +132,44 @@ func (c *Controller) ready(by core.Caller, w CreateWorkspace, kernel string, at 
 	}
 	return &begun{draft: d, space: Workspace{
 		TenantID: by.Tenant, WorkspaceID: w.WorkspaceID, Name: w.Name, Base: entry.Record.Base, AgentID: w.AgentID,
-		Kernel: kernel, Directory: w.Directory, CreatedAt: seconds(at),
+		Kernel: w.Kernel, Directory: w.Directory, CreatedAt: seconds(at),
 	}}, nil
 }
 
 func (c *Controller) checkWorkspace(w *CreateWorkspace) error {
-	if err := model.CheckWorkspaceID(w.WorkspaceID); err != nil {
-		return err
-	}
 	w.Name = cmp.Or(w.Name, w.WorkspaceID)
-	if err := checkText("workspace_name", w.Name, 100); err != nil {
+	if err := cmp.Or(model.CheckWorkspaceID(w.WorkspaceID), checkText("workspace_name", w.Name, 100)); err != nil {
 		return err
 	}
-	if w.Directory != "" && !filepath.IsAbs(w.Directory) {
-		return core.Invalid("directory", w.Directory, "an absolute path")
+	if w.AgentID != "" {
+		if err := checkAgentID("agent_id", w.AgentID); err != nil {
+			return err
+		}
 	}
-	return c.checkKernel(w.Kernel)
+	return cmp.Or(checkDirectory("directory", w.Directory), c.checkKernel(w.Kernel))
+}
+
+// checkDirectory reports a path that depends on where somebody is; "" is none.
+func checkDirectory(field, dir string) error {
+	if dir != "" && !filepath.IsAbs(dir) {
+		return core.Invalid(field, dir, "an absolute path")
+	}
+	return nil
 }
 
 // checkKernel reports a kernel that there is not.
 func (c *Controller) checkKernel(name string) error {
-	if name == "" || c.opt.Pool == nil && slices.Contains([]string{"embedded", "occt"}, name) {
-		return nil
-	}
-	names := []string{"embedded", "occt"}
+	kernels := []Kernel{{Name: "embedded"}, {Name: "occt"}}
 	if c.opt.Pool != nil {
-		names = nil
-		for _, k := range c.opt.Pool.Kernels() {
-			names = append(names, k.Name)
-			if k.Name == name && k.Why != "" {
-				return core.Errorf(core.Unavailable, "kernel %s: %s", name, k.Why).With("field", "kernel").With("value", name)
-			}
-		}
+		kernels = c.opt.Pool.Kernels()
 	}
-	if !slices.Contains(names, name) {
-		return core.Invalid("kernel", name, strings.Join(names, ", "))
+	switch k := first(kernels, func(k *Kernel) bool { return k.Name == name }); {
+	case name == "":
+		return nil
+	case k == nil:
+		return core.Invalid("kernel", name, strings.Join(namesOf(kernels, func(k Kernel) string { return k.Name }), ", "))
+	case k.Why != "":
+		return core.Errorf(core.Unavailable, "kernel %s: %s", name, k.Why).With("field", "kernel").With("value", name)
 	}
 	return nil
 }
@@ -145,7 +179,7 @@ func (c *Controller) beginIn(tx *audit.Tx, b *begun) error {
 	if was, err := c.kinds.workspace.Load(tx, b.space.WorkspaceID); err != nil {
 		return err
 	} else if was != nil {
-		return taken("workspace_id", b.space.WorkspaceID, "there is a workspace of this name")
+		return isTaken("workspace_id", b.space.WorkspaceID, "there is a workspace of this name")
 	}
 	if err := b.draft.append(tx, &b.space); err != nil {
 		return err
@@ -171,14 +205,14 @@ func (c *Controller) replay(ctx context.Context, tenant, id string) (*model.Work
 // SetDirectory names where the files of a workspace lie from now on: an
 // absolute path, or "" for the default place.
 func (c *Controller) SetDirectory(ctx context.Context, by core.Caller, id, dir string) (Workspace, error) {
-	if dir != "" && !filepath.IsAbs(dir) {
-		return Workspace{}, core.Invalid("directory", dir, "an absolute path")
+	if err := checkDirectory("directory", dir); err != nil {
+		return Workspace{}, err
 	}
 	if _, err := c.space(ctx, by, id); err != nil {
 		return Workspace{}, err
 	}
 	var out Workspace
-	err := c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	err := c.update(ctx, by, func(tx *audit.Tx) error {
 		w, err := c.loadWorkspace(tx, id)
 		if err != nil {
 			return err
@@ -189,9 +223,6 @@ func (c *Controller) SetDirectory(ctx context.Context, by core.Caller, id, dir s
 		out.Directory = dir
 		return c.saveWorkspace(tx, &out, record.Event{Type: "cad.workspace.moved", Detail: map[string]string{"directory": dir}})
 	})
-	if errors.Is(err, errSame) {
-		err = nil
-	}
 	return out, explain("set the directory of workspace "+id, err)
 }
 
@@ -222,24 +253,19 @@ func (c *Controller) Workspaces(_ context.Context, tenant string, f core.Filter)
 	if err != nil {
 		return core.Page[Workspace]{}, err
 	}
-	all := c.spaces(tenant)
-	all = slices.DeleteFunc(all, func(w *Workspace) bool {
+	return core.PageOf(slices.DeleteFunc(c.spaces(tenant), func(w Workspace) bool {
 		return !core.Wants(f.Agent, w.AgentID) || !core.Wants(f.Kind, w.Kernel) || !f.Within(w.CreatedAt.Time()) || !f.Finds(w.WorkspaceID, w.Name)
-	})
-	return pageOf(all, f), nil
+	}), f), nil
 }
 
 // spaces are a tenant's workspaces, the newest first.
-func (c *Controller) spaces(tenant string) []*Workspace {
-	c.mu.RLock()
-	var all []*Workspace
-	if t := c.tenants[tenant]; t != nil {
+func (c *Controller) spaces(name string) (all []Workspace) {
+	c.look(name, func(t *mind) {
 		for _, w := range t.spaces {
-			all = append(all, w)
+			all = append(all, *w)
 		}
-	}
-	c.mu.RUnlock()
-	slices.SortFunc(all, func(a, b *Workspace) int {
+	})
+	slices.SortFunc(all, func(a, b Workspace) int {
 		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.WorkspaceID, b.WorkspaceID))
 	})
 	return all
@@ -252,14 +278,10 @@ func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Fil
 	if err != nil {
 		return core.Page[model.Entity]{}, err
 	}
-	w, err := c.space(ctx, reader(tenant), id)
-	if err != nil {
-		return core.Page[model.Entity]{}, err
-	}
 	var items []model.Entity
 	total := 0
 	plain := !f.Narrows()
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+	err = c.viewSpace(ctx, tenant, id, "entities", func(tx *audit.Tx, w *Workspace) error {
 		err := entities.Within(tx, record.Text(id), nil, nil, false, func(_ record.Parts, found record.Found[model.Entity]) (bool, error) {
 			inPage := total >= f.Offset() && len(items) < f.Size
 			if plain && !inPage {
@@ -280,33 +302,36 @@ func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Fil
 		}
 		return err
 	})
-	return core.NewPage(items, f, total), explain("list the entities of "+id, err)
+	return core.NewPage(items, f, total), err
 }
 
 // AllEntities is all that is in a workspace, by id.
 func (c *Controller) AllEntities(ctx context.Context, tenant, id string) (all []model.Entity, err error) {
-	if _, err := c.space(ctx, reader(tenant), id); err != nil {
-		return nil, err
-	}
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+	err = c.viewSpace(ctx, tenant, id, "entities", func(tx *audit.Tx, _ *Workspace) error {
 		return entities.Each(tx, record.Text(id), func(_ record.Parts, e model.Entity) (bool, error) {
 			all = append(all, e)
 			return true, nil
 		})
 	})
-	return all, explain("read the entities of "+id, err)
+	return all, err
+}
+
+// viewSpace reads what is kept of a workspace; what names it in errors.
+func (c *Controller) viewSpace(ctx context.Context, tenant, id, what string, read func(*audit.Tx, *Workspace) error) error {
+	w, err := c.space(ctx, reader(tenant), id)
+	if err != nil {
+		return err
+	}
+	return explain("read the "+what+" of "+id, c.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return read(tx, w) }))
 }
 
 // Conflicts are those that merges into a workspace left open, the oldest first.
 func (c *Controller) Conflicts(ctx context.Context, tenant, id string) (open []model.Conflict, err error) {
-	if _, err := c.space(ctx, reader(tenant), id); err != nil {
-		return nil, err
-	}
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+	err = c.viewSpace(ctx, tenant, id, "conflicts", func(tx *audit.Tx, _ *Workspace) (err error) {
 		open, _, err = conflicts.Get(tx, record.Key(id))
 		return err
 	})
-	return open, explain("read the conflicts of "+id, err)
+	return open, err
 }
 
 // History lists the journal of a workspace, newest first, without shapes and
@@ -317,12 +342,9 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 	if err != nil {
 		return core.Page[model.Entry]{}, err
 	}
-	if _, err := c.space(ctx, reader(tenant), id); err != nil {
-		return core.Page[model.Entry]{}, err
-	}
 	var items []model.Entry
 	total := 0
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+	err = c.viewSpace(ctx, tenant, id, "journal", func(tx *audit.Tx, _ *Workspace) error {
 		w, err := c.loadWorkspace(tx, id)
 		if err != nil {
 			return err
@@ -340,11 +362,11 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 			}
 			e := k.Entry
 			at, _ := time.Parse(time.RFC3339Nano, e.At)
-			switch {
-			case plain:
+			if plain {
 				items = append(items, e)
 				return len(items) < f.Size, nil
-			case core.Wants(f.Kind, e.Method) && core.Wants(f.Agent, e.AgentID) && f.Within(at) && f.Finds(e.Method, e.AgentID, string(e.Params)):
+			}
+			if core.Wants(f.Kind, e.Method) && core.Wants(f.Agent, e.AgentID) && f.Within(at) && f.Finds(e.Method, e.AgentID, string(e.Params)) {
 				if total >= f.Offset() && len(items) < f.Size {
 					items = append(items, e)
 				}
@@ -353,35 +375,5 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 			return true, nil
 		})
 	})
-	return core.NewPage(items, f, total), explain("read the journal of "+id, err)
-}
-
-// Shape is the recipe of a solid.
-func (c *Controller) Shape(ctx context.Context, tenant, hash string) (s model.Shape, err error) {
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		there := false
-		if s, there, err = shapes.Get(tx, record.Key(hash)); err == nil && !there {
-			err = core.Missing("shape", hash)
-		}
-		return err
-	})
-	return s, err
-}
-
-// Journal is the journal of a workspace from an entry on, whole: with shapes
-// and files, so that replaying it gives the workspace.
-func (c *Controller) Journal(ctx context.Context, tenant, id string, from int) (all []model.Entry, err error) {
-	if _, err := c.space(ctx, reader(tenant), id); err != nil {
-		return nil, err
-	}
-	for {
-		var some []model.Entry
-		err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-			some, err = journalFrom(tx, id, from+len(all))
-			return err
-		})
-		if all = append(all, some...); err != nil || len(some) == 0 {
-			return all, err
-		}
-	}
+	return core.NewPage(items, f, total), err
 }

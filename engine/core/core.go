@@ -22,5 +22,4 @@ type Change struct {
 	Tenant string
 	Kind   string // "task", "session", "agent", "approval", "decision", "budget", "estop", "tenant", "log", "message"
 	ID     string
-	Record any
 }

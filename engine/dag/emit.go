@@ -79,12 +79,7 @@ func (d *DAG) ObserveIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
 // RunIn is what a run comes to so far, within a transaction; without Events
 // when nothing of it is here.
 func (d *DAG) RunIn(tx *audit.Tx, run string) (RunState, error) {
-	r := reader{tx}
-	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
-	if err != nil || num == 0 {
-		return RunState{}, err
-	}
-	h, err := r.head(num)
+	_, h, err := reader{tx}.run(run)
 	return h.RunState, err
 }
 
@@ -154,7 +149,7 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 			return Recorded{}, err
 		}
 	}
-	w.tx.Changed("dag", e.EventID, nil)
+	w.tx.Changed("dag", e.EventID)
 	return rec, nil
 }
 

@@ -53,7 +53,7 @@ func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subjec
 				return some, err
 			}
 			e.Add(gist.EventID, value)
-			tx.Changed("dag", gist.EventID, nil)
+			tx.Changed("dag", gist.EventID)
 			return true, stored.Put(tx, bytes.Clone(k), append(bytes.Clone(value[:recordHead]), left...))
 		},
 	}.Slice(ctx, by, of, from)
@@ -72,15 +72,8 @@ func (r reader) taskOf(e *Event) (string, error) {
 	if e.TaskID != "" || e.RunID == "" {
 		return e.TaskID, nil
 	}
-	num, _, err := r.num(nameKey(NodeRef{TypeRun, e.RunID}))
-	if err != nil || num == 0 {
-		return "", err
-	}
-	h, err := r.head(num)
-	if err != nil {
-		return "", err
-	}
-	return h.TaskID, nil
+	_, h, err := r.run(e.RunID)
+	return h.TaskID, err
 }
 
 // erase is the canonical JSON of an event without its content; false when it

@@ -208,3 +208,14 @@ func (r reader) head(num uint64) (*head, error) {
 	h, _, err := heads.Get(r, record.Seq(num))
 	return &h, err
 }
+
+// run finds a run by its id: its num, 0 when nothing names it, and its head,
+// which is empty then.
+func (r reader) run(id string) (uint64, *head, error) {
+	num, _, err := r.num(nameKey(NodeRef{TypeRun, id}))
+	if err != nil || num == 0 {
+		return 0, &head{}, err
+	}
+	h, err := r.head(num)
+	return num, h, err
+}

@@ -98,7 +98,7 @@ func (q *Query) match(e *Event) bool {
 	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && same(q.Agent, e.AgentID) &&
 		same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Correlation, e.CorrelationID) &&
 		same(q.Status, status(e)) &&
-		(q.Since.IsZero() || !e.TS.at.Before(q.Since)) && (q.Until.IsZero() || !e.TS.at.After(q.Until)) &&
+		q.Within(e.TS.at) &&
 		(q.Match == "" || strings.Contains(strings.ToLower(string(e.raw)), strings.ToLower(q.Match)))
 }
 
@@ -132,12 +132,9 @@ func (d *DAG) Get(ctx context.Context, tenant, id string) (Detail, error) {
 }
 
 func (r reader) detail(id string) (Detail, error) {
-	_, pos, err := r.place(id)
+	pos, err := r.pos(id)
 	if err != nil {
 		return Detail{}, err
-	}
-	if pos == 0 {
-		return Detail{}, core.Missing("event", id)
 	}
 	return r.detailAt(pos)
 }
@@ -161,11 +158,7 @@ func (r reader) detailAt(pos uint64) (Detail, error) {
 func (d *DAG) Run(ctx context.Context, tenant, run string) (RunState, error) {
 	var s RunState
 	err := d.view(ctx, tenant, "read a run", func(r reader) error {
-		num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
-		if err != nil {
-			return err
-		}
-		h, err := r.head(num)
+		_, h, err := r.run(run)
 		if err == nil && h.Events == 0 {
 			err = core.Missing("run", run)
 		}
@@ -178,12 +171,18 @@ func (d *DAG) Run(ctx context.Context, tenant, run string) (RunState, error) {
 // GetIn is Get inside a transaction, without the edges.
 func (d *DAG) GetIn(tx store.Tx, id string) (Recorded, error) {
 	r := reader{tx}
-	_, pos, err := r.place(id)
+	pos, err := r.pos(id)
 	if err != nil {
 		return Recorded{}, err
 	}
-	if pos == 0 {
-		return Recorded{}, core.Missing("event", id)
-	}
 	return r.event(pos)
+}
+
+// pos is where an event is that must be here.
+func (r reader) pos(id string) (uint64, error) {
+	_, pos, err := r.place(id)
+	if err == nil && pos == 0 {
+		err = core.Missing("event", id)
+	}
+	return pos, err
 }

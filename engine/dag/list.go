@@ -58,11 +58,7 @@ func (r reader) of(class byte, id string) (listed, error) {
 
 // ofRun finds a run's stream.
 func (r reader) ofRun(run string) (listed, error) {
-	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
-	if err != nil || num == 0 {
-		return listed{rows: streams, under: record.Seq(num)}, err
-	}
-	h, err := r.head(num)
+	num, h, err := r.run(run)
 	return listed{streams, record.Seq(num), h.Events}, err
 }
 

@@ -16,31 +16,20 @@ func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
 	}
 	at := At(tx.Now())
 	for _, run := range live {
-		num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
-		if err != nil {
-			return err
-		}
-		h, err := r.head(num)
+		_, h, err := r.run(run)
 		if err != nil {
 			return err
 		}
 		head := Head{TS: at, RunID: run, AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}
-		if err := d.emitAll(tx, head, notices); err != nil {
+		events := make([]Event, len(notices))
+		for i, b := range notices {
+			if events[i], err = NewEvent(head, b); err != nil {
+				return err
+			}
+		}
+		if _, err := d.ObserveIn(tx, events...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (d *DAG) emitAll(tx *audit.Tx, h Head, bodies []Body) error {
-	events := make([]Event, 0, len(bodies))
-	for _, b := range bodies {
-		e, err := NewEvent(h, b)
-		if err != nil {
-			return err
-		}
-		events = append(events, e)
-	}
-	_, err := d.ObserveIn(tx, events...)
-	return err
 }

@@ -85,7 +85,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 		"status":          {dag.Query{Filter: core.Filter{Status: "ok"}}, []string{run[7]}},
 		"match":           {dag.Query{Filter: core.Filter{Match: "build IT"}}, []string{run[1]}},
 		"since":           {dag.Query{Filter: core.Filter{Since: s.result.TS.Time()}}, []string{run[7]}},
-		"until":           {dag.Query{Run: "r-1", Filter: core.Filter{Until: s.asked.TS.Time()}}, run[:2]},
+		"until":           {dag.Query{Run: "r-1", Filter: core.Filter{Until: s.asked.TS.Time().Add(time.Microsecond)}}, run[:2]},
 		"nobody":          {dag.Query{Filter: core.Filter{Agent: "bob"}}, nil},
 		"no such run":     {dag.Query{Run: "r-2"}, nil},
 		"other's session": {dag.Query{Filter: core.Filter{Agent: "ada", Session: "session-2"}}, nil},

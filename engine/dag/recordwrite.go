@@ -144,11 +144,7 @@ func (d *DAG) Recover(ctx context.Context, tenant string) error {
 // abandon is what ends a run whose recorder died; nothing of one that was
 // finished meanwhile.
 func (d *DAG) abandon(tx reader, run string) ([]Event, error) {
-	num, _, err := tx.num(nameKey(NodeRef{TypeRun, run}))
-	if err != nil {
-		return nil, err
-	}
-	h, err := tx.head(num)
+	num, h, err := tx.run(run)
 	if err != nil || h.Status == "finished" {
 		return nil, err
 	}

@@ -235,11 +235,7 @@ func (r reader) requested(m *Moment) error {
 
 // lasted finds a run's other end.
 func (r reader) lasted(m *Moment) error {
-	num, _, err := r.num(nameKey(NodeRef{TypeRun, m.Event.RunID}))
-	if err != nil {
-		return err
-	}
-	h, err := r.head(num)
+	_, h, err := r.run(m.Event.RunID)
 	if err != nil {
 		return err
 	}

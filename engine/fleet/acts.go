@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -31,12 +32,6 @@ type acts struct {
 	spent budget.Usage // that is not on the agent's record yet
 	stale bool         // the head has changed
 	timer *time.Timer
-}
-
-func newActs(r *run) *acts {
-	a := &acts{r: r, calls: map[string]*Call{}, dirty: map[int]Call{}, diffs: map[int]Diff{}}
-	a.head.TaskID = r.job.Task.TaskID
-	return a
 }
 
 // take follows one event, and reports whether it begins a tool call.
@@ -76,18 +71,17 @@ func (a *acts) take(e *Event) (begins bool) {
 
 // steps is the plan of an event: its steps, or the lines of its text.
 func steps(e *Event) []Step {
-	if len(e.Steps) == 0 {
-		var out []Step
-		for line := range strings.Lines(e.Text) {
-			if text := oneLine(line, maxStep); text != "" && len(out) < maxSteps {
-				out = append(out, Step{Text: text})
-			}
-		}
-		return out
-	}
-	out := make([]Step, 0, min(len(e.Steps), maxSteps))
+	var out []Step
 	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
 		out = append(out, Step{Text: oneLine(s.Text, maxStep), Status: oneLine(s.Status, 20)})
+	}
+	if len(e.Steps) > 0 {
+		return out
+	}
+	for line := range strings.Lines(e.Text) {
+		if text := oneLine(line, maxStep); text != "" && len(out) < maxSteps {
+			out = append(out, Step{Text: text})
+		}
 	}
 	return out
 }
@@ -96,10 +90,7 @@ func steps(e *Event) []Step {
 func (a *acts) begin(e *Event, now time.Time, c Call) bool {
 	c.CallID, c.Tool, c.Began = cut(e.CallID, maxCall), oneLine(e.Tool, maxCall), now
 	if old := a.calls[c.CallID]; old != nil {
-		c.Number, c.Began, c.Asked = old.Number, old.Began, c.Asked || old.Asked
-		if c.Title == "" {
-			c.Title = old.Title
-		}
+		c.Number, c.Began, c.Asked, c.Title = old.Number, old.Began, c.Asked || old.Asked, cmp.Or(c.Title, old.Title)
 		if !old.Ended.IsZero() { // word of it comes late
 			c.State, c.Ended, c.Error = old.State, old.Ended, old.Error
 		}
@@ -175,11 +166,8 @@ func (a *acts) flush(ctx context.Context) error {
 		a.mu.Unlock()
 		return nil
 	}
-	head, calls, diffs, spent := a.head, maps.Clone(a.dirty), maps.Clone(a.diffs), a.spent
-	head.Plan = slices.Clone(head.Plan)
-	clear(a.dirty)
-	clear(a.diffs)
-	a.spent, a.stale = budget.Usage{}, false
+	head, calls, diffs, spent := a.head, a.dirty, a.diffs, a.spent
+	a.dirty, a.diffs, a.spent, a.stale = map[int]Call{}, map[int]Diff{}, budget.Usage{}, false
 	a.mu.Unlock()
 	err := a.r.f.opt.Ledger.Append(ctx, a.r.m.self(), func(tx *audit.Tx) error {
 		return a.write(tx, head, calls, diffs, spent)
@@ -192,16 +180,9 @@ func (a *acts) flush(ctx context.Context) error {
 	a.stale = true
 	a.spent.Tokens += spent.Tokens
 	a.spent.CostUSD += spent.CostUSD
-	for slot, c := range calls {
-		if _, newer := a.dirty[slot]; !newer {
-			a.dirty[slot] = c
-		}
-	}
-	for slot, d := range diffs {
-		if _, newer := a.diffs[slot]; !newer {
-			a.diffs[slot] = d
-		}
-	}
+	maps.Copy(calls, a.dirty) // what is newer holds
+	maps.Copy(diffs, a.diffs)
+	a.dirty, a.diffs = calls, diffs
 	return err
 }
 
@@ -225,7 +206,7 @@ func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[in
 			return err
 		}
 	}
-	tx.Changed("activity", m.name, nil)
+	tx.Changed("activity", m.name)
 	if spent == (budget.Usage{}) {
 		return nil
 	}
@@ -241,4 +222,37 @@ func (a *acts) started() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.changed()
+}
+
+// Now is what an agent does at this moment.
+type Now struct {
+	Agent  Agent
+	TaskID string // that it works on, "" for none
+	Calls  []Call // of that task, which run as far as the agent has told, the newest first; at most 100
+}
+
+// Now tells what an agent does, from memory; false where there is no such agent.
+func (f *Fleet) Now(tenant, name string) (Now, bool) {
+	m := f.member(tenant, name)
+	if m == nil {
+		return Now{}, false
+	}
+	now := Now{Agent: *m.rec.Load()}
+	if _, r := m.now(); r != nil {
+		now.TaskID, now.Calls = r.job.Task.TaskID, r.acts.running()
+	}
+	return now, true
+}
+
+// running are the calls that are not over and wait for nobody's word.
+func (a *acts) running() (all []Call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.calls {
+		if c.State == CallRunning && c.Ended.IsZero() {
+			all = append(all, *c)
+		}
+	}
+	slices.SortFunc(all, func(x, y Call) int { return cmp.Compare(y.Number, x.Number) })
+	return all
 }

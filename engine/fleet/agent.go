@@ -10,16 +10,20 @@
 package fleet
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
 )
 
-// AgentStatus is the seed's enum.
+// AgentStatus is the model's enum.
 type AgentStatus string
 
 // The statuses.
@@ -34,7 +38,7 @@ const (
 // statuses in the order of an agent's life, for counters and error texts.
 var statuses = [...]AgentStatus{Starting, Idle, Busy, Offline, Failed}
 
-// Agent is one agent of the fleet (seed 2).
+// Agent is one agent of the fleet (model 2).
 type Agent struct {
 	Name        string      `json:"name"`         // ^[a-zA-Z0-9-]{1,20}$, unique in the tenant
 	WorkspaceID string      `json:"workspace_id"` // UUID of the runtime, else the same for the same tenant, runtime, name and directory
@@ -145,7 +149,7 @@ type Origin struct {
 type Create struct {
 	Name    string
 	Project string // 1-64 printable characters
-	Role    string // the same; "" means "coder" (seed 2)
+	Role    string // the same; "" means "coder" (model 2)
 	Task    string // first task; "" gives none
 	Runtime string // "" means "exec"
 	Command []string
@@ -157,7 +161,7 @@ type Create struct {
 	Forked  *Origin  // of a fork
 }
 
-// Project is a set of agents' roles (seed 2). It is made by creating an agent,
+// Project is a set of agents' roles (model 2). It is made by creating an agent,
 // by a swarm file, or learned from the server of a Catalog.
 type Project struct {
 	ID          string `json:"id"` // UUID of the catalog, else derived from tenant and name
@@ -165,7 +169,7 @@ type Project struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Role is a capability profile within a project (seed 2).
+// Role is a capability profile within a project (model 2).
 type Role struct {
 	ID          string `json:"id"` // UUID of the catalog, else derived from tenant, project and name
 	Name        string `json:"name"`
@@ -173,7 +177,7 @@ type Role struct {
 	ProjectName string `json:"project_name"`
 }
 
-// HistoryItem is the seed's Task of an agent.
+// HistoryItem is the model's Task of an agent.
 type HistoryItem struct {
 	Message            string      `json:"message"`
 	URI                string      `json:"uri,omitempty"`
@@ -181,4 +185,115 @@ type HistoryItem struct {
 	CreatedAt          time.Time   `json:"created_at"`
 	TaskID             string      `json:"task_id"`
 	Status             task.Status `json:"status"`
+}
+
+const (
+	countStatus = "agent.status" // begins the counters of agents by status
+
+	attention record.Rows[string] = "agent.attention" // task id → why it asked for a person
+)
+
+func (f *Fleet) agentKind() record.Kind[Agent] {
+	return record.Kind[Agent]{
+		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
+		ID: func(a *Agent) string { return a.Name },
+		Head: func(a *Agent) record.Head {
+			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Updated: &a.UpdatedAt, Seq: &a.AuditSeq}
+		},
+		Stored:  func(a *Agent) any { return stored{a, a.Env} },
+		State:   stateOf,
+		Indexes: []record.Index[Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
+	}
+}
+
+// stored is an agent as it is kept, with all of its environment.
+type stored struct {
+	*Agent
+	Env map[string]string `json:"env,omitempty"`
+}
+
+// stateOf is what the audit log says about an agent.
+func stateOf(a *Agent) any {
+	s := struct {
+		Status  AgentStatus `json:"status"`
+		Role    string      `json:"role"`
+		Project string      `json:"project"`
+		Runtime string      `json:"runtime"`
+		Task    string      `json:"task_id,omitempty"`
+		Waiting string      `json:"waiting,omitempty"`
+		Paused  bool        `json:"paused,omitzero"`
+		Pausing bool        `json:"pausing,omitzero"`
+		Stopped bool        `json:"stopped,omitzero"`
+		Stuck   StuckKind   `json:"stuck,omitempty"`
+	}{a.Status, a.Role, a.Project, a.Runtime, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
+	if a.Stuck != nil {
+		s.Stuck = a.Stuck.Kind
+	}
+	return s
+}
+
+func (f *Fleet) projectKind() record.Kind[Project] {
+	return record.Kind[Project]{
+		Noun: "project", Bucket: "project", Ledger: f.opt.Ledger,
+		ID:    func(p *Project) string { return p.ID },
+		Place: func(p *Project) record.Key { return record.Key(p.Name) },
+		State: func(p *Project) any { return p },
+	}
+}
+
+func (f *Fleet) roleKind() record.Kind[Role] {
+	return record.Kind[Role]{
+		Noun: "role", Bucket: "role", Ledger: f.opt.Ledger,
+		ID:    func(r *Role) string { return r.ID },
+		Place: func(r *Role) record.Key { return record.Text(r.ProjectName).Last(r.Name) },
+		State: func(r *Role) any { return r },
+	}
+}
+
+// keep keeps a project or role that is not there yet, with learned also in place
+// of another: the id may have been made up before the server was known.
+func keep[T comparable](tx *audit.Tx, k *record.Kind[T], v T, learned bool) error {
+	old, err := k.At(tx, k.Place(&v))
+	if err != nil || old != nil && (*old == v || !learned) {
+		return err
+	}
+	event := k.Noun + ".created"
+	if learned {
+		event = k.Noun + ".learned"
+	}
+	return k.Save(tx, record.Event{Type: event}, old, &v)
+}
+
+// errSame makes a change end without a write.
+var errSame = errors.New("nothing changed")
+
+// change applies fn to an agent's newest record, works out the status that
+// follows, and saves it. fn may return errSame to leave everything as it is.
+func (f *Fleet) change(ctx context.Context, by core.Caller, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
+	var out Agent
+	err := f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		out, err = f.changeIn(tx, m, n, fn)
+		return err
+	})
+	return out, err
+}
+
+// changeIn is change inside a transaction.
+func (f *Fleet) changeIn(tx *audit.Tx, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
+	old, err := f.agents.Load(tx, m.name)
+	if err != nil {
+		return Agent{}, err
+	}
+	if old == nil || f.member(m.tenant, m.name) != m {
+		return Agent{}, core.Missing("agent", m.name)
+	}
+	a := *old
+	if err := fn(tx, &a); errors.Is(err, errSame) {
+		return a, nil
+	} else if err != nil {
+		return a, err
+	}
+	a.Status, a.Reason = m.status(&a)
+	err = f.agents.Save(tx, n, old, &a)
+	return a, err
 }

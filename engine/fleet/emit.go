@@ -1,14 +1,19 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // emit takes one event of the run from its runtime.
@@ -74,10 +79,7 @@ func (r *run) use(tokens int64, cost float64) {
 // attend records that the agent asks for a person, on its record and for good
 // beside the task.
 func (r *run) attend(ctx context.Context, text string) error {
-	text = cut(text, maxReason)
-	if text == "" {
-		text = "the agent asks for you"
-	}
+	text = cmp.Or(cut(text, maxReason), "the agent asks for you")
 	r.log.add("WARN", text, "attention")
 	t := &r.job.Task
 	n := record.Event{Type: "agent.attention", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "text": text}}
@@ -103,9 +105,13 @@ func (r *run) mode(ctx context.Context, e Event) error {
 	if core.CheckObject("args", e.Args, maxOptions) == nil {
 		detail["mode"] = e.Args
 	}
+	return r.tell(ctx, "agent.mode", detail)
+}
+
+// tell audits what the agent did.
+func (r *run) tell(ctx context.Context, event string, detail map[string]any) error {
 	return r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
-		_, err := tx.Record(audit.Entry{Type: "agent.mode", Trace: r.job.Task.TraceID, Subject: "agent", ID: r.m.name, Detail: detail})
-		return err
+		return r.m.record(tx, record.Event{Type: event, Trace: r.job.Task.TraceID, Detail: detail})
 	})
 }
 
@@ -138,19 +144,154 @@ func (r *run) toolResult(ctx context.Context, e Event) error {
 		text += " " + e.Error
 	}
 	r.log.add(level, text, "tool")
-	t := &r.job.Task
-	return r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
-		_, err := tx.Record(audit.Entry{
-			Type: "tool.result", Trace: t.TraceID, Subject: "agent", ID: r.m.name,
-			Detail: map[string]any{"task_id": t.TaskID, "call_id": id, "tool": cut(tool, maxIntent), "asked": asked, "status": status, "bytes": len(e.Output)},
-		})
-		return err
+	return r.tell(ctx, "tool.result", map[string]any{
+		"task_id": r.job.Task.TaskID, "call_id": id, "tool": cut(tool, maxIntent), "asked": asked, "status": status, "bytes": len(e.Output),
 	})
 }
 
-// failed is the first error of the log.
-func (t *transcript) failed() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
+// Ask puts a tool call before the judge that does not come through an agent's
+// runtime, and blocks until there is an answer. The question is to be Apart.
+// One that an agent asks while it works is part of that work: the agent and
+// its task wait for the answer, and a denial is one of the task's.
+func (f *Fleet) Ask(ctx context.Context, x swarm.Question) (swarm.Reply, error) {
+	m := f.member(x.By.Tenant, x.Ask.Agent.Name)
+	if m == nil || x.Ask.TaskID == "" {
+		return f.asked.Put(ctx, x)
+	}
+	c := &outsideCall{f: f, m: m, task: x.Ask.TaskID, trace: x.Ask.TraceID}
+	asked := x.Asked
+	x.Asked = func(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
+		if err := asked(tx, d, ap); err != nil {
+			return err
+		}
+		if err := m.judged(tx, c.task, x.Ask.Action, d); err != nil || ap == nil {
+			return err
+		}
+		return c.waits(tx, ap.ApprovalID)
+	}
+	reply, err := f.asked.Put(ctx, x)
+	if left := c.goesOn(context.WithoutCancel(ctx)); err == nil {
+		err = left
+	}
+	if _, r := m.now(); r != nil && r.job.Task.TaskID == c.task {
+		r.progress.event(&Event{}, false) // the time it waited is over
+		if err == nil && !reply.Approved {
+			r.denied(reply, reply.Reason)
+		}
+	}
+	return reply, err
+}
+
+// outsideCall is such a call of an agent that works.
+type outsideCall struct {
+	f           *Fleet
+	m           *member
+	task, trace string
+	approval    string // opened for it
+}
+
+// waits records that the agent and its task wait; an agent that no longer
+// works on the task asks for itself alone.
+func (c *outsideCall) waits(tx *audit.Tx, approval string) error {
+	n := record.Event{Type: "agent.waits", Trace: c.trace, Detail: map[string]any{"approval_id": approval, "task_id": c.task}}
+	_, err := c.f.changeIn(tx, c.m, n, func(_ *audit.Tx, a *Agent) error {
+		if a.TaskID != c.task {
+			return errSame
+		}
+		c.approval = approval
+		a.asks(approval)
+		return c.f.opt.Swarm.Gate(tx, c.task, a.Waiting)
+	})
+	return err
+}
+
+// goesOn records that nothing waits any more, where no answer has done so: the
+// caller has gone, or the approval was voided.
+func (c *outsideCall) goesOn(ctx context.Context) error {
+	if now := *c.m.rec.Load(); !now.answered(c.approval) {
+		return nil
+	}
+	n := record.Event{Type: "agent.answered", Trace: c.trace, Detail: map[string]any{"approval_id": c.approval, "approved": false}}
+	_, err := c.f.change(ctx, c.m.self(), c.m, n, func(tx *audit.Tx, a *Agent) error {
+		if !a.answered(c.approval) {
+			return errSame
+		}
+		return c.f.opt.Swarm.Gate(tx, c.task, a.Waiting)
+	})
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		return nil // it was deleted
+	}
+	return err
+}
+
+// denied adds a no to those of the run, and with an abort ends that.
+func (r *run) denied(no swarm.Reply, reason string) {
+	r.mu.Lock()
+	if no.Decision.DecisionID != "" {
+		r.denials = append(r.denials, no.Decision.DecisionID)
+	}
+	r.mu.Unlock()
+	if no.Abort {
+		r.end(aborted, reason)
+	}
+}
+
+// Observer keeps what agents do as a record of its own.
+type Observer interface {
+	// Began tells of a run before its agent hears of it. An error fails the run.
+	Began(ctx context.Context, a Agent, t task.Task, message string) (Observed, error)
+}
+
+// Observed takes what happens in one run, in its order. What it can't keep is
+// no reason to stop the agent: it says so at the end.
+type Observed interface {
+	// Event comes before the event has any effect.
+	Event(ctx context.Context, e Event)
+	// Judged tells a decision about a tool call of the run, in the transaction
+	// that makes it: the policy's, and a person's when that is asked.
+	Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error
+	// Answered tells the judge's word on a tool request before the agent hears
+	// it.
+	Answered(ctx context.Context, e Event, a ToolAnswer)
+	Ended(ctx context.Context, out task.Outcome) error
+}
+
+// observe begins to tell of the run, if anybody listens.
+func (r *run) observe(ctx context.Context) error {
+	if r.f.opt.Observer == nil {
+		return nil
+	}
+	defer r.keep()()
+	seen, err := r.f.opt.Observer.Began(ctx, *r.m.rec.Load(), r.job.Task, r.message())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = seen
+	return err
+}
+
+// observed tells the run's end, and logs what could not be kept.
+func (r *run) observed(ctx context.Context, out task.Outcome) {
+	if r.seen == nil {
+		return
+	}
+	if err := r.seen.Ended(ctx, out); err != nil {
+		r.log.add("WARN", "not all of this run could be recorded: "+err.Error(), "record")
+		_ = r.log.flush(ctx) // as lost as what it tells of
+	}
+}
+
+// judged tells a decision about a call of the agent's, if it is at work on the
+// task and anybody listens.
+func (m *member) judged(tx *audit.Tx, task string, a judge.Action, d judge.GateDecision) error {
+	_, r := m.now()
+	if r == nil || r.job.Task.TaskID != task {
+		return nil
+	}
+	r.mu.Lock()
+	seen := r.seen
+	r.mu.Unlock()
+	if seen == nil {
+		return nil
+	}
+	return seen.Judged(tx, a, d)
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,8 +42,8 @@ type Options struct {
 // Fleet keeps the agents of every tenant. It carries out agent.prompt tasks
 // for the swarm and settles the approvals of tool calls for the judge.
 //
-// Lock order: Fleet.mu, then member.mu. None is held
-// while the ledger, the swarm, the judge or a runtime is called.
+// Lock order: Fleet.mu, then a member's. None is held while the ledger, the
+// swarm, the judge or a runtime is called.
 type Fleet struct {
 	opt      Options
 	asked    *swarm.Questions
@@ -67,16 +68,8 @@ var (
 func New(ctx context.Context, opt Options) (*Fleet, error) {
 	f := &Fleet{opt: opt, asked: opt.Swarm.Questions(), fleet: map[string]map[string]*member{}}
 	f.agents, f.projects, f.roles = f.agentKind(), f.projectKind(), f.roleKind()
-	opt.Ledger.Register(f.auditables()...)
-	tenants, err := opt.Swarm.Tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the fleet: %w", err)
-	}
-	ids := make([]string, len(tenants))
-	for i, t := range tenants {
-		ids[i] = t.TenantID
-	}
-	err = opt.Health.Tenants(ctx, component, ids, func(tenant string) error {
+	opt.Ledger.Register(f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable())
+	err := f.everywhere(ctx, func(tenant string) error {
 		err := f.agents.Read(ctx, tenant)
 		f.unread = f.unread || err != nil
 		return err
@@ -87,29 +80,39 @@ func New(ctx context.Context, opt Options) (*Fleet, error) {
 	return f, nil
 }
 
-// add makes a member known; a supervisor starts when Run is running.
-func (f *Fleet) add(m *member) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fleet[m.tenant] == nil {
-		f.fleet[m.tenant] = map[string]*member{}
+// everywhere does something for each tenant.
+func (f *Fleet) everywhere(ctx context.Context, do func(tenant string) error) error {
+	var ids []string
+	tenants, err := f.opt.Swarm.Tenants(ctx)
+	for _, t := range tenants {
+		ids = append(ids, t.TenantID)
 	}
-	f.fleet[m.tenant][m.name] = m
-	if f.launch != nil {
-		f.launch(m)
+	if err != nil {
+		return err
 	}
+	return f.opt.Health.Tenants(ctx, component, ids, do)
 }
 
-// follow has an agent's member take its newest record over; nil was deleted.
+// follow has an agent's member take its newest record over; nil was deleted. A
+// new one is supervised when Run is running.
 func (f *Fleet) follow(tenant, name string, a *Agent) {
-	if a == nil {
-		f.mu.Lock()
-		delete(f.fleet[tenant], name)
-		f.mu.Unlock()
-	} else if m := f.member(tenant, name); m != nil {
+	if m := f.member(tenant, name); m != nil && a != nil {
 		m.saved(a)
-	} else {
-		f.add(f.newMember(a))
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a == nil {
+		delete(f.fleet[tenant], name)
+		return
+	}
+	if f.fleet[tenant] == nil {
+		f.fleet[tenant] = map[string]*member{}
+	}
+	m := f.newMember(a)
+	f.fleet[tenant][name] = m
+	if f.launch != nil {
+		f.launch(m)
 	}
 }
 
@@ -140,10 +143,7 @@ func (f *Fleet) members(tenant string) []*member {
 	}
 	f.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *member) int {
-		if c := strings.Compare(a.tenant, b.tenant); c != 0 {
-			return c
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(strings.Compare(a.tenant, b.tenant), strings.Compare(a.name, b.name))
 	})
 	return out
 }
@@ -212,3 +212,28 @@ func (f *Fleet) Run(ctx context.Context) error {
 
 // component is what troubles of this package are told under.
 const component = "fleet"
+
+// Known reports whether a tenant has an agent of this name.
+func (f *Fleet) Known(tenant, name string) bool { return f.member(tenant, name) != nil }
+
+// Elsewhere reports whether another tenant has one.
+func (f *Fleet) Elsewhere(tenant, name string) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for other, fleet := range f.fleet {
+		if other != tenant && fleet[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// All lists the names of a tenant's agents, in order.
+func (f *Fleet) All(tenant string) []string {
+	members := f.members(tenant)
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.name
+	}
+	return names
+}

@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/audit"
@@ -63,8 +65,10 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 	})
 	r.progress.event(&Event{}, false) // the time it waited is over
 	switch {
-	case err != nil:
-		return r.interrupted(e.CallID, err)
+	case errors.Is(err, swarm.ErrStopped): // agents that wait for an answer would hang
+		return ToolAnswer{CallID: e.CallID, Decision: abort, Reason: "the task was ended"}, nil
+	case err != nil: // it ends the run
+		return ToolAnswer{CallID: e.CallID, Decision: deny, Reason: "no decision could be made"}, err
 	case !reply.Approved:
 		return r.refused(e.CallID, reply), nil
 	}
@@ -75,9 +79,8 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 // standing reports whether the agent is to stand still; moved is closed when
 // that may have changed.
 func (m *member) standing() (held bool, moved <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.holds != 0 || m.held, m.moved
+	moved = m.Look(func() { held = m.holds != 0 || m.held })
+	return held, moved
 }
 
 // toolCall is what the audit log says about a tool call that is asked about.
@@ -87,14 +90,10 @@ type toolCall struct {
 	approval string // the last that was opened for it
 }
 
+// note is a record.Event about the call.
 func (c *toolCall) note(event string, with map[string]any) record.Event {
 	with["task_id"], with["call_id"], with["tool"] = c.ask.TaskID, c.ask.Action.CallID, c.ask.Action.Tool
 	return record.Event{Type: event, Trace: c.ask.TraceID, Detail: with}
-}
-
-func (c *toolCall) record(tx *audit.Tx, n record.Event) error {
-	_, err := tx.Record(audit.Entry{Type: n.Type, Trace: n.Trace, Subject: "agent", ID: c.r.m.name, Detail: n.Detail})
-	return err
 }
 
 // asked records the verdict, and for a hitl also that the agent waits.
@@ -104,7 +103,7 @@ func (c *toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval)
 		return err
 	}
 	if ap == nil {
-		return c.record(tx, n)
+		return c.r.m.record(tx, n)
 	}
 	_, err := c.r.f.changeIn(tx, c.r.m, n, func(_ *audit.Tx, a *Agent) error {
 		if a.TaskID != c.ask.TaskID {
@@ -123,35 +122,121 @@ func (c *toolCall) used(tx *audit.Tx, approval string, stands bool) error {
 	if !stands {
 		event = "tool.stale"
 	}
-	return c.record(tx, c.note(event, map[string]any{"approval_id": approval}))
+	return c.r.m.record(tx, c.note(event, map[string]any{"approval_id": approval}))
 }
 
 // refused tells the agent no, and with abort ends the run.
 func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
-	reason := cut(strings.TrimSpace(no.Reason), maxReason)
-	if reason == "" {
-		reason = "denied: " + no.Decision.ReasonCode
-	}
-	r.mu.Lock()
-	if no.Decision.DecisionID != "" {
-		r.denials = append(r.denials, no.Decision.DecisionID)
-	}
-	r.mu.Unlock()
+	reason := cmp.Or(cut(strings.TrimSpace(no.Reason), maxReason), "denied: "+no.Decision.ReasonCode)
 	answer := ToolAnswer{CallID: call, Decision: deny, Reason: reason}
 	if no.Abort {
 		answer.Decision = abort
-		r.end(aborted, reason)
 	}
+	r.denied(no, reason)
 	r.acts.answered(call, deny, reason)
 	r.log.add("WARN", "call "+call+": "+answer.Decision+": "+reason, "tool")
 	return answer
 }
 
-// interrupted answers a call whose run ends: pending questions get a no, or
-// agents that wait for an answer would hang. Other faults end the run.
-func (r *run) interrupted(call string, err error) (ToolAnswer, error) {
-	if errors.Is(err, swarm.ErrStopped) {
-		return ToolAnswer{CallID: call, Decision: abort, Reason: "the task was ended"}, nil
+// question checks what the agent asks for; a request that is not exactly
+// understood is never passed on.
+func (r *run) question(e *Event) (judge.Ask, error) {
+	if e.CallID == "" || len(e.CallID) > maxCall || !printable(e.CallID) {
+		id := e.CallID
+		e.CallID = cut(id, maxCall)
+		return judge.Ask{}, core.Invalid("call_id", id, fmt.Sprintf("1-%d printable bytes", maxCall))
 	}
-	return ToolAnswer{CallID: call, Decision: deny, Reason: "no decision could be made"}, err
+	if e.Tool == "" || len(e.Tool) > maxCall || !printable(e.Tool) {
+		return judge.Ask{}, core.Invalid("tool", e.Tool, fmt.Sprintf("1-%d printable bytes", maxCall))
+	}
+	if len(e.Args) == 0 {
+		e.Args = core.Raw("{}")
+	}
+	if err := core.CheckObject("args", e.Args, core.MaxInput); err != nil {
+		return judge.Ask{}, err
+	}
+	if _, err := core.Canonical(e.Args); err != nil {
+		return judge.Ask{}, fmt.Errorf("args: %w", err)
+	}
+	risk := judge.Risk(e.Risk)
+	if !slices.Contains([]judge.Risk{"", judge.Low, judge.Medium, judge.High, judge.Critical}, risk) {
+		risk = judge.High // an unknown word is no reason to trust
+	}
+	r.mu.Lock()
+	_, twice := r.calls[e.CallID]
+	full := len(r.calls) >= maxCalls
+	if !twice && !full {
+		r.calls[e.CallID] = e.Tool
+	}
+	r.mu.Unlock()
+	if twice {
+		return judge.Ask{}, core.Invalid("call_id", e.CallID, "an id that this run has not used for another open call")
+	}
+	if full {
+		return judge.Ask{}, core.Errorf(core.InvalidInput, "%d tool calls have no result yet", maxCalls)
+	}
+	t, a := &r.job.Task, r.m.rec.Load()
+	return judge.Ask{
+		Gate: judge.GateTool, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
+		Action: judge.Action{Kind: "tool", Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: e.Args},
+		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
+		Driver: a.Runtime, Intent: cmp.Or(oneLine(e.Intent, maxIntent), a.Name+" calls "+e.Tool), Risk: risk, By: r.m.speaker(),
+	}, nil
+}
+
+// alias is what a call that is refused unseen goes by until it is answered: an
+// id that no open call has.
+func (r *run) alias(id, tool string) string {
+	if id = cut(id, maxCall); id == "" || !printable(id) {
+		id = "call"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := 2; ; n++ {
+		a := fmt.Sprintf("%s#%d", id, n)
+		if _, open := r.calls[a]; !open {
+			r.calls[a] = tool
+			return a
+		}
+	}
+}
+
+// maxCalls bounds the open calls of one run.
+const maxCalls = 10_000
+
+// Validate implements judge.Settler: edited arguments must be a JSON object,
+// and one that whoever asked can act on.
+func (f *Fleet) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
+	return f.asked.Validate(ap, args)
+}
+
+// Bind implements judge.Binder.
+func (f *Fleet) Bind(ap judge.Approval) []judge.File { return f.asked.Bind(ap) }
+
+// Settle implements judge.Settler: the agent no longer waits, and its run is
+// woken after the commit. An approval whose run is gone can't be approved.
+func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
+	if err := f.asked.Settle(tx, ap, out); err != nil {
+		return err
+	}
+	m := f.member(tx.Tenant(), ap.Agent.Name)
+	if m == nil {
+		return nil
+	}
+	if err := m.judged(tx, ap.TaskID, ap.Action, out.Decision); err != nil {
+		return err
+	}
+	n := record.Event{Type: "agent.answered", Trace: ap.TraceID, Detail: map[string]any{
+		"approval_id": ap.ApprovalID, "approved": out.Approved, "abort": out.Abort,
+	}}
+	_, err := f.changeIn(tx, m, n, func(_ *audit.Tx, a *Agent) error {
+		if !a.answered(ap.ApprovalID) {
+			return errSame
+		}
+		if a.Waiting == "" || a.TaskID == "" {
+			return nil
+		}
+		return f.opt.Swarm.Gate(tx, a.TaskID, a.Waiting)
+	})
+	return err
 }

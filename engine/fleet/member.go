@@ -2,11 +2,15 @@ package fleet
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // member is what the engine holds in memory about one agent beside its record.
@@ -19,7 +23,14 @@ type member struct {
 	turn  chan struct{}         // one slot: who may pause or resume the runtime
 	offer chan struct{}         // one slot: who may hand the agent a task
 
-	mu       sync.Mutex
+	done chan struct{} // closed when the supervisor has ended
+
+	core.Condition // of rec and
+	moment
+}
+
+// moment is how things stand with an agent.
+type moment struct {
 	health   Health    // newest from the runtime
 	handle   Handle    // nil until opened
 	run      *run      // the prompt under way
@@ -27,14 +38,12 @@ type member struct {
 	opening  int       // counts openings: reports of an older one are dropped
 	openAt   time.Time // not before: back-off after a failure
 	openWait time.Duration
-	gone     bool          // being deleted, or the engine closes: nothing new starts
-	watched  bool          // a supervisor is there
-	assigned string        // task given to it that may not have started yet
-	holds    holder        // why its process is to stand still
-	held     bool          // the runtime has acknowledged that it does
-	unsure   bool          // its last pause or resume failed, and may have taken effect
-	moved    chan struct{} // closed and replaced whenever something above or rec changes
-	done     chan struct{} // closed when the supervisor has ended
+	gone     bool   // being deleted, or the engine closes: nothing new starts
+	watched  bool   // a supervisor is there, of an engine that keeps this agent going
+	assigned string // task given to it that may not have started yet; a start clears it and sets run at once
+	holds    holder // why its process is to stand still
+	held     bool   // the runtime has acknowledged that it does
+	unsure   bool   // its last pause or resume failed, and may have taken effect
 	stop     context.CancelFunc
 }
 
@@ -42,7 +51,7 @@ func (f *Fleet) newMember(a *Agent) *member {
 	m := &member{
 		tenant: a.TenantID, name: a.Name, wake: f.opt.Swarm.Wake,
 		bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), offer: make(chan struct{}, 1),
-		health: Health{Status: Starting}, stale: true, moved: make(chan struct{}), done: make(chan struct{}),
+		done: make(chan struct{}), moment: moment{health: Health{Status: Starting}, stale: true},
 	}
 	m.rec.Store(a)
 	return m
@@ -55,12 +64,16 @@ func (m *member) speaker() core.Caller {
 	return core.Caller{Tenant: m.tenant, Name: m.name, Kind: core.Agent, Door: core.DoorEngine}
 }
 
+// record audits something about the agent that changes nothing of its record.
+func (m *member) record(tx *audit.Tx, n record.Event) error {
+	_, err := tx.Record(audit.Entry{Type: n.Type, Trace: n.Trace, Subject: "agent", ID: m.name, Detail: n.Detail})
+	return err
+}
+
 // status is the one place that says how an agent is: an operator's stop rules
 // over a broken runtime, that over work, and work over a healthy runtime.
 func (m *member) status(a *Agent) (AgentStatus, string) {
-	m.mu.Lock()
-	h := m.health
-	m.mu.Unlock()
+	h := m.look().health
 	switch {
 	case a.Stopped:
 		return Offline, a.Reason
@@ -75,30 +88,29 @@ func (m *member) status(a *Agent) (AgentStatus, string) {
 // report takes a change of health from the runtime. It never blocks: only the
 // newest one counts.
 func (m *member) report(opening int, h Health) {
-	switch h.Status {
-	case Starting, Idle, Busy, Offline, Failed:
-	default:
+	if !slices.Contains(statuses[:], h.Status) {
 		h = Health{Status: Failed, Reason: "the runtime reported the unknown status " + string(h.Status)}
 	}
-	m.mu.Lock()
-	if opening == m.opening {
-		m.health = h
-	}
-	m.mu.Unlock()
+	m.Change(func() {
+		if opening == m.opening {
+			m.health = h
+		}
+	})
 	m.ring()
 }
 
 // renew has the supervisor open the agent anew once nothing runs in it.
 func (m *member) renew() {
-	m.mu.Lock()
-	m.stale, m.openAt = true, time.Time{}
-	m.mu.Unlock()
+	m.Change(func() { m.stale, m.openAt = true, time.Time{} })
 	m.ring()
 }
 
-func (m *member) ring() {
+func (m *member) ring() { ring(m.bell) }
+
+// ring fills a one-slot bell.
+func ring(bell chan struct{}) {
 	select {
-	case m.bell <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
 }
@@ -106,77 +118,43 @@ func (m *member) ring() {
 // saved takes over a committed record; it runs in commit order. The supervisor
 // then does what the record asks for.
 func (m *member) saved(a *Agent) {
-	m.rec.Store(a)
-	m.mu.Lock()
-	m.move()
-	m.mu.Unlock()
+	m.Change(func() { m.rec.Store(a) })
+	m.wake()
 	m.ring()
 }
 
-// move wakes whoever waits for a state; m.mu is held.
-func (m *member) move() {
-	close(m.moved)
-	m.moved = make(chan struct{})
-	m.wake()
-}
-
-// await returns when ok holds, and reports false when ctx or d ended first. ok
-// is called with m.mu held.
+// await returns when ok holds, and reports false when ctx or d ended first.
 func (m *member) await(ctx context.Context, d time.Duration, ok func() bool) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for {
-		m.mu.Lock()
-		yes, moved := ok(), m.moved
-		m.mu.Unlock()
-		if yes {
-			return true
-		}
-		select {
-		case <-moved:
-		case <-timer.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
+	ctx, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	return m.Until(ctx, ok) == nil
 }
 
-func (m *member) closing() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.gone
-}
-
-// supervised says whether an engine runs that keeps this agent going.
-func (m *member) supervised() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.watched
+// look is how things stand now.
+func (m *member) look() (now moment) {
+	m.Look(func() { now = m.moment })
+	return now
 }
 
 // now returns the open handle and the prompt under way; each may be nil.
 func (m *member) now() (Handle, *run) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.handle, m.run
+	now := m.look()
+	return now.handle, now.run
 }
 
 // free says whether a prompt could start now, and why not.
 func (m *member) free() (bool, string) {
-	a := m.rec.Load()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	a, now := m.rec.Load(), m.look()
 	switch {
-	case m.gone:
+	case now.gone:
 		return false, "agent " + m.name + " is being deleted"
-	case m.run != nil:
-		return false, "agent " + m.name + " works on " + m.run.job.Task.TaskID
+	case now.run != nil:
+		return false, "agent " + m.name + " works on " + now.run.job.Task.TaskID
 	case a.Stopped || a.Status == Offline || a.Status == Failed:
 		return false, describe(a)
-	case a.Pausing || a.Paused || m.holds != 0 || m.held || m.unsure:
+	case a.Pausing || a.Paused || now.holds != 0 || now.held || now.unsure:
 		return false, "agent " + m.name + " is paused"
-	case m.handle == nil || m.stale || a.Status != Idle:
+	case now.handle == nil || now.stale || a.Status != Idle:
 		return false, describe(a)
 	}
 	return true, ""
@@ -189,3 +167,102 @@ func describe(a *Agent) string {
 	}
 	return s
 }
+
+// holder is a set of reasons for which an agent's process stands still. It
+// goes on when the last one is gone.
+type holder uint8
+
+const (
+	byOperator holder = 1 << iota // the agent is paused
+	byTask                        // its task or session is paused
+	byFreeze                      // emergency stop
+)
+
+// hold adds or removes a reason and returns when the runtime has acknowledged
+// what follows from it. On an error the reason stays as asked, so that no tool
+// call goes through meanwhile and another call tries again.
+func (m *member) hold(ctx context.Context, why holder, on bool) error {
+	m.reason(why, on)
+	return m.applyHolds(ctx)
+}
+
+// reason adds or removes a reason.
+func (m *member) reason(why holder, on bool) {
+	var was, now holder
+	m.Change(func() {
+		was = m.holds
+		if m.holds &^= why; on {
+			m.holds |= why
+		}
+		now = m.holds
+	})
+	if now != was { // else each freeze would have the scheduler freeze again
+		m.wake()
+	}
+}
+
+// applyHolds pauses or resumes the runtime where it differs from what the
+// reasons ask for.
+func (m *member) applyHolds(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("pause or resume agent %s: %w", m.name, ctx.Err())
+	}
+	now := m.look()
+	want := now.holds != 0
+	if want == now.held && !now.unsure {
+		return nil
+	}
+	if now.handle != nil {
+		act, verb := now.handle.Resume, "resume"
+		if want {
+			act, verb = now.handle.Pause, "pause"
+		}
+		if err := act(ctx); err != nil {
+			m.Change(func() { m.unsure = true })
+			return fmt.Errorf("%s agent %s: %w", verb, m.name, err)
+		}
+	}
+	m.Change(func() { m.held, m.unsure = want, false })
+	m.wake()
+	return nil
+}
+
+// Freeze makes every agent of a tenant stand still, idle ones too, and names
+// those that did not acknowledge before ctx ended (estop.Freezer).
+func (f *Fleet) Freeze(ctx context.Context, tenant string) []string {
+	members := f.members(tenant)
+	late := make([]bool, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() { late[i] = m.hold(ctx, byFreeze, true) != nil })
+	}
+	all.Wait()
+	var names []string
+	for i, m := range members {
+		if late[i] {
+			names = append(names, m.name)
+			m.ring() // the supervisor keeps trying
+		}
+	}
+	return names
+}
+
+// Thaw ends a freeze. What an operator or a session paused stays paused.
+func (f *Fleet) Thaw(ctx context.Context, tenant string) {
+	var all sync.WaitGroup
+	for _, m := range f.members(tenant) {
+		all.Go(func() {
+			if m.hold(ctx, byFreeze, false) != nil {
+				m.ring()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// ackLimit bounds one try of a supervisor to pause or resume a runtime, so
+// that its other duties go on.
+const ackLimit = 3 * time.Second

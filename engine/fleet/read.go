@@ -5,12 +5,180 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/task"
 )
+
+// Log is the conversation log of an agent, newest first, one line a page
+// unless asked otherwise (model 2). The total counts all lines that are kept of
+// those since the agent was created. f.Status is a level, f.Task a task; a filtered log is read
+// through from its end.
+func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (core.Page[task.LogLine], error) {
+	var none core.Page[task.LogLine]
+	if q.Size == 0 {
+		q.Size = 1
+	}
+	q, err := q.Check()
+	if err != nil {
+		return none, err
+	}
+	m, err := f.find(ctx, reader(tenant), name)
+	if err != nil {
+		return none, err
+	}
+	first, err := f.opt.Tasks.LogFirst(ctx, tenant, stream(name))
+	if err != nil {
+		return none, fmt.Errorf("read the log of agent %s: %w", name, err)
+	}
+	last, err := f.logEnd(ctx, tenant, name)
+	if err != nil {
+		return none, err
+	}
+	base := max(m.rec.Load().LogFrom, first-1)
+	if q.Narrows() {
+		return f.searchLog(ctx, tenant, name, q, base, last)
+	}
+	total := int(last - min(base, last))
+	upto := last - min(uint64(q.Offset()), last)
+	items, err := f.logTail(ctx, tenant, name, base, upto, q.Size)
+	return core.NewPage(items, q, total), err
+}
+
+// logEnd is the newest line's number in an agent's log, 0 when it is empty.
+func (f *Fleet) logEnd(ctx context.Context, tenant, name string) (uint64, error) {
+	_, last, err := f.opt.Tasks.Log(ctx, tenant, stream(name), 0, 0)
+	if err != nil {
+		return 0, fmt.Errorf("read the log of agent %s: %w", name, err)
+	}
+	return last, nil
+}
+
+// logTail returns up to n lines of (base, upto], newest first.
+func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uint64, n int) ([]task.LogLine, error) {
+	if upto <= base {
+		return nil, nil
+	}
+	n = int(min(uint64(n), upto-base))
+	lines, _, err := f.opt.Tasks.Log(ctx, tenant, stream(name), upto-uint64(n)+1, n)
+	if err != nil {
+		return nil, fmt.Errorf("read the log of agent %s: %w", name, err)
+	}
+	slices.Reverse(lines)
+	return lines, nil
+}
+
+// searchLog pages through the lines that match.
+func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filter, base, last uint64) (core.Page[task.LogLine], error) {
+	const chunk = 1000
+	var items []task.LogLine
+	total := 0
+	for upto := last; upto > base; {
+		lines, err := f.logTail(ctx, tenant, name, base, upto, chunk)
+		if err != nil {
+			return core.Page[task.LogLine]{}, err
+		}
+		if len(lines) == 0 {
+			break
+		}
+		upto = lines[len(lines)-1].Seq - 1
+		for _, l := range lines {
+			if !core.Wants(q.Status, l.Level) || !core.Wants(q.Task, l.TaskID) ||
+				!q.Within(l.Timestamp) || !q.Finds(l.Message) {
+				continue
+			}
+			if total++; total > q.Offset() && len(items) < q.Size {
+				items = append(items, l)
+			}
+		}
+	}
+	return core.NewPage(items, q, total), nil
+}
+
+// A transcript writes in batches, so that a chatty agent costs ten commits a
+// second. A full one is written by whoever adds to it: the agent is slowed,
+// memory stays bounded, nothing is lost.
+const (
+	batchLines = 64
+	batchBytes = 256 << 10
+	batchDelay = 100 * time.Millisecond
+)
+
+// transcript gathers the lines of one run for the agent's conversation log.
+type transcript struct {
+	r *run
+
+	writing sync.Mutex // one batch at a time, in order
+
+	mu    sync.Mutex
+	lines []task.LogLine
+	size  int
+	timer *time.Timer
+	err   error // of the last batch that could not be written
+}
+
+// sourceTask marks the line that holds what the agent was asked.
+const sourceTask = "task"
+
+// stream is the agent's conversation log among the swarm's logs.
+func stream(name string) string { return "agent:" + name }
+
+// add also gives what the agent says to the task's own log.
+func (t *transcript) add(level, text, source string) {
+	if !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
+		level = "INFO"
+	}
+	text = cut(text, maxLine)
+	if source != sourceTask {
+		t.r.job.Log(level, text)
+	}
+	t.mu.Lock()
+	t.lines = append(t.lines, task.LogLine{
+		Timestamp: t.r.f.opt.Ledger.Clock().Now(), Level: level, Message: text,
+		TaskID: t.r.job.Task.TaskID, Source: source,
+	})
+	t.size += len(text)
+	full := len(t.lines) >= batchLines || t.size >= batchBytes
+	if !full && t.timer == nil {
+		t.timer = time.AfterFunc(batchDelay, func() { _ = t.flush(context.Background()) })
+	}
+	t.mu.Unlock()
+	if full {
+		_ = t.flush(context.Background())
+	}
+}
+
+// failed is the first error of the log.
+func (t *transcript) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// flush writes what is there and returns the first error so far.
+func (t *transcript) flush(ctx context.Context) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.mu.Lock()
+	lines := t.lines
+	t.lines, t.size = nil, 0
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
+	t.mu.Unlock()
+	err := t.r.f.opt.Tasks.AppendLog(ctx, t.r.m.speaker(), stream(t.r.m.name), lines)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+	return t.err
+}
 
 // reader is who reads; a foreign name is refused in its name.
 func reader(tenant string) core.Caller { return core.Self(tenant, "reader") }
@@ -51,7 +219,7 @@ func (f *Fleet) Live(tenant string) []*Agent {
 	return out
 }
 
-// Agents lists the agents, newest first. f.Status is one of the seed's five,
+// Agents lists the agents, newest first. f.Status is one of the model's five,
 // f.Kind a runtime, f.Agent a name, f.Session a session; Match looks into
 // name, project, role, last task and reason.
 func (f *Fleet) Agents(_ context.Context, tenant string, q core.Filter) (core.Page[Agent], error) {
@@ -62,15 +230,14 @@ func (f *Fleet) Agents(_ context.Context, tenant string, q core.Filter) (core.Pa
 	if q.Status != "" && !slices.Contains(statuses[:], AgentStatus(q.Status)) {
 		return core.Page[Agent]{}, core.Invalid("status", q.Status, "starting, idle, busy, offline, failed")
 	}
-	all := f.Live(tenant)
-	all = slices.DeleteFunc(all, func(a *Agent) bool { return !matches(a, q) })
-	slices.SortStableFunc(all, func(a, b *Agent) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	page := core.PageOf(all, q)
-	items := make([]Agent, len(page.Items))
-	for i, a := range page.Items {
-		items[i] = *a
+	var all []Agent
+	for _, a := range f.Live(tenant) {
+		if matches(a, q) {
+			all = append(all, *a)
+		}
 	}
-	return core.Page[Agent]{Items: items, Info: page.Info}, nil
+	slices.SortStableFunc(all, func(a, b Agent) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return core.PageOf(all, q), nil
 }
 
 func matches(a *Agent, q core.Filter) bool {
@@ -139,18 +306,19 @@ func (f *Fleet) item(ctx context.Context, tenant string, t task.Task) (HistoryIt
 			return HistoryItem{}, fmt.Errorf("read task %s: %w", t.TaskID, err)
 		}
 	}
-	item := HistoryItem{Message: p.Message, URI: p.URI, CreatedAt: t.CreatedAt, TaskID: t.TaskID, Status: full.Status}
-	item.NeedsUserAttention = full.Waiting != ""
+	needs := full.Waiting != ""
 	if m := f.member(tenant, full.Agent); m != nil {
 		a := m.rec.Load()
-		item.NeedsUserAttention = item.NeedsUserAttention || a.TaskID == full.TaskID && a.Stuck != nil
+		needs = needs || a.TaskID == full.TaskID && a.Stuck != nil
 	}
 	err = f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		_, asked, err := attention.Get(tx, record.Key(t.TaskID))
-		item.NeedsUserAttention = item.NeedsUserAttention || asked
+		needs = needs || asked
 		return err
 	})
-	return item, err
+	return HistoryItem{
+		Message: p.Message, URI: p.URI, NeedsUserAttention: needs, CreatedAt: t.CreatedAt, TaskID: t.TaskID, Status: full.Status,
+	}, err
 }
 
 // Runtimes are the names of the runtimes that an agent can be made with.

@@ -40,48 +40,48 @@ type run struct {
 	acts     *acts
 
 	stop chan struct{} // closed when the run is to end
-	done chan struct{} // closed when the agent has let go and the outcome stands
+	done chan struct{} // closed when the agent has let go
+	out  task.Outcome  // valid after done
 
 	mu      sync.Mutex
 	how     ending
 	reason  string
-	out     task.Outcome
 	denials []string
 	calls   map[string]string // call id → tool, asked in this run
 }
 
 var _ swarm.Work = (*run)(nil)
 
-// take makes the agent this run's if nobody else has it.
-func (r *run) take() bool {
-	r.m.mu.Lock()
-	defer r.m.mu.Unlock()
-	if r.m.run == nil && r.m.handle != nil && !r.m.gone && !r.m.stale {
-		r.m.run = r
-		if r.m.assigned == r.job.Task.TaskID {
-			r.m.assigned = ""
+// take makes the agent this run's if nobody else has it. It wakes nobody: runs
+// that wait for the agent would wake each other without end.
+func (r *run) take() (mine bool) {
+	r.m.Look(func() {
+		if r.m.run == nil && r.m.handle != nil && !r.m.gone && !r.m.stale {
+			r.m.run = r
+			if r.m.assigned == r.job.Task.TaskID {
+				r.m.assigned = ""
+			}
 		}
-	}
-	return r.m.run == r
+		mine = r.m.run == r
+	})
+	return mine
 }
 
 // turn waits until the agent is this run's. While it waits it keeps the lease.
 func (r *run) turn(ctx context.Context) error {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
+	tick := time.Tick(beatEvery)
 	for !r.take() {
-		r.m.mu.Lock()
-		gone, taken, opened, moved := r.m.gone, r.m.run != nil, r.m.handle != nil, r.m.moved
-		r.m.mu.Unlock()
-		if gone {
+		var now moment
+		moved := r.m.Look(func() { now = r.m.moment })
+		if now.gone {
 			return core.Missing("agent", r.m.name)
 		}
-		if !taken && !opened {
+		if now.run == nil && now.handle == nil {
 			return core.Errorf(core.Unavailable, "%s", describe(r.m.rec.Load()))
 		}
 		select {
 		case <-moved:
-		case <-tick.C:
+		case <-tick:
 			r.job.Beat()
 		case <-r.stop:
 			return context.Canceled
@@ -101,12 +101,11 @@ func (r *run) keep() (over func()) {
 	ended := make(chan struct{})
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		tick := time.NewTicker(beatEvery)
-		defer tick.Stop()
+		tick := time.Tick(beatEvery)
 		for {
 			r.job.Beat()
 			select {
-			case <-tick.C:
+			case <-tick:
 			case <-ended:
 				return
 			}
@@ -134,11 +133,10 @@ func (r *run) work(ctx context.Context) {
 	out = r.settled(out, err)
 	r.observed(ctx, out)
 	if err := r.release(ctx, out); err != nil && out.Status == task.Succeeded {
-		out = failure("agent_record", err.Error(), true)
+		out = failure(err.Error())
+		out.Error.Code = "agent_record"
 	}
-	r.mu.Lock()
 	r.out = out
-	r.mu.Unlock()
 }
 
 // attempt takes the agent, tells it the task and follows it to its end.
@@ -190,7 +188,7 @@ func (r *run) past() *Past {
 }
 
 // message is what the agent is asked, with the reason when its last result was
-// rejected (contract 2.6).
+// rejected (requirement 2.6).
 func (r *run) message() string {
 	if f := r.job.Task.Feedback; f != "" {
 		return r.in.Message + "\n\nYour last result was rejected: " + f
@@ -206,12 +204,11 @@ func (r *run) interrupt(h Handle, over <-chan struct{}) {
 	case <-over:
 		return
 	}
-	again := time.NewTicker(beatEvery)
-	defer again.Stop()
+	again := time.Tick(beatEvery)
 	for {
 		h.Interrupt()
 		select {
-		case <-again.C:
+		case <-again:
 		case <-over:
 			return
 		}
@@ -235,30 +232,25 @@ func (r *run) begin(ctx context.Context) error {
 func (r *run) release(ctx context.Context, out task.Outcome) error {
 	t := &r.job.Task
 	defer func() {
-		r.m.mu.Lock()
-		if r.m.run == r {
-			r.m.run = nil
-		}
-		r.m.move()
-		r.m.mu.Unlock()
+		r.m.Change(func() {
+			if r.m.run == r {
+				r.m.run = nil
+			}
+		})
+		r.m.wake()
 		_ = r.m.hold(ctx, byTask, false) // the supervisor tries again
 		r.m.ring()
 	}()
 	n := record.Event{Type: "agent.released", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "status": out.Status}}
-	return r.f.opt.Ledger.Update(ctx, r.m.self(), func(tx *audit.Tx) error {
-		_, err := r.f.changeIn(tx, r.m, n, func(_ *audit.Tx, a *Agent) error {
-			if a.TaskID != t.TaskID {
-				return errSame
-			}
-			if err := r.f.clear(tx, a); err != nil {
-				return err
-			}
-			a.Usage.Tasks++
-			a.Usage.WallMS += tx.Now().Sub(t.StartedAt).Milliseconds()
-			return nil
-		})
-		return err
+	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(tx *audit.Tx, a *Agent) error {
+		if a.TaskID != t.TaskID {
+			return errSame
+		}
+		a.Usage.Tasks++
+		a.Usage.WallMS += tx.Now().Sub(t.StartedAt).Milliseconds()
+		return r.f.clear(tx, a)
 	})
+	return err
 }
 
 // clear takes the task out of a record, and voids what the run still asks.
@@ -289,12 +281,11 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 	case r.how == restarted:
 		out.Status, out.Error = task.Failed, &task.Error{Code: "agent_restarted", Message: cut(r.reason, 4096), Retryable: true}
 	case err != nil:
-		e := core.AsError(err)
-		out = failure("agent_failed", e.Message, true)
+		out = failure(core.AsError(err).Message)
 	case out.Status == task.Succeeded:
 		out.Error = nil
 	case !out.Status.Terminal() || out.Status == "":
-		out = failure("agent_failed", fmt.Sprintf("the runtime ended the prompt as %q", out.Status), true)
+		out = failure(fmt.Sprintf("the runtime ended the prompt as %q", out.Status))
 	case out.Error == nil:
 		out.Error = &task.Error{Code: "agent_failed", Message: "the agent gave no reason"}
 	}
@@ -305,10 +296,8 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 	return out
 }
 
-func failure(code, message string, retryable bool) task.Outcome {
-	return task.Outcome{Status: task.Failed, Error: &task.Error{
-		Code: code, Message: cut(message, 4096), Retryable: retryable,
-	}}
+func failure(message string) task.Outcome {
+	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "agent_failed", Message: cut(message, 4096), Retryable: true}}
 }
 
 // end makes the run stop for a reason; the first one counts.
@@ -322,31 +311,16 @@ func (r *run) end(how ending, reason string) {
 	close(r.stop)
 }
 
-// Done implements swarm.Work.
-func (r *run) Done() <-chan struct{} { return r.done }
+func (r *run) Done() <-chan struct{}            { return r.done }
+func (r *run) Outcome() task.Outcome            { <-r.done; return r.out }
+func (r *run) Cancel(reason string)             { r.end(cancelled, reason) }
+func (r *run) Pause(ctx context.Context) error  { return r.hold(ctx, true) }
+func (r *run) Resume(ctx context.Context) error { return r.hold(ctx, false) }
 
-// Outcome implements swarm.Work.
-func (r *run) Outcome() task.Outcome {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.out
-}
-
-// Cancel implements swarm.Work.
-func (r *run) Cancel(reason string) { r.end(cancelled, reason) }
-
-// Pause implements swarm.Work. A run that has no agent yet stands still anyway.
-func (r *run) Pause(ctx context.Context) error {
+// hold pauses or resumes the agent; a run that has none yet stands still anyway.
+func (r *run) hold(ctx context.Context, on bool) error {
 	if _, now := r.m.now(); now != r {
 		return nil
 	}
-	return r.m.hold(ctx, byTask, true)
-}
-
-// Resume implements swarm.Work.
-func (r *run) Resume(ctx context.Context) error {
-	if _, now := r.m.now(); now != r {
-		return nil
-	}
-	return r.m.hold(ctx, byTask, false)
+	return r.m.hold(ctx, byTask, on)
 }

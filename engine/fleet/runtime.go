@@ -1,8 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
@@ -151,4 +155,143 @@ type Handle interface {
 	Restart(ctx context.Context) error
 	// Close ends everything and sweeps what the agent left behind.
 	Close() error
+}
+
+// ModelCall is what a model is asked, or what it answered, where a runtime
+// sees the two talk. The tokens are for the record: what counts for budgets
+// comes as an event of type usage.
+type ModelCall struct {
+	Name string // of the model
+	// Sessions are what a request says it is part of, where its API has a place
+	// for that. The agent chose them.
+	Sessions []string
+	Params   core.Raw       // of a request: its settings, an object
+	Tools    core.Raw       // of a request, as the model is given them
+	Messages []ModelMessage // the whole conversation, or the answer alone
+	Tokens   *ModelTokens   // of an answer, where it tells of them
+	Finish   string         // of an answer: why it ends, in the provider's word
+	Fault    string         // of an answer that is not ok: a short code
+	Gone     bool           // of one that is interrupted: the agent gave it up
+	Took     time.Duration
+}
+
+// ModelMessage is one message of a conversation with a model.
+type ModelMessage struct {
+	Role  string // system, user, assistant, tool
+	Parts []ModelPart
+}
+
+// ModelPart is a part of a message (model 4, ContentPart).
+type ModelPart struct {
+	Type    string // text, image_url, tool_use, tool_result, reasoning
+	Text    string
+	URL     string
+	ID      string // of the call
+	Name    string
+	Input   core.Raw
+	Output  core.Raw
+	IsError bool
+}
+
+// ModelTokens is what an answer took. The prompt's hold the cached ones too.
+type ModelTokens struct{ Prompt, Completion, Total, Cached int64 }
+
+// modelLine is the log's line about an answer.
+func modelLine(e *Event) (level, text string) {
+	c := e.Model
+	if c == nil {
+		return "WARN", "a model was asked, of which nothing is known"
+	}
+	text = fmt.Sprintf("model %s: %s", cut(c.Name, maxCall), cut(e.Status, maxCall))
+	if t := c.Tokens; t != nil {
+		text += fmt.Sprintf(", %d tokens in (%d cached), %d out", t.Prompt, t.Cached, t.Completion)
+	}
+	text += fmt.Sprintf(", %s", c.Took.Round(time.Millisecond))
+	if e.Status == "ok" {
+		return "DEBUG", text
+	}
+	return "WARN", text + ": " + oneLine(c.Fault+" "+e.Error, maxIntent)
+}
+
+// maxOffers bounds the projects and roles that are learned at once.
+const maxOffers = 1000
+
+// Reach names the options that reach for the engine's own machine, as Homely
+// has it. Options that make no sense reach for nothing.
+func (f *Fleet) Reach(runtime string, options core.Raw) (places, secrets []string) {
+	h, ok := f.opt.Runtimes[cmp.Or(runtime, "exec")].(Homely)
+	if options, err := checkOptions(options); ok && err == nil && options != nil {
+		return h.Reach(options)
+	}
+	return nil, nil
+}
+
+// Offers asks a runtime's server for its projects and roles, for options as an
+// agent would be given them, and records them. A runtime that has no such
+// server offers nothing.
+func (f *Fleet) Offers(ctx context.Context, by core.Caller, runtime string, options core.Raw) ([]Offer, error) {
+	rt, ok := f.opt.Runtimes[runtime]
+	if !ok {
+		return nil, core.Invalid("runtime", runtime, f.runtimes())
+	}
+	catalog, ok := rt.(Catalog)
+	if !ok {
+		return nil, nil
+	}
+	if options, err := checkOptions(options); err != nil {
+		return nil, err
+	} else if options == nil {
+		return nil, core.Invalid("options", "{}", "what the runtime needs to find its server")
+	}
+	offers, err := catalog.Catalog(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("ask runtime %s for its projects: %w", runtime, err)
+	}
+	offers = fit(offers)
+	return offers, f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		for _, o := range offers {
+			if err := keep(tx, &f.projects, o.Project, true); err != nil {
+				return err
+			}
+			for _, r := range o.Roles {
+				if err := keep(tx, &f.roles, r, true); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// learn records what the server of an agent offers. It is for lists alone, so
+// a failure leaves them as they are.
+func (f *Fleet) learn(ctx context.Context, m *member) {
+	a := m.rec.Load()
+	if _, ok := f.opt.Runtimes[a.Runtime].(Catalog); ok {
+		_, _ = f.Offers(ctx, m.self(), a.Runtime, a.Options)
+	}
+}
+
+// fit leaves out what a list could not show.
+func fit(offers []Offer) (out []Offer) {
+	n := 0
+	for _, o := range offers {
+		if checkLabel("project", o.Project.Name) != nil || n >= maxOffers {
+			continue
+		}
+		n++
+		o.Project.ID, o.Project.Description = cut(o.Project.ID, maxCall), oneLine(o.Project.Description, maxReason)
+		var roles []Role
+		for _, r := range o.Roles {
+			if checkLabel("role", r.Name) != nil || n >= maxOffers {
+				continue
+			}
+			n++
+			r.ID, r.ProjectID, r.ProjectName = cut(r.ID, maxCall), o.Project.ID, o.Project.Name
+			roles = append(roles, r)
+		}
+		o.Roles = roles
+		out = append(out, o)
+	}
+	return out
 }

@@ -3,8 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,15 +27,16 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 	// can't record it tries again.
 	ctx, stop := context.WithCancel(store.IfFull(ctx, store.Refuse))
 	defer stop()
-	m.mu.Lock()
-	if m.gone || m.watched {
-		m.mu.Unlock()
+	barred := false
+	m.Change(func() {
+		if barred = m.gone || m.watched; !barred {
+			m.watched, m.stop = true, stop
+		}
+	})
+	if barred {
 		return
 	}
-	m.watched, m.stop = true, stop
-	m.mu.Unlock()
 	defer close(m.done)
-
 	wait, retry := firstWait, time.NewTimer(0)
 	defer retry.Stop()
 	var learning sync.WaitGroup
@@ -70,11 +69,10 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 		}
 	}
 
-	m.mu.Lock()
-	h, r := m.handle, m.run
-	m.gone, m.handle = true, nil
-	m.move()
-	m.mu.Unlock()
+	var h Handle
+	var r *run
+	m.Change(func() { h, r, m.gone, m.handle = m.handle, m.run, true, nil })
+	m.wake()
 	if h != nil {
 		_ = h.Close() // a failure leaves nothing to do: the process tree is swept
 	}
@@ -86,62 +84,49 @@ func (f *Fleet) supervise(ctx context.Context, m *member) {
 // reopen opens an agent that is not open, or whose making has changed since.
 // A prompt under way is let finish first.
 func (f *Fleet) reopen(ctx context.Context, m *member) {
-	m.mu.Lock()
-	if !m.stale || m.run != nil || time.Now().Before(m.openAt) {
-		m.mu.Unlock()
+	turn := 0
+	var old Handle
+	m.Change(func() {
+		if m.stale && m.run == nil && !time.Now().Before(m.openAt) {
+			old, m.stale, m.handle = m.handle, false, nil
+			m.opening++
+			turn = m.opening
+			m.health = Health{Status: Starting, Restarts: m.health.Restarts}
+		}
+	})
+	if turn == 0 {
 		return
 	}
-	old := m.handle
-	m.stale, m.handle = false, nil
-	m.opening++
-	turn := m.opening
-	m.health = Health{Status: Starting, Restarts: m.health.Restarts}
-	m.mu.Unlock()
 	if old != nil {
 		_ = old.Close()
 	}
-	// A runtime that was closed may still report; only the newest counts.
-	h, err := f.open(ctx, m, func(h Health) { m.report(turn, h) })
+	a := m.rec.Load()
+	var h Handle
+	err := error(core.Invalid("runtime", a.Runtime, f.runtimes()))
+	if rt, ok := f.opt.Runtimes[a.Runtime]; ok {
+		// A runtime that was closed may still report; only the newest counts.
+		h, err = rt.Open(ctx, *a, func(h Health) { m.report(turn, h) })
+	}
 	if err != nil {
-		m.mu.Lock()
-		m.openWait = min(max(2*m.openWait, firstWait), lastWait)
-		m.stale, m.openAt = true, time.Now().Add(m.openWait)
-		m.mu.Unlock()
+		m.Change(func() {
+			m.openWait = min(max(2*m.openWait, firstWait), lastWait)
+			m.stale, m.openAt = true, time.Now().Add(m.openWait)
+		})
 		time.AfterFunc(m.openWait, m.ring)
 		m.report(turn, Health{Status: Failed, Reason: "can't open: " + err.Error()})
 		return
 	}
-	m.mu.Lock()
-	m.handle, m.held, m.unsure, m.openWait = h, false, false, 0
-	m.move()
-	m.mu.Unlock()
-}
-
-func (f *Fleet) open(ctx context.Context, m *member, notify func(Health)) (Handle, error) {
-	a := m.rec.Load()
-	rt, ok := f.opt.Runtimes[a.Runtime]
-	if !ok {
-		return nil, core.Invalid("runtime", a.Runtime, f.runtimes())
-	}
-	return rt.Open(ctx, *a, notify)
+	m.Change(func() { m.handle, m.held, m.unsure, m.openWait = h, false, false, 0 })
+	m.wake()
 }
 
 // settle does what the record and the runtime's health ask for now. An error
 // means: try again later.
 func (f *Fleet) settle(ctx context.Context, m *member) error {
 	a := m.rec.Load()
-	m.mu.Lock()
-	was := m.holds
-	if m.holds &^= byOperator; a.Pausing || a.Paused {
-		m.holds |= byOperator
-	}
-	if m.holds != was {
-		m.move()
-	}
-	opened := m.handle != nil
-	m.mu.Unlock()
+	m.reason(byOperator, a.Pausing || a.Paused)
 	var held error
-	if opened {
+	if h, _ := m.now(); h != nil {
 		try, stop := context.WithTimeout(ctx, ackLimit)
 		held = m.applyHolds(try)
 		stop()
@@ -229,9 +214,7 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 
 // news is the health that a record should show, and whether it shows another.
 func (m *member) news(a *Agent) (Health, bool) {
-	m.mu.Lock()
-	h := m.health
-	m.mu.Unlock()
+	h := m.look().health
 	h.Status, h.Reason = m.status(a)
 	if a.Stopped {
 		h.PID = 0
@@ -244,24 +227,12 @@ func (m *member) news(a *Agent) (Health, bool) {
 // agent is busy and no tool call's question can be answered to anyone. The
 // swarm queues or fails the tasks of those runs itself.
 func (f *Fleet) Recover(ctx context.Context) error {
-	tenants := map[string][]*member{}
-	all, err := f.opt.Swarm.Tenants(ctx)
-	if err != nil {
-		return fmt.Errorf("recover the fleet: %w", err)
-	}
-	for _, t := range all { // also one without agents may have calls from outside
-		tenants[t.TenantID] = nil
-	}
-	for _, m := range f.members("") {
-		tenants[m.tenant] = append(tenants[m.tenant], m)
-	}
-	return f.opt.Health.Tenants(ctx, component, slices.Collect(maps.Keys(tenants)), func(tenant string) error {
-		members := tenants[tenant]
+	err := f.everywhere(ctx, func(tenant string) error { // also one without agents may have calls from outside
 		return f.opt.Ledger.Update(ctx, core.Self(tenant, "fleet"), func(tx *audit.Tx) error {
 			if err := f.opt.Judge.Void(tx, deadCall, "the engine was restarted, so the agent's run is gone"); err != nil {
 				return err
 			}
-			for _, m := range members {
+			for _, m := range f.members(tenant) {
 				if err := f.recoverAgent(tx, m); err != nil {
 					return err
 				}
@@ -269,6 +240,10 @@ func (f *Fleet) Recover(ctx context.Context) error {
 			return nil
 		})
 	})
+	if err != nil {
+		return fmt.Errorf("recover the fleet: %w", err)
+	}
+	return nil
 }
 
 func deadCall(a *judge.Approval) bool { return a.Gate == judge.GateTool && a.Status == judge.Open }

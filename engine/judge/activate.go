@@ -49,7 +49,7 @@ func (j *Judge) Restore(ctx context.Context, by core.Caller, id string) (Policy,
 }
 
 func (j *Judge) install(ctx context.Context, by core.Caller, id, what string) (Policy, error) {
-	if err := j.person(ctx, by, id, what); err != nil {
+	if err := j.operator(ctx, by, "policy", id, what+" it"); err != nil {
 		return Policy{}, err
 	}
 	of, sum, bare := j.base(), TestsSummary{}, false
@@ -170,7 +170,7 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
 		err = policyActive.Put(tx, activeKey, 0)
 		p.ActivatedBy, p.ActivatedAt = tx.By.Name, tx.Now()
 		if err == nil {
-			tx.Changed("policy", p.PolicyID, *p)
+			tx.Changed("policy", p.PolicyID)
 		}
 	} else {
 		_, _, n, _ := core.ParseID(p.PolicyID)
@@ -195,11 +195,76 @@ func (j *Judge) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
 	if err := j.tell(tx, p, step); err != nil {
 		return err
 	}
-	id := of.policyID
-	if _, err := tx.Record(audit.Entry{Type: "policy.rules", Subject: "policy.rules", ID: tx.Tenant(), State: ruleOf{id}, Detail: detail}); err != nil {
+	tenant := tx.Tenant()
+	if _, err := tx.Record(audit.Entry{Type: "policy.rules", Subject: "policy.rules", ID: tenant, State: ruleOf{of.policyID}, Detail: detail}); err != nil {
 		return fmt.Errorf("audit which policy rules: %w", err)
 	}
-	tenant := tx.Tenant()
-	tx.OnCommit(func() { j.rest(tenant, j.rulings.put(tenant, of)) })
+	tx.OnCommit(func() { j.rest(tenant, j.rulings.change(tenant, func(*ruling) *ruling { return of })) })
 	return nil
+}
+
+// PolicyTerms are what a tenant asks of an activation.
+type PolicyTerms struct {
+	TwoPersons bool   `json:"two_persons"`           // two operators must activate
+	Jailed     bool   `json:"jailed"`                // a program that can't be jailed is refused
+	LoosenedBy string `json:"loosened_by,omitempty"` // under two persons: the first who wants them looser
+	// LoosenedPerson is who that is to the door, under whatever name.
+	LoosenedPerson string `json:"loosened_person,omitempty"`
+}
+
+// Terms are the tenant's.
+func (j *Judge) Terms(ctx context.Context, tenant string) (t PolicyTerms, err error) {
+	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		t, err = readTerms(tx.Tx)
+		return err
+	})
+	return t, err
+}
+
+func readTerms(tx store.Tx) (t PolicyTerms, err error) {
+	t, _, err = policyTerms.Get(tx, termsKey)
+	return t, err
+}
+
+// SetTerms changes what activations need. Where two persons must activate, it
+// takes two to ask for less as well.
+func (j *Judge) SetTerms(ctx context.Context, by core.Caller, want PolicyTerms) (PolicyTerms, error) {
+	if err := j.operator(ctx, by, "policy", "terms", "change it"); err != nil {
+		return PolicyTerms{}, err
+	}
+	want.LoosenedBy, want.LoosenedPerson = "", ""
+	err := j.change(ctx, by, "change the terms of policies", func(tx *audit.Tx) error {
+		now, err := readTerms(tx.Tx)
+		if err != nil {
+			return err
+		}
+		looser := now.TwoPersons && !want.TwoPersons || now.Jailed && !want.Jailed
+		if looser && now.TwoPersons && (now.LoosenedBy == "" || by.Is(now.LoosenedBy, now.LoosenedPerson)) {
+			now.LoosenedBy, now.LoosenedPerson = by.Name, by.Person
+			want = now
+		}
+		if err := policyTerms.Put(tx, termsKey, want); err != nil {
+			return fmt.Errorf("write the terms of policies: %w", err)
+		}
+		if _, err := tx.Record(audit.Entry{
+			Type: "policy.terms", Subject: "policy.terms", ID: tx.Tenant(), State: want, Detail: map[string]any{"by": by.Name},
+		}); err != nil {
+			return fmt.Errorf("audit the terms of policies: %w", err)
+		}
+		tx.Changed("policy.terms", tx.Tenant())
+		return nil
+	})
+	return want, err
+}
+
+type termsRecords struct{}
+
+func (termsRecords) Subject() string { return "policy.terms" }
+
+func (termsRecords) States(tx store.Tx, each func(string, any) error) error {
+	t, told, err := policyTerms.Get(tx, termsKey)
+	if err != nil || !told {
+		return err
+	}
+	return each(tx.Tenant(), t)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -33,15 +34,12 @@ const (
 )
 
 func (w *Always) check() error {
-	switch w.Scope {
-	case scopeExact, scopeTool, scopeAgent, scopeSession, scopeRun:
-	default:
+	switch {
+	case !slices.Contains([]string{scopeExact, scopeTool, scopeAgent, scopeSession, scopeRun}, w.Scope):
 		return core.Invalid("always", w.Scope, "exact, tool, agent, session, run")
-	}
-	if w.Expires < time.Second || w.Expires > maxExpiry {
+	case w.Expires < time.Second || w.Expires > maxExpiry:
 		return core.Invalid("expires", w.Expires, "1s-720h (30 days)")
-	}
-	if w.MaxUses < 1 || w.MaxUses > maxUses {
+	case w.MaxUses < 1 || w.MaxUses > maxUses:
 		return core.Invalid("max_uses", w.MaxUses, "1-1000")
 	}
 	return nil
@@ -107,15 +105,19 @@ func (r *Rule) alive(now time.Time) bool {
 // applyAlways lets an always rule stand in for the person whom the table
 // asks. Never for a fault, never above the risk the rule was made at.
 func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
-	if v.ReasonCode == reasonError || v.ReasonCode == reasonTimeout || v.ReasonCode == ReasonBadOutput || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
+	if v.Decision != HITL || v.RuleID == "" && !v.program || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
-	live, err := j.always.rules(ctx, &j.rules, tenant)
-	if err != nil || len(live) == 0 {
+	switch v.ReasonCode {
+	case ReasonError, ReasonTimeout, ReasonBadOutput:
+		return
+	}
+	live, err := j.liveRules(ctx, tenant)
+	if err != nil || len(*live) == 0 {
 		return // a person it is
 	}
 	now := j.ledger.Clock().Now()
-	for _, r := range live {
+	for _, r := range *live {
 		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask.Gate, &ask.Action, ask.Agent.Name, ask.Session, runOf(ask.TaskID, ask.Attempt)) {
 			continue
 		}
@@ -138,7 +140,13 @@ func (j *Judge) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
 	}
 	r := *old
 	if !r.alive(tx.Now()) {
-		j.always.spend(tx.Tenant(), r.RuleID)
+		if live, _ := j.always.get(tx.Tenant()); live != nil {
+			for _, l := range *live {
+				if l.RuleID == r.RuleID {
+					l.spent.Store(true)
+				}
+			}
+		}
 		return ErrStale
 	}
 	r.Uses++
@@ -174,7 +182,7 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 	case want.Scope == scopeRun && a.TaskID == "":
 		return nil, refuse("scope run: this belongs to no run of a task")
 	}
-	floor, err := j.refusal(ctx, a.TenantID, ptr(a.ask()))
+	floor, err := j.refusal(ctx, a.TenantID, new(a.ask()))
 	if err != nil {
 		return nil, fmt.Errorf("check the deny rules: %w", err)
 	}
@@ -253,9 +261,8 @@ func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
 
 // RevokeRule ends an always rule at once. Revoking twice is no error.
 func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule, error) {
-	if by.Kind != core.Operator {
-		cause := core.Errorf(core.Denied, "rule %s: only an operator may revoke it", id)
-		return Rule{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "rule.refused", Subject: "rule", ID: clip(id, 128)}, cause)
+	if err := j.operator(ctx, by, "rule", id, "revoke it"); err != nil {
+		return Rule{}, err
 	}
 	if err := j.local(ctx, by, core.RulePrefix, "rule", id); err != nil {
 		return Rule{}, err
@@ -273,4 +280,88 @@ func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule
 		return j.rules.Save(tx, record.Event{Type: "rule.revoked", Detail: map[string]any{"by": by.Name}}, old, &out)
 	})
 	return out, err
+}
+
+// ruleKind keeps the always rules.
+func (j *Judge) ruleKind() record.Kind[Rule] {
+	return record.Kind[Rule]{
+		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.followRule,
+		ID:  func(r *Rule) string { return r.RuleID },
+		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),
+		Head: func(r *Rule) record.Head {
+			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Seq: &r.AuditSeq}
+		},
+		State: func(r *Rule) any {
+			return struct {
+				Uses    int  `json:"uses"`
+				Revoked bool `json:"revoked"`
+			}{r.Uses, r.Revoked}
+		},
+	}
+}
+
+// addRule stores a proposed rule, live from this commit on.
+func (j *Judge) addRule(tx *audit.Tx, p *proposal) (*Rule, error) {
+	r := p.rule
+	r.RuleID = core.NewID(core.RulePrefix, tx.Tenant(), j.rules.Next(tx))
+	r.ExpiresAt = tx.Now().Add(p.rule.ExpiresAt.Sub(time.Time{}))
+	told := r
+	told.Action.Args, told.Action.Files = nil, nil // what a person may want erased: the row's digest tells of it
+	return &r, j.rules.Save(tx, record.Event{Type: "rule.added", Detail: &told}, nil, &r)
+}
+
+// needRule reads a rule; an id of another tenant is core.ErrForeign.
+func (j *Judge) needRule(tx *audit.Tx, id string) (*Rule, error) {
+	if _, err := core.LocalSeq(core.RulePrefix, tx.Tenant(), id); err != nil {
+		return nil, err
+	}
+	return j.rules.Need(tx, id)
+}
+
+// ruleSet are a tenant's live always rules, held so that Evaluate reads no store.
+// It is never changed, only replaced, in commit order.
+type ruleSet []*liveRule
+
+type liveRule struct {
+	Rule
+	// spent is set as soon as a transaction found the rule used up, before
+	// the commit that used it up is seen here.
+	spent *atomic.Bool
+}
+
+func (j *Judge) liveRules(ctx context.Context, tenant string) (*ruleSet, error) {
+	return j.always.load(tenant, func() (*ruleSet, error) {
+		now := j.ledger.Clock().Now()
+		all, err := j.rules.List(ctx, tenant)
+		set := ruleSet{}
+		for _, r := range all {
+			if r.alive(now) {
+				set = append(set, &liveRule{Rule: r, spent: &atomic.Bool{}})
+			}
+		}
+		return &set, err
+	})
+}
+
+// followRule takes a rule over, as it is on disk.
+func (j *Judge) followRule(tenant, _ string, r *Rule) {
+	j.always.change(tenant, func(old *ruleSet) *ruleSet {
+		if old == nil {
+			return nil
+		}
+		next := &liveRule{Rule: *r, spent: &atomic.Bool{}}
+		set := make(ruleSet, 0, len(*old)+1)
+		for _, o := range *old {
+			if o.RuleID == r.RuleID {
+				next.spent = o.spent
+			} else if o.ExpiresAt.After(r.CreatedAt) {
+				set = append(set, o)
+			}
+		}
+		if !r.Revoked && r.Uses < r.MaxUses {
+			set = append(set, next)
+			slices.SortFunc(set, func(a, b *liveRule) int { return int(a.AuditSeq) - int(b.AuditSeq) })
+		}
+		return &set
+	})
 }

@@ -126,11 +126,19 @@ func checkAnswer(ans *Answer) error {
 
 // mayAnswer refuses, and audits, whoever is no operator of the approval's tenant.
 func (j *Judge) mayAnswer(ctx context.Context, by core.Caller, id string) error {
-	if by.Kind != core.Operator || by.Name == "" {
-		cause := core.Errorf(core.Denied, "approval %s: only an operator may answer; %s %q may not", id, by.Kind, by.Name)
-		return j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: clip(id, 128)}, cause)
+	if err := j.operator(ctx, by, "approval", id, "answer"); err != nil {
+		return err
 	}
 	return j.local(ctx, by, core.ApprovalPrefix, "approval", id)
+}
+
+// operator refuses, and audits, whoever is none and wants what only they may.
+func (j *Judge) operator(ctx context.Context, by core.Caller, subject, id, what string) error {
+	if by.Kind == core.Operator && by.Name != "" {
+		return nil
+	}
+	cause := core.Errorf(core.Denied, "%s %s: only an operator may %s; %s %q may not", subject, id, what, by.Kind, by.Name)
+	return j.ledger.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: clip(id, 128)}, cause)
 }
 
 // local refuses, and audits, an id of another tenant.
@@ -289,4 +297,66 @@ func (j *Judge) settle(tx *audit.Tx, a *Approval, out Outcome) error {
 		return fmt.Errorf("settle approval %s: %w", a.ApprovalID, err)
 	}
 	return nil
+}
+
+// edited marks the intent of an approval whose arguments were changed.
+const edited = " (edited)"
+
+// revision is an approval with edited arguments that were judged again.
+type revision struct {
+	before string // digest of what was edited
+	after  Approval
+}
+
+// revise validates edited arguments with the gate's owner and judges them
+// again. A deny rule refuses the edit (DENIED, audited) and the approval stays
+// as it was; any other verdict leaves the word to the operator, at the graver
+// of both risks.
+func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args core.Raw) (*revision, error) {
+	owner := j.owners[a.Gate]
+	if owner == nil {
+		return nil, core.Errorf(core.Unavailable, "approval %s: nothing here can check an edit of %s", a.ApprovalID, a.Gate)
+	}
+	final, err := owner.Validate(a, args)
+	if err == nil {
+		err = CheckArgs(final)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("edit of approval %s: %w", a.ApprovalID, err)
+	}
+	before := a.Digest
+	a.Action.Args = append(core.Raw(nil), final...)
+	if b, ok := owner.(Binder); ok {
+		a.Action.Files = b.Bind(a)
+	}
+	ask := a.ask()
+	v := j.decide(ctx, a.TenantID, &ask)
+	if v.Decision == Deny {
+		cause := core.Errorf(core.Denied, "edit of approval %s: refused by %s: %s", a.ApprovalID, v.RuleID, v.Rationale).With("rule_id", v.RuleID)
+		return nil, j.ledger.Refuse(ctx, by, audit.Entry{
+			Type: "approval.edit_refused", Trace: a.TraceID, Subject: "approval", ID: a.ApprovalID,
+			Detail: map[string]any{"rule_id": v.RuleID, "reason_code": v.ReasonCode, "digest": v.Digest, "prior_digest": before},
+		}, cause)
+	}
+	a.PolicyVersion = v.PolicyVersion
+	if a.Digest, err = Digest(a.TenantID, a.PolicyVersion, ask); err != nil { // also of what belongs to no task
+		return nil, fmt.Errorf("edit of approval %s: %w", a.ApprovalID, err)
+	}
+	a.Risk = graver(a.Risk, v.Risk)
+	if a.Digest != before {
+		a.PriorDigest = before
+		a.Intent = strings.TrimSuffix(a.Intent, edited) + edited // the words were about other arguments
+		a.FirstBy, a.FirstPerson = "", ""                        // who approved first approved something else
+	}
+	return &revision{before: before, after: a}, nil
+}
+
+// apply carries an edit over to the approval as it now is.
+func (r *revision) apply(a *Approval) {
+	a.Action.Args, a.Action.Files = r.after.Action.Args, r.after.Action.Files
+	a.Digest, a.PriorDigest, a.Intent = r.after.Digest, r.after.PriorDigest, r.after.Intent
+	a.PolicyVersion, a.Risk = r.after.PolicyVersion, r.after.Risk
+	if r.after.Digest != r.before {
+		a.FirstBy, a.FirstPerson = "", ""
+	}
 }

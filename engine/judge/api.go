@@ -5,17 +5,19 @@
 package judge
 
 import (
+	"cmp"
 	"hash"
+	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
 
-// Decision is the seed's enum.
+// Decision is the model's enum.
 type Decision string
 
-// The decisions.
 const (
 	Approve Decision = "approve"
 	Deny    Decision = "deny"
@@ -25,7 +27,6 @@ const (
 // Gate is the place an ask comes from.
 type Gate string
 
-// The gates.
 const (
 	GateStart  Gate = "task.start"    // before a task is queued
 	GateTool   Gate = "tool.call"     // an agent's tool call, mid-run
@@ -102,7 +103,7 @@ type Verdict struct {
 	Confidence    *float64
 	RuleID        string
 	PolicyVersion string // digest of the active rules
-	Digest        string // what an approval is bound to (contract 2.4)
+	Digest        string // what an approval is bound to (requirement 2.4)
 	Risk          Risk
 	Retry         bool // result gate: reject and retry with feedback
 	Abort         bool // with a deny: the run is to end
@@ -130,7 +131,7 @@ type evaluated struct {
 	tenant  string
 }
 
-// GateDecision is the seed's record, with who, when and why beside it.
+// GateDecision is the model's record, with who, when and why beside it.
 type GateDecision struct {
 	TenantID   string    `json:"tenant_id"`
 	TraceID    string    `json:"trace_id"`
@@ -184,7 +185,6 @@ const byPolicy = "policy"
 // ApprovalStatus says where an approval stands. Only open ones can be answered.
 type ApprovalStatus string
 
-// The statuses.
 const (
 	Open     ApprovalStatus = "open"
 	Approved ApprovalStatus = "approved"
@@ -193,7 +193,7 @@ const (
 	Voided   ApprovalStatus = "void"    // what it was about changed or is gone
 )
 
-// Approval is one question that waits for a person (contract 2.4).
+// Approval is one question that waits for a person (requirement 2.4).
 type Approval struct {
 	TenantID      string         `json:"tenant_id"`
 	TraceID       string         `json:"trace_id"`
@@ -320,4 +320,59 @@ type Settler interface {
 	// approval is bound to them.
 	Validate(a Approval, args core.Raw) (core.Raw, error)
 	Settle(tx *audit.Tx, a Approval, out Outcome) error
+}
+
+var risks = map[Risk]int{Low: 1, Medium: 2, High: 3, Critical: 4}
+
+func (r Risk) valid() bool { return risks[r] > 0 }
+
+// above reports whether r is graver than other.
+func (r Risk) above(other Risk) bool { return risks[r] > risks[other] }
+
+// claimed is the risk that an ask claims: none means low, and one that is no
+// risk at all counts as high.
+func claimed(r Risk) Risk {
+	switch {
+	case r == "":
+		return Low
+	case !r.valid():
+		return High
+	}
+	return r
+}
+
+func graver(a, b Risk) Risk {
+	if b.above(a) {
+		return b
+	}
+	return a
+}
+
+// AtLeast reports whether r is as grave as other, or graver.
+func (r Risk) AtLeast(other Risk) bool { return risks[r] >= risks[other] }
+
+// During is what was under way when something was asked that no call names: an
+// agent at work, or a tool call of its, as it tells of it. It is for people: no
+// approval is bound to it and no rule sees it.
+type During struct {
+	Agent  string `json:"agent,omitempty"`   // where several share the process
+	TaskID string `json:"task_id,omitempty"` // where several are at work
+	CallID string `json:"call_id,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	Title  string `json:"title,omitempty"`
+}
+
+// String is one line: who and on what, where that is to be said, and the call.
+func (d During) String() string {
+	id := d.CallID
+	if id != "" {
+		id = "(" + id + ")"
+	}
+	call := cmp.Or(joined(" ", d.Tool, d.Title, id), "tells of no call")
+	return joined(": ", joined(", ", d.Agent, d.TaskID), call)
+}
+
+// joined are the parts that there are.
+func joined(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }

@@ -66,10 +66,8 @@ func parseCases(lines []byte) ([]Case, error) {
 			return nil, at(core.Invalid("input", "", "a JSON object"))
 		}
 		seen[c.Name] = true
-		switch c.Expect.Decision {
-		case string(Approve), string(Deny), string(HITL), replyAbort:
-		default:
-			return nil, at(core.Invalid("expect.decision", c.Expect.Decision, "approve, deny, abort, hitl"))
+		if !isWord(c.Expect.Decision) {
+			return nil, at(core.Invalid("expect.decision", c.Expect.Decision, replyWords))
 		}
 		if _, err := parseInput("", c.Input); err != nil {
 			return nil, at(err)
@@ -93,11 +91,8 @@ func said(v *Verdict) string {
 // TestPolicy runs a policy's cases as real decisions are made, without effect,
 // and keeps the summary.
 func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Policy, []CaseResult, error) {
-	of, d, err := j.compiled(ctx, by.Tenant, id)
+	of, d, err := j.onTrial(ctx, by, id)
 	if err != nil {
-		return Policy{}, nil, err
-	}
-	if err := j.mayTry(ctx, by, id, of); err != nil {
 		return Policy{}, nil, err
 	}
 	defer j.rest(by.Tenant, of)
@@ -122,18 +117,28 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 	return out, results, err
 }
 
-// mayTry refuses, and audits, an agent that would run a program without a
-// jail: it could do there what its own runtime keeps it from.
-func (j *Judge) mayTry(ctx context.Context, by core.Caller, id string, of *ruling) error {
-	if by.Kind == core.Operator || of.program == nil || j.programs == nil {
-		return nil
+// onTrial is compiled for a caller who would run it. An agent that would run a
+// program without a jail is refused, and audited: it could do there what its own
+// runtime keeps it from.
+func (j *Judge) onTrial(ctx context.Context, by core.Caller, id string) (*ruling, PolicyDetail, error) {
+	of, d, err := j.compiled(ctx, by.Tenant, id)
+	if err != nil || by.Kind == core.Operator {
+		return of, d, err
 	}
-	jailed, why := j.programs.Jailed(ctx)
+	jailed, why := j.jailed(ctx, of)
 	if jailed {
-		return nil
+		return of, d, nil
 	}
 	cause := core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s), so only an operator may run it; %s %q may not", id, why, by.Kind, by.Name)
-	return j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: clip(id, 128)}, cause)
+	return nil, d, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: clip(id, 128)}, cause)
+}
+
+// jailed says whether what a ruling runs, if anything, is jailed, and if not why.
+func (j *Judge) jailed(ctx context.Context, of *ruling) (bool, string) {
+	if of.program == nil || j.programs == nil {
+		return true, ""
+	}
+	return j.programs.Jailed(ctx)
 }
 
 // compiled is a policy compiled, active or not.
@@ -151,10 +156,8 @@ func (j *Judge) runCases(ctx context.Context, tenant string, of *ruling, lines [
 	if err != nil {
 		return nil, sum, false, err
 	}
-	if of.program != nil && j.programs != nil {
-		jailed, _ := j.programs.Jailed(ctx)
-		bare = !jailed
-	}
+	jailed, _ := j.jailed(ctx, of)
+	bare = !jailed
 	for _, c := range cases {
 		if err := ctx.Err(); err != nil {
 			return all, sum, bare, err
@@ -169,12 +172,11 @@ func (j *Judge) runCases(ctx context.Context, tenant string, of *ruling, lines [
 			Rationale: v.Rationale, Stderr: v.stderr,
 		}
 		r.Passed = r.Decision == c.Expect.Decision && core.Wants(c.Expect.ReasonCode, r.ReasonCode)
-		if sum.Total++; r.Passed {
+		if r.Passed {
 			sum.Passed++
-		} else {
-			sum.Failed++
 		}
 		all = append(all, r)
 	}
+	sum.Total, sum.Failed = len(all), len(all)-sum.Passed
 	return all, sum, bare, nil
 }

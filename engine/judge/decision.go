@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -94,7 +95,7 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 	if err != nil {
 		return err
 	}
-	row := &decisionRow{GateDecision: *d, Number: j.decisions.Next(tx), by: &policy}
+	row := &decisionRow{GateDecision: *d, Number: j.decisions.Next(tx), by: policy}
 	if err := j.decisions.Write(tx, nil, row); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
@@ -110,11 +111,11 @@ func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
 			return fmt.Errorf("audit a decision: %w", err)
 		}
 	}
-	tx.Changed("decision", d.DecisionID, d)
+	tx.Changed("decision", d.DecisionID)
 	return nil
 }
 
-// decisionRow is a stored decision: the seed's names, without what the key,
+// decisionRow is a stored decision: the model's names, without what the key,
 // the tenant and the rule table already say.
 type decisionRow struct {
 	GateDecision
@@ -130,9 +131,7 @@ func (j *Judge) decision(tx store.Tx, row *decisionRow) (GateDecision, error) {
 	d := row.GateDecision
 	d.TenantID = tx.Tenant()
 	d.DecisionID = core.NewID(core.DecisionPrefix, d.TenantID, row.Number)
-	if d.DecidedBy == "" {
-		d.DecidedBy = byPolicy
-	}
+	d.DecidedBy = cmp.Or(d.DecidedBy, byPolicy)
 	if d.PolicyVersion == "" {
 		p, err := j.policy(tx, row.Policy)
 		if err != nil {
@@ -147,9 +146,8 @@ func (j *Judge) decision(tx store.Tx, row *decisionRow) (GateDecision, error) {
 }
 
 // encode runs on the store's writer with each task, so it is written by hand.
-func (r *decisionRow) encode() []byte {
+func (r *decisionRow) encode(b []byte) []byte {
 	a, d := r.by, &r.GateDecision
-	b := make([]byte, 0, 512)
 	b = append(b, `{"n":`...)
 	b = strconv.AppendUint(b, r.Number, 10)
 	b = append(b, `,"decision":"`...)

@@ -1,17 +1,24 @@
 package judge
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"hash"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/diff"
 )
 
-// An approval is bound to the sha256 of this RFC 8785 document (contract 2.4):
+// An approval is bound to the sha256 of this RFC 8785 document (requirement 2.4):
 //
 //	{"action":{"agent","call_id","files","gate","kind","server","tool"},"arguments":{…},
 //	 "attempt":N,"policy_version":"…","task":"…","tenant":"…"}
@@ -47,30 +54,22 @@ func canonicalArgs(args core.Raw) (core.Raw, error) {
 // digestPrefix hashes the document up to and without the task's value.
 func digestPrefix(ask *Ask, canonical core.Raw, version string) hash.Hash {
 	h := sha256.New()
-	b := make([]byte, 0, 256)
-	b = append(b, `{"action":{"agent":`...)
-	b = quote(b, ask.Agent.Name)
-	b = append(b, `,"call_id":`...)
-	b = quote(b, ask.Action.CallID)
+	b := member(make([]byte, 0, 256), `{"action":{"agent":`, ask.Agent.Name)
+	b = member(b, `,"call_id":`, ask.Action.CallID)
 	if len(ask.Action.Files) > 0 {
 		b = append(b, `,"files":`...)
 		b = appendFiles(b, ask.Action.Files)
 	}
-	b = append(b, `,"gate":`...)
-	b = quote(b, string(ask.Gate))
-	b = append(b, `,"kind":`...)
-	b = quote(b, ask.Action.Kind)
-	b = append(b, `,"server":`...)
-	b = quote(b, ask.Action.Server)
-	b = append(b, `,"tool":`...)
-	b = quote(b, ask.Action.Tool)
+	b = member(b, `,"gate":`, string(ask.Gate))
+	b = member(b, `,"kind":`, ask.Action.Kind)
+	b = member(b, `,"server":`, ask.Action.Server)
+	b = member(b, `,"tool":`, ask.Action.Tool)
 	b = append(b, `},"arguments":`...)
 	h.Write(b)
 	h.Write(canonical)
 	b = append(b[:0], `,"attempt":`...)
 	b = strconv.AppendInt(b, int64(ask.Attempt), 10)
-	b = append(b, `,"policy_version":`...)
-	b = quote(b, version)
+	b = member(b, `,"policy_version":`, version)
 	b = append(b, `,"task":`...)
 	h.Write(b)
 	return h
@@ -82,10 +81,8 @@ func finish(prefix hash.Hash, task, tenant string) string {
 	if err != nil { // sha256 always can
 		panic("judge: sha256 can't be cloned: " + err.Error())
 	}
-	b := make([]byte, 0, 128)
-	b = quote(b, task)
-	b = append(b, `,"tenant":`...)
-	b = quote(b, tenant)
+	b := quote(make([]byte, 0, 128), task)
+	b = member(b, `,"tenant":`, tenant)
 	b = append(b, '}')
 	h.Write(b)
 	sum := h.Sum(b[:0])
@@ -101,8 +98,242 @@ func Digest(tenant, version string, ask Ask) (string, error) {
 	return finish(digestPrefix(&ask, canonical, version), ask.TaskID, tenant), nil
 }
 
+// member appends what leads to a JSON string, and s as that.
+func member(b []byte, lead, s string) []byte { return quote(append(b, lead...), s) }
+
 // quote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quote(b []byte, s string) []byte {
 	out, _ := jsontext.AppendQuote(b, s)
 	return out
+}
+
+// File is a file of the work directory that an action names, as it was when
+// the judge was asked.
+type File struct {
+	Path   string `json:"path"`             // below the work directory; with Unbound it may be a word of the command
+	SHA256 string `json:"sha256,omitempty"` // hex
+	Size   int64  `json:"size,omitzero"`    // bytes
+	Mode   string `json:"mode,omitempty"`   // permissions, octal
+	// Runs says that the file says what happens: a program, a script, a
+	// configuration. What runs is then a copy of what was judged.
+	Runs bool `json:"runs,omitzero"`
+	// Unbound says why nothing is bound; "" otherwise.
+	Unbound string `json:"unbound,omitempty"`
+
+	// Only Card fills these in. Text is what the file holds, or Diff how it
+	// differs from the version that a person approved last; Note says which
+	// that is, or why something is left off.
+	Text string `json:"text,omitempty"`
+	Diff string `json:"diff,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// ErrChanged is the error of an effect whose files are not what was judged.
+var ErrChanged = errors.New("is not what was judged")
+
+// Line is the file in one line, for a card.
+func (f *File) Line() string {
+	if f.Unbound != "" {
+		return "not bound: " + f.Path + " (" + f.Unbound + ")"
+	}
+	use := "compared when it starts"
+	if f.Runs {
+		use = "runs as shown"
+	}
+	line := fmt.Sprintf("%s, %s, %d bytes, sha256 %.12s, %s", f.Path, f.Mode, f.Size, f.SHA256, use)
+	if f.Note != "" {
+		line += "; " + f.Note
+	}
+	return line
+}
+
+// same reports whether an approval of the one covers the other.
+func (f *File) same(g *File) bool {
+	return f.Path == g.Path && f.SHA256 == g.SHA256 && f.Size == g.Size && f.Mode == g.Mode && f.Runs == g.Runs && f.Unbound == g.Unbound
+}
+
+// SameFiles reports whether an approval of the ones covers the others.
+func SameFiles(a, b []File) bool {
+	return slices.EqualFunc(a, b, func(f, g File) bool { return f.same(&g) })
+}
+
+// changedFile names a file that is not as it was judged, "" for none.
+func changedFile(judged, now []File) string {
+	for _, pair := range [][2][]File{{judged, now}, {now, judged}} {
+		for i := range pair[0] {
+			f := &pair[0][i]
+			if !slices.ContainsFunc(pair[1], func(g File) bool { return f.same(&g) }) {
+				return f.Path
+			}
+		}
+	}
+	return ""
+}
+
+// appendFiles appends the files as canonical JSON.
+func appendFiles(b []byte, files []File) []byte {
+	b = append(b, '[')
+	for i, f := range files {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = member(b, `{"mode":`, f.Mode)
+		b = member(b, `,"path":`, f.Path)
+		b = append(b, `,"runs":`...)
+		b = strconv.AppendBool(b, f.Runs)
+		b = member(b, `,"sha256":`, f.SHA256)
+		b = append(b, `,"size":`...)
+		b = strconv.AppendInt(b, f.Size, 10)
+		b = member(b, `,"unbound":`, f.Unbound)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// Contents are the versions of files that were judged. Whoever looks at the
+// files keeps them, for as long as there is room.
+type Contents interface {
+	// Content is what a version holds; false when it is not kept.
+	Content(tenant, sha256 string) ([]byte, bool)
+}
+
+// Binder is implemented by a Settler whose actions name files.
+type Binder interface {
+	// Bind finds the files that an approval's action names, as they are now.
+	Bind(a Approval) []File
+}
+
+// ApprovedFiles are the files that an approval is bound to.
+func (j *Judge) ApprovedFiles(tx *audit.Tx, id string) ([]File, error) {
+	a, err := j.approvals.Need(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	return a.Action.Files, nil
+}
+
+// Bounds of what a card shows, in bytes.
+const (
+	maxShown    = 64 << 10  // of one file
+	maxShownAll = 256 << 10 // of all
+)
+
+// FilesDigest tells one set of files from another; "" for none.
+func FilesDigest(files []File) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return digestOf(appendFiles(nil, files))
+}
+
+// Card is an approval with what its files hold, or how they differ from what a
+// person approved last.
+func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
+	a, err := j.Approval(ctx, tenant, id)
+	if err != nil {
+		return a, err
+	}
+	a.Bound, a.Caveat = a.Action.bound(), a.caveat()
+	if len(a.Action.Files) == 0 {
+		return a, nil
+	}
+	past, err := j.Past(ctx, tenant, a, pastLooked)
+	if err != nil {
+		return a, err
+	}
+	a.Action.Files = slices.Clone(a.Action.Files)
+	left := maxShownAll
+	for i := range a.Action.Files {
+		f := &a.Action.Files[i]
+		if f.Unbound == "" {
+			j.show(tenant, f, past, min(maxShown, left))
+			left -= len(f.Text) + len(f.Diff)
+		}
+	}
+	return a, nil
+}
+
+// pastLooked is how many answered approvals of the same shape are looked at
+// for an earlier version of a file.
+const pastLooked = 50
+
+// show fills in what a card shows of one file, in at most so many bytes.
+func (j *Judge) show(tenant string, f *File, past []Approval, most int) {
+	text, kept := j.content(tenant, f.SHA256)
+	if !kept {
+		f.Note = "not shown: no text, too large, or no longer kept"
+		return
+	}
+	before, id := lastApproved(past, f)
+	old, ok := j.content(tenant, before)
+	switch {
+	case before == f.SHA256:
+		f.Text, f.Note = text, "as approved in "+id
+	case ok:
+		f.Diff, f.Note = diff.Unified(f.Path, old, text, most), "against what was approved in "+id
+	default:
+		f.Text = text
+	}
+	if len(f.Text) > most || len(f.Diff) > most {
+		f.Text, f.Diff = clip(f.Text, most), clip(f.Diff, most)
+		f.Note = strings.TrimPrefix(f.Note+"; it goes on", "; ")
+	}
+}
+
+// lastApproved is the version of a file that a person approved last, and by
+// which approval.
+func lastApproved(past []Approval, f *File) (sha, id string) {
+	for i := range past {
+		if past[i].Status != Approved {
+			continue
+		}
+		for _, g := range past[i].Action.Files {
+			if g.Path == f.Path && g.Unbound == "" {
+				return g.SHA256, past[i].ApprovalID
+			}
+		}
+	}
+	return "", ""
+}
+
+func (j *Judge) content(tenant, sha string) (string, bool) {
+	if j.contents == nil || sha == "" {
+		return "", false
+	}
+	data, ok := j.contents.Content(tenant, sha)
+	return string(data), ok
+}
+
+// bound says how many files an action is bound to, and how many that it names
+// it is not: "3 files, 1 not bound". It is "" where it names none.
+func (a *Action) bound() string {
+	bound := 0
+	for i := range a.Files {
+		if a.Files[i].Unbound == "" {
+			bound++
+		}
+	}
+	text := strconv.Itoa(bound) + " files"
+	if bound == 1 {
+		text = "1 file"
+	}
+	switch not := len(a.Files) - bound; {
+	case len(a.Files) == 0:
+		return ""
+	case not > 0:
+		text += ", " + strconv.Itoa(not) + " not bound"
+	}
+	return text
+}
+
+// caveat is what an approval can't promise, "" for nothing. A call of the
+// drivers' own (terminal/create, fs/…) is carried out here.
+func (a *Approval) caveat() string {
+	switch ours, _, _ := strings.Cut(a.Action.Tool, "/"); {
+	case a.Gate == GateTool && slices.Contains([]string{"acp", "exec", "coder"}, a.Driver) && ours != "terminal" && ours != "fs":
+		return "The agent runs this by itself: what its files hold when it does can't be held to what is shown here."
+	case len(a.Action.Files) > 0:
+		return "Files that a script reads by itself are not bound."
+	}
+	return ""
 }

@@ -314,11 +314,7 @@ func inner(w *wrapper, words []string) []string {
 		first := words[0]
 		switch {
 		case first == "--":
-			words = words[1:]
-			if own < len(words) {
-				return words[own:]
-			}
-			return nil
+			return words[min(1+own, len(words)):]
 		case slices.Contains(w.Values, first) && len(words) > 1:
 			words = words[2:]
 		case strings.HasPrefix(first, "-") || isAssignment(first):

@@ -13,8 +13,6 @@ import (
 // Reason codes that the judge itself gives. The others come from rules.
 const (
 	reasonNoRule   = "no_rule"
-	reasonError    = ReasonError
-	reasonTimeout  = ReasonTimeout
 	reasonArgs     = "args.invalid"
 	reasonAlways   = "always.rule"
 	reasonDeadline = "deadline"
@@ -33,9 +31,7 @@ const (
 // Arguments that can't be bound to a digest (CheckArgs) are denied.
 func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
 	v := j.decide(ctx, tenant, &ask)
-	if v.Decision == HITL && (v.RuleID != "" || v.program) {
-		j.applyAlways(ctx, tenant, &ask, &v)
-	}
+	j.applyAlways(ctx, tenant, &ask, &v)
 	return v
 }
 
@@ -80,14 +76,14 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 		if of.table != base {
 			f = &facts{t: of.table, ask: ask, trace: tr}
 		}
-		r, err = of.table.first(ctx, until, f)
+		r, err = first(ctx, until, f, of.table.floor[ask.Gate], of.table.rest[ask.Gate]) // a deny rule wherever it stands
 	}
 	switch {
 	case err != nil:
-		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonError, clip("The policy failed: "+err.Error(), 512)
+		v.Decision, v.ReasonCode, v.Rationale = HITL, ReasonError, clip("The policy failed: "+err.Error(), 512)
 		v.Risk = graver(v.Risk, Medium)
 		if late(ctx, until) != nil {
-			v.ReasonCode = reasonTimeout
+			v.ReasonCode = ReasonTimeout
 		}
 	case r == nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonNoRule, "No rule covers this."
@@ -122,19 +118,14 @@ func (j *Judge) byProgram(ctx context.Context, of *ruling, tenant string, ask *A
 	}
 }
 
-// first is the rule that decides: a deny rule wherever it stands, then the
-// first that matches. nil when none does.
-func (t *table) first(ctx context.Context, until time.Time, f *facts) (*rule, error) {
-	return first(ctx, until, f, t.floor[f.ask.Gate], t.rest[f.ask.Gate])
-}
-
+// first is the first rule of the lists that matches, nil when none does.
 func first(ctx context.Context, until time.Time, f *facts, lists ...[]*rule) (*rule, error) {
 	for _, rules := range lists {
 		for _, r := range rules {
 			if !r.applies(f.ask.Action.Kind) {
 				continue
 			}
-			f.trace.look(f, r)
+			f.trace.look(r)
 			yes, err := r.match(f)
 			if err == nil {
 				err = late(ctx, until)

@@ -1,8 +1,12 @@
 package judge
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
+
+	"cel.dev/cel-go/common/types/ref"
 
 	"swarmdeck/engine/core"
 )
@@ -43,17 +47,15 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 		if of, _, err = j.compiled(ctx, tenant, policy); err != nil {
 			return Explanation{}, err
 		}
-		if of.program != nil && of.version != rules && j.programs != nil {
-			if jailed, why := j.programs.Jailed(ctx); !jailed {
-				return Explanation{}, core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s) and does not rule, so a question does not run it; an operator's test of it does", policy, why)
-			}
+		if jailed, why := j.jailed(ctx, of); !jailed && of.version != rules {
+			return Explanation{}, core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s) and does not rule, so a question does not run it; an operator's test of it does", policy, why)
 		}
 		defer j.rest(tenant, of)
 	}
 	tr := &trace{}
 	began := time.Now()
 	v := j.by(ctx, of, tenant, &ask, tr)
-	if v.Decision == HITL && (v.RuleID != "" || v.program) && policy == "" {
+	if policy == "" {
 		j.applyAlways(ctx, tenant, &ask, &v)
 	}
 	e := Explanation{
@@ -63,4 +65,195 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 	}
 	j.traced(&e, of, &v, tr)
 	return e, nil
+}
+
+// trace notes which rules were tried, and what the last one read. A nil trace
+// notes nothing.
+type trace struct {
+	tried  []string
+	rule   *rule
+	values map[string]any
+}
+
+// look begins a rule.
+func (t *trace) look(r *rule) {
+	if t == nil {
+		return
+	}
+	t.tried = append(t.tried, r.ID)
+	t.rule, t.values = r, map[string]any{}
+}
+
+// read notes a value that the rule asked for.
+func (t *trace) read(name string, value any) {
+	v, ok := value.(ref.Val)
+	if !ok {
+		return
+	}
+	native := v.Value()
+	if _, err := core.Encode(native); err != nil {
+		return
+	}
+	t.values[name] = native
+}
+
+// Grounds say why a policy decided as it did: the rule, its condition and the
+// values that it read, found by asking the version that decided once more.
+// When, Values and Tried are of rules; a program only gives its rationale.
+type Grounds struct {
+	Explanation
+	DecisionID string `json:"decision_id"`
+	ApprovalID string `json:"approval_id,omitempty"`
+	PolicyName string `json:"policy_name,omitempty"`
+	Program    bool   `json:"program,omitzero"` // a program decided; it is not run again
+	Rules      bool   `json:"rules_now"`        // the version that decided is the one that rules now
+	// Gone says why the decision can't be made anew, so that only what was
+	// recorded is known of it; "" where it could.
+	Gone string `json:"gone,omitempty"`
+}
+
+// Grounds are those of a decision, or of what opened an approval, by its id. A
+// person's answer has the grounds of what that person was asked.
+func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error) {
+	d, risk, err := j.asked(ctx, tenant, id)
+	if err != nil {
+		return Grounds{}, err
+	}
+	g := Grounds{
+		Explanation: Explanation{
+			Decision: was(&d), ReasonCode: d.ReasonCode, Rationale: d.Rationale, Confidence: d.Confidence, Risk: risk, Gate: d.Gate,
+			RuleID: d.RuleID, PolicyVersion: d.PolicyVersion, Unsandboxed: d.Unsandboxed, Always: d.ReasonCode == reasonAlways,
+		},
+		DecisionID: d.DecisionID, ApprovalID: d.ApprovalID,
+	}
+	of, err := j.rulingOf(ctx, tenant, d.PolicyVersion)
+	switch {
+	case err != nil:
+		return g, err
+	case of == nil:
+		g.Gone = "that version of the policy is not kept"
+		return g, nil
+	}
+	g.PolicyID, g.PolicyName = of.policyID, of.name
+	g.Rules = j.ruling(ctx, tenant).version == of.version
+	if g.Program = of.decides(d.Gate); g.Program {
+		return g, nil
+	}
+	ask, known, err := j.recall(ctx, tenant, &d)
+	if err != nil {
+		return g, err
+	}
+	if !known {
+		g.Gone = "what it was about is not kept"
+		if d.PriorDigest != "" {
+			g.Gone = "the arguments were edited since"
+		}
+		return g, nil
+	}
+	tr := &trace{}
+	v := j.by(ctx, of, tenant, &ask, tr)
+	if v.RuleID != d.RuleID && !g.Always {
+		g.Gone = "asked again it decides by another rule: it read what is not kept"
+		return g, nil
+	}
+	if risk == "" {
+		g.Risk = v.Risk
+	}
+	j.traced(&g.Explanation, of, &v, tr)
+	return g, nil
+}
+
+// asked is the policy's decision behind an id of a decision or an approval,
+// with the risk as far as it is known.
+func (j *Judge) asked(ctx context.Context, tenant, id string) (GateDecision, Risk, error) {
+	approval, decision := id, ""
+	if !strings.HasPrefix(id, core.ApprovalPrefix+"_") {
+		d, err := j.Decision(ctx, tenant, id)
+		if err != nil || d.ApprovalID == "" {
+			return d, "", err
+		}
+		approval, decision = d.ApprovalID, id
+	}
+	a, err := j.Approval(ctx, tenant, approval)
+	if err != nil {
+		return GateDecision{}, "", err
+	}
+	d := a.decision(core.Caller{Name: byPolicy, Door: core.DoorEngine}, HITL, a.ReasonCode)
+	d.Rationale, d.DecisionID, d.Unsandboxed, d.CreatedAt = a.Rationale, cmp.Or(decision, a.DecisionID), a.Unsandboxed, a.CreatedAt
+	return d, a.Risk, nil
+}
+
+// rulingOf is the policy of a version, as far as it is kept; nil when not.
+func (j *Judge) rulingOf(ctx context.Context, tenant, version string) (*ruling, error) {
+	for _, of := range []*ruling{j.ruling(ctx, tenant), j.base()} {
+		if of.version == version {
+			return of, nil
+		}
+	}
+	all, err := j.Policies(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Version != version {
+			continue
+		}
+		of, _, err := j.compiled(ctx, tenant, all[i].PolicyID)
+		if err == nil && of.version == version {
+			return of, nil
+		}
+	}
+	return nil, nil
+}
+
+// traced adds what a rule read to an explanation.
+func (j *Judge) traced(e *Explanation, of *ruling, v *Verdict, tr *trace) {
+	last := tr.rule
+	if last == nil || last.ID != v.RuleID || v.program {
+		e.Tried = tr.tried
+		return
+	}
+	e.When, e.Values = last.When, tr.values
+	e.Floor = of.policyID != "" && j.table().byID[last.ID] == last && last.Decision == Deny
+	e.Tried = tr.tried[:len(tr.tried)-1]
+}
+
+// Standing is what rules in a tenant, and on which terms that changes.
+type Standing struct {
+	PolicyID string      `json:"policy_id"` // BasePolicy for the embedded one
+	Name     string      `json:"name"`
+	Version  string      `json:"policy_version"`
+	Rules    int         `json:"rules"`           // how many; 0 for a program
+	Broken   string      `json:"broken,omitzero"` // why it can't be read: a person decides all
+	Terms    PolicyTerms `json:"terms"`
+	// Unjailed is why programs can't be jailed here; "" when they can, or when
+	// nothing runs them.
+	Unjailed string `json:"unjailed,omitempty"`
+}
+
+// Standing says what rules now.
+func (j *Judge) Standing(ctx context.Context, tenant string) (Standing, error) {
+	terms, err := j.Terms(ctx, tenant)
+	of := j.ruling(ctx, tenant)
+	s := Standing{PolicyID: cmp.Or(of.policyID, BasePolicy), Name: of.name, Version: of.version, Rules: of.rules(), Terms: terms}
+	if of.broken != nil {
+		s.Broken = of.broken.Error()
+	}
+	if j.programs != nil {
+		if jailed, why := j.programs.Jailed(ctx); !jailed {
+			s.Unjailed = cmp.Or(why, "this system has no jail for them")
+		}
+	}
+	return s, err
+}
+
+// TryCases runs a policy's cases as real decisions are made, and keeps nothing.
+func (j *Judge) TryCases(ctx context.Context, by core.Caller, id string) ([]CaseResult, TestsSummary, error) {
+	of, d, err := j.onTrial(ctx, by, id)
+	if err != nil {
+		return nil, TestsSummary{}, err
+	}
+	defer j.rest(by.Tenant, of)
+	all, sum, _, err := j.runCases(ctx, by.Tenant, of, []byte(d.CaseSet))
+	return all, sum, err
 }

@@ -2,13 +2,18 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 	"github.com/go-json-experiment/json"
+
+	"swarmdeck/engine/core"
 )
 
 // newEnv declares what a rule can see. Each field is a variable of its own
@@ -16,32 +21,25 @@ import (
 // computed before a rule reads it.
 func newEnv() (*cel.Env, error) {
 	text, words := cel.StringType, cel.ListType(cel.StringType)
-	env, err := cel.NewEnv(
+	sees := []cel.EnvOption{
 		cel.CrossTypeNumericComparisons(true),
-		cel.Variable("action.kind", text),
-		cel.Variable("action.server", text),
-		cel.Variable("action.tool", text),
 		cel.Variable("action.args", cel.MapType(text, cel.DynType)),
-		cel.Variable("action.risk", text),
-		cel.Variable("action.intent", text),
 		cel.Variable("action.effects", words),
-		cel.Variable("agent.name", text),
-		cel.Variable("agent.role", text),
-		cel.Variable("agent.profile", text),
-		cel.Variable("agent.project", text),
-		cel.Variable("context.gate", text),
-		cel.Variable("context.driver", text),
 		cel.Variable("context.attempt", cel.IntType),
 		cel.Variable("context.priority", cel.IntType),
-		cel.Variable("context.requested_by", text),
-		cel.Variable("context.actor_kind", text),
-		cel.Variable("context.session", text),
 		cel.Variable("result.has_confidence", cel.BoolType),
 		cel.Variable("result.confidence", cel.DoubleType),
-		cel.Variable("result.text", text),
 		cel.Variable("result.topics", words),
 		cel.Variable("result.last_try", cel.BoolType),
-	)
+	}
+	for _, name := range []string{
+		"action.kind", "action.server", "action.tool", "action.risk", "action.intent",
+		"agent.name", "agent.role", "agent.profile", "agent.project",
+		"context.gate", "context.driver", "context.requested_by", "context.actor_kind", "context.session", "result.text",
+	} {
+		sees = append(sees, cel.Variable(name, text))
+	}
+	env, err := cel.NewEnv(sees...)
 	if err != nil {
 		return nil, fmt.Errorf("make the rule environment: %w", err)
 	}
@@ -173,16 +171,32 @@ func wordList(words []string) ref.Val {
 
 func (f *facts) arguments() ref.Val {
 	if f.args == nil {
-		args := map[string]any{}
+		var args map[string]core.Raw
 		if len(f.ask.Action.Args) > 0 {
 			if err := json.Unmarshal(f.ask.Action.Args, &args); err != nil {
 				f.args = types.NewErr("action.args: %v", err)
 				return f.args
 			}
 		}
-		f.args = types.NewStringInterfaceMap(types.DefaultTypeAdapter, args)
+		f.args = types.NewMap(onReading{}, args)
 	}
 	return f.args
+}
+
+// onReading decodes an argument when a rule reads it: most rules read none.
+type onReading struct{}
+
+// NativeToValue implements types.Adapter.
+func (onReading) NativeToValue(value any) ref.Val {
+	raw, ok := value.(core.Raw)
+	if !ok {
+		return types.DefaultTypeAdapter.NativeToValue(value)
+	}
+	var arg any
+	if err := json.Unmarshal(raw, &arg); err != nil {
+		return types.NewErr("action.args: %v", err)
+	}
+	return types.DefaultTypeAdapter.NativeToValue(arg)
 }
 
 // match evaluates one rule. An error is a fault of the rule.
@@ -206,4 +220,42 @@ func (r *rule) match(f *facts) (bool, error) {
 		return false, fmt.Errorf("rule %s: want a bool, got %s", r.ID, out.Type())
 	}
 	return bool(yes), nil
+}
+
+// Counting what an evaluation costs takes as long again as the usual rule. An
+// expression that only compares looks at each part of an ask once at most for
+// each of its operators: where that can't come to celCost, nothing is counted.
+
+// comparing are the operators of such an expression.
+var comparing = []string{
+	operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional, operators.Equals, operators.NotEquals,
+	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
+	"size",
+}
+
+// comparisons is the number of operators in an expression that only compares;
+// false when it does anything else.
+func comparisons(tree *cel.Ast) (n int, ok bool) {
+	ok = true
+	ast.PreOrderVisit(tree.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.CallKind:
+			n++
+			ok = ok && slices.Contains(comparing, e.AsCall().FunctionName())
+		case ast.IdentKind, ast.SelectKind, ast.LiteralKind, ast.ListKind:
+		default:
+			ok = false
+		}
+	}))
+	return n, ok
+}
+
+// size bounds the bytes of all that a rule sees of the ask.
+func (f *facts) size() int {
+	const rest = 4 << 10 // names, and the effects and topics that there are
+	n := rest + len(f.ask.Action.Args) + len(f.ask.Text) + len(f.ask.Intent)
+	for _, e := range f.ask.Action.Effects {
+		n += len(e)
+	}
+	return n
 }

@@ -76,7 +76,6 @@ type Judge struct {
 	table      func() *table
 	deadlines  map[Risk]time.Duration
 	evaluation time.Duration
-	tenants    func(context.Context) ([]string, error)
 	contents   Contents
 	health     *health.Troubles
 
@@ -84,14 +83,14 @@ type Judge struct {
 	programs  Programs
 	book      Book
 	past      History
-	rulings   rulings
+	rulings   perTenant[ruling]
 	versions  versions
 	approvals record.Kind[Approval]
 	live      record.Mirror[Approval] // those that are open
 	decisions record.Kind[decisionRow]
 	policies  record.Kind[Policy]
 	rules     record.Kind[Rule]
-	always    cache
+	always    perTenant[ruleSet]
 	loop      *loop.Loop        // nil without a ledger
 	failed    map[string]*retry // of the loop alone, by approval
 }
@@ -119,7 +118,7 @@ func New(opt Options) (*Judge, error) {
 		load = func() *table { return t }
 	}
 	j := &Judge{
-		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, tenants: opt.Tenants, contents: opt.Contents, health: opt.Health,
+		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, contents: opt.Contents, health: opt.Health,
 		owners: map[Gate]Settler{}, failed: map[string]*retry{}, programs: opt.Programs, book: opt.Book,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
@@ -139,12 +138,10 @@ func New(opt Options) (*Judge, error) {
 	}
 	j.live.Keep = func(a *Approval) bool { return a.Status == Open }
 	j.versions.init()
-	j.rulings.init()
-	j.always.init()
 	j.approvals, j.decisions, j.policies, j.rules = j.approvalKind(), j.decisionKind(), j.policyKind(), j.ruleKind()
 	if j.ledger != nil { // without one it only explains
 		j.loop = loop.New(loop.Options{Component: "judge", Health: opt.Health, Clock: j.ledger.Clock(), Tenants: opt.Tenants, Pass: j.sweep})
-		j.ledger.Register(j.auditables()...)
+		j.ledger.Register(j.approvals.Auditable(), j.decisions.Auditable(), j.rules.Auditable(), j.policies.Auditable(), termsRecords{}, rulesRecords{})
 	}
 	return j, nil
 }

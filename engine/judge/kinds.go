@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
@@ -59,7 +58,7 @@ func (j *Judge) decisionKind() record.Kind[decisionRow] {
 		ID: func(r *decisionRow) string { return r.DecisionID }, Number: record.Numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
 		Place:  func(r *decisionRow) record.Key { return record.Seq(r.Number) },
 		Head:   func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
-		Encode: func(r *decisionRow) ([]byte, error) { return r.encode(), nil },
+		Encode: func(b []byte, r *decisionRow) ([]byte, error) { return r.encode(b), nil },
 		Indexes: []record.Index[decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
 			if r.Decision == Approve {
 				return ""
@@ -78,11 +77,4 @@ func (j *Judge) policyKind() record.Kind[Policy] {
 		},
 		State: func(p *Policy) any { return p.state() },
 	}
-}
-
-// auditables are the records that reconcile compares: approvals by their
-// status and digest, always rules by their uses and by all that they allow,
-// policies by what they are and which of them rules.
-func (j *Judge) auditables() []audit.Auditable {
-	return []audit.Auditable{j.approvals.Auditable(), j.decisions.Auditable(), j.rules.Auditable(), j.policies.Auditable(), termsRecords{}, rulesRecords{}}
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,7 +18,6 @@ import (
 // PolicyKind says what a policy is.
 type PolicyKind string
 
-// The kinds.
 const (
 	KindRules   PolicyKind = "rules"   // a table in YAML, as the embedded one
 	KindProgram PolicyKind = "program" // see Program
@@ -26,7 +26,6 @@ const (
 // PolicyStatus says where a policy stands.
 type PolicyStatus string
 
-// The statuses.
 const (
 	PolicyProposed  PolicyStatus = "proposal"
 	PolicyActive    PolicyStatus = "active"
@@ -34,7 +33,7 @@ const (
 	PolicyWithdrawn PolicyStatus = "withdrawn"
 )
 
-// Policy is one version of a tenant's policy (seed 4, Policy). What it is
+// Policy is one version of a tenant's policy (model 4, Policy). What it is
 // never changes, only where it stands.
 type Policy struct {
 	TenantID     string       `json:"tenant_id"`
@@ -68,7 +67,7 @@ type Policy struct {
 	AuditSeq     uint64         `json:"audit_seq,omitzero"`
 }
 
-// TestsSummary is how a policy's cases went (seed 4).
+// TestsSummary is how a policy's cases went (model 4).
 type TestsSummary struct {
 	Total  int `json:"total"`
 	Passed int `json:"passed"`
@@ -90,6 +89,7 @@ func (p *Policy) state() policyRecord {
 	return policyRecord{p.Status, p.SourceDigest, p.CasesDigest, run, p.TestsSummary, p.FirstBy}
 }
 
+// digestOf is the sha256 in hex, "" of nothing.
 func digestOf(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -100,28 +100,16 @@ func digestOf(data []byte) string {
 
 // savePolicy writes a policy with its audit event.
 func (j *Judge) savePolicy(tx *audit.Tx, p *Policy, event string, detail any) error {
-	old, err := j.policies.Load(tx, p.PolicyID)
-	if err != nil {
-		return err
-	}
-	return j.policies.Save(tx, record.Event{Type: event, Detail: detail}, old, p)
+	return j.policies.Keep(tx, record.Event{Type: event, Detail: detail}, p)
 }
 
-// readSource reads a policy's source and refuses one that was changed.
-func readSource(tx store.Tx, p *Policy) ([]byte, error) {
-	source, _, err := policySources.Get(tx, keyOf(p.PolicyID))
-	if err == nil && digestOf(source) != p.SourceDigest {
-		err = core.Errorf(core.Internal, "the source of policy %s is not what was proposed", p.PolicyID)
+// part reads a policy's source or its cases, and refuses what was changed.
+func (p *Policy) part(tx store.Tx, from record.Rows[core.Raw], digest string) ([]byte, error) {
+	data, _, err := from.Get(tx, keyOf(p.PolicyID))
+	if err == nil && digestOf(data) != digest {
+		err = core.Errorf(core.Internal, "%s of %s is not what was proposed", from, p.PolicyID)
 	}
-	return source, err
-}
-
-func readCases(tx store.Tx, p *Policy) ([]byte, error) {
-	cases, _, err := policyCases.Get(tx, keyOf(p.PolicyID))
-	if err == nil && digestOf(cases) != p.CasesDigest {
-		err = core.Errorf(core.Internal, "the cases of policy %s are not what was proposed", p.PolicyID)
-	}
-	return cases, err
+	return data, err
 }
 
 // PolicyDetail is a policy with what it is made of.
@@ -142,13 +130,10 @@ func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail,
 		if err != nil {
 			return err
 		}
-		source, err := readSource(tx, p)
-		if err != nil {
-			return err
-		}
-		cases, err := readCases(tx, p)
+		source, err := p.part(tx, policySources, p.SourceDigest)
+		cases, bad := p.part(tx, policyCases, p.CasesDigest)
 		out = PolicyDetail{*p, string(source), string(cases)}
-		return err
+		return cmp.Or(err, bad)
 	})
 	return out, err
 }
@@ -161,4 +146,84 @@ func (j *Judge) Policies(ctx context.Context, tenant string) ([]Policy, error) {
 	}
 	slices.Reverse(all)
 	return all, nil
+}
+
+// Book is the agents' record, where it tells of the lives of policies.
+type Book interface {
+	// PolicyStated tells a step of a policy's life, in the transaction that
+	// makes it; p is the policy after it.
+	PolicyStated(tx *audit.Tx, p Policy, step PolicyStep) error
+}
+
+// PolicyStep is one step of a policy's life.
+type PolicyStep struct {
+	Did    string // one of the steps below
+	Args   map[string]any
+	Result map[string]any
+	Before *Policy // what ruled before; nil for the embedded policy, and where none is replaced
+}
+
+// The steps. Under two persons the first who activates or restores a policy
+// leaves it as it was.
+const (
+	DidPropose  = "propose"
+	DidTest     = "test"
+	DidBacktest = "backtest"
+	DidActivate = "activate"
+	DidRestore  = "restore"
+	DidWithdraw = "withdraw"
+)
+
+// maxTold bounds how many cases and groups of flips the record tells of.
+const maxTold = 50
+
+// Proposed is the step that made a proposal.
+func (p *Policy) Proposed() PolicyStep {
+	args := map[string]any{
+		"name": p.Name, "kind": p.Kind, "source_digest": p.SourceDigest, "cases": p.Cases,
+		"proposed_by": p.ProposedBy, "proposed_kind": p.ProposedKind,
+	}
+	if p.CasesDigest != "" {
+		args["cases_digest"] = p.CasesDigest
+	}
+	if p.Kind == KindProgram {
+		args["serve"], args["interpreter"], args["gates"] = p.Serve, append([]string{}, p.Interpreter...), append([]Gate{}, p.Gates...)
+	}
+	return PolicyStep{Did: DidPropose, Args: args, Result: map[string]any{"uri": p.URI, "policy_version": p.Version}}
+}
+
+// tested is the step of a test.
+func tested(sum TestsSummary, results []CaseResult) PolicyStep {
+	failed := []map[string]any{}
+	for _, r := range results {
+		if !r.Passed && len(failed) < maxTold {
+			failed = append(failed, map[string]any{"name": r.Name, "want": r.Want, "decision": r.Decision, "reason_code": r.ReasonCode})
+		}
+	}
+	return PolicyStep{Did: DidTest, Result: map[string]any{"tests_summary": sum, "failed": failed}}
+}
+
+// backtested is the step of a backtest.
+func backtested(rep BacktestReport) PolicyStep {
+	rep.Groups = rep.Groups[:min(len(rep.Groups), maxTold)]
+	return PolicyStep{Did: DidBacktest, Args: map[string]any{"last": rep.Last}, Result: map[string]any{"report": rep}}
+}
+
+// PolicySteps grows with each step that a policy of the tenant takes.
+func (j *Judge) PolicySteps(tenant string) int {
+	_, n := j.rulings.get(tenant)
+	return n
+}
+
+// tell tells the record, and who watches, of a step.
+func (j *Judge) tell(tx *audit.Tx, p *Policy, step PolicyStep) error {
+	tenant := tx.Tenant()
+	tx.OnCommit(func() { j.rulings.change(tenant, func(same *ruling) *ruling { return same }) })
+	if j.book == nil {
+		return nil
+	}
+	if err := j.book.PolicyStated(tx, *p, step); err != nil {
+		return fmt.Errorf("record the %s of policy %s: %w", step.Did, p.PolicyID, err)
+	}
+	return nil
 }

@@ -1,9 +1,11 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -67,8 +69,6 @@ const (
 	maxRationale = 4096
 )
 
-var replyReason = core.Pattern(`^[a-z0-9_.]{1,64}$`)
-
 // ParseReply reads a program's answer. Unknown and missing fields, trailing
 // output and values outside their enum or range are errors.
 func ParseReply(out []byte) (Reply, error) {
@@ -99,25 +99,171 @@ func ParseReply(out []byte) (Reply, error) {
 		return Reply{}, errors.New("rationale: missing")
 	}
 	r := Reply{Decision: *in.Decision, ReasonCode: *in.ReasonCode, Confidence: in.Confidence, Rationale: *in.Rationale}
-	switch r.Decision {
-	case string(Approve), string(Deny), string(HITL), replyAbort:
-	default:
-		return Reply{}, core.Invalid("decision", r.Decision, "approve, deny, abort, hitl")
-	}
-	if !replyReason().MatchString(r.ReasonCode) || strings.HasPrefix(r.ReasonCode, "policy.") {
-		return Reply{}, core.Invalid("reason_code", r.ReasonCode, "1-64 of a-z 0-9 _ . that do not start with policy.")
-	}
-	if !(*r.Confidence >= 0 && *r.Confidence <= 1) {
-		return Reply{}, core.Invalid("confidence", *r.Confidence, "0-1")
-	}
-	if len(r.Rationale) > maxRationale {
-		return Reply{}, core.Invalid("rationale", r.Rationale, fmt.Sprintf("at most %d bytes", maxRationale))
-	}
 	if in.RuleID != nil {
-		if !ruleName().MatchString(*in.RuleID) {
-			return Reply{}, core.Invalid("rule_id", *in.RuleID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
-		}
 		r.RuleID = *in.RuleID
 	}
+	switch {
+	case !isWord(r.Decision):
+		return Reply{}, core.Invalid("decision", r.Decision, replyWords)
+	case !reasonName().MatchString(r.ReasonCode) || strings.HasPrefix(r.ReasonCode, "policy."):
+		return Reply{}, core.Invalid("reason_code", r.ReasonCode, "1-64 of a-z 0-9 _ . that do not start with policy.")
+	case !(*r.Confidence >= 0 && *r.Confidence <= 1):
+		return Reply{}, core.Invalid("confidence", *r.Confidence, "0-1")
+	case len(r.Rationale) > maxRationale:
+		return Reply{}, core.Invalid("rationale", r.Rationale, fmt.Sprintf("at most %d bytes", maxRationale))
+	case in.RuleID != nil && !ruleName().MatchString(r.RuleID):
+		return Reply{}, core.Invalid("rule_id", r.RuleID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
+	}
 	return r, nil
+}
+
+// replyWords are what a program may decide.
+const replyWords = "approve, deny, abort, hitl"
+
+func isWord(s string) bool { return slices.Contains(strings.Split(replyWords, ", "), s) }
+
+// Input is the document that a policy decides about: what a program reads,
+// and what cases and `policy decide` give.
+//
+// A plain {"name":"<server>_<tool>","arguments":{…}} is one too. Programs get
+// name and arguments beside the rest.
+type Input struct {
+	Schema    int          `json:"schema"` // 1
+	EventID   string       `json:"event_id,omitempty"`
+	TenantID  string       `json:"tenant_id,omitempty"`
+	TraceID   string       `json:"trace_id,omitempty"`
+	TaskID    string       `json:"task_id,omitempty"`
+	Action    InputAction  `json:"action"`
+	Agent     InputAgent   `json:"agent"`
+	Context   InputContext `json:"context"`
+	Result    *InputResult `json:"result,omitzero"` // at the gate result
+	Name      string       `json:"name,omitempty"`
+	Arguments core.Raw     `json:"arguments,omitzero"`
+}
+
+// InputAction is what is to be done.
+type InputAction struct {
+	Server  string   `json:"server"`
+	Tool    string   `json:"tool"`
+	CallID  string   `json:"call_id,omitempty"`
+	Args    core.Raw `json:"args,omitzero"`
+	Kind    string   `json:"kind"` // "tool" when left out
+	Risk    Risk     `json:"risk,omitempty"`
+	Intent  string   `json:"intent,omitempty"`
+	Effects []string `json:"effects,omitempty"` // to a program: what the base policy makes of it
+}
+
+// InputAgent is who would act. What the engine does not know is left out.
+type InputAgent struct {
+	Name              string   `json:"name"`
+	Role              string   `json:"role,omitempty"`
+	Project           string   `json:"project,omitempty"`
+	Profile           string   `json:"profile,omitempty"`
+	Workspace         string   `json:"workspace,omitempty"`
+	AllowedOperations []string `json:"allowed_operations,omitempty"`
+}
+
+// InputContext is around it.
+type InputContext struct {
+	Gate        Gate           `json:"gate,omitempty"` // by the kind when left out
+	Driver      string         `json:"driver"`
+	Attempt     int            `json:"attempt"`
+	Priority    int            `json:"priority"`
+	RequestedBy string         `json:"requested_by,omitempty"`
+	ActorKind   core.ActorKind `json:"actor_kind,omitempty"` // agent when left out
+	Session     string         `json:"session,omitempty"`
+}
+
+// InputResult is a result that is to be committed.
+type InputResult struct {
+	Confidence *float64 `json:"confidence,omitzero"`
+	Text       string   `json:"text"`
+	Topics     []string `json:"topics,omitempty"` // to a program: the sensitive ones found
+	LastTry    bool     `json:"last_try"`
+}
+
+// parseInput reads an input as the question it stands for.
+func parseInput(tenant string, data core.Raw) (Ask, error) {
+	var in Input
+	if len(data) > core.MaxInput {
+		return Ask{}, core.CheckObject("input", data, core.MaxInput)
+	}
+	if err := core.Decode(data, &in); err != nil {
+		return Ask{}, err
+	}
+	if in.Schema != 0 && in.Schema != 1 {
+		return Ask{}, core.Invalid("schema", in.Schema, "1")
+	}
+	if in.Name != "" && in.Action.Tool == "" && in.Action.Kind == "" {
+		server, tool, ok := strings.Cut(in.Name, "_")
+		if !ok {
+			server, tool = "", in.Name
+		}
+		in.Action.Server, in.Action.Tool, in.Action.Args = server, tool, in.Arguments
+	}
+	a := Ask{
+		Gate: in.Context.Gate, TraceID: in.TraceID, TaskID: in.TaskID, Session: in.Context.Session,
+		Attempt: in.Context.Attempt, Priority: in.Context.Priority, Driver: in.Context.Driver,
+		Action: Action{
+			Kind: cmp.Or(in.Action.Kind, "tool"), Server: in.Action.Server, Tool: in.Action.Tool, CallID: in.Action.CallID,
+			Args: append(core.Raw(nil), in.Action.Args...), Effects: in.Action.Effects,
+		},
+		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project, Profile: in.Agent.Profile}, Intent: in.Action.Intent, Risk: in.Action.Risk,
+		By: core.Caller{Tenant: tenant, Name: in.Context.RequestedBy, Kind: cmp.Or(in.Context.ActorKind, core.Agent), Door: core.DoorEngine},
+	}
+	if in.Result != nil {
+		a.Confidence, a.Text, a.LastTry = in.Result.Confidence, in.Result.Text, in.Result.LastTry
+	}
+	switch {
+	case a.Gate != "":
+	case in.Result != nil:
+		a.Gate = GateResult
+	default:
+		a.Gate = cmp.Or(gateOfKind[a.Action.Kind], GateStart)
+	}
+	switch {
+	case !slices.Contains([]core.ActorKind{core.Operator, core.Agent, core.Engine}, a.By.Kind):
+		return a, core.Invalid("context.actor_kind", string(a.By.Kind), "operator, agent, engine")
+	case !slices.Contains(gates, a.Gate):
+		return a, core.Invalid("context.gate", string(a.Gate), list(gates))
+	case a.Risk != "" && !a.Risk.valid():
+		return a, core.Invalid("action.risk", string(a.Risk), "low, medium, high, critical")
+	}
+	return a, CheckArgs(a.Action.Args)
+}
+
+// gateOfKind are the gates of kinds of action that have one of their own.
+var gateOfKind = map[string]Gate{"tool": GateTool, KindCAD: GateCAD, KindIntent: GateIntent, KindNet: GateNet}
+
+// input is a question as a program reads it.
+func (r *ruling) input(base *table, tenant string, a *Ask) []byte {
+	args := a.Action.Args
+	if len(args) == 0 {
+		args = core.Raw("{}")
+	}
+	name := a.Action.Kind
+	if a.Action.Tool != "" {
+		name = joined("_", a.Action.Server, a.Action.Tool)
+	}
+	in := Input{
+		Schema: 1, TenantID: tenant, TraceID: a.TraceID, TaskID: a.TaskID,
+		Action: InputAction{
+			Server: a.Action.Server, Tool: a.Action.Tool, CallID: a.Action.CallID, Args: args, Kind: a.Action.Kind,
+			Risk: claimed(a.Risk), Intent: strings.ToValidUTF8(a.Intent, "\uFFFD"), Effects: base.effects.of(&a.Action),
+		},
+		Agent: InputAgent{Name: a.Agent.Name, Role: a.Agent.Role, Project: a.Agent.Project, Profile: a.Agent.Profile},
+		Context: InputContext{
+			Gate: a.Gate, Driver: a.Driver, Attempt: a.Attempt, Priority: a.Priority,
+			RequestedBy: a.By.Name, ActorKind: a.By.Kind, Session: a.Session,
+		},
+		Name: name, Arguments: args,
+	}
+	if a.Gate == GateResult {
+		in.Result = &InputResult{Confidence: a.Confidence, Text: strings.ToValidUTF8(a.Text, "\uFFFD"), Topics: base.topics.in(a.Text), LastTry: a.LastTry}
+	}
+	doc, err := core.Encode(in)
+	if err != nil { // a program that reads nothing says nothing, and a person is asked
+		return nil
+	}
+	return doc
 }

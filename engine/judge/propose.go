@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // Bounds of a policy.
@@ -105,55 +106,39 @@ func (j *Judge) draft(ctx context.Context, by core.Caller, in Proposal) (Policy,
 		if j.programs == nil {
 			return p, nil, core.Errorf(core.Unavailable, "propose a policy: nothing here runs policies that are programs")
 		}
-		jailed, _ := j.programs.Jailed(ctx)
+		jailed, _ := j.jailed(ctx, of)
 		p.Unsandboxed = !jailed
 	}
 	return p, of, nil
 }
 
 func checkProposal(p *Policy, source []byte) error {
-	switch p.Kind {
-	case KindRules:
-		if len(p.Interpreter) > 0 || p.Serve || len(p.Gates) > 0 {
-			return core.Errorf(core.InvalidInput, "kind: rules take no interpreter, serve or gates").With("field", "kind")
-		}
-	case KindProgram:
-	default:
+	program := p.Kind == KindProgram
+	switch {
+	case !program && p.Kind != KindRules:
 		return core.Invalid("kind", string(p.Kind), "rules, program")
-	}
-	if len(p.Name) > 64 || !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	case !program && (len(p.Interpreter) > 0 || p.Serve || len(p.Gates) > 0):
+		return core.Errorf(core.InvalidInput, "kind: rules take no interpreter, serve or gates").With("field", "kind")
+	case len(p.Name) > 64 || !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return core.Invalid("name", p.Name, "at most 64 bytes without controls")
-	}
-	if len(source) == 0 || len(source) > maxPolicy {
+	case len(source) == 0 || len(source) > maxPolicy:
 		return core.Invalid("source", fmt.Sprintf("%d bytes", len(source)), fmt.Sprintf("1-%d bytes", maxPolicy))
-	}
-	if p.Kind == KindProgram && !utf8.Valid(source) {
+	case program && !utf8.Valid(source):
 		return core.Errorf(core.InvalidInput, "source: want text in UTF-8").With("field", "source")
+	case len(p.Interpreter) > maxWords:
+		return core.Invalid("interpreter", len(p.Interpreter), fmt.Sprintf("at most %d words", maxWords))
+	case program && len(p.Interpreter) == 0 && !strings.HasPrefix(string(source), "#!"):
+		return core.Errorf(core.InvalidInput, "interpreter: needed, for the source does not begin with #!").With("field", "interpreter")
 	}
 	for _, g := range p.Gates {
 		if !slices.Contains(gates, g) {
 			return core.Invalid("gates", string(g), list(gates))
 		}
 	}
-	if len(p.Interpreter) > maxWords {
-		return core.Invalid("interpreter", len(p.Interpreter), fmt.Sprintf("at most %d words", maxWords))
-	}
 	for _, w := range p.Interpreter {
 		if w == "" || len(w) > 256 || strings.ContainsRune(w, 0) || !utf8.ValidString(w) {
 			return core.Invalid("interpreter", w, "words of 1-256 bytes")
 		}
-	}
-	if p.Kind == KindProgram && len(p.Interpreter) == 0 && !strings.HasPrefix(string(source), "#!") {
-		return core.Errorf(core.InvalidInput, "interpreter: needed, for the source does not begin with #!").With("field", "interpreter")
-	}
-	return nil
-}
-
-// person refuses, and audits, whoever is no operator of the policy's tenant.
-func (j *Judge) person(ctx context.Context, by core.Caller, id, what string) error {
-	if by.Kind != core.Operator || by.Name == "" {
-		cause := core.Errorf(core.Denied, "policy %s: only an operator may %s it; %s %q may not", id, what, by.Kind, by.Name)
-		return j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: clip(id, 128)}, cause)
 	}
 	return nil
 }
@@ -192,4 +177,87 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 		return Policy{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: id}, denied)
 	}
 	return out, err
+}
+
+// same reports whether a policy is what a proposal says.
+func (in *Proposal) same(p *Policy) bool {
+	return p.SourceDigest == digestOf(in.Source) && p.CasesDigest == digestOf(in.Cases) && p.Kind == in.Kind &&
+		p.Serve == in.Serve && slices.Equal(p.Interpreter, in.Interpreter) && slices.Equal(p.Gates, in.Gates)
+}
+
+// Apply proposes a policy and activates it, unless just this one rules already.
+// It says what was done: unchanged, created, or, where the tenant wants two
+// persons and this is the first, proposed.
+func (j *Judge) Apply(ctx context.Context, by core.Caller, in Proposal) (Policy, string, error) {
+	all, err := j.Policies(ctx, by.Tenant)
+	if err != nil {
+		return Policy{}, "", err
+	}
+	for _, p := range all {
+		if !in.same(&p) {
+			continue
+		}
+		switch p.Status {
+		case PolicyActive:
+			return p, "unchanged", nil
+		case PolicyRetired:
+			p, err = j.Restore(ctx, by, p.PolicyID)
+			return p, applied(&p), err
+		}
+	}
+	p, err := j.Propose(ctx, by, in)
+	if err == nil {
+		p, err = j.Activate(ctx, by, p.PolicyID)
+	}
+	return p, applied(&p), err
+}
+
+func applied(p *Policy) string {
+	if p.Status == PolicyActive {
+		return "created"
+	}
+	return "proposed"
+}
+
+// CheckApply reports what Apply would refuse, and changes nothing: the policy
+// is read and compiled, and its cases are run. The tenant need not be there
+// yet. Of an error the details "in" (source, tests) and "line" say where it
+// stands, as far as that is known.
+func (j *Judge) CheckApply(ctx context.Context, by core.Caller, in Proposal) error {
+	if by.Kind != core.Operator {
+		return core.Errorf(core.Denied, "policy: only an operator may activate one; %s %q may not", by.Kind, by.Name)
+	}
+	var terms PolicyTerms
+	rules := false
+	err := j.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) (err error) {
+		if terms, err = readTerms(tx.Tx); err != nil {
+			return err
+		}
+		return j.policies.Each(tx, func(p *Policy) error {
+			rules = rules || p.Status == PolicyActive && in.same(p)
+			return nil
+		})
+	})
+	if err != nil && !errors.Is(err, store.ErrNoTenant) {
+		return fmt.Errorf("look at the policies: %w", err)
+	}
+	if rules {
+		return nil
+	}
+	p, of, err := j.draft(ctx, by, in)
+	if err != nil {
+		return err
+	}
+	if terms.Jailed && p.Unsandboxed {
+		return core.Errorf(core.Denied, "policy: it can't be jailed here, and the tenant wants that")
+	}
+	if p.Cases == 0 {
+		return core.Errorf(core.Conflict, "tests: a policy without cases can't be activated").With("field", "tests").With(detailIn, inTests)
+	}
+	defer j.rest(by.Tenant, of)
+	results, sum, _, err := j.runCases(ctx, by.Tenant, of, in.Cases)
+	if err != nil {
+		return err
+	}
+	return failedCases(p.Name, sum, results)
 }

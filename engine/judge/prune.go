@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -121,4 +122,173 @@ func (a *Approval) over(now time.Time) bool {
 		return !a.UsedAt.IsZero() || now.Sub(a.AnsweredAt) > unusedStays
 	}
 	return true
+}
+
+// Said finds the reasons that the subject gave, before they are erased.
+func (j *Judge) Said(ctx context.Context, tenant string, of *record.Subject) error {
+	const look = 4096
+	of.Said = map[string][]string{}
+	for from := []byte(nil); ; {
+		seen := 0
+		err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+			return tx.Scan(j.approvals.Bucket, from, nil, false, func(k, value []byte) bool {
+				from = append(bytes.Clone(k), 0)
+				// One that can't be read is named when its turn comes.
+				if a, err := decodeApproval(value); err == nil && of.Is(a.AnsweredBy, a.AnsweredPerson) && a.AnswerReason != "" && !core.IsErasedText(a.AnswerReason) {
+					of.Said[a.TaskID] = append(of.Said[a.TaskID], a.AnswerReason)
+				}
+				seen++
+				return seen < look
+			})
+		})
+		if err != nil || seen < look {
+			return err
+		}
+	}
+}
+
+// EraseApprovals is a record.Erase: what was asked for the subject, and the
+// reasons that they gave. An approval that is open, or may still be used, is
+// left.
+func (j *Judge) EraseApprovals(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
+	return j.approvals.Erase(ctx, by, of, from, "approvals", func(tx *audit.Tx, _ *record.Erasure, a *Approval) (bool, error) {
+		whose, over, err := of.Task(tx, a.TaskID)
+		if err != nil {
+			return false, err
+		}
+		theirs := whose != record.NotTheirs || of.Is(a.RequestedBy, a.RequestedPerson)
+		answered := of.Is(a.AnsweredBy, a.AnsweredPerson)
+		if !theirs && !answered {
+			return false, nil
+		}
+		if !over || !a.over(tx.Now()) {
+			of.Leave("approval " + a.ApprovalID + " (" + string(a.Status) + ", or its task is not over)")
+			return false, nil
+		}
+		return a.erase(theirs, answered), nil
+	})
+}
+
+// erase takes out what was asked, or how it was answered, and says whether
+// there was something.
+func (a *Approval) erase(asked, answered bool) (some bool) {
+	text := func(s *string) {
+		if erased := core.EraseText(*s); erased != *s {
+			*s, some = erased, true
+		}
+	}
+	if asked || answered && a.PriorDigest != "" { // they may have edited it
+		if len(a.Action.Args) > len(`{}`) && !core.IsErased(a.Action.Args) {
+			a.Action.Args, some = core.Erase(a.Action.Args), true
+		}
+	}
+	if asked {
+		text(&a.Intent)
+		text(&a.VoidReason)
+		if a.RuleID == "" { // a program's words
+			text(&a.Rationale)
+		}
+	}
+	if answered {
+		text(&a.AnswerReason)
+	}
+	return some
+}
+
+// EraseDecisions is a record.Erase: the reasons that the subject gave, and what
+// decisions about them were about.
+func (j *Judge) EraseDecisions(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
+	return j.decisions.Sweep(of, "decisions", func(tx *audit.Tx, e *record.Erasure, key, value []byte, row *decisionRow) (bool, error) {
+		whose, over, err := of.Task(tx, row.TaskID)
+		if err != nil || !over {
+			return false, err
+		}
+		some := false
+		theirs := row.DecidedBy == of.Name || whose != record.NotTheirs && row.RuleID == "" || j.decidedBy(tx, &row.GateDecision, of)
+		if theirs && row.Rationale != nil && !core.IsErasedText(*row.Rationale) && *row.Rationale != "" {
+			some = true
+		}
+		asked, kept, err := pastAsks.Get(tx, key)
+		if err != nil {
+			return false, err
+		}
+		was := asked
+		asks := kept && (whose != record.NotTheirs || asked.By == of.Name) && asked.erase()
+		if !asks && !some || e == nil {
+			return asks || some, nil
+		}
+		e.Add(core.NewID(core.DecisionPrefix, tx.Tenant(), row.Number), value, core.MustEncode(was))
+		if asks {
+			if err := pastAsks.Put(tx, bytes.Clone(key), asked); err != nil {
+				return true, err
+			}
+		}
+		if !some {
+			return true, nil
+		}
+		erased := core.EraseText(*row.Rationale)
+		row.GateDecision.Rationale, row.Rationale = "", &erased
+		d, err := j.decision(tx, row)
+		if err != nil {
+			return true, err
+		}
+		data, err := core.Encode(row)
+		if err != nil {
+			return true, err
+		}
+		tx.Changed("decision", d.DecisionID)
+		return true, tx.Put(j.decisions.Bucket, bytes.Clone(key), data)
+	}).Slice(ctx, by, of, from)
+}
+
+// decidedBy says whether the subject decided under another name, as the approval
+// tells.
+func (j *Judge) decidedBy(tx *audit.Tx, d *GateDecision, of *record.Subject) bool {
+	if d.ApprovalID == "" || d.DecidedBy == "" {
+		return false
+	}
+	a, err := j.approvals.Load(tx, d.ApprovalID) // one that left tells nothing
+	return err == nil && a != nil && (d.DecidedBy == a.AnsweredBy && of.Is("", a.AnsweredPerson) || d.DecidedBy == a.FirstBy && of.Is("", a.FirstPerson))
+}
+
+// erase takes out what a kept question was about, and says whether there was
+// something.
+func (p *pastAsk) erase() (some bool) {
+	was := *p
+	if len(p.Action.Args) > len(`{}`) {
+		p.Action.Args = core.Erase(p.Action.Args)
+	}
+	p.Intent = core.EraseText(p.Intent)
+	return p.Intent != was.Intent || !bytes.Equal(p.Action.Args, was.Action.Args)
+}
+
+// EraseRules is a record.Erase: the arguments in always rules that the subject
+// made, or that came of what was asked for them. Rules that still hold are left.
+func (j *Judge) EraseRules(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
+	return j.rules.Sweep(of, "rules", func(tx *audit.Tx, e *record.Erasure, _, value []byte, r *Rule) (bool, error) {
+		if of.Name != r.Owner {
+			a, err := j.approvals.Load(tx, r.ApprovalID)
+			if err != nil || a == nil { // it left
+				return false, nil
+			}
+			whose, _, err := of.Task(tx, a.TaskID)
+			if err != nil || whose == record.NotTheirs && !of.Is(a.RequestedBy, a.RequestedPerson) {
+				return false, err
+			}
+		}
+		if len(r.Action.Args) <= len(`{}`) || core.IsErased(r.Action.Args) {
+			return false, nil
+		}
+		if r.alive(tx.Now()) {
+			of.Leave("rule " + r.RuleID + " (it holds: policy rules revoke " + r.RuleID + ")")
+			return false, nil
+		}
+		if e == nil {
+			return true, nil
+		}
+		e.Add(r.RuleID, value)
+		old := *r
+		r.Action.Args = core.Erase(r.Action.Args)
+		return true, j.rules.Save(tx, record.Event{Type: "rule.erased"}, &old, r)
+	}).Slice(ctx, by, of, from)
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -85,7 +87,7 @@ func (j *Judge) compilePolicy(p *Policy, source []byte) (*ruling, error) {
 	if r.source, err = core.Canonical(encoded); err != nil {
 		return nil, err
 	}
-	r.version = versionOf(r.source)
+	r.version = digestOf(r.source)
 	if r.program != nil {
 		r.program.Name = p.TenantID + "/" + r.version
 	}
@@ -104,19 +106,15 @@ func (j *Judge) rest(tenant string, of *ruling) {
 
 // inherit takes each list that a policy leaves out from the base.
 func (f *tableFile) inherit(base *tableFile) {
-	for _, take := range []func(){
-		func() { f.Commands = or(f.Commands, base.Commands) },
-		func() { f.Wrappers = or(f.Wrappers, base.Wrappers) },
-		func() { f.Shells = or(f.Shells, base.Shells) },
-		func() { f.SystemDirs = or(f.SystemDirs, base.SystemDirs) },
-		func() { f.Roots = or(f.Roots, base.Roots) },
-		func() { f.Devices = or(f.Devices, base.Devices) },
-		func() { f.SecretPaths = or(f.SecretPaths, base.SecretPaths) },
-		func() { f.Tools = or(f.Tools, base.Tools) },
-		func() { f.Topics = or(f.Topics, base.Topics) },
-	} {
-		take()
-	}
+	f.Commands = or(f.Commands, base.Commands)
+	f.Wrappers = or(f.Wrappers, base.Wrappers)
+	f.Shells = or(f.Shells, base.Shells)
+	f.SystemDirs = or(f.SystemDirs, base.SystemDirs)
+	f.Roots = or(f.Roots, base.Roots)
+	f.Devices = or(f.Devices, base.Devices)
+	f.SecretPaths = or(f.SecretPaths, base.SecretPaths)
+	f.Tools = or(f.Tools, base.Tools)
+	f.Topics = or(f.Topics, base.Topics)
 }
 
 func or[T any](own, base []T) []T {
@@ -126,36 +124,58 @@ func or[T any](own, base []T) []T {
 	return own
 }
 
-// rulings holds each tenant's active policy, compiled.
-type rulings struct {
+// perTenant holds in memory what follows from a tenant's records. Its zero value
+// holds nothing.
+type perTenant[V any] struct {
 	mu  sync.RWMutex
-	of  map[string]*ruling
-	gen map[string]int // steps of policies seen; a load that raced one starts over
+	of  map[string]*V
+	gen map[string]int // commits seen; a load that raced one starts over
 }
 
-func (c *rulings) init() { c.of, c.gen = map[string]*ruling{}, map[string]int{} }
-
-func (c *rulings) get(tenant string) (*ruling, int) {
+// get is what is held, nil for nothing, and how many commits were seen.
+func (c *perTenant[V]) get(tenant string) (*V, int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.of[tenant], c.gen[tenant]
 }
 
-// put follows a commit, and returns what ruled before.
-func (c *rulings) put(tenant string, r *ruling) *ruling {
+// load is get, and reads what is not held.
+func (c *perTenant[V]) load(tenant string, read func() (*V, error)) (*V, error) {
+	for {
+		v, gen := c.get(tenant)
+		if v != nil {
+			return v, nil
+		}
+		v, err := read()
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		if c.gen[tenant] == gen {
+			c.set(tenant, v)
+			c.mu.Unlock()
+			return v, nil
+		}
+		c.mu.Unlock()
+	}
+}
+
+// change follows a commit: next makes what is held from then on of what was,
+// nil for nothing. It returns what was.
+func (c *perTenant[V]) change(tenant string, next func(old *V) *V) *V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.of[tenant]
-	c.of[tenant] = r
+	c.set(tenant, next(old))
 	c.gen[tenant]++
 	return old
 }
 
-// step follows a commit that leaves the ruling as it is.
-func (c *rulings) step(tenant string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.gen[tenant]++
+func (c *perTenant[V]) set(tenant string, v *V) {
+	if c.of == nil {
+		c.of, c.gen = map[string]*V{}, map[string]int{}
+	}
+	c.of[tenant] = v
 }
 
 // ruling is the tenant's active policy. It never fails: a policy that can't be
@@ -169,32 +189,23 @@ func (j *Judge) ruling(ctx context.Context, tenant string) *ruling {
 
 // learn is ruling of a tenant that none is in mind of.
 func (j *Judge) learn(ctx context.Context, tenant string) *ruling {
-	for {
-		r, gen := j.rulings.get(tenant)
-		if r != nil {
-			return r
-		}
-		if j.ledger == nil {
-			return j.base()
-		}
-		err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+	if j.ledger == nil {
+		return j.base()
+	}
+	r, err := j.rulings.load(tenant, func() (r *ruling, err error) {
+		err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 			r, err = j.readRuling(tx.Tx)
 			return err
 		})
-		if errors.Is(err, store.ErrNoTenant) {
-			return j.base()
-		}
-		if err != nil {
-			return j.broken("", err)
-		}
-		j.rulings.mu.Lock()
-		if j.rulings.gen[tenant] == gen {
-			j.rulings.of[tenant] = r
-			j.rulings.mu.Unlock()
-			return r
-		}
-		j.rulings.mu.Unlock()
+		return r, err
+	})
+	switch {
+	case errors.Is(err, store.ErrNoTenant):
+		return j.base()
+	case err != nil:
+		return j.broken("", err)
 	}
+	return r
 }
 
 // rulingIn is ruling within a transaction.
@@ -222,7 +233,7 @@ func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := readSource(tx, p)
+	source, err := p.part(tx, policySources, p.SourceDigest)
 	if err != nil {
 		return j.broken(p.PolicyID, err), nil
 	}
@@ -237,7 +248,124 @@ func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
 func (j *Judge) broken(id string, err error) *ruling {
 	source := core.MustEncode(map[string]string{"base": j.table().version, "broken": id})
 	return &ruling{
-		version: versionOf(source), source: source, policyID: id, table: j.table(),
+		version: digestOf(source), source: source, policyID: id, table: j.table(),
 		broken: fmt.Errorf("the tenant's policy can't be read: %w", err),
 	}
+}
+
+// versions keeps what decisions leave out: decisions are many and policy
+// versions few, so a decision holds its version's number in the tenant, and
+// the tenant holds each version's whole table once.
+type versions struct {
+	mu      sync.RWMutex
+	numbers map[string]*active       // by tenant; not changed once they are here
+	known   map[numbered]*pastPolicy // what a number stands for
+}
+
+// active is the active policy's number in a tenant, and how the tenant's
+// decision ids begin.
+type active struct {
+	ruling *ruling
+	number uint64
+	idHead string
+}
+
+type numbered struct {
+	tenant string
+	number uint64
+}
+
+// pastPolicy is what is needed of a table to read its decisions.
+type pastPolicy struct {
+	version   string
+	rationale map[string]string // by rule
+}
+
+func (p *versions) init() {
+	p.numbers, p.known = map[string]*active{}, map[numbered]*pastPolicy{}
+}
+
+// number of the active policy in the transaction's tenant; it is kept, with an
+// audit event, when it decides there for the first time.
+func (j *Judge) number(tx *audit.Tx) (*active, error) {
+	tenant, r := tx.Tenant(), j.rulingIn(tx)
+	j.versions.mu.RLock()
+	now, ok := j.versions.numbers[tenant]
+	j.versions.mu.RUnlock()
+	if ok && now.ruling.version == r.version {
+		return now, nil
+	}
+	now = &active{ruling: r}
+	n, kept, err := versionNumber.Get(tx, record.Key(r.version))
+	if err == nil && !kept {
+		n, err = keepPolicy(tx, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep policy version %s: %w", r.version, err)
+	}
+	now.number = n
+	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
+	tx.OnCommit(func() {
+		j.versions.mu.Lock()
+		j.versions.numbers[tenant] = now
+		j.versions.mu.Unlock()
+	})
+	return now, nil
+}
+
+// id is the decision id of a number, as core.NewID makes it.
+func (a *active) id(seq uint64) string {
+	b := make([]byte, 0, len(a.idHead)+20)
+	b = append(b, a.idHead...)
+	for limit := uint64(1_000_000_000); limit > seq && limit > 1; limit /= 10 {
+		b = append(b, '0')
+	}
+	return string(strconv.AppendUint(b, seq, 10))
+}
+
+func keepPolicy(tx *audit.Tx, r *ruling) (uint64, error) {
+	n := uint64(tx.Add(string(versionTable), 1))
+	if err := errors.Join(versionNumber.Put(tx, record.Key(r.version), n), versionTable.Put(tx, record.Seq(n), slices.Clone(r.source))); err != nil {
+		return 0, err
+	}
+	_, err := tx.Record(audit.Entry{
+		Type: "policy.active", Subject: "policy", ID: r.version,
+		Detail: map[string]any{"name": r.name, "rules": r.rules(), "policy_id": r.policyID, "number": n},
+	})
+	return n, err
+}
+
+// policy is the table that a decision's number stands for.
+func (j *Judge) policy(tx store.Tx, n uint64) (*pastPolicy, error) {
+	at := numbered{tx.Tenant(), n}
+	j.versions.mu.RLock()
+	p := j.versions.known[at]
+	j.versions.mu.RUnlock()
+	if p != nil {
+		return p, nil
+	}
+	source, kept, err := versionTable.Get(tx, record.Seq(n))
+	if err != nil {
+		return nil, fmt.Errorf("read policy %d: %w", n, err)
+	}
+	p = &pastPolicy{rationale: map[string]string{}}
+	if kept {
+		var f struct {
+			Rules []struct {
+				ID        string `json:"id"`
+				Rationale string `json:"rationale"`
+			} `json:"rules"`
+		}
+		if err := core.DecodeStored(source, &f); err != nil {
+			return nil, fmt.Errorf("read policy %d: %w", n, err)
+		}
+		for _, r := range f.Rules {
+			p.rationale[r.ID] = r.Rationale
+		}
+		p.version = digestOf(source)
+	}
+	j.versions.mu.Lock()
+	j.versions.known[at] = p
+	j.versions.mu.Unlock()
+	return p, nil
 }

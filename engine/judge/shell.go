@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -58,11 +60,7 @@ func forkBomb(text string) bool {
 		if at < 0 {
 			return false
 		}
-		start := at
-		for start > 0 && !strings.ContainsRune(";&|(){}'\"", rune(flat[start-1])) {
-			start--
-		}
-		name := flat[start:at]
+		name := flat[strings.LastIndexAny(flat[:at], ";&|(){}'\"")+1 : at]
 		flat = flat[at+3:]
 		if name != "" && strings.HasPrefix(flat, name+"|"+name+"&") {
 			return true
@@ -90,17 +88,14 @@ func (s *splitter) split() {
 		switch ch {
 		case ' ', '\t', '\r':
 			s.endWord()
-		case '\n', ';', '(', ')', '`':
-			s.endCommand(false)
-		case '&':
+		case '\n', ';', '(', ')', '`', '&':
 			s.endCommand(false)
 		case '|':
-			if s.peek() == '|' {
+			pipe := s.peek() != '|'
+			if !pipe {
 				s.at++
-				s.endCommand(false)
-			} else {
-				s.endCommand(true)
 			}
+			s.endCommand(pipe)
 		case '$':
 			if s.peek() == '(' {
 				s.at++
@@ -112,12 +107,9 @@ func (s *splitter) split() {
 			s.angle(ch)
 		case '\'':
 			s.started = true
-			end := strings.IndexByte(s.text[s.at:], '\'')
-			if end < 0 {
-				end = len(s.text) - s.at
-			}
-			s.word.WriteString(s.text[s.at : s.at+end])
-			s.at = min(s.at+end+1, len(s.text))
+			text, _, _ := strings.Cut(s.text[s.at:], "'")
+			s.word.WriteString(text)
+			s.at = min(s.at+len(text)+1, len(s.text))
 		case '"':
 			s.quoted()
 		case '\\':
@@ -132,11 +124,8 @@ func (s *splitter) split() {
 				s.put(ch)
 				continue
 			}
-			if end := strings.IndexByte(s.text[s.at:], '\n'); end >= 0 {
-				s.at += end
-			} else {
-				s.at = len(s.text)
-			}
+			comment, _, _ := strings.Cut(s.text[s.at:], "\n")
+			s.at += len(comment)
 		default:
 			s.put(ch)
 		}
@@ -193,13 +182,8 @@ func (s *splitter) quoted() {
 			s.word.WriteByte(s.text[s.at])
 			s.at++
 		case ch == '`' || ch == '$' && s.peek() == '(':
-			start := s.at
-			end := strings.IndexByte(s.text[start:], '"')
-			if end < 0 {
-				end = len(s.text) - start
-			}
-			if len(s.inner) < maxNesting {
-				s.inner = append(s.inner, strings.TrimLeft(s.text[start:start+end], "("))
+			if text, _, _ := strings.Cut(s.text[s.at:], `"`); len(s.inner) < maxNesting {
+				s.inner = append(s.inner, strings.TrimLeft(text, "("))
 			}
 			s.word.WriteByte(ch)
 		default:
@@ -232,4 +216,135 @@ func (s *splitter) endCommand(pipe bool) {
 		s.commands = append(s.commands, s.current)
 	}
 	s.current = command{piped: pipe}
+}
+
+// commandClass says what programs do. All conditions given must hold.
+type commandClass struct {
+	Effect string   `yaml:"effect" json:"effect"`
+	Names  []string `yaml:"names" json:"names"` // a trailing * matches a prefix
+	// Sub is the first word after the program that is neither in Skip nor an
+	// option in SkipValue with its value.
+	Sub       []string `yaml:"sub" json:"sub,omitempty"`
+	Skip      []string `yaml:"skip" json:"skip,omitempty"`
+	SkipValue []string `yaml:"skip_value" json:"skip_value,omitempty"`
+	With      []string `yaml:"with" json:"with,omitempty"`       // at least one of these options
+	Without   []string `yaml:"without" json:"without,omitempty"` // none of these options
+	// OperandPrefix wants an operand that starts with one of these.
+	OperandPrefix []string `yaml:"operand_prefix" json:"operand_prefix,omitempty"`
+	// OperandsStart wants every operand to start with this.
+	OperandsStart string `yaml:"operands_start" json:"operands_start,omitempty"`
+	MaxOperands   int    `yaml:"max_operands" json:"max_operands,omitempty"` // 0 means any number
+	Root          bool   `yaml:"root" json:"root,omitempty"`                 // an operand is one of the table's roots
+}
+
+// wrapper is a program that runs the command line after its own options.
+type wrapper struct {
+	Name     string   `yaml:"name" json:"name"`
+	Values   []string `yaml:"values" json:"values,omitempty"`     // options that take a value
+	Operands int      `yaml:"operands" json:"operands,omitempty"` // own operands before the command
+}
+
+// command is one program with its arguments.
+type command struct {
+	words []string
+	dir   string
+	piped bool // reads another command's output
+}
+
+func (c command) name() string { return path.Base(c.words[0]) }
+
+func (c command) operands() []string {
+	var out []string
+	rest := false
+	for _, w := range c.words[1:] {
+		switch {
+		case rest || w == "-" || !strings.HasPrefix(w, "-"):
+			out = append(out, w)
+		case w == "--":
+			rest = true
+		}
+	}
+	return out
+}
+
+// has reports whether an option may be among the words. It errs on the side
+// of yes: abbreviated long options and bundled short ones count.
+func (c command) has(option string) bool {
+	for _, w := range c.words[1:] {
+		if w == "--" {
+			return false
+		}
+		if w == option {
+			return true
+		}
+		if len(w) < 2 || w[0] != '-' {
+			continue
+		}
+		name, _, _ := strings.Cut(w, "=")
+		switch {
+		case strings.HasPrefix(w, "--"):
+			if strings.HasPrefix(option, "--") && len(name) > 3 && strings.HasPrefix(option, name) || name == option {
+				return true
+			}
+		case len(option) == 2 && option[0] == '-' && strings.IndexByte(w, option[1]) > 0:
+			return true
+		case name == option:
+			return true
+		}
+	}
+	return false
+}
+
+func (k *commandClass) matches(c command, roots map[string]bool) bool {
+	switch {
+	case len(k.Sub) > 0 && !slices.Contains(k.Sub, k.subcommand(c)),
+		len(k.With) > 0 && !slices.ContainsFunc(k.With, c.has),
+		slices.ContainsFunc(k.Without, c.has):
+		return false
+	case len(k.OperandPrefix) == 0 && k.OperandsStart == "" && k.MaxOperands == 0 && !k.Root:
+		return true
+	}
+	operands := c.operands()
+	return (k.MaxOperands == 0 || len(operands) <= k.MaxOperands) &&
+		(k.OperandsStart == "" || !slices.ContainsFunc(operands, func(o string) bool { return !strings.HasPrefix(o, k.OperandsStart) })) &&
+		(len(k.OperandPrefix) == 0 || slices.ContainsFunc(operands, func(o string) bool { return startsWithAny(o, k.OperandPrefix) })) &&
+		(!k.Root || slices.ContainsFunc(operands, func(o string) bool { return roots[cleaned(o, c.dir)] }))
+}
+
+func (k *commandClass) subcommand(c command) string {
+	for i := 1; i < len(c.words); i++ {
+		w := c.words[i]
+		name, _, valued := strings.Cut(w, "=")
+		switch {
+		case slices.Contains(k.Skip, w), valued && slices.Contains(k.SkipValue, name):
+		case slices.Contains(k.SkipValue, w):
+			i++
+		default:
+			return w
+		}
+	}
+	return ""
+}
+
+func startsWithAny(s string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+// cleaned is the directory that an operand means: "/etc/*", "/etc/." and
+// "//etc/" all are "/etc".
+func cleaned(operand, dir string) string {
+	if dir != "" && !strings.HasPrefix(operand, "/") && !strings.HasPrefix(operand, "~") && !strings.HasPrefix(operand, "$") {
+		operand = dir + "/" + operand
+	}
+	for {
+		p := path.Clean(operand)
+		trimmed := strings.TrimSuffix(strings.TrimSuffix(p, "/*"), "/.*")
+		if trimmed == "" {
+			return "/"
+		}
+		if trimmed == operand {
+			return trimmed
+		}
+		operand = trimmed
+	}
 }

@@ -1,10 +1,9 @@
 package judge
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -101,7 +100,7 @@ func newTable(file tableFile) (*table, error) {
 		return nil, err
 	}
 	t := &table{
-		version: versionOf(canon), source: canon, file: file, byID: map[string]*rule{},
+		version: digestOf(canon), source: canon, file: file, byID: map[string]*rule{},
 		floor: map[Gate][]*rule{}, rest: map[Gate][]*rule{},
 	}
 	if t.effects, err = newClassifier(&file); err != nil {
@@ -129,12 +128,6 @@ func newTable(file tableFile) (*table, error) {
 		}
 	}
 	return t, nil
-}
-
-// versionOf is the digest of a table's canonical JSON.
-func versionOf(canonical []byte) string {
-	sum := sha256.Sum256(canonical)
-	return hex.EncodeToString(sum[:])
 }
 
 // parseTable reads the YAML. Its decoder may panic on odd input, which then
@@ -189,10 +182,10 @@ func (f *tableFile) check() error {
 	}
 	seen := map[string]bool{}
 	for i, r := range f.Rules {
-		if !ruleName().MatchString(r.ID) {
+		switch {
+		case !ruleName().MatchString(r.ID):
 			return core.Invalid(fmt.Sprintf("rules[%d].id", i), r.ID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
-		}
-		if seen[r.ID] {
+		case seen[r.ID]:
 			return core.Invalid(fmt.Sprintf("rules[%d].id", i), r.ID, "an id that no other rule has")
 		}
 		seen[r.ID] = true
@@ -205,35 +198,27 @@ func (f *tableFile) check() error {
 
 func (r *ruleFile) check() error {
 	at := func(field string) string { return "rules." + r.ID + "." + field }
-	if len(r.Gates) == 0 {
-		return core.Invalid(at("gates"), "", "at least one of "+list(gates))
-	}
 	for _, g := range r.Gates {
 		if !slices.Contains(gates, g) {
 			return core.Invalid(at("gates"), string(g), list(gates))
 		}
 	}
-	if r.When == "" || len(r.When) > maxWhen {
+	switch {
+	case len(r.Gates) == 0:
+		return core.Invalid(at("gates"), "", "at least one of "+list(gates))
+	case r.When == "" || len(r.When) > maxWhen:
 		return core.Invalid(at("when"), r.When, fmt.Sprintf("a CEL expression of at most %d bytes; \"true\" always matches", maxWhen))
-	}
-	switch r.Decision {
-	case Approve, Deny, HITL:
-	default:
+	case !slices.Contains([]Decision{Approve, Deny, HITL}, r.Decision):
 		return core.Invalid(at("decision"), string(r.Decision), "approve, deny, hitl")
-	}
-	if !reasonName().MatchString(r.ReasonCode) {
+	case !reasonName().MatchString(r.ReasonCode):
 		return core.Invalid(at("reason_code"), r.ReasonCode, "1-64 of a-z 0-9 _ .")
-	}
-	if !r.Risk.valid() {
+	case !r.Risk.valid():
 		return core.Invalid(at("risk"), string(r.Risk), "low, medium, high, critical")
-	}
-	if r.Confidence != nil && !(*r.Confidence >= 0 && *r.Confidence <= 1) {
+	case r.Confidence != nil && !(*r.Confidence >= 0 && *r.Confidence <= 1):
 		return core.Invalid(at("confidence"), *r.Confidence, "0-1")
-	}
-	if len(r.Rationale) > 1024 {
+	case len(r.Rationale) > 1024:
 		return core.Invalid(at("rationale"), r.Rationale, "at most 1024 bytes")
-	}
-	if r.Retry && (r.Decision != Deny || len(r.Gates) != 1 || r.Gates[0] != GateResult) {
+	case r.Retry && (r.Decision != Deny || len(r.Gates) != 1 || r.Gates[0] != GateResult):
 		return core.Invalid(at("retry"), true, "only in a deny rule of the result gate")
 	}
 	return nil
@@ -250,4 +235,105 @@ func list[T ~string](of []T) string {
 // applies reports whether the rule is about this kind of action.
 func (r *rule) applies(kind string) bool {
 	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
+}
+
+// Where a mistake of a proposal stands: details of its error.
+const (
+	detailIn   = "in"   // inSource or inTests
+	detailLine = "line" // from 1
+
+	inSource = "source"
+	inTests  = "tests"
+)
+
+// yamlPlace is how the YAML parser says where something stands.
+var yamlPlace = core.Pattern(`^policy: \[(\d+):\d+\] `)
+
+// placed says which line of a table an error is about, as far as that is known.
+func placed(source []byte, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := core.AsError(err).With(detailIn, inSource)
+	if at := yamlPlace().FindStringSubmatch(e.Message); at != nil {
+		e.Message = "policy: line " + at[1] + ": " + strings.TrimPrefix(e.Message, at[0])
+		line, _ := strconv.Atoi(at[1])
+		return e.With(detailLine, line)
+	}
+	field, _ := e.Details["field"].(string)
+	if line := lineOf(source, field); line > 0 {
+		e.Message += " (line " + strconv.Itoa(line) + ")"
+		return e.With(detailLine, line)
+	}
+	return e
+}
+
+// lineOf finds a field such as rules.NAME.when, rules[2].id or schema in a
+// table; 0 when it is not there.
+func lineOf(source []byte, field string) (line int) {
+	defer func() {
+		if recover() != nil { // as in parseTable
+			line = 0
+		}
+	}()
+	tree, err := parser.ParseBytes(source, 0)
+	if err != nil || len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return 0
+	}
+	top, rest, _ := strings.Cut(field, ".")
+	top, index, _ := strings.Cut(top, "[")
+	at := child(tree.Docs[0].Body, top)
+	if at == nil {
+		return 0
+	}
+	line = at.GetToken().Position.Line
+	rules, ok := at.(*ast.SequenceNode)
+	if !ok || top != "rules" || rest == "" {
+		return line
+	}
+	id, name := cutLast(rest)
+	n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	for i, r := range rules.Values {
+		if index == "" && text(child(r, "id")) == id || index != "" && err == nil && i == n {
+			line = r.GetToken().Position.Line
+			if m, ok := r.(*ast.MappingNode); ok && len(m.Values) > 0 {
+				line = m.Values[0].Key.GetToken().Position.Line
+			}
+			if f := child(r, name); f != nil {
+				line = f.GetToken().Position.Line
+			}
+			break
+		}
+	}
+	return line
+}
+
+// cutLast parts a rule's id, which may have dots, from the field after it.
+func cutLast(s string) (before, after string) {
+	i := strings.LastIndexByte(s, '.')
+	return s[:max(i, 0)], s[i+1:]
+}
+
+// child is the value of a mapping's member; nil without one.
+func child(n ast.Node, name string) ast.Node {
+	var members []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		members = n.Values
+	case *ast.MappingValueNode:
+		members = []*ast.MappingValueNode{n}
+	}
+	for _, m := range members {
+		if m.Key.GetToken().Value == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+func text(n ast.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.GetToken().Value
 }

@@ -38,13 +38,8 @@ func newTopicIndex(topics []topic) (*topicIndex, error) {
 		if !reasonName().MatchString(t.Name) {
 			return nil, core.Invalid("topics.name", t.Name, "1-64 of a-z 0-9 _ .")
 		}
-		for _, w := range t.Words {
-			if err := x.add(w, t.Name, false); err != nil {
-				return nil, err
-			}
-		}
-		for _, w := range t.Except {
-			if err := x.add(w, t.Name, true); err != nil {
+		for i, w := range slices.Concat(t.Words, t.Except) {
+			if err := x.add(w, t.Name, i >= len(t.Words)); err != nil {
 				return nil, err
 			}
 		}

@@ -45,9 +45,9 @@ type Kind[T any] struct {
 	// Stored is what the store keeps, where that is not the record's own JSON;
 	// it must decode into a T. nil is the record.
 	Stored func(*T) any
-	// Encode and Decode are the codec where JSON of the record is not it. Decode
-	// keeps no reference to data.
-	Encode func(*T) ([]byte, error)
+	// Encode and Decode are the codec where JSON of the record is not it. Encode
+	// appends to b; Decode keeps no reference to data.
+	Encode func(b []byte, v *T) ([]byte, error)
 	Decode func(data []byte) (*T, error)
 	// Brief is Decode without what is large, for who looks at many; see Glance.
 	Brief func(data []byte) (*T, error)
@@ -119,10 +119,11 @@ func (k *Kind[T]) Counted(c Counters, count, word string) int64 {
 	return c.Counter(count + "." + word)
 }
 
-func (k *Kind[T]) encode(v *T) (data []byte, err error) {
+// encode is what is stored of a record; b may be used for it.
+func (k *Kind[T]) encode(b []byte, v *T) (data []byte, err error) {
 	switch {
 	case k.Encode != nil:
-		data, err = k.Encode(v)
+		data, err = k.Encode(b, v)
 	case k.Stored != nil:
 		data, err = core.Encode(k.Stored(v))
 	default:

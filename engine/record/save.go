@@ -50,6 +50,10 @@ func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
 	return k.write(tx, nil, old, v)
 }
 
+// usualSize is room for most records of kinds with a codec of their own, in
+// bytes.
+const usualSize = 512
+
 // write is Save; e is nil where no event is to be recorded.
 func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 	if old == nil {
@@ -63,7 +67,11 @@ func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 		now = *was.Created
 	}
 	fill(head.Created, now)
-	data, err := k.encode(v)
+	var room []byte
+	if k.Encode != nil {
+		room = tx.Alloc(usualSize)
+	}
+	data, err := k.encode(room, v)
 	if err != nil {
 		return err
 	}
@@ -78,10 +86,7 @@ func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 	if err := k.reindex(tx.Derived(), old, v); err != nil {
 		return err
 	}
-	if !k.Quiet || k.Follow != nil {
-		kept := *v
-		k.changed(tx, k.ID(v), &kept)
-	}
+	k.changed(tx, v, false)
 	return tx.Put(k.Bucket, k.place(tx.Tenant(), v), data)
 }
 
@@ -118,7 +123,7 @@ func (k *Kind[T]) drop(tx *audit.Tx, old *T) error {
 	if err := k.reindex(tx.Derived(), old, nil); err != nil {
 		return err
 	}
-	k.changed(tx, k.ID(old), nil)
+	k.changed(tx, old, true)
 	return tx.Delete(k.Bucket, k.place(tx.Tenant(), old))
 }
 
@@ -144,19 +149,22 @@ func (k *Kind[T]) record(tx *audit.Tx, e Event, id string, state any, prev uint6
 	return err
 }
 
-// changed tells watchers and the follower after the commit; nil is a removal.
-func (k *Kind[T]) changed(tx *audit.Tx, id string, v *T) {
-	switch {
-	case k.Quiet:
-	case v == nil:
-		tx.Changed(k.subject(), id, nil)
-	default:
-		tx.Changed(k.subject(), id, v)
+// changed tells watchers and the follower, after the commit, that v was saved or
+// removed.
+func (k *Kind[T]) changed(tx *audit.Tx, v *T, gone bool) {
+	id := k.ID(v)
+	if !k.Quiet {
+		tx.Changed(k.subject(), id)
 	}
-	if k.Follow != nil {
-		tenant := tx.Tenant()
-		tx.OnCommit(func() { k.Follow(tenant, id, v) })
+	if k.Follow == nil {
+		return
 	}
+	tenant, now := tx.Tenant(), (*T)(nil)
+	if !gone {
+		kept := *v
+		now = &kept
+	}
+	tx.OnCommit(func() { k.Follow(tenant, id, now) })
 }
 
 // indexRow is one row of an index.

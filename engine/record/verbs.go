@@ -51,8 +51,8 @@ func (k *Kind[T]) same(old, v *T) bool {
 	copyTo(head.Created, was.Created)
 	copyTo(head.Updated, was.Updated)
 	copyTo(head.Seq, was.Seq)
-	a, errA := k.encode(old)
-	b, errB := k.encode(&c)
+	a, errA := k.encode(nil, old)
+	b, errB := k.encode(nil, &c)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Get returns one session, by id or by the name of a live one.
@@ -29,31 +30,20 @@ func (s *Sessions) List(ctx context.Context, tenant string, f core.Filter) (core
 	if err != nil {
 		return core.Page[Session]{}, err
 	}
-	var found []Session
-	err = s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return s.kind.Each(tx, func(ses *Session) error {
-			if ses.matches(f) {
-				found = append(found, *ses)
-			}
-			return nil
-		})
+	q := record.Query[Session]{Filter: f}
+	if f.Narrows() {
+		q.Match = func(ses *Session) (bool, error) { return ses.matches(f), nil }
+	}
+	var page core.Page[Session]
+	err = s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		page, err = s.kind.Page(ctx, tx, q)
+		return err
 	})
-	if len(core.DamagedIn(err)) > 0 {
-		s.opt.Health.Report(tenant, component, "", err)
-		err = nil
+	for i := range page.Items {
+		page.Items[i].Pausing = s.opt.Work.Unpaused(tenant, page.Items[i].SessionID)
 	}
-	slices.Reverse(found)
-	items := found[min(f.Offset(), len(found)):]
-	items = items[:min(f.Size, len(items))]
-	for i := range items {
-		items[i].Pausing = s.opt.Work.Unpaused(tenant, items[i].SessionID)
-	}
-	return core.NewPage(items, f, len(found)), err
+	return page, err
 }
-
-// component is what troubles with sessions are told under: the tasks', which
-// they hold up.
-const component = "tasks"
 
 // Live are the sessions that are not stopped, newest first. It reads nothing
 // from the store.

@@ -85,8 +85,8 @@ const (
 func (s *Sessions) declared() record.Kind[Session] {
 	return record.Kind[Session]{
 		Noun: "session", Bucket: "session", Ledger: s.opt.Ledger, Follow: s.follow,
-		ID:  func(ses *Session) string { return ses.SessionID },
-		Key: record.Numbered(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
+		ID:     func(ses *Session) string { return ses.SessionID },
+		Number: record.Numbers(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
 		Head: func(ses *Session) record.Head {
 			return record.Head{Tenant: &ses.TenantID, Created: &ses.CreatedAt, Updated: &ses.UpdatedAt, Seq: &ses.AuditSeq}
 		},

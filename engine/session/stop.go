@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -50,7 +51,7 @@ func (s *Sessions) markStopped(tx *audit.Tx, ses *Session) error {
 	tx.OnCommit(func() {
 		s.change(tenant, func(l *live) { l.stopping[id] = &stopping{why: why, taken: true} })
 	})
-	return unfinished.Put(tx, s.kind.Key(tenant, id), why)
+	return unfinished.Put(tx, record.Numbered(core.SessionPrefix)(tenant, id), why)
 }
 
 // Finish does the rest of the stops of a tenant that were cut short.
@@ -80,7 +81,7 @@ func (s *Sessions) empty(ctx context.Context, by core.Caller, id, why string) er
 		tx.OnCommit(func() {
 			s.change(by.Tenant, func(l *live) { delete(l.stopping, id) })
 		})
-		return unfinished.Delete(tx, s.kind.Key(by.Tenant, id))
+		return unfinished.Delete(tx, record.Numbered(core.SessionPrefix)(by.Tenant, id))
 	})
 	if err != nil {
 		return fmt.Errorf("finish the stop of session %s: %w", id, err)

@@ -4,21 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
-
-// AgentQueue is the queue through which agents are asked; *swarm.Swarm is one.
-type AgentQueue interface {
-	Dispatch(ctx context.Context, by core.Caller, d swarm.Dispatch) (task.Task, error)
-	Why(ctx context.Context, tenant, id string) (swarm.Reason, error)
-	Cancel(ctx context.Context, by core.Caller, id, reason string) (task.Task, error)
-	PauseTask(ctx context.Context, by core.Caller, id, reason string) (task.Task, error)
-	ResumeTask(ctx context.Context, by core.Caller, id string) (task.Task, error)
-}
 
 // kindPrompt is the kind of task by which an agent is asked (the fleet's).
 const kindPrompt = "agent.prompt"
@@ -33,11 +29,11 @@ const kindPrompt = "agent.prompt"
 // ends the skill as blocked. The skill's time runs while the child does, not
 // while the agent is busy or a person is asked. A try that finds a live
 // child with the same prompt, left by an engine that closed, takes it over.
-func NewAgentRunner(tasks *task.Table, queue AgentQueue) Runner { return agentRunner{tasks, queue} }
+func NewAgentRunner(tasks *task.Table, queue *swarm.Swarm) Runner { return agentRunner{tasks, queue} }
 
 type agentRunner struct {
 	tasks *task.Table
-	queue AgentQueue
+	queue *swarm.Swarm
 }
 
 // Check implements Runner. Whether the agent exists is found out when it is
@@ -52,13 +48,12 @@ func (a agentRunner) Check(spec Spec) error {
 	return nil
 }
 
-// Start implements Runner.
 func (a agentRunner) Start(ctx context.Context, call Call) (swarm.Work, error) {
 	message, err := fillPrompt(call.Skill.Runner.Prompt, call.Params)
 	if err != nil {
 		return nil, err
 	}
-	w := &agentWork{engine: ctx, tasks: a.tasks, queue: a.queue, call: call, input: core.MustEncode(promptInput{call.Skill.Runner.Agent, message})}
+	w := &agentWork{agentRunner: a, engine: ctx, call: call, input: core.MustEncode(promptInput{call.Skill.Runner.Agent, message})}
 	w.Work = RunFunc(ctx, call, w.run)
 	return w, nil
 }
@@ -72,9 +67,8 @@ type promptInput struct {
 // agentWork is one try: a child task and the wait for its end.
 type agentWork struct {
 	swarm.Work
+	agentRunner
 	engine context.Context // ends when the engine closes
-	tasks  *task.Table
-	queue  AgentQueue
 	call   Call
 	input  core.Raw
 
@@ -86,7 +80,6 @@ type agentWork struct {
 	denied  bool // the child was
 }
 
-// Outcome implements swarm.Work.
 func (w *agentWork) Outcome() task.Outcome {
 	o := w.Work.Outcome()
 	w.mu.Lock()
@@ -193,8 +186,8 @@ func (w *agentWork) begun(ctx context.Context, id string) (task.Task, error) {
 // cancelChild ends the child of a try that was cancelled. One that a closing
 // engine interrupts stays, for the try after the start.
 func (w *agentWork) cancelChild(ctx context.Context, id string) {
-	var c *cancelCause
-	if w.engine.Err() != nil || !errors.As(context.Cause(ctx), &c) {
+	c, ours := errors.AsType[*cutShort](context.Cause(ctx))
+	if w.engine.Err() != nil || !ours {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)
@@ -202,4 +195,117 @@ func (w *agentWork) cancelChild(ctx context.Context, id string) {
 	if _, err := w.queue.Cancel(ctx, w.by, id, c.reason); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
 		w.call.Log("WARN", fmt.Sprintf("cancel task %s: %v", id, err))
 	}
+}
+
+// Pause implements swarm.Work; it is in effect when the child stands still.
+func (w *agentWork) Pause(ctx context.Context) error {
+	return errors.Join(w.Work.Pause(ctx), w.hold(ctx, true))
+}
+
+func (w *agentWork) Resume(ctx context.Context) error {
+	return errors.Join(w.hold(ctx, false), w.Work.Resume(ctx))
+}
+
+// hold pauses or resumes the child, at once if it runs, else when it does.
+func (w *agentWork) hold(ctx context.Context, paused bool) error {
+	w.mu.Lock()
+	w.paused = paused
+	running := w.running
+	w.mu.Unlock()
+	if !running {
+		return nil
+	}
+	if err := w.setPaused(ctx, paused); err != nil || !paused {
+		return err
+	}
+	for {
+		why, err := w.queue.Why(ctx, w.call.Tenant, w.child)
+		if err != nil {
+			return fmt.Errorf("see whether task %s stands still: %w", w.child, err)
+		}
+		if !why.Moving {
+			return nil
+		}
+		select {
+		case <-time.After(pausePoll):
+		case <-ctx.Done():
+			return fmt.Errorf("pause task %s: not acknowledged: %w", w.child, ctx.Err())
+		}
+	}
+}
+
+// pausePoll is how often is looked whether a child stands still: the swarm
+// tells of changes of tasks, and this is none.
+const pausePoll = 10 * time.Millisecond
+
+// setPaused asks the swarm; a child that is over or has it so already is fine.
+func (w *agentWork) setPaused(ctx context.Context, paused bool) (err error) {
+	verb := "pause"
+	if paused {
+		_, err = w.queue.PauseTask(ctx, w.by, w.child, "its skill is paused")
+	} else {
+		verb = "resume"
+		_, err = w.queue.ResumeTask(ctx, w.by, w.child)
+	}
+	if err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
+		return fmt.Errorf("%s task %s: %w", verb, w.child, err)
+	}
+	return nil
+}
+
+// reply is the result of a child that is over.
+func (w *agentWork) reply(ctx context.Context, t task.Task) (core.Raw, error) {
+	r, err := w.tasks.Result(ctx, t.TenantID, t.TaskID)
+	if err != nil {
+		return nil, fmt.Errorf("read the result of task %s: %w", t.TaskID, err)
+	}
+	if r.Status == task.Succeeded {
+		return objectOf(r.Output), nil
+	}
+	f := &Failure{Code: "agent_failed", Message: fmt.Sprintf("agent %s: task %s ended %s", w.call.Skill.Runner.Agent, t.TaskID, r.Status)}
+	if r.Error != nil {
+		f.Code, f.Message, f.Retryable = r.Error.Code, f.Message+": "+r.Error.Message, r.Error.Retryable
+	}
+	if r.Status == task.Cancelled {
+		f.Code = "agent_cancelled"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.denied = r.Status == task.Blocked
+	return nil, f
+}
+
+// objectOf is an agent's output, or the one JSON object that its text is.
+func objectOf(output core.Raw) core.Raw {
+	if len(output) == 0 {
+		return core.Raw(`{}`)
+	}
+	var whole string
+	plain := output.Kind() == '{'
+	_ = mapping.EachText(output, func(dec *jsontext.Decoder, name bool, text string) error {
+		switch at := strings.TrimPrefix(mapping.Place(dec.StackPointer()), "."); {
+		case name && !strings.Contains(" text stdout rc stop_reason ", " "+at+" "):
+			plain = false // it says more than a text
+		case !name && (at == "text" || at == "stdout"):
+			whole = text
+		}
+		return nil
+	})
+	whole = unfenced(strings.TrimSpace(whole))
+	if !plain || core.CheckObject("output", []byte(whole), MaxResult) != nil {
+		return output
+	}
+	return core.Raw(whole)
+}
+
+// unfenced is what stands in a code fence that is the whole text, as models
+// like to answer.
+func unfenced(s string) string {
+	rest, opened := strings.CutPrefix(s, "```")
+	inner, closed := strings.CutSuffix(rest, "```")
+	lang, body, lines := strings.Cut(inner, "\n")
+	if !opened || !closed || !lines || strings.ContainsAny(lang, "{}") {
+		return s
+	}
+	return strings.TrimSpace(body)
 }

@@ -1,9 +1,11 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -25,9 +27,9 @@ type stepArgs struct {
 func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) (_ core.Raw, files []judge.File, no *failure, err error) {
 	t := &r.job.Task
 	args := stepArgs{k.Ref(), params, r.agent, place, []planned{{Skill: k.Ref(), Digest: k.Digest, Effects: k.Effects, Runner: k.Runner}}}
-	effects := make([]string, len(k.Effects))
-	for i, e := range k.Effects {
-		effects[i] = string(e)
+	var effects []string
+	for _, e := range k.Effects {
+		effects = append(effects, string(e))
 	}
 	record := func(tx *audit.Tx, event string, detail map[string]any) error {
 		detail["task_id"], detail["skill"], detail["step"] = t.TaskID, k.Ref(), place
@@ -64,10 +66,7 @@ func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) 
 		return nil, nil, nil, fmt.Errorf("ask about %s: %w", place, err)
 	case !reply.Approved:
 		r.denials = append(r.denials, reply.Decision.DecisionID)
-		why := reply.Reason
-		if why == "" {
-			why = reply.Decision.ReasonCode
-		}
+		why := cmp.Or(reply.Reason, reply.Decision.ReasonCode)
 		return params, nil, &failure{code: "approval_denied", message: "denied: " + why, denied: true, final: reply.Abort, step: place, skill: k.Ref()}, nil
 	}
 	if err := core.DecodeStored(reply.Args, &args); err != nil {
@@ -100,7 +99,7 @@ func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 			return nil, core.Invalid("edit."+f.name, f.now, f.was+": only params can be edited")
 		}
 	}
-	if was.Params, err = k.checkParams(now.Params); err != nil {
+	if was.Params, err = k.CheckParams(now.Params); err != nil {
 		return nil, err
 	}
 	return core.MustEncode(was), nil
@@ -125,4 +124,42 @@ func (s *Skills) pinnedSkill(tenant string, args stepArgs) (k *Skill, err error)
 // subagent's record follows its task.
 func (s *Skills) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
 	return s.asked.Settle(tx, ap, out)
+}
+
+// maxBound bounds the files that one run's question lists.
+const maxBound = 256
+
+// bind finds the files that a spec names, as they are now.
+func (s *Skills) bind(tenant string, spec Spec) []judge.File {
+	if b, ok := s.opt.Runners[spec.Kind].(Binder); ok {
+		return b.Bind(tenant, spec)
+	}
+	return nil
+}
+
+// Bind finds the files that the skills of an invocation's plan name.
+func (i invoker) Bind(tenant string, action judge.Action) []judge.File {
+	var in invocation
+	var plan []planned
+	if core.DecodeStored(action.Args, &in) != nil || core.DecodeStored(in.Plan, &plan) != nil {
+		return nil
+	}
+	var out []judge.File
+	for _, p := range plan {
+		for _, f := range i.s.bind(tenant, p.Runner) {
+			if slices.Contains(out, f) {
+				continue
+			}
+			if len(out) == maxBound {
+				return append(out, judge.File{Unbound: "more files than can be bound"})
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// among reports whether all files were judged as they are.
+func among(files, judged []judge.File) bool {
+	return !slices.ContainsFunc(files, func(f judge.File) bool { return !slices.Contains(judged, f) })
 }

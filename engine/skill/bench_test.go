@@ -62,7 +62,7 @@ func BenchmarkReread1000UnchangedSkills(b *testing.B) {
 	s.thousand()
 	s.load()
 	w := &watcher{r: s.registry, seen: map[string]glance{}}
-	defer w.close()
+	defer func() { _ = w.notify.Close() }()
 	if _, err := w.look(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func BenchmarkOpen1000SkillsFromTheStore(b *testing.B) {
 	s.load()
 	b.ResetTimer()
 	for range b.N {
-		r, err := newRegistry(b.Context(), nil, audit.New(s.db, audit.Options{}), []string{home}, s.runners, nil)
+		r, err := newRegistry(b.Context(), Options{Ledger: audit.New(s.db, audit.Options{}), Runners: s.opt.Runners}, []string{home})
 		if err != nil || len(r.Catalog(home)) != 1000 {
 			b.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func BenchmarkCheckParameters(b *testing.B) {
 	params := core.Raw(`{"location":"hall","mode":"fast","way":[{"x":1,"y":2},{"x":3,"y":4}]}`)
 	b.Run("filled in", func(b *testing.B) {
 		for range b.N {
-			if _, err := s.checkParams(params); err != nil {
+			if _, err := s.CheckParams(params); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -109,7 +109,7 @@ func BenchmarkCheckParameters(b *testing.B) {
 	})
 	b.Run("refused", func(b *testing.B) {
 		for range b.N {
-			if _, err := s.checkParams(core.Raw(`{"location":1,"way":[{}]}`)); err == nil {
+			if _, err := s.CheckParams(core.Raw(`{"location":1,"way":[{}]}`)); err == nil {
 				b.Fatal("taken")
 			}
 		}
@@ -122,7 +122,7 @@ func BenchmarkChainOfTen(b *testing.B) {
 	s.load()
 	b.ResetTimer()
 	for range b.N {
-		if chain, err := s.chain(home, "skill-999"); err != nil || len(chain) != 10 {
+		if chain, err := s.Order(home, "skill-999"); err != nil || len(chain) != 10 {
 			b.Fatal(err, len(chain))
 		}
 	}

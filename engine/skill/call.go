@@ -9,7 +9,9 @@ import (
 	"time"
 	"unicode"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
@@ -86,12 +88,10 @@ func (w *funcWork) follow(returned <-chan funcReply) {
 		return
 	case <-w.ctx.Done():
 	}
-	patience := time.NewTimer(leaveGrace)
-	defer patience.Stop()
 	select {
 	case r := <-returned:
 		w.out = w.outcome(r)
-	case <-patience.C:
+	case <-time.After(leaveGrace):
 		w.out = cancelled(w.why() + "; the skill does not return and was left behind")
 	}
 }
@@ -111,20 +111,15 @@ func (w *funcWork) outcome(r funcReply) task.Outcome {
 
 // why is the reason of the end that was asked for.
 func (w *funcWork) why() string {
-	var c *cancelCause
-	if errors.As(context.Cause(w.ctx), &c) {
+	if c, ok := errors.AsType[*cutShort](context.Cause(w.ctx)); ok {
 		return c.reason
 	}
 	return "the engine is closing"
 }
 
-type cancelCause struct{ reason string }
-
-func (c *cancelCause) Error() string { return c.reason }
-
 func (w *funcWork) Done() <-chan struct{} { return w.done }
 func (w *funcWork) Outcome() task.Outcome { <-w.done; return w.out }
-func (w *funcWork) Cancel(reason string)  { w.cancel(&cancelCause{reason}) }
+func (w *funcWork) Cancel(reason string)  { w.cancel(&cutShort{reason}) }
 
 func (w *funcWork) Pause(ctx context.Context) error {
 	if err := w.hold.pause(ctx); err != nil {
@@ -147,12 +142,9 @@ func (f *Failure) Error() string { return f.Message }
 // failedWith is the outcome of a try that ended with an error.
 func failedWith(err error) task.Outcome {
 	e := task.Error{Code: "failed"}
-	var f *Failure
-	var c *core.Error
-	switch {
-	case errors.As(err, &f):
+	if f, ok := errors.AsType[*Failure](err); ok {
 		e = task.Error(*f)
-	case errors.As(err, &c) && c.Code != core.Internal:
+	} else if c := core.AsError(err); c.Code != core.Internal {
 		e.Code, e.Retryable = strings.ToLower(string(c.Code)), c.Code == core.Unavailable
 	}
 	e.Message = shorten(err.Error(), maxMessage)
@@ -172,7 +164,7 @@ func checkResultObject(result core.Raw) error {
 	return nil
 }
 
-// maxMessage is the longest message of a failure, in characters (contract 1.6).
+// maxMessage is the longest message of a failure, in characters (requirement 1.6).
 const maxMessage = 4096
 
 // reason is a panic's value on one short line. The stack stays out: it is
@@ -211,4 +203,135 @@ func panicked(what string, p any) *Failure {
 		Code: "panic", Message: what + " panicked: " + reason(p),
 		Details: core.MustEncode(map[string]string{"stack": strings.ToValidUTF8(string(stack[:min(len(stack), maxStack)]), "")}),
 	}
+}
+
+// Hold lets a function be paused: it stands still where it says that it can.
+// RunFunc makes one for each run.
+type Hold struct {
+	state  core.Condition // of what follows
+	paused bool
+	still  bool // the function stands at a pause point, or idles
+	over   bool // it has returned
+}
+
+// Wait is a pause point: it returns at once, or when a pause is over. Its
+// error is that of ctx.
+func (h *Hold) Wait(ctx context.Context) error {
+	free := false
+	if h.state.Look(func() { free = !h.paused }); free {
+		return ctx.Err()
+	}
+	h.state.Change(func() { h.still = true })
+	defer h.state.Change(func() { h.still = false })
+	_ = h.state.Until(ctx, func() bool { return !h.paused }) // or until ctx ends
+	return ctx.Err()
+}
+
+// Sleep waits for d, not counting the time in which it is paused.
+func (h *Hold) Sleep(ctx context.Context, d time.Duration) error {
+	for {
+		if err := h.Wait(ctx); err != nil || d <= 0 {
+			return err
+		}
+		free, began := false, time.Now()
+		moved := h.state.Look(func() { free = !h.paused })
+		if !free {
+			continue
+		}
+		select {
+		case <-time.After(d):
+			d = 0
+		case <-moved:
+			d -= time.Since(began)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Idle calls wait, which does nothing but wait for something outside, so that
+// a pause is in effect during it already. It returns after a pause is over.
+func (h *Hold) Idle(ctx context.Context, wait func()) error {
+	h.state.Change(func() { h.still = true })
+	func() {
+		defer h.state.Change(func() { h.still = false })
+		wait()
+	}()
+	return h.Wait(ctx)
+}
+
+// pause returns once the function stands still or has returned, or with the
+// error of ctx: it is paused at its next pause point then.
+func (h *Hold) pause(ctx context.Context) error {
+	h.state.Change(func() { h.paused = true })
+	_ = h.state.Until(ctx, func() bool { return h.still || h.over }) // or until ctx ends
+	return ctx.Err()
+}
+
+func (h *Hold) resume() { h.state.Change(func() { h.paused = false }) }
+
+// Runner carries out the skills of one runner kind. Drivers provide them.
+type Runner interface {
+	// Check refuses, when a skill is loaded, a runner section that could never
+	// run; the error names the field ("runner.argv").
+	Check(spec Spec) error
+	// Start begins one try and returns at once. ctx ends when the engine
+	// closes. The work must end soon after Cancel; its Outcome carries the
+	// result as a JSON object in Output. Time-outs, retries and the check
+	// against returns_schema are the caller's.
+	Start(ctx context.Context, call Call) (swarm.Work, error)
+}
+
+// Call is one try of a skill.
+type Call struct {
+	Skill   *Skill
+	Tenant  string
+	TaskID  string
+	TraceID string
+	AgentID string              // the subagent that runs it
+	Session string              // the task's, "" for none
+	Params  core.Raw            // valid, with defaults
+	Results map[string]core.Raw // of earlier skills of the chain, by name
+	Run     string              // names the run for process marks, unique for each try
+	Step    string              // place of this skill in the task's run, the same for each try
+	Attempt int                 // of the task
+	// Files are what was judged; a runner that finds others starts nothing.
+	Files []judge.File
+	// Log receives output lines: level DEBUG|INFO|WARN|ERROR. It blocks when
+	// the log falls behind.
+	Log func(level, line string)
+
+	// waits stops the time limits while others are waited for; may be nil.
+	waits func(on bool)
+}
+
+// Forgetter is implemented by runners that keep something of a task until it is
+// over: they let go of it in the commit that ends the task.
+type Forgetter interface {
+	Forget(tx *audit.Tx, task string) error
+}
+
+// Binder is implemented by runners whose specs name files of a work directory.
+type Binder interface {
+	// Bind finds the files that a spec names, as they are now.
+	Bind(tenant string, spec Spec) []judge.File
+}
+
+// Effecter is implemented by runners that know what a spec does outside
+// itself, whatever its file declares: a skill has these effects besides.
+type Effecter interface {
+	Effects(spec Spec) []Effect
+}
+
+// StepSpan is the W3C span-id of a skill's place in one attempt of its task.
+func StepSpan(tenant, task, step string, attempt int) string {
+	return core.SpanID(tenant, "step", task+" "+step, attempt)
+}
+
+// Traceparent is what a skill passes on to what it causes elsewhere; "" for one
+// that belongs to no trace.
+func (c *Call) Traceparent() string {
+	if c.TraceID == "" {
+		return ""
+	}
+	return core.Traceparent(c.TraceID, StepSpan(c.Tenant, c.TaskID, c.Step, c.Attempt))
 }

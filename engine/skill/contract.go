@@ -4,10 +4,17 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"swarmdeck/engine/core"
 )
@@ -57,32 +64,21 @@ func onlyTypes(doc any) {
 		"$schema", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions", "type",
 		"properties", "patternProperties", "additionalProperties", "propertyNames", "maxProperties",
 	}
-	for name := range top {
-		if !slices.Contains(kept, name) {
-			delete(top, name)
-		}
-	}
+	maps.DeleteFunc(top, func(name string, _ any) bool { return !slices.Contains(kept, name) })
 }
 
-// checkParams checks parameters, a JSON object, against the skill's
+// CheckParams checks parameters, a JSON object, against the skill's
 // parameters_schema and returns them with the defaults filled in. The error
 // names every mistake by its field, "params.speed".
-func (s *Skill) checkParams(raw core.Raw) (core.Raw, error) {
-	by, err := s.ready().params()
-	if err != nil {
-		return nil, fmt.Errorf("skill %s: parameters_schema: %w", s.Ref(), err)
-	}
-	return check("params", by, raw, true)
+func (s *Skill) CheckParams(raw core.Raw) (core.Raw, error) {
+	return s.check("params", raw, "parameters_schema", s.ready().params, true)
 }
 
 // partialParams checks some of the parameters, before the rest is known: what
-// is there has to fit, and none has to be there.
+// is there has to fit, and none has to be there. A member with a default may be
+// left out.
 func (s *Skill) partialParams(raw core.Raw) error {
-	by, err := s.ready().partial()
-	if err != nil {
-		return fmt.Errorf("skill %s: parameters_schema: %w", s.Ref(), err)
-	}
-	_, err = check("params", by, raw, true) // a member with a default may be left out
+	_, err := s.check("params", raw, "parameters_schema", s.ready().partial, true)
 	return err
 }
 
@@ -90,17 +86,9 @@ func (s *Skill) partialParams(raw core.Raw) error {
 // returns_schema if it has one. The error names every mistake by its field,
 // "result.objects[0]".
 func (s *Skill) checkResult(raw core.Raw) error {
-	by, err := s.ready().returns()
-	if err != nil {
-		return fmt.Errorf("skill %s: returns_schema: %w", s.Ref(), err)
-	}
-	_, err = check("result", by, raw, false)
+	_, err := s.check("result", raw, "returns_schema", s.ready().returns, false)
 	return err
 }
-
-// CheckParams is what an invocation would say about parameters: nil when they
-// may be given. They come back with the defaults filled in.
-func (s *Skill) CheckParams(raw core.Raw) (core.Raw, error) { return s.checkParams(raw) }
 
 // ready is the skill's contract. One that came from no registry makes it anew
 // for each use.
@@ -111,7 +99,11 @@ func (s *Skill) ready() *contract {
 	return newContract(s)
 }
 
-func check(root string, by *checker, raw core.Raw, fill bool) (core.Raw, error) {
+func (s *Skill) check(root string, raw core.Raw, field string, schema func() (*checker, error), fill bool) (core.Raw, error) {
+	by, err := schema()
+	if err != nil {
+		return nil, fmt.Errorf("skill %s: %s: %w", s.Ref(), field, err)
+	}
 	if err := core.CheckObject(root, raw, core.MaxInput); err != nil {
 		return nil, err
 	}
@@ -129,7 +121,7 @@ func check(root string, by *checker, raw core.Raw, fill bool) (core.Raw, error) 
 	if err := mistakes(root, validate(by.schema, v)); err != nil || !added {
 		return raw, err
 	}
-	return appendPlain(nil, v)
+	return encodePlain(v)
 }
 
 // validate lists what a schema finds wrong with a value.
@@ -140,11 +132,10 @@ func validate(schema *jsonschema.Schema, v any) (flaws []flaw) {
 		}
 	}()
 	err := schema.Validate(v)
-	var invalid *jsonschema.ValidationError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &invalid):
+	}
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return flawsOf(invalid)
 	}
 	return []flaw{{message: err.Error()}}
@@ -176,4 +167,230 @@ func (c *contracts) adopt(s *Skill) {
 	}
 	s.contract = newContract(s)
 	c.known[key] = s.contract
+}
+
+// maxDefaults bounds how far defaults are looked for: through references and
+// into values that are themselves defaults.
+const maxDefaults = 64
+
+// fillDefaults adds the members of objects that are absent and have a
+// default, through $ref and allOf, in nested objects and lists too. It tells
+// whether it added any.
+func fillDefaults(s *jsonschema.Schema, v any, depth int) (added bool) {
+	if s == nil || depth > maxDefaults {
+		return false
+	}
+	for _, part := range append([]*jsonschema.Schema{s.Ref}, s.AllOf...) {
+		added = fillDefaults(part, v, depth+1) || added
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			property := s.Properties[name]
+			if _, given := v[name]; !given {
+				d := defaultOf(property, 0)
+				if d == nil {
+					continue
+				}
+				v[name] = clonePlain(*d)
+				added = true
+			}
+			added = fillDefaults(property, v[name], depth+1) || added
+		}
+	case []any:
+		for i, item := range v {
+			of := s.Items2020
+			if i < len(s.PrefixItems) {
+				of = s.PrefixItems[i]
+			}
+			added = fillDefaults(of, item, depth+1) || added
+		}
+	}
+	return added
+}
+
+// defaultOf is a property's default, its own or that of what it refers to.
+func defaultOf(s *jsonschema.Schema, depth int) *any {
+	if s == nil || depth > maxDefaults {
+		return nil
+	}
+	if s.Default != nil {
+		return s.Default
+	}
+	return defaultOf(s.Ref, depth+1)
+}
+
+// defaultFlaws lists the defaults of top-level properties that their own
+// schema does not allow.
+func defaultFlaws(s *jsonschema.Schema, doc any) []flaw {
+	var found []flaw
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
+		if property.Default == nil {
+			continue
+		}
+		for _, f := range validate(property, *property.Default) {
+			at := append([]string{"properties", name, "default"}, f.path...)
+			found = append(found, flaw{at, fmt.Sprintf("the default does not fit: %s", f.message)})
+		}
+	}
+	return found
+}
+
+// maxFlaws bounds what one report says.
+const maxFlaws = 20
+
+// flawsOf tells in plain words what a validator found: each mistake at its
+// place, once.
+func flawsOf(err *jsonschema.ValidationError) []flaw {
+	var found []flaw
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		switch e.ErrorKind.(type) {
+		case *kind.AnyOf, *kind.OneOf:
+			found = append(found, flaw{e.InstanceLocation, alternatives(e)})
+			return
+		}
+		if len(e.Causes) == 0 {
+			found = append(found, leaf(e)...)
+			return
+		}
+		for _, c := range e.Causes {
+			walk(c)
+		}
+	}
+	walk(err)
+	slices.SortStableFunc(found, func(a, b flaw) int { return slices.Compare(a.path, b.path) })
+	found = slices.CompactFunc(found, func(a, b flaw) bool { return slices.Equal(a.path, b.path) && a.message == b.message })
+	if len(found) > maxFlaws {
+		found = append(found[:maxFlaws], flaw{message: fmt.Sprintf("%d more mistakes", len(found)-maxFlaws)})
+	}
+	return found
+}
+
+// alternatives tells why none of several schemas fits, or too many do.
+func alternatives(e *jsonschema.ValidationError) string {
+	if k, ok := e.ErrorKind.(*kind.OneOf); ok && len(k.Subschemas) > 0 {
+		return "fits more than one of the alternatives of which one is allowed"
+	}
+	var reasons []string
+	for _, c := range e.Causes {
+		for _, f := range flawsOf(c) {
+			text := f.message
+			if below := f.path[min(len(e.InstanceLocation), len(f.path)):]; len(below) > 0 {
+				text = fieldPath("", below) + ": " + text
+			}
+			if !slices.Contains(reasons, text) {
+				reasons = append(reasons, text)
+			}
+		}
+	}
+	return "fits none of the alternatives: " + shorten(strings.Join(reasons, "; or "), 400)
+}
+
+func leaf(e *jsonschema.ValidationError) []flaw {
+	below := func(names []string, message string) (all []flaw) {
+		for _, name := range names {
+			all = append(all, flaw{append(slices.Clone(e.InstanceLocation), name), message})
+		}
+		return all
+	}
+	bad := func(given, allowed string) []flaw {
+		return []flaw{{e.InstanceLocation, fmt.Sprintf("%s is not allowed; allowed: %s", shorten(given, 80), allowed)}}
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		return below(k.Missing, "missing")
+	case *kind.DependentRequired:
+		return below(k.Missing, "missing; "+k.Prop+" needs it")
+	case *kind.Dependency:
+		return below(k.Missing, "missing; "+k.Prop+" needs it")
+	case *kind.AdditionalProperties:
+		return below(k.Properties, "unknown field")
+	case *kind.Type:
+		return []flaw{{e.InstanceLocation, "want " + strings.Join(k.Want, " or ") + ", got " + k.Got}}
+	case *kind.Enum:
+		var allowed []string
+		for _, v := range k.Want {
+			allowed = append(allowed, shown(v))
+		}
+		return bad(shown(k.Got), shorten(strings.Join(allowed, ", "), 400))
+	case *kind.Const:
+		return bad(shown(k.Got), shown(k.Want))
+	case *kind.Minimum:
+		return bad(ratio(k.Got), ratio(k.Want)+" or more")
+	case *kind.Maximum:
+		return bad(ratio(k.Got), ratio(k.Want)+" or less")
+	case *kind.ExclusiveMinimum:
+		return bad(ratio(k.Got), "more than "+ratio(k.Want))
+	case *kind.ExclusiveMaximum:
+		return bad(ratio(k.Got), "less than "+ratio(k.Want))
+	case *kind.MultipleOf:
+		return bad(ratio(k.Got), "a multiple of "+ratio(k.Want))
+	case *kind.MinLength:
+		return bad(fmt.Sprintf("%d characters", k.Got), fmt.Sprintf("%d or more", k.Want))
+	case *kind.MaxLength:
+		return bad(fmt.Sprintf("%d characters", k.Got), fmt.Sprintf("%d or less", k.Want))
+	case *kind.Pattern:
+		return bad(strconv.Quote(shorten(k.Got, 80)), "text that matches "+shorten(k.Want, 120))
+	case *kind.FalseSchema:
+		return []flaw{{e.InstanceLocation, "not allowed here"}}
+	}
+	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+	return []flaw{{e.InstanceLocation, shorten(text, 200)}}
+}
+
+func shown(v any) string {
+	b, err := encodePlain(v)
+	if err != nil {
+		return shorten(fmt.Sprint(v), 80)
+	}
+	return shorten(string(b), 80)
+}
+
+func ratio(r *big.Rat) string {
+	if r == nil {
+		return "?"
+	}
+	if r.IsInt() {
+		return shorten(r.Num().String(), 80)
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// fieldPath writes the tokens of a JSON pointer the way fields are named:
+// params.items[0].name.
+func fieldPath(root string, tokens []string) string {
+	path := root
+	for _, t := range tokens {
+		switch _, err := strconv.ParseUint(t, 10, 31); {
+		case err == nil:
+			path += "[" + t + "]"
+		case path == "":
+			path = shorten(t, 80)
+		default:
+			path += "." + shorten(t, 80)
+		}
+	}
+	return path
+}
+
+// mistakes is the error that names every flaw of a value, nil for none.
+func mistakes(root string, flaws []flaw) error {
+	if len(flaws) == 0 {
+		return nil
+	}
+	type mistake struct {
+		Field   string `json:"field"`
+		Message string `json:"message"`
+	}
+	all := make([]mistake, len(flaws))
+	lines := make([]string, len(flaws))
+	for i, f := range flaws {
+		all[i] = mistake{fieldPath(root, f.path), f.message}
+		lines[i] = all[i].Field + ": " + all[i].Message
+	}
+	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).
+		With("field", all[0].Field).With("problems", all)
 }

@@ -1,12 +1,21 @@
 package skill
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
+	"swarmdeck/store"
 )
 
-// Status is the seed's ExecutionStatus.
+// Status is the model's ExecutionStatus.
 type Status string
 
 // The statuses of an execution.
@@ -20,7 +29,7 @@ const (
 // Statuses are all of them.
 func Statuses() []Status { return []Status{StatusPending, StatusSuccess, StatusFailed, StatusTimeout} }
 
-// Execution is one run of one skill by a subagent (seed 3, SkillExecution),
+// Execution is one run of one skill by a subagent (model 3, SkillExecution),
 // retries included. A record is never modified.
 type Execution struct {
 	ExecutionID  string    `json:"execution_id"`
@@ -62,17 +71,6 @@ type Execution struct {
 // did so and the next one will record it.
 func (e *Execution) Broken() bool { return e.Interrupted || e.left }
 
-// auditedExecution is what the audit log says about one.
-type auditedExecution struct {
-	Status  Status `json:"status"`
-	Retries int    `json:"retry_count"`
-	Result  string `json:"result_digest,omitempty"`
-}
-
-func (e *Execution) audited() auditedExecution {
-	return auditedExecution{e.Status, e.RetryCount, core.SHA256(string(e.Result))}
-}
-
 // end closes an execution. duration_ms is completed_at - started_at.
 func (e *Execution) end(status Status, at time.Time) {
 	e.Status, e.CompletedAt = status, at
@@ -81,3 +79,278 @@ func (e *Execution) end(status Status, at time.Time) {
 
 // maxExecutionError bounds Execution.Error, in characters.
 const maxExecutionError = 1000
+
+// Executions by their subagent, skill, status and task.
+const (
+	bExecAgent  store.Bucket = "execution.agent"
+	bExecSkill  store.Bucket = "execution.skill" // with status and duration of one that is over
+	bExecStatus store.Bucket = "execution.status"
+	bExecTask   store.Bucket = "execution.task"
+)
+
+func (s *Skills) execKind() record.Kind[Execution] {
+	return record.Kind[Execution]{
+		Noun: "execution", Bucket: "execution", Ledger: s.ledger,
+		ID: func(e *Execution) string { return e.ExecutionID }, Number: record.UUIDs("execution_id"),
+		Head: func(e *Execution) record.Head {
+			return record.Head{Tenant: &e.TenantID, Created: &e.StartedAt, Seq: &e.AuditSeq}
+		},
+		State: func(e *Execution) any {
+			return struct {
+				Status  Status `json:"status"`
+				Retries int    `json:"retry_count"`
+				Result  string `json:"result_digest,omitempty"`
+			}{e.Status, e.RetryCount, core.SHA256(string(e.Result))}
+		},
+		Indexes: []record.Index[Execution]{
+			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }},
+			{Bucket: bExecSkill, Count: string(bExecSkill), Word: func(e *Execution) string { return e.SkillName }, Value: outcomeOf},
+			{Bucket: bExecStatus, Count: string(bExecStatus), Word: func(e *Execution) string { return string(e.Status) }},
+			{Bucket: bExecTask, Word: func(e *Execution) string { return e.TaskID }},
+		},
+	}
+}
+
+// saveExec writes an execution in place of old, which is nil for a new one; that
+// is given its id.
+func (s *Skills) saveExec(tx *audit.Tx, old, e *Execution, event string, detail any) error {
+	if old == nil {
+		e.ExecutionID = core.NewUUID(tx.Tenant(), s.execs.Next(tx), nil)
+	}
+	return s.execs.Save(tx, record.Event{Type: event, Trace: e.TraceID, Detail: detail}, old, e)
+}
+
+// outcomeOf is what figures need of an execution that is over: whether it
+// succeeded, failed or was interrupted, and how long it took.
+func outcomeOf(e *Execution) []byte {
+	if e.Status == StatusPending {
+		return nil
+	}
+	how := e.Status[0]
+	if e.Interrupted {
+		how = 'i'
+	}
+	return record.Key(nil).Byte(how).Seq(uint64(e.DurationMS))
+}
+
+// ofTask is the key of what is kept of a task, by an id that the swarm made.
+func ofTask(id string) record.Key {
+	_, _, n, _ := core.ParseID(id)
+	return record.Seq(n)
+}
+
+// begin records an execution before its skill runs, and that the subagent is
+// at it.
+func (r *run) begin(ctx context.Context, k *Skill, params core.Raw, place string) (*Execution, error) {
+	t := &r.job.Task
+	e := &Execution{
+		AgentID: r.agent, SkillName: k.Name, SkillVersion: k.Version, Parameters: params, Status: StatusPending,
+		TraceID: t.TraceID, TaskID: t.TaskID, SessionID: t.SessionID, Step: place, Kind: k.Runner.Kind, Digest: k.Digest,
+	}
+	was := *e
+	err := r.update(ctx, func(tx *audit.Tx) error {
+		*e = was // it runs again where the disk was full
+		a, err := r.s.agents.Need(tx, r.agent)
+		if err != nil {
+			return err
+		}
+		if a.State.Final() {
+			return errLost
+		}
+		if err := r.s.saveExec(tx, nil, e, "execution.started", map[string]any{"agent_id": e.AgentID, "skill": k.Ref(), "step": e.Step, "task_id": e.TaskID}); err != nil {
+			return err
+		}
+		old := *a
+		a.AssignedSkill, a.SkillParams, a.Step = k.Name, params, place
+		return r.s.saveAgent(tx, &old, a, "subagent.step", map[string]any{"execution_id": e.ExecutionID})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("begin %s: %w", place, err)
+	}
+	return e, nil
+}
+
+// retried records that an execution is tried once more.
+func (r *run) retried(ctx context.Context, e *Execution, f *failure) error {
+	was := *e
+	return r.update(ctx, func(tx *audit.Tx) error {
+		*e = was
+		e.RetryCount++
+		return r.s.saveExec(tx, &was, e, "execution.retried", map[string]any{"error": shorten(f.message, maxExecutionError)})
+	})
+}
+
+// end closes an execution, keeps its result with the subagent and announces
+// it, all in one transaction.
+func (r *run) end(ctx context.Context, k *Skill, e *Execution, how func(*Execution)) error {
+	was := *e
+	err := r.update(ctx, func(tx *audit.Tx) error {
+		*e = was
+		how(e)
+		e.end(e.Status, tx.Now())
+		var detail any
+		if e.Error != "" {
+			detail = map[string]string{"error": e.Error}
+		}
+		if err := r.s.saveExec(tx, &was, e, "execution."+string(e.Status), detail); err != nil {
+			return err
+		}
+		if e.Status == StatusSuccess {
+			if err := agentResults.Put(tx, resultsOf(e.TenantID, e.AgentID).Last(e.SkillName), e.Result); err != nil {
+				return err
+			}
+		}
+		return r.s.announce(tx, k, e)
+	})
+	if err != nil {
+		return fmt.Errorf("end %s: %w", e.Step, err)
+	}
+	return nil
+}
+
+// announce publishes how an execution ended: AREA.complete with its result, or
+// AREA.failed with its error.
+func (s *Skills) announce(tx *audit.Tx, k *Skill, e *Execution) error {
+	m := bus.Send{
+		Topic: k.Area() + ".complete", Sender: e.AgentID, Type: bus.Event, Payload: e.Result, Trace: e.TraceID, Task: e.TaskID,
+	}
+	if e.Status != StatusSuccess {
+		m.Topic, m.Payload = k.Area()+".failed", core.MustEncode(map[string]string{"error": e.Error})
+	}
+	_, err := s.opt.Bus.AcceptIn(tx, m)
+	if errors.Is(err, core.Kind(core.InvalidInput)) { // a result that is none of a message: too large, say
+		m.Payload = core.MustEncode(map[string]any{"execution_id": e.ExecutionID, "result_bytes": len(e.Result)})
+		_, err = s.opt.Bus.AcceptIn(tx, m)
+	}
+	if err != nil {
+		return fmt.Errorf("announce %s: %w", m.Topic, err)
+	}
+	return nil
+}
+
+// PruneExecutions removes a slice of the oldest executions that the limit lets
+// go. One that runs, or whose task does, stays, and so does what came after it.
+// It returns nil when it is through.
+func (s *Skills) PruneExecutions(ctx context.Context, by core.Caller, limit record.Limit, _ []byte) (next []byte, err error) {
+	due := false
+	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		e, err := s.oldestExec(tx, limit)
+		due = e != nil
+		return err
+	})
+	if err != nil || !due {
+		return nil, err
+	}
+	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		r := record.Removal{Kind: "executions"}
+		for r.Count < record.Slice {
+			e, err := s.oldestExec(tx, limit)
+			if err != nil {
+				return err
+			}
+			if e == nil {
+				break
+			}
+			if err := s.execs.Leave(tx, &r, e); err != nil {
+				return err
+			}
+		}
+		if next = nil; r.Count == record.Slice {
+			next = []byte(r.Last)
+		}
+		return r.Record(tx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prune executions: %w", err)
+	}
+	return next, nil
+}
+
+// oldestExec is the oldest execution, nil where it may not leave.
+func (s *Skills) oldestExec(tx *audit.Tx, limit record.Limit) (*Execution, error) {
+	e, err := s.execs.Leaving(tx, limit, func(e *Execution) time.Time { return e.CompletedAt })
+	if err != nil || e == nil {
+		return nil, err
+	}
+	t, err := s.opt.Tasks.In(tx, e.TaskID)
+	if err == nil && !t.Status.Terminal() || err != nil && core.AsError(err).Code != core.NotFound {
+		return nil, err
+	}
+	return e, nil
+}
+
+// TaskLeaves implements task.Leaver: the plan of a run leaves with its task.
+func (s *Skills) TaskLeaves(tx *audit.Tx, t *task.Task) error {
+	return errors.Join(plans.Drop(tx, ofTask(t.TaskID)), taskAgents.Drop(tx, ofTask(t.TaskID)))
+}
+
+// EraseExecutions is a record.Erase: the parameters, results and errors of runs
+// of skills.
+func (s *Skills) EraseExecutions(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
+	return s.execs.Erase(ctx, by, of, from, "executions", func(tx *audit.Tx, _ *record.Erasure, x *Execution) (bool, error) {
+		whose, over, err := of.Task(tx, x.TaskID)
+		if err != nil || whose == record.NotTheirs && x.AgentID != of.Name {
+			return false, err
+		}
+		if !over || x.Status == StatusPending {
+			of.Leave("execution " + x.ExecutionID + " (it runs, or its task does)")
+			return false, nil
+		}
+		some := erases(&x.Parameters)
+		some = erases(&x.Result) || some
+		return erasesText(&x.Error) || some, nil
+	})
+}
+
+// EraseSubagents is a record.Erase: the parameters, metadata, results and errors
+// of subagents.
+func (s *Skills) EraseSubagents(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
+	return s.agents.Erase(ctx, by, of, from, "subagents", func(tx *audit.Tx, e *record.Erasure, a *Subagent) (bool, error) {
+		whose, over, err := of.Task(tx, a.TaskID)
+		if err != nil || whose == record.NotTheirs && a.CreatedBy != of.Name && a.AgentID != of.Name {
+			return false, err
+		}
+		some := erases(&a.SkillParams)
+		some = erases(&a.Metadata) || some
+		some = erasesText(&a.Error) || some
+		under, results := resultsOf(tx.Tenant(), a.AgentID), map[string]core.Raw{}
+		err = agentResults.Each(tx, under, func(skill record.Parts, result core.Raw) (bool, error) {
+			if !core.IsErased(result) && len(result) > len(`{}`) {
+				results[string(skill)], some = result, true
+			}
+			return true, nil
+		})
+		if err != nil || !some {
+			return false, err
+		}
+		if !over || !a.State.Final() {
+			of.Leave("subagent " + a.AgentID + " (" + string(a.State) + ")")
+			return false, nil
+		}
+		if e == nil {
+			return true, nil
+		}
+		for skill, was := range results {
+			if err := agentResults.Put(tx, append(bytes.Clone(under), skill...), core.Erase(was)); err != nil {
+				return true, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// erases puts what stays in the place of a value, and says whether it was
+// something.
+func erases(v *core.Raw) bool {
+	if len(*v) <= len(`{}`) || core.IsErased(*v) {
+		return false
+	}
+	*v = core.Erase(*v)
+	return true
+}
+
+func erasesText(s *string) bool {
+	was := *s
+	*s = core.EraseText(was)
+	return *s != was
+}

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -71,17 +74,16 @@ func filesOf(path string) ([]string, error) {
 
 func pathError(path string, err error) error {
 	code := core.Internal
-	var known *core.Error
-	switch {
-	case errors.As(err, &known):
+	if _, known := errors.AsType[*core.Error](err); known {
 		return err
+	}
+	switch {
 	case errors.Is(err, os.ErrNotExist):
 		code = core.NotFound
 	case errors.Is(err, os.ErrPermission):
 		code = core.Denied
 	}
-	var why *os.PathError
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[*os.PathError](err); ok {
 		err = why.Err
 	}
 	return core.Errorf(code, "path: can't read %s: %v", path, err).With("field", "path").With("value", path)
@@ -138,8 +140,7 @@ func readFiles(own *safeopen.Own, paths []string, skip func(path string, data []
 // FromCode is a skill that no file holds. The rules are those of a file.
 func FromCode(s Skill) Definition {
 	name := fmt.Sprintf("%s@%s", shorten(s.Name, 60), shorten(s.Version, 40))
-	c := contentOf(&s)
-	data, err := core.Encode(c)
+	data, err := core.Encode(contentOf(&s))
 	if err != nil {
 		return Definition{file: name, problems: []document.Problem{{File: name, Line: 1, Field: "file", Message: err.Error()}}}
 	}
@@ -192,4 +193,72 @@ func (g Given) read(own *safeopen.Own) ([]origin, error) {
 		all = append(all, origin{d, ""})
 	}
 	return all, nil
+}
+
+// maxSources bounds what a tenant's skills are read from.
+const maxSources = 1000
+
+// covers tells whether a path is the source or below it.
+func (s Source) covers(path string) bool {
+	return path == s.Path || strings.HasPrefix(path, strings.TrimSuffix(s.Path, string(filepath.Separator))+string(filepath.Separator))
+}
+
+func covered(sources []Source, path string) bool {
+	return slices.ContainsFunc(sources, func(s Source) bool { return s.covers(path) })
+}
+
+// newSources are the paths of a load that gave a skill and are not remembered.
+func (r *registry) newSources(tenant string, p *plan, read []origin) []string {
+	var paths []string
+	for _, o := range read {
+		if o.path != "" && len(o.problems) == 0 && !slices.Contains(paths, o.path) {
+			paths = append(paths, o.path)
+		}
+	}
+	for _, s := range r.Sources(tenant) {
+		paths = slices.DeleteFunc(paths, func(path string) bool { return path == s.Path })
+	}
+	return paths
+}
+
+// Forget stops reading skills from a file or directory that was loaded. What
+// was loaded from it stays.
+func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Source, error) {
+	release, err := r.write(ctx)
+	if err != nil {
+		return Source{}, err
+	}
+	defer release()
+	path = filepath.Clean(path)
+	left := r.Sources(by.Tenant)
+	at := slices.IndexFunc(left, func(s Source) bool { return s.Path == path })
+	if at < 0 {
+		return Source{}, core.Missing("source", path)
+	}
+	gone := left[at]
+	left = slices.Delete(left, at, at+1)
+	err = r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		if err := r.kept.Remove(tx, record.Event{Type: "skill.source.removed"}, &gone); err != nil {
+			return err
+		}
+		b := &refusals{r: r, tenant: by.Tenant}
+		for _, p := range r.Problems(by.Tenant) {
+			if !covered(left, p.File) && !slices.Contains(b.mended, p.File) {
+				b.mended = append(b.mended, p.File)
+			}
+		}
+		return b.record(tx)
+	})
+	if err != nil {
+		return Source{}, fmt.Errorf("forget the source %s: %w", path, err)
+	}
+	return gone, nil
+}
+
+// ring fills a one-slot bell.
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
 }

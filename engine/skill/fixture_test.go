@@ -62,7 +62,7 @@ func (s *shelf) open() {
 		s.t.Fatal(err)
 	}
 	kinds := map[string]Runner{"builtin": kindOfTest{}, "exec": kindOfTest{}, "agent": kindOfTest{}}
-	s.registry, err = newRegistry(s.t.Context(), nil, audit.New(s.db, audit.Options{}), tenants, kinds, s.static)
+	s.registry, err = newRegistry(s.t.Context(), Options{Ledger: audit.New(s.db, audit.Options{}), Runners: kinds, Static: s.static}, tenants)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func FuzzSkillFile(f *testing.F) {
 				t.Fatalf("%q: %v\n%+v\n%+v", text, again.problems, s, again.skill)
 			}
 			for _, params := range []string{`{}`, `{"a":1}`, `{"a":{"a":[1,"x"]}}`} {
-				full, err := s.checkParams(core.Raw(params))
+				full, err := s.CheckParams(core.Raw(params))
 				if err == nil && !json.Valid(full) {
 					t.Fatalf("%q: %s → %s", text, params, full)
 				}

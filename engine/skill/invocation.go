@@ -110,7 +110,7 @@ func (x *index) draft(in invocation) (goal *Skill, order []*Skill, err error) {
 	for i, s := range order {
 		params, _ := feed(s, in.Params, nil)
 		if i == 0 {
-			_, err = s.checkParams(params)
+			_, err = s.CheckParams(params)
 		} else {
 			err = s.partialParams(params)
 		}
@@ -134,9 +134,9 @@ func allAccepted(order []*Skill, params core.Raw) error {
 		}
 		known = append(known, names...)
 	}
-	given, err := members(params)
-	if err != nil {
-		return err
+	var given map[string]core.Raw
+	if err := core.Decode(params, &given); err != nil {
+		return mapping.InField("params", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
@@ -146,14 +146,6 @@ func allAccepted(order []*Skill, params core.Raw) error {
 		}
 	}
 	return nil
-}
-
-func members(object core.Raw) (map[string]core.Raw, error) {
-	var m map[string]core.Raw
-	if err := core.Decode(object, &m); err != nil {
-		return nil, mapping.InField("params", err)
-	}
-	return m, nil
 }
 
 // feed puts the parameters of one step of a chain together: those given whose
@@ -239,9 +231,7 @@ func title(s *Skill, params core.Raw) string {
 
 // Target is the subagent that an input names, "" when it names none.
 func (invoker) Target(input core.Raw) string {
-	var in struct {
-		AgentID string `json:"agent_id"`
-	}
+	var in invocation
 	if core.DecodeStored(input, &in) != nil {
 		return ""
 	}

@@ -12,11 +12,8 @@ import (
 )
 
 // find reads a subagent of the caller's tenant.
-func (s *Skills) find(ctx context.Context, by core.Caller, id string) (a *Subagent, err error) {
-	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		a, err = s.agents.Need(tx, id)
-		return err
-	})
+func (s *Skills) find(ctx context.Context, by core.Caller, id string) (Subagent, error) {
+	a, err := s.agents.Get(ctx, by.Tenant, id)
 	return a, s.foreign(ctx, by, id, err)
 }
 
@@ -81,16 +78,9 @@ func (a *Subagent) fits(f core.Filter) bool {
 
 // Execution returns one execution.
 func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, error) {
-	var found Execution
-	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		e, err := s.execs.Need(tx, id)
-		if err == nil {
-			found = *e
-			found.left = s.left(e.Status == StatusPending)
-		}
-		return err
-	})
-	return found, s.foreign(ctx, core.Self(tenant, "reader"), id, err)
+	e, err := s.execs.Get(ctx, tenant, id)
+	e.left = s.left(e.Status == StatusPending)
+	return e, s.foreign(ctx, core.Self(tenant, "reader"), id, err)
 }
 
 // Executions lists executions, newest first: of one skill when skill is not

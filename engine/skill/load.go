@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/record"
 )
 
 // Change says what a load or an unload did to one skill.
@@ -36,7 +38,7 @@ type Loaded struct {
 // Load takes skills in and remembers their paths: they are read again when
 // the engine starts and when something in them changes.
 func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, error) {
-	read, err := g.read(r.engines)
+	read, err := g.read(r.opt.Own)
 	if err != nil {
 		return Loaded{}, err
 	}
@@ -55,7 +57,7 @@ func (r *registry) Load(ctx context.Context, by core.Caller, g Given) (Loaded, e
 
 // Check lists what Load would refuse, and changes nothing.
 func (r *registry) Check(tenant string, g Given) ([]document.Problem, error) {
-	read, err := g.read(r.engines)
+	read, err := g.read(r.opt.Own)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +87,16 @@ func (r *registry) plan(tenant string, read []origin, unloaded map[string]string
 	for i := range read {
 		d := &read[i].Definition
 		p.files = append(p.files, d.file)
-		if len(d.problems) == 0 {
-			d.skill.TenantID = tenant
-			d.refuse(r.checkRunner(&d.skill)...)
-			d.skill.Digest = digest(&d.skill)
-			left[d] = len(d.problems) == 0 && unloaded[d.skill.Ref()] == d.skill.Digest
+		if len(d.problems) > 0 {
+			continue
 		}
-		if len(d.problems) == 0 && !left[d] {
-			d.refuse(unique(p.before, d, held)...)
+		d.skill.TenantID = tenant
+		d.refuse(r.checkRunner(&d.skill)...)
+		d.skill.Digest = digest(&d.skill)
+		if left[d] = len(d.problems) == 0 && unloaded[d.skill.Ref()] == d.skill.Digest; !left[d] && len(d.problems) == 0 {
+			d.refuse(unique(p.before, d, held))
 		}
-		if len(d.problems) == 0 && !left[d] {
+		if !left[d] && len(d.problems) == 0 {
 			held = append(held, d)
 		}
 	}
@@ -121,16 +123,15 @@ func (r *registry) plan(tenant string, read []origin, unloaded map[string]string
 		}
 		s := d.skill // a copy, so that the file's tree is not kept with it
 		old := p.before.find(s.Ref())
-		switch {
-		case old == nil:
-			p.changes = append(p.changes, changeOf("created", &s))
-			p.add = append(p.add, &s)
-		case old.Digest != s.Digest:
-			p.changes = append(p.changes, changeOf("changed", &s))
-			p.add = append(p.add, &s)
-		default:
-			p.changes = append(p.changes, changeOf("unchanged", old))
+		if old != nil && old.Digest == s.Digest {
+			p.changes = append(p.changes, changeOf(record.Unchanged, old))
+			continue
 		}
+		action := record.Created
+		if old != nil {
+			action = record.Changed
+		}
+		p.changes, p.add = append(p.changes, changeOf(action, &s)), append(p.add, &s)
 	}
 	document.Sort(p.refused)
 	return p
@@ -168,7 +169,7 @@ func (r *registry) checkRunner(s *Skill) []error {
 	if spec.Kind == composite {
 		return nil
 	}
-	runner := r.runners[spec.Kind]
+	runner := r.opt.Runners[spec.Kind]
 	if runner == nil {
 		allowed := strings.Join(r.Kinds(), ", ")
 		if spec.Kind == "mcp" || spec.Kind == "cad" {
@@ -183,19 +184,19 @@ func (r *registry) checkRunner(s *Skill) []error {
 			}
 		}
 	}
-	if err := runner.Check(spec); err != nil || r.env == nil {
+	if err := runner.Check(spec); err != nil || r.opt.Env == nil {
 		return []error{err}
 	}
-	return []error{r.env(s.TenantID, spec.Env)}
+	return []error{r.opt.Env(s.TenantID, spec.Env)}
 }
 
-// unique refuses a version that is defined twice (seed 3, Unique Name): in one
+// unique refuses a version that is defined twice (model 3, Unique Name): in one
 // load, or in another file than before while that is still there.
-func unique(x *index, d *Definition, held []*Definition) []error {
+func unique(x *index, d *Definition, held []*Definition) error {
 	s := &d.skill
 	for _, other := range held {
 		if other.skill.Ref() == s.Ref() {
-			return []error{taken(s, other.file)}
+			return taken(s, other.file)
 		}
 	}
 	old := x.find(s.Ref())
@@ -203,12 +204,12 @@ func unique(x *index, d *Definition, held []*Definition) []error {
 	case old == nil || old.Digest == s.Digest:
 		return nil
 	case old.Source == Builtin:
-		return []error{taken(s, "the program itself")}
+		return taken(s, "the program itself")
 	case old.Source == "" || s.Source == "" || old.Source == s.Source:
 		return nil
 	}
 	if _, err := os.Stat(old.Source); err == nil {
-		return []error{taken(s, old.Source)}
+		return taken(s, old.Source)
 	}
 	return nil
 }
@@ -255,17 +256,28 @@ func refuseCycle(next *index, held []*Definition) {
 // carryOut writes a plan, in one transaction.
 func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error {
 	bad := r.refusals(by, p)
-	if len(p.add)+len(p.paths) == 0 && !bad.any() {
+	if len(p.add)+len(p.paths)+len(bad.news)+len(bad.mended) == 0 {
 		return nil
 	}
 	err := r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		if err := bad.record(tx); err != nil {
 			return err
 		}
-		if err := r.addSources(tx, p.paths); err != nil {
-			return err
+		for _, path := range p.paths {
+			if err := r.kept.Save(tx, record.Event{Type: "skill.source.added"}, nil, &Source{Path: path}); err != nil {
+				return err
+			}
 		}
-		return r.addSkills(tx, p)
+		for _, s := range p.add {
+			r.contracts.adopt(s)
+			if err := r.load(tx, s); err != nil {
+				return err
+			}
+		}
+		if len(p.add) == 0 {
+			return nil
+		}
+		return r.install(tx, p.before.with(p.add...))
 	})
 	if err != nil {
 		return fmt.Errorf("load skills: %w", err)
@@ -273,18 +285,67 @@ func (r *registry) carryOut(ctx context.Context, by core.Caller, p *plan) error 
 	return nil
 }
 
-func (r *registry) addSkills(tx *audit.Tx, p *plan) error {
-	if len(p.add) == 0 {
-		return nil
+// problemOf is an error that names its field, at that field's place.
+func problemOf(root document.Value, err error) document.Problem {
+	e := core.AsError(err)
+	field, _ := e.Details["field"].(string)
+	steps := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) // runner.steps[0].params
+	p := document.Problem{
+		Line: root.Find(steps...).Line(), Field: cmp.Or(strings.Trim(root.Path()+"."+field, "."), "file"),
+		Message: strings.TrimPrefix(e.Message, field+": "),
 	}
-	for _, s := range p.add {
-		r.contracts.adopt(s)
-		if err := r.load(tx, s); err != nil {
-			return err
+	p.Value, _ = e.Details["value"].(string)
+	p.Allowed, _ = e.Details["allowed"].(string)
+	return p
+}
+
+// Unload removes a version of a skill, or all of them when ref names none.
+// What others need stays. The files are not touched, and are not loaded again
+// before they change or a load names them. Runs that are under way go on.
+func (r *registry) Unload(ctx context.Context, by core.Caller, ref string) ([]Change, error) {
+	release, err := r.write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	x := r.index(by.Tenant)
+	s, err := x.resolve(ref)
+	if err != nil {
+		return nil, err
+	}
+	gone := []*Skill{s}
+	if !strings.Contains(ref, "@") {
+		gone = slices.Clone(x.skills[s.Name])
+	}
+	gone = slices.DeleteFunc(gone, func(s *Skill) bool { return s.Source == Builtin })
+	if len(gone) == 0 {
+		return nil, core.Errorf(core.Conflict, "skill %s: it is part of the program and can't be unloaded", ref).With("field", "skill").With("value", ref)
+	}
+	if users := x.needing(gone); len(users) > 0 {
+		names := make([]string, len(users))
+		for i, u := range users {
+			names[i] = u.Ref()
 		}
+		return nil, core.Errorf(core.Conflict, "skill %s: it is needed by %s; unload that first", ref, shorten(strings.Join(names, ", "), 300)).
+			With("field", "skill").With("value", ref).With("needed_by", names)
 	}
-	tenant, next := tx.Tenant(), p.before.with(p.add...)
-	next.updated = tx.Now()
-	tx.OnCommit(func() { r.install(tenant, next) })
-	return touch(tx)
+	next := x.without(gone)
+	if path := next.cycle(next.skills[s.Name]); path != nil {
+		return nil, core.Errorf(core.Conflict, "skill %s: without it %s would stand for an older version, in a cycle: %s", ref, s.Name, next.pathText(append(path, path[0]))).
+			With("field", "skill").With("value", ref)
+	}
+	changes := make([]Change, len(gone))
+	err = r.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		for i, s := range gone {
+			changes[i] = changeOf("unloaded", s)
+			if err := r.drop(tx, s); err != nil {
+				return err
+			}
+		}
+		return r.install(tx, next)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unload skill %s: %w", ref, err)
+	}
+	return changes, nil
 }

@@ -89,7 +89,7 @@ func TestSkillsComeBackFromTheStore(t *testing.T) {
 	s.file("b.yaml", skillText("detect", "1.2.0", "navigate"))
 	s.load()
 	before := s.Catalog(home)
-	if _, err := before[1].checkParams(core.Raw(`{"location":"x"}`)); err != nil {
+	if _, err := before[1].CheckParams(core.Raw(`{"location":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
 	updated := s.Registry(home).LastUpdated

@@ -11,9 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
-	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/safeopen"
 )
 
 // registry keeps the skills of every tenant: durable in the store, and in
@@ -21,11 +19,8 @@ import (
 //
 // Lock order: writing, then mu. mu is never held while the ledger is called.
 type registry struct {
-	engines   *safeopen.Own // what no skill file is
+	opt       Options
 	ledger    *audit.Ledger
-	health    *health.Troubles
-	runners   map[string]Runner // by kind, without composite
-	env       func(tenant string, env map[string]string) error
 	static    []*Skill // of the program itself, in every tenant
 	contracts contracts
 	writing   chan struct{} // one slot: one change of the registry at a time
@@ -42,20 +37,18 @@ type registry struct {
 }
 
 // newRegistry reads the skills of every tenant. It writes nothing and starts
-// nothing. Static skills are the program's own: every tenant has them, and
-// they can't be unloaded.
-func newRegistry(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants []string, runners map[string]Runner, static []Skill) (*registry, error) {
+// nothing. Static skills can't be unloaded.
+func newRegistry(ctx context.Context, opt Options, tenants []string) (*registry, error) {
 	r := &registry{
-		ledger: ledger, health: book, runners: runners, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1),
-		shelves: map[string]*index{},
+		opt: opt, ledger: opt.Ledger, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1), shelves: map[string]*index{},
 	}
 	r.sources.Changed = func() { ring(r.stir) }
 	r.skills, r.kept, r.refused = r.skillKind(), r.sourceKind(), r.refusalKind()
-	ledger.Register(r.auditables()...)
-	if err := r.settle(static); err != nil {
+	r.ledger.Register(r.skills.Auditable(), r.kept.Auditable(), r.refused.Auditable())
+	if err := r.settle(opt.Static); err != nil {
 		return nil, err
 	}
-	if err := book.Tenants(ctx, component, tenants, func(tenant string) error { return r.read(ctx, tenant) }); err != nil {
+	if err := opt.Health.Tenants(ctx, component, tenants, func(tenant string) error { return r.read(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the skills: %w", err)
 	}
 	return r, nil
@@ -106,12 +99,6 @@ func (r *registry) index(tenant string) *index {
 	return x
 }
 
-func (r *registry) install(tenant string, x *index) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.shelves[tenant] = x
-}
-
 // write makes the caller the one who changes the registry, until release.
 func (r *registry) write(ctx context.Context) (release func(), err error) {
 	select {
@@ -122,14 +109,14 @@ func (r *registry) write(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// resolve returns the skill that "name" or "name@version" stands for; without
-// a version the newest. The value never changes: keep it, and a later load
-// does not touch what runs. It may be called inside a transaction.
-func (r *registry) resolve(tenant, ref string) (*Skill, error) { return r.index(tenant).resolve(ref) }
+// Skill returns the skill that "name" or "name@version" stands for; without a
+// version the newest (model 3, get_skill). The value never changes: keep it, and
+// a later load does not touch what runs. It may be called inside a transaction.
+func (r *registry) Skill(tenant, ref string) (*Skill, error) { return r.index(tenant).resolve(ref) }
 
-// chain lists what a run of a skill runs: its dependencies, each after its
-// own, and the skill itself last.
-func (r *registry) chain(tenant, ref string) ([]*Skill, error) {
+// Order lists the dependencies of a skill in the order in which they run, each
+// after its own, and the skill itself last (model 3, resolve_dependencies).
+func (r *registry) Order(tenant, ref string) ([]*Skill, error) {
 	x := r.index(tenant)
 	s, err := x.resolve(ref)
 	if err != nil {
@@ -137,18 +124,6 @@ func (r *registry) chain(tenant, ref string) ([]*Skill, error) {
 	}
 	return x.chain(s)
 }
-
-// adopt readies a skill that was kept elsewhere, as the pinned definition of a
-// run is, for many checks of parameters and results.
-func (r *registry) adopt(s *Skill) { r.contracts.adopt(s) }
-
-// Skill returns the skill that "name" or "name@version" stands for (seed 3,
-// get_skill). It is immutable.
-func (r *registry) Skill(tenant, ref string) (*Skill, error) { return r.resolve(tenant, ref) }
-
-// Order lists the dependencies of a skill in the order in which they run, and
-// the skill itself last (seed 3, resolve_dependencies).
-func (r *registry) Order(tenant, ref string) ([]*Skill, error) { return r.chain(tenant, ref) }
 
 // Catalog is a tenant's skills by name, the newest version of each first. It
 // is shared: don't change it.
@@ -158,7 +133,7 @@ func (r *registry) Catalog(tenant string) []*Skill { return r.index(tenant).all(
 func (r *registry) Newest(s *Skill) bool { return r.index(s.TenantID).newest(s) }
 
 // List pages through a tenant's skills by name, the newest version of each
-// first, those with all of tags (seed 3, list_skills). Kind filters on the
+// first, those with all of tags (model 3, list_skills). Kind filters on the
 // kind of runner, Since and Until on the last change, Match on names,
 // descriptions and tags.
 func (r *registry) List(tenant string, f core.Filter, tags ...string) (core.Page[*Skill], error) {
@@ -181,7 +156,7 @@ func (r *registry) List(tenant string, f core.Filter, tags ...string) (core.Page
 	return core.PageOf(kept, f), nil
 }
 
-// Registry is the seed's SkillRegistry of a tenant.
+// Registry is the model's SkillRegistry of a tenant.
 type Registry struct {
 	TenantID        string              `json:"tenant_id"`
 	RegistryID      string              `json:"registry_id"`      // always "default"
@@ -216,14 +191,7 @@ func (r *registry) Sources(tenant string) (all []Source) {
 // Kinds are the kinds of runner that skills may name here.
 func (r *registry) Kinds() []string {
 	kinds := []string{composite}
-	for kind := range r.runners {
-		kinds = append(kinds, kind)
-	}
+	kinds = slices.AppendSeq(kinds, maps.Keys(r.opt.Runners))
 	slices.Sort(kinds)
 	return kinds
-}
-
-// auditables are the records that reconcile compares.
-func (r *registry) auditables() []audit.Auditable {
-	return []audit.Auditable{r.skills.Auditable(), r.kept.Auditable(), r.refused.Auditable()}
 }

@@ -47,7 +47,7 @@ func numbered(format string, n int) string {
 	return strings.Join(all, ", ")
 }
 
-// Every attribute and rule of the seed's Skill, and ours, broken: the file, the
+// Every attribute and rule of the model's Skill, and ours, broken: the file, the
 // line, the field, the value and what is allowed are told.
 func TestEveryRuleOfASkillFile(t *testing.T) {
 	const name, semver = `3-50 of a-z A-Z 0-9 -`, `X.Y.Z, three numbers of at most 9 digits without leading zeros`
@@ -285,7 +285,7 @@ func TestSkillsOfTheProgramItself(t *testing.T) {
 
 func TestAProgramWithABadSkillOfItsOwnDoesNotStart(t *testing.T) {
 	s := newShelf(t)
-	_, err := newRegistry(t.Context(), nil, s.ledger, nil, s.runners, []Skill{{Name: "x", Version: "1.0.0", Timeout: 5000, Runner: Spec{Kind: "builtin"}}})
+	_, err := newRegistry(t.Context(), Options{Ledger: s.ledger, Runners: s.opt.Runners, Static: []Skill{{Name: "x", Version: "1.0.0", Timeout: 5000, Runner: Spec{Kind: "builtin"}}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "name:") || !strings.Contains(err.Error(), "timeout:") {
 		t.Errorf("%v", err)
 	}

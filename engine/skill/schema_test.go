@@ -34,7 +34,7 @@ func TestParametersAreCheckedAndFilledIn(t *testing.T) {
 		`{"location":"hall","way":[{"x":12345678901234567890}]}`:   `{"location":"hall","options":{"careful":true},"speed":1.0,"way":[{"x":12345678901234567890,"y":0}]}`,
 		`{"location":"hall","speed":2,"options":{"careful":true}}`: `{"location":"hall","speed":2,"options":{"careful":true}}`,
 	} {
-		got, err := s.checkParams(core.Raw(given))
+		got, err := s.CheckParams(core.Raw(given))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v\nwant %s", given, got, err, want)
 		}
@@ -42,7 +42,7 @@ func TestParametersAreCheckedAndFilledIn(t *testing.T) {
 			t.Errorf("%s in part: %v", given, err)
 		}
 	}
-	if first, _ := s.checkParams(core.Raw(`{"location":"a","options":{"careful":false}}`)); strings.Contains(string(first), "true") {
+	if first, _ := s.CheckParams(core.Raw(`{"location":"a","options":{"careful":false}}`)); strings.Contains(string(first), "true") {
 		t.Errorf("a default was changed: %s", first)
 	}
 }
@@ -71,7 +71,7 @@ func TestEveryMistakeInParametersIsNamed(t *testing.T) {
 		`{"location":"a","speed":1e-999999999}`: "params: number 1e-999999999 is not allowed",
 	} {
 		start := time.Now()
-		got, err := s.checkParams(core.Raw(given))
+		got, err := s.CheckParams(core.Raw(given))
 		var e *core.Error
 		if !errors.As(err, &e) || e.Code != core.InvalidInput || !strings.HasPrefix(err.Error(), want) || len(got) > len(given) {
 			t.Errorf("%s: %s, %v\nwant %s", given, got, err, want)
@@ -84,7 +84,7 @@ func TestEveryMistakeInParametersIsNamed(t *testing.T) {
 		}
 	}
 	var e *core.Error
-	_, err := s.checkParams(core.Raw(`{"speed":"x"}`))
+	_, err := s.CheckParams(core.Raw(`{"speed":"x"}`))
 	if !errors.As(err, &e) || e.Details["field"] != "params.location" || e.Details["problems"] == nil {
 		t.Errorf("%+v", e)
 	}
@@ -172,11 +172,11 @@ func TestAValueThatWouldBeCheckedForeverIsRefused(t *testing.T) {
 	if flaws := checkSchema(s.ParametersSchema); flaws != nil {
 		t.Fatalf("%+v", flaws)
 	}
-	if _, err := s.checkParams(core.Raw(`{"a":{"a":{"a":{}}}}`)); err != nil {
+	if _, err := s.CheckParams(core.Raw(`{"a":{"a":{"a":{}}}}`)); err != nil {
 		t.Error(err)
 	}
 	start := time.Now()
-	_, err := s.checkParams(core.Raw(strings.Repeat(`{"a":`, 100) + `{}` + strings.Repeat(`}`, 100)))
+	_, err := s.CheckParams(core.Raw(strings.Repeat(`{"a":`, 100) + `{}` + strings.Repeat(`}`, 100)))
 	if err == nil || !strings.Contains(err.Error(), "too deeply for what its schema asks") {
 		t.Errorf("%v", err)
 	}

@@ -1,19 +1,37 @@
 // Package skill keeps what agents can do: skills with checked parameters and
 // results, the subagents that run them, and a record of every execution
-// (seed 3). Skills run as skill.invoke tasks of the one queue, behind the one
+// (model 3). Skills run as skill.invoke tasks of the one queue, behind the one
 // gate.
 package skill
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/loop"
+	"swarmdeck/engine/record"
+	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
-// Skill is one version of a capability (seed 3, Skill). It is immutable once
+// Skill is one version of a capability (model 3, Skill). It is immutable once
 // loaded: a changed file makes a new value.
 type Skill struct {
-	TenantID         string    `json:"tenant_id"`
+	TenantID         string    `json:"tenant_id,omitempty"`
 	Name             string    `json:"name"`                     // letters, digits, hyphens; 3-50
 	Version          string    `json:"version"`                  // X.Y.Z
 	Description      string    `json:"description,omitempty"`    // at most 500 characters
@@ -26,7 +44,7 @@ type Skill struct {
 	Effects          []Effect  `json:"effects"`                  // what it does outside itself; ours
 	Topic            string    `json:"topic,omitempty"`          // what its end is announced under; ours, see Area
 	Runner           Spec      `json:"runner"`
-	Digest           string    `json:"digest"`              // sha256 over the definition's canonical JSON
+	Digest           string    `json:"digest,omitempty"`    // sha256 over the definition's canonical JSON
 	Source           string    `json:"source,omitempty"`    // file it came from, or Builtin
 	CreatedAt        time.Time `json:"created_at,omitzero"` // zero for the program's own
 	UpdatedAt        time.Time `json:"updated_at,omitzero"`
@@ -40,7 +58,7 @@ func (s *Skill) Ref() string { return s.Name + "@" + s.Version }
 
 // Area is the first part of the topics on which the end of a run is
 // published: AREA.complete and AREA.failed. It is Topic, else the first tag if
-// that can be one, else the name: the seed's skill "navigate", tagged
+// that can be one, else the name: the model's skill "navigate", tagged
 // "navigation", publishes navigation.complete.
 func (s *Skill) Area() string {
 	switch {
@@ -99,3 +117,135 @@ const (
 	Abort    ErrorPolicy = "abort"    // end the composite as failed
 	Fallback ErrorPolicy = "fallback" // run another skill in its place
 )
+
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	Judge   *judge.Judge
+	Swarm   *swarm.Swarm
+	Tasks   *task.Table
+	Bus     *bus.Bus          // takes messages about runs, and gives those that are reacted to
+	Runners map[string]Runner // by kind; composite needs none
+	Static  []Skill           // the program's own: every tenant has them
+	// MaxSubagents is how many subagents of a tenant may be live at once; 0
+	// means 100. Each runs beside the others.
+	MaxSubagents int
+	// Env reports an environment that a skill can't have, naming the field; nil
+	// takes any.
+	Env      func(tenant string, env map[string]string) error
+	ReadOnly bool // repair nothing
+	// Own are the engine's own files, which no skill is loaded from.
+	Own    *safeopen.Own
+	Health *health.Troubles
+}
+
+// component is what troubles of this package are told under.
+const component = "skills"
+
+// Skills keeps every tenant's skills and the subagents that run them. It
+// carries out skill.invoke tasks for the swarm and settles the approvals of
+// their steps for the judge.
+//
+// Lock order: no lock is held while the ledger, the swarm, the judge or a
+// runner is called.
+type Skills struct {
+	*registry
+	asked   *swarm.Questions
+	running atomic.Bool // Run is at work
+
+	agents    record.Kind[Subagent]
+	execs     record.Kind[Execution]
+	kind      record.Kind[Reaction]
+	live      record.Mirror[Subagent] // those that are not over
+	reactions record.Mirror[Reaction]
+	crew      loop.Crew[Reaction] // carries them out
+
+	mu    sync.RWMutex
+	plans map[string]*index // what the runs of live ones are made of, by id
+}
+
+var _ judge.Settler = (*Skills)(nil)
+
+// New reads what the store has, and ends what an engine that died left half
+// done. It starts nothing. The caller makes it known to the swarm (Runner of
+// KindInvoke) and to the judge (Own GateSkill).
+func New(ctx context.Context, opt Options) (*Skills, error) {
+	tenants := func(ctx context.Context) (ids []string, err error) {
+		all, err := opt.Swarm.Tenants(ctx)
+		for _, t := range all {
+			ids = append(ids, t.TenantID)
+		}
+		return ids, err
+	}
+	ids, err := tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the skills: %w", err)
+	}
+	opt.MaxSubagents = cmp.Or(opt.MaxSubagents, 100)
+	s := &Skills{asked: opt.Swarm.Questions(), plans: map[string]*index{}}
+	s.live.Keep = func(a *Subagent) bool { return !a.State.Final() }
+	s.crew = loop.Crew[Reaction]{
+		Component: component, Kind: &s.kind, Health: opt.Health, Tenants: tenants, Work: s.attend, Changed: make(chan struct{}, 1),
+		Same: func(old, now *Reaction) bool { return old.CreatedAt.Equal(now.CreatedAt) }, // their id says the rest
+	}
+	s.reactions.Changed = func() { ring(s.crew.Changed) }
+	if s.registry, err = newRegistry(ctx, opt, ids); err != nil {
+		return nil, err
+	}
+	s.agents, s.execs, s.kind = s.agentKind(), s.execKind(), s.reactionKind()
+	opt.Ledger.Register(s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())
+	if err := opt.Health.Tenants(ctx, component, ids, func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
+		return nil, fmt.Errorf("read the subagents: %w", err)
+	}
+	return s, nil
+}
+
+// Run reads the skills again whenever their files change, and carries out the
+// reactions, until ctx ends.
+func (s *Skills) Run(ctx context.Context) error {
+	s.running.Store(true)
+	defer s.running.Store(false)
+	ctx, stop := context.WithCancel(ctx)
+	reacted := make(chan error, 1)
+	go func() {
+		defer stop()
+		reacted <- s.crew.Run(ctx)
+	}()
+	err := s.watch(ctx)
+	stop()
+	return errors.Join(err, <-reacted)
+}
+
+// left reports that what is under way by its record was left so by an engine
+// that ended, a killed one for example: only one that runs goes on with it.
+func (s *Skills) left(underWay bool) bool { return underWay && !s.running.Load() }
+
+// alive is a subagent that is not over, nil when there is none with this id.
+func (s *Skills) alive(tenant, id string) *Subagent { return s.live.Get(tenant, id) }
+
+// Known reports whether an id is that of a live subagent. With All and Elsewhere
+// it says who sends and gets messages; they may be called inside transactions.
+func (s *Skills) Known(tenant, id string) bool { return s.alive(tenant, id) != nil }
+
+// All are the ids of the live subagents.
+func (s *Skills) All(tenant string) []string { return slices.Sorted(maps.Keys(s.live.Of(tenant))) }
+
+// Elsewhere reports whether an id is that of another tenant's live subagent.
+func (s *Skills) Elsewhere(tenant, id string) bool { return s.live.Elsewhere(tenant, id) }
+
+// Live are a tenant's subagents that are not over, oldest first. The records
+// are shared: they must not be modified. They have no results.
+func (s *Skills) Live(tenant string) []*Subagent {
+	var all []*Subagent
+	for _, a := range s.live.Of(tenant) {
+		if s.left(a.State == Running) {
+			c := *a
+			c.left, a = true, &c
+		}
+		all = append(all, a)
+	}
+	slices.SortFunc(all, func(a, b *Subagent) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.AgentID, b.AgentID))
+	})
+	return all
+}

@@ -96,7 +96,7 @@ func (r *run) step(ctx context.Context, k *Skill, params core.Raw, at chainOptio
 		r.note(k, e.Result)
 		return e.Result, nil
 	}
-	params, err := k.checkParams(params)
+	params, err := k.CheckParams(params)
 	if err != nil {
 		return nil, &failure{code: "invalid_params", message: core.AsError(err).Message, step: at.place, skill: k.Ref()}
 	}
@@ -134,8 +134,8 @@ func (r *run) tries(ctx context.Context, k *Skill, e *Execution, pause float64) 
 				return result, nil
 			}
 		}
-		var f *failure
-		if !errors.As(err, &f) {
+		f, failed := errors.AsType[*failure](err)
+		if !failed {
 			return nil, r.interrupt(ctx, k, e, err)
 		}
 		if f.final || f.denied || n >= k.MaxRetries {
@@ -160,10 +160,8 @@ const (
 // rest waits before the next try, longer each time.
 func rest(ctx context.Context, multiplier float64, n int) error {
 	d := min(mostPause, time.Duration(float64(firstPause)*math.Pow(multiplier, float64(n))))
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -174,10 +172,10 @@ func rest(ctx context.Context, multiplier float64, n int) error {
 // returns.
 func (r *run) accept(ctx context.Context, k *Skill, e *Execution, result core.Raw) (core.Raw, error) {
 	if err := checkResultObject(result); err != nil {
-		return nil, &failure{code: "bad_result", message: err.Error(), step: e.Step, skill: k.Ref(), execution: e.ExecutionID}
+		return nil, e.fail("bad_result", err.Error())
 	}
 	if err := k.checkResult(result); err != nil {
-		return nil, &failure{code: "bad_result", message: core.AsError(err).Message, step: e.Step, skill: k.Ref(), execution: e.ExecutionID}
+		return nil, e.fail("bad_result", core.AsError(err).Message)
 	}
 	if err := r.end(ctx, k, e, func(e *Execution) { e.Status, e.Result = StatusSuccess, result }); err != nil {
 		return nil, err
@@ -200,12 +198,11 @@ func (r *run) fail(ctx context.Context, k *Skill, e *Execution, f *failure) erro
 	if f.step == e.Step {
 		f.execution = e.ExecutionID
 	}
-	message := f.message
-	if f.step != e.Step { // a step within it
+	message, status := f.message, StatusFailed
+	switch {
+	case f.step != e.Step: // a step within it
 		message = f.Error()
-	}
-	status := StatusFailed
-	if f.code == codeTimeout && f.step == e.Step {
+	case f.code == codeTimeout:
 		status = StatusTimeout
 	}
 	r.job.Log("ERROR", e.Step+" failed: "+message)
@@ -222,17 +219,20 @@ const codeTimeout = "skill_timeout"
 
 // failureOf is how a step failed in an earlier attempt.
 func failureOf(e *Execution) *failure {
-	return &failure{
-		code: e.ErrorCode, message: e.Error, denied: e.Denied, final: e.Final,
-		step: e.Step, skill: e.SkillName + "@" + e.SkillVersion, execution: e.ExecutionID,
-	}
+	f := e.fail(e.ErrorCode, e.Error)
+	f.denied, f.final = e.Denied, e.Final
+	return f
+}
+
+// fail is a failure of this execution.
+func (e *Execution) fail(code, message string) *failure {
+	return &failure{code: code, message: message, step: e.Step, skill: e.SkillName + "@" + e.SkillVersion, execution: e.ExecutionID}
 }
 
 // interrupt ends an execution that was ended from outside, and returns why.
 func (r *run) interrupt(ctx context.Context, k *Skill, e *Execution, why error) error {
 	text := interruptedByEngine
-	var end *cutShort
-	if errors.As(why, &end) && r.base.Err() == nil {
+	if end, ok := errors.AsType[*cutShort](why); ok && r.base.Err() == nil {
 		text = end.reason
 	}
 	err := r.update(ctx, func(tx *audit.Tx) error {

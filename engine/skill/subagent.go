@@ -5,11 +5,14 @@ import (
 	"slices"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
-// State is the seed's AgentState.
+// State is the model's AgentState.
 type State string
 
 // The states of a subagent. Completed and failed are final.
@@ -27,7 +30,7 @@ func States() []State { return []State{Idle, Running, Paused, Completed, Failed}
 // Final reports whether a subagent with this state is over.
 func (s State) Final() bool { return s == Completed || s == Failed }
 
-// transitions are the seed's; from paused to failed is by cancel and stop.
+// transitions are the model's; from paused to failed is by cancel and stop.
 var transitions = map[State][]State{
 	Idle:    {Running, Failed},
 	Running: {Paused, Completed, Failed},
@@ -35,7 +38,7 @@ var transitions = map[State][]State{
 }
 
 // Subagent is one execution context: it runs one skill with what that depends
-// on, and is then over (seed 3, Subagent). A record is never modified.
+// on, and is then over (model 3, Subagent). A record is never modified.
 type Subagent struct {
 	AgentID       string              `json:"agent_id"`
 	Name          string              `json:"name,omitempty"` // at most 100 characters
@@ -89,7 +92,7 @@ func (a *Subagent) Label() string {
 	return a.AgentID
 }
 
-// to moves a subagent to another state (seed 3, State Transitions).
+// to moves a subagent to another state (model 3, State Transitions).
 func (a *Subagent) to(next State, now time.Time) error {
 	if can := transitions[a.State]; !slices.Contains(can, next) {
 		may := "it is over"
@@ -108,20 +111,7 @@ func (a *Subagent) to(next State, now time.Time) error {
 	return nil
 }
 
-// auditedSubagent is what the audit log says about one.
-type auditedSubagent struct {
-	State   State  `json:"state"`
-	Task    string `json:"task_id,omitempty"`
-	Skill   string `json:"assigned_skill,omitempty"`
-	Waiting string `json:"waiting,omitempty"`
-	Error   string `json:"error_sha256,omitempty"`
-}
-
-func (a *Subagent) audited() auditedSubagent {
-	return auditedSubagent{a.State, a.TaskID, a.AssignedSkill, a.Waiting, core.SHA256(a.Error)}
-}
-
-// Bounds of a subagent (seed 3; the size of its metadata is ours).
+// Bounds of a subagent (model 3; the size of its metadata is ours).
 const (
 	maxAgentName    = 100 // characters
 	maxMetadataKeys = 20
@@ -154,3 +144,75 @@ func (w *Spawn) check() error {
 	}
 	return nil
 }
+
+const (
+	bAgentState store.Bucket = "subagent.state" // subagents by their state
+
+	agentResults record.Rows[core.Raw] = "subagent.result" // number, skill name → result
+	taskAgents   record.Rows[string]   = "subagent.task"   // task number → id of the subagent made for it
+)
+
+func (s *Skills) agentKind() record.Kind[Subagent] {
+	return record.Kind[Subagent]{
+		Noun: "subagent", Bucket: "subagent", Ledger: s.ledger, Follow: s.follow,
+		ID: func(a *Subagent) string { return a.AgentID }, Number: record.UUIDs("agent_id"),
+		Head: func(a *Subagent) record.Head {
+			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Updated: &a.UpdatedAt, Seq: &a.AuditSeq}
+		},
+		Stored: func(a *Subagent) any {
+			kept := *a
+			kept.Results = nil // beside it
+			return &kept
+		},
+		State: func(a *Subagent) any {
+			return struct {
+				State   State  `json:"state"`
+				Task    string `json:"task_id,omitempty"`
+				Skill   string `json:"assigned_skill,omitempty"`
+				Waiting string `json:"waiting,omitempty"`
+				Error   string `json:"error_sha256,omitempty"`
+			}{a.State, a.TaskID, a.AssignedSkill, a.Waiting, core.SHA256(a.Error)}
+		},
+		Indexes: []record.Index[Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
+	}
+}
+
+// saveAgent writes a subagent in place of old.
+func (s *Skills) saveAgent(tx *audit.Tx, old, a *Subagent, event string, detail any) error {
+	return s.agents.Save(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, old, a)
+}
+
+// follow forgets the plan of a subagent that is over; it runs in commit order.
+func (s *Skills) follow(tenant, id string, a *Subagent) {
+	s.live.Follow(tenant, id, a)
+	if a == nil || a.State.Final() {
+		s.mu.Lock()
+		delete(s.plans, id)
+		s.mu.Unlock()
+	}
+}
+
+// resultsOf is where the results of a tenant's own subagent are.
+func resultsOf(tenant, id string) record.Key {
+	n, _ := core.LocalUUID("agent_id", tenant, id)
+	return record.Seq(n)
+}
+
+// withResults fills a subagent's results in.
+func withResults(tx store.Tx, a *Subagent) error {
+	a.Results = map[string]core.Raw{}
+	return agentResults.Each(tx, resultsOf(tx.Tenant(), a.AgentID), func(skill record.Parts, result core.Raw) (bool, error) {
+		a.Results[string(skill)] = result
+		return true, nil
+	})
+}
+
+// liveCount is how many subagents of the tenant are not over.
+func (s *Skills) liveCount(tx store.Tx) (n int64) {
+	for _, state := range liveStates() {
+		n += s.agents.Counted(tx, string(bAgentState), string(state))
+	}
+	return n
+}
+
+func liveStates() []State { return []State{Idle, Running, Paused} }

@@ -341,7 +341,7 @@ func TestListsOfSubagents(t *testing.T) {
 	if live := w.skills.Live(home); len(live) != 1 || live[0].AgentID != idle.AgentID {
 		t.Errorf("live: %+v", live)
 	}
-	if p := w.skills.Parties(); p.Known(home, done.AgentID) || !p.Known(home, idle.AgentID) || !p.Elsewhere("t_other", idle.AgentID) {
+	if p := w.skills; p.Known(home, done.AgentID) || !p.Known(home, idle.AgentID) || !p.Elsewhere("t_other", idle.AgentID) {
 		t.Error("the bus knows the wrong ones")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -48,8 +49,12 @@ type glance struct {
 // watch reads the sources again, now and when something in them changes, until
 // ctx ends. A file that is refused is audited, and what was loaded of it stays.
 func (r *registry) watch(ctx context.Context) error {
-	w := &watcher{r: r, seen: map[string]glance{}, guard: r.health.Guard(component)}
-	defer w.close()
+	w := &watcher{r: r, seen: map[string]glance{}, guard: r.opt.Health.Guard(component)}
+	defer func() {
+		if w.notify != nil {
+			_ = w.notify.Close() // nothing was written
+		}
+	}()
 	for {
 		whole, err := w.look(ctx)
 		if ctx.Err() != nil {
@@ -61,12 +66,6 @@ func (r *registry) watch(ctx context.Context) error {
 		if !w.wait(ctx, whole) {
 			return nil
 		}
-	}
-}
-
-func (w *watcher) close() {
-	if w.notify != nil {
-		_ = w.notify.Close() // nothing was written
 	}
 }
 
@@ -143,25 +142,18 @@ func (w *watcher) sources() []Source {
 // look watches the sources and reads them. It tells whether it could watch
 // and read them all.
 func (w *watcher) look(ctx context.Context) (whole bool, err error) {
-	sources := w.sources()
 	w.fresh = false
-	whole = w.watchAll(sources)
-	for len(sources) > 0 {
-		tenant := sources[0].TenantID
-		n := slices.IndexFunc(sources, func(s Source) bool { return s.TenantID != tenant })
-		if n < 0 {
-			n = len(sources)
-		}
+	whole = w.watchAll(w.sources())
+	for _, tenant := range slices.Sorted(maps.Keys(w.r.sources.All())) {
 		var all bool
 		rest, err := w.guard.Try(ctx, tenant, func() (err error) {
-			all, err = w.reread(ctx, tenant, sources[:n])
+			all, err = w.reread(ctx, tenant, w.r.Sources(tenant))
 			return err
 		})
 		if err != nil {
 			return false, err
 		}
 		whole = whole && all && rest == 0
-		sources = sources[n:]
 	}
 	return whole, nil
 }
@@ -236,7 +228,7 @@ func (w *watcher) reread(ctx context.Context, tenant string, sources []Source) (
 	x := w.r.index(tenant)
 	key := func(path string) string { return tenant + "\x00" + path }
 	sums := make([][sha256.Size]byte, len(files))
-	defs := readFiles(w.r.engines, files, func(path string, data []byte) bool {
+	defs := readFiles(w.r.opt.Own, files, func(path string, data []byte) bool {
 		i, _ := slices.BinarySearch(files, path)
 		sums[i] = sha256.Sum256(data)
 		was := w.seen[key(path)]
@@ -284,8 +276,13 @@ func (r *registry) takeIn(ctx context.Context, tenant string, defs []Definition,
 		return err
 	}
 	defer release()
-	unloaded := map[string]string{}
-	err = r.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return readDropped(tx, unloaded) })
+	unloaded := map[string]string{} // digests, by name@version
+	err = r.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return dropped.Each(tx, nil, func(key record.Parts, digest string) (bool, error) {
+			unloaded[refOf(key)] = digest
+			return true, nil
+		})
+	})
 	if errors.Is(err, store.ErrNoTenant) {
 		return nil
 	}

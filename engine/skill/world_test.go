@@ -140,7 +140,7 @@ func (w *world) build(e *enginetest.World) {
 		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Runners: w.kinds, MaxSubagents: w.most,
 	})
 	w.No(err)
-	p.Directory = w.skills.Parties()
+	p.Directory = w.skills
 	w.swarm.Runner(skill.KindInvoke, w.skills.Runner())
 	w.judge.Own(judge.GateSkill, w.skills)
 }

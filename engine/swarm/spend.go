@@ -103,7 +103,7 @@ func (s *Swarm) noteWall(ctx context.Context, tenant string) (runs bool, err err
 				return err
 			}
 		}
-		tx.Changed("usage", tenant, nil)
+		tx.Changed("usage", tenant)
 		return nil
 	})
 }

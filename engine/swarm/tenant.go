@@ -11,7 +11,7 @@ import (
 	"swarmdeck/store"
 )
 
-// Tenant is a strict isolation boundary (seed 1).
+// Tenant is a strict isolation boundary (model 1).
 type Tenant struct {
 	TenantID  string    `json:"tenant_id"`
 	CreatedAt time.Time `json:"created_at"`
@@ -39,7 +39,7 @@ func (s *Swarm) CreateTenant(ctx context.Context, by core.Caller, id string) (Te
 		if _, err := tx.Record(audit.Entry{Type: "tenant.created", Subject: "tenant", ID: id}); err != nil {
 			return err
 		}
-		tx.Changed("tenant", id, &t)
+		tx.Changed("tenant", id)
 		tx.OnCommit(func() { s.tenantAdded(id) })
 		return tenants.Put(tx, tenantKey, t)
 	})

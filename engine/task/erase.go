@@ -174,7 +174,7 @@ func (b *Table) eraseReason(tx *audit.Tx, of *record.Subject, e *record.Erasure,
 	}
 	e.Add(t.TaskID, []byte(r.Error.Message))
 	r.Error.Message = core.EraseText(r.Error.Message)
-	tx.Changed("task", t.TaskID, t)
+	tx.Changed("task", t.TaskID)
 	return true, b.PutResult(tx, &r)
 }
 
@@ -233,7 +233,7 @@ func (b *Table) EraseLogs(ctx context.Context, by core.Caller, of *record.Subjec
 			}
 			e.Add(id, value)
 			line.Message = erased
-			tx.Changed("log", stream, nil)
+			tx.Changed("log", stream)
 			return true, tx.Put(bLog, bytes.Clone(key), core.MustEncode(line))
 		},
 	}.Slice(ctx, by, of, from)

@@ -1,20 +1,18 @@
 package task
 
 import (
-	"hash/maphash"
 	"sync"
 
 	"swarmdeck/engine/audit"
 )
 
-// heads remembers decoded headers of live tasks by the hash of the bytes they
-// came from, so that the three transitions of a task decode it at most once. A
-// header that changed, in this commit or before, has other bytes: a stale
-// entry is never used.
+// heads remembers the headers of live tasks as the last commit left them, so
+// that the three transitions of a task decode none. A transaction that writes a
+// header forgets it first, and its commit remembers the new one: what is
+// remembered is what any writing transaction would read.
 type heads struct {
-	seed maphash.Seed
-	mu   sync.Mutex
-	m    map[headKey]head
+	mu sync.Mutex
+	m  map[headKey]*Task // never changed
 }
 
 type headKey struct {
@@ -22,56 +20,42 @@ type headKey struct {
 	seq    uint64
 }
 
-type head struct {
-	sum  uint64
-	task *Task // never changed
-}
-
 // maxHeads bounds the memory: about 12 MB when full.
 const maxHeads = 16 << 10
 
-// sum is what put wants of a header.
-func (h *heads) sum(raw []byte) uint64 { return maphash.Bytes(h.seed, raw) }
-
 // put remembers a committed header; t must not be changed any more.
-func (h *heads) put(t *Task, seq, sum uint64) {
+func (h *heads) put(t *Task, seq uint64) {
 	key := headKey{t.TenantID, seq}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.Status.Terminal() {
+	if t.Status.Terminal() { // another transaction of this commit may have put it
 		delete(h.m, key)
 		return
 	}
 	if h.m == nil || len(h.m) >= maxHeads {
-		h.m = make(map[headKey]head, 256)
+		h.m = make(map[headKey]*Task, 256)
 	}
-	h.m[key] = head{sum, t}
+	h.m[key] = t
 }
 
-// committed returns the header as of the last commit, if it is remembered.
-func (h *heads) committed(tenant string, seq uint64) (Task, bool) {
+// forget is called by a transaction before it writes a header.
+func (h *heads) forget(tenant string, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e, ok := h.m[headKey{tenant, seq}]
-	if !ok {
-		return Task{}, false
-	}
-	return *e.task, true
+	delete(h.m, headKey{tenant, seq})
 }
 
-// load reads a header inside a transaction, if it is remembered and the same
-// is stored there.
-func (h *heads) load(tx *audit.Tx, seq uint64, t *Task) bool {
+// committed is a header as of the last commit, nil when it is not remembered.
+func (h *heads) committed(tenant string, seq uint64) *Task {
 	h.mu.Lock()
-	e, ok := h.m[headKey{tx.Tenant(), seq}]
-	h.mu.Unlock()
-	if !ok {
-		return false
+	defer h.mu.Unlock()
+	return h.m[headKey{tenant, seq}]
+}
+
+// load is a header as a transaction has it, nil when it is to be read.
+func (h *heads) load(tx *audit.Tx, seq uint64) *Task {
+	if tx.ReadOnly() { // it may be of an earlier commit
+		return nil
 	}
-	raw, err := tx.Get(bTask, keyIn(tx, seq))
-	if err != nil || h.sum(raw) != e.sum {
-		return false
-	}
-	*t = *e.task
-	return true
+	return h.committed(tx.Tenant(), seq)
 }

@@ -59,7 +59,7 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 				return err
 			}
 		}
-		tx.Changed("log", stream, nil)
+		tx.Changed("log", stream)
 		return nil
 	})
 	if err != nil {

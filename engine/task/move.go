@@ -82,10 +82,10 @@ func recordEvent(tx *audit.Tx, t *Task, event string, detail core.Raw) (raw []by
 func (b *Table) write(tx *audit.Tx, t *Task, seq uint64, raw []byte) error {
 	c := *t
 	c.Input = nil
-	tx.Changed("task", c.TaskID, &c)
-	sum := b.heads.sum(raw)
+	tx.Changed("task", c.TaskID)
+	b.heads.forget(c.TenantID, seq)
 	tx.OnCommit(func() {
-		b.heads.put(&c, seq, sum)
+		b.heads.put(&c, seq)
 		b.committed(&c)
 	})
 	return tx.Put(bTask, keyIn(tx, seq), raw)

@@ -181,7 +181,7 @@ func (b *Table) forget(tx *audit.Tx, r *record.Removal, t *Task, most int) (file
 		return nil, 0, err
 	}
 	tx.Gone("task", t.TaskID)
-	tx.Changed("task", t.TaskID, nil)
+	tx.Changed("task", t.TaskID)
 	if err := b.leaves(tx, t); err != nil {
 		return nil, 0, err
 	}
@@ -246,6 +246,6 @@ func dropLines(tx *audit.Tx, r *record.Removal, stream string, keys [][]byte) er
 			return err
 		}
 	}
-	tx.Changed("log", stream, nil)
+	tx.Changed("log", stream)
 	return nil
 }

@@ -38,8 +38,8 @@ func (b *Table) Header(ctx context.Context, by core.Caller, id string) (Task, er
 	if err != nil {
 		return Task{}, err
 	}
-	if t, ok := b.heads.committed(by.Tenant, seq); ok {
-		return t, nil
+	if t := b.heads.committed(by.Tenant, seq); t != nil {
+		return *t, nil
 	}
 	var t Task
 	err = b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error { return b.Load(tx, seq, &t) })

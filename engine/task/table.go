@@ -1,7 +1,6 @@
 package task
 
 import (
-	"hash/maphash"
 	"sync"
 
 	"swarmdeck/engine/audit"
@@ -50,7 +49,6 @@ type name struct{ tenant, task string }
 // New makes the table.
 func New(opt Options) *Table {
 	t := &Table{ledger: opt.Ledger, opt: opt, beside: map[string]Follower{}, waiters: map[name][]chan struct{}{}}
-	t.heads.seed = maphash.MakeSeed()
 	t.ledger.Register(audited{})
 	allTasks().Hold(t.ledger, countWaiting)
 	for _, st := range Statuses() {
@@ -62,7 +60,8 @@ func New(opt Options) *Table {
 // Load reads a header by its number; core.NotFound when there is none, and
 // core.Damaged when it can't be read or says what can't be.
 func (b *Table) Load(tx *audit.Tx, seq uint64, t *Task) error {
-	if b.heads.load(tx, seq, t) {
+	if head := b.heads.load(tx, seq); head != nil {
+		*t = *head
 		return nil
 	}
 	return load(tx, seq, t)

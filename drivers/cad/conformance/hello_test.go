@@ -7,7 +7,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 )
 
-// required are the methods of contract 6.3.
+// required are the methods of requirement 6.3.
 var required = []string{
 	"entity.create_point", "entity.create_line", "entity.create_circle", "entity.create_arc", "entity.query", "entity.list",
 	"constraint.apply", "constraint.status", "solid.extrude", "solid.revolve", "solid.boolean", "solid.primitive",
@@ -29,7 +29,7 @@ func TestHelloTellsWhatTheKernelCan(t *testing.T) {
 			}
 		}
 		if o.number("errors.UNSUPPORTED_BY_KERNEL") != -32020 || o.number("errors.TIMEOUT") != -32012 || o.number("errors.ENTITY_NOT_FOUND") != -32001 {
-			r.Errorf("errors %v, want those of contract 6.3", o["errors"])
+			r.Errorf("errors %v, want those of requirement 6.3", o["errors"])
 		}
 		if exact := o.at("exact") == true; exact != (o.number("tolerance") == 0) || o.text("unit") != "mm" {
 			r.Errorf("tolerance %v, unit %v", o["tolerance"], o["unit"])

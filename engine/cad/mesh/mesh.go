@@ -130,40 +130,6 @@ func (m *Mesh) checkClosed() error {
 	return nil
 }
 
-// Creases are the edges between different faces, each once: what a drawing
-// shows. Without face numbers they are the edges bent by more than a degree.
-func (m *Mesh) Creases() []Edge {
-	owner := make(map[Edge]int, 3*len(m.Triangles))
-	for i, t := range m.Triangles {
-		for j, from := range t {
-			owner[Edge{from, t[(j+1)%3]}] = i
-		}
-	}
-	var out []Edge
-	for i, t := range m.Triangles {
-		for j, from := range t {
-			e := Edge{from, t[(j+1)%3]}
-			other, ok := owner[e.Back()]
-			if ok && e.From > e.To {
-				continue
-			}
-			if !ok || m.bent(i, other) {
-				out = append(out, e)
-			}
-		}
-	}
-	return out
-}
-
-// bent says whether two neighbours are of different faces.
-func (m *Mesh) bent(a, b int) bool {
-	if len(m.Faces) == len(m.Triangles) && m.Faces[a] == m.Faces[b] {
-		return false
-	}
-	const degree = math.Pi / 180
-	return Dot(m.Normal(a), m.Normal(b)) < math.Cos(degree)
-}
-
 // Normal is the unit normal of a triangle, zero when it has no area.
 func (m *Mesh) Normal(triangle int) [3]float64 {
 	a, b, c := m.Corners(triangle)
@@ -172,4 +138,164 @@ func (m *Mesh) Normal(triangle int) [3]float64 {
 		return Scale(n, 1/l)
 	}
 	return [3]float64{}
+}
+
+// Properties are the integrals over a solid of density 1.
+type Properties struct {
+	Volume  float64
+	Area    float64
+	Center  [3]float64
+	Inertia [3][3]float64 // about the centre
+}
+
+// Properties integrates over the tetrahedra between each triangle and a corner
+// of the bounding box, which is near, so that little is lost to cancellation.
+func (m *Mesh) Properties() Properties {
+	var out Properties
+	origin := m.Bounds().Min
+	var first [3]float64     // ∫ x
+	var second [3][3]float64 // ∫ x·xᵀ
+	for i := range m.Triangles {
+		a, b, c := m.Corners(i)
+		out.Area += Length(Cross(Sub(b, a), Sub(c, a))) / 2
+		p := [3][3]float64{Sub(a, origin), Sub(b, origin), Sub(c, origin)}
+		six := Dot(p[0], Cross(p[1], p[2]))
+		out.Volume += six / 6
+		var sum [3]float64
+		for j := range 3 {
+			sum[j] = p[0][j] + p[1][j] + p[2][j]
+			first[j] += six / 24 * sum[j]
+		}
+		for j := range 3 {
+			for k := range 3 {
+				second[j][k] += six / 120 * (sum[j]*sum[k] + p[0][j]*p[0][k] + p[1][j]*p[1][k] + p[2][j]*p[2][k])
+			}
+		}
+	}
+	if out.Volume == 0 {
+		return out
+	}
+	center := Scale(first, 1/out.Volume)
+	for j := range 3 {
+		for k := range 3 {
+			second[j][k] -= out.Volume * center[j] * center[k]
+		}
+	}
+	trace := second[0][0] + second[1][1] + second[2][2]
+	for j := range 3 {
+		for k := range 3 {
+			out.Inertia[j][k] = -second[j][k]
+		}
+		out.Inertia[j][j] += trace
+	}
+	out.Center = Add(center, origin)
+	return out
+}
+
+// Add is a + b.
+func Add(a, b [3]float64) [3]float64 { return [3]float64{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
+
+// Sub is a - b.
+func Sub(a, b [3]float64) [3]float64 { return [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
+
+// Scale is a times a number.
+func Scale(a [3]float64, by float64) [3]float64 {
+	return [3]float64{a[0] * by, a[1] * by, a[2] * by}
+}
+
+// Dot is the scalar product.
+func Dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
+
+// Cross is the vector product.
+func Cross(a, b [3]float64) [3]float64 {
+	return [3]float64{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
+}
+
+// Length is the length of a vector.
+func Length(a [3]float64) float64 { return math.Sqrt(Dot(a, a)) }
+
+// Welded is the surface with one vertex in the place of those at the two ends of
+// each edge without length. Triangles that this folds to lines are gone, and so
+// are two that come to lie back to back. What was closed stays closed. Vertices
+// that are equal without an edge between them stay apart: there solids touch.
+// It is m itself where all edges have a length, and where four triangles would
+// come to share an edge, which no solid has.
+func (m *Mesh) Welded() *Mesh {
+	joined := make([]uint32, len(m.Vertices))
+	for v := range joined {
+		joined[v] = uint32(v)
+	}
+	first := func(v uint32) uint32 {
+		for joined[v] != v {
+			joined[v] = joined[joined[v]]
+			v = joined[v]
+		}
+		return v
+	}
+	whole := true
+	for _, t := range m.Triangles {
+		for i, v := range t {
+			if to := t[(i+1)%3]; m.Vertices[v] == m.Vertices[to] {
+				a, b := first(v), first(to)
+				joined[max(a, b)] = min(a, b)
+				whole = false
+			}
+		}
+	}
+	if whole {
+		return m
+	}
+	out := &Mesh{}
+	number := make([]uint32, len(m.Vertices))
+	for v, at := range m.Vertices {
+		if f := first(uint32(v)); f != uint32(v) {
+			number[v] = number[f]
+			continue
+		}
+		number[v] = uint32(len(out.Vertices))
+		out.Vertices = append(out.Vertices, at)
+	}
+	triangles := make([][3]uint32, len(m.Triangles))
+	left := make([]bool, len(m.Triangles))
+	at := map[[3]uint32]int{} // what is left
+	for i, t := range m.Triangles {
+		t = fromLeast([3]uint32{number[t[0]], number[t[1]], number[t[2]]})
+		triangles[i] = t
+		if t[0] == t[1] || t[1] == t[2] || t[2] == t[0] {
+			continue
+		}
+		back := [3]uint32{t[0], t[2], t[1]}
+		if other, ok := at[back]; ok {
+			left[other] = false
+			delete(at, back)
+			continue
+		}
+		left[i], at[t] = true, i
+	}
+	used := map[Edge]bool{}
+	for i, t := range triangles {
+		if !left[i] {
+			continue
+		}
+		for j, from := range t {
+			e := Edge{from, t[(j+1)%3]}
+			if used[e] {
+				return m
+			}
+			used[e] = true
+		}
+		out.Triangles = append(out.Triangles, t)
+		if len(m.Faces) > 0 {
+			out.Faces = append(out.Faces, m.Faces[i])
+		}
+	}
+	return out
+}
+
+// fromLeast begins a triangle at its least vertex.
+func fromLeast(t [3]uint32) [3]uint32 {
+	for t[0] != min(t[0], t[1], t[2]) {
+		t = [3]uint32{t[1], t[2], t[0]}
+	}
+	return t
 }

@@ -78,17 +78,6 @@ func TestBoundsAndMeeting(t *testing.T) {
 	}
 }
 
-func TestCreasesLeaveOutDiagonals(t *testing.T) {
-	m := cuboid([3]float64{}, [3]float64{1, 2, 3})
-	if n := len(m.Creases()); n != 12 {
-		t.Errorf("a box has %d creases, want 12", n)
-	}
-	m.Faces = nil
-	if n := len(m.Creases()); n != 12 {
-		t.Errorf("without face numbers a box has %d creases, want 12", n)
-	}
-}
-
 func TestCheckNamesWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*mesh.Mesh)

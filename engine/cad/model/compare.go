@@ -1,8 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"sort"
+
+	"swarmdeck/engine/core"
 )
 
 // verdict is what a merge does about one id.
@@ -21,8 +25,6 @@ type pair struct {
 	id             string
 	s, t           *item // nil is absent
 }
-
-func (p pair) hashes() (source, target string) { return hashOf(p.s), hashOf(p.t) }
 
 func hashOf(it *item) string {
 	if it == nil {
@@ -71,7 +73,7 @@ func (p pair) brought() bool {
 // both have changed it, or neither can be told to be the older, it is a
 // conflict.
 func (p pair) judge() (verdict, ConflictType) {
-	s, t := p.hashes()
+	s, t := hashOf(p.s), hashOf(p.t)
 	known := p.common()
 	sourceOld, targetOld := slices.Contains(known, s), slices.Contains(known, t)
 	if s == t {
@@ -83,12 +85,11 @@ func (p pair) judge() (verdict, ConflictType) {
 	if h, ok := p.decided(); ok && h == s {
 		return leave, ""
 	}
-	if _, removed := p.source.gone[p.id]; p.s == nil && !removed {
+	if p.s == nil && !p.source.gone[p.id] {
 		return leave, "" // it never was there
 	}
-	_, gone := p.target.gone[p.id]
 	switch {
-	case p.t == nil && (!gone || len(known) == 0):
+	case p.t == nil && (!p.target.gone[p.id] || len(known) == 0):
 		return take, ""
 	case p.strangers() && !targetOld:
 		return conflict, IDCollision
@@ -133,10 +134,186 @@ func (p pair) conflict(t ConflictType) Conflict {
 }
 
 func (p pair) about(t ConflictType) Conflict {
-	c := Conflict{Type: t, EntityID: p.id, Source: p.source.record.ID, Target: p.target.record.ID}
-	c.SourceHash, c.TargetHash = p.hashes()
+	c := Conflict{
+		Type: t, EntityID: p.id, Source: p.source.record.ID, Target: p.target.record.ID, SourceHash: hashOf(p.s), TargetHash: hashOf(p.t),
+	}
 	if known := p.common(); len(known) > 0 {
 		c.BaseHash = known[0]
 	}
 	return c
+}
+
+// leastOverlap is the volume in mm³ from which solids overlap: below it they
+// touch (requirement 6.4).
+const leastOverlap = 1e-6
+
+type solidBounds struct {
+	Entity
+
+	min, max [3]float64
+	known    bool
+}
+
+func boundsOf(e Entity) *solidBounds {
+	var p struct {
+		Box *struct {
+			Min [3]float64 `json:"min"`
+			Max [3]float64 `json:"max"`
+		} `json:"bounding_box"`
+	}
+	b := &solidBounds{Entity: e}
+	if core.DecodeStored(e.Properties, &p) == nil && p.Box != nil {
+		b.min, b.max, b.known = p.Box.Min, p.Box.Max, true
+	}
+	return b
+}
+
+// meets reports boxes that share room; one that is not known may be anywhere.
+func (b *solidBounds) meets(o *solidBounds) bool {
+	if !b.known || !o.known {
+		return true
+	}
+	for i := range 3 {
+		if b.max[i] <= o.min[i] || o.max[i] <= b.min[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// space finds the solids of a target near another, by their extent in x.
+type space struct {
+	geometry Geometry
+	anywhere []*solidBounds
+	sorted   []*solidBounds // by min x
+	reach    []float64      // the greatest max x up to each
+}
+
+func (s *space) fill(list []*solidBounds) {
+	for _, b := range list {
+		if b.known {
+			s.sorted = append(s.sorted, b)
+		} else {
+			s.anywhere = append(s.anywhere, b)
+		}
+	}
+	slices.SortStableFunc(s.sorted, func(a, b *solidBounds) int { return cmp.Compare(a.min[0], b.min[0]) })
+	for i, b := range s.sorted {
+		far := b.max[0]
+		if i > 0 {
+			far = max(far, s.reach[i-1])
+		}
+		s.reach = append(s.reach, far)
+	}
+}
+
+// near lists the solids whose boxes meet one.
+func (s *space) near(b *solidBounds) (list []*solidBounds) {
+	if !b.known {
+		return slices.Concat(s.anywhere, s.sorted)
+	}
+	list = slices.Clone(s.anywhere)
+	end := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].min[0] >= b.max[0] })
+	for i := end - 1; i >= 0 && s.reach[i] > b.min[0]; i-- {
+		if s.sorted[i].meets(b) {
+			list = append(list, s.sorted[i])
+		}
+	}
+	return list
+}
+
+// overlap is the volume that two solids share, 0 below what counts.
+func (s *space) overlap(a, b *solidBounds) (float64, error) {
+	if !a.meets(b) {
+		return 0, nil
+	}
+	v, err := s.geometry.Overlap(a.Entity, b.Entity)
+	if err != nil {
+		return 0, fmt.Errorf("compare solids %s and %s: %w", a.ID, b.ID, err)
+	}
+	if v <= leastOverlap {
+		v = 0
+	}
+	return v, nil
+}
+
+// findOverlaps leaves out the solids that overlap one which stays.
+func (m *merger) findOverlaps() error {
+	for _, id := range m.ids {
+		if it := m.source.entities[id]; m.takes[id] && it != nil && it.Type == Solid {
+			m.boxes[id] = boundsOf(it.Entity)
+		}
+	}
+	if len(m.boxes) == 0 {
+		return nil
+	}
+	var staying []*solidBounds
+	for _, it := range m.target.order {
+		if it.Type == Solid && !m.takes[it.ID] && !m.pair(it.ID).brought() {
+			staying = append(staying, boundsOf(it.Entity))
+			m.stood[it.ID] = true
+		}
+	}
+	m.space.fill(staying)
+	for _, id := range m.ids {
+		if b := m.boxes[id]; b != nil {
+			if err := m.clear(b, m.space.near(b)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clear leaves a solid of the source out if it overlaps one of the target.
+func (m *merger) clear(b *solidBounds, near []*solidBounds) error {
+	list, err := m.overlapping(b, near)
+	if len(list) > 0 {
+		m.hold(b.ID, list...)
+	}
+	return err
+}
+
+func (m *merger) overlapping(b *solidBounds, near []*solidBounds) (list []Conflict, err error) {
+	for _, t := range near {
+		if t.ID == b.ID {
+			continue
+		}
+		v, err := m.space.overlap(b, t)
+		if err != nil {
+			return nil, err
+		}
+		if v == 0 {
+			continue
+		}
+		c := m.pair(b.ID).about(GeometryOverlap)
+		c.WithID, c.TargetHash, c.Volume = t.ID, t.Hash, v
+		c.Description = fmt.Sprintf("%s of %s and %s of %s share %.6g mm³", b.ID, c.Source, t.ID, c.Target, v)
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b Conflict) int {
+		return m.target.entities[a.WithID].place - m.target.entities[b.WithID].place
+	})
+	return list, nil
+}
+
+// stays sees to a solid of the target that was to go and stays after all: what
+// is taken must not overlap it either.
+func (m *merger) stays(id string) error {
+	t := m.target.entities[id]
+	if t == nil || t.Type != Solid || m.stood[id] {
+		return nil
+	}
+	m.stood[id] = true
+	b := boundsOf(t.Entity)
+	for _, other := range m.ids {
+		o := m.boxes[other]
+		if o == nil || !o.meets(b) || slices.Contains(m.consumed(o.Entity), id) {
+			continue
+		}
+		if err := m.clear(o, []*solidBounds{b}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -123,14 +124,9 @@ func (w *Workspace) Commit(c Change) (Entry, error) {
 		return Entry{}, core.Errorf(core.InvalidInput, "%s changes nothing", c.Method)
 	}
 	e := c.entry(w)
-	e.Removed, e.Blobs = slices.Clone(c.Removed), slices.Clone(c.Blobs)
-	e.Resolved, e.Conflicts = slices.Clone(c.Resolved), slices.Clone(c.Conflicts)
-	for _, s := range c.Shapes {
-		if _, have := w.shapes[s.Hash]; !have {
-			e.Shapes = append(e.Shapes, s)
-		}
-	}
-	e.Blobs = slices.DeleteFunc(e.Blobs, func(b Blob) bool { return w.blobs[b.Hash] != nil })
+	e.Removed, e.Resolved, e.Conflicts = slices.Clone(c.Removed), slices.Clone(c.Resolved), slices.Clone(c.Conflicts)
+	e.Shapes = slices.DeleteFunc(slices.Clone(c.Shapes), func(s Shape) bool { return w.shapes[s.Hash].Hash != "" })
+	e.Blobs = slices.DeleteFunc(slices.Clone(c.Blobs), func(b Blob) bool { return w.blobs[b.Hash] != nil })
 	for _, p := range c.Put {
 		p, err := w.complete(p, e)
 		if err != nil {
@@ -147,23 +143,52 @@ func (w *Workspace) Commit(c Change) (Entry, error) {
 // complete fills in what follows from the definition of an entity.
 func (w *Workspace) complete(p Entity, e Entry) (Entity, error) {
 	var err error
-	if p.Properties, err = object("properties", p.Properties, MaxProperties); err != nil {
-		return Entity{}, fmt.Errorf("entity %s: %w", p.ID, err)
+	if p.Properties, err = object("properties", p.Properties, MaxProperties); err == nil {
+		p.Hash, err = hashEntity(p)
 	}
-	if p.Hash, err = hashEntity(p); err != nil {
+	if err != nil {
 		return Entity{}, fmt.Errorf("entity %s: %w", p.ID, err)
 	}
 	p.WorkspaceID, p.Base = w.record.ID, w.base[p.ID]
-	if old := w.entities[p.ID]; old != nil {
-		p.Origin, p.CreatedBy = either(p.Origin, old.Origin), either(p.CreatedBy, old.CreatedBy)
+	old := w.entities[p.ID]
+	if old == nil {
+		old = &item{}
 	}
-	p.Origin, p.CreatedBy = either(p.Origin, w.record.ID+":"+strconv.Itoa(e.Seq)), either(p.CreatedBy, e.AgentID)
+	p.Origin = cmp.Or(p.Origin, old.Origin, w.record.ID+":"+strconv.Itoa(e.Seq))
+	p.CreatedBy = cmp.Or(p.CreatedBy, old.CreatedBy, e.AgentID)
 	return p, nil
 }
 
-func either(a, b string) string {
-	if a != "" {
-		return a
+// needs gathers the shapes and files behind solids that a workspace lacks,
+// inputs before what is made of them.
+type needs struct {
+	w      *Workspace
+	taken  map[string]bool
+	shapes []Shape
+	blobs  []Blob
+}
+
+func newNeeds(w *Workspace) *needs { return &needs{w: w, taken: map[string]bool{}} }
+
+// add takes what an entity of another workspace needs.
+func (n *needs) add(from *Workspace, e Entity) {
+	if e.Type == Solid {
+		n.shape(from, e.Shape)
 	}
-	return b
+}
+
+func (n *needs) shape(from *Workspace, hash string) {
+	if n.w.shapes[hash].Hash != "" || n.taken[hash] {
+		return
+	}
+	n.taken[hash] = true
+	s := from.shapes[hash]
+	for _, input := range s.Inputs {
+		n.shape(from, input)
+	}
+	if s.Blob != "" && n.w.blobs[s.Blob] == nil && !n.taken[s.Blob] {
+		n.taken[s.Blob] = true
+		n.blobs = append(n.blobs, Blob{Hash: s.Blob, Data: from.blobs[s.Blob]})
+	}
+	n.shapes = append(n.shapes, s)
 }

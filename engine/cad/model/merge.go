@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	"swarmdeck/engine/core"
@@ -28,7 +30,7 @@ type Outcome struct {
 }
 
 // Merge brings into a target what a source has changed since they parted or
-// last met. It compares by content, three ways (contract 6.4): what only the
+// last met. It compares by content, three ways (requirement 6.4): what only the
 // source has changed is taken, what both have changed is left and reported.
 // Beyond ids it keeps two promises.
 //
@@ -97,25 +99,21 @@ func (m *merger) compare() {
 	for _, it := range m.source.order {
 		m.judge(it.ID)
 	}
-	var past []string
-	for _, known := range []map[string]string{m.source.base, m.target.settled[m.source.record.ID], m.source.settled[m.target.record.ID], m.basedOnSource()} {
+	past := []map[string]string{m.source.base, m.target.settled[m.source.record.ID], m.source.settled[m.target.record.ID]}
+	if m.target.record.Base == m.source.record.ID {
+		past = append(past, m.target.base)
+	}
+	had := map[string]bool{}
+	for _, known := range past {
 		for id := range known {
-			if m.source.entities[id] == nil {
-				past = append(past, id)
-			}
+			had[id] = m.source.entities[id] == nil
 		}
 	}
-	slices.Sort(past)
-	for _, id := range slices.Compact(past) {
-		m.judge(id)
+	for _, id := range slices.Sorted(maps.Keys(had)) {
+		if had[id] {
+			m.judge(id)
+		}
 	}
-}
-
-func (m *merger) basedOnSource() map[string]string {
-	if m.target.record.Base == m.source.record.ID {
-		return m.target.base
-	}
-	return nil
 }
 
 func (m *merger) judge(id string) {
@@ -190,7 +188,7 @@ func (m *merger) consumed(e Entity) (ids []string) {
 	if ids, known := m.inputs[e.Shape]; known {
 		return ids
 	}
-	made := map[string]struct{}{}
+	made := map[string]bool{}
 	m.source.ancestors(e.Shape, made)
 	for hash := range made {
 		ids = append(ids, m.spent[hash]...)
@@ -212,16 +210,15 @@ func (m *merger) livesOn(id string) bool {
 }
 
 // ancestors gathers the hashes of the shapes that a shape is made from.
-func (w *Workspace) ancestors(hash string, into map[string]struct{}) {
+func (w *Workspace) ancestors(hash string, into map[string]bool) {
 	for _, input := range w.shapes[hash].Inputs {
-		if _, seen := into[input]; !seen {
-			into[input] = struct{}{}
+		if !into[input] {
+			into[input] = true
 			w.ancestors(input, into)
 		}
 	}
 }
 
-// outcome writes down what was worked out.
 func (m *merger) outcome() Outcome {
 	source := m.source.record.ID
 	c, need := Change{}, newNeeds(m.target)
@@ -259,7 +256,6 @@ func (m *merger) outcome() Outcome {
 	return m.target.outcome(c, source)
 }
 
-// openOf lists the open conflicts of a source by entity.
 func (w *Workspace) openOf(source string) map[string][]Conflict {
 	list := map[string][]Conflict{}
 	for _, c := range w.open {
@@ -294,4 +290,72 @@ func (w *Workspace) outcome(c Change, source string) Outcome {
 	}
 	o.Conflicts = append(o.Conflicts, c.Conflicts...)
 	return o
+}
+
+// constraints lists those of both sides, and notes what they refer to.
+func (m *merger) constraints() (ids []string) {
+	for _, w := range []*Workspace{m.source, m.target} {
+		for _, it := range w.order {
+			if it.Type != Constraint {
+				continue
+			}
+			ids = append(ids, it.ID)
+			for _, id := range referred(it.Entity) {
+				m.hung[id] = append(m.hung[id], it.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// checkConstraint leaves out what would make a constraint hold something that
+// it was not solved for.
+func (m *merger) checkConstraint(id string) {
+	k := m.result(id)
+	if k == nil || k.Type != Constraint || m.solvedBy(m.source, k) == "" {
+		return
+	}
+	with := m.solvedBy(m.target, k)
+	if with == "" {
+		return
+	}
+	if m.takes[id] {
+		with = m.solvedBy(m.source, k)
+		why := m.pair(id).about(BothModified)
+		why.Description = fmt.Sprintf("%s refers to %s, which is not the same in %s", id, with, why.Target)
+		if m.result(with) == nil {
+			why.Type = DeletedModified
+			why.Description = fmt.Sprintf("%s refers to %s, which %s does not have", id, with, why.Target)
+		}
+		why.WithID = with
+		m.hold(id, why)
+		return
+	}
+	for _, ref := range referred(k.Entity) {
+		if !m.takes[ref] {
+			continue
+		}
+		why := m.pair(ref).about(BothModified)
+		why.Description = fmt.Sprintf("%s was changed in %s, but constraint %s of %s holds it", ref, why.Source, id, why.Target)
+		if m.source.entities[ref] == nil {
+			why.Type = DeletedModified
+			why.Description = fmt.Sprintf("%s was deleted in %s, but constraint %s of %s holds it", ref, why.Source, id, why.Target)
+		}
+		why.WithID = id
+		m.hold(ref, why)
+	}
+}
+
+// solvedBy reports whether a workspace has a constraint with all that it holds
+// as they will be: it answers "" or what is not so.
+func (m *merger) solvedBy(w *Workspace, k *item) string {
+	if hashOf(w.entities[k.ID]) != k.Hash {
+		return k.ID
+	}
+	for _, id := range referred(k.Entity) {
+		if now := m.result(id); now == nil || hashOf(w.entities[id]) != now.Hash {
+			return id
+		}
+	}
+	return ""
 }

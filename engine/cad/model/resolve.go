@@ -56,7 +56,6 @@ func Resolve(source, target *Workspace, r Resolution, g Geometry) (Outcome, erro
 	return target.outcome(d.c, source.record.ID), nil
 }
 
-// decision works out a resolution.
 type decision struct {
 	*merger
 
@@ -341,7 +340,6 @@ func (d *decision) subtract() error {
 	return nil
 }
 
-// build gives a solid another shape.
 func (d *decision) build(op string, e Entity, inputs ...string) (Entity, error) {
 	s, err := NewShape(op, core.Raw("{}"), inputs, "")
 	if err != nil {
@@ -350,7 +348,7 @@ func (d *decision) build(op string, e Entity, inputs ...string) (Entity, error) 
 	if e.Properties, err = d.space.geometry.Build(s); err != nil {
 		return Entity{}, fmt.Errorf("%s for entity %s: %w", op, e.ID, err)
 	}
-	if _, have := d.target.shapes[s.Hash]; !have {
+	if d.target.shapes[s.Hash].Hash == "" {
 		d.made = append(d.made, s)
 	}
 	e.Shape = s.Hash

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"swarmdeck/engine/core"
@@ -19,9 +20,9 @@ type step struct {
 
 // change takes one entity from a state to another; nil is absent.
 type change struct {
-	id             string
-	before, after  *item
-	wasGone, isNow bool // among the removed
+	id            string
+	before, after *item
+	wasGone       bool // among the removed, before
 }
 
 // subject is what a merge decides about.
@@ -50,7 +51,7 @@ func (w *Workspace) prepare(e Entry) (*step, error) {
 		if err := w.checkEntity(p, e.Record != nil); err != nil {
 			return nil, about(p.ID, err)
 		}
-		if _, here := shapes[p.Shape]; p.Type == Solid && !here && w.shapes[p.Shape].Hash == "" {
+		if p.Type == Solid && !shapes[p.Shape] && w.shapes[p.Shape].Hash == "" {
 			return nil, about(p.ID, core.Errorf(core.InvalidInput, "its shape %s is missing", p.Shape))
 		}
 		if _, twice := touched[p.ID]; twice {
@@ -89,8 +90,7 @@ func (w *Workspace) prepare(e Entry) (*step, error) {
 }
 
 func (w *Workspace) changeTo(id string, it *item) change {
-	_, gone := w.gone[id]
-	return change{id: id, before: w.entities[id], after: it, wasGone: gone, isNow: it == nil}
+	return change{id: id, before: w.entities[id], after: it, wasGone: w.gone[id]}
 }
 
 // checkRefs reports a constraint that would hold what is not there.
@@ -112,11 +112,7 @@ func (w *Workspace) checkRefs(touched map[string]*item, changes []change) error 
 			return about(c.id, core.Errorf(core.InvalidInput, "entity_ids: a constraint names the entities that it holds").With("field", "entity_ids"))
 		}
 		for _, id := range ids {
-			it, also := touched[id]
-			if !also {
-				it = w.entities[id]
-			}
-			if it == nil {
+			if it, also := touched[id]; it == nil && (also || w.entities[id] == nil) {
 				return about(c.id, core.Missing("entity", id))
 			}
 		}
@@ -175,7 +171,7 @@ func (w *Workspace) do(s *step, e Entry) {
 		w.shapes[sh.Hash] = sh
 	}
 	for _, p := range e.Put {
-		w.used[p.ID] = struct{}{}
+		w.used[p.ID] = true
 		if e.Record != nil {
 			w.base[p.ID] = p.Base
 		}
@@ -189,7 +185,7 @@ func (w *Workspace) do(s *step, e Entry) {
 func (w *Workspace) forward(s *step) {
 	for _, c := range s.changes {
 		w.replace(c.before, c.after)
-		w.mark(c.id, c.isNow)
+		w.mark(c.id, c.after == nil)
 	}
 	for _, d := range s.settled {
 		w.settle(d.subject, d.after)
@@ -209,9 +205,7 @@ func (w *Workspace) backward(s *step) {
 }
 
 func (w *Workspace) mark(id string, gone bool) {
-	if gone {
-		w.gone[id] = struct{}{}
-	} else {
+	if w.gone[id] = true; !gone {
 		delete(w.gone, id)
 	}
 }
@@ -231,4 +225,115 @@ func (w *Workspace) settle(of subject, hash *string) {
 func about(id string, err error) error {
 	e := core.AsError(err)
 	return &core.Error{Code: e.Code, Message: "entity " + id + ": " + e.Message, Details: e.Details}
+}
+
+// Operation is one operation of a workspace's history.
+type Operation struct {
+	Seq     int      `json:"seq"`
+	Method  string   `json:"method"`
+	Params  core.Raw `json:"params,omitzero"`
+	AgentID string   `json:"agent_id,omitzero"`
+	At      string   `json:"at,omitzero"`
+	Added   []string `json:"added,omitzero"` // ids of entities
+	Updated []string `json:"updated,omitzero"`
+	Removed []string `json:"removed,omitzero"`
+	Undone  bool     `json:"undone,omitzero"`
+}
+
+// History lists the operations in effect, the newest first, and how many there
+// are. With the future it begins with those that were undone and can be done
+// again.
+func (w *Workspace) History(limit, offset int, includeFuture bool) (page []Operation, total int) {
+	future := w.future
+	if !includeFuture {
+		future = nil
+	}
+	total = len(future) + len(w.done)
+	for i := max(0, offset); i < total && (limit <= 0 || len(page) < limit); i++ {
+		if i < len(future) {
+			op := future[i].op
+			op.Undone = true
+			page = append(page, op)
+			continue
+		}
+		page = append(page, w.done[total-1-i].op)
+	}
+	return page, total
+}
+
+// Undo takes back the newest operation in effect. Of the change, who did it
+// and how counts.
+func (w *Workspace) Undo(c Change) (Entry, error) {
+	if len(w.done) < 2 { // the first made the workspace
+		return Entry{}, core.Errorf(core.Conflict, "workspace %s: nothing to undo", w.record.ID)
+	}
+	e := c.entry(w)
+	w.done[len(w.done)-1].write(&e, true)
+	return e, w.play(e)
+}
+
+// Redo does again what was undone last. Nothing can be done again after a new
+// operation.
+func (w *Workspace) Redo(c Change) (Entry, error) {
+	if len(w.future) == 0 {
+		return Entry{}, core.Errorf(core.Conflict, "workspace %s: nothing to redo", w.record.ID)
+	}
+	e := c.entry(w)
+	w.future[len(w.future)-1].write(&e, false)
+	return e, w.play(e)
+}
+
+// replay carries out an entry that undoes or redoes another.
+func (w *Workspace) replay(e Entry) error {
+	if err := e.checkHead(); err != nil {
+		return err
+	}
+	from, to, name, kept := &w.done, &w.future, "undo", 1 // the first made the workspace
+	if e.Redoes != 0 {
+		from, to, name, kept = &w.future, &w.done, "redo", 0
+	}
+	if len(*from) <= kept {
+		return core.Errorf(core.Conflict, "nothing to %s", name)
+	}
+	s := (*from)[len(*from)-1]
+	var want Entry
+	if s.write(&want, e.Undoes != 0); !e.same(want) {
+		return core.Errorf(core.InvalidInput, "it does not %s operation %d", name, s.op.Seq)
+	}
+	if e.Undoes != 0 {
+		w.backward(s)
+	} else {
+		w.forward(s)
+	}
+	*from, *to = (*from)[:len(*from)-1], append(*to, s)
+	w.seq = e.Seq
+	return nil
+}
+
+// write writes what taking a step back, or doing it again, changes into an
+// entry.
+func (s *step) write(e *Entry, back bool) {
+	seq := &e.Redoes
+	if back {
+		seq = &e.Undoes
+	}
+	*seq = s.op.Seq
+	for _, c := range s.changes {
+		it := c.after
+		if back {
+			it = c.before
+		}
+		if it == nil {
+			e.Removed = append(e.Removed, c.id)
+		} else {
+			e.Put = append(e.Put, it.Entity)
+		}
+	}
+}
+
+// same compares what two entries change and nothing else.
+func (e Entry) same(o Entry) bool {
+	return e.Undoes == o.Undoes && e.Redoes == o.Redoes && slices.Equal(e.Removed, o.Removed) &&
+		slices.EqualFunc(e.Put, o.Put, func(a, b Entity) bool { return reflect.DeepEqual(a, b) }) &&
+		len(e.Shapes)+len(e.Blobs)+len(e.Conflicts)+len(e.Resolved) == 0
 }

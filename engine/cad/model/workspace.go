@@ -2,8 +2,8 @@ package model
 
 import (
 	"iter"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 
 	"swarmdeck/engine/core"
@@ -22,16 +22,16 @@ type Workspace struct {
 	seq    int
 
 	entities map[string]*item
-	order    []*item                        // by place
-	last     int                            // the highest place given
-	refs     map[string]map[string]struct{} // constraints by the entity they refer to
+	order    []*item                    // by place
+	last     int                        // the highest place given
+	refs     map[string]map[string]bool // constraints by the entity they refer to
 	shapes   map[string]Shape
 	blobs    map[string][]byte
 
-	base map[string]string   // hashes at the branch
-	used map[string]struct{} // ids that were ever given, so that none is given twice
-	next map[EntityType]int  // no number below is free
-	gone map[string]struct{} // ids that an operation in effect removed
+	base map[string]string  // hashes at the branch
+	used map[string]bool    // ids that were ever given, so that none is given twice
+	next map[EntityType]int // no number below is free
+	gone map[string]bool    // ids that an operation in effect removed
 
 	open    []Conflict                   // never changed in place
 	settled map[string]map[string]string // source, entity: the source's hash when it was decided
@@ -49,9 +49,9 @@ type item struct {
 
 func empty(r Record) *Workspace {
 	return &Workspace{
-		record: r, entities: map[string]*item{}, refs: map[string]map[string]struct{}{},
+		record: r, entities: map[string]*item{}, refs: map[string]map[string]bool{},
 		shapes: map[string]Shape{}, blobs: map[string][]byte{},
-		base: map[string]string{}, used: map[string]struct{}{}, next: map[EntityType]int{}, gone: map[string]struct{}{},
+		base: map[string]string{}, used: map[string]bool{}, next: map[EntityType]int{}, gone: map[string]bool{},
 		settled: map[string]map[string]string{},
 	}
 }
@@ -78,9 +78,8 @@ func (w *Workspace) Entity(id string) (Entity, bool) {
 
 // Filter narrows a list of entities. Zero fields do not.
 type Filter struct {
-	Type   EntityType
-	Offset int
-	Limit  int
+	Type          EntityType
+	Offset, Limit int
 }
 
 // Entities lists entities in the order in which they were made, and how many
@@ -123,12 +122,7 @@ func (w *Workspace) Blob(hash string) ([]byte, bool) {
 
 // Constraints lists the constraints that refer to an entity, sorted.
 func (w *Workspace) Constraints(id string) []string {
-	list := make([]string, 0, len(w.refs[id]))
-	for c := range w.refs[id] {
-		list = append(list, c)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(w.refs[id]))
 }
 
 // Conflicts lists what merges into this workspace left open, the oldest first.
@@ -149,7 +143,7 @@ func (w *Workspace) NextIDs(t EntityType, count int) []string {
 	var ids []string
 	for n := max(1, w.next[t]); len(ids) < count; n++ {
 		id := prefix + strconv.Itoa(n)
-		if _, taken := w.used[id]; taken {
+		if w.used[id] {
 			continue
 		}
 		if ids == nil {
@@ -160,21 +154,9 @@ func (w *Workspace) NextIDs(t EntityType, count int) []string {
 	return ids
 }
 
-// insert puts an item in its place, instead of one of the same id.
-func (w *Workspace) insert(it *item) {
-	at := sort.Search(len(w.order), func(i int) bool { return w.order[i].place >= it.place })
-	if at < len(w.order) && w.order[at].place == it.place {
-		w.order[at] = it
-	} else {
-		w.order = slices.Insert(w.order, at, it)
-	}
-	w.entities[it.ID] = it
-}
-
-func (w *Workspace) remove(it *item) {
-	at := sort.Search(len(w.order), func(i int) bool { return w.order[i].place >= it.place })
-	w.order = slices.Delete(w.order, at, at+1)
-	delete(w.entities, it.ID)
+// at is where an item of a place stands in the order, or would.
+func (w *Workspace) at(place int) (int, bool) {
+	return slices.BinarySearchFunc(w.order, place, func(it *item, place int) int { return it.place - place })
 }
 
 // replace takes an entity from one state to another; nil is absent.
@@ -182,21 +164,29 @@ func (w *Workspace) replace(before, after *item) {
 	if before != nil {
 		w.unlink(before.Entity)
 		if after == nil || after.place != before.place {
-			w.remove(before)
+			at, _ := w.at(before.place)
+			w.order = slices.Delete(w.order, at, at+1)
+			delete(w.entities, before.ID)
 		}
 	}
-	if after != nil {
-		w.insert(after)
-		w.link(after.Entity)
+	if after == nil {
+		return
 	}
+	if at, there := w.at(after.place); there {
+		w.order[at] = after
+	} else {
+		w.order = slices.Insert(w.order, at, after)
+	}
+	w.entities[after.ID] = after
+	w.link(after.Entity)
 }
 
 func (w *Workspace) link(e Entity) {
 	for _, id := range referred(e) {
 		if w.refs[id] == nil {
-			w.refs[id] = map[string]struct{}{}
+			w.refs[id] = map[string]bool{}
 		}
-		w.refs[id][e.ID] = struct{}{}
+		w.refs[id][e.ID] = true
 	}
 }
 
@@ -228,4 +218,34 @@ func referred(e Entity) []string {
 		}
 	}
 	return ids
+}
+
+// Difference is one entity that two workspaces do not hold alike.
+type Difference struct {
+	EntityID string     `json:"entity_id"`
+	Type     EntityType `json:"entity_type"`
+	Change   string     `json:"change"` // added, removed or changed
+	Before   *Entity    `json:"before,omitzero"`
+	After    *Entity    `json:"after,omitzero"`
+}
+
+// Diff lists what makes b another than a: what was changed and removed, in a's
+// order, then what was added, in b's.
+func Diff(a, b *Workspace) (list []Difference) {
+	for _, it := range a.order {
+		other := b.entities[it.ID]
+		switch before := it.Entity; {
+		case other == nil:
+			list = append(list, Difference{EntityID: it.ID, Type: it.Type, Change: "removed", Before: &before})
+		case other.Hash != it.Hash:
+			after := other.Entity
+			list = append(list, Difference{EntityID: it.ID, Type: after.Type, Change: "changed", Before: &before, After: &after})
+		}
+	}
+	for _, it := range b.order {
+		if after := it.Entity; a.entities[it.ID] == nil {
+			list = append(list, Difference{EntityID: it.ID, Type: after.Type, Change: "added", After: &after})
+		}
+	}
+	return list
 }

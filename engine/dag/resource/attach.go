@@ -11,7 +11,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/record"
-	"swarmdeck/store"
 )
 
 // View is a resource that is looked after, as it is shown.
@@ -204,15 +203,16 @@ func (r *Resources) List(ctx context.Context, tenant string, f core.Filter) (cor
 	var items []View
 	total := 0
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return eachKept(tx, func(k kept) {
+		return resources.Each(tx, nil, func(_ record.Parts, k kept) (bool, error) {
 			_, holds := k.Holders[f.Agent]
 			if f.Agent != "" && !holds || f.Kind != "" && string(k.Resource.Kind) != f.Kind ||
 				!strings.Contains(strings.ToLower(k.Resource.ID+" "+k.Resource.Name), strings.ToLower(f.Match)) {
-				return
+				return true, nil
 			}
 			if total++; total > f.Offset() && len(items) < f.Size {
 				items = append(items, viewOf(k))
 			}
+			return true, nil
 		})
 	})
 	for i := range items {
@@ -224,13 +224,6 @@ func (r *Resources) List(ctx context.Context, tenant string, f core.Filter) (cor
 		return core.Page[View]{}, explain("list the resources", err)
 	}
 	return core.NewPage(items, f, total), nil
-}
-
-func eachKept(tx store.Tx, each func(kept)) error {
-	return resources.Each(tx, nil, func(_ record.Parts, k kept) (bool, error) {
-		each(k)
-		return true, nil
-	})
 }
 
 func viewOf(k kept) View {

@@ -78,32 +78,25 @@ func shotIn(tx store.Tx, id string) (*shot, error) {
 }
 
 // kept reads a resource that is looked after.
-func (r *Resources) kept(ctx context.Context, tenant, id string) (out kept, err error) {
-	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		k, err := keptIn(tx, id)
-		if err == nil && k == nil {
-			err = core.Missing("resource", id).With("field", "resource")
-		}
-		if err == nil {
-			out = *k
-		}
-		return err
-	})
-	return out, explain("read a resource", err)
+func (r *Resources) kept(ctx context.Context, tenant, id string) (kept, error) {
+	return rowOf(ctx, r, tenant, resources, "resource", id)
 }
 
-func (r *Resources) shot(ctx context.Context, tenant, id string) (out shot, err error) {
+func (r *Resources) shot(ctx context.Context, tenant, id string) (shot, error) {
+	return rowOf(ctx, r, tenant, snapshots, "snapshot", id)
+}
+
+// rowOf reads a row of the book that must be there; what names it in errors.
+func rowOf[T any](ctx context.Context, r *Resources, tenant string, rows record.Rows[T], what, id string) (row T, err error) {
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		s, err := shotIn(tx, id)
-		if err == nil && s == nil {
-			err = core.Missing("snapshot", id).With("field", "snapshot")
+		found, there, err := rows.Get(tx, record.Key(id))
+		if err == nil && !there {
+			err = core.Missing(what, id).With("field", what)
 		}
-		if err == nil {
-			out = *s
-		}
+		row = found
 		return err
 	})
-	return out, explain("read a snapshot", err)
+	return row, explain("read a "+what, err)
 }
 
 // held are the resources that an agent has, of those looked after.

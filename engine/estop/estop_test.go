@@ -1,0 +1,169 @@
+package estop_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
+	"swarmdeck/engine/estop"
+	"swarmdeck/store"
+)
+
+// rig is a world with emergency stops, and what they stop.
+type rig struct {
+	*enginetest.World
+	stops *estop.Stops
+
+	mu      sync.Mutex
+	frozen  []string // what a freezer was told, in order
+	waiting []string // tasks that have not acknowledged
+	full    bool
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{}
+	r.World = enginetest.New(t, enginetest.Options{Build: func(w *enginetest.World) {
+		r.stops = estop.New(estop.Options{Ledger: w.Ledger, Changed: func(string) {}, Work: func(string) ([]string, int) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return slices.Clone(r.waiting), 1
+		}})
+		r.stops.Freezer(r)
+		w.No(r.stops.Read(t.Context(), enginetest.Acme))
+	}})
+	return r
+}
+
+func (r *rig) isFull() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.full
+}
+
+func (r *rig) setFull(full bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.full = full
+}
+
+func (r *rig) note(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen = append(r.frozen, what)
+}
+
+// Freeze implements estop.Freezer: the stop is on disk by then.
+func (r *rig) Freeze(_ context.Context, tenant string) []string {
+	on := "off"
+	_ = r.DB.View(context.Background(), tenant, func(tx store.Tx) error {
+		if r.stops.OnIn(tx) {
+			on = "on"
+		}
+		return nil
+	})
+	r.note("freeze " + tenant + " " + on)
+	return []string{"agent:ada"}
+}
+
+// Thaw implements estop.Freezer.
+func (r *rig) Thaw(_ context.Context, tenant string) { r.note("thaw " + tenant) }
+
+func TestAStopIsOnDiskBeforeAnybodyFreezes(t *testing.T) {
+	r := newRig(t)
+	st, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
+	r.No(err)
+	if !st.On || st.Reason != "smoke" || st.By != "alice" || !slices.Equal(st.Waiting, []string{"agent:ada"}) || st.Frozen != 1 {
+		t.Errorf("%+v", st)
+	}
+	if want := []string{"freeze t_acme on"}; !slices.Equal(r.frozen, want) {
+		t.Errorf("the freezer was told %v, want %v", r.frozen, want)
+	}
+	if r.stops.On(enginetest.Other) {
+		t.Error("another tenant stands still too")
+	}
+	if _, err := r.stops.Press(t.Context(), enginetest.Alice(), "more smoke"); err != nil {
+		t.Errorf("a second stop: %v", err)
+	}
+	if st := r.stops.State(enginetest.Acme); st.Reason != "smoke" {
+		t.Errorf("the second stop took the first's place: %+v", st)
+	}
+	r.Proven(enginetest.Acme)
+}
+
+func TestAStopHoldsOverARestartUntilItIsThawed(t *testing.T) {
+	r := newRig(t)
+	_, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
+	r.No(err)
+	r.Reopen()
+	r.frozen = nil
+	var wg sync.WaitGroup
+	r.stops.Renew(t.Context(), &wg)
+	wg.Wait()
+	if !r.stops.On(enginetest.Acme) || !slices.Equal(r.frozen, []string{"freeze t_acme on"}) {
+		t.Errorf("after a restart: on %v, told %v", r.stops.On(enginetest.Acme), r.frozen)
+	}
+	st, err := r.stops.Thaw(t.Context(), enginetest.Alice(), "no fire")
+	r.No(err)
+	if st.On || r.stops.On(enginetest.Acme) || r.frozen[len(r.frozen)-1] != "thaw t_acme" {
+		t.Errorf("after the thaw: %+v, told %v", st, r.frozen)
+	}
+	if _, err := r.stops.Thaw(t.Context(), enginetest.Alice(), "again"); core.AsError(err).Code != core.Conflict {
+		t.Errorf("a thaw of nothing: %v", err)
+	}
+	r.Proven(enginetest.Acme)
+}
+
+func TestAStopAndItsEndWantAReason(t *testing.T) {
+	r := newRig(t)
+	for name, do := range map[string]func(context.Context, core.Caller, string) (estop.State, error){"press": r.stops.Press, "thaw": r.stops.Thaw} {
+		if _, err := do(t.Context(), enginetest.Alice(), ""); core.AsError(err).Code != core.InvalidInput {
+			t.Errorf("%s without a reason: %v", name, err)
+		}
+	}
+	if r.stops.On(enginetest.Acme) || r.frozen != nil {
+		t.Error("it was done all the same")
+	}
+}
+
+// fullStore has no room.
+type fullStore struct {
+	store.Store
+	full func() bool
+}
+
+func (s fullStore) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if s.full() {
+		return store.ErrFull
+	}
+	return s.Store.Update(ctx, tenant, fn)
+}
+
+func TestAStopHoldsThatTheDiskHasNoRoomFor(t *testing.T) {
+	r := &rig{}
+	r.World = enginetest.New(t, enginetest.Options{
+		Over: func(st store.Store) store.Store { return fullStore{st, r.isFull} },
+		Build: func(w *enginetest.World) {
+			r.stops = estop.New(estop.Options{Ledger: w.Ledger, Changed: func(string) {}, Work: func(string) ([]string, int) { return nil, 0 }})
+			w.No(r.stops.Read(t.Context(), enginetest.Acme))
+		},
+	})
+	r.setFull(true)
+	st, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
+	r.No(err)
+	if !st.On || !st.Unrecorded {
+		t.Errorf("%+v, want a stop that is not recorded", st)
+	}
+	if err := r.stops.Record(t.Context(), enginetest.Acme); !errors.Is(err, store.ErrFull) && core.AsError(err).Code != core.StorageFull {
+		t.Errorf("it was recorded on a full disk: %v", err)
+	}
+	r.setFull(false)
+	r.No(r.stops.Record(t.Context(), enginetest.Acme))
+	if st := r.stops.State(enginetest.Acme); !st.On || st.Unrecorded || st.Reason != "smoke" {
+		t.Errorf("with room: %+v", st)
+	}
+	r.Proven(enginetest.Acme)
+}
