@@ -250,6 +250,9 @@ func TestATaskFailsWhenItsAgentBeginsAnewWithoutAWord(t *testing.T) {
 	if err != nil || out.Status != task.Failed || !out.Error.Retryable {
 		t.Errorf("%+v %v, want a retryable failure", out, err)
 	}
+	if now := w.await(fleet.Idle, ""); now.Restarts != 1 || !w.was(fleet.Offline) {
+		t.Errorf("health %+v, want it to have been away and one restart", now)
+	}
 }
 
 func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -211,6 +212,13 @@ func (w *witness) now() fleet.Health {
 		return fleet.Health{}
 	}
 	return w.health[len(w.health)-1]
+}
+
+// was says whether it has told of a state.
+func (w *witness) was(status fleet.AgentStatus) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.health, func(h fleet.Health) bool { return h.Status == status })
 }
 
 // await waits for a state and a text in its reason.

@@ -188,16 +188,18 @@ func (t *turn) still(ctx context.Context, err error) error {
 }
 
 // anew tells a conversation that has lost what was in it: with an agent that
-// crashed, and was started again.
+// crashed, and was started again. It shows as away until its app has answered.
 func (t *turn) anew(list []message) error {
 	newest := -1
 	for _, m := range list {
 		newest = max(newest, m.ID)
 	}
-	if newest < t.seen {
-		return core.Errorf(core.Unavailable, "the agent has begun anew during the task")
+	if newest >= t.seen {
+		return nil
 	}
-	return nil
+	err := core.Errorf(core.Unavailable, "the agent has begun anew during the task")
+	t.a.answers("", err)
+	return err
 }
 
 // appAway tells an app that does not answer from a deployment that does not.
