@@ -183,20 +183,26 @@ func (f *facts) arguments() ref.Val {
 	return f.args
 }
 
-// onReading decodes an argument when a rule reads it: most rules read none.
-type onReading struct{}
+// onReading decodes an argument when a rule first reads it: most rules read
+// none, and some read one often. It keeps them by where their JSON begins.
+type onReading map[*byte]ref.Val
 
 // NativeToValue implements types.Adapter.
-func (onReading) NativeToValue(value any) ref.Val {
+func (o onReading) NativeToValue(value any) ref.Val {
 	raw, ok := value.(core.Raw)
-	if !ok {
+	if !ok || len(raw) == 0 {
 		return types.DefaultTypeAdapter.NativeToValue(value)
+	}
+	if v, ok := o[&raw[0]]; ok {
+		return v
 	}
 	var arg any
 	if err := json.Unmarshal(raw, &arg); err != nil {
-		return types.NewErr("action.args: %v", err)
+		o[&raw[0]] = types.NewErr("action.args: %v", err)
+	} else {
+		o[&raw[0]] = types.DefaultTypeAdapter.NativeToValue(arg)
 	}
-	return types.DefaultTypeAdapter.NativeToValue(arg)
+	return o[&raw[0]]
 }
 
 // match evaluates one rule. An error is a fault of the rule.
