@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 
 	"swarmdeck/store"
@@ -114,6 +115,48 @@ func TestACompositeGoesOnWithinItself(t *testing.T) {
 	}
 	w.whole()
 }
+
+func TestWorkThatSeesTheEngineCloseFirstIsRunAgain(t *testing.T) {
+	w := newWorld(t)
+	w.load(skill.Skill{Name: "one"})
+	w.fake.gives("one", `{}`)
+	reached := make(chan bool, 1)
+	w.fake.work = func(engine context.Context) swarm.Work {
+		return &brokenOff{engine, reached}
+	}
+	w.run()
+	a := w.invoke("one", `{}`)
+	<-reached
+	w.Close()
+	w.fake.work = nil
+	w.Open()
+	w.run()
+	if a = w.over(a.AgentID); a.State != skill.Completed {
+		t.Errorf("%s %q", a.State, a.Error)
+	}
+}
+
+// brokenOff is work that has ended, and fails since the engine closes.
+type brokenOff struct {
+	engine  context.Context
+	reached chan<- bool
+}
+
+func (b *brokenOff) Done() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+func (b *brokenOff) Outcome() task.Outcome {
+	b.reached <- true
+	<-b.engine.Done()
+	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "killed", Message: "killed"}}
+}
+
+func (b *brokenOff) Cancel(string)                {}
+func (b *brokenOff) Pause(context.Context) error  { return nil }
+func (b *brokenOff) Resume(context.Context) error { return nil }
 
 func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 	w := newWorld(t)

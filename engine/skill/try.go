@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,9 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 	var out task.Outcome
 	if err := guarded(func() error { out = w.Outcome(); return nil }); err != nil {
 		return nil, e.fail("panic", err.Error())
+	}
+	if late == nil && out.Status != task.Succeeded { // the work may be the first to see an end
+		late = cmp.Or(context.Cause(ctx), context.Cause(r.base))
 	}
 	switch {
 	case out.Status == task.Succeeded && (late == nil || context.Cause(r.ctx) != nil):

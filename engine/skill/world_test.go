@@ -41,6 +41,7 @@ type fake struct {
 	mu    sync.Mutex
 	does  map[string]skill.Func
 	calls []skill.Call
+	work  func(engine context.Context) swarm.Work // instead of all functions, if set
 }
 
 func (f *fake) Check(skill.Spec) error { return nil }
@@ -48,8 +49,11 @@ func (f *fake) Check(skill.Spec) error { return nil }
 func (f *fake) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
 	f.mu.Lock()
 	f.calls = append(f.calls, call)
-	do := f.does[call.Skill.Name]
+	do, work := f.does[call.Skill.Name], f.work
 	f.mu.Unlock()
+	if work != nil {
+		return work(ctx), nil
+	}
 	if do == nil {
 		return nil, errors.New("the test has no " + call.Skill.Name)
 	}
