@@ -257,9 +257,7 @@ func TestSignalsEndInOrder(t *testing.T) {
 		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("%v: took %s", sig, took)
 		}
-		if left := drivertest.Naming(pidFile); len(left) > 0 {
-			t.Errorf("%v: the task's process %v is still there", sig, left)
-		}
+		drivertest.Gone(t, pidFile)
 		u.ok("audit", "verify")
 	}
 }

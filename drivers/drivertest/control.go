@@ -40,9 +40,7 @@ func cancelTree(t *testing.T, tr *trial) {
 			t.Fatal("the spawned process has ended")
 		}
 		tr.cancelled(t, done)
-		if left := Naming(file); len(left) > 0 {
-			t.Errorf("%s: %v outlived the cancel", temper, left)
-		}
+		Gone(t, file)
 		tr.succeed(t, "say next")
 	}
 }

@@ -328,6 +328,13 @@ func Naming(mark string) (pids []int) {
 	return pids
 }
 
+// Gone fails the test unless every process whose command line names a mark has
+// ended: one that was killed takes a moment to.
+func Gone(t *testing.T, mark string) {
+	t.Helper()
+	eventually(t, "what names "+mark+" has ended", func() bool { return len(Naming(mark)) == 0 })
+}
+
 // Space names the PID name space that a process is in, "" when it is gone.
 func Space(pid int) string {
 	name, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")

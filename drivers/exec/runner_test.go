@@ -250,9 +250,7 @@ func TestABackgroundProcessEndsWithItsTaskAndDoesNotHangIt(t *testing.T) {
 	if o.Status != task.Succeeded {
 		t.Errorf("outcome %+v", o)
 	}
-	if left := drivertest.Naming(mark); len(left) > 0 {
-		t.Errorf("%v are still there", left)
-	}
+	drivertest.Gone(t, mark)
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("it took %v", d)
 	}
@@ -272,9 +270,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	if o.Status != task.Cancelled || o.Error.Message != "changed my mind" {
 		t.Errorf("outcome %s %+v", o.Status, o.Error)
 	}
-	if left := drivertest.Naming("301." + strconv.Itoa(os.Getpid())); len(left) > 0 {
-		t.Errorf("%v are still there", left)
-	}
+	drivertest.Gone(t, "301."+strconv.Itoa(os.Getpid()))
 	w.Cancel("too late")
 	if err := w.Pause(context.Background()); !errors.Is(err, core.Kind(core.Conflict)) {
 		t.Errorf("pause of ended work: %v", err)

@@ -166,9 +166,7 @@ func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
 	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the try timed out" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
-	if left := drivertest.Naming(mark); len(left) > 0 {
-		t.Errorf("%v live on", left)
-	}
+	drivertest.Gone(t, mark)
 }
 
 func TestAClosingEngineEndsASkill(t *testing.T) {
