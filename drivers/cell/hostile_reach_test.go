@@ -322,7 +322,7 @@ func attemptsToReach() []attempt {
 			return string(out)
 		}},
 		{family: reachOut, name: "by a name space of the engine's", alone: true, do: func(w *world) string {
-			for _, pid := range append(inits(), w.Engine, w.Victim) {
+			for _, pid := range targets(w) {
 				fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 				if err == nil && unix.Setns(fd, unix.CLONE_NEWNET) == nil {
 					return "joined"

@@ -50,7 +50,7 @@ func attemptsToRead() []attempt {
 	none := &world{}
 	of := func(name string, do func(w *world, pid int) string) attempt {
 		return attempt{family: read, name: name, do: func(w *world) string {
-			for _, pid := range append(inits(), w.Engine, w.Victim) {
+			for _, pid := range targets(w) {
 				if proof := do(w, pid); proof != "" {
 					return fmt.Sprintf("%d: %s", pid, proof)
 				}

@@ -20,25 +20,26 @@ import (
 
 // world is all that an attacker could wish to know of the machine.
 type world struct {
-	Dir      string // its own
-	Home     string // of the engine's user
-	Data     string // the engine's directory
-	Socket   string // the engine's
-	Abstract string // name of a socket of the engine's
-	Foreign  string // a directory of another agent
-	Kept     string // its home
-	Scratch  string // of the machine: where the engine's temporary files are
-	Outside  string // a file that is nobody's secret and not the run's to change
-	Engine   int    // pid
-	Address  uint64 // of a secret in the engine's memory
-	Victim   int    // pid of a process of the engine's user that is in no cell
-	Host     string // an address of the machine
-	TCP, UDP int    // ports of it
-	Listen   int    // a port at which nobody listens there
-	Segment  int    // of SysV shared memory
-	Queue    string // a POSIX message queue
-	Handle   []byte // of a secret file, for open_by_handle_at
-	Kind     int32  // of the handle
+	Dir      string         // its own
+	Home     string         // of the engine's user
+	Data     string         // the engine's directory
+	Socket   string         // the engine's
+	Abstract string         // name of a socket of the engine's
+	Foreign  string         // a directory of another agent
+	Kept     string         // its home
+	Scratch  string         // of the machine: where the engine's temporary files are
+	Outside  string         // a file that is nobody's secret and not the run's to change
+	Engine   int            // pid
+	Address  uint64         // of a secret in the engine's memory
+	Victim   int            // pid of a process of the engine's user that is in no cell
+	Started  map[int]uint64 // of both, by pid: when
+	Host     string         // an address of the machine
+	TCP, UDP int            // ports of it
+	Listen   int            // a port at which nobody listens there
+	Segment  int            // of SysV shared memory
+	Queue    string         // a POSIX message queue
+	Handle   []byte         // of a secret file, for open_by_handle_at
+	Kind     int32          // of the handle
 	Sockets  []string
 	Devices  []uint64 // of the machine's file systems
 	// Terminals is the device of the machine's.
@@ -109,6 +110,9 @@ func stage(t *testing.T) (w *world, hide []string) {
 		t.Fatal(err)
 	}
 	w.Victim = victim.Process.Pid
+	engine, _ := look(w.Engine)
+	other, _ := look(w.Victim)
+	w.Started = map[int]uint64{w.Engine: engine.start, w.Victim: other.start}
 	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
 	_ = victim.Process.Signal(unix.SIGSTOP) // so that it is seen when a signal comes to it
 	eventually(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.stopped() })
