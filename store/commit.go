@@ -121,7 +121,7 @@ func (w *writer) write() (err error) {
 // growth is by how much a file of this size grows at a time: each step costs
 // a sync, but a small file should stay small.
 func growth(size int64) int64 {
-	return min(max(size/16, 1<<20), 64<<20)
+	return min(max(size/16, 1<<20), 16<<20)
 }
 
 // settle ends the commit's in-memory side.

@@ -82,13 +82,13 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	r.keeps(s, retention.Decisions, decisions)
 	r.keeps(s, retention.Audit, events)
 	var rate float64
-	for range 10 * total / keep { // rounds of a tenth of what is kept, so that what may leave at once is bounded on any machine
+	for range 20 * total / keep { // rounds of a twentieth of what is kept, so that what may leave at once is bounded on any machine
 		ended := make(chan error, 1)
 		go func() {
 			_, err := s.Apply(t.Context(), acme)
 			ended <- err
 		}()
-		rate, _ = r.live(keep/10, 64)
+		rate, _ = r.live(keep/20, 64)
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
